@@ -1,0 +1,71 @@
+/*
+ * core/mutex.h: the mutex's two words, what their bits mean, and the operations that never wait.
+ *
+ *     word 0, state    bits 0-28  OWNER     the holder's agent id; 0 while the mutex is free
+ *                      bit 29     RESERVED  the next lock() to succeed must have waited (try_lock is exempt)
+ *                      bit 30     ASYNC     async waiters may be queued at the gate
+ *                      bit 31     BLOCKED   blocking waiters may be asleep on state
+ *     word 1, gate     always 0: never written, only an address at which async waiters queue
+ *
+ *     state                     meaning                             who leaves it, and how
+ *     0                         free                                anyone: takes it
+ *     id                        held                                its owner: 0
+ *     id + BLOCKED/ASYNC        held; perhaps somebody waits        its owner: 0, then notifies one of each kind it saw
+ *     id + RESERVED (+ flags)   held; a waiter is starving          its owner: RESERVED, then notifies as above
+ *     RESERVED (+ flags)        free, kept for waiters              whoever has returned from a wait: takes it, clears RESERVED
+ *
+ * Legal: BLOCKED or ASYNC with nobody waiting (it costs one notify). Illegal: free without RESERVED, yet not 0; a waiter asleep
+ * for good on a free mutex with no notify on its way to anyone.
+ *
+ * Why two words: were threads and event loops to queue at one address, a notify could go to an event loop that is busy, and the
+ * threads behind it would sleep beside a free mutex until it is done.
+ */
+#ifndef LOCKWORD_CORE_MUTEX_H
+#define LOCKWORD_CORE_MUTEX_H
+
+#include <lockword/core/step.h>
+#include <lockword/core/word.h>
+
+enum {
+    LW_MUTEX_STATE = 0,
+    LW_MUTEX_GATE = 1,
+    LW_MUTEX_WORDS = 2,
+};
+
+#define LW_MUTEX_OWNER 0x1fffffffu
+#define LW_MUTEX_RESERVED 0x20000000u
+#define LW_MUTEX_ASYNC 0x40000000u
+#define LW_MUTEX_BLOCKED 0x80000000u
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Takes the mutex if it is free and nobody waits. The fast half of every lock. */
+LW_INLINE bool lw_mutex_take(lw_word *mutex, uint32_t self)
+{
+    uint32_t state = 0;
+    return lw_cas(&mutex[LW_MUTEX_STATE], &state, self, lw_acquire);
+}
+
+/* Frees the mutex if self holds it and nobody waits. The fast half of unlock. */
+LW_INLINE bool lw_mutex_free(lw_word *mutex, uint32_t self)
+{
+    uint32_t state = self;
+    return lw_cas(&mutex[LW_MUTEX_STATE], &state, 0, lw_release);
+}
+
+/* Takes the mutex if it is free, reserved or not, and answers whether it did. */
+bool lw_mutex_try_step(lw_word *mutex, uint32_t self);
+
+/* A step: takes the mutex, waiting as often as needed. */
+lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, uint32_t phase);
+
+/* Frees the mutex, notifies, and answers true; answers false, with nothing changed, if self does not hold it. */
+bool lw_mutex_unlock_step(lw_word *mutex, uint32_t self);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * word.h: the only code that touches shared memory.
+ *
+ * A word is 32 bits, 4-byte aligned, zero when unused. The algorithms in src/core reach it through the functions below and
+ * through nothing else, so that the very same sources run on hardware (this file), under the explorer
+ * (verify/explorer/lockword/core/word.h) and under Relacy (verify/relacy/lockword/core/word.h): whichever comes first on the
+ * include path. In JavaScript and WebAssembly every order is sequentially consistent, whatever is asked for here.
+ */
+#ifndef LOCKWORD_CORE_WORD_H
+#define LOCKWORD_CORE_WORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef uint32_t lw_word;
+
+/* The order an operation asks for. A compare-and-swap that fails is always relaxed: its value only guides the next attempt. */
+enum {
+    lw_relaxed = __ATOMIC_RELAXED,
+    lw_acquire = __ATOMIC_ACQUIRE,
+    lw_release = __ATOMIC_RELEASE,
+    lw_acq_rel = __ATOMIC_ACQ_REL,
+};
+
+/* Orders must be constants where they reach the compiler's builtins, even when nothing is optimised. */
+#define LW_INLINE static inline __attribute__((always_inline, unused))
+
+LW_INLINE uint32_t lw_load(const lw_word *word, int order)
+{
+    return __atomic_load_n(word, order);
+}
+
+/* If *word holds *expected, stores desired and answers true; if not, stores what it holds in *expected. Never fails spuriously. */
+LW_INLINE bool lw_cas(lw_word *word, uint32_t *expected, uint32_t desired, int order)
+{
+    return __atomic_compare_exchange_n(word, expected, desired, false, order, lw_relaxed);
+}
+
+/*
+ * Wakes up to n agents asleep on this address and answers how many. Never reads or writes the word: it may be called on memory
+ * that has been freed since the caller's last atomic operation on it.
+ */
+uint32_t lw_notify(lw_word *word, uint32_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

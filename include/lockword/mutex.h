@@ -1,0 +1,81 @@
+/*
+ * mutex.h: mutual exclusion in eight bytes.
+ *
+ *     static lw_mutex lock = LW_MUTEX_INIT;               // or any zeroed memory
+ *
+ *     lw_mutex_lock(&lock);
+ *     balance += amount;
+ *     lw_mutex_unlock(&lock);
+ *
+ * An lw_mutex may live anywhere that its users share: static, on the heap, in a struct, in a WebAssembly memory that JavaScript
+ * shares (js/src/mutex.js takes the very same lock). It needs 4-byte alignment, no constructor and no destructor.
+ *
+ * What it promises. At most one holder. Everything written under the lock is visible to the next holder. Nobody starves: whoever
+ * has been overtaken for about half a millisecond, or by eight wakes, is next. Up to that a thread that runs may overtake one that
+ * sleeps, because waking a thread for every unlock costs more than it helps.
+ *
+ * What is illegal. Locking it again while holding it (EDEADLK; use a recursive mutex), unlocking what another thread holds (EPERM),
+ * moving or copying it while in use, ending a thread that holds it (everybody else waits for ever). Unlike a POSIX mutex, it
+ * may be freed by its last holder as soon as unlock has made it free to take: unlock does not touch it any more after that.
+ *
+ * After fork() the child's thread has an id of its own: a lock that the parent held stays held in the child.
+ *
+ * Functions answer 0 or an errno code. None sets errno, allocates, prints or aborts.
+ */
+#ifndef LOCKWORD_MUTEX_H
+#define LOCKWORD_MUTEX_H
+
+#include <lockword/core/mutex.h>
+#include <lockword/errors.h>
+#include <lockword/self.h>
+#include <lockword/wait.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lw_mutex {
+    lw_word word[LW_MUTEX_WORDS];
+} lw_mutex;
+
+/* clang-format off */
+#define LW_MUTEX_INIT {{0}}
+/* clang-format on */
+
+/* The halves of the functions below that may wait or notify; call those. */
+enum lw_what lw_mutex_lock_slow(lw_mutex *mutex, lw_deadline deadline);
+bool lw_mutex_unlock_slow(lw_mutex *mutex);
+
+/*
+ * Takes the mutex, waiting until the deadline (LW_FOREVER: as long as it takes).
+ * 0; EDEADLK: the caller holds it already; ETIMEDOUT: the deadline passed, after one more attempt.
+ */
+static inline int lw_mutex_lock_until(lw_mutex *mutex, lw_deadline deadline)
+{
+    return __builtin_expect(lw_mutex_take(mutex->word, lw_self()), 1) ? 0 : lw_error_of(lw_mutex_lock_slow(mutex, deadline));
+}
+
+/* Takes the mutex, waiting as long as it takes. 0; EDEADLK: the caller holds it already. */
+static inline int lw_mutex_lock(lw_mutex *mutex)
+{
+    return lw_mutex_lock_until(mutex, LW_FOREVER);
+}
+
+/* Takes the mutex if it is free, even one that is kept for a waiter. Never waits. 0; EBUSY: held, perhaps by the caller. */
+static inline int lw_mutex_trylock(lw_mutex *mutex)
+{
+    const uint32_t self = lw_self();
+    return __builtin_expect(lw_mutex_take(mutex->word, self), 1) || lw_mutex_try_step(mutex->word, self) ? 0 : EBUSY;
+}
+
+/* Frees the mutex and wakes whom it must. Never waits. 0; EPERM: the caller does not hold it, and nothing was changed. */
+static inline int lw_mutex_unlock(lw_mutex *mutex)
+{
+    return __builtin_expect(lw_mutex_free(mutex->word, lw_self()), 1) || lw_mutex_unlock_slow(mutex) ? 0 : EPERM;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * self.h: who is asking. Every agent has a nonzero 29-bit id, and a lock's word says whose it is.
+ *
+ * Natively an agent is a thread, and its id the kernel's thread id. In WebAssembly an agent is a worker or a main thread: its id
+ * comes from the JavaScript beside it, so that C and JavaScript of one worker are one agent.
+ */
+#ifndef LOCKWORD_SELF_H
+#define LOCKWORD_SELF_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Ids use these bits only. */
+#define LW_SELF_MASK 0x1fffffffu
+
+/* Asks the platform, and remembers. */
+uint32_t lw_self_slow(void);
+
+/* 0 until first asked for. An instance of a wasm module belongs to one agent, so there a plain wasm global does: no TLS needed. */
+#ifdef __wasm__
+extern uint32_t __attribute__((address_space(1))) lw_self_cached;
+#else
+extern __thread uint32_t lw_self_cached __attribute__((tls_model("initial-exec")));
+#endif
+
+/* The caller's agent id. */
+static inline uint32_t lw_self(void)
+{
+    uint32_t self = lw_self_cached;
+    return __builtin_expect(self != 0, 1) ? self : lw_self_slow();
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * mutex.c: the mutex's steps. The meaning of the words is in core/mutex.h.
+ *
+ * Why nobody is stranded. Each line names the rule that the explorer breaks when it mutates it (verify/mutex.mutants).
+ *
+ *   1. A waiter marks the word before it waits, and waits only while the mark stands. An async waiter cannot do both at once, so it
+ *      queues first and marks then: a notify between the two finds it queued.
+ *   2. An unlocker frees the word and learns who waits in one operation, then notifies one waiter of each kind it saw.
+ *   3. A notify wakes one waiter, but the mark named all of them. So whoever may have consumed a notify owes one: it takes the
+ * mutex with the mark set again, or marks before it waits again, or notifies in its turn when it leaves.
+ *   4. A waiter that was overtaken too often reserves the mutex. From then on only those who have returned from a wait may take it,
+ *      whatever ended that wait: were it 'only the woken', one who found the word changed would bar everyone including itself.
+ *      A reserver that leaves withdraws the reservation. If nobody comes for a reserved, free mutex (its reserver's event loop is
+ *      busy, or it died), a newcomer's brief wait ends and it is entitled, too.
+ */
+#include <lockword/core/mutex.h>
+
+/*
+ * How many wakes may end without the mutex before a waiter reserves it. Eight is where throughput no longer gains from more and
+ * the longest wait has not begun to grow: docs/design.md, 'Constants'.
+ */
+#define MAX_FAILED_WAKES 8u
+
+/* How often a newcomer lets others run before it waits, where a pause is cheap: docs/design.md, 'Constants'. */
+#define MAX_PAUSES 4u
+
+/* The phase: what a locker remembers from one call to the next. */
+#define FAILED_WAKES 0x00ffu /* wakes that ended without the mutex; saturates */
+#define PAUSES 0x0700u       /* pauses taken; all of them once it has waited */
+#define ONE_PAUSE 0x0100u
+#define OWES 0x0800u     /* may have consumed a notify, and has not passed it on */
+#define ENTITLED 0x1000u /* has returned from a wait */
+
+static bool is_free(uint32_t state)
+{
+    return (state & LW_MUTEX_OWNER) == 0;
+}
+
+static void notify_waiters(lw_word *mutex, uint32_t state)
+{
+    if (state & LW_MUTEX_BLOCKED)
+        lw_notify(&mutex[LW_MUTEX_STATE], 1);
+    if (state & LW_MUTEX_ASYNC)
+        lw_notify(&mutex[LW_MUTEX_GATE], 1);
+}
+
+/* What the phase becomes when the caller returns for this reason. */
+static uint32_t resume(uint32_t phase, uint32_t why)
+{
+    switch (why & LW_WHY) {
+    case LW_OK:
+        phase |= OWES | ENTITLED;
+        return (phase & FAILED_WAKES) > MAX_FAILED_WAKES ? phase : phase + 1;
+    case LW_SLICE:
+        return (phase & ~FAILED_WAKES) | OWES | ENTITLED | (MAX_FAILED_WAKES + 1);
+    case LW_NOT_EQUAL:
+    case LW_TIMED_OUT:
+        return phase | ENTITLED;
+    case LW_CANCELLED:
+        return why & LW_ASYNC ? phase : phase | OWES;
+    default:
+        return phase;
+    }
+}
+
+static bool is_starving(uint32_t phase)
+{
+    return (phase & FAILED_WAKES) > MAX_FAILED_WAKES;
+}
+
+/* Takes back a reservation. A free, reserved mutex becomes free for all: whoever it named is told. */
+static void withdraw(lw_word *mutex)
+{
+    uint32_t state = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
+    while (state & LW_MUTEX_RESERVED) {
+        uint32_t next = is_free(state) ? 0 : state & ~LW_MUTEX_RESERVED;
+        if (lw_cas(&mutex[LW_MUTEX_STATE], &state, next, lw_acquire)) {
+            if (next == 0)
+                notify_waiters(mutex, state);
+            return;
+        }
+    }
+}
+
+static lw_answer give_up(lw_word *mutex, uint32_t flag, uint32_t phase)
+{
+    if (is_starving(phase))
+        withdraw(mutex);
+    if (phase & OWES)
+        notify_waiters(mutex, flag);
+    return lw_answer_of(LW_GAVE_UP, 0, 0, 0);
+}
+
+lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, uint32_t phase)
+{
+    const bool async = why & LW_ASYNC;
+    const uint32_t flag = async ? LW_MUTEX_ASYNC : LW_MUTEX_BLOCKED;
+    const uint32_t reason = why & LW_WHY;
+    phase = resume(phase, why);
+    if (reason == LW_CANCELLED)
+        return give_up(mutex, flag, phase);
+
+    uint32_t state = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
+    for (;;) {
+        if (is_free(state) && (!(state & LW_MUTEX_RESERVED) || phase & ENTITLED)) {
+            uint32_t taken = (state & ~LW_MUTEX_RESERVED) | self | (phase & OWES ? flag : 0);
+            if (lw_cas(&mutex[LW_MUTEX_STATE], &state, taken, lw_acquire))
+                return lw_answer_of(LW_DONE, 0, 0, 0);
+            continue;
+        }
+        if (reason == LW_TIMED_OUT)
+            return give_up(mutex, flag, phase);
+        if ((state & LW_MUTEX_OWNER) == self && !async)
+            return lw_answer_of(LW_DEADLOCK, 0, 0, 0);
+
+        if (why & LW_PAUSES && !(state & (LW_MUTEX_BLOCKED | LW_MUTEX_RESERVED)) && (phase & PAUSES) < MAX_PAUSES * ONE_PAUSE)
+            return lw_answer_of(LW_PAUSE, 0, phase + ONE_PAUSE, 0);
+        if (async && !(why & LW_QUEUED))
+            return lw_answer_of(LW_QUEUE, LW_MUTEX_GATE, phase, 0);
+
+        uint32_t marked = state | flag;
+        if (is_starving(phase) && !is_free(state))
+            marked |= LW_MUTEX_RESERVED;
+        /* Release: an unlocker that sees the mark also sees the wait that was queued before it. */
+        if (marked != state && !lw_cas(&mutex[LW_MUTEX_STATE], &state, marked, lw_release))
+            continue;
+        phase = (phase & ~(OWES | ENTITLED)) | PAUSES;
+        return lw_answer_of(is_free(marked) ? LW_WAIT_BRIEF : LW_WAIT, async ? LW_MUTEX_GATE : LW_MUTEX_STATE, phase,
+                            async ? 0 : marked);
+    }
+}
+
+bool lw_mutex_try_step(lw_word *mutex, uint32_t self)
+{
+    uint32_t state = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
+    while (is_free(state)) {
+        if (lw_cas(&mutex[LW_MUTEX_STATE], &state, state | self, lw_acquire))
+            return true;
+    }
+    return false;
+}
+
+bool lw_mutex_unlock_step(lw_word *mutex, uint32_t self)
+{
+    uint32_t state = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
+    do {
+        if ((state & LW_MUTEX_OWNER) != self)
+            return false;
+        /* Acquire: pairs with the mark, so that the notify below comes after the wait that it is for. */
+    } while (!lw_cas(&mutex[LW_MUTEX_STATE], &state, state & LW_MUTEX_RESERVED, lw_acq_rel));
+    /* From here on the memory may be gone: the next owner may have freed it. */
+    notify_waiters(mutex, state);
+    return true;
+}

@@ -1,0 +1,82 @@
+/* linux.c: waiting on the kernel's futex. Private futexes: the word's waiters are threads of one process. */
+#define _GNU_SOURCE
+#include "platform.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000
+
+const struct lw_pace lw_pace = {
+    .slice_ns = 500000, /* the longest wait under contention follows it: docs/design.md, 'Constants' */
+    .brief_ns = 500000,
+    .pauses = true,
+};
+
+__thread uint32_t lw_self_cached __attribute__((tls_model("initial-exec")));
+
+static void forget_self(void)
+{
+    lw_self_cached = 0;
+}
+
+/* A forked child's thread has its parent's memory, this cache included, but an id of its own. */
+__attribute__((constructor)) static void forget_self_in_forked_children(void)
+{
+    pthread_atfork(NULL, NULL, forget_self);
+}
+
+uint32_t lw_self_slow(void)
+{
+    return lw_self_cached = (uint32_t)syscall(SYS_gettid);
+}
+
+int64_t lw_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+void lw_pause(void)
+{
+    sched_yield();
+}
+
+static long futex(const uint32_t *word, int operation, uint32_t value, const struct timespec *until)
+{
+    return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, until, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+lw_woken lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)
+{
+    /* FUTEX_WAIT_BITSET takes an absolute time, so an interrupted wait needs no arithmetic to go on. */
+    struct timespec until = {.tv_sec = 0, .tv_nsec = 0};
+    if (deadline > 0) {
+        until.tv_sec = (time_t)(deadline / NS_PER_S);
+        until.tv_nsec = (long)(deadline % NS_PER_S);
+    }
+    const struct timespec *limit = deadline == LW_FOREVER ? NULL : &until;
+    int saved = errno;
+    long result;
+    do {
+        result = futex(word, FUTEX_WAIT_BITSET, expected, limit);
+    } while (result < 0 && errno == EINTR);
+    int error = result < 0 ? errno : 0;
+    errno = saved;
+    return error == 0 ? LW_OK : error == ETIMEDOUT ? LW_TIMED_OUT : LW_NOT_EQUAL;
+}
+
+uint32_t lw_notify(lw_word *word, uint32_t n)
+{
+    int saved = errno;
+    long woken = futex(word, FUTEX_WAKE, n < INT_MAX ? n : INT_MAX, NULL);
+    errno = saved;
+    return woken > 0 ? (uint32_t)woken : 0;
+}

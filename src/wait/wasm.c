@@ -1,0 +1,56 @@
+/*
+ * wasm.c: waiting with WebAssembly's own instructions, on the list that Atomics.wait and Atomics.notify use, too.
+ *
+ * Two imports, which the npm package provides (`import { imports } from 'lockword/wasm'`): who the agent is, and what time it is.
+ */
+#include "platform.h"
+
+__attribute__((import_module("lockword"), import_name("self"))) uint32_t lw_import_self(void);
+__attribute__((import_module("lockword"), import_name("now"))) double lw_import_now(void);
+
+const struct lw_pace lw_pace = {
+    .slice_ns = 1000000000, /* bounds what a terminated worker's lost notify costs; long, since waking up idle is not free */
+    .brief_ns = 4000000,
+    .pauses = false,
+};
+
+uint32_t __attribute__((address_space(1))) lw_self_cached;
+
+uint32_t lw_self_slow(void)
+{
+    return lw_self_cached = lw_import_self() & LW_SELF_MASK;
+}
+
+int64_t lw_now(void)
+{
+    return (int64_t)(lw_import_now() * 1e6);
+}
+
+void lw_pause(void)
+{
+}
+
+/*
+ * The instructions stand alone in functions that nothing may inline: Node 20's baseline compiler zeroes a local that lives across
+ * memory.atomic.wait32. For the same reason, no wasm-opt may run on what is linked from this file.
+ */
+__attribute__((noinline)) static int wait32(uint32_t *word, uint32_t expected, int64_t timeout_ns)
+{
+    return __builtin_wasm_memory_atomic_wait32((int *)word, (int)expected, timeout_ns);
+}
+
+lw_woken lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)
+{
+    int64_t timeout_ns = -1;
+    if (deadline != LW_FOREVER) {
+        int64_t now = lw_now();
+        timeout_ns = deadline > now ? deadline - now : 0;
+    }
+    /* The instruction answers 0, 1 or 2 in the order of LW_OK, LW_NOT_EQUAL, LW_TIMED_OUT. */
+    return (lw_woken)(LW_OK + wait32((uint32_t *)word, expected, timeout_ns));
+}
+
+__attribute__((noinline)) uint32_t lw_notify(lw_word *word, uint32_t n)
+{
+    return __builtin_wasm_memory_atomic_notify((int *)word, n);
+}
