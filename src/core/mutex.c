@@ -130,6 +130,11 @@ lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, uint32
     }
 }
 
+uint32_t lw_mutex_owner(const lw_word *mutex)
+{
+    return lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed) & LW_MUTEX_OWNER;
+}
+
 bool lw_mutex_try_step(lw_word *mutex, uint32_t self)
 {
     uint32_t state = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);

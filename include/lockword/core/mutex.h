@@ -58,6 +58,9 @@ LW_INLINE bool lw_mutex_free(lw_word *mutex, uint32_t self)
 /* Takes the mutex if it is free, reserved or not, and answers whether it did. */
 bool lw_mutex_try_step(lw_word *mutex, uint32_t self);
 
+/* Who holds the mutex right now; 0: nobody. By the time the answer arrives it may be old, unless it is self. */
+uint32_t lw_mutex_owner(const lw_word *mutex);
+
 /* A step: takes the mutex, waiting as often as needed. */
 lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, uint32_t phase);
 
