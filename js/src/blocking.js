@@ -1,0 +1,39 @@
+/** The driver of everything that blocks: runs a step to its end, sleeping as it says. */
+
+import { answerExpected, LW_NOT_EQUAL, LW_OK, LW_SLICE, LW_START, LW_TIMED_OUT, LW_WAIT, LW_WAIT_BRIEF } from './core.js';
+import { BRIEF, SLICE, wait } from './wait.js';
+
+/**
+ * @typedef {import('./wait.js').Heap} Heap
+ * @typedef {(heap: Heap, words: number, self: number, why: number, phase: number) => number} Step
+ */
+
+/**
+ * @param {Step} step
+ * @param {Heap} heap
+ * @param {number} words the address of the primitive
+ * @param {number} self
+ * @param {number} timeout ms
+ * @returns {number} LW_DONE, LW_GAVE_UP or LW_DEADLOCK
+ */
+export function block(step, heap, words, self, timeout) {
+  const deadline = performance.now() + timeout;
+  let why = LW_START;
+  let phase = 0;
+  for (;;) {
+    const answer = step(heap, words, self, why, phase);
+    const expected = answerExpected();
+    const what = answer & 0xff;
+    if (what !== LW_WAIT && what !== LW_WAIT_BRIEF) return what;
+    phase = answer >>> 16;
+
+    const slice = what === LW_WAIT ? SLICE : BRIEF;
+    const left = Math.max(deadline - performance.now(), 0);
+    const woken = wait(heap, (words >>> 2) + ((answer >>> 8) & 0xff), expected, Math.min(left, slice));
+    if (woken === 'ok') why = LW_OK;
+    else if (woken === 'not-equal') why = LW_NOT_EQUAL;
+    else if (left > slice) why = LW_SLICE;
+    // An engine that rounds its sleep down has not used up the time: nothing happened yet.
+    else why = performance.now() < deadline ? LW_NOT_EQUAL : LW_TIMED_OUT;
+  }
+}

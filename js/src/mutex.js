@@ -1,0 +1,169 @@
+/** Mutual exclusion in eight bytes: the same lock as lw_mutex in C (include/lockword/mutex.h). */
+
+import { LW_DEADLOCK, LW_DONE, LW_MUTEX_GATE } from './core.js';
+import { mutexFree, mutexLockStep, mutexOwner, mutexTake, mutexTry, mutexUnlockStep } from './core.js';
+import { assertMayBlock, self } from './agent.js';
+import { enqueue, nobodyWaits } from './async.js';
+import { block } from './blocking.js';
+import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
+import { Guard } from './guard.js';
+import { signalOf, timeoutOf } from './options.js';
+import { ALIGN, assertHandle, bufferOf, heapOf } from './place.js';
+
+/**
+ * @typedef {import('./options.js').WaitOptions} WaitOptions
+ * @typedef {import('./place.js').Handle} Handle
+ */
+
+/**
+ * A mutex in shared memory. It has at most one holder: an agent, that is a thread, whether it runs JavaScript or C.
+ *
+ * What is written under the lock is seen by the next holder. Nobody starves: who was overtaken by eight wakes is next. Tasks of one agent
+ * exclude each other, too, if they use `lockAsync`, and are served in the order in which they asked.
+ *
+ * The object holds no state but its address: any number of them, in any number of workers, may stand for one mutex.
+ *
+ *     const mutex = new Mutex();
+ *     worker.postMessage(mutex.handle);         // there: const mutex = Mutex.from(handle)
+ *     await mutex.runExclusive(() => table[0]++);
+ */
+export class Mutex {
+  static BYTE_LENGTH = 8;
+  static ALIGN = ALIGN;
+
+  #heap;
+  #words;
+
+  /**
+   * Attaches to a mutex, and writes nothing: zeroed memory is a free mutex.
+   *
+   * @param {SharedArrayBuffer | WebAssembly.Memory} [memory] where it lives, a Memory being shared; its own new buffer by default
+   * @param {number} [byteOffset] at which byte, a multiple of 4
+   * @throws {TypeError} memory is not shared
+   * @throws {RangeError} byteOffset is misaligned or out of range
+   */
+  constructor(memory, byteOffset = 0) {
+    this.#heap = heapOf(bufferOf(memory, Mutex.BYTE_LENGTH), byteOffset, Mutex.BYTE_LENGTH);
+    this.#words = byteOffset;
+  }
+
+  /**
+   * Attaches to the mutex that a handle names.
+   *
+   * @param {Handle} handle
+   * @throws {TypeError} it is not the handle of a Mutex
+   */
+  static from(handle) {
+    assertHandle(handle, 'Mutex');
+    return new Mutex(handle.buffer, handle.byteOffset);
+  }
+
+  /** Names this mutex to other workers: postMessage it, and attach with `Mutex.from`. */
+  get handle() {
+    return { type: 'Mutex', buffer: this.#heap.buffer, byteOffset: this.#words };
+  }
+
+  /** Whether anybody holds it. True may be old when you read it. */
+  get isLocked() {
+    return mutexOwner(this.#heap, this.#words) !== 0;
+  }
+
+  /** Whether this agent holds it, in whichever of its tasks. */
+  get isMine() {
+    return mutexOwner(this.#heap, this.#words) === self;
+  }
+
+  /**
+   * Takes the mutex, blocking this thread until it is to be had.
+   *
+   * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
+   * @returns {boolean} false: the time was up
+   * @throws {DeadlockError} this agent holds it already
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
+   */
+  lock(options) {
+    const timeout = timeoutOf(options);
+    signalOf(options);
+    assertMayBlock('lock', 'lockAsync');
+    if (mutexTake(this.#heap, this.#words, self)) return true;
+    const what = block(mutexLockStep, this.#heap, this.#words, self, timeout);
+    if (what === LW_DEADLOCK) throw new DeadlockError('lock() on a mutex that this thread holds: it would wait for itself');
+    return what === LW_DONE;
+  }
+
+  /**
+   * Takes the mutex without ever blocking.
+   *
+   * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
+   */
+  async lockAsync(options) {
+    const timeout = timeoutOf(options);
+    const signal = signalOf(options);
+    if (nobodyWaits() && mutexTake(this.#heap, this.#words, self)) return true;
+    return enqueue(mutexLockStep, this.#heap, this.#words, LW_MUTEX_GATE, timeout, signal);
+  }
+
+  /**
+   * Takes the mutex if it is free. Never waits, and does not stand in line.
+   *
+   * @returns {boolean} false: somebody holds it, perhaps this agent
+   */
+  tryLock() {
+    return mutexTake(this.#heap, this.#words, self) || mutexTry(this.#heap, this.#words, self);
+  }
+
+  /**
+   * Frees the mutex and wakes whom it must. Never waits.
+   *
+   * @throws {OwnershipError} this agent does not hold it
+   */
+  unlock() {
+    if (mutexFree(this.#heap, this.#words, self) || mutexUnlockStep(this.#heap, this.#words, self)) return;
+    throw new OwnershipError('unlock() of a mutex that this thread does not hold');
+  }
+
+  /**
+   * `lock`, as a guard: `using guard = mutex.acquire()`.
+   *
+   * @param {number | WaitOptions} [options]
+   * @throws {TimeoutError} the time was up; and what `lock` throws
+   */
+  acquire(options) {
+    return this.#guard(this.lock(options));
+  }
+
+  /**
+   * `lockAsync`, as a guard: `using guard = await mutex.acquireAsync()`.
+   *
+   * @param {number | WaitOptions} [options]
+   * @throws {TimeoutError} the time was up
+   */
+  async acquireAsync(options) {
+    return this.#guard(await this.lockAsync(options));
+  }
+
+  /**
+   * Calls `fn` under the lock, and releases it when what `fn` returns has settled, or when it throws.
+   *
+   * @template T
+   * @param {() => T | PromiseLike<T>} fn
+   * @param {number | WaitOptions} [options] of the lock
+   * @returns {Promise<T>} what `fn` returns
+   * @throws {TimeoutError} the time was up, and `fn` was not called
+   */
+  async runExclusive(fn, options) {
+    const guard = await this.acquireAsync(options);
+    try {
+      return await fn();
+    } finally {
+      guard.unlock();
+    }
+  }
+
+  /** @param {boolean} held */
+  #guard(held) {
+    if (!held) throw new TimeoutError('the mutex was not to be had in time');
+    return new Guard(() => this.unlock());
+  }
+}
