@@ -1,0 +1,53 @@
+# Every command a person or CI needs. `make help` lists them; each installs what it misses first (tools/setup/setup.sh).
+
+PRESET ?= gcc
+PREFIX ?= /usr/local
+TREE ?= /usr/include
+
+# Development tools run on the Node that package-lock.json pins, whatever the machine has.
+NODE := node_modules/node-linux-$(subst aarch64,arm64,$(subst x86_64,x64,$(shell uname -m)))/bin/node
+
+.PHONY: help setup setup-bench build core test verify demo bench lint format install clean
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@awk -F ' *## *' '/^[a-z]+:.*##/ { split($$1, target, ":"); printf "  make %-9s %s\n", target[1], $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install what building and testing need, or say what to install
+	@tools/setup/setup.sh
+
+setup-bench:
+	@tools/setup/setup.sh bench
+
+build: setup ## build the library, C tests and tools in build/$(PRESET); PRESET=gcc, clang, asan, tsan or release
+	@cmake --preset $(PRESET) && cmake --build --preset $(PRESET)
+
+core: setup ## translate the C core to js/src/core.js and to the wasm library
+	@$(NODE) tools/core/build.js
+
+test: setup ## run every test there is and count them
+	@$(NODE) tools/test.js
+
+verify: setup ## explore every interleaving of the core, and of its mutants
+	@$(NODE) tools/test.js verify
+
+demo: setup ## count the C identifiers under TREE=/usr/include by threads, wasm and JavaScript at once
+	@$(NODE) demo/run.js "$(TREE)"
+
+bench: setup-bench ## measure locks beside their peers
+	@$(NODE) bench/run.js
+
+lint: setup ## check formatting, C and JavaScript
+	@$(NODE) tools/test.js lint
+
+format: setup ## format C and JavaScript
+	@clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp')
+	@$(NODE) node_modules/.bin/prettier --log-level warn --write .
+
+install: ## install headers, libraries, CMake package and pkg-config file; PREFIX=/usr/local, DESTDIR=
+	@cmake -S . -B build/install -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$(PREFIX)"
+	@cmake --build build/install
+	@DESTDIR="$(DESTDIR)" cmake --install build/install
+
+clean: ## remove all that was built; node_modules stays
+	@rm -rf build js/types

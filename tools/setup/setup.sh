@@ -1,0 +1,78 @@
+#!/bin/sh
+# setup.sh [bench]: provides what the Makefile's commands need. As root on Debian it installs what is missing; anywhere else it
+# says what to install, and fails. Fast when nothing is missing.
+set -eu
+cd "$(dirname "$0")/../.."
+
+stamp=build/setup${1:+-$1}.stamp
+fresh() {
+    [ -e "$stamp" ] && [ -d node_modules ] && [ "$stamp" -nt package-lock.json ] && [ "$stamp" -nt "$0" ]
+}
+if fresh; then
+    exit 0
+fi
+
+have() {
+    command -v "$1" >/dev/null 2>&1
+}
+
+header() {
+    [ -n "$(find /usr/include /usr/local/include -path "*/$1" -print -quit 2>/dev/null)" ]
+}
+
+crate() {
+    ls -d /usr/share/cargo/registry/"$1"-[0-9]* >/dev/null 2>&1
+}
+
+missing=
+need() { # need PACKAGES CHECK...: they are missing if the check fails
+    packages=$1
+    shift
+    "$@" || missing="$missing $packages"
+}
+
+need "gcc libc6-dev" have gcc
+need g++ have g++
+need make have make
+need clang have clang
+need lld have wasm-ld
+need clang-format have clang-format
+need cppcheck have cppcheck
+need cmake have cmake
+need ninja-build have ninja
+need pkg-config have pkg-config
+need libcmocka-dev header cmocka.h
+need relacy-dev header relacy/relacy.hpp
+need "nodejs npm" have npm
+need ca-certificates test -e /etc/ssl/certs/ca-certificates.crt
+if [ "${1-}" = bench ]; then
+    need libnsync-dev header nsync.h
+    need libabsl-dev header absl/synchronization/mutex.h
+    need rustc have rustc
+    need librust-parking-lot-dev crate parking_lot
+fi
+
+if [ -n "$missing" ]; then
+    if [ "$(id -u)" != 0 ] || ! have apt-get; then
+        echo "lockword needs these Debian packages, or what they contain:"
+        echo
+        echo "   $missing"
+        echo
+        if have apt-get; then
+            echo "As root: apt-get install --no-install-recommends$missing"
+        fi
+        exit 1
+    fi
+    echo "Installing$missing"
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    # shellcheck disable=SC2086 # a list
+    apt-get install -y -qq --no-install-recommends $missing >/dev/null
+fi
+
+mkdir -p build
+if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
+    echo "Installing the development tools of package-lock.json"
+    npm ci --no-audit --no-fund --loglevel=error
+fi
+touch "$stamp"
