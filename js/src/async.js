@@ -12,6 +12,7 @@
 import { LW_AGAIN, LW_ASYNC, LW_CANCELLED, LW_DONE, LW_NOT_EQUAL, LW_OK, LW_QUEUE, LW_QUEUED } from './core.js';
 import { LW_SLICE, LW_START, LW_TIMED_OUT, LW_WAIT, LW_WAIT_BRIEF } from './core.js';
 import { self } from './agent.js';
+import { after, keepAlive, onAbort } from './limits.js';
 import { notify, waitAsync } from './wait.js';
 
 /**
@@ -27,9 +28,6 @@ import { notify, waitAsync } from './wait.js';
  */
 
 const WHY = { ok: LW_OK, 'not-equal': LW_NOT_EQUAL, 'timed-out': LW_SLICE };
-
-/** The longest that a timer can be set for, ms. */
-const LONGEST_TIMER = 0x7fffffff;
 
 /** The callers of this agent that queue at one word. */
 class Line {
@@ -150,16 +148,6 @@ function lineAt(heap, index) {
   return lines.get(index) ?? new Line(lines, heap, index);
 }
 
-/** How many callers wait in all lines, and what keeps the process alive for them: a pending waitAsync does not. */
-let waiting = 0;
-/** @type {ReturnType<typeof setInterval>} */
-let alive;
-
-/** Whether no caller of this agent waits for anything, so that there is no line to respect. */
-export function nobodyWaits() {
-  return waiting === 0;
-}
-
 /**
  * Runs a step to its end without ever blocking.
  *
@@ -177,40 +165,19 @@ export function enqueue(step, heap, words, gate, timeout, signal) {
     /** @type {Caller} */
     const caller = { step, words, phase: 0, resolve };
     line.join(caller);
+    if (timeout === 0 && line.callers.has(caller)) line.giveUp(caller, LW_TIMED_OUT);
     if (!line.callers.has(caller)) return;
 
-    if (waiting++ === 0) alive = setInterval(() => {}, LONGEST_TIMER);
     const stopTimer = after(timeout, () => line.giveUp(caller, LW_TIMED_OUT));
-    const abort = () => {
+    const stopListening = onAbort(signal, () => {
       reject(signal?.reason);
       line.giveUp(caller, LW_CANCELLED);
-    };
-    signal?.addEventListener('abort', abort);
+    });
+    keepAlive(1);
     caller.left = () => {
       stopTimer();
-      signal?.removeEventListener('abort', abort);
-      if (--waiting === 0) clearInterval(alive);
+      stopListening();
+      keepAlive(-1);
     };
   });
-}
-
-/**
- * Calls back once this many ms have passed, never earlier, unless stopped.
- *
- * @param {number} ms
- * @param {() => void} callback
- * @returns {() => void} stops it
- */
-function after(ms, callback) {
-  if (ms === Infinity) return () => {};
-  const deadline = performance.now() + ms;
-  /** @type {ReturnType<typeof setTimeout>} */
-  let timer;
-  const set = () => {
-    const left = deadline - performance.now();
-    if (left > 0) timer = setTimeout(set, Math.min(Math.ceil(left), LONGEST_TIMER));
-    else callback();
-  };
-  set();
-  return () => clearTimeout(timer);
 }

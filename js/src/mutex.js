@@ -1,12 +1,13 @@
 /** Mutual exclusion in eight bytes: the same lock as lw_mutex in C (include/lockword/mutex.h). */
 
 import { LW_DEADLOCK, LW_DONE, LW_MUTEX_GATE } from './core.js';
-import { mutexFree, mutexLockStep, mutexOwner, mutexTake, mutexTry, mutexUnlockStep } from './core.js';
+import { mutexFree, mutexLockStep, mutexOwner, mutexTake, mutexTryStep, mutexUnlockStep } from './core.js';
 import { assertMayBlock, self } from './agent.js';
-import { enqueue, nobodyWaits } from './async.js';
+import { enqueue } from './async.js';
 import { block } from './blocking.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { Guard } from './guard.js';
+import { nothingPends } from './limits.js';
 import { signalOf, timeoutOf } from './options.js';
 import { ALIGN, assertHandle, bufferOf, heapOf } from './place.js';
 
@@ -100,7 +101,7 @@ export class Mutex {
   async lockAsync(options) {
     const timeout = timeoutOf(options);
     const signal = signalOf(options);
-    if (nobodyWaits() && mutexTake(this.#heap, this.#words, self)) return true;
+    if (nothingPends() && mutexTake(this.#heap, this.#words, self)) return true;
     return enqueue(mutexLockStep, this.#heap, this.#words, LW_MUTEX_GATE, timeout, signal);
   }
 
@@ -110,7 +111,7 @@ export class Mutex {
    * @returns {boolean} false: somebody holds it, perhaps this agent
    */
   tryLock() {
-    return mutexTake(this.#heap, this.#words, self) || mutexTry(this.#heap, this.#words, self);
+    return mutexTake(this.#heap, this.#words, self) || mutexTryStep(this.#heap, this.#words, self);
   }
 
   /**
