@@ -1,0 +1,77 @@
+/**
+ * The C compiler that lockword's JavaScript and WebAssembly are built with: npm's @yowasp/clang, so that the same bytes come out on every
+ * machine, and nothing needs to be installed.
+ */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { Exit, runClang, runLLVM } from '@yowasp/clang';
+
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** How all of lockword is compiled for WebAssembly. */
+export const CFLAGS = [
+  ...['--target=wasm32', '-matomics', '-mbulk-memory', '-mmutable-globals', '-std=c11', '-Os', '-ffreestanding', '-Iinclude'],
+  ...['-Wall', '-Wextra', '-Werror'],
+];
+
+/** The primitives: every src/core/NAME.c with its include/lockword/core/NAME.h. */
+export function primitives() {
+  return list('src/core').map((name) => name.replace(/\.c$/, ''));
+}
+
+/** The C files of a folder of the repository, or all its files if it has other kinds, too; sorted. */
+export function list(folder) {
+  const names = readdirSync(join(ROOT, folder)).sort();
+  return names.filter((name) => statSync(join(ROOT, folder, name)).isFile());
+}
+
+export function read(path) {
+  return readFileSync(join(ROOT, path), 'utf8');
+}
+
+/** A folder as the compiler wants to see it. */
+export function tree(path) {
+  const names = readdirSync(path, { withFileTypes: true });
+  return Object.fromEntries(
+    names.map((entry) => {
+      const inner = join(path, entry.name);
+      return [entry.name, entry.isDirectory() ? tree(inner) : readFileSync(inner)];
+    }),
+  );
+}
+
+/** lockword's public headers, where -Iinclude finds them. */
+export function headers() {
+  return { include: tree(join(ROOT, 'include')) };
+}
+
+/**
+ * Runs clang on the files and answers the files there are then, with what it printed as `stdout`. Throws what it complained about.
+ *
+ * @param {string[]} args
+ * @param {object} files
+ */
+export function clang(args, files) {
+  return run(runClang, ['clang', ...args], files);
+}
+
+/** The same for LLVM's other tools: ar, wasm-ld, … */
+export function llvm(args, files) {
+  return run(runLLVM, args, files);
+}
+
+async function run(tool, args, files) {
+  const stdout = [];
+  const stderr = [];
+  const collect = (chunks) => (bytes) => void (bytes && chunks.push(Buffer.from(bytes)));
+  try {
+    // Loading the compiler would be reported on stderr, too.
+    const options = { stdout: collect(stdout), stderr: collect(stderr), fetchProgress: () => {} };
+    return { files: await tool(args, files, options), stdout: Buffer.concat(stdout).toString() };
+  } catch (error) {
+    if (!(error instanceof Exit)) throw error;
+    throw new Error(`${args.join(' ')}: exit code ${error.code}\n${Buffer.concat(stderr)}`, { cause: error });
+  }
+}
