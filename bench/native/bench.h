@@ -1,0 +1,63 @@
+/*
+ * bench.h: what the harness and a peer (a lock being measured) know of each other.
+ *
+ * Every peer runs the same loops, compiled together with its own lock so that whatever can be inlined is: peers/peer.h for C and
+ * C++, rust/src/lib.rs for Rust. What need not be inlined, because every peer pays for it alike, is in harness.c.
+ */
+#ifndef LOCKWORD_BENCH_H
+#define LOCKWORD_BENCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Waits are counted in buckets of ticks, eight to a power of two: p99 is read off within 12 %. */
+#define BENCH_BUCKETS 496
+
+/* One thread of a contended run. rust/src/lib.rs declares the same fields in the same order up to `turns`. */
+struct bench_thread {
+    void *mutex;
+    uint64_t *count;      /* what the mutex guards, on a cache line of its own for every peer */
+    const uint32_t *stop; /* nonzero: finish */
+    uint64_t steps;       /* of work inside the section, and as many outside; 0: the increment alone */
+    uint64_t stamped;     /* nonzero: time every acquisition */
+    uint64_t turns;
+
+    uint64_t longest; /* wait, in ticks */
+    uint64_t waits[BENCH_BUCKETS];
+};
+
+struct bench_peer {
+    const char *name;
+    bool contends; /* false: a floor, no lock: one thread only */
+    void (*init)(void *mutex);
+    void (*destroy)(void *mutex);
+    void (*pairs)(void *mutex, uint64_t n);                       /* n uncontended lock, unlock */
+    void (*increments)(void *mutex, uint64_t n, uint64_t *count); /* n uncontended lock, increment, unlock */
+    void (*contend)(struct bench_thread *thread);                 /* turns until told to stop */
+};
+
+/* How a peer is declared: found by name in a plug-in, too, and a constant that C++ does not make static. */
+#ifdef __cplusplus
+#define BENCH_PEER extern "C" __attribute__((visibility("default"))) const struct bench_peer
+#else
+#define BENCH_PEER extern __attribute__((visibility("default"))) const struct bench_peer
+#endif
+
+/* Computes for a while without touching memory: a chain of multiplications that no compiler can shorten. */
+void bench_work(uint64_t steps);
+
+/* The processor's time stamp. */
+uint64_t bench_stamp(void);
+
+/* Counts a wait between these stamps. */
+void bench_waited(struct bench_thread *thread, uint64_t asked, uint64_t got);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

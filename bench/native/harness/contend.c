@@ -1,0 +1,193 @@
+/* contend.c: the measurements. */
+#include "measure.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CACHE_LINES 128 /* two of 64 bytes: the prefetcher fetches pairs */
+
+_Static_assert(BENCH_MUTEX_SIZE >= CACHE_LINES, "nothing shares a mutex's cache lines");
+
+/* One place for all peers, so that none is luckier with its address. */
+static struct {
+    _Alignas(CACHE_LINES) char mutex[BENCH_MUTEX_SIZE];
+    _Alignas(CACHE_LINES) uint64_t count;
+    _Alignas(CACHE_LINES) uint32_t stop;
+} shared;
+
+struct bench_pair bench_pair(const struct bench_peer *peer, uint64_t pairs)
+{
+    memset(shared.mutex, 0, sizeof shared.mutex);
+    peer->init(shared.mutex);
+    peer->pairs(shared.mutex, pairs / 10);
+    double start = bench_now();
+    peer->pairs(shared.mutex, pairs);
+    double between = bench_now();
+    peer->increments(shared.mutex, pairs, &shared.count);
+    double end = bench_now();
+    peer->destroy(shared.mutex);
+    return (struct bench_pair){(between - start) / (double)pairs, (end - between) / (double)pairs};
+}
+
+static void *sleep_for_ever(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
+
+void bench_have_threads(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, sleep_for_ever, NULL))
+        abort();
+}
+
+struct worker {
+    _Alignas(CACHE_LINES) struct bench_thread turns;
+    const struct bench_peer *peer;
+    pthread_barrier_t *start;
+    int cpu;
+    double cpu_ns;
+    pthread_t thread;
+};
+
+static double cpu_time(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (double)used.tv_sec * 1e9 + (double)used.tv_nsec;
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    bench_pin(worker->cpu);
+    pthread_barrier_wait(worker->start);
+    double before = cpu_time();
+    worker->peer->contend(&worker->turns);
+    worker->cpu_ns = cpu_time() - before;
+    return NULL;
+}
+
+static double p99_of(const struct worker *workers, int threads)
+{
+    uint64_t waits[BENCH_BUCKETS] = {0};
+    uint64_t all = 0;
+    for (int k = 0; k < threads; k++) {
+        for (int b = 0; b < BENCH_BUCKETS; b++) {
+            waits[b] += workers[k].turns.waits[b];
+            all += workers[k].turns.waits[b];
+        }
+    }
+    uint64_t longer = 0;
+    unsigned b = BENCH_BUCKETS;
+    while (b > 0 && longer <= all / 100)
+        longer += waits[--b];
+    return b < 8 ? (double)b : (double)((8ull + b % 8) << (b / 8 - 1));
+}
+
+static struct bench_contention summarise(const struct worker *workers, struct bench_run run, struct bench_units units, double ns)
+{
+    struct bench_contention result = {0};
+    uint64_t all = 0, most = 0, least = UINT64_MAX, longest = 0;
+    for (int k = 0; k < run.threads; k++) {
+        uint64_t turns = workers[k].turns.turns;
+        all += turns;
+        most = turns > most ? turns : most;
+        least = turns < least ? turns : least;
+        longest = workers[k].turns.longest > longest ? workers[k].turns.longest : longest;
+        result.cpus += workers[k].cpu_ns / ns;
+    }
+    result.mops = (double)all / ns * 1e3;
+    result.share = (double)most / (double)(least ? least : 1);
+    result.p99_ns = run.stamped ? p99_of(workers, run.threads) * units.ns_per_tick : 0;
+    result.longest_ns = (double)longest * units.ns_per_tick;
+    return result;
+}
+
+static void sleep_for(double seconds)
+{
+    struct timespec pause = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&pause, NULL);
+}
+
+struct bench_contention bench_contend(const struct bench_peer *peer, struct bench_run run, struct bench_units units)
+{
+    static struct worker workers[BENCH_MAX_THREADS];
+    pthread_barrier_t start;
+    pthread_barrier_init(&start, NULL, (unsigned)run.threads + 1);
+    memset(shared.mutex, 0, sizeof shared.mutex);
+    peer->init(shared.mutex);
+    shared.count = 0;
+    shared.stop = 0;
+    for (int k = 0; k < run.threads; k++) {
+        workers[k] = (struct worker){.peer = peer, .start = &start, .cpu = k};
+        workers[k].turns.mutex = shared.mutex;
+        workers[k].turns.count = &shared.count;
+        workers[k].turns.stop = &shared.stop;
+        workers[k].turns.steps = run.steps;
+        workers[k].turns.stamped = run.stamped;
+        if (pthread_create(&workers[k].thread, NULL, work, &workers[k]))
+            abort();
+    }
+    pthread_barrier_wait(&start);
+    double before = bench_now();
+    sleep_for(run.seconds);
+    __atomic_store_n(&shared.stop, 1, __ATOMIC_RELAXED);
+    double ns = bench_now() - before;
+    uint64_t turns = 0;
+    for (int k = 0; k < run.threads; k++) {
+        pthread_join(workers[k].thread, NULL);
+        turns += workers[k].turns.turns;
+    }
+    peer->destroy(shared.mutex);
+    pthread_barrier_destroy(&start);
+    /* A lock that does not exclude would be the fastest. */
+    if (turns != shared.count)
+        abort();
+    return summarise(workers, run, units, ns);
+}
+
+#define ROUND_TRIPS 2000
+
+static void await(const uint32_t *word, uint32_t value)
+{
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
+        ;
+}
+
+static void *bounce_back(void *word)
+{
+    bench_pin(1);
+    for (int i = 0; i < ROUND_TRIPS; i++) {
+        await(word, 1);
+        __atomic_store_n((uint32_t *)word, 0, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+double bench_round_trip(void)
+{
+    pthread_t other;
+    if (bench_cpus() < 2)
+        return 0;
+    bench_pin(0);
+    shared.stop = 0;
+    if (pthread_create(&other, NULL, bounce_back, &shared.stop))
+        abort();
+    double before = 0;
+    for (int i = 0; i < ROUND_TRIPS; i++) {
+        __atomic_store_n(&shared.stop, 1, __ATOMIC_RELEASE);
+        await(&shared.stop, 0);
+        /* The first trip waited for the other thread to start. */
+        if (i == 0)
+            before = bench_now();
+    }
+    double ns = bench_now() - before;
+    pthread_join(other, NULL);
+    return ns / (ROUND_TRIPS - 1);
+}

@@ -1,0 +1,59 @@
+/* measure.h: one measurement each. Choosing rounds, interleaving peers and taking medians is up to main.c. */
+#ifndef LOCKWORD_BENCH_MEASURE_H
+#define LOCKWORD_BENCH_MEASURE_H
+
+#include "../bench.h"
+
+#define BENCH_MUTEX_SIZE 128
+#define BENCH_MAX_THREADS 64
+
+/* Units of time that the other functions need, measured once, on the thread's own CPU. */
+struct bench_units {
+    double ns_per_tick; /* of bench_stamp */
+    double ns_per_step; /* of bench_work */
+};
+
+struct bench_units bench_calibrate(void);
+
+/* The monotonic clock, ns. */
+double bench_now(void);
+
+/* How many CPUs this process may use, and the pinning of the calling thread to one: the k-th of them, counted round and round. */
+int bench_cpus(void);
+void bench_pin(int k);
+
+/* ns for one uncontended lock and unlock, with nothing or with an increment between them, over a round of so many. */
+struct bench_pair {
+    double empty;
+    double increment;
+};
+
+struct bench_pair bench_pair(const struct bench_peer *peer, uint64_t pairs);
+
+/*
+ * From now on the process has two threads, one of them asleep. glibc's locks use no atomic operation while there is only one, which
+ * is not what a lock is for.
+ */
+void bench_have_threads(void);
+
+struct bench_run {
+    int threads;
+    uint64_t steps; /* of work inside and outside the section */
+    bool stamped;   /* measure waits; costs two time stamps a turn */
+    double seconds;
+};
+
+struct bench_contention {
+    double mops;       /* million turns a second, of all threads */
+    double share;      /* turns of the luckiest thread for each of the unluckiest */
+    double p99_ns;     /* of all waits; 0 unless stamped */
+    double longest_ns; /* wait of all; 0 unless stamped */
+    double cpus;       /* CPU time used, in seconds a second */
+};
+
+struct bench_contention bench_contend(const struct bench_peer *peer, struct bench_run run, struct bench_units units);
+
+/* ns for a word to go from one CPU's cache to another's and back. 0 where there is one CPU. */
+double bench_round_trip(void);
+
+#endif

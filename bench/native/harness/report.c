@@ -1,0 +1,177 @@
+/* report.c: ratios are taken within a round, where peers ran side by side, and only then the median of the rounds. */
+#include "report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REFERENCE "lockword"
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Reorders the samples. */
+static double median(double *samples, int n)
+{
+    qsort(samples, (size_t)n, sizeof *samples, compare);
+    return n == 0 ? 0 : n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
+}
+
+/* Ratios are to the floor if it ran (pairs) and to lockword if it ran (contention); else to whoever comes first. */
+static int reference(const struct bench_results *results, bool floor)
+{
+    for (int p = 0; p < results->peer_count; p++) {
+        if (floor ? !results->peers[p]->contends : strcmp(results->peers[p]->name, REFERENCE) == 0)
+            return p;
+    }
+    return 0;
+}
+
+struct pair_summary {
+    double empty, empty_ratio, increment, increment_ratio;
+};
+
+static struct pair_summary summarise_pair(const struct bench_results *results, int peer)
+{
+    static double samples[4][MAX_ROUNDS];
+    const struct bench_pair *floor = results->pairs[reference(results, true)];
+    const struct bench_pair *pair = results->pairs[peer];
+    const int n = results->pair_rounds;
+    for (int r = 0; r < n; r++) {
+        samples[0][r] = pair[r].empty;
+        samples[1][r] = pair[r].empty / floor[r].empty;
+        samples[2][r] = pair[r].increment;
+        samples[3][r] = pair[r].increment / floor[r].increment;
+    }
+    return (struct pair_summary){median(samples[0], n), median(samples[1], n), median(samples[2], n), median(samples[3], n)};
+}
+
+enum metric { MOPS, RATIO, SHARE, P99, LONGEST, CPUS, METRICS };
+
+struct cell_summary {
+    double metric[METRICS];
+    double worst_ns; /* the longest wait of all rounds */
+};
+
+static struct cell_summary summarise_cell(const struct bench_results *results, int peer, int cell)
+{
+    double samples[METRICS][MAX_ROUNDS];
+    struct cell_summary summary = {0};
+    const struct bench_contention *base = results->contention[reference(results, false)][cell];
+    for (int r = 0; r < results->rounds; r++) {
+        const struct bench_contention *c = &results->contention[peer][cell][r];
+        samples[MOPS][r] = c->mops;
+        samples[RATIO][r] = c->mops / base[r].mops;
+        samples[SHARE][r] = c->share;
+        samples[P99][r] = c->p99_ns;
+        samples[LONGEST][r] = c->longest_ns;
+        samples[CPUS][r] = c->cpus;
+        if (c->longest_ns > summary.worst_ns)
+            summary.worst_ns = c->longest_ns;
+    }
+    for (int m = 0; m < METRICS; m++)
+        summary.metric[m] = median(samples[m], results->rounds);
+    return summary;
+}
+
+static void print_time(FILE *out, int width, double ns)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s "};
+    int unit = 0;
+    while (ns >= 999.5 && unit < 3) {
+        ns /= 1000;
+        unit++;
+    }
+    fprintf(out, "%*.*f %s", width - 3, ns >= 99.95 || unit == 0 ? 0 : ns >= 9.995 ? 1 : 2, ns, units[unit]);
+}
+
+static void print_pairs(const struct bench_results *results, FILE *out)
+{
+    fprintf(out,
+            "\nUncontended: one thread locks and unlocks, pinned, in a process of two; medians of %d rounds; less is better\n\n",
+            results->pair_rounds);
+    fprintf(out, "  %-24s %21s %23s\n", "", "nothing between", "an increment between");
+    fprintf(out, "  %-24s %10s %10s %12s %10s\n", "", "ns", "x floor", "ns", "x floor");
+    for (int p = 0; p < results->peer_count; p++) {
+        struct pair_summary s = summarise_pair(results, p);
+        fprintf(out, "  %-24s %10.2f %10.3f %12.2f %10.3f\n", results->peers[p]->name, s.empty, s.empty_ratio, s.increment,
+                s.increment_ratio);
+    }
+}
+
+static void print_cell(const struct bench_results *results, int cell, FILE *out)
+{
+    const struct bench_cell *c = &results->cells[cell];
+    if (c->section_ns > 0)
+        fprintf(out, "\n  %2d thread%s, %.0f ns inside and %.0f outside", c->threads, c->threads > 1 ? "s" : " ", c->section_ns,
+                c->section_ns);
+    else
+        fprintf(out, "\n  %2d thread%s, an increment inside, nothing outside", c->threads, c->threads > 1 ? "s" : " ");
+    fprintf(out, "\n  %-24s %8s %10s %9s %10s %10s %10s %6s\n", "", "Mops/s", "x lockword", "share", "p99 wait", "longest", "worst",
+            "CPUs");
+    for (int p = 0; p < results->peer_count; p++) {
+        if (!results->peers[p]->contends)
+            continue;
+        struct cell_summary s = summarise_cell(results, p, cell);
+        fprintf(out, "  %-24s %8.2f %10.2f %9.*f", results->peers[p]->name, s.metric[MOPS], s.metric[RATIO],
+                s.metric[SHARE] < 100 ? 1 : 0, s.metric[SHARE]);
+        print_time(out, 11, s.metric[P99]);
+        print_time(out, 11, s.metric[LONGEST]);
+        print_time(out, 11, s.worst_ns);
+        fprintf(out, " %6.2f\n", s.metric[CPUS]);
+    }
+}
+
+void bench_print(const struct bench_results *results, FILE *out)
+{
+    if (results->pair_rounds)
+        print_pairs(results, out);
+    if (results->cell_count == 0 || results->rounds == 0)
+        return;
+    double trips[MAX_ROUNDS];
+    memcpy(trips, results->round_trip_ns, sizeof trips);
+    double middle = median(trips, results->rounds);
+    fprintf(out, "\nContended: every thread pinned, to %d CPU%s in turn; medians of %d rounds of %.2f s\n", bench_cpus(),
+            bench_cpus() > 1 ? "s" : "", results->rounds, results->seconds);
+    fprintf(out,
+            "  Mops/s and x lockword: more is better (but see CPUs: one thread that hogs the lock while the rest sleep uses 1)\n");
+    fprintf(out, "  share: turns of the luckiest thread for each of the unluckiest's; 1 is fair\n");
+    fprintf(out, "  p99, longest: waits for one acquisition, of all threads; worst: the longest of all rounds; less is better\n");
+    fprintf(out, "  a word's round trip between two CPUs meanwhile: median %.0f ns, from %.0f to %.0f\n", middle, trips[0],
+            trips[results->rounds - 1]);
+    for (int cell = 0; cell < results->cell_count; cell++)
+        print_cell(results, cell, out);
+}
+
+void bench_print_json(const struct bench_results *results, FILE *out)
+{
+    fprintf(out, "{\n  \"cpus\": %d, \"rounds\": %d, \"seconds\": %g, \"pair_rounds\": %d,\n", bench_cpus(), results->rounds,
+            results->seconds, results->pair_rounds);
+    fprintf(out, "  \"round_trip_ns\": [");
+    for (int r = 0; r < results->rounds; r++)
+        fprintf(out, "%s%.1f", r ? ", " : "", results->round_trip_ns[r]);
+    fprintf(out, "],\n  \"uncontended\": [");
+    for (int p = 0; p < results->peer_count && results->pair_rounds; p++) {
+        struct pair_summary s = summarise_pair(results, p);
+        fprintf(out, "%s\n    {\"peer\": \"%s\", \"ns\": %.3f, \"ratio\": %.4f, \"increment_ns\": %.3f, \"increment_ratio\": %.4f}",
+                p ? "," : "", results->peers[p]->name, s.empty, s.empty_ratio, s.increment, s.increment_ratio);
+    }
+    fprintf(out, "\n  ],\n  \"contended\": [");
+    const char *comma = "";
+    for (int cell = 0; cell < results->cell_count; cell++) {
+        for (int p = 0; p < results->peer_count && results->rounds; p++) {
+            if (!results->peers[p]->contends)
+                continue;
+            struct cell_summary s = summarise_cell(results, p, cell);
+            fprintf(out, "%s\n    {\"peer\": \"%s\", \"threads\": %d, \"section_ns\": %g, \"mops\": %.4g, \"ratio\": %.4g, ", comma,
+                    results->peers[p]->name, results->cells[cell].threads, results->cells[cell].section_ns, s.metric[MOPS],
+                    s.metric[RATIO]);
+            fprintf(out, "\"share\": %.4g, \"p99_ns\": %.4g, \"longest_ns\": %.6g, \"worst_ns\": %.6g, \"cpus_used\": %.3g}",
+                    s.metric[SHARE], s.metric[P99], s.metric[LONGEST], s.worst_ns, s.metric[CPUS]);
+            comma = ",";
+        }
+    }
+    fprintf(out, "\n  ]\n}\n");
+}

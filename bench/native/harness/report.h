@@ -1,0 +1,37 @@
+/* report.h: medians of what main.c has measured, as a table for a person and as JSON for bench/plot.js. */
+#ifndef LOCKWORD_BENCH_REPORT_H
+#define LOCKWORD_BENCH_REPORT_H
+
+#include <stdio.h>
+
+#include "measure.h"
+
+#define MAX_PEERS 32
+#define MAX_CELLS 16
+#define MAX_ROUNDS 1000
+
+/* One column of the benchmark: so many threads, sections of such a length. */
+struct bench_cell {
+    int threads;
+    double section_ns; /* of work inside, and as much outside; 0: the increment alone */
+};
+
+struct bench_results {
+    const struct bench_peer *peers[MAX_PEERS];
+    int peer_count;
+    struct bench_cell cells[MAX_CELLS];
+    int cell_count;
+
+    int pair_rounds;
+    struct bench_pair pairs[MAX_PEERS][MAX_ROUNDS];
+
+    int rounds;
+    double seconds; /* a cell and round */
+    struct bench_contention contention[MAX_PEERS][MAX_CELLS][MAX_ROUNDS];
+    double round_trip_ns[MAX_ROUNDS];
+};
+
+void bench_print(const struct bench_results *results, FILE *out);
+void bench_print_json(const struct bench_results *results, FILE *out);
+
+#endif

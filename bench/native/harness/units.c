@@ -1,0 +1,104 @@
+/* units.c: what every loop calls, and the units it is reckoned in. */
+#define _GNU_SOURCE
+#include "measure.h"
+
+#include <sched.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#define CALIBRATION_NS 20e6
+#define CALIBRATION_STEPS 10000
+
+double bench_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+/* Not fenced: on x86-64 it follows a lock's locked instruction, which is as good; elsewhere it may be off by a few ns. */
+uint64_t bench_stamp(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return (uint64_t)bench_now();
+#endif
+}
+
+void bench_work(uint64_t steps)
+{
+    uint64_t value = steps;
+    for (uint64_t i = 0; i < steps; i++) {
+        value *= 0x9e3779b97f4a7c15u;
+        __asm__ volatile("" : "+r"(value));
+    }
+}
+
+static unsigned bucket_of(uint64_t ticks)
+{
+    if (ticks < 8)
+        return (unsigned)ticks;
+    unsigned power = 63u - (unsigned)__builtin_clzll(ticks);
+    return (power - 2) * 8 + (unsigned)(ticks >> (power - 3) & 7);
+}
+
+void bench_waited(struct bench_thread *thread, uint64_t asked, uint64_t got)
+{
+    /* Stamps of one thread on one CPU do not run backwards, but nothing here shall depend on it. */
+    uint64_t ticks = got > asked ? got - asked : 0;
+    thread->waits[bucket_of(ticks)]++;
+    if (ticks > thread->longest)
+        thread->longest = ticks;
+}
+
+struct bench_units bench_calibrate(void)
+{
+    double start = bench_now();
+    uint64_t start_stamp = bench_stamp();
+    double fastest = 1e9;
+    double now;
+    do {
+        double before = bench_now();
+        bench_work(CALIBRATION_STEPS);
+        now = bench_now();
+        /* The fastest, since an interrupt only ever adds. */
+        if (now - before < fastest)
+            fastest = now - before;
+    } while (now - start < CALIBRATION_NS);
+    return (struct bench_units){(now - start) / (double)(bench_stamp() - start_stamp), fastest / CALIBRATION_STEPS};
+}
+
+/* The CPUs this process was started on, remembered before anybody is pinned. */
+static cpu_set_t allowed;
+
+__attribute__((constructor)) static void remember_allowed(void)
+{
+    sched_getaffinity(0, sizeof allowed, &allowed);
+}
+
+int bench_cpus(void)
+{
+    return CPU_COUNT(&allowed);
+}
+
+void bench_pin(int k)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    k %= bench_cpus();
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &allowed) && k-- == 0) {
+            CPU_SET(cpu, &one);
+            sched_setaffinity(0, sizeof one, &one);
+            return;
+        }
+    }
+}
