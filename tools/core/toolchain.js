@@ -21,25 +21,23 @@ export function primitives() {
   return list('src/core').map((name) => name.replace(/\.c$/, ''));
 }
 
-/** The C files of a folder of the repository, or all its files if it has other kinds, too; sorted. */
+/** The C files of a folder of the repository, sorted. */
 export function list(folder) {
-  const names = readdirSync(join(ROOT, folder)).sort();
-  return names.filter((name) => statSync(join(ROOT, folder, name)).isFile());
+  return readdirSync(join(ROOT, folder))
+    .filter((name) => name.endsWith('.c'))
+    .sort();
 }
 
 export function read(path) {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** A folder as the compiler wants to see it. */
+/** The C sources and headers below a folder, as the compiler wants to see them. */
 export function tree(path) {
-  const names = readdirSync(path, { withFileTypes: true });
-  return Object.fromEntries(
-    names.map((entry) => {
-      const inner = join(path, entry.name);
-      return [entry.name, entry.isDirectory() ? tree(inner) : readFileSync(inner)];
-    }),
-  );
+  const entries = readdirSync(path, { withFileTypes: true })
+    .filter((entry) => (entry.isDirectory() ? entry.name !== 'node_modules' : /\.[ch]$/.test(entry.name)))
+    .map(({ name }) => [name, join(path, name)]);
+  return Object.fromEntries(entries.map(([name, inner]) => [name, statSync(inner).isDirectory() ? tree(inner) : readFileSync(inner)]));
 }
 
 /** lockword's public headers, where -Iinclude finds them. */
@@ -63,12 +61,13 @@ export function llvm(args, files) {
 }
 
 async function run(tool, args, files) {
+  // Loading the compiler would be reported on stdout.
+  await runLLVM(null, {}, { fetchProgress: () => {} });
   const stdout = [];
   const stderr = [];
   const collect = (chunks) => (bytes) => void (bytes && chunks.push(Buffer.from(bytes)));
   try {
-    // Loading the compiler would be reported on stderr, too.
-    const options = { stdout: collect(stdout), stderr: collect(stderr), fetchProgress: () => {} };
+    const options = { stdout: collect(stdout), stderr: collect(stderr) };
     return { files: await tool(args, files, options), stdout: Buffer.concat(stdout).toString() };
   } catch (error) {
     if (!(error instanceof Exit)) throw error;
