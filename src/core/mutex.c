@@ -19,10 +19,14 @@
  * How many wakes may end without the mutex before a waiter reserves it. Eight is where throughput no longer gains from more and
  * the longest wait has not begun to grow: docs/design.md, 'Constants'.
  */
+#ifndef MAX_FAILED_WAKES
 #define MAX_FAILED_WAKES 8u
+#endif
 
 /* How often a newcomer lets others run before it waits, where a pause is cheap: docs/design.md, 'Constants'. */
+#ifndef MAX_PAUSES
 #define MAX_PAUSES 4u
+#endif
 
 /* The phase: what a locker remembers from one call to the next. */
 #define FAILED_WAKES 0x00ffu /* wakes that ended without the mutex; saturates */
