@@ -4,8 +4,8 @@ PRESET ?= gcc
 PREFIX ?= /usr/local
 TREE ?= /usr/include
 
-# Development tools run on the Node that package-lock.json pins, whatever the machine has.
-NODE := node_modules/node-linux-$(subst aarch64,arm64,$(subst x86_64,x64,$(shell uname -m)))/bin/node
+# Development tools run on a pinned Node, whatever the machine has.
+NODE := test/runtimes/node_modules/node24-$(subst aarch64,arm64,$(subst x86_64,x64,$(shell uname -m)))/bin/node
 
 .PHONY: help setup setup-bench build core test verify demo bench lint format install clean
 .DEFAULT_GOAL := help

@@ -15,96 +15,100 @@ const C_FILES = "git ls-files '*.c' '*.h' '*.cpp'";
 
 // Children find the pinned Node and the tools from npm first.
 const env = {
-    ...process.env,
-    PATH: [dirname(node), join(process.cwd(), 'node_modules/.bin'), process.env.PATH].join(delimiter),
-    CTEST_PARALLEL_LEVEL: '1',
+  ...process.env,
+  PATH: [dirname(node), join(process.cwd(), 'node_modules/.bin'), process.env.PATH].join(delimiter),
+  CTEST_PARALLEL_LEVEL: '1',
 };
 
 /** A shell command per suite; `needs` is a program without which it is left out. */
 const suites = [
-    { group: 'lint', name: 'C formatting', run: `clang-format --dry-run --Werror $(${C_FILES})` },
-    { group: 'lint', name: 'C analysis', run: 'cppcheck --quiet --error-exitcode=1 --suppressions-list=tools/cppcheck.txt -Iinclude src' },
-    { group: 'gcc', name: 'build', run: build('gcc') },
-    { group: 'gcc', name: 'C tests', run: 'ctest --preset gcc' },
-    { group: 'clang', name: 'build', needs: 'clang', run: build('clang') },
-    { group: 'clang', name: 'C tests', needs: 'clang', run: 'ctest --preset clang' },
-    { group: 'asan', name: 'C tests under Address- and UndefinedBehaviorSanitizer', run: `${build('asan')} && ctest --preset asan` },
-    { group: 'tsan', name: 'C tests under ThreadSanitizer', run: `${build('tsan')} && ctest --preset tsan` },
-    { group: 'install', name: 'installed, used from C11 and C++17', run: 'test/install/run.sh' },
+  { group: 'lint', name: 'C formatting', run: `clang-format --dry-run --Werror $(${C_FILES})` },
+  {
+    group: 'lint',
+    name: 'C analysis',
+    run: 'cppcheck --quiet --error-exitcode=1 --suppressions-list=tools/cppcheck.txt -Iinclude src',
+  },
+  { group: 'gcc', name: 'build', run: build('gcc') },
+  { group: 'gcc', name: 'C tests', run: 'ctest --preset gcc' },
+  { group: 'clang', name: 'build', needs: 'clang', run: build('clang') },
+  { group: 'clang', name: 'C tests', needs: 'clang', run: 'ctest --preset clang' },
+  { group: 'asan', name: 'C tests under Address- and UndefinedBehaviorSanitizer', run: `${build('asan')} && ctest --preset asan` },
+  { group: 'tsan', name: 'C tests under ThreadSanitizer', run: `${build('tsan')} && ctest --preset tsan` },
+  { group: 'install', name: 'installed, used from C11 and C++17', run: 'test/install/run.sh' },
 ];
 
 function build(preset) {
-    return `cmake --preset ${preset} && cmake --build --preset ${preset} -j ${availableParallelism()}`;
+  return `cmake --preset ${preset} && cmake --build --preset ${preset} -j ${availableParallelism()}`;
 }
 
 function isMissing(program) {
-    return !env.PATH.split(delimiter).some((dir) => existsSync(join(dir, program)));
+  return !env.PATH.split(delimiter).some((dir) => existsSync(join(dir, program)));
 }
 
 /** Runs a shell command with its output in a file; answers whether it succeeded. */
 function runToFile(command, log) {
-    return new Promise((resolve) => {
-        const output = createWriteStream(log);
-        // A group of its own, so that a test that hangs ends with all its children.
-        const child = spawn('sh', ['-c', `( ${command} ) 2>&1`], { env, stdio: ['ignore', 'pipe', 'inherit'], detached: true });
-        const timer = setTimeout(() => {
-            output.write(`\nStopped after ${LIMIT_MS / 1000} s.\n`);
-            process.kill(-child.pid, 'SIGKILL');
-        }, LIMIT_MS);
-        child.stdout.pipe(output, { end: false });
-        child.on('close', (code) => {
-            clearTimeout(timer);
-            output.end(() => resolve(code === 0));
-        });
+  return new Promise((resolve) => {
+    const output = createWriteStream(log);
+    // A group of its own, so that a test that hangs ends with all its children.
+    const child = spawn('sh', ['-c', `( ${command} ) 2>&1`], { env, stdio: ['ignore', 'pipe', 'inherit'], detached: true });
+    const timer = setTimeout(() => {
+      output.write(`\nStopped after ${LIMIT_MS / 1000} s.\n`);
+      process.kill(-child.pid, 'SIGKILL');
+    }, LIMIT_MS);
+    child.stdout.pipe(output, { end: false });
+    child.on('close', (code) => {
+      clearTimeout(timer);
+      output.end(() => resolve(code === 0));
     });
+  });
 }
 
 /** The tests that a log counts, in the words of ctest, mocha or ours; one if it counts none. */
 function countTests(text, ok) {
-    const all = (pattern) => [...text.matchAll(pattern)];
-    let passed = 0;
-    let failed = 0;
-    for (const [, bad, total] of all(/tests passed, (\d+) tests failed out of (\d+)/g)) {
-        passed += total - bad;
-        failed += +bad;
-    }
-    for (const [, good, bad] of all(/^(\d+) passed, (\d+) failed$/gm)) {
-        passed += +good;
-        failed += +bad;
-    }
-    if (!ok && failed === 0) failed = 1;
-    if (ok && passed === 0) passed = 1;
-    return { passed, failed };
+  const all = (pattern) => [...text.matchAll(pattern)];
+  let passed = 0;
+  let failed = 0;
+  for (const [, bad, total] of all(/tests passed, (\d+) tests failed out of (\d+)/g)) {
+    passed += total - bad;
+    failed += +bad;
+  }
+  for (const [, good, bad] of all(/^(\d+) passed, (\d+) failed$/gm)) {
+    passed += +good;
+    failed += +bad;
+  }
+  if (!ok && failed === 0) failed = 1;
+  if (ok && passed === 0) passed = 1;
+  return { passed, failed };
 }
 
 /** What a person wants to see of a failed suite's log. */
 function failingPart(text) {
-    const lines = text.trimEnd().split('\n');
-    const first = lines.findIndex((line) => /error:|\*\*\*Failed|FAILED|SUMMARY: |not ok|^\s+1\) |Error:/.test(line));
-    const start = first < 0 ? Math.max(0, lines.length - SHOWN_LINES) : Math.max(0, first - 3);
-    return lines.slice(start, start + SHOWN_LINES);
+  const lines = text.trimEnd().split('\n');
+  const first = lines.findIndex((line) => /error:|\*\*\*Failed|FAILED|SUMMARY: |not ok|^\s+1\) |Error:/.test(line));
+  const start = first < 0 ? Math.max(0, lines.length - SHOWN_LINES) : Math.max(0, first - 3);
+  return lines.slice(start, start + SHOWN_LINES);
 }
 
 function title(suite) {
-    return `  ${suite.group.padEnd(8)} ${suite.name.padEnd(56)}`;
+  return `  ${suite.group.padEnd(8)} ${suite.name.padEnd(56)}`;
 }
 
 async function runSuite(suite) {
-    if (suite.needs && isMissing(suite.needs)) {
-        console.log(`${title(suite)}          left out: ${suite.needs} is not installed`);
-        return { passed: 0, failed: 0 };
-    }
-    if (process.stdout.isTTY) process.stdout.write(`${title(suite)} …`);
-    const log = join(LOGS, `${suite.group}-${suite.name.replace(/\W+/g, '-')}.log`);
-    const start = performance.now();
-    const ok = await runToFile(suite.run, log);
-    const text = readFileSync(log, 'utf8');
-    const count = countTests(text, ok);
-    const seconds = ((performance.now() - start) / 1000).toFixed(1).padStart(6);
-    const verdict = ok ? `${count.passed} passed` : `${count.failed} FAILED`;
-    console.log(`${process.stdout.isTTY ? '\r' : ''}${title(suite)} ${seconds} s  ${verdict}`);
-    if (!ok) console.log(['', ...failingPart(text), '', `(all of it: ${log})`, ''].map((line) => `    ${line}`).join('\n'));
-    return count;
+  if (suite.needs && isMissing(suite.needs)) {
+    console.log(`${title(suite)}          left out: ${suite.needs} is not installed`);
+    return { passed: 0, failed: 0 };
+  }
+  if (process.stdout.isTTY) process.stdout.write(`${title(suite)} …`);
+  const log = join(LOGS, `${suite.group}-${suite.name.replace(/\W+/g, '-')}.log`);
+  const start = performance.now();
+  const ok = await runToFile(suite.run, log);
+  const text = readFileSync(log, 'utf8');
+  const count = countTests(text, ok);
+  const seconds = ((performance.now() - start) / 1000).toFixed(1).padStart(6);
+  const verdict = ok ? `${count.passed} passed` : `${count.failed} FAILED`;
+  console.log(`${process.stdout.isTTY ? '\r' : ''}${title(suite)} ${seconds} s  ${verdict}`);
+  if (!ok) console.log(['', ...failingPart(text), '', `(all of it: ${log})`, ''].map((line) => `    ${line}`).join('\n'));
+  return count;
 }
 
 mkdirSync(LOGS, { recursive: true });
@@ -113,9 +117,9 @@ const chosen = suites.filter((suite) => groups.length === 0 || groups.includes(s
 if (chosen.length === 0) throw new Error(`no such group: ${groups.join(', ')}`);
 const sum = { passed: 0, failed: 0 };
 for (const suite of chosen) {
-    const { passed, failed } = await runSuite(suite);
-    sum.passed += passed;
-    sum.failed += failed;
+  const { passed, failed } = await runSuite(suite);
+  sum.passed += passed;
+  sum.failed += failed;
 }
 console.log(`\n${sum.passed} passed, ${sum.failed} failed`);
 process.exitCode = sum.failed === 0 ? 0 : 1;

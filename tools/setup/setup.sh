@@ -2,11 +2,17 @@
 # setup.sh [bench]: provides what the Makefile's commands need. As root on Debian it installs what is missing; anywhere else it
 # says what to install, and fails. Fast when nothing is missing.
 set -eu
-cd "$(dirname "$0")/../.."
+self=$(realpath "$0")
+cd "$(dirname "$self")/../.."
+
+# Whether npm has installed exactly what this folder's lock file names.
+installed() {
+    [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ]
+}
 
 stamp=build/setup${1:+-$1}.stamp
 fresh() {
-    [ -e "$stamp" ] && [ -d node_modules ] && [ "$stamp" -nt package-lock.json ] && [ "$stamp" -nt "$0" ]
+    [ -e "$stamp" ] && [ "$stamp" -nt "$self" ] && installed . && installed test/runtimes
 }
 if fresh; then
     exit 0
@@ -70,9 +76,11 @@ if [ -n "$missing" ]; then
     apt-get install -y -qq --no-install-recommends $missing >/dev/null
 fi
 
+for dir in . test/runtimes; do
+    if ! installed "$dir"; then
+        echo "Installing what $dir/package-lock.json names"
+        npm ci --prefix "$dir" --no-audit --no-fund --loglevel=error
+    fi
+done
 mkdir -p build
-if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
-    echo "Installing the development tools of package-lock.json"
-    npm ci --no-audit --no-fund --loglevel=error
-fi
 touch "$stamp"

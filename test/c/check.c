@@ -1,0 +1,75 @@
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000
+#define STRANDED_S 10
+
+int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+void sleep_ms(int64_t ms)
+{
+    struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    while (nanosleep(&left, &left) != 0) {
+    }
+}
+
+static void *enter(void *argument)
+{
+    struct helper *helper = argument;
+    __atomic_store_n(&helper->tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+    helper->body(helper->argument);
+    return NULL;
+}
+
+void start(struct helper *helper, void (*body)(void *), void *argument)
+{
+    *helper = (struct helper){.body = body, .argument = argument};
+    assert_int_equal(pthread_create(&helper->thread, NULL, enter, helper), 0);
+}
+
+void join(struct helper *helper)
+{
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += STRANDED_S;
+    if (pthread_timedjoin_np(helper->thread, NULL, &limit) != 0)
+        fail_msg("a thread is stranded: it has not ended within %d s", STRANDED_S);
+}
+
+/* The state letter of /proc/PID/task/TID/stat, which follows the parenthesised name. */
+static char state_of(uint32_t tid)
+{
+    char path[64];
+    char text[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return 'X';
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[size] = 0;
+    const char *end = strrchr(text, ')');
+    return end != NULL && end + 2 < text + size ? end[2] : '?';
+}
+
+void await_sleep(const struct helper *helper)
+{
+    const int64_t limit = now_ns() + STRANDED_S * (int64_t)NS_PER_S;
+    uint32_t tid;
+    while ((tid = __atomic_load_n(&helper->tid, __ATOMIC_ACQUIRE)) == 0 || state_of(tid) != 'S') {
+        if (now_ns() > limit)
+            fail_msg("a thread that should wait does not");
+        sleep_ms(1);
+    }
+}
