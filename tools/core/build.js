@@ -12,9 +12,9 @@ import { dirname, join } from 'node:path';
 
 import { format } from 'prettier';
 
-import { declarations } from './declarations.js';
-import { CFLAGS, clang, headers, llvm, primitives, read, ROOT } from './toolchain.js';
-import { camelCase, hex, translate } from './translate.js';
+import { compileCore } from './compile.js';
+import { ROOT } from './toolchain.js';
+import { hex, translate } from './translate.js';
 
 const TARGET = 'js/src/core.js';
 
@@ -42,60 +42,11 @@ export function answerExpected() {
 
 /** The module's source, formatted. */
 export async function generate() {
-  const constants = new Map();
-  const declared = new Map();
-  const exported = new Set();
-  const objects = {};
-  for (const name of primitives()) {
-    const core = await declarations(name);
-    core.constants.forEach((value, constant) => constants.set(constant, value));
-    const symbols = symbolsOf(name, core.functions);
-    for (const { symbol, c, isPublic } of symbols) {
-      declared.set(symbol, c);
-      if (isPublic) exported.add(symbol);
-    }
-    objects[`${name}.o`] = await compile(name, symbols);
-  }
-  const wasm = await link(objects, exported);
+  const { wasm, constants, declared, exported } = await compileCore();
   const functions = translate(wasm2js(wasm), declared, exported);
   const values = [...constants].map(([name, value]) => `export const ${name} = ${spell(value)};`);
   const source = [HEADER, values.join('\n'), 'let answerHigh = 0;', ANSWER_EXPECTED, functions].join('\n\n');
   return format(source, { parser: 'babel', printWidth: 132, singleQuote: true });
-}
-
-/**
- * The functions that a primitive brings, with the symbols under which they are linked: what its header inlines gets a function of its own, and what is static
- * bears the primitive's name, so that no two are alike.
- */
-function symbolsOf(name, functions) {
-  return [...functions.values()].flatMap((c) => {
-    const isPublic = c.name.startsWith(`lw_${name}_`);
-    if (isPublic) return [{ symbol: c.isInline ? `${c.name}_` : c.name, c, isPublic }];
-    return c.name.startsWith('lw_') || c.name.startsWith('_') ? [] : [{ symbol: `${name}_${c.name}`, c, isPublic }];
-  });
-}
-
-async function compile(name, symbols) {
-  const renames = symbols.filter(({ isPublic }) => !isPublic).map(({ symbol, c }) => `-D${c.name}=${symbol}`);
-  const wrappers = symbols.filter(({ c, isPublic }) => isPublic && c.isInline).map(wrapper);
-  const source = `${read(`src/core/${name}.c`)}\n${wrappers.join('\n')}`;
-  const { files } = await clang([...CFLAGS, ...renames, '-Wno-missing-prototypes', '-c', '-o', 'core.o', 'core.c'], {
-    ...headers(),
-    'core.c': source,
-  });
-  return files['core.o'];
-}
-
-function wrapper({ symbol, c }) {
-  const parameters = c.parameters.map(({ name, type }) => `${type} ${name}`).join(', ');
-  return `${c.returns} ${symbol}(${parameters}) { return ${c.name}(${c.parameters.map(({ name }) => name).join(', ')}); }`;
-}
-
-async function link(objects, exported) {
-  const exports = [...exported].map((symbol) => `--export=${symbol}`);
-  const flags = ['--no-entry', '--import-memory', '--shared-memory', '--max-memory=65536', '-z', 'stack-size=0', '--allow-undefined'];
-  const { files } = await llvm(['wasm-ld', ...flags, ...exports, '-o', 'core.wasm', ...Object.keys(objects)], objects);
-  return files['core.wasm'];
 }
 
 /**

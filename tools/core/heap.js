@@ -21,11 +21,13 @@ export function touchers(functions) {
 /** Lets a function reach memory through a parameter `heap`. */
 export function passHeap(node, touching) {
   rewrite(node.body, (inner) => {
-    if (inner.type === 'MemberExpression' && inner.object.name === 'HEAP32') return { ...inner, object: HEAP, property: indexOf(inner.property) };
+    if (inner.type === 'MemberExpression' && inner.object.name === 'HEAP32')
+      return { ...inner, object: HEAP, property: indexOf(inner.property) };
     if (inner.type !== 'CallExpression') return inner;
     const { callee, arguments: args } = inner;
     if (callee.object?.name === 'Atomics') return { ...inner, arguments: [HEAP, indexOf(args[1]), ...args.slice(2)] };
-    if (callee.name === 'lw_notify') return call('notify', [HEAP, binary(unsigned(args[0]), '>>>', { type: 'Literal', value: 2 }), countOf(args[1])]);
+    if (callee.name === 'lw_notify')
+      return call('notify', [HEAP, binary(unsigned(args[0]), '>>>', { type: 'Literal', value: 2 }), countOf(args[1])]);
     return touching.has(callee.name) ? call(callee.name, [HEAP, ...args]) : inner;
   });
   for (const view of ['HEAP8', 'HEAPU8', 'HEAP16', 'HEAPU16', 'HEAPU32', 'HEAP32']) {
@@ -36,7 +38,8 @@ export function passHeap(node, touching) {
 
 /** wasm2js shifts addresses as if they were signed, which from 2 GiB on makes a negative index of them. */
 function indexOf(node) {
-  if (node.type !== 'BinaryExpression' || node.operator !== '>>' || numberOf(node.right) !== 2) throw new Error('not the address of a word');
+  if (node.type !== 'BinaryExpression' || node.operator !== '>>' || numberOf(node.right) !== 2)
+    throw new Error('not the address of a word');
   return { ...node, operator: '>>>', left: unsigned(node.left) };
 }
 

@@ -17,7 +17,7 @@ class Kinds {
   constructor(node, kindOfCall) {
     this.kindOfCall = kindOfCall;
     this.variables = new Map(node.params.map(({ name }) => [name, 'int']));
-    for (let before = ''; before !== String([...this.variables]); ) {
+    for (let before = ''; before !== String([...this.variables]);) {
       before = String([...this.variables]);
       walk(node.body, (inner) => {
         if (inner.type === 'VariableDeclarator' && inner.init) this.learn(inner.id.name, inner.init);

@@ -29,7 +29,9 @@ function unlabel(node) {
 
 function withoutBreaks(statements, isBreak) {
   const at = statements.findIndex((statement) => {
-    return statement.type === 'IfStatement' && !statement.alternate && isBreak(statement.consequent.body?.at(-1) ?? statement.consequent);
+    return (
+      statement.type === 'IfStatement' && !statement.alternate && isBreak(statement.consequent.body?.at(-1) ?? statement.consequent)
+    );
   });
   const last = statements.at(-1);
   if (at < 0) return last && isBreak(last) ? statements.slice(0, -1) : statements;
@@ -60,7 +62,13 @@ function loop(node) {
   const { body } = node.body;
   const [before, last] = body.slice(-2);
   const leaves = last?.type === 'BreakStatement' && !last.label;
-  if (leaves && before?.type === 'IfStatement' && !before.alternate && before.consequent.body?.length === 1 && isContinue(before.consequent.body[0])) {
+  if (
+    leaves &&
+    before?.type === 'IfStatement' &&
+    !before.alternate &&
+    before.consequent.body?.length === 1 &&
+    isContinue(before.consequent.body[0])
+  ) {
     const rest = block(body.slice(0, -2));
     if (count(rest, isContinue) === 0) return { type: 'DoWhileStatement', test: before.test, body: rest };
   }
@@ -78,7 +86,8 @@ function declareLocals(node) {
   });
   const undeclared = [];
   for (const [name, init] of locals) {
-    if (mentions(node.body, name) && !declareAtFirstUse(node.body, name)) undeclared.push(declaration('let', name, init ?? literal(0)));
+    if (mentions(node.body, name) && !declareAtFirstUse(node.body, name))
+      undeclared.push(declaration('let', name, init ?? literal(0)));
   }
   node.body.body.unshift(...undeclared);
 }
@@ -98,11 +107,19 @@ function innermostBlock(body, name) {
   let home = body;
   const total = count(body, ({ type, name: other }) => type === 'Identifier' && other === name);
   walk(body, (inner) => {
-    if (inner.type === 'BlockStatement' && count(inner, ({ type, name: other }) => type === 'Identifier' && other === name) === total) home = inner;
+    if (
+      inner.type === 'BlockStatement' &&
+      count(inner, ({ type, name: other }) => type === 'Identifier' && other === name) === total
+    )
+      home = inner;
   });
   return home;
 }
 
 function declaration(kind, name, init) {
-  return { type: 'VariableDeclaration', kind, declarations: [{ type: 'VariableDeclarator', id: { type: 'Identifier', name }, init }] };
+  return {
+    type: 'VariableDeclaration',
+    kind,
+    declarations: [{ type: 'VariableDeclarator', id: { type: 'Identifier', name }, init }],
+  };
 }

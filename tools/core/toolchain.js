@@ -37,7 +37,9 @@ export function tree(path) {
   const entries = readdirSync(path, { withFileTypes: true })
     .filter((entry) => (entry.isDirectory() ? entry.name !== 'node_modules' : /\.[ch]$/.test(entry.name)))
     .map(({ name }) => [name, join(path, name)]);
-  return Object.fromEntries(entries.map(([name, inner]) => [name, statSync(inner).isDirectory() ? tree(inner) : readFileSync(inner)]));
+  return Object.fromEntries(
+    entries.map(([name, inner]) => [name, statSync(inner).isDirectory() ? tree(inner) : readFileSync(inner)]),
+  );
 }
 
 /** lockword's public headers, where -Iinclude finds them. */

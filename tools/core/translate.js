@@ -57,7 +57,12 @@ function dropCoercions({ params, body }) {
   const names = new Set(params.map(({ name }) => name));
   body.body = body.body.filter(({ expression }) => {
     const { type, left, right } = expression ?? {};
-    return !(type === 'AssignmentExpression' && names.has(left.name) && right.left?.name === left.name && numberOf(right.right) === 0);
+    return !(
+      type === 'AssignmentExpression' &&
+      names.has(left.name) &&
+      right.left?.name === left.name &&
+      numberOf(right.right) === 0
+    );
   });
 }
 
@@ -99,7 +104,9 @@ export function hex(value) {
 const TYPES = { bool: 'boolean', void: 'void' };
 
 function documentation({ params }, { comment, returns, parameters }) {
-  const types = params.map(({ name }) => (name === 'heap' ? '@param {Heap} heap' : `@param {number} ${name}${addressOf(name, parameters)}`));
+  const types = params.map(({ name }) =>
+    name === 'heap' ? '@param {Heap} heap' : `@param {number} ${name}${addressOf(name, parameters)}`,
+  );
   const result = returns === 'void' ? [] : [`@returns {${TYPES[returns] ?? 'number'}}`];
   const lines = [...(comment ? [...wrap(comment), ''] : []), ...types, ...result];
   return `/**\n${lines.map((line) => ` * ${line}`.trimEnd()).join('\n')}\n */\n`;

@@ -14,7 +14,9 @@ const ARCHIVE = 'liblockword.a';
 const FOLDER = join(ROOT, 'build/wasm');
 
 /** Everything but the other platforms' ways of waiting. */
-const SOURCES = [...list('src'), ...list('src/core').map((name) => `core/${name}`), 'wait/wasm.c'].filter((name) => name.endsWith('.c'));
+const SOURCES = [...list('src'), ...list('src/core').map((name) => `core/${name}`), 'wait/wasm.c'].filter((name) =>
+  name.endsWith('.c'),
+);
 
 /** Builds the archive and answers its path. */
 export async function build(folder = FOLDER) {

@@ -1,0 +1,33 @@
+/* word.h: instead of include/lockword/core/word.h, words that JavaScript plays (translation.test.js). */
+#ifndef LOCKWORD_CORE_WORD_H
+#define LOCKWORD_CORE_WORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef uint32_t lw_word;
+
+enum { lw_relaxed, lw_acquire, lw_release, lw_acq_rel };
+
+#define LW_INLINE static inline __attribute__((always_inline, unused))
+#define PLAYED(NAME) __attribute__((import_module("words"), import_name(#NAME)))
+
+PLAYED(load) uint32_t played_load(const lw_word *word);
+PLAYED(cas) uint32_t played_cas(lw_word *word, uint32_t expected, uint32_t desired);
+PLAYED(notify) uint32_t lw_notify(lw_word *word, uint32_t n);
+
+LW_INLINE uint32_t lw_load(const lw_word *word, int order)
+{
+    (void)order;
+    return played_load(word);
+}
+
+LW_INLINE bool lw_cas(lw_word *word, uint32_t *expected, uint32_t desired, int order)
+{
+    (void)order;
+    const uint32_t wanted = *expected;
+    *expected = played_cas(word, wanted, desired);
+    return *expected == wanted;
+}
+
+#endif

@@ -1,0 +1,146 @@
+/**
+ * js/src/core.js is the C core: whatever a function is asked, and whatever comes of its operations, in states that can be reached or not,
+ * both do the same. Here the C runs as wasm, compiled over words that this test plays (hooked/), and every choice of outcomes is tried.
+ */
+import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
+
+import { compileCore } from '../../../tools/core/compile.js';
+import { tree } from '../../../tools/core/toolchain.js';
+import { camelCase } from '../../../tools/core/translate.js';
+import * as real from '../../../js/src/core.js';
+import { ADDRESSES, call, constants } from './played.js';
+
+const SELF = 0x10000005;
+const OTHER = 0x1ffffffe;
+const unsigned = (value) => value >>> 0;
+const range = (length) => Array.from({ length }, (_, value) => value);
+
+/** What arguments may be, by their names in C. */
+const ARGUMENTS = {
+  self: [SELF],
+  why: range(constants.LW_AGAIN + 1).flatMap((why) => range(8).map((abilities) => why | (abilities << 4))),
+  phase: [0, 8, 9, 0xff].flatMap((low) => range(0x20).map((high) => low | (high << 8))),
+};
+const ANY = [0, 1, 2, 0x7fffffff, 0x80000000, 0xffffffff];
+
+/** What words may hold: nobody, the caller or another agent, with any of the three highest bits, which are every primitive's flags. */
+const VALUES = [0, SELF, OTHER].flatMap((low) => range(8).map((flags) => unsigned(low | (flags << 29))));
+const FEWER_VALUES = [0, OTHER, 0x20000000, 0xe0000000, OTHER | 0x80000000].map(unsigned);
+
+/** What may come of an operation. A call's later ones have fewer outcomes, for it has to end. */
+const OUTCOMES = {
+  load: (nth) => (nth === 0 ? VALUES : FEWER_VALUES),
+  cas: (nth, expected) => (nth === 0 ? [expected, ...FEWER_VALUES] : [expected]),
+  notify: () => [1],
+};
+
+/** Every way to choose one of several options several times. */
+class Choices {
+  #path = [];
+  #at = 0;
+
+  among(options) {
+    this.#path[this.#at] ??= { chosen: 0, of: options.length };
+    return options[this.#path[this.#at++].chosen];
+  }
+
+  /** Starts again and chooses otherwise; false if there is no other way. */
+  next() {
+    this.#at = 0;
+    while (this.#path.length > 0) {
+      const last = this.#path.at(-1);
+      if (++last.chosen < last.of) return true;
+      this.#path.pop();
+    }
+    return false;
+  }
+}
+
+/** The C core as { name: function }, which plays its operations like played.js. */
+async function loadC(player) {
+  const words = tree(fileURLToPath(new URL('hooked', import.meta.url)));
+  const { wasm, declared, exported } = await compileCore(words);
+  const imports = Object.fromEntries(
+    Object.keys(OUTCOMES).map((kind) => [
+      kind,
+      (pointer, ...operands) => player.play(kind, (unsigned(pointer) - ADDRESSES[0]) / 4, ...operands.map(unsigned)),
+    ]),
+  );
+  const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+  const { instance } = await WebAssembly.instantiate(wasm, { env: { memory }, words: imports });
+  return [...exported].map((symbol) => ({ name: camelCase(symbol), c: declared.get(symbol), run: instance.exports[symbol] }));
+}
+
+/** All lists of arguments. */
+function lists([parameter, ...others]) {
+  if (!parameter) return [[]];
+  const rest = lists(others);
+  return (ARGUMENTS[parameter.name] ?? ANY).flatMap((first) => rest.map((list) => [first, ...list]));
+}
+
+/** What a C function returned, as core.js has it. */
+function resultOf(c, returned) {
+  if (c.returns === 'lw_answer') return { result: Number(BigInt.asIntN(32, returned)), expected: Number(returned >> 32n) };
+  return { result: c.returns === 'bool' ? returned !== 0 : returned };
+}
+
+describe('core.js does what the C core does', function () {
+  this.timeout(120_000);
+  const player = { play: undefined };
+  const choices = new Choices();
+  let functions;
+
+  before(async () => (functions = await loadC(player)));
+
+  /** Runs both, and compares. */
+  function compare({ name, c, run }, args) {
+    const operations = [];
+    const counts = { load: 0, cas: 0, notify: 0 };
+    player.play = (kind, word, ...operands) => {
+      const outcome = choices.among(OUTCOMES[kind](counts[kind]++, operands[0]));
+      operations.push([kind, word, ...operands, outcome]);
+      return outcome;
+    };
+    const wanted = resultOf(c, run(ADDRESSES[0], ...args));
+    for (const address of ADDRESSES) {
+      let at = 0;
+      const got = call(name, args, address, (...operation) => {
+        const { [at++]: recorded = [] } = operations;
+        if (operation.some((part, i) => part !== recorded[i])) assert.deepEqual(operation, recorded.slice(0, -1));
+        return recorded.at(-1);
+      });
+      if (at !== operations.length || got.result !== wanted.result || got.expected !== (wanted.expected ?? got.expected)) {
+        assert.deepEqual({ at, ...got }, { at: operations.length, ...wanted }, JSON.stringify({ name, args, operations }));
+      }
+    }
+  }
+
+  it('on every choice of arguments and outcomes', () => {
+    let compared = 0;
+    for (const which of functions) {
+      for (const args of lists(which.c.parameters.slice(1))) {
+        do {
+          compare(which, args);
+          compared++;
+        } while (choices.next());
+      }
+    }
+    assert.ok(compared > 10_000, `${compared} calls`);
+  });
+
+  it('in memory beyond 2 GiB', function () {
+    const address = 2 ** 31 + 64;
+    let buffer;
+    try {
+      buffer = new SharedArrayBuffer(address + 64);
+    } catch {
+      this.skip();
+    }
+    const heap = new Int32Array(buffer);
+    assert.equal(real.mutexTake(heap, address, SELF), true);
+    assert.equal(heap[address / 4], SELF);
+    assert.equal(real.mutexUnlockStep(heap, address, SELF), true);
+    assert.equal(heap[address / 4], 0);
+  });
+});
