@@ -75,6 +75,9 @@ lw_woken lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)
 
 uint32_t lw_notify(lw_word *word, uint32_t n)
 {
+    /* The kernel would wake one. */
+    if (n == 0)
+        return 0;
     int saved = errno;
     long woken = futex(word, FUTEX_WAKE, n < INT_MAX ? n : INT_MAX, NULL);
     errno = saved;
