@@ -4,8 +4,8 @@
  * Translates the C core to JavaScript: src/core/*.c → wasm → binaryen's wasm2js → js/src/core.js. --check writes nothing and fails, with a
  * diff, where the file is not what the C core says.
  */
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -77,8 +77,8 @@ async function main() {
   const source = await generate();
   const path = join(ROOT, TARGET);
   if (!process.argv.includes('--check')) return writeFileSync(path, source);
-  const committed = existsSync(path) ? readFileSync(path, 'utf8') : '';
-  if (committed === source) return;
+  const { status } = spawnSync('diff', ['-u', path, '-'], { input: source, stdio: ['pipe', 'inherit', 'inherit'] });
+  if (status === 0) return;
   process.exitCode = 1;
   console.error(`${TARGET} is not what src/core says: run make core`);
 }
