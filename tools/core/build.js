@@ -50,15 +50,15 @@ export async function generate() {
 }
 
 /**
- * Without inlining, the i64-answering functions stay free of the stubs that JavaScript would need to call them; without
- * coalescing, a variable means one thing.
+ * Without inlining, the i64-answering functions stay free of the stubs that JavaScript would need to call them; without the elimination of
+ * dead arguments they keep their parameters; without coalescing, a variable means one thing.
  */
 function wasm2js(wasm) {
   const folder = mkdtempSync(join(tmpdir(), 'lockword-'));
   try {
     const [input, output] = ['core.wasm', 'core.js'].map((name) => join(folder, name));
     writeFileSync(input, wasm);
-    const skipped = ['coalesce-locals', 'inlining', 'inlining-optimizing'].map((pass) => `--skip-pass=${pass}`);
+    const skipped = ['coalesce-locals', 'dae', 'dae-optimizing', 'inlining', 'inlining-optimizing'].map((pass) => `--skip-pass=${pass}`);
     const features = ['--enable-threads', '--enable-bulk-memory', '--enable-mutable-globals'];
     const tool = join(dirname(createRequire(import.meta.url).resolve('binaryen/package.json')), 'bin/wasm2js');
     execFileSync(process.execPath, [tool, '-O', ...features, ...skipped, input, '-o', output]);

@@ -35,7 +35,7 @@ export function translate(asm, declared, exported) {
       passHeap(node, touching);
       simplify(node, c.returns === 'bool', kindOfCall);
       structure(node);
-      rename(node, c, names);
+      rename(node, c, names, exported.has(name));
       spellMasks(node);
       return `${exported.has(name) ? `${documentation(node, c)}export ` : documentation(node, { ...c, comment: '' })}${generate(node)}`;
     })
@@ -67,10 +67,11 @@ function dropCoercions({ params, body }) {
 }
 
 /** Parameters get their names from C; locals, whose names the compiler forgot, are a, b, c, … in the order of appearance. */
-function rename(node, c, functions) {
+function rename(node, c, functions, isExported) {
   const names = new Map([...functions, [HIGH, ANSWER_HIGH]]);
   const own = node.params.filter(({ name }) => name !== 'heap');
   if (own.length === c.parameters.length) own.forEach(({ name }, i) => names.set(name, c.parameters[i].name));
+  else if (isExported) throw new Error(`${c.name} has lost a parameter`);
   const taken = new Set(names.values());
   const letters = [...'abcdefghijklmnopqrstuvwxyz'].flatMap((letter, _, all) => [letter, ...all.map((second) => letter + second)]);
   const free = letters.sort((one, other) => one.length - other.length || (one < other ? -1 : 1)).filter((name) => !taken.has(name));
