@@ -30,6 +30,7 @@ const suites = [
   },
   { group: 'gcc', name: 'build', run: build('gcc') },
   { group: 'gcc', name: 'C tests', run: 'ctest --preset gcc' },
+  { group: 'verify', name: 'the core under a weak memory (Relacy)', run: 'build/gcc/verify/relacy/relacy-mutex' },
   { group: 'clang', name: 'build', needs: 'clang', run: build('clang') },
   { group: 'clang', name: 'C tests', needs: 'clang', run: 'ctest --preset clang' },
   { group: 'asan', name: 'C tests under Address- and UndefinedBehaviorSanitizer', run: `${build('asan')} && ctest --preset asan` },

@@ -1,0 +1,36 @@
+/*
+ * word.h for Relacy: the same functions over rl::atomic, so that src/core runs unchanged under the C++ memory model, where a load
+ * may return any value that the orders asked for allow. Every place that asks for an order is a site, and can be made to ask for
+ * less.
+ */
+#ifndef LOCKWORD_CORE_WORD_H
+#define LOCKWORD_CORE_WORD_H
+
+#include <stdint.h>
+
+#include <relacy/relacy.hpp>
+
+struct lw_word {
+    rl::atomic<uint32_t> value;
+};
+
+enum {
+    lw_relaxed = rl::mo_relaxed,
+    lw_acquire = rl::mo_acquire,
+    lw_release = rl::mo_release,
+    lw_acq_rel = rl::mo_acq_rel,
+};
+
+#define LW_INLINE static inline
+
+/* The order that a site asks for in this run: the one it is written with, or a weaker one. */
+int order_at(const char *function, int line, int order);
+
+#define lw_load(word, order) ((word)->value.load(rl::memory_order(order), $))
+#define lw_cas(word, expected, desired, order)                                                                                     \
+    ((word)->value.compare_exchange(rl::bool_t<false>(), *(expected), (desired),                                                   \
+                                    rl::memory_order(order_at(__func__, __LINE__, order)), rl::mo_relaxed, $))
+
+extern "C" uint32_t lw_notify(lw_word *word, uint32_t n);
+
+#endif
