@@ -57,62 +57,45 @@ export function answerExpected() {
  * @returns {number}
  */
 export function mutexLockStep(heap, mutex, self, why, phase) {
-  let a = 0;
-  const b = why & 0x10;
-  const c = b >>> 4 ? 0x40000000 : -0x80000000;
-  block4: {
-    block: {
-      block3: {
-        block1: {
-          block2: {
-            a = why & 0xf;
-            switch ((a - 1) | 0) {
-              case 0:
-                break block;
-              case 1:
-              case 2:
-                break block1;
-              case 3:
-                break block2;
-              case 4:
-                break block3;
-              default:
-                break block4;
-            }
-          }
-          phase = (phase & 0xffffe700) | 0x1809;
-          break block4;
-        }
-        phase = phase | 0x1000;
-        break block4;
-      }
-      return mutexGiveUp(heap, mutex, c, ((~why << 7) & 0x800) | phase);
-    }
-    phase = ((phase | 0x1800) + ((phase & 0xff) < 9 ? 1 : 0)) | 0;
+  const a = why & 0x10;
+  const b = a >>> 4 ? 0x40000000 : -0x80000000;
+  const c = why & 0xf;
+  switch (c) {
+    case 4:
+      phase = (phase & 0xffffe700) | 0x1809;
+      break;
+    case 2:
+    case 3:
+      phase = phase | 0x1000;
+      break;
+    case 5:
+      return mutexGiveUp(heap, mutex, b, ((~why << 7) & 0x800) | phase);
+    case 1:
+      phase = ((phase | 0x1800) + ((phase & 0xff) < 9 ? 1 : 0)) | 0;
   }
   const d = phase & 0x400;
   const e = why & 0x40;
   const f = phase & 0x1000;
-  const g = (((phase << 20) >> 31) & c) | self;
+  const g = (((phase << 20) >> 31) & b) | self;
   let h = Atomics.load(heap, mutex >>> 2);
-  const i = a !== 3;
+  const i = c !== 3;
   const j = (why & 0x30) !== 16;
   const k = (phase & 0xff) > 8;
   for (;;) {
+    let l = h & 0x1fffffff;
     block7: {
-      why = h & 0x1fffffff;
-      if (!why && (f || !(h & 0x20000000))) {
-        why = Atomics.compareExchange(heap, mutex >>> 2, h, (h & 0xc0000000) | g);
-        if (h !== why) {
+      if (!l && (f || !(h & 0x20000000))) {
+        l = Atomics.compareExchange(heap, mutex >>> 2, h, (h & 0xc0000000) | g);
+        if (h !== l) {
           break block7;
         }
         answerHigh = 0;
         return 0;
       }
       if (!i) {
-        return mutexGiveUp(heap, mutex, c, phase);
+        return mutexGiveUp(heap, mutex, b, phase);
       }
-      if (!b && self === why) {
+      if (!a && self === l) {
         answerHigh = 0;
         return 2;
       }
@@ -124,19 +107,19 @@ export function mutexLockStep(heap, mutex, self, why, phase) {
         answerHigh = 0;
         return (phase << 16) | 0x105;
       }
-      const l = h | c;
-      const m = k ? (why ? l | 0x20000000 : l) : l;
-      if (m !== h) {
-        why = Atomics.compareExchange(heap, mutex >>> 2, h, m);
-        if (h !== why) {
+      const m = h | b;
+      const n = k ? (l ? m | 0x20000000 : m) : m;
+      if (n !== h) {
+        l = Atomics.compareExchange(heap, mutex >>> 2, h, n);
+        if (h !== l) {
           break block7;
         }
-        why = m & 0x1fffffff;
+        l = n & 0x1fffffff;
       }
-      answerHigh = b ? 0 : m;
-      return ((phase << 16) & 0xe0ff0000) | (b << 4) | (why ? 3 : 4) | 0x7000000;
+      answerHigh = a ? 0 : n;
+      return ((phase << 16) & 0xe0ff0000) | (a << 4) | (l ? 3 : 4) | 0x7000000;
     }
-    h = why;
+    h = l;
   }
 }
 

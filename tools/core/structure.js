@@ -1,4 +1,5 @@
 /** From wasm's nested blocks, which are only left by breaks, to if, else and loops; and variables declared where they are first set. */
+import { jumpTable } from './switch.js';
 import { assigned, block, count, literal, mentions, rewrite, walk } from './syntax.js';
 import { negate } from './simplify.js';
 
@@ -11,6 +12,7 @@ export function structure(node) {
     if (inner.type === 'LabeledStatement') return inner.body.type === 'BlockStatement' ? unlabel(inner) : inner;
     return inner.type === 'WhileStatement' ? loop(inner) : inner;
   });
+  for (const { name } of node.params) splitParameter(node, name);
   declareLocals(node);
 }
 
@@ -20,11 +22,20 @@ function flat(statement) {
 
 const breaksTo = (label) => (node) => node.type === 'BreakStatement' && node.label?.name === label;
 
-/** `L: { …; if (c) { a; break L; } b }` is `{ …; if (c) { a } else { b } }`. */
+/** What is done first in a labeled block is as well done before it. */
 function unlabel(node) {
+  const { body } = node.body;
+  const found = body.findIndex(({ type }) => type !== 'ExpressionStatement');
+  const start = found < 0 ? body.length : found;
+  const rest = { ...node, body: block(body.slice(start)) };
+  return [...body.slice(0, start), ...(jumpTable(rest) ?? conditional(rest))];
+}
+
+/** `L: { if (c) { a; break L; } b }` is `if (c) { a } else { b }`. */
+function conditional(node) {
   const label = node.label.name;
   const body = withoutBreaks(node.body.body, breaksTo(label));
-  return count(block(body), breaksTo(label)) > 0 ? { ...node, body: block(body) } : block(body);
+  return count(block(body), breaksTo(label)) > 0 ? [{ ...node, body: block(body) }] : body;
 }
 
 function withoutBreaks(statements, isBreak) {
@@ -39,11 +50,11 @@ function withoutBreaks(statements, isBreak) {
   const before = (consequent.body ?? [consequent]).slice(0, -1);
   const after = withoutBreaks(statements.slice(at + 1), isBreak);
   const rest = after.length === 0 ? null : block(after);
-  const conditional =
+  const choice =
     before.length > 0 || !rest
       ? { type: 'IfStatement', test, consequent: block(before), alternate: rest }
       : { type: 'IfStatement', test: negate(test), consequent: rest, alternate: null };
-  return [...statements.slice(0, at), withoutCopy(conditional)];
+  return [...statements.slice(0, at), withoutCopy(choice)];
 }
 
 /** `if (a === b) a = b; else …` is how wasm lets two names of one value meet. */
@@ -76,6 +87,17 @@ function loop(node) {
   return { type: 'ForStatement', init: null, test: null, update: null, body: block(rest) };
 }
 
+/** A parameter that is of no more use may have become a variable of another meaning. That gets a name of its own. */
+function splitParameter(node, name) {
+  const last = node.body.body.findLast((statement) => mentions(statement, name));
+  if (!last) return;
+  const home = innermostBlock(block([last]), name);
+  if (home.body[0] === last || !setsFirst(home, name)) return;
+  const local = `${name}$`;
+  rewrite(home, (inner) => (inner.type === 'Identifier' && inner.name === name ? { ...inner, name: local } : inner));
+  node.body.body.unshift(declaration('let', local, literal(0)));
+}
+
 /** Declares each variable where it gets its first value, if all its uses can see that; if not, at the top, where it is 0 as in wasm. */
 function declareLocals(node) {
   const locals = new Map();
@@ -94,12 +116,18 @@ function declareLocals(node) {
 
 function declareAtFirstUse(body, name) {
   const home = innermostBlock(body, name);
+  if (!setsFirst(home, name)) return false;
   const at = home.body.findIndex((statement) => mentions(statement, name));
   const first = home.body[at];
-  if (assigned(first) !== name || mentions(first.expression.right, name)) return false;
   const changes = count(body, ({ type, left }) => type === 'AssignmentExpression' && left.name === name);
   home.body[at] = declaration(changes === 1 ? 'const' : 'let', name, first.expression.right);
   return true;
+}
+
+/** Whether a block gives the variable a value before anything else is done with it there. */
+function setsFirst({ body }, name) {
+  const first = body.find((statement) => mentions(statement, name));
+  return assigned(first) === name && !mentions(first.expression.right, name);
 }
 
 /** The smallest block that all mentions of a variable are in. */
