@@ -20,22 +20,30 @@ const env = {
   CTEST_PARALLEL_LEVEL: '1',
 };
 
-/** A shell command per suite; `needs` is a program without which it is left out. */
+const RUNTIMES = ['node18', 'node20', 'node22', 'node24', 'node26', 'deno', 'bun'];
+
+/** A shell command each; `needs` is a program without which it is left out. */
 const suites = [
   { group: 'lint', name: 'C formatting', run: `clang-format --dry-run --Werror $(${C_FILES})` },
   {
     group: 'lint',
     name: 'C analysis',
-    run: 'cppcheck --quiet --error-exitcode=1 --suppressions-list=tools/cppcheck.txt -Iinclude src',
+    run: 'cppcheck --quiet --error-exitcode=1 --enable=warning,portability -Iinclude src test/c',
   },
+  { group: 'lint', name: 'JavaScript formatting', run: 'prettier --check .' },
+  { group: 'lint', name: 'JavaScript types', run: 'tsc -p js/tsconfig.json --noEmit' },
   { group: 'gcc', name: 'build', run: build('gcc') },
-  { group: 'gcc', name: 'C tests', run: 'ctest --preset gcc' },
+  { group: 'gcc', name: 'C tests', run: 'ctest --preset gcc --verbose' },
   { group: 'verify', name: 'the core under a weak memory (Relacy)', run: 'build/gcc/verify/relacy/relacy-mutex' },
   { group: 'clang', name: 'build', needs: 'clang', run: build('clang') },
-  { group: 'clang', name: 'C tests', needs: 'clang', run: 'ctest --preset clang' },
-  { group: 'asan', name: 'C tests under Address- and UndefinedBehaviorSanitizer', run: `${build('asan')} && ctest --preset asan` },
-  { group: 'tsan', name: 'C tests under ThreadSanitizer', run: `${build('tsan')} && ctest --preset tsan` },
-  { group: 'install', name: 'installed, used from C11 and C++17', run: 'test/install/run.sh' },
+  { group: 'clang', name: 'C tests', needs: 'clang', run: 'ctest --preset clang --verbose' },
+  { group: 'asan', name: 'C tests, Address- and UndefinedBehaviorSanitizer', run: `${build('asan')} && ctest --preset asan --verbose` },
+  { group: 'tsan', name: 'C stress, ThreadSanitizer', run: `${build('tsan')} && ctest --preset tsan --verbose` },
+  { group: 'install', name: 'the C library, installed and used by others', run: 'test/install/run.sh' },
+  { group: 'core', name: 'core.js is what the C core says', run: 'node tools/core/build.js --check' },
+  { group: 'core', name: 'the wasm library builds', run: 'node tools/core/wasm.js' },
+  ...RUNTIMES.map((name) => ({ group: 'js', name: `on ${name}`, run: `node test/js/run.js --only ${name}` })),
+  { group: 'package', name: 'the npm package, unpacked and used by others', run: 'node test/package/run.js' },
 ];
 
 function build(preset) {
@@ -64,15 +72,13 @@ function runToFile(command, log) {
   });
 }
 
-/** The tests that a log counts, in the words of ctest, mocha or ours; one if it counts none. */
+/** The tests that a log counts, in cmocka's words or ours; one if it counts none. */
 function countTests(text, ok) {
   const all = (pattern) => [...text.matchAll(pattern)];
   let passed = 0;
   let failed = 0;
-  for (const [, bad, total] of all(/tests passed, (\d+) tests failed out of (\d+)/g)) {
-    passed += total - bad;
-    failed += +bad;
-  }
+  for (const [, good] of all(/\[ {2}PASSED {2}\] (\d+) test/g)) passed += +good;
+  for (const [, bad] of all(/\[ {2}FAILED {2}\] (\d+) test/g)) failed += +bad;
   for (const [, good, bad] of all(/^(\d+) passed, (\d+) failed$/gm)) {
     passed += +good;
     failed += +bad;
@@ -82,12 +88,12 @@ function countTests(text, ok) {
   return { passed, failed };
 }
 
-/** What a person wants to see of a failed suite's log. */
+/** What a person wants to see of a failed suite's log: from the first error that a compiler or a C test reports, or the end. */
 function failingPart(text) {
   const lines = text.trimEnd().split('\n');
-  const first = lines.findIndex((line) => /error:|\*\*\*Failed|FAILED|SUMMARY: |not ok|^\s+1\) |Error:/.test(line));
-  const start = first < 0 ? Math.max(0, lines.length - SHOWN_LINES) : Math.max(0, first - 3);
-  return lines.slice(start, start + SHOWN_LINES);
+  const first = lines.findIndex((line) => /\berror: |\*\*\*Failed|\[ {2}ERROR {3}\]|^not ok|^SUMMARY: /.test(line));
+  const start = first < 0 ? lines.length - SHOWN_LINES : first - 3;
+  return lines.slice(Math.max(0, start)).slice(0, SHOWN_LINES);
 }
 
 function title(suite) {

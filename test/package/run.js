@@ -1,0 +1,101 @@
+/**
+ * run.js: what `npm pack` makes, as its users get it: which files, which size, and a strict TypeScript program that uses it. Ends with
+ * `N passed, N failed`.
+ */
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+
+import { buildSync } from 'esbuild';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const WORK = join(ROOT, 'build/test-package');
+const PACKAGE = join(WORK, 'node_modules/lockword');
+const CONSUMER = fileURLToPath(new URL('consumer.ts', import.meta.url));
+const USERS_NEED =
+  /^(package\.json|README\.md|LICENSE|js\/src\/[\w-]+\.js|js\/types\/[\w-]+\.d\.ts|include\/lockword\/.*\.h|wasm\/liblockword\.a)$/;
+const MUTEX_LIMIT_BYTES = 3000;
+
+let passed = 0;
+let failed = 0;
+
+function check(what, test) {
+  try {
+    const wrong = test();
+    if (wrong) throw new Error(wrong);
+    passed++;
+    console.log(`ok: ${what}`);
+  } catch (error) {
+    failed++;
+    console.log(`not ok: ${what}\n${error.message}\n${error.stdout ?? ''}${error.stderr ?? ''}`);
+  }
+}
+
+/** Packs and unpacks, as npm install would. */
+function install() {
+  rmSync(WORK, { recursive: true, force: true });
+  mkdirSync(PACKAGE, { recursive: true });
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', WORK], { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
+  const tarball = readdirSync(WORK).find((name) => name.endsWith('.tgz'));
+  execFileSync('tar', ['-xzf', join(WORK, tarball), '-C', PACKAGE, '--strip-components=1']);
+  writeFileSync(join(WORK, 'package.json'), '{ "type": "module" }');
+  copyFileSync(CONSUMER, join(WORK, 'consumer.ts'));
+}
+
+const files = () => {
+  const entries = readdirSync(PACKAGE, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(PACKAGE.length + 1));
+};
+
+/** Every path that the exports map names. */
+function exported() {
+  const targets = (value) => (typeof value === 'string' ? [value] : Object.values(value).flatMap(targets));
+  return targets(JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')).exports);
+}
+
+function gzippedMutex() {
+  const { outputFiles } = buildSync({
+    stdin: { contents: "export { Mutex } from 'lockword';", resolveDir: WORK },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    write: false,
+  });
+  return gzipSync(outputFiles[0].contents, { level: 9 }).length;
+}
+
+const typescript = (resolution) => () => {
+  const module = resolution === 'bundler' ? 'esnext' : 'nodenext';
+  const options = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2024,esnext.disposable,dom', '--types', ''];
+  execFileSync('tsc', [...options, '--module', module, '--moduleResolution', resolution, 'consumer.ts'], { cwd: WORK });
+};
+
+install();
+check('it contains what users need, and nothing else', () =>
+  files()
+    .filter((name) => !USERS_NEED.test(name))
+    .join('\n'),
+);
+check('it contains what it exports, the C headers, the wasm library and a licence', () =>
+  [...exported(), 'LICENSE', 'README.md', 'include/lockword/lockword.h', 'wasm/liblockword.a']
+    .filter((name) => !existsSync(join(PACKAGE, name)))
+    .join('\n'),
+);
+check('it depends on nothing', () => {
+  const { dependencies = {}, peerDependencies = {} } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8'));
+  return Object.keys({ ...dependencies, ...peerDependencies }).join('\n');
+});
+check('strict TypeScript, resolved as Node does', typescript('nodenext'));
+check('strict TypeScript, resolved as bundlers do', typescript('bundler'));
+check('it runs', () => void execFileSync(process.execPath, ['--no-warnings', 'consumer.ts'], { cwd: WORK }));
+check(`the mutex, minified and gzipped, is below ${MUTEX_LIMIT_BYTES} bytes`, () => {
+  const bytes = gzippedMutex();
+  console.log(`    ${bytes} bytes`);
+  return bytes < MUTEX_LIMIT_BYTES ? '' : `${bytes} bytes`;
+});
+
+console.log(`\n${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
