@@ -37,7 +37,11 @@ const suites = [
   { group: 'verify', name: 'the core under a weak memory (Relacy)', run: 'build/gcc/verify/relacy/relacy-mutex' },
   { group: 'clang', name: 'build', needs: 'clang', run: build('clang') },
   { group: 'clang', name: 'C tests', needs: 'clang', run: 'ctest --preset clang --verbose' },
-  { group: 'asan', name: 'C tests, Address- and UndefinedBehaviorSanitizer', run: `${build('asan')} && ctest --preset asan --verbose` },
+  {
+    group: 'asan',
+    name: 'C tests, Address- and UndefinedBehaviorSanitizer',
+    run: `${build('asan')} && ctest --preset asan --verbose`,
+  },
   { group: 'tsan', name: 'C stress, ThreadSanitizer', run: `${build('tsan')} && ctest --preset tsan --verbose` },
   { group: 'install', name: 'the C library, installed and used by others', run: 'test/install/run.sh' },
   { group: 'core', name: 'core.js is what the C core says', run: 'node tools/core/build.js --check' },
