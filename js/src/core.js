@@ -252,7 +252,7 @@ export function mutexUnlockStep(heap, mutex, self) {
  * @returns {boolean}
  */
 export function mutexTake(heap, mutex, self) {
-  return !Atomics.compareExchange(heap, mutex >>> 2, 0, self);
+  return Atomics.compareExchange(heap, mutex >>> 2, 0, self) === 0;
 }
 
 /**

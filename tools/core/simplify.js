@@ -115,6 +115,7 @@ function returnBooleans(node, kinds) {
 function as(kinds, kind, node) {
   if (kind !== 'bool') return kinds.of(node) === 'bool' ? asNumber(kinds, node) : node;
   if (node.type === 'LogicalExpression') return logical(as(kinds, kind, node.left), node.operator, as(kinds, kind, node.right));
+  if (node.type === 'UnaryExpression' && kinds.isInt(node.argument)) return binary(node.argument, '===', literal(0));
   if (kinds.of(node) === 'bool') return node;
   return numberOf(node) === undefined ? binary(node, '!==', literal(0)) : literal(numberOf(node) !== 0);
 }
