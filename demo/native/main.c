@@ -1,0 +1,211 @@
+/*
+ * main.c: wordcount.h with native threads.
+ *
+ *     wordcount THREADS LOCKING HEAP-BYTES BUCKETS FILES TABLE
+ *
+ * FILES names a file of paths, each ended by a NUL. When all are counted, the table is written to TABLE, as it is in memory. While
+ * it works it prints how many files have been handed out, one number a line; last, one line of JSON about each thread and one about
+ * all.
+ */
+#define _GNU_SOURCE
+#include "../wordcount.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PROGRESS_EVERY_NS 10000000
+#define NS_PER_S 1e9
+
+struct text {
+    uint8_t *bytes;
+    size_t length, room;
+};
+
+struct job {
+    struct wc_arena *arena;
+    char **paths;
+};
+
+struct worker {
+    thrd_t thread;
+    const struct job *job;
+    struct wc_tally tally;
+    uint32_t files, failed;
+    uint64_t bytes;
+};
+
+static void fail(const char *what)
+{
+    perror(what);
+    exit(EXIT_FAILURE);
+}
+
+/* Reads from the descriptor to its end, into room that grows as needed. */
+static bool read_to_end(int fd, struct text *text)
+{
+    text->length = 0;
+    for (;;) {
+        if (text->length == text->room) {
+            text->room = text->room ? 2 * text->room : 1 << 20;
+            text->bytes = realloc(text->bytes, text->room);
+            if (text->bytes == NULL)
+                fail("realloc");
+        }
+        ssize_t n = read(fd, text->bytes + text->length, text->room - text->length);
+        if (n <= 0)
+            return n == 0;
+        text->length += (size_t)n;
+    }
+}
+
+static bool read_file(const char *path, struct text *text)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool whole = read_to_end(fd, text);
+    close(fd);
+    return whole && text->length <= UINT32_MAX;
+}
+
+static int work(void *argument)
+{
+    struct worker *worker = argument;
+    struct text text = {0};
+    uint32_t file;
+    while ((file = wc_take_file(worker->job->arena, &worker->tally)) != WC_NO_FILE) {
+        if (!read_file(worker->job->paths[file], &text)) {
+            worker->failed++;
+            continue;
+        }
+        wc_count(worker->job->arena, &worker->tally, text.bytes, (uint32_t)text.length);
+        worker->files++;
+        worker->bytes += text.length;
+    }
+    free(text.bytes);
+    return 0;
+}
+
+static uint32_t files_taken(struct wc_arena *arena)
+{
+    lw_mutex_lock(&arena->files_lock);
+    const uint32_t taken = arena->next_file;
+    lw_mutex_unlock(&arena->files_lock);
+    return taken;
+}
+
+static void show_progress(const struct job *job)
+{
+    const struct timespec pause = {.tv_sec = 0, .tv_nsec = PROGRESS_EVERY_NS};
+    for (uint32_t taken = 0; taken < job->arena->files;) {
+        nanosleep(&pause, NULL);
+        taken = files_taken(job->arena);
+        printf("%" PRIu32 "\n", taken);
+        fflush(stdout);
+    }
+}
+
+static void report(const struct worker *worker)
+{
+    const struct wc_tally *t = &worker->tally;
+    printf("{\"kind\": \"C thread\", \"files\": %" PRIu32 ", \"failed\": %" PRIu32 ", \"bytes\": %" PRIu64 ", \"words\": %" PRIu32
+           ", \"contended\": %" PRIu32 ", \"waits\": %" PRIu32 ", \"waited_us\": %" PRIu32 ", \"longest_us\": %" PRIu32
+           ", \"full\": %" PRIu32 ", \"damaged\": %" PRIu32 "}\n",
+           worker->files, worker->failed, worker->bytes, t->words, t->contended, t->waits, t->waited_us, t->longest_us, t->full,
+           t->damaged);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / NS_PER_S;
+}
+
+/* Counts all files with this many threads. */
+static void run(const struct job *job, size_t threads)
+{
+    struct worker *workers = calloc(threads, sizeof *workers);
+    if (workers == NULL)
+        fail("calloc");
+    const double start = seconds();
+    for (size_t i = 0; i < threads; i++) {
+        workers[i].job = job;
+        if (thrd_create(&workers[i].thread, work, &workers[i]) != thrd_success)
+            fail("thrd_create");
+    }
+    show_progress(job);
+    for (size_t i = 0; i < threads; i++)
+        thrd_join(workers[i].thread, NULL);
+    const double took = seconds() - start;
+    for (size_t i = 0; i < threads; i++)
+        report(&workers[i]);
+    printf("{\"seconds\": %.6f}\n", took);
+    free(workers);
+}
+
+/* The NUL-ended paths of the text as an array, and how many. */
+static char **split_paths(const struct text *text, uint32_t *count)
+{
+    *count = 0;
+    for (size_t i = 0; i < text->length; i++)
+        *count += text->bytes[i] == '\0';
+    char **paths = calloc(*count + 1u, sizeof *paths);
+    if (paths == NULL)
+        fail("calloc");
+    char *path = (char *)text->bytes;
+    for (uint32_t i = 0; i < *count; i++, path += strlen(path) + 1)
+        paths[i] = path;
+    return paths;
+}
+
+static struct wc_arena *new_arena(uint32_t heap_bytes, uint32_t buckets, uint32_t files, uint32_t locking)
+{
+    const uint64_t size = wc_size(heap_bytes, buckets);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        fail("mmap");
+    wc_format(memory, heap_bytes, buckets, files, locking);
+    return memory;
+}
+
+/* Writes the part of the table that is in use. */
+static void write_table(const struct wc_arena *arena, const char *path)
+{
+    FILE *file = fopen(path, "wb");
+    if (file == NULL || fwrite(arena, arena->heap_next, 1, file) != 1 || fclose(file) != 0)
+        fail(path);
+}
+
+static uint32_t number(const char *text)
+{
+    return (uint32_t)strtoul(text, NULL, 10);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 7) {
+        fprintf(stderr, "usage: %s THREADS LOCKING HEAP-BYTES BUCKETS FILES TABLE\n", argv[0]);
+        return 2;
+    }
+    struct text list = {0};
+    if (!read_file(argv[5], &list))
+        fail(argv[5]);
+    uint32_t files;
+    struct job job = {.paths = split_paths(&list, &files)};
+    job.arena = new_arena(number(argv[3]), number(argv[4]), files, number(argv[2]));
+    run(&job, number(argv[1]));
+    write_table(job.arena, argv[6]);
+    free(job.paths);
+    free(list.bytes);
+    return 0;
+}

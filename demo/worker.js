@@ -1,0 +1,75 @@
+/** A worker of the Node run: counts files into the shared table, in C compiled to WebAssembly or in JavaScript. */
+
+import fs from 'node:fs';
+import { parentPort, workerData } from 'node:worker_threads';
+import { imports } from 'lockword/wasm';
+import { bytesOf } from './tree.js';
+import { Counter, NO_FILE, readTally, Table } from './wordcount.js';
+
+/**
+ * @typedef {object} Region what of the memory belongs to one C worker
+ * @property {number} stackTop
+ * @property {number} tallyAt
+ * @property {number} textAt
+ * @property {number} textBytes
+ */
+
+/** Reads a file into the bytes, and answers how many it has. */
+function readInto(path, bytes) {
+  const fd = fs.openSync(bytesOf(path));
+  try {
+    let length = 0;
+    for (let n = 1; n > 0; length += n) n = fs.readSync(fd, bytes, length, bytes.length - length, null);
+    if (length === bytes.length) throw new Error('the file has grown');
+    return length;
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/** C on a stack, a tally and a text buffer of this worker's own, all in the shared memory. */
+function counterInC({ memory, module, base, region }) {
+  const { exports } = new WebAssembly.Instance(module, { env: { memory }, ...imports() });
+  const text = new Uint8Array(memory.buffer, region.textAt, region.textBytes);
+  exports.__stack_pointer.value = region.stackTop;
+  return {
+    takeFile: () => exports.wc_take_file(base, region.tallyAt) >>> 0,
+    countFile(path) {
+      const length = readInto(path, text);
+      exports.wc_count(base, region.tallyAt, region.textAt, length);
+      return length;
+    },
+    tally: () => readTally(memory.buffer, region.tallyAt),
+  };
+}
+
+function counterInJavaScript({ memory, base }) {
+  const counter = new Counter(memory, new Table(memory.buffer, base));
+  return {
+    takeFile: () => counter.takeFile(),
+    countFile(path) {
+      const text = fs.readFileSync(bytesOf(path));
+      counter.count(text);
+      return text.length;
+    },
+    tally: () => counter.tally,
+  };
+}
+
+function work(counter, paths) {
+  const done = { files: 0, failed: 0, bytes: 0 };
+  for (let file = counter.takeFile(); file !== NO_FILE; file = counter.takeFile()) {
+    try {
+      done.bytes += counter.countFile(paths[file]);
+      done.files++;
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      done.failed++;
+    }
+  }
+  return { ...done, ...counter.tally() };
+}
+
+const counter = workerData.region ? counterInC(workerData) : counterInJavaScript(workerData);
+parentPort.once('message', () => parentPort.postMessage(work(counter, workerData.paths)));
+parentPort.postMessage('ready');
