@@ -18,17 +18,23 @@ static struct {
     _Alignas(CACHE_LINES) uint32_t stop;
 } shared;
 
-struct bench_pair bench_pair(const struct bench_peer *peer, uint64_t pairs)
+#define PLACES 256
+
+struct bench_pair bench_pair(const struct bench_peer *peer, uint64_t pairs, int round)
 {
-    memset(shared.mutex, 0, sizeof shared.mutex);
-    peer->init(shared.mutex);
-    peer->pairs(shared.mutex, pairs / 10);
+    static _Alignas(4096) char mutexes[PLACES][BENCH_MUTEX_SIZE], counts[PLACES][CACHE_LINES];
+    /* Multiples of odd numbers visit every place before they repeat. */
+    void *mutex = mutexes[round * 37 % PLACES];
+    uint64_t *count = (uint64_t *)(void *)counts[round * 101 % PLACES];
+    memset(mutex, 0, BENCH_MUTEX_SIZE);
+    peer->init(mutex);
+    peer->pairs(mutex, pairs / 10);
     double start = bench_now();
-    peer->pairs(shared.mutex, pairs);
+    peer->pairs(mutex, pairs);
     double between = bench_now();
-    peer->increments(shared.mutex, pairs, &shared.count);
+    peer->increments(mutex, pairs, count);
     double end = bench_now();
-    peer->destroy(shared.mutex);
+    peer->destroy(mutex);
     return (struct bench_pair){(between - start) / (double)pairs, (end - between) / (double)pairs};
 }
 

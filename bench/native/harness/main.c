@@ -106,7 +106,7 @@ static void measure_pairs(void)
     for (int r = 0; r < results.pair_rounds; r++) {
         for (int k = 0; k < results.peer_count; k++) {
             int p = peer_at(r, k);
-            results.pairs[p][r] = bench_pair(results.peers[p], PAIRS);
+            results.pairs[p][r] = bench_pair(results.peers[p], PAIRS, r);
         }
     }
 }

@@ -22,13 +22,16 @@ double bench_now(void);
 int bench_cpus(void);
 void bench_pin(int k);
 
-/* ns for one uncontended lock and unlock, with nothing or with an increment between them, over a round of so many. */
+/*
+ * ns for one uncontended lock and unlock, with nothing or with an increment between them, over a round of so many. Where the mutex
+ * and the counter lie changes the latter by several per cent: each round has places of its own, the same for all peers.
+ */
 struct bench_pair {
     double empty;
     double increment;
 };
 
-struct bench_pair bench_pair(const struct bench_peer *peer, uint64_t pairs);
+struct bench_pair bench_pair(const struct bench_peer *peer, uint64_t pairs, int round);
 
 /*
  * From now on the process has two threads, one of them asleep. glibc's locks use no atomic operation while there is only one, which
