@@ -11,7 +11,8 @@ const folder = path.join(root, 'build', 'demo');
 /** Runs a command, and shows what it printed only if it failed. */
 function run(command, ...args) {
   const { status, error, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: 'utf8' });
-  if (error) throw new Error(`${command} does not start (${error.code}): \`make demo\` installs what is missing, or says what to install`);
+  if (error)
+    throw new Error(`${command} does not start (${error.code}): \`make demo\` installs what is missing, or says what to install`);
   if (status !== 0) throw new Error(`${command} ${args.join(' ')}\n${stdout}${stderr}`);
 }
 

@@ -28,7 +28,9 @@ export async function countNatively(program, scratch, { tree, buckets, heapBytes
   const file = path.join(scratch, 'table');
   fs.writeFileSync(list, bytesOf(tree.files.map(({ path }) => `${path}\0`).join('')));
 
-  const child = spawn(program, [threads, locking, heapBytes, buckets, list, file].map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(program, [threads, locking, heapBytes, buckets, list, file].map(String), {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const exit = once(child, 'close');
   const agents = [];
   let seconds = 0;
@@ -41,5 +43,5 @@ export async function countNatively(program, scratch, { tree, buckets, heapBytes
   const [status, signal] = await exit;
   if (status !== 0) throw new Error(`${program} ended with ${signal ?? status}`);
   const table = readTable(file);
-  return { seconds, agents, words: table.toMap(), locksAreZero: table.locksAreZero };
+  return { seconds, agents, mutexes: table.stripes, words: table.toMap(), locksAreZero: table.locksAreZero };
 }

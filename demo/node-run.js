@@ -45,8 +45,13 @@ function prepare(module, { tree, buckets, heapBytes, locking }, workersInC) {
   const layout = new Layout(exports.__heap_base.value);
   const base = layout.take(Number(exports.wc_size(heapBytes, buckets)));
   const regions = Array.from({ length: workersInC }, () => {
-    const textBytes = tree.largest + 1;
-    return { stackTop: layout.take(STACK_BYTES) + STACK_BYTES, tallyAt: layout.take(TALLY_BYTES), textAt: layout.take(textBytes), textBytes };
+    const textBytes = Math.max(1, tree.largest);
+    return {
+      stackTop: layout.take(STACK_BYTES) + STACK_BYTES,
+      tallyAt: layout.take(TALLY_BYTES),
+      textAt: layout.take(textBytes),
+      textBytes,
+    };
   });
   memory.grow(Math.max(0, layout.pages - memory.buffer.byteLength / PAGE));
   exports.wc_format(base, heapBytes, buckets, tree.files.length, locking);
@@ -132,5 +137,5 @@ export async function countInNode(module, options, workers, onProgress) {
   const seconds = (performance.now() - start) / 1000;
   const lateness = meter.stop();
   clearInterval(progress);
-  return { seconds, agents, lateness, words: table.toMap(), locksAreZero: table.locksAreZero };
+  return { seconds, agents, lateness, mutexes: table.stripes, words: table.toMap(), locksAreZero: table.locksAreZero };
 }

@@ -65,6 +65,7 @@ export function survey(root) {
   };
 
   visit(Buffer.from(root).latin1Slice());
+  if (tree.files.length === 0) throw new Error(`no text file under ${root}`);
   tree.files.sort((a, b) => b.size - a.size);
   return tree;
 }

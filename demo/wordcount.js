@@ -97,7 +97,8 @@ export class Table {
     const header = new Uint32Array(buffer, base, ARENA_BYTES / 4);
     const sizes = [header[ARENA.magic], header[ARENA.arenaBytes], header[ARENA.wordBytes], header[ARENA.tallyBytes]];
     const expected = [MAGIC, ARENA_BYTES, WORD_BYTES, TALLY_BYTES];
-    if (sizes.some((size, i) => size !== expected[i])) throw new Error(`wordcount.h and wordcount.js differ: ${sizes}, ${expected}`);
+    if (sizes.some((size, i) => size !== expected[i]))
+      throw new Error(`wordcount.h and wordcount.js differ: ${sizes}, ${expected}`);
 
     for (const name of ['size', 'stripes', 'stripesAt', 'buckets', 'bucketsAt', 'heapAt', 'maxChain', 'locking', 'files']) {
       this[name] = header[ARENA[name]];
@@ -197,7 +198,7 @@ export class Table {
     const { u32, u8 } = this;
     const at = offset >>> 2;
     const bucket = this.#bucketOf(hash);
-    for (let from = start, to = offset + WORD_BYTES; from < end; ) u8[to++] = text[from++];
+    for (let from = start, to = offset + WORD_BYTES; from < end;) u8[to++] = text[from++];
     u32[at + HASH] = hash;
     u32[at + LENGTH] = end - start;
     u32[at + COUNT] = 1;

@@ -14,14 +14,13 @@ import { Counter, NO_FILE, readTally, Table } from './wordcount.js';
  * @property {number} textBytes
  */
 
-/** Reads a file into the bytes, and answers how many it has. */
-function readInto(path, bytes) {
+/** Reads a file into the bytes, and answers the part that it fills. */
+function readInto(bytes, path) {
   const fd = fs.openSync(bytesOf(path));
   try {
     let length = 0;
     for (let n = 1; n > 0; length += n) n = fs.readSync(fd, bytes, length, bytes.length - length, null);
-    if (length === bytes.length) throw new Error('the file has grown');
-    return length;
+    return bytes.subarray(0, length);
   } finally {
     fs.closeSync(fd);
   }
@@ -30,15 +29,12 @@ function readInto(path, bytes) {
 /** C on a stack, a tally and a text buffer of this worker's own, all in the shared memory. */
 function counterInC({ memory, module, base, region }) {
   const { exports } = new WebAssembly.Instance(module, { env: { memory }, ...imports() });
-  const text = new Uint8Array(memory.buffer, region.textAt, region.textBytes);
+  const buffer = new Uint8Array(memory.buffer, region.textAt, region.textBytes);
   exports.__stack_pointer.value = region.stackTop;
   return {
     takeFile: () => exports.wc_take_file(base, region.tallyAt) >>> 0,
-    countFile(path) {
-      const length = readInto(path, text);
-      exports.wc_count(base, region.tallyAt, region.textAt, length);
-      return length;
-    },
+    read: (path) => readInto(buffer, path),
+    count: (text) => exports.wc_count(base, region.tallyAt, text.byteOffset, text.length),
     tally: () => readTally(memory.buffer, region.tallyAt),
   };
 }
@@ -47,25 +43,32 @@ function counterInJavaScript({ memory, base }) {
   const counter = new Counter(memory, new Table(memory.buffer, base));
   return {
     takeFile: () => counter.takeFile(),
-    countFile(path) {
-      const text = fs.readFileSync(bytesOf(path));
-      counter.count(text);
-      return text.length;
-    },
+    read: (path) => fs.readFileSync(bytesOf(path)),
+    count: (text) => counter.count(text),
     tally: () => counter.tally,
   };
+}
+
+function readOrNull(counter, path) {
+  try {
+    return counter.read(path);
+  } catch (error) {
+    if (!error.syscall) throw error;
+    return null;
+  }
 }
 
 function work(counter, paths) {
   const done = { files: 0, failed: 0, bytes: 0 };
   for (let file = counter.takeFile(); file !== NO_FILE; file = counter.takeFile()) {
-    try {
-      done.bytes += counter.countFile(paths[file]);
-      done.files++;
-    } catch (error) {
-      if (!(error instanceof Error)) throw error;
+    const text = readOrNull(counter, paths[file]);
+    if (text === null) {
       done.failed++;
+      continue;
     }
+    counter.count(text);
+    done.files++;
+    done.bytes += text.length;
   }
   return { ...done, ...counter.tally() };
 }
