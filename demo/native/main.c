@@ -88,9 +88,9 @@ static void stay_on_processor(uint32_t number)
     cpu_set_t allowed, one;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return;
-    int skip = (int)(number % (uint32_t)CPU_COUNT(&allowed));
-    int processor = 0;
-    while (!CPU_ISSET(processor, &allowed) || skip-- > 0)
+    uint32_t before = number % (uint32_t)CPU_COUNT(&allowed);
+    size_t processor = 0;
+    while (!CPU_ISSET(processor, &allowed) || before-- > 0)
         processor++;
     CPU_ZERO(&one);
     CPU_SET(processor, &one);
