@@ -1,0 +1,52 @@
+/** agent.js: the worker behind agents.js. It enters its mode, imports the library, and runs the function that it is sent. */
+import * as modes from './modes.js';
+import * as support from './support.js';
+
+const { process } = globalThis;
+const isNode = Boolean(process?.versions?.node) && !process.versions.bun && !globalThis.Deno;
+const port = isNode ? (await import('node:worker_threads')).parentPort : globalThis;
+
+const words = new Map();
+
+/** Resolves once the test has said this word to the agent; each time once. */
+function heard(word) {
+  if (!words.has(word)) {
+    const entry = {};
+    entry.promise = new Promise((resolve) => (entry.resolve = resolve));
+    words.set(word, entry);
+  }
+  return words.get(word).promise;
+}
+
+function hear({ word, value }) {
+  heard(word);
+  words.get(word).resolve(value);
+}
+
+const say = (word, value) => port.postMessage({ word, value });
+
+async function work({ job, data, mode }) {
+  modes.enter(mode);
+  const lockword = await import('../../js/src/index.js');
+  const run = (0, eval)(`(${job})`);
+  return run({ ...lockword, ...support, counts: modes.counts, data, say, heard });
+}
+
+function close() {
+  if (isNode) port.close();
+  else globalThis.close?.();
+}
+
+async function receive(message) {
+  if (!message.job) return hear(message);
+  try {
+    port.postMessage({ result: await work(message) });
+  } catch (error) {
+    const { name, message: text, code, stack } = error;
+    port.postMessage({ error: { name, message: text, code, stack } });
+  }
+  close();
+}
+
+if (isNode) port.on('message', receive);
+else port.onmessage = ({ data }) => receive(data);

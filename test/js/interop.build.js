@@ -1,0 +1,2 @@
+/** interop.build.js: what run.js builds before the runtimes run. */
+export function buildInterop() {}

@@ -1,0 +1,66 @@
+/**
+ * modes.js: what the suite takes away from an agent before the library is imported.
+ *
+ *     normal     nothing
+ *     polling    Atomics.waitAsync: asynchronous calls must get along without it
+ *     unhealed   re-checks: waits and timers of half a second to five seconds never end by themselves. A lost wake, which costs
+ *                a second otherwise and passes for a slow machine, then is a hang, and the test that lost it fails
+ *     page       Atomics.wait throws, as on a page's main thread
+ *     counted    nothing; `counts` tells how many waitAsync calls were made and how many are pending
+ */
+const isRecheck = (ms) => ms >= 500 && ms <= 5000;
+
+/** The real timers, for the suite itself. */
+export const timers = {
+  setTimeout: globalThis.setTimeout.bind(globalThis),
+  clearTimeout: globalThis.clearTimeout.bind(globalThis),
+};
+
+export const counts = { calls: 0, pending: 0, mostPending: 0 };
+
+const changes = {
+  normal() {},
+
+  polling() {
+    delete Atomics.waitAsync;
+  },
+
+  unhealed() {
+    const { wait, waitAsync } = Atomics;
+    const { setTimeout, setInterval } = globalThis;
+    Atomics.wait = (words, index, value, ms) => wait(words, index, value, isRecheck(ms) ? Infinity : ms);
+    Atomics.waitAsync = (words, index, value, ms) => waitAsync(words, index, value, isRecheck(ms) ? Infinity : ms);
+    const inert = () => {};
+    globalThis.setTimeout = (callback, ms, ...rest) => setTimeout(isRecheck(ms) ? inert : callback, ms, ...rest);
+    globalThis.setInterval = (callback, ms, ...rest) => setInterval(isRecheck(ms) ? inert : callback, ms, ...rest);
+  },
+
+  page() {
+    Atomics.wait = () => {
+      throw new TypeError('Atomics.wait cannot be called in this context');
+    };
+  },
+
+  counted() {
+    const { waitAsync } = Atomics;
+    Atomics.waitAsync = (...wait) => {
+      const answer = waitAsync(...wait);
+      counts.calls++;
+      if (answer.async) {
+        counts.mostPending = Math.max(counts.mostPending, ++counts.pending);
+        answer.value.then(() => counts.pending--);
+      }
+      return answer;
+    };
+  },
+};
+
+/** The mode of this agent. */
+export let mode = 'normal';
+
+/** Changes this agent for good. */
+export function enter(name) {
+  if (!Object.hasOwn(changes, name)) throw new RangeError(`no such mode: ${name}`);
+  mode = name;
+  changes[mode]();
+}

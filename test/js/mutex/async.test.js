@@ -1,0 +1,227 @@
+/** Many asynchronous callers of one agent: they exclude each other, and cost the engine one waiter. */
+import { expect } from 'chai';
+
+import { Mutex } from '../../../js/src/index.js';
+import { spawn } from '../agents.js';
+import { mode } from '../modes.js';
+import { sleep, stateOf, Stranger, within, wordsOf } from '../support.js';
+
+const free = [0, 0];
+
+describe('Mutex: asynchronous callers of one agent', () => {
+  it('exclude each other', async () => {
+    const mutex = new Mutex();
+    expect(await mutex.lockAsync()).to.equal(true);
+    const second = mutex.lockAsync();
+    expect(await stateOf(second)).to.equal('pending');
+    await sleep(20);
+    expect(await stateOf(second)).to.equal('pending');
+    mutex.unlock();
+    expect(await within(10_000, second)).to.equal(true);
+    expect(mutex.isMine).to.equal(true);
+    mutex.unlock();
+    expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
+  });
+
+  it('time out while their own agent holds the mutex', async () => {
+    const mutex = new Mutex();
+    await mutex.lockAsync();
+    expect(await mutex.lockAsync(20)).to.equal(false);
+    expect(await mutex.lockAsync(0)).to.equal(false);
+    mutex.unlock();
+    expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
+  });
+
+  it('are served in the order in which they came', async () => {
+    const mutex = new Mutex();
+    await mutex.lockAsync();
+    const order = [];
+    const waiting = Array.from({ length: 20 }, async (_, i) => {
+      await mutex.lockAsync();
+      order.push(i);
+      mutex.unlock();
+    });
+    mutex.unlock();
+    await within(10_000, Promise.all(waiting));
+    expect(order).to.deep.equal(order.map((_, i) => i));
+  });
+
+  it('time out one by one, each no earlier than its own timeout, and the last gets the mutex', async () => {
+    const mutex = new Mutex();
+    const stranger = new Stranger(mutex).lock();
+    const start = performance.now();
+    const timeouts = [40, 10, 30, 20, 0];
+    const waiting = timeouts.map(async (timeout) => [await mutex.lockAsync(timeout), performance.now() - start]);
+    const last = mutex.lockAsync();
+    for (const [i, [taken, took]] of (await Promise.all(waiting)).entries()) {
+      expect(taken).to.equal(false);
+      expect(took).to.be.at.least(timeouts[i]);
+    }
+    expect(await stateOf(last)).to.equal('pending');
+    stranger.unlock();
+    expect(await within(10_000, last)).to.equal(true);
+    mutex.unlock();
+    expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
+  });
+
+  it('survive a holder that throws', async () => {
+    const mutex = new Mutex();
+    const outcomes = await within(
+      10_000,
+      Promise.allSettled(
+        Array.from({ length: 10 }, (_, i) =>
+          mutex.runExclusive(async () => {
+            await sleep(1);
+            if (i % 2) throw new Error(`${i}`);
+          }),
+        ),
+      ),
+    );
+    expect(outcomes.filter(({ status }) => status === 'rejected')).to.have.length(5);
+    expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
+  });
+
+  it('of many mutexes do not mix them up', async () => {
+    const buffer = new SharedArrayBuffer(8 * 100);
+    const mutexes = Array.from({ length: 100 }, (_, i) => new Mutex(buffer, 8 * i));
+    for (const mutex of mutexes) await mutex.lockAsync();
+    const granted = [];
+    const waiting = mutexes.map((mutex, i) => mutex.lockAsync().then(() => granted.push(i)));
+    const order = mutexes.map((_, i) => (i * 37) % 100);
+    for (const i of order) {
+      mutexes[i].unlock();
+      await within(10_000, waiting[i]);
+      expect(granted.at(-1)).to.equal(i);
+    }
+  });
+
+  it('1,000 of them get their turns', async () => {
+    const mutex = new Mutex();
+    const stranger = new Stranger(mutex).lock();
+    let inside = 0;
+    let turns = 0;
+    const waiting = Array.from({ length: 1000 }, async () => {
+      await mutex.lockAsync();
+      expect(++inside).to.equal(1);
+      if (turns++ % 100 === 0) await sleep(0);
+      inside--;
+      mutex.unlock();
+    });
+    stranger.unlock();
+    await within(20_000, Promise.all(waiting));
+    expect(turns).to.equal(1000);
+    expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
+  });
+});
+
+if (mode === 'normal') {
+  describe('Mutex: 1,000 pending lockAsync calls of one agent', () => {
+    it('cost one engine waiter; aborting 999 is immediate, and the last gets the mutex', async () => {
+      const mutex = new Mutex();
+      const stranger = new Stranger(mutex).lock();
+      const agent = spawn(
+        async ({ Mutex, counts, data, heard, say, sleep }) => {
+          const mutex = Mutex.from(data);
+          const controllers = Array.from({ length: 1000 }, () => new AbortController());
+          const waiting = controllers.map(({ signal }) => mutex.lockAsync({ signal }));
+          await sleep(50);
+          const whileWaiting = { ...counts };
+          let rejected = 0;
+          for (const lock of waiting.slice(0, 999)) lock.catch(() => rejected++);
+          const start = performance.now();
+          for (const controller of controllers.slice(0, 999)) controller.abort();
+          await sleep(0);
+          const aborting = { rejected, ms: performance.now() - start };
+          say('aborted');
+          await heard('unlocked');
+          const last = await waiting[999];
+          const { isMine } = mutex;
+          mutex.unlock();
+          return { whileWaiting, aborting, last, isMine, mostPending: counts.mostPending };
+        },
+        mutex.handle,
+        'counted',
+      );
+      await agent.said('aborted');
+      stranger.unlock();
+      agent.say('unlocked');
+      const { whileWaiting, aborting, last, isMine, mostPending } = await within(20_000, agent.result);
+      expect(whileWaiting).to.deep.equal({ calls: 1, pending: 1, mostPending: 1 });
+      expect(aborting.rejected).to.equal(999);
+      expect(aborting.ms).to.be.below(1_000);
+      expect([last, isMine]).to.deep.equal([true, true]);
+      expect(mostPending).to.equal(1);
+      expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
+    });
+
+    it('cost one engine waiter through any number of objects on the address', async () => {
+      const mutex = new Mutex();
+      const stranger = new Stranger(mutex).lock();
+      const agent = spawn(
+        async ({ Mutex, counts, data, say }) => {
+          const waiting = Array.from({ length: 100 }, async () => {
+            const mutex = Mutex.from(data);
+            await mutex.lockAsync();
+            mutex.unlock();
+          });
+          say('waiting', { ...counts });
+          await Promise.all(waiting);
+          return counts.mostPending;
+        },
+        mutex.handle,
+        'counted',
+      );
+      expect(await agent.said('waiting')).to.deep.equal({ calls: 1, pending: 1, mostPending: 1 });
+      stranger.unlock();
+      expect(await within(20_000, agent.result)).to.equal(1);
+    });
+
+    it('that come and go by timeout leave at most one engine waiter behind', async () => {
+      const agent = spawn(
+        async ({ Mutex, Stranger, counts }) => {
+          const mutex = new Mutex();
+          const stranger = new Stranger(mutex).lock();
+          for (let i = 0; i < 200; i++) await mutex.lockAsync(0);
+          for (let i = 0; i < 20; i++) await Promise.all(Array.from({ length: 10 }, () => mutex.lockAsync(1)));
+          const left = { ...counts };
+          stranger.unlock();
+          return { pending: left.pending, most: left.mostPending, taken: await mutex.lockAsync(5_000) };
+        },
+        {},
+        'counted',
+      );
+      const { pending, most, taken } = await within(20_000, agent.result);
+      expect(pending).to.be.at.most(1);
+      expect(most).to.be.at.most(1);
+      expect(taken).to.equal(true);
+    });
+  });
+
+  describe('Mutex: uncontended', () => {
+    it('asks the engine for no waiter and no timer', async () => {
+      const agent = spawn(
+        async ({ Mutex, counts }) => {
+          const mutex = new Mutex();
+          let timers = 0;
+          for (const name of ['setTimeout', 'setInterval']) {
+            const real = globalThis[name];
+            globalThis[name] = (...timer) => (timers++, real(...timer));
+          }
+          for (let i = 0; i < 100; i++) {
+            await mutex.lockAsync();
+            mutex.unlock();
+            await mutex.lockAsync({ timeout: 1000, signal: new AbortController().signal });
+            mutex.unlock();
+            mutex.lock(1000);
+            mutex.unlock();
+            await mutex.runExclusive(() => {});
+          }
+          return { timers, calls: counts.calls };
+        },
+        {},
+        'counted',
+      );
+      expect(await agent.result).to.deep.equal({ timers: 0, calls: 0 });
+    });
+  });
+}

@@ -1,0 +1,99 @@
+/** support.js: what tests and their agents share: waiting for a condition, and the mutex's words as docs/layout.md has them. */
+import { timers } from './modes.js';
+
+export const OWNER = 0x1fffffff;
+export const RESERVED = 0x20000000;
+export const ASYNC = 0x40000000;
+export const BLOCKED = 0x80000000 | 0;
+
+/** An id that no library would choose: those of JavaScript agents have bit 28 set. */
+export const STRANGER = 5;
+
+export const sleep = (ms) => new Promise((resolve) => timers.setTimeout(resolve, ms));
+
+/** Keeps this agent's event loop busy. */
+export function spin(ms) {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+/** Keeps this agent's event loop busy until the condition holds; answers whether it did. */
+export function spinUntil(condition, ms = 10_000) {
+  const end = performance.now() + ms;
+  while (!condition()) if (performance.now() > end) return false;
+  return true;
+}
+
+/** Waits, with the event loop running, until the condition holds. */
+export async function until(condition, ms = 15_000) {
+  const end = performance.now() + ms;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error(`not within ${ms} ms: ${condition}`);
+    await sleep(1);
+  }
+}
+
+/** The promise's value, or an error after this long: a hang is reported by name rather than by the whole suite's end. */
+export async function within(ms, promise, what = 'it') {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = timers.setTimeout(() => reject(new Error(`${what} did not finish within ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    timers.clearTimeout(timer);
+  }
+}
+
+/** What became of a promise so far: 'pending', 'resolved' or 'rejected'. */
+export async function stateOf(promise) {
+  const pending = {};
+  await sleep(0);
+  return Promise.race([promise, pending]).then(
+    (value) => (value === pending ? 'pending' : 'resolved'),
+    () => 'rejected',
+  );
+}
+
+/** The error that a call throws or a promise rejects with. */
+export async function failure(call) {
+  try {
+    await call();
+  } catch (error) {
+    return error;
+  }
+  throw new Error(`did not fail: ${call}`);
+}
+
+/** A mutex's two words. */
+export const wordsOf = ({ buffer, byteOffset }) => new Int32Array(buffer.buffer ?? buffer, byteOffset, 2);
+
+/** Another agent without a worker: it plays the protocol by hand, on the words, as C would. */
+export class Stranger {
+  #words;
+
+  constructor(mutex) {
+    this.#words = wordsOf(mutex.handle);
+  }
+
+  get state() {
+    return Atomics.load(this.#words, 0);
+  }
+
+  /** Takes a free mutex; answers itself. */
+  lock() {
+    if (Atomics.compareExchange(this.#words, 0, 0, STRANGER) !== 0) throw new Error('the mutex is not free');
+    return this;
+  }
+
+  unlock() {
+    const state = Atomics.and(this.#words, 0, RESERVED);
+    if ((state & OWNER) !== STRANGER) throw new Error('the stranger does not hold the mutex');
+    if (state & BLOCKED) Atomics.notify(this.#words, 0, 1);
+    if (state & ASYNC) Atomics.notify(this.#words, 1, 1);
+  }
+}
+
+/** The middle of the numbers. */
+export const median = (numbers) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1];
