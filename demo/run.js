@@ -19,7 +19,7 @@ import { survey } from './tree.js';
 /** More threads than processors: some lose theirs in the middle of a locked section, which is when locks are put to the test. */
 const PROCESSORS = os.availableParallelism();
 const THREADS = Math.max(4, PROCESSORS);
-const WORKERS = Math.max(2, Math.floor(PROCESSORS / 2));
+const WORKERS = Math.max(2, Math.ceil(PROCESSORS / 2));
 
 /** Four bytes of room for each of source hold even a text of short words that never repeat. Memory that no word comes to costs nothing. */
 const HEAP_PER_BYTE = 4;

@@ -51,7 +51,7 @@ export async function withBar(label, files, work) {
   const bar = new progress.SingleBar({
     format: `  {bar} {value} of {total} MB   ${label}`,
     barCompleteChar: '━',
-    barIncompleteChar: colours ? dim('━') : ' ',
+    barIncompleteChar: '─',
     barsize: 32,
     hideCursor: true,
     clearOnComplete: true,

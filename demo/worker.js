@@ -1,6 +1,7 @@
 /** A worker of the Node run: counts files into the shared table, in C compiled to WebAssembly or in JavaScript. */
 
 import fs from 'node:fs';
+import os from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { imports } from 'lockword/wasm';
 import { bytesOf } from './tree.js';
@@ -72,6 +73,10 @@ function work(counter, paths) {
   }
   return { ...done, ...counter.tally() };
 }
+
+/** Background work leaves the processor to the main thread when that has something to do. On Linux, 0 is the calling thread alone. */
+const NICE = 10;
+os.setPriority(0, NICE);
 
 const counter = workerData.region ? counterInC(workerData) : counterInJavaScript(workerData);
 parentPort.once('message', () => parentPort.postMessage(work(counter, workerData.paths)));
