@@ -41,8 +41,7 @@ lint: setup ## check formatting, C and JavaScript
 	@$(NODE) tools/test.js lint
 
 format: setup ## format C and JavaScript
-	@clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp')
-	@$(NODE) node_modules/.bin/prettier --log-level warn --write .
+	@$(NODE) tools/test.js format
 
 install: ## install headers, libraries, CMake package and pkg-config file; PREFIX=/usr/local, DESTDIR=
 	@cmake -S . -B build/install -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$(PREFIX)"
