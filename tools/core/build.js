@@ -10,7 +10,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-import { format } from 'prettier';
+import { format, resolveConfig } from 'prettier';
 
 import { compileCore } from './compile.js';
 import { ROOT } from './toolchain.js';
@@ -46,7 +46,7 @@ export async function generate() {
   const functions = translate(wasm2js(wasm), declared, exported);
   const values = [...constants].map(([name, value]) => `export const ${name} = ${spell(value)};`);
   const source = [HEADER, values.join('\n'), 'let answerHigh = 0;', ANSWER_EXPECTED, functions].join('\n\n');
-  return format(source, { parser: 'babel', printWidth: 132, singleQuote: true });
+  return format(source, { ...(await resolveConfig(join(ROOT, TARGET))), parser: 'babel' });
 }
 
 /**
