@@ -5,31 +5,30 @@ import { BRIEF, SLICE, wait } from './wait.js';
 
 /**
  * @typedef {import('./wait.js').Heap} Heap
- * @typedef {(heap: Heap, words: number, self: number, why: number, phase: number) => number} Step
+ * @typedef {(words: Heap, address: number, self: number, why: number, phase: number) => number} Step
  */
 
 /**
  * @param {Step} step
- * @param {Heap} heap
- * @param {number} words the address of the primitive
+ * @param {Heap} words of the primitive
  * @param {number} self
  * @param {number} timeout ms
  * @returns {number} LW_DONE, LW_GAVE_UP or LW_DEADLOCK
  */
-export function block(step, heap, words, self, timeout) {
+export function block(step, words, self, timeout) {
   const deadline = performance.now() + timeout;
   let why = LW_START;
   let phase = 0;
   for (;;) {
-    const answer = step(heap, words, self, why, phase);
+    const answer = step(words, 0, self, why, phase);
     const expected = answerExpected();
     const what = answer & 0xff;
-    if (what !== LW_WAIT && what !== LW_WAIT_BRIEF) return what;
+    if (what < LW_WAIT) return what;
     phase = answer >>> 16;
 
-    const slice = what === LW_WAIT ? SLICE : BRIEF;
+    const slice = what === LW_WAIT_BRIEF ? BRIEF : SLICE;
     const left = Math.max(deadline - performance.now(), 0);
-    const woken = wait(heap, (words >>> 2) + ((answer >>> 8) & 0xff), expected, Math.min(left, slice));
+    const woken = wait(words, (answer >>> 8) & 0xff, expected, Math.min(left, slice));
     if (woken === 'ok') why = LW_OK;
     else if (woken === 'not-equal') why = LW_NOT_EQUAL;
     else if (left > slice) why = LW_SLICE;

@@ -15,16 +15,11 @@ export function after(ms, callback) {
   const deadline = performance.now() + ms;
   /** @type {ReturnType<typeof setTimeout>} */
   let timer;
-  /** @param {number} left */
-  const set = (left) => {
-    timer = setTimeout(check, Math.min(Math.ceil(left), LONGEST_TIMER));
-  };
-  const check = () => {
-    const left = deadline - performance.now();
-    if (left > 0) set(left);
+  const wait = (left = deadline - performance.now()) => {
+    if (left > 0) timer = setTimeout(wait, Math.min(Math.ceil(left), LONGEST_TIMER));
     else callback();
   };
-  set(ms);
+  wait(ms);
   return () => clearTimeout(timer);
 }
 

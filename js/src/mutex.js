@@ -9,7 +9,7 @@ import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { Guard } from './guard.js';
 import { nothingPends } from './limits.js';
 import { signalOf, timeoutOf } from './options.js';
-import { ALIGN, assertHandle, bufferOf, heapOf } from './place.js';
+import { ALIGN, assertHandle, wordsAt } from './place.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -32,7 +32,6 @@ export class Mutex {
   static BYTE_LENGTH = 8;
   static ALIGN = ALIGN;
 
-  #heap;
   #words;
 
   /**
@@ -40,12 +39,11 @@ export class Mutex {
    *
    * @param {SharedArrayBuffer | WebAssembly.Memory} [memory] where it lives, a Memory being shared; its own new buffer by default
    * @param {number} [byteOffset] at which byte, a multiple of 4
-   * @throws {TypeError} memory is not shared
+   * @throws {TypeError} memory is not shared, or byteOffset not an integer
    * @throws {RangeError} byteOffset is misaligned or out of range
    */
   constructor(memory, byteOffset = 0) {
-    this.#heap = heapOf(bufferOf(memory, Mutex.BYTE_LENGTH), byteOffset, Mutex.BYTE_LENGTH);
-    this.#words = byteOffset;
+    this.#words = wordsAt(memory, byteOffset, Mutex.BYTE_LENGTH);
   }
 
   /**
@@ -61,17 +59,17 @@ export class Mutex {
 
   /** Names this mutex to other workers: postMessage it, and attach with `Mutex.from`. */
   get handle() {
-    return { type: 'Mutex', buffer: this.#heap.buffer, byteOffset: this.#words };
+    return { type: 'Mutex', buffer: this.#words.buffer, byteOffset: this.#words.byteOffset };
   }
 
   /** Whether anybody holds it. True may be old when you read it. */
   get isLocked() {
-    return mutexOwner(this.#heap, this.#words) !== 0;
+    return mutexOwner(this.#words, 0) !== 0;
   }
 
   /** Whether this agent holds it, in whichever of its tasks. */
   get isMine() {
-    return mutexOwner(this.#heap, this.#words) === self;
+    return mutexOwner(this.#words, 0) === self;
   }
 
   /**
@@ -86,9 +84,9 @@ export class Mutex {
     const timeout = timeoutOf(options);
     signalOf(options);
     assertMayBlock('lock', 'lockAsync');
-    if (mutexTake(this.#heap, this.#words, self)) return true;
-    const what = block(mutexLockStep, this.#heap, this.#words, self, timeout);
-    if (what === LW_DEADLOCK) throw new DeadlockError('lock() on a mutex that this thread holds: it would wait for itself');
+    if (mutexTake(this.#words, 0, self)) return true;
+    const what = block(mutexLockStep, this.#words, self, timeout);
+    if (what === LW_DEADLOCK) throw new DeadlockError('this thread holds the mutex already');
     return what === LW_DONE;
   }
 
@@ -101,8 +99,8 @@ export class Mutex {
   async lockAsync(options) {
     const timeout = timeoutOf(options);
     const signal = signalOf(options);
-    if (nothingPends() && mutexTake(this.#heap, this.#words, self)) return true;
-    return enqueue(mutexLockStep, this.#heap, this.#words, LW_MUTEX_GATE, timeout, signal);
+    if (nothingPends() && mutexTake(this.#words, 0, self)) return true;
+    return enqueue(mutexLockStep, this.#words, LW_MUTEX_GATE, timeout, signal);
   }
 
   /**
@@ -111,7 +109,7 @@ export class Mutex {
    * @returns {boolean} false: somebody holds it, perhaps this agent
    */
   tryLock() {
-    return mutexTake(this.#heap, this.#words, self) || mutexTryStep(this.#heap, this.#words, self);
+    return mutexTake(this.#words, 0, self) || mutexTryStep(this.#words, 0, self);
   }
 
   /**
@@ -120,8 +118,8 @@ export class Mutex {
    * @throws {OwnershipError} this agent does not hold it
    */
   unlock() {
-    if (mutexFree(this.#heap, this.#words, self) || mutexUnlockStep(this.#heap, this.#words, self)) return;
-    throw new OwnershipError('unlock() of a mutex that this thread does not hold');
+    if (mutexFree(this.#words, 0, self) || mutexUnlockStep(this.#words, 0, self)) return;
+    throw new OwnershipError('this thread does not hold the mutex');
   }
 
   /**
@@ -164,7 +162,7 @@ export class Mutex {
 
   /** @param {boolean} held */
   #guard(held) {
-    if (!held) throw new TimeoutError('the mutex was not to be had in time');
+    if (!held) throw new TimeoutError('timed out');
     return new Guard(() => this.unlock());
   }
 }

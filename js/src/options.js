@@ -14,21 +14,20 @@
 export function timeoutOf(options) {
   const timeout = typeof options === 'object' ? options.timeout : options;
   if (timeout === undefined) return Infinity;
-  if (typeof timeout !== 'number') throw new TypeError(`timeout must be a number of milliseconds, not ${typeof timeout}`);
-  if (!(timeout >= 0)) throw new RangeError(`timeout must not be negative or NaN: ${timeout}`);
+  if (typeof timeout !== 'number') throw new TypeError('timeout must be a number');
+  if (!(timeout >= 0)) throw new RangeError(`timeout must be at least 0: ${timeout}`);
   return timeout;
 }
 
 /**
- * The signal to obey, if any. Throws its reason if it has been aborted already.
+ * The signal to obey, if any. Throws its reason if it has been aborted.
  *
  * @param {number | WaitOptions | undefined} options
  * @returns {AbortSignal | undefined}
  */
 export function signalOf(options) {
-  const signal = typeof options === 'object' ? options.signal : undefined;
-  if (signal === undefined) return undefined;
-  if (typeof signal?.addEventListener !== 'function') throw new TypeError('signal must be an AbortSignal');
-  if (signal.aborted) throw signal.reason;
+  const signal = /** @type {WaitOptions | undefined} */ (options)?.signal;
+  // What is not a signal has no such method: a TypeError that says so.
+  signal?.throwIfAborted();
   return signal;
 }

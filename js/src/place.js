@@ -9,56 +9,26 @@
 export const ALIGN = 4;
 
 /**
- * One view a buffer, whatever number of primitives live in it. Of fixed length: engines make length-tracking ones several times slower.
+ * A view of a primitive's own words: its address in there is 0. Of fixed length, since engines make length-tracking ones several times slower;
+ * when a WebAssembly.Memory grows, what it views stays where it is.
  *
- * @type {WeakMap<SharedArrayBuffer, Heap>}
- */
-const heaps = new WeakMap();
-
-/**
- * The buffer that a primitive is to live in.
- *
- * @param {SharedArrayBuffer | WebAssembly.Memory | undefined} memory undefined: a new one
- * @param {number} byteLength
- * @returns {SharedArrayBuffer}
- */
-export function bufferOf(memory, byteLength) {
-  if (memory === undefined) {
-    if (typeof SharedArrayBuffer === 'undefined') {
-      throw new TypeError('no SharedArrayBuffer here: the page is not cross-origin isolated (COOP same-origin, COEP require-corp)');
-    }
-    return new SharedArrayBuffer(byteLength);
-  }
-  const buffer = memory instanceof WebAssembly.Memory ? memory.buffer : memory;
-  if (Object.prototype.toString.call(buffer) !== '[object SharedArrayBuffer]') {
-    throw new TypeError('buffer must be a SharedArrayBuffer or a shared WebAssembly.Memory');
-  }
-  return /** @type {SharedArrayBuffer} */ (buffer);
-}
-
-/**
- * A view of the buffer in which the words at `byteOffset` can be reached.
- *
- * @param {SharedArrayBuffer} buffer
+ * @param {SharedArrayBuffer | WebAssembly.Memory | undefined} memory undefined: new memory
  * @param {number} byteOffset
  * @param {number} byteLength
  * @returns {Heap}
  */
-export function heapOf(buffer, byteOffset, byteLength) {
-  if (typeof byteOffset !== 'number') throw new TypeError(`byteOffset must be a number, not ${typeof byteOffset}`);
-  if (!Number.isInteger(byteOffset) || byteOffset % ALIGN !== 0) {
-    throw new RangeError(`byteOffset must be a multiple of ${ALIGN}: ${byteOffset}`);
+export function wordsAt(memory, byteOffset, byteLength) {
+  if (!Number.isInteger(byteOffset)) throw new TypeError(`byteOffset must be an integer: ${byteOffset}`);
+  if (memory === undefined) {
+    if (!globalThis.SharedArrayBuffer) throw new TypeError('no SharedArrayBuffer: the page is not cross-origin isolated');
+    memory = new SharedArrayBuffer(byteLength);
   }
-  if (byteOffset < 0 || byteOffset + byteLength > buffer.byteLength) {
-    throw new RangeError(`${byteLength} bytes at byteOffset ${byteOffset} do not fit a buffer of ${buffer.byteLength} bytes`);
+  const buffer = memory instanceof WebAssembly.Memory ? memory.buffer : memory;
+  if (Object.prototype.toString.call(buffer) !== '[object SharedArrayBuffer]') {
+    throw new TypeError('expected a SharedArrayBuffer or a shared WebAssembly.Memory');
   }
-  let heap = heaps.get(buffer);
-  // A growable buffer may have grown since.
-  if (!heap || byteOffset + byteLength > heap.byteLength) {
-    heap = new Int32Array(buffer, 0, Math.floor(buffer.byteLength / 4));
-    heaps.set(buffer, heap);
-  }
-  return heap;
+  // Throws a RangeError if byteOffset is misaligned or out of range.
+  return new Int32Array(/** @type {SharedArrayBuffer} */ (buffer), byteOffset, byteLength / 4);
 }
 
 /**
@@ -68,9 +38,5 @@ export function heapOf(buffer, byteOffset, byteLength) {
  * @param {string} type
  */
 export function assertHandle(handle, type) {
-  if (handle?.type !== type) {
-    throw new TypeError(
-      `expected the handle of a ${type}, not ${handle?.type === undefined ? typeof handle : `of a ${handle.type}`}`,
-    );
-  }
+  if (handle?.type !== type) throw new TypeError(`not the handle of a ${type}: ${handle?.type ?? handle}`);
 }

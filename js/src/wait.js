@@ -43,47 +43,17 @@ export function wait(heap, index, expected, timeout) {
 export function waitAsync(heap, index, idle, fired) {
   const waiter = Atomics.waitAsync?.(heap, index, 0, SLICE);
   if (waiter?.async) waiter.value.then(fired);
-  else poll(index, idle, fired);
+  else setTimeout(fired, Math.min(2 ** idle, LONGEST_POLL), (idle + 1) % POLLS_PER_SLICE ? 'not-equal' : 'timed-out');
 }
 
 /**
- * The polls of this agent, each as the function that ends it, with the word it is for.
- *
- * @type {Map<(woken: Woken) => void, number>}
- */
-const polls = new Map();
-
-/**
- * @param {number} index
- * @param {number} idle
- * @param {(woken: Woken) => void} fired
- */
-function poll(index, idle, fired) {
-  const lookAgain = (idle + 1) % POLLS_PER_SLICE ? 'not-equal' : 'timed-out';
-  const timer = setTimeout(() => end(lookAgain), Math.min(2 ** idle, LONGEST_POLL));
-  /** @param {Woken} woken */
-  const end = (woken) => {
-    clearTimeout(timer);
-    polls.delete(end);
-    queueMicrotask(() => fired(woken));
-  };
-  polls.set(end, index);
-}
-
-/**
- * Wakes up to `n` of those who wait on the word. What polls for it in this agent is woken besides: the engine does not know of it.
+ * Wakes up to `n` of those who wait on the word.
  *
  * @param {Heap} heap
  * @param {number} index
  * @param {number} n
- * @returns {number} how many the engine woke
+ * @returns {number} how many
  */
 export function notify(heap, index, n) {
-  for (const [end, polled] of polls) {
-    if (polled === index) {
-      end('ok');
-      break;
-    }
-  }
   return Atomics.notify(heap, index, n);
 }
