@@ -81,8 +81,8 @@ export function sayLocked(title, reference, run) {
 export function sayLateness({ medianMs, worstMs }, without) {
   say(
     '  The main thread never blocked: while it waited for locks, its event loop ran on. A timer fired',
-    `  ${fixed(medianMs)} ms late as a rule and ${bold(`${fixed(worstMs)} ms late at worst`)}. That is the wait for a processor, of which there are`,
-    `  fewer than threads, rather than for locks: in (c), with no lock to wait for, it was ${fixed(without.worstMs)} ms.`,
+    `  ${fixed(medianMs)} ms late as a rule and ${bold(`${fixed(worstMs)} ms late at worst`)}. Most of that is the wait for a processor: there are`,
+    `  fewer of them than threads. In (c), with no lock to wait for, it was ${fixed(without.worstMs)} ms.`,
   );
 }
 
