@@ -41,7 +41,7 @@ export function answerExpected() {
 `;
 
 /** The module's source, formatted. */
-export async function generate() {
+async function generate() {
   const { wasm, constants, declared, exported } = await compileCore();
   const functions = translate(wasm2js(wasm), declared, exported);
   const values = [...constants].map(([name, value]) => `export const ${name} = ${spell(value)};`);

@@ -18,22 +18,26 @@ export function jumpTable(node) {
   if (table?.type !== 'SwitchStatement' || blocks.at(-1).body.body.length > 1) return undefined;
   const targets = targetsOf(table);
   if (!targets.every((target) => labels.includes(target))) return undefined;
-  const [out] = labels;
+  const [out, ...inner] = labels;
   const cases = [];
-  for (let depth = blocks.length - 1; depth > 0; depth--) {
+  for (let depth = inner.length; depth > 0; depth--) {
     const code = blocks[depth - 1].body.body.slice(1);
-    if (!targets.includes(labels[depth]) || labels.slice(1).some((label) => count(block(code), isBreakTo(label)) > 0))
-      return undefined;
+    if (!targets.includes(labels[depth]) || !fitsIntoSwitch(block(code), inner)) return undefined;
     cases.push(...casesOf(table, targets, labels[depth], code));
   }
-  const last = table.cases.findIndex(({ test }) => !test);
-  if (targets[last] !== out) cases.push(...casesOf(table, targets, out, []));
+  const byDefault = targets[table.cases.findIndex(({ test }) => !test)];
+  if (byDefault !== out && targets.includes(out)) cases.push(...casesOf(table, targets, out, []));
   const plain = { type: 'SwitchStatement', ...shift(table.discriminant, cases) };
   leaveBy(plain, out);
   return count(plain, isBreakTo(out)) > 0 ? [{ ...node, body: plain }] : [plain];
 }
 
 const isBreakTo = (name) => (node) => node.type === 'BreakStatement' && node.label?.name === name;
+
+/** In a switch, a break without a label is not the loop's around it any more; and the inner blocks are none to leave. */
+function fitsIntoSwitch(code, inner) {
+  return count(code, (node) => node.type === 'BreakStatement' && (!node.label || inner.includes(node.label.name))) === 0;
+}
 
 /** Labeled blocks of which each begins with the next. */
 function nest(node) {
@@ -69,10 +73,8 @@ function leaveBy(plain, out) {
   const isOwn = isBreakTo(out);
   const shorten = (node) => {
     if (isOwn(node)) node.label = null;
-    else if (!/^(For|While|DoWhile|SwitchStatement)/.test(node.type))
-      Object.values(node)
-        .flat()
-        .forEach((child) => child?.type && shorten(child));
+    if (/^(For|While|DoWhile|SwitchStatement)/.test(node.type)) return;
+    for (const child of Object.values(node).flat()) if (child?.type) shorten(child);
   };
   plain.cases.forEach(shorten);
 }
