@@ -30,11 +30,7 @@ const RUNTIMES = ['node18', 'node20', 'node22', 'node24', 'node26', 'deno', 'bun
 /** A shell command each; `needs` is a program without which it is left out. */
 const suites = [
   { group: 'lint', name: 'C formatting', run: `clang-format --dry-run --Werror $(${C_FILES})` },
-  {
-    group: 'lint',
-    name: 'C analysis',
-    run: CPPCHECK,
-  },
+  { group: 'lint', name: 'C analysis', run: CPPCHECK },
   { group: 'lint', name: 'JavaScript formatting', run: 'prettier --check .' },
   { group: 'lint', name: 'JavaScript types', run: 'tsc -p js/tsconfig.json --noEmit' },
   { group: 'format', name: 'C', run: `clang-format -i $(${C_FILES})` },
@@ -46,7 +42,7 @@ const suites = [
   { group: 'clang', name: 'C tests', needs: 'clang', run: 'ctest --preset clang --verbose' },
   {
     group: 'asan',
-    name: 'C tests, Address- and UndefinedBehaviorSanitizer',
+    name: 'C tests, sanitizers of addresses and undefined behaviour',
     run: `${build('asan')} && ctest --preset asan --verbose`,
   },
   { group: 'tsan', name: 'C stress, ThreadSanitizer', run: `${build('tsan')} && ctest --preset tsan --verbose` },
@@ -54,6 +50,7 @@ const suites = [
   { group: 'core', name: 'core.js is what the C core says', run: 'node tools/core/build.js --check' },
   { group: 'core', name: 'the wasm library builds', run: 'node tools/core/wasm.js' },
   ...RUNTIMES.map((name) => ({ group: 'js', name: `on ${name}`, run: `node test/js/run.js --only ${name}` })),
+  { group: 'demo', name: 'the demo, on a small tree', run: 'node demo/run.js /usr/include/linux' },
   { group: 'package', name: 'the npm package, unpacked and used by others', run: 'node test/package/run.js' },
 ];
 

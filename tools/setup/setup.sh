@@ -41,7 +41,6 @@ need "gcc libc6-dev" have gcc
 need g++ have g++
 need make have make
 need clang have clang
-need lld have wasm-ld
 need clang-format have clang-format
 need cppcheck have cppcheck
 need cmake have cmake
@@ -54,7 +53,7 @@ need ca-certificates test -e /etc/ssl/certs/ca-certificates.crt
 if [ "${1-}" = bench ]; then
     need libnsync-dev header nsync.h
     need libabsl-dev header absl/synchronization/mutex.h
-    need rustc have rustc
+    need cargo have cargo
     need librust-parking-lot-dev crate parking_lot
 fi
 
