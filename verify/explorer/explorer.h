@@ -1,0 +1,17 @@
+/* explorer.h: what the file of a primitive includes, and the program that it becomes. */
+#ifndef EXPLORER_H
+#define EXPLORER_H
+
+#include "model.h"
+
+/*
+ * Explores the primitive's configurations and prints a table; the exit status is 1 if anything fails.
+ *
+ *   --deep          the large configurations, too
+ *   --only N        configuration N alone
+ *   --dump FILE     writes what every call did, as JSON lines
+ *   --kill          stops at the first failure, and prints one line about it: for the mutants
+ */
+int explorer_main(const struct primitive *primitive, int argc, char **argv);
+
+#endif

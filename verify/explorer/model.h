@@ -1,0 +1,190 @@
+/*
+ * model.h: what a state of the model is, what a primitive tells the explorer about itself, and what happens between two states.
+ *
+ * An agent is a thread or a worker. It has an id, an event loop, and callers: a blocking caller's call occupies the agent until it
+ * returns, sleep included; async callers stand in the agent's one line, and the head's step runs as js/src/async.js says. What an
+ * agent does between two waits is a handler: handlers of one agent never overlap, those of different agents mix at every atomic
+ * operation.
+ */
+#ifndef EXPLORER_MODEL_H
+#define EXPLORER_MODEL_H
+
+#include <lockword/core/step.h>
+
+#include "runs.h"
+
+#define MAX_AGENTS 4
+#define MAX_CALLERS 3
+#define MAX_CHOICES 3
+#define MAX_GHOSTS 4
+#define ENDLESS 255
+
+/* Kinds of nondeterminism, each of which a configuration has or has not. */
+enum {
+    SPURIOUS = 1 << 0,   /* waits end for no reason, as if notified or as if the word had changed */
+    TIMEOUTS = 1 << 1,   /* any wait may reach its deadline */
+    CANCELS = 1 << 2,    /* any wait may be cancelled, also when it has just been notified */
+    SLICES = 1 << 3,     /* any wait may be interrupted for a re-check */
+    BRIEFS = 1 << 4,     /* the same for brief waits only */
+    DEATHS = 1 << 5,     /* one agent may die, unless others wait for what it holds */
+    PAUSES = 1 << 6,     /* blocking agents offer to pause */
+    STRAYS = 1 << 7,     /* the primitive's illegal calls are made, too */
+    ASYNC_STEP = 1 << 8, /* not switched on, only marks transitions: made by an agent that has async callers */
+    HELP = SPURIOUS | TIMEOUTS | CANCELS | SLICES | BRIEFS | DEATHS, /* what nobody can count on */
+};
+
+enum doing {
+    IDLE,           /* in its event loop, or between two calls */
+    CALLING,        /* about to call `function` with `why` */
+    RUNNING,        /* in it: `value` is the run */
+    ARMING,         /* about to put the pending wait in at `word` */
+    GOING_TO_SLEEP, /* about to compare `word` with `value` and fall asleep, both at once */
+    ASLEEP,         /* on `word` */
+    DEAD,
+};
+
+enum pending { NOT_QUEUED, QUEUED, NOTIFIED };
+
+enum {
+    HAS_WAITED = 1, /* has returned from a wait during its call */
+    FIRST_OWN_FLAG = 2,
+};
+
+struct caller {
+    uint16_t phase;
+    uint8_t rounds; /* how often its program is still to be run; ENDLESS */
+    uint8_t flags;
+    uint8_t waits;    /* how often it slept or stayed queued during its call; counted where the configuration bounds it */
+    uint8_t function; /* the step of its call */
+};
+
+struct agent {
+    uint32_t value;
+    uint8_t doing;
+    uint8_t function;
+    uint8_t why;
+    uint8_t caller; /* whose call it is */
+    uint8_t word;
+    uint8_t brief;
+    uint8_t pending; /* the wait that async callers stand behind */
+    uint8_t pending_word;
+    uint8_t in_line; /* async callers, in the order in which they came */
+    uint8_t line[MAX_CALLERS];
+    struct caller callers[MAX_CALLERS];
+};
+
+struct state {
+    uint32_t words[MAX_WORDS];
+    uint8_t ghosts[MAX_GHOSTS]; /* what the primitive wants remembered for its invariants */
+    uint8_t deaths;
+    struct agent agents[MAX_AGENTS];
+};
+
+/* Who plays, and with what. In `agents`, a letter per caller, a comma between agents: 'b,b,aa'. Capitals never stop. */
+struct configuration {
+    const char *agents;
+    uint8_t rounds;
+    unsigned with;
+    uint8_t most_waits; /* a caller that is not endless sleeps or stays queued at most so often in one call; 0: no bound */
+    bool deep;          /* only when asked for */
+};
+
+/* A call that a caller may make next. */
+struct choice {
+    uint8_t function;
+    uint32_t a, b; /* of functions that are not steps */
+};
+
+struct primitive {
+    const char *name;
+    uint32_t words;
+    const char *const *word_names;
+    const struct function *functions; /* the last one must be FORWARD */
+    uint32_t function_count;
+    uint8_t flags_of_a_step; /* of a caller: cleared when a step asks its caller to wait */
+    const struct configuration *configurations;
+    uint32_t configuration_count;
+
+    /* The calls that this caller, who is in none, may make now. */
+    int (*choices)(const struct state *state, int agent, int caller, struct choice *choices);
+    /* An operation was done. Answers what is wrong, or NULL. */
+    const char *(*operated)(struct state *state, int agent, const struct operation *operation, uint32_t result);
+    /* A call has ended; of a step, `result` is its last answer. The same. */
+    const char *(*ended)(struct state *state, int agent, int caller, uint32_t function, uint64_t result);
+    /* Must hold in every state. The same. */
+    const char *(*invariant)(const struct state *state);
+    /* Others may have to wait until this agent goes on. */
+    bool (*is_needed)(const struct state *state, int agent);
+    /* The word's value, for people. */
+    void (*describe_word)(char *text, size_t size, uint32_t word, uint32_t value);
+};
+
+/* A driver's own 'function': passes a notify on. */
+#define FORWARD                                                                                                                    \
+    {                                                                                                                              \
+        .name = NULL, .call = model_forward                                                                                        \
+    }
+uint64_t model_forward(lw_word *words, uint32_t self, uint32_t word, uint32_t n);
+
+enum event_kind {
+    OPERATES,
+    RETURNS_AT_ONCE,
+    FALLS_ASLEEP,
+    DOES_NOT_SLEEP,
+    ARMS,
+    STANDS_IN_LINE,
+    LEAVES_LINE,
+    LET_GO,
+    WAKES,
+    DIES,
+};
+
+/* What leads from a state to the next. */
+struct event {
+    enum event_kind kind;
+    int agent, caller;
+    unsigned help; /* bits of HELP, and ASYNC_STEP */
+    bool starts_call;
+    uint32_t function;
+    uint32_t why;
+    struct operation operation;
+    uint32_t result;
+    uint32_t woken; /* agents, one bit each */
+    bool ended;
+    uint64_t answer;
+    const char *error;
+};
+
+typedef void emit(void *context, const struct state *next, const struct event *event);
+
+/* The model in force. */
+extern const struct primitive *model_primitive;
+extern const struct configuration *model_configuration;
+extern int model_agents;
+extern int model_callers[MAX_AGENTS];
+
+void model_use(const struct primitive *primitive, const struct configuration *configuration);
+void model_first(struct state *state);
+void model_successors(const struct state *state, emit *emit, void *context);
+
+/* The agent's name for people: B1 blocks, A2 is async, M3 is both. */
+const char *model_name(int agent);
+
+/* The letter of a caller; is it async; has the agent async callers, or both kinds; its id. */
+char model_letter(int agent, int caller);
+bool model_is_async(int agent, int caller);
+bool model_has_async(int agent);
+bool model_is_mixed(int agent);
+uint32_t model_id(int agent);
+/* The agent with this id, or -1. */
+int model_agent_of(uint32_t id);
+bool model_is_in_line(const struct agent *agent, int caller);
+/* Has made all its calls, and has ended the last. */
+bool model_has_finished(const struct state *state, int agent);
+
+/* States are kept packed: callers that are not there take no room. */
+size_t model_packed_size(void);
+void model_pack(const struct state *state, unsigned char *packed);
+void model_unpack(const unsigned char *packed, struct state *state);
+
+#endif

@@ -1,0 +1,342 @@
+/* runs.c: the step machine. See runs.h. */
+#include "runs.h"
+
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lockword/core/step.h>
+
+#include "memory.h"
+
+#define MAX_LOG 48u      /* operations in one call: more than that is a loop without end */
+#define MAX_ORIGINALS 6u /* originals kept of a shortened run */
+#define MAX_EXCESS 4u    /* results by which an original may be longer than the shortened run */
+
+struct log {
+    uint32_t length;
+    uint32_t results[MAX_LOG];
+};
+
+struct arguments {
+    uint32_t function, self, a, b;
+};
+
+struct edge {
+    uint32_t result;
+    run_id to;
+    struct edge *next;
+};
+
+struct original {
+    struct log log;
+    struct original *next;
+};
+
+struct run {
+    struct arguments arguments;
+    struct log *log;
+    struct operation next;
+    struct edge *edges;
+    struct original *originals;
+    uint32_t original_count;
+};
+
+bool runs_shorten = true;
+bool runs_differ;
+bool runs_endless;
+
+static const struct function *functions;
+static uint32_t word_count;
+static struct run *runs;
+static uint32_t run_count, run_capacity;
+static uint32_t *table;
+static uint32_t table_size;
+
+/* The call being run. */
+static lw_word arena[MAX_WORDS];
+static jmp_buf cut;
+static const struct log *feed;
+static uint32_t fed;
+static struct operation seen[MAX_LOG + 1];
+
+static uint32_t index_of(const lw_word *word)
+{
+    return word >= arena && word < arena + word_count ? (uint32_t)(word - arena) : MAX_WORDS;
+}
+
+static uint32_t operate(struct operation operation)
+{
+    seen[fed] = operation;
+    if (fed == feed->length)
+        longjmp(cut, 1);
+    return feed->results[fed++];
+}
+
+uint32_t runs_load(const lw_word *word)
+{
+    return operate((struct operation){LOAD, index_of(word), 0, 0, 0});
+}
+
+uint32_t runs_cas(lw_word *word, uint32_t expected, uint32_t desired)
+{
+    return operate((struct operation){CAS, index_of(word), expected, desired, 0});
+}
+
+uint32_t runs_notify(lw_word *word, uint32_t n)
+{
+    return operate((struct operation){NOTIFY, index_of(word), n, 0, 0});
+}
+
+/* Runs the call, fed with the log, up to the operation after it. Leaves all operations in `seen`. */
+static struct operation replay(const struct arguments *call, const struct log *log)
+{
+    feed = log;
+    fed = 0;
+    if (setjmp(cut) == 0) {
+        uint64_t result = functions[call->function].call(arena, call->self, call->a, call->b);
+        seen[fed] = (struct operation){RETURNED, 0, 0, 0, result};
+    }
+    return seen[fed];
+}
+
+static bool same(struct operation x, struct operation y)
+{
+    return x.kind == y.kind && x.word == y.word && x.a == y.a && x.b == y.b && x.result == y.result;
+}
+
+static uint32_t hash_of(const struct arguments *call, const struct log *log)
+{
+    return (uint32_t)hash_bytes(log->results, log->length * sizeof *log->results, hash_bytes(call, sizeof *call, log->length));
+}
+
+static bool is_run(const struct run *run, const struct arguments *call, const struct log *log)
+{
+    return memcmp(&run->arguments, call, sizeof *call) == 0 && run->log->length == log->length &&
+           memcmp(run->log->results, log->results, log->length * sizeof *log->results) == 0;
+}
+
+static void grow_table(void)
+{
+    table_size = table_size ? table_size * 2 : 1 << 12;
+    free(table);
+    table = allocate(table_size, sizeof *table);
+    for (uint32_t i = 0; i < run_count; i++) {
+        uint32_t slot = hash_of(&runs[i].arguments, runs[i].log) & (table_size - 1);
+        while (table[slot])
+            slot = (slot + 1) & (table_size - 1);
+        table[slot] = i + 1;
+    }
+}
+
+static struct log *copy_of(const struct log *log)
+{
+    struct log *copy = allocate(1, sizeof(uint32_t) * (1 + log->length));
+    copy->length = log->length;
+    memcpy(copy->results, log->results, log->length * sizeof *log->results);
+    return copy;
+}
+
+/* The number of this run, new or not. */
+static run_id intern(const struct arguments *call, const struct log *log)
+{
+    if (run_count * 2 >= table_size)
+        grow_table();
+    uint32_t slot = hash_of(call, log) & (table_size - 1);
+    for (; table[slot]; slot = (slot + 1) & (table_size - 1)) {
+        if (is_run(&runs[table[slot] - 1], call, log))
+            return table[slot] - 1;
+    }
+    if (run_count == run_capacity) {
+        run_capacity = run_capacity ? run_capacity * 2 : 1 << 10;
+        runs = reallocate(runs, run_capacity, sizeof *runs);
+    }
+    runs[run_count] = (struct run){.arguments = *call, .log = copy_of(log), .next = replay(call, log)};
+    table[slot] = run_count + 1;
+    return run_count++;
+}
+
+/*
+ * If the last result in the log is that of a compare-and-swap that failed: the log in which the value that it found was found at
+ * once, where the word was last read.
+ */
+static bool shorten(const struct log *log, const struct operation *operations, struct log *shorter)
+{
+    const uint32_t last = log->length - 1;
+    const uint32_t value = log->results[last];
+    if (operations[last].kind != CAS || value == operations[last].a)
+        return false;
+    for (uint32_t i = last; i-- > 0;) {
+        const struct operation *earlier = &operations[i];
+        const bool failed = earlier->kind == CAS && log->results[i] != earlier->a;
+        if (earlier->kind != LOAD && !failed)
+            return false;
+        if (earlier->word != operations[last].word || (failed && value == earlier->a))
+            continue;
+        *shorter = *log;
+        shorter->length = i + 1;
+        shorter->results[i] = value;
+        return true;
+    }
+    return false;
+}
+
+static void keep_original(run_id run, const struct log *log);
+
+/* Lets an original do what its run has done, and compares. */
+static void follow(run_id run, const struct log *original, const struct edge *edge)
+{
+    struct log longer = *original;
+    if (longer.length == MAX_LOG)
+        return;
+    longer.results[longer.length++] = edge->result;
+    const struct operation next = replay(&runs[run].arguments, &longer);
+    if (!same(next, runs[edge->to].next)) {
+        runs_differ = true;
+        return;
+    }
+    keep_original(edge->to, &longer);
+}
+
+static void keep_original(run_id run, const struct log *log)
+{
+    if (runs[run].original_count == MAX_ORIGINALS || log->length > runs[run].log->length + MAX_EXCESS)
+        return;
+    for (const struct original *o = runs[run].originals; o; o = o->next) {
+        if (o->log.length == log->length && memcmp(o->log.results, log->results, log->length * sizeof *log->results) == 0)
+            return;
+    }
+    struct original *original = allocate(1, sizeof *original);
+    original->log = *log;
+    original->next = runs[run].originals;
+    runs[run].originals = original;
+    runs[run].original_count++;
+    for (const struct edge *edge = runs[run].edges; edge; edge = edge->next)
+        follow(run, &original->log, edge);
+}
+
+/* The run with one more result, not looked up but made. */
+static run_id extend(run_id from, uint32_t result)
+{
+    struct log log = {.length = runs[from].log->length + 1};
+    if (log.length > MAX_LOG) {
+        runs_endless = true;
+        return from;
+    }
+    memcpy(log.results, runs[from].log->results, (log.length - 1) * sizeof result);
+    log.results[log.length - 1] = result;
+    const struct arguments call = runs[from].arguments;
+    const struct operation next = replay(&call, &log);
+    struct operation operations[MAX_LOG];
+    memcpy(operations, seen, log.length * sizeof *operations);
+
+    struct log shorter;
+    if (runs_shorten && shorten(&log, operations, &shorter) && same(replay(&call, &shorter), next)) {
+        const run_id to = intern(&call, &shorter);
+        keep_original(to, &log);
+        return to;
+    }
+    return intern(&call, &log);
+}
+
+void runs_reset(const struct function *of, uint32_t words)
+{
+    functions = of;
+    word_count = words;
+    for (uint32_t i = 0; i < run_count; i++) {
+        free(runs[i].log);
+        for (struct edge *edge = runs[i].edges, *next; edge; edge = next) {
+            next = edge->next;
+            free(edge);
+        }
+        for (struct original *original = runs[i].originals, *next; original; original = next) {
+            next = original->next;
+            free(original);
+        }
+    }
+    run_count = 0;
+    runs_differ = runs_endless = false;
+    if (table)
+        memset(table, 0, table_size * sizeof *table);
+}
+
+run_id runs_begin(uint32_t function, uint32_t self, uint32_t a, uint32_t b)
+{
+    const struct arguments call = {function, self, a, b};
+    const struct log empty = {0};
+    return intern(&call, &empty);
+}
+
+const struct operation *runs_next(run_id run)
+{
+    return &runs[run].next;
+}
+
+uint32_t runs_function(run_id run)
+{
+    return runs[run].arguments.function;
+}
+
+run_id runs_advance(run_id run, uint32_t result)
+{
+    for (const struct edge *edge = runs[run].edges; edge; edge = edge->next) {
+        if (edge->result == result)
+            return edge->to;
+    }
+    const run_id to = extend(run, result);
+    struct edge *edge = allocate(1, sizeof *edge);
+    *edge = (struct edge){result, to, runs[run].edges};
+    runs[run].edges = edge;
+    for (const struct original *original = runs[run].originals; original; original = original->next)
+        follow(run, &original->log, edge);
+    return to;
+}
+
+static void dump_operations(FILE *out, const struct log *log)
+{
+    for (uint32_t i = 0; i < log->length; i++) {
+        const struct operation *o = &seen[i];
+        const uint32_t result = log->results[i];
+        fputs(i ? "," : "", out);
+        switch (o->kind) {
+        case LOAD:
+            fprintf(out, "[\"load\",%u,%u]", o->word, result);
+            break;
+        case CAS:
+            fprintf(out, "[\"cas\",%u,%u,%u,%u]", o->word, o->a, o->b, result);
+            break;
+        default:
+            fprintf(out, "[\"notify\",%u,%u,%u]", o->word, o->a, result);
+        }
+    }
+}
+
+static void dump_one(FILE *out, const struct arguments *call, const struct log *log)
+{
+    const struct function *f = &functions[call->function];
+    const uint64_t result = replay(call, log).result;
+    const uint32_t arguments[] = {call->self, call->a, call->b};
+    fprintf(out, "{\"fn\":\"%s\",\"args\":[", f->name);
+    for (int i = 0; i < f->arguments; i++)
+        fprintf(out, "%s%u", i ? "," : "", arguments[i]);
+    fputs("],\"ops\":[", out);
+    dump_operations(out, log);
+    if (f->is_step)
+        fprintf(out, "],\"what\":%u,\"word\":%u,\"phase\":%u,\"expected\":%u}\n", lw_answer_what(result), lw_answer_word(result),
+                lw_answer_phase(result), lw_answer_expected(result));
+    else if (f->answers_bool)
+        fprintf(out, "],\"result\":%s}\n", result ? "true" : "false");
+    else
+        fprintf(out, "],\"result\":%u}\n", (uint32_t)result);
+}
+
+void runs_dump(FILE *out)
+{
+    for (uint32_t i = 0; i < run_count; i++) {
+        if (runs[i].next.kind != RETURNED || !functions[runs[i].arguments.function].name)
+            continue;
+        dump_one(out, &runs[i].arguments, runs[i].log);
+        for (const struct original *original = runs[i].originals; original; original = original->next)
+            dump_one(out, &runs[i].arguments, &original->log);
+    }
+}

@@ -1,0 +1,72 @@
+/*
+ * runs.h: the step machine. It runs the core's functions one atomic operation at a time.
+ *
+ * A run is a function, its arguments, and the results of the operations that it has done so far: its log. To go on, the function is
+ * called again from its beginning, is fed the log, and is cut at the first operation that the log does not answer. So a run is
+ * plain data, two agents at the same place in the same function with the same past share it, and a state of the model holds only
+ * its number.
+ *
+ * Each pair of a run and a result is computed once; from then on the exploration is table look-ups.
+ *
+ * Loops. A compare-and-swap that fails gives the value to try next, and the past does not matter any more: load a, cas fails with b
+ * is as good as load b. The log is shortened so, or loops would make the state space infinite. That is an assumption about the
+ * code, and it is checked, not believed: of every shortened run some originals are kept, and follow each step that the short one
+ * takes. If one ever does something else, runs_differ is set, and the caller starts again with runs_shorten off.
+ */
+#ifndef EXPLORER_RUNS_H
+#define EXPLORER_RUNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <lockword/core/word.h>
+
+#define MAX_WORDS 4
+
+/* A function of the core. Those that are not steps take what they like for a and b, and their result is what they return. */
+struct function {
+    const char *name;  /* in C, less its prefix lw_; NULL: one of a driver's own */
+    const char *label; /* the same, in traces */
+    bool is_step;      /* an lw_step: a is why, b is phase */
+    int arguments;     /* how many of self, a, b it takes */
+    bool answers_bool;
+    uint64_t (*call)(lw_word *words, uint32_t self, uint32_t a, uint32_t b);
+};
+
+enum operation_kind { RETURNED, LOAD, CAS, NOTIFY };
+
+/* What a run does next. */
+struct operation {
+    enum operation_kind kind;
+    uint32_t word;   /* its index; MAX_WORDS: a place that is none of the primitive's words */
+    uint32_t a;      /* CAS: expected; NOTIFY: how many */
+    uint32_t b;      /* CAS: desired */
+    uint64_t result; /* RETURNED */
+};
+
+typedef uint32_t run_id;
+
+extern bool runs_shorten;
+extern bool runs_differ;
+extern bool runs_endless; /* a call has done more operations than any would */
+
+/* Forgets everything. The functions and the number of words apply to all runs from now on. */
+void runs_reset(const struct function *functions, uint32_t words);
+
+/* The run of a call that has done nothing yet. */
+run_id runs_begin(uint32_t function, uint32_t self, uint32_t a, uint32_t b);
+
+/* What it does next. */
+const struct operation *runs_next(run_id run);
+
+/* Which function it is in. */
+uint32_t runs_function(run_id run);
+
+/* The run that it becomes when its next operation has this result: the value found, or the number woken. */
+run_id runs_advance(run_id run, uint32_t result);
+
+/* Writes all calls that have run to their end, as JSON lines. */
+void runs_dump(FILE *out);
+
+#endif

@@ -1,0 +1,212 @@
+/* search.c: see search.h. */
+#include "search.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "links.h"
+#include "memory.h"
+#include "trace.h"
+
+struct question {
+    const char *failure;
+    unsigned counts; /* the kinds of HELP, and ASYNC_STEP, that one may count on here */
+    struct links links;
+};
+
+struct exploration {
+    struct store store;
+    struct question *questions;
+    int question_count;
+    unsigned char *packed;
+    uint32_t current;
+    uint64_t transitions;
+    bool failed;
+    struct event failure;
+};
+
+static bool is_about_blocking_agents(const struct question *question)
+{
+    return !(question->counts & ASYNC_STEP);
+}
+
+/* States in which the question is answered well. */
+static bool is_goal(const struct question *question, const struct state *state)
+{
+    for (int agent = 0; agent < model_agents; agent++) {
+        if (is_about_blocking_agents(question) && model_has_async(agent))
+            continue;
+        if (!model_has_finished(state, agent))
+            return false;
+    }
+    return true;
+}
+
+/* States about which the question is not asked: an event loop that is within a step, or that others have to wait for anyway. */
+static bool is_exempt(const struct question *question, const struct state *state)
+{
+    for (int agent = 0; agent < model_agents && is_about_blocking_agents(question); agent++) {
+        if (model_has_async(agent) && state->agents[agent].doing != DEAD &&
+            (state->agents[agent].doing != IDLE || model_primitive->is_needed(state, agent)))
+            return true;
+    }
+    return false;
+}
+
+static void discover(void *context, const struct state *next, const struct event *event)
+{
+    struct exploration *e = context;
+    e->transitions++;
+    if (e->failed)
+        return;
+    if (event->error) {
+        e->failed = true;
+        e->failure = *event;
+        return;
+    }
+    model_pack(next, e->packed);
+    const uint32_t number = store_add(&e->store, e->packed, e->current);
+    if (number == e->current)
+        return;
+    for (int i = 0; i < e->question_count; i++) {
+        if (!(event->help & (HELP | ASYNC_STEP) & ~e->questions[i].counts))
+            links_add(&e->questions[i].links, e->current, number);
+    }
+}
+
+static uint32_t length_of(const struct store *store, uint32_t state)
+{
+    uint32_t length = 0;
+    for (; state; state = store->parents[state])
+        length++;
+    return length;
+}
+
+/* The first state from which the question's goals are out of reach; best one that is a dead end. UINT32_MAX: none. */
+static uint32_t find_lost(const struct exploration *e, const struct question *question, unsigned char *lost)
+{
+    const uint32_t states = e->store.count;
+    unsigned char *marked = allocate(states, 1);
+    unsigned char *ends = allocate(states, 1);
+    struct state state;
+    for (uint32_t s = 0; s < states; s++) {
+        model_unpack(store_get(&e->store, s), &state);
+        marked[s] = is_goal(question, &state);
+    }
+    links_spread_backwards(&question->links, marked, states);
+    links_mark_ends(&question->links, ends, states);
+    uint32_t first = UINT32_MAX, end = UINT32_MAX;
+    for (uint32_t s = states; s-- > 0;) {
+        lost[s] = !marked[s];
+        if (marked[s])
+            continue;
+        model_unpack(store_get(&e->store, s), &state);
+        if (is_exempt(question, &state))
+            continue;
+        first = s;
+        if (ends[s])
+            end = s;
+    }
+    free(marked);
+    free(ends);
+    return end != UINT32_MAX ? end : first;
+}
+
+static void explore(struct exploration *e, struct verdict *verdict, uint32_t most_states)
+{
+    struct state state;
+    model_first(&state);
+    model_pack(&state, e->packed);
+    store_add(&e->store, e->packed, 0);
+    for (e->current = 0; e->current < e->store.count; e->current++) {
+        model_unpack(store_get(&e->store, e->current), &state);
+        model_successors(&state, discover, e);
+        if (e->failed) {
+            verdict->error = e->failure.error;
+            return;
+        }
+        if (runs_endless || runs_differ) {
+            verdict->error = runs_endless ? "a call does operations without end" : "what a call does depends on failed attempts";
+            return;
+        }
+        if (e->store.count > most_states) {
+            verdict->error = "too many states";
+            return;
+        }
+    }
+}
+
+static void ask(struct exploration *e, struct verdict *verdict, FILE *out)
+{
+    unsigned char *lost = allocate(e->store.count, 1);
+    for (int i = 0; i < e->question_count && !verdict->error; i++) {
+        const uint32_t state = find_lost(e, &e->questions[i], lost);
+        if (state == UINT32_MAX)
+            continue;
+        verdict->error = e->questions[i].failure;
+        verdict->trace = length_of(&e->store, state);
+        if (out) {
+            trace_print(out, &e->store, state, NULL, lost);
+            trace_explain(out, store_get(&e->store, state));
+        }
+    }
+    free(lost);
+}
+
+static void search_once(struct exploration *e, struct verdict *verdict, uint32_t most_states, FILE *out)
+{
+    store_open(&e->store, model_packed_size());
+    e->packed = allocate(1, e->store.size);
+    explore(e, verdict, most_states);
+    if (!verdict->error) {
+        ask(e, verdict, out);
+    } else if (e->failed) {
+        verdict->trace = length_of(&e->store, e->current) + 1;
+        if (out)
+            trace_print(out, &e->store, e->current, &e->failure, NULL);
+    }
+    verdict->states = e->store.count;
+    verdict->transitions = e->transitions;
+    for (int i = 0; i < e->question_count; i++)
+        links_close(&e->questions[i].links);
+    free(e->packed);
+    store_close(&e->store);
+}
+
+static double now(void)
+{
+    struct timespec time;
+    timespec_get(&time, TIME_UTC);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+struct verdict search(uint32_t most_states, FILE *out)
+{
+    const bool deaths = model_configuration->with & DEATHS;
+    struct question questions[] = {
+        {.failure = "not everyone can finish", .counts = ASYNC_STEP | (deaths ? SLICES | BRIEFS : 0)},
+        {.failure = "blocking agents wait for an event loop that is busy", .counts = BRIEFS | (deaths ? SLICES : 0)},
+    };
+    bool any_async = false;
+    for (int agent = 0; agent < model_agents; agent++) {
+        any_async |= model_has_async(agent);
+        if (model_is_mixed(agent))
+            questions[0].counts |= BRIEFS;
+    }
+
+    struct verdict verdict = {0};
+    const double start = now();
+    runs_shorten = true;
+    for (;;) {
+        struct exploration e = {.questions = questions, .question_count = any_async && !model_configuration->most_waits ? 2 : 1};
+        verdict = (struct verdict){0};
+        search_once(&e, &verdict, most_states, out);
+        if (!runs_differ)
+            break;
+        runs_shorten = false;
+        runs_reset(model_primitive->functions, model_primitive->words);
+    }
+    verdict.seconds = now() - start;
+    return verdict;
+}

@@ -1,0 +1,522 @@
+/* successors.c: everything that can happen next. The drivers, src/blocking.c and js/src/async.js, as a model. */
+#include <string.h>
+
+#include "model.h"
+
+struct scene {
+    emit *emit;
+    void *context;
+    const struct state *before;
+};
+
+uint64_t model_forward(lw_word *words, uint32_t self, uint32_t word, uint32_t n)
+{
+    (void)self;
+    lw_notify(&words[word], n);
+    return 0;
+}
+
+static unsigned with(unsigned kinds)
+{
+    return model_configuration->with & kinds;
+}
+
+static void emit_event(const struct scene *scene, const struct state *next, struct event event)
+{
+    if (model_has_async(event.agent))
+        event.help |= ASYNC_STEP;
+    if (!event.error)
+        event.error = model_primitive->invariant(next);
+    scene->emit(scene->context, next, &event);
+}
+
+/* Nothing of a finished handler stays in the state, or equal states would look different. */
+static void become_idle(struct agent *agent)
+{
+    agent->doing = IDLE;
+    agent->value = 0;
+    agent->function = agent->why = agent->caller = agent->word = agent->brief = 0;
+}
+
+static void will_call(struct agent *agent, int caller, uint32_t function, uint32_t why)
+{
+    become_idle(agent);
+    agent->doing = CALLING;
+    agent->caller = (uint8_t)caller;
+    agent->function = (uint8_t)function;
+    agent->why = (uint8_t)why;
+}
+
+static void call_head(struct agent *agent, uint32_t why)
+{
+    will_call(agent, agent->line[0], agent->callers[agent->line[0]].function, why);
+}
+
+static const char *end_call(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+{
+    struct caller *c = &state->agents[agent].callers[caller];
+    c->phase = 0;
+    c->waits = 0;
+    c->function = 0;
+    const char *error = model_primitive->ended(state, agent, caller, function, result);
+    c->flags &= (uint8_t)~HAS_WAITED;
+    return error;
+}
+
+static void leave_line(struct agent *agent, int caller)
+{
+    int kept = 0;
+    for (int i = 0; i < agent->in_line; i++) {
+        if (agent->line[i] != caller)
+            agent->line[kept++] = agent->line[i];
+    }
+    agent->in_line = (uint8_t)kept;
+    memset(agent->line + kept, 0, (size_t)(MAX_CALLERS - kept));
+}
+
+static const char *count_wait(struct caller *caller)
+{
+    const uint8_t most = model_configuration->most_waits;
+    if (most == 0 || caller->rounds == ENDLESS)
+        return NULL;
+    return ++caller->waits > most ? "starves: it has waited more often than the bound allows" : NULL;
+}
+
+/* A step has answered. */
+static const char *answered(struct state *state, int agent, uint64_t answer)
+{
+    struct agent *a = &state->agents[agent];
+    const int caller = a->caller;
+    const uint32_t function = a->function;
+    const bool async = model_is_async(agent, caller);
+    const bool last_try = a->why == LW_TIMED_OUT || a->why == LW_CANCELLED;
+    const uint32_t what = lw_answer_what(answer);
+    const char *error;
+
+    a->callers[caller].phase = (uint16_t)lw_answer_phase(answer);
+    if (what >= LW_WAIT)
+        a->callers[caller].flags &= (uint8_t)~model_primitive->flags_of_a_step;
+    if (what >= LW_WAIT && last_try)
+        return "would go on although its time is up";
+    switch (what) {
+    case LW_WAIT:
+    case LW_WAIT_BRIEF:
+        become_idle(a);
+        if (!async) {
+            a->doing = GOING_TO_SLEEP;
+            a->caller = (uint8_t)caller;
+            a->function = (uint8_t)function;
+            a->word = (uint8_t)lw_answer_word(answer);
+            a->value = lw_answer_expected(answer);
+            a->brief = what == LW_WAIT_BRIEF;
+            if (a->word >= model_primitive->words)
+                return "would wait for a word that there is not";
+            return NULL;
+        }
+        return count_wait(&a->callers[caller]);
+    case LW_QUEUE:
+        if (!async)
+            return "asks a blocking caller to queue";
+        if (a->pending != NOT_QUEUED)
+            return "asks to be queued twice";
+        become_idle(a);
+        a->doing = ARMING;
+        a->caller = (uint8_t)caller;
+        a->function = (uint8_t)function;
+        a->word = (uint8_t)lw_answer_word(answer);
+        if (a->word >= model_primitive->words)
+            return "would queue at a word that there is not";
+        return NULL;
+    case LW_PAUSE:
+        if (async || !with(PAUSES))
+            return "asks one to pause who cannot";
+        will_call(a, caller, function, LW_AGAIN);
+        return NULL;
+    case LW_DONE:
+    case LW_GAVE_UP:
+    case LW_DEADLOCK:
+        error = end_call(state, agent, caller, function, answer);
+        become_idle(a);
+        if (async) {
+            leave_line(a, caller);
+            if (a->in_line)
+                call_head(a, LW_START);
+        }
+        return error;
+    default:
+        return "answers what means nothing";
+    }
+}
+
+static const char *returned(struct state *state, int agent, run_id run)
+{
+    struct agent *a = &state->agents[agent];
+    const uint32_t function = runs_function(run);
+    const uint64_t result = runs_next(run)->result;
+    if (model_primitive->functions[function].is_step)
+        return answered(state, agent, result);
+    const char *error = model_primitive->functions[function].name ? end_call(state, agent, a->caller, function, result) : NULL;
+    become_idle(a);
+    return error;
+}
+
+/* The run's operation was done on `next`, with this result. */
+static void go_on(const struct scene *scene, struct state *next, run_id run, uint32_t result, struct event event)
+{
+    const struct operation operation = *runs_next(run);
+    const run_id to = runs_advance(run, result);
+    struct agent *a = &next->agents[event.agent];
+    event.operation = operation;
+    event.result = result;
+    event.error = model_primitive->operated(next, event.agent, &operation, result);
+    a->doing = RUNNING;
+    a->value = to;
+    if (runs_next(to)->kind == RETURNED) {
+        event.ended = true;
+        event.answer = runs_next(to)->result;
+        const char *error = returned(next, event.agent, to);
+        event.error = event.error ? event.error : error;
+    }
+    emit_event(scene, next, event);
+}
+
+static bool sleeps_on(const struct agent *agent, uint32_t word)
+{
+    return agent->doing == ASLEEP && agent->word == word;
+}
+
+static bool is_queued_at(const struct agent *agent, uint32_t word)
+{
+    return agent->doing != DEAD && agent->pending == QUEUED && agent->pending_word == word;
+}
+
+/* Bit i: agent i sleeps on the word. Bit i + MAX_AGENTS: it is queued there. */
+static uint32_t waiters_of(const struct state *state, uint32_t word)
+{
+    uint32_t waiters = 0;
+    for (int i = 0; i < model_agents; i++) {
+        if (sleeps_on(&state->agents[i], word))
+            waiters |= 1u << i;
+        if (is_queued_at(&state->agents[i], word))
+            waiters |= 1u << (i + MAX_AGENTS);
+    }
+    return waiters;
+}
+
+static void wake(struct state *state, uint32_t woken)
+{
+    for (int i = 0; i < model_agents; i++) {
+        struct agent *agent = &state->agents[i];
+        if (woken >> i & 1)
+            will_call(agent, agent->caller, agent->function, LW_OK);
+        if (woken >> (i + MAX_AGENTS) & 1)
+            agent->pending = NOTIFIED;
+    }
+}
+
+static uint32_t count_bits(uint32_t bits)
+{
+    uint32_t count = 0;
+    for (; bits; bits &= bits - 1)
+        count++;
+    return count;
+}
+
+/* Every choice of those who are woken. */
+static void notify(const struct scene *scene, const struct state *state, run_id run, struct event event)
+{
+    const struct operation *operation = runs_next(run);
+    const uint32_t waiters = waiters_of(state, operation->word);
+    const uint32_t count = count_bits(waiters);
+    const uint32_t n = operation->a < count ? operation->a : count;
+    for (uint32_t woken = waiters;; woken = (woken - 1) & waiters) {
+        if (count_bits(woken) == n) {
+            struct state next = *state;
+            wake(&next, woken);
+            event.woken = woken;
+            go_on(scene, &next, run, n, event);
+        }
+        if (woken == 0)
+            return;
+    }
+}
+
+/* Does the run's next operation, in every way that it can go. */
+static void operate(const struct scene *scene, const struct state *state, run_id run, struct event event)
+{
+    struct state next = *state;
+    const struct operation *operation = runs_next(run);
+    event.kind = OPERATES;
+    event.function = runs_function(run);
+    if (operation->kind != RETURNED && operation->word >= model_primitive->words) {
+        event.operation = *operation;
+        event.error = "touches what is not one of its words";
+        emit_event(scene, &next, event);
+        return;
+    }
+    switch (operation->kind) {
+    case LOAD:
+        go_on(scene, &next, run, next.words[operation->word], event);
+        return;
+    case CAS: {
+        const uint32_t old = next.words[operation->word];
+        if (old == operation->a)
+            next.words[operation->word] = operation->b;
+        go_on(scene, &next, run, old, event);
+        return;
+    }
+    case NOTIFY:
+        notify(scene, state, run, event);
+        return;
+    default:
+        event.kind = RETURNS_AT_ONCE;
+        event.ended = true;
+        event.answer = operation->result;
+        event.error = returned(&next, event.agent, run);
+        emit_event(scene, &next, event);
+    }
+}
+
+/* Calls the step that the agent is about to call, up to and with its first operation. */
+static void call_step(const struct scene *scene, struct state *state, struct event event)
+{
+    struct agent *a = &state->agents[event.agent];
+    struct caller *caller = &a->callers[a->caller];
+    uint32_t why = a->why;
+    event.caller = a->caller;
+    event.starts_call = true;
+    if (why >= LW_OK && why <= LW_SLICE)
+        caller->flags |= HAS_WAITED;
+    if (model_is_async(event.agent, a->caller))
+        why |= LW_ASYNC | (a->pending != NOT_QUEUED ? (uint32_t)LW_QUEUED : 0);
+    else if (with(PAUSES))
+        why |= LW_PAUSES;
+    event.why = why;
+    operate(scene, state, runs_begin(a->function, model_id(event.agent), why, caller->phase), event);
+}
+
+static struct event event_of(int agent)
+{
+    return (struct event){.agent = agent, .caller = -1};
+}
+
+static void call_with(const struct scene *scene, int agent, int caller, uint32_t function, uint32_t why, unsigned help)
+{
+    struct state next = *scene->before;
+    will_call(&next.agents[agent], caller, function, why);
+    struct event event = event_of(agent);
+    event.help = help;
+    call_step(scene, &next, event);
+}
+
+/* A caller begins a call of its program. */
+static void start(const struct scene *scene, int agent, int caller, struct choice choice)
+{
+    struct state next = *scene->before;
+    struct agent *a = &next.agents[agent];
+    struct event event = event_of(agent);
+    event.caller = caller;
+    if (!model_primitive->functions[choice.function].is_step) {
+        will_call(a, caller, choice.function, LW_START);
+        event.starts_call = true;
+        operate(scene, &next, runs_begin(choice.function, model_id(agent), choice.a, choice.b), event);
+        return;
+    }
+    will_call(a, caller, choice.function, LW_START);
+    a->callers[caller].function = choice.function;
+    if (model_is_async(agent, caller)) {
+        a->line[a->in_line++] = (uint8_t)caller;
+        if (a->in_line > 1) {
+            become_idle(a);
+            event.kind = STANDS_IN_LINE;
+            emit_event(scene, &next, event);
+            return;
+        }
+    }
+    call_step(scene, &next, event);
+}
+
+static void fire(const struct scene *scene, int agent)
+{
+    struct state next = *scene->before;
+    struct agent *a = &next.agents[agent];
+    const uint32_t word = a->pending_word;
+    const bool notified = a->pending == NOTIFIED;
+    struct event event = event_of(agent);
+    event.help = notified ? 0 : SLICES;
+    a->pending = NOT_QUEUED;
+    a->pending_word = 0;
+    if (a->in_line) {
+        call_head(a, notified ? LW_OK : LW_SLICE);
+        call_step(scene, &next, event);
+    } else if (notified) {
+        a->function = (uint8_t)(model_primitive->function_count - 1);
+        operate(scene, &next, runs_begin(a->function, model_id(agent), word, 1), event);
+    } else {
+        event.kind = LET_GO;
+        emit_event(scene, &next, event);
+    }
+}
+
+/* A caller that is not the head leaves the line, and nobody needs to know. */
+static void leave(const struct scene *scene, int agent, int caller, unsigned help)
+{
+    struct state next = *scene->before;
+    struct event event = event_of(agent);
+    event.kind = LEAVES_LINE;
+    event.caller = caller;
+    event.help = help;
+    leave_line(&next.agents[agent], caller);
+    event.error = end_call(&next, agent, caller, next.agents[agent].callers[caller].function, LW_GAVE_UP);
+    emit_event(scene, &next, event);
+}
+
+static void idle(const struct scene *scene, int agent)
+{
+    const struct agent *a = &scene->before->agents[agent];
+    for (int caller = 0; caller < model_callers[agent]; caller++) {
+        if (model_is_in_line(a, caller))
+            continue;
+        struct choice choices[MAX_CHOICES];
+        const int count = model_primitive->choices(scene->before, agent, caller, choices);
+        for (int i = 0; i < count; i++)
+            start(scene, agent, caller, choices[i]);
+    }
+    for (int i = 0; i < a->in_line; i++) {
+        for (unsigned help = TIMEOUTS; help <= CANCELS; help <<= 1) {
+            if (!with(help))
+                continue;
+            if (i == 0)
+                call_with(scene, agent, a->line[0], a->callers[a->line[0]].function, help == TIMEOUTS ? LW_TIMED_OUT : LW_CANCELLED,
+                          help);
+            else
+                leave(scene, agent, a->line[i], help);
+        }
+    }
+    if (a->pending == NOTIFIED || (a->pending == QUEUED && with(SLICES)))
+        fire(scene, agent);
+    if (a->pending == QUEUED && with(SPURIOUS)) {
+        struct state next = *scene->before;
+        struct event event = event_of(agent);
+        event.kind = WAKES;
+        event.why = LW_OK;
+        event.help = SPURIOUS;
+        next.agents[agent].pending = NOTIFIED;
+        emit_event(scene, &next, event);
+    }
+}
+
+/* The wait ends, for this reason. */
+static void wake_up(const struct scene *scene, int agent, uint32_t why, unsigned help)
+{
+    struct state next = *scene->before;
+    struct agent *a = &next.agents[agent];
+    struct event event = event_of(agent);
+    event.kind = WAKES;
+    event.caller = a->caller;
+    event.why = why;
+    event.help = help;
+    will_call(a, a->caller, a->function, why);
+    emit_event(scene, &next, event);
+}
+
+static void sleep_or_not(const struct scene *scene, int agent)
+{
+    struct state next = *scene->before;
+    struct agent *a = &next.agents[agent];
+    struct event event = event_of(agent);
+    event.caller = a->caller;
+    event.operation = (struct operation){LOAD, a->word, a->value, 0, 0};
+    if (next.words[a->word] == a->value) {
+        event.kind = FALLS_ASLEEP;
+        a->doing = ASLEEP;
+        a->value = 0;
+        event.error = count_wait(&a->callers[a->caller]);
+    } else {
+        event.kind = DOES_NOT_SLEEP;
+        will_call(a, a->caller, a->function, LW_NOT_EQUAL);
+    }
+    emit_event(scene, &next, event);
+}
+
+static void asleep(const struct scene *scene, int agent)
+{
+    const bool brief = scene->before->agents[agent].brief;
+    if (with(SPURIOUS)) {
+        wake_up(scene, agent, LW_OK, SPURIOUS);
+        wake_up(scene, agent, LW_NOT_EQUAL, SPURIOUS);
+    }
+    if (with(TIMEOUTS))
+        wake_up(scene, agent, LW_TIMED_OUT, TIMEOUTS);
+    if (with(CANCELS))
+        wake_up(scene, agent, LW_CANCELLED, CANCELS);
+    if (with(SLICES) && !brief)
+        wake_up(scene, agent, LW_SLICE, SLICES);
+    if (with(BRIEFS) && brief)
+        wake_up(scene, agent, LW_SLICE, BRIEFS);
+}
+
+static void arm(const struct scene *scene, int agent)
+{
+    struct state next = *scene->before;
+    struct agent *a = &next.agents[agent];
+    struct event event = event_of(agent);
+    event.kind = ARMS;
+    event.caller = a->caller;
+    event.operation.word = a->word;
+    if (next.words[a->word] != 0)
+        event.error = "queues at a word that is not 0";
+    a->pending = QUEUED;
+    a->pending_word = a->word;
+    will_call(a, a->caller, a->function, LW_AGAIN);
+    emit_event(scene, &next, event);
+}
+
+static void die(const struct scene *scene, int agent)
+{
+    struct state next = *scene->before;
+    struct event event = event_of(agent);
+    event.kind = DIES;
+    event.help = DEATHS;
+    memset(&next.agents[agent], 0, sizeof next.agents[agent]);
+    next.agents[agent].doing = DEAD;
+    next.deaths++;
+    emit_event(scene, &next, event);
+}
+
+void model_successors(const struct state *state, emit *emit, void *context)
+{
+    const struct scene scene = {emit, context, state};
+    for (int agent = 0; agent < model_agents; agent++) {
+        const struct agent *a = &state->agents[agent];
+        switch (a->doing) {
+        case IDLE:
+            idle(&scene, agent);
+            break;
+        case CALLING:
+            call_with(&scene, agent, a->caller, a->function, a->why, 0);
+            if (a->why == LW_OK && with(CANCELS) && !model_is_async(agent, a->caller))
+                wake_up(&scene, agent, LW_CANCELLED, CANCELS);
+            break;
+        case RUNNING: {
+            struct event event = event_of(agent);
+            event.caller = a->caller;
+            operate(&scene, state, a->value, event);
+            break;
+        }
+        case ARMING:
+            arm(&scene, agent);
+            break;
+        case GOING_TO_SLEEP:
+            sleep_or_not(&scene, agent);
+            break;
+        case ASLEEP:
+            asleep(&scene, agent);
+            break;
+        case DEAD:
+            continue;
+        }
+        if (with(DEATHS) && state->deaths == 0 && !model_primitive->is_needed(state, agent))
+            die(&scene, agent);
+    }
+}

@@ -1,0 +1,222 @@
+/* trace.c: see trace.h. */
+#include "trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+static const char *const WHY[] = {"START", "OK", "NOT_EQUAL", "TIMED_OUT", "SLICE", "CANCELLED", "AGAIN"};
+static const char *const WHAT[] = {"DONE", "GAVE_UP", "DEADLOCK", "WAIT", "WAIT_BRIEF", "QUEUE", "PAUSE"};
+
+/* What the packed form of the wanted state is found by, when its parent is asked again for its successors. */
+struct wanted {
+    const unsigned char *packed;
+    unsigned char *buffer;
+    size_t size;
+    bool found;
+    struct event event;
+};
+
+static void compare(void *context, const struct state *next, const struct event *event)
+{
+    struct wanted *wanted = context;
+    if (wanted->found || event->error)
+        return;
+    model_pack(next, wanted->buffer);
+    if (memcmp(wanted->buffer, wanted->packed, wanted->size) == 0) {
+        wanted->found = true;
+        wanted->event = *event;
+    }
+}
+
+static void print_name(FILE *out, int agent, int caller)
+{
+    char name[16];
+    if (caller >= 0 && model_callers[agent] > 1)
+        snprintf(name, sizeof name, "%s.%d", model_name(agent), caller + 1);
+    else
+        snprintf(name, sizeof name, "%s", model_name(agent));
+    fprintf(out, "%-5s", name);
+}
+
+static const char *word_name(uint32_t word)
+{
+    return word < model_primitive->words ? model_primitive->word_names[word] : "?";
+}
+
+static void print_value(FILE *out, uint32_t word, uint32_t value)
+{
+    char text[80];
+    model_primitive->describe_word(text, sizeof text, word, value);
+    fputs(text, out);
+}
+
+static void print_woken(FILE *out, uint32_t woken)
+{
+    if (!woken)
+        fputs("nobody", out);
+    for (int i = 0; i < model_agents; i++) {
+        if (woken >> i & 1)
+            fprintf(out, "%s wakes", model_name(i));
+        if (woken >> (i + MAX_AGENTS) & 1)
+            fprintf(out, "%s will be told", model_name(i));
+    }
+}
+
+static void print_operation(FILE *out, const struct event *event)
+{
+    const struct operation *o = &event->operation;
+    const char *word = word_name(o->word);
+    switch (o->kind) {
+    case LOAD:
+        fprintf(out, "load %s: ", word);
+        print_value(out, o->word, event->result);
+        break;
+    case CAS:
+        fprintf(out, "cas %s: ", word);
+        print_value(out, o->word, o->a);
+        fputs(" → ", out);
+        print_value(out, o->word, o->b);
+        if (event->result == o->a) {
+            fputs("  ok", out);
+        } else {
+            fputs("  fails: ", out);
+            print_value(out, o->word, event->result);
+        }
+        break;
+    default:
+        fprintf(out, "notify %s, %u: ", word, o->a);
+        print_woken(out, event->woken);
+    }
+}
+
+static void print_call(FILE *out, const struct event *event)
+{
+    const struct function *f = &model_primitive->functions[event->function];
+    char call[48];
+    if (!f->name)
+        snprintf(call, sizeof call, "passes on");
+    else if (!event->starts_call)
+        snprintf(call, sizeof call, "  …");
+    else if (f->is_step)
+        snprintf(call, sizeof call, "%s(%s%s)", f->label, WHY[event->why & LW_WHY], event->why & LW_QUEUED ? ", queued" : "");
+    else
+        snprintf(call, sizeof call, "%s()", f->label);
+    fprintf(out, event->starts_call || !f->name ? "%-24s" : "%-26s", call); /* '…' is three bytes and one column */
+}
+
+static void print_answer(FILE *out, const struct event *event)
+{
+    const struct function *f = &model_primitive->functions[event->function];
+    if (f->is_step) {
+        const uint32_t what = lw_answer_what(event->answer);
+        fprintf(out, "  ⇒ %s", what <= LW_PAUSE ? WHAT[what] : "?");
+    } else if (f->answers_bool) {
+        fprintf(out, "  ⇒ %s", event->answer ? "true" : "false");
+    }
+}
+
+static void print_event(FILE *out, const struct event *event)
+{
+    print_name(out, event->agent, event->caller);
+    switch (event->kind) {
+    case OPERATES:
+        print_call(out, event);
+        print_operation(out, event);
+        break;
+    case RETURNS_AT_ONCE:
+        print_call(out, event);
+        break;
+    case FALLS_ASLEEP:
+        fprintf(out, "falls asleep on %s: ", word_name(event->operation.word));
+        print_value(out, event->operation.word, event->operation.a);
+        break;
+    case DOES_NOT_SLEEP:
+        fprintf(out, "does not sleep: %s is no longer ", word_name(event->operation.word));
+        print_value(out, event->operation.word, event->operation.a);
+        break;
+    case ARMS:
+        fprintf(out, "is now queued at %s", word_name(event->operation.word));
+        break;
+    case STANDS_IN_LINE:
+        fputs("stands in line", out);
+        break;
+    case LEAVES_LINE:
+        fputs("leaves the line", out);
+        break;
+    case LET_GO:
+        fputs("nobody is in line: its pending wait ends", out);
+        break;
+    case WAKES:
+        fprintf(out, "its wait ends: %s", WHY[event->why]);
+        break;
+    case DIES:
+        fputs("dies", out);
+        break;
+    }
+    if (event->ended)
+        print_answer(out, event);
+    if (event->help & HELP)
+        fputs("   (help)", out);
+    fputc('\n', out);
+}
+
+void trace_print(FILE *out, const struct store *store, uint32_t state, const struct event *failure, const unsigned char *lost)
+{
+    uint32_t length = 0;
+    for (uint32_t s = state; s; s = store->parents[s])
+        length++;
+    uint32_t *path = allocate(length + 1, sizeof *path);
+    for (uint32_t s = state, i = length; s; s = store->parents[s])
+        path[i--] = s;
+    struct wanted wanted = {.size = store->size, .buffer = allocate(1, store->size)};
+    bool told = false;
+    for (uint32_t i = 1; i <= length; i++) {
+        struct state before;
+        model_unpack(store_get(store, path[i - 1]), &before);
+        wanted.packed = store_get(store, path[i]);
+        wanted.found = false;
+        model_successors(&before, compare, &wanted);
+        fprintf(out, "%5u  ", i);
+        print_event(out, &wanted.event);
+        if (lost && lost[path[i]] && !told) {
+            told = true;
+            if (i < length)
+                fprintf(out, "       --- too late from here on ---\n");
+        }
+    }
+    if (failure) {
+        fprintf(out, "%5u  ", length + 1);
+        print_event(out, failure);
+        fprintf(out, "       !!! %s\n", failure->error);
+    }
+    free(path);
+    free(wanted.buffer);
+}
+
+void trace_explain(FILE *out, const unsigned char *packed)
+{
+    static const char *const DOING[] = {"in no call",     "about to go on", "within a call", "about to queue",
+                                        "about to sleep", "asleep",         "dead"};
+    struct state state;
+    model_unpack(packed, &state);
+    fputs("       Then:", out);
+    for (uint32_t word = 0; word < model_primitive->words; word++) {
+        fprintf(out, " %s is ", word_name(word));
+        print_value(out, word, state.words[word]);
+        fputc(';', out);
+    }
+    for (int agent = 0; agent < model_agents; agent++) {
+        const struct agent *a = &state.agents[agent];
+        fputc(' ', out);
+        fprintf(out, "%s ", model_name(agent));
+        fputs(model_has_finished(&state, agent) ? "has finished" : DOING[a->doing], out);
+        if (a->in_line)
+            fprintf(out, ", %d in line", a->in_line);
+        if (a->pending)
+            fputs(a->pending == QUEUED ? ", queued" : ", to be told of a notify", out);
+        fputc(agent + 1 < model_agents ? ';' : '.', out);
+    }
+    fputc('\n', out);
+}

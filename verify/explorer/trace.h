@@ -1,0 +1,19 @@
+/* trace.h: a counterexample, for people. */
+#ifndef EXPLORER_TRACE_H
+#define EXPLORER_TRACE_H
+
+#include <stdio.h>
+
+#include "model.h"
+#include "store.h"
+
+/*
+ * Writes how this state comes about, one line per transition, and what went wrong after it, if given. `lost`, if given, tells of
+ * each state whether it is too late.
+ */
+void trace_print(FILE *out, const struct store *store, uint32_t state, const struct event *failure, const unsigned char *lost);
+
+/* Writes what everyone does in this state. */
+void trace_explain(FILE *out, const unsigned char *packed);
+
+#endif

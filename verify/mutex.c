@@ -1,0 +1,279 @@
+/* mutex.c: what the explorer knows of the mutex. The rules are those of include/lockword/core/mutex.h. */
+#include <lockword/core/mutex.h>
+
+#include <stdio.h>
+
+#include "explorer/explorer.h"
+
+enum { LOCK, TRY_LOCK, UNLOCK };
+
+/* A caller's own flags. */
+enum {
+    HOLDS = FIRST_OWN_FLAG,           /* has locked, and is to unlock */
+    TOOK = FIRST_OWN_FLAG * 2,        /* during its call: the word became its agent's */
+    FREED = FIRST_OWN_FLAG * 4,       /* during its call: the word became free */
+    SAW_IT_HELD = FIRST_OWN_FLAG * 8, /* during this step */
+};
+
+/* Ghosts: whose the mutex is by what was done, not by what the word says. */
+#define OWNER_AGENT 0 /* plus one; 0: nobody */
+#define OWNER_CALLER 1
+
+static uint64_t lock(lw_word *words, uint32_t self, uint32_t why, uint32_t phase)
+{
+    return lw_mutex_lock_step(words, self, why, phase);
+}
+
+static uint64_t try_lock(lw_word *words, uint32_t self, uint32_t a, uint32_t b)
+{
+    (void)a, (void)b;
+    return lw_mutex_try_step(words, self);
+}
+
+static uint64_t unlock(lw_word *words, uint32_t self, uint32_t a, uint32_t b)
+{
+    (void)a, (void)b;
+    return lw_mutex_unlock_step(words, self);
+}
+
+static const struct function functions[] = {
+    [LOCK] = {.name = "mutex_lock_step", .label = "lock", .is_step = true, .arguments = 3, .call = lock},
+    [TRY_LOCK] = {.name = "mutex_try_step", .label = "try", .arguments = 1, .answers_bool = true, .call = try_lock},
+    [UNLOCK] = {.name = "mutex_unlock_step", .label = "unlock", .arguments = 1, .answers_bool = true, .call = unlock},
+    FORWARD,
+};
+
+static bool owns(const struct state *state, int agent)
+{
+    return state->ghosts[OWNER_AGENT] == agent + 1;
+}
+
+static int choices(const struct state *state, int agent, int caller, struct choice *choices)
+{
+    const struct caller *c = &state->agents[agent].callers[caller];
+    const bool strays = model_configuration->with & STRAYS;
+    int count = 0;
+    if (c->flags & HOLDS) {
+        choices[count++] = (struct choice){.function = UNLOCK};
+        if (strays && model_letter(agent, caller) == 'b')
+            choices[count++] = (struct choice){.function = LOCK};
+        if (strays)
+            choices[count++] = (struct choice){.function = TRY_LOCK};
+    } else if (c->rounds) {
+        choices[count++] = (struct choice){.function = model_letter(agent, caller) == 't' ? TRY_LOCK : LOCK};
+        if (strays && !owns(state, agent))
+            choices[count++] = (struct choice){.function = UNLOCK};
+    }
+    return count;
+}
+
+static const char *changed_state(struct state *state, int agent, const struct operation *operation)
+{
+    const struct agent *a = &state->agents[agent];
+    struct caller *c = &state->agents[agent].callers[a->caller];
+    const uint32_t before = operation->a & LW_MUTEX_OWNER;
+    const uint32_t after = operation->b & LW_MUTEX_OWNER;
+    if (a->function == UNLOCK && !owns(state, agent))
+        return "unlock by a stranger writes";
+    if (before == after)
+        return NULL;
+    if (before == 0) {
+        if (a->function == UNLOCK || after != model_id(agent))
+            return "takes the mutex for somebody else";
+        if (a->function == LOCK && operation->a & LW_MUTEX_RESERVED && !(c->flags & HAS_WAITED))
+            return "a newcomer takes a mutex that is kept for waiters";
+        state->ghosts[OWNER_AGENT] = (uint8_t)(agent + 1);
+        state->ghosts[OWNER_CALLER] = a->caller;
+        c->flags |= TOOK;
+        return NULL;
+    }
+    if (after != 0)
+        return "takes the mutex from its holder";
+    if (a->function != UNLOCK)
+        return "frees the mutex, and is not unlock";
+    state->agents[agent].callers[state->ghosts[OWNER_CALLER]].flags &= (uint8_t)~HOLDS;
+    state->ghosts[OWNER_AGENT] = state->ghosts[OWNER_CALLER] = 0;
+    c->flags |= FREED;
+    return NULL;
+}
+
+static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+{
+    const struct agent *a = &state->agents[agent];
+    struct caller *c = &state->agents[agent].callers[a->caller];
+    if (operation->kind == NOTIFY)
+        return NULL;
+    if (c->flags & FREED)
+        return "touches the mutex after it has freed it";
+    if (operation->kind == CAS && operation->word == LW_MUTEX_GATE)
+        return "writes the gate";
+    if (operation->kind == CAS && result == operation->a)
+        return changed_state(state, agent, operation);
+    if (result & LW_MUTEX_OWNER)
+        c->flags |= SAW_IT_HELD;
+    return NULL;
+}
+
+static void use_up_round(struct caller *caller)
+{
+    if (caller->rounds != ENDLESS)
+        caller->rounds--;
+}
+
+static const char *lock_ended(struct state *state, int agent, int caller, uint32_t what)
+{
+    struct caller *c = &state->agents[agent].callers[caller];
+    const uint32_t why = state->agents[agent].why;
+    switch (what) {
+    case LW_DONE:
+        if (!(c->flags & TOOK))
+            return "says that it holds the mutex, and does not";
+        c->flags = HOLDS;
+        return NULL;
+    case LW_GAVE_UP:
+        if (c->flags & TOOK)
+            return "gives up with the mutex in its hand";
+        if (why == LW_TIMED_OUT && !(c->flags & SAW_IT_HELD))
+            return "gives up although the mutex was free";
+        if (why != LW_TIMED_OUT && why != LW_CANCELLED && !model_is_async(agent, caller))
+            return "gives up for no reason";
+        c->flags &= HOLDS;
+        use_up_round(c);
+        return NULL;
+    default:
+        if (!owns(state, agent) || model_is_async(agent, caller))
+            return "sees a deadlock where none is";
+        if (!(c->flags & HOLDS))
+            use_up_round(c);
+        c->flags &= HOLDS;
+        return NULL;
+    }
+}
+
+static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+{
+    struct caller *c = &state->agents[agent].callers[caller];
+    const bool freed = c->flags & FREED;
+    const bool took = c->flags & TOOK;
+    switch (function) {
+    case LOCK:
+        return lock_ended(state, agent, caller, lw_answer_what(result));
+    case TRY_LOCK:
+        if (result != took)
+            return "try_lock does not know whether it took the mutex";
+        if (!took && !(c->flags & SAW_IT_HELD))
+            return "try_lock refuses a free mutex";
+        if (!took && !(c->flags & HOLDS))
+            use_up_round(c);
+        c->flags = took ? HOLDS : c->flags & HOLDS;
+        return NULL;
+    default:
+        if (result != freed)
+            return "unlock does not know whether it freed the mutex";
+        if (!freed && owns(state, agent))
+            return "unlock by the holder fails";
+        if (freed)
+            use_up_round(c);
+        c->flags &= HOLDS;
+        return NULL;
+    }
+}
+
+static const char *invariant(const struct state *state)
+{
+    const uint32_t word = state->words[LW_MUTEX_STATE];
+    const uint32_t owner = word & LW_MUTEX_OWNER;
+    const int agent = state->ghosts[OWNER_AGENT] - 1;
+    if (agent < 0 ? owner != 0 : owner != model_id(agent))
+        return "the word does not name the holder";
+    if (owner == 0 && word != 0 && !(word & LW_MUTEX_RESERVED))
+        return "free without RESERVED, yet not 0";
+    return NULL;
+}
+
+static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
+{
+    const uint32_t owner = value & LW_MUTEX_OWNER;
+    const int agent = model_agent_of(owner);
+    if (word != LW_MUTEX_STATE || value == 0)
+        snprintf(text, size, word == LW_MUTEX_STATE ? "free" : "%u", value);
+    else if (owner == 0 || agent >= 0)
+        snprintf(text, size, "%s%s%s%s", owner ? model_name(agent) : "free", value & LW_MUTEX_RESERVED ? "+RESERVED" : "",
+                 value & LW_MUTEX_ASYNC ? "+ASYNC" : "", value & LW_MUTEX_BLOCKED ? "+BLOCKED" : "");
+    else
+        snprintf(text, size, "%#x", value);
+}
+
+#define UNRELIABLE (SPURIOUS | TIMEOUTS | CANCELS | SLICES | BRIEFS)
+
+#define ALMOST (TIMEOUTS | CANCELS | BRIEFS)
+
+/* The constants are small in this build (CMakeLists.txt), so that what comes after them is reached soon. */
+#define BOUND (MAX_FAILED_WAKES + 2)
+
+/* From small to large: a mutant's first failure is its shortest. */
+static const struct configuration configurations[] = {
+    {"b,b", 1, 0, 0, false},
+    {"b,b", 2, STRAYS | PAUSES, 0, false},
+    {"a,b", 2, STRAYS | BRIEFS, 0, false},
+    {"B,b", 1, PAUSES, BOUND, false},
+    {"B,a", 1, 0, BOUND, false},
+    {"A,b", 1, 0, BOUND, false},
+    {"A,a", 1, 0, BOUND, false},
+    {"b,b", 2, UNRELIABLE, 0, false},
+    {"a,a", 2, UNRELIABLE, 0, false},
+    {"a,b", 2, UNRELIABLE | PAUSES | STRAYS, 0, false},
+    {"ab,b", 1, UNRELIABLE, 0, false},
+    {"ab,a", 1, UNRELIABLE, 0, false},
+    {"aa,a", 1, UNRELIABLE, 0, false},
+    {"aa,b", 1, UNRELIABLE, 0, false},
+    {"b,b,b", 1, UNRELIABLE, 0, false},
+    {"b,b,a", 1, UNRELIABLE, 0, false},
+    {"b,a,a", 1, UNRELIABLE, 0, false},
+    {"b,b,b", 1, UNRELIABLE | DEATHS, 0, false},
+    {"b,b,a", 1, UNRELIABLE | DEATHS, 0, false},
+    {"b,a,a", 1, UNRELIABLE | DEATHS, 0, false},
+    {"b,b,t", 2, SPURIOUS, 0, false},
+    {"b,b,b", 2, PAUSES, 0, false},
+    {"b,b,b", 2, ALMOST, 0, false},
+    {"b,b,a", 2, ALMOST, 0, false},
+    {"b,a,a", 2, ALMOST, 0, false},
+    {"aa,b,b", 1, ALMOST, 0, false},
+    {"aaa,b", 1, ALMOST, 0, false},
+    {"ab,a,b", 1, ALMOST, 0, false},
+    {"b,b,b,b", 1, SPURIOUS, 0, false},
+    {"b,b,a,a", 1, ALMOST, 0, false},
+    {"b,b,b", 2, UNRELIABLE, 0, false},
+    {"a,b,t", 2, UNRELIABLE, 0, true},
+    {"b,b,a", 2, UNRELIABLE, 0, true},
+    {"b,a,a", 2, UNRELIABLE, 0, true},
+    {"aa,b,b", 1, UNRELIABLE, 0, true},
+    {"aa,b,b", 2, BRIEFS, 0, true},
+    {"aa,aa", 2, UNRELIABLE, 0, true},
+    {"b,b,b,b", 1, UNRELIABLE, 0, true},
+    {"b,b,a,a", 1, UNRELIABLE, 0, true},
+};
+
+static const char *const word_names[] = {"state", "gate"};
+
+static const struct primitive mutex = {
+    .name = "mutex",
+    .words = LW_MUTEX_WORDS,
+    .word_names = word_names,
+    .functions = functions,
+    .flags_of_a_step = SAW_IT_HELD,
+    .function_count = sizeof functions / sizeof *functions,
+    .configurations = configurations,
+    .configuration_count = sizeof configurations / sizeof *configurations,
+    .choices = choices,
+    .operated = operated,
+    .ended = ended,
+    .invariant = invariant,
+    .is_needed = owns,
+    .describe_word = describe_word,
+};
+
+int main(int argc, char **argv)
+{
+    return explorer_main(&mutex, argc, argv);
+}
