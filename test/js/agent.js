@@ -28,8 +28,9 @@ const say = (word, value) => port.postMessage({ word, value });
 async function work({ job, data, mode }) {
   modes.enter(mode);
   const lockword = await import('../../js/src/index.js');
+  const { imports } = await import('../../js/src/wasm.js');
   const run = (0, eval)(`(${job})`);
-  return run({ ...lockword, ...support, counts: modes.counts, data, say, heard });
+  return run({ ...lockword, ...support, imports, counts: modes.counts, data, say, heard });
 }
 
 function close() {

@@ -30,7 +30,9 @@ export const spawnIn = (mode) => (modeOfSuite = mode);
 function start() {
   if (!NodeWorker) return new Worker(script, { type: 'module' });
   const worker = new NodeWorker(script);
-  return Object.assign(worker, { addEventListener: (name, listen) => worker.on(name, (data) => listen({ data, message: `${data}` })) });
+  return Object.assign(worker, {
+    addEventListener: (name, listen) => worker.on(name, (data) => listen({ data, message: `${data}` })),
+  });
 }
 
 class Agent {

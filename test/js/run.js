@@ -61,7 +61,10 @@ function run(runtime, mode) {
   const watch = () => {
     clearTimeout(watchdog);
     watchdog = setTimeout(() => {
-      outcome.failed.push({ failed: 'the run', why: `no word for ${SILENCE_MS / 1000} s: it hangs after '${outcome.last ?? 'its start'}'` });
+      outcome.failed.push({
+        failed: 'the run',
+        why: `no word for ${SILENCE_MS / 1000} s: it hangs after '${outcome.last ?? 'its start'}'`,
+      });
       child.kill('SIGKILL');
     }, SILENCE_MS);
   };
@@ -88,7 +91,8 @@ function run(runtime, mode) {
   return new Promise((resolve) => {
     const done = (how) => {
       clearTimeout(watchdog);
-      if (!ended && outcome.failed.length === 0) outcome.failed.push({ failed: 'the run', why: `ended early: ${how}\n${outcome.noise.join('\n')}` });
+      if (!ended && outcome.failed.length === 0)
+        outcome.failed.push({ failed: 'the run', why: `ended early: ${how}\n${outcome.noise.join('\n')}` });
       resolve({ ...outcome, seconds: (performance.now() - start) / 1000 });
     };
     child.on('error', (error) => done(error.message));
@@ -122,13 +126,14 @@ function printSkipped(outcomes) {
 
 function printFailed(outcomes) {
   for (const { runtime, mode, failed } of outcomes) {
-    for (const { failed: title, why } of failed) console.log(`\n${titleOf(runtime)} ${mode}: ${title}\n  ${why.replaceAll('\n', '\n  ')}`);
+    for (const { failed: title, why } of failed)
+      console.log(`\n${titleOf(runtime)} ${mode}: ${title}\n  ${why.replaceAll('\n', '\n  ')}`);
   }
 }
 
 const modes = choose('mode', options.mode, MODES);
 const runtimes = chooseRuntimes();
-buildInterop();
+await buildInterop();
 
 const outcomes = [];
 console.log(row('runtime', 'mode', 'passed', 'failed', 'skipped', 'time'));

@@ -95,5 +95,22 @@ export class Stranger {
   }
 }
 
+/**
+ * Frees the mutex, as docs/layout.md says, if the agent with this id turns out to have died as its holder: everybody else would wait for
+ * ever, and rightly. Not every runtime tells when a worker has stopped, so an owner counts as dead after a while only.
+ */
+export function buryIfItHolds(mutex, id) {
+  const words = wordsOf(mutex.handle);
+  let seen = 0;
+  const timer = setInterval(() => {
+    seen = (words[0] & OWNER) === id ? seen + 1 : 0;
+    if (seen < 4) return;
+    const state = Atomics.and(words, 0, RESERVED);
+    if (state & BLOCKED) Atomics.notify(words, 0, 1);
+    if (state & ASYNC) Atomics.notify(words, 1, 1);
+  }, 50);
+  return () => clearInterval(timer);
+}
+
 /** The middle of the numbers. */
 export const median = (numbers) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1];

@@ -37,13 +37,10 @@ describe('Mutex: construction', () => {
 
     it(`is handed to a worker from ${place}`, async () => {
       const mutex = construct();
-      const agent = spawn(
-        ({ Mutex, data }) => {
-          const mutex = Mutex.from(data);
-          return { wasLocked: mutex.isLocked, wasMine: mutex.isMine, taken: mutex.tryLock(), isMine: mutex.isMine };
-        },
-        mutex.handle,
-      );
+      const agent = spawn(({ Mutex, data }) => {
+        const mutex = Mutex.from(data);
+        return { wasLocked: mutex.isLocked, wasMine: mutex.isMine, taken: mutex.tryLock(), isMine: mutex.isMine };
+      }, mutex.handle);
       expect(await agent.result).to.deep.equal({ wasLocked: false, wasMine: false, taken: true, isMine: true });
       expect(mutex.isLocked).to.equal(true);
       expect(mutex.isMine).to.equal(false);

@@ -34,17 +34,14 @@ for (const how of ['lock', 'lockAsync']) {
 
     it('waits for a worker to unlock', async () => {
       const mutex = new Mutex();
-      const agent = spawn(
-        async ({ Mutex, data, say, sleep, until, wordsOf }) => {
-          const mutex = Mutex.from(data);
-          mutex.lock();
-          say('holding');
-          await until(() => wordsOf(data)[0] >>> 30 !== 0);
-          await sleep(5);
-          mutex.unlock();
-        },
-        mutex.handle,
-      );
+      const agent = spawn(async ({ Mutex, data, say, sleep, until, wordsOf }) => {
+        const mutex = Mutex.from(data);
+        mutex.lock();
+        say('holding');
+        await until(() => wordsOf(data)[0] >>> 30 !== 0);
+        await sleep(5);
+        mutex.unlock();
+      }, mutex.handle);
       await agent.said('holding');
       expect(mutex.isMine).to.equal(false);
       expect(await mutex[how]()).to.equal(true);
@@ -92,7 +89,9 @@ for (const how of ['lock', 'lockAsync']) {
         const taken = await mutex[how](timeout);
         const took = performance.now() - start;
         expect(taken).to.equal(false);
-        expect(took).to.be.at.least(timeout).and.below(timeout + 5_000);
+        expect(took)
+          .to.be.at.least(timeout)
+          .and.below(timeout + 5_000);
         stranger.unlock();
         expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
       });
@@ -145,7 +144,12 @@ describe('Mutex: lock()', () => {
     const mutex = new Mutex();
     mutex.lock();
     const before = [...wordsOf(mutex.handle)];
-    for (const call of [() => mutex.lock(), () => mutex.lock(60_000), () => mutex.acquire(), () => Mutex.from(mutex.handle).lock()]) {
+    for (const call of [
+      () => mutex.lock(),
+      () => mutex.lock(60_000),
+      () => mutex.acquire(),
+      () => Mutex.from(mutex.handle).lock(),
+    ]) {
       const start = performance.now();
       expect(await failure(call)).to.be.instanceOf(DeadlockError);
       expect(performance.now() - start).to.be.below(5_000);
@@ -222,16 +226,13 @@ describe('Mutex: unlock()', () => {
   it('by another worker throws, and the holder still holds', async () => {
     const mutex = new Mutex();
     mutex.tryLock();
-    const agent = spawn(
-      ({ Mutex, LockError, data }) => {
-        try {
-          Mutex.from(data).unlock();
-        } catch (error) {
-          return error instanceof LockError;
-        }
-      },
-      mutex.handle,
-    );
+    const agent = spawn(({ Mutex, LockError, data }) => {
+      try {
+        Mutex.from(data).unlock();
+      } catch (error) {
+        return error instanceof LockError;
+      }
+    }, mutex.handle);
     expect(await agent.result).to.equal(true);
     expect(mutex.isMine).to.equal(true);
     mutex.unlock();

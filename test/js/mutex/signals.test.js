@@ -6,7 +6,13 @@ import { spawn } from '../agents.js';
 import { failure, sleep, stateOf, Stranger, until, within, wordsOf } from '../support.js';
 
 const free = [0, 0];
-const reasons = { 'an error': new Error('enough'), 'a string': 'enough', 'the default reason': undefined, null: null, 'a number': 0 };
+const reasons = {
+  'an error': new Error('enough'),
+  'a string': 'enough',
+  'the default reason': undefined,
+  null: null,
+  'a number': 0,
+};
 
 for (const how of ['lock', 'lockAsync', 'acquire', 'acquireAsync', 'runExclusive']) {
   const call = (mutex, options) => (how === 'runExclusive' ? mutex.runExclusive(() => 'ran', options) : mutex[how](options));
@@ -45,7 +51,12 @@ for (const how of ['lockAsync', 'acquireAsync', 'runExclusive']) {
         const waiting = call(mutex, { signal: controller.signal });
         expect(await stateOf(waiting)).to.equal('pending');
         controller.abort(reason);
-        expect(await within(1_000, failure(() => waiting))).to.equal(controller.signal.reason);
+        expect(
+          await within(
+            1_000,
+            failure(() => waiting),
+          ),
+        ).to.equal(controller.signal.reason);
         stranger.unlock();
         await sleep(5);
         expect(mutex.isLocked).to.equal(false);
@@ -145,7 +156,10 @@ describe('Mutex: aborting', () => {
     if (!AbortSignal.timeout) this.skip();
     const mutex = new Mutex();
     new Stranger(mutex).lock();
-    const error = await within(10_000, failure(() => mutex.lockAsync({ signal: AbortSignal.timeout(20) })));
+    const error = await within(
+      10_000,
+      failure(() => mutex.lockAsync({ signal: AbortSignal.timeout(20) })),
+    );
     expect(error.name).to.equal('TimeoutError');
   });
 
@@ -171,21 +185,18 @@ describe('Mutex: aborting', () => {
   it('in a worker strands neither the worker nor anybody else', async () => {
     const mutex = new Mutex();
     const stranger = new Stranger(mutex).lock();
-    const agent = spawn(
-      async ({ Mutex, data, sleep }) => {
-        const mutex = Mutex.from(data);
-        const controller = new AbortController();
-        const aborted = mutex.lockAsync({ signal: controller.signal }).catch((reason) => reason);
-        const kept = mutex.lockAsync();
-        await sleep(5);
-        controller.abort('enough');
-        const reason = await aborted;
-        await kept;
-        mutex.unlock();
-        return reason;
-      },
-      mutex.handle,
-    );
+    const agent = spawn(async ({ Mutex, data, sleep }) => {
+      const mutex = Mutex.from(data);
+      const controller = new AbortController();
+      const aborted = mutex.lockAsync({ signal: controller.signal }).catch((reason) => reason);
+      const kept = mutex.lockAsync();
+      await sleep(5);
+      controller.abort('enough');
+      const reason = await aborted;
+      await kept;
+      mutex.unlock();
+      return reason;
+    }, mutex.handle);
     await until(() => stranger.state >>> 30 !== 0);
     await sleep(20);
     stranger.unlock();

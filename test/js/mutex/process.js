@@ -1,0 +1,110 @@
+/** process.js: what process.test.js runs in processes of their own: `process.js SCENARIO MODE`. */
+import { enter } from '../modes.js';
+
+const { process } = globalThis;
+const [scenario, mode] = process.argv.slice(2);
+enter(mode);
+
+const { Mutex } = await import('../../../js/src/index.js');
+const { STRANGER, Stranger, wordsOf } = await import('../support.js');
+
+const warnings = [];
+process.on('warning', ({ message }) => warnings.push(message));
+
+const print = (text) => console.log(text);
+const held = () => {
+  const mutex = new Mutex();
+  return { mutex, stranger: new Stranger(mutex).lock() };
+};
+
+/** Reports in the next turn: warnings are events. */
+const report = (answers) => setTimeout(() => print(JSON.stringify({ answers, warnings })), 20);
+
+const scenarios = {
+  async timeout() {
+    print(await held().mutex.lockAsync(400));
+  },
+
+  async chain() {
+    const { mutex, stranger } = held();
+    setTimeout(() => stranger.unlock(), 100);
+    const answers = [await mutex.lockAsync()];
+    answers.push(await mutex.lockAsync({ timeout: 300 }));
+    mutex.unlock();
+    answers.push(await mutex.lockAsync());
+    print(answers.join(' '));
+  },
+
+  /** The worker does not count: nothing but the lockAsync keeps this process alive. */
+  async worker() {
+    const { Worker } = await import('node:worker_threads');
+    const { mutex } = held();
+    const source = `
+      const words = new Int32Array(require('node:worker_threads').workerData);
+      Atomics.wait(words, 1, 0, 500);
+      const state = Atomics.and(words, 0, 0);
+      if (state & 0x40000000) Atomics.notify(words, 1, 1);
+    `;
+    const worker = new Worker(source, { eval: true, workerData: wordsOf(mutex.handle).buffer });
+    worker.unref();
+    print(await mutex.lockAsync());
+    mutex.unlock();
+  },
+
+  async granted() {
+    const { mutex, stranger } = held();
+    const waiting = [mutex.lockAsync(30_000), mutex.lockAsync()];
+    stranger.unlock();
+    for (const lock of waiting) {
+      await lock;
+      mutex.unlock();
+    }
+    print('done');
+  },
+
+  async aborted() {
+    const { mutex } = held();
+    const controller = new AbortController();
+    const waiting = mutex.lockAsync({ timeout: 60_000, signal: controller.signal });
+    controller.abort();
+    await waiting.catch(() => print('done'));
+  },
+
+  async 'timed out'() {
+    await held().mutex.lockAsync(10);
+    print('done');
+  },
+
+  /** Many mutexes, all given up: no waiter that is left in the engine keeps the process alive. */
+  async abandoned() {
+    await Promise.all(Array.from({ length: 100 }, () => held().mutex.lockAsync(10)));
+    print('done');
+  },
+
+  warning() {
+    const { mutex } = held();
+    const answers = [new Mutex().lock(), mutex.lock(10), mutex.lock({ timeout: 10 }), new Mutex().lock()];
+    report(answers);
+  },
+
+  async 'no warning'() {
+    const { mutex, stranger } = held();
+    const waiting = mutex.lockAsync();
+    mutex.tryLock();
+    stranger.unlock();
+    await waiting;
+    mutex.unlock();
+    (await mutex.acquireAsync(5)).unlock();
+    await mutex.runExclusive(() => {});
+    report([STRANGER]);
+  },
+
+  async 'worker blocks'() {
+    const { spawn } = await import('../agents.js');
+    const { mutex } = held();
+    await spawn(({ Mutex, data }) => Mutex.from(data).lock(10), mutex.handle).result;
+    report([]);
+  },
+};
+
+await scenarios[scenario]();

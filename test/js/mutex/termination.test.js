@@ -1,0 +1,93 @@
+/**
+ * A worker may be terminated at any moment: while it waits, or when it has just been notified and takes that wake with it. That delays the
+ * others by a re-check, about a second, and never for good.
+ */
+import { expect } from 'chai';
+
+import { Mutex } from '../../../js/src/index.js';
+import { spawn } from '../agents.js';
+import { mode } from '../modes.js';
+import { buryIfItHolds, sleep, spin, until, within, wordsOf } from '../support.js';
+
+const BATCHES = 5;
+const RACES = 12;
+
+/** A re-check, and plenty for a slow machine. */
+const LONGEST_MS = 1_000 + 4_000;
+
+/** Tells its agent id, waits for the mutex, and frees it: it is ended anywhere in between. */
+const victim = async ({ Mutex, data, say, wordsOf }) => {
+  const mutex = Mutex.from(data.handle);
+  const own = new Mutex();
+  own.tryLock();
+  say('id', wordsOf(own.handle)[0]);
+  await mutex[data.how]();
+  mutex.unlock();
+};
+
+/** Takes each mutex that it is sent, blocking, and frees it. */
+const survivor = async ({ Mutex, heard, say }) => {
+  for (let i = 0; ; i++) {
+    const handle = await heard(`take ${i}`);
+    if (!handle) return;
+    const mutex = Mutex.from(handle);
+    mutex.lock();
+    mutex.unlock();
+    say(`took ${i}`);
+  }
+};
+
+/** One victim, one blocking survivor and this agent; answers how long the survivors were delayed. */
+async function race(blocking, batch, i) {
+  const mutex = new Mutex();
+  expect(mutex.tryLock()).to.equal(true);
+  const agent = spawn(victim, { handle: mutex.handle, how: i % 2 ? 'lock' : 'lockAsync' });
+  const id = await agent.said('id');
+  await until(() => wordsOf(mutex.handle)[0] >>> 30 !== 0);
+  blocking?.say(`take ${batch}`, mutex.handle);
+  const mine = mutex.lockAsync().then(() => mutex.unlock());
+  await sleep(Math.random() * 3);
+
+  let dead;
+  if (i % 3 === 0) dead = agent.terminate();
+  mutex.unlock();
+  if (Math.random() < 0.5) spin(Math.random() * 0.5);
+  const start = performance.now();
+  await (dead ?? agent.terminate());
+  const stop = buryIfItHolds(mutex, id);
+  await within(LONGEST_MS, mine, 'lockAsync() of a survivor');
+  if (blocking) await within(LONGEST_MS, blocking.said(`took ${batch}`), 'lock() of a survivor');
+  stop();
+  return performance.now() - start;
+}
+
+if (mode === 'normal') {
+  describe('Mutex: workers that are terminated', () => {
+    it(`delay the others by a re-check at most, ${BATCHES * RACES} times`, async function () {
+      this.timeout(120_000);
+      const survivors = Array.from({ length: RACES / 2 }, () => spawn(survivor));
+      for (let batch = 0; batch < BATCHES; batch++) {
+        const races = Array.from({ length: RACES }, (_, i) => race(survivors[i], batch, i));
+        const delays = await Promise.all(races);
+        expect(Math.max(...delays)).to.be.below(LONGEST_MS);
+      }
+      for (const agent of survivors) agent.say(`take ${BATCHES}`, null);
+      for (const agent of survivors) await agent.result;
+    });
+
+    it('while they wait in a queue of many leave the others their turns', async () => {
+      const mutex = new Mutex();
+      mutex.tryLock();
+      const agents = Array.from({ length: 6 }, (_, i) =>
+        spawn(victim, { handle: mutex.handle, how: i % 2 ? 'lock' : 'lockAsync' }),
+      );
+      for (const agent of agents) await agent.said('id');
+      const queued = Array.from({ length: 10 }, () => mutex.lockAsync().then(() => mutex.unlock()));
+      await sleep(20);
+      await Promise.all(agents.map((agent) => agent.terminate()));
+      mutex.unlock();
+      await within(15_000, Promise.all(queued));
+      expect(mutex.isLocked).to.equal(false);
+    });
+  });
+}
