@@ -1,0 +1,79 @@
+/**
+ * One worker, one peer: an isolate of its own, so that the engine compiles each peer's loops for that peer alone. Does what the main
+ * thread asks, one message a measurement, and answers with one.
+ */
+
+import { readlinkSync } from 'node:fs';
+import { createHistogram, performance } from 'node:perf_hooks';
+import { parentPort, workerData } from 'node:worker_threads';
+import { COUNTER, peers } from './peers.js';
+import { ASKED, HELD, KINDS, NEXT, now, release, SPIN_MS, STOP } from './protocol.js';
+
+const { control, stamps, peerName, buffers } = workerData;
+const lock = await peers.find(({ name }) => name === peerName).attach(buffers.lock);
+const heap = new Int32Array(buffers.lock);
+
+/** ns for one uncontended lock and unlock. */
+function pairs({ n }) {
+  const before = performance.now();
+  for (let i = 0; i < n; i++) {
+    lock.lock();
+    lock.unlock();
+  }
+  return ((performance.now() - before) * 1e6) / n;
+}
+
+function waitForStart({ start }) {
+  while (performance.timeOrigin + performance.now() < start);
+}
+
+/** Takes turns until told to stop, and counts them. */
+function turns(task) {
+  waitForStart(task);
+  let n = 0;
+  while (Atomics.load(control, STOP) === 0) {
+    lock.lock();
+    heap[COUNTER]++;
+    lock.unlock();
+    n++;
+  }
+  return { turns: n };
+}
+
+/** The same, with every wait timed: ns, as percentiles of a histogram. Two clock readings a turn cost more than the lock does. */
+function timedTurns(task) {
+  const waits = createHistogram();
+  waitForStart(task);
+  let n = 0;
+  while (Atomics.load(control, STOP) === 0) {
+    const asked = performance.now();
+    lock.lock();
+    const got = performance.now();
+    heap[COUNTER]++;
+    lock.unlock();
+    n++;
+    waits.record(Math.max(1, Math.round((got - asked) * 1e6)));
+  }
+  return { turns: n, longest: waits.max, p99: waits.percentile(99) };
+}
+
+/** The waking side of protocol.js, for so many wakes. */
+function handOff({ n, kind }) {
+  for (let i = 0; i < n; i++) {
+    Atomics.wait(control, NEXT, 0);
+    Atomics.store(control, NEXT, 0);
+    if (kind === KINDS.lock) lock.lock();
+    Atomics.store(control, HELD, 1);
+    Atomics.wait(control, ASKED, 0);
+    Atomics.store(control, ASKED, 0);
+    const until = performance.now() + SPIN_MS;
+    while (performance.now() < until);
+    stamps[0] = now();
+    release(kind, control, lock, parentPort);
+  }
+}
+
+const tasks = { pairs, turns, timedTurns, handOff };
+parentPort.on('message', ({ task, ...details }) => parentPort.postMessage({ done: tasks[task](details) }));
+/* '123/task/456': Node has no name for a thread that taskset would know. */
+parentPort.postMessage({ ready: Number(readlinkSync('/proc/thread-self').split('/').pop()) });

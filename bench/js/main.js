@@ -1,0 +1,144 @@
+/**
+ * node bench/js/main.js [--quick] [--json FILE]: lockword's Mutex beside the other locks of JavaScript, in workers of one process.
+ * Ratios are taken within a round, where the peers ran side by side, and only then the median of the rounds.
+ */
+
+import { writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { Crew } from './crew.js';
+import { contend, handOff, handOffs, pairs, rotated } from './measure.js';
+import { peers } from './peers.js';
+import { median, percentile } from './statistics.js';
+import { fixed, sayTable, time } from './table.js';
+
+const { values: options } = parseArgs({ options: { quick: { type: 'boolean' }, json: { type: 'string' } } });
+const settings = options.quick
+  ? { pairRounds: 61, rounds: 5, seconds: 0.1, wakes: 20 }
+  : { pairRounds: 301, rounds: 15, seconds: 0.2, wakes: 20 };
+const PAIRS = 50_000;
+const WARM_UP_ROUNDS = 10;
+const WORKERS = [2, 4];
+
+async function startCrews() {
+  const crews = [];
+  for (const peer of peers) {
+    const crew = new Crew(peer);
+    try {
+      await crew.start(peer.floor ? 1 : Math.max(...WORKERS));
+      crews.push(crew);
+    } catch (error) {
+      console.log(`skipped: ${peer.name} does not run here (${error.message})`);
+    }
+  }
+  return crews;
+}
+
+async function measurePairs(crews) {
+  const rounds = [];
+  for (let round = 0; round < WARM_UP_ROUNDS + settings.pairRounds; round++) {
+    const ns = await pairs(crews, round, PAIRS);
+    if (round >= WARM_UP_ROUNDS) rounds.push(ns);
+  }
+  const floor = crews.find((crew) => crew.peer.floor);
+  return crews.map((crew) => ({
+    peer: crew.peer.name,
+    ns: median(rounds.map((ns) => ns.get(crew))),
+    ratio: median(rounds.map((ns) => ns.get(crew) / ns.get(floor))),
+  }));
+}
+
+async function measureContention(crews, workers) {
+  const rounds = [];
+  for (let round = 0; round < settings.rounds; round++) rounds.push(await contend(crews, round, workers, settings.seconds));
+  const reference = crews.find((crew) => crew.peer.name === 'lockword');
+  return crews.map((crew) => {
+    const column = (name) => rounds.map((rows) => rows.get(crew)[name]);
+    return {
+      peer: crew.peer.name,
+      threads: workers,
+      section_ns: 0,
+      mops: median(column('mops')),
+      ratio: median(rounds.map((rows) => rows.get(crew).mops / rows.get(reference).mops)),
+      share: median(column('share')),
+      p99_ns: median(column('p99')),
+      longest_ns: median(column('longest')),
+      worst_ns: Math.max(...column('longest')),
+    };
+  });
+}
+
+async function measureHandOffs(crews) {
+  const locks = new Map();
+  for (const crew of crews) locks.set(crew, await crew.peer.attach(crew.buffers.lock));
+  const ways = handOffs(crews, locks);
+  const latencies = new Map(ways.map((way) => [way, []]));
+  for (let round = 0; round < settings.rounds; round++) {
+    for (const way of rotated(ways, round)) latencies.get(way).push(...(await handOff(way, settings.wakes)));
+  }
+  return ways.map((way) => ({
+    way: way.name,
+    median_us: median(latencies.get(way)),
+    p99_us: percentile(latencies.get(way), 0.99),
+  }));
+}
+
+function sayPairs(rows) {
+  console.log(`\nUncontended: one worker locks and unlocks; medians of ${settings.pairRounds} rounds; less is better\n`);
+  sayTable([['', 'ns', 'x floor'], ...rows.map((row) => [row.peer, fixed(row.ns, 2), fixed(row.ratio, 3)])]);
+}
+
+function sayContention(cells) {
+  const { rounds, seconds } = settings;
+  console.log(
+    `\nContended: ${WORKERS.join(' and ')} workers, an increment inside, nothing outside; medians of ${rounds} rounds of ${seconds} s`,
+  );
+  console.log(
+    '  Mops/s and x lockword: more is better; share: turns of the luckiest worker for each of the unluckiest, 1 is fair;',
+  );
+  console.log('  p99 (of the unluckiest worker), longest: waits; worst: the longest of all rounds; less is better');
+  for (const rows of cells) {
+    console.log(`\n  ${rows[0].threads} workers`);
+    sayTable([
+      ['', 'Mops/s', 'x lockword', 'share', 'p99 wait', 'longest', 'worst'],
+      ...rows.map((row) => [
+        row.peer,
+        fixed(row.mops, 2),
+        fixed(row.ratio, 2),
+        fixed(row.share, 1),
+        time(row.p99_ns),
+        time(row.longest_ns),
+        time(row.worst_ns),
+      ]),
+    ]);
+  }
+}
+
+function sayHandOffs(rows) {
+  console.log("\nHand-off: from a worker's release to the continuation on the main thread, its event loop idle; less is better\n");
+  sayTable([['', 'median', 'p99'], ...rows.map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)])]);
+}
+
+console.log(`Node ${process.version}, ${availableParallelism()} CPUs`);
+const crews = await startCrews();
+if (!crews.every((crew) => crew.pinned)) console.log('workers are not pinned (no taskset): expect them to share a CPU at times');
+const uncontended = await measurePairs(crews);
+sayPairs(uncontended);
+const locks = crews.filter((crew) => !crew.peer.floor);
+const contended = [];
+for (const workers of WORKERS) contended.push(await measureContention(locks, workers));
+sayContention(contended);
+const handoff = await measureHandOffs(locks);
+sayHandOffs(handoff);
+await Promise.all(crews.map((crew) => crew.stop()));
+if (options.json) {
+  const results = {
+    node: process.version,
+    cpus: availableParallelism(),
+    ...settings,
+    uncontended,
+    contended: contended.flat(),
+    handoff,
+  };
+  writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
+}

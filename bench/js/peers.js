@@ -1,0 +1,62 @@
+/**
+ * The locks being measured. Each attaches to a buffer that other workers share: `lock` blocks, `lockAsync` does not (where there is
+ * one), `unlock` frees. `floor` marks what is no lock: one thread only.
+ */
+
+import { Mutex } from '../../js/src/index.js';
+
+/** The least that a lock's two ends can cost: one compare-and-swap and one exchange. */
+function raw(buffer) {
+  const heap = new Int32Array(buffer);
+  return {
+    lock() {
+      if (Atomics.compareExchange(heap, 0, 0, 1) !== 0) throw new Error('contended');
+    },
+    unlock() {
+      if (Atomics.exchange(heap, 0, 0) !== 1) throw new Error('not locked');
+    },
+  };
+}
+
+/** What people write by hand: the second mutex of Ulrich Drepper's 'Futexes are tricky'. 0 free, 1 held, 2 held and perhaps awaited. */
+function threeState(buffer) {
+  const heap = new Int32Array(buffer);
+  return {
+    lock() {
+      if (Atomics.compareExchange(heap, 0, 0, 1) === 0) return;
+      while (Atomics.exchange(heap, 0, 2) !== 0) Atomics.wait(heap, 0, 2);
+    },
+    unlock() {
+      if (Atomics.exchange(heap, 0, 0) === 2) Atomics.notify(heap, 0, 1);
+    },
+  };
+}
+
+/** npm's multithreading: a guard for every acquisition, one notify for every release. */
+async function multithreading(buffer) {
+  const { Mutex } = await import('multithreading');
+  const mutex = new Mutex(undefined, buffer);
+  let guard;
+  return {
+    lock() {
+      guard = mutex.blockingLock();
+    },
+    async lockAsync() {
+      guard = await mutex.lock();
+    },
+    unlock() {
+      guard.dispose();
+    },
+  };
+}
+
+export const peers = [
+  { name: 'raw cas+exchange', floor: true, attach: raw },
+  { name: 'lockword', attach: (buffer) => new Mutex(buffer) },
+  { name: 'hand-written 0/1/2', attach: threeState },
+  { name: 'multithreading', attach: multithreading },
+];
+
+/** Bytes that every peer's lock fits in; the counter follows, on cache lines of its own. */
+export const LOCK_BYTES = 128;
+export const COUNTER = LOCK_BYTES / 4;
