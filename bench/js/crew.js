@@ -8,7 +8,7 @@ import { COUNTER, LOCK_BYTES } from './peers.js';
 import { CONTROL_WORDS } from './protocol.js';
 
 /** Pins a thread, where there is a taskset: this kernel and others like to keep threads that wake each other on one CPU. */
-function pin(thread, k) {
+export function pin(thread, k) {
   return spawnSync('taskset', ['-cp', String(k % availableParallelism()), String(thread)]).status === 0;
 }
 

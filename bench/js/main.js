@@ -6,7 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { Crew } from './crew.js';
+import { Crew, pin } from './crew.js';
 import { contend, handOff, handOffs, pairs, rotated } from './measure.js';
 import { peers } from './peers.js';
 import { median, percentile } from './statistics.js';
@@ -69,6 +69,8 @@ async function measureContention(crews, workers) {
 }
 
 async function measureHandOffs(crews) {
+  // The wakers are pinned to the first CPU. A main thread has its process's id.
+  pin(process.pid, 1);
   const locks = new Map();
   for (const crew of crews) locks.set(crew, await crew.peer.attach(crew.buffers.lock));
   const ways = handOffs(crews, locks);
