@@ -47,8 +47,8 @@ static void describe(const struct configuration *configuration, char *text, size
             separator = " ";
         }
     }
-    if (configuration->most_waits)
-        snprintf(text + used, size - (size_t)used, "%sat most %d waits", separator, configuration->most_waits);
+    if (configuration->most_lost)
+        snprintf(text + used, size - (size_t)used, "%sat most %d turns lost", separator, configuration->most_lost);
 }
 
 static bool explore(const struct primitive *primitive, uint32_t number, const struct options *options)

@@ -15,7 +15,7 @@
 
 #define MAX_AGENTS 4
 #define MAX_CALLERS 3
-#define MAX_CHOICES 3
+#define MAX_CHOICES 5
 #define MAX_GHOSTS 4
 #define ENDLESS 255
 
@@ -47,15 +47,17 @@ enum pending { NOT_QUEUED, QUEUED, NOTIFIED };
 
 enum {
     HAS_WAITED = 1, /* has returned from a wait during its call */
-    FIRST_OWN_FLAG = 2,
+    OVERTAKEN = 2,  /* somebody else got what it waits for, since it last looked; set by the primitive */
+    FIRST_OWN_FLAG = 4,
 };
 
 struct caller {
     uint16_t phase;
     uint8_t rounds; /* how often its program is still to be run; ENDLESS */
     uint8_t flags;
-    uint8_t waits;    /* how often it slept or stayed queued during its call; counted where the configuration bounds it */
+    uint8_t lost;     /* turns lost during its call; counted where the configuration bounds them */
     uint8_t function; /* the step of its call */
+    uint8_t pauses;   /* during its call */
 };
 
 struct agent {
@@ -85,8 +87,8 @@ struct configuration {
     const char *agents;
     uint8_t rounds;
     unsigned with;
-    uint8_t most_waits; /* a caller that is not endless sleeps or stays queued at most so often in one call; 0: no bound */
-    bool deep;          /* only when asked for */
+    uint8_t most_lost; /* turns that a caller which is not endless may lose in one call; 0: no bound */
+    bool deep;         /* only when asked for */
 };
 
 /* A call that a caller may make next. */

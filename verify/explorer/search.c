@@ -199,7 +199,7 @@ struct verdict search(uint32_t most_states, FILE *out)
     const double start = now();
     runs_shorten = true;
     for (;;) {
-        struct exploration e = {.questions = questions, .question_count = any_async && !model_configuration->most_waits ? 2 : 1};
+        struct exploration e = {.questions = questions, .question_count = any_async && !model_configuration->most_lost ? 2 : 1};
         verdict = (struct verdict){0};
         search_once(&e, &verdict, most_states, out);
         if (!runs_differ)

@@ -3,6 +3,8 @@
 
 #include "model.h"
 
+#define MAX_PAUSES_OF_A_CALL 8
+
 struct scene {
     emit *emit;
     void *context;
@@ -56,10 +58,11 @@ static const char *end_call(struct state *state, int agent, int caller, uint32_t
 {
     struct caller *c = &state->agents[agent].callers[caller];
     c->phase = 0;
-    c->waits = 0;
+    c->lost = 0;
+    c->pauses = 0;
     c->function = 0;
     const char *error = model_primitive->ended(state, agent, caller, function, result);
-    c->flags &= (uint8_t)~HAS_WAITED;
+    c->flags &= (uint8_t) ~(HAS_WAITED | OVERTAKEN);
     return error;
 }
 
@@ -74,12 +77,18 @@ static void leave_line(struct agent *agent, int caller)
     memset(agent->line + kept, 0, (size_t)(MAX_CALLERS - kept));
 }
 
-static const char *count_wait(struct caller *caller)
+/*
+ * A caller whose wait was ended by a notify or a re-check, and who then finds that it was overtaken, has lost a turn. One that did
+ * not fall asleep, because the word was changing, has not: there the bound does not hold, and the next time it does sleep.
+ */
+static const char *count_lost_turn(struct caller *caller, uint32_t why)
 {
-    const uint8_t most = model_configuration->most_waits;
-    if (most == 0 || caller->rounds == ENDLESS)
+    const uint8_t most = model_configuration->most_lost;
+    const bool lost = caller->flags & OVERTAKEN && (why == LW_OK || why == LW_SLICE || why == LW_AGAIN);
+    caller->flags &= (uint8_t)~OVERTAKEN;
+    if (!lost || most == 0 || caller->rounds == ENDLESS)
         return NULL;
-    return ++caller->waits > most ? "starves: it has waited more often than the bound allows" : NULL;
+    return ++caller->lost > most ? "starves: it has lost more turns than the bound allows" : NULL;
 }
 
 /* A step has answered. */
@@ -89,7 +98,8 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
     const int caller = a->caller;
     const uint32_t function = a->function;
     const bool async = model_is_async(agent, caller);
-    const bool last_try = a->why == LW_TIMED_OUT || a->why == LW_CANCELLED;
+    const uint32_t why = a->why;
+    const bool last_try = why == LW_TIMED_OUT || why == LW_CANCELLED;
     const uint32_t what = lw_answer_what(answer);
     const char *error;
 
@@ -111,9 +121,8 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
             a->brief = what == LW_WAIT_BRIEF;
             if (a->word >= model_primitive->words)
                 return "would wait for a word that there is not";
-            return NULL;
         }
-        return count_wait(&a->callers[caller]);
+        return count_lost_turn(&a->callers[caller], why);
     case LW_QUEUE:
         if (!async)
             return "asks a blocking caller to queue";
@@ -131,7 +140,7 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
         if (async || !with(PAUSES))
             return "asks one to pause who cannot";
         will_call(a, caller, function, LW_AGAIN);
-        return NULL;
+        return ++a->callers[caller].pauses > MAX_PAUSES_OF_A_CALL ? "pauses for ever" : NULL;
     case LW_DONE:
     case LW_GAVE_UP:
     case LW_DEADLOCK:
@@ -160,6 +169,13 @@ static const char *returned(struct state *state, int agent, run_id run)
     return error;
 }
 
+/* It is about to sleep on the word that it has just read or changed, but not while that stays as it is. */
+static bool is_blind(const struct agent *agent, const struct operation *last, const uint32_t *words)
+{
+    return agent->doing == GOING_TO_SLEEP && (last->kind == LOAD || last->kind == CAS) && last->word == agent->word &&
+           words[agent->word] != agent->value;
+}
+
 /* The run's operation was done on `next`, with this result. */
 static void go_on(const struct scene *scene, struct state *next, run_id run, uint32_t result, struct event event)
 {
@@ -176,6 +192,8 @@ static void go_on(const struct scene *scene, struct state *next, run_id run, uin
         event.answer = runs_next(to)->result;
         const char *error = returned(next, event.agent, to);
         event.error = event.error ? event.error : error;
+        if (!event.error && is_blind(a, &operation, next->words))
+            event.error = "would wait for a value that it has just seen gone";
     }
     emit_event(scene, next, event);
 }
@@ -431,7 +449,6 @@ static void sleep_or_not(const struct scene *scene, int agent)
         event.kind = FALLS_ASLEEP;
         a->doing = ASLEEP;
         a->value = 0;
-        event.error = count_wait(&a->callers[a->caller]);
     } else {
         event.kind = DOES_NOT_SLEEP;
         will_call(a, a->caller, a->function, LW_NOT_EQUAL);
