@@ -45,7 +45,7 @@ foreach(plugin ${tune_plugins})
     list(APPEND arguments --plugin "$<TARGET_FILE:${plugin}>")
 endforeach()
 add_custom_target(tune
-    COMMAND lockword-bench --only contended --peers lockword --threads 2,4,16 --section 0,180 ${arguments}
+    COMMAND lockword-bench --only contended --peers lockword --threads 2,4,16 --section 0,180,15000 --rounds 7 --seconds 0.15 ${arguments}
         --json "${CMAKE_BINARY_DIR}/tune.json"
     DEPENDS lockword-bench ${tune_plugins}
     USES_TERMINAL

@@ -115,8 +115,8 @@ static void print_cell(const struct bench_results *results, int cell, FILE *out)
         if (!results->peers[p]->contends)
             continue;
         struct cell_summary s = summarise_cell(results, p, cell);
-        fprintf(out, "  %-24s %8.2f %10.2f %9.*f", results->peers[p]->name, s.metric[MOPS], s.metric[RATIO],
-                s.metric[SHARE] < 100 ? 1 : 0, s.metric[SHARE]);
+        fprintf(out, "  %-24s %8.*f %10.2f %9.*f", results->peers[p]->name, s.metric[MOPS] < 1 ? 4 : 2, s.metric[MOPS],
+                s.metric[RATIO], s.metric[SHARE] < 100 ? 1 : 0, s.metric[SHARE]);
         print_time(out, 11, s.metric[P99]);
         print_time(out, 11, s.metric[LONGEST]);
         print_time(out, 11, s.worst_ns);
