@@ -29,7 +29,7 @@ test: setup ## run every test there is and count them
 	@$(NODE) tools/test.js
 
 verify: setup ## explore every interleaving of the core, and of its mutants
-	@$(NODE) tools/test.js verify
+	@$(NODE) tools/test.js --show verify
 
 demo: setup ## count the C identifiers under TREE=/usr/include by threads, wasm and JavaScript at once
 	@$(NODE) demo/run.js "$(TREE)"

@@ -1,11 +1,12 @@
 /**
- * test.js [GROUP...]: runs the suites below in order, those of the named groups or all that test; shows a line for each, keeps its whole
- * output in build/logs, and ends with one line: `N passed, N failed`.
+ * test.js [--show] [GROUP...]: runs the suites below in order, those of the named groups or all that test; shows a line for each, keeps
+ * its whole output in build/logs (--show: shows it, too), and ends with one line: `N passed, N failed`.
  */
 import { spawn } from 'node:child_process';
 import { createWriteStream, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
 
 process.chdir(join(import.meta.dirname, '..'));
 
@@ -37,6 +38,9 @@ const suites = [
   { group: 'format', name: 'JavaScript', run: 'prettier --write .' },
   { group: 'gcc', name: 'build', run: build('gcc') },
   { group: 'gcc', name: 'C tests', run: 'ctest --preset gcc --verbose' },
+  { group: 'verify', name: 'build', run: build('gcc') },
+  { group: 'verify', name: 'every interleaving, with small constants', run: 'build/gcc/verify/explore-mutex-small' },
+  { group: 'verify', name: 'every interleaving, as shipped', run: 'build/gcc/verify/explore-mutex' },
   { group: 'verify', name: 'the core under a weak memory (Relacy)', run: 'build/gcc/verify/relacy/relacy-mutex' },
   { group: 'clang', name: 'build', needs: 'clang', run: build('clang') },
   { group: 'clang', name: 'C tests', needs: 'clang', run: 'ctest --preset clang --verbose' },
@@ -73,6 +77,7 @@ function runToFile(command, log) {
       process.kill(-child.pid, 'SIGKILL');
     }, LIMIT_MS);
     child.stdout.pipe(output, { end: false });
+    if (show) child.stdout.pipe(process.stdout, { end: false });
     child.on('close', (code) => {
       clearTimeout(timer);
       output.end(() => resolve(code === 0));
@@ -80,13 +85,15 @@ function runToFile(command, log) {
   });
 }
 
-/** The tests that a log counts, in cmocka's words or ours; one if it counts none. */
+/** The tests that a log counts, in the words of cmocka, the explorer or the others; one if it counts none. */
 function countTests(text, ok) {
   const all = (pattern) => [...text.matchAll(pattern)];
   let passed = 0;
   let failed = 0;
   for (const [, good] of all(/\[ {2}PASSED {2}\] (\d+) test/g)) passed += +good;
   for (const [, bad] of all(/\[ {2}FAILED {2}\] (\d+) test/g)) failed += +bad;
+  passed += all(/\d {2}holds$/gm).length;
+  failed += all(/\d {2}FAILS$/gm).length;
   for (const [, good, bad] of all(/^(\d+) passed, (\d+) failed$/gm)) {
     passed += +good;
     failed += +bad;
@@ -113,7 +120,8 @@ async function runSuite(suite) {
     console.log(`${title(suite)}          left out: ${suite.needs} is not installed`);
     return { passed: 0, failed: 0 };
   }
-  if (process.stdout.isTTY) process.stdout.write(`${title(suite)} …`);
+  if (show) console.log(`\n${title(suite)}\n`);
+  else if (process.stdout.isTTY) process.stdout.write(`${title(suite)} …`);
   const log = join(LOGS, `${suite.group}-${suite.name.replace(/\W+/g, '-')}.log`);
   const start = performance.now();
   const ok = await runToFile(suite.run, log);
@@ -122,12 +130,16 @@ async function runSuite(suite) {
   const seconds = ((performance.now() - start) / 1000).toFixed(1).padStart(6);
   const verdict = ok ? `${count.passed} passed` : `${count.failed} FAILED`;
   console.log(`${process.stdout.isTTY ? '\r' : ''}${title(suite)} ${seconds} s  ${verdict}`);
-  if (!ok) console.log(['', ...failingPart(text), '', `(all of it: ${log})`, ''].map((line) => `    ${line}`).join('\n'));
+  if (!ok && !show) console.log(['', ...failingPart(text), '', `(all of it: ${log})`, ''].map((line) => `    ${line}`).join('\n'));
   return count;
 }
 
 mkdirSync(LOGS, { recursive: true });
-const groups = process.argv.slice(2);
+const { values, positionals: groups } = parseArgs({
+  options: { show: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
+const { show } = values;
 const chosen = suites.filter(({ group }) => (groups.length === 0 ? group !== 'format' : groups.includes(group)));
 if (chosen.length === 0) throw new Error(`no such group: ${groups.join(', ')}`);
 const sum = { passed: 0, failed: 0 };
