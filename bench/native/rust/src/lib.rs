@@ -1,9 +1,9 @@
 //! Rust's own mutex and parking_lot's in the loops of ../../peers/peer.h, compiled here so that their fast paths are inlined, too.
 #![allow(non_upper_case_globals)]
 
-use core::ffi::{c_char, c_void};
 use core::ptr::{read_volatile, write_volatile};
 use core::sync::atomic::{compiler_fence, AtomicU32, Ordering};
+use std::os::raw::{c_char, c_void};
 
 /// The fields of `struct bench_thread` in bench.h, up to `turns`.
 #[repr(C)]
@@ -94,7 +94,14 @@ unsafe extern "C" fn increments<M: Mutex>(mutex: *mut c_void, n: u64, count: *mu
 }
 
 unsafe extern "C" fn contend<M: Mutex>(thread: *mut Thread) {
-    let Thread { mutex, count, stop, steps, stamped, .. } = *thread;
+    let Thread {
+        mutex,
+        count,
+        stop,
+        steps,
+        stamped,
+        ..
+    } = *thread;
     let mutex = &*mutex.cast::<M>();
     let mut turns = 0;
     while (*stop).load(Ordering::Relaxed) == 0 {
