@@ -101,9 +101,10 @@ int explorer_main(const struct primitive *primitive, int argc, char **argv)
     runs_reset(primitive->functions, primitive->words);
     if (!options.kill)
         printf("  #  %-71s   states transitions    s  verdict\n", "agents ×rounds and what may happen");
+    const int most = options.kill ? SMALL : options.deep ? LARGE : MEDIUM;
     bool all_hold = true;
     for (uint32_t i = 0; i < primitive->configuration_count; i++) {
-        if (options.only ? (uint32_t)options.only != i + 1 : primitive->configurations[i].deep && !options.deep)
+        if (options.only ? (uint32_t)options.only != i + 1 : (int)primitive->configurations[i].size > most)
             continue;
         all_hold &= explore(primitive, i, &options);
         if (!all_hold && options.kill)

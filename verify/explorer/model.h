@@ -87,8 +87,8 @@ struct configuration {
     const char *agents;
     uint8_t rounds;
     unsigned with;
-    uint8_t most_lost; /* turns that a caller which is not endless may lose in one call; 0: no bound */
-    bool deep;         /* only when asked for */
+    uint8_t most_lost;                  /* turns that a caller which is not endless may lose in one call; 0: no bound */
+    enum { SMALL, MEDIUM, LARGE } size; /* mutants are explored in small ones only, large ones are explored when asked for */
 };
 
 /* A call that a caller may make next. */

@@ -1,0 +1,160 @@
+/**
+ * mutants.js [PRIMITIVE...]: breaks src/core/PRIMITIVE.c in each of the ways that PRIMITIVE.mutants lists, and shows that the explorer
+ * notices. Prints a line for each mutant: which configuration killed it, after how many, and by a trace of what length.
+ *
+ * It fails, too, if a mutant that is said to be equivalent dies, if what a mutant replaces does not stand exactly once in the source, and if
+ * a line of the source that has an atomic operation, a notify or a flag in it is touched by no mutant.
+ */
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { basename, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+const HERE = import.meta.dirname;
+const ROOT = join(HERE, '..');
+const CC = process.env.CC ?? 'cc';
+const FLAGS = ['-std=c11', '-O2', '-w', `-I${HERE}/explorer`, `-I${ROOT}/include`, '-DMAX_FAILED_WAKES=1u', '-DMAX_PAUSES=1u'];
+const EXPLORER = ['links', 'main', 'memory', 'model', 'runs', 'search', 'store', 'successors', 'trace'];
+const LIMIT_MS = 120_000;
+
+/** What must be touched: anything that decides about, or acts on, what agents share. */
+const MATTERS = /\blw_(load|cas|notify)\(|\bnotify_waiters\(|\bLW_[A-Z]+_[A-Z]+\b|\b(OWES|ENTITLED|PAUSES|FAILED_WAKES)\b|\breturn lw_answer_of/;
+
+/**
+ * @typedef {object} Mutant
+ * @property {string} name
+ * @property {string} why it must die, or is equivalent
+ * @property {boolean} equivalent
+ * @property {string} from
+ * @property {string} to
+ */
+
+/**
+ * Reads a table: entries of `mutant: NAME` or `equivalent: NAME`, prose, and the source before and after between fences.
+ *
+ * @param {string} text
+ * @returns {Mutant[]}
+ */
+function parse(text) {
+  const entry = /^(mutant|equivalent): (.+)\n((?:.*\n)*?)<<<<\n((?:.*\n)*?)====\n((?:.*\n)*?)>>>>$/gm;
+  const mutants = [...text.matchAll(entry)].map(([, fate, name, why, from, to]) => ({
+    name,
+    why: why.trim(),
+    equivalent: fate === 'equivalent',
+    from: from.slice(0, -1),
+    to: to.slice(0, -1),
+  }));
+  const announced = text.match(/^(mutant|equivalent): /gm)?.length ?? 0;
+  if (announced !== mutants.length) throw new Error(`${announced} entries begin, ${mutants.length} can be read`);
+  return mutants;
+}
+
+/** Source lines, with comments blanked out. */
+function codeLines(source) {
+  return source.replace(/\/\*[^]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ' ')).split('\n');
+}
+
+/** What is wrong with the table itself. */
+function faults(source, mutants) {
+  const found = [];
+  const touched = new Set();
+  for (const { name, why, from, to } of mutants) {
+    const times = source.split(from).length - 1;
+    if (times !== 1) found.push(`${name}: what it replaces stands ${times} times in the source`);
+    if (from === to) found.push(`${name}: changes nothing`);
+    if (why === '') found.push(`${name}: does not say why`);
+    const first = source.slice(0, source.indexOf(from)).split('\n').length;
+    for (let line = first; line < first + from.split('\n').length; line++) touched.add(line);
+  }
+  codeLines(source).forEach((line, index) => {
+    if (/^ /.test(line) && MATTERS.test(line) && !touched.has(index + 1)) found.push(`line ${index + 1} is in no mutant: ${line.trim()}`);
+  });
+  return found;
+}
+
+/** Compiles what all mutants share. Answers the object files. */
+async function compileExplorer(primitive, folder) {
+  const sources = [...EXPLORER.map((name) => join(HERE, 'explorer', `${name}.c`)), join(HERE, `${primitive}.c`)];
+  return Promise.all(
+    sources.map(async (source) => {
+      const object = join(folder, `${basename(source, '.c')}.o`);
+      await run(CC, [...FLAGS, '-c', source, '-o', object]);
+      return object;
+    }),
+  );
+}
+
+/** What became of a mutant: `null` if it lived, or what the explorer said of it. */
+async function explore(source, mutant, number, objects, folder) {
+  const file = join(folder, `mutant-${number}.c`);
+  const program = join(folder, `mutant-${number}`);
+  writeFileSync(file, source.replace(mutant.from, () => mutant.to));
+  await run(CC, [...FLAGS, file, ...objects, '-o', program]);
+  try {
+    await run(program, ['--kill'], { timeout: LIMIT_MS });
+    return null;
+  } catch (error) {
+    if (error.code !== 1) throw new Error(`${mutant.name}: the explorer ended with ${error.code ?? error.signal}`);
+    const [configuration, length, reason] = error.stdout.trim().split('\t');
+    return { configuration, length: +length, reason };
+  }
+}
+
+/** Runs a job for each item, as many at once as there are CPUs; the results come in order. */
+async function* inParallel(items, job) {
+  const running = [];
+  let next = 0;
+  const start = () => {
+    if (next < items.length) {
+      const index = next++;
+      running[index] = job(items[index], index).then(
+        (value) => (start(), { value }),
+        (error) => (start(), { error }),
+      );
+    }
+  };
+  for (let i = 0; i < availableParallelism(); i++) start();
+  for (let index = 0; index < items.length; index++) {
+    const { value, error } = await running[index];
+    if (error) throw error;
+    yield { item: items[index], value };
+  }
+}
+
+/** Tells of each mutant of a primitive. Answers how many tests passed and failed. */
+async function test(primitive) {
+  const folder = join(ROOT, 'build/mutants', primitive);
+  mkdirSync(folder, { recursive: true });
+  const source = readFileSync(join(ROOT, 'src/core', `${primitive}.c`), 'utf8');
+  const mutants = parse(readFileSync(join(HERE, `${primitive}.mutants`), 'utf8'));
+  const wrong = faults(source, mutants);
+  let passed = 0;
+  let failed = wrong.length;
+  for (const fault of wrong) console.log(`error: ${fault}`);
+
+  console.log(`\n${'mutant of ' + primitive + '.c'.padEnd(40)}  configuration, trace, failure`);
+  const objects = await compileExplorer(primitive, folder);
+  for await (const { item, value } of inParallel(mutants, (m, i) => explore(source, m, i, objects, folder))) {
+    const good = item.equivalent === (value === null);
+    const end = value ? `#${value.configuration}, ${String(value.length).padStart(2)}: ${value.reason}` : 'lives';
+    const verdict = good ? (item.equivalent ? '(equivalent)' : '') : item.equivalent ? 'BUT IS SAID TO BE EQUIVALENT' : 'BUT MUST DIE';
+    console.log(`${item.name.padEnd(50)}  ${end} ${verdict}`.trimEnd());
+    if (good) passed++;
+    else failed++;
+  }
+  return { passed, failed };
+}
+
+const primitives = process.argv.length > 2 ? process.argv.slice(2) : ['mutex'];
+let passed = 0;
+let failed = 0;
+for (const primitive of primitives) {
+  const count = await test(primitive);
+  passed += count.passed;
+  failed += count.failed;
+}
+console.log(`\n${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
