@@ -21,7 +21,8 @@ const EXPLORER = ['links', 'main', 'memory', 'model', 'runs', 'search', 'store',
 const LIMIT_MS = 120_000;
 
 /** What must be touched: anything that decides about, or acts on, what agents share. */
-const MATTERS = /\blw_(load|cas|notify)\(|\bnotify_waiters\(|\bLW_[A-Z]+_[A-Z]+\b|\b(OWES|ENTITLED|PAUSES|FAILED_WAKES)\b|\breturn lw_answer_of/;
+const MATTERS =
+  /\blw_(load|cas|notify)\(|\bnotify_waiters\(|\bLW_[A-Z]+_[A-Z]+\b|\b(OWES|ENTITLED|PAUSES|FAILED_WAKES)\b|\breturn lw_answer_of/;
 
 /**
  * @typedef {object} Mutant
@@ -70,7 +71,8 @@ function faults(source, mutants) {
     for (let line = first; line < first + from.split('\n').length; line++) touched.add(line);
   }
   codeLines(source).forEach((line, index) => {
-    if (/^ /.test(line) && MATTERS.test(line) && !touched.has(index + 1)) found.push(`line ${index + 1} is in no mutant: ${line.trim()}`);
+    if (/^ /.test(line) && MATTERS.test(line) && !touched.has(index + 1))
+      found.push(`line ${index + 1} is in no mutant: ${line.trim()}`);
   });
   return found;
 }
@@ -91,7 +93,10 @@ async function compileExplorer(primitive, folder) {
 async function explore(source, mutant, number, objects, folder) {
   const file = join(folder, `mutant-${number}.c`);
   const program = join(folder, `mutant-${number}`);
-  writeFileSync(file, source.replace(mutant.from, () => mutant.to));
+  writeFileSync(
+    file,
+    source.replace(mutant.from, () => mutant.to),
+  );
   await run(CC, [...FLAGS, file, ...objects, '-o', program]);
   try {
     await run(program, ['--kill'], { timeout: LIMIT_MS });
@@ -140,7 +145,13 @@ async function test(primitive) {
   for await (const { item, value } of inParallel(mutants, (m, i) => explore(source, m, i, objects, folder))) {
     const good = item.equivalent === (value === null);
     const end = value ? `#${value.configuration}, ${String(value.length).padStart(2)}: ${value.reason}` : 'lives';
-    const verdict = good ? (item.equivalent ? '(equivalent)' : '') : item.equivalent ? 'BUT IS SAID TO BE EQUIVALENT' : 'BUT MUST DIE';
+    const verdict = good
+      ? item.equivalent
+        ? '(equivalent)'
+        : ''
+      : item.equivalent
+        ? 'BUT IS SAID TO BE EQUIVALENT'
+        : 'BUT MUST DIE';
     console.log(`${item.name.padEnd(50)}  ${end} ${verdict}`.trimEnd());
     if (good) passed++;
     else failed++;
