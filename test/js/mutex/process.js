@@ -35,6 +35,18 @@ const scenarios = {
     print(answers.join(' '));
   },
 
+  /** An abort that comes after the grant changes nothing, also not what is counted as pending. */
+  async 'late abort'() {
+    const { mutex, stranger } = held();
+    const controller = new AbortController();
+    const waiting = mutex.lockAsync({ signal: controller.signal });
+    stranger.unlock();
+    const answers = [await waiting];
+    controller.abort();
+    answers.push(await mutex.lockAsync(300));
+    print(answers.join(' '));
+  },
+
   /** The worker does not count: nothing but the lockAsync keeps this process alive. */
   async worker() {
     const { Worker } = await import('node:worker_threads');

@@ -32,6 +32,7 @@ if (mode !== 'unhealed') {
     for (const [scenario, printed] of [
       ['timeout', 'false'],
       ['chain', 'true false true'],
+      ['late abort', 'true false'],
       ['worker', 'true'],
     ]) {
       it(`stays alive while nothing but a lockAsync is pending: ${scenario}`, async () => {

@@ -9,7 +9,7 @@ import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
 import { buryIfItHolds, sleep, spin, until, within, wordsOf } from '../support.js';
 
-const BATCHES = 5;
+const BATCHES = 4;
 const RACES = 12;
 
 /** A re-check, and plenty for a slow machine. */
