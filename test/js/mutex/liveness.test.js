@@ -246,6 +246,8 @@ if (mode === 'normal') {
           expect(await mutex.lockAsync()).to.equal(true);
           waits.push(performance.now() - start);
           mutex.unlock();
+          // Or else this agent would relock without a gap, too, and meet nobody.
+          await sleep(1);
         }
         const turns = await stop();
         expect(turns.reduce((sum, n) => sum + n)).to.be.above(0);
