@@ -43,7 +43,12 @@ char model_letter(int agent, int caller)
 
 bool model_is_async(int agent, int caller)
 {
-    return letters[agent][caller] == 'a' || letters[agent][caller] == 'A';
+    return strchr("aAp", letters[agent][caller]) != NULL;
+}
+
+bool model_polls(int agent)
+{
+    return memchr(letters[agent], 'p', (size_t)model_callers[agent]) != NULL;
 }
 
 bool model_has_async(int agent)

@@ -177,6 +177,8 @@ char model_letter(int agent, int caller);
 bool model_is_async(int agent, int caller);
 bool model_has_async(int agent);
 bool model_is_mixed(int agent);
+/* Its engine has no Atomics.waitAsync: the wait of its line is a timer, which only its own notifies end before its time. */
+bool model_polls(int agent);
 uint32_t model_id(int agent);
 /* The agent with this id, or -1. */
 int model_agent_of(uint32_t id);

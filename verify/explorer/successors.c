@@ -215,7 +215,7 @@ static uint32_t waiters_of(const struct state *state, uint32_t word)
     for (int i = 0; i < model_agents; i++) {
         if (sleeps_on(&state->agents[i], word))
             waiters |= 1u << i;
-        if (is_queued_at(&state->agents[i], word))
+        if (is_queued_at(&state->agents[i], word) && !model_polls(i))
             waiters |= 1u << (i + MAX_AGENTS);
     }
     return waiters;
@@ -252,6 +252,8 @@ static void notify(const struct scene *scene, const struct state *state, run_id 
             struct state next = *state;
             wake(&next, woken);
             event.woken = woken;
+            if (model_polls(event.agent) && is_queued_at(&next.agents[event.agent], operation->word))
+                next.agents[event.agent].pending = NOTIFIED;
             go_on(scene, &next, run, n, event);
         }
         if (woken == 0)
@@ -354,20 +356,21 @@ static void start(const struct scene *scene, int agent, int caller, struct choic
     call_step(scene, &next, event);
 }
 
-static void fire(const struct scene *scene, int agent)
+/* The pending wait ends: with LW_OK if it was notified, with LW_SLICE if not, with LW_NOT_EQUAL if it is a poll that looks again.
+ */
+static void fire(const struct scene *scene, int agent, uint32_t why)
 {
     struct state next = *scene->before;
     struct agent *a = &next.agents[agent];
     const uint32_t word = a->pending_word;
-    const bool notified = a->pending == NOTIFIED;
     struct event event = event_of(agent);
-    event.help = notified ? 0 : SLICES;
+    event.help = why == LW_SLICE ? SLICES : 0;
     a->pending = NOT_QUEUED;
     a->pending_word = 0;
     if (a->in_line) {
-        call_head(a, notified ? LW_OK : LW_SLICE);
+        call_head(a, why);
         call_step(scene, &next, event);
-    } else if (notified) {
+    } else if (why == LW_OK) {
         a->function = (uint8_t)(model_primitive->function_count - 1);
         operate(scene, &next, runs_begin(a->function, model_id(agent), word, 1), event);
     } else {
@@ -411,8 +414,12 @@ static void idle(const struct scene *scene, int agent)
                 leave(scene, agent, a->line[i], help);
         }
     }
-    if (a->pending == NOTIFIED || (a->pending == QUEUED && with(SLICES)))
-        fire(scene, agent);
+    if (a->pending == NOTIFIED)
+        fire(scene, agent, LW_OK);
+    if (a->pending == QUEUED && with(SLICES))
+        fire(scene, agent, LW_SLICE);
+    if (a->pending == QUEUED && model_polls(agent))
+        fire(scene, agent, LW_NOT_EQUAL);
     if (a->pending == QUEUED && with(SPURIOUS)) {
         struct state next = *scene->before;
         struct event event = event_of(agent);
