@@ -28,7 +28,7 @@ const CPPCHECK =
   'cppcheck --quiet --error-exitcode=1 --enable=warning,portability --suppress=normalCheckLevelMaxBranches -Iinclude src test/c';
 const RUNTIMES = ['node18', 'node20', 'node22', 'node24', 'node26', 'deno', 'bun'];
 
-/** A shell command each; `needs` is a program without which it is left out. */
+/** A shell command each; `needs` is a program without which it is left out; one that is `idle` mostly sleeps, and runs beside another. */
 const suites = [
   { group: 'lint', name: 'C formatting', run: `clang-format --dry-run --Werror $(${C_FILES})` },
   { group: 'lint', name: 'C analysis', run: CPPCHECK },
@@ -41,6 +41,7 @@ const suites = [
   { group: 'verify', name: 'build', run: build('gcc') },
   { group: 'verify', name: 'every interleaving, with small constants', run: 'build/gcc/verify/explore-mutex-small' },
   { group: 'verify', name: 'every interleaving, as shipped', run: 'build/gcc/verify/explore-mutex' },
+  { group: 'verify', name: "the core's mutants, killed by the explorer", run: 'node verify/mutants.js' },
   { group: 'verify', name: 'the core under a weak memory (Relacy)', run: 'build/gcc/verify/relacy/relacy-mutex' },
   { group: 'clang', name: 'build', needs: 'clang', run: build('clang') },
   { group: 'clang', name: 'C tests', needs: 'clang', run: 'ctest --preset clang --verbose' },
@@ -53,7 +54,7 @@ const suites = [
   { group: 'install', name: 'the C library, installed and used by others', run: 'test/install/run.sh' },
   { group: 'core', name: 'core.js is what the C core says', run: 'node tools/core/build.js --check' },
   { group: 'core', name: 'the wasm library builds', run: 'node tools/core/wasm.js' },
-  ...RUNTIMES.map((name) => ({ group: 'js', name: `on ${name}`, run: `node test/js/run.js --only ${name}` })),
+  ...RUNTIMES.map((name) => ({ group: 'js', name: `on ${name}`, run: `node test/js/run.js --only ${name}`, idle: true })),
   { group: 'demo', name: 'the demo, on a small tree', run: 'node demo/run.js /usr/include/linux' },
   { group: 'package', name: 'the npm package, unpacked and used by others', run: 'node test/package/run.js' },
 ];
@@ -121,7 +122,7 @@ async function runSuite(suite) {
     return { passed: 0, failed: 0 };
   }
   if (show) console.log(`\n${title(suite)}\n`);
-  else if (process.stdout.isTTY) process.stdout.write(`${title(suite)} …`);
+  else if (process.stdout.isTTY && !suite.idle) process.stdout.write(`${title(suite)} …`);
   const log = join(LOGS, `${suite.group}-${suite.name.replace(/\W+/g, '-')}.log`);
   const start = performance.now();
   const ok = await runToFile(suite.run, log);
@@ -129,7 +130,7 @@ async function runSuite(suite) {
   const count = countTests(text, ok);
   const seconds = ((performance.now() - start) / 1000).toFixed(1).padStart(6);
   const verdict = ok ? `${count.passed} passed` : `${count.failed} FAILED`;
-  console.log(`${process.stdout.isTTY ? '\r' : ''}${title(suite)} ${seconds} s  ${verdict}`);
+  console.log(`${process.stdout.isTTY && !show ? '\r' : ''}${title(suite)} ${seconds} s  ${verdict}`);
   if (!ok && !show) console.log(['', ...failingPart(text), '', `(all of it: ${log})`, ''].map((line) => `    ${line}`).join('\n'));
   return count;
 }
@@ -143,10 +144,20 @@ const { show } = values;
 const chosen = suites.filter(({ group }) => (groups.length === 0 ? group !== 'format' : groups.includes(group)));
 if (chosen.length === 0) throw new Error(`no such group: ${groups.join(', ')}`);
 const sum = { passed: 0, failed: 0 };
-for (const suite of chosen) {
-  const { passed, failed } = await runSuite(suite);
-  sum.passed += passed;
-  sum.failed += failed;
+
+/** Takes suites from the front of the queue while they fit the lane. */
+async function runLane(queue, fits) {
+  while (queue.length > 0 && fits(queue[0])) {
+    const { passed, failed } = await runSuite(queue.shift());
+    sum.passed += passed;
+    sum.failed += failed;
+  }
+}
+
+const isIdle = (suite) => suite.idle === true;
+while (chosen.length > 0) {
+  await runLane(chosen, (suite) => !isIdle(suite));
+  await Promise.all([runLane(chosen, isIdle), runLane(chosen, isIdle)]);
 }
 console.log(`\n${sum.passed} passed, ${sum.failed} failed`);
 process.exitCode = sum.failed === 0 ? 0 : 1;
