@@ -320,7 +320,8 @@ static const struct configuration configurations[] = {
     {"aa,b,b", 2, BRIEFS, 0, LARGE},
     {"aa,aa", 2, UNRELIABLE, 0, LARGE},
     {"b,b,b,b", 1, UNRELIABLE, 0, LARGE},
-    {"b,b,a,a", 1, UNRELIABLE, 0, LARGE},
+    {"b,b,b,a", 1, SLICES | ALMOST, 0, LARGE},
+    {"b,a,a,a", 1, ALMOST, 0, MEDIUM},
 };
 
 static const char *const word_names[] = {"state", "gate"};
