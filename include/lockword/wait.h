@@ -35,8 +35,6 @@ lw_deadline lw_after_ms(int64_t ms);
 /* How a wait ended: LW_OK, LW_NOT_EQUAL or LW_TIMED_OUT. */
 typedef enum lw_why lw_woken;
 
-#define LW_ALL UINT32_MAX
-
 /*
  * Sleeps while *word holds expected, until notified or until the deadline.
  *

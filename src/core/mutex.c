@@ -16,24 +16,18 @@
 #include <lockword/core/mutex.h>
 
 /*
- * How many wakes may end without the mutex before a waiter reserves it. Eight is where throughput no longer gains from more and
+ * How many waits may end without the mutex before a waiter reserves it. Eight is where throughput no longer gains from more and
  * the longest wait has not begun to grow: docs/design.md, 'Constants'.
  */
-#ifndef MAX_FAILED_WAKES
-#define MAX_FAILED_WAKES 8u
-#endif
-
-/* How often a newcomer lets others run before it waits, where a pause is cheap: docs/design.md, 'Constants'. */
-#ifndef MAX_PAUSES
-#define MAX_PAUSES 4u
+#ifndef MAX_FAILED_WAITS
+#define MAX_FAILED_WAITS 8u
 #endif
 
 /* The phase: what a locker remembers from one call to the next. */
-#define FAILED_WAKES 0x00ffu /* wakes that ended without the mutex; saturates */
-#define PAUSES 0x0700u       /* pauses taken; all of them once it has waited */
-#define ONE_PAUSE 0x0100u
-#define OWES 0x0800u     /* may have consumed a notify, and has not passed it on */
-#define ENTITLED 0x1000u /* has returned from a wait */
+#define OWES 0x0001u            /* may have consumed a notify, and has not passed it on */
+#define ENTITLED 0x0002u        /* has returned from a wait */
+#define ONE_FAILED_WAIT 0x0004u /* counted in the bits from here on: waits that ended without the mutex */
+#define STARVES 0x8000u         /* more of them than are bearable, however many there were */
 
 static bool is_free(uint32_t state)
 {
@@ -48,28 +42,28 @@ static void notify_waiters(lw_word *mutex, uint32_t state)
         lw_notify(&mutex[LW_MUTEX_GATE], 1);
 }
 
-/* What the phase becomes when the caller returns for this reason. */
+static bool is_starving(uint32_t phase)
+{
+    return phase >= (MAX_FAILED_WAITS + 1) * ONE_FAILED_WAIT;
+}
+
+/* What the phase becomes when the caller returns for this reason. A wait that has begun paid what was owed before it. */
 static uint32_t resume(uint32_t phase, uint32_t why)
 {
     switch (why & LW_WHY) {
     case LW_OK:
-        phase |= OWES | ENTITLED;
-        return (phase & FAILED_WAKES) > MAX_FAILED_WAKES ? phase : phase + 1;
-    case LW_SLICE:
-        return (phase & ~FAILED_WAKES) | OWES | ENTITLED | (MAX_FAILED_WAKES + 1);
+        return (phase | OWES | ENTITLED) + ONE_FAILED_WAIT;
     case LW_NOT_EQUAL:
+        return ((phase & ~OWES) | ENTITLED) + ONE_FAILED_WAIT;
     case LW_TIMED_OUT:
-        return phase | ENTITLED;
+        return (phase & ~OWES) | ENTITLED;
+    case LW_SLICE:
+        return phase | OWES | ENTITLED | STARVES;
     case LW_CANCELLED:
-        return why & LW_ASYNC ? phase : phase | OWES;
+        return phase | OWES;
     default:
         return phase;
     }
-}
-
-static bool is_starving(uint32_t phase)
-{
-    return (phase & FAILED_WAKES) > MAX_FAILED_WAKES;
 }
 
 /* Takes back a reservation. A free, reserved mutex becomes free for all: whoever it named is told. */
@@ -99,9 +93,8 @@ lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, uint32
 {
     const bool async = why & LW_ASYNC;
     const uint32_t flag = async ? LW_MUTEX_ASYNC : LW_MUTEX_BLOCKED;
-    const uint32_t reason = why & LW_WHY;
     phase = resume(phase, why);
-    if (reason == LW_CANCELLED)
+    if ((why & LW_WHY) == LW_CANCELLED)
         return give_up(mutex, flag, phase);
 
     uint32_t state = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
@@ -112,23 +105,17 @@ lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, uint32
                 return lw_answer_of(LW_DONE, 0, 0, 0);
             continue;
         }
-        if (reason == LW_TIMED_OUT)
+        if ((why & LW_WHY) == LW_TIMED_OUT)
             return give_up(mutex, flag, phase);
         if ((state & LW_MUTEX_OWNER) == self && !async)
             return lw_answer_of(LW_DEADLOCK, 0, 0, 0);
-
-        if (why & LW_PAUSES && !(state & (LW_MUTEX_BLOCKED | LW_MUTEX_RESERVED)) && (phase & PAUSES) < MAX_PAUSES * ONE_PAUSE)
-            return lw_answer_of(LW_PAUSE, 0, phase + ONE_PAUSE, 0);
         if (async && !(why & LW_QUEUED))
             return lw_answer_of(LW_QUEUE, LW_MUTEX_GATE, phase, 0);
 
-        uint32_t marked = state | flag;
-        if (is_starving(phase) && !is_free(state))
-            marked |= LW_MUTEX_RESERVED;
+        uint32_t marked = state | flag | (is_starving(phase) && !is_free(state) ? LW_MUTEX_RESERVED : 0);
         /* Release: an unlocker that sees the mark also sees the wait that was queued before it. */
         if (marked != state && !lw_cas(&mutex[LW_MUTEX_STATE], &state, marked, lw_release))
             continue;
-        phase = (phase & ~(OWES | ENTITLED)) | PAUSES;
         return lw_answer_of(is_free(marked) ? LW_WAIT_BRIEF : LW_WAIT, async ? LW_MUTEX_GATE : LW_MUTEX_STATE, phase,
                             async ? 0 : marked);
     }

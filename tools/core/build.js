@@ -24,7 +24,7 @@ const HEADER = `/**
  * Every function takes the heap, a view of the whole buffer, and the address of the primitive in bytes. Numbers are 32-bit integers, signed
  * where Atomics has them signed; what is a bool in C is true or false.
  *
- * @typedef {import('./wait.js').Heap} Heap
+ * @typedef {import('./wait.js').Words} Heap
  */
 
 import { notify } from './wait.js';
@@ -51,14 +51,14 @@ async function generate() {
 
 /**
  * Without inlining, the i64-answering functions stay free of the stubs that JavaScript would need to call them; without the elimination of
- * dead arguments they keep their parameters; without coalescing, a variable means one thing.
+ * dead arguments they keep their parameters, and without that of duplicates their names; without coalescing, a variable means one thing.
  */
 function wasm2js(wasm) {
   const folder = mkdtempSync(join(tmpdir(), 'lockword-'));
   try {
     const [input, output] = ['core.wasm', 'core.js'].map((name) => join(folder, name));
     writeFileSync(input, wasm);
-    const skipped = ['coalesce-locals', 'dae', 'dae-optimizing', 'inlining', 'inlining-optimizing'].map(
+    const skipped = ['coalesce-locals', 'dae', 'dae-optimizing', 'duplicate-function-elimination', 'inlining', 'inlining-optimizing'].map(
       (pass) => `--skip-pass=${pass}`,
     );
     const features = ['--enable-threads', '--enable-bulk-memory', '--enable-mutable-globals'];

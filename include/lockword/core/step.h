@@ -3,11 +3,12 @@
  *
  * An operation that may wait is a function that never waits, a *step*:
  *
- *     lw_answer step(lw_word *words, uint32_t self, uint32_t why, uint32_t phase);
+ *     lw_answer step(lw_word *words, uint32_t wanted, uint32_t why, uint32_t phase);
  *
- * It does a few atomic operations and answers what its caller has to do before it calls again, with the phase of the answer
- * and the reason why it calls. The first call has phase 0 and LW_START. Everything that an operation remembers is in the
- * words, in the phase (16 bits) and in the reason: a step has no memory of its own.
+ * `wanted` is what the operation has to know: who asks, or how many are asked for. A step does a few atomic operations and
+ * answers what its caller has to do before it calls again, with the phase of the answer and the reason why it calls. The first
+ * call has phase 0 and LW_START. Everything that an operation remembers is in the words, in the phase (16 bits) and in the
+ * reason: a step has no memory of its own.
  *
  * The blocking drivers, the promises of JavaScript and the explorer all run the same steps.
  */
@@ -23,31 +24,39 @@ enum lw_why {
     LW_NOT_EQUAL = 2, /* the word did not hold the expected value: nothing was consumed */
     LW_TIMED_OUT = 3, /* the deadline has passed: nothing was consumed, try once more, then give up */
     LW_SLICE = 4,     /* a re-check before the deadline: heals a wake that died with another agent */
-    LW_CANCELLED = 5, /* give up now; a blocking wait may have consumed a notify, an async one has not */
-    LW_AGAIN = 6,     /* what LW_QUEUE or LW_PAUSE asked for is done */
+    LW_AGAIN = 5,     /* what LW_QUEUE asked for is done */
+    LW_CANCELLED = 7, /* give up now; a notify may have been consumed */
     LW_WHY = 0xf,     /* mask of the reason */
 
     /* What the driver can do, or-ed to every reason. */
     LW_ASYNC = 0x10,  /* waits at the gate and is told of a notify later, when its event loop gets to it */
     LW_QUEUED = 0x20, /* async only: a wait at the gate is pending now */
-    LW_PAUSES = 0x40, /* a pause costs little here: LW_PAUSE may be answered */
 };
 
-/* What the caller has to do. */
+/* Whether the reason for this call ends the operation, if it cannot succeed now: LW_TIMED_OUT and LW_CANCELLED. */
+LW_INLINE bool lw_gives_up(uint32_t why)
+{
+    return (why & 3) == 3;
+}
+
+/* What the caller has to do: nothing any more, if it is less than LW_WAIT. */
 enum lw_what {
-    LW_DONE = 0,       /* nothing: the operation has succeeded */
-    LW_GAVE_UP = 1,    /* nothing: it timed out or was cancelled, and has left no trace that could strand anybody */
-    LW_DEADLOCK = 2,   /* nothing: the caller would wait for itself */
-    LW_WAIT = 3,       /* wait while word k holds `expected`; async: stay queued */
-    LW_WAIT_BRIEF = 4, /* the same, for a few milliseconds at most, then call with LW_SLICE */
-    LW_QUEUE = 5,      /* async: make sure that one wait on word k (which is always 0) is pending, then call again at once */
-    LW_PAUSE = 6,      /* let others run for a moment, then call again */
+    LW_DONE = 0,     /* the operation has succeeded; `expected` is its result, if it has one */
+    LW_GAVE_UP = 1,  /* it timed out or was cancelled, and has left no trace that could strand anybody */
+    LW_DEADLOCK = 2, /* the caller would wait for itself; nothing was changed */
+    LW_OVERFLOW = 3, /* a count is at its limit; nothing was changed */
+
+    LW_WAIT = 4,       /* wait while word k holds `expected`, and look again now and then, for fairness; async: stay queued */
+    LW_WAIT_IDLE = 5,  /* the same, but looking again helps only where agents may die and take notifies with them */
+    LW_WAIT_BRIEF = 6, /* the same, for a few milliseconds at most, then call with LW_SLICE */
+    LW_QUEUE = 7,      /* async: make sure that one wait on word k (which is always 0) is pending, then call again at once */
+    LW_RETRY = 8,      /* the word has just changed: call again at once, for the same reason */
 };
 
 /* bits 0-7 what, 8-15 word k, 16-31 phase, 32-63 expected: it travels in registers, and as two numbers in JavaScript. */
 typedef uint64_t lw_answer;
 
-typedef lw_answer lw_step(lw_word *words, uint32_t self, uint32_t why, uint32_t phase);
+typedef lw_answer lw_step(lw_word *words, uint32_t wanted, uint32_t why, uint32_t phase);
 
 static inline lw_answer lw_answer_of(uint32_t what, uint32_t word, uint32_t phase, uint32_t expected)
 {

@@ -34,6 +34,11 @@ LW_INLINE uint32_t lw_load(const lw_word *word, int order)
     return __atomic_load_n(word, order);
 }
 
+LW_INLINE void lw_store(lw_word *word, uint32_t value, int order)
+{
+    __atomic_store_n(word, value, order);
+}
+
 /* If *word holds *expected, stores desired and answers true; if not, stores what it holds in *expected. Never fails spuriously. */
 LW_INLINE bool lw_cas(lw_word *word, uint32_t *expected, uint32_t desired, int order)
 {
@@ -45,6 +50,8 @@ LW_INLINE bool lw_cas(lw_word *word, uint32_t *expected, uint32_t desired, int o
  * that has been freed since the caller's last atomic operation on it.
  */
 uint32_t lw_notify(lw_word *word, uint32_t n);
+
+#define LW_ALL UINT32_MAX
 
 #ifdef __cplusplus
 }
