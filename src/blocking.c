@@ -1,39 +1,99 @@
-/* blocking.c: the driver of everything that blocks. */
+/*
+ * blocking.c: the driver of everything that blocks.
+ *
+ * Waiting for one of several operations is running the step of each, and sleeping on all the words that they name. An lw_cancel is
+ * one more operation, waiting for an event.
+ */
 #include "blocking.h"
 
 #include "wait/platform.h"
 
-/* Waits as the answer says, but not past the next re-check, and tells why it ended. */
-static uint32_t wait_a_slice(lw_word *words, lw_answer answer, lw_deadline deadline)
+/* How long a wait of this kind may last before it looks again, ns. */
+static int64_t patience(uint32_t what)
 {
-    int64_t slice = lw_answer_what(answer) == LW_WAIT_BRIEF ? lw_pace.brief_ns : lw_pace.slice_ns;
-    lw_deadline recheck = lw_now() + slice;
-    lw_deadline until = recheck < deadline ? recheck : deadline;
-    lw_woken why = lw_wait(&words[lw_answer_word(answer)], lw_answer_expected(answer), until);
-    return why == LW_TIMED_OUT && until < deadline ? LW_SLICE : (uint32_t)why;
+    return what == LW_WAIT_BRIEF ? lw_pace.brief_ns : what == LW_WAIT_IDLE ? lw_pace.idle_ns : lw_pace.slice_ns;
 }
 
-enum lw_what lw_block(lw_step *step, lw_word *words, lw_deadline deadline)
+static uint32_t why_of(lw_woken woken, bool last)
 {
-    const uint32_t self = lw_self();
-    const uint32_t abilities = lw_pace.pauses ? LW_PAUSES : 0;
-    uint32_t why = LW_START;
-    uint32_t phase = 0;
-    for (;;) {
-        lw_answer answer = step(words, self, why | abilities, phase);
-        phase = lw_answer_phase(answer);
-        const enum lw_what what = (enum lw_what)lw_answer_what(answer);
-        switch (what) {
-        case LW_WAIT:
-        case LW_WAIT_BRIEF:
-            why = wait_a_slice(words, answer, deadline);
-            break;
-        case LW_PAUSE:
-            lw_pause();
-            why = LW_AGAIN;
-            break;
-        default:
-            return what;
+    return woken == LW_TIMED_OUT && !last ? LW_SLICE : (uint32_t)woken;
+}
+
+static enum lw_ending ending_of(uint32_t what)
+{
+    return what == LW_DONE       ? LW_ENDED_DONE
+           : what == LW_DEADLOCK ? LW_ENDED_DEADLOCK
+           : what == LW_OVERFLOW ? LW_ENDED_OVERFLOW
+                                 : LW_ENDED_TIMED_OUT;
+}
+
+/* One round: runs every step for this reason. Answers how many have to wait, and on what; or 0, and how it ended. */
+static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t why, uint16_t *phases, struct lw_waited *waited,
+                    int64_t *slice, struct lw_end *end)
+{
+    *slice = LW_FOREVER;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct lw_operation *operation = &operations[i];
+        lw_answer answer;
+        do {
+            answer = operation->step(operation->words, operation->wanted, why, phases[i]);
+            phases[i] = (uint16_t)lw_answer_phase(answer);
+        } while (lw_answer_what(answer) == LW_RETRY);
+        const uint32_t what = lw_answer_what(answer);
+        if (what < LW_WAIT) {
+            *end = (struct lw_end){ending_of(what), i, lw_answer_expected(answer)};
+            /* One that gives up at the deadline leaves the others their last attempt. */
+            if (what != LW_GAVE_UP)
+                return false;
+            continue;
         }
+        waited[i] = (struct lw_waited){&operation->words[lw_answer_word(answer)], lw_answer_expected(answer)};
+        if (patience(what) < *slice)
+            *slice = patience(what);
     }
+    return why != LW_TIMED_OUT;
+}
+
+/* Lets go of what the others wait for. A wake by one word may have come with one by another. */
+static void withdraw_others(const struct lw_operation *operations, uint32_t n, uint32_t done, const uint16_t *phases, bool waited)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (i != done && (waited || i < done))
+            operations[i].step(operations[i].words, operations[i].wanted, LW_CANCELLED, phases[i]);
+    }
+}
+
+static struct lw_end block(const struct lw_operation *operations, uint32_t n, lw_deadline deadline)
+{
+    uint16_t phases[LW_BLOCK_MAX] = {0};
+    struct lw_waited waited[LW_BLOCK_MAX];
+    struct lw_end end;
+    int64_t slice;
+    uint32_t why = LW_START;
+    while (run_all(operations, n, why, phases, waited, &slice, &end)) {
+        const lw_deadline look = slice == LW_FOREVER ? LW_FOREVER : lw_now() + slice;
+        const lw_deadline until = look < deadline ? look : deadline;
+        const lw_woken woken = n == 1 ? lw_wait(waited[0].word, waited[0].expected, until) : lw_wait_many(waited, n, until);
+        why = why_of(woken, until == deadline);
+    }
+    if (end.ending != LW_ENDED_TIMED_OUT)
+        withdraw_others(operations, n, end.index, phases, why != LW_START);
+    return end;
+}
+
+struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+{
+    if (!cancel)
+        return block(operations, n, deadline);
+    operations[n] = (struct lw_operation){lw_event_wait_step, cancel->word, 0};
+    struct lw_end end = block(operations, n + 1, deadline);
+    if (end.index == n && end.ending == LW_ENDED_DONE)
+        end.ending = LW_ENDED_CANCELLED;
+    return end;
+}
+
+struct lw_end lw_block(struct lw_operation operation, lw_deadline deadline, lw_cancel *cancel)
+{
+    struct lw_operation operations[2] = {operation};
+    return lw_block_any(operations, 1, deadline, cancel);
 }

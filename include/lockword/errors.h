@@ -11,15 +11,40 @@
 #include <errno.h>
 #else
 #define EPERM 1
+#define EAGAIN 11
 #define EBUSY 16
+#define EINVAL 22
+#define EPIPE 32
 #define EDEADLK 35
+#define EOVERFLOW 75
 #define ETIMEDOUT 110
+#define ECANCELED 125
 #endif
 
-/* The code for how a step ended. */
-static inline int lw_error_of(enum lw_what what)
+/* How an operation that waits has ended: as its step did, but with what made it give up. */
+enum lw_ending {
+    LW_ENDED_DONE,
+    LW_ENDED_DEADLOCK,
+    LW_ENDED_OVERFLOW,
+    LW_ENDED_TIMED_OUT,
+    LW_ENDED_CANCELLED,
+};
+
+/* The code for it. */
+static inline int lw_error_of(enum lw_ending ending)
 {
-    return what == LW_DONE ? 0 : what == LW_DEADLOCK ? EDEADLK : ETIMEDOUT;
+    switch (ending) {
+    case LW_ENDED_DONE:
+        return 0;
+    case LW_ENDED_DEADLOCK:
+        return EDEADLK;
+    case LW_ENDED_OVERFLOW:
+        return EOVERFLOW;
+    case LW_ENDED_CANCELLED:
+        return ECANCELED;
+    default:
+        return ETIMEDOUT;
+    }
 }
 
 #endif

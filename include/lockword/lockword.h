@@ -2,7 +2,18 @@
 #ifndef LOCKWORD_LOCKWORD_H
 #define LOCKWORD_LOCKWORD_H
 
+#include <lockword/any.h>
+#include <lockword/barrier.h>
+#include <lockword/cancel.h>
+#include <lockword/cond.h>
+#include <lockword/counter.h>
+#include <lockword/event.h>
 #include <lockword/mutex.h>
+#include <lockword/once.h>
+#include <lockword/rmutex.h>
+#include <lockword/rwlock.h>
+#include <lockword/sem.h>
 #include <lockword/wait.h>
+#include <lockword/waitgroup.h>
 
 #endif

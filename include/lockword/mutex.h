@@ -25,6 +25,7 @@
 #ifndef LOCKWORD_MUTEX_H
 #define LOCKWORD_MUTEX_H
 
+#include <lockword/cancel.h>
 #include <lockword/core/mutex.h>
 #include <lockword/errors.h>
 #include <lockword/self.h>
@@ -43,19 +44,26 @@ typedef struct lw_mutex {
 /* clang-format on */
 
 /* The halves of the functions below that may wait or notify; call those. */
-enum lw_what lw_mutex_lock_slow(lw_mutex *mutex, lw_deadline deadline);
+enum lw_ending lw_mutex_lock_slow(lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel);
 bool lw_mutex_unlock_slow(lw_mutex *mutex);
 
 /*
- * Takes the mutex, waiting until the deadline (LW_FOREVER: as long as it takes).
- * 0; EDEADLK: the caller holds it already; ETIMEDOUT: the deadline passed, after one more attempt.
+ * Takes the mutex, waiting until the deadline (LW_FOREVER: as long as it takes), or until `cancel` fires (NULL: never).
+ * 0; EDEADLK: the caller holds it already; ETIMEDOUT: the deadline passed, after one more attempt; ECANCELED.
  */
-static inline int lw_mutex_lock_until(lw_mutex *mutex, lw_deadline deadline)
+static inline int lw_mutex_lock_cancel(lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
 {
-    return __builtin_expect(lw_mutex_take(mutex->word, lw_self()), 1) ? 0 : lw_error_of(lw_mutex_lock_slow(mutex, deadline));
+    return __builtin_expect(lw_mutex_take(mutex->word, lw_self()), 1) ? 0
+                                                                      : lw_error_of(lw_mutex_lock_slow(mutex, deadline, cancel));
 }
 
-/* Takes the mutex, waiting as long as it takes. 0; EDEADLK: the caller holds it already. */
+/* Takes the mutex, waiting until the deadline. 0; EDEADLK; ETIMEDOUT. */
+static inline int lw_mutex_lock_until(lw_mutex *mutex, lw_deadline deadline)
+{
+    return lw_mutex_lock_cancel(mutex, deadline, NULL);
+}
+
+/* Takes the mutex, waiting as long as it takes. 0; EDEADLK. */
 static inline int lw_mutex_lock(lw_mutex *mutex)
 {
     return lw_mutex_lock_until(mutex, LW_FOREVER);

@@ -14,9 +14,11 @@
 #define NS_PER_S 1000000000
 
 const struct lw_pace lw_pace = {
-    .slice_ns = 500000, /* the longest wait under contention follows it: docs/design.md, 'Constants' */
+    .slice_ns = 500000,    /* the longest wait under contention follows it: docs/design.md, 'Constants' */
+    .idle_ns = LW_FOREVER, /* a thread does not die alone */
     .brief_ns = 500000,
-    .pauses = true,
+    .poll_ns = 1000000, /* before Linux 5.16, which brought futex_waitv */
+    .pauses = 4,        /* docs/design.md, 'Constants' */
 };
 
 __thread uint32_t lw_self_cached __attribute__((tls_model("initial-exec")));
@@ -54,14 +56,46 @@ static long futex(const uint32_t *word, int operation, uint32_t value, const str
     return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, until, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
+static struct timespec timespec_of(lw_deadline deadline)
+{
+    struct timespec time = {0, 0};
+    if (deadline > 0) {
+        time.tv_sec = (time_t)(deadline / NS_PER_S);
+        time.tv_nsec = (long)(deadline % NS_PER_S);
+    }
+    return time;
+}
+
+#ifdef SYS_futex_waitv
+lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline)
+{
+    struct futex_waitv futexes[FUTEX_WAITV_MAX];
+    for (uint32_t i = 0; i < n; i++)
+        futexes[i] = (struct futex_waitv){
+            .val = waited[i].expected, .uaddr = (uintptr_t)waited[i].word, .flags = FUTEX_32 | FUTEX_PRIVATE_FLAG};
+    const struct timespec until = timespec_of(deadline);
+    const int saved = errno;
+    long result;
+    do {
+        result = syscall(SYS_futex_waitv, futexes, n, 0, deadline == LW_FOREVER ? NULL : &until, CLOCK_MONOTONIC);
+    } while (result < 0 && errno == EINTR);
+    const int error = result < 0 ? errno : 0;
+    errno = saved;
+    if (error == ENOSYS || error == EPERM)
+        return lw_wait_polling(waited, n, deadline);
+    return error == 0 ? LW_OK : error == ETIMEDOUT ? LW_TIMED_OUT : LW_NOT_EQUAL;
+}
+#else
+lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline)
+{
+    return lw_wait_polling(waited, n, deadline);
+}
+#endif
+
 lw_woken lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)
 {
     /* FUTEX_WAIT_BITSET takes an absolute time, so an interrupted wait needs no arithmetic to go on. */
-    struct timespec until = {.tv_sec = 0, .tv_nsec = 0};
-    if (deadline > 0) {
-        until.tv_sec = (time_t)(deadline / NS_PER_S);
-        until.tv_nsec = (long)(deadline % NS_PER_S);
-    }
+    const struct timespec until = timespec_of(deadline);
     const struct timespec *limit = deadline == LW_FOREVER ? NULL : &until;
     int saved = errno;
     long result;

@@ -16,10 +16,25 @@ int64_t lw_now(void);
 /* Lets others run for a moment. */
 void lw_pause(void);
 
+/* A word to wait on, while it holds the value. */
+struct lw_waited {
+    const uint32_t *word;
+    uint32_t expected;
+};
+
+/* lw_wait on up to LW_BLOCK_MAX words at once: LW_OK if any was notified, LW_NOT_EQUAL if any held something else. Platforms that
+ * cannot do that look again now and then, and say LW_NOT_EQUAL. */
+lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline);
+
+/* lw_wait_many for platforms that cannot do that (poll.c): waits on the first, and looks at all again after lw_pace.poll_ns. */
+lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline deadline);
+
 struct lw_pace {
     int64_t slice_ns; /* a wait is interrupted this often, to re-check and to reserve */
+    int64_t idle_ns;  /* the same, for waits that gain nothing by it unless a notify was lost with an agent that died */
     int64_t brief_ns; /* how long a wait on something free may last */
-    bool pauses;      /* lw_pause does help */
+    int64_t poll_ns;  /* how long before it looks again at what it cannot wait on */
+    int pauses;       /* how often to lw_pause before waiting for a mutex */
 };
 
 extern const struct lw_pace lw_pace;

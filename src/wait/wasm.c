@@ -10,8 +10,10 @@ __attribute__((import_module("lockword"), import_name("now"))) double lw_import_
 
 const struct lw_pace lw_pace = {
     .slice_ns = 1000000000, /* bounds what a terminated worker's lost notify costs; long, since waking up idle is not free */
+    .idle_ns = 1000000000,
     .brief_ns = 4000000,
-    .pauses = false,
+    .poll_ns = 4000000,
+    .pauses = 0,
 };
 
 uint32_t __attribute__((address_space(1))) lw_self_cached;
@@ -37,6 +39,11 @@ void lw_pause(void)
 __attribute__((noinline)) static int wait32(uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
     return __builtin_wasm_memory_atomic_wait32((int *)word, (int)expected, timeout_ns);
+}
+
+lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline)
+{
+    return lw_wait_polling(waited, n, deadline);
 }
 
 lw_woken lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)

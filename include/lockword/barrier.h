@@ -1,0 +1,116 @@
+/*
+ * barrier.h: makes a number of threads meet, again and again.
+ *
+ *     static lw_barrier barrier = LW_BARRIER_INIT(4);
+ *
+ *     for (;;) {
+ *         compute_my_quarter();
+ *         if (lw_barrier_wait(&barrier) == LW_BARRIER_LEADER)   // one of the four, each time: the last to arrive
+ *             publish();
+ *     }
+ *
+ * 1 to LW_BARRIER_MAX (4095) parties. What each of them did before it arrived is seen by all of them afterwards. The barrier can be
+ * used again as soon as a wait has returned.
+ *
+ * A party that gives up breaks the barrier: everybody who waits, and everybody who comes, is told EPIPE, until it is reset.
+ * Otherwise the others would wait for ever for one who has left.
+ */
+#ifndef LOCKWORD_BARRIER_H
+#define LOCKWORD_BARRIER_H
+
+#include <lockword/cancel.h>
+#include <lockword/core/barrier.h>
+#include <lockword/errors.h>
+#include <lockword/wait.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lw_barrier {
+    lw_word word[LW_BARRIER_WORDS];
+} lw_barrier;
+
+/* clang-format off */
+#define LW_BARRIER_INIT(parties) {{(parties), 0, (parties)}}
+/* clang-format on */
+
+/* What one party of each cycle is answered instead of 0. */
+#define LW_BARRIER_LEADER (-1)
+
+/* The half of the functions below that waits; call those. *ending tells of the wait, if there was one. */
+enum lw_barrier_outcome lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline deadline, lw_cancel *cancel, enum lw_ending *ending);
+
+/* The code for what came of an arrival. */
+static inline int lw_barrier_error_of(enum lw_barrier_outcome outcome)
+{
+    switch (outcome) {
+    case LW_BARRIER_LEADS:
+        return LW_BARRIER_LEADER;
+    case LW_BARRIER_BROKE:
+        return EPIPE;
+    case LW_BARRIER_UNMADE:
+        return EINVAL;
+    default:
+        return 0;
+    }
+}
+
+/* Makes a barrier of unused memory, or of a barrier that nobody uses. 0; EINVAL: not 1 to LW_BARRIER_MAX parties. */
+static inline int lw_barrier_init(lw_barrier *barrier, uint32_t parties)
+{
+    if (parties == 0 || parties > LW_BARRIER_MAX)
+        return EINVAL;
+    lw_barrier_make_step(barrier->word, parties);
+    return 0;
+}
+
+/*
+ * Arrives, and waits for the others until the deadline, or until `cancel` (NULL: never) fires.
+ * 0; LW_BARRIER_LEADER: 0, and the caller was the last; EPIPE: somebody gave up, or it was reset; ETIMEDOUT, ECANCELED: the caller
+ * gave up; EINVAL: it has no parties.
+ */
+static inline int lw_barrier_wait_cancel(lw_barrier *barrier, lw_deadline deadline, lw_cancel *cancel)
+{
+    enum lw_ending ending = LW_ENDED_DONE;
+    enum lw_barrier_outcome outcome = lw_barrier_wait_slow(barrier, deadline, cancel, &ending);
+    return ending == LW_ENDED_DONE ? lw_barrier_error_of(outcome) : lw_error_of(ending);
+}
+
+/* Arrives, and takes one party off all cycles after this one. Never waits. 0; LW_BARRIER_LEADER; EPIPE; EINVAL. */
+static inline int lw_barrier_drop(lw_barrier *barrier)
+{
+    const uint32_t state = lw_barrier_state(barrier->word);
+    lw_barrier_drop_step(barrier->word);
+    return lw_barrier_error_of(lw_barrier_arrive_step(barrier->word, state));
+}
+
+/* Begins a new cycle, with all parties missing. Those who wait now are told EPIPE. */
+static inline void lw_barrier_reset(lw_barrier *barrier)
+{
+    lw_barrier_reset_step(barrier->word);
+}
+
+/* Whether somebody gave up, and it has not been reset since. */
+static inline bool lw_barrier_is_broken(const lw_barrier *barrier)
+{
+    return (lw_barrier_state(barrier->word) & LW_BARRIER_BROKEN) != 0;
+}
+
+/* Arrives, and waits for the others until the deadline. 0; LW_BARRIER_LEADER; EPIPE; ETIMEDOUT; EINVAL. */
+static inline int lw_barrier_wait_until(lw_barrier *barrier, lw_deadline deadline)
+{
+    return lw_barrier_wait_cancel(barrier, deadline, NULL);
+}
+
+/* Arrives, and waits for the others. 0; LW_BARRIER_LEADER; EPIPE; EINVAL. */
+static inline int lw_barrier_wait(lw_barrier *barrier)
+{
+    return lw_barrier_wait_until(barrier, LW_FOREVER);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

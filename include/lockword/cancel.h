@@ -1,0 +1,49 @@
+/*
+ * cancel.h: ends waits from outside, whatever they wait for.
+ *
+ *     static lw_cancel shutdown = LW_CANCEL_INIT;                            // or any zeroed memory
+ *
+ *     error = lw_mutex_lock_cancel(&lock, LW_FOREVER, &shutdown);            // ECANCELED once it has fired
+ *     lw_cancel_fire(&shutdown);                                             // in another thread, or before
+ *
+ * Every operation that has a form with a deadline has one that takes an lw_cancel, too; whichever comes first ends the wait. An
+ * operation that need not wait succeeds even under an lw_cancel that has fired. Any number of waits, on anything, may share one. It
+ * stays fired for good.
+ */
+#ifndef LOCKWORD_CANCEL_H
+#define LOCKWORD_CANCEL_H
+
+#include <stddef.h>
+
+#include <lockword/core/event.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lw_cancel {
+    lw_word word[LW_EVENT_WORDS];
+} lw_cancel;
+
+/* clang-format off */
+#define LW_CANCEL_INIT {{0}}
+/* clang-format on */
+
+/* Wakes everybody who waits under it, and nobody else. Those who come later do not wait at all. May be called any number of times.
+ */
+static inline void lw_cancel_fire(lw_cancel *cancel)
+{
+    lw_event_set_step(cancel->word);
+}
+
+/* Whether it has fired. Whoever sees true sees all that was written before. */
+static inline bool lw_cancel_fired(const lw_cancel *cancel)
+{
+    return lw_event_state(cancel->word) & LW_EVENT_SET;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

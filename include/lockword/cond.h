@@ -1,0 +1,88 @@
+/*
+ * cond.h: waits until something becomes true that a mutex guards.
+ *
+ *     lw_mutex_lock(&lock);
+ *     while (queue_is_empty())                            // always in a loop: others may be faster, and wakes may be spurious
+ *         lw_cond_wait(&not_empty, &lock);
+ *     take_from_queue();
+ *     lw_mutex_unlock(&lock);
+ *
+ *     lw_mutex_lock(&lock);
+ *     put_into_queue();
+ *     lw_mutex_unlock(&lock);
+ *     lw_cond_notify_one(&not_empty);                     // better after the unlock, though legal before
+ *
+ * Waiting gives up the mutex and falls asleep so that no notify in between is missed. The mutex is held again when the wait
+ * returns, whatever it answers. Waiters are woken in the order in which they came (threads of real-time priority first). All who
+ * wait on a condition should use one mutex.
+ *
+ * A waiter would miss 2^32 notifies that all come before it falls asleep. The condition may be freed when all who waited have
+ * returned.
+ */
+#ifndef LOCKWORD_COND_H
+#define LOCKWORD_COND_H
+
+#include <lockword/core/cond.h>
+#include <lockword/mutex.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lw_cond {
+    lw_word word[LW_COND_WORDS];
+} lw_cond;
+
+/* clang-format off */
+#define LW_COND_INIT {{0}}
+/* clang-format on */
+
+/* The half of the functions below that waits; call those. The caller holds the mutex. */
+enum lw_ending lw_cond_wait_slow(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel);
+
+/*
+ * Gives up the mutex, waits for a notify until the deadline, or until `cancel` (NULL: never) fires, and takes the mutex again,
+ * however long that takes. 0: notified, or woken for no reason; ETIMEDOUT; ECANCELED; EPERM: the caller does not hold the mutex,
+ * and nothing was done.
+ */
+static inline int lw_cond_wait_cancel(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_mutex_owner(mutex->word) == lw_self() ? lw_error_of(lw_cond_wait_slow(cond, mutex, deadline, cancel)) : EPERM;
+}
+
+/* The same, without a way to cancel it. 0; ETIMEDOUT; EPERM. */
+static inline int lw_cond_wait_until(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline)
+{
+    return lw_cond_wait_cancel(cond, mutex, deadline, NULL);
+}
+
+/* The same, for as long as it takes. 0; EPERM. */
+static inline int lw_cond_wait(lw_cond *cond, lw_mutex *mutex)
+{
+    return lw_cond_wait_until(cond, mutex, LW_FOREVER);
+}
+
+/* Wakes up to n waiters, LW_ALL: all. Answers how many it found asleep; those who were about to fall asleep do not, and are not
+ * counted. */
+static inline uint32_t lw_cond_notify(lw_cond *cond, uint32_t n)
+{
+    return lw_cond_notify_step(cond->word, n);
+}
+
+/* Wakes one waiter, if there is one. */
+static inline uint32_t lw_cond_notify_one(lw_cond *cond)
+{
+    return lw_cond_notify(cond, 1);
+}
+
+/* Wakes all waiters. */
+static inline uint32_t lw_cond_notify_all(lw_cond *cond)
+{
+    return lw_cond_notify(cond, LW_ALL);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * core/rmutex.h: the recursive mutex's three words: a mutex (core/mutex.h), and how often its holder has taken it again.
+ *
+ *     words 0-1  the mutex
+ *     word 2, depth   bits 0-30  AGAIN  how often it was taken besides the first time; touched by the holder alone
+ *                     bit 31     TASK   held by a task of an event loop, and not by its whole thread: re-entry is by its guard only
+ */
+#ifndef LOCKWORD_CORE_RMUTEX_H
+#define LOCKWORD_CORE_RMUTEX_H
+
+#include <lockword/core/mutex.h>
+
+enum {
+    LW_RMUTEX_DEPTH = LW_MUTEX_WORDS,
+    LW_RMUTEX_WORDS,
+};
+
+#define LW_RMUTEX_AGAIN 0x7fffffffu
+#define LW_RMUTEX_TASK 0x80000000u
+
+/* What came of an attempt to take it again. */
+enum lw_reentry {
+    LW_REENTRY_NO = 0,       /* the caller does not hold it, or not in this way: it has to be locked */
+    LW_REENTRY_YES = 1,      /* taken once more */
+    LW_REENTRY_OVERFLOW = 2, /* it cannot be taken once more */
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How often its holder has it; 0: nobody holds it. */
+uint32_t lw_rmutex_depth(const lw_word *rmutex);
+
+/* Takes it once more if self holds it in the same way: `task` 0 for the thread, LW_RMUTEX_TASK for a task. */
+enum lw_reentry lw_rmutex_reenter_step(lw_word *rmutex, uint32_t self, uint32_t task);
+
+/* To be called when the mutex has just been locked: says in which way. */
+void lw_rmutex_entered_step(lw_word *rmutex, uint32_t task);
+
+/* Gives it back once. Answers false, with nothing changed, if self does not hold it in this way. */
+bool lw_rmutex_unlock_step(lw_word *rmutex, uint32_t self, uint32_t task);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

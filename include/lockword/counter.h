@@ -1,0 +1,76 @@
+/*
+ * counter.h: a number that can be waited for, in eight bytes.
+ *
+ *     static lw_counter pending = LW_COUNTER_INIT(0);     // or any zeroed memory
+ *
+ *     lw_counter_add(&pending, 1, NULL);
+ *     lw_counter_wait_at_most(&pending, 0, LW_FOREVER, NULL);
+ *
+ * 0 to LW_COUNTER_MAX (2^30 - 1). A change that would leave this range is refused, and changes nothing. A waiter looks at the value
+ * when it wakes: one that has come and gone meanwhile may be missed; use an event or a wait group where it must not be. What was
+ * written before a change is seen by whoever sees the change.
+ */
+#ifndef LOCKWORD_COUNTER_H
+#define LOCKWORD_COUNTER_H
+
+#include <lockword/cancel.h>
+#include <lockword/core/counter.h>
+#include <lockword/errors.h>
+#include <lockword/wait.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lw_counter {
+    lw_word word[LW_COUNTER_WORDS];
+} lw_counter;
+
+/* clang-format off */
+#define LW_COUNTER_INIT(value) {{(value)}}
+/* clang-format on */
+
+/* The half of the functions below that waits; call those. */
+enum lw_ending lw_counter_wait_slow(lw_counter *counter, lw_step *step, uint32_t value, lw_deadline deadline, lw_cancel *cancel);
+
+/* The value right now. */
+static inline uint32_t lw_counter_get(const lw_counter *counter)
+{
+    return lw_counter_value(counter->word);
+}
+
+/* Adds n, which may be negative; *old, unless NULL, is what it was. Never waits. 0; EOVERFLOW: it would leave its range; nothing
+ * was changed. */
+static inline int lw_counter_add(lw_counter *counter, int32_t n, uint32_t *old)
+{
+    const uint32_t before = lw_counter_add_step(counter->word, n);
+    if (before == LW_COUNTER_OVERFLOW)
+        return EOVERFLOW;
+    if (old)
+        *old = before;
+    return 0;
+}
+
+/* Waits until the value is at least n, or the deadline has passed, or `cancel` (NULL: never) has fired. 0; ETIMEDOUT; ECANCELED. */
+static inline int lw_counter_wait_at_least(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_error_of(lw_counter_wait_slow(counter, lw_counter_at_least_step, n, deadline, cancel));
+}
+
+/* The same, until it is at most n. */
+static inline int lw_counter_wait_at_most(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_error_of(lw_counter_wait_slow(counter, lw_counter_at_most_step, n, deadline, cancel));
+}
+
+/* The same, until it is another than n: the way to wait for anything else. */
+static inline int lw_counter_wait_change(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_error_of(lw_counter_wait_slow(counter, lw_counter_change_step, n, deadline, cancel));
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

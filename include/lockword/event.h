@@ -1,0 +1,81 @@
+/*
+ * event.h: something has happened, in eight bytes.
+ *
+ *     static lw_event ready = LW_EVENT_INIT;              // or any zeroed memory; LW_EVENT_AUTO_INIT resets itself
+ *
+ *     lw_event_set(&ready);                               // one thread
+ *     lw_event_wait(&ready);                              // any others, before or after
+ *
+ * A manual event stays set until it is reset, and releases everybody who waits, even if it is reset at once. An automatic event
+ * releases one waiter and is reset by that; set twice before anybody waits, it still releases one. A set before a wait is never
+ * lost.
+ *
+ * What was written before the set is seen by whoever it releases. An event may be freed as soon as nobody will use it: set does not
+ * touch it any more once a waiter can return. Its generation, 28 bits, would have to wrap while a waiter wakes up for a pulse to be
+ * missed.
+ */
+#ifndef LOCKWORD_EVENT_H
+#define LOCKWORD_EVENT_H
+
+#include <lockword/cancel.h>
+#include <lockword/core/event.h>
+#include <lockword/errors.h>
+#include <lockword/wait.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lw_event {
+    lw_word word[LW_EVENT_WORDS];
+} lw_event;
+
+/* clang-format off */
+#define LW_EVENT_INIT {{0}}
+#define LW_EVENT_AUTO_INIT {{LW_EVENT_AUTO}}
+/* clang-format on */
+
+/* The half of the functions below that waits; call those. */
+enum lw_ending lw_event_wait_slow(lw_event *event, lw_deadline deadline, lw_cancel *cancel);
+
+/* Sets it, and wakes those whom that releases. Never waits. */
+static inline void lw_event_set(lw_event *event)
+{
+    lw_event_set_step(event->word);
+}
+
+/* Resets it, and answers whether it was set. Never waits. */
+static inline bool lw_event_reset(lw_event *event)
+{
+    return lw_event_reset_step(event->word);
+}
+
+/* Whether it is set right now. */
+static inline bool lw_event_is_set(const lw_event *event)
+{
+    return (lw_event_state(event->word) & LW_EVENT_SET) != 0;
+}
+
+/* Waits until it is set, or the deadline has passed, or `cancel` (NULL: never) has fired. 0; ETIMEDOUT; ECANCELED. */
+static inline int lw_event_wait_cancel(lw_event *event, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_error_of(lw_event_wait_slow(event, deadline, cancel));
+}
+
+/* Waits until it is set or the deadline has passed. 0; ETIMEDOUT. */
+static inline int lw_event_wait_until(lw_event *event, lw_deadline deadline)
+{
+    return lw_event_wait_cancel(event, deadline, NULL);
+}
+
+/* Waits until it is set. 0. */
+static inline int lw_event_wait(lw_event *event)
+{
+    return lw_event_wait_until(event, LW_FOREVER);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,198 @@
+/*
+ * rwlock.h: many readers, or one writer.
+ *
+ *     static lw_rwlock lock = LW_RWLOCK_INIT;             // or any zeroed memory
+ *
+ *     lw_rwlock_rdlock(&lock);                            // any number at a time
+ *     value = lookup(key);
+ *     lw_rwlock_unlock(&lock);
+ *
+ *     lw_rwlock_uplock(&lock);                            // one at a time, beside readers
+ *     if (!lookup(key)) {
+ *         lw_rwlock_upgrade(&lock);                       // waits for the readers to leave, and lets no writer in between
+ *         insert(key);
+ *     }
+ *     lw_rwlock_unlock(&lock);
+ *
+ * Nobody starves. A writer that waits holds back readers that come later; the readers that waited while it wrote go before the next
+ * writer. One that gives up leaves nothing behind that would hold anybody back. The try forms take whatever is free, whoever's turn
+ * it is.
+ *
+ * What is illegal. Reading again while reading, except by lw_rwlock_tryrdlock: a writer that waits in between would hold back the
+ * reader that holds it back. Asking for anything but upgrade or downgrade while writing or reading upgradably (EDEADLK). Upgrading
+ * what was only rdlocked (EPERM): two readers that did would wait for each other, which is why one has to say beforehand that it
+ * might.
+ *
+ * The lock knows its writer and its upgradable reader, but not its readers: unlocking somebody else's rdlock cannot be told from
+ * unlocking one's own. What was written is seen by all who read or write after. 2^24 - 1 readers at a time.
+ */
+#ifndef LOCKWORD_RWLOCK_H
+#define LOCKWORD_RWLOCK_H
+
+#include <lockword/cancel.h>
+#include <lockword/core/rwlock.h>
+#include <lockword/errors.h>
+#include <lockword/self.h>
+#include <lockword/wait.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lw_rwlock {
+    lw_word word[LW_RWLOCK_WORDS];
+} lw_rwlock;
+
+/* clang-format off */
+#define LW_RWLOCK_INIT {{0}}
+/* clang-format on */
+
+/* The half of the functions below that waits; call those. */
+enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline, lw_cancel *cancel);
+
+/*
+ * Reads, beside other readers, waiting until the deadline, or until `cancel` (NULL: never) fires.
+ * 0; EDEADLK: the caller writes or reads upgradably; EOVERFLOW: there are 2^24 - 1 readers; ETIMEDOUT; ECANCELED.
+ */
+static inline int lw_rwlock_rdlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_rwlock_take_read(rwlock->word) ? 0 : lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_read_step, deadline, cancel));
+}
+
+/* The same, without a way to cancel it. */
+static inline int lw_rwlock_rdlock_until(lw_rwlock *rwlock, lw_deadline deadline)
+{
+    return lw_rwlock_rdlock_cancel(rwlock, deadline, NULL);
+}
+
+/* The same, for as long as it takes. */
+static inline int lw_rwlock_rdlock(lw_rwlock *rwlock)
+{
+    return lw_rwlock_rdlock_until(rwlock, LW_FOREVER);
+}
+
+/* The same, if it can be had at once, whoever's turn it is. Never waits. 0; EBUSY. */
+static inline int lw_rwlock_tryrdlock(lw_rwlock *rwlock)
+{
+    return lw_rwlock_try_step(rwlock->word, 0, LW_RWLOCK_READER, 0) ? 0 : EBUSY;
+}
+
+/*
+ * Reads upgradably, beside readers, waiting until the deadline, or until `cancel` (NULL: never) fires.
+ * 0; EDEADLK: the caller writes or reads upgradably; ETIMEDOUT; ECANCELED.
+ */
+static inline int lw_rwlock_uplock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_upread_step, deadline, cancel));
+}
+
+/* The same, without a way to cancel it. */
+static inline int lw_rwlock_uplock_until(lw_rwlock *rwlock, lw_deadline deadline)
+{
+    return lw_rwlock_uplock_cancel(rwlock, deadline, NULL);
+}
+
+/* The same, for as long as it takes. */
+static inline int lw_rwlock_uplock(lw_rwlock *rwlock)
+{
+    return lw_rwlock_uplock_until(rwlock, LW_FOREVER);
+}
+
+/* The same, if it can be had at once, whoever's turn it is. Never waits. 0; EBUSY. */
+static inline int lw_rwlock_tryuplock(lw_rwlock *rwlock)
+{
+    return lw_rwlock_try_step(rwlock->word, 0, LW_RWLOCK_UPGRADABLE, lw_self()) ? 0 : EBUSY;
+}
+
+/*
+ * Writes, waiting until the deadline, or until `cancel` (NULL: never) fires.
+ * 0; EDEADLK: the caller writes or reads upgradably; ETIMEDOUT; ECANCELED.
+ */
+static inline int lw_rwlock_wrlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_rwlock_take_write(rwlock->word, lw_self())
+               ? 0
+               : lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_write_step, deadline, cancel));
+}
+
+/* The same, without a way to cancel it. */
+static inline int lw_rwlock_wrlock_until(lw_rwlock *rwlock, lw_deadline deadline)
+{
+    return lw_rwlock_wrlock_cancel(rwlock, deadline, NULL);
+}
+
+/* The same, for as long as it takes. */
+static inline int lw_rwlock_wrlock(lw_rwlock *rwlock)
+{
+    return lw_rwlock_wrlock_until(rwlock, LW_FOREVER);
+}
+
+/* The same, if it can be had at once, whoever's turn it is. Never waits. 0; EBUSY. */
+static inline int lw_rwlock_trywrlock(lw_rwlock *rwlock)
+{
+    return lw_rwlock_try_step(rwlock->word, 0, LW_RWLOCK_WRITER, lw_self()) ? 0 : EBUSY;
+}
+
+/*
+ * Turns the caller's upgradable read into a write: waits until all readers have left, lets none in meanwhile, and no other writer.
+ * 0; EPERM: the caller does not read upgradably; ETIMEDOUT, ECANCELED: it still reads upgradably.
+ */
+static inline int lw_rwlock_upgrade_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
+{
+    if (lw_rwlock_owner(rwlock->word) != lw_self() || !(lw_rwlock_state(rwlock->word) & LW_RWLOCK_UPGRADABLE))
+        return EPERM;
+    return lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_upgrade_step, deadline, cancel));
+}
+
+/* The same, without a way to cancel it. */
+static inline int lw_rwlock_upgrade_until(lw_rwlock *rwlock, lw_deadline deadline)
+{
+    return lw_rwlock_upgrade_cancel(rwlock, deadline, NULL);
+}
+
+/* The same, for as long as it takes. */
+static inline int lw_rwlock_upgrade(lw_rwlock *rwlock)
+{
+    return lw_rwlock_upgrade_until(rwlock, LW_FOREVER);
+}
+
+/* The same, if nobody else reads. Never waits. 0; EBUSY: somebody does, or the caller does not read upgradably. */
+static inline int lw_rwlock_tryupgrade(lw_rwlock *rwlock)
+{
+    return lw_rwlock_try_step(rwlock->word, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, lw_self()) ? 0 : EBUSY;
+}
+
+/* Turns the caller's write, or upgradable read, into a read, letting nobody write in between. Never waits. 0; EPERM: the caller has
+ * neither. */
+static inline int lw_rwlock_downgrade(lw_rwlock *rwlock)
+{
+    const uint32_t self = lw_self();
+    return lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, LW_RWLOCK_READER, self) ||
+                   lw_rwlock_become_step(rwlock->word, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER, self)
+               ? 0
+               : EPERM;
+}
+
+/* Turns the caller's write into an upgradable read, letting nobody write in between. Never waits. 0; EPERM: the caller does not
+ * write. */
+static inline int lw_rwlock_downgrade_upgradable(lw_rwlock *rwlock)
+{
+    return lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, LW_RWLOCK_UPGRADABLE, lw_self()) ? 0 : EPERM;
+}
+
+/* Gives up the caller's write or upgradable read; if it has neither, a read. Never waits. 0; EPERM: nobody reads, and the caller
+ * has nothing. */
+static inline int lw_rwlock_unlock(lw_rwlock *rwlock)
+{
+    const uint32_t self = lw_self();
+    return lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, 0, self) ||
+                   lw_rwlock_become_step(rwlock->word, LW_RWLOCK_UPGRADABLE, 0, self) || lw_rwlock_unread_step(rwlock->word)
+               ? 0
+               : EPERM;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

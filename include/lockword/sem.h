@@ -1,0 +1,79 @@
+/*
+ * sem.h: a counting semaphore in eight bytes.
+ *
+ *     static lw_sem slots = LW_SEM_INIT(4);
+ *
+ *     lw_sem_acquire(&slots, 1);
+ *     use_one_of_four();
+ *     lw_sem_release(&slots, 1);
+ *
+ * Up to LW_SEM_MAX (2^30 - 1) permits. Any number may be asked for at once; all are had at once, or none. Requests of mixed sizes
+ * strand nobody: a release wakes all who wait, and whoever finds enough takes it. That is not first come, first served: a large
+ * request can be overtaken by small ones for as long as these leave too few.
+ *
+ * What was done before a release is seen by whoever acquires after it. It may be freed as soon as nobody will use it any more: a
+ * release does not touch it any more once its permits can be had.
+ */
+#ifndef LOCKWORD_SEM_H
+#define LOCKWORD_SEM_H
+
+#include <lockword/cancel.h>
+#include <lockword/core/sem.h>
+#include <lockword/errors.h>
+#include <lockword/wait.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lw_sem {
+    lw_word word[LW_SEM_WORDS];
+} lw_sem;
+
+/* clang-format off */
+#define LW_SEM_INIT(permits) {{(permits)}}
+/* clang-format on */
+
+/* The half of the functions below that waits; call those. */
+enum lw_ending lw_sem_acquire_slow(lw_sem *sem, uint32_t n, lw_deadline deadline, lw_cancel *cancel);
+
+/* Takes n permits if they are to be had. Never waits. 0; EBUSY: they are not. */
+static inline int lw_sem_tryacquire(lw_sem *sem, uint32_t n)
+{
+    return lw_sem_try_step(sem->word, n) ? 0 : EBUSY;
+}
+
+/*
+ * Takes n permits, waiting until the deadline, or until `cancel` (NULL: never) fires.
+ * 0; EINVAL: there can never be so many; ETIMEDOUT; ECANCELED.
+ */
+static inline int lw_sem_acquire_cancel(lw_sem *sem, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+{
+    if (n > LW_SEM_MAX)
+        return EINVAL;
+    return __builtin_expect(lw_sem_try_step(sem->word, n), 1) ? 0 : lw_error_of(lw_sem_acquire_slow(sem, n, deadline, cancel));
+}
+
+/* Takes n permits, waiting until the deadline. 0; EINVAL; ETIMEDOUT. */
+static inline int lw_sem_acquire_until(lw_sem *sem, uint32_t n, lw_deadline deadline)
+{
+    return lw_sem_acquire_cancel(sem, n, deadline, NULL);
+}
+
+/* Takes n permits, waiting as long as it takes. 0; EINVAL. */
+static inline int lw_sem_acquire(lw_sem *sem, uint32_t n)
+{
+    return lw_sem_acquire_until(sem, n, LW_FOREVER);
+}
+
+/* Gives n permits and wakes. Never waits. 0; EOVERFLOW: there would be too many, and nothing was changed. */
+static inline int lw_sem_release(lw_sem *sem, uint32_t n)
+{
+    return lw_sem_release_step(sem->word, n) ? 0 : EOVERFLOW;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

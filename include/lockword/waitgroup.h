@@ -1,0 +1,72 @@
+/*
+ * waitgroup.h: waits until all of a number of things are done. The meaning is that of Go's sync.WaitGroup.
+ *
+ *     lw_waitgroup group = LW_WAITGROUP_INIT;             // or any zeroed memory
+ *
+ *     lw_waitgroup_add(&group, 8);                        // before the threads start
+ *     lw_waitgroup_done(&group);                          // each of eight threads, at its end
+ *     lw_waitgroup_wait(&group);                          // whoever has to know; the group may be freed, or used again, at once
+ *
+ * Counts up to LW_WAITGROUP_MAX (2^30 - 1). What was done before each done is seen after the wait. Adding while others wait is
+ * legal; adding to a count of 0 that others wait for is a race of the caller's: they may return before or after. Unlike Go's, a
+ * group may be used again before those who waited for the last round have returned.
+ */
+#ifndef LOCKWORD_WAITGROUP_H
+#define LOCKWORD_WAITGROUP_H
+
+#include <lockword/cancel.h>
+#include <lockword/core/waitgroup.h>
+#include <lockword/errors.h>
+#include <lockword/wait.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lw_waitgroup {
+    lw_word word[LW_WAITGROUP_WORDS];
+} lw_waitgroup;
+
+/* clang-format off */
+#define LW_WAITGROUP_INIT {{0}}
+/* clang-format on */
+
+/* The half of the functions below that waits; call those. */
+enum lw_ending lw_waitgroup_wait_slow(lw_waitgroup *group, lw_deadline deadline, lw_cancel *cancel);
+
+/* Adds n things to do. Never waits. 0; EOVERFLOW: too many, and nothing was changed. */
+static inline int lw_waitgroup_add(lw_waitgroup *group, uint32_t n)
+{
+    return lw_waitgroup_add_step(group->word, n) ? 0 : EOVERFLOW;
+}
+
+/* One of them is done: at the last one, wakes all who wait. Never waits. 0; EINVAL: there was none left, and nothing was changed.
+ */
+static inline int lw_waitgroup_done(lw_waitgroup *group)
+{
+    return lw_waitgroup_done_step(group->word, 1) ? 0 : EINVAL;
+}
+
+/* Waits until all are done, or the deadline has passed, or `cancel` (NULL: never) has fired. 0; ETIMEDOUT; ECANCELED. */
+static inline int lw_waitgroup_wait_cancel(lw_waitgroup *group, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_waitgroup_count(group->word) == 0 ? 0 : lw_error_of(lw_waitgroup_wait_slow(group, deadline, cancel));
+}
+
+/* Waits until all are done or the deadline has passed. 0; ETIMEDOUT. */
+static inline int lw_waitgroup_wait_until(lw_waitgroup *group, lw_deadline deadline)
+{
+    return lw_waitgroup_wait_cancel(group, deadline, NULL);
+}
+
+/* Waits until all are done. 0. */
+static inline int lw_waitgroup_wait(lw_waitgroup *group)
+{
+    return lw_waitgroup_wait_until(group, LW_FOREVER);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,17 @@
+/* barrier.c: the half of the barrier's C face that waits. */
+#include <lockword/barrier.h>
+
+#include "blocking.h"
+
+_Static_assert(sizeof(lw_barrier) == 12, "docs/layout.md: a barrier is three words");
+
+enum lw_barrier_outcome lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline deadline, lw_cancel *cancel, enum lw_ending *ending)
+{
+    const uint32_t state = lw_barrier_state(barrier->word);
+    const enum lw_barrier_outcome outcome = lw_barrier_arrive_step(barrier->word, state);
+    if (outcome != LW_BARRIER_WAITS)
+        return outcome;
+    const struct lw_end end = lw_block((struct lw_operation){lw_barrier_wait_step, barrier->word, state}, deadline, cancel);
+    *ending = end.ending;
+    return lw_barrier_outcome(state, end.result);
+}

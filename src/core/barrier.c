@@ -1,0 +1,88 @@
+/* barrier.c: the barrier's steps. The meaning of the words is in core/barrier.h. */
+#include <lockword/core/barrier.h>
+#include <lockword/core/waiters.h>
+
+uint32_t lw_barrier_state(const lw_word *barrier)
+{
+    return lw_load(&barrier[LW_BARRIER_STATE], lw_acquire);
+}
+
+static uint32_t parties(const lw_word *barrier)
+{
+    return lw_load(&barrier[LW_BARRIER_PARTIES], lw_relaxed);
+}
+
+static bool same_cycle(uint32_t a, uint32_t b)
+{
+    return ((a ^ b) & LW_BARRIER_GENERATION) == 0;
+}
+
+/* The next cycle's first state. */
+static uint32_t next_cycle(const lw_word *barrier, uint32_t state)
+{
+    return ((state + LW_BARRIER_ONE_GENERATION) & LW_BARRIER_GENERATION) | parties(barrier);
+}
+
+void lw_barrier_make_step(lw_word *barrier, uint32_t n)
+{
+    uint32_t state = lw_load(&barrier[LW_BARRIER_PARTIES], lw_relaxed);
+    while (!lw_cas(&barrier[LW_BARRIER_PARTIES], &state, n, lw_relaxed))
+        ;
+    lw_barrier_reset_step(barrier);
+}
+
+enum lw_barrier_outcome lw_barrier_arrive_step(lw_word *barrier, uint32_t state)
+{
+    uint32_t seen = state;
+    for (;;) {
+        const uint32_t current = seen;
+        if (!same_cycle(current, state) || current & LW_BARRIER_BROKEN)
+            return LW_BARRIER_BROKE;
+        if ((current & LW_BARRIER_MISSING) == 0)
+            return LW_BARRIER_UNMADE;
+        if ((current & LW_BARRIER_MISSING) == 1) {
+            seen = lw_waiters_change(barrier, current, next_cycle(barrier, current));
+            if (seen == current)
+                return LW_BARRIER_LEADS;
+        } else if (lw_cas(&barrier[LW_BARRIER_STATE], &seen, current - 1, lw_acq_rel)) {
+            return LW_BARRIER_WAITS;
+        }
+    }
+}
+
+void lw_barrier_drop_step(lw_word *barrier)
+{
+    uint32_t n = parties(barrier);
+    while (n > 0 && !lw_cas(&barrier[LW_BARRIER_PARTIES], &n, n - 1, lw_relaxed))
+        ;
+}
+
+lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t state, uint32_t why, uint32_t phase)
+{
+    const uint32_t seen = lw_load(&barrier[LW_BARRIER_STATE], lw_acquire);
+    if (!same_cycle(seen, state) || seen & LW_BARRIER_BROKEN)
+        return lw_answer_of(LW_DONE, 0, 0, seen);
+    if (lw_gives_up(why) && lw_waiters_change(barrier, seen, seen | LW_BARRIER_BROKEN) != seen)
+        return lw_answer_of(LW_RETRY, 0, 0, 0);
+    return lw_waiters_wait(barrier, seen, 0, LW_WAIT_IDLE, why, phase);
+}
+
+enum lw_barrier_outcome lw_barrier_outcome(uint32_t state, uint32_t ended)
+{
+    /* A cycle that broke ends in a state of its own, or, once it has been reset, in the first state of the next one. */
+    const uint32_t broke = same_cycle(state, ended) ? LW_BARRIER_BROKEN : LW_BARRIER_WAS_BROKEN;
+    return ended & broke ? LW_BARRIER_BROKE : LW_BARRIER_TRIPPED;
+}
+
+void lw_barrier_reset_step(lw_word *barrier)
+{
+    uint32_t seen = lw_load(&barrier[LW_BARRIER_STATE], lw_acquire);
+    uint32_t state;
+    do {
+        state = seen;
+        uint32_t next = next_cycle(barrier, state);
+        if ((state & LW_BARRIER_BROKEN) || (state & LW_BARRIER_MISSING) != (next & LW_BARRIER_MISSING))
+            next |= LW_BARRIER_WAS_BROKEN;
+        seen = lw_waiters_change(barrier, state, next);
+    } while (seen != state);
+}

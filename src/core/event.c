@@ -1,0 +1,44 @@
+/* event.c: the event's steps. The meaning of the words is in core/event.h. */
+#include <lockword/core/event.h>
+#include <lockword/core/waiters.h>
+
+uint32_t lw_event_state(const lw_word *event)
+{
+    return lw_load(&event[LW_EVENT_STATE], lw_acquire);
+}
+
+void lw_event_set_step(lw_word *event)
+{
+    uint32_t seen = lw_load(&event[LW_EVENT_STATE], lw_relaxed);
+    uint32_t state;
+    do {
+        /* Even if it is set already, the generation moves: this very moment releases whoever waits, though it be reset at once. */
+        state = seen;
+        uint32_t generation = (state + LW_EVENT_ONE_GENERATION) & LW_EVENT_GENERATION;
+        seen = lw_waiters_change(event, state, generation | (state & LW_EVENT_AUTO) | LW_EVENT_SET);
+    } while (seen != state);
+}
+
+bool lw_event_reset_step(lw_word *event)
+{
+    uint32_t state = lw_load(&event[LW_EVENT_STATE], lw_relaxed);
+    while (state & LW_EVENT_SET) {
+        if (lw_cas(&event[LW_EVENT_STATE], &state, state & ~LW_EVENT_SET, lw_acq_rel))
+            return true;
+    }
+    return false;
+}
+
+lw_answer lw_event_wait_step(lw_word *event, uint32_t since, uint32_t why, uint32_t phase)
+{
+    uint32_t state = lw_load(&event[LW_EVENT_STATE], lw_acquire);
+    if (state & LW_EVENT_AUTO) {
+        while (state & LW_EVENT_SET) {
+            if (lw_cas(&event[LW_EVENT_STATE], &state, state & ~LW_EVENT_SET, lw_acquire))
+                return lw_answer_of(LW_DONE, 0, 0, 0);
+        }
+    } else if (state & LW_EVENT_SET || (state ^ since) & LW_EVENT_GENERATION) {
+        return lw_answer_of(LW_DONE, 0, 0, 0);
+    }
+    return lw_waiters_wait(event, state, 0, LW_WAIT_IDLE, why, phase);
+}

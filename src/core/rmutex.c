@@ -1,0 +1,50 @@
+/*
+ * rmutex.c: the recursive mutex's steps. The meaning of the words is in core/rmutex.h; locking is lw_mutex_lock_step.
+ *
+ * The depth needs no order of its own: only the holder touches it, and the mutex orders one holder after another.
+ */
+#include <lockword/core/rmutex.h>
+
+static uint32_t depth_of(const lw_word *rmutex)
+{
+    return lw_load(&rmutex[LW_RMUTEX_DEPTH], lw_relaxed);
+}
+
+static bool holds(const lw_word *rmutex, uint32_t self, uint32_t task)
+{
+    return lw_mutex_owner(rmutex) == self && (depth_of(rmutex) & LW_RMUTEX_TASK) == task;
+}
+
+uint32_t lw_rmutex_depth(const lw_word *rmutex)
+{
+    return lw_mutex_owner(rmutex) ? (depth_of(rmutex) & LW_RMUTEX_AGAIN) + 1 : 0;
+}
+
+enum lw_reentry lw_rmutex_reenter_step(lw_word *rmutex, uint32_t self, uint32_t task)
+{
+    if (!holds(rmutex, self, task))
+        return LW_REENTRY_NO;
+    uint32_t depth = depth_of(rmutex);
+    if ((depth & LW_RMUTEX_AGAIN) == LW_RMUTEX_AGAIN)
+        return LW_REENTRY_OVERFLOW;
+    lw_store(&rmutex[LW_RMUTEX_DEPTH], depth + 1, lw_relaxed);
+    return LW_REENTRY_YES;
+}
+
+void lw_rmutex_entered_step(lw_word *rmutex, uint32_t task)
+{
+    if (depth_of(rmutex) != task)
+        lw_store(&rmutex[LW_RMUTEX_DEPTH], task, lw_relaxed);
+}
+
+bool lw_rmutex_unlock_step(lw_word *rmutex, uint32_t self, uint32_t task)
+{
+    if (!holds(rmutex, self, task))
+        return false;
+    uint32_t depth = depth_of(rmutex);
+    if (depth & LW_RMUTEX_AGAIN) {
+        lw_store(&rmutex[LW_RMUTEX_DEPTH], depth - 1, lw_relaxed);
+        return true;
+    }
+    return lw_mutex_free(rmutex, self) || lw_mutex_unlock_step(rmutex, self);
+}

@@ -1,0 +1,170 @@
+/* rwlock.c: the read-write lock's steps. The meaning of the words is in core/rwlock.h. */
+#include <lockword/core/rwlock.h>
+#include <lockword/core/waiters.h>
+
+#define HOLDERS (LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER)
+#define TURNS (LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN)
+
+/* The phase: what a locker remembers from one call to the next. */
+#define WAITED_FOR_WRITER 0x1u /* waited while somebody wrote */
+#define CLAIMED 0x2u           /* has set its turn, perhaps */
+#define ENTITLED 0x4u          /* the lock stood free through a brief wait: whoever's turn it was does not come */
+
+/*
+ * A way to lock is what the caller has before, and after: 0 or UPGRADABLE; and READER, UPGRADABLE or WRITER.
+ */
+
+/* Those it cannot be beside. */
+static uint32_t excluded_by(uint32_t before, uint32_t after)
+{
+    if (after == LW_RWLOCK_READER)
+        return LW_RWLOCK_WRITER;
+    if (after == LW_RWLOCK_UPGRADABLE)
+        return LW_RWLOCK_WRITER | LW_RWLOCK_UPGRADABLE;
+    return before ? LW_RWLOCK_READERS : HOLDERS;
+}
+
+/* The turn that it claims while it waits, and clears. */
+static uint32_t turn_of(uint32_t after)
+{
+    return after == LW_RWLOCK_WRITER ? LW_RWLOCK_WRITERS_TURN : LW_RWLOCK_READERS_TURN;
+}
+
+uint32_t lw_rwlock_state(const lw_word *rwlock)
+{
+    return lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
+}
+
+uint32_t lw_rwlock_owner(const lw_word *rwlock)
+{
+    return lw_load(&rwlock[LW_RWLOCK_OWNER], lw_relaxed);
+}
+
+/* Whether others go first, though nobody is in the way. */
+static bool is_barred(uint32_t state, uint32_t after, uint32_t phase)
+{
+    if (phase & ENTITLED)
+        return false;
+    if (after == LW_RWLOCK_WRITER)
+        return state & LW_RWLOCK_READERS_TURN;
+    return state & LW_RWLOCK_WRITERS_TURN && !(state & LW_RWLOCK_READERS_TURN) && !(phase & WAITED_FOR_WRITER);
+}
+
+static bool is_full(uint32_t state, uint32_t after)
+{
+    return after == LW_RWLOCK_READER && (state & LW_RWLOCK_READERS) == LW_RWLOCK_READERS;
+}
+
+/* Takes the lock, unless *state, which is refreshed, does not hold any more. Entitlement ends a turn that nobody came for. */
+LW_INLINE bool take(lw_word *rwlock, uint32_t *state, uint32_t before, uint32_t after, uint32_t self, uint32_t phase)
+{
+    const uint32_t ended = phase & ENTITLED ? TURNS : turn_of(after);
+    if (!lw_cas(&rwlock[LW_RWLOCK_STATE], state, (*state & ~ended) - before + after, lw_acquire))
+        return false;
+    if (after != LW_RWLOCK_READER)
+        lw_store(&rwlock[LW_RWLOCK_OWNER], self, lw_relaxed);
+    return true;
+}
+
+/* Takes the claim back, and wakes whom it kept waiting. Others who claim the same turn set it again. */
+static void withdraw(lw_word *rwlock, uint32_t turn)
+{
+    uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
+    while (seen & turn) {
+        const uint32_t state = seen;
+        seen = lw_waiters_change(rwlock, state, state & ~turn);
+        if (seen == state)
+            return;
+    }
+}
+
+static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self, uint32_t why, uint32_t phase)
+{
+    uint32_t state = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
+    if ((why & LW_WHY) == LW_SLICE && !(state & HOLDERS))
+        phase |= ENTITLED;
+    if (!(state & excluded_by(before, after))) {
+        if (is_full(state, after))
+            return lw_answer_of(LW_OVERFLOW, 0, 0, 0);
+        if (before || !is_barred(state, after, phase))
+            return lw_answer_of(take(rwlock, &state, before, after, self, phase) ? LW_DONE : LW_RETRY, 0, phase, 0);
+    }
+    if (lw_gives_up(why) && phase & CLAIMED)
+        withdraw(rwlock, turn_of(after));
+    if (!before && !(why & LW_ASYNC) && lw_rwlock_owner(rwlock) == self)
+        return lw_answer_of(LW_DEADLOCK, 0, 0, 0);
+
+    uint32_t claim = 0;
+    if (after == LW_RWLOCK_WRITER || state & LW_RWLOCK_WRITER) {
+        claim = turn_of(after);
+        phase |= CLAIMED;
+    }
+    if (state & LW_RWLOCK_WRITER)
+        phase |= WAITED_FOR_WRITER;
+    return lw_waiters_wait(rwlock, state, claim, state & HOLDERS ? LW_WAIT_IDLE : LW_WAIT_BRIEF, why, phase & ~ENTITLED);
+}
+
+lw_answer lw_rwlock_read_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase)
+{
+    return lock_step(rwlock, 0, LW_RWLOCK_READER, self, why, phase);
+}
+
+lw_answer lw_rwlock_upread_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase)
+{
+    return lock_step(rwlock, 0, LW_RWLOCK_UPGRADABLE, self, why, phase);
+}
+
+lw_answer lw_rwlock_write_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase)
+{
+    return lock_step(rwlock, 0, LW_RWLOCK_WRITER, self, why, phase);
+}
+
+lw_answer lw_rwlock_upgrade_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase)
+{
+    return lock_step(rwlock, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, self, why, phase);
+}
+
+bool lw_rwlock_try_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self)
+{
+    uint32_t state = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
+    if (before && !(lw_rwlock_owner(rwlock) == self && state & before))
+        return false;
+    while (!(state & excluded_by(before, after)) && !is_full(state, after)) {
+        if (take(rwlock, &state, before, after, self, 0))
+            return true;
+    }
+    return false;
+}
+
+bool lw_rwlock_unread_step(lw_word *rwlock)
+{
+    uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
+    uint32_t state;
+    do {
+        state = seen;
+        const uint32_t readers = state & LW_RWLOCK_READERS;
+        if (readers == 0)
+            return false;
+        /* Only the last one to leave makes room for anybody. */
+        if (readers == 1)
+            seen = lw_waiters_change(rwlock, state, state - 1);
+        else if (lw_cas(&rwlock[LW_RWLOCK_STATE], &seen, state - 1, lw_release))
+            return true;
+    } while (seen != state);
+    return true;
+}
+
+bool lw_rwlock_become_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self)
+{
+    uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
+    if (lw_rwlock_owner(rwlock) != self || !(seen & before))
+        return false;
+    if (after != LW_RWLOCK_UPGRADABLE)
+        lw_store(&rwlock[LW_RWLOCK_OWNER], 0, lw_relaxed);
+    uint32_t state;
+    do {
+        state = seen;
+        seen = lw_waiters_change(rwlock, state, state - before + after);
+    } while (seen != state);
+    return true;
+}
