@@ -1,16 +1,16 @@
 /** The driver of everything that blocks: runs a step to its end, sleeping as it says. */
 
-import { answerExpected, LW_NOT_EQUAL, LW_OK, LW_SLICE, LW_START, LW_TIMED_OUT, LW_WAIT, LW_WAIT_BRIEF } from './core.js';
+import { answerExpected, LW_NOT_EQUAL, LW_OK, LW_RETRY, LW_SLICE, LW_START, LW_TIMED_OUT, LW_WAIT, LW_WAIT_BRIEF } from './core.js';
 import { BRIEF, SLICE, wait } from './wait.js';
 
 /**
- * @typedef {import('./wait.js').Heap} Heap
- * @typedef {(words: Heap, address: number, self: number, why: number, phase: number) => number} Step
+ * @typedef {import('./wait.js').Words} Words
+ * @typedef {(words: Words, address: number, self: number, why: number, phase: number) => number} Step
  */
 
 /**
  * @param {Step} step
- * @param {Heap} words of the primitive
+ * @param {Words} words of the primitive
  * @param {number} self
  * @param {number} timeout ms
  * @returns {number} LW_DONE, LW_GAVE_UP or LW_DEADLOCK
@@ -25,6 +25,7 @@ export function block(step, words, self, timeout) {
     const what = answer & 0xff;
     if (what < LW_WAIT) return what;
     phase = answer >>> 16;
+    if (what === LW_RETRY) continue;
 
     const slice = what === LW_WAIT_BRIEF ? BRIEF : SLICE;
     const left = Math.max(deadline - performance.now(), 0);

@@ -4,7 +4,7 @@
  * Every function takes the heap, a view of the whole buffer, and the address of the primitive in bytes. Numbers are 32-bit integers, signed
  * where Atomics has them signed; what is a bool in C is true or false.
  *
- * @typedef {import('./wait.js').Heap} Heap
+ * @typedef {import('./wait.js').Words} Heap
  */
 
 import { notify } from './wait.js';
@@ -14,19 +14,50 @@ export const LW_OK = 1;
 export const LW_NOT_EQUAL = 2;
 export const LW_TIMED_OUT = 3;
 export const LW_SLICE = 4;
-export const LW_CANCELLED = 5;
-export const LW_AGAIN = 6;
+export const LW_AGAIN = 5;
+export const LW_CANCELLED = 7;
 export const LW_WHY = 0xf;
 export const LW_ASYNC = 0x10;
 export const LW_QUEUED = 0x20;
-export const LW_PAUSES = 0x40;
 export const LW_DONE = 0;
 export const LW_GAVE_UP = 1;
 export const LW_DEADLOCK = 2;
-export const LW_WAIT = 3;
-export const LW_WAIT_BRIEF = 4;
-export const LW_QUEUE = 5;
-export const LW_PAUSE = 6;
+export const LW_OVERFLOW = 3;
+export const LW_WAIT = 4;
+export const LW_WAIT_IDLE = 5;
+export const LW_WAIT_BRIEF = 6;
+export const LW_QUEUE = 7;
+export const LW_RETRY = 8;
+export const LW_BARRIER_STATE = 0;
+export const LW_BARRIER_GATE = 1;
+export const LW_BARRIER_PARTIES = 2;
+export const LW_BARRIER_WORDS = 3;
+export const LW_BARRIER_TRIPPED = 0;
+export const LW_BARRIER_LEADS = 1;
+export const LW_BARRIER_WAITS = 2;
+export const LW_BARRIER_BROKE = 3;
+export const LW_BARRIER_UNMADE = 4;
+export const LW_BARRIER_MAX = 0xfff;
+export const LW_BARRIER_MISSING = 0xfff;
+export const LW_BARRIER_ONE_GENERATION = 0x1000;
+export const LW_BARRIER_GENERATION = 0xffff000;
+export const LW_BARRIER_WAS_BROKEN = 0x10000000;
+export const LW_BARRIER_BROKEN = 0x20000000;
+export const LW_COND_SEQUENCE = 0;
+export const LW_COND_WAITERS = 1;
+export const LW_COND_WORDS = 2;
+export const LW_COUNTER_STATE = 0;
+export const LW_COUNTER_GATE = 1;
+export const LW_COUNTER_WORDS = 2;
+export const LW_COUNTER_MAX = 0x3fffffff;
+export const LW_COUNTER_OVERFLOW = 0xffffffff | 0;
+export const LW_EVENT_STATE = 0;
+export const LW_EVENT_GATE = 1;
+export const LW_EVENT_WORDS = 2;
+export const LW_EVENT_SET = 1;
+export const LW_EVENT_AUTO = 2;
+export const LW_EVENT_ONE_GENERATION = 4;
+export const LW_EVENT_GENERATION = 0x3ffffffc;
 export const LW_MUTEX_STATE = 0;
 export const LW_MUTEX_GATE = 1;
 export const LW_MUTEX_WORDS = 2;
@@ -34,6 +65,40 @@ export const LW_MUTEX_OWNER = 0x1fffffff;
 export const LW_MUTEX_RESERVED = 0x20000000;
 export const LW_MUTEX_ASYNC = 0x40000000;
 export const LW_MUTEX_BLOCKED = 0x80000000 | 0;
+export const LW_ONCE_STATE = 0;
+export const LW_ONCE_GATE = 1;
+export const LW_ONCE_WORDS = 2;
+export const LW_ONCE_RUNNER = 0x1fffffff;
+export const LW_ONCE_RAN = 0x20000000;
+export const LW_RMUTEX_DEPTH = 2;
+export const LW_RMUTEX_WORDS = 3;
+export const LW_REENTRY_NO = 0;
+export const LW_REENTRY_YES = 1;
+export const LW_REENTRY_OVERFLOW = 2;
+export const LW_RMUTEX_AGAIN = 0x7fffffff;
+export const LW_RMUTEX_TASK = 0x80000000 | 0;
+export const LW_RWLOCK_STATE = 0;
+export const LW_RWLOCK_GATE = 1;
+export const LW_RWLOCK_OWNER = 2;
+export const LW_RWLOCK_WORDS = 3;
+export const LW_RWLOCK_READERS = 0xffffff;
+export const LW_RWLOCK_READER = 1;
+export const LW_RWLOCK_UPGRADABLE = 0x1000000;
+export const LW_RWLOCK_WRITER = 0x2000000;
+export const LW_RWLOCK_WRITERS_TURN = 0x4000000;
+export const LW_RWLOCK_READERS_TURN = 0x8000000;
+export const LW_SEM_STATE = 0;
+export const LW_SEM_GATE = 1;
+export const LW_SEM_WORDS = 2;
+export const LW_SEM_MAX = 0x3fffffff;
+export const LW_ASYNC_WAITERS = 0x40000000;
+export const LW_BLOCKED_WAITERS = 0x80000000 | 0;
+export const LW_WAITERS = 0xc0000000 | 0;
+export const LW_WAITGROUP_STATE = 0;
+export const LW_WAITGROUP_GATE = 1;
+export const LW_WAITGROUP_GENERATION = 2;
+export const LW_WAITGROUP_WORDS = 3;
+export const LW_WAITGROUP_MAX = 0x3fffffff;
 
 let answerHigh = 0;
 
@@ -47,6 +112,473 @@ export function answerExpected() {
 }
 
 /**
+ * The state right now.
+ *
+ * @param {Heap} heap
+ * @param {number} barrier its address, in bytes
+ * @returns {number}
+ */
+export function barrierState(heap, barrier) {
+  return Atomics.load(heap, barrier >>> 2);
+}
+
+/**
+ * Makes, or re-makes, an unused barrier. parties: 1 to LW_BARRIER_MAX.
+ *
+ * @param {Heap} heap
+ * @param {number} barrier its address, in bytes
+ * @param {number} n
+ */
+export function barrierMakeStep(heap, barrier, n) {
+  let a = false;
+  const b = Atomics.load(heap, (barrier + 8) >>> 2);
+  let c = Atomics.compareExchange(heap, (barrier + 8) >>> 2, b, n);
+  if (c !== b) {
+    do {
+      const d = Atomics.compareExchange(heap, (barrier + 8) >>> 2, c, n);
+      a = d !== c;
+      c = d;
+    } while (a);
+  }
+  barrierResetStep(heap, barrier);
+}
+
+/**
+ * Begins a new cycle. Whoever waits in this one is told that it broke.
+ *
+ * @param {Heap} heap
+ * @param {number} barrier its address, in bytes
+ */
+export function barrierResetStep(heap, barrier) {
+  let a = false;
+  let b = Atomics.load(heap, barrier >>> 2);
+  do {
+    const c = Atomics.load(heap, (barrier + 8) >>> 2);
+    let d = c | ((b + 0x1000) & 0xffff000);
+    if ((b & 0x20000000) | ((b ^ c) & 0xfff)) {
+      d = d | 0x10000000;
+    }
+    const e = waitersChange(heap, barrier, b, d);
+    a = e !== b;
+    b = e;
+  } while (a);
+}
+
+/**
+ * Arrives in the cycle that `state` was read in. The last one to arrive ends it and wakes everybody.
+ *
+ * @param {Heap} heap
+ * @param {number} barrier its address, in bytes
+ * @param {number} state
+ * @returns {number}
+ */
+export function barrierArriveStep(heap, barrier, state) {
+  let a = 0;
+  let b = 0;
+  let c = 0;
+  let d = false;
+  block1: {
+    if (!(state & 0x20000000)) {
+      let e = state;
+      do {
+        a = 4;
+        block4: {
+          block3: {
+            switch (e & 0xfff) {
+              case 1:
+                b = waitersChange(heap, barrier, e, Atomics.load(heap, (barrier + 8) >>> 2) | ((e + 0x1000) & 0xffff000));
+                d = b === e;
+                e = b;
+                c = e;
+                if (!d) {
+                  break block4;
+                }
+                return 1;
+              case 0:
+                break block1;
+              default:
+                break block3;
+            }
+          }
+          const f = Atomics.compareExchange(heap, barrier >>> 2, e, (e - 1) | 0);
+          if (e === f) {
+            return 2;
+          }
+          c = f;
+        }
+        e = c;
+      } while (!(((e ^ state) & 0xffff000) | (e & 0x20000000)));
+    }
+    a = 3;
+  }
+  return a;
+}
+
+/**
+ * Takes one party off the cycles after this one. To be followed by an arrival in this one.
+ *
+ * @param {Heap} heap
+ * @param {number} barrier its address, in bytes
+ */
+export function barrierDropStep(heap, barrier) {
+  let a = Atomics.load(heap, (barrier + 8) >>> 2);
+  block: {
+    if (a) {
+      do {
+        const b = Atomics.compareExchange(heap, (barrier + 8) >>> 2, a, (a - 1) | 0);
+        if (b === a) {
+          break block;
+        }
+        a = b;
+      } while (a);
+    }
+  }
+}
+
+/**
+ * A step: waits until the cycle of `state` has ended, and answers with the state that ended it; one that gives up breaks the
+ * barrier.
+ *
+ * @param {Heap} heap
+ * @param {number} barrier its address, in bytes
+ * @param {number} state
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+export function barrierWaitStep(heap, barrier, state, why, phase) {
+  let a = 0;
+  let b = 0;
+  const c = Atomics.load(heap, barrier >>> 2);
+  if (((c ^ state) & 0xffff000) | (c & 0x20000000)) {
+    answerHigh = c;
+    return 0;
+  }
+  block2: {
+    if ((why & 3) === 3) {
+      b = 8;
+      a = 0;
+      if (waitersChange(heap, barrier, c, c | 0x20000000) !== c) {
+        break block2;
+      }
+    }
+    b = waitersWait(heap, barrier, c, 0, 5, why, phase);
+    a = answerHigh;
+  }
+  answerHigh = a;
+  return b;
+}
+
+/**
+ * What the state that ended a wait means to one who arrived in the cycle of `state`.
+ *
+ * @param {number} state
+ * @param {number} ended
+ * @returns {number}
+ */
+export function barrierOutcome(state, ended) {
+  return ((state ^ ended) & 0xffff000 ? 0x10000000 : 0x20000000) & ended ? 3 : 0;
+}
+
+/**
+ * Announces a waiter, which holds the mutex, and answers the sequence that lw_cond_wait_step has to be told.
+ *
+ * @param {Heap} heap
+ * @param {number} cond its address, in bytes
+ * @returns {number}
+ */
+export function condEnterStep(heap, cond) {
+  let a = false;
+  const b = Atomics.load(heap, cond >>> 2);
+  const c = Atomics.load(heap, (cond + 4) >>> 2);
+  let d = Atomics.compareExchange(heap, (cond + 4) >>> 2, c, (c + 1) | 0);
+  if (d !== c) {
+    do {
+      const e = Atomics.compareExchange(heap, (cond + 4) >>> 2, d, (d + 1) | 0);
+      a = e !== d;
+      d = e;
+    } while (a);
+  }
+  return b;
+}
+
+/**
+ * A step, without the mutex: waits for a notify since `sequence` was read.
+ *
+ * @param {Heap} heap
+ * @param {number} cond its address, in bytes
+ * @param {number} sequence
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+export function condWaitStep(heap, cond, sequence, why, phase) {
+  let a = 0;
+  const b = Atomics.load(heap, cond >>> 2);
+  let c = 1;
+  block: {
+    block1: {
+      switch (((why & 0xf) - 3) | 0) {
+        case 4:
+          if (why & 0x10 || sequence === b) {
+            break block;
+          }
+          notify(heap, cond >>> 2, 1);
+          answerHigh = 0;
+          return 1;
+        case 0:
+          break block;
+        default:
+          break block1;
+      }
+    }
+    c = 0;
+    if (sequence === b) {
+      c = 5;
+      a = sequence;
+    }
+  }
+  answerHigh = a;
+  return c;
+}
+
+/**
+ * Ends what lw_cond_enter_step began.
+ *
+ * @param {Heap} heap
+ * @param {number} cond its address, in bytes
+ */
+export function condLeaveStep(heap, cond) {
+  let a = false;
+  const b = Atomics.load(heap, (cond + 4) >>> 2);
+  let c = Atomics.compareExchange(heap, (cond + 4) >>> 2, b, (b - 1) | 0);
+  if (c !== b) {
+    do {
+      const d = Atomics.compareExchange(heap, (cond + 4) >>> 2, c, (c - 1) | 0);
+      a = d !== c;
+      c = d;
+    } while (a);
+  }
+}
+
+/**
+ * Wakes up to n waiters (LW_ALL: all), and answers how many it found asleep; others may see it before they fall asleep.
+ *
+ * @param {Heap} heap
+ * @param {number} cond its address, in bytes
+ * @param {number} n
+ * @returns {number}
+ */
+export function condNotifyStep(heap, cond, n) {
+  let a = 0;
+  let b = false;
+  if (n) {
+    if (Atomics.load(heap, (cond + 4) >>> 2)) {
+      const c = Atomics.load(heap, cond >>> 2);
+      a = Atomics.compareExchange(heap, cond >>> 2, c, (c + 1) | 0);
+      if (a !== c) {
+        do {
+          const d = Atomics.compareExchange(heap, cond >>> 2, a, (a + 1) | 0);
+          b = d !== a;
+          a = d;
+        } while (b);
+      }
+      a = notify(heap, cond >>> 2, n >>> 0);
+    }
+  }
+  return a;
+}
+
+/**
+ * The value right now.
+ *
+ * @param {Heap} heap
+ * @param {number} counter its address, in bytes
+ * @returns {number}
+ */
+export function counterValue(heap, counter) {
+  return Atomics.load(heap, counter >>> 2) & 0x3fffffff;
+}
+
+/**
+ * Adds n, which may be negative, wakes those who wait for a change, and answers the old value; or LW_COUNTER_OVERFLOW, with
+ * nothing changed.
+ *
+ * @param {Heap} heap
+ * @param {number} counter its address, in bytes
+ * @param {number} n
+ * @returns {number}
+ */
+export function counterAddStep(heap, counter, n) {
+  let a = 0;
+  let b = false;
+  let c = Atomics.load(heap, counter >>> 2);
+  do {
+    a = c & 0x3fffffff;
+    const d = (a + n) | 0;
+    if (d >>> 0 > 0x3fffffff) {
+      return -1;
+    }
+    const e = waitersChange(heap, counter, c, d);
+    b = e !== c;
+    c = e;
+  } while (b);
+  return a;
+}
+
+/**
+ * Steps: wait until the value is another than `value`, at least, or at most. The result is the value that ended the wait.
+ *
+ * @param {Heap} heap
+ * @param {number} counter its address, in bytes
+ * @param {number} value
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+export function counterChangeStep(heap, counter, value, why, phase) {
+  const a = Atomics.load(heap, counter >>> 2);
+  const b = a & 0x3fffffff;
+  if (value !== b) {
+    answerHigh = b;
+    return 0;
+  }
+  return waitersWait(heap, counter, a, 0, 5, why, 0);
+}
+
+/**
+ * @param {Heap} heap
+ * @param {number} counter its address, in bytes
+ * @param {number} value
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+export function counterAtLeastStep(heap, counter, value, why, phase) {
+  const a = Atomics.load(heap, counter >>> 2);
+  const b = a & 0x3fffffff;
+  if (value >>> 0 <= b >>> 0) {
+    answerHigh = b;
+    return 0;
+  }
+  return waitersWait(heap, counter, a, 0, 5, why, 0);
+}
+
+/**
+ * @param {Heap} heap
+ * @param {number} counter its address, in bytes
+ * @param {number} value
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+export function counterAtMostStep(heap, counter, value, why, phase) {
+  const a = Atomics.load(heap, counter >>> 2);
+  const b = a & 0x3fffffff;
+  if (value >>> 0 >= b >>> 0) {
+    answerHigh = b;
+    return 0;
+  }
+  return waitersWait(heap, counter, a, 0, 5, why, 0);
+}
+
+/**
+ * The state right now; its generation is what lw_event_wait_step has to be told.
+ *
+ * @param {Heap} heap
+ * @param {number} event its address, in bytes
+ * @returns {number}
+ */
+export function eventState(heap, event) {
+  return Atomics.load(heap, event >>> 2);
+}
+
+/**
+ * Sets it: all waiters of a manual event are released, one waiter of an automatic one.
+ *
+ * @param {Heap} heap
+ * @param {number} event its address, in bytes
+ */
+export function eventSetStep(heap, event) {
+  let a = false;
+  let b = Atomics.load(heap, event >>> 2);
+  do {
+    const c = waitersChange(heap, event, b, (b & 2) | ((b + 4) & 0x3ffffffc) | 1);
+    a = c !== b;
+    b = c;
+  } while (a);
+}
+
+/**
+ * Resets it, and answers whether it was set.
+ *
+ * @param {Heap} heap
+ * @param {number} event its address, in bytes
+ * @returns {boolean}
+ */
+export function eventResetStep(heap, event) {
+  let a = false;
+  let b = Atomics.load(heap, event >>> 2);
+  block: {
+    if (b & 1) {
+      do {
+        const c = Atomics.compareExchange(heap, event >>> 2, b, b & 0xfffffffe);
+        a = c === b;
+        if (a) {
+          break block;
+        }
+        b = c;
+      } while (b & 1);
+    }
+  }
+  return a;
+}
+
+/**
+ * A step: waits until it is set, or has been since the state `since` was read. Resets an automatic event.
+ *
+ * @param {Heap} heap
+ * @param {number} event its address, in bytes
+ * @param {number} since
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+export function eventWaitStep(heap, event, since, why, phase) {
+  let a = 0;
+  let b = 0;
+  let c = Atomics.load(heap, event >>> 2);
+  const d = c & 1;
+  block3: {
+    block1: {
+      if (c & 2) {
+        if (!d) {
+          break block1;
+        }
+        let e = c;
+        do {
+          c = Atomics.compareExchange(heap, event >>> 2, e, e & 0xfffffffe);
+          if (c === e) {
+            answerHigh = 0;
+            return 0;
+          }
+          e = c;
+        } while (c & 1);
+      } else {
+        a = 0;
+        if (((since ^ c) & 0x3ffffffc) | d) {
+          break block3;
+        }
+      }
+    }
+    b = waitersWait(heap, event, c, 0, 5, why, phase);
+    a = answerHigh;
+  }
+  answerHigh = a;
+  return b;
+}
+
+/**
  * A step: takes the mutex, waiting as often as needed.
  *
  * @param {Heap} heap
@@ -57,69 +589,66 @@ export function answerExpected() {
  * @returns {number}
  */
 export function mutexLockStep(heap, mutex, self, why, phase) {
-  const a = why & 0x10;
-  const b = a >>> 4 ? 0x40000000 : -0x80000000;
-  const c = why & 0xf;
-  switch (c) {
-    case 4:
-      phase = (phase & 0xffffe700) | 0x1809;
-      break;
+  let a = 0;
+  const b = why & 0x10;
+  const c = b >>> 4 ? 0x40000000 : -0x80000000;
+  const d = why & 0xf;
+  switch (d) {
     case 2:
-    case 3:
-      phase = phase | 0x1000;
+      phase = ((phase & 0xfffffffc) + 6) | 0;
       break;
-    case 5:
-      return mutexGiveUp(heap, mutex, b, ((~why << 7) & 0x800) | phase);
+    case 3:
+      phase = (phase & 0xfffffffc) | 2;
+      break;
+    case 4:
+      phase = phase | 0x8003;
+      break;
+    case 7:
+      return mutexGiveUp(heap, mutex, c, phase | 1);
     case 1:
-      phase = ((phase | 0x1800) + ((phase & 0xff) < 9 ? 1 : 0)) | 0;
+      phase = ((phase | 3) + 4) | 0;
   }
-  const d = phase & 0x400;
-  const e = why & 0x40;
-  const f = phase & 0x1000;
-  const g = (((phase << 20) >> 31) & b) | self;
-  let h = Atomics.load(heap, mutex >>> 2);
-  const i = c !== 3;
-  const j = (why & 0x30) !== 16;
-  const k = (phase & 0xff) > 8;
+  const e = phase & 2;
+  const f = ((0 - (phase & 1)) & c) | self;
+  let g = Atomics.load(heap, mutex >>> 2);
+  const h = d !== 3;
+  const i = (why & 0x30) !== 16;
+  const j = phase >>> 0 > 35;
   for (;;) {
-    let l = h & 0x1fffffff;
-    block7: {
-      if (!l && (f || !(h & 0x20000000))) {
-        l = Atomics.compareExchange(heap, mutex >>> 2, h, (h & 0xc0000000) | g);
-        if (h !== l) {
-          break block7;
+    const k = g & 0x1fffffff;
+    block8: {
+      if (!k && (e || !(g & 0x20000000))) {
+        a = Atomics.compareExchange(heap, mutex >>> 2, g, (g & 0xc0000000) | f);
+        if (g !== a) {
+          break block8;
         }
         answerHigh = 0;
         return 0;
       }
-      if (!i) {
-        return mutexGiveUp(heap, mutex, b, phase);
+      if (!h) {
+        return mutexGiveUp(heap, mutex, c, phase);
       }
-      if (!a && self === l) {
+      if (!b && self === k) {
         answerHigh = 0;
         return 2;
       }
-      if (!(d | (h & 0xa0000000)) && e) {
+      if (!i) {
         answerHigh = 0;
-        return ((phase << 16) + 0x1000006) | 0;
+        return (phase << 16) | 0x107;
       }
-      if (!j) {
-        answerHigh = 0;
-        return (phase << 16) | 0x105;
-      }
-      const m = h | b;
-      const n = k ? (l ? m | 0x20000000 : m) : m;
-      if (n !== h) {
-        l = Atomics.compareExchange(heap, mutex >>> 2, h, n);
-        if (h !== l) {
-          break block7;
+      let l = (j ? (k ? 0x20000000 : 0) : 0) | c | g;
+      if (g === l) {
+        l = g;
+      } else {
+        a = Atomics.compareExchange(heap, mutex >>> 2, g, l);
+        if (g !== a) {
+          break block8;
         }
-        l = n & 0x1fffffff;
       }
-      answerHigh = a ? 0 : n;
-      return ((phase << 16) & 0xe0ff0000) | (a << 4) | (l ? 3 : 4) | 0x7000000;
+      answerHigh = b ? 0 : l;
+      return (phase << 16) | (b << 4) | (k ? 4 : 6);
     }
-    h = l;
+    g = a;
   }
 }
 
@@ -133,7 +662,7 @@ export function mutexLockStep(heap, mutex, self, why, phase) {
 function mutexGiveUp(heap, mutex, flag, phase) {
   let a = 0;
   block: {
-    if ((phase & 0xff) >= 9) {
+    if (phase >>> 0 >= 36) {
       let b = Atomics.load(heap, mutex >>> 2);
       if (b & 0x20000000) {
         for (;;) {
@@ -154,7 +683,7 @@ function mutexGiveUp(heap, mutex, flag, phase) {
       }
     }
   }
-  if (phase & 0x800) {
+  if (phase & 1) {
     mutexNotifyWaiters(heap, mutex, flag);
   }
   answerHigh = 0;
@@ -265,4 +794,784 @@ export function mutexTake(heap, mutex, self) {
  */
 export function mutexFree(heap, mutex, self) {
   return Atomics.compareExchange(heap, mutex >>> 2, self, 0) === self;
+}
+
+/**
+ * Who runs it right now; 0: nobody.
+ *
+ * @param {Heap} heap
+ * @param {number} once its address, in bytes
+ * @returns {number}
+ */
+export function onceRunner(heap, once) {
+  return Atomics.load(heap, once >>> 2) & 0x1fffffff;
+}
+
+/**
+ * A step: waits until it has been run, or until it is the caller's turn to run it. The `expected` of LW_DONE tells which: 0, or
+ * self; in the latter case the caller must call lw_once_end_step.
+ *
+ * @param {Heap} heap
+ * @param {number} once its address, in bytes
+ * @param {number} self
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+export function onceBeginStep(heap, once, self, why, phase) {
+  let a = 0;
+  let b = Atomics.load(heap, once >>> 2);
+  block2: {
+    if (b & 0x3fffffff) {
+      a = b;
+    } else {
+      do {
+        a = Atomics.compareExchange(heap, once >>> 2, b, self | b);
+        if (a === b) {
+          break block2;
+        }
+        b = a;
+      } while (!(b & 0x3fffffff));
+    }
+    if (Atomics.load(heap, once >>> 2) & 0x20000000) {
+      answerHigh = 0;
+      return 0;
+    }
+    if (!(why & 0x10) && (a & 0x1fffffff) === self) {
+      answerHigh = 0;
+      return 2;
+    }
+    return waitersWait(heap, once, a, 0, 5, why, phase);
+  }
+  answerHigh = self;
+  return 0;
+}
+
+/**
+ * The runner's turn ends: with success, or leaving it to the next. Answers false, with nothing changed, if `runner` does not run
+ * it.
+ *
+ * @param {Heap} heap
+ * @param {number} once its address, in bytes
+ * @param {number} runner
+ * @param {number} ran
+ * @returns {boolean}
+ */
+export function onceEndStep(heap, once, runner, ran) {
+  let a = 0;
+  const b = ran ? 0x20000000 : 0;
+  ran = Atomics.load(heap, once >>> 2);
+  for (;;) {
+    a = ((ran & 0x1fffffff) === runner ? 1 : 0) & (runner !== 0 ? 1 : 0);
+    if (a) {
+      const c = waitersChange(heap, once, ran, b);
+      const d = c !== ran;
+      ran = c;
+      if (d) {
+        continue;
+      }
+    }
+    break;
+  }
+  return a !== 0;
+}
+
+/**
+ * Whether it has been run. Whoever sees true sees all that the runner wrote.
+ *
+ * @param {Heap} heap
+ * @param {number} once its address, in bytes
+ * @returns {boolean}
+ */
+export function onceRan(heap, once) {
+  return (Atomics.load(heap, once >>> 2) & 0x20000000) >>> 29 !== 0;
+}
+
+/**
+ * How often its holder has it; 0: nobody holds it.
+ *
+ * @param {Heap} heap
+ * @param {number} rmutex its address, in bytes
+ * @returns {number}
+ */
+export function rmutexDepth(heap, rmutex) {
+  if (!mutexOwner(heap, rmutex)) {
+    return 0;
+  }
+  return ((Atomics.load(heap, (rmutex + 8) >>> 2) & 0x7fffffff) + 1) | 0;
+}
+
+/**
+ * Takes it once more if self holds it in the same way: `task` 0 for the thread, LW_RMUTEX_TASK for a task.
+ *
+ * @param {Heap} heap
+ * @param {number} rmutex its address, in bytes
+ * @param {number} self
+ * @param {number} task
+ * @returns {number}
+ */
+export function rmutexReenterStep(heap, rmutex, self, task) {
+  let a = 0;
+  if (mutexOwner(heap, rmutex) === self) {
+    if ((Atomics.load(heap, (rmutex + 8) >>> 2) & 0x80000000) === task) {
+      a = 2;
+      const b = Atomics.load(heap, (rmutex + 8) >>> 2);
+      if ((b & 0x7fffffff) !== 0x7fffffff) {
+        a = 1;
+        Atomics.store(heap, (rmutex + 8) >>> 2, (b + 1) | 0);
+      }
+    }
+  }
+  return a;
+}
+
+/**
+ * To be called when the mutex has just been locked: says in which way.
+ *
+ * @param {Heap} heap
+ * @param {number} rmutex its address, in bytes
+ * @param {number} task
+ */
+export function rmutexEnteredStep(heap, rmutex, task) {
+  if (task !== Atomics.load(heap, (rmutex + 8) >>> 2)) {
+    Atomics.store(heap, (rmutex + 8) >>> 2, task);
+  }
+}
+
+/**
+ * Gives it back once. Answers false, with nothing changed, if self does not hold it in this way.
+ *
+ * @param {Heap} heap
+ * @param {number} rmutex its address, in bytes
+ * @param {number} self
+ * @param {number} task
+ * @returns {boolean}
+ */
+export function rmutexUnlockStep(heap, rmutex, self, task) {
+  let a = false;
+  if (mutexOwner(heap, rmutex) === self) {
+    if ((Atomics.load(heap, (rmutex + 8) >>> 2) & 0x80000000) === task) {
+      const b = Atomics.load(heap, (rmutex + 8) >>> 2);
+      if (b & 0x7fffffff) {
+        Atomics.store(heap, (rmutex + 8) >>> 2, (b - 1) | 0);
+        return true;
+      }
+      a = true;
+      if (Atomics.compareExchange(heap, rmutex >>> 2, self, 0) !== self) {
+        a = mutexUnlockStep(heap, rmutex, self);
+      }
+    }
+  }
+  return a;
+}
+
+/**
+ * The state right now, and the agent that writes or reads upgradably; 0: none.
+ *
+ * @param {Heap} heap
+ * @param {number} rwlock its address, in bytes
+ * @returns {number}
+ */
+export function rwlockState(heap, rwlock) {
+  return Atomics.load(heap, rwlock >>> 2);
+}
+
+/**
+ * @param {Heap} heap
+ * @param {number} rwlock its address, in bytes
+ * @returns {number}
+ */
+export function rwlockOwner(heap, rwlock) {
+  return Atomics.load(heap, (rwlock + 8) >>> 2);
+}
+
+/**
+ * Steps: read, read upgradably, write; and become the writer, for the upgradable reader. LW_OVERFLOW: too many readers.
+ *
+ * @param {Heap} heap
+ * @param {number} rwlock its address, in bytes
+ * @param {number} self
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+export function rwlockReadStep(heap, rwlock, self, why, phase) {
+  return rwlockLockStep(heap, rwlock, 0, 1, self, why, phase);
+}
+
+/**
+ * @param {Heap} heap
+ * @param {number} rwlock its address, in bytes
+ * @param {number} before
+ * @param {number} after
+ * @param {number} self
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+function rwlockLockStep(heap, rwlock, before, after, self, why, phase) {
+  let a = false;
+  const b = Atomics.load(heap, rwlock >>> 2);
+  const c = b & 0x3ffffff;
+  const d = (why & 0xf) === 4 ? (c ? phase : phase | 4) : phase;
+  let e = 0x2000000;
+  block3: {
+    if (after !== 1) {
+      e = 0x3000000;
+      if (after !== 0x1000000) {
+        e = before ? 0xffffff : 0x3ffffff;
+      }
+    }
+    if (!(e & b)) {
+      if (after === 1 && (b & 0xffffff) === 0xffffff) {
+        answerHigh = 0;
+        return 3;
+      }
+      const f = d & 4;
+      block5: {
+        if (!(f | before)) {
+          if (after !== 0x2000000) {
+            if (d & 1 || (b & 0xc000000) !== 0x4000000) {
+              break block5;
+            }
+            break block3;
+          }
+          if (b & 0x8000000) {
+            break block3;
+          }
+        }
+      }
+      const g =
+        Atomics.compareExchange(
+          heap,
+          rwlock >>> 2,
+          b,
+          (((after - before) | 0) + ((f ? -0xc000001 : after === 0x2000000 ? -0x4000001 : -0x8000001) & b)) | 0,
+        ) === b;
+      if (g && after !== 1) {
+        Atomics.store(heap, (rwlock + 8) >>> 2, self);
+      }
+      answerHigh = 0;
+      return (d << 16) | (g ? 0 : 8);
+    }
+  }
+  block8: {
+    if (d & 2 && (why & 3) === 3) {
+      const h = after === 0x2000000 ? 0x4000000 : 0x8000000;
+      const i = ~h;
+      let j = Atomics.load(heap, rwlock >>> 2);
+      do {
+        if (!(j & h)) {
+          break block8;
+        }
+        const k = waitersChange(heap, rwlock, j, j & i);
+        a = k !== j;
+        j = k;
+      } while (a);
+    }
+  }
+  if (!((why & 0x10) | before)) {
+    if (Atomics.load(heap, (rwlock + 8) >>> 2) === self) {
+      answerHigh = 0;
+      return 2;
+    }
+  }
+  const l = b & 0x2000000;
+  const m = after !== 0x2000000;
+  const n = d | 2;
+  return waitersWait(
+    heap,
+    rwlock,
+    b,
+    m ? l << 2 : 0x4000000,
+    c ? 5 : 6,
+    why,
+    ((m ? (l ? n : d) : n) & 0xfffffffb) | ((b >>> 25) & 1),
+  );
+}
+
+/**
+ * @param {Heap} heap
+ * @param {number} rwlock its address, in bytes
+ * @param {number} self
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+export function rwlockUpreadStep(heap, rwlock, self, why, phase) {
+  return rwlockLockStep(heap, rwlock, 0, 0x1000000, self, why, phase);
+}
+
+/**
+ * @param {Heap} heap
+ * @param {number} rwlock its address, in bytes
+ * @param {number} self
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+export function rwlockWriteStep(heap, rwlock, self, why, phase) {
+  return rwlockLockStep(heap, rwlock, 0, 0x2000000, self, why, phase);
+}
+
+/**
+ * @param {Heap} heap
+ * @param {number} rwlock its address, in bytes
+ * @param {number} self
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+export function rwlockUpgradeStep(heap, rwlock, self, why, phase) {
+  return rwlockLockStep(heap, rwlock, 0x1000000, 0x2000000, self, why, phase);
+}
+
+/**
+ * Goes from having `before` (0, or LW_RWLOCK_UPGRADABLE, which must be the caller's) to `after` (LW_RWLOCK_READER,
+ * LW_RWLOCK_UPGRADABLE or LW_RWLOCK_WRITER) if nobody is in the way, whoever's turn it is. Answers whether it did.
+ *
+ * @param {Heap} heap
+ * @param {number} rwlock its address, in bytes
+ * @param {number} before
+ * @param {number} after
+ * @param {number} self
+ * @returns {boolean}
+ */
+export function rwlockTryStep(heap, rwlock, before, after, self) {
+  let a = 0;
+  let b = false;
+  let c = Atomics.load(heap, rwlock >>> 2);
+  block2: {
+    if (before) {
+      if ((!(before & c) ? 1 : 0) | (Atomics.load(heap, (rwlock + 8) >>> 2) !== self ? 1 : 0)) {
+        break block2;
+      }
+      a = 0xffffff;
+    } else {
+      a = 0x3ffffff;
+    }
+    const d = a;
+    const e = after === 0x2000000 ? -0x4000001 : -0x8000001;
+    const f = (after - before) | 0;
+    const g = after === 1;
+    const h = after !== 0x1000000;
+    for (;;) {
+      const i = c;
+      before = 0x2000000;
+      let j = before;
+      if (!g) {
+        j = 0x3000000;
+        if (h) {
+          j = d;
+        }
+      }
+      before = j;
+      if ((i & before) | ((after === 1 ? 1 : 0) & ((c & 0xffffff) === 0xffffff ? 1 : 0))) {
+        break block2;
+      }
+      const k = Atomics.compareExchange(heap, rwlock >>> 2, c, ((c & e) + f) | 0);
+      if (c === k) {
+        b = true;
+        if (after === 1) {
+          break block2;
+        }
+        Atomics.store(heap, (rwlock + 8) >>> 2, self);
+      } else {
+        c = k;
+        continue;
+      }
+      break;
+    }
+  }
+  return b;
+}
+
+/**
+ * Gives up a read, and wakes. Answers false, with nothing changed, if nobody reads.
+ *
+ * @param {Heap} heap
+ * @param {number} rwlock its address, in bytes
+ * @returns {boolean}
+ */
+export function rwlockUnreadStep(heap, rwlock) {
+  let a = 0;
+  let b = Atomics.load(heap, rwlock >>> 2);
+  block: {
+    for (;;) {
+      a = 0;
+      block4: {
+        block3: {
+          block2: {
+            switch (b & 0xffffff) {
+              case 1:
+                a = waitersChange(heap, rwlock, b, (b - 1) | 0);
+                break block3;
+              case 0:
+                break block;
+              default:
+                break block2;
+            }
+          }
+          a = Atomics.compareExchange(heap, rwlock >>> 2, b, (b - 1) | 0);
+          if (a === b) {
+            break block4;
+          }
+        }
+        const c = b !== a;
+        b = a;
+        if (c) {
+          continue;
+        }
+      }
+      break;
+    }
+    a = 1;
+  }
+  return a !== 0;
+}
+
+/**
+ * Goes from LW_RWLOCK_WRITER or LW_RWLOCK_UPGRADABLE to something less, 0 being nothing, and wakes. Answers false, with nothing
+ * changed, if self does not have it.
+ *
+ * @param {Heap} heap
+ * @param {number} rwlock its address, in bytes
+ * @param {number} before
+ * @param {number} after
+ * @param {number} self
+ * @returns {boolean}
+ */
+export function rwlockBecomeStep(heap, rwlock, before, after, self) {
+  let a = false;
+  let b = Atomics.load(heap, rwlock >>> 2);
+  const c = (Atomics.load(heap, (rwlock + 8) >>> 2) === self ? 1 : 0) & ((before & b) !== 0 ? 1 : 0);
+  if (c) {
+    if (after !== 0x1000000) {
+      Atomics.store(heap, (rwlock + 8) >>> 2, 0);
+    }
+    const d = (after - before) | 0;
+    do {
+      const e = waitersChange(heap, rwlock, b, (b + d) | 0);
+      a = e !== b;
+      b = e;
+    } while (a);
+  }
+  return c !== 0;
+}
+
+/**
+ * Reads, or writes, if nobody waits and nobody is in the way. The fast halves of the steps.
+ *
+ * @param {Heap} heap
+ * @param {number} rwlock its address, in bytes
+ * @returns {boolean}
+ */
+export function rwlockTakeRead(heap, rwlock) {
+  let a = false;
+  let b = Atomics.load(heap, rwlock >>> 2);
+  block: {
+    if (b >>> 0 <= 0xfffffe) {
+      do {
+        const c = Atomics.compareExchange(heap, rwlock >>> 2, b, (b + 1) | 0);
+        a = c === b;
+        if (a) {
+          break block;
+        }
+        b = c;
+      } while (b >>> 0 < 0xffffff);
+    }
+  }
+  return a;
+}
+
+/**
+ * @param {Heap} heap
+ * @param {number} rwlock its address, in bytes
+ * @param {number} self
+ * @returns {boolean}
+ */
+export function rwlockTakeWrite(heap, rwlock, self) {
+  const a = Atomics.compareExchange(heap, rwlock >>> 2, 0, 0x2000000);
+  const b = a === 0;
+  if (!a) {
+    Atomics.store(heap, (rwlock + 8) >>> 2, self);
+  }
+  return b;
+}
+
+/**
+ * How many permits are to be had right now.
+ *
+ * @param {Heap} heap
+ * @param {number} sem its address, in bytes
+ * @returns {number}
+ */
+export function semPermits(heap, sem) {
+  return Atomics.load(heap, sem >>> 2) & 0x3fffffff;
+}
+
+/**
+ * Takes n permits if they are to be had, and answers whether it did.
+ *
+ * @param {Heap} heap
+ * @param {number} sem its address, in bytes
+ * @param {number} n
+ * @returns {boolean}
+ */
+export function semTryStep(heap, sem, n) {
+  let a = false;
+  let b = Atomics.load(heap, sem >>> 2);
+  block: {
+    if ((b & 0x3fffffff) >= n >>> 0) {
+      do {
+        const c = Atomics.compareExchange(heap, sem >>> 2, b, (b - n) | 0);
+        a = c === b;
+        if (a) {
+          break block;
+        }
+        b = c;
+      } while ((b & 0x3fffffff) >= n >>> 0);
+    }
+  }
+  return a;
+}
+
+/**
+ * A step: takes n permits, all at once, waiting as often as needed.
+ *
+ * @param {Heap} heap
+ * @param {number} sem its address, in bytes
+ * @param {number} n
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+export function semAcquireStep(heap, sem, n, why, phase) {
+  let a = 0;
+  let b = Atomics.load(heap, sem >>> 2);
+  if (n >>> 0 > (b & 0x3fffffff)) {
+    a = b;
+  } else {
+    do {
+      a = Atomics.compareExchange(heap, sem >>> 2, b, (b - n) | 0);
+      if (b === a) {
+        answerHigh = 0;
+        return 0;
+      }
+      b = a;
+    } while ((b & 0x3fffffff) >= n >>> 0);
+  }
+  return waitersWait(heap, sem, a, 0, 5, why, phase);
+}
+
+/**
+ * Gives n permits back, and wakes; answers false, with nothing changed, if there would be more than LW_SEM_MAX.
+ *
+ * @param {Heap} heap
+ * @param {number} sem its address, in bytes
+ * @param {number} n
+ * @returns {boolean}
+ */
+export function semReleaseStep(heap, sem, n) {
+  let a = 0;
+  let b = Atomics.load(heap, sem >>> 2);
+  for (;;) {
+    const c = b & 0x3fffffff;
+    a = c ^ 0x3fffffff;
+    if (n >>> 0 <= a >>> 0) {
+      const d = waitersChange(heap, sem, b, (n + c) | 0);
+      const e = d !== b;
+      b = d;
+      if (e) {
+        continue;
+      }
+    }
+    break;
+  }
+  return n >>> 0 <= a >>> 0;
+}
+
+/**
+ * Rule 1, the end of every step: marks the state, which was seen to hold `seen`, with the waiter's bit and the bits of `mark`,
+ * and answers what to do: to wait in this `way`, after LW_QUEUE if the caller is async and not queued; LW_RETRY if the state
+ * holds something else by now; LW_GAVE_UP if that is the reason.
+ *
+ * @param {Heap} heap
+ * @param {number} words its address, in bytes
+ * @param {number} seen
+ * @param {number} mark
+ * @param {number} way
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+export function waitersWait(heap, words, seen, mark, way, why, phase) {
+  let a = 0;
+  let b = 0;
+  let c = 1;
+  block3: {
+    if ((why & 3) !== 3) {
+      const d = why & 0x10;
+      if (d) {
+        if (!(why & 0x20)) {
+          break block3;
+        }
+        a = 0x40000000;
+      } else {
+        a = -0x80000000;
+      }
+      why = a;
+      const e = why | mark | seen;
+      if (e !== seen) {
+        if (Atomics.compareExchange(heap, words >>> 2, seen, e) !== seen) {
+          answerHigh = 0;
+          return (phase << 16) | 8;
+        }
+      }
+      b = d ? 0 : e;
+      c = way | ((phase << 16) | (d << 4));
+    }
+    answerHigh = b;
+    return c;
+  }
+  answerHigh = 0;
+  return (phase << 16) | 0x107;
+}
+
+/**
+ * Rule 2: changes the state from `seen` to `next` less the waiters' bits, and wakes all whom `seen` names. Answers what it held:
+ * `seen`, or look again.
+ *
+ * @param {Heap} heap
+ * @param {number} words its address, in bytes
+ * @param {number} seen
+ * @param {number} next
+ * @returns {number}
+ */
+export function waitersChange(heap, words, seen, next) {
+  next = Atomics.compareExchange(heap, words >>> 2, seen, next & 0x3fffffff);
+  if (seen === next) {
+    if (seen < 0) {
+      notify(heap, words >>> 2, 0xffffffff);
+    }
+    if (seen & 0x40000000) {
+      notify(heap, (words + 4) >>> 2, 0xffffffff);
+    }
+    next = seen;
+  }
+  return next;
+}
+
+/**
+ * How much is not done yet, right now.
+ *
+ * @param {Heap} heap
+ * @param {number} group its address, in bytes
+ * @returns {number}
+ */
+export function waitgroupCount(heap, group) {
+  return Atomics.load(heap, group >>> 2) & 0x3fffffff;
+}
+
+/**
+ * What lw_waitgroup_wait_step has to be told.
+ *
+ * @param {Heap} heap
+ * @param {number} group its address, in bytes
+ * @returns {number}
+ */
+export function waitgroupGeneration(heap, group) {
+  return Atomics.load(heap, (group + 8) >>> 2);
+}
+
+/**
+ * Adds n; answers false, with nothing changed, if the count would exceed LW_WAITGROUP_MAX.
+ *
+ * @param {Heap} heap
+ * @param {number} group its address, in bytes
+ * @param {number} n
+ * @returns {boolean}
+ */
+export function waitgroupAddStep(heap, group, n) {
+  let a = Atomics.load(heap, (group + 8) >>> 2);
+  let b = Atomics.load(heap, group >>> 2);
+  let c = b & 0x3fffffff;
+  if (n >>> 0 <= (c ^ 0x3fffffff) >>> 0) {
+    do {
+      block2: {
+        if (!c && n) {
+          if (Atomics.compareExchange(heap, (group + 8) >>> 2, a, (a + 1) | 0) !== a) {
+            break block2;
+          }
+        }
+        if (Atomics.compareExchange(heap, group >>> 2, b, (n + b) | 0) === b) {
+          return true;
+        }
+      }
+      a = Atomics.load(heap, (group + 8) >>> 2);
+      b = Atomics.load(heap, group >>> 2);
+      c = b & 0x3fffffff;
+    } while ((c ^ 0x3fffffff) >>> 0 >= n >>> 0);
+  }
+  return false;
+}
+
+/**
+ * Takes n off, and wakes everybody at 0; answers false, with nothing changed, if the count is less than n.
+ *
+ * @param {Heap} heap
+ * @param {number} group its address, in bytes
+ * @param {number} n
+ * @returns {boolean}
+ */
+export function waitgroupDoneStep(heap, group, n) {
+  let a = 0;
+  let b = 0;
+  let c = Atomics.load(heap, group >>> 2);
+  for (;;) {
+    b = c & 0x3fffffff;
+    block: {
+      if (b >>> 0 >= n >>> 0) {
+        if (n === b) {
+          a = waitersChange(heap, group, c, 0);
+        } else {
+          a = Atomics.compareExchange(heap, group >>> 2, c, (c - n) | 0);
+          if (a === c) {
+            break block;
+          }
+        }
+        const d = c !== a;
+        c = a;
+        if (d) {
+          continue;
+        }
+      }
+    }
+    break;
+  }
+  return n >>> 0 <= b >>> 0;
+}
+
+/**
+ * A step: waits until the count is 0, or has been since `generation` was read.
+ *
+ * @param {Heap} heap
+ * @param {number} group its address, in bytes
+ * @param {number} generation
+ * @param {number} why
+ * @param {number} phase
+ * @returns {number}
+ */
+export function waitgroupWaitStep(heap, group, generation, why, phase) {
+  let a = 0;
+  let b = 0;
+  const c = Atomics.load(heap, group >>> 2);
+  if (c & 0x3fffffff) {
+    if (Atomics.load(heap, (group + 8) >>> 2) === generation) {
+      a = waitersWait(heap, group, c, 0, 5, why, phase);
+      b = answerHigh;
+    }
+  }
+  answerHigh = b;
+  return a;
 }

@@ -2,7 +2,6 @@
 
 /** The base of all errors whose reason is a lock, and not an argument. */
 export class LockError extends Error {
-  name = 'LockError';
   /** Stable, for programs. */
   code = 'ERR_LOCK';
 }
@@ -29,4 +28,10 @@ export class TimeoutError extends LockError {
 export class BlockingError extends LockError {
   name = 'BlockingError';
   code = 'ERR_CANNOT_BLOCK';
+}
+
+/** A party of a barrier gave up, or it was reset: not everybody has met. */
+export class BrokenBarrierError extends LockError {
+  name = 'BrokenBarrierError';
+  code = 'ERR_BROKEN_BARRIER';
 }

@@ -1,7 +1,7 @@
 /** A lock that is held, as a value: whoever has it releases it, at the latest at the end of its scope. */
 
 /** Symbol.dispose, or what transpilers use in its stead where an engine has none: `using` needs them to be the same. */
-const dispose = /** @type {typeof Symbol.dispose} */ (Symbol.dispose ?? Symbol.for('Symbol.dispose'));
+export const dispose = /** @type {typeof Symbol.dispose} */ (Symbol.dispose ?? Symbol.for('Symbol.dispose'));
 
 export class Guard {
   /** @type {(() => void) | undefined} */

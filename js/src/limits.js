@@ -1,22 +1,24 @@
 /** What ends a wait from outside: its time being up, and its signal. */
 
+import { LW_CANCELLED, LW_TIMED_OUT } from './core.js';
+
 /** The longest that a timer can be set for, ms. */
 const LONGEST_TIMER = 0x7fffffff;
 
 /**
- * Calls back later, once this many ms have passed, never earlier, unless stopped.
+ * Calls back later, once this many ms have passed, never earlier, unless stopped. However long that is, or for ever, there is a timer, which
+ * keeps the process alive meanwhile: a pending Atomics.waitAsync does not.
  *
  * @param {number} ms
  * @param {() => void} callback
  * @returns {() => void} stops it
  */
-export function after(ms, callback) {
-  if (ms === Infinity) return () => {};
+function after(ms, callback) {
   const deadline = performance.now() + ms;
   /** @type {ReturnType<typeof setTimeout>} */
   let timer;
   const wait = (left = deadline - performance.now()) => {
-    if (left > 0) timer = setTimeout(wait, Math.min(Math.ceil(left), LONGEST_TIMER));
+    if (left > 0) timer = setTimeout(wait, Math.min(left, LONGEST_TIMER));
     else callback();
   };
   wait(ms);
@@ -37,7 +39,7 @@ const callbacksOf = new WeakMap();
  * @param {() => void} callback
  * @returns {() => void} stops it
  */
-export function onAbort(signal, callback) {
+function onAbort(signal, callback) {
   if (!signal) return () => {};
   const callbacks = callbacksOf.get(signal) ?? listen(signal);
   callbacks.add(callback);
@@ -53,18 +55,28 @@ function listen(signal) {
   return callbacks;
 }
 
+/** How many calls of this agent are pending. */
 let pending = 0;
-/** @type {ReturnType<typeof setInterval>} */
-let alive;
 
-/** Keeps the process alive while calls are pending, which a pending Atomics.waitAsync does not. `more` is how many came or, negative, went. */
-export function keepAlive(/** @type {number} */ more) {
-  if (pending === 0) alive = setInterval(() => {}, LONGEST_TIMER);
-  pending += more;
-  if (pending === 0) clearInterval(alive);
-}
-
-/** Whether no call of this agent is pending. */
 export function nothingPends() {
   return pending === 0;
+}
+
+/**
+ * Bounds a wait, and keeps the process alive for it.
+ *
+ * @param {number} timeout ms
+ * @param {AbortSignal | undefined} signal not aborted yet
+ * @param {(why: number) => void} end called with LW_TIMED_OUT or LW_CANCELLED
+ * @returns {() => void} to be called when the wait has ended
+ */
+export function bound(timeout, signal, end) {
+  const stopTimer = after(timeout, () => end(LW_TIMED_OUT));
+  const stopListening = onAbort(signal, () => end(LW_CANCELLED));
+  pending++;
+  return () => {
+    stopTimer();
+    stopListening();
+    pending--;
+  };
 }

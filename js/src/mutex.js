@@ -3,73 +3,38 @@
 import { LW_DEADLOCK, LW_DONE, LW_MUTEX_GATE } from './core.js';
 import { mutexFree, mutexLockStep, mutexOwner, mutexTake, mutexTryStep, mutexUnlockStep } from './core.js';
 import { assertMayBlock, self } from './agent.js';
-import { enqueue } from './async.js';
 import { block } from './blocking.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { Guard } from './guard.js';
 import { nothingPends } from './limits.js';
 import { signalOf, timeoutOf } from './options.js';
-import { ALIGN, assertHandle, wordsAt } from './place.js';
+import { Primitive } from './primitive.js';
+import { enqueue } from './turn.js';
+
+/** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
 /**
- * @typedef {import('./options.js').WaitOptions} WaitOptions
- * @typedef {import('./place.js').Handle} Handle
- */
-
-/**
- * A mutex in shared memory. It has at most one holder: an agent, that is a thread, whether it runs JavaScript or C.
+ * A mutex. It has at most one holder: an agent, that is a thread, whether it runs JavaScript or C.
  *
- * What is written under the lock is seen by the next holder. Nobody starves: who was overtaken by eight wakes is next. Tasks of one agent
- * exclude each other, too, if they use `lockAsync`, and are served in the order in which they asked.
- *
- * The object holds no state but its address: any number of them, in any number of workers, may stand for one mutex.
+ * What is written under the lock is seen by the next holder. Nobody starves: who was overtaken eight times is next. Tasks of one agent exclude
+ * each other, too, if they use `lockAsync`, and are served in the order in which they asked.
  *
  *     const mutex = new Mutex();
  *     worker.postMessage(mutex.handle);         // there: const mutex = Mutex.from(handle)
  *     await mutex.runExclusive(() => table[0]++);
  */
-export class Mutex {
+export class Mutex extends Primitive {
   static BYTE_LENGTH = 8;
-  static ALIGN = ALIGN;
-
-  #words;
-
-  /**
-   * Attaches to a mutex, and writes nothing: zeroed memory is a free mutex.
-   *
-   * @param {SharedArrayBuffer | WebAssembly.Memory} [memory] where it lives, a Memory being shared; its own new buffer by default
-   * @param {number} [byteOffset] at which byte, a multiple of 4
-   * @throws {TypeError} memory is not shared, or byteOffset not an integer
-   * @throws {RangeError} byteOffset is misaligned or out of range
-   */
-  constructor(memory, byteOffset = 0) {
-    this.#words = wordsAt(memory, byteOffset, Mutex.BYTE_LENGTH);
-  }
-
-  /**
-   * Attaches to the mutex that a handle names.
-   *
-   * @param {Handle} handle
-   * @throws {TypeError} it is not the handle of a Mutex
-   */
-  static from(handle) {
-    assertHandle(handle, 'Mutex');
-    return new Mutex(handle.buffer, handle.byteOffset);
-  }
-
-  /** Names this mutex to other workers: postMessage it, and attach with `Mutex.from`. */
-  get handle() {
-    return { type: 'Mutex', buffer: this.#words.buffer, byteOffset: this.#words.byteOffset };
-  }
+  static type = 'Mutex';
 
   /** Whether anybody holds it. True may be old when you read it. */
   get isLocked() {
-    return mutexOwner(this.#words, 0) !== 0;
+    return mutexOwner(this.words, 0) !== 0;
   }
 
   /** Whether this agent holds it, in whichever of its tasks. */
   get isMine() {
-    return mutexOwner(this.#words, 0) === self;
+    return mutexOwner(this.words, 0) === self;
   }
 
   /**
@@ -81,11 +46,14 @@ export class Mutex {
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   lock(options) {
-    const timeout = timeoutOf(options);
-    signalOf(options);
+    let timeout = Infinity;
+    if (options !== undefined) {
+      timeout = timeoutOf(options);
+      signalOf(options);
+    }
     assertMayBlock('lock', 'lockAsync');
-    if (mutexTake(this.#words, 0, self)) return true;
-    const what = block(mutexLockStep, this.#words, self, timeout);
+    if (mutexTake(this.words, 0, self)) return true;
+    const what = block(mutexLockStep, this.words, self, timeout);
     if (what === LW_DEADLOCK) throw new DeadlockError('this thread holds the mutex already');
     return what === LW_DONE;
   }
@@ -99,8 +67,8 @@ export class Mutex {
   async lockAsync(options) {
     const timeout = timeoutOf(options);
     const signal = signalOf(options);
-    if (nothingPends() && mutexTake(this.#words, 0, self)) return true;
-    return enqueue(mutexLockStep, this.#words, LW_MUTEX_GATE, timeout, signal);
+    if (nothingPends() && mutexTake(this.words, 0, self)) return true;
+    return (await enqueue(mutexLockStep, this.words, LW_MUTEX_GATE, timeout, signal)) === LW_DONE;
   }
 
   /**
@@ -109,7 +77,7 @@ export class Mutex {
    * @returns {boolean} false: somebody holds it, perhaps this agent
    */
   tryLock() {
-    return mutexTake(this.#words, 0, self) || mutexTryStep(this.#words, 0, self);
+    return mutexTake(this.words, 0, self) || mutexTryStep(this.words, 0, self);
   }
 
   /**
@@ -118,7 +86,7 @@ export class Mutex {
    * @throws {OwnershipError} this agent does not hold it
    */
   unlock() {
-    if (mutexFree(this.#words, 0, self) || mutexUnlockStep(this.#words, 0, self)) return;
+    if (mutexFree(this.words, 0, self) || mutexUnlockStep(this.words, 0, self)) return;
     throw new OwnershipError('this thread does not hold the mutex');
   }
 
@@ -152,11 +120,11 @@ export class Mutex {
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
   async runExclusive(fn, options) {
-    const guard = await this.acquireAsync(options);
+    await this.acquireAsync(options);
     try {
       return await fn();
     } finally {
-      guard.unlock();
+      this.unlock();
     }
   }
 

@@ -1,0 +1,121 @@
+/** Makes a number of parties meet, again and again: the same as lw_barrier in C (include/lockword/barrier.h). */
+
+import { barrierArriveStep, barrierDropStep, barrierMakeStep, barrierOutcome, barrierResetStep } from './core.js';
+import { barrierState, barrierWaitStep, LW_BARRIER_BROKE, LW_BARRIER_BROKEN, LW_BARRIER_GATE, LW_BARRIER_LEADS } from './core.js';
+import { LW_BARRIER_MAX, LW_BARRIER_UNMADE, LW_DONE } from './core.js';
+import { assertMayBlock } from './agent.js';
+import { BrokenBarrierError, TimeoutError } from './errors.js';
+import { signalOf, timeoutOf } from './options.js';
+import { Primitive } from './primitive.js';
+import { assertInteger, blockFor, waitFor } from './waiting.js';
+
+/** @typedef {import('./options.js').WaitOptions} WaitOptions */
+
+/**
+ * A cyclic barrier of 1 to 4095 parties. One that gives up breaks it for all, visibly, until it is reset: they would wait for ever otherwise.
+ */
+export class Barrier extends Primitive {
+  static BYTE_LENGTH = 12;
+  static type = 'Barrier';
+
+  /**
+   * Makes a barrier in new memory.
+   *
+   * @param {number} parties
+   */
+  static create(parties) {
+    return this.init(undefined, 0, parties);
+  }
+
+  /**
+   * Makes a barrier of memory that nobody uses yet. To be called once, by one agent.
+   *
+   * @param {SharedArrayBuffer | WebAssembly.Memory | undefined} memory
+   * @param {number} byteOffset
+   * @param {number} parties
+   */
+  static init(memory, byteOffset, parties) {
+    assertInteger(parties, 1, LW_BARRIER_MAX, 'parties');
+    const barrier = new this(memory, byteOffset);
+    barrierMakeStep(barrier.words, 0, parties);
+    return barrier;
+  }
+
+  /** Whether somebody gave up, and it has not been reset since. */
+  get isBroken() {
+    return (barrierState(this.words, 0) & LW_BARRIER_BROKEN) !== 0;
+  }
+
+  /**
+   * Arrives, and blocks until all have.
+   *
+   * @param {number | WaitOptions} [options]
+   * @returns {boolean} whether this party leads: it was the last to arrive
+   * @throws {TimeoutError} the time was up, and the barrier is broken by that
+   * @throws {BrokenBarrierError} somebody else gave up, or it was reset
+   */
+  wait(options) {
+    timeoutOf(options);
+    signalOf(options);
+    assertMayBlock('wait', 'waitAsync');
+    const state = barrierState(this.words, 0);
+    return this.#arrive(state) || this.#end(state, blockFor(this.#operation(state), options, 'wait'));
+  }
+
+  /**
+   * Arrives, and waits without blocking until all have. Aborting breaks the barrier.
+   *
+   * @param {number | WaitOptions} [options]
+   * @returns {Promise<boolean>} as `wait`; rejects with `signal.reason` on abort
+   */
+  async waitAsync(options) {
+    timeoutOf(options);
+    signalOf(options);
+    const state = barrierState(this.words, 0);
+    return this.#arrive(state) || this.#end(state, await waitFor(this.#operation(state), options));
+  }
+
+  /**
+   * Arrives, does not wait, and takes one party off all cycles after this one.
+   *
+   * @returns {boolean} whether this party was the last to arrive
+   * @throws {BrokenBarrierError}
+   */
+  arriveAndDrop() {
+    const state = barrierState(this.words, 0);
+    barrierDropStep(this.words, 0);
+    return this.#arrive(state);
+  }
+
+  /** Begins a new cycle, with all parties missing. Those who wait now are told that it broke. */
+  reset() {
+    barrierResetStep(this.words, 0);
+  }
+
+  /**
+   * @param {number} state
+   * @returns {boolean} whether all have arrived by that
+   */
+  #arrive(state) {
+    const outcome = barrierArriveStep(this.words, 0, state);
+    if (outcome === LW_BARRIER_UNMADE)
+      throw new RangeError('the barrier has no parties: make it with Barrier.create or Barrier.init');
+    if (outcome === LW_BARRIER_BROKE) throw new BrokenBarrierError('the barrier is broken');
+    return outcome === LW_BARRIER_LEADS;
+  }
+
+  /** @param {number} state */
+  #operation(state) {
+    return { step: barrierWaitStep, words: this.words, gate: LW_BARRIER_GATE, wanted: state };
+  }
+
+  /**
+   * @param {number} state
+   * @param {{ what: number, result: number }} outcome
+   */
+  #end(state, { what, result }) {
+    if (what !== LW_DONE) throw new TimeoutError('timed out, and broke the barrier');
+    if (barrierOutcome(state, result) === LW_BARRIER_BROKE) throw new BrokenBarrierError('the barrier broke');
+    return false;
+  }
+}

@@ -1,0 +1,164 @@
+/** Waits until something becomes true that a mutex guards: the same condition as lw_cond in C (include/lockword/cond.h). */
+
+import { condEnterStep, condLeaveStep, condNotifyStep, condWaitStep, LW_CANCELLED, LW_COND_SEQUENCE, LW_DONE } from './core.js';
+import { LW_NOT_EQUAL, LW_OK, LW_SLICE, LW_START } from './core.js';
+import { assertMayBlock } from './agent.js';
+import { block } from './blocking.js';
+import { OwnershipError } from './errors.js';
+import { bound } from './limits.js';
+import { signalOf, timeoutOf } from './options.js';
+import { Primitive } from './primitive.js';
+import { notify, waitAsync } from './wait.js';
+import { remaining } from './waiting.js';
+
+/**
+ * @typedef {import('./mutex.js').Mutex} Mutex
+ * @typedef {import('./options.js').WaitOptions} WaitOptions
+ * @typedef {import('./rmutex.js').RecursiveMutex} RecursiveMutex
+ */
+
+/** How many are woken by 'all': as a 32-bit number, the most there is. */
+const ALL = -1;
+
+/**
+ * A condition. To wait, hold the mutex: it is given up so that no notify in between is missed, and held again when the wait ends, however that
+ * is: notified, timed out, aborted. Check what you waited for in a loop, or let `waitFor` do it: wakes may be spurious.
+ *
+ * Those who wait are woken in the order in which they came. All who wait on a condition should use one mutex.
+ */
+export class Condition extends Primitive {
+  static BYTE_LENGTH = 8;
+  static type = 'Condition';
+
+  /**
+   * Blocks until notified.
+   *
+   * @param {Mutex | RecursiveMutex} mutex held by this agent; a recursive one is given up whole
+   * @param {number | WaitOptions} [options]
+   * @returns {boolean} false: the time was up
+   * @throws {OwnershipError} this agent does not hold the mutex
+   */
+  wait(mutex, options) {
+    const timeout = timeoutOf(options);
+    signalOf(options);
+    assertMayBlock('wait', 'waitAsync');
+    const [sequence, depth] = this.#enter(mutex);
+    try {
+      return block(condWaitStep, this.words, sequence, timeout) === LW_DONE;
+    } finally {
+      condLeaveStep(this.words, 0);
+      for (let i = 0; i < depth; i++) mutex.lock();
+    }
+  }
+
+  /**
+   * Waits until notified, without blocking.
+   *
+   * @param {Mutex} mutex held by this agent
+   * @param {number | WaitOptions} [options]
+   * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort, when the mutex is held again
+   */
+  async waitAsync(mutex, options) {
+    const timeout = timeoutOf(options);
+    const signal = signalOf(options);
+    const [sequence] = this.#enter(mutex);
+    const why = await this.#sleep(sequence, timeout, signal);
+    condLeaveStep(this.words, 0);
+    await mutex.lockAsync();
+    if (why === LW_CANCELLED) throw signal?.reason;
+    return why === LW_OK;
+  }
+
+  /**
+   * Blocks until the predicate is true, which is called with the mutex held.
+   *
+   * @param {Mutex | RecursiveMutex} mutex
+   * @param {() => boolean} predicate
+   * @param {number | WaitOptions} [options]
+   * @returns {boolean} false: the time was up, and it was not true
+   */
+  waitFor(mutex, predicate, options) {
+    const left = remaining(options);
+    while (!predicate()) if (!this.wait(mutex, left())) return predicate();
+    return true;
+  }
+
+  /**
+   * The same, without blocking.
+   *
+   * @param {Mutex} mutex
+   * @param {() => boolean} predicate
+   * @param {number | WaitOptions} [options]
+   * @returns {Promise<boolean>} rejects with `signal.reason` on abort
+   */
+  async waitForAsync(mutex, predicate, options) {
+    const left = remaining(options);
+    while (!predicate()) if (!(await this.waitAsync(mutex, left()))) return predicate();
+    return true;
+  }
+
+  /**
+   * Wakes up to n of those who wait. Best after what they wait for was made true under the mutex, and the mutex unlocked.
+   *
+   * @param {number} [n]
+   * @returns {number} how many were found asleep; those about to fall asleep do not, and are not counted
+   */
+  notify(n = 1) {
+    return condNotifyStep(this.words, 0, n);
+  }
+
+  /** Wakes all who wait. */
+  notifyAll() {
+    return condNotifyStep(this.words, 0, ALL);
+  }
+
+  /**
+   * Announces a waiter, and gives up the mutex.
+   *
+   * @param {Mutex | RecursiveMutex} mutex
+   * @returns {[sequence: number, depth: number]} what to wait with, and how often the mutex was held
+   */
+  #enter(mutex) {
+    if (!mutex.isMine) throw new OwnershipError('this thread does not hold the mutex');
+    const depth = 'depth' in mutex ? mutex.depth : 1;
+    const sequence = condEnterStep(this.words, 0);
+    for (let i = 0; i < depth; i++) mutex.unlock();
+    return [sequence, depth];
+  }
+
+  /**
+   * Each waiter has a place of its own at the sequence, since each notify is for one of them. One that has given up passes on what its pending wait
+   * consumes later.
+   *
+   * @param {number} sequence
+   * @param {number} timeout
+   * @param {AbortSignal | undefined} signal
+   * @returns {Promise<number>} LW_OK, LW_TIMED_OUT or LW_CANCELLED
+   */
+  #sleep(sequence, timeout, signal) {
+    const { words } = this;
+    return new Promise((resolve) => {
+      let over = false;
+      let idle = 0;
+      /** @param {number} why */
+      const end = (why) => {
+        over = true;
+        unbound();
+        resolve(why);
+      };
+      const unbound = bound(timeout, signal, end);
+      /** @param {number} why */
+      const look = (why) => {
+        const what = condWaitStep(words, 0, sequence, why, 0) & 0xff;
+        if (what === LW_DONE) end(LW_OK);
+        else waitAsync(words, LW_COND_SEQUENCE, sequence, idle++, woken);
+      };
+      /** @param {import('./wait.js').Woken} how */
+      const woken = (how) => {
+        if (!over) look(how === 'ok' ? LW_OK : how === 'timed-out' ? LW_SLICE : LW_NOT_EQUAL);
+        else if (how === 'ok') notify(words, LW_COND_SEQUENCE, 1);
+      };
+      look(LW_START);
+    });
+  }
+}

@@ -1,0 +1,134 @@
+/** A number that can be waited for: the same as lw_counter in C (include/lockword/counter.h). */
+
+import { counterAddStep, counterAtLeastStep, counterAtMostStep, counterChangeStep, counterValue } from './core.js';
+import { LW_COUNTER_GATE, LW_COUNTER_MAX, LW_DONE } from './core.js';
+import { Primitive } from './primitive.js';
+import { assertInteger, blockFor, remaining, waitFor } from './waiting.js';
+
+/** @typedef {import('./options.js').WaitOptions} WaitOptions */
+
+/**
+ * A counter from 0 to 2^30 - 1. Who waits looks at the value when it wakes up: one that has come and gone meanwhile may be missed.
+ */
+export class Counter extends Primitive {
+  static BYTE_LENGTH = 8;
+  static type = 'Counter';
+
+  /**
+   * Makes a counter in new memory.
+   *
+   * @param {number} [value]
+   */
+  static create(value = 0) {
+    return this.init(undefined, 0, value);
+  }
+
+  /**
+   * Makes a counter of memory that nobody uses yet. To be called once, by one agent; in zeroed memory there is one of 0.
+   *
+   * @param {SharedArrayBuffer | WebAssembly.Memory | undefined} memory
+   * @param {number} byteOffset
+   * @param {number} value
+   */
+  static init(memory, byteOffset, value) {
+    assertInteger(value, 0, LW_COUNTER_MAX, 'value');
+    const counter = new this(memory, byteOffset);
+    counter.words.set([value, 0]);
+    return counter;
+  }
+
+  /** The value right now. */
+  get value() {
+    return counterValue(this.words, 0);
+  }
+
+  /**
+   * Adds n, and wakes.
+   *
+   * @param {number} [n]
+   * @returns {number} the value before
+   * @throws {RangeError} it would exceed 2^30 - 1; nothing was changed
+   */
+  increment(n = 1) {
+    assertInteger(n, 0, LW_COUNTER_MAX, 'n');
+    return this.#add(n);
+  }
+
+  /**
+   * Takes n off, and wakes.
+   *
+   * @param {number} [n]
+   * @returns {number} the value before
+   * @throws {RangeError} it would be negative; nothing was changed
+   */
+  decrement(n = 1) {
+    assertInteger(n, 0, LW_COUNTER_MAX, 'n');
+    return this.#add(-n);
+  }
+
+  /** @param {number} n */
+  #add(n) {
+    const before = counterAddStep(this.words, 0, n);
+    if (before < 0) throw new RangeError(`the counter would leave 0 to ${LW_COUNTER_MAX}`);
+    return before;
+  }
+
+  /**
+   * Its being at least n, as something for `waitAny`.
+   *
+   * @param {number} n
+   */
+  whenAtLeast(n) {
+    return this.#when(counterAtLeastStep, n);
+  }
+
+  /**
+   * Its being at most n, as something for `waitAny`.
+   *
+   * @param {number} n
+   */
+  whenAtMost(n) {
+    return this.#when(counterAtMostStep, n);
+  }
+
+  /**
+   * @param {import('./line.js').Step} step
+   * @param {number} n
+   */
+  #when(step, n) {
+    assertInteger(n, 0, LW_COUNTER_MAX, 'n');
+    return { step, words: this.words, gate: LW_COUNTER_GATE, wanted: n };
+  }
+
+  /**
+   * Blocks until the value is at least n, or until the predicate is true of it.
+   *
+   * @param {number | ((value: number) => boolean)} wanted
+   * @param {number | WaitOptions} [options]
+   * @returns {boolean} false: the time was up
+   */
+  waitUntil(wanted, options) {
+    if (typeof wanted !== 'function') return blockFor(this.whenAtLeast(wanted), options, 'waitUntil').what === LW_DONE;
+    const left = remaining(options);
+    for (let { value } = this; !wanted(value); value = this.value) {
+      if (blockFor(this.#when(counterChangeStep, value), left(), 'waitUntil').what !== LW_DONE) return false;
+    }
+    return true;
+  }
+
+  /**
+   * The same, without blocking.
+   *
+   * @param {number | ((value: number) => boolean)} wanted
+   * @param {number | WaitOptions} [options]
+   * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
+   */
+  async waitUntilAsync(wanted, options) {
+    if (typeof wanted !== 'function') return (await waitFor(this.whenAtLeast(wanted), options)).what === LW_DONE;
+    const left = remaining(options);
+    for (let { value } = this; !wanted(value); value = this.value) {
+      if ((await waitFor(this.#when(counterChangeStep, value), left())).what !== LW_DONE) return false;
+    }
+    return true;
+  }
+}

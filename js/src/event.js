@@ -1,0 +1,91 @@
+/** Something has happened: the same event as lw_event in C (include/lockword/event.h). */
+
+import {
+  eventResetStep,
+  eventSetStep,
+  eventState,
+  eventWaitStep,
+  LW_DONE,
+  LW_EVENT_AUTO,
+  LW_EVENT_GATE,
+  LW_EVENT_SET,
+} from './core.js';
+import { Primitive } from './primitive.js';
+import { blockFor, waitFor } from './waiting.js';
+
+/** @typedef {import('./options.js').WaitOptions} WaitOptions */
+
+/**
+ * An event. A manual one, the default, stays set until it is reset, and releases everybody who waits, even if it is reset at once. An automatic
+ * one releases one waiter and is reset by that. A set before a wait is never lost.
+ */
+export class Event extends Primitive {
+  static BYTE_LENGTH = 8;
+  static type = 'Event';
+
+  /**
+   * Makes an event in new memory.
+   *
+   * @param {{ autoReset?: boolean }} [options]
+   */
+  static create(options) {
+    return this.init(undefined, 0, options);
+  }
+
+  /**
+   * Makes an unset event of memory that nobody uses yet. To be called once, by one agent; a manual event in zeroed memory does not need it.
+   *
+   * @param {SharedArrayBuffer | WebAssembly.Memory | undefined} memory
+   * @param {number} byteOffset
+   * @param {{ autoReset?: boolean }} [options]
+   */
+  static init(memory, byteOffset, { autoReset = false } = {}) {
+    const event = new this(memory, byteOffset);
+    event.words.set([autoReset ? LW_EVENT_AUTO : 0, 0]);
+    return event;
+  }
+
+  /** Whether it is set right now. */
+  get isSet() {
+    return (eventState(this.words, 0) & LW_EVENT_SET) !== 0;
+  }
+
+  /** Sets it, and releases those who wait. */
+  set() {
+    eventSetStep(this.words, 0);
+  }
+
+  /**
+   * Resets it.
+   *
+   * @returns {boolean} whether it was set
+   */
+  reset() {
+    return eventResetStep(this.words, 0);
+  }
+
+  /** Its being set, from now on, as something for `waitAny`. */
+  when() {
+    return { step: eventWaitStep, words: this.words, gate: LW_EVENT_GATE, wanted: eventState(this.words, 0) };
+  }
+
+  /**
+   * Blocks until it is set.
+   *
+   * @param {number | WaitOptions} [options]
+   * @returns {boolean} false: the time was up
+   */
+  wait(options) {
+    return blockFor(this.when(), options, 'wait').what === LW_DONE;
+  }
+
+  /**
+   * Waits until it is set, without blocking.
+   *
+   * @param {number | WaitOptions} [options]
+   * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
+   */
+  async waitAsync(options) {
+    return (await waitFor(this.when(), options)).what === LW_DONE;
+  }
+}

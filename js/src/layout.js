@@ -1,0 +1,42 @@
+/** Several primitives in one buffer, laid out as C lays out a struct of them. */
+
+/**
+ * @typedef {SharedArrayBuffer | WebAssembly.Memory} Memory
+ * @typedef {{ BYTE_LENGTH: number, ALIGN: number, new (memory?: Memory, byteOffset?: number): object }} PrimitiveClass
+ */
+
+/**
+ * Lays out primitives in the order given.
+ *
+ *     const shared = layout({ lock: Mutex, ready: Event });        // struct { lw_mutex lock; lw_event ready; }
+ *     const { lock, ready } = shared.on(new SharedArrayBuffer(shared.byteLength));
+ *
+ * @template {Record<string, PrimitiveClass>} F
+ * @param {F} fields
+ */
+export function layout(fields) {
+  let byteLength = 0;
+  const entries = Object.entries(fields).map(([name, { BYTE_LENGTH, ALIGN }]) => {
+    const byteOffset = Math.ceil(byteLength / ALIGN) * ALIGN;
+    byteLength = byteOffset + BYTE_LENGTH;
+    return /** @type {[string, number]} */ ([name, byteOffset]);
+  });
+  const offsets = /** @type {{ [K in keyof F]: number }} */ (Object.fromEntries(entries));
+  return {
+    /** At which byte each of them is. */
+    offsets,
+    /** How many bytes they take together. */
+    byteLength,
+    /**
+     * Attaches to them all.
+     *
+     * @param {Memory} memory
+     * @param {number} [byteOffset] where the first one is, a multiple of 4
+     * @returns {{ [K in keyof F]: InstanceType<F[K]> }}
+     */
+    on(memory, byteOffset = 0) {
+      const primitives = entries.map(([name, offset]) => [name, new fields[name](memory, byteOffset + offset)]);
+      return /** @type {any} */ (Object.fromEntries(primitives));
+    },
+  };
+}

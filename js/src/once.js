@@ -1,0 +1,89 @@
+/** Something that is done exactly once: the same as lw_once in C (include/lockword/once.h). */
+
+import { LW_DEADLOCK, LW_GAVE_UP, LW_ONCE_GATE, onceBeginStep, onceEndStep, onceRan, onceRunner } from './core.js';
+import { self } from './agent.js';
+import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
+import { Primitive } from './primitive.js';
+import { blockFor, waitFor } from './waiting.js';
+
+/** @typedef {import('./options.js').WaitOptions} WaitOptions */
+
+/**
+ * Runs something once, by whoever needs it first; others wait meanwhile. If it throws, the next one tries. A runner that is terminated leaves the
+ * others waiting until whoever knows says so: `once.abandon(itsId)`.
+ */
+export class Once extends Primitive {
+  static BYTE_LENGTH = 8;
+  static type = 'Once';
+
+  /** Whether it has been run. */
+  get done() {
+    return onceRan(this.words, 0);
+  }
+
+  /** The id of the agent that runs it right now; 0: none. */
+  get runner() {
+    return onceRunner(this.words, 0);
+  }
+
+  /**
+   * Returns when `fn` has been run, here or elsewhere; blocks while another runs it.
+   *
+   * @param {() => void} fn
+   * @param {number | WaitOptions} [options] of the wait for another's run
+   * @returns {boolean} whether it was run here
+   * @throws {DeadlockError} this agent is running it
+   * @throws {TimeoutError} the time was up
+   */
+  run(fn, options) {
+    if (this.done || !this.#begins(blockFor(this.#operation(), options, 'run'))) return false;
+    let ran = false;
+    try {
+      fn();
+      ran = true;
+    } finally {
+      onceEndStep(this.words, 0, self, Number(ran));
+    }
+    return true;
+  }
+
+  /**
+   * The same, without blocking; `fn` may be async.
+   *
+   * @param {() => unknown} fn
+   * @param {number | WaitOptions} [options]
+   * @returns {Promise<boolean>} whether it was run here
+   */
+  async runAsync(fn, options) {
+    if (this.done || !this.#begins(await waitFor(this.#operation(), options))) return false;
+    let ran = false;
+    try {
+      await fn();
+      ran = true;
+    } finally {
+      onceEndStep(this.words, 0, self, Number(ran));
+    }
+    return true;
+  }
+
+  /**
+   * An agent has been terminated while it ran it: the next one tries.
+   *
+   * @param {number} runner its id, as `runner` told
+   * @throws {OwnershipError} it does not run it
+   */
+  abandon(runner) {
+    if (!onceEndStep(this.words, 0, runner, 0)) throw new OwnershipError('that agent does not run it');
+  }
+
+  #operation() {
+    return { step: onceBeginStep, words: this.words, gate: LW_ONCE_GATE, wanted: self };
+  }
+
+  /** @param {{ what: number, result: number }} outcome */
+  #begins({ what, result }) {
+    if (what === LW_DEADLOCK) throw new DeadlockError('this thread is running it');
+    if (what === LW_GAVE_UP) throw new TimeoutError('timed out');
+    return result !== 0;
+  }
+}

@@ -1,0 +1,192 @@
+/** A mutex that its holder may take again: the same as lw_rmutex in C (include/lockword/rmutex.h). */
+
+import { LW_DEADLOCK, LW_DONE, LW_MUTEX_GATE, LW_REENTRY_NO, LW_REENTRY_OVERFLOW, LW_RMUTEX_TASK } from './core.js';
+import { mutexLockStep, mutexOwner, mutexTake, mutexTryStep } from './core.js';
+import { rmutexDepth, rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core.js';
+import { assertMayBlock, self } from './agent.js';
+import { block } from './blocking.js';
+import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
+import { dispose, Guard } from './guard.js';
+import { signalOf, timeoutOf } from './options.js';
+import { Primitive } from './primitive.js';
+import { enqueue } from './turn.js';
+
+/**
+ * @typedef {import('./options.js').WaitOptions} WaitOptions
+ * @typedef {import('./wait.js').Words} Words
+ */
+
+/**
+ * A recursive mutex. The blocking form, `lock`, re-enters by thread: code that holds it may call code that locks it.
+ *
+ * Tasks of an event loop are not threads: two of them do NOT share it. `lockAsync` gives one task a guard, and only that guard can take it again,
+ * `guard.lock()`. While a task holds it, `lock` by the task's own thread throws a DeadlockError.
+ */
+export class RecursiveMutex extends Primitive {
+  static BYTE_LENGTH = 12;
+  static type = 'RecursiveMutex';
+
+  get isLocked() {
+    return mutexOwner(this.words, 0) !== 0;
+  }
+
+  /** Whether this agent holds it, as a thread or in a task. */
+  get isMine() {
+    return mutexOwner(this.words, 0) === self;
+  }
+
+  /** How often its holder has it. */
+  get depth() {
+    return rmutexDepth(this.words, 0);
+  }
+
+  /**
+   * Takes it, or takes it again, blocking this thread until it is to be had.
+   *
+   * @param {number | WaitOptions} [options]
+   * @returns {boolean} false: the time was up
+   * @throws {DeadlockError} a task of this thread holds it
+   * @throws {RangeError} it has been taken 2^31 times
+   */
+  lock(options) {
+    const timeout = timeoutOf(options);
+    signalOf(options);
+    assertMayBlock('lock', 'lockAsync');
+    if (this.tryLock()) return true;
+    const what = block(mutexLockStep, this.words, self, timeout);
+    if (what === LW_DEADLOCK) throw new DeadlockError('a task of this thread holds the mutex');
+    if (what === LW_DONE) rmutexEnteredStep(this.words, 0, 0);
+    return what === LW_DONE;
+  }
+
+  /**
+   * Takes it, or takes it again, if that can be done without waiting.
+   *
+   * @returns {boolean} whether it did
+   */
+  tryLock() {
+    if (reenter(this.words, 0)) return true;
+    const taken = mutexTake(this.words, 0, self) || mutexTryStep(this.words, 0, self);
+    if (taken) rmutexEnteredStep(this.words, 0, 0);
+    return taken;
+  }
+
+  /**
+   * Gives it back once.
+   *
+   * @throws {OwnershipError} this thread does not hold it
+   */
+  unlock() {
+    unlock(this.words, 0);
+  }
+
+  /**
+   * Takes it for one task, without blocking.
+   *
+   * @param {number | WaitOptions} [options]
+   * @returns {Promise<TaskGuard | undefined>} undefined: the time was up; rejects with `signal.reason` on abort
+   */
+  async lockAsync(options) {
+    const what = await enqueue(mutexLockStep, this.words, LW_MUTEX_GATE, timeoutOf(options), signalOf(options));
+    if (what !== LW_DONE) return undefined;
+    rmutexEnteredStep(this.words, 0, LW_RMUTEX_TASK);
+    return new TaskGuard(this.words);
+  }
+
+  /**
+   * `lock`, as a guard.
+   *
+   * @param {number | WaitOptions} [options]
+   * @throws {TimeoutError} the time was up
+   */
+  acquire(options) {
+    if (!this.lock(options)) throw new TimeoutError('timed out');
+    return new Guard(() => this.unlock());
+  }
+
+  /**
+   * `lockAsync`, with an error when the time is up.
+   *
+   * @param {number | WaitOptions} [options]
+   * @throws {TimeoutError} the time was up
+   */
+  async acquireAsync(options) {
+    const guard = await this.lockAsync(options);
+    if (!guard) throw new TimeoutError('timed out');
+    return guard;
+  }
+
+  /**
+   * Calls `fn` with the guard, and releases it all when what `fn` returns has settled, or when it throws.
+   *
+   * @template T
+   * @param {(guard: TaskGuard) => T | PromiseLike<T>} fn
+   * @param {number | WaitOptions} [options] of the lock
+   * @returns {Promise<T>}
+   */
+  async runExclusive(fn, options) {
+    const guard = await this.acquireAsync(options);
+    try {
+      return await fn(guard);
+    } finally {
+      guard[dispose]();
+    }
+  }
+}
+
+/** A recursive mutex in the hands of one task. */
+class TaskGuard {
+  #words;
+  #depth = 1;
+
+  /** @param {Words} words */
+  constructor(words) {
+    this.#words = words;
+  }
+
+  /** How often the task has it; 0: it has given it back. */
+  get depth() {
+    return this.#depth;
+  }
+
+  /**
+   * Takes it again. Never waits.
+   *
+   * @throws {OwnershipError} the task has given it back
+   */
+  lock() {
+    if (this.#depth === 0 || !reenter(this.#words, LW_RMUTEX_TASK)) throw new OwnershipError('the task does not hold the mutex');
+    this.#depth++;
+  }
+
+  /** Gives it back once; when the task has it no more, does nothing. */
+  unlock() {
+    if (this.#depth === 0) return;
+    unlock(this.#words, LW_RMUTEX_TASK);
+    this.#depth--;
+  }
+
+  /** Gives it back as often as it was taken: at the end of a `using` block. */
+  [dispose]() {
+    while (this.#depth > 0) this.unlock();
+  }
+}
+
+/**
+ * @param {Words} words
+ * @param {number} task
+ * @returns {boolean}
+ */
+function reenter(words, task) {
+  const reentry = rmutexReenterStep(words, 0, self, task);
+  if (reentry === LW_REENTRY_OVERFLOW) throw new RangeError('taken too often');
+  return reentry !== LW_REENTRY_NO;
+}
+
+/**
+ * @param {Words} words
+ * @param {number} task
+ */
+function unlock(words, task) {
+  if (!rmutexUnlockStep(words, 0, self, task)) throw new OwnershipError('this thread does not hold the mutex');
+}

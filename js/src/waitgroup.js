@@ -1,0 +1,66 @@
+/** Waits until all of a number of things are done: the same as lw_waitgroup in C (include/lockword/waitgroup.h). */
+
+import { LW_DONE, LW_WAITGROUP_GATE, LW_WAITGROUP_MAX } from './core.js';
+import { waitgroupAddStep, waitgroupCount, waitgroupDoneStep, waitgroupGeneration, waitgroupWaitStep } from './core.js';
+import { Primitive } from './primitive.js';
+import { assertInteger, blockFor, waitFor } from './waiting.js';
+
+/** @typedef {import('./options.js').WaitOptions} WaitOptions */
+
+/** A wait group, as Go has it, of up to 2^30 - 1 things. It can be used again as soon as its count has come to 0. */
+export class WaitGroup extends Primitive {
+  static BYTE_LENGTH = 12;
+  static type = 'WaitGroup';
+
+  /** How much is not done yet. */
+  get count() {
+    return waitgroupCount(this.words, 0);
+  }
+
+  /**
+   * Adds n things to do.
+   *
+   * @param {number} [n]
+   * @throws {RangeError} there would be more than 2^30 - 1; nothing was changed
+   */
+  add(n = 1) {
+    assertInteger(n, 0, LW_WAITGROUP_MAX, 'n');
+    if (!waitgroupAddStep(this.words, 0, n)) throw new RangeError(`more than ${LW_WAITGROUP_MAX} things to do`);
+  }
+
+  /**
+   * n of them are done; with the last one everybody who waits is released.
+   *
+   * @param {number} [n]
+   * @throws {RangeError} there were not so many; nothing was changed
+   */
+  done(n = 1) {
+    assertInteger(n, 0, LW_WAITGROUP_MAX, 'n');
+    if (!waitgroupDoneStep(this.words, 0, n)) throw new RangeError('less than 0 things to do');
+  }
+
+  /** All being done, from now on, as something for `waitAny`. */
+  when() {
+    return { step: waitgroupWaitStep, words: this.words, gate: LW_WAITGROUP_GATE, wanted: waitgroupGeneration(this.words, 0) };
+  }
+
+  /**
+   * Blocks until all are done.
+   *
+   * @param {number | WaitOptions} [options]
+   * @returns {boolean} false: the time was up
+   */
+  wait(options) {
+    return blockFor(this.when(), options, 'wait').what === LW_DONE;
+  }
+
+  /**
+   * Waits until all are done, without blocking.
+   *
+   * @param {number | WaitOptions} [options]
+   * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
+   */
+  async waitAsync(options) {
+    return (await waitFor(this.when(), options)).what === LW_DONE;
+  }
+}

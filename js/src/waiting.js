@@ -1,0 +1,62 @@
+/** How the faces of all that releases many at once wait: blocking or not, with a timeout and a signal. */
+
+import { answerExpected } from './core.js';
+import { assertMayBlock } from './agent.js';
+import { block } from './blocking.js';
+import { gather } from './crowd.js';
+import { signalOf, timeoutOf } from './options.js';
+
+/**
+ * @typedef {import('./crowd.js').Operation} Operation
+ * @typedef {import('./options.js').WaitOptions} WaitOptions
+ */
+
+/**
+ * Blocks until the operation has ended.
+ *
+ * @param {Operation} operation
+ * @param {number | WaitOptions | undefined} options
+ * @param {string} call what the user has called; the same with 'Async' never blocks
+ */
+export function blockFor({ step, words, wanted }, options, call) {
+  const timeout = timeoutOf(options);
+  signalOf(options);
+  assertMayBlock(call, `${call}Async`);
+  const what = block(step, words, wanted, timeout);
+  return { what, result: answerExpected() };
+}
+
+/**
+ * Waits for the operation without blocking.
+ *
+ * @param {Operation} operation
+ * @param {number | WaitOptions | undefined} options
+ */
+export function waitFor(operation, options) {
+  return gather([operation], timeoutOf(options), signalOf(options));
+}
+
+/**
+ * Checks a number that a user gave.
+ *
+ * @param {number} n
+ * @param {number} min
+ * @param {number} max
+ * @param {string} name
+ */
+export function assertInteger(n, min, max, name) {
+  if (typeof n !== 'number') throw new TypeError(`${name} must be a number`);
+  if (!Number.isInteger(n) || n < min || n > max) throw new RangeError(`${name} must be an integer from ${min} to ${max}: ${n}`);
+}
+
+/**
+ * How much of the time is left of a call that waits several times.
+ *
+ * @param {number | WaitOptions | undefined} options
+ * @returns {() => WaitOptions}
+ */
+export function remaining(options) {
+  const deadline = performance.now() + timeoutOf(options);
+  const signal = signalOf(options);
+  return () => ({ timeout: Math.max(deadline - performance.now(), 0), signal });
+}
