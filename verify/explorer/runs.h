@@ -57,7 +57,7 @@ void runs_reset(const struct function *functions, uint32_t words);
 /* The run of a call that has done nothing yet. */
 run_id runs_begin(uint32_t function, uint32_t self, uint32_t a, uint32_t b);
 
-/* What it does next. */
+/* What it does next. Stays where it is until the next run is made. */
 const struct operation *runs_next(run_id run);
 
 /* Which function it is in. */

@@ -243,16 +243,16 @@ static uint32_t count_bits(uint32_t bits)
 /* Every choice of those who are woken. */
 static void notify(const struct scene *scene, const struct state *state, run_id run, struct event event)
 {
-    const struct operation *operation = runs_next(run);
-    const uint32_t waiters = waiters_of(state, operation->word);
+    const struct operation operation = *runs_next(run);
+    const uint32_t waiters = waiters_of(state, operation.word);
     const uint32_t count = count_bits(waiters);
-    const uint32_t n = operation->a < count ? operation->a : count;
+    const uint32_t n = operation.a < count ? operation.a : count;
     for (uint32_t woken = waiters;; woken = (woken - 1) & waiters) {
         if (count_bits(woken) == n) {
             struct state next = *state;
             wake(&next, woken);
             event.woken = woken;
-            if (model_polls(event.agent) && is_queued_at(&next.agents[event.agent], operation->word))
+            if (model_polls(event.agent) && is_queued_at(&next.agents[event.agent], operation.word))
                 next.agents[event.agent].pending = NOTIFIED;
             go_on(scene, &next, run, n, event);
         }
@@ -265,23 +265,23 @@ static void notify(const struct scene *scene, const struct state *state, run_id 
 static void operate(const struct scene *scene, const struct state *state, run_id run, struct event event)
 {
     struct state next = *state;
-    const struct operation *operation = runs_next(run);
+    const struct operation operation = *runs_next(run);
     event.kind = OPERATES;
     event.function = runs_function(run);
-    if (operation->kind != RETURNED && operation->word >= model_primitive->words) {
-        event.operation = *operation;
+    if (operation.kind != RETURNED && operation.word >= model_primitive->words) {
+        event.operation = operation;
         event.error = "touches what is not one of its words";
         emit_event(scene, &next, event);
         return;
     }
-    switch (operation->kind) {
+    switch (operation.kind) {
     case LOAD:
-        go_on(scene, &next, run, next.words[operation->word], event);
+        go_on(scene, &next, run, next.words[operation.word], event);
         return;
     case CAS: {
-        const uint32_t old = next.words[operation->word];
-        if (old == operation->a)
-            next.words[operation->word] = operation->b;
+        const uint32_t old = next.words[operation.word];
+        if (old == operation.a)
+            next.words[operation.word] = operation.b;
         go_on(scene, &next, run, old, event);
         return;
     }
@@ -291,7 +291,7 @@ static void operate(const struct scene *scene, const struct state *state, run_id
     default:
         event.kind = RETURNS_AT_ONCE;
         event.ended = true;
-        event.answer = operation->result;
+        event.answer = operation.result;
         event.error = returned(&next, event.agent, run);
         emit_event(scene, &next, event);
     }
