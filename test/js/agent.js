@@ -33,11 +33,6 @@ async function work({ job, data, mode }) {
   return run({ ...lockword, ...support, imports, counts: modes.counts, data, say, heard });
 }
 
-function close() {
-  if (isNode) port.close();
-  else globalThis.close?.();
-}
-
 async function receive(message) {
   if (!message.job) return hear(message);
   try {
@@ -46,7 +41,6 @@ async function receive(message) {
     const { name, message: text, code, stack } = error;
     port.postMessage({ error: { name, message: text, code, stack } });
   }
-  close();
 }
 
 if (isNode) port.on('message', receive);

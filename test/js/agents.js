@@ -83,8 +83,9 @@ class Agent {
   }
 
   #end(how, value) {
-    living.delete(this);
     this.#settle[how](value);
+    // Bun's workers do not end by themselves, and would keep the process alive.
+    void this.terminate();
   }
 }
 

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 
 import { DeadlockError, LockError, Mutex, TimeoutError } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
+import { mode } from '../modes.js';
 import { failure, OWNER, sleep, stateOf, Stranger, until, within, wordsOf } from '../support.js';
 
 const free = [0, 0];
@@ -94,6 +95,28 @@ for (const how of ['lock', 'lockAsync']) {
           .and.below(timeout + 5_000);
         stranger.unlock();
         expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
+      });
+    }
+
+    if (mode !== 'unhealed') {
+      it('outlasts its re-checks: with more than a second it is neither early nor done', async () => {
+        const [timed, patient] = [new Mutex(), new Mutex()];
+        new Stranger(timed).lock();
+        const stranger = new Stranger(patient).lock();
+        const job = async ({ Mutex, data }) => {
+          const start = performance.now();
+          return { taken: await Mutex.from(data.handle)[data.how](data.timeout), took: performance.now() - start };
+        };
+        const agents = [
+          spawn(job, { handle: timed.handle, how, timeout: 1_200 }),
+          spawn(job, { handle: patient.handle, how, timeout: undefined }),
+        ];
+        const { taken, took } = await agents[0].result;
+        expect(taken).to.equal(false);
+        expect(took).to.be.at.least(1_200);
+        await sleep(100);
+        stranger.unlock();
+        expect((await within(10_000, agents[1].result)).taken).to.equal(true);
       });
     }
 
