@@ -25,8 +25,8 @@
  * @property {number} idle how many waits in a row have been in vain
  */
 
-import { LW_AGAIN, LW_ASYNC, LW_NOT_EQUAL, LW_OK, LW_QUEUE, LW_QUEUED, LW_SLICE } from './core.js';
-import { notify, waitAsync } from './wait.js';
+import { LW_AGAIN, LW_ASYNC, LW_NOT_EQUAL, LW_OK, LW_QUEUE, LW_QUEUED, LW_SLICE, LW_WAIT_BRIEF } from './core.js';
+import { BRIEF, notify, waitAsync } from './wait.js';
 
 /**
  * The lines that are of use, by buffer and address of the word.
@@ -84,6 +84,7 @@ export function run(line, caller, why) {
     const answer = caller.step(line.words, 0, caller.wanted, why | LW_ASYNC | (line.queued ? LW_QUEUED : 0), caller.phase);
     caller.phase = answer >>> 16;
     const what = answer & 0xff;
+    if (what === LW_WAIT_BRIEF) setTimeout(() => line.advance(line, LW_SLICE), BRIEF);
     if (what < LW_QUEUE) return what;
     if (what === LW_QUEUE) {
       queue(line);

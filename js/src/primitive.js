@@ -47,7 +47,7 @@ export class Primitive {
    */
   static from(handle) {
     if (handle?.type !== this.type) throw new TypeError(`not the handle of a ${this.type}`);
-    return /** @type {InstanceType<C>} */ (new this(handle.buffer, handle.byteOffset));
+    return /** @type {InstanceType<C>} */ (new this(handle.buffer ?? null, handle.byteOffset ?? null));
   }
 
   /**
