@@ -27,9 +27,8 @@ enum {
     SLICES = 1 << 3,     /* any wait may be interrupted for a re-check */
     BRIEFS = 1 << 4,     /* the same for brief waits only */
     DEATHS = 1 << 5,     /* one agent may die, unless others wait for what it holds */
-    PAUSES = 1 << 6,     /* blocking agents offer to pause */
-    STRAYS = 1 << 7,     /* the primitive's illegal calls are made, too */
-    ASYNC_STEP = 1 << 8, /* not switched on, only marks transitions: made by an agent that has async callers */
+    STRAYS = 1 << 6,     /* the primitive's illegal calls are made, too */
+    ASYNC_STEP = 1 << 7, /* not switched on, only marks transitions: made by an agent that has async callers */
     HELP = SPURIOUS | TIMEOUTS | CANCELS | SLICES | BRIEFS | DEATHS, /* what nobody can count on */
 };
 
@@ -57,7 +56,7 @@ struct caller {
     uint8_t flags;
     uint8_t lost;     /* turns lost during its call; counted where the configuration bounds them */
     uint8_t function; /* the step of its call */
-    uint8_t pauses;   /* during its call */
+    uint8_t unused;
 };
 
 struct agent {
@@ -107,6 +106,8 @@ struct primitive {
     const struct configuration *configurations;
     uint32_t configuration_count;
 
+    /* One phase for all that a step cannot tell apart: a count without end would be states without end. */
+    uint16_t (*same_phase)(uint16_t phase);
     /* The calls that this caller, who is in none, may make now. */
     int (*choices)(const struct state *state, int agent, int caller, struct choice *choices);
     /* An operation was done. Answers what is wrong, or NULL. */

@@ -3,8 +3,6 @@
 
 #include "model.h"
 
-#define MAX_PAUSES_OF_A_CALL 8
-
 struct scene {
     emit *emit;
     void *context;
@@ -59,7 +57,6 @@ static const char *end_call(struct state *state, int agent, int caller, uint32_t
     struct caller *c = &state->agents[agent].callers[caller];
     c->phase = 0;
     c->lost = 0;
-    c->pauses = 0;
     c->function = 0;
     const char *error = model_primitive->ended(state, agent, caller, function, result);
     c->flags &= (uint8_t) ~(HAS_WAITED | OVERTAKEN);
@@ -77,14 +74,11 @@ static void leave_line(struct agent *agent, int caller)
     memset(agent->line + kept, 0, (size_t)(MAX_CALLERS - kept));
 }
 
-/*
- * A caller whose wait was ended by a notify or a re-check, and who then finds that it was overtaken, has lost a turn. One that did
- * not fall asleep, because the word was changing, has not: there the bound does not hold, and the next time it does sleep.
- */
+/* A caller that has returned from a wait and finds that it was overtaken has lost a turn. */
 static const char *count_lost_turn(struct caller *caller, uint32_t why)
 {
     const uint8_t most = model_configuration->most_lost;
-    const bool lost = caller->flags & OVERTAKEN && (why == LW_OK || why == LW_SLICE || why == LW_AGAIN);
+    const bool lost = caller->flags & OVERTAKEN && why != LW_START;
     caller->flags &= (uint8_t)~OVERTAKEN;
     if (!lost || most == 0 || caller->rounds == ENDLESS)
         return NULL;
@@ -99,17 +93,18 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
     const uint32_t function = a->function;
     const bool async = model_is_async(agent, caller);
     const uint32_t why = a->why;
-    const bool last_try = why == LW_TIMED_OUT || why == LW_CANCELLED;
+    const bool last_try = lw_gives_up(why);
     const uint32_t what = lw_answer_what(answer);
     const char *error;
 
-    a->callers[caller].phase = (uint16_t)lw_answer_phase(answer);
+    a->callers[caller].phase = model_primitive->same_phase((uint16_t)lw_answer_phase(answer));
     if (what >= LW_WAIT)
         a->callers[caller].flags &= (uint8_t)~model_primitive->flags_of_a_step;
-    if (what >= LW_WAIT && last_try)
+    if (what >= LW_WAIT && what != LW_RETRY && last_try)
         return "would go on although its time is up";
     switch (what) {
     case LW_WAIT:
+    case LW_WAIT_IDLE:
     case LW_WAIT_BRIEF:
         become_idle(a);
         if (!async) {
@@ -136,14 +131,13 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
         if (a->word >= model_primitive->words)
             return "would queue at a word that there is not";
         return NULL;
-    case LW_PAUSE:
-        if (async || !with(PAUSES))
-            return "asks one to pause who cannot";
-        will_call(a, caller, function, LW_AGAIN);
-        return ++a->callers[caller].pauses > MAX_PAUSES_OF_A_CALL ? "pauses for ever" : NULL;
+    case LW_RETRY:
+        will_call(a, caller, function, why);
+        return NULL;
     case LW_DONE:
     case LW_GAVE_UP:
     case LW_DEADLOCK:
+    case LW_OVERFLOW:
         error = end_call(state, agent, caller, function, answer);
         become_idle(a);
         if (async) {
@@ -309,8 +303,6 @@ static void call_step(const struct scene *scene, struct state *state, struct eve
         caller->flags |= HAS_WAITED;
     if (model_is_async(event.agent, a->caller))
         why |= LW_ASYNC | (a->pending != NOT_QUEUED ? (uint32_t)LW_QUEUED : 0);
-    else if (with(PAUSES))
-        why |= LW_PAUSES;
     event.why = why;
     operate(scene, state, runs_begin(a->function, model_id(event.agent), why, caller->phase), event);
 }

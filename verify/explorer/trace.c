@@ -6,8 +6,8 @@
 
 #include "memory.h"
 
-static const char *const WHY[] = {"START", "OK", "NOT_EQUAL", "TIMED_OUT", "SLICE", "CANCELLED", "AGAIN"};
-static const char *const WHAT[] = {"DONE", "GAVE_UP", "DEADLOCK", "WAIT", "WAIT_BRIEF", "QUEUE", "PAUSE"};
+static const char *const WHY[] = {"START", "OK", "NOT_EQUAL", "TIMED_OUT", "SLICE", "AGAIN", "?", "CANCELLED"};
+static const char *const WHAT[] = {"DONE", "GAVE_UP", "DEADLOCK", "OVERFLOW", "WAIT", "WAIT_IDLE", "WAIT_BRIEF", "QUEUE", "RETRY"};
 
 /* What the packed form of the wanted state is found by, when its parent is asked again for its successors. */
 struct wanted {
@@ -111,7 +111,7 @@ static void print_answer(FILE *out, const struct event *event)
     const struct function *f = &model_primitive->functions[event->function];
     if (f->is_step) {
         const uint32_t what = lw_answer_what(event->answer);
-        fprintf(out, "  ⇒ %s", what <= LW_PAUSE ? WHAT[what] : "?");
+        fprintf(out, "  ⇒ %s", what <= LW_RETRY ? WHAT[what] : "?");
     } else if (f->answers_bool) {
         fprintf(out, "  ⇒ %s", event->answer ? "true" : "false");
     }

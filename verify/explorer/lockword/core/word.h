@@ -21,6 +21,8 @@ enum {
 
 #define LW_INLINE static inline __attribute__((unused))
 
+#define LW_ALL UINT32_MAX
+
 uint32_t runs_load(const lw_word *word);
 uint32_t runs_cas(lw_word *word, uint32_t expected, uint32_t desired);
 uint32_t runs_notify(lw_word *word, uint32_t n);
