@@ -319,7 +319,7 @@ static const struct configuration configurations[] = {
     {"aa,b,b", 1, ALMOST, 0, SMALL},
     {"aaa,b", 1, ALMOST, 0, SMALL},
     {"ab,a,b", 1, ALMOST, 0, SMALL},
-    {"b,b,b,b", 1, SPURIOUS, 0, MEDIUM},
+    {"b,b,b,b", 1, TIMEOUTS, 0, MEDIUM},
     {"b,b,b", 2, UNRELIABLE, 0, LARGE},
     {"a,b,t", 2, UNRELIABLE, 0, LARGE},
     {"b,b,a", 2, UNRELIABLE, 0, LARGE},
