@@ -3,7 +3,7 @@
 import { BlockingError } from './errors.js';
 
 /** The globals, some of which only some engines have. */
-const { crypto, process } = /** @type {any} */ (globalThis);
+const { crypto, process, WorkerGlobalScope } = /** @type {any} */ (globalThis);
 
 /**
  * This agent's id: bit 28 set, so that no thread id of an operating system equals it, and 28 random bits. Never `threadId`,
@@ -31,7 +31,8 @@ export function assertMayBlock(call, instead) {
     throw new BlockingError(message);
   }
   mayBlock = true;
-  // Node before 20.16 has no getBuiltinModule, but marks what a worker may not call.
+  // Node before 20.16 has no getBuiltinModule, but marks what a worker may not call. Deno's web workers pass for main threads.
+  if (WorkerGlobalScope) return;
   if (process?.getBuiltinModule?.('worker_threads').isMainThread ?? (process?.chdir && !process.chdir.disabled)) {
     process.emitWarning?.(message, { type: 'LockwordWarning', code: 'LOCKWORD_MAIN_THREAD' });
   }

@@ -99,7 +99,7 @@ export class Barrier extends Primitive {
   #arrive(state) {
     const outcome = barrierArriveStep(this.words, 0, state);
     if (outcome === LW_BARRIER_UNMADE)
-      throw new RangeError('the barrier has no parties: make it with Barrier.create or Barrier.init');
+      throw new RangeError('the barrier has no parties');
     if (outcome === LW_BARRIER_BROKE) throw new BrokenBarrierError('the barrier is broken');
     return outcome === LW_BARRIER_LEADS;
   }
@@ -114,8 +114,8 @@ export class Barrier extends Primitive {
    * @param {{ what: number, result: number }} outcome
    */
   #end(state, { what, result }) {
-    if (what !== LW_DONE) throw new TimeoutError('timed out, and broke the barrier');
-    if (barrierOutcome(state, result) === LW_BARRIER_BROKE) throw new BrokenBarrierError('the barrier broke');
+    if (what !== LW_DONE) throw new TimeoutError('timed out');
+    if (barrierOutcome(state, result) === LW_BARRIER_BROKE) throw new BrokenBarrierError('the barrier is broken');
     return false;
   }
 }

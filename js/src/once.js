@@ -82,7 +82,7 @@ export class Once extends Primitive {
 
   /** @param {{ what: number, result: number }} outcome */
   #begins({ what, result }) {
-    if (what === LW_DEADLOCK) throw new DeadlockError('this thread is running it');
+    if (what === LW_DEADLOCK) throw new DeadlockError('this thread runs it already');
     if (what === LW_GAVE_UP) throw new TimeoutError('timed out');
     return result !== 0;
   }

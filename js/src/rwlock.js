@@ -221,7 +221,7 @@ export class RWLock extends Primitive {
 
 /** @param {number} what */
 function succeeded(what) {
-  if (what === LW_DEADLOCK) throw new DeadlockError('this thread writes or reads upgradably already');
+  if (what === LW_DEADLOCK) throw new DeadlockError('this thread holds the lock already');
   if (what === LW_OVERFLOW) throw new RangeError(`more than ${LW_RWLOCK_READERS} readers`);
   return what === LW_DONE;
 }

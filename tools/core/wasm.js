@@ -14,7 +14,7 @@ const ARCHIVE = 'liblockword.a';
 const FOLDER = join(ROOT, 'build/wasm');
 
 /** Everything but the other platforms' ways of waiting. */
-const SOURCES = [...list('src'), ...list('src/core').map((name) => `core/${name}`), 'wait/wasm.c'].filter((name) =>
+const SOURCES = [...list('src'), ...list('src/core').map((name) => `core/${name}`), 'wait/poll.c', 'wait/wasm.c'].filter((name) =>
   name.endsWith('.c'),
 );
 
