@@ -71,7 +71,7 @@ function faults(source, mutants) {
     for (let line = first; line < first + from.split('\n').length; line++) touched.add(line);
   }
   codeLines(source).forEach((line, index) => {
-    if (/^ +(?!case )/.test(line) && MATTERS.test(line) && !touched.has(index + 1))
+    if (/^ +(?! |case )/.test(line) && MATTERS.test(line) && !touched.has(index + 1))
       found.push(`line ${index + 1} is in no mutant: ${line.trim()}`);
   });
   return found;
