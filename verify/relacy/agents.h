@@ -121,20 +121,21 @@ static uint32_t wait_async(lw_word *gate, agent &self, bool may_cancel)
 }
 
 /* Runs a step to its end, as the agent's kind does. */
-static bool run(lw_step *step, lw_word *words, uint32_t id, agent &self, kind kind)
+static bool run(lw_step *step, lw_word *words, uint32_t wanted, agent &self, kind kind)
 {
     const bool is_async = kind == async || kind == aborting;
     uint32_t why = LW_START;
     uint32_t phase = 0;
     for (;;) {
-        const uint32_t abilities = is_async ? LW_ASYNC | (self.pending ? uint32_t(LW_QUEUED) : 0) : uint32_t(LW_PAUSES);
-        const lw_answer answer = step(words, id, why | abilities, phase);
+        const uint32_t abilities = is_async ? LW_ASYNC | (self.pending ? uint32_t(LW_QUEUED) : 0) : 0;
+        const lw_answer answer = step(words, wanted, why | abilities, phase);
         lw_word *word = &words[lw_answer_word(answer)];
         phase = lw_answer_phase(answer);
         switch (lw_answer_what(answer)) {
         case LW_DONE:
             return true;
         case LW_WAIT:
+        case LW_WAIT_IDLE:
         case LW_WAIT_BRIEF:
             why = is_async ? wait_async(word, self, kind == aborting) : wait_blocking(word, answer, self, kind == timed);
             break;
@@ -142,9 +143,7 @@ static bool run(lw_step *step, lw_word *words, uint32_t id, agent &self, kind ki
             self.pending = join(word, 0, self);
             why = LW_AGAIN;
             break;
-        case LW_PAUSE:
-            rl::yield(1, $);
-            why = LW_AGAIN;
+        case LW_RETRY:
             break;
         default:
             return false;

@@ -8,8 +8,7 @@
 #include "orders.h"
 
 /* Few enough that executions of a few rounds reach a reservation. */
-#define MAX_FAILED_WAKES 1u
-#define MAX_PAUSES 1u
+#define MAX_FAILED_WAITS 1u
 #include "../../src/core/mutex.c"
 
 #include "agents.h"

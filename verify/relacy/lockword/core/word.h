@@ -26,11 +26,14 @@ enum {
 /* The order that a site asks for in this run: the one it is written with, or a weaker one. */
 int order_at(const char *function, int line, int order);
 
-#define lw_load(word, order) ((word)->value.load(rl::memory_order(order), $))
+#define lw_load(word, order) ((word)->value.load(rl::memory_order(order_at(__func__, __LINE__, order)), $))
+#define lw_store(word, desired, order) ((word)->value.store((desired), rl::memory_order(order_at(__func__, __LINE__, order)), $))
 #define lw_cas(word, expected, desired, order)                                                                                     \
     ((word)->value.compare_exchange(rl::bool_t<false>(), *(expected), (desired),                                                   \
                                     rl::memory_order(order_at(__func__, __LINE__, order)), rl::mo_relaxed, $))
 
 extern "C" uint32_t lw_notify(lw_word *word, uint32_t n);
+
+#define LW_ALL UINT32_MAX
 
 #endif
