@@ -54,18 +54,8 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
     return why != LW_TIMED_OUT;
 }
 
-/* Lets go of what the others wait for. A wake by one word may have come with one by another. */
-static void withdraw_others(const struct lw_operation *operations, uint32_t n, uint32_t done, const uint16_t *phases, bool waited)
+static struct lw_end block(const struct lw_operation *operations, uint32_t n, lw_deadline deadline, uint16_t *phases)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (i != done && (waited || i < done))
-            operations[i].step(operations[i].words, operations[i].wanted, LW_CANCELLED, phases[i]);
-    }
-}
-
-static struct lw_end block(const struct lw_operation *operations, uint32_t n, lw_deadline deadline)
-{
-    uint16_t phases[LW_BLOCK_MAX] = {0};
     struct lw_waited waited[LW_BLOCK_MAX];
     struct lw_end end;
     int64_t slice;
@@ -76,19 +66,35 @@ static struct lw_end block(const struct lw_operation *operations, uint32_t n, lw
         const lw_woken woken = n == 1 ? lw_wait(waited[0].word, waited[0].expected, until) : lw_wait_many(waited, n, until);
         why = why_of(woken, until == deadline);
     }
-    if (end.ending != LW_ENDED_TIMED_OUT)
-        withdraw_others(operations, n, end.index, phases, why != LW_START);
     return end;
+}
+
+/*
+ * The operation has been cancelled: it clears its traces away, and passes on what notify it may have consumed. What it could have
+ * just then, it has: nobody may lose a permit because a cancel came in the same moment.
+ */
+static struct lw_end cancelled(const struct lw_operation *operation, uint32_t phase)
+{
+    lw_answer answer;
+    do {
+        answer = operation->step(operation->words, operation->wanted, LW_CANCELLED, phase);
+    } while (lw_answer_what(answer) == LW_RETRY);
+    const bool done = lw_answer_what(answer) == LW_DONE;
+    return (struct lw_end){done ? LW_ENDED_DONE : LW_ENDED_CANCELLED, 0, lw_answer_expected(answer)};
 }
 
 struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
+    uint16_t phases[LW_BLOCK_MAX] = {0};
     if (!cancel)
-        return block(operations, n, deadline);
+        return block(operations, n, deadline, phases);
     operations[n] = (struct lw_operation){lw_event_wait_step, cancel->word, 0};
-    struct lw_end end = block(operations, n + 1, deadline);
-    if (end.index == n && end.ending == LW_ENDED_DONE)
-        end.ending = LW_ENDED_CANCELLED;
+    struct lw_end end = block(operations, n + 1, deadline, phases);
+    if (end.index < n || end.ending != LW_ENDED_DONE)
+        return end;
+    if (n == 1)
+        return cancelled(&operations[0], phases[0]);
+    end.ending = LW_ENDED_CANCELLED;
     return end;
 }
 

@@ -24,8 +24,8 @@ struct lw_end {
 #define LW_BLOCK_MAX 64
 
 /*
- * Runs n operations until one has ended, and withdraws the others. The first that can, ends, in the order given. cancel may be
- * NULL; if not, operations has room for one more.
+ * Runs n operations until one has ended. The first that can, ends, in the order given. More than one: of kinds that need not be
+ * withdrawn. cancel may be NULL; if not, operations has room for one more.
  */
 struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadline deadline, lw_cancel *cancel);
 
