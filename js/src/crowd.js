@@ -18,7 +18,7 @@
  * @property {number} index of the operation
  */
 
-import { answerExpected, LW_CANCELLED, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
+import { answerExpected, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
 import { bound } from './limits.js';
 import { leave, lineAt, run } from './line.js';
 
@@ -57,16 +57,20 @@ export function gather(operations, timeout, signal) {
     const giveUp = (why) => {
       for (const [line, caller] of places) if (line.callers.has(caller)) attempt(line, caller, why);
     };
-    let waiting = true;
+    let waiting = operations.length;
     operations.every(({ step, words, gate, wanted }, index) => {
       const line = lineAt(words, gate, advance);
       /** @param {number} what */
       const left = (what) => {
-        if (!waiting) return;
-        waiting = false;
+        // One that gives up leaves the others their last attempt.
+        if (what === LW_GAVE_UP && --waiting) return;
+        waiting = 0;
         unbound();
-        resolve({ what, result: answerExpected(), index });
-        giveUp(LW_CANCELLED);
+        // A step that succeeds though it is cancelled has been granted what it wanted, and keeps it.
+        if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);
+        else resolve({ what, result: answerExpected(), index });
+        // Without running their steps, which might take what they wanted, too.
+        for (const [line, caller] of places) line.callers.delete(caller);
       };
       const caller = { step, wanted, phase: 0, left };
       places.push([line, caller]);
@@ -76,9 +80,6 @@ export function gather(operations, timeout, signal) {
     });
     if (timeout === 0) giveUp(LW_TIMED_OUT);
     if (!waiting) return;
-    unbound = bound(timeout, signal, (why) => {
-      if (why === LW_CANCELLED) reject(signal?.reason);
-      giveUp(why);
-    });
+    unbound = bound(timeout, signal, giveUp);
   });
 }

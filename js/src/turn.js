@@ -9,7 +9,7 @@
  */
 
 import { self } from './agent.js';
-import { LW_CANCELLED, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
+import { LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
 import { bound } from './limits.js';
 import { leave, lineAt, run } from './line.js';
 
@@ -62,13 +62,12 @@ export function enqueue(step, words, gate, timeout, signal) {
     if (timeout === 0 && callers.has(caller)) giveUp(line, caller, LW_TIMED_OUT);
     if (!callers.has(caller)) return;
 
-    const unbound = bound(timeout, signal, (why) => {
-      if (why === LW_CANCELLED) reject(signal?.reason);
-      giveUp(line, caller, why);
-    });
+    const unbound = bound(timeout, signal, (why) => giveUp(line, caller, why));
     caller.left = (what) => {
       unbound();
-      resolve(what);
+      // A step that succeeds though it is cancelled has been granted what it wanted, and keeps it.
+      if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);
+      else resolve(what);
     };
   });
 }
