@@ -7,7 +7,8 @@
  *      queues first and marks then: a notify between the two finds it queued.
  *   2. An unlocker frees the word and learns who waits in one operation, then notifies one waiter of each kind it saw.
  *   3. A notify wakes one waiter, but the mark named all of them. So whoever may have consumed a notify owes one: it takes the
- * mutex with the mark set again, or marks before it waits again, or notifies in its turn when it leaves.
+ *      mutex with the mark set again, or marks before it waits again, or notifies in its turn when it leaves. A wake orders
+ *      memory, in ECMAScript and in the kernel: the woken never read the mark that the unlock which woke them has cleared.
  *   4. A waiter that was overtaken too often reserves the mutex. From then on only those who have returned from a wait may take it,
  *      whatever ended that wait: were it 'only the woken', one who found the word changed would bar everyone including itself.
  *      A reserver that leaves withdraws the reservation. If nobody comes for a reserved, free mutex (its reserver's event loop is
@@ -16,8 +17,8 @@
 #include <lockword/core/mutex.h>
 
 /*
- * How many waits may end without the mutex before a waiter reserves it. Eight is where throughput no longer gains from more and
- * the longest wait has not begun to grow: docs/design.md, 'Constants'.
+ * How many waits may end without the mutex before a waiter reserves it. Natively a slice of lw_pace reserves sooner as a rule, and
+ * nothing tells 1 from 32; in an engine, whose slices are long, this is what gives lockAsync its turn: docs/design.md, 'Constants'.
  */
 #ifndef MAX_FAILED_WAITS
 #define MAX_FAILED_WAITS 8u
