@@ -57,7 +57,8 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
 static struct lw_end block(const struct lw_operation *operations, uint32_t n, lw_deadline deadline, uint16_t *phases)
 {
     struct lw_waited waited[LW_BLOCK_MAX];
-    struct lw_end end;
+    waited[0] = (struct lw_waited){NULL, 0}; /* gcc cannot know that a step does not give up before its time */
+    struct lw_end end = {LW_ENDED_TIMED_OUT, 0, 0};
     int64_t slice;
     uint32_t why = LW_START;
     while (run_all(operations, n, why, phases, waited, &slice, &end)) {
