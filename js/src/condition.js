@@ -119,7 +119,7 @@ export class Condition extends Primitive {
    * @returns {[sequence: number, depth: number]} what to wait with, and how often the mutex was held
    */
   #enter(mutex) {
-    if (!mutex.isMine) throw new OwnershipError('this thread does not hold the mutex');
+    if (!mutex.isMine) throw new OwnershipError('not held by this thread');
     const depth = 'depth' in mutex ? mutex.depth : 1;
     const sequence = condEnterStep(this.words, 0);
     for (let i = 0; i < depth; i++) mutex.unlock();

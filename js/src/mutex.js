@@ -54,7 +54,7 @@ export class Mutex extends Primitive {
     assertMayBlock('lock', 'lockAsync');
     if (mutexTake(this.words, 0, self)) return true;
     const what = block(mutexLockStep, this.words, self, timeout);
-    if (what === LW_DEADLOCK) throw new DeadlockError('this thread holds the mutex already');
+    if (what === LW_DEADLOCK) throw new DeadlockError('held by this thread already');
     return what === LW_DONE;
   }
 
@@ -87,7 +87,7 @@ export class Mutex extends Primitive {
    */
   unlock() {
     if (mutexFree(this.words, 0, self) || mutexUnlockStep(this.words, 0, self)) return;
-    throw new OwnershipError('this thread does not hold the mutex');
+    throw new OwnershipError('not held by this thread');
   }
 
   /**

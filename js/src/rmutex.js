@@ -54,7 +54,7 @@ export class RecursiveMutex extends Primitive {
     assertMayBlock('lock', 'lockAsync');
     if (this.tryLock()) return true;
     const what = block(mutexLockStep, this.words, self, timeout);
-    if (what === LW_DEADLOCK) throw new DeadlockError('a task of this thread holds the mutex');
+    if (what === LW_DEADLOCK) throw new DeadlockError('held by a task of this thread');
     if (what === LW_DONE) rmutexEnteredStep(this.words, 0, 0);
     return what === LW_DONE;
   }
@@ -155,7 +155,7 @@ class TaskGuard {
    * @throws {OwnershipError} the task has given it back
    */
   lock() {
-    if (this.#depth === 0 || !reenter(this.#words, LW_RMUTEX_TASK)) throw new OwnershipError('the task does not hold the mutex');
+    if (this.#depth === 0 || !reenter(this.#words, LW_RMUTEX_TASK)) throw new OwnershipError('not held by this task');
     this.#depth++;
   }
 
@@ -188,5 +188,5 @@ function reenter(words, task) {
  * @param {number} task
  */
 function unlock(words, task) {
-  if (!rmutexUnlockStep(words, 0, self, task)) throw new OwnershipError('this thread does not hold the mutex');
+  if (!rmutexUnlockStep(words, 0, self, task)) throw new OwnershipError('not held by this thread');
 }

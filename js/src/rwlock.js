@@ -221,14 +221,14 @@ export class RWLock extends Primitive {
 
 /** @param {number} what */
 function succeeded(what) {
-  if (what === LW_DEADLOCK) throw new DeadlockError('this thread holds the lock already');
+  if (what === LW_DEADLOCK) throw new DeadlockError('held by this thread already');
   if (what === LW_OVERFLOW) throw new RangeError(`more than ${LW_RWLOCK_READERS} readers`);
   return what === LW_DONE;
 }
 
 /** @param {boolean} had */
 function assertHad(had) {
-  if (!had) throw new OwnershipError('this thread does not hold the lock in this way');
+  if (!had) throw new OwnershipError('not held by this thread in this way');
 }
 
 /**
