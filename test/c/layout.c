@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
 #define BYTES(words) (4 * (words))
@@ -20,6 +21,53 @@ static const struct field {
     {"mutex.state", "ASYNC", BYTES(LW_MUTEX_STATE), LW_MUTEX_ASYNC},
     {"mutex.state", "BLOCKED", BYTES(LW_MUTEX_STATE), LW_MUTEX_BLOCKED},
     {"mutex.gate", "GATE", BYTES(LW_MUTEX_GATE), UINT32_MAX},
+    {"rmutex.state", "STATE", BYTES(LW_MUTEX_STATE), UINT32_MAX},
+    {"rmutex.gate", "GATE", BYTES(LW_MUTEX_GATE), UINT32_MAX},
+    {"rmutex.depth", "AGAIN", BYTES(LW_RMUTEX_DEPTH), LW_RMUTEX_AGAIN},
+    {"rmutex.depth", "TASK", BYTES(LW_RMUTEX_DEPTH), LW_RMUTEX_TASK},
+    {"cond.sequence", "SEQUENCE", BYTES(LW_COND_SEQUENCE), UINT32_MAX},
+    {"cond.waiters", "WAITERS", BYTES(LW_COND_WAITERS), UINT32_MAX},
+    {"sem.state", "PERMITS", BYTES(LW_SEM_STATE), LW_SEM_MAX},
+    {"sem.state", "ASYNC", BYTES(LW_SEM_STATE), LW_ASYNC_WAITERS},
+    {"sem.state", "BLOCKED", BYTES(LW_SEM_STATE), LW_BLOCKED_WAITERS},
+    {"sem.gate", "GATE", BYTES(LW_SEM_GATE), UINT32_MAX},
+    {"rwlock.state", "READERS", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_READERS},
+    {"rwlock.state", "UPGRADABLE", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_UPGRADABLE},
+    {"rwlock.state", "WRITER", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_WRITER},
+    {"rwlock.state", "WRITERS_TURN", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_WRITERS_TURN},
+    {"rwlock.state", "READERS_TURN", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_READERS_TURN},
+    {"rwlock.state", "ASYNC", BYTES(LW_RWLOCK_STATE), LW_ASYNC_WAITERS},
+    {"rwlock.state", "BLOCKED", BYTES(LW_RWLOCK_STATE), LW_BLOCKED_WAITERS},
+    {"rwlock.gate", "GATE", BYTES(LW_RWLOCK_GATE), UINT32_MAX},
+    {"rwlock.owner", "OWNER", BYTES(LW_RWLOCK_OWNER), UINT32_MAX},
+    {"barrier.state", "MISSING", BYTES(LW_BARRIER_STATE), LW_BARRIER_MISSING},
+    {"barrier.state", "GENERATION", BYTES(LW_BARRIER_STATE), LW_BARRIER_GENERATION},
+    {"barrier.state", "WAS_BROKEN", BYTES(LW_BARRIER_STATE), LW_BARRIER_WAS_BROKEN},
+    {"barrier.state", "BROKEN", BYTES(LW_BARRIER_STATE), LW_BARRIER_BROKEN},
+    {"barrier.state", "ASYNC", BYTES(LW_BARRIER_STATE), LW_ASYNC_WAITERS},
+    {"barrier.state", "BLOCKED", BYTES(LW_BARRIER_STATE), LW_BLOCKED_WAITERS},
+    {"barrier.gate", "GATE", BYTES(LW_BARRIER_GATE), UINT32_MAX},
+    {"barrier.parties", "PARTIES", BYTES(LW_BARRIER_PARTIES), UINT32_MAX},
+    {"waitgroup.state", "COUNT", BYTES(LW_WAITGROUP_STATE), LW_WAITGROUP_MAX},
+    {"waitgroup.state", "ASYNC", BYTES(LW_WAITGROUP_STATE), LW_ASYNC_WAITERS},
+    {"waitgroup.state", "BLOCKED", BYTES(LW_WAITGROUP_STATE), LW_BLOCKED_WAITERS},
+    {"waitgroup.gate", "GATE", BYTES(LW_WAITGROUP_GATE), UINT32_MAX},
+    {"waitgroup.generation", "GENERATION", BYTES(LW_WAITGROUP_GENERATION), UINT32_MAX},
+    {"event.state", "SET", BYTES(LW_EVENT_STATE), LW_EVENT_SET},
+    {"event.state", "AUTO", BYTES(LW_EVENT_STATE), LW_EVENT_AUTO},
+    {"event.state", "GENERATION", BYTES(LW_EVENT_STATE), LW_EVENT_GENERATION},
+    {"event.state", "ASYNC", BYTES(LW_EVENT_STATE), LW_ASYNC_WAITERS},
+    {"event.state", "BLOCKED", BYTES(LW_EVENT_STATE), LW_BLOCKED_WAITERS},
+    {"event.gate", "GATE", BYTES(LW_EVENT_GATE), UINT32_MAX},
+    {"once.state", "RUNNER", BYTES(LW_ONCE_STATE), LW_ONCE_RUNNER},
+    {"once.state", "RAN", BYTES(LW_ONCE_STATE), LW_ONCE_RAN},
+    {"once.state", "ASYNC", BYTES(LW_ONCE_STATE), LW_ASYNC_WAITERS},
+    {"once.state", "BLOCKED", BYTES(LW_ONCE_STATE), LW_BLOCKED_WAITERS},
+    {"once.gate", "GATE", BYTES(LW_ONCE_GATE), UINT32_MAX},
+    {"counter.state", "VALUE", BYTES(LW_COUNTER_STATE), LW_COUNTER_MAX},
+    {"counter.state", "ASYNC", BYTES(LW_COUNTER_STATE), LW_ASYNC_WAITERS},
+    {"counter.state", "BLOCKED", BYTES(LW_COUNTER_STATE), LW_BLOCKED_WAITERS},
+    {"counter.gate", "GATE", BYTES(LW_COUNTER_GATE), UINT32_MAX},
 };
 
 static const struct size {
@@ -28,6 +76,15 @@ static const struct size {
     uint32_t alignment;
 } sizes[] = {
     {"mutex", sizeof(lw_mutex), _Alignof(lw_mutex)},
+    {"rmutex", sizeof(lw_rmutex), _Alignof(lw_rmutex)},
+    {"cond", sizeof(lw_cond), _Alignof(lw_cond)},
+    {"sem", sizeof(lw_sem), _Alignof(lw_sem)},
+    {"rwlock", sizeof(lw_rwlock), _Alignof(lw_rwlock)},
+    {"barrier", sizeof(lw_barrier), _Alignof(lw_barrier)},
+    {"waitgroup", sizeof(lw_waitgroup), _Alignof(lw_waitgroup)},
+    {"event", sizeof(lw_event), _Alignof(lw_event)},
+    {"once", sizeof(lw_once), _Alignof(lw_once)},
+    {"counter", sizeof(lw_counter), _Alignof(lw_counter)},
 };
 
 /* The bits of "7" or "0-28". */
@@ -76,7 +133,7 @@ static void the_manual_and_the_headers_agree(void **state)
     char line[512], word[32], bits[16], name[32];
     unsigned offset, bytes, alignment;
     while (fgets(line, sizeof line, manual) != NULL) {
-        if (sscanf(line, "| `%31[^`]` | %u | %15[0-9-] | `%31[A-Z]`", word, &offset, bits, name) == 4)
+        if (sscanf(line, "| `%31[^`]` | %u | %15[0-9-] | `%31[A-Z_]`", word, &offset, bits, name) == 4)
             check_field(word, offset, bits, name, &seen_fields);
         else if (sscanf(line, "| `%31[^`]` | %u | %u |", word, &bytes, &alignment) == 3)
             check_size(word, bytes, alignment, &seen_sizes);
