@@ -10,7 +10,7 @@ import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { Guard } from './guard.js';
 import { signalOf, timeoutOf } from './options.js';
 import { Primitive } from './primitive.js';
-import { enqueue } from './turn.js';
+import { waitFor } from './waiting.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
@@ -215,7 +215,8 @@ export class RWLock extends Primitive {
    * @param {number | WaitOptions | undefined} options
    */
   async #lockAsync(step, options) {
-    return succeeded(await enqueue(step, this.words, LW_RWLOCK_GATE, timeoutOf(options), signalOf(options)));
+    const operation = { step, words: this.words, gate: LW_RWLOCK_GATE, wanted: self };
+    return succeeded((await waitFor(operation, options)).what);
   }
 }
 
