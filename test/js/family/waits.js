@@ -1,0 +1,162 @@
+/**
+ * waits.js: every call of the family that may wait, as a row: how a primitive comes to keep it waiting, and what ends that. One body of
+ * a test runs over all rows, in the form that blocks and in the one that does not.
+ */
+import { Barrier, Counter, Event, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } from '../../../js/src/index.js';
+import * as core from '../../../js/src/core.js';
+import { spawn } from '../agents.js';
+import { STRANGER } from '../support.js';
+
+/** The words of any primitive. */
+export const wordsOf = (primitive) => {
+  const { buffer, byteOffset } = primitive.handle;
+  return new Int32Array(buffer, byteOffset, primitive.constructor.BYTE_LENGTH / 4);
+};
+
+/** The words less the two bits that only say that somebody may wait. */
+export const stateOf = (primitive) => wordsOf(primitive).map((word, i) => (i === 0 ? word & 0x3fffffff : word));
+
+/** Whether threads, or event loops, may wait. */
+export const threadsWait = (primitive) => (wordsOf(primitive)[0] & core.LW_BLOCKED_WAITERS) !== 0;
+export const loopsWait = (primitive) => (wordsOf(primitive)[0] & core.LW_ASYNC_WAITERS) !== 0;
+
+/** Another agent without a worker: it runs the steps that never wait under an id of its own. */
+const stranger = {
+  lock: (mutex) => core.mutexTryStep(wordsOf(mutex), 0, STRANGER),
+  unlock: (mutex) => core.mutexUnlockStep(wordsOf(mutex), 0, STRANGER),
+  take: (rwlock, way) => core.rwlockTryStep(wordsOf(rwlock), 0, 0, way, STRANGER),
+  give: (rwlock, way) => core.rwlockBecomeStep(wordsOf(rwlock), 0, way, 0, STRANGER),
+  begin: (once) => core.onceBeginStep(wordsOf(once), 0, STRANGER, core.LW_START, 0),
+  finish: (once, ran) => core.onceEndStep(wordsOf(once), 0, STRANGER, ran),
+};
+
+/** A primitive that a stranger has done something to. */
+const done = (primitive, what, ...args) => {
+  stranger[what](primitive, ...args);
+  return primitive;
+};
+
+const kept = (way) => ({
+  make: () => done(new RWLock(), 'take', way),
+  end: (lock) => stranger.give(lock, way),
+});
+
+/**
+ * `make` makes a primitive that keeps `call` waiting, with `args` before its options; `end` lets one through. Then it answers `won`, in its
+ * async form `wonAsync`; when the time is up, `late`, or `lateAsync`, or it throws what `throws` names. `before` is what the caller calls first.
+ */
+export const WAITS = [
+  {
+    type: 'RecursiveMutex',
+    call: 'lock',
+    make: () => done(new RecursiveMutex(), 'lock'),
+    end: stranger.unlock,
+    wonAsync: 'guard',
+    lateAsync: undefined,
+  },
+  {
+    type: 'RecursiveMutex',
+    call: 'acquire',
+    make: () => done(new RecursiveMutex(), 'lock'),
+    end: stranger.unlock,
+    won: 'guard',
+    throws: 'TimeoutError',
+  },
+  { type: 'Semaphore', call: 'acquire', args: [1], make: () => Semaphore.create(0), end: (it) => it.release() },
+  { type: 'Semaphore', call: 'acquire', args: [3], make: () => Semaphore.create(2), end: (it) => it.release() },
+  { type: 'RWLock', call: 'readLock', ...kept(core.LW_RWLOCK_WRITER) },
+  { type: 'RWLock', call: 'writeLock', ...kept(core.LW_RWLOCK_WRITER) },
+  { type: 'RWLock', call: 'writeLock', ...kept(core.LW_RWLOCK_UPGRADABLE) },
+  {
+    type: 'RWLock',
+    call: 'writeLock',
+    make: () => done(new RWLock(), 'take', core.LW_RWLOCK_READER),
+    end: (it) => it.readUnlock(),
+  },
+  { type: 'RWLock', call: 'upgradableLock', ...kept(core.LW_RWLOCK_WRITER) },
+  { type: 'RWLock', call: 'upgradableLock', ...kept(core.LW_RWLOCK_UPGRADABLE) },
+  {
+    type: 'RWLock',
+    call: 'upgrade',
+    before: 'tryUpgradableLock',
+    make: () => done(new RWLock(), 'take', core.LW_RWLOCK_READER),
+    end: (it) => it.readUnlock(),
+  },
+  { type: 'RWLock', call: 'acquireRead', ...kept(core.LW_RWLOCK_WRITER), won: 'guard', throws: 'TimeoutError' },
+  { type: 'RWLock', call: 'acquireWrite', ...kept(core.LW_RWLOCK_WRITER), won: 'guard', throws: 'TimeoutError' },
+  {
+    type: 'Barrier',
+    call: 'wait',
+    make: () => Barrier.create(2),
+    end: (it) => it.arriveAndDrop(),
+    won: false,
+    throws: 'TimeoutError',
+    breaks: true,
+  },
+  {
+    type: 'WaitGroup',
+    call: 'wait',
+    make: () => {
+      const group = new WaitGroup();
+      group.add();
+      return group;
+    },
+    end: (it) => it.done(),
+  },
+  { type: 'Event', call: 'wait', make: () => new Event(), end: (it) => it.set() },
+  { type: 'Event', call: 'wait', make: () => Event.create({ autoReset: true }), end: (it) => it.set() },
+  {
+    type: 'Once',
+    call: 'run',
+    args: ['fn'],
+    make: () => done(new Once(), 'begin'),
+    end: (it) => stranger.finish(it, 1),
+    won: false,
+    throws: 'TimeoutError',
+  },
+  {
+    type: 'Once',
+    call: 'run',
+    args: ['fn'],
+    make: () => done(new Once(), 'begin'),
+    end: (it) => stranger.finish(it, 0),
+    throws: 'TimeoutError',
+  },
+  { type: 'Counter', call: 'waitUntil', args: [3], make: () => Counter.create(2), end: (it) => it.increment(2) },
+  { type: 'Counter', call: 'waitUntil', args: ['fn'], make: () => Counter.create(2), end: (it) => it.decrement(2) },
+].map((row, i) => ({ args: [], won: true, late: false, ...row, title: `${row.type}: ${row.call} #${i}` }));
+
+/** The two forms of every call. */
+export const FORMS = ['', 'Async'];
+
+export const wonBy = (row, form) => (form && 'wonAsync' in row ? row.wonAsync : row.won);
+export const lateBy = (row, form) => (form && 'lateAsync' in row ? row.lateAsync : row.late);
+
+/** What a test makes of an answer, so that it can be posted and compared. */
+export const shapeOf = (value) => (typeof value?.unlock === 'function' ? 'guard' : value);
+
+/** A function where a row says so: what a Once runs, what a Counter waits for. */
+export const argsOf = (row) => row.args.map((arg) => (arg === 'fn' ? (value) => value === 0 : arg));
+
+/** Calls in one of the forms, in this agent. */
+export const ask = (row, form, primitive, options) => primitive[row.call + form](...argsOf(row), options);
+
+/** Calls in one of the forms, in a worker, which says 'calling' before. Answers { value } or { error, code }, and how long it took, in ms. */
+export const askElsewhere = (row, form, primitive, options) =>
+  spawn(
+    async ({ data, say, ...lockword }) => {
+      const { handle, before, call, args, options } = data;
+      const primitive = lockword[handle.type].from(handle);
+      if (before) primitive[before]();
+      const given = args.map((arg) => (arg === 'fn' ? (value) => value === 0 : arg));
+      say('calling');
+      const start = performance.now();
+      try {
+        const value = await primitive[call](...given, options);
+        return { value: typeof value?.unlock === 'function' ? 'guard' : value, ms: performance.now() - start };
+      } catch ({ name, code, message }) {
+        return { error: name, code, message, ms: performance.now() - start };
+      }
+    },
+    { handle: primitive.handle, before: row.before, call: row.call + form, args: row.args, options },
+  );

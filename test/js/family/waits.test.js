@@ -1,0 +1,165 @@
+/** What holds for every call that may wait: it waits until it is let through, its time is up or it is aborted, and refuses bad options. */
+import { expect } from 'chai';
+
+import { LockError } from '../../../js/src/index.js';
+import { spawn } from '../agents.js';
+import { mode } from '../modes.js';
+import { failure, sleep, until, within } from '../support.js';
+import { ask, askElsewhere, FORMS, lateBy, loopsWait, shapeOf, stateOf, threadsWait, WAITS, wonBy, wordsOf } from './waits.js';
+
+const bad = {
+  'a NaN timeout': [RangeError, NaN],
+  'a negative timeout': [RangeError, -1],
+  'a string timeout': [TypeError, '100'],
+  'a bigint timeout': [TypeError, 100n],
+  'a boolean timeout': [TypeError, true],
+  'a NaN timeout in options': [RangeError, { timeout: NaN }],
+  'a negative timeout in options': [RangeError, { timeout: -0.5 }],
+  'a null timeout in options': [TypeError, { timeout: null }],
+  'a signal that is an object': [TypeError, { signal: {} }],
+  'a signal that is an AbortController': [TypeError, { signal: new AbortController() }],
+  'a signal that is a string': [TypeError, { signal: 'abort' }],
+};
+
+/** A primitive that keeps the row's call waiting, and that this agent may call it on. */
+function makeFor(row) {
+  const primitive = row.make();
+  if (row.before) expect(primitive[row.before]()).to.equal(true);
+  return primitive;
+}
+
+/** What is left of a wait that has given up: nothing, but that a barrier is broken. */
+function expectNoTrace(row, primitive, before) {
+  if (row.breaks) expect(primitive.isBroken).to.equal(true);
+  else expect([...stateOf(primitive)]).to.deep.equal([...before]);
+}
+
+for (const row of WAITS) {
+  for (const form of FORMS) {
+    describe(`${row.title}${form}()`, () => {
+      it('waits in a worker until it is let through', async () => {
+        const primitive = row.make();
+        const agent = askElsewhere(row, form, primitive, { timeout: 20_000 });
+        await agent.said('calling');
+        await until(() => (form ? loopsWait : threadsWait)(primitive));
+        row.end(primitive);
+        const { value, error } = await within(10_000, agent.result);
+        expect([value, error]).to.deep.equal([wonBy(row, form), undefined]);
+      });
+
+      it('gives up in time, not before, and leaves nothing behind', async () => {
+        for (const options of [25, { timeout: 8.5 }, 0, { timeout: 0 }]) {
+          const primitive = makeFor(row);
+          const before = stateOf(primitive);
+          const start = performance.now();
+          if (row.throws) {
+            const error = await failure(async () => ask(row, form, primitive, options));
+            expect([error.name, error instanceof LockError]).to.deep.equal([row.throws, true]);
+          } else {
+            expect(await ask(row, form, primitive, options)).to.equal(lateBy(row, form));
+          }
+          expect(performance.now() - start).to.be.at.least(options.timeout ?? options);
+          expectNoTrace(row, primitive, before);
+        }
+      });
+
+      it('fails with the reason of a signal that has been aborted, and touches nothing', async () => {
+        const primitive = makeFor(row);
+        const before = [...wordsOf(primitive)];
+        for (const signal of [AbortSignal.abort(), AbortSignal.abort('enough'), AbortSignal.abort(null)]) {
+          expect(await failure(async () => ask(row, form, primitive, { signal, timeout: 5 }))).to.equal(signal.reason);
+          expect([...wordsOf(primitive)]).to.deep.equal(before);
+        }
+      });
+
+      it('refuses bad options before it touches memory', async () => {
+        const primitive = makeFor(row);
+        const before = [...wordsOf(primitive)];
+        for (const [what, [kind, options]] of Object.entries(bad)) {
+          expect(await failure(async () => ask(row, form, primitive, options)), what).to.be.instanceOf(kind);
+          expect([...wordsOf(primitive)], what).to.deep.equal(before);
+        }
+      });
+    });
+  }
+
+  describe(`${row.title}Async()`, () => {
+    it('is let through on the thread that must not block', async () => {
+      const primitive = makeFor(row);
+      const waiting = ask(row, 'Async', primitive, { timeout: 20_000, signal: new AbortController().signal });
+      await sleep(2);
+      row.end(primitive);
+      expect(shapeOf(await within(10_000, waiting))).to.equal(wonBy(row, 'Async'));
+    });
+
+    it('returns a promise, whatever it is given', async () => {
+      const promise = ask(row, 'Async', makeFor(row), NaN);
+      expect(promise).to.be.instanceOf(Promise);
+      expect(await failure(() => promise)).to.be.instanceOf(RangeError);
+    });
+
+    it('rejects when it is aborted while it waits, and leaves nothing behind', async () => {
+      for (const ms of [0, 5]) {
+        const primitive = makeFor(row);
+        const before = stateOf(primitive);
+        const controller = new AbortController();
+        const waiting = failure(() => ask(row, 'Async', primitive, { signal: controller.signal, timeout: 20_000 }));
+        await sleep(ms);
+        controller.abort('enough');
+        expect(await within(1_000, waiting)).to.equal('enough');
+        expectNoTrace(row, primitive, before);
+      }
+    });
+
+    it('aborted when it may just be let through, keeps what it took or takes nothing', async () => {
+      const primitive = makeFor(row);
+      const controller = new AbortController();
+      const waiting = ask(row, 'Async', primitive, { signal: controller.signal }).then(shapeOf, (reason) => reason);
+      await sleep(2);
+      row.end(primitive);
+      const granted = [...stateOf(primitive)];
+      controller.abort('enough');
+      const answer = await within(1_000, waiting);
+      if (answer === 'enough') expect([...stateOf(primitive)]).to.deep.equal(granted);
+      else expect(answer).to.equal(wonBy(row, 'Async'));
+    });
+
+    it('is not undone by a later abort, of which it no longer hears', async () => {
+      const primitive = makeFor(row);
+      const controller = new AbortController();
+      const waiting = ask(row, 'Async', primitive, { signal: controller.signal });
+      row.end(primitive);
+      expect(shapeOf(await within(10_000, waiting))).to.equal(wonBy(row, 'Async'));
+      const after = [...wordsOf(primitive)];
+      controller.abort();
+      await sleep(2);
+      expect([...wordsOf(primitive)]).to.deep.equal(after);
+    });
+  });
+}
+
+if (mode === 'normal') {
+  describe('where Atomics.wait throws', () => {
+    it('every blocking call throws before it touches the words, and names the one that does not block', async () => {
+      const rows = WAITS.map((row) => ({ ...row, primitive: makeFor(row), make: undefined, end: undefined }));
+      const before = rows.map(({ primitive }) => [...wordsOf(primitive)]);
+      const agent = spawn(
+        ({ data, ...lockword }) =>
+          data.map(({ handle, call, args }) => {
+            const primitive = lockword[handle.type].from(handle);
+            try {
+              return { value: primitive[call](...args.map((arg) => (arg === 'fn' ? () => false : arg))) };
+            } catch ({ name, code, message }) {
+              return { name, code, namesAsync: message.includes(`${data.instead ?? call}Async`) };
+            }
+          }),
+        // An upgrade belongs to the agent that reads upgradably, which is this one.
+        rows.filter(({ before }) => !before).map(({ primitive, call, args }) => ({ handle: primitive.handle, call, args })),
+        'page',
+      );
+      for (const [i, outcome] of (await agent.result).entries())
+        expect(outcome, rows[i].title).to.include({ name: 'BlockingError', code: 'ERR_CANNOT_BLOCK' });
+      expect(rows.map(({ primitive }) => [...wordsOf(primitive)])).to.deep.equal(before);
+    });
+  });
+}
