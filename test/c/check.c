@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -72,4 +73,35 @@ void await_sleep(const struct helper *helper)
             fail_msg("a thread that should wait does not");
         sleep_ms(1);
     }
+}
+
+static void make_call(void *argument)
+{
+    struct call *call = argument;
+    errno = LEFT_ERRNO;
+    call->result = call->function(call);
+    call->errno_after = errno;
+    call->ended_ns = now_ns();
+    __atomic_store_n(&call->ended, true, __ATOMIC_RELEASE);
+}
+
+void start_call(struct call *call)
+{
+    start(&call->helper, make_call, call);
+}
+
+int end_call(struct call *call)
+{
+    join(&call->helper);
+    return call->result;
+}
+
+bool has_ended(const struct call *call)
+{
+    return __atomic_load_n(&call->ended, __ATOMIC_ACQUIRE);
+}
+
+uint32_t next_random(uint32_t *seed)
+{
+    return *seed = *seed * 1664525u + 1013904223u, *seed >> 8;
 }

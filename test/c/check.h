@@ -11,7 +11,11 @@
 #include <cmocka.h>
 #include <pthread.h>
 
+#include <lockword/cancel.h>
+#include <lockword/wait.h>
+
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+#define NS_PER_MS 1000000
 
 /* The monotonic clock, ns. */
 int64_t now_ns(void);
@@ -34,5 +38,29 @@ void join(struct helper *helper);
 
 /* Returns when the thread sleeps in the kernel, so most likely in the wait that it has announced. */
 void await_sleep(const struct helper *helper);
+
+/* One call of a function that may wait, on a thread of its own. */
+struct call {
+    int (*function)(struct call *call);
+    void *on;
+    uint32_t n;
+    lw_deadline deadline;
+    lw_cancel *cancel;
+    struct helper helper;
+    int result;
+    int errno_after; /* LEFT_ERRNO if the function left it alone */
+    int64_t ended_ns;
+    bool ended;
+};
+
+#define LEFT_ERRNO 12345
+
+void start_call(struct call *call);
+/* The call's result. Fails the test if it does not end within ten seconds. */
+int end_call(struct call *call);
+bool has_ended(const struct call *call);
+
+/* A cheap source of chance, different for every seed. */
+uint32_t next_random(uint32_t *seed);
 
 #endif

@@ -9,13 +9,7 @@
 
 #include <lockword/lockword.h>
 
-#define NS_PER_MS 1000000
 #define THREADS 16
-
-static uint32_t next_random(uint32_t *seed)
-{
-    return *seed = *seed * 1664525u + 1013904223u, *seed >> 8;
-}
 
 static void spin_ns(int64_t ns)
 {

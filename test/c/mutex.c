@@ -13,7 +13,6 @@
 
 #include <lockword/lockword.h>
 
-#define NS_PER_MS 1000000
 #define STATE(mutex) ((mutex)->word[LW_MUTEX_STATE])
 
 /* An id that is no thread's: the kernel's ids end at 2^22. */

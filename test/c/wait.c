@@ -11,8 +11,6 @@
 
 #include <lockword/lockword.h>
 
-#define NS_PER_MS 1000000
-
 struct sleeper {
     struct helper helper;
     uint32_t *word;

@@ -1,0 +1,508 @@
+/* waits.c: what every operation that waits promises about deadlines, cancels, signals and errno: one body, all operations. */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <lockword/lockword.h>
+
+/* What an operation works on, all of it zeros at first. */
+struct subject {
+    lw_mutex mutex;
+    lw_rmutex rmutex;
+    lw_cond cond;
+    lw_sem sem;
+    lw_rwlock rwlock;
+    lw_barrier barrier;
+    lw_waitgroup group;
+    lw_event event;
+    lw_once once;
+    lw_counter counter;
+};
+
+struct operation {
+    const char *name;
+    void (*forbid)(struct subject *subject); /* from here on it has to wait */
+    void (*allow)(struct subject *subject);  /* from here on it has not; by the thread that forbade it */
+    int (*wait)(struct subject *subject, lw_deadline deadline, lw_cancel *cancel); /* gives back what it gets */
+    bool forgets; /* what was allowed before the wait does not count */
+    bool alone;   /* only one can wait, or one that gives up ends it for all */
+};
+
+static void forbid_mutex(struct subject *subject)
+{
+    assert_int_equal(lw_mutex_lock(&subject->mutex), 0);
+}
+
+static void allow_mutex(struct subject *subject)
+{
+    assert_int_equal(lw_mutex_unlock(&subject->mutex), 0);
+}
+
+static int wait_mutex(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    const int error = lw_mutex_lock_cancel(&subject->mutex, deadline, cancel);
+    return error ? error : lw_mutex_unlock(&subject->mutex);
+}
+
+static void forbid_rmutex(struct subject *subject)
+{
+    assert_int_equal(lw_rmutex_lock(&subject->rmutex), 0);
+}
+
+static void allow_rmutex(struct subject *subject)
+{
+    assert_int_equal(lw_rmutex_unlock(&subject->rmutex), 0);
+}
+
+static int wait_rmutex(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    const int error = lw_rmutex_lock_cancel(&subject->rmutex, deadline, cancel);
+    return error ? error : lw_rmutex_unlock(&subject->rmutex);
+}
+
+static void forbid_nothing(struct subject *subject)
+{
+    (void)subject;
+}
+
+static void allow_cond(struct subject *subject)
+{
+    lw_mutex_lock(&subject->mutex);
+    lw_mutex_unlock(&subject->mutex);
+    lw_cond_notify_all(&subject->cond);
+}
+
+static int wait_cond(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    lw_mutex_lock(&subject->mutex);
+    const int error = lw_cond_wait_cancel(&subject->cond, &subject->mutex, deadline, cancel);
+    const int unlocked = lw_mutex_unlock(&subject->mutex);
+    return unlocked ? unlocked : error;
+}
+
+static void allow_sem(struct subject *subject)
+{
+    assert_int_equal(lw_sem_release(&subject->sem, 3), 0);
+}
+
+static int wait_sem(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    const int error = lw_sem_acquire_cancel(&subject->sem, 3, deadline, cancel);
+    return error ? error : lw_sem_release(&subject->sem, 3);
+}
+
+static void forbid_rwlock(struct subject *subject)
+{
+    assert_int_equal(lw_rwlock_wrlock(&subject->rwlock), 0);
+}
+
+static void forbid_writers(struct subject *subject)
+{
+    assert_int_equal(lw_rwlock_rdlock(&subject->rwlock), 0);
+}
+
+static void allow_rwlock(struct subject *subject)
+{
+    assert_int_equal(lw_rwlock_unlock(&subject->rwlock), 0);
+}
+
+static int wait_rdlock(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    const int error = lw_rwlock_rdlock_cancel(&subject->rwlock, deadline, cancel);
+    return error ? error : lw_rwlock_unlock(&subject->rwlock);
+}
+
+static int wait_uplock(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    const int error = lw_rwlock_uplock_cancel(&subject->rwlock, deadline, cancel);
+    return error ? error : lw_rwlock_unlock(&subject->rwlock);
+}
+
+static int wait_wrlock(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    const int error = lw_rwlock_wrlock_cancel(&subject->rwlock, deadline, cancel);
+    return error ? error : lw_rwlock_unlock(&subject->rwlock);
+}
+
+static int wait_upgrade(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    lw_rwlock_uplock(&subject->rwlock);
+    const int error = lw_rwlock_upgrade_cancel(&subject->rwlock, deadline, cancel);
+    const int unlocked = lw_rwlock_unlock(&subject->rwlock);
+    return unlocked ? unlocked : error;
+}
+
+static void forbid_barrier(struct subject *subject)
+{
+    assert_int_equal(lw_barrier_init(&subject->barrier, 2), 0);
+}
+
+static void allow_barrier(struct subject *subject)
+{
+    const int arrived = lw_barrier_drop(&subject->barrier);
+    assert_true(arrived == 0 || arrived == LW_BARRIER_LEADER);
+}
+
+static int wait_barrier(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    const int error = lw_barrier_wait_cancel(&subject->barrier, deadline, cancel);
+    return error == LW_BARRIER_LEADER ? 0 : error;
+}
+
+static void forbid_waitgroup(struct subject *subject)
+{
+    assert_int_equal(lw_waitgroup_add(&subject->group, 1), 0);
+}
+
+static void allow_waitgroup(struct subject *subject)
+{
+    assert_int_equal(lw_waitgroup_done(&subject->group), 0);
+}
+
+static int wait_waitgroup(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_waitgroup_wait_cancel(&subject->group, deadline, cancel);
+}
+
+static void forbid_auto_event(struct subject *subject)
+{
+    subject->event = (lw_event)LW_EVENT_AUTO_INIT;
+}
+
+static void allow_event(struct subject *subject)
+{
+    lw_event_set(&subject->event);
+}
+
+static int wait_event(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_event_wait_cancel(&subject->event, deadline, cancel);
+}
+
+static int wait_auto_event(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    const int error = lw_event_wait_cancel(&subject->event, deadline, cancel);
+    if (!error)
+        lw_event_set(&subject->event);
+    return error;
+}
+
+static void forbid_once(struct subject *subject)
+{
+    assert_int_equal(lw_once_begin(&subject->once), LW_ONCE_RUN);
+}
+
+static void allow_once(struct subject *subject)
+{
+    assert_int_equal(lw_once_finish(&subject->once, false), 0);
+}
+
+static int wait_once(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    const int error = lw_once_begin_cancel(&subject->once, deadline, cancel);
+    return error == LW_ONCE_RUN ? lw_once_finish(&subject->once, false) : error;
+}
+
+static void forbid_counter(struct subject *subject)
+{
+    assert_int_equal(lw_counter_add(&subject->counter, 3, NULL), 0);
+}
+
+static void allow_more(struct subject *subject)
+{
+    assert_int_equal(lw_counter_add(&subject->counter, 2, NULL), 0);
+}
+
+static void allow_less(struct subject *subject)
+{
+    assert_int_equal(lw_counter_add(&subject->counter, -2, NULL), 0);
+}
+
+static int wait_at_least(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_counter_wait_at_least(&subject->counter, 5, deadline, cancel);
+}
+
+static int wait_at_most(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_counter_wait_at_most(&subject->counter, 1, deadline, cancel);
+}
+
+static int wait_change(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_counter_wait_change(&subject->counter, 3, deadline, cancel);
+}
+
+static int wait_any(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    const lw_source sources[] = {lw_source_event(&subject->event), lw_source_sem(&subject->sem, 3),
+                                 lw_source_at_least(&subject->counter, 1)};
+    uint32_t which = UINT32_MAX;
+    const int error = lw_wait_any(sources, COUNT_OF(sources), deadline, cancel, &which);
+    return error ? error : which == 1 ? lw_sem_release(&subject->sem, 3) : -1;
+}
+
+static const struct operation operations[] = {
+    {"mutex lock", forbid_mutex, allow_mutex, wait_mutex, false, false},
+    {"rmutex lock", forbid_rmutex, allow_rmutex, wait_rmutex, false, false},
+    {"cond wait", forbid_nothing, allow_cond, wait_cond, true, false},
+    {"sem acquire", forbid_nothing, allow_sem, wait_sem, false, false},
+    {"rwlock rdlock", forbid_rwlock, allow_rwlock, wait_rdlock, false, false},
+    {"rwlock uplock", forbid_rwlock, allow_rwlock, wait_uplock, false, false},
+    {"rwlock wrlock beside a writer", forbid_rwlock, allow_rwlock, wait_wrlock, false, false},
+    {"rwlock wrlock beside a reader", forbid_writers, allow_rwlock, wait_wrlock, false, false},
+    {"rwlock upgrade", forbid_writers, allow_rwlock, wait_upgrade, false, true},
+    {"barrier wait", forbid_barrier, allow_barrier, wait_barrier, false, true},
+    {"waitgroup wait", forbid_waitgroup, allow_waitgroup, wait_waitgroup, false, false},
+    {"event wait", forbid_nothing, allow_event, wait_event, false, false},
+    {"event wait, auto", forbid_auto_event, allow_event, wait_auto_event, false, false},
+    {"once begin", forbid_once, allow_once, wait_once, false, false},
+    {"counter at least", forbid_counter, allow_more, wait_at_least, false, false},
+    {"counter at most", forbid_counter, allow_less, wait_at_most, false, false},
+    {"counter change", forbid_counter, allow_less, wait_change, false, false},
+    {"any", forbid_nothing, allow_sem, wait_any, false, false},
+};
+
+/* A subject on which the operation has to wait. */
+static struct subject forbidden(const struct operation *operation)
+{
+    struct subject subject;
+    memset(&subject, 0, sizeof subject);
+    operation->forbid(&subject);
+    return subject;
+}
+
+struct waiting {
+    const struct operation *operation;
+    struct subject *subject;
+};
+
+static int wait_for_it(struct call *call)
+{
+    const struct waiting *waiting = call->on;
+    return waiting->operation->wait(waiting->subject, call->deadline, call->cancel);
+}
+
+static struct call waiting_call(struct waiting *waiting, lw_deadline deadline, lw_cancel *cancel)
+{
+    return (struct call){.function = wait_for_it, .on = waiting, .deadline = deadline, .cancel = cancel, .result = -1};
+}
+
+static void a_passed_deadline_does_not_wait(void **state)
+{
+    const struct operation *operation = *state;
+    const lw_deadline deadlines[] = {LW_NOW, -1, INT64_MIN, 1, now_ns()};
+    for (size_t i = 0; i < COUNT_OF(deadlines); i++) {
+        struct subject subject = forbidden(operation);
+        struct waiting waiting = {operation, &subject};
+        struct call call = waiting_call(&waiting, deadlines[i], NULL);
+        const int64_t start_ns = now_ns();
+        start_call(&call);
+        assert_int_equal(end_call(&call), ETIMEDOUT);
+        assert_int_equal(call.errno_after, LEFT_ERRNO);
+        assert_true(call.ended_ns - start_ns < 500 * NS_PER_MS);
+    }
+}
+
+static void a_timeout_is_never_early(void **state)
+{
+    const struct operation *operation = *state;
+    lw_cancel cancel = LW_CANCEL_INIT;
+    for (int ms = 1; ms < 30; ms += 4) {
+        struct subject subject = forbidden(operation);
+        struct waiting waiting = {operation, &subject};
+        /* With a cancel that does not fire, and without. */
+        struct call call = waiting_call(&waiting, lw_after_ms(ms), ms % 8 == 1 ? &cancel : NULL);
+        start_call(&call);
+        assert_int_equal(end_call(&call), ETIMEDOUT);
+        assert_true(call.ended_ns >= call.deadline);
+        assert_int_equal(call.errno_after, LEFT_ERRNO);
+    }
+}
+
+static void it_waits_until_it_may_go_on(void **state)
+{
+    const struct operation *operation = *state;
+    const lw_deadline deadlines[] = {LW_FOREVER, LW_FOREVER - 1, lw_after_ms(60000)};
+    for (size_t i = 0; i < COUNT_OF(deadlines); i++) {
+        struct subject subject = forbidden(operation);
+        struct waiting waiting = {operation, &subject};
+        struct call call = waiting_call(&waiting, deadlines[i], NULL);
+        start_call(&call);
+        await_sleep(&call.helper);
+        sleep_ms(2);
+        assert_false(has_ended(&call));
+        operation->allow(&subject);
+        assert_int_equal(end_call(&call), 0);
+        assert_int_equal(call.errno_after, LEFT_ERRNO);
+    }
+}
+
+static void what_need_not_wait_succeeds_whatever_has_passed_or_fired(void **state)
+{
+    const struct operation *operation = *state;
+    if (operation->forgets)
+        return;
+    struct subject subject = forbidden(operation);
+    struct waiting waiting = {operation, &subject};
+    lw_cancel fired = LW_CANCEL_INIT;
+    lw_cancel_fire(&fired);
+    operation->allow(&subject);
+    struct call call = waiting_call(&waiting, LW_NOW, &fired);
+    start_call(&call);
+    assert_int_equal(end_call(&call), 0);
+}
+
+static void a_cancel_that_has_fired_ends_it_at_once(void **state)
+{
+    const struct operation *operation = *state;
+    struct subject subject = forbidden(operation);
+    struct waiting waiting = {operation, &subject};
+    lw_cancel cancel = LW_CANCEL_INIT;
+    assert_false(lw_cancel_fired(&cancel));
+    lw_cancel_fire(&cancel);
+    lw_cancel_fire(&cancel);
+    assert_true(lw_cancel_fired(&cancel));
+    struct call call = waiting_call(&waiting, LW_FOREVER, &cancel);
+    start_call(&call);
+    assert_int_equal(end_call(&call), ECANCELED);
+    assert_int_equal(call.errno_after, LEFT_ERRNO);
+}
+
+static void a_cancel_ends_a_wait(void **state)
+{
+    const struct operation *operation = *state;
+    const lw_deadline deadlines[] = {LW_FOREVER, lw_after_ms(60000)};
+    for (size_t i = 0; i < COUNT_OF(deadlines); i++) {
+        struct subject subject = forbidden(operation);
+        struct waiting waiting = {operation, &subject};
+        lw_cancel cancel = LW_CANCEL_INIT;
+        struct call call = waiting_call(&waiting, deadlines[i], &cancel);
+        start_call(&call);
+        await_sleep(&call.helper);
+        lw_cancel_fire(&cancel);
+        assert_int_equal(end_call(&call), ECANCELED);
+        assert_int_equal(call.errno_after, LEFT_ERRNO);
+    }
+}
+
+static void a_cancel_wakes_its_own_waiters_only(void **state)
+{
+    const struct operation *operation = *state;
+    if (operation->alone)
+        return;
+    struct subject subject = forbidden(operation);
+    struct waiting waiting = {operation, &subject};
+    lw_cancel first = LW_CANCEL_INIT;
+    lw_cancel second = LW_CANCEL_INIT;
+    lw_cancel *const cancels[] = {&first, &first, &second, NULL};
+    struct call calls[COUNT_OF(cancels)];
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        calls[i] = waiting_call(&waiting, LW_FOREVER, cancels[i]);
+        start_call(&calls[i]);
+        await_sleep(&calls[i].helper);
+    }
+    lw_cancel_fire(&first);
+    assert_int_equal(end_call(&calls[0]), ECANCELED);
+    assert_int_equal(end_call(&calls[1]), ECANCELED);
+    sleep_ms(5);
+    assert_false(has_ended(&calls[2]) || has_ended(&calls[3]));
+    lw_cancel_fire(&second);
+    assert_int_equal(end_call(&calls[2]), ECANCELED);
+    sleep_ms(5);
+    assert_false(has_ended(&calls[3]));
+    operation->allow(&subject);
+    assert_int_equal(end_call(&calls[3]), 0);
+}
+
+/* One is cancelled just when all may go on: whether it succeeds or not, the others must. */
+static void one_that_is_cancelled_strands_nobody(void **state)
+{
+    const struct operation *operation = *state;
+    if (operation->alone)
+        return;
+    uint32_t seed = 1;
+    for (int round = 0; round < 30; round++) {
+        struct subject subject = forbidden(operation);
+        struct waiting waiting = {operation, &subject};
+        lw_cancel cancel = LW_CANCEL_INIT;
+        struct call calls[3];
+        for (size_t i = 0; i < COUNT_OF(calls); i++) {
+            calls[i] = waiting_call(&waiting, LW_FOREVER, i == 1 ? &cancel : NULL);
+            start_call(&calls[i]);
+        }
+        for (size_t i = 0; i < COUNT_OF(calls) && (operation->forgets || round % 2); i++)
+            await_sleep(&calls[i].helper);
+        const bool cancels_first = next_random(&seed) % 2;
+        if (cancels_first)
+            lw_cancel_fire(&cancel);
+        operation->allow(&subject);
+        lw_cancel_fire(&cancel);
+        assert_int_equal(end_call(&calls[0]), 0);
+        const int cancelled = end_call(&calls[1]);
+        assert_true(cancelled == 0 || cancelled == ECANCELED);
+        assert_int_equal(end_call(&calls[2]), 0);
+    }
+}
+
+static volatile sig_atomic_t handled;
+
+static void count_signal(int signal)
+{
+    (void)signal;
+    handled++;
+}
+
+static void a_signal_storm_ends_no_wait(void **state)
+{
+    const struct operation *operation = *state;
+    struct sigaction action = {.sa_handler = count_signal};
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    for (int cancellable = 0; cancellable < 2; cancellable++) {
+        struct subject subject = forbidden(operation);
+        struct waiting waiting = {operation, &subject};
+        lw_cancel cancel = LW_CANCEL_INIT;
+        const lw_deadline deadline = lw_after_ms(60);
+        struct call call = waiting_call(&waiting, deadline, cancellable ? &cancel : NULL);
+        handled = 0;
+        start_call(&call);
+        while (now_ns() < deadline - 20 * NS_PER_MS) {
+            pthread_kill(call.helper.thread, SIGUSR1);
+            sleep_ms(1);
+        }
+        assert_int_equal(end_call(&call), ETIMEDOUT);
+        assert_true(call.ended_ns >= deadline);
+        assert_true(handled > 2);
+        assert_int_equal(call.errno_after, LEFT_ERRNO);
+    }
+}
+
+static const struct CMUnitTest bodies[] = {
+    cmocka_unit_test(a_passed_deadline_does_not_wait),
+    cmocka_unit_test(a_timeout_is_never_early),
+    cmocka_unit_test(it_waits_until_it_may_go_on),
+    cmocka_unit_test(what_need_not_wait_succeeds_whatever_has_passed_or_fired),
+    cmocka_unit_test(a_cancel_that_has_fired_ends_it_at_once),
+    cmocka_unit_test(a_cancel_ends_a_wait),
+    cmocka_unit_test(a_cancel_wakes_its_own_waiters_only),
+    cmocka_unit_test(one_that_is_cancelled_strands_nobody),
+    cmocka_unit_test(a_signal_storm_ends_no_wait),
+};
+
+int main(void)
+{
+    static struct CMUnitTest tests[COUNT_OF(operations) * COUNT_OF(bodies)];
+    static char names[COUNT_OF(tests)][96];
+    for (size_t i = 0; i < COUNT_OF(tests); i++) {
+        const struct operation *operation = &operations[i / COUNT_OF(bodies)];
+        tests[i] = bodies[i % COUNT_OF(bodies)];
+        snprintf(names[i], sizeof names[i], "%s: %s", operation->name, tests[i].name);
+        tests[i].name = names[i];
+        tests[i].initial_state = (void *)(uintptr_t)operation;
+    }
+    return cmocka_run_group_tests_name("waits", tests, NULL, NULL);
+}
