@@ -2,7 +2,8 @@
  * bench.h: what the harness and a peer (a lock being measured) know of each other.
  *
  * Every peer runs the same loops, compiled together with its own lock so that whatever can be inlined is: peers/peer.h for C and
- * C++, rust/src/lib.rs for Rust. What need not be inlined, because every peer pays for it alike, is in harness.c.
+ * C++, rust/src/lib.rs for Rust; family/ for the other primitives. What need not be inlined, because every peer pays for it alike,
+ * is in harness.c.
  */
 #ifndef LOCKWORD_BENCH_H
 #define LOCKWORD_BENCH_H
@@ -40,11 +41,44 @@ struct bench_peer {
     void (*contend)(struct bench_thread *thread);                 /* turns until told to stop */
 };
 
+/* What an operation works on fits into so many bytes, which share no cache line with anything else. */
+#define BENCH_OBJECT_SIZE 128
+
+/* What is measured of the primitives besides the mutex, in the order of the report; harness/family.c says it in words. */
+enum bench_subject {
+    BENCH_RECURSION,
+    BENCH_PERMIT,
+    BENCH_READ,
+    BENCH_WRITE,
+    BENCH_DONE,
+    BENCH_NOTIFY,
+    BENCH_SET,
+    BENCH_IS_SET,
+    BENCH_WAITGROUP,
+    BENCH_COUNTER,
+    BENCH_RALLY,
+    BENCH_MEET,
+    BENCH_SUBJECTS
+};
+
+/* How one peer does it. A peer's operations are an array that ends with {BENCH_SUBJECTS}. rust/src/family.rs declares the same. */
+struct bench_operation {
+    enum bench_subject subject;
+    const char *peer;
+    bool floor;                                /* the atomic operations alone, with which nobody could wait */
+    void (*init)(void *object);                /* of zeroed memory; NULL: that will do */
+    void (*destroy)(void *object);             /* NULL: nothing to do */
+    void (*turns)(void *object, uint64_t n);   /* does it n times */
+    void (*partner)(void *object, uint64_t n); /* what another thread does meanwhile; NULL: there is none */
+};
+
 /* How a peer is declared: found by name in a plug-in, too, and a constant that C++ does not make static. */
 #ifdef __cplusplus
 #define BENCH_PEER extern "C" __attribute__((visibility("default"))) const struct bench_peer
+#define BENCH_FAMILY extern "C" const struct bench_operation
 #else
 #define BENCH_PEER extern __attribute__((visibility("default"))) const struct bench_peer
+#define BENCH_FAMILY extern const struct bench_operation
 #endif
 
 /* Computes for a while without touching memory: a chain of multiplications that no compiler can shorten. */

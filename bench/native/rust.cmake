@@ -12,14 +12,14 @@ elseif(NOT CARGO)
 else()
     # A copy, since cargo writes a lock file beside the manifest, and which versions there are is up to the machine.
     set(rust "${CMAKE_CURRENT_BINARY_DIR}/rust")
-    foreach(file Cargo.toml src/lib.rs)
+    foreach(file Cargo.toml src/lib.rs src/family.rs)
         configure_file(rust/${file} "${rust}/${file}" COPYONLY)
     endforeach()
     set(features "")
-    set(rust_peers bench_rust_std)
+    set(rust_peers rust_std)
     if(parking_lot)
         set(features --features parking_lot)
-        list(APPEND rust_peers bench_parking_lot)
+        list(APPEND rust_peers parking_lot)
     else()
         list(APPEND bench_missing "parking_lot (apt-get install librust-parking-lot-dev)")
     endif()
@@ -29,13 +29,14 @@ else()
         COMMAND "${CARGO}" build --quiet --release --offline ${features}
             --config "source.crates-io.replace-with='debian'" --config "source.debian.directory='${crates}'"
         WORKING_DIRECTORY "${rust}"
-        DEPENDS "${rust}/Cargo.toml" "${rust}/src/lib.rs"
+        DEPENDS "${rust}/Cargo.toml" "${rust}/src/lib.rs" "${rust}/src/family.rs"
         COMMENT "Building the benchmark's Rust peers"
         VERBATIM)
     add_custom_target(lockword-bench-rust DEPENDS "${library}")
     add_dependencies(lockword-bench lockword-bench-rust)
     target_link_libraries(lockword-bench PRIVATE "${library}")
     foreach(peer ${rust_peers})
-        bench_add(${peer})
+        bench_add(bench_${peer})
+        bench_add_family(bench_family_${peer})
     endforeach()
 endif()

@@ -38,6 +38,43 @@ struct bench_pair bench_pair(const struct bench_peer *peer, uint64_t pairs, int 
     return (struct bench_pair){(between - start) / (double)pairs, (end - between) / (double)pairs};
 }
 
+struct partner {
+    const struct bench_operation *operation;
+    void *object;
+    uint64_t turns;
+};
+
+static void *accompany(void *argument)
+{
+    const struct partner *partner = argument;
+    bench_pin(1);
+    partner->operation->partner(partner->object, partner->turns);
+    return NULL;
+}
+
+double bench_operate(const struct bench_operation *operation, uint64_t turns, int round)
+{
+    static _Alignas(4096) char objects[PLACES][BENCH_OBJECT_SIZE];
+    void *object = objects[round * 37 % PLACES];
+    const uint64_t first = turns / 10; /* not measured: the partner has yet to start, and caches to fill */
+    struct partner partner = {operation, object, first + turns};
+    pthread_t thread;
+    memset(object, 0, BENCH_OBJECT_SIZE);
+    if (operation->init)
+        operation->init(object);
+    if (operation->partner && pthread_create(&thread, NULL, accompany, &partner))
+        abort();
+    operation->turns(object, first);
+    double start = bench_now();
+    operation->turns(object, turns);
+    double ns = bench_now() - start;
+    if (operation->partner)
+        pthread_join(thread, NULL);
+    if (operation->destroy)
+        operation->destroy(object);
+    return ns / (double)turns;
+}
+
 static void *sleep_for_ever(void *unused)
 {
     for (;;)

@@ -1,5 +1,6 @@
 /* main.c: which peers, which cells, how many rounds; and the interleaving. */
 #define _GNU_SOURCE
+#include "family.h"
 #include "report.h"
 
 #include <dlfcn.h>
@@ -14,7 +15,8 @@
 #define LONG_SECTION_NS 180
 #define PAIRS 50000 /* in one round: about half a millisecond, seldom interrupted */
 
-static struct bench_results results;
+static struct bench_family family;
+static struct bench_results results = {.family = &family};
 
 static void die(const char *what)
 {
@@ -24,10 +26,10 @@ static void die(const char *what)
 
 static void usage(int status)
 {
-    fputs("usage: lockword-bench [--quick] [--json FILE] [--only uncontended|contended] [--peers NAME,...]\n"
+    fputs("usage: lockword-bench [--quick] [--json FILE] [--only uncontended,family,contended] [--peers NAME,...]\n"
           "                      [--threads N,...] [--section NS,...] [--rounds N] [--seconds S] [--plugin FILE.so]...\n"
           "\n"
-          "  --quick     under a minute; without it, about four\n"
+          "  --quick     about a minute; without it, about five\n"
           "  --plugin    a shared object that defines one more peer (bench/native/tune.cmake builds some)\n",
           status ? stderr : stdout);
     exit(status);
@@ -91,6 +93,16 @@ static void show_progress(const char *what, int round, int rounds)
 {
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "\r  %s: round %d of %d \033[K%s", what, round + 1, rounds, round + 1 == rounds ? "\r\033[K" : "");
+}
+
+static void add_operations(const char *peers)
+{
+    for (int k = 0; bench_families[k]; k++) {
+        for (const struct bench_operation *operation = bench_families[k]; operation->peer; operation++) {
+            if (!peers || lists(peers, operation->peer))
+                bench_family_add(&family, operation);
+        }
+    }
 }
 
 /* Every round starts with another peer, so that none always follows the same one. */
@@ -158,14 +170,16 @@ int main(int argc, char **argv)
         {"help", no_argument, 0, 'h'},
         {0, 0, 0, 0},
     };
-    const char *json = NULL, *only = "uncontended,contended", *peers = NULL, *threads = "1,2,4,16", *sections = "0,180";
+    const char *json = NULL, *only = "uncontended,family,contended", *peers = NULL, *threads = "1,2,4,16", *sections = "0,180";
     results.pair_rounds = 501;
+    family.rounds = 301;
     results.rounds = 15;
     results.seconds = 0.2;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
         case 'q':
             results.pair_rounds = 201;
+            family.rounds = 75;
             results.rounds = 5;
             results.seconds = 0.08;
             break;
@@ -203,7 +217,8 @@ int main(int argc, char **argv)
         if (!peers || lists(peers, bench_peers[p]->name))
             add_peer(bench_peers[p]);
     }
-    if (results.peer_count == 0)
+    add_operations(peers);
+    if (results.peer_count == 0 && family.count == 0)
         die("no such peer");
     for (int m = 0; bench_missing[m]; m++)
         printf("skipped: %s\n", bench_missing[m]);
@@ -212,6 +227,10 @@ int main(int argc, char **argv)
         measure_pairs();
     else
         results.pair_rounds = 0;
+    if (lists(only, "family"))
+        bench_family_measure(&family);
+    else
+        family.count = 0;
     if (lists(only, "contended")) {
         add_cells(threads, sections);
         measure_contention();

@@ -4,7 +4,7 @@
 
 #include "../bench.h"
 
-#define BENCH_MUTEX_SIZE 128
+#define BENCH_MUTEX_SIZE BENCH_OBJECT_SIZE
 #define BENCH_MAX_THREADS 64
 
 /* Units of time that the other functions need, measured once, on the thread's own CPU. */
@@ -38,6 +38,11 @@ struct bench_pair bench_pair(const struct bench_peer *peer, uint64_t pairs, int 
  * is not what a lock is for.
  */
 void bench_have_threads(void);
+
+/*
+ * ns for one operation of the family, over a round of so many, at the round's place. If it takes two threads, they are on two CPUs.
+ */
+double bench_operate(const struct bench_operation *operation, uint64_t turns, int round);
 
 struct bench_run {
     int threads;

@@ -1,6 +1,8 @@
 /* report.c: ratios are taken within a round, where peers ran side by side, and only then the median of the rounds. */
 #include "report.h"
 
+#include "family.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +14,7 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Reorders the samples. */
-static double median(double *samples, int n)
+double bench_median(double *samples, int n)
 {
     qsort(samples, (size_t)n, sizeof *samples, compare);
     return n == 0 ? 0 : n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
@@ -45,7 +46,8 @@ static struct pair_summary summarise_pair(const struct bench_results *results, i
         samples[2][r] = pair[r].increment;
         samples[3][r] = pair[r].increment / floor[r].increment;
     }
-    return (struct pair_summary){median(samples[0], n), median(samples[1], n), median(samples[2], n), median(samples[3], n)};
+    return (struct pair_summary){bench_median(samples[0], n), bench_median(samples[1], n), bench_median(samples[2], n),
+                                 bench_median(samples[3], n)};
 }
 
 enum metric { MOPS, RATIO, SHARE, P99, LONGEST, CPUS, METRICS };
@@ -72,7 +74,7 @@ static struct cell_summary summarise_cell(const struct bench_results *results, i
             summary.worst_ns = c->longest_ns;
     }
     for (int m = 0; m < METRICS; m++)
-        summary.metric[m] = median(samples[m], results->rounds);
+        summary.metric[m] = bench_median(samples[m], results->rounds);
     return summary;
 }
 
@@ -128,11 +130,12 @@ void bench_print(const struct bench_results *results, FILE *out)
 {
     if (results->pair_rounds)
         print_pairs(results, out);
+    bench_print_family(results->family, out);
     if (results->cell_count == 0 || results->rounds == 0)
         return;
     double trips[MAX_ROUNDS];
     memcpy(trips, results->round_trip_ns, sizeof trips);
-    double middle = median(trips, results->rounds);
+    double middle = bench_median(trips, results->rounds);
     fprintf(out, "\nContended: every thread pinned, to %d CPU%s in turn; medians of %d rounds of %.2f s\n", bench_cpus(),
             bench_cpus() > 1 ? "s" : "", results->rounds, results->seconds);
     fprintf(out,
@@ -158,6 +161,8 @@ void bench_print_json(const struct bench_results *results, FILE *out)
         fprintf(out, "%s\n    {\"peer\": \"%s\", \"ns\": %.3f, \"ratio\": %.4f, \"increment_ns\": %.3f, \"increment_ratio\": %.4f}",
                 p ? "," : "", results->peers[p]->name, s.empty, s.empty_ratio, s.increment, s.increment_ratio);
     }
+    fprintf(out, "\n  ],\n  \"family\": [");
+    bench_print_family_json(results->family, out);
     fprintf(out, "\n  ],\n  \"contended\": [");
     const char *comma = "";
     for (int cell = 0; cell < results->cell_count; cell++) {

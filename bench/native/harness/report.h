@@ -1,4 +1,4 @@
-/* report.h: medians of what main.c has measured, as a table for a person and as JSON for bench/plot.js. */
+/* report.h: medians of what has been measured, as tables for a person and as JSON for bench/plot.js. */
 #ifndef LOCKWORD_BENCH_REPORT_H
 #define LOCKWORD_BENCH_REPORT_H
 
@@ -16,6 +16,8 @@ struct bench_cell {
     double section_ns; /* of work inside, and as much outside; 0: the increment alone */
 };
 
+struct bench_family;
+
 struct bench_results {
     const struct bench_peer *peers[MAX_PEERS];
     int peer_count;
@@ -29,7 +31,12 @@ struct bench_results {
     double seconds; /* a cell and round */
     struct bench_contention contention[MAX_PEERS][MAX_CELLS][MAX_ROUNDS];
     double round_trip_ns[MAX_ROUNDS];
+
+    const struct bench_family *family; /* harness/family.h */
 };
+
+/* Reorders the samples. */
+double bench_median(double *samples, int n);
 
 void bench_print(const struct bench_results *results, FILE *out);
 void bench_print_json(const struct bench_results *results, FILE *out);

@@ -1,6 +1,8 @@
 //! Rust's own mutex and parking_lot's in the loops of ../../peers/peer.h, compiled here so that their fast paths are inlined, too.
 #![allow(non_upper_case_globals)]
 
+mod family;
+
 use core::ptr::{read_volatile, write_volatile};
 use core::sync::atomic::{compiler_fence, AtomicU32, Ordering};
 use std::os::raw::{c_char, c_void};
@@ -29,6 +31,9 @@ pub struct Peer {
 }
 
 unsafe impl Sync for Peer {}
+
+/// A name that ends with a zero, as C wants it.
+type Name = &'static [u8];
 
 extern "C" {
     fn bench_work(steps: u64);
@@ -70,8 +75,8 @@ unsafe extern "C" fn init<M: Mutex>(mutex: *mut c_void) {
     mutex.cast::<M>().write(M::new());
 }
 
-unsafe extern "C" fn destroy<M: Mutex>(mutex: *mut c_void) {
-    mutex.cast::<M>().drop_in_place();
+unsafe extern "C" fn destroy_in_place<T>(object: *mut c_void) {
+    object.cast::<T>().drop_in_place();
 }
 
 #[inline(always)]
@@ -123,12 +128,12 @@ unsafe extern "C" fn contend<M: Mutex>(thread: *mut Thread) {
     (*thread).turns = turns;
 }
 
-const fn peer<M: Mutex>(name: &'static [u8]) -> Peer {
+const fn peer<M: Mutex>(name: Name) -> Peer {
     Peer {
         name: name.as_ptr() as *const c_char,
         contends: true,
         init: init::<M>,
-        destroy: destroy::<M>,
+        destroy: destroy_in_place::<M>,
         pairs: pairs::<M>,
         increments: increments::<M>,
         contend: contend::<M>,

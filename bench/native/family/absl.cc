@@ -1,0 +1,105 @@
+/* Abseil's reader-writer mutex, without its deadlock detection, call_once and condition. */
+#include <new>
+
+#include "absl/base/call_once.h"
+#include "absl/synchronization/mutex.h"
+
+#include "family.h"
+
+#define NAME "absl"
+
+static void mutex_init(void *mutex)
+{
+    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+    new (mutex) absl::Mutex;
+}
+
+static void mutex_destroy(void *mutex)
+{
+    static_cast<absl::Mutex *>(mutex)->~Mutex();
+}
+
+static inline void rw_read(absl::Mutex *mutex)
+{
+    mutex->ReaderLock();
+    mutex->ReaderUnlock();
+}
+FAMILY_TURNS(rw_read, absl::Mutex)
+
+static inline void rw_write(absl::Mutex *mutex)
+{
+    mutex->Lock();
+    mutex->Unlock();
+}
+FAMILY_TURNS(rw_write, absl::Mutex)
+
+static inline void done(absl::once_flag *once)
+{
+    absl::call_once(*once, [] {});
+}
+FAMILY_TURNS(done, absl::once_flag)
+
+static void run_once(void *once)
+{
+    done(new (once) absl::once_flag);
+}
+
+static void cond_init(void *cond)
+{
+    new (cond) absl::CondVar;
+}
+
+static void cond_destroy(void *cond)
+{
+    static_cast<absl::CondVar *>(cond)->~CondVar();
+}
+
+static inline void notify(absl::CondVar *cond)
+{
+    cond->Signal();
+}
+FAMILY_TURNS(notify, absl::CondVar)
+
+struct rally {
+    absl::Mutex mutex;
+    absl::CondVar cond;
+    uint32_t turn = 0;
+};
+
+static inline void lock(absl::Mutex *mutex)
+{
+    mutex->Lock();
+}
+
+static inline void unlock(absl::Mutex *mutex)
+{
+    mutex->Unlock();
+}
+
+static inline void wait(absl::CondVar *cond, absl::Mutex *mutex)
+{
+    cond->Wait(mutex);
+}
+
+FAMILY_RALLY(lock, unlock, wait, notify)
+
+static void rally_init(void *object)
+{
+    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+    new (object) rally;
+}
+
+static void rally_destroy(void *object)
+{
+    static_cast<rally *>(object)->~rally();
+}
+
+BENCH_FAMILY bench_family_absl[];
+const struct bench_operation bench_family_absl[] = {
+    {BENCH_READ, NAME, false, mutex_init, mutex_destroy, rw_read_turns, nullptr},
+    {BENCH_WRITE, NAME, false, mutex_init, mutex_destroy, rw_write_turns, nullptr},
+    {BENCH_DONE, NAME, false, run_once, nullptr, done_turns, nullptr},
+    {BENCH_NOTIFY, NAME, false, cond_init, cond_destroy, notify_turns, nullptr},
+    {BENCH_RALLY, NAME, false, rally_init, rally_destroy, rally_turns, rally_partner},
+    {BENCH_SUBJECTS, nullptr, false, nullptr, nullptr, nullptr, nullptr},
+};

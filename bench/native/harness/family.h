@@ -1,0 +1,21 @@
+/* family.h: the primitives besides the mutex, each subject's peers measured side by side and reported. */
+#ifndef LOCKWORD_BENCH_FAMILY_H
+#define LOCKWORD_BENCH_FAMILY_H
+
+#include "report.h"
+
+#define MAX_OPERATIONS 80
+
+struct bench_family {
+    const struct bench_operation *operations[MAX_OPERATIONS];
+    int count;
+    int rounds; /* at most MAX_ROUNDS */
+    double ns[MAX_OPERATIONS][MAX_ROUNDS];
+};
+
+void bench_family_add(struct bench_family *family, const struct bench_operation *operation);
+void bench_family_measure(struct bench_family *family);
+void bench_print_family(const struct bench_family *family, FILE *out);
+void bench_print_family_json(const struct bench_family *family, FILE *out);
+
+#endif
