@@ -1,0 +1,208 @@
+/* rmutex.c: what lockword/rmutex.h promises besides what every operation that waits does (waits.c). */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <lockword/lockword.h>
+
+/* An id that is no thread's: the kernel's ids end at 2^22. */
+#define NOBODY 0x1fffffffu
+
+static int try_it(struct call *call)
+{
+    const int error = lw_rmutex_trylock(call->on);
+    return error ? error : lw_rmutex_unlock(call->on);
+}
+
+static int lock_it(struct call *call)
+{
+    const int error = lw_rmutex_lock(call->on);
+    return error ? error : lw_rmutex_unlock(call->on);
+}
+
+static int unlock_it(struct call *call)
+{
+    return lw_rmutex_unlock(call->on);
+}
+
+static int by_another(int (*function)(struct call *), lw_rmutex *rmutex)
+{
+    struct call call = {.function = function, .on = rmutex};
+    start_call(&call);
+    return end_call(&call);
+}
+
+static void twelve_bytes_of_zeros_are_a_free_one(void **state)
+{
+    (void)state;
+    static const lw_rmutex initial = LW_RMUTEX_INIT;
+    lw_rmutex *rmutex = calloc(1, sizeof *rmutex);
+    assert_non_null(rmutex);
+    assert_int_equal(sizeof *rmutex, 12);
+    assert_memory_equal(rmutex, &initial, sizeof initial);
+    assert_int_equal(lw_rmutex_lock(rmutex), 0);
+    assert_int_equal(lw_rmutex_unlock(rmutex), 0);
+    assert_memory_equal(rmutex, &initial, sizeof initial);
+    free(rmutex);
+}
+
+static void it_is_free_when_unlocked_as_often_as_locked(void **state)
+{
+    (void)state;
+    lw_rmutex rmutex = LW_RMUTEX_INIT;
+    assert_int_equal(lw_rmutex_depth(rmutex.word), 0);
+    for (uint32_t depth = 1; depth <= 100; depth++) {
+        assert_int_equal(depth % 3 == 0   ? lw_rmutex_trylock(&rmutex)
+                         : depth % 3 == 1 ? lw_rmutex_lock(&rmutex)
+                                          : lw_rmutex_lock_until(&rmutex, LW_NOW),
+                         0);
+        assert_int_equal(lw_rmutex_depth(rmutex.word), depth);
+        assert_int_equal(by_another(try_it, &rmutex), EBUSY);
+    }
+    for (uint32_t depth = 100; depth >= 1; depth--) {
+        assert_int_equal(lw_rmutex_depth(rmutex.word), depth);
+        assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
+    }
+    assert_int_equal(by_another(try_it, &rmutex), 0);
+    assert_int_equal(rmutex.word[LW_MUTEX_STATE], 0);
+}
+
+static void a_waiter_gets_it_only_after_the_last_unlock(void **state)
+{
+    (void)state;
+    lw_rmutex rmutex = LW_RMUTEX_INIT;
+    struct call call = {.function = lock_it, .on = &rmutex, .result = -1};
+    lw_rmutex_lock(&rmutex);
+    lw_rmutex_lock(&rmutex);
+    start_call(&call);
+    await_sleep(&call.helper);
+    assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
+    sleep_ms(5);
+    assert_false(has_ended(&call));
+    assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
+    assert_int_equal(end_call(&call), 0);
+    assert_int_equal(rmutex.word[LW_MUTEX_STATE], 0);
+}
+
+static void a_stranger_cannot_unlock_it(void **state)
+{
+    (void)state;
+    lw_rmutex rmutex = LW_RMUTEX_INIT;
+    assert_int_equal(lw_rmutex_unlock(&rmutex), EPERM);
+    lw_rmutex_lock(&rmutex);
+    lw_rmutex_lock(&rmutex);
+    const lw_rmutex before = rmutex;
+    assert_int_equal(by_another(unlock_it, &rmutex), EPERM);
+    assert_memory_equal(&rmutex, &before, sizeof rmutex);
+    assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
+    assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
+    assert_int_equal(lw_rmutex_unlock(&rmutex), EPERM);
+}
+
+static void it_can_be_taken_two_to_the_31_times(void **state)
+{
+    (void)state;
+    lw_rmutex rmutex = LW_RMUTEX_INIT;
+    lw_rmutex_lock(&rmutex);
+    rmutex.word[LW_RMUTEX_DEPTH] = LW_RMUTEX_AGAIN - 1;
+    assert_int_equal(lw_rmutex_lock(&rmutex), 0);
+    assert_int_equal(lw_rmutex_depth(rmutex.word), 0x80000000u);
+    assert_int_equal(lw_rmutex_lock(&rmutex), EOVERFLOW);
+    assert_int_equal(lw_rmutex_trylock(&rmutex), EOVERFLOW);
+    assert_int_equal(lw_rmutex_lock_until(&rmutex, LW_NOW), EOVERFLOW);
+    assert_int_equal(lw_rmutex_depth(rmutex.word), 0x80000000u);
+    assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
+    assert_int_equal(rmutex.word[LW_RMUTEX_DEPTH], LW_RMUTEX_AGAIN - 1);
+}
+
+static void what_a_task_of_this_thread_holds_is_not_the_threads(void **state)
+{
+    (void)state;
+    lw_rmutex rmutex = {{lw_self(), 0, LW_RMUTEX_TASK}};
+    const lw_rmutex before = rmutex;
+    assert_int_equal(lw_rmutex_trylock(&rmutex), EBUSY);
+    assert_int_equal(lw_rmutex_lock(&rmutex), EDEADLK);
+    assert_int_equal(lw_rmutex_lock_until(&rmutex, lw_after_ms(1000)), EDEADLK);
+    assert_int_equal(lw_rmutex_unlock(&rmutex), EPERM);
+    assert_memory_equal(&rmutex, &before, sizeof rmutex);
+}
+
+static void a_depth_that_a_task_left_is_not_the_next_holders(void **state)
+{
+    (void)state;
+    lw_rmutex rmutex = {{0, 0, LW_RMUTEX_TASK}};
+    assert_int_equal(lw_rmutex_lock(&rmutex), 0);
+    assert_int_equal(lw_rmutex_depth(rmutex.word), 1);
+    assert_int_equal(lw_rmutex_lock(&rmutex), 0);
+    assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
+    assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
+    assert_int_equal(rmutex.word[LW_MUTEX_STATE], 0);
+}
+
+static void trylock_takes_what_is_kept_for_a_waiter(void **state)
+{
+    (void)state;
+    lw_rmutex rmutex = {{LW_MUTEX_RESERVED, 0, 0}};
+    assert_int_equal(lw_rmutex_trylock(&rmutex), 0);
+    assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
+    rmutex.word[LW_MUTEX_STATE] = NOBODY;
+    assert_int_equal(lw_rmutex_trylock(&rmutex), EBUSY);
+}
+
+struct shared {
+    lw_rmutex rmutex;
+    uint32_t count;
+};
+
+static uint32_t count_deeply(struct shared *shared, uint32_t depth)
+{
+    if (lw_rmutex_lock(&shared->rmutex) != 0)
+        return 1;
+    shared->count++;
+    uint32_t failures = depth ? count_deeply(shared, depth - 1) : 0;
+    shared->count++;
+    failures += lw_rmutex_unlock(&shared->rmutex) != 0;
+    return failures;
+}
+
+static int count_often(struct call *call)
+{
+    uint32_t failures = 0;
+    for (uint32_t i = 0; i < 3000; i++)
+        failures += count_deeply(call->on, i % 3);
+    return (int)failures;
+}
+
+static void eight_threads_count_exactly(void **state)
+{
+    (void)state;
+    static struct shared shared;
+    struct call calls[8];
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        calls[i] = (struct call){.function = count_often, .on = &shared};
+        start_call(&calls[i]);
+    }
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        assert_int_equal(end_call(&calls[i]), 0);
+    assert_int_equal(shared.count, COUNT_OF(calls) * 3000 * 4);
+    assert_int_equal(shared.rmutex.word[LW_MUTEX_STATE], 0);
+    assert_int_equal(shared.rmutex.word[LW_RMUTEX_DEPTH], 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(twelve_bytes_of_zeros_are_a_free_one),
+        cmocka_unit_test(it_is_free_when_unlocked_as_often_as_locked),
+        cmocka_unit_test(a_waiter_gets_it_only_after_the_last_unlock),
+        cmocka_unit_test(a_stranger_cannot_unlock_it),
+        cmocka_unit_test(it_can_be_taken_two_to_the_31_times),
+        cmocka_unit_test(what_a_task_of_this_thread_holds_is_not_the_threads),
+        cmocka_unit_test(a_depth_that_a_task_left_is_not_the_next_holders),
+        cmocka_unit_test(trylock_takes_what_is_kept_for_a_waiter),
+        cmocka_unit_test(eight_threads_count_exactly),
+    };
+    return cmocka_run_group_tests_name("rmutex", tests, NULL, NULL);
+}

@@ -1,0 +1,259 @@
+/* sem.c: what lockword/sem.h promises besides what every operation that waits does (waits.c). */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include <lockword/core/waiters.h>
+#include <lockword/lockword.h>
+
+#define STATE(sem) ((sem)->word[LW_SEM_STATE])
+#define PAGE 4096
+
+static int acquire(struct call *call)
+{
+    return lw_sem_acquire_cancel(call->on, call->n, call->deadline, call->cancel);
+}
+
+static struct call acquiring(lw_sem *sem, uint32_t n)
+{
+    return (struct call){.function = acquire, .on = sem, .n = n, .deadline = LW_FOREVER, .result = -1};
+}
+
+static void permits_are_had_all_at_once_or_not_at_all(void **state)
+{
+    (void)state;
+    lw_sem sem = LW_SEM_INIT(3);
+    assert_int_equal(sizeof sem, 8);
+    assert_int_equal(lw_sem_tryacquire(&sem, 4), EBUSY);
+    assert_int_equal(lw_sem_acquire_until(&sem, 4, LW_NOW), ETIMEDOUT);
+    assert_int_equal(lw_sem_permits(sem.word), 3);
+    assert_int_equal(lw_sem_tryacquire(&sem, 2), 0);
+    assert_int_equal(lw_sem_tryacquire(&sem, 2), EBUSY);
+    assert_int_equal(lw_sem_acquire(&sem, 1), 0);
+    assert_int_equal(lw_sem_permits(sem.word), 0);
+    assert_int_equal(lw_sem_tryacquire(&sem, 1), EBUSY);
+    assert_int_equal(lw_sem_release(&sem, 3), 0);
+    assert_int_equal(lw_sem_permits(sem.word), 3);
+}
+
+static void none_is_always_to_be_had(void **state)
+{
+    (void)state;
+    lw_sem sem = LW_SEM_INIT(0);
+    assert_int_equal(lw_sem_acquire(&sem, 0), 0);
+    assert_int_equal(lw_sem_tryacquire(&sem, 0), 0);
+    assert_int_equal(lw_sem_release(&sem, 0), 0);
+    assert_int_equal(STATE(&sem), 0);
+}
+
+static void more_than_the_maximum_is_refused(void **state)
+{
+    (void)state;
+    lw_sem sem = LW_SEM_INIT(0);
+    assert_int_equal(lw_sem_release(&sem, LW_SEM_MAX), 0);
+    assert_int_equal(lw_sem_release(&sem, 1), EOVERFLOW);
+    assert_int_equal(lw_sem_release(&sem, UINT32_MAX), EOVERFLOW);
+    assert_int_equal(lw_sem_release(&sem, 0), 0);
+    assert_int_equal(lw_sem_permits(sem.word), LW_SEM_MAX);
+    assert_int_equal(lw_sem_acquire(&sem, LW_SEM_MAX), 0);
+    assert_int_equal(lw_sem_release(&sem, LW_SEM_MAX + 1), EOVERFLOW);
+    assert_int_equal(lw_sem_acquire(&sem, LW_SEM_MAX + 1), EINVAL);
+    assert_int_equal(lw_sem_acquire_until(&sem, UINT32_MAX, LW_NOW), EINVAL);
+    assert_int_equal(lw_sem_tryacquire(&sem, UINT32_MAX), EBUSY);
+    assert_int_equal(STATE(&sem), 0);
+}
+
+static void an_overflow_leaves_the_waiters_marks(void **state)
+{
+    (void)state;
+    lw_sem sem = {{LW_SEM_MAX | LW_BLOCKED_WAITERS | LW_ASYNC_WAITERS, 0}};
+    assert_int_equal(lw_sem_release(&sem, 1), EOVERFLOW);
+    assert_int_equal(STATE(&sem), UINT32_MAX);
+    assert_int_equal(lw_sem_acquire(&sem, 1), 0);
+    assert_int_equal(STATE(&sem), UINT32_MAX - 1);
+}
+
+static void a_small_request_is_not_stranded_behind_a_large_one(void **state)
+{
+    (void)state;
+    /* Whoever came first. */
+    for (uint32_t first = 1; first <= 3; first += 2) {
+        lw_sem sem = LW_SEM_INIT(0);
+        struct call one = acquiring(&sem, first);
+        struct call other = acquiring(&sem, 4 - first);
+        start_call(&one);
+        await_sleep(&one.helper);
+        start_call(&other);
+        await_sleep(&other.helper);
+        struct call *small = first == 1 ? &one : &other;
+        struct call *large = first == 1 ? &other : &one;
+        assert_int_equal(lw_sem_release(&sem, 1), 0);
+        assert_int_equal(end_call(small), 0);
+        assert_int_equal(lw_sem_release(&sem, 2), 0);
+        sleep_ms(5);
+        assert_false(has_ended(large));
+        assert_int_equal(lw_sem_release(&sem, 1), 0);
+        assert_int_equal(end_call(large), 0);
+        assert_int_equal(STATE(&sem), 0);
+    }
+}
+
+static void a_release_lets_as_many_go_as_it_has_permits(void **state)
+{
+    (void)state;
+    lw_sem sem = LW_SEM_INIT(0);
+    struct call calls[5];
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        calls[i] = acquiring(&sem, 1);
+        start_call(&calls[i]);
+        await_sleep(&calls[i].helper);
+    }
+    assert_int_equal(lw_sem_release(&sem, 3), 0);
+    size_t ended = 0;
+    for (const int64_t limit = now_ns() + 5000 * (int64_t)NS_PER_MS; ended < 3 && now_ns() < limit; sleep_ms(1)) {
+        ended = 0;
+        for (size_t i = 0; i < COUNT_OF(calls); i++)
+            ended += has_ended(&calls[i]);
+    }
+    assert_int_equal(ended, 3);
+    assert_int_equal(lw_sem_release(&sem, 2), 0);
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        assert_int_equal(end_call(&calls[i]), 0);
+    assert_int_equal(STATE(&sem), 0);
+}
+
+static void one_that_gives_up_takes_nothing(void **state)
+{
+    (void)state;
+    lw_sem sem = LW_SEM_INIT(1);
+    struct call call = acquiring(&sem, 2);
+    call.deadline = lw_after_ms(3);
+    start_call(&call);
+    assert_int_equal(end_call(&call), ETIMEDOUT);
+    assert_int_equal(lw_sem_permits(sem.word), 1);
+    /* The mark that it may have left costs a notify, and goes with it. */
+    assert_int_equal(lw_sem_release(&sem, 1), 0);
+    assert_int_equal(STATE(&sem), 2);
+}
+
+struct handover {
+    lw_sem *sem;
+    uint32_t failures;
+};
+
+static void release_into_it(void *argument)
+{
+    struct handover *handover = argument;
+    handover->failures += lw_sem_release(handover->sem, 1) != 0;
+}
+
+/* Were release to touch the semaphore after its permits can be had, it would hit an unmapped page now and then. */
+static void it_may_be_freed_right_after_the_last_release(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        lw_sem *sem = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_ptr_not_equal(sem, MAP_FAILED);
+        struct handover handover = {sem, 0};
+        struct helper helper;
+        start(&helper, release_into_it, &handover);
+        assert_int_equal(lw_sem_acquire(sem, 1), 0);
+        munmap(sem, PAGE);
+        join(&helper);
+        assert_int_equal(handover.failures, 0);
+    }
+}
+
+#define SLOTS 4
+
+struct pool {
+    lw_sem sem;
+    uint32_t used; /* atomic */
+};
+
+static int use_slots(struct call *call)
+{
+    struct pool *pool = call->on;
+    uint32_t seed = call->n;
+    int failures = 0;
+    for (int i = 0; i < 3000; i++) {
+        const uint32_t n = next_random(&seed) % SLOTS + 1;
+        const lw_deadline deadline = n == 2 ? lw_after_ns(next_random(&seed) % 100000) : LW_FOREVER;
+        const int error = lw_sem_acquire_until(&pool->sem, n, deadline);
+        if (error) {
+            failures += error != ETIMEDOUT || deadline == LW_FOREVER;
+            continue;
+        }
+        failures += __atomic_add_fetch(&pool->used, n, __ATOMIC_RELAXED) > SLOTS;
+        __atomic_fetch_sub(&pool->used, n, __ATOMIC_RELAXED);
+        failures += lw_sem_release(&pool->sem, n) != 0;
+    }
+    return failures;
+}
+
+static void permits_are_neither_lost_nor_made(void **state)
+{
+    (void)state;
+    static struct pool pool = {LW_SEM_INIT(SLOTS), 0};
+    struct call calls[8];
+    for (uint32_t i = 0; i < COUNT_OF(calls); i++) {
+        calls[i] = (struct call){.function = use_slots, .on = &pool, .n = i};
+        start_call(&calls[i]);
+    }
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        assert_int_equal(end_call(&calls[i]), 0);
+    assert_int_equal(lw_sem_permits(pool.sem.word), SLOTS);
+    assert_int_equal(pool.sem.word[LW_SEM_GATE], 0);
+}
+
+struct message {
+    lw_sem filled, emptied;
+    uint32_t content; /* plain: only the semaphores order it */
+};
+
+static int receive_in_order(struct call *call)
+{
+    struct message *message = call->on;
+    int failures = 0;
+    for (uint32_t i = 0; i < call->n; i++) {
+        lw_sem_acquire(&message->filled, 1);
+        failures += message->content != i;
+        lw_sem_release(&message->emptied, 1);
+    }
+    return failures;
+}
+
+static void what_came_before_a_release_is_seen_after_the_acquire(void **state)
+{
+    (void)state;
+    struct message message = {LW_SEM_INIT(0), LW_SEM_INIT(1), 0};
+    struct call call = {.function = receive_in_order, .on = &message, .n = 10000};
+    start_call(&call);
+    for (uint32_t i = 0; i < call.n; i++) {
+        lw_sem_acquire(&message.emptied, 1);
+        message.content = i;
+        lw_sem_release(&message.filled, 1);
+    }
+    assert_int_equal(end_call(&call), 0);
+    assert_int_equal(STATE(&message.filled), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(permits_are_had_all_at_once_or_not_at_all),
+        cmocka_unit_test(none_is_always_to_be_had),
+        cmocka_unit_test(more_than_the_maximum_is_refused),
+        cmocka_unit_test(an_overflow_leaves_the_waiters_marks),
+        cmocka_unit_test(a_small_request_is_not_stranded_behind_a_large_one),
+        cmocka_unit_test(a_release_lets_as_many_go_as_it_has_permits),
+        cmocka_unit_test(one_that_gives_up_takes_nothing),
+        cmocka_unit_test(it_may_be_freed_right_after_the_last_release),
+        cmocka_unit_test(permits_are_neither_lost_nor_made),
+        cmocka_unit_test(what_came_before_a_release_is_seen_after_the_acquire),
+    };
+    return cmocka_run_group_tests_name("sem", tests, NULL, NULL);
+}
