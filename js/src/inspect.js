@@ -46,7 +46,7 @@ function holder(state) {
 }
 
 /** @param {number} state */
-const reserved = (state) => (state & core.LW_MUTEX_RESERVED ? ['next for one that waits'] : []);
+const reserved = (state) => (state & core.LW_MUTEX_RESERVED ? ['reserved for a waiter'] : []);
 
 /**
  * What the words of each mean, first word first.

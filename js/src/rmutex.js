@@ -37,7 +37,7 @@ export class RecursiveMutex extends Primitive {
 
   /** How often its holder has it. */
   get depth() {
-    return rmutexDepth(this.words, 0);
+    return rmutexDepth(this.words, 0) >>> 0;
   }
 
   /**

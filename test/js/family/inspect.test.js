@@ -3,7 +3,18 @@ import { inspect } from 'node:util';
 
 import { expect } from 'chai';
 
-import { Barrier, Condition, Counter, Event, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } from '../../../js/src/index.js';
+import {
+  Barrier,
+  Condition,
+  Counter,
+  Event,
+  Mutex,
+  Once,
+  RecursiveMutex,
+  RWLock,
+  Semaphore,
+  WaitGroup,
+} from '../../../js/src/index.js';
 import { until } from '../support.js';
 import { askElsewhere, loopsWait, threadsWait, wordsOf } from './waits.js';
 
@@ -23,8 +34,8 @@ const said = [
   [Mutex, [0x1a2b3c4d], 'Mutex { held by agent 1a2b3c4d }'],
   [Mutex, [0x1a2b3c4d | THREADS], 'Mutex { held by agent 1a2b3c4d, threads wait }'],
   [Mutex, [0x1a2b3c4d | LOOPS], 'Mutex { held by agent 1a2b3c4d, event loops wait }'],
-  [Mutex, [0xe0000000 | 5], 'Mutex { held by thread 5, next for one that waits, threads wait, event loops wait }'],
-  [Mutex, [0x20000000], 'Mutex { free, next for one that waits }'],
+  [Mutex, [0xe0000000 | 5], 'Mutex { held by thread 5, reserved for a waiter, threads wait, event loops wait }'],
+  [Mutex, [0x20000000], 'Mutex { free, reserved for a waiter }'],
   [RecursiveMutex, [], 'RecursiveMutex { free }'],
   [RecursiveMutex, [0, 0, 7], 'RecursiveMutex { free }'],
   [RecursiveMutex, [5, 0, 0], 'RecursiveMutex { held by thread 5 }'],

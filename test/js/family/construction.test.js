@@ -1,0 +1,218 @@
+/** Where primitives live, how they are made and laid out, and how they travel. */
+import { expect } from 'chai';
+
+import * as lockword from '../../../js/src/index.js';
+import { spawn } from '../agents.js';
+import { mode } from '../modes.js';
+import { failure } from '../support.js';
+import { wordsOf } from './waits.js';
+
+const { Barrier, Condition, Counter, Event, layout, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } = lockword;
+
+/** Every class, and its size in bytes as docs/layout.md has it. */
+const SIZES = new Map([
+  [Mutex, 8],
+  [RecursiveMutex, 12],
+  [Condition, 8],
+  [Semaphore, 8],
+  [RWLock, 12],
+  [Barrier, 12],
+  [WaitGroup, 12],
+  [Event, 8],
+  [Once, 8],
+  [Counter, 8],
+]);
+
+/** Those that need a first value: what makes them, what they hold then, and what is refused. */
+const MADE = [
+  [Semaphore, 3, [3, 0], (it) => it.permits === 3],
+  [Barrier, 3, [0x1003 | 0x10000000, 0, 3], (it) => !it.isBroken],
+  [Counter, 3, [3, 0], (it) => it.value === 3],
+  [Event, { autoReset: true }, [2, 0], (it) => !it.isSet],
+  [Event, {}, [0, 0], (it) => !it.isSet],
+  [Event, undefined, [0, 0], (it) => !it.isSet],
+];
+
+const LIMITS = [
+  [Semaphore, 0, 2 ** 30 - 1],
+  [Barrier, 1, 4095],
+  [Counter, 0, 2 ** 30 - 1],
+];
+
+describe('construction of every primitive', () => {
+  it('covers them all', () => {
+    const classes = Object.values(lockword).filter((value) => value.BYTE_LENGTH);
+    expect(new Set(classes)).to.deep.equal(new Set(SIZES.keys()));
+  });
+
+  for (const [Class, size] of SIZES) {
+    it(`${Class.name} is ${size} bytes at any multiple of 4, says its name, and never writes when it attaches`, async () => {
+      expect([Class.BYTE_LENGTH, Class.ALIGN, Class.type]).to.deep.equal([size, 4, Class.name]);
+      const buffer = new SharedArrayBuffer(32);
+      new Uint8Array(buffer).fill(0xff);
+      const primitive = new Class(buffer, 4);
+      const { handle } = primitive;
+      expect(handle).to.deep.equal({ type: Class.name, buffer, byteOffset: 4 });
+      expect(Class.from({ ...handle }).handle).to.deep.equal(handle);
+      for (const name of Object.keys(Object.getOwnPropertyDescriptors(Class.prototype))) {
+        const { get } = Object.getOwnPropertyDescriptor(Class.prototype, name);
+        get?.call(primitive);
+      }
+      expect([...new Uint8Array(buffer)].every((byte) => byte === 0xff)).to.equal(true);
+      expect([...wordsOf(new Class())].every((word) => word === 0)).to.equal(true);
+    });
+
+    it(`${Class.name} refuses bad places and bad handles`, async () => {
+      const shared = new SharedArrayBuffer(32);
+      const last = 32 - size;
+      expect(new Class(shared, last).handle.byteOffset).to.equal(last);
+      for (const args of [
+        [new ArrayBuffer(32)],
+        [new Int32Array(shared)],
+        [8],
+        [null],
+        [shared, '4'],
+        [shared, 4n],
+        [shared, null],
+      ])
+        expect(await failure(() => new Class(...args))).to.be.instanceOf(TypeError);
+      for (const offset of [2, -4, last + 4, 32, 2 ** 32])
+        expect(await failure(() => new Class(shared, offset))).to.be.instanceOf(RangeError);
+      const { handle } = new Class(shared);
+      const others = [...SIZES.keys()].filter((other) => other !== Class);
+      for (const other of others) expect(await failure(() => other.from(handle))).to.be.instanceOf(TypeError);
+      for (const bad of [{ ...handle, buffer: undefined }, { ...handle, byteOffset: undefined }, {}, null, undefined, shared])
+        expect(await failure(() => Class.from(bad))).to.be.instanceOf(TypeError);
+    });
+  }
+
+  it('reaches a worker as handles, in one message', async () => {
+    const primitives = [...SIZES.keys()].map((Class) => new Class());
+    const agent = spawn(
+      ({ data, ...lockword }) =>
+        data.map((handle) => {
+          const primitive = lockword[handle.type].from(handle);
+          new Int32Array(handle.buffer)[0] = 77;
+          return primitive.handle.type === handle.type && primitive.handle.buffer.byteLength;
+        }),
+      primitives.map(({ handle }) => handle),
+    );
+    expect(await agent.result).to.deep.equal([...SIZES.values()]);
+    for (const primitive of primitives) expect(wordsOf(primitive)[0]).to.equal(77);
+  });
+
+  for (const [Class, value, words, holds] of MADE) {
+    it(`${Class.name}.create(${JSON.stringify(value)}) and init() write its first words`, () => {
+      const created = Class.create(value);
+      expect([...wordsOf(created)]).to.deep.equal(words);
+      expect(holds(created)).to.equal(true);
+      const buffer = new SharedArrayBuffer(40);
+      const made = Class.init(buffer, 8, value);
+      expect(made).to.be.instanceOf(Class);
+      expect([...wordsOf(made)]).to.deep.equal(words);
+      const outside = [...new Int32Array(buffer)].filter((_, i) => i < 2 || i >= 2 + words.length);
+      expect(outside.every((word) => word === 0)).to.equal(true);
+      const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+      expect([...wordsOf(Class.init(memory, 1024, value))]).to.deep.equal(words);
+    });
+  }
+
+  for (const [Class, min, max] of LIMITS) {
+    it(`${Class.name} takes ${min} to ${max} and refuses all else before it writes`, async () => {
+      for (const value of [min, max]) expect(Class.create(value)).to.be.instanceOf(Class);
+      for (const [value, kind] of [
+        [min - 1, RangeError],
+        [max + 1, RangeError],
+        [1.5, RangeError],
+        [NaN, RangeError],
+        [Infinity, RangeError],
+        ['1', TypeError],
+        [1n, TypeError],
+        [null, TypeError],
+      ]) {
+        const buffer = new SharedArrayBuffer(16);
+        new Uint8Array(buffer).fill(0xff);
+        expect(await failure(() => Class.init(buffer, 0, value)), `${value}`).to.be.instanceOf(kind);
+        expect([...new Uint8Array(buffer)].every((byte) => byte === 0xff)).to.equal(true);
+        expect(await failure(() => Class.create(value))).to.be.instanceOf(kind);
+      }
+    });
+  }
+
+  it('Counter.create() begins at 0', () => expect(Counter.create().value).to.equal(0));
+});
+
+describe('layout()', () => {
+  const all = Object.fromEntries([...SIZES.keys()].map((Class) => [Class.name, Class]));
+
+  it('places primitives one after another, as C does', () => {
+    const shared = layout(all);
+    let at = 0;
+    for (const [Class, size] of SIZES) {
+      expect(shared.offsets[Class.name]).to.equal(at);
+      at += size;
+    }
+    expect(shared.byteLength).to.equal(at);
+    expect(Object.keys(shared.offsets)).to.deep.equal(Object.keys(all));
+  });
+
+  it('attaches to them all, anywhere, and writes nothing', async () => {
+    const shared = layout({ lock: Mutex, ready: Event, jobs: Semaphore });
+    const buffer = new SharedArrayBuffer(shared.byteLength + 12);
+    const { lock, ready, jobs } = shared.on(buffer, 8);
+    expect([lock, ready, jobs].map(({ handle }) => handle.byteOffset)).to.deep.equal([8, 16, 24]);
+    expect([...new Uint8Array(buffer)].every((byte) => byte === 0)).to.equal(true);
+    expect([lock instanceof Mutex, ready instanceof Event, jobs instanceof Semaphore]).to.deep.equal([true, true, true]);
+    const again = shared.on(buffer, 8);
+    lock.tryLock();
+    ready.set();
+    jobs.release(2);
+    expect([again.lock.isMine, again.ready.isSet, again.jobs.permits]).to.deep.equal([true, true, 2]);
+    expect(shared.on(new SharedArrayBuffer(shared.byteLength)).lock.isLocked).to.equal(false);
+    expect(await failure(() => shared.on(buffer, 16))).to.be.instanceOf(RangeError);
+    expect(await failure(() => shared.on(buffer, 2))).to.be.instanceOf(RangeError);
+  });
+
+  it('of nothing is nothing', () => {
+    const shared = layout({});
+    expect([shared.byteLength, shared.offsets, shared.on(new SharedArrayBuffer(4))]).to.deep.equal([0, {}, {}]);
+  });
+
+  it('means the same in a worker', async () => {
+    const shared = layout({ lock: Mutex, group: WaitGroup, done: Event });
+    const buffer = new SharedArrayBuffer(shared.byteLength);
+    const { lock, group, done } = shared.on(buffer);
+    group.add();
+    const agent = spawn(({ Event, Mutex, WaitGroup, data, layout }) => {
+      const { lock, group, done } = layout({ lock: Mutex, group: WaitGroup, done: Event }).on(data);
+      lock.lock();
+      group.done();
+      done.set();
+    }, buffer);
+    expect(await group.waitAsync(10_000)).to.equal(true);
+    expect(await done.waitAsync(10_000)).to.equal(true);
+    expect([lock.isLocked, lock.isMine]).to.deep.equal([true, false]);
+    await agent.result;
+  });
+});
+
+if (mode === 'normal') {
+  describe('an agent without a shared buffer', () => {
+    it('is told that the page is not cross-origin isolated', async () => {
+      const agent = spawn(({ Event, Semaphore }) => {
+        delete globalThis.SharedArrayBuffer;
+        return [() => new Event(), () => Semaphore.create(1)].map((make) => {
+          try {
+            make();
+          } catch (error) {
+            return [error instanceof TypeError, /cross-origin isolated/.test(error.message)];
+          }
+        });
+      });
+      expect(await agent.result).to.deep.equal([
+        [true, true],
+        [true, true],
+      ]);
+    });
+  });
+}
