@@ -1,0 +1,176 @@
+/** waitAny: the first of several, and of that one only. */
+import { expect } from 'chai';
+
+import { Counter, Event, Semaphore, waitAny, WaitGroup } from '../../../js/src/index.js';
+import { spawn } from '../agents.js';
+import { mode } from '../modes.js';
+import { failure, sleep, stateOf, within } from '../support.js';
+
+const automatic = () => Event.create({ autoReset: true });
+
+/** One of each kind, none of which is there, and what makes it so. */
+function sources() {
+  const [event, auto, semaphore, group, rising, falling] = [
+    new Event(),
+    automatic(),
+    Semaphore.create(1),
+    new WaitGroup(),
+    Counter.create(1),
+    Counter.create(9),
+  ];
+  group.add(2);
+  return {
+    whens: [event.when(), auto.when(), semaphore.when(2), group.when(), rising.whenAtLeast(5), falling.whenAtMost(5)],
+    ends: [
+      () => event.set(),
+      () => auto.set(),
+      () => semaphore.release(),
+      () => group.done(2),
+      () => rising.increment(4),
+      () => falling.decrement(4),
+    ],
+    /** What can be consumed: permits, and a set. */
+    left: () => [auto.isSet, semaphore.permits],
+  };
+}
+
+describe('waitAny()', () => {
+  for (let which = 0; which < 6; which++) {
+    it(`answers the index of what happens: ${which}`, async () => {
+      const { whens, ends, left } = sources();
+      const waiting = waitAny(whens, 20_000);
+      expect(await stateOf(waiting)).to.equal('pending');
+      ends[which]();
+      expect(await within(10_000, waiting)).to.equal(which);
+      expect(left()).to.deep.equal([false, which === 2 ? 0 : 1]);
+    });
+
+    it(`answers at once what is there: ${which}`, async () => {
+      const { whens, ends, left } = sources();
+      ends[which]();
+      expect(await waitAny(whens, 0)).to.equal(which);
+      expect(left()).to.deep.equal([false, which === 2 ? 0 : 1]);
+    });
+  }
+
+  it('takes from the first that is there, and from no other', async () => {
+    const { whens, ends, left } = sources();
+    for (const end of ends.slice(1)) end();
+    expect(await waitAny(whens)).to.equal(1);
+    expect(left()).to.deep.equal([false, 2]);
+    expect(await waitAny(whens)).to.equal(2);
+    expect(left()).to.deep.equal([false, 0]);
+  });
+
+  it('takes from one only of those that happen at once while it waits', async () => {
+    for (let i = 0; i < 20; i++) {
+      const [a, b] = [Semaphore.create(0), Semaphore.create(0)];
+      const [x, y] = [automatic(), automatic()];
+      const waiting = waitAny([a.when(), x.when(), b.when(), y.when()], 20_000);
+      if (i % 2) await sleep(0);
+      for (const release of [() => a.release(), () => x.set(), () => b.release(), () => y.set()]) release();
+      const which = await within(10_000, waiting);
+      expect([a.permits, Number(x.isSet), b.permits, Number(y.isSet)]).to.deep.equal([0, 1, 2, 3].map((j) => Number(j !== which)));
+    }
+  });
+
+  it('gives up in time, not before, and takes nothing', async () => {
+    for (const timeout of [0, 20]) {
+      const { whens, left } = sources();
+      const start = performance.now();
+      expect(await waitAny(whens, timeout)).to.equal(-1);
+      expect(performance.now() - start).to.be.at.least(timeout);
+      expect(left()).to.deep.equal([false, 1]);
+    }
+  });
+
+  it('rejects when it is aborted, before and while it waits, and takes nothing', async () => {
+    const { whens, ends, left } = sources();
+    expect(await failure(() => waitAny(whens, { signal: AbortSignal.abort('enough') }))).to.equal('enough');
+    const controller = new AbortController();
+    const waiting = failure(() => waitAny(whens, { signal: controller.signal }));
+    await sleep(2);
+    controller.abort('later');
+    expect(await within(1_000, waiting)).to.equal('later');
+    for (const end of ends) end();
+    await sleep(5);
+    expect(left()).to.deep.equal([true, 2]);
+  });
+
+  it('refuses bad options', async () => {
+    const { whens } = sources();
+    for (const options of [NaN, -1, { timeout: -1 }])
+      expect(await failure(() => waitAny(whens, options))).to.be.instanceOf(RangeError);
+    for (const options of ['1', { signal: {} }]) expect(await failure(() => waitAny(whens, options))).to.be.instanceOf(TypeError);
+  });
+
+  it('takes a source that stands there twice once', async () => {
+    const semaphore = Semaphore.create(0);
+    const waiting = waitAny([semaphore.when(2), semaphore.when(1)], 20_000);
+    semaphore.release(1);
+    expect(await within(10_000, waiting)).to.equal(1);
+    expect(semaphore.permits).to.equal(0);
+  });
+
+  it('leaves those who wait for one of the sources their turn', async () => {
+    const [semaphore, event] = [Semaphore.create(0), new Event()];
+    const agent = spawn(({ Semaphore, data, say }) => {
+      say('calling');
+      return Semaphore.from(data).acquire(1, 20_000);
+    }, semaphore.handle);
+    await agent.said('calling');
+    const waiting = waitAny([semaphore.when(), event.when()]);
+    event.set();
+    expect(await within(10_000, waiting)).to.equal(1);
+    semaphore.release();
+    expect(await within(10_000, agent.result)).to.equal(true);
+    expect(semaphore.permits).to.equal(0);
+  });
+
+  it('hands permits from two semaphores to threads and tasks, none twice', async () => {
+    const [a, b] = [Semaphore.create(0), Semaphore.create(0)];
+    const job = async ({ Semaphore, waitAny, data }) => {
+      const [a, b] = data.map((handle) => Semaphore.from(handle));
+      const taken = [0, 0];
+      for (;;) {
+        const which = await waitAny([a.when(), b.when()], 300);
+        if (which < 0) return taken;
+        taken[which]++;
+      }
+    };
+    const handles = [a.handle, b.handle];
+    const agents = [0, 1].map(() => spawn(job, handles));
+    const mine = job({ Semaphore, waitAny, data: handles });
+    for (let i = 0; i < 200; i++) {
+      (i % 2 ? a : b).release(1 + (i % 3));
+      if (i % 10 === 0) await sleep(1);
+    }
+    const taken = await within(25_000, Promise.all([mine, ...agents.map((agent) => agent.result)]));
+    const sum = taken.reduce(([x, y], [p, q]) => [x + p, y + q], [a.permits, b.permits]);
+    expect(sum[0] + sum[1]).to.equal(399);
+    expect([a.permits, b.permits]).to.deep.equal([0, 0]);
+  });
+});
+
+if (mode === 'normal') {
+  describe('waitAny(): 200 calls of one agent', () => {
+    it('leave at most one engine waiter at each source', async () => {
+      const agent = spawn(
+        async ({ Event, Semaphore, counts, waitAny }) => {
+          const [event, semaphore] = [new Event(), Semaphore.create(0)];
+          for (let i = 0; i < 50; i++) await waitAny([event.when(), semaphore.when()], 0);
+          await Promise.all(Array.from({ length: 50 }, () => waitAny([event.when(), semaphore.when()], 1)));
+          for (let i = 0; i < 100; i++) {
+            const waiting = waitAny([event.when(), semaphore.when()]);
+            semaphore.release();
+            await waiting;
+          }
+          return [counts.mostPending, semaphore.permits];
+        },
+        {},
+        'counted',
+      );
+      expect(await within(20_000, agent.result)).to.deep.equal([2, 0]);
+    });
+  });
+}

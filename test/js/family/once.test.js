@@ -1,0 +1,153 @@
+/** The once: exactly one runner at a time, until one succeeds. */
+import { expect } from 'chai';
+
+import * as core from '../../../js/src/core.js';
+import { DeadlockError, Once, OwnershipError } from '../../../js/src/index.js';
+import { spawn } from '../agents.js';
+import { failure, sleep, STRANGER, until, within } from '../support.js';
+import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
+
+const never = () => expect.fail('ran again');
+
+describe('Once', () => {
+  for (const form of FORMS) {
+    const run = `run${form}`;
+
+    it(`is run once, and then is done: ${run}()`, async () => {
+      const once = new Once();
+      expect([once.done, once.runner]).to.deep.equal([false, 0]);
+      let runs = 0;
+      const ran = await once[run](() => {
+        runs++;
+        expect([once.done, once.runner]).to.deep.equal([false, wordsOf(once)[0] & core.LW_ONCE_RUNNER]);
+        expect(once.runner).to.not.equal(0);
+      });
+      expect([ran, runs, once.done, once.runner]).to.deep.equal([true, 1, true, 0]);
+      for (const again of ['run', 'runAsync']) expect(await once[again](never)).to.equal(false);
+    });
+
+    it(`leaves it to the next when it throws: ${run}()`, async () => {
+      const once = new Once();
+      const error = new Error('mine');
+      const thrown = await failure(async () =>
+        once[run](() => {
+          throw error;
+        }),
+      );
+      expect([thrown, once.done, once.runner]).to.deep.equal([error, false, 0]);
+      expect(await once[run](() => {})).to.equal(true);
+      expect(once.done).to.equal(true);
+    });
+
+    it(`a runner that throws wakes one who waits, who runs it: ${run}()`, async () => {
+      const once = new Once();
+      let fail;
+      const mine = failure(() => once.runAsync(() => new Promise((_, reject) => (fail = reject))));
+      await until(() => fail);
+      const agent = askElsewhere({ call: 'run', args: ['fn'] }, form, once);
+      await until(() => (form ? loopsWait : threadsWait)(once));
+      fail('enough');
+      expect(await mine).to.equal('enough');
+      expect((await within(10_000, agent.result)).value).to.equal(true);
+      expect(once.done).to.equal(true);
+    });
+
+    it(`a runner that was terminated is abandoned by whoever knows: ${run}()`, async () => {
+      const once = new Once();
+      const runner = spawn(({ Once, data, say }) => {
+        Once.from(data).run(() => {
+          say('running');
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+        });
+      }, once.handle);
+      await runner.said('running');
+      const id = once.runner;
+      expect(id).to.not.equal(0);
+      const agent = askElsewhere({ call: 'run', args: ['fn'] }, form, once);
+      await until(() => (form ? loopsWait : threadsWait)(once));
+      for (const other of [id ^ 1, 0]) {
+        const error = await failure(() => once.abandon(other));
+        expect([error instanceof OwnershipError, error.code]).to.deep.equal([true, 'ERR_NOT_OWNER']);
+      }
+      await runner.terminate();
+      once.abandon(id);
+      expect((await within(10_000, agent.result)).value).to.equal(true);
+      expect(once.done).to.equal(true);
+      expect(await failure(() => once.abandon(id))).to.be.instanceOf(OwnershipError);
+    });
+
+    it(`runs it in one of many threads and tasks: ${run}()`, async () => {
+      for (let round = 0; round < 3; round++) {
+        const once = new Once();
+        const runs = new Int32Array(new SharedArrayBuffer(4));
+        const job = async ({ Once, data }) => {
+          const once = Once.from(data.handle);
+          const ran = await once[data.run](() => void Atomics.add(data.runs, 0, 1));
+          // Whoever returns sees what was run.
+          return [ran, data.runs[0]];
+        };
+        const data = { handle: once.handle, runs, run };
+        const agents = [0, 1].map(() => spawn(job, data));
+        const mine = [0, 1, 2].map(() => job({ Once, data: { ...data, run: 'runAsync' } }));
+        const answers = await within(10_000, Promise.all([...mine, ...agents.map((agent) => agent.result)]));
+        expect(answers.filter(([ran]) => ran)).to.have.length(1);
+        expect(answers.every(([, seen]) => seen === 1)).to.equal(true);
+      }
+    });
+  }
+
+  it('runAsync() waits for what is async, and others wait for it', async () => {
+    const once = new Once();
+    let finish;
+    const first = once.runAsync(() => new Promise((resolve) => (finish = resolve)));
+    const second = once.runAsync(never);
+    await until(() => finish);
+    await sleep(2);
+    expect(once.done).to.equal(false);
+    expect((await failure(() => once.runAsync(never, 5))).code).to.equal('ERR_TIMEOUT');
+    finish();
+    expect(await within(10_000, Promise.all([first, second]))).to.deep.equal([true, false]);
+  });
+
+  it('tells a thread that would wait for itself', async () => {
+    const once = new Once();
+    let error;
+    const again = () => (error = catchFrom(() => once.run(never)));
+    expect(once.run(again)).to.equal(true);
+    expect([error instanceof DeadlockError, error.code]).to.deep.equal([true, 'ERR_DEADLOCK']);
+    const other = new Once();
+    await other.runAsync(async () => (error = await failure(() => other.run(never))));
+    expect(error).to.be.instanceOf(DeadlockError);
+  });
+
+  it('a wait that is aborted when its turn may have come keeps nobody waiting', async () => {
+    for (let i = 0; i < 20; i++) {
+      const once = new Once();
+      core.onceBeginStep(wordsOf(once), 0, STRANGER, core.LW_START, 0);
+      const controller = new AbortController();
+      const mine = once.runAsync(() => {}, { signal: controller.signal }).catch((reason) => reason);
+      await sleep(0);
+      core.onceEndStep(wordsOf(once), 0, STRANGER, 0);
+      if (i % 2) await null;
+      controller.abort('enough');
+      const outcome = await within(10_000, mine);
+      expect([true, 'enough']).to.include(outcome);
+      expect(
+        await within(
+          10_000,
+          once.runAsync(() => {}),
+        ),
+      ).to.equal(outcome === 'enough');
+      expect(once.done).to.equal(true);
+    }
+  });
+});
+
+/** The error that a call throws at once. */
+function catchFrom(call) {
+  try {
+    return call();
+  } catch (error) {
+    return error;
+  }
+}
