@@ -15,13 +15,12 @@ const LONGEST_TIMER = 0x7fffffff;
  */
 function after(ms, callback) {
   const deadline = performance.now() + ms;
-  /** @type {ReturnType<typeof setTimeout>} */
-  let timer;
-  const wait = (left = deadline - performance.now()) => {
-    if (left > 0) timer = setTimeout(wait, Math.min(left, LONGEST_TIMER));
+  const look = () => {
+    const left = deadline - performance.now();
+    if (left > 0) timer = setTimeout(look, Math.min(left, LONGEST_TIMER));
     else callback();
   };
-  wait(ms);
+  let timer = setTimeout(look, Math.min(ms, LONGEST_TIMER));
   return () => clearTimeout(timer);
 }
 
