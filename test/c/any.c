@@ -1,0 +1,278 @@
+/* any.c: what lockword/any.h promises besides what every operation that waits does (waits.c). */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <lockword/lockword.h>
+
+#include "../../src/wait/platform.h"
+
+struct things {
+    lw_event event, automatic;
+    lw_sem sem;
+    lw_counter counter;
+    lw_waitgroup group;
+};
+
+#define THINGS 6
+
+static struct things make_things(void)
+{
+    struct things things;
+    memset(&things, 0, sizeof things);
+    things.automatic = (lw_event)LW_EVENT_AUTO_INIT;
+    lw_counter_add(&things.counter, 5, NULL);
+    lw_waitgroup_add(&things.group, 1);
+    return things;
+}
+
+static int wait_any(struct call *call)
+{
+    struct things *things = call->on;
+    const lw_source sources[THINGS] = {
+        lw_source_event(&things->event),          lw_source_event(&things->automatic),    lw_source_sem(&things->sem, 2),
+        lw_source_at_least(&things->counter, 10), lw_source_at_most(&things->counter, 0), lw_source_waitgroup(&things->group),
+    };
+    call->n = UINT32_MAX;
+    return lw_wait_any(sources, THINGS, call->deadline, call->cancel, &call->n);
+}
+
+/* Makes one of the sources come. */
+static void come(struct things *things, uint32_t which)
+{
+    switch (which) {
+    case 0:
+        lw_event_set(&things->event);
+        break;
+    case 1:
+        lw_event_set(&things->automatic);
+        break;
+    case 2:
+        lw_sem_release(&things->sem, 2);
+        break;
+    case 3:
+        lw_counter_add(&things->counter, 5, NULL);
+        break;
+    case 4:
+        lw_counter_add(&things->counter, -5, NULL);
+        break;
+    default:
+        lw_waitgroup_done(&things->group);
+    }
+}
+
+static void it_tells_which_has_come(void **state)
+{
+    (void)state;
+    for (uint32_t which = 0; which < THINGS; which++) {
+        for (int before = 0; before < 2; before++) {
+            struct things things = make_things();
+            struct call call = {.function = wait_any, .on = &things, .deadline = LW_FOREVER, .result = -1};
+            if (before)
+                come(&things, which);
+            start_call(&call);
+            if (!before) {
+                await_sleep(&call.helper);
+                come(&things, which);
+            }
+            assert_int_equal(end_call(&call), 0);
+            assert_int_equal(call.n, which);
+            /* An automatic event and permits are consumed. */
+            assert_false(lw_event_is_set(&things.automatic));
+            assert_int_equal(lw_sem_permits(things.sem.word), 0);
+        }
+    }
+}
+
+static void of_several_the_first_has_come_and_no_other_is_consumed(void **state)
+{
+    (void)state;
+    for (uint32_t first = 0; first < 3; first++) {
+        struct things things = make_things();
+        for (uint32_t which = first; which < 3; which++)
+            come(&things, which);
+        struct call call = {.function = wait_any, .on = &things, .deadline = LW_NOW};
+        assert_int_equal(wait_any(&call), 0);
+        assert_int_equal(call.n, first);
+        assert_int_equal(lw_event_is_set(&things.automatic), first < 1);
+        assert_int_equal(lw_sem_permits(things.sem.word), first < 2 ? 2 : 0);
+    }
+}
+
+static void what_comes_together_is_consumed_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        struct things things = make_things();
+        struct call call = {.function = wait_any, .on = &things, .deadline = LW_FOREVER, .result = -1};
+        start_call(&call);
+        await_sleep(&call.helper);
+        come(&things, i % 2 ? 1 : 2);
+        come(&things, i % 2 ? 2 : 1);
+        assert_int_equal(end_call(&call), 0);
+        assert_true(call.n == 1 || call.n == 2);
+        assert_int_equal(lw_event_is_set(&things.automatic), call.n == 2);
+        assert_int_equal(lw_sem_permits(things.sem.word), call.n == 1 ? 2 : 0);
+    }
+}
+
+static void one_that_gives_up_has_consumed_nothing(void **state)
+{
+    (void)state;
+    struct things things = make_things();
+    lw_cancel cancel = LW_CANCEL_INIT;
+    struct call call = {.function = wait_any, .on = &things, .deadline = lw_after_ms(3), .cancel = &cancel};
+    assert_int_equal(wait_any(&call), ETIMEDOUT);
+    assert_true(now_ns() >= call.deadline);
+    lw_cancel_fire(&cancel);
+    call.deadline = LW_FOREVER;
+    assert_int_equal(wait_any(&call), ECANCELED);
+    come(&things, 2);
+    assert_int_equal(lw_sem_permits(things.sem.word), 2);
+    assert_int_equal(lw_sem_acquire(&things.sem, 2), 0);
+    lw_sem_release(&things.sem, 1);
+    assert_int_equal(wait_any(&call), ECANCELED);
+    assert_int_equal(lw_sem_permits(things.sem.word), 1);
+}
+
+static void one_to_63_sources_can_be_waited_for(void **state)
+{
+    (void)state;
+    lw_sem sems[LW_ANY_MAX + 1];
+    lw_source sources[LW_ANY_MAX + 1];
+    memset(sems, 0, sizeof sems);
+    for (size_t i = 0; i < COUNT_OF(sems); i++)
+        sources[i] = lw_source_sem(&sems[i], 1);
+    lw_cancel cancel = LW_CANCEL_INIT;
+    uint32_t which = UINT32_MAX;
+    assert_int_equal(LW_ANY_MAX, 63);
+    assert_int_equal(lw_wait_any(sources, 0, LW_FOREVER, NULL, &which), EINVAL);
+    assert_int_equal(lw_wait_any(sources, LW_ANY_MAX + 1, LW_FOREVER, NULL, &which), EINVAL);
+    assert_int_equal(lw_wait_any(sources, 1, lw_after_ms(1), NULL, &which), ETIMEDOUT);
+    assert_int_equal(lw_wait_any(sources, LW_ANY_MAX, lw_after_ms(1), &cancel, &which), ETIMEDOUT);
+    lw_sem_release(&sems[LW_ANY_MAX - 1], 1);
+    assert_int_equal(lw_wait_any(sources, LW_ANY_MAX, LW_FOREVER, &cancel, &which), 0);
+    assert_int_equal(which, LW_ANY_MAX - 1);
+}
+
+struct feed {
+    lw_sem sems[3];
+    lw_cancel done;
+    uint32_t taken[3]; /* atomic */
+};
+
+#define EACH 3000
+
+static int take_any(struct call *call)
+{
+    struct feed *feed = call->on;
+    int failures = 0;
+    for (;;) {
+        const lw_source sources[] = {lw_source_sem(&feed->sems[0], 1), lw_source_sem(&feed->sems[1], 1),
+                                     lw_source_sem(&feed->sems[2], 1)};
+        uint32_t which;
+        const lw_deadline deadline = call->n % 2 ? LW_FOREVER : lw_after_ns(50000);
+        const int error = lw_wait_any(sources, 3, deadline, &feed->done, &which);
+        if (error == ECANCELED)
+            return failures;
+        if (error == 0)
+            __atomic_fetch_add(&feed->taken[which], 1, __ATOMIC_RELAXED);
+        failures += error != 0 && error != ETIMEDOUT;
+    }
+}
+
+static void what_many_take_from_many_is_exact(void **state)
+{
+    (void)state;
+    static struct feed feed;
+    struct call calls[4];
+    for (uint32_t i = 0; i < COUNT_OF(calls); i++) {
+        calls[i] = (struct call){.function = take_any, .on = &feed, .n = i};
+        start_call(&calls[i]);
+    }
+    for (uint32_t i = 0; i < EACH; i++) {
+        for (size_t k = 0; k < 3; k++)
+            lw_sem_release(&feed.sems[(k + i) % 3], 1);
+    }
+    const int64_t limit = now_ns() + 8000 * (int64_t)NS_PER_MS;
+    uint32_t taken = 0;
+    while (taken < 3 * EACH && now_ns() < limit) {
+        sleep_ms(1);
+        taken = 0;
+        for (size_t k = 0; k < 3; k++)
+            taken += __atomic_load_n(&feed.taken[k], __ATOMIC_RELAXED);
+    }
+    lw_cancel_fire(&feed.done);
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        assert_int_equal(end_call(&calls[i]), 0);
+    for (size_t k = 0; k < 3; k++) {
+        assert_int_equal(feed.taken[k], EACH);
+        assert_int_equal(lw_sem_permits(feed.sems[k].word), 0);
+    }
+}
+
+struct pair {
+    uint32_t words[2]; /* atomic */
+};
+
+static int poll_both(struct call *call)
+{
+    struct pair *pair = call->on;
+    const struct lw_waited waited[] = {{&pair->words[0], 0}, {&pair->words[1], 0}};
+    return (int)lw_wait_polling(waited, 2, call->deadline);
+}
+
+/* What platforms do that cannot wait on several words. */
+static void polling_sees_every_word_and_keeps_the_deadline(void **state)
+{
+    (void)state;
+    struct pair pair = {{0, 0}};
+    struct call call = {.function = poll_both, .on = &pair, .deadline = LW_NOW};
+    assert_int_equal(poll_both(&call), LW_TIMED_OUT);
+    call.deadline = lw_after_ns(lw_pace.poll_ns / 4);
+    assert_int_equal(poll_both(&call), LW_TIMED_OUT);
+    assert_true(now_ns() >= call.deadline);
+    /* Not for longer than it says, though the deadline is far. */
+    call.deadline = LW_FOREVER;
+    const int64_t start_ns = now_ns();
+    assert_int_equal(poll_both(&call), LW_NOT_EQUAL);
+    assert_true(now_ns() - start_ns >= lw_pace.poll_ns);
+    for (size_t i = 0; i < 2; i++) {
+        pair.words[i] = 1;
+        assert_int_equal(poll_both(&call), LW_NOT_EQUAL);
+        pair.words[i] = 0;
+    }
+}
+
+static void polling_is_woken_by_the_first_word(void **state)
+{
+    (void)state;
+    static struct pair pair;
+    uint32_t woken = 0;
+    for (int i = 0; i < 100 && woken == 0; i++) {
+        struct call call = {.function = poll_both, .on = &pair, .deadline = LW_FOREVER};
+        start_call(&call);
+        while (woken == 0 && !has_ended(&call))
+            woken = lw_notify(&pair.words[0], LW_ALL);
+        const int result = end_call(&call);
+        assert_int_equal(result, woken ? LW_OK : LW_NOT_EQUAL);
+    }
+    assert_int_equal(woken, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_tells_which_has_come),
+        cmocka_unit_test(of_several_the_first_has_come_and_no_other_is_consumed),
+        cmocka_unit_test(what_comes_together_is_consumed_once),
+        cmocka_unit_test(one_that_gives_up_has_consumed_nothing),
+        cmocka_unit_test(one_to_63_sources_can_be_waited_for),
+        cmocka_unit_test(what_many_take_from_many_is_exact),
+        cmocka_unit_test(polling_sees_every_word_and_keeps_the_deadline),
+        cmocka_unit_test(polling_is_woken_by_the_first_word),
+    };
+    return cmocka_run_group_tests_name("any", tests, NULL, NULL);
+}

@@ -1,0 +1,292 @@
+/* cond.c: what lockword/cond.h promises besides what every operation that waits does (waits.c). */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <errno.h>
+
+#include <lockword/lockword.h>
+
+struct room {
+    lw_mutex mutex;
+    lw_cond cond;
+    uint32_t waiting;
+    uint32_t woken;
+};
+
+static int wait_in(struct call *call)
+{
+    struct room *room = call->on;
+    lw_mutex_lock(&room->mutex);
+    room->waiting++;
+    const int error = lw_cond_wait_cancel(&room->cond, &room->mutex, call->deadline, call->cancel);
+    const bool holds = lw_mutex_owner(room->mutex.word) == lw_self();
+    room->woken++;
+    return lw_mutex_unlock(&room->mutex) != 0 || !holds ? -1 : error;
+}
+
+static void start_waiting(struct call *calls, size_t n, struct room *room)
+{
+    for (size_t i = 0; i < n; i++) {
+        calls[i] = (struct call){.function = wait_in, .on = room, .deadline = LW_FOREVER, .result = -1};
+        start_call(&calls[i]);
+        await_sleep(&calls[i].helper);
+    }
+}
+
+static size_t count_ended(const struct call *calls, size_t n)
+{
+    size_t ended = 0;
+    for (size_t i = 0; i < n; i++)
+        ended += has_ended(&calls[i]);
+    return ended;
+}
+
+static void await_ended(const struct call *calls, size_t n, size_t wanted)
+{
+    for (const int64_t limit = now_ns() + 5000 * (int64_t)NS_PER_MS; count_ended(calls, n) < wanted && now_ns() < limit;)
+        sleep_ms(1);
+    sleep_ms(2);
+    assert_int_equal(count_ended(calls, n), wanted);
+}
+
+static void a_stranger_to_the_mutex_cannot_wait(void **state)
+{
+    (void)state;
+    struct room room = {0};
+    assert_int_equal(sizeof(lw_cond), 8);
+    assert_int_equal(lw_cond_wait(&room.cond, &room.mutex), EPERM);
+    assert_int_equal(lw_cond_wait_until(&room.cond, &room.mutex, LW_NOW), EPERM);
+    assert_int_equal(room.cond.word[LW_COND_WAITERS], 0);
+    assert_int_equal(room.mutex.word[LW_MUTEX_STATE], 0);
+}
+
+static void a_notify_wakes_as_many_as_asked_and_counts_them(void **state)
+{
+    (void)state;
+    struct room room = {0};
+    struct call calls[6];
+    assert_int_equal(lw_cond_notify_all(&room.cond), 0);
+    assert_int_equal(lw_cond_notify_one(&room.cond), 0);
+    start_waiting(calls, COUNT_OF(calls), &room);
+    assert_int_equal(room.cond.word[LW_COND_WAITERS], COUNT_OF(calls));
+    assert_int_equal(lw_cond_notify(&room.cond, 0), 0);
+    assert_int_equal(lw_cond_notify_one(&room.cond), 1);
+    await_ended(calls, COUNT_OF(calls), 1);
+    assert_int_equal(lw_cond_notify(&room.cond, 2), 2);
+    await_ended(calls, COUNT_OF(calls), 3);
+    assert_int_equal(lw_cond_notify_all(&room.cond), 3);
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        assert_int_equal(end_call(&calls[i]), 0);
+    assert_int_equal(lw_cond_notify_all(&room.cond), 0);
+    assert_int_equal(room.cond.word[LW_COND_WAITERS], 0);
+    assert_int_equal(room.mutex.word[LW_MUTEX_STATE], 0);
+}
+
+static void waiters_are_woken_in_the_order_in_which_they_came(void **state)
+{
+    (void)state;
+    struct room room = {0};
+    struct call calls[4];
+    start_waiting(calls, COUNT_OF(calls), &room);
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        assert_int_equal(lw_cond_notify_one(&room.cond), 1);
+        assert_int_equal(end_call(&calls[i]), 0);
+        assert_int_equal(count_ended(calls, COUNT_OF(calls)), i + 1);
+    }
+}
+
+static void it_takes_the_mutex_again_however_long_that_takes(void **state)
+{
+    (void)state;
+    const int results[] = {0, ETIMEDOUT, ECANCELED};
+    for (size_t i = 0; i < COUNT_OF(results); i++) {
+        struct room room = {0};
+        lw_cancel cancel = LW_CANCEL_INIT;
+        struct call call = {.function = wait_in, .on = &room, .deadline = LW_FOREVER, .cancel = &cancel, .result = -1};
+        if (results[i] == ETIMEDOUT)
+            call.deadline = lw_after_ms(100);
+        start_call(&call);
+        await_sleep(&call.helper);
+        assert_int_equal(lw_mutex_lock(&room.mutex), 0);
+        if (results[i] == 0)
+            lw_cond_notify_one(&room.cond);
+        if (results[i] == ECANCELED)
+            lw_cancel_fire(&cancel);
+        sleep_ms(results[i] == ETIMEDOUT ? 110 : 5);
+        assert_false(has_ended(&call));
+        assert_int_equal(room.woken, 0);
+        assert_int_equal(lw_mutex_unlock(&room.mutex), 0);
+        assert_int_equal(end_call(&call), results[i]);
+        assert_int_equal(room.cond.word[LW_COND_WAITERS], 0);
+        assert_int_equal(room.mutex.word[LW_MUTEX_STATE], 0);
+    }
+}
+
+/* One that is cancelled together with a notify passes it on, if it had it: of two waiters one must go on. */
+static void a_notify_is_not_lost_with_one_that_is_cancelled(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 100; round++) {
+        struct room room = {0};
+        lw_cancel cancel = LW_CANCEL_INIT;
+        struct call calls[2];
+        for (size_t i = 0; i < COUNT_OF(calls); i++) {
+            calls[i] = (struct call){.function = wait_in, .on = &room, .deadline = LW_FOREVER, .result = -1};
+            calls[i].cancel = i == 0 ? &cancel : NULL;
+            start_call(&calls[i]);
+            await_sleep(&calls[i].helper);
+        }
+        if (round % 2)
+            lw_cancel_fire(&cancel);
+        const uint32_t found = lw_cond_notify_one(&room.cond);
+        lw_cancel_fire(&cancel);
+        const int first = end_call(&calls[0]);
+        assert_true(first == 0 || first == ECANCELED);
+        if (first == 0 || found == 0)
+            lw_cond_notify_all(&room.cond);
+        assert_int_equal(end_call(&calls[1]), 0);
+        assert_int_equal(room.cond.word[LW_COND_WAITERS], 0);
+    }
+}
+
+static void its_sequence_wraps(void **state)
+{
+    (void)state;
+    struct room room = {.cond = {{UINT32_MAX, 0}}};
+    struct call call;
+    start_waiting(&call, 1, &room);
+    assert_int_equal(lw_cond_notify_one(&room.cond), 1);
+    assert_int_equal(end_call(&call), 0);
+    assert_int_equal(room.cond.word[LW_COND_SEQUENCE], 0);
+}
+
+struct queue {
+    lw_mutex mutex;
+    lw_cond not_empty, not_full;
+    uint32_t size;
+    uint32_t taken;
+    uint32_t left; /* to take */
+};
+
+#define CAPACITY 3
+#define PRODUCERS 3
+#define ITEMS 5000
+
+static int produce(struct call *call)
+{
+    struct queue *queue = call->on;
+    int failures = 0;
+    for (int i = 0; i < ITEMS; i++) {
+        failures += lw_mutex_lock(&queue->mutex) != 0;
+        while (queue->size == CAPACITY)
+            failures += lw_cond_wait(&queue->not_full, &queue->mutex) != 0;
+        queue->size++;
+        failures += lw_mutex_unlock(&queue->mutex) != 0;
+        lw_cond_notify_one(&queue->not_empty);
+    }
+    return failures;
+}
+
+/* Some of them with deadlines: one that gives up must not take another's notify with it. */
+static int consume(struct call *call)
+{
+    struct queue *queue = call->on;
+    int failures = 0;
+    uint32_t seed = call->n;
+    for (;;) {
+        failures += lw_mutex_lock(&queue->mutex) != 0;
+        while (queue->size == 0 && queue->left > 0) {
+            const lw_deadline deadline = call->n % 2 ? lw_after_ns(next_random(&seed) % 200000) : LW_FOREVER;
+            const int error = lw_cond_wait_until(&queue->not_empty, &queue->mutex, deadline);
+            failures += error != 0 && !(error == ETIMEDOUT && call->n % 2);
+        }
+        const bool done = queue->left == 0;
+        if (!done) {
+            queue->size--;
+            queue->taken++;
+            queue->left--;
+        }
+        const bool last = queue->left == 0;
+        failures += lw_mutex_unlock(&queue->mutex) != 0;
+        if (last)
+            lw_cond_notify_all(&queue->not_empty);
+        else
+            lw_cond_notify_one(&queue->not_full);
+        if (done)
+            return failures;
+    }
+}
+
+static void what_is_produced_is_consumed(void **state)
+{
+    (void)state;
+    static struct queue queue = {.left = PRODUCERS * ITEMS};
+    struct call calls[PRODUCERS + 4];
+    for (uint32_t i = 0; i < COUNT_OF(calls); i++) {
+        calls[i] = (struct call){.function = i < PRODUCERS ? produce : consume, .on = &queue, .n = i};
+        start_call(&calls[i]);
+    }
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        assert_int_equal(end_call(&calls[i]), 0);
+    assert_int_equal(queue.taken, PRODUCERS * ITEMS);
+    assert_int_equal(queue.size, 0);
+    assert_int_equal(queue.mutex.word[LW_MUTEX_STATE], 0);
+    assert_int_equal(queue.not_empty.word[LW_COND_WAITERS], 0);
+    assert_int_equal(queue.not_full.word[LW_COND_WAITERS], 0);
+}
+
+struct ball {
+    lw_mutex mutex;
+    lw_cond cond;
+    uint32_t turn;
+};
+
+#define TURNS 10000
+
+/* Waits for ever for its turn, with one notify for each turn: one that is lost hangs it. */
+static int play(struct call *call)
+{
+    struct ball *ball = call->on;
+    int failures = 0;
+    lw_mutex_lock(&ball->mutex);
+    while (ball->turn < TURNS) {
+        if (ball->turn % 2 == call->n) {
+            ball->turn++;
+            lw_cond_notify_one(&ball->cond);
+        } else {
+            failures += lw_cond_wait(&ball->cond, &ball->mutex) != 0;
+        }
+    }
+    lw_mutex_unlock(&ball->mutex);
+    lw_cond_notify_one(&ball->cond);
+    return failures;
+}
+
+static void no_notify_is_lost_between_unlocking_and_sleeping(void **state)
+{
+    (void)state;
+    struct ball ball = {.turn = 0};
+    struct call calls[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        calls[i] = (struct call){.function = play, .on = &ball, .n = i};
+        start_call(&calls[i]);
+    }
+    assert_int_equal(end_call(&calls[0]), 0);
+    assert_int_equal(end_call(&calls[1]), 0);
+    assert_int_equal(ball.turn, TURNS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stranger_to_the_mutex_cannot_wait),
+        cmocka_unit_test(a_notify_wakes_as_many_as_asked_and_counts_them),
+        cmocka_unit_test(waiters_are_woken_in_the_order_in_which_they_came),
+        cmocka_unit_test(it_takes_the_mutex_again_however_long_that_takes),
+        cmocka_unit_test(a_notify_is_not_lost_with_one_that_is_cancelled),
+        cmocka_unit_test(its_sequence_wraps),
+        cmocka_unit_test(what_is_produced_is_consumed),
+        cmocka_unit_test(no_notify_is_lost_between_unlocking_and_sleeping),
+    };
+    return cmocka_run_group_tests_name("cond", tests, NULL, NULL);
+}

@@ -1,0 +1,441 @@
+/* rwlock.c: what lockword/rwlock.h promises besides what every operation that waits does (waits.c). */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#include <lockword/core/waiters.h>
+#include <lockword/lockword.h>
+
+#define STATE(rwlock) (__atomic_load_n(&(rwlock)->word[LW_RWLOCK_STATE], __ATOMIC_ACQUIRE))
+
+static int read_it(struct call *call)
+{
+    return lw_rwlock_rdlock_cancel(call->on, call->deadline, call->cancel);
+}
+
+static int read_upgradably(struct call *call)
+{
+    return lw_rwlock_uplock_cancel(call->on, call->deadline, call->cancel);
+}
+
+static int write_it(struct call *call)
+{
+    return lw_rwlock_wrlock_cancel(call->on, call->deadline, call->cancel);
+}
+
+static int read_and_unlock(struct call *call)
+{
+    const int error = read_it(call);
+    return error ? error : lw_rwlock_unlock(call->on);
+}
+
+static int unlock_it(struct call *call)
+{
+    return lw_rwlock_unlock(call->on);
+}
+
+static int try_all(struct call *call)
+{
+    const int read = lw_rwlock_tryrdlock(call->on);
+    if (read == 0)
+        lw_rwlock_unlock(call->on);
+    const int upgradable = lw_rwlock_tryuplock(call->on);
+    if (upgradable == 0)
+        lw_rwlock_unlock(call->on);
+    const int written = lw_rwlock_trywrlock(call->on);
+    if (written == 0)
+        lw_rwlock_unlock(call->on);
+    return (read == 0) | (upgradable == 0) << 1 | (written == 0) << 2;
+}
+
+static void start_it(struct call *call, int (*function)(struct call *), lw_rwlock *rwlock)
+{
+    *call = (struct call){.function = function, .on = rwlock, .deadline = LW_FOREVER, .result = -1};
+    start_call(call);
+}
+
+static int by_another(int (*function)(struct call *), lw_rwlock *rwlock)
+{
+    struct call call;
+    start_it(&call, function, rwlock);
+    return end_call(&call);
+}
+
+/* Which of reading, reading upgradably and writing another thread could do now. */
+enum { READ = 1, UPGRADABLE = 2, WRITE = 4 };
+
+static void each_way_excludes_what_it_must(void **state)
+{
+    (void)state;
+    lw_rwlock rwlock = LW_RWLOCK_INIT;
+    assert_int_equal(sizeof rwlock, 12);
+    assert_int_equal(by_another(try_all, &rwlock), READ | UPGRADABLE | WRITE);
+    assert_int_equal(lw_rwlock_rdlock(&rwlock), 0);
+    assert_int_equal(by_another(try_all, &rwlock), READ | UPGRADABLE);
+    assert_int_equal(by_another(read_it, &rwlock), 0);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(by_another(try_all, &rwlock), READ | UPGRADABLE);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_uplock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_owner(rwlock.word), lw_self());
+    assert_int_equal(by_another(try_all, &rwlock), READ);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_wrlock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_owner(rwlock.word), lw_self());
+    assert_int_equal(by_another(try_all, &rwlock), 0);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(STATE(&rwlock), 0);
+    assert_int_equal(lw_rwlock_owner(rwlock.word), 0);
+}
+
+static void asking_again_while_writing_or_reading_upgradably_is_an_error(void **state)
+{
+    (void)state;
+    for (int writes = 0; writes < 2; writes++) {
+        lw_rwlock rwlock = LW_RWLOCK_INIT;
+        assert_int_equal(writes ? lw_rwlock_wrlock(&rwlock) : lw_rwlock_uplock(&rwlock), 0);
+        const uint32_t before = STATE(&rwlock);
+        if (writes)
+            assert_int_equal(lw_rwlock_rdlock(&rwlock), EDEADLK);
+        assert_int_equal(lw_rwlock_uplock(&rwlock), EDEADLK);
+        assert_int_equal(lw_rwlock_wrlock(&rwlock), EDEADLK);
+        assert_int_equal(lw_rwlock_wrlock_until(&rwlock, lw_after_ms(1000)), EDEADLK);
+        assert_int_equal(lw_rwlock_tryuplock(&rwlock), EBUSY);
+        assert_int_equal(lw_rwlock_trywrlock(&rwlock), EBUSY);
+        assert_int_equal(STATE(&rwlock), before);
+        assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+        assert_int_equal(STATE(&rwlock), 0);
+    }
+}
+
+static void what_the_caller_does_not_have_cannot_be_changed_or_given_up(void **state)
+{
+    (void)state;
+    lw_rwlock rwlock = LW_RWLOCK_INIT;
+    assert_int_equal(lw_rwlock_unlock(&rwlock), EPERM);
+    assert_int_equal(lw_rwlock_upgrade(&rwlock), EPERM);
+    assert_int_equal(lw_rwlock_tryupgrade(&rwlock), EBUSY);
+    assert_int_equal(lw_rwlock_downgrade(&rwlock), EPERM);
+    assert_int_equal(lw_rwlock_downgrade_upgradable(&rwlock), EPERM);
+    lw_rwlock_rdlock(&rwlock);
+    assert_int_equal(lw_rwlock_upgrade(&rwlock), EPERM);
+    assert_int_equal(lw_rwlock_tryupgrade(&rwlock), EBUSY);
+    assert_int_equal(lw_rwlock_downgrade(&rwlock), EPERM);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(STATE(&rwlock), 0);
+    /* Another's. */
+    assert_int_equal(by_another(write_it, &rwlock), 0);
+    const uint32_t before = STATE(&rwlock);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), EPERM);
+    assert_int_equal(lw_rwlock_downgrade(&rwlock), EPERM);
+    assert_int_equal(lw_rwlock_downgrade_upgradable(&rwlock), EPERM);
+    assert_int_equal(STATE(&rwlock), before);
+    lw_rwlock other = LW_RWLOCK_INIT;
+    assert_int_equal(by_another(read_upgradably, &other), 0);
+    assert_int_equal(lw_rwlock_unlock(&other), EPERM);
+    assert_int_equal(lw_rwlock_upgrade(&other), EPERM);
+    assert_int_equal(lw_rwlock_tryupgrade(&other), EBUSY);
+    assert_int_equal(lw_rwlock_downgrade_upgradable(&other), EPERM);
+    assert_int_equal(STATE(&other), LW_RWLOCK_UPGRADABLE);
+}
+
+static void upgrading_and_downgrading_keep_the_lock(void **state)
+{
+    (void)state;
+    lw_rwlock rwlock = LW_RWLOCK_INIT;
+    lw_rwlock_uplock(&rwlock);
+    assert_int_equal(lw_rwlock_tryupgrade(&rwlock), 0);
+    assert_int_equal(by_another(try_all, &rwlock), 0);
+    assert_int_equal(lw_rwlock_downgrade_upgradable(&rwlock), 0);
+    assert_int_equal(by_another(try_all, &rwlock), READ);
+    assert_int_equal(lw_rwlock_upgrade(&rwlock), 0);
+    assert_int_equal(by_another(try_all, &rwlock), 0);
+    assert_int_equal(lw_rwlock_downgrade(&rwlock), 0);
+    assert_int_equal(lw_rwlock_owner(rwlock.word), 0);
+    assert_int_equal(by_another(try_all, &rwlock), READ | UPGRADABLE);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    lw_rwlock_uplock(&rwlock);
+    assert_int_equal(lw_rwlock_downgrade(&rwlock), 0);
+    assert_int_equal(by_another(try_all, &rwlock), READ | UPGRADABLE);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(STATE(&rwlock), 0);
+}
+
+static void an_upgrade_waits_for_the_readers_and_lets_none_in(void **state)
+{
+    (void)state;
+    lw_rwlock own = LW_RWLOCK_INIT;
+    lw_rwlock_uplock(&own);
+    assert_int_equal(by_another(read_it, &own), 0);
+    assert_int_equal(lw_rwlock_tryupgrade(&own), EBUSY);
+    assert_int_equal(lw_rwlock_upgrade_until(&own, lw_after_ms(2)), ETIMEDOUT);
+    lw_cancel cancel = LW_CANCEL_INIT;
+    lw_cancel_fire(&cancel);
+    assert_int_equal(lw_rwlock_upgrade_cancel(&own, LW_FOREVER, &cancel), ECANCELED);
+    /* It still reads upgradably, and leaves no turn behind. */
+    assert_int_equal(STATE(&own) & ~LW_WAITERS, LW_RWLOCK_UPGRADABLE | 1);
+    assert_int_equal(lw_rwlock_owner(own.word), lw_self());
+    assert_int_equal(by_another(read_and_unlock, &own), 0);
+    assert_int_equal(by_another(unlock_it, &own), 0);
+    assert_int_equal(lw_rwlock_upgrade(&own), 0);
+    assert_int_equal(lw_rwlock_unlock(&own), 0);
+}
+
+static void more_readers_than_fit_are_refused(void **state)
+{
+    (void)state;
+    lw_rwlock rwlock = {{LW_RWLOCK_READERS - 1, 0, 0}};
+    assert_int_equal(lw_rwlock_tryrdlock(&rwlock), 0);
+    assert_int_equal(STATE(&rwlock), LW_RWLOCK_READERS);
+    assert_int_equal(lw_rwlock_rdlock(&rwlock), EOVERFLOW);
+    assert_int_equal(lw_rwlock_rdlock_until(&rwlock, LW_NOW), EOVERFLOW);
+    assert_int_equal(lw_rwlock_tryrdlock(&rwlock), EBUSY);
+    assert_int_equal(lw_rwlock_uplock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_rdlock(&rwlock), EOVERFLOW);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(STATE(&rwlock), LW_RWLOCK_READERS);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(STATE(&rwlock), LW_RWLOCK_READERS - 1);
+}
+
+static void a_writer_that_waits_goes_before_readers_that_come_later(void **state)
+{
+    (void)state;
+    lw_rwlock rwlock = LW_RWLOCK_INIT;
+    lw_rwlock_rdlock(&rwlock);
+    struct call writer, reader;
+    start_it(&writer, write_it, &rwlock);
+    await_sleep(&writer.helper);
+    assert_true(STATE(&rwlock) & LW_RWLOCK_WRITERS_TURN);
+    start_it(&reader, read_it, &rwlock);
+    await_sleep(&reader.helper);
+    sleep_ms(3);
+    assert_false(has_ended(&reader));
+    /* The try forms take what is free, whoever's turn it is. */
+    assert_int_equal(lw_rwlock_tryrdlock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(end_call(&writer), 0);
+    assert_int_equal(lw_rwlock_owner(rwlock.word), writer.helper.tid);
+    sleep_ms(2);
+    assert_false(has_ended(&reader));
+    /* What its writer would do. */
+    lw_rwlock_become_step(rwlock.word, LW_RWLOCK_WRITER, 0, writer.helper.tid);
+    assert_int_equal(end_call(&reader), 0);
+}
+
+static void a_writer_that_gave_up_leaves_no_trace(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        lw_rwlock rwlock = LW_RWLOCK_INIT;
+        lw_cancel cancel = LW_CANCEL_INIT;
+        lw_rwlock_rdlock(&rwlock);
+        struct call writer = {.function = write_it, .on = &rwlock, .deadline = LW_FOREVER, .cancel = &cancel};
+        if (way)
+            writer.deadline = lw_after_ms(40);
+        start_call(&writer);
+        await_sleep(&writer.helper);
+        struct call readers[2];
+        for (size_t i = 0; i < COUNT_OF(readers); i++) {
+            start_it(&readers[i], read_and_unlock, &rwlock);
+            await_sleep(&readers[i].helper);
+        }
+        if (!way)
+            lw_cancel_fire(&cancel);
+        assert_int_equal(end_call(&writer), way ? ETIMEDOUT : ECANCELED);
+        /* Though a reader still reads. */
+        for (size_t i = 0; i < COUNT_OF(readers); i++)
+            assert_int_equal(end_call(&readers[i]), 0);
+        assert_int_equal(STATE(&rwlock) & ~LW_WAITERS, 1);
+        lw_rwlock_unlock(&rwlock);
+        assert_int_equal(STATE(&rwlock), 0);
+    }
+}
+
+static void a_turn_that_nobody_comes_for_bars_nobody_for_long(void **state)
+{
+    (void)state;
+    const uint32_t turns[] = {LW_RWLOCK_WRITERS_TURN, LW_RWLOCK_READERS_TURN, LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_READERS_TURN};
+    for (size_t i = 0; i < COUNT_OF(turns); i++) {
+        lw_rwlock rwlock = {{turns[i], 0, 0}};
+        assert_int_equal(lw_rwlock_rdlock_until(&rwlock, lw_after_ms(5000)), 0);
+        assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+        rwlock.word[LW_RWLOCK_STATE] = turns[i];
+        assert_int_equal(lw_rwlock_wrlock_until(&rwlock, lw_after_ms(5000)), 0);
+        assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+        assert_int_equal(lw_rwlock_trywrlock(&rwlock), 0);
+        assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    }
+}
+
+struct crowd {
+    lw_rwlock rwlock;
+    bool done; /* atomic */
+};
+
+static int read_without_a_gap(struct call *call)
+{
+    struct crowd *crowd = call->on;
+    int failures = 0;
+    while (!__atomic_load_n(&crowd->done, __ATOMIC_RELAXED)) {
+        failures += lw_rwlock_rdlock(&crowd->rwlock) != 0;
+        sched_yield();
+        failures += lw_rwlock_unlock(&crowd->rwlock) != 0;
+    }
+    return failures;
+}
+
+static int write_without_a_gap(struct call *call)
+{
+    struct crowd *crowd = call->on;
+    int failures = 0;
+    while (!__atomic_load_n(&crowd->done, __ATOMIC_RELAXED)) {
+        failures += lw_rwlock_wrlock(&crowd->rwlock) != 0;
+        failures += lw_rwlock_unlock(&crowd->rwlock) != 0;
+    }
+    return failures;
+}
+
+/* The longest of some waits against so many threads that come back as soon as they have left, ns. */
+static int64_t longest_wait(int (*against)(struct call *), int (*lock)(lw_rwlock *))
+{
+    struct crowd crowd = {.done = false};
+    struct call calls[3];
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        calls[i] = (struct call){.function = against, .on = &crowd};
+        start_call(&calls[i]);
+    }
+    int64_t longest = 0;
+    for (int i = 0; i < 50; i++) {
+        const int64_t start_ns = now_ns();
+        assert_int_equal(lock(&crowd.rwlock), 0);
+        const int64_t waited = now_ns() - start_ns;
+        longest = waited > longest ? waited : longest;
+        assert_int_equal(lw_rwlock_unlock(&crowd.rwlock), 0);
+        sched_yield();
+    }
+    __atomic_store_n(&crowd.done, true, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        assert_int_equal(end_call(&calls[i]), 0);
+    assert_int_equal(STATE(&crowd.rwlock) & ~LW_WAITERS, 0);
+    return longest;
+}
+
+static void check_bounded(int (*against)(struct call *), int (*lock)(lw_rwlock *))
+{
+    /* The machine may have been busy with others: the best of some runs counts. */
+    int64_t best = INT64_MAX;
+    for (int run = 0; run < 5 && best >= 100 * NS_PER_MS; run++) {
+        const int64_t longest = longest_wait(against, lock);
+        best = longest < best ? longest : best;
+    }
+    if (best >= 100 * NS_PER_MS)
+        fail_msg("others kept one out for %lld ms", (long long)(best / NS_PER_MS));
+}
+
+static void endless_readers_keep_no_writer_out(void **state)
+{
+    (void)state;
+    check_bounded(read_without_a_gap, lw_rwlock_wrlock);
+}
+
+static void endless_writers_keep_nobody_out(void **state)
+{
+    (void)state;
+    check_bounded(write_without_a_gap, lw_rwlock_rdlock);
+    check_bounded(write_without_a_gap, lw_rwlock_uplock);
+    check_bounded(write_without_a_gap, lw_rwlock_wrlock);
+}
+
+struct pair {
+    lw_rwlock rwlock;
+    uint32_t a, b; /* plain; equal unless somebody writes */
+};
+
+#define TIMES 4000
+
+/* Every way to lock it, by chance. A value read before an upgrade or downgrade still holds after it. */
+static int use_pair(struct call *call)
+{
+    struct pair *pair = call->on;
+    lw_rwlock *rwlock = &pair->rwlock;
+    uint32_t seed = call->n;
+    uint32_t written = 0;
+    int failures = 0;
+    for (int i = 0; i < TIMES; i++) {
+        const uint32_t way = next_random(&seed) % 8;
+        const lw_deadline soon = lw_after_ns(next_random(&seed) % 100000);
+        if (way < 3) {
+            if (way == 0 ? lw_rwlock_tryrdlock(rwlock) : way == 1 ? lw_rwlock_rdlock_until(rwlock, soon) : lw_rwlock_rdlock(rwlock))
+                continue;
+            failures += pair->a != pair->b;
+        } else if (way < 6) {
+            if (way == 3 ? lw_rwlock_trywrlock(rwlock) : way == 4 ? lw_rwlock_wrlock_until(rwlock, soon) : lw_rwlock_wrlock(rwlock))
+                continue;
+            const uint32_t value = ++pair->a;
+            failures += ++pair->b != value;
+            written++;
+            if (way == 5) {
+                failures += (i % 2 ? lw_rwlock_downgrade(rwlock) : lw_rwlock_downgrade_upgradable(rwlock)) != 0;
+                failures += pair->a != value || pair->b != value;
+            }
+        } else {
+            failures += lw_rwlock_uplock(rwlock) != 0;
+            const uint32_t value = pair->a;
+            failures += pair->b != value;
+            if (way == 6 ? lw_rwlock_upgrade(rwlock) == 0 : lw_rwlock_upgrade_until(rwlock, soon) == 0) {
+                failures += pair->a++ != value;
+                failures += pair->b++ != value;
+                written++;
+            }
+        }
+        failures += lw_rwlock_unlock(rwlock) != 0;
+    }
+    call->n = written;
+    return failures;
+}
+
+static void readers_see_no_half_and_no_write_is_lost(void **state)
+{
+    (void)state;
+    static struct pair pair;
+    struct call calls[6];
+    for (uint32_t i = 0; i < COUNT_OF(calls); i++) {
+        calls[i] = (struct call){.function = use_pair, .on = &pair, .n = i};
+        start_call(&calls[i]);
+    }
+    uint32_t written = 0;
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        assert_int_equal(end_call(&calls[i]), 0);
+        written += calls[i].n;
+    }
+    assert_int_equal(pair.a, written);
+    assert_int_equal(pair.b, written);
+    assert_int_equal(STATE(&pair.rwlock) & ~LW_WAITERS, 0);
+    assert_int_equal(lw_rwlock_owner(pair.rwlock.word), 0);
+    assert_int_equal(lw_rwlock_wrlock(&pair.rwlock), 0);
+    assert_int_equal(lw_rwlock_unlock(&pair.rwlock), 0);
+    assert_int_equal(STATE(&pair.rwlock), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_way_excludes_what_it_must),
+        cmocka_unit_test(asking_again_while_writing_or_reading_upgradably_is_an_error),
+        cmocka_unit_test(what_the_caller_does_not_have_cannot_be_changed_or_given_up),
+        cmocka_unit_test(upgrading_and_downgrading_keep_the_lock),
+        cmocka_unit_test(an_upgrade_waits_for_the_readers_and_lets_none_in),
+        cmocka_unit_test(more_readers_than_fit_are_refused),
+        cmocka_unit_test(a_writer_that_waits_goes_before_readers_that_come_later),
+        cmocka_unit_test(a_writer_that_gave_up_leaves_no_trace),
+        cmocka_unit_test(a_turn_that_nobody_comes_for_bars_nobody_for_long),
+        cmocka_unit_test(endless_readers_keep_no_writer_out),
+        cmocka_unit_test(endless_writers_keep_nobody_out),
+        cmocka_unit_test(readers_see_no_half_and_no_write_is_lost),
+    };
+    return cmocka_run_group_tests_name("rwlock", tests, NULL, NULL);
+}
