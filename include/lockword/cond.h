@@ -66,7 +66,7 @@ static inline int lw_cond_wait(lw_cond *cond, lw_mutex *mutex)
  * counted. */
 static inline uint32_t lw_cond_notify(lw_cond *cond, uint32_t n)
 {
-    return lw_cond_notify_step(cond->word, n);
+    return __builtin_expect(lw_load(&cond->word[LW_COND_WAITERS], lw_acquire) == 0, 1) ? 0 : lw_cond_notify_step(cond->word, n);
 }
 
 /* Wakes one waiter, if there is one. */

@@ -43,7 +43,11 @@ static inline uint32_t lw_counter_get(const lw_counter *counter)
  * was changed. */
 static inline int lw_counter_add(lw_counter *counter, int32_t n, uint32_t *old)
 {
-    const uint32_t before = lw_counter_add_step(counter->word, n);
+    uint32_t before = lw_load(&counter->word[LW_COUNTER_STATE], lw_relaxed);
+    const uint32_t sum = before + (uint32_t)n;
+    /* What the step does if nobody waits and nobody changes it meanwhile. */
+    if (before > LW_COUNTER_MAX || sum > LW_COUNTER_MAX || !lw_cas(&counter->word[LW_COUNTER_STATE], &before, sum, lw_acq_rel))
+        before = lw_counter_add_step(counter->word, n);
     if (before == LW_COUNTER_OVERFLOW)
         return EOVERFLOW;
     if (old)

@@ -59,6 +59,10 @@ static inline bool lw_event_is_set(const lw_event *event)
 /* Waits until it is set, or the deadline has passed, or `cancel` (NULL: never) has fired. 0; ETIMEDOUT; ECANCELED. */
 static inline int lw_event_wait_cancel(lw_event *event, lw_deadline deadline, lw_cancel *cancel)
 {
+    /* A manual event that is set needs no more than the look. */
+    const uint32_t state = lw_load(&event->word[LW_EVENT_STATE], lw_acquire);
+    if (__builtin_expect((state & (LW_EVENT_SET | LW_EVENT_AUTO)) == LW_EVENT_SET, 1))
+        return 0;
     return lw_error_of(lw_event_wait_slow(event, deadline, cancel));
 }
 

@@ -34,16 +34,44 @@ typedef struct lw_rmutex {
 /* The half of the functions below that may wait; call those. */
 enum lw_ending lw_rmutex_lock_slow(lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel);
 
+/*
+ * The halves of the functions below that are inlined: what their steps do. A depth is 0 unless it was taken again, or a task of an
+ * event loop has it; nobody but its holder can change it or give the mutex away meanwhile.
+ */
+static inline int lw_rmutex_reenter(lw_rmutex *rmutex, uint32_t self)
+{
+    const uint32_t depth = lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed);
+    if (__builtin_expect(depth < LW_RMUTEX_AGAIN, 1)) {
+        lw_store(&rmutex->word[LW_RMUTEX_DEPTH], depth + 1, lw_relaxed);
+        return 0;
+    }
+    return lw_rmutex_reenter_step(rmutex->word, self, 0) == LW_REENTRY_OVERFLOW ? EOVERFLOW : EBUSY;
+}
+
+/* false, with nothing changed: call the step. */
+static inline bool lw_rmutex_leave(lw_rmutex *rmutex, uint32_t self)
+{
+    const uint32_t depth = lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed);
+    if (depth == 0)
+        return lw_mutex_free(rmutex->word, self);
+    if (depth > LW_RMUTEX_AGAIN || (lw_load(&rmutex->word[LW_MUTEX_STATE], lw_relaxed) & LW_MUTEX_OWNER) != self)
+        return false;
+    /* The caller holds it, so the depth was its own. */
+    lw_store(&rmutex->word[LW_RMUTEX_DEPTH], depth - 1, lw_relaxed);
+    return true;
+}
+
 /* Takes it, or takes it again, if that can be done without waiting. 0; EBUSY: another holds it; EOVERFLOW. */
 static inline int lw_rmutex_trylock(lw_rmutex *rmutex)
 {
     const uint32_t self = lw_self();
-    if (lw_mutex_take(rmutex->word, self) || lw_mutex_try_step(rmutex->word, self)) {
-        lw_rmutex_entered_step(rmutex->word, 0);
-        return 0;
-    }
-    const enum lw_reentry reentry = lw_rmutex_reenter_step(rmutex->word, self, 0);
-    return reentry == LW_REENTRY_YES ? 0 : reentry == LW_REENTRY_NO ? EBUSY : EOVERFLOW;
+    /* A look first, since a compare-and-swap that fails costs more. */
+    if ((lw_load(&rmutex->word[LW_MUTEX_STATE], lw_relaxed) & LW_MUTEX_OWNER) == self)
+        return lw_rmutex_reenter(rmutex, self);
+    if (!__builtin_expect(lw_mutex_take(rmutex->word, self), 1) && !lw_mutex_try_step(rmutex->word, self))
+        return EBUSY;
+    lw_store(&rmutex->word[LW_RMUTEX_DEPTH], 0, lw_relaxed);
+    return 0;
 }
 
 /*
@@ -71,7 +99,8 @@ static inline int lw_rmutex_lock(lw_rmutex *rmutex)
 /* Gives it back once. Never waits. 0; EPERM: the caller does not hold it, and nothing was changed. */
 static inline int lw_rmutex_unlock(lw_rmutex *rmutex)
 {
-    return lw_rmutex_unlock_step(rmutex->word, lw_self(), 0) ? 0 : EPERM;
+    const uint32_t self = lw_self();
+    return __builtin_expect(lw_rmutex_leave(rmutex, self), 1) || lw_rmutex_unlock_step(rmutex->word, self, 0) ? 0 : EPERM;
 }
 
 #ifdef __cplusplus

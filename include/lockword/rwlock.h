@@ -51,12 +51,44 @@ typedef struct lw_rwlock {
 enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline, lw_cancel *cancel);
 
 /*
+ * The halves of the functions below that are inlined: what the steps do if nobody waits, and nobody reads besides; false, with
+ * nothing changed: call them. They guess the state rather than look at it, since the look would be all but half as dear as the
+ * compare-and-swap after it.
+ */
+static inline bool lw_rwlock_enter_read(lw_rwlock *rwlock)
+{
+    uint32_t state = 0;
+    return lw_cas(&rwlock->word[LW_RWLOCK_STATE], &state, LW_RWLOCK_READER, lw_acquire);
+}
+
+static inline bool lw_rwlock_leave_read(lw_rwlock *rwlock)
+{
+    uint32_t state = LW_RWLOCK_READER;
+    return lw_cas(&rwlock->word[LW_RWLOCK_STATE], &state, 0, lw_release);
+}
+
+static inline bool lw_rwlock_leave_write(lw_rwlock *rwlock, uint32_t self)
+{
+    uint32_t state = LW_RWLOCK_WRITER;
+    if (lw_load(&rwlock->word[LW_RWLOCK_OWNER], lw_relaxed) != self)
+        return false;
+    /* Before the lock is free: the next owner may come at once, and the memory go. */
+    lw_store(&rwlock->word[LW_RWLOCK_OWNER], 0, lw_relaxed);
+    if (lw_cas(&rwlock->word[LW_RWLOCK_STATE], &state, 0, lw_release))
+        return true;
+    lw_store(&rwlock->word[LW_RWLOCK_OWNER], self, lw_relaxed);
+    return false;
+}
+
+/*
  * Reads, beside other readers, waiting until the deadline, or until `cancel` (NULL: never) fires.
  * 0; EDEADLK: the caller writes or reads upgradably; EOVERFLOW: there are 2^24 - 1 readers; ETIMEDOUT; ECANCELED.
  */
 static inline int lw_rwlock_rdlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
-    return lw_rwlock_take_read(rwlock->word) ? 0 : lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_read_step, deadline, cancel));
+    return lw_rwlock_enter_read(rwlock) || lw_rwlock_take_read(rwlock->word)
+               ? 0
+               : lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_read_step, deadline, cancel));
 }
 
 /* The same, without a way to cancel it. */
@@ -185,7 +217,8 @@ static inline int lw_rwlock_downgrade_upgradable(lw_rwlock *rwlock)
 static inline int lw_rwlock_unlock(lw_rwlock *rwlock)
 {
     const uint32_t self = lw_self();
-    return lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, 0, self) ||
+    return lw_rwlock_leave_write(rwlock, self) || lw_rwlock_leave_read(rwlock) ||
+                   lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, 0, self) ||
                    lw_rwlock_become_step(rwlock->word, LW_RWLOCK_UPGRADABLE, 0, self) || lw_rwlock_unread_step(rwlock->word)
                ? 0
                : EPERM;

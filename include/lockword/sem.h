@@ -37,10 +37,24 @@ typedef struct lw_sem {
 /* The half of the functions below that waits; call those. */
 enum lw_ending lw_sem_acquire_slow(lw_sem *sem, uint32_t n, lw_deadline deadline, lw_cancel *cancel);
 
+/* The halves of the functions below that are inlined: what their steps do if nobody changes the word meanwhile and, for the second,
+ * nobody waits; false: call the step. */
+static inline bool lw_sem_take(lw_sem *sem, uint32_t n)
+{
+    uint32_t state = lw_load(&sem->word[LW_SEM_STATE], lw_relaxed);
+    return (state & LW_SEM_MAX) >= n && lw_cas(&sem->word[LW_SEM_STATE], &state, state - n, lw_acquire);
+}
+
+static inline bool lw_sem_give(lw_sem *sem, uint32_t n)
+{
+    uint32_t state = lw_load(&sem->word[LW_SEM_STATE], lw_relaxed);
+    return state <= LW_SEM_MAX && n <= LW_SEM_MAX - state && lw_cas(&sem->word[LW_SEM_STATE], &state, state + n, lw_release);
+}
+
 /* Takes n permits if they are to be had. Never waits. 0; EBUSY: they are not. */
 static inline int lw_sem_tryacquire(lw_sem *sem, uint32_t n)
 {
-    return lw_sem_try_step(sem->word, n) ? 0 : EBUSY;
+    return __builtin_expect(lw_sem_take(sem, n), 1) || lw_sem_try_step(sem->word, n) ? 0 : EBUSY;
 }
 
 /*
@@ -51,7 +65,7 @@ static inline int lw_sem_acquire_cancel(lw_sem *sem, uint32_t n, lw_deadline dea
 {
     if (n > LW_SEM_MAX)
         return EINVAL;
-    return __builtin_expect(lw_sem_try_step(sem->word, n), 1) ? 0 : lw_error_of(lw_sem_acquire_slow(sem, n, deadline, cancel));
+    return __builtin_expect(lw_sem_take(sem, n), 1) ? 0 : lw_error_of(lw_sem_acquire_slow(sem, n, deadline, cancel));
 }
 
 /* Takes n permits, waiting until the deadline. 0; EINVAL; ETIMEDOUT. */
@@ -69,7 +83,7 @@ static inline int lw_sem_acquire(lw_sem *sem, uint32_t n)
 /* Gives n permits and wakes. Never waits. 0; EOVERFLOW: there would be too many, and nothing was changed. */
 static inline int lw_sem_release(lw_sem *sem, uint32_t n)
 {
-    return lw_sem_release_step(sem->word, n) ? 0 : EOVERFLOW;
+    return __builtin_expect(lw_sem_give(sem, n), 1) || lw_sem_release_step(sem->word, n) ? 0 : EOVERFLOW;
 }
 
 #ifdef __cplusplus
