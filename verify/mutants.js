@@ -1,14 +1,14 @@
 /**
- * mutants.js [PRIMITIVE...]: breaks src/core/PRIMITIVE.c in each of the ways that PRIMITIVE.mutants lists, and shows that the explorer
- * notices. Prints a line for each mutant: which configuration killed it, after how many, and by a trace of what length.
+ * mutants.js [NAME...]: breaks src/core/NAME.c in each of the ways that NAME.mutants lists, and shows that the explorer notices. What
+ * is part of several primitives is explored in one after the other, in the order in which CMakeLists.txt has them. Prints a line for each mutant: which configuration killed it, after how many, and by a trace of what length.
  *
  * It fails, too, if a mutant that is said to be equivalent dies, if what a mutant replaces does not stand exactly once in the source, and if
  * a line of the source that has an atomic operation, a notify or a flag in it is touched by no mutant.
  */
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -22,7 +22,7 @@ const LIMIT_MS = 120_000;
 
 /** What must be touched: anything that decides about, or acts on, what agents share. */
 const MATTERS =
-  /\blw_(load|cas|notify)\(|\bnotify_waiters\(|\bLW_[A-Z]+_[A-Z]+\b|\b(OWES|ENTITLED|STARVES|ONE_FAILED_WAIT)\b|\breturn lw_answer_of/;
+  /\blw_(load|store|cas|notify|waiters_\w+)\(|\bnotify_waiters\(|\bLW_[A-Z]+_[A-Z]+\b|\b(OWES|ENTITLED|STARVES|ONE_FAILED_WAIT)\b|\breturn lw_answer_of/;
 
 /**
  * @typedef {object} Mutant
@@ -77,35 +77,62 @@ function faults(source, mutants) {
   return found;
 }
 
-/** Compiles what all mutants share. Answers the object files. */
-async function compileExplorer(primitive, folder) {
-  const sources = [...EXPLORER.map((name) => join(HERE, 'explorer', `${name}.c`)), join(HERE, `${primitive}.c`)];
+/**
+ * The primitives that have a file of the core in them.
+ *
+ * @returns {{primitive: string, sources: string[]}[]}
+ */
+function primitivesWith(name) {
+  const lists = readFileSync(join(HERE, 'CMakeLists.txt'), 'utf8').matchAll(/^add_explorer\(explore-(\w+) \w+ (.+)\)$/gm);
+  return [...lists]
+    .map(([, primitive, sources]) => ({ primitive, sources: sources.split(' ') }))
+    .filter(({ sources }) => sources.includes(name));
+}
+
+async function compile(sources, folder) {
   return Promise.all(
     sources.map(async (source) => {
-      const object = join(folder, `${basename(source, '.c')}.o`);
+      const object = join(folder, `${relative(ROOT, source).replace(/\W/g, '-')}.o`);
       await run(CC, [...FLAGS, '-c', source, '-o', object]);
       return object;
     }),
   );
 }
 
-/** What became of a mutant: `null` if it lived, or what the explorer said of it. */
-async function explore(source, mutant, number, objects, folder) {
+/** Compiles what all mutants of a file share. Answers the object files, for each primitive that has it in it. */
+async function compileExplorers(name, folder) {
+  const explorer = await compile(
+    EXPLORER.map((part) => join(HERE, 'explorer', `${part}.c`)),
+    folder,
+  );
+  return Promise.all(
+    primitivesWith(name).map(async ({ primitive, sources }) => {
+      const others = sources.filter((source) => source !== name).map((source) => join(ROOT, 'src/core', `${source}.c`));
+      const objects = [...explorer, ...(await compile([join(HERE, `${primitive}.c`), ...others], folder))];
+      return { primitive, objects };
+    }),
+  );
+}
+
+/** What became of a mutant: `null` if it lived, or what the first explorer to notice said of it. */
+async function explore(source, mutant, number, explorers, folder) {
   const file = join(folder, `mutant-${number}.c`);
-  const program = join(folder, `mutant-${number}`);
   writeFileSync(
     file,
     source.replace(mutant.from, () => mutant.to),
   );
-  await run(CC, [...FLAGS, file, ...objects, '-o', program]);
-  try {
-    await run(program, ['--kill'], { timeout: LIMIT_MS });
-    return null;
-  } catch (error) {
-    if (error.code !== 1) throw new Error(`${mutant.name}: the explorer ended with ${error.code ?? error.signal}`);
-    const [configuration, length, reason] = error.stdout.trim().split('\t');
-    return { configuration, length: +length, reason };
+  for (const { primitive, objects } of explorers) {
+    const program = join(folder, `mutant-${number}-${primitive}`);
+    await run(CC, [...FLAGS, file, ...objects, '-o', program]);
+    try {
+      await run(program, ['--kill'], { timeout: LIMIT_MS });
+    } catch (error) {
+      if (error.code !== 1) throw new Error(`${mutant.name}: the explorer ended with ${error.code ?? error.signal}`);
+      const [configuration, length, reason] = error.stdout.trim().split('\t');
+      return { primitive, configuration, length: +length, reason };
+    }
   }
+  return null;
 }
 
 /** Runs a job for each item, as many at once as there are CPUs; the results come in order. */
@@ -129,22 +156,24 @@ async function* inParallel(items, job) {
   }
 }
 
-/** Tells of each mutant of a primitive. Answers how many tests passed and failed. */
-async function test(primitive) {
-  const folder = join(ROOT, 'build/mutants', primitive);
+/** Tells of each mutant of a file of the core. Answers how many tests passed and failed. */
+async function test(name) {
+  const folder = join(ROOT, 'build/mutants', name);
   mkdirSync(folder, { recursive: true });
-  const source = readFileSync(join(ROOT, 'src/core', `${primitive}.c`), 'utf8');
-  const mutants = parse(readFileSync(join(HERE, `${primitive}.mutants`), 'utf8'));
+  const source = readFileSync(join(ROOT, 'src/core', `${name}.c`), 'utf8');
+  const mutants = parse(readFileSync(join(HERE, `${name}.mutants`), 'utf8'));
   const wrong = faults(source, mutants);
   let passed = 0;
   let failed = wrong.length;
   for (const fault of wrong) console.log(`error: ${fault}`);
 
-  console.log(`\n${'mutant of ' + primitive + '.c'.padEnd(40)}  configuration, trace, failure`);
-  const objects = await compileExplorer(primitive, folder);
-  for await (const { item, value } of inParallel(mutants, (m, i) => explore(source, m, i, objects, folder))) {
+  console.log(`\n${`mutant of ${name}.c`.padEnd(50)}  configuration, trace, failure`);
+  const explorers = await compileExplorers(name, folder);
+  for await (const { item, value } of inParallel(mutants, (m, i) => explore(source, m, i, explorers, folder))) {
     const good = item.equivalent === (value === null);
-    const end = value ? `#${value.configuration}, ${String(value.length).padStart(2)}: ${value.reason}` : 'lives';
+    const end = value
+      ? `${explorers.length > 1 ? value.primitive : ''}#${value.configuration}, ${String(value.length).padStart(2)}: ${value.reason}`
+      : 'lives';
     const verdict = good
       ? item.equivalent
         ? '(equivalent)'
@@ -159,11 +188,12 @@ async function test(primitive) {
   return { passed, failed };
 }
 
-const primitives = process.argv.length > 2 ? process.argv.slice(2) : ['mutex'];
+const all = readdirSync(HERE).flatMap((file) => (file.endsWith('.mutants') ? [basename(file, '.mutants')] : []));
+const names = process.argv.length > 2 ? process.argv.slice(2) : all;
 let passed = 0;
 let failed = 0;
-for (const primitive of primitives) {
-  const count = await test(primitive);
+for (const name of names) {
+  const count = await test(name);
   passed += count.passed;
   failed += count.failed;
 }

@@ -84,22 +84,23 @@ static bool owns(const struct state *state, int agent)
 static int choices(const struct state *state, int agent, int caller, struct choice *choices)
 {
     const struct caller *c = &state->agents[agent].callers[caller];
+    const uint32_t self = model_id(agent);
     const bool strays = model_configuration->with & STRAYS;
     const bool tries = model_letter(agent, caller) == 't';
     const bool holds = c->flags & HOLDS;
     int count = 0;
     if (!holds && c->rounds == 0)
         return 0;
-    choices[count++] = (struct choice){.function = holds ? UNLOCK : tries ? TRY_LOCK : LOCK};
+    choices[count++] = (struct choice){.function = holds ? UNLOCK : tries ? TRY_LOCK : LOCK, .a = self};
     if (!strays)
         return count;
     choices[count++] = (struct choice){.function = OWNER};
     if (holds || !owns(state, agent))
-        choices[count++] = (struct choice){.function = holds ? FREE : UNLOCK};
+        choices[count++] = (struct choice){.function = holds ? FREE : UNLOCK, .a = self};
     if (holds || !tries)
-        choices[count++] = (struct choice){.function = holds ? TRY_LOCK : TAKE};
+        choices[count++] = (struct choice){.function = holds ? TRY_LOCK : TAKE, .a = self};
     if (holds && model_letter(agent, caller) == 'b')
-        choices[count++] = (struct choice){.function = LOCK};
+        choices[count++] = (struct choice){.function = LOCK, .a = self};
     return count;
 }
 
@@ -285,51 +286,51 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
 
 /* From small to large: a mutant's first failure is its shortest. */
 static const struct configuration configurations[] = {
-    {"b,b", 1, 0, 0, SMALL},
-    {"b,b", 2, STRAYS, 0, SMALL},
-    {"a,b", 2, STRAYS | BRIEFS, 0, SMALL},
-    {"B,b", 1, 0, BOUND, SMALL},
-    {"B,b", 1, SLICES, BOUND, SMALL},
-    {"B,a", 1, 0, BOUND, SMALL},
-    {"B,a", 1, SLICES, BOUND, SMALL},
-    {"A,b", 1, 0, BOUND, SMALL},
-    {"A,a", 1, 0, BOUND, SMALL},
-    {"b,b", 2, UNRELIABLE, 0, SMALL},
-    {"a,a", 2, UNRELIABLE, 0, SMALL},
-    {"a,b", 2, UNRELIABLE | STRAYS, 0, SMALL},
-    {"ab,b", 1, UNRELIABLE, 0, SMALL},
-    {"ab,a", 1, UNRELIABLE, 0, SMALL},
-    {"aa,a", 1, UNRELIABLE, 0, SMALL},
-    {"aa,b", 1, UNRELIABLE, 0, SMALL},
-    {"b,b,b", 1, UNRELIABLE, 0, SMALL},
-    {"b,b,a", 1, UNRELIABLE, 0, SMALL},
-    {"b,a,a", 1, UNRELIABLE, 0, SMALL},
-    {"b,b,b", 1, UNRELIABLE | DEATHS, 0, SMALL},
-    {"b,b,a", 1, UNRELIABLE | DEATHS, 0, SMALL},
-    {"b,a,a", 1, UNRELIABLE | DEATHS, 0, SMALL},
-    {"p,b", 2, UNRELIABLE, 0, SMALL},
-    {"p,a,b", 1, UNRELIABLE, 0, SMALL},
-    {"pp,p", 2, UNRELIABLE, 0, SMALL},
-    {"b,b,t", 2, SPURIOUS, 0, SMALL},
-    {"b,b,b", 2, 0, 0, SMALL},
-    {"b,b,b", 2, ALMOST, 0, SMALL},
-    {"b,b,a", 2, ALMOST, 0, MEDIUM},
-    {"b,b,a,a", 1, ALMOST, 0, SMALL},
-    {"b,a,a", 2, ALMOST, 0, MEDIUM},
-    {"aa,b,b", 1, ALMOST, 0, SMALL},
-    {"aaa,b", 1, ALMOST, 0, SMALL},
-    {"ab,a,b", 1, ALMOST, 0, SMALL},
-    {"b,b,b,b", 1, TIMEOUTS, 0, MEDIUM},
-    {"b,b,b", 2, UNRELIABLE, 0, LARGE},
-    {"a,b,t", 2, UNRELIABLE, 0, LARGE},
-    {"b,b,a", 2, UNRELIABLE, 0, LARGE},
-    {"b,a,a", 2, UNRELIABLE, 0, LARGE},
-    {"aa,b,b", 1, UNRELIABLE, 0, LARGE},
-    {"aa,b,b", 2, BRIEFS, 0, LARGE},
-    {"aa,aa", 2, UNRELIABLE, 0, LARGE},
-    {"b,b,b,b", 1, UNRELIABLE, 0, LARGE},
-    {"b,b,b,a", 1, SLICES | ALMOST, 0, LARGE},
-    {"b,a,a,a", 1, ALMOST, 0, MEDIUM},
+    {"b,b", 1, 0, 0, SMALL, 0},
+    {"b,b", 2, STRAYS, 0, SMALL, 0},
+    {"a,b", 2, STRAYS | BRIEFS, 0, SMALL, 0},
+    {"B,b", 1, 0, BOUND, SMALL, 0},
+    {"B,b", 1, SLICES, BOUND, SMALL, 0},
+    {"B,a", 1, 0, BOUND, SMALL, 0},
+    {"B,a", 1, SLICES, BOUND, SMALL, 0},
+    {"A,b", 1, 0, BOUND, SMALL, 0},
+    {"A,a", 1, 0, BOUND, SMALL, 0},
+    {"b,b", 2, UNRELIABLE, 0, SMALL, 0},
+    {"a,a", 2, UNRELIABLE, 0, SMALL, 0},
+    {"a,b", 2, UNRELIABLE | STRAYS, 0, SMALL, 0},
+    {"ab,b", 1, UNRELIABLE, 0, SMALL, 0},
+    {"ab,a", 1, UNRELIABLE, 0, SMALL, 0},
+    {"aa,a", 1, UNRELIABLE, 0, SMALL, 0},
+    {"aa,b", 1, UNRELIABLE, 0, SMALL, 0},
+    {"b,b,b", 1, UNRELIABLE, 0, SMALL, 0},
+    {"b,b,a", 1, UNRELIABLE, 0, SMALL, 0},
+    {"b,a,a", 1, UNRELIABLE, 0, SMALL, 0},
+    {"b,b,b", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
+    {"b,b,a", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
+    {"b,a,a", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
+    {"p,b", 2, UNRELIABLE, 0, SMALL, 0},
+    {"p,a,b", 1, UNRELIABLE, 0, SMALL, 0},
+    {"pp,p", 2, UNRELIABLE, 0, SMALL, 0},
+    {"b,b,t", 2, SPURIOUS, 0, SMALL, 0},
+    {"b,b,b", 2, 0, 0, SMALL, 0},
+    {"b,b,b", 2, ALMOST, 0, SMALL, 0},
+    {"b,b,a", 2, ALMOST, 0, MEDIUM, 0},
+    {"b,b,a,a", 1, ALMOST, 0, SMALL, 0},
+    {"b,a,a", 2, ALMOST, 0, MEDIUM, 0},
+    {"aa,b,b", 1, ALMOST, 0, SMALL, 0},
+    {"aaa,b", 1, ALMOST, 0, SMALL, 0},
+    {"ab,a,b", 1, ALMOST, 0, SMALL, 0},
+    {"b,b,b,b", 1, TIMEOUTS, 0, MEDIUM, 0},
+    {"b,b,b", 2, UNRELIABLE, 0, LARGE, 0},
+    {"a,b,t", 2, UNRELIABLE, 0, LARGE, 0},
+    {"b,b,a", 2, UNRELIABLE, 0, LARGE, 0},
+    {"b,a,a", 2, UNRELIABLE, 0, LARGE, 0},
+    {"aa,b,b", 1, UNRELIABLE, 0, LARGE, 0},
+    {"aa,b,b", 2, BRIEFS, 0, LARGE, 0},
+    {"aa,aa", 2, UNRELIABLE, 0, LARGE, 0},
+    {"b,b,b,b", 1, UNRELIABLE, 0, LARGE, 0},
+    {"b,b,b,a", 1, SLICES | ALMOST, 0, LARGE, 0},
+    {"b,a,a,a", 1, ALMOST, 0, MEDIUM, 0},
 };
 
 static const char *const word_names[] = {"state", "gate"};

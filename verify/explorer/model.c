@@ -11,7 +11,15 @@ int model_agents;
 int model_callers[MAX_AGENTS];
 
 static char letters[MAX_AGENTS][MAX_CALLERS];
+static uint8_t sizes[MAX_AGENTS][MAX_CALLERS];
 static char names[MAX_AGENTS][3];
+
+static void add_caller(int agent, char letter)
+{
+    const int caller = model_callers[agent]++;
+    letters[agent][caller] = letter;
+    sizes[agent][caller] = 1;
+}
 
 void model_use(const struct primitive *primitive, const struct configuration *configuration)
 {
@@ -22,8 +30,10 @@ void model_use(const struct primitive *primitive, const struct configuration *co
     for (const char *c = configuration->agents; *c; c++) {
         if (*c == ',')
             model_agents++;
+        else if (isdigit((unsigned char)*c))
+            sizes[model_agents - 1][model_callers[model_agents - 1] - 1] = (uint8_t)(*c - '0');
         else
-            letters[model_agents - 1][model_callers[model_agents - 1]++] = *c;
+            add_caller(model_agents - 1, *c);
     }
     for (int agent = 0; agent < model_agents; agent++) {
         names[agent][0] = model_is_mixed(agent) ? 'M' : (char)toupper((unsigned char)letters[agent][0]);
@@ -39,6 +49,11 @@ const char *model_name(int agent)
 char model_letter(int agent, int caller)
 {
     return letters[agent][caller];
+}
+
+uint32_t model_size(int agent, int caller)
+{
+    return sizes[agent][caller];
 }
 
 bool model_is_async(int agent, int caller)
@@ -96,6 +111,8 @@ void model_first(struct state *state)
             state->agents[agent].callers[caller].rounds =
                 isupper((unsigned char)letters[agent][caller]) ? ENDLESS : model_configuration->rounds;
     }
+    if (model_primitive->begin)
+        model_primitive->begin(state);
 }
 
 bool model_has_finished(const struct state *state, int agent)

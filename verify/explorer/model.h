@@ -2,7 +2,8 @@
  * model.h: what a state of the model is, what a primitive tells the explorer about itself, and what happens between two states.
  *
  * An agent is a thread or a worker. It has an id, an event loop, and callers: a blocking caller's call occupies the agent until it
- * returns, sleep included; async callers stand in the agent's one line, and the head's step runs as js/src/async.js says. What an
+ * returns, sleep included; async callers stand in the agent's one line (js/src/line.js), and whose steps run when is said by one of
+ * two disciplines: that of the turn, where only the head's does (js/src/turn.js), or that of the crowd (js/src/crowd.js). What an
  * agent does between two waits is a handler: handlers of one agent never overlap, those of different agents mix at every atomic
  * operation.
  */
@@ -16,7 +17,7 @@
 #define MAX_AGENTS 4
 #define MAX_CALLERS 3
 #define MAX_CHOICES 5
-#define MAX_GHOSTS 4
+#define MAX_GHOSTS 8
 #define ENDLESS 255
 
 /* Kinds of nondeterminism, each of which a configuration has or has not. */
@@ -56,7 +57,8 @@ struct caller {
     uint8_t flags;
     uint8_t lost;     /* turns lost during its call; counted where the configuration bounds them */
     uint8_t function; /* the step of its call */
-    uint8_t unused;
+    uint8_t own[2];   /* the primitive's */
+    uint32_t wanted;  /* by that step. 0 after its call; between others, the primitive's */
 };
 
 struct agent {
@@ -71,6 +73,9 @@ struct agent {
     uint8_t pending_word;
     uint8_t in_line; /* async callers, in the order in which they came */
     uint8_t line[MAX_CALLERS];
+    uint8_t to_run; /* crowd: those in line whose steps are still to run in this handler, one bit each */
+    uint8_t to_run_why;
+    uint8_t unused[2]; /* no padding: states are compared as bytes */
     struct caller callers[MAX_CALLERS];
 };
 
@@ -81,19 +86,24 @@ struct state {
     struct agent agents[MAX_AGENTS];
 };
 
-/* Who plays, and with what. In `agents`, a letter per caller, a comma between agents: 'b,b,aa'. Capitals never stop. */
+/*
+ * Who plays, and with what. In `agents`, a letter per caller, a comma between agents: 'b,b,aa'. Async callers are a and A, and p,
+ * whose engine polls; what the other letters do is up to the primitive. Capitals never stop. A digit after a letter is the caller's
+ * size, which is 1 if there is none.
+ */
 struct configuration {
     const char *agents;
     uint8_t rounds;
     unsigned with;
     uint8_t most_lost;                  /* turns that a caller which is not endless may lose in one call; 0: no bound */
     enum { SMALL, MEDIUM, LARGE } size; /* mutants are explored in small ones only, large ones are explored when asked for */
+    uint32_t first;                     /* what the primitive begins with: its own */
 };
 
 /* A call that a caller may make next. */
 struct choice {
     uint8_t function;
-    uint32_t a, b; /* of functions that are not steps */
+    uint32_t a, b; /* of a step, a is what it wants */
 };
 
 struct primitive {
@@ -103,10 +113,13 @@ struct primitive {
     const struct function *functions; /* the last one must be FORWARD */
     uint32_t function_count;
     uint8_t flags_of_a_step; /* of a caller: cleared when a step asks its caller to wait */
+    bool crowd;              /* the discipline of its async callers */
     const struct configuration *configurations;
     uint32_t configuration_count;
 
-    /* One phase for all that a step cannot tell apart: a count without end would be states without end. */
+    /* Sets what is not 0 in the first state; may be NULL. */
+    void (*begin)(struct state *state);
+    /* One phase for all that a step cannot tell apart: a count without end would be states without end. May be NULL. */
     uint16_t (*same_phase)(uint16_t phase);
     /* The calls that this caller, who is in none, may make now. */
     int (*choices)(const struct state *state, int agent, int caller, struct choice *choices);
@@ -127,7 +140,7 @@ struct primitive {
     {                                                                                                                              \
         .name = NULL, .call = model_forward                                                                                        \
     }
-uint64_t model_forward(lw_word *words, uint32_t self, uint32_t word, uint32_t n);
+uint64_t model_forward(lw_word *words, uint32_t word, uint32_t n, uint32_t unused);
 
 enum event_kind {
     OPERATES,
@@ -173,8 +186,9 @@ void model_successors(const struct state *state, emit *emit, void *context);
 /* The agent's name for people: B1 blocks, A2 is async, M3 is both. */
 const char *model_name(int agent);
 
-/* The letter of a caller; is it async; has the agent async callers, or both kinds; its id. */
+/* The letter of a caller; its size; is it async; has the agent async callers, or both kinds; its id. */
 char model_letter(int agent, int caller);
+uint32_t model_size(int agent, int caller);
 bool model_is_async(int agent, int caller);
 bool model_has_async(int agent);
 bool model_is_mixed(int agent);

@@ -19,7 +19,7 @@ struct log {
 };
 
 struct arguments {
-    uint32_t function, self, a, b;
+    uint32_t function, a, b, c;
 };
 
 struct edge {
@@ -78,6 +78,11 @@ uint32_t runs_load(const lw_word *word)
     return operate((struct operation){LOAD, index_of(word), 0, 0, 0});
 }
 
+void runs_store(lw_word *word, uint32_t value)
+{
+    operate((struct operation){STORE, index_of(word), value, 0, 0});
+}
+
 uint32_t runs_cas(lw_word *word, uint32_t expected, uint32_t desired)
 {
     return operate((struct operation){CAS, index_of(word), expected, desired, 0});
@@ -94,7 +99,7 @@ static struct operation replay(const struct arguments *call, const struct log *l
     feed = log;
     fed = 0;
     if (setjmp(cut) == 0) {
-        uint64_t result = functions[call->function].call(arena, call->self, call->a, call->b);
+        uint64_t result = functions[call->function].call(arena, call->a, call->b, call->c);
         seen[fed] = (struct operation){RETURNED, 0, 0, 0, result};
     }
     return seen[fed];
@@ -260,9 +265,9 @@ void runs_reset(const struct function *of, uint32_t words)
         memset(table, 0, table_size * sizeof *table);
 }
 
-run_id runs_begin(uint32_t function, uint32_t self, uint32_t a, uint32_t b)
+run_id runs_begin(uint32_t function, uint32_t a, uint32_t b, uint32_t c)
 {
-    const struct arguments call = {function, self, a, b};
+    const struct arguments call = {function, a, b, c};
     const struct log empty = {0};
     return intern(&call, &empty);
 }
@@ -302,6 +307,9 @@ static void dump_operations(FILE *out, const struct log *log)
         case LOAD:
             fprintf(out, "[\"load\",%u,%u]", o->word, result);
             break;
+        case STORE:
+            fprintf(out, "[\"store\",%u,%u]", o->word, o->a);
+            break;
         case CAS:
             fprintf(out, "[\"cas\",%u,%u,%u,%u]", o->word, o->a, o->b, result);
             break;
@@ -315,7 +323,7 @@ static void dump_one(FILE *out, const struct arguments *call, const struct log *
 {
     const struct function *f = &functions[call->function];
     const uint64_t result = replay(call, log).result;
-    const uint32_t arguments[] = {call->self, call->a, call->b};
+    const uint32_t arguments[] = {call->a, call->b, call->c};
     fprintf(out, "{\"fn\":\"%s\",\"args\":[", f->name);
     for (int i = 0; i < f->arguments; i++)
         fprintf(out, "%s%u", i ? "," : "", arguments[i]);

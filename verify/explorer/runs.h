@@ -22,25 +22,26 @@
 
 #include <lockword/core/word.h>
 
-#define MAX_WORDS 4
+#define MAX_WORDS 8
 
-/* A function of the core. Those that are not steps take what they like for a and b, and their result is what they return. */
+/* A function of the core, of up to three arguments. A step's are what it wants, why, and the phase. The others' result is what they
+ * return. */
 struct function {
     const char *name;  /* in C, less its prefix lw_; NULL: one of a driver's own */
     const char *label; /* the same, in traces */
-    bool is_step;      /* an lw_step: a is why, b is phase */
-    int arguments;     /* how many of self, a, b it takes */
+    bool is_step;      /* an lw_step */
+    int arguments;     /* how many of a, b, c it takes */
     bool answers_bool;
-    uint64_t (*call)(lw_word *words, uint32_t self, uint32_t a, uint32_t b);
+    uint64_t (*call)(lw_word *words, uint32_t a, uint32_t b, uint32_t c);
 };
 
-enum operation_kind { RETURNED, LOAD, CAS, NOTIFY };
+enum operation_kind { RETURNED, LOAD, STORE, CAS, NOTIFY };
 
 /* What a run does next. */
 struct operation {
     enum operation_kind kind;
     uint32_t word;   /* its index; MAX_WORDS: a place that is none of the primitive's words */
-    uint32_t a;      /* CAS: expected; NOTIFY: how many */
+    uint32_t a;      /* CAS: expected; STORE: the value; NOTIFY: how many */
     uint32_t b;      /* CAS: desired */
     uint64_t result; /* RETURNED */
 };
@@ -55,7 +56,7 @@ extern bool runs_endless; /* a call has done more operations than any would */
 void runs_reset(const struct function *functions, uint32_t words);
 
 /* The run of a call that has done nothing yet. */
-run_id runs_begin(uint32_t function, uint32_t self, uint32_t a, uint32_t b);
+run_id runs_begin(uint32_t function, uint32_t a, uint32_t b, uint32_t c);
 
 /* What it does next. Stays where it is until the next run is made. */
 const struct operation *runs_next(run_id run);
@@ -63,7 +64,7 @@ const struct operation *runs_next(run_id run);
 /* Which function it is in. */
 uint32_t runs_function(run_id run);
 
-/* The run that it becomes when its next operation has this result: the value found, or the number woken. */
+/* The run that it becomes when its next operation has this result: the value found or stored, or the number woken. */
 run_id runs_advance(run_id run, uint32_t result);
 
 /* Writes all calls that have run to their end, as JSON lines. */

@@ -1,4 +1,4 @@
-/* successors.c: everything that can happen next. The drivers, src/blocking.c and js/src/async.js, as a model. */
+/* successors.c: everything that can happen next. The drivers, src/blocking.c and js/src/{line,turn,crowd}.js, as a model. */
 #include <string.h>
 
 #include "model.h"
@@ -9,9 +9,9 @@ struct scene {
     const struct state *before;
 };
 
-uint64_t model_forward(lw_word *words, uint32_t self, uint32_t word, uint32_t n)
+uint64_t model_forward(lw_word *words, uint32_t word, uint32_t n, uint32_t unused)
 {
-    (void)self;
+    (void)unused;
     lw_notify(&words[word], n);
     return 0;
 }
@@ -52,6 +52,28 @@ static void call_head(struct agent *agent, uint32_t why)
     will_call(agent, agent->line[0], agent->callers[agent->line[0]].function, why);
 }
 
+/* Crowd: the next one in line whose step is still to run in this handler; if there is none, the handler ends. */
+static void call_next_of_crowd(struct agent *agent)
+{
+    for (int i = 0; i < agent->in_line; i++) {
+        const int caller = agent->line[i];
+        if (agent->to_run >> caller & 1) {
+            agent->to_run &= (uint8_t) ~(1 << caller);
+            will_call(agent, caller, agent->callers[caller].function, agent->to_run_why);
+            return;
+        }
+    }
+    agent->to_run = agent->to_run_why = 0;
+}
+
+static void call_crowd(struct agent *agent, uint32_t why)
+{
+    for (int i = 0; i < agent->in_line; i++)
+        agent->to_run |= (uint8_t)(1 << agent->line[i]);
+    agent->to_run_why = (uint8_t)why;
+    call_next_of_crowd(agent);
+}
+
 static const char *end_call(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
@@ -60,6 +82,8 @@ static const char *end_call(struct state *state, int agent, int caller, uint32_t
     c->function = 0;
     const char *error = model_primitive->ended(state, agent, caller, function, result);
     c->flags &= (uint8_t) ~(HAS_WAITED | OVERTAKEN);
+    if (model_primitive->functions[function].is_step)
+        c->wanted = 0;
     return error;
 }
 
@@ -85,6 +109,11 @@ static const char *count_lost_turn(struct caller *caller, uint32_t why)
     return ++caller->lost > most ? "starves: it has lost more turns than the bound allows" : NULL;
 }
 
+static uint16_t same_phase(uint16_t phase)
+{
+    return model_primitive->same_phase ? model_primitive->same_phase(phase) : phase;
+}
+
 /* A step has answered. */
 static const char *answered(struct state *state, int agent, uint64_t answer)
 {
@@ -97,7 +126,7 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
     const uint32_t what = lw_answer_what(answer);
     const char *error;
 
-    a->callers[caller].phase = model_primitive->same_phase((uint16_t)lw_answer_phase(answer));
+    a->callers[caller].phase = same_phase((uint16_t)lw_answer_phase(answer));
     if (what >= LW_WAIT)
         a->callers[caller].flags &= (uint8_t)~model_primitive->flags_of_a_step;
     if (what >= LW_WAIT && what != LW_RETRY && last_try)
@@ -116,6 +145,8 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
             a->brief = what == LW_WAIT_BRIEF;
             if (a->word >= model_primitive->words)
                 return "would wait for a word that there is not";
+        } else if (model_primitive->crowd) {
+            call_next_of_crowd(a);
         }
         return count_lost_turn(&a->callers[caller], why);
     case LW_QUEUE:
@@ -142,7 +173,9 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
         become_idle(a);
         if (async) {
             leave_line(a, caller);
-            if (a->in_line)
+            if (model_primitive->crowd)
+                call_next_of_crowd(a);
+            else if (a->in_line)
                 call_head(a, LW_START);
         }
         return error;
@@ -279,6 +312,10 @@ static void operate(const struct scene *scene, const struct state *state, run_id
         go_on(scene, &next, run, old, event);
         return;
     }
+    case STORE:
+        next.words[operation.word] = operation.a;
+        go_on(scene, &next, run, operation.a, event);
+        return;
     case NOTIFY:
         notify(scene, state, run, event);
         return;
@@ -304,7 +341,7 @@ static void call_step(const struct scene *scene, struct state *state, struct eve
     if (model_is_async(event.agent, a->caller))
         why |= LW_ASYNC | (a->pending != NOT_QUEUED ? (uint32_t)LW_QUEUED : 0);
     event.why = why;
-    operate(scene, state, runs_begin(a->function, model_id(event.agent), why, caller->phase), event);
+    operate(scene, state, runs_begin(a->function, caller->wanted, why, caller->phase), event);
 }
 
 static struct event event_of(int agent)
@@ -331,14 +368,15 @@ static void start(const struct scene *scene, int agent, int caller, struct choic
     if (!model_primitive->functions[choice.function].is_step) {
         will_call(a, caller, choice.function, LW_START);
         event.starts_call = true;
-        operate(scene, &next, runs_begin(choice.function, model_id(agent), choice.a, choice.b), event);
+        operate(scene, &next, runs_begin(choice.function, choice.a, choice.b, 0), event);
         return;
     }
     will_call(a, caller, choice.function, LW_START);
-    a->callers[caller].function = choice.function;
+    a->callers[caller].function = (uint8_t)choice.function;
+    a->callers[caller].wanted = choice.a;
     if (model_is_async(agent, caller)) {
         a->line[a->in_line++] = (uint8_t)caller;
-        if (a->in_line > 1) {
+        if (a->in_line > 1 && !model_primitive->crowd) {
             become_idle(a);
             event.kind = STANDS_IN_LINE;
             emit_event(scene, &next, event);
@@ -360,11 +398,14 @@ static void fire(const struct scene *scene, int agent, uint32_t why)
     a->pending = NOT_QUEUED;
     a->pending_word = 0;
     if (a->in_line) {
-        call_head(a, why);
+        if (model_primitive->crowd)
+            call_crowd(a, why);
+        else
+            call_head(a, why);
         call_step(scene, &next, event);
     } else if (why == LW_OK) {
         a->function = (uint8_t)(model_primitive->function_count - 1);
-        operate(scene, &next, runs_begin(a->function, model_id(agent), word, 1), event);
+        operate(scene, &next, runs_begin(a->function, word, 1, 0), event);
     } else {
         event.kind = LET_GO;
         emit_event(scene, &next, event);
@@ -399,8 +440,8 @@ static void idle(const struct scene *scene, int agent)
         for (unsigned help = TIMEOUTS; help <= CANCELS; help <<= 1) {
             if (!with(help))
                 continue;
-            if (i == 0)
-                call_with(scene, agent, a->line[0], a->callers[a->line[0]].function, help == TIMEOUTS ? LW_TIMED_OUT : LW_CANCELLED,
+            if (i == 0 || model_primitive->crowd)
+                call_with(scene, agent, a->line[i], a->callers[a->line[i]].function, help == TIMEOUTS ? LW_TIMED_OUT : LW_CANCELLED,
                           help);
             else
                 leave(scene, agent, a->line[i], help);

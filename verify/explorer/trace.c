@@ -73,6 +73,10 @@ static void print_operation(FILE *out, const struct event *event)
         fprintf(out, "load %s: ", word);
         print_value(out, o->word, event->result);
         break;
+    case STORE:
+        fprintf(out, "store %s: ", word);
+        print_value(out, o->word, o->a);
+        break;
     case CAS:
         fprintf(out, "cas %s: ", word);
         print_value(out, o->word, o->a);

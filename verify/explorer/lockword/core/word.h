@@ -24,6 +24,7 @@ enum {
 #define LW_ALL UINT32_MAX
 
 uint32_t runs_load(const lw_word *word);
+void runs_store(lw_word *word, uint32_t value);
 uint32_t runs_cas(lw_word *word, uint32_t expected, uint32_t desired);
 uint32_t runs_notify(lw_word *word, uint32_t n);
 
@@ -31,6 +32,12 @@ LW_INLINE uint32_t lw_load(const lw_word *word, int order)
 {
     (void)order;
     return runs_load(word);
+}
+
+LW_INLINE void lw_store(lw_word *word, uint32_t value, int order)
+{
+    (void)order;
+    runs_store(word, value);
 }
 
 LW_INLINE bool lw_cas(lw_word *word, uint32_t *expected, uint32_t desired, int order)
