@@ -1,27 +1,41 @@
-/** interop.build.js: compiles interop.c to WebAssembly, once for all runtimes. Needs a modern Node; interop.test.js does not. */
+/** interop.build.js: compiles the C of the tests to WebAssembly, once for all runtimes. Needs a modern Node; the tests do not. */
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { link } from '../../tools/core/link.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-const source = fileURLToPath(new URL('interop.c', import.meta.url));
-const output = join(root, 'build/test-js/interop.wasm');
-const names = ['interop_add', 'interop_lock', 'interop_trylock', 'interop_lock_for', 'interop_unlock'];
+const MODULES = [
+  {
+    source: 'interop.c',
+    output: 'build/test-js/interop.wasm',
+    exports: ['interop_add', 'interop_lock', 'interop_trylock', 'interop_lock_for', 'interop_unlock'],
+  },
+  {
+    source: 'family/interop.c',
+    output: 'build/test-js/family.wasm',
+    exports: ['family_offset', 'family_work', 'family_produce', 'family_consume', 'family_meet', 'family_time_out'],
+  },
+].map(({ source, output, exports }) => ({
+  source: fileURLToPath(new URL(source, import.meta.url)),
+  output: join(root, output),
+  exports,
+}));
 
 const changed = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-function isUpToDate() {
+function isUpToDate({ source, output }) {
   const folders = ['include', 'src', 'tools/core'].map((name) => join(root, name));
   const inputs = folders.flatMap((folder) => readdirSync(folder, { recursive: true }).map((name) => join(folder, name)));
   return [...inputs, source].every((input) => changed(input) < changed(output));
 }
 
-/** Writes build/test-js/interop.wasm unless it is there and nothing that it is made of has changed since. */
+/** Writes each module unless it is there and nothing that it is made of has changed since. */
 export async function buildInterop() {
-  if (isUpToDate()) return;
-  const module = await link([source], { exports: names });
-  mkdirSync(join(root, 'build/test-js'), { recursive: true });
-  writeFileSync(output, module);
+  for (const { source, output, exports } of MODULES.filter((module) => !isUpToDate(module))) {
+    const module = await link([source], { exports });
+    mkdirSync(dirname(output), { recursive: true });
+    writeFileSync(output, module);
+  }
 }
