@@ -13,5 +13,5 @@ enum lw_barrier_outcome lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline de
         return outcome;
     const struct lw_end end = lw_block((struct lw_operation){lw_barrier_wait_step, barrier->word, state}, deadline, cancel);
     *ending = end.ending;
-    return lw_barrier_outcome(state, end.result);
+    return lw_barrier_broke(state, end.result) ? LW_BARRIER_BROKE : LW_BARRIER_TRIPPED;
 }

@@ -63,7 +63,7 @@ static inline lw_source lw_source_at_most(lw_counter *counter, uint32_t n)
 /* A wait group being done, from now on. */
 static inline lw_source lw_source_waitgroup(lw_waitgroup *group)
 {
-    lw_source source = {lw_waitgroup_wait_step, group->word, lw_waitgroup_generation(group->word)};
+    lw_source source = {lw_waitgroup_wait_step, group->word, lw_waitgroup_state(group->word)};
     return source;
 }
 

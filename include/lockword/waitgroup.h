@@ -7,7 +7,7 @@
  *     lw_waitgroup_done(&group);                          // each of eight threads, at its end
  *     lw_waitgroup_wait(&group);                          // whoever has to know; the group may be freed, or used again, at once
  *
- * Counts up to LW_WAITGROUP_MAX (2^30 - 1). What was done before each done is seen after the wait. Adding while others wait is
+ * Counts up to LW_WAITGROUP_MAX (2^22 - 1). What was done before each done is seen after the wait. Adding while others wait is
  * legal; adding to a count of 0 that others wait for is a race of the caller's: they may return before or after. Unlike Go's, a
  * group may be used again before those who waited for the last round have returned.
  */

@@ -1,6 +1,6 @@
 /** Makes a number of parties meet, again and again: the same as lw_barrier in C (include/lockword/barrier.h). */
 
-import { barrierArriveStep, barrierDropStep, barrierMakeStep, barrierOutcome, barrierResetStep } from './core.js';
+import { barrierArriveStep, barrierDropStep, barrierMakeStep, barrierBroke, barrierResetStep } from './core.js';
 import { barrierState, barrierWaitStep, LW_BARRIER_BROKE, LW_BARRIER_BROKEN, LW_BARRIER_GATE, LW_BARRIER_LEADS } from './core.js';
 import { LW_BARRIER_MAX, LW_BARRIER_UNMADE, LW_DONE } from './core.js';
 import { assertMayBlock } from './agent.js';
@@ -98,8 +98,7 @@ export class Barrier extends Primitive {
    */
   #arrive(state) {
     const outcome = barrierArriveStep(this.words, 0, state);
-    if (outcome === LW_BARRIER_UNMADE)
-      throw new RangeError('the barrier has no parties');
+    if (outcome === LW_BARRIER_UNMADE) throw new RangeError('the barrier has no parties');
     if (outcome === LW_BARRIER_BROKE) throw new BrokenBarrierError('the barrier is broken');
     return outcome === LW_BARRIER_LEADS;
   }
@@ -115,7 +114,7 @@ export class Barrier extends Primitive {
    */
   #end(state, { what, result }) {
     if (what !== LW_DONE) throw new TimeoutError('timed out');
-    if (barrierOutcome(state, result) === LW_BARRIER_BROKE) throw new BrokenBarrierError('the barrier is broken');
+    if (barrierBroke(state, result)) throw new BrokenBarrierError('the barrier is broken');
     return false;
   }
 }

@@ -1,7 +1,7 @@
 /** Waits until something becomes true that a mutex guards: the same condition as lw_cond in C (include/lockword/cond.h). */
 
 import { condEnterStep, condLeaveStep, condNotifyStep, condWaitStep, LW_CANCELLED, LW_COND_SEQUENCE, LW_DONE } from './core.js';
-import { LW_NOT_EQUAL, LW_OK, LW_SLICE, LW_START } from './core.js';
+import { LW_NOT_EQUAL, LW_OK, LW_SLICE, LW_START, LW_TIMED_OUT } from './core.js';
 import { assertMayBlock } from './agent.js';
 import { block } from './blocking.js';
 import { OwnershipError } from './errors.js';
@@ -140,13 +140,13 @@ export class Condition extends Primitive {
     return new Promise((resolve) => {
       let over = false;
       let idle = 0;
+      let unbound = () => {};
       /** @param {number} why */
       const end = (why) => {
         over = true;
         unbound();
         resolve(why);
       };
-      const unbound = bound(timeout, signal, end);
       /** @param {number} why */
       const look = (why) => {
         const what = condWaitStep(words, 0, sequence, why, 0) & 0xff;
@@ -159,6 +159,8 @@ export class Condition extends Primitive {
         else if (how === 'ok') notify(words, LW_COND_SEQUENCE, 1);
       };
       look(LW_START);
+      if (timeout === 0 && !over) end(LW_TIMED_OUT);
+      if (!over) unbound = bound(timeout, signal, end);
     });
   }
 }

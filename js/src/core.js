@@ -40,8 +40,9 @@ export const LW_BARRIER_UNMADE = 4;
 export const LW_BARRIER_MAX = 0xfff;
 export const LW_BARRIER_MISSING = 0xfff;
 export const LW_BARRIER_ONE_GENERATION = 0x1000;
-export const LW_BARRIER_GENERATION = 0xffff000;
-export const LW_BARRIER_WAS_BROKEN = 0x10000000;
+export const LW_BARRIER_GENERATION = 0xfff000;
+export const LW_BARRIER_BROKE_LAST = 0x1000000;
+export const LW_BARRIER_HISTORY = 0x1f000000;
 export const LW_BARRIER_BROKEN = 0x20000000;
 export const LW_COND_SEQUENCE = 0;
 export const LW_COND_WAITERS = 1;
@@ -96,9 +97,10 @@ export const LW_BLOCKED_WAITERS = 0x80000000 | 0;
 export const LW_WAITERS = 0xc0000000 | 0;
 export const LW_WAITGROUP_STATE = 0;
 export const LW_WAITGROUP_GATE = 1;
-export const LW_WAITGROUP_GENERATION = 2;
-export const LW_WAITGROUP_WORDS = 3;
-export const LW_WAITGROUP_MAX = 0x3fffffff;
+export const LW_WAITGROUP_WORDS = 2;
+export const LW_WAITGROUP_MAX = 0x3fffff;
+export const LW_WAITGROUP_ONE_ROUND = 0x400000;
+export const LW_WAITGROUP_ROUND = 0x3fc00000;
 
 let answerHigh = 0;
 
@@ -144,24 +146,34 @@ export function barrierMakeStep(heap, barrier, n) {
 }
 
 /**
- * Begins a new cycle. Whoever waits in this one is told that it broke.
+ * Begins a new cycle, unless this one is as good as new. Whoever waits in it is told that it broke.
  *
  * @param {Heap} heap
  * @param {number} barrier its address, in bytes
  */
 export function barrierResetStep(heap, barrier) {
-  let a = false;
-  let b = Atomics.load(heap, barrier >>> 2);
-  do {
-    const c = Atomics.load(heap, (barrier + 8) >>> 2);
-    let d = c | ((b + 0x1000) & 0xffff000);
-    if ((b & 0x20000000) | ((b ^ c) & 0xfff)) {
-      d = d | 0x10000000;
+  let a = Atomics.load(heap, barrier >>> 2);
+  for (;;) {
+    block1: {
+      if (!(a & 0x20000000)) {
+        if (Atomics.load(heap, (barrier + 8) >>> 2) === (a & 0xfff)) {
+          break block1;
+        }
+      }
+      const b = waitersChange(
+        heap,
+        barrier,
+        a,
+        Atomics.load(heap, (barrier + 8) >>> 2) | (((a + 0x1000) & 0xfff000) | ((a << 1) & 0x1e000000)) | 0x1000000,
+      );
+      const c = b !== a;
+      a = b;
+      if (c) {
+        continue;
+      }
     }
-    const e = waitersChange(heap, barrier, b, d);
-    a = e !== b;
-    b = e;
-  } while (a);
+    break;
+  }
 }
 
 /**
@@ -186,14 +198,20 @@ export function barrierArriveStep(heap, barrier, state) {
           block3: {
             switch (e & 0xfff) {
               case 1:
-                b = waitersChange(heap, barrier, e, Atomics.load(heap, (barrier + 8) >>> 2) | ((e + 0x1000) & 0xffff000));
+                a = 1;
+                b = waitersChange(
+                  heap,
+                  barrier,
+                  e,
+                  Atomics.load(heap, (barrier + 8) >>> 2) | (((e << 1) & 0x1e000000) | ((e + 0x1000) & 0xfff000)),
+                );
                 d = b === e;
                 e = b;
                 c = e;
                 if (!d) {
                   break block4;
                 }
-                return 1;
+                break block1;
               case 0:
                 break block1;
               default:
@@ -207,7 +225,7 @@ export function barrierArriveStep(heap, barrier, state) {
           c = f;
         }
         e = c;
-      } while (!(((e ^ state) & 0xffff000) | (e & 0x20000000)));
+      } while (!(((e ^ state) & 0xfff000) | (e & 0x20000000)));
     }
     a = 3;
   }
@@ -250,7 +268,7 @@ export function barrierWaitStep(heap, barrier, state, why, phase) {
   let a = 0;
   let b = 0;
   const c = Atomics.load(heap, barrier >>> 2);
-  if (((c ^ state) & 0xffff000) | (c & 0x20000000)) {
+  if (((c ^ state) & 0xfff000) | (c & 0x20000000)) {
     answerHigh = c;
     return 0;
   }
@@ -270,14 +288,15 @@ export function barrierWaitStep(heap, barrier, state, why, phase) {
 }
 
 /**
- * What the state that ended a wait means to one who arrived in the cycle of `state`.
+ * Whether the cycle of `state` broke, as the state tells that ended a wait in it.
  *
  * @param {number} state
  * @param {number} ended
- * @returns {number}
+ * @returns {boolean}
  */
-export function barrierOutcome(state, ended) {
-  return ((state ^ ended) & 0xffff000 ? 0x10000000 : 0x20000000) & ended ? 3 : 0;
+export function barrierBroke(state, ended) {
+  const a = ((ended - (state & 0xfff000)) >>> 12) & 0xfff;
+  return (((a - 6) >>> 0 < 0xfffffffb ? 1 : 0) | (((0x800000 << a) & ended) !== 0 ? 1 : 0)) !== 0;
 }
 
 /**
@@ -1013,25 +1032,27 @@ function rwlockLockStep(heap, rwlock, before, after, self, why, phase) {
   let a = false;
   const b = Atomics.load(heap, rwlock >>> 2);
   const c = b & 0x3ffffff;
-  const d = (why & 0xf) === 4 ? (c ? phase : phase | 4) : phase;
-  let e = 0x2000000;
+  const d = why & 0xf;
+  const e = d === 4 ? (c ? phase : phase | 4) : phase;
+  const f = (d - 1) >>> 0 < 2 ? (e + 8) | 0 : e;
+  let g = 0x2000000;
   block3: {
     if (after !== 1) {
-      e = 0x3000000;
+      g = 0x3000000;
       if (after !== 0x1000000) {
-        e = before ? 0xffffff : 0x3ffffff;
+        g = before ? 0xffffff : 0x3ffffff;
       }
     }
-    if (!(e & b)) {
+    if (!(g & b)) {
       if (after === 1 && (b & 0xffffff) === 0xffffff) {
         answerHigh = 0;
         return 3;
       }
-      const f = d & 4;
+      const h = f & 4;
       block5: {
-        if (!(f | before)) {
+        if (!(h | before)) {
           if (after !== 0x2000000) {
-            if (d & 1 || (b & 0xc000000) !== 0x4000000) {
+            if (f & 0xffffffc1 || (b & 0xc000000) !== 0x4000000) {
               break block5;
             }
             break block3;
@@ -1041,32 +1062,32 @@ function rwlockLockStep(heap, rwlock, before, after, self, why, phase) {
           }
         }
       }
-      const g =
+      const i =
         Atomics.compareExchange(
           heap,
           rwlock >>> 2,
           b,
-          (((after - before) | 0) + ((f ? -0xc000001 : after === 0x2000000 ? -0x4000001 : -0x8000001) & b)) | 0,
+          (((after - before) | 0) + ((h ? -0xc000001 : after === 0x2000000 ? -0x4000001 : -0x8000001) & b)) | 0,
         ) === b;
-      if (g && after !== 1) {
+      if (i && after !== 1) {
         Atomics.store(heap, (rwlock + 8) >>> 2, self);
       }
       answerHigh = 0;
-      return (d << 16) | (g ? 0 : 8);
+      return (f << 16) | (i ? 0 : 8);
     }
   }
   block8: {
-    if (d & 2 && (why & 3) === 3) {
-      const h = after === 0x2000000 ? 0x4000000 : 0x8000000;
-      const i = ~h;
-      let j = Atomics.load(heap, rwlock >>> 2);
+    if (f & 2 && (why & 3) === 3) {
+      const j = after === 0x2000000 ? 0x4000000 : 0x8000000;
+      const k = ~j;
+      let l = Atomics.load(heap, rwlock >>> 2);
       do {
-        if (!(j & h)) {
+        if (!(l & j)) {
           break block8;
         }
-        const k = waitersChange(heap, rwlock, j, j & i);
-        a = k !== j;
-        j = k;
+        const m = waitersChange(heap, rwlock, l, l & k);
+        a = m !== l;
+        l = m;
       } while (a);
     }
   }
@@ -1076,17 +1097,17 @@ function rwlockLockStep(heap, rwlock, before, after, self, why, phase) {
       return 2;
     }
   }
-  const l = b & 0x2000000;
-  const m = after !== 0x2000000;
-  const n = d | 2;
+  const n = b & 0x2000000;
+  const o = after !== 0x2000000;
+  const p = f | 2;
   return waitersWait(
     heap,
     rwlock,
     b,
-    m ? l << 2 : 0x4000000,
+    o ? n << 2 : 0x4000000,
     c ? 5 : 6,
     why,
-    ((m ? (l ? n : d) : n) & 0xfffffffb) | ((b >>> 25) & 1),
+    ((o ? (n ? p : f) : p) & 0xfffffffb) | ((b >>> 25) & 1),
   );
 }
 
@@ -1463,6 +1484,17 @@ export function waitersChange(heap, words, seen, next) {
 }
 
 /**
+ * The state right now: what lw_waitgroup_wait_step has to be told.
+ *
+ * @param {Heap} heap
+ * @param {number} group its address, in bytes
+ * @returns {number}
+ */
+export function waitgroupState(heap, group) {
+  return Atomics.load(heap, group >>> 2);
+}
+
+/**
  * How much is not done yet, right now.
  *
  * @param {Heap} heap
@@ -1470,18 +1502,7 @@ export function waitersChange(heap, words, seen, next) {
  * @returns {number}
  */
 export function waitgroupCount(heap, group) {
-  return Atomics.load(heap, group >>> 2) & 0x3fffffff;
-}
-
-/**
- * What lw_waitgroup_wait_step has to be told.
- *
- * @param {Heap} heap
- * @param {number} group its address, in bytes
- * @returns {number}
- */
-export function waitgroupGeneration(heap, group) {
-  return Atomics.load(heap, (group + 8) >>> 2);
+  return Atomics.load(heap, group >>> 2) & 0x3fffff;
 }
 
 /**
@@ -1493,27 +1514,27 @@ export function waitgroupGeneration(heap, group) {
  * @returns {boolean}
  */
 export function waitgroupAddStep(heap, group, n) {
-  let a = Atomics.load(heap, (group + 8) >>> 2);
+  let a = false;
   let b = Atomics.load(heap, group >>> 2);
-  let c = b & 0x3fffffff;
-  if (n >>> 0 <= (c ^ 0x3fffffff) >>> 0) {
-    do {
-      block2: {
+  let c = b & 0x3fffff;
+  block: {
+    if ((c ^ 0x3fffff) >>> 0 >= n >>> 0) {
+      do {
+        let d = (n + b) | 0;
         if (!c && n) {
-          if (Atomics.compareExchange(heap, (group + 8) >>> 2, a, (a + 1) | 0) !== a) {
-            break block2;
-          }
+          d = (b & 0xc0000000) | ((b + 0x400000) & 0x3fc00000) | n;
         }
-        if (Atomics.compareExchange(heap, group >>> 2, b, (n + b) | 0) === b) {
-          return true;
+        const e = Atomics.compareExchange(heap, group >>> 2, b, d);
+        a = e === b;
+        if (a) {
+          break block;
         }
-      }
-      a = Atomics.load(heap, (group + 8) >>> 2);
-      b = Atomics.load(heap, group >>> 2);
-      c = b & 0x3fffffff;
-    } while ((c ^ 0x3fffffff) >>> 0 >= n >>> 0);
+        b = e;
+        c = b & 0x3fffff;
+      } while ((c ^ 0x3fffff) >>> 0 >= n >>> 0);
+    }
   }
-  return false;
+  return a;
 }
 
 /**
@@ -1529,20 +1550,21 @@ export function waitgroupDoneStep(heap, group, n) {
   let b = 0;
   let c = Atomics.load(heap, group >>> 2);
   for (;;) {
-    b = c & 0x3fffffff;
+    b = c & 0x3fffff;
     block: {
       if (b >>> 0 >= n >>> 0) {
+        const d = (c - n) | 0;
         if (n === b) {
-          a = waitersChange(heap, group, c, 0);
+          a = waitersChange(heap, group, c, d);
         } else {
-          a = Atomics.compareExchange(heap, group >>> 2, c, (c - n) | 0);
+          a = Atomics.compareExchange(heap, group >>> 2, c, d);
           if (a === c) {
             break block;
           }
         }
-        const d = c !== a;
+        const e = c !== a;
         c = a;
-        if (d) {
+        if (e) {
           continue;
         }
       }
@@ -1553,24 +1575,22 @@ export function waitgroupDoneStep(heap, group, n) {
 }
 
 /**
- * A step: waits until the count is 0, or has been since `generation` was read.
+ * A step: waits until the count is 0, or has been since the state `since` was read.
  *
  * @param {Heap} heap
  * @param {number} group its address, in bytes
- * @param {number} generation
+ * @param {number} since
  * @param {number} why
  * @param {number} phase
  * @returns {number}
  */
-export function waitgroupWaitStep(heap, group, generation, why, phase) {
+export function waitgroupWaitStep(heap, group, since, why, phase) {
   let a = 0;
   let b = 0;
   const c = Atomics.load(heap, group >>> 2);
-  if (c & 0x3fffffff) {
-    if (Atomics.load(heap, (group + 8) >>> 2) === generation) {
-      a = waitersWait(heap, group, c, 0, 5, why, phase);
-      b = answerHigh;
-    }
+  if (!((since ^ c) & 0x3fc00000) && c & 0x3fffff) {
+    a = waitersWait(heap, group, c, 0, 5, why, phase);
+    b = answerHigh;
   }
   answerHigh = b;
   return a;

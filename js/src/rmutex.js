@@ -87,10 +87,8 @@ export class RecursiveMutex extends Primitive {
    * @returns {Promise<TaskGuard | undefined>} undefined: the time was up; rejects with `signal.reason` on abort
    */
   async lockAsync(options) {
-    const what = await enqueue(mutexLockStep, this.words, LW_MUTEX_GATE, timeoutOf(options), signalOf(options));
-    if (what !== LW_DONE) return undefined;
-    rmutexEnteredStep(this.words, 0, LW_RMUTEX_TASK);
-    return new TaskGuard(this.words);
+    const what = await enqueue(lockTask, this.words, LW_MUTEX_GATE, timeoutOf(options), signalOf(options));
+    return what === LW_DONE ? new TaskGuard(this.words) : undefined;
   }
 
   /**
@@ -170,6 +168,17 @@ class TaskGuard {
   [dispose]() {
     while (this.#depth > 0) this.unlock();
   }
+}
+
+/**
+ * The step of a task that locks: says in the same moment that a task holds it, before anything else of this thread can run and re-enter.
+ *
+ * @type {import('./blocking.js').Step}
+ */
+function lockTask(words, address, wanted, why, phase) {
+  const answer = mutexLockStep(words, address, wanted, why, phase);
+  if ((answer & 0xff) === LW_DONE) rmutexEnteredStep(words, address, LW_RMUTEX_TASK);
+  return answer;
 }
 
 /**

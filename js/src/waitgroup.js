@@ -1,27 +1,27 @@
 /** Waits until all of a number of things are done: the same as lw_waitgroup in C (include/lockword/waitgroup.h). */
 
 import { LW_DONE, LW_WAITGROUP_GATE, LW_WAITGROUP_MAX } from './core.js';
-import { waitgroupAddStep, waitgroupCount, waitgroupDoneStep, waitgroupGeneration, waitgroupWaitStep } from './core.js';
+import { waitgroupAddStep, waitgroupDoneStep, waitgroupState, waitgroupWaitStep } from './core.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, waitFor } from './waiting.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
-/** A wait group, as Go has it, of up to 2^30 - 1 things. It can be used again as soon as its count has come to 0. */
+/** A wait group, as Go has it, of up to 2^22 - 1 things. It can be used again as soon as its count has come to 0. */
 export class WaitGroup extends Primitive {
-  static BYTE_LENGTH = 12;
+  static BYTE_LENGTH = 8;
   static type = 'WaitGroup';
 
   /** How much is not done yet. */
   get count() {
-    return waitgroupCount(this.words, 0);
+    return waitgroupState(this.words, 0) & LW_WAITGROUP_MAX;
   }
 
   /**
    * Adds n things to do.
    *
    * @param {number} [n]
-   * @throws {RangeError} there would be more than 2^30 - 1; nothing was changed
+   * @throws {RangeError} there would be more than 2^22 - 1; nothing was changed
    */
   add(n = 1) {
     assertInteger(n, 0, LW_WAITGROUP_MAX, 'n');
@@ -41,7 +41,7 @@ export class WaitGroup extends Primitive {
 
   /** All being done, from now on, as something for `waitAny`. */
   when() {
-    return { step: waitgroupWaitStep, words: this.words, gate: LW_WAITGROUP_GATE, wanted: waitgroupGeneration(this.words, 0) };
+    return { step: waitgroupWaitStep, words: this.words, gate: LW_WAITGROUP_GATE, wanted: waitgroupState(this.words, 0) };
   }
 
   /**

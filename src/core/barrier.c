@@ -18,9 +18,10 @@ static bool same_cycle(uint32_t a, uint32_t b)
 }
 
 /* The next cycle's first state. */
-static uint32_t next_cycle(const lw_word *barrier, uint32_t state)
+static uint32_t next_cycle(const lw_word *barrier, uint32_t state, uint32_t broke)
 {
-    return ((state + LW_BARRIER_ONE_GENERATION) & LW_BARRIER_GENERATION) | parties(barrier);
+    const uint32_t history = ((state & LW_BARRIER_HISTORY) << 1 | broke) & LW_BARRIER_HISTORY;
+    return history | ((state + LW_BARRIER_ONE_GENERATION) & LW_BARRIER_GENERATION) | parties(barrier);
 }
 
 void lw_barrier_make_step(lw_word *barrier, uint32_t n)
@@ -41,7 +42,7 @@ enum lw_barrier_outcome lw_barrier_arrive_step(lw_word *barrier, uint32_t state)
         if ((current & LW_BARRIER_MISSING) == 0)
             return LW_BARRIER_UNMADE;
         if ((current & LW_BARRIER_MISSING) == 1) {
-            seen = lw_waiters_change(barrier, current, next_cycle(barrier, current));
+            seen = lw_waiters_change(barrier, current, next_cycle(barrier, current, 0));
             if (seen == current)
                 return LW_BARRIER_LEADS;
         } else if (lw_cas(&barrier[LW_BARRIER_STATE], &seen, current - 1, lw_acq_rel)) {
@@ -67,11 +68,11 @@ lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t state, uint32_t why, u
     return lw_waiters_wait(barrier, seen, 0, LW_WAIT_IDLE, why, phase);
 }
 
-enum lw_barrier_outcome lw_barrier_outcome(uint32_t state, uint32_t ended)
+bool lw_barrier_broke(uint32_t state, uint32_t ended)
 {
-    /* A cycle that broke ends in a state of its own, or, once it has been reset, in the first state of the next one. */
-    const uint32_t broke = same_cycle(state, ended) ? LW_BARRIER_BROKEN : LW_BARRIER_WAS_BROKEN;
-    return ended & broke ? LW_BARRIER_BROKE : LW_BARRIER_TRIPPED;
+    const uint32_t cycles = ((ended & LW_BARRIER_GENERATION) - (state & LW_BARRIER_GENERATION)) / LW_BARRIER_ONE_GENERATION & 0xfff;
+    /* Still the same cycle: it is BROKEN. Beyond the history, too: one that tripped waits for all its parties to come again. */
+    return cycles == 0 || cycles > 5 || ended & LW_BARRIER_BROKE_LAST << (cycles - 1);
 }
 
 void lw_barrier_reset_step(lw_word *barrier)
@@ -80,9 +81,9 @@ void lw_barrier_reset_step(lw_word *barrier)
     uint32_t state;
     do {
         state = seen;
-        uint32_t next = next_cycle(barrier, state);
-        if ((state & LW_BARRIER_BROKEN) || (state & LW_BARRIER_MISSING) != (next & LW_BARRIER_MISSING))
-            next |= LW_BARRIER_WAS_BROKEN;
-        seen = lw_waiters_change(barrier, state, next);
+        /* Nobody has arrived: a reset more would only push those who are late out of the history. */
+        if (!(state & LW_BARRIER_BROKEN) && (state & LW_BARRIER_MISSING) == parties(barrier))
+            return;
+        seen = lw_waiters_change(barrier, state, next_cycle(barrier, state, LW_BARRIER_BROKE_LAST));
     } while (seen != state);
 }

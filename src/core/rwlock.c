@@ -9,6 +9,10 @@
 #define WAITED_FOR_WRITER 0x1u /* waited while somebody wrote */
 #define CLAIMED 0x2u           /* has set its turn, perhaps */
 #define ENTITLED 0x4u          /* the lock stood free through a brief wait: whoever's turn it was does not come */
+#define ONE_WAKE 0x8u          /* counted in the bits from here on: waits that ended without the lock */
+
+/* A reader that was woken this often, and was never quick enough to see the writer that it waited for, goes first all the same. */
+#define MAX_WAKES 8u
 
 /*
  * A way to lock is what the caller has before, and after: 0 or UPGRADABLE; and READER, UPGRADABLE or WRITER.
@@ -47,7 +51,8 @@ static bool is_barred(uint32_t state, uint32_t after, uint32_t phase)
         return false;
     if (after == LW_RWLOCK_WRITER)
         return state & LW_RWLOCK_READERS_TURN;
-    return state & LW_RWLOCK_WRITERS_TURN && !(state & LW_RWLOCK_READERS_TURN) && !(phase & WAITED_FOR_WRITER);
+    return state & LW_RWLOCK_WRITERS_TURN && !(state & LW_RWLOCK_READERS_TURN) && !(phase & WAITED_FOR_WRITER) &&
+           phase < MAX_WAKES * ONE_WAKE;
 }
 
 static bool is_full(uint32_t state, uint32_t after)
@@ -83,6 +88,8 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
     uint32_t state = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
     if ((why & LW_WHY) == LW_SLICE && !(state & HOLDERS))
         phase |= ENTITLED;
+    if ((why & LW_WHY) == LW_OK || (why & LW_WHY) == LW_NOT_EQUAL)
+        phase += ONE_WAKE;
     if (!(state & excluded_by(before, after))) {
         if (is_full(state, after))
             return lw_answer_of(LW_OVERFLOW, 0, 0, 0);

@@ -2,8 +2,9 @@
  * core/barrier.h: the barrier's three words.
  *
  *     word 0, state    bits 0-11   MISSING     how many have yet to arrive in this cycle
- *                      bits 12-27  GENERATION  how many cycles have ended, modulo 2^16
- *                      bit 28      WAS_BROKEN  the cycle before this one did not trip: it was reset while somebody waited
+ *                      bits 12-23  GENERATION  how many cycles have ended, modulo 2^12
+ *                      bits 24-28  HISTORY     which of the last five cycles did not trip, but were reset while somebody waited or
+ *                                              when they had broken; the latest in bit 24
  *                      bit 29      BROKEN      somebody gave up: nobody gets through until it is reset
  *                      bits 30-31  see core/waiters.h
  *     word 1, gate     see core/waiters.h
@@ -28,8 +29,9 @@ enum {
 #define LW_BARRIER_MAX 0xfffu
 #define LW_BARRIER_MISSING 0xfffu
 #define LW_BARRIER_ONE_GENERATION 0x1000u
-#define LW_BARRIER_GENERATION 0x0ffff000u
-#define LW_BARRIER_WAS_BROKEN 0x10000000u
+#define LW_BARRIER_GENERATION 0x00fff000u
+#define LW_BARRIER_BROKE_LAST 0x01000000u
+#define LW_BARRIER_HISTORY 0x1f000000u
 #define LW_BARRIER_BROKEN 0x20000000u
 
 /* What came of an arrival, or of a wait. */
@@ -61,10 +63,10 @@ void lw_barrier_drop_step(lw_word *barrier);
  * barrier. */
 lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t state, uint32_t why, uint32_t phase);
 
-/* What the state that ended a wait means to one who arrived in the cycle of `state`. */
-enum lw_barrier_outcome lw_barrier_outcome(uint32_t state, uint32_t ended);
+/* Whether the cycle of `state` broke, as the state tells that ended a wait in it. */
+bool lw_barrier_broke(uint32_t state, uint32_t ended);
 
-/* Begins a new cycle. Whoever waits in this one is told that it broke. */
+/* Begins a new cycle, unless this one is as good as new. Whoever waits in it is told that it broke. */
 void lw_barrier_reset_step(lw_word *barrier);
 
 #ifdef __cplusplus
