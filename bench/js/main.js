@@ -1,21 +1,24 @@
 /**
- * node bench/js/main.js [--quick] [--json FILE]: lockword's Mutex beside the other locks of JavaScript, in workers of one process.
+ * node bench/js/main.js [--quick] [--json FILE]: lockword's Mutex beside the other locks of JavaScript, in workers of one process, and what
+ * the rest of the family costs.
  * Ratios are taken within a round, where the peers ran side by side, and only then the median of the rounds.
  */
 
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { Worker } from 'node:worker_threads';
 import { Crew, pin } from './crew.js';
-import { contend, handOff, handOffs, pairs, rotated } from './measure.js';
+import { operations } from './family.js';
+import { contend, handOff, handOffs, operate, pairs, rotated } from './measure.js';
 import { peers } from './peers.js';
 import { median, percentile } from './statistics.js';
 import { fixed, sayTable, time } from './table.js';
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean' }, json: { type: 'string' } } });
 const settings = options.quick
-  ? { pairRounds: 61, rounds: 5, seconds: 0.1, wakes: 20 }
-  : { pairRounds: 301, rounds: 15, seconds: 0.2, wakes: 20 };
+  ? { pairRounds: 61, familyRounds: 31, rounds: 5, seconds: 0.1, wakes: 20 }
+  : { pairRounds: 301, familyRounds: 101, rounds: 15, seconds: 0.2, wakes: 20 };
 const PAIRS = 50_000;
 const WARM_UP_ROUNDS = 10;
 const WORKERS = [2, 4];
@@ -45,6 +48,22 @@ async function measurePairs(crews) {
     peer: crew.peer.name,
     ns: median(rounds.map((ns) => ns.get(crew))),
     ratio: median(rounds.map((ns) => ns.get(crew) / ns.get(floor))),
+  }));
+}
+
+async function measureFamily() {
+  const workers = operations.map(({ name }) => new Worker(new URL('./family-agent.js', import.meta.url), { workerData: { name } }));
+  const rounds = [];
+  for (let round = 0; round < WARM_UP_ROUNDS + settings.familyRounds; round++) {
+    const ns = await operate(workers, round, PAIRS);
+    if (round >= WARM_UP_ROUNDS) rounds.push(ns);
+  }
+  await Promise.all(workers.map((worker) => worker.terminate()));
+  const floor = workers[operations.findIndex((operation) => operation.floor)];
+  return operations.map(({ name }, k) => ({
+    operation: name,
+    ns: median(rounds.map((ns) => ns.get(workers[k]))),
+    ratio: median(rounds.map((ns) => ns.get(workers[k]) / ns.get(floor))),
   }));
 }
 
@@ -90,6 +109,11 @@ function sayPairs(rows) {
   sayTable([['', 'ns', 'x floor'], ...rows.map((row) => [row.peer, fixed(row.ns, 2), fixed(row.ratio, 3)])]);
 }
 
+function sayFamily(rows) {
+  console.log(`\nThe family, uncontended: one worker, nobody waits; medians of ${settings.familyRounds} rounds; less is better\n`);
+  sayTable([['', 'ns', 'x floor'], ...rows.map((row) => [row.operation, fixed(row.ns, 2), fixed(row.ratio, 3)])]);
+}
+
 function sayContention(cells) {
   const { rounds, seconds } = settings;
   console.log(
@@ -126,6 +150,8 @@ const crews = await startCrews();
 if (!crews.every((crew) => crew.pinned)) console.log('workers are not pinned (no taskset): expect them to share a CPU at times');
 const uncontended = await measurePairs(crews);
 sayPairs(uncontended);
+const family = await measureFamily();
+sayFamily(family);
 const locks = crews.filter((crew) => !crew.peer.floor);
 const contended = [];
 for (const workers of WORKERS) contended.push(await measureContention(locks, workers));
@@ -139,6 +165,7 @@ if (options.json) {
     cpus: availableParallelism(),
     ...settings,
     uncontended,
+    family,
     contended: contended.flat(),
     handoff,
   };

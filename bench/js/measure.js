@@ -1,5 +1,6 @@
 /** The measurements, one round each: every crew in turn, in an order that changes from round to round. */
 
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CONTROL_WORDS, ASKED, HELD, KINDS, NEXT, now, SIGNAL, STOP } from './protocol.js';
 
@@ -9,6 +10,16 @@ export const rotated = (list, round) => list.map((_, k) => list[(round + k) % li
 export async function pairs(crews, round, n) {
   const ns = new Map();
   for (const crew of rotated(crews, round)) ns.set(crew, await crew.ask(0, { task: 'pairs', n }));
+  return ns;
+}
+
+/** ns for one turn of each worker's operation. */
+export async function operate(workers, round, n) {
+  const ns = new Map();
+  for (const worker of rotated(workers, round)) {
+    worker.postMessage(n);
+    ns.set(worker, (await once(worker, 'message'))[0]);
+  }
   return ns;
 }
 

@@ -1,0 +1,84 @@
+/** What the primitives do most, when nobody has to wait; and the atomic operations that it takes at least. */
+
+import { Condition, Counter, Event, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } from '../../js/src/index.js';
+
+const words = () => new Int32Array(new SharedArrayBuffer(128));
+
+/** `make` returns the operation; `floor` marks what others are compared with. */
+export const operations = [
+  { name: 'raw cas, exchange', floor: true, make: () => swap(words()) },
+  { name: 'raw load', make: () => look(words()) },
+  { name: 'Mutex lock, unlock', make: () => lock(new Mutex()) },
+  { name: 'RecursiveMutex twice', make: () => lockTwice(new RecursiveMutex()) },
+  { name: 'Semaphore acquire, release', make: () => permit(Semaphore.create(1)) },
+  { name: 'RWLock read, unlock', make: () => read(new RWLock()) },
+  { name: 'RWLock write, unlock', make: () => write(new RWLock()) },
+  { name: 'Once run, has been', make: () => done(new Once()) },
+  { name: 'Condition notify nobody', make: () => notify(new Condition()) },
+  { name: 'Event set, reset', make: () => set(new Event()) },
+  { name: 'Event wait, is set', make: () => wait(new Event()) },
+  { name: 'WaitGroup add, done', make: () => join(new WaitGroup()) },
+  { name: 'Counter up, down', make: () => count(Counter.create(0)) },
+];
+
+const swap = (heap) => () => {
+  if (Atomics.compareExchange(heap, 0, 0, 1) !== 0 || Atomics.exchange(heap, 0, 0) !== 1) throw new Error('contended');
+};
+
+const look = (heap) => () => {
+  if (Atomics.load(heap, 0) !== 0) throw new Error('changed');
+};
+
+const lock = (mutex) => () => {
+  mutex.lock();
+  mutex.unlock();
+};
+
+const lockTwice = (mutex) => () => {
+  mutex.lock();
+  mutex.lock();
+  mutex.unlock();
+  mutex.unlock();
+};
+
+const permit = (semaphore) => () => {
+  semaphore.acquire();
+  semaphore.release();
+};
+
+const read = (rwlock) => () => {
+  rwlock.readLock();
+  rwlock.readUnlock();
+};
+
+const write = (rwlock) => () => {
+  rwlock.writeLock();
+  rwlock.writeUnlock();
+};
+
+const done = (once) => () => once.run(() => {});
+
+const notify = (condition) => () => condition.notify();
+
+const set = (event) => () => {
+  event.set();
+  event.reset();
+};
+
+function wait(event) {
+  event.set();
+  return () => event.wait();
+}
+
+function join(group) {
+  group.add(1);
+  return () => {
+    group.add();
+    group.done();
+  };
+}
+
+const count = (counter) => () => {
+  counter.increment();
+  counter.decrement();
+};
