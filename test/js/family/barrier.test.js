@@ -1,6 +1,7 @@
 /** The barrier: cycles, leaders, parties that leave, and what breaks it. */
 import { expect } from 'chai';
 
+import { LW_BARRIER_GENERATION } from '../../../js/src/core.js';
 import { Barrier, BrokenBarrierError, LockError, TimeoutError } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { failure, sleep, stateOf, until, within } from '../support.js';
@@ -109,7 +110,7 @@ describe('Barrier', () => {
 
   it('goes on through all generations', async () => {
     const barrier = Barrier.create(2);
-    wordsOf(barrier)[0] = 0xffff000 | 2;
+    wordsOf(barrier)[0] = LW_BARRIER_GENERATION | 2;
     const waiting = barrier.waitAsync();
     expect(barrier.wait(1_000_000)).to.equal(true);
     expect(await within(10_000, waiting)).to.equal(false);

@@ -1,6 +1,7 @@
 /** Where primitives live, how they are made and laid out, and how they travel. */
 import { expect } from 'chai';
 
+import { LW_BARRIER_MISSING } from '../../../js/src/core.js';
 import * as lockword from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
@@ -17,16 +18,16 @@ const SIZES = new Map([
   [Semaphore, 8],
   [RWLock, 12],
   [Barrier, 12],
-  [WaitGroup, 12],
+  [WaitGroup, 8],
   [Event, 8],
   [Once, 8],
   [Counter, 8],
 ]);
 
-/** Those that need a first value: what makes them, what they hold then, and what is refused. */
+/** Those that need a first value: what makes them, and what they hold then. */
 const MADE = [
   [Semaphore, 3, [3, 0], (it) => it.permits === 3],
-  [Barrier, 3, [0x1003 | 0x10000000, 0, 3], (it) => !it.isBroken],
+  [Barrier, 3, [3, 0, 3], (it) => !it.isBroken],
   [Counter, 3, [3, 0], (it) => it.value === 3],
   [Event, { autoReset: true }, [2, 0], (it) => !it.isSet],
   [Event, {}, [0, 0], (it) => !it.isSet],
@@ -38,6 +39,10 @@ const LIMITS = [
   [Barrier, 1, 4095],
   [Counter, 0, 2 ** 30 - 1],
 ];
+
+/** The words, less the cycle that a barrier is in. */
+const firstWords = (primitive) =>
+  [...wordsOf(primitive)].map((word, i) => (primitive instanceof Barrier && i === 0 ? word & LW_BARRIER_MISSING : word));
 
 describe('construction of every primitive', () => {
   it('covers them all', () => {
@@ -104,16 +109,16 @@ describe('construction of every primitive', () => {
   for (const [Class, value, words, holds] of MADE) {
     it(`${Class.name}.create(${JSON.stringify(value)}) and init() write its first words`, () => {
       const created = Class.create(value);
-      expect([...wordsOf(created)]).to.deep.equal(words);
+      expect(firstWords(created)).to.deep.equal(words);
       expect(holds(created)).to.equal(true);
       const buffer = new SharedArrayBuffer(40);
       const made = Class.init(buffer, 8, value);
       expect(made).to.be.instanceOf(Class);
-      expect([...wordsOf(made)]).to.deep.equal(words);
+      expect(firstWords(made)).to.deep.equal(words);
       const outside = [...new Int32Array(buffer)].filter((_, i) => i < 2 || i >= 2 + words.length);
       expect(outside.every((word) => word === 0)).to.equal(true);
       const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
-      expect([...wordsOf(Class.init(memory, 1024, value))]).to.deep.equal(words);
+      expect(firstWords(Class.init(memory, 1024, value))).to.deep.equal(words);
     });
   }
 

@@ -62,7 +62,7 @@ const said = [
   [Barrier, [3, 0, 2], 'Barrier { 3 of 3 missing }'],
   [Barrier, [0x20000002 | LOOPS, 0, 3], 'Barrier { broken, event loops wait }'],
   [WaitGroup, [], 'WaitGroup { done }'],
-  [WaitGroup, [4 | THREADS, 0, 9], 'WaitGroup { 4 to do, threads wait }'],
+  [WaitGroup, [4 | 0x00400000 | THREADS], 'WaitGroup { 4 to do, threads wait }'],
   [Event, [], 'Event { not set, stays set }'],
   [Event, [1], 'Event { set, stays set }'],
   [Event, [6 | LOOPS], 'Event { not set, resets itself, event loops wait }'],
