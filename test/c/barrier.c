@@ -159,6 +159,47 @@ static void its_generation_wraps(void **state)
     assert_int_equal(STATE(&barrier), 2 * LW_BARRIER_ONE_GENERATION | 2);
 }
 
+/* Ends a cycle of two: everybody arrives, or one gives up and it is reset. */
+static void end_cycle(lw_barrier *barrier, bool trips)
+{
+    if (!trips) {
+        assert_int_equal(lw_barrier_wait_until(barrier, LW_NOW), ETIMEDOUT);
+        lw_barrier_reset(barrier);
+        return;
+    }
+    const uint32_t state = lw_barrier_state(barrier->word);
+    assert_int_equal(lw_barrier_arrive_step(barrier->word, state), LW_BARRIER_WAITS);
+    assert_int_equal(lw_barrier_arrive_step(barrier->word, state), LW_BARRIER_LEADS);
+}
+
+/* One that looks only after later cycles have ended is told of its own, as far back as the history goes. */
+static void who_comes_late_is_told_how_its_own_cycle_ended(void **state)
+{
+    (void)state;
+    for (int own_trips = 0; own_trips < 2; own_trips++) {
+        for (uint32_t others = 0; others < 1u << 5; others++) {
+            lw_barrier barrier = LW_BARRIER_INIT(2);
+            const uint32_t mine = lw_barrier_state(barrier.word);
+            assert_int_equal(lw_barrier_arrive_step(barrier.word, mine), LW_BARRIER_WAITS);
+            if (own_trips)
+                assert_int_equal(lw_barrier_arrive_step(barrier.word, mine), LW_BARRIER_LEADS);
+            else
+                lw_barrier_reset(&barrier);
+            /* It changes nothing that nobody waits for. */
+            lw_barrier_reset(&barrier);
+            lw_barrier_reset(&barrier);
+            for (uint32_t later = 0; later < 5; later++) {
+                const lw_answer answer = lw_barrier_wait_step(barrier.word, mine, LW_OK, 0);
+                assert_int_equal(lw_answer_what(answer), LW_DONE);
+                assert_int_equal(lw_barrier_broke(mine, lw_answer_expected(answer)), !own_trips);
+                end_cycle(&barrier, others >> later & 1);
+            }
+            /* Too late. */
+            assert_true(lw_barrier_broke(mine, lw_barrier_state(barrier.word)));
+        }
+    }
+}
+
 #define PARTIES 5
 #define CYCLES 2000
 
@@ -210,6 +251,7 @@ int main(void)
         cmocka_unit_test(who_drops_arrives_once_more_and_is_missed_no_longer),
         cmocka_unit_test(a_drop_from_a_broken_one_is_told),
         cmocka_unit_test(its_generation_wraps),
+        cmocka_unit_test(who_comes_late_is_told_how_its_own_cycle_ended),
         cmocka_unit_test(all_see_what_all_did_in_every_cycle),
     };
     return cmocka_run_group_tests_name("barrier", tests, NULL, NULL);

@@ -25,7 +25,7 @@ static void it_waits_for_as_many_as_were_added(void **state)
 {
     (void)state;
     lw_waitgroup group = LW_WAITGROUP_INIT;
-    assert_int_equal(sizeof group, 12);
+    assert_int_equal(sizeof group, 8);
     assert_int_equal(lw_waitgroup_wait(&group), 0);
     assert_int_equal(lw_waitgroup_add(&group, 0), 0);
     assert_int_equal(lw_waitgroup_wait_until(&group, LW_NOW), 0);
@@ -45,7 +45,7 @@ static void it_waits_for_as_many_as_were_added(void **state)
     }
     for (size_t i = 0; i < COUNT_OF(calls); i++)
         assert_int_equal(end_call(&calls[i]), 0);
-    assert_int_equal(STATE(&group), 0);
+    assert_int_equal(STATE(&group), LW_WAITGROUP_ONE_ROUND);
 }
 
 static void it_cannot_be_done_more_often_than_added(void **state)
@@ -57,7 +57,7 @@ static void it_cannot_be_done_more_often_than_added(void **state)
     lw_waitgroup_add(&group, 1);
     assert_int_equal(lw_waitgroup_done(&group), 0);
     assert_int_equal(lw_waitgroup_done(&group), EINVAL);
-    assert_int_equal(STATE(&group), 0);
+    assert_int_equal(STATE(&group), LW_WAITGROUP_ONE_ROUND);
     STATE(&group) = LW_BLOCKED_WAITERS;
     assert_int_equal(lw_waitgroup_done(&group), EINVAL);
     assert_int_equal(STATE(&group), LW_BLOCKED_WAITERS);
@@ -101,10 +101,10 @@ static void it_can_be_used_again_at_once(void **state)
     }
 }
 
-static void its_generation_wraps(void **state)
+static void its_rounds_wrap(void **state)
 {
     (void)state;
-    lw_waitgroup group = {{0, 0, UINT32_MAX - 1}};
+    lw_waitgroup group = {{LW_WAITGROUP_ROUND - LW_WAITGROUP_ONE_ROUND, 0}};
     for (int round = 0; round < 3; round++) {
         lw_waitgroup_add(&group, 1);
         struct call call = awaiting(&group);
@@ -115,6 +115,33 @@ static void its_generation_wraps(void **state)
         assert_int_equal(end_call(&call), 0);
         lw_waitgroup_done(&group);
     }
+    assert_int_equal(STATE(&group), 4 * LW_WAITGROUP_ONE_ROUND);
+}
+
+static lw_answer look(const lw_waitgroup *group, uint32_t since)
+{
+    return lw_waitgroup_wait_step((lw_word *)(uintptr_t)group->word, since, LW_OK, 0);
+}
+
+/* Not before the count has been 0; only one that sleeps through exactly 256 rounds waits for one more. */
+static void a_waiter_goes_when_its_round_is_over(void **state)
+{
+    (void)state;
+    lw_waitgroup group = LW_WAITGROUP_INIT;
+    lw_waitgroup_add(&group, 1);
+    const uint32_t since = lw_waitgroup_state(group.word);
+    lw_waitgroup_add(&group, 1);
+    assert_int_equal(lw_answer_what(look(&group, since)), LW_WAIT_IDLE);
+    lw_waitgroup_done(&group);
+    assert_int_equal(lw_answer_what(look(&group, since)), LW_WAIT_IDLE);
+    for (int round = 1; round <= 256; round++) {
+        lw_waitgroup_done(&group);
+        assert_int_equal(lw_answer_what(look(&group, since)), LW_DONE);
+        lw_waitgroup_add(&group, 1);
+        assert_int_equal(lw_answer_what(look(&group, since)), round < 256 ? LW_DONE : LW_WAIT_IDLE);
+    }
+    lw_waitgroup_done(&group);
+    assert_int_equal(lw_answer_what(look(&group, since)), LW_DONE);
 }
 
 static int finish(struct call *call)
@@ -184,7 +211,7 @@ static void all_that_was_done_is_seen_round_after_round(void **state)
     for (size_t i = 0; i < WORKERS; i++)
         assert_int_equal(end_call(&calls[i]), 0);
     assert_int_equal(wrong, 0);
-    assert_int_equal(STATE(&rounds.group), 0);
+    assert_int_equal(STATE(&rounds.group) & ~LW_WAITGROUP_ROUND, 0);
 }
 
 int main(void)
@@ -194,7 +221,8 @@ int main(void)
         cmocka_unit_test(it_cannot_be_done_more_often_than_added),
         cmocka_unit_test(more_than_the_maximum_is_refused),
         cmocka_unit_test(it_can_be_used_again_at_once),
-        cmocka_unit_test(its_generation_wraps),
+        cmocka_unit_test(its_rounds_wrap),
+        cmocka_unit_test(a_waiter_goes_when_its_round_is_over),
         cmocka_unit_test(it_may_be_freed_when_the_waiter_returns),
         cmocka_unit_test(all_that_was_done_is_seen_round_after_round),
     };
