@@ -38,7 +38,8 @@ typedef struct lw_barrier {
 /* What one party of each cycle is answered instead of 0. */
 #define LW_BARRIER_LEADER (-1)
 
-/* The half of the functions below that waits; call those. *ending tells of the wait, if there was one. */
+/* The halves of the functions below; call those. *state is the cycle joined; *ending tells of the wait, if there was one. */
+enum lw_barrier_outcome lw_barrier_arrive(lw_barrier *barrier, uint32_t *state);
 enum lw_barrier_outcome lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline deadline, lw_cancel *cancel, enum lw_ending *ending);
 
 /* The code for what came of an arrival. */
@@ -77,12 +78,15 @@ static inline int lw_barrier_wait_cancel(lw_barrier *barrier, lw_deadline deadli
     return ending == LW_ENDED_DONE ? lw_barrier_error_of(outcome) : lw_error_of(ending);
 }
 
-/* Arrives, and takes one party off all cycles after this one. Never waits. 0; LW_BARRIER_LEADER; EPIPE; EINVAL. */
+/*
+ * Arrives, and takes one party off all cycles after this one, even if this one is broken. Never waits. Not beside a reset, which
+ * would count the party neither here nor there. 0; LW_BARRIER_LEADER; EPIPE; EINVAL.
+ */
 static inline int lw_barrier_drop(lw_barrier *barrier)
 {
-    const uint32_t state = lw_barrier_state(barrier->word);
+    uint32_t state;
     lw_barrier_drop_step(barrier->word);
-    return lw_barrier_error_of(lw_barrier_arrive_step(barrier->word, state));
+    return lw_barrier_error_of(lw_barrier_arrive(barrier, &state));
 }
 
 /* Begins a new cycle, with all parties missing. Those who wait now are told EPIPE. */

@@ -13,8 +13,8 @@
  *     lw_cond_notify_one(&not_empty);                     // better after the unlock, though legal before
  *
  * Waiting gives up the mutex and falls asleep so that no notify in between is missed. The mutex is held again when the wait
- * returns, whatever it answers. Waiters are woken in the order in which they came (threads of real-time priority first). All who
- * wait on a condition should use one mutex.
+ * returns, whatever it answers. Waiters are woken in the order in which they came (threads of real-time priority first: do not let
+ * some of different priority wait on one condition and notify one). All who wait on a condition should use one mutex.
  *
  * A waiter would miss 2^32 notifies that all come before it falls asleep. The condition may be freed when all who waited have
  * returned.

@@ -80,8 +80,17 @@ static inline int lw_rmutex_trylock(lw_rmutex *rmutex)
  */
 static inline int lw_rmutex_lock_cancel(lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
 {
-    const int error = lw_rmutex_trylock(rmutex);
-    return error == EBUSY ? lw_error_of(lw_rmutex_lock_slow(rmutex, deadline, cancel)) : error;
+    const uint32_t self = lw_self();
+    if (__builtin_expect(lw_mutex_take(rmutex->word, self), 1)) {
+        lw_store(&rmutex->word[LW_RMUTEX_DEPTH], 0, lw_relaxed);
+        return 0;
+    }
+    if (lw_mutex_owner(rmutex->word) == self) {
+        const int error = lw_rmutex_reenter(rmutex, self);
+        if (error != EBUSY)
+            return error;
+    }
+    return lw_error_of(lw_rmutex_lock_slow(rmutex, deadline, cancel));
 }
 
 /* Takes it, or takes it again, waiting until the deadline. 0; ETIMEDOUT; EOVERFLOW; EDEADLK. */

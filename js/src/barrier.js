@@ -58,8 +58,8 @@ export class Barrier extends Primitive {
     timeoutOf(options);
     signalOf(options);
     assertMayBlock('wait', 'waitAsync');
-    const state = barrierState(this.words, 0);
-    return this.#arrive(state) || this.#end(state, blockFor(this.#operation(state), options, 'wait'));
+    const [leads, state] = this.#arrive();
+    return leads || this.#end(state, blockFor(this.#operation(state), options, 'wait'));
   }
 
   /**
@@ -71,20 +71,20 @@ export class Barrier extends Primitive {
   async waitAsync(options) {
     timeoutOf(options);
     signalOf(options);
-    const state = barrierState(this.words, 0);
-    return this.#arrive(state) || this.#end(state, await waitFor(this.#operation(state), options));
+    const [leads, state] = this.#arrive();
+    return leads || this.#end(state, await waitFor(this.#operation(state), options));
   }
 
   /**
-   * Arrives, does not wait, and takes one party off all cycles after this one.
+   * Arrives, does not wait, and takes one party off all cycles after this one, even if this one is broken. Not beside a reset, which would
+   * count the party neither here nor there.
    *
    * @returns {boolean} whether this party was the last to arrive
    * @throws {BrokenBarrierError}
    */
   arriveAndDrop() {
-    const state = barrierState(this.words, 0);
     barrierDropStep(this.words, 0);
-    return this.#arrive(state);
+    return this.#arrive()[0];
   }
 
   /** Begins a new cycle, with all parties missing. Those who wait now are told that it broke. */
@@ -92,15 +92,18 @@ export class Barrier extends Primitive {
     barrierResetStep(this.words, 0);
   }
 
-  /**
-   * @param {number} state
-   * @returns {boolean} whether all have arrived by that
-   */
-  #arrive(state) {
-    const outcome = barrierArriveStep(this.words, 0, state);
+  /** @returns {[leads: boolean, state: number]} whether all have arrived by that, and in which cycle */
+  #arrive() {
+    let state;
+    let outcome;
+    do {
+      state = barrierState(this.words, 0);
+      outcome = barrierArriveStep(this.words, 0, state);
+      // Where there are more agents than parties, others may end a cycle between the look and the arrival.
+    } while (outcome === LW_BARRIER_BROKE && !this.isBroken);
     if (outcome === LW_BARRIER_UNMADE) throw new RangeError('the barrier has no parties');
     if (outcome === LW_BARRIER_BROKE) throw new BrokenBarrierError('the barrier is broken');
-    return outcome === LW_BARRIER_LEADS;
+    return [outcome === LW_BARRIER_LEADS, state];
   }
 
   /** @param {number} state */

@@ -9,7 +9,7 @@ import { bound } from './limits.js';
 import { signalOf, timeoutOf } from './options.js';
 import { Primitive } from './primitive.js';
 import { notify, waitAsync } from './wait.js';
-import { remaining } from './waiting.js';
+import { assertInteger, remaining } from './waiting.js';
 
 /**
  * @typedef {import('./mutex.js').Mutex} Mutex
@@ -61,6 +61,7 @@ export class Condition extends Primitive {
   async waitAsync(mutex, options) {
     const timeout = timeoutOf(options);
     const signal = signalOf(options);
+    if ('depth' in mutex) throw new TypeError('a recursive mutex is for wait, not for waitAsync');
     const [sequence] = this.#enter(mutex);
     const why = await this.#sleep(sequence, timeout, signal);
     condLeaveStep(this.words, 0);
@@ -104,6 +105,7 @@ export class Condition extends Primitive {
    * @returns {number} how many were found asleep; those about to fall asleep do not, and are not counted
    */
   notify(n = 1) {
+    assertInteger(n, 0, 0x7fffffff, 'n');
     return condNotifyStep(this.words, 0, n);
   }
 
@@ -120,7 +122,10 @@ export class Condition extends Primitive {
    */
   #enter(mutex) {
     if (!mutex.isMine) throw new OwnershipError('not held by this thread');
-    const depth = 'depth' in mutex ? mutex.depth : 1;
+    const recursive = 'depth' in mutex && mutex;
+    // Refused, if a task holds it: then it is not the thread's to give up.
+    if (recursive) recursive.acquire().unlock();
+    const depth = recursive ? recursive.depth : 1;
     const sequence = condEnterStep(this.words, 0);
     for (let i = 0; i < depth; i++) mutex.unlock();
     return [sequence, depth];

@@ -1264,20 +1264,26 @@ export function rwlockUnreadStep(heap, rwlock) {
  */
 export function rwlockBecomeStep(heap, rwlock, before, after, self) {
   let a = false;
-  let b = Atomics.load(heap, rwlock >>> 2);
-  const c = (Atomics.load(heap, (rwlock + 8) >>> 2) === self ? 1 : 0) & ((before & b) !== 0 ? 1 : 0);
-  if (c) {
+  let b = false;
+  let c = Atomics.load(heap, rwlock >>> 2);
+  if (
+    !(
+      ((after === 1 ? 1 : 0) & ((c & 0xffffff) === 0xffffff ? 1 : 0)) |
+      ((!(before & c) ? 1 : 0) | (Atomics.load(heap, (rwlock + 8) >>> 2) !== self ? 1 : 0))
+    )
+  ) {
     if (after !== 0x1000000) {
       Atomics.store(heap, (rwlock + 8) >>> 2, 0);
     }
     const d = (after - before) | 0;
     do {
-      const e = waitersChange(heap, rwlock, b, (b + d) | 0);
-      a = e !== b;
-      b = e;
+      const e = waitersChange(heap, rwlock, c, (c + d) | 0);
+      a = e !== c;
+      c = e;
     } while (a);
+    b = true;
   }
-  return c !== 0;
+  return b;
 }
 
 /**

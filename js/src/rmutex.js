@@ -52,7 +52,7 @@ export class RecursiveMutex extends Primitive {
     const timeout = timeoutOf(options);
     signalOf(options);
     assertMayBlock('lock', 'lockAsync');
-    if (this.tryLock()) return true;
+    if (reenter(this.words, 0)) return true;
     const what = block(mutexLockStep, this.words, self, timeout);
     if (what === LW_DEADLOCK) throw new DeadlockError('held by a task of this thread');
     if (what === LW_DONE) rmutexEnteredStep(this.words, 0, 0);

@@ -15,8 +15,8 @@ import { waitFor } from './waiting.js';
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
 /**
- * A read-write lock with upgradable reads. Nobody starves: a writer that waits holds back readers that come later, and readers that waited while
- * it wrote go before the next writer.
+ * A read-write lock with upgradable reads. Neither side starves the other: a writer that waits holds back readers that come later, and readers
+ * that waited while it wrote go before the next writer. Among writers the fastest wins.
  *
  * Reading again while reading is illegal, except by `tryReadLock`: a writer that came in between would wait for the first read, and the second
  * one for the writer. The lock knows its writer and its upgradable reader, but not its readers.

@@ -164,7 +164,7 @@ bool lw_rwlock_unread_step(lw_word *rwlock)
 bool lw_rwlock_become_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self)
 {
     uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
-    if (lw_rwlock_owner(rwlock) != self || !(seen & before))
+    if (lw_rwlock_owner(rwlock) != self || !(seen & before) || is_full(seen, after))
         return false;
     if (after != LW_RWLOCK_UPGRADABLE)
         lw_store(&rwlock[LW_RWLOCK_OWNER], 0, lw_relaxed);
