@@ -61,7 +61,7 @@ export class Condition extends Primitive {
   async waitAsync(mutex, options) {
     const timeout = timeoutOf(options);
     const signal = signalOf(options);
-    if ('depth' in mutex) throw new TypeError('a recursive mutex is for wait, not for waitAsync');
+    if ('depth' in mutex) throw new TypeError('waitAsync is not for recursive mutexes');
     const [sequence] = this.#enter(mutex);
     const why = await this.#sleep(sequence, timeout, signal);
     condLeaveStep(this.words, 0);

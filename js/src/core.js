@@ -296,7 +296,10 @@ export function barrierWaitStep(heap, barrier, state, why, phase) {
  */
 export function barrierBroke(state, ended) {
   const a = ((ended - (state & 0xfff000)) >>> 12) & 0xfff;
-  return (((a - 6) >>> 0 < 0xfffffffb ? 1 : 0) | (((0x800000 << a) & ended) !== 0 ? 1 : 0)) !== 0;
+  if (!a) {
+    return true;
+  }
+  return ((a >>> 0 > 5 ? 0x1f000000 : 0x800000 << a) & ended) !== 0;
 }
 
 /**

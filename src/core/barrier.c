@@ -71,8 +71,10 @@ lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t state, uint32_t why, u
 bool lw_barrier_broke(uint32_t state, uint32_t ended)
 {
     const uint32_t cycles = ((ended & LW_BARRIER_GENERATION) - (state & LW_BARRIER_GENERATION)) / LW_BARRIER_ONE_GENERATION & 0xfff;
-    /* Still the same cycle: it is BROKEN. Beyond the history, too: one that tripped waits for all its parties to come again. */
-    return cycles == 0 || cycles > 5 || ended & LW_BARRIER_BROKE_LAST << (cycles - 1);
+    if (cycles == 0)
+        return true; /* the same cycle: it is BROKEN */
+    /* Beyond the history: if these could not trip without the caller, they all broke; if they could, it has tripped most likely. */
+    return ended & (cycles > 5 ? LW_BARRIER_HISTORY : LW_BARRIER_BROKE_LAST << (cycles - 1));
 }
 
 void lw_barrier_reset_step(lw_word *barrier)
