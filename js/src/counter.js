@@ -69,7 +69,7 @@ export class Counter extends Primitive {
   /** @param {number} n */
   #add(n) {
     const before = counterAddStep(this.words, 0, n);
-    if (before < 0) throw new RangeError(`the counter would leave 0 to ${LW_COUNTER_MAX}`);
+    if (before < 0) throw new RangeError('out of range');
     return before;
   }
 

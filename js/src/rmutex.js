@@ -188,7 +188,7 @@ function lockTask(words, address, wanted, why, phase) {
  */
 function reenter(words, task) {
   const reentry = rmutexReenterStep(words, 0, self, task);
-  if (reentry === LW_REENTRY_OVERFLOW) throw new RangeError('taken too often');
+  if (reentry === LW_REENTRY_OVERFLOW) throw new RangeError('too many');
   return reentry !== LW_REENTRY_NO;
 }
 

@@ -223,7 +223,7 @@ export class RWLock extends Primitive {
 /** @param {number} what */
 function succeeded(what) {
   if (what === LW_DEADLOCK) throw new DeadlockError('held by this thread already');
-  if (what === LW_OVERFLOW) throw new RangeError(`more than ${LW_RWLOCK_READERS} readers`);
+  if (what === LW_OVERFLOW) throw new RangeError('too many');
   return what === LW_DONE;
 }
 

@@ -89,6 +89,6 @@ export class Semaphore extends Primitive {
    */
   release(n = 1) {
     assertInteger(n, 0, LW_SEM_MAX, 'n');
-    if (!semReleaseStep(this.words, 0, n)) throw new RangeError(`more than ${LW_SEM_MAX} permits`);
+    if (!semReleaseStep(this.words, 0, n)) throw new RangeError('too many');
   }
 }

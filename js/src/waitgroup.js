@@ -25,7 +25,7 @@ export class WaitGroup extends Primitive {
    */
   add(n = 1) {
     assertInteger(n, 0, LW_WAITGROUP_MAX, 'n');
-    if (!waitgroupAddStep(this.words, 0, n)) throw new RangeError(`more than ${LW_WAITGROUP_MAX} things to do`);
+    if (!waitgroupAddStep(this.words, 0, n)) throw new RangeError('too many');
   }
 
   /**
@@ -36,7 +36,7 @@ export class WaitGroup extends Primitive {
    */
   done(n = 1) {
     assertInteger(n, 0, LW_WAITGROUP_MAX, 'n');
-    if (!waitgroupDoneStep(this.words, 0, n)) throw new RangeError('less than 0 things to do');
+    if (!waitgroupDoneStep(this.words, 0, n)) throw new RangeError('too few');
   }
 
   /** All being done, from now on, as something for `waitAny`. */
