@@ -81,14 +81,14 @@ static inline int lw_rmutex_trylock(lw_rmutex *rmutex)
 static inline int lw_rmutex_lock_cancel(lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
 {
     const uint32_t self = lw_self();
-    if (__builtin_expect(lw_mutex_take(rmutex->word, self), 1)) {
-        lw_store(&rmutex->word[LW_RMUTEX_DEPTH], 0, lw_relaxed);
-        return 0;
-    }
-    if (lw_mutex_owner(rmutex->word) == self) {
+    /* A look first, as above. */
+    if ((lw_load(&rmutex->word[LW_MUTEX_STATE], lw_relaxed) & LW_MUTEX_OWNER) == self) {
         const int error = lw_rmutex_reenter(rmutex, self);
         if (error != EBUSY)
             return error;
+    } else if (__builtin_expect(lw_mutex_take(rmutex->word, self), 1)) {
+        lw_store(&rmutex->word[LW_RMUTEX_DEPTH], 0, lw_relaxed);
+        return 0;
     }
     return lw_error_of(lw_rmutex_lock_slow(rmutex, deadline, cancel));
 }
