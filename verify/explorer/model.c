@@ -115,17 +115,27 @@ void model_first(struct state *state)
         model_primitive->begin(state);
 }
 
+static bool may_wait(const struct state *state, int agent, int caller)
+{
+    return model_primitive->may_wait && model_primitive->may_wait(state, agent, caller);
+}
+
+static bool will_call_again(const struct state *state, int agent, int caller)
+{
+    struct choice unused[MAX_CHOICES];
+    return state->agents[agent].callers[caller].rounds != ENDLESS && model_primitive->choices(state, agent, caller, unused) > 0;
+}
+
 bool model_has_finished(const struct state *state, int agent)
 {
     const struct agent *a = &state->agents[agent];
     if (a->doing == DEAD)
         return true;
-    if (a->doing != IDLE || a->in_line)
+    if (a->doing != IDLE && a->doing != ASLEEP)
         return false;
-    struct choice unused[MAX_CHOICES];
     for (int caller = 0; caller < model_callers[agent]; caller++) {
-        const bool endless = a->callers[caller].rounds == ENDLESS;
-        if (!endless && model_primitive->choices(state, agent, caller, unused) > 0)
+        const bool waits = model_is_in_line(a, caller) || (a->doing == ASLEEP && a->caller == caller);
+        if (waits ? !may_wait(state, agent, caller) : will_call_again(state, agent, caller))
             return false;
     }
     return true;

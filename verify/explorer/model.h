@@ -131,6 +131,8 @@ struct primitive {
     const char *(*invariant)(const struct state *state);
     /* Others may have to wait until this agent goes on. */
     bool (*is_needed)(const struct state *state, int agent);
+    /* Nobody owes this caller, who is in a wait, its end: it may well wait for ever. May be NULL. */
+    bool (*may_wait)(const struct state *state, int agent, int caller);
     /* The word's value, for people. */
     void (*describe_word)(char *text, size_t size, uint32_t word, uint32_t value);
 };
@@ -198,7 +200,7 @@ uint32_t model_id(int agent);
 /* The agent with this id, or -1. */
 int model_agent_of(uint32_t id);
 bool model_is_in_line(const struct agent *agent, int caller);
-/* Has made all its calls, and has ended the last. */
+/* Has made all its calls, and has ended the last; or waits, and may do so for ever. */
 bool model_has_finished(const struct state *state, int agent);
 
 /* States are kept packed: callers that are not there take no room. */

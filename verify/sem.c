@@ -1,0 +1,243 @@
+/*
+ * sem.c: what the explorer knows of the semaphore. Everyone acquires as many permits as its size and releases them; t only tries.
+ * The configuration begins with so many permits.
+ */
+#include <lockword/core/sem.h>
+
+#include "callers.h"
+
+enum { ACQUIRE, TRY_ACQUIRE, RELEASE, RELEASE_TOO_MUCH, PERMITS };
+
+/* A caller's own flags. */
+enum {
+    HOLDS = FIRST_OWN_FLAG,           /* has its permits, and is to release them */
+    TOOK = FIRST_OWN_FLAG * 2,        /* during its call */
+    GAVE = FIRST_OWN_FLAG * 4,        /* during its call */
+    SAW_TOO_FEW = FIRST_OWN_FLAG * 8, /* during this step */
+};
+
+#define HELD 0 /* ghost: how many permits are held, by what was done */
+
+/* More than anyone can hold. */
+#define TOO_MUCH 8
+
+static uint64_t acquire(lw_word *words, uint32_t n, uint32_t why, uint32_t phase)
+{
+    return lw_sem_acquire_step(words, n, why, phase);
+}
+
+static uint64_t try_acquire(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
+{
+    (void)b, (void)c;
+    return lw_sem_try_step(words, n);
+}
+
+static uint64_t release(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
+{
+    (void)b, (void)c;
+    return lw_sem_release_step(words, n);
+}
+
+static uint64_t permits(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    return lw_sem_permits(words);
+}
+
+static const struct function functions[] = {
+    [ACQUIRE] = {.name = "sem_acquire_step", .label = "acquire", .is_step = true, .arguments = 3, .call = acquire},
+    [TRY_ACQUIRE] = {.name = "sem_try_step", .label = "try", .arguments = 1, .answers_bool = true, .call = try_acquire},
+    [RELEASE] = {.name = "sem_release_step", .label = "release", .arguments = 1, .answers_bool = true, .call = release},
+    [RELEASE_TOO_MUCH] =
+        {.name = "sem_release_step", .label = "release too much", .arguments = 1, .answers_bool = true, .call = release},
+    [PERMITS] = {.name = "sem_permits", .label = "permits", .arguments = 0, .call = permits},
+    FORWARD,
+};
+
+static void begin(struct state *state)
+{
+    state->words[LW_SEM_STATE] = model_configuration->first;
+}
+
+static int choices(const struct state *state, int agent, int caller, struct choice *choices)
+{
+    const struct caller *c = &state->agents[agent].callers[caller];
+    const uint32_t n = model_size(agent, caller);
+    const bool holds = c->flags & HOLDS;
+    int count = 0;
+    if (!holds && c->rounds == 0)
+        return 0;
+    const int get = model_letter(agent, caller) == 't' ? TRY_ACQUIRE : ACQUIRE;
+    choices[count++] = (struct choice){.function = (uint8_t)(holds ? RELEASE : get), .a = n};
+    if (model_configuration->with & STRAYS) {
+        choices[count++] = (struct choice){.function = PERMITS};
+        choices[count++] = (struct choice){.function = RELEASE_TOO_MUCH, .a = LW_SEM_MAX + 1};
+        if (model_configuration->first == LW_SEM_MAX)
+            choices[count++] = (struct choice){.function = RELEASE_TOO_MUCH, .a = TOO_MUCH};
+    }
+    return count;
+}
+
+static const char *changed(struct state *state, int agent, const struct operation *operation)
+{
+    const struct agent *a = &state->agents[agent];
+    struct caller *c = operator_of(state, agent);
+    const uint32_t n = model_size(agent, a->caller);
+    const uint32_t before = operation->a & LW_SEM_MAX;
+    const uint32_t after = operation->b & LW_SEM_MAX;
+    if (after == before)
+        return a->function == ACQUIRE ? NULL : "writes, and changes nothing";
+    if (c->flags & (TOOK | GAVE))
+        return "takes or gives twice";
+    if (after < before) {
+        if ((a->function != ACQUIRE && a->function != TRY_ACQUIRE) || before - after != n)
+            return "takes permits that it was not asked to take";
+        state->ghosts[HELD] += (uint8_t)n;
+        c->flags |= TOOK;
+        return NULL;
+    }
+    if (a->function != RELEASE || after - before != n)
+        return "gives permits that it was not asked to give";
+    state->ghosts[HELD] -= (uint8_t)n;
+    c->flags = (c->flags | GAVE) & (uint8_t)~HOLDS;
+    return NULL;
+}
+
+static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+{
+    struct caller *c = operator_of(state, agent);
+    if (operation->kind == NOTIFY)
+        return NULL;
+    if (c->flags & GAVE)
+        return "touches the semaphore after it has released";
+    if (operation->word == LW_SEM_GATE)
+        return "touches the gate";
+    if (has_changed(operation, result))
+        return changed(state, agent, operation);
+    if ((result & LW_SEM_MAX) < model_size(agent, state->agents[agent].caller))
+        c->flags |= SAW_TOO_FEW;
+    return NULL;
+}
+
+static const char *acquire_ended(struct state *state, int agent, struct caller *caller, uint32_t what)
+{
+    const bool took = caller->flags & TOOK;
+    const bool saw_too_few = caller->flags & SAW_TOO_FEW;
+    caller->flags = took ? HOLDS : 0;
+    if (what == LW_DONE)
+        return took ? NULL : "says that it has its permits, and has not";
+    use_up_round(caller);
+    if (took)
+        return "gives up with permits in its hand";
+    return saw_too_few ? wrong_end(state, agent, what) : "gives up beside enough permits";
+}
+
+static const char *try_ended(struct caller *caller, bool result)
+{
+    const bool took = caller->flags & TOOK;
+    const bool saw_too_few = caller->flags & SAW_TOO_FEW;
+    caller->flags = took ? HOLDS : 0;
+    if (!took)
+        use_up_round(caller);
+    return result != took ? "does not know whether it took permits" : !took && !saw_too_few ? "try refuses beside enough" : NULL;
+}
+
+static const char *release_ended(struct caller *caller, bool result)
+{
+    const bool gave = caller->flags & GAVE;
+    caller->flags = 0;
+    use_up_round(caller);
+    return gave && result ? NULL : "has not released";
+}
+
+static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+{
+    struct caller *c = &state->agents[agent].callers[caller];
+    switch (function) {
+    case ACQUIRE:
+        return acquire_ended(state, agent, c, lw_answer_what(result));
+    case TRY_ACQUIRE:
+        return try_ended(c, result);
+    case RELEASE:
+        return release_ended(c, result);
+    case RELEASE_TOO_MUCH:
+        c->flags &= HOLDS;
+        return result ? "releases too much" : NULL;
+    default:
+        c->flags &= HOLDS;
+        return result != (state->words[LW_SEM_STATE] & LW_SEM_MAX) ? "does not know how many permits there are" : NULL;
+    }
+}
+
+static const char *invariant(const struct state *state)
+{
+    const uint32_t there = state->words[LW_SEM_STATE] & LW_SEM_MAX;
+    return there + state->ghosts[HELD] == model_configuration->first ? NULL : "permits are lost, or made from nothing";
+}
+
+static bool is_needed(const struct state *state, int agent)
+{
+    for (int caller = 0; caller < model_callers[agent]; caller++) {
+        if (state->agents[agent].callers[caller].flags & HOLDS)
+            return true;
+    }
+    return false;
+}
+
+static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
+{
+    char waiters[24] = "";
+    if (word == LW_SEM_STATE)
+        describe_waiters(waiters, sizeof waiters, value);
+    snprintf(text, size, "%u%s", value & LW_SEM_MAX, waiters);
+}
+
+static const struct configuration configurations[] = {
+    {"b,b", 1, 0, 0, SMALL, 1},
+    {"b,b", 2, STRAYS, 0, SMALL, 1},
+    {"b,b2", 1, STRAYS, 0, SMALL, LW_SEM_MAX},
+    {"a,b", 1, STRAYS, 0, SMALL, 1},
+    {"a,a", 2, UNRELIABLE, 0, SMALL, 1},
+    {"a,b", 2, UNRELIABLE, 0, SMALL, 1},
+    {"b2,b,b", 1, 0, 0, SMALL, 2},
+    {"b3,b,b2", 1, UNRELIABLE, 0, SMALL, 3},
+    {"a2,b,a", 1, UNRELIABLE, 0, SMALL, 2},
+    {"aa2,b", 1, UNRELIABLE, 0, SMALL, 2},
+    {"aa3,a2", 1, UNRELIABLE, 0, SMALL, 3},
+    {"ab,b", 1, UNRELIABLE, 0, SMALL, 2},
+    {"b,b,t", 2, SPURIOUS, 0, SMALL, 1},
+    {"p2,b,b", 1, UNRELIABLE, 0, SMALL, 2},
+    {"b,b2,b", 1, UNRELIABLE | DEATHS, 0, SMALL, 2},
+    {"a,b2,a", 1, UNRELIABLE | DEATHS, 0, SMALL, 2},
+    {"b3,b,a2", 2, TIMEOUTS | CANCELS, 0, SMALL, 3},
+    {"b2,a,aa3", 1, TIMEOUTS | CANCELS, 0, SMALL, 3},
+    {"b3,b,a2,a", 1, TIMEOUTS | CANCELS, 0, MEDIUM, 3},
+    {"b2,b,b2,b", 1, TIMEOUTS, 0, MEDIUM, 2},
+    {"b3,b,a2", 2, UNRELIABLE, 0, LARGE, 3},
+};
+
+static const char *const word_names[] = {"permits", "gate"};
+
+static const struct primitive sem = {
+    .name = "sem",
+    .words = LW_SEM_WORDS,
+    .word_names = word_names,
+    .functions = functions,
+    .function_count = COUNT_OF(functions),
+    .flags_of_a_step = SAW_TOO_FEW,
+    .crowd = true,
+    .configurations = configurations,
+    .configuration_count = COUNT_OF(configurations),
+    .begin = begin,
+    .choices = choices,
+    .operated = operated,
+    .ended = ended,
+    .invariant = invariant,
+    .is_needed = is_needed,
+    .describe_word = describe_word,
+};
+
+int main(int argc, char **argv)
+{
+    return explorer_main(&sem, argc, argv);
+}
