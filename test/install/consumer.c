@@ -19,6 +19,38 @@ static void *count_up(void *unused)
     return unused;
 }
 
+/* One call or so of everything else: it is all there, and C++ can call it. */
+static int use_the_rest(void)
+{
+    lw_rmutex rmutex = LW_RMUTEX_INIT;
+    lw_rwlock rwlock = LW_RWLOCK_INIT;
+    lw_sem sem = LW_SEM_INIT(1);
+    lw_barrier barrier = LW_BARRIER_INIT(1);
+    lw_waitgroup group = LW_WAITGROUP_INIT;
+    lw_event event = LW_EVENT_AUTO_INIT;
+    lw_once once = LW_ONCE_INIT;
+    lw_counter counter = LW_COUNTER_INIT(1);
+    lw_mutex free_mutex = LW_MUTEX_INIT;
+    lw_cond cond = LW_COND_INIT;
+    lw_cancel cancel = LW_CANCEL_INIT;
+    uint32_t which = 0;
+    int wrong = 0;
+    wrong += lw_rmutex_lock(&rmutex) != 0 || lw_rmutex_lock(&rmutex) != 0 || lw_rmutex_unlock(&rmutex) != 0;
+    wrong += lw_rwlock_uplock(&rwlock) != 0 || lw_rwlock_upgrade(&rwlock) != 0 || lw_rwlock_unlock(&rwlock) != 0;
+    wrong += lw_sem_acquire(&sem, 1) != 0 || lw_sem_acquire_until(&sem, 1, LW_NOW) != ETIMEDOUT;
+    wrong += lw_barrier_wait(&barrier) != LW_BARRIER_LEADER;
+    wrong += lw_waitgroup_add(&group, 1) != 0 || lw_waitgroup_done(&group) != 0 || lw_waitgroup_wait(&group) != 0;
+    wrong += lw_once_begin(&once) != LW_ONCE_RUN || lw_once_finish(&once, true) != 0;
+    wrong += lw_counter_wait_at_least(&counter, 1, LW_FOREVER, NULL) != 0;
+    wrong += lw_cond_notify_all(&cond) != 0 || lw_cond_wait(&cond, &free_mutex) != EPERM;
+    lw_cancel_fire(&cancel);
+    wrong += lw_event_wait_cancel(&event, LW_FOREVER, &cancel) != ECANCELED;
+    lw_event_set(&event);
+    const lw_source sources[] = {lw_source_sem(&sem, 1), lw_source_event(&event)};
+    wrong += lw_wait_any(sources, 2, LW_FOREVER, &cancel, &which) != 0 || which != 1;
+    return wrong;
+}
+
 int main(void)
 {
     pthread_t other;
@@ -28,5 +60,5 @@ int main(void)
     pthread_join(other, NULL);
     if (lw_mutex_unlock(&mutex) != EPERM || lw_mutex_trylock(&mutex) != 0 || lw_mutex_lock_until(&mutex, lw_after_ms(1)) != EDEADLK)
         return 1;
-    return count == 2 * EACH ? 0 : 1;
+    return count == 2 * EACH ? use_the_rest() : 1;
 }
