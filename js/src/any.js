@@ -17,9 +17,10 @@ import { signalOf, timeoutOf } from './options.js';
  *
  * @param {Operation[]} sources what `when` of events, semaphores and wait groups returns, and `whenAtLeast` and `whenAtMost` of counters
  * @param {number | WaitOptions} [options]
- * @returns {Promise<number>} its index; -1: the time was up; rejects with `signal.reason` on abort
+ * @returns {Promise<number>} its index; -1: the time was up; rejects with `signal.reason` on abort, and with a RangeError if there are none
  */
 export async function waitAny(sources, options) {
+  if (sources.length === 0) throw new RangeError('nothing to wait for');
   const { what, index } = await gather(sources, timeoutOf(options), signalOf(options));
   return what === LW_DONE ? index : -1;
 }
