@@ -570,25 +570,24 @@ export function eventWaitStep(heap, event, since, why, phase) {
   let a = 0;
   let b = 0;
   let c = Atomics.load(heap, event >>> 2);
-  const d = c & 1;
   block3: {
     block1: {
       if (c & 2) {
-        if (!d) {
+        if (!(c & 1)) {
           break block1;
         }
-        let e = c;
+        since = c;
         do {
-          c = Atomics.compareExchange(heap, event >>> 2, e, e & 0xfffffffe);
-          if (c === e) {
+          c = Atomics.compareExchange(heap, event >>> 2, since, since & 0xfffffffe);
+          if (since === c) {
             answerHigh = 0;
             return 0;
           }
-          e = c;
+          since = c;
         } while (c & 1);
       } else {
         a = 0;
-        if (((since ^ c) & 0x3ffffffc) | d) {
+        if (((since | c) & 1) | ((since ^ c) & 0x3ffffffc)) {
           break block3;
         }
       }

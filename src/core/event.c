@@ -37,7 +37,7 @@ lw_answer lw_event_wait_step(lw_word *event, uint32_t since, uint32_t why, uint3
             if (lw_cas(&event[LW_EVENT_STATE], &state, state & ~LW_EVENT_SET, lw_acquire))
                 return lw_answer_of(LW_DONE, 0, 0, 0);
         }
-    } else if (state & LW_EVENT_SET || (state ^ since) & LW_EVENT_GENERATION) {
+    } else if ((state | since) & LW_EVENT_SET || (state ^ since) & LW_EVENT_GENERATION) {
         return lw_answer_of(LW_DONE, 0, 0, 0);
     }
     return lw_waiters_wait(event, state, 0, LW_WAIT_IDLE, why, phase);

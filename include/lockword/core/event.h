@@ -31,7 +31,7 @@ enum {
 extern "C" {
 #endif
 
-/* The state right now; its generation is what lw_event_wait_step has to be told. */
+/* The state right now: what lw_event_wait_step has to be told. */
 uint32_t lw_event_state(const lw_word *event);
 
 /* Sets it: all waiters of a manual event are released, one waiter of an automatic one. */
