@@ -104,6 +104,19 @@ describe('waitAny()', () => {
     for (const options of ['1', { signal: {} }]) expect(await failure(() => waitAny(whens, options))).to.be.instanceOf(TypeError);
   });
 
+  it('of nothing is an error, not a wait for ever', async () => {
+    for (const options of [undefined, 0, 5]) expect(await failure(() => waitAny([], options))).to.be.instanceOf(RangeError);
+  });
+
+  it('sees an event that was set since its when(), or then, though it has been reset', async () => {
+    const event = new Event();
+    const since = event.when();
+    event.set();
+    const set = event.when();
+    event.reset();
+    expect([await waitAny([since], 0), await waitAny([set], 0), await waitAny([event.when()], 0)]).to.deep.equal([0, 0, -1]);
+  });
+
   it('takes a source that stands there twice once', async () => {
     const semaphore = Semaphore.create(0);
     const waiting = waitAny([semaphore.when(2), semaphore.when(1)], 20_000);
