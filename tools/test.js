@@ -58,6 +58,7 @@ const suites = [
   { group: 'install', name: 'the C library, installed and used by others', run: 'test/install/run.sh' },
   { group: 'core', name: 'core.js is what the C core says', run: 'node tools/core/build.js --check' },
   { group: 'core', name: 'the wasm library builds', run: 'node tools/core/wasm.js' },
+  { group: 'core', name: 'the translation does what the C does, and wasm, too', run: "mocha 'test/js/core/*.test.js'" },
   ...RUNTIMES.map((name) => ({ group: 'js', name: `on ${name}`, run: `node test/js/run.js --only ${name}`, idle: true })),
   { group: 'demo', name: 'the demo, on a small tree', run: 'node demo/run.js /usr/include/linux' },
   { group: 'package', name: 'the npm package, unpacked and used by others', run: 'node test/package/run.js' },

@@ -16,7 +16,8 @@ import { BRIEF, SLICE, wait } from './wait.js';
  * @returns {number} LW_DONE, LW_GAVE_UP or LW_DEADLOCK
  */
 export function block(step, words, self, timeout) {
-  const deadline = performance.now() + timeout;
+  /** @type {number | undefined} Not before it is needed: a clock costs more than a step that need not wait. */
+  let deadline;
   let why = LW_START;
   let phase = 0;
   for (;;) {
@@ -27,6 +28,7 @@ export function block(step, words, self, timeout) {
     phase = answer >>> 16;
     if (what === LW_RETRY) continue;
 
+    deadline ??= performance.now() + timeout;
     const slice = what === LW_WAIT_BRIEF ? BRIEF : SLICE;
     const left = Math.max(deadline - performance.now(), 0);
     const woken = wait(words, (answer >>> 8) & 0xff, expected, Math.min(left, slice));

@@ -21,7 +21,7 @@ const operation =
   };
 
 /** All that core.js may use. */
-const Atomics = { load: operation('load'), compareExchange: operation('cas') };
+const Atomics = { load: operation('load'), store: operation('store'), compareExchange: operation('cas') };
 const modules = { './wait.js': { notify: operation('notify') } };
 
 const source = readFileSync(new URL('../../../js/src/core.js', import.meta.url), 'utf8');

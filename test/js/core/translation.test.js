@@ -19,8 +19,14 @@ const range = (length) => Array.from({ length }, (_, value) => value);
 /** What arguments may be, by their names in C. */
 const ARGUMENTS = {
   self: [SELF],
-  why: range(constants.LW_AGAIN + 1).flatMap((why) => range(8).map((abilities) => why | (abilities << 4))),
-  phase: [0, 8, 9, 0xff].flatMap((low) => range(0x20).map((high) => low | (high << 8))),
+  why: range(constants.LW_CANCELLED + 1).flatMap((why) => [0, 1, 3].map((abilities) => why | (abilities << 4))),
+  phase: [0, 1, 2, 3, 0x07, 0x23, 0x24, 0x3f, 0x40, 0x47, 0x8003, 0xffff],
+  before: [0, constants.LW_RWLOCK_UPGRADABLE, constants.LW_RWLOCK_WRITER],
+  after: [0, constants.LW_RWLOCK_READER, constants.LW_RWLOCK_UPGRADABLE, constants.LW_RWLOCK_WRITER],
+  way: [constants.LW_WAIT, constants.LW_WAIT_BRIEF],
+  mark: [0, 0x20000000],
+  ran: [0, 1],
+  task: [0, 0x80000000],
 };
 const ANY = [0, 1, 2, 0x7fffffff, 0x80000000, 0xffffffff];
 
@@ -31,6 +37,7 @@ const FEWER_VALUES = [0, OTHER, 0x20000000, 0xe0000000, OTHER | 0x80000000].map(
 /** What may come of an operation. A call's later ones have fewer outcomes, for it has to end. */
 const OUTCOMES = {
   load: (nth) => (nth === 0 ? VALUES : FEWER_VALUES),
+  store: () => [0],
   cas: (nth, expected) => (nth === 0 ? [expected, ...FEWER_VALUES] : [expected]),
   notify: () => [1],
 };
@@ -96,7 +103,7 @@ describe('core.js does what the C core does', function () {
   /** Runs both, and compares. */
   function compare({ name, c, run }, args) {
     const operations = [];
-    const counts = { load: 0, cas: 0, notify: 0 };
+    const counts = { load: 0, store: 0, cas: 0, notify: 0 };
     player.play = (kind, word, ...operands) => {
       const outcome = choices.among(OUTCOMES[kind](counts[kind]++, operands[0]));
       operations.push([kind, word, ...operands, outcome]);
@@ -105,11 +112,17 @@ describe('core.js does what the C core does', function () {
     const wanted = resultOf(c, run(ADDRESSES[0], ...args));
     for (const address of ADDRESSES) {
       let at = 0;
-      const got = call(name, args, address, (...operation) => {
-        const { [at++]: recorded = [] } = operations;
-        if (operation.some((part, i) => part !== recorded[i])) assert.deepEqual(operation, recorded.slice(0, -1));
-        return recorded.at(-1);
-      });
+      // As JavaScript has them: what came from words is signed.
+      const got = call(
+        name,
+        args.map((arg) => arg | 0),
+        address,
+        (...operation) => {
+          const { [at++]: recorded = [] } = operations;
+          if (operation.some((part, i) => part !== recorded[i])) assert.deepEqual(operation, recorded.slice(0, -1));
+          return recorded.at(-1);
+        },
+      );
       if (at !== operations.length || got.result !== wanted.result || got.expected !== (wanted.expected ?? got.expected)) {
         assert.deepEqual({ at, ...got }, { at: operations.length, ...wanted }, JSON.stringify({ name, args, operations }));
       }
@@ -118,7 +131,7 @@ describe('core.js does what the C core does', function () {
 
   it('on every choice of arguments and outcomes', () => {
     let compared = 0;
-    for (const which of functions) {
+    for (const which of functions.filter(({ c }) => c.parameters[0].type.includes('*'))) {
       for (const args of lists(which.c.parameters.slice(1))) {
         do {
           compare(which, args);

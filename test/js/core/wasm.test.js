@@ -47,7 +47,8 @@ const isMissing = (program) => spawnSync(program, ['--version']).error !== undef
 describe('the wasm library', function () {
   this.timeout(120_000);
 
-  it('makes a program that uses the mutex no larger than 8 kB', async () => assert.ok((await link([SOURCE], { exports: ['count'] })).length < 8192));
+  it('makes a program that uses the mutex no larger than 8 kB', async () =>
+    assert.ok((await link([SOURCE], { exports: ['count'] })).length < 8192));
 
   it('is the same whenever it is built', async () => {
     const first = readFileSync(await build());

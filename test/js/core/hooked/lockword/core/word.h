@@ -13,13 +13,22 @@ enum { lw_relaxed, lw_acquire, lw_release, lw_acq_rel };
 #define PLAYED(NAME) __attribute__((import_module("words"), import_name(#NAME)))
 
 PLAYED(load) uint32_t played_load(const lw_word *word);
+PLAYED(store) uint32_t played_store(lw_word *word, uint32_t value);
 PLAYED(cas) uint32_t played_cas(lw_word *word, uint32_t expected, uint32_t desired);
 PLAYED(notify) uint32_t lw_notify(lw_word *word, uint32_t n);
+
+#define LW_ALL UINT32_MAX
 
 LW_INLINE uint32_t lw_load(const lw_word *word, int order)
 {
     (void)order;
     return played_load(word);
+}
+
+LW_INLINE void lw_store(lw_word *word, uint32_t value, int order)
+{
+    (void)order;
+    played_store(word, value);
 }
 
 LW_INLINE bool lw_cas(lw_word *word, uint32_t *expected, uint32_t desired, int order)
