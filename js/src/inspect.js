@@ -4,11 +4,13 @@
  *     import 'lockword/inspect';
  *     console.log(`${mutex}`);                     // Mutex { held by agent 1a2b3c4d (this one), threads wait, event loops wait }
  *
- * From then on all primitives of this agent say their states with toString(), and in Node, Deno and Bun to console.log and util.inspect.
+ * From then on all primitives of this agent say their states with toString(), and in Node, Deno and Bun to console.log and
+ * util.inspect.
  * It is imported for its effect, and for itself alone, so that bundles that do not want it do not carry it.
  *
  * The state is that of one moment, and may be old when you read it; reading it changes nothing. An agent is called by its id in
- * hexadecimal, and a native thread by the system's id of it. Only a condition counts those who wait; the others know in which way: where one
+ * hexadecimal, and a native thread by the system's id of it. Only a condition counts those who wait; the others know in which way:
+ * where one
  * says that threads or event loops wait, they may all have given up since.
  */
 

@@ -1,5 +1,6 @@
 /**
- * run.js: what `npm pack` makes, as its users get it: which files, which size, and a strict TypeScript program that uses it. Ends with
+ * run.js: what `npm pack` makes, as its users get it: which files, which size, and a strict TypeScript program that uses it. Ends
+ * with
  * `N passed, N failed`.
  */
 import { execFileSync } from 'node:child_process';

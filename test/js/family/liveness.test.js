@@ -1,5 +1,6 @@
 /**
- * Storms: many who come, give up and come again, in threads and tasks, on every primitive whose waiters are released together. In the mode
+ * Storms: many who come, give up and come again, in threads and tasks, on every primitive whose waiters are released together. In
+ * the mode
  * 'unhealed' nothing but a notify ends a wait, so that each wake that gets lost is a hang.
  */
 import { expect } from 'chai';

@@ -1,5 +1,6 @@
 /**
- * waits.js: every call of the family that may wait, as a row: how a primitive comes to keep it waiting, and what ends that. One body of
+ * waits.js: every call of the family that may wait, as a row: how a primitive comes to keep it waiting, and what ends that. One
+ * body of
  * a test runs over all rows, in the form that blocks and in the one that does not.
  */
 import { Barrier, Counter, Event, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } from '../../../js/src/index.js';
@@ -42,8 +43,10 @@ const kept = (way) => ({
 });
 
 /**
- * `make` makes a primitive that keeps `call` waiting, with `args` before its options; `end` lets one through. Then it answers `won`, in its
- * async form `wonAsync`; when the time is up, `late`, or `lateAsync`, or it throws what `throws` names. `before` is what the caller calls first.
+ * `make` makes a primitive that keeps `call` waiting, with `args` before its options; `end` lets one through. Then it answers
+ * `won`, in its
+ * async form `wonAsync`; when the time is up, `late`, or `lateAsync`, or it throws what `throws` names. `before` is what the caller
+ * calls first.
  */
 export const WAITS = [
   {
@@ -141,7 +144,10 @@ export const argsOf = (row) => row.args.map((arg) => (arg === 'fn' ? (value) => 
 /** Calls in one of the forms, in this agent. */
 export const ask = (row, form, primitive, options) => primitive[row.call + form](...argsOf(row), options);
 
-/** Calls in one of the forms, in a worker, which says 'calling' before. Answers { value } or { error, code }, and how long it took, in ms. */
+/**
+ * Calls in one of the forms, in a worker, which says 'calling' before. Answers { value } or { error, code }, and how long it took,
+ * in ms.
+ */
 export const askElsewhere = (row, form, primitive, options) =>
   spawn(
     async ({ data, say, ...lockword }) => {

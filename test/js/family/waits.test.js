@@ -1,4 +1,7 @@
-/** What holds for every call that may wait: it waits until it is let through, its time is up or it is aborted, and refuses bad options. */
+/**
+ * What holds for every call that may wait: it waits until it is let through, its time is up or it is aborted, and refuses bad
+ * options.
+ */
 import { expect } from 'chai';
 
 import { LockError } from '../../../js/src/index.js';
