@@ -27,8 +27,9 @@ const env = {
 const CPPCHECK =
   'cppcheck --quiet --error-exitcode=1 --enable=warning,portability --suppress=normalCheckLevelMaxBranches -Iinclude src test/c';
 /* All that is explored besides the mutex: verify/CMakeLists.txt. */
-const FAMILY = ['sem'];
+const FAMILY = ['event', 'rwlock', 'sem', 'waitgroup'];
 const RUNTIMES = ['node18', 'node20', 'node22', 'node24', 'node26', 'deno', 'bun'];
+const WEAK_MEMORY = ['mutex', 'event', 'rwlock', 'sem', 'waitgroup'];
 
 /** A shell command each; `needs` is a program without which it is left out; one that is `idle` mostly sleeps, and runs beside another. */
 const suites = [
@@ -46,7 +47,11 @@ const suites = [
   { group: 'verify', name: "the mutex's mutants, killed by the explorer", run: 'node verify/mutants.js mutex' },
   ...FAMILY.map((name) => ({ group: 'verify', name: `every interleaving: ${name}`, run: `build/gcc/verify/explore-${name}` })),
   { group: 'verify', name: "the family's mutants", run: `node verify/mutants.js waiters ${FAMILY.join(' ')}` },
-  { group: 'verify', name: 'the core under a weak memory (Relacy)', run: 'build/gcc/verify/relacy/relacy-mutex' },
+  ...WEAK_MEMORY.map((name) => ({
+    group: 'verify',
+    name: `the ${name} under a weak memory (Relacy)`,
+    run: `build/gcc/verify/relacy/relacy-${name}`,
+  })),
   { group: 'clang', name: 'build', needs: 'clang', run: build('clang') },
   { group: 'clang', name: 'C tests', needs: 'clang', run: 'ctest --preset clang --verbose' },
   {

@@ -1,0 +1,254 @@
+/*
+ * event.c: what the explorer knows of the event. b, a and p wait; s sets it, r resets it, u does one after the other. The
+ * configuration says whether it resets itself.
+ */
+#include <lockword/core/event.h>
+
+#include "callers.h"
+
+enum { STATE, WAIT, SET, RESET };
+
+/* A caller's own flags. */
+enum {
+    KNOWS = FIRST_OWN_FLAG,            /* has read the state, and is to wait */
+    MAY_PASS = FIRST_OWN_FLAG * 2,     /* manual: it has been set since */
+    CHANGED = FIRST_OWN_FLAG * 4,      /* during its call: has set it, or reset it */
+    SAW_IT_RESET = FIRST_OWN_FLAG * 8, /* during this step */
+    IS_TO_RESET = FIRST_OWN_FLAG * 16, /* has set it, and is to reset it */
+};
+
+static uint64_t state_of(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    return lw_event_state(words);
+}
+
+static uint64_t wait(lw_word *words, uint32_t since, uint32_t why, uint32_t phase)
+{
+    return lw_event_wait_step(words, since, why, phase);
+}
+
+static uint64_t set(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    lw_event_set_step(words);
+    return 0;
+}
+
+static uint64_t reset(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    return lw_event_reset_step(words);
+}
+
+static const struct function functions[] = {
+    [STATE] = {.name = "event_state", .label = "state", .arguments = 0, .call = state_of},
+    [WAIT] = {.name = "event_wait_step", .label = "wait", .is_step = true, .arguments = 3, .call = wait},
+    [SET] = {.name = "event_set_step", .label = "set", .arguments = 0, .call = set},
+    [RESET] = {.name = "event_reset_step", .label = "reset", .arguments = 0, .answers_bool = true, .call = reset},
+    FORWARD,
+};
+
+static bool is_auto(void)
+{
+    return model_configuration->first & LW_EVENT_AUTO;
+}
+
+static void begin(struct state *state)
+{
+    state->words[LW_EVENT_STATE] = model_configuration->first;
+}
+
+static int choices(const struct state *state, int agent, int caller, struct choice *choices)
+{
+    const struct caller *c = &state->agents[agent].callers[caller];
+    if (c->rounds == 0)
+        return 0;
+    switch (model_letter(agent, caller)) {
+    case 's':
+        choices[0] = (struct choice){.function = SET};
+        break;
+    case 'r':
+        choices[0] = (struct choice){.function = RESET};
+        break;
+    case 'u':
+        choices[0] = (struct choice){.function = c->flags & IS_TO_RESET ? RESET : SET};
+        break;
+    default:
+        choices[0] = c->flags & KNOWS ? (struct choice){.function = WAIT, .a = c->wanted} : (struct choice){.function = STATE};
+    }
+    return 1;
+}
+
+static const char *changed(struct state *state, int agent, const struct operation *operation)
+{
+    struct caller *c = operator_of(state, agent);
+    const uint32_t before = operation->a;
+    const uint32_t after = operation->b;
+    const uint32_t function = state->agents[agent].function;
+    if ((before ^ after) & LW_EVENT_AUTO)
+        return "manual or automatic: that was decided when it was made";
+    if (function == SET) {
+        if (!(after & LW_EVENT_SET) || c->flags & CHANGED)
+            return "does not set it, or does it twice";
+        flag_all(state, KNOWS, MAY_PASS);
+        c->flags |= CHANGED;
+        use_up_round(c);
+        return NULL;
+    }
+    if ((before ^ after) & LW_EVENT_GENERATION)
+        return "only a set is another generation";
+    if (!((before ^ after) & LW_EVENT_SET))
+        return function == WAIT ? NULL : "writes, and changes nothing";
+    if (after & LW_EVENT_SET || c->flags & CHANGED || (function == WAIT && !is_auto()))
+        return "sets or resets what it must not";
+    c->flags |= CHANGED;
+    return NULL;
+}
+
+static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+{
+    struct caller *c = operator_of(state, agent);
+    if (operation->kind == NOTIFY)
+        return NULL;
+    if (operation->word == LW_EVENT_GATE)
+        return "touches the gate";
+    if (has_changed(operation, result))
+        return changed(state, agent, operation);
+    if (!(result & LW_EVENT_SET))
+        c->flags |= SAW_IT_RESET;
+    return NULL;
+}
+
+static const char *wait_ended(struct state *state, int agent, struct caller *caller, uint32_t what)
+{
+    const uint8_t flags = caller->flags;
+    const bool may_pass = flags & (is_auto() ? CHANGED : MAY_PASS);
+    caller->flags = 0;
+    use_up_round(caller);
+    if (what == LW_DONE)
+        return may_pass ? NULL : "passes, and nobody has set it since it came";
+    if (may_pass || !(flags & SAW_IT_RESET))
+        return "gives up although it may pass";
+    return wrong_end(state, agent, what);
+}
+
+static const char *reset_ended(struct caller *caller, bool result)
+{
+    const bool changed = caller->flags & CHANGED;
+    const bool saw_it_reset = caller->flags & SAW_IT_RESET;
+    if (!(caller->flags & IS_TO_RESET))
+        use_up_round(caller);
+    caller->flags = 0;
+    return result != changed           ? "does not know whether it has reset it"
+           : !changed && !saw_it_reset ? "does not reset what is set"
+                                       : NULL;
+}
+
+static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+{
+    struct caller *c = &state->agents[agent].callers[caller];
+    switch (function) {
+    case STATE:
+        c->flags = KNOWS;
+        if (state->words[LW_EVENT_STATE] & LW_EVENT_SET)
+            c->flags |= MAY_PASS;
+        c->wanted = (uint32_t)result;
+        return result == state->words[LW_EVENT_STATE] ? NULL : "does not know its state";
+    case WAIT:
+        return wait_ended(state, agent, c, lw_answer_what(result));
+    case SET:
+        if (!(c->flags & CHANGED))
+            return "has not set it";
+        c->flags = model_letter(agent, caller) == 'u' ? IS_TO_RESET : 0;
+        return NULL;
+    default:
+        return reset_ended(c, result);
+    }
+}
+
+static const char *invariant(const struct state *state)
+{
+    return state->words[LW_EVENT_GATE] ? "the gate is not 0" : NULL;
+}
+
+/* Nobody has set it for this one. */
+static bool may_wait(const struct state *state, int agent, int caller)
+{
+    const bool is_set = state->words[LW_EVENT_STATE] & LW_EVENT_SET;
+    return !is_set && (is_auto() || !(state->agents[agent].callers[caller].flags & MAY_PASS));
+}
+
+static bool is_needed(const struct state *state, int agent)
+{
+    return has_work(state, agent, "su");
+}
+
+static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
+{
+    char waiters[24] = "";
+    if (word == LW_EVENT_STATE)
+        describe_waiters(waiters, sizeof waiters, value);
+    snprintf(text, size, "%s %u%s", value & LW_EVENT_SET ? "set" : "reset", (value & LW_EVENT_GENERATION) / LW_EVENT_ONE_GENERATION,
+             waiters);
+}
+
+#define AUTO LW_EVENT_AUTO
+
+#define LAST LW_EVENT_GENERATION /* the next set wraps */
+
+static const struct configuration configurations[] = {
+    {"b,s", 1, 0, 0, SMALL, 0},
+    {"b,s", 1, 0, 0, SMALL, LW_EVENT_SET},
+    {"b,s", 2, 0, 0, SMALL, AUTO},
+    {"a,s", 1, 0, 0, SMALL, LAST},
+    {"b,b,s", 1, UNRELIABLE, 0, SMALL, 0},
+    {"b,b,u", 1, UNRELIABLE, 0, SMALL, 0},
+    {"b,b,u", 2, UNRELIABLE, 0, SMALL, LAST},
+    {"b,a,u", 2, UNRELIABLE, 0, SMALL, 0},
+    {"aa,a,u", 1, UNRELIABLE, 0, SMALL, 0},
+    {"b,as,r", 1, UNRELIABLE, 0, SMALL, 0},
+    {"b,s,r", 2, UNRELIABLE, 0, SMALL, 0},
+    {"b,s,s", 1, UNRELIABLE, 0, SMALL, 0},
+    {"p,b,u", 1, UNRELIABLE, 0, SMALL, 0},
+    {"b,a,s", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
+    {"b,b,s", 2, UNRELIABLE, 0, SMALL, AUTO},
+    {"b,a,s", 2, UNRELIABLE, 0, SMALL, AUTO},
+    {"aa,a,s", 1, UNRELIABLE, 0, SMALL, AUTO},
+    {"b,s,r", 2, UNRELIABLE, 0, SMALL, AUTO | LAST},
+    {"a,s,u", 2, UNRELIABLE, 0, SMALL, AUTO | LW_EVENT_SET},
+    {"b,a,s", 1, UNRELIABLE | DEATHS, 0, SMALL, AUTO},
+    {"b,a,s,u", 1, UNRELIABLE, 0, SMALL, 0},
+    {"b,a,s,u", 1, UNRELIABLE, 0, SMALL, AUTO},
+    {"b,b,aa,s", 1, TIMEOUTS, 0, LARGE, AUTO},
+    {"b,b,aa,u", 1, TIMEOUTS | CANCELS, 0, MEDIUM, 0},
+    {"b,a,s,u", 2, UNRELIABLE, 0, LARGE, 0},
+    {"b,a,s,u", 2, UNRELIABLE, 0, LARGE, AUTO},
+};
+
+static const char *const word_names[] = {"state", "gate"};
+
+static const struct primitive event = {
+    .name = "event",
+    .words = LW_EVENT_WORDS,
+    .word_names = word_names,
+    .functions = functions,
+    .function_count = COUNT_OF(functions),
+    .flags_of_a_step = SAW_IT_RESET,
+    .crowd = true,
+    .configurations = configurations,
+    .configuration_count = COUNT_OF(configurations),
+    .begin = begin,
+    .choices = choices,
+    .operated = operated,
+    .ended = ended,
+    .invariant = invariant,
+    .is_needed = is_needed,
+    .may_wait = may_wait,
+    .describe_word = describe_word,
+};
+
+int main(int argc, char **argv)
+{
+    return explorer_main(&event, argc, argv);
+}

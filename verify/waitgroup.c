@@ -1,0 +1,249 @@
+/*
+ * waitgroup.c: what the explorer knows of the wait group. b, a and p wait; w adds its size and takes it off; d takes its size off
+ * what is there from the first: so much the configuration begins with.
+ */
+#include <lockword/core/waitgroup.h>
+
+#include "callers.h"
+
+enum { STATE, WAIT, ADD, DONE, ADD_TOO_MUCH, DONE_TOO_MUCH, COUNT };
+
+/* A caller's own flags. */
+enum {
+    KNOWS = FIRST_OWN_FLAG,         /* has read the state, and is to wait */
+    MAY_PASS = FIRST_OWN_FLAG * 2,  /* the count has been 0 since */
+    ADDED = FIRST_OWN_FLAG * 4,     /* is to take off again what it has added */
+    CHANGED = FIRST_OWN_FLAG * 8,   /* during its call */
+    RELEASED = FIRST_OWN_FLAG * 16, /* during its call: has brought the count to 0 */
+    SAW_SOME = FIRST_OWN_FLAG * 32, /* during this step: a count other than 0 */
+};
+
+/* More than anyone can take off. */
+#define TOO_MUCH 16
+
+static uint64_t state_of(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    return lw_waitgroup_state(words);
+}
+
+static uint64_t wait(lw_word *words, uint32_t since, uint32_t why, uint32_t phase)
+{
+    return lw_waitgroup_wait_step(words, since, why, phase);
+}
+
+static uint64_t add(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
+{
+    (void)b, (void)c;
+    return lw_waitgroup_add_step(words, n);
+}
+
+static uint64_t done(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
+{
+    (void)b, (void)c;
+    return lw_waitgroup_done_step(words, n);
+}
+
+static uint64_t count(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    return lw_waitgroup_count(words);
+}
+
+static const struct function functions[] = {
+    [STATE] = {.name = "waitgroup_state", .label = "state", .arguments = 0, .call = state_of},
+    [WAIT] = {.name = "waitgroup_wait_step", .label = "wait", .is_step = true, .arguments = 3, .call = wait},
+    [ADD] = {.name = "waitgroup_add_step", .label = "add", .arguments = 1, .answers_bool = true, .call = add},
+    [DONE] = {.name = "waitgroup_done_step", .label = "done", .arguments = 1, .answers_bool = true, .call = done},
+    [ADD_TOO_MUCH] = {.name = "waitgroup_add_step", .label = "add too much", .arguments = 1, .answers_bool = true, .call = add},
+    [DONE_TOO_MUCH] = {.name = "waitgroup_done_step", .label = "done too much", .arguments = 1, .answers_bool = true, .call = done},
+    [COUNT] = {.name = "waitgroup_count", .label = "count", .arguments = 0, .call = count},
+    FORWARD,
+};
+
+static void begin(struct state *state)
+{
+    state->words[LW_WAITGROUP_STATE] = LW_WAITGROUP_ROUND | model_configuration->first; /* the next round wraps */
+}
+
+static int choices(const struct state *state, int agent, int caller, struct choice *choices)
+{
+    const struct caller *c = &state->agents[agent].callers[caller];
+    const char letter = model_letter(agent, caller);
+    const bool adds = letter == 'w' && !(c->flags & ADDED);
+    if (c->rounds == 0)
+        return 0;
+    if (letter != 'w' && letter != 'd') {
+        choices[0] = c->flags & KNOWS ? (struct choice){.function = WAIT, .a = c->wanted} : (struct choice){.function = STATE};
+        return 1;
+    }
+    choices[0] = (struct choice){.function = adds ? ADD : DONE, .a = model_size(agent, caller)};
+    if (!(model_configuration->with & STRAYS))
+        return 1;
+    choices[1] = (struct choice){.function = ADD_TOO_MUCH, .a = LW_WAITGROUP_MAX + 1};
+    choices[2] = (struct choice){.function = DONE_TOO_MUCH, .a = TOO_MUCH};
+    choices[3] = (struct choice){.function = COUNT};
+    if (adds)
+        return 4;
+    choices[4] = (struct choice){.function = ADD_TOO_MUCH, .a = LW_WAITGROUP_MAX};
+    return 5;
+}
+
+static const char *changed(struct state *state, int agent, const struct operation *operation)
+{
+    struct caller *c = operator_of(state, agent);
+    const uint32_t n = model_size(agent, state->agents[agent].caller);
+    const uint32_t function = state->agents[agent].function;
+    const uint32_t before = operation->a & LW_WAITGROUP_MAX;
+    const uint32_t after = operation->b & LW_WAITGROUP_MAX;
+    if ((operation->a ^ operation->b) & LW_WAITGROUP_ROUND && !(function == ADD && before == 0))
+        return "begins a round that does not begin";
+    if (before == after)
+        return function == WAIT ? NULL : "writes, and changes nothing";
+    if (c->flags & CHANGED)
+        return "adds, or takes off, twice";
+    c->flags |= CHANGED;
+    c->flags ^= model_letter(agent, state->agents[agent].caller) == 'w' ? ADDED : 0;
+    if (after > before)
+        return function == ADD && after - before == n ? NULL : "adds what it was not asked to add";
+    if (function != DONE || before - after != n)
+        return "takes off what it was not asked to take off";
+    use_up_round(c);
+    if (after == 0) {
+        c->flags |= RELEASED;
+        flag_all(state, KNOWS, MAY_PASS);
+    }
+    return NULL;
+}
+
+static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+{
+    struct caller *c = operator_of(state, agent);
+    if (operation->kind == NOTIFY)
+        return NULL;
+    if (c->flags & RELEASED)
+        return "touches the group after it has released the waiters";
+    if (operation->word == LW_WAITGROUP_GATE)
+        return "touches the gate";
+    if (has_changed(operation, result))
+        return changed(state, agent, operation);
+    if (result & LW_WAITGROUP_MAX)
+        c->flags |= SAW_SOME;
+    return NULL;
+}
+
+static const char *wait_ended(struct state *state, int agent, struct caller *caller, uint32_t what)
+{
+    const uint8_t flags = caller->flags;
+    caller->flags = 0;
+    use_up_round(caller);
+    if (what == LW_DONE)
+        return flags & MAY_PASS ? NULL : "passes, and the count has not been 0 since it came";
+    if (flags & MAY_PASS)
+        return "gives up although the count has been 0 since it came";
+    return flags & SAW_SOME ? wrong_end(state, agent, what) : "gives up at 0";
+}
+
+static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+{
+    struct caller *c = &state->agents[agent].callers[caller];
+    const bool changed = c->flags & CHANGED;
+    switch (function) {
+    case STATE:
+        c->flags = KNOWS;
+        c->wanted = (uint32_t)result;
+        if ((state->words[LW_WAITGROUP_STATE] & LW_WAITGROUP_MAX) == 0)
+            c->flags |= MAY_PASS;
+        return NULL;
+    case WAIT:
+        return wait_ended(state, agent, c, lw_answer_what(result));
+    case ADD:
+        c->flags &= ADDED;
+        return changed && result ? NULL : "has not added";
+    case DONE:
+        c->flags = 0;
+        return changed && result ? NULL : "has taken nothing off";
+    case COUNT:
+        c->flags &= ADDED;
+        return result == (state->words[LW_WAITGROUP_STATE] & LW_WAITGROUP_MAX) ? NULL : "does not know the count";
+    default:
+        c->flags &= ADDED;
+        return result ? "adds, or takes off, too much" : NULL;
+    }
+}
+
+static const char *invariant(const struct state *state)
+{
+    uint32_t count = 0;
+    for (int agent = 0; agent < model_agents; agent++) {
+        for (int caller = 0; caller < model_callers[agent]; caller++) {
+            const struct caller *c = &state->agents[agent].callers[caller];
+            const char letter = model_letter(agent, caller);
+            count += letter == 'd' ? c->rounds * model_size(agent, caller) : 0;
+            count += letter == 'w' && c->rounds && c->flags & ADDED ? model_size(agent, caller) : 0;
+        }
+    }
+    return count == (state->words[LW_WAITGROUP_STATE] & LW_WAITGROUP_MAX) ? NULL : "the count is not what is not done";
+}
+
+static bool is_needed(const struct state *state, int agent)
+{
+    return has_work(state, agent, "wd");
+}
+
+static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
+{
+    char waiters[24] = "";
+    if (word == LW_WAITGROUP_STATE)
+        describe_waiters(waiters, sizeof waiters, value);
+    snprintf(text, size, "%u%s", value & LW_WAITGROUP_MAX, waiters);
+}
+
+static const struct configuration configurations[] = {
+    {"b,d", 1, 0, 0, SMALL, 1},
+    {"a,d", 1, 0, 0, SMALL, 1},
+    {"b,w", 2, STRAYS, 0, SMALL, 0},
+    {"b,w,w2", 1, STRAYS, 0, SMALL, 0},
+    {"b,d2,w", 1, UNRELIABLE, 0, SMALL, 2},
+    {"b,b,d", 2, UNRELIABLE, 0, SMALL, 2},
+    {"b,a,w", 2, UNRELIABLE, 0, SMALL, 0},
+    {"a,a,d", 2, UNRELIABLE, 0, SMALL, 2},
+    {"aa,b,d", 1, UNRELIABLE, 0, SMALL, 1},
+    {"aa,w,d", 1, UNRELIABLE, 0, SMALL, 1},
+    {"b,w,w", 2, UNRELIABLE, 0, SMALL, 0},
+    {"a,w,w", 2, UNRELIABLE, 0, SMALL, 0},
+    {"p,b,d", 1, UNRELIABLE, 0, SMALL, 1},
+    {"ad,b,d", 1, UNRELIABLE, 0, SMALL, 2},
+    {"b,b,d", 1, UNRELIABLE | DEATHS, 0, SMALL, 1},
+    {"b,a,d", 1, UNRELIABLE | DEATHS, 0, SMALL, 1},
+    {"b,a,w,d", 1, TIMEOUTS | CANCELS, 0, SMALL, 1},
+    {"b,w,w,d", 1, TIMEOUTS, 0, SMALL, 1},
+    {"b,b,aa,d", 1, TIMEOUTS, 0, MEDIUM, 1},
+    {"b,a,w,d", 2, UNRELIABLE, 0, LARGE, 2},
+};
+
+static const char *const word_names[] = {"count", "gate"};
+
+static const struct primitive waitgroup = {
+    .name = "waitgroup",
+    .words = LW_WAITGROUP_WORDS,
+    .word_names = word_names,
+    .functions = functions,
+    .function_count = COUNT_OF(functions),
+    .flags_of_a_step = SAW_SOME,
+    .crowd = true,
+    .configurations = configurations,
+    .configuration_count = COUNT_OF(configurations),
+    .begin = begin,
+    .choices = choices,
+    .operated = operated,
+    .ended = ended,
+    .invariant = invariant,
+    .is_needed = is_needed,
+    .describe_word = describe_word,
+};
+
+int main(int argc, char **argv)
+{
+    return explorer_main(&waitgroup, argc, argv);
+}
