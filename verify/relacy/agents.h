@@ -53,6 +53,16 @@ struct list {
 /* Set by the test before its threads run. */
 static list *lists;
 
+/* The lists of the two words at which anybody waits. */
+static inline void make_lists(list (&waiting)[2], lw_word *words)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        waiting[i].address = &words[i];
+        waiting[i].size = 0;
+    }
+    lists = waiting;
+}
+
 /* Whether a woken agent sees what was written before its notify. False is no platform that we know: it shows what leans on it. */
 static bool wakes_order = true;
 
@@ -152,7 +162,7 @@ static bool run(lw_step *step, lw_word *words, uint32_t wanted, agent &self, kin
 }
 
 /* An agent that ends leaves its wait behind: a notify that reached it, or will, belongs to another. */
-static void end(lw_word *gate, agent &self)
+static inline void end(lw_word *gate, agent &self)
 {
     self.abandoned = true;
     if (self.pending && self.notified)

@@ -12,11 +12,10 @@
 #include "../../src/core/mutex.c"
 
 #include "agents.h"
-
-#include <ostream>
-#include <stdio.h>
+#include "harness.h"
 
 using namespace agents;
+using namespace harness;
 
 namespace
 {
@@ -100,11 +99,6 @@ struct contention : rl::test_suite<contention<rounds, a, b, c>, c == none ? 2 : 
     }
 };
 
-struct test {
-    const char *name;
-    bool (*simulate)(rl::test_params &);
-};
-
 const test tests[] = {
     {"two that block, two rounds", rl::simulate<contention<2, blocking, blocking>>},
     {"three that block", rl::simulate<contention<1, blocking, blocking, blocking>>},
@@ -114,109 +108,17 @@ const test tests[] = {
     {"event loop, abort and deadline", rl::simulate<contention<2, async, aborting, timed>>},
 };
 
-/* What Relacy says is kept where no heap is needed: it takes every allocation for one of the tested program. */
-struct trace : std::streambuf {
-    char text[1 << 20];
-
-    void clear()
-    {
-        setp(text, text + sizeof text);
-    }
-
-    void print() const
-    {
-        fwrite(text, 1, size_t(pptr() - pbase()), stdout);
-    }
-};
-
-trace trace;
-
-struct verdict {
-    bool ok;
-    unsigned long iterations;
-    const char *error;
-};
-
-verdict simulate(const test &test, unsigned iterations)
-{
-    trace.clear();
-    std::ostream output(&trace);
-    std::ostream progress(nullptr);
-    rl::test_params params;
-    params.iteration_count = iterations;
-    params.output_stream = &output;
-    params.progress_stream = &progress;
-    params.execution_depth_limit = 4000;
-    const bool ok = test.simulate(params);
-    return {ok, (unsigned long)params.stop_iteration, rl::test_result_str(params.test_result)};
-}
-
-unsigned failures;
-unsigned passes;
-
-void report(bool ok)
-{
-    ++(ok ? passes : failures);
-}
-
-void check_as_written(unsigned iterations)
-{
-    for (const test &test : tests) {
-        const verdict verdict = simulate(test, iterations);
-        printf("  %-40s %8lu executions  %s\n", test.name, verdict.iterations, verdict.ok ? "ok" : verdict.error);
-        if (!verdict.ok)
-            trace.print();
-        report(verdict.ok);
-    }
-}
-
 /*
  * Orders that the mutex could do without. All three order a notify after the wait that it is for, which the critical sections of
  * the list do already: whoever marks has joined the list, or joins it only while the word still holds the mark; and had the
  * notify's critical section come first, the wait's would have seen what the notifier wrote before it. They stay, since they cost
  * nothing on the machines there are, and since they make the mutex right for lists that promise less.
  */
-struct spare {
-    const char *function;
-    int from, to;
-} const spares[] = {
+const spare spares[] = {
     {"lw_mutex_lock_step", lw_release, lw_relaxed},
     {"lw_mutex_unlock_step", lw_acq_rel, lw_release},
     {"withdraw", lw_acquire, lw_relaxed},
 };
-
-bool is_spare(const orders::site &site, int order)
-{
-    for (const spare &spare : spares) {
-        if (strcmp(site.function, spare.function) == 0 && site.order == spare.from && order == spare.to)
-            return true;
-    }
-    return false;
-}
-
-void check_weakened(unsigned index, int order, unsigned iterations)
-{
-    const orders::site site = orders::sites[index];
-    orders::weak_site = index;
-    orders::weak_order = order;
-    bool caught = false;
-    char how[80] = "nothing";
-    for (const test &test : tests) {
-        const verdict verdict = simulate(test, iterations);
-        if (!verdict.ok) {
-            snprintf(how, sizeof how, "%s, execution %lu", verdict.error, verdict.iterations);
-            caught = true;
-            break;
-        }
-    }
-    orders::weak_site = ~0u;
-    const bool spare = is_spare(site, order);
-    printf("  %-22s line %-4d %s -> %-8s %s%s\n", site.function, site.line, orders::name(site.order), orders::name(order), how,
-           spare    ? " (argued to be spare)"
-           : caught ? ""
-                    : ": SURVIVES");
-    report(caught != spare);
-}
 
 /*
  * A woken waiter owes a notify until it has marked the mutex again, and takes a mark that it only reads for its own. Could it still
@@ -232,26 +134,14 @@ void check_that_wakes_must_order(unsigned iterations)
     report(!verdict.ok);
 }
 
-void check_weakenings(unsigned iterations)
-{
-    const int all[] = {lw_acquire, lw_release, lw_relaxed};
-    for (unsigned i = 0; i < orders::site_count; i++) {
-        for (int order : all) {
-            if (orders::is_weaker(order, orders::sites[i].order))
-                check_weakened(i, order, iterations);
-        }
-    }
-}
-
 } // namespace
 
 int main()
 {
     puts("The mutex as it is written, under a weak memory:");
-    check_as_written(500000);
+    check_as_written(tests, 500000);
     puts("\nWith one memory order weakened, what finds it:");
-    check_weakenings(100000);
+    check_weakenings(tests, spares, 100000);
     check_that_wakes_must_order(100000);
-    printf("\n%u passed, %u failed\n", passes, failures);
-    return failures == 0 ? 0 : 1;
+    return finish();
 }

@@ -1,0 +1,81 @@
+/* event.cpp: src/core/event.c under C++'s memory model: an automatic event, which hands data from agent to agent. */
+#include <lockword/core/word.h>
+
+#include "orders.h"
+
+#include "../../src/core/event.c"
+#include "../../src/core/waiters.c"
+
+#include "announcement.h"
+#include "handover.h"
+#include "harness.h"
+
+using namespace agents;
+using namespace harness;
+
+namespace
+{
+
+struct automatic {
+    static constexpr unsigned words = LW_EVENT_WORDS;
+    static constexpr uint32_t initial = LW_EVENT_AUTO | LW_EVENT_SET;
+
+    static bool writes(unsigned)
+    {
+        return true;
+    }
+
+    static bool take(lw_word *event, uint32_t, agent &self, kind kind, bool)
+    {
+        return kind == trying ? lw_event_reset_step(event) : run(lw_event_wait_step, event, 0, self, kind);
+    }
+
+    static void give(lw_word *event, uint32_t, bool)
+    {
+        lw_event_set_step(event);
+    }
+};
+
+struct manual {
+    static constexpr unsigned words = LW_EVENT_WORDS;
+    static constexpr lw_step *wait = lw_event_wait_step;
+
+    static uint32_t initial(unsigned)
+    {
+        return 0;
+    }
+
+    static void announce(lw_word *event)
+    {
+        lw_event_set_step(event);
+    }
+};
+
+const test tests[] = {
+    {"a manual event", rl::simulate<announcement<manual, 1, blocking>>},
+    {"two that block, two rounds", rl::simulate<handover<automatic, 2, blocking, blocking>>},
+    {"three that block", rl::simulate<handover<automatic, 1, blocking, blocking, blocking>>},
+    {"one blocks, one has deadlines, one resets", rl::simulate<handover<automatic, 2, blocking, timed, trying>>},
+    {"event loop, abort and one that blocks", rl::simulate<handover<automatic, 2, async, aborting, blocking>>},
+};
+
+/*
+ * The notify after the wait that it is for: the critical sections of the list order that already, see mutex.cpp. The release of a
+ * reset: it publishes nothing that whoever sets the event next does not publish, too.
+ */
+const spare spares[] = {
+    {"lw_waiters_wait", lw_release, lw_relaxed},
+    {"lw_waiters_change", lw_acq_rel, lw_release},
+    {"lw_event_reset_step", lw_acq_rel, lw_acquire},
+};
+
+} // namespace
+
+int main()
+{
+    puts("The event as it is written, under a weak memory:");
+    check_as_written(tests, 100000);
+    puts("\nWith one memory order weakened, what finds it:");
+    check_weakenings(tests, spares, 50000);
+    return finish();
+}

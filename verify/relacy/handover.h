@@ -1,0 +1,78 @@
+/*
+ * handover.h: agents of given kinds that each get something, use plain data under it, and hand it on, so many times; the last one
+ * to leave frees the memory. `lock` says how: its words, their first state, take, give, and which agents write.
+ */
+#ifndef LOCKWORD_RELACY_HANDOVER_H
+#define LOCKWORD_RELACY_HANDOVER_H
+
+#include "agents.h"
+
+namespace agents
+{
+
+template <class lock, int rounds, kind a, kind b, kind c = none>
+struct handover : rl::test_suite<handover<lock, rounds, a, b, c>, c == none ? 2 : 3> {
+    static constexpr unsigned threads = c == none ? 2 : 3;
+
+    struct shared {
+        lw_word words[lock::words];
+        rl::var<unsigned> count;
+        rl::var<unsigned> users;
+    };
+
+    shared *memory;
+    agent everyone[threads];
+    list waiting[2];
+    unsigned counted; /* Relacy's threads are fibers: it is nobody's race */
+
+    void before()
+    {
+        memory = new shared;
+        for (lw_word &word : memory->words)
+            word.value.store(0, rl::mo_relaxed, $);
+        memory->words[0].value.store(lock::initial, rl::mo_relaxed, $);
+        for (agent &one : everyone)
+            one.notified = one.pending = one.abandoned = false;
+        memory->count($) = 0;
+        memory->users($) = threads;
+        counted = 0;
+        make_lists(waiting, memory->words);
+    }
+
+    void thread(unsigned index)
+    {
+        static const kind kinds[] = {a, b, c};
+        agent &self = everyone[index];
+        const bool writes = lock::writes(index);
+        for (int i = 0; i < rounds; i++) {
+            if (!lock::take(memory->words, index + 1, self, kinds[index], writes))
+                continue;
+            const unsigned count = memory->count($);
+            if (writes) {
+                memory->count($) = count + 1;
+                counted++;
+            }
+            lock::give(memory->words, index + 1, writes);
+        }
+        leave_for_good(index + 1, self);
+    }
+
+    void leave_for_good(uint32_t id, agent &self)
+    {
+        end(&memory->words[1], self);
+        while (!lock::take(memory->words, id, self, blocking, true)) {
+        }
+        const unsigned left = memory->users($) - 1;
+        memory->users($) = left;
+        if (left == 0) {
+            RL_ASSERT(memory->count($) == counted);
+        }
+        lock::give(memory->words, id, true);
+        if (left == 0)
+            delete memory;
+    }
+};
+
+} // namespace agents
+
+#endif

@@ -1,0 +1,139 @@
+/*
+ * harness.h: simulates a primitive's scenarios as they are written, then with each memory order that the core asks for weakened,
+ * one at a time: Relacy must notice.
+ */
+#ifndef LOCKWORD_RELACY_HARNESS_H
+#define LOCKWORD_RELACY_HARNESS_H
+
+#include <lockword/core/word.h>
+
+#include "orders.h"
+
+#include <ostream>
+#include <stdio.h>
+
+namespace harness
+{
+
+struct test {
+    const char *name;
+    bool (*simulate)(rl::test_params &);
+};
+
+/* What Relacy says is kept where no heap is needed: it takes every allocation for one of the tested program. */
+struct trace : std::streambuf {
+    char text[1 << 20];
+
+    void clear()
+    {
+        setp(text, text + sizeof text);
+    }
+
+    void print() const
+    {
+        fwrite(text, 1, size_t(pptr() - pbase()), stdout);
+    }
+};
+
+trace trace;
+
+struct verdict {
+    bool ok;
+    unsigned long iterations;
+    const char *error;
+};
+
+verdict simulate(const test &test, unsigned iterations)
+{
+    trace.clear();
+    std::ostream output(&trace);
+    std::ostream progress(nullptr);
+    rl::test_params params;
+    params.iteration_count = iterations;
+    params.output_stream = &output;
+    params.progress_stream = &progress;
+    params.execution_depth_limit = 4000;
+    const bool ok = test.simulate(params);
+    return {ok, (unsigned long)params.stop_iteration, rl::test_result_str(params.test_result)};
+}
+
+unsigned failures;
+unsigned passes;
+
+void report(bool ok)
+{
+    ++(ok ? passes : failures);
+}
+
+template <unsigned n> void check_as_written(const test (&tests)[n], unsigned iterations)
+{
+    for (const test &test : tests) {
+        const verdict verdict = simulate(test, iterations);
+        printf("  %-40s %8lu executions  %s\n", test.name, verdict.iterations, verdict.ok ? "ok" : verdict.error);
+        if (!verdict.ok)
+            trace.print();
+        report(verdict.ok);
+    }
+}
+
+/* An order that the primitive could do without, and stays for a reason. */
+struct spare {
+    const char *function;
+    int from, to;
+};
+
+template <unsigned n> bool is_spare(const spare (&spares)[n], const orders::site &site, int order)
+{
+    for (const spare &spare : spares) {
+        if (strcmp(site.function, spare.function) == 0 && site.order == spare.from && order == spare.to)
+            return true;
+    }
+    return false;
+}
+
+template <unsigned n, unsigned m>
+void check_weakened(const test (&tests)[n], const spare (&spares)[m], unsigned index, int order, unsigned iterations)
+{
+    const orders::site site = orders::sites[index];
+    orders::weak_site = index;
+    orders::weak_order = order;
+    bool caught = false;
+    char how[80] = "nothing";
+    for (const test &test : tests) {
+        const verdict verdict = simulate(test, iterations);
+        if (!verdict.ok) {
+            snprintf(how, sizeof how, "%s, execution %lu", verdict.error, verdict.iterations);
+            caught = true;
+            break;
+        }
+    }
+    orders::weak_site = ~0u;
+    const bool is_argued = is_spare(spares, site, order);
+    printf("  %-22s line %-4d %s -> %-8s %s%s\n", site.function, site.line, orders::name(site.order), orders::name(order), how,
+           is_argued ? " (argued to be spare)"
+           : caught  ? ""
+                     : ": SURVIVES");
+    report(caught != is_argued);
+}
+
+template <unsigned n, unsigned m> void check_weakenings(const test (&tests)[n], const spare (&spares)[m], unsigned iterations)
+{
+    const int all[] = {lw_acquire, lw_release, lw_relaxed};
+    for (unsigned i = 0; i < orders::site_count; i++) {
+        for (int order : all) {
+            if (orders::is_weaker(order, orders::sites[i].order))
+                check_weakened(tests, spares, i, order, iterations);
+        }
+    }
+}
+
+/* Prints the sum, and answers the exit status. */
+int finish()
+{
+    printf("\n%u passed, %u failed\n", passes, failures);
+    return failures == 0 ? 0 : 1;
+}
+
+} // namespace harness
+
+#endif

@@ -1,0 +1,64 @@
+/* rwlock.cpp: src/core/rwlock.c under C++'s memory model: writers and a reader of the data that it guards. */
+#include <lockword/core/word.h>
+
+#include "orders.h"
+
+#include "../../src/core/rwlock.c"
+#include "../../src/core/waiters.c"
+
+#include "handover.h"
+#include "harness.h"
+
+using namespace agents;
+using namespace harness;
+
+namespace
+{
+
+/* The agents from `readers` on read, the others write. */
+template <unsigned readers> struct read_write {
+    static constexpr unsigned words = LW_RWLOCK_WORDS;
+    static constexpr uint32_t initial = 0;
+
+    static bool writes(unsigned index)
+    {
+        return index < readers;
+    }
+
+    static bool take(lw_word *rwlock, uint32_t id, agent &self, kind kind, bool writes)
+    {
+        if (kind == trying)
+            return lw_rwlock_try_step(rwlock, 0, writes ? LW_RWLOCK_WRITER : LW_RWLOCK_READER, id);
+        return run(writes ? lw_rwlock_write_step : lw_rwlock_read_step, rwlock, id, self, kind);
+    }
+
+    static void give(lw_word *rwlock, uint32_t id, bool writes)
+    {
+        RL_ASSERT(writes ? lw_rwlock_become_step(rwlock, LW_RWLOCK_WRITER, 0, id) : lw_rwlock_unread_step(rwlock));
+    }
+};
+
+const test tests[] = {
+    {"a writer and a reader, two rounds", rl::simulate<handover<read_write<1>, 2, blocking, blocking>>},
+    {"two writers, a reader", rl::simulate<handover<read_write<2>, 1, blocking, blocking, blocking>>},
+    {"a writer, two readers", rl::simulate<handover<read_write<1>, 2, blocking, blocking, blocking>>},
+    {"a writer with deadlines, two readers", rl::simulate<handover<read_write<1>, 2, timed, blocking, trying>>},
+    {"event loop and abort write, one reads", rl::simulate<handover<read_write<2>, 1, async, aborting, blocking>>},
+};
+
+/* The notify after the wait that it is for: the critical sections of the list order that already, see mutex.cpp. */
+const spare spares[] = {
+    {"lw_waiters_wait", lw_release, lw_relaxed},
+    {"lw_waiters_change", lw_acq_rel, lw_release},
+};
+
+} // namespace
+
+int main()
+{
+    puts("The read-write lock as it is written, under a weak memory:");
+    check_as_written(tests, 100000);
+    puts("\nWith one memory order weakened, what finds it:");
+    check_weakenings(tests, spares, 50000);
+    return finish();
+}
