@@ -16,7 +16,7 @@ const run = promisify(execFile);
 const HERE = import.meta.dirname;
 const ROOT = join(HERE, '..');
 const CC = process.env.CC ?? 'cc';
-const FLAGS = ['-std=c11', '-O2', '-w', `-I${HERE}/explorer`, `-I${ROOT}/include`, '-DMAX_FAILED_WAITS=1u'];
+const FLAGS = ['-std=c11', '-O2', '-w', `-I${HERE}/explorer`, `-I${ROOT}/include`, '-DMAX_FAILED_WAITS=1u', '-DMAX_WAKES=1u'];
 const EXPLORER = ['links', 'main', 'memory', 'model', 'runs', 'search', 'store', 'successors', 'trace'];
 const LIMIT_MS = 120_000;
 

@@ -12,7 +12,9 @@
 #define ONE_WAKE 0x8u          /* counted in the bits from here on: waits that ended without the lock */
 
 /* A reader that was woken this often, and was never quick enough to see the writer that it waited for, goes first all the same. */
+#ifndef MAX_WAKES
 #define MAX_WAKES 8u
+#endif
 
 /*
  * A way to lock is what the caller has before, and after: 0 or UPGRADABLE; and READER, UPGRADABLE or WRITER.

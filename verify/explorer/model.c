@@ -58,7 +58,8 @@ uint32_t model_size(int agent, int caller)
 
 bool model_is_async(int agent, int caller)
 {
-    return strchr("aAp", letters[agent][caller]) != NULL;
+    const char *async = model_primitive->async_letters;
+    return strchr(async ? async : "aAp", letters[agent][caller]) != NULL;
 }
 
 bool model_polls(int agent)

@@ -16,7 +16,7 @@
 
 #define MAX_AGENTS 4
 #define MAX_CALLERS 3
-#define MAX_CHOICES 5
+#define MAX_CHOICES 8
 #define MAX_GHOSTS 8
 #define ENDLESS 255
 
@@ -75,7 +75,8 @@ struct agent {
     uint8_t line[MAX_CALLERS];
     uint8_t to_run; /* crowd: those in line whose steps are still to run in this handler, one bit each */
     uint8_t to_run_why;
-    uint8_t unused[2]; /* no padding: states are compared as bytes */
+    uint8_t in_brief; /* those in line whose wait a timer ends soon, one bit each */
+    uint8_t unused;   /* no padding: states are compared as bytes */
     struct caller callers[MAX_CALLERS];
 };
 
@@ -103,12 +104,13 @@ struct configuration {
 /* A call that a caller may make next. */
 struct choice {
     uint8_t function;
-    uint32_t a, b; /* of a step, a is what it wants */
+    uint32_t a, b, c; /* of a step, a is what it wants */
 };
 
 struct primitive {
     const char *name;
     uint32_t words;
+    const char *async_letters; /* those of its async callers; NULL: a, A and p */
     const char *const *word_names;
     const struct function *functions; /* the last one must be FORWARD */
     uint32_t function_count;

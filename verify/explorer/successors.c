@@ -74,6 +74,14 @@ static void call_crowd(struct agent *agent, uint32_t why)
     call_next_of_crowd(agent);
 }
 
+static void call_line(struct agent *agent, uint32_t why)
+{
+    if (model_primitive->crowd)
+        call_crowd(agent, why);
+    else
+        call_head(agent, why);
+}
+
 static const char *end_call(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
@@ -95,6 +103,7 @@ static void leave_line(struct agent *agent, int caller)
             agent->line[kept++] = agent->line[i];
     }
     agent->in_line = (uint8_t)kept;
+    agent->in_brief &= (uint8_t) ~(1 << caller);
     memset(agent->line + kept, 0, (size_t)(MAX_CALLERS - kept));
 }
 
@@ -145,8 +154,10 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
             a->brief = what == LW_WAIT_BRIEF;
             if (a->word >= model_primitive->words)
                 return "would wait for a word that there is not";
-        } else if (model_primitive->crowd) {
-            call_next_of_crowd(a);
+        } else {
+            a->in_brief |= (uint8_t)((what == LW_WAIT_BRIEF) << caller);
+            if (model_primitive->crowd)
+                call_next_of_crowd(a);
         }
         return count_lost_turn(&a->callers[caller], why);
     case LW_QUEUE:
@@ -334,6 +345,7 @@ static void call_step(const struct scene *scene, struct state *state, struct eve
     struct agent *a = &state->agents[event.agent];
     struct caller *caller = &a->callers[a->caller];
     uint32_t why = a->why;
+    a->in_brief &= (uint8_t) ~(1 << a->caller);
     event.caller = a->caller;
     event.starts_call = true;
     if (why >= LW_OK && why <= LW_SLICE)
@@ -368,7 +380,7 @@ static void start(const struct scene *scene, int agent, int caller, struct choic
     if (!model_primitive->functions[choice.function].is_step) {
         will_call(a, caller, choice.function, LW_START);
         event.starts_call = true;
-        operate(scene, &next, runs_begin(choice.function, choice.a, choice.b, 0), event);
+        operate(scene, &next, runs_begin(choice.function, choice.a, choice.b, choice.c), event);
         return;
     }
     will_call(a, caller, choice.function, LW_START);
@@ -398,10 +410,7 @@ static void fire(const struct scene *scene, int agent, uint32_t why)
     a->pending = NOT_QUEUED;
     a->pending_word = 0;
     if (a->in_line) {
-        if (model_primitive->crowd)
-            call_crowd(a, why);
-        else
-            call_head(a, why);
+        call_line(a, why);
         call_step(scene, &next, event);
     } else if (why == LW_OK) {
         a->function = (uint8_t)(model_primitive->function_count - 1);
@@ -410,6 +419,16 @@ static void fire(const struct scene *scene, int agent, uint32_t why)
         event.kind = LET_GO;
         emit_event(scene, &next, event);
     }
+}
+
+/* A brief wait's timer: the pending wait stays. */
+static void look_again(const struct scene *scene, int agent)
+{
+    struct state next = *scene->before;
+    struct event event = event_of(agent);
+    event.help = BRIEFS;
+    call_line(&next.agents[agent], LW_SLICE);
+    call_step(scene, &next, event);
 }
 
 /* A caller that is not the head leaves the line, and nobody needs to know. */
@@ -447,6 +466,8 @@ static void idle(const struct scene *scene, int agent)
                 leave(scene, agent, a->line[i], help);
         }
     }
+    if (a->in_brief && with(BRIEFS))
+        look_again(scene, agent);
     if (a->pending == NOTIFIED)
         fire(scene, agent, LW_OK);
     if (a->pending == QUEUED && with(SLICES))

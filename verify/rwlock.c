@@ -1,0 +1,606 @@
+/* rwlock.c: what the explorer knows of the read-write lock. The rules are those of include/lockword/core/rwlock.h. */
+#include <lockword/core/rwlock.h>
+#include <lockword/core/waiters.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "explorer/explorer.h"
+
+enum { STATE, OWNER, READ, UPREAD, WRITE, UPGRADE, TRY, BECOME, UNREAD, TAKE_READ, TAKE_WRITE };
+
+/* A caller's own flags. The first two: what it has. */
+enum {
+    HAS_READ = FIRST_OWN_FLAG,
+    HAS_OWN = FIRST_OWN_FLAG * 2,     /* it writes, or reads upgradably: the ghost knows which */
+    CHANGED = FIRST_OWN_FLAG * 4,     /* during its call: it has taken, or given up, or become */
+    SAW_OTHERS = FIRST_OWN_FLAG * 8,  /* during this step: somebody in its way, or whose turn it is */
+    SAW_WRITER = FIRST_OWN_FLAG * 16, /* during its call: somebody wrote */
+};
+
+#define HAS (HAS_READ | HAS_OWN)
+#define TURNS (LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN)
+#define HOLDERS (LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER)
+
+/* Ghosts: who has the lock by what was done, not by what the words say. */
+#define READER_COUNT 0
+#define OWNER_AGENT 1 /* plus one; 0: nobody */
+#define OWNER_CALLER 2
+#define WRITES 3
+
+static uint64_t state_of(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    return lw_rwlock_state(words);
+}
+
+static uint64_t owner(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    return lw_rwlock_owner(words);
+}
+
+static uint64_t try_it(lw_word *words, uint32_t before, uint32_t after, uint32_t self)
+{
+    return lw_rwlock_try_step(words, before, after, self);
+}
+
+static uint64_t become(lw_word *words, uint32_t before, uint32_t after, uint32_t self)
+{
+    return lw_rwlock_become_step(words, before, after, self);
+}
+
+static uint64_t unread(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    return lw_rwlock_unread_step(words);
+}
+
+static uint64_t take_read(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    return lw_rwlock_take_read(words);
+}
+
+static uint64_t take_write(lw_word *words, uint32_t self, uint32_t b, uint32_t c)
+{
+    (void)b, (void)c;
+    return lw_rwlock_take_write(words, self);
+}
+
+static const struct function functions[] = {
+    [STATE] = {.name = "rwlock_state", .label = "state", .arguments = 0, .call = state_of},
+    [OWNER] = {.name = "rwlock_owner", .label = "owner", .arguments = 0, .call = owner},
+    [READ] = {.name = "rwlock_read_step", .label = "read", .is_step = true, .arguments = 3, .call = lw_rwlock_read_step},
+    [UPREAD] = {.name = "rwlock_upread_step", .label = "upread", .is_step = true, .arguments = 3, .call = lw_rwlock_upread_step},
+    [WRITE] = {.name = "rwlock_write_step", .label = "write", .is_step = true, .arguments = 3, .call = lw_rwlock_write_step},
+    [UPGRADE] =
+        {.name = "rwlock_upgrade_step", .label = "upgrade", .is_step = true, .arguments = 3, .call = lw_rwlock_upgrade_step},
+    [TRY] = {.name = "rwlock_try_step", .label = "try", .arguments = 3, .answers_bool = true, .call = try_it},
+    [BECOME] = {.name = "rwlock_become_step", .label = "become", .arguments = 3, .answers_bool = true, .call = become},
+    [UNREAD] = {.name = "rwlock_unread_step", .label = "unread", .arguments = 0, .answers_bool = true, .call = unread},
+    [TAKE_READ] = {.name = "rwlock_take_read", .label = "take read", .arguments = 0, .answers_bool = true, .call = take_read},
+    [TAKE_WRITE] = {.name = "rwlock_take_write", .label = "take write", .arguments = 1, .answers_bool = true, .call = take_write},
+    FORWARD,
+};
+
+/* CMakeLists.txt builds with a small constant: what happens after eight wakes then happens after one, among fewer states. */
+#ifndef MAX_WAKES
+#define MAX_WAKES 8
+#endif
+
+/* Whoever was woken often enough: how much more often is all one. The three lowest bits are flags. */
+static uint16_t same_phase(uint16_t phase)
+{
+    const uint16_t enough = MAX_WAKES << 3;
+    return phase > enough ? (uint16_t)(enough | (phase & 7)) : phase;
+}
+
+static bool owns(const struct state *state, int agent)
+{
+    return state->ghosts[OWNER_AGENT] == agent + 1;
+}
+
+/*
+ * Letters. r reads, w writes, u reads upgradably and may upgrade and downgrade as it likes; x, y and z are the same without
+ * blocking. b does any of these, a does so without blocking, t and s try and use the header's inline halves (s: reads and writes
+ * only).
+ */
+static bool is_one_of(int agent, int caller, const char *letters)
+{
+    return strchr(letters, model_letter(agent, caller)) != NULL;
+}
+
+/* Those who look at it know what they get: the others say who asks. */
+static int add(struct choice *choices, int count, uint8_t function, int agent)
+{
+    const bool asks_who = (function >= READ && function <= UPGRADE) || function == TAKE_WRITE;
+    choices[count] = (struct choice){.function = function, .a = asks_who ? model_id(agent) : 0};
+    return count + 1;
+}
+
+static int add_change(struct choice *choices, int count, uint8_t function, uint32_t before, uint32_t after, int agent)
+{
+    choices[count] = (struct choice){.function = function, .a = before, .b = after, .c = model_id(agent)};
+    return count + 1;
+}
+
+/* What to do with what it has. */
+static int ways_on(const struct state *state, int agent, int caller, struct choice *choices)
+{
+    const bool ends_at_once = is_one_of(agent, caller, "rwxyRWXYs");
+    int count = 0;
+    if (state->agents[agent].callers[caller].flags & HAS_READ)
+        return add(choices, count, UNREAD, agent);
+    if (state->ghosts[WRITES]) {
+        count = add_change(choices, count, BECOME, LW_RWLOCK_WRITER, 0, agent);
+        if (!ends_at_once) {
+            count = add_change(choices, count, BECOME, LW_RWLOCK_WRITER, LW_RWLOCK_READER, agent);
+            count = add_change(choices, count, BECOME, LW_RWLOCK_WRITER, LW_RWLOCK_UPGRADABLE, agent);
+        }
+    } else {
+        count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, 0, agent);
+        count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER, agent);
+        if (is_one_of(agent, caller, "t"))
+            count = add_change(choices, count, TRY, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
+        else
+            count = add(choices, count, UPGRADE, agent);
+    }
+    return count;
+}
+
+static int ways_in(int agent, int caller, struct choice *choices)
+{
+    int count = 0;
+    if (is_one_of(agent, caller, "rxRXba"))
+        count = add(choices, count, READ, agent);
+    if (is_one_of(agent, caller, "wyWYba"))
+        count = add(choices, count, WRITE, agent);
+    if (is_one_of(agent, caller, "uzUZba"))
+        count = add(choices, count, UPREAD, agent);
+    if (is_one_of(agent, caller, "t")) {
+        count = add_change(choices, count, TRY, 0, LW_RWLOCK_READER, agent);
+        count = add_change(choices, count, TRY, 0, LW_RWLOCK_WRITER, agent);
+        count = add_change(choices, count, TRY, 0, LW_RWLOCK_UPGRADABLE, agent);
+    }
+    if (is_one_of(agent, caller, "s")) {
+        count = add(choices, count, TAKE_READ, agent);
+        count = add(choices, count, TAKE_WRITE, agent);
+        count = add_change(choices, count, TRY, 0, LW_RWLOCK_READER, agent);
+    }
+    return count;
+}
+
+/* What is illegal, and must be told so and change nothing. */
+static int strays(const struct state *state, int agent, int caller, struct choice *choices, int count)
+{
+    const bool has = state->agents[agent].callers[caller].flags & HAS;
+    count = add(choices, count, STATE, agent);
+    count = add(choices, count, OWNER, agent);
+    if (!has && state->ghosts[READER_COUNT] == 0)
+        count = add(choices, count, UNREAD, agent);
+    if (!owns(state, agent)) {
+        count = add_change(choices, count, BECOME, LW_RWLOCK_WRITER, 0, agent);
+        count = add_change(choices, count, TRY, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
+    } else if (!model_is_async(agent, caller)) {
+        count = add(choices, count, WRITE, agent);
+        count = add_change(choices, count, BECOME, state->ghosts[WRITES] ? LW_RWLOCK_UPGRADABLE : LW_RWLOCK_WRITER, 0, agent);
+        if (state->ghosts[WRITES])
+            count = add_change(choices, count, TRY, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
+    }
+    return count;
+}
+
+static int choices(const struct state *state, int agent, int caller, struct choice *choices)
+{
+    const struct caller *c = &state->agents[agent].callers[caller];
+    if (!(c->flags & HAS) && c->rounds == 0)
+        return 0;
+    const int count = c->flags & HAS ? ways_on(state, agent, caller, choices) : ways_in(agent, caller, choices);
+    return model_configuration->with & STRAYS ? strays(state, agent, caller, choices, count) : count;
+}
+
+static bool is_lock(uint32_t function)
+{
+    return function >= READ && function <= UPGRADE;
+}
+
+/* What the function's caller wants to have. */
+static uint32_t wanted_by(uint32_t function, uint32_t b)
+{
+    switch (function) {
+    case READ:
+    case TAKE_READ:
+        return LW_RWLOCK_READER;
+    case UPREAD:
+        return LW_RWLOCK_UPGRADABLE;
+    case WRITE:
+    case UPGRADE:
+    case TAKE_WRITE:
+        return LW_RWLOCK_WRITER;
+    default:
+        return b;
+    }
+}
+
+/* Who cannot be beside it, itself apart. */
+static uint32_t excluded_by(uint32_t wanted, bool upgrades)
+{
+    if (wanted == LW_RWLOCK_READER)
+        return LW_RWLOCK_WRITER;
+    if (wanted == LW_RWLOCK_UPGRADABLE)
+        return LW_RWLOCK_WRITER | LW_RWLOCK_UPGRADABLE;
+    return upgrades ? LW_RWLOCK_READERS | LW_RWLOCK_WRITER : HOLDERS;
+}
+
+/* Others who are in a call and cannot be beside it have lost a turn, if they come to know of it. */
+static void overtake(struct state *state, int taker, uint32_t wanted)
+{
+    for (int agent = 0; model_configuration->most_lost && agent < model_agents; agent++) {
+        for (int caller = 0; caller < model_callers[agent]; caller++) {
+            struct caller *c = &state->agents[agent].callers[caller];
+            if (agent != taker && is_lock(c->function) && c->rounds != ENDLESS &&
+                wanted & (excluded_by(wanted_by(c->function, 0), c->function == UPGRADE) |
+                          (c->function == UPREAD ? LW_RWLOCK_UPGRADABLE : 0)))
+                c->flags |= OVERTAKEN;
+        }
+    }
+}
+
+static void give_up(struct state *state, int agent, struct caller *caller)
+{
+    if (caller->flags & HAS_READ)
+        state->ghosts[READER_COUNT]--;
+    if (caller->flags & HAS_OWN && owns(state, agent))
+        state->ghosts[OWNER_AGENT] = state->ghosts[OWNER_CALLER] = state->ghosts[WRITES] = 0;
+    caller->flags &= (uint8_t)~HAS;
+}
+
+static void have(struct state *state, int agent, struct caller *caller, uint32_t what)
+{
+    if (what == LW_RWLOCK_READER) {
+        state->ghosts[READER_COUNT]++;
+        caller->flags |= HAS_READ;
+    } else if (what) {
+        state->ghosts[OWNER_AGENT] = (uint8_t)(agent + 1);
+        state->ghosts[OWNER_CALLER] = (uint8_t)(caller - state->agents[agent].callers);
+        state->ghosts[WRITES] = what == LW_RWLOCK_WRITER;
+        caller->flags |= HAS_OWN;
+    }
+}
+
+/* The turn that its function claims. */
+static uint32_t turn_of(uint32_t function)
+{
+    return function == WRITE || function == UPGRADE ? LW_RWLOCK_WRITERS_TURN : LW_RWLOCK_READERS_TURN;
+}
+
+/* Goes first although it is not its turn. */
+static const char *jumps(const struct caller *caller, uint32_t function, uint32_t why, uint32_t before)
+{
+    if (why == LW_SLICE)
+        return NULL;
+    if (function == WRITE && before & LW_RWLOCK_READERS_TURN)
+        return "writes although it is the readers' turn";
+    if ((function == READ || function == UPREAD) && !(caller->flags & (HAS_WAITED | SAW_WRITER)) &&
+        before & LW_RWLOCK_WRITERS_TURN && !(before & LW_RWLOCK_READERS_TURN))
+        return "reads although it is a writer's turn, and has not waited";
+    return NULL;
+}
+
+/* The state's holders went from some to others. */
+static const char *changed_holders(struct state *state, int agent, uint32_t before, uint32_t after)
+{
+    const struct agent *a = &state->agents[agent];
+    struct caller *c = &state->agents[agent].callers[a->caller];
+    const uint32_t function = a->function;
+    if (c->flags & CHANGED)
+        return "changes twice what it has";
+    if (function == STATE || function == OWNER)
+        return "changes what it only looks at";
+    if ((function == BECOME || function == UPGRADE) && !(c->flags & HAS_OWN))
+        return "changes what it does not have";
+    if (function == UNREAD && !(c->flags & HAS_READ))
+        return "gives up a read that it does not have";
+    c->flags |= CHANGED;
+
+    /* What is more, or less, than before; only one kind of each. */
+    const uint32_t had = c->flags & HAS_READ     ? LW_RWLOCK_READER
+                         : !(c->flags & HAS_OWN) ? 0
+                         : state->ghosts[WRITES] ? LW_RWLOCK_WRITER
+                                                 : LW_RWLOCK_UPGRADABLE;
+    const uint32_t left = (before & HOLDERS) - had;
+    const uint32_t has = (after & HOLDERS) - left;
+    if (has != 0 && has != LW_RWLOCK_READER && has != LW_RWLOCK_UPGRADABLE && has != LW_RWLOCK_WRITER)
+        return "changes what others have";
+    if (has & excluded_by(has, false) & left || (left && has == LW_RWLOCK_WRITER) || (left & LW_RWLOCK_WRITER && has))
+        return "takes the lock beside one that it cannot be beside";
+    if (function == UNREAD ? has != 0 : is_lock(function) && has != wanted_by(function, 0))
+        return "takes what it does not want";
+    const char *error = is_lock(function) && function != UPGRADE ? jumps(c, function, a->why, before) : NULL;
+    if (is_lock(function) && before & ~after & TURNS & ~turn_of(function) && a->why != LW_SLICE)
+        error = "ends the turn of others";
+    give_up(state, agent, c);
+    have(state, agent, c, has);
+    if (has > had)
+        overtake(state, agent, has);
+    return error;
+}
+
+/* A configuration may begin with readers that never leave, and with room for `first` more. */
+static uint32_t for_ever(void)
+{
+    return model_configuration->first ? LW_RWLOCK_READERS - model_configuration->first : 0;
+}
+
+static bool is_full(const struct state *state)
+{
+    return for_ever() + state->ghosts[READER_COUNT] == LW_RWLOCK_READERS;
+}
+
+static void begin(struct state *state)
+{
+    state->words[LW_RWLOCK_STATE] = for_ever();
+}
+
+static void use_up_round(struct caller *caller)
+{
+    if (caller->rounds != ENDLESS)
+        caller->rounds--;
+}
+
+/* Whether what it sees is a reason not to take the lock. */
+static bool is_in_the_way(uint32_t function, uint32_t state)
+{
+    if (!is_lock(function))
+        return function == TRY || function == TAKE_READ || function == TAKE_WRITE;
+    uint32_t turn = function == WRITE ? LW_RWLOCK_READERS_TURN : function == UPGRADE ? 0 : LW_RWLOCK_WRITERS_TURN;
+    return state & (excluded_by(wanted_by(function, 0), function == UPGRADE) | turn);
+}
+
+static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+{
+    const struct agent *a = &state->agents[agent];
+    struct caller *c = &state->agents[agent].callers[a->caller];
+    if (!functions[a->function].name)
+        return NULL;
+    if (operation->kind == NOTIFY)
+        return NULL;
+    if (operation->kind == STORE) {
+        if (operation->word != LW_RWLOCK_OWNER)
+            return "stores what it has to change";
+        return owns(state, agent) ? NULL : "sets the owner, and is not";
+    }
+    if (c->flags & CHANGED && !(c->flags & HAS))
+        return "touches the lock after it has given it up";
+    if (operation->word != LW_RWLOCK_STATE)
+        return operation->kind == CAS ? "changes another word than the state" : NULL;
+    if (operation->kind == CAS && result == operation->a) {
+        if ((operation->a ^ operation->b) & HOLDERS)
+            return changed_holders(state, agent, operation->a, operation->b);
+        if (!is_lock(a->function))
+            return "changes the turns, and does not wait";
+        if (operation->a & ~operation->b & ~LW_WAITERS && !lw_gives_up(a->why))
+            return "ends a turn, and does not give up";
+        return NULL;
+    }
+    if (a->function == TRY && c->flags & HAS_OWN ? result & LW_RWLOCK_READERS : is_in_the_way(a->function, result))
+        c->flags |= SAW_OTHERS;
+    if (result & LW_RWLOCK_WRITER)
+        c->flags |= SAW_WRITER;
+    return NULL;
+}
+
+static const char *lock_ended(struct state *state, int agent, int caller, uint32_t function, uint32_t what)
+{
+    struct caller *c = &state->agents[agent].callers[caller];
+    const bool async = model_is_async(agent, caller);
+    const uint32_t why = state->agents[agent].why;
+    const bool changed = c->flags & CHANGED;
+    if (what == LW_DONE)
+        return changed ? NULL : "says that it has the lock, and does not";
+    if (changed)
+        return "does not know that it has the lock";
+    switch (what) {
+    case LW_GAVE_UP:
+        if (why == LW_TIMED_OUT && !(c->flags & SAW_OTHERS))
+            return "gives up although nobody was in its way";
+        if (!lw_gives_up(why) && !async)
+            return "gives up for no reason";
+        break;
+    case LW_DEADLOCK:
+        if (!owns(state, agent) || async || function == UPGRADE)
+            return "sees a deadlock where none is";
+        break;
+    default:
+        if (function != READ || !is_full(state))
+            return "sees too many readers where they are not";
+    }
+    if (!(c->flags & HAS))
+        use_up_round(c);
+    return NULL;
+}
+
+static const char *call_ended(struct state *state, int agent, struct caller *c, uint32_t function, uint64_t result)
+{
+    const bool changed = c->flags & CHANGED;
+    switch (function) {
+    case STATE:
+        return result != state->words[LW_RWLOCK_STATE] ? "does not know the state" : NULL;
+    case OWNER:
+        return owns(state, agent) && result != model_id(agent) ? "does not know the owner" : NULL;
+    case TRY:
+    case TAKE_READ:
+    case TAKE_WRITE:
+        if (changed != (bool)result)
+            return "does not know whether it took the lock";
+        if (function == TRY && !changed && c->flags & HAS_OWN && !state->ghosts[WRITES] && !(c->flags & SAW_OTHERS))
+            return "does not upgrade although nobody was in its way";
+        if (!changed && !(c->flags & HAS))
+            use_up_round(c);
+        return NULL;
+    default:
+        if (changed != (bool)result)
+            return "does not know whether it gave the lock up";
+        if (changed && !(c->flags & HAS))
+            use_up_round(c);
+        return NULL;
+    }
+}
+
+static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+{
+    struct caller *c = &state->agents[agent].callers[caller];
+    const char *error = is_lock(function) ? lock_ended(state, agent, caller, function, lw_answer_what(result))
+                                          : call_ended(state, agent, c, function, result);
+    if (!error && !result && (function == UNREAD || function == BECOME) && c->flags & HAS && !(model_configuration->with & STRAYS))
+        error = "does not give up what it has";
+    if (!error && owns(state, agent) && state->ghosts[OWNER_CALLER] == caller && state->words[LW_RWLOCK_OWNER] != model_id(agent))
+        error = "has not written down who owns the lock";
+    c->flags &= (uint8_t)(HAS | HAS_WAITED | OVERTAKEN);
+    return error;
+}
+
+/* Whether somebody alive is in a call that claims this turn. */
+static bool is_claimed(const struct state *state, uint32_t turn)
+{
+    for (int agent = 0; agent < model_agents; agent++) {
+        for (int caller = 0; caller < model_callers[agent]; caller++) {
+            const uint32_t function = state->agents[agent].callers[caller].function;
+            if (is_lock(function) && turn_of(function) == turn)
+                return true;
+        }
+    }
+    return false;
+}
+
+static const char *invariant(const struct state *state)
+{
+    const uint32_t word = state->words[LW_RWLOCK_STATE];
+    const bool writes = state->ghosts[WRITES];
+    const int agent = state->ghosts[OWNER_AGENT] - 1;
+    const uint32_t owner = state->words[LW_RWLOCK_OWNER];
+    if ((word & LW_RWLOCK_READERS) != for_ever() + state->ghosts[READER_COUNT])
+        return "the word does not count the readers";
+    if ((word & LW_RWLOCK_WRITER) != (agent >= 0 && writes ? LW_RWLOCK_WRITER : 0) ||
+        (word & LW_RWLOCK_UPGRADABLE) != (agent >= 0 && !writes ? LW_RWLOCK_UPGRADABLE : 0))
+        return "the word does not say who has the lock";
+    if (word & LW_RWLOCK_WRITER && state->ghosts[READER_COUNT])
+        return "reads beside a writer";
+    if (owner != 0 && (agent < 0 || owner != model_id(agent)))
+        return "the owner's word names another";
+    if (state->deaths)
+        return NULL;
+    if (word & LW_RWLOCK_WRITERS_TURN && !is_claimed(state, LW_RWLOCK_WRITERS_TURN))
+        return "it is a writer's turn, and there is none";
+    if (word & LW_RWLOCK_READERS_TURN && !is_claimed(state, LW_RWLOCK_READERS_TURN))
+        return "it is the readers' turn, and there are none";
+    return NULL;
+}
+
+static bool has_any(const struct state *state, int agent)
+{
+    for (int caller = 0; caller < model_callers[agent]; caller++) {
+        if (state->agents[agent].callers[caller].flags & HAS)
+            return true;
+    }
+    return false;
+}
+
+static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
+{
+    if (word != LW_RWLOCK_STATE) {
+        const int agent = model_agent_of(value);
+        snprintf(text, size, "%s", value == 0 ? "0" : agent >= 0 ? model_name(agent) : "?");
+        return;
+    }
+    snprintf(text, size, "%ur%s%s%s%s%s%s", value & LW_RWLOCK_READERS, value & LW_RWLOCK_UPGRADABLE ? "+UPGRADABLE" : "",
+             value & LW_RWLOCK_WRITER ? "+WRITER" : "", value & LW_RWLOCK_WRITERS_TURN ? "+WRITERS_TURN" : "",
+             value & LW_RWLOCK_READERS_TURN ? "+READERS_TURN" : "", value & LW_ASYNC_WAITERS ? "+ASYNC" : "",
+             value & LW_BLOCKED_WAITERS ? "+BLOCKED" : "");
+}
+
+#define ALMOST (TIMEOUTS | CANCELS | BRIEFS)
+#define UNRELIABLE (ALMOST | SPURIOUS | SLICES)
+
+/* A reader that was woken MAX_WAKES times may go before a writer, so that it costs that one a turn. */
+#define BOUND (MAX_WAKES + 2)
+
+/* From small to large: a mutant's first failure is its shortest. */
+static const struct configuration configurations[] = {
+    {"r,w", 1, 0, 0, SMALL, 0},
+    {"r,r", 1, 0, 0, SMALL, 1},
+    {"r,s", 1, 0, 0, SMALL, 1},
+    {"b,b", 1, 0, 0, SMALL, 0},
+    {"s,b", 2, 0, 0, SMALL, 0},
+    {"a,b", 1, BRIEFS, 0, SMALL, 0},
+    {"b,b", 2, STRAYS, 0, SMALL, 0},
+    {"t,b", 2, STRAYS, 0, SMALL, 0},
+    {"R,w", 1, 0, 1, SMALL, 0},
+    {"W,r", 1, 0, 1, SMALL, 0},
+    {"R,u", 1, 0, 1, SMALL, 0},
+    {"W,u", 1, 0, 1, SMALL, 0},
+#if MAX_WAKES < 8
+    {"W,W,r", 1, 0, BOUND, SMALL, 0},
+#else /* two readers without end that go first after one wake would hold a writer off by turns */
+    {"R,R,w", 1, 0, BOUND, SMALL, 0},
+    {"R,X,w", 1, 0, BOUND, SMALL, 0},
+    {"R,X,y", 1, 0, BOUND, SMALL, 0},
+#endif
+    {"W,r,r", 1, 0, BOUND, SMALL, 0},
+    {"W,x,r", 1, 0, BOUND, SMALL, 0},
+    {"Y,r,x", 1, 0, BOUND, SMALL, 0},
+    {"a,b", 1, UNRELIABLE | STRAYS, 0, SMALL, 0},
+    {"a,a", 1, UNRELIABLE, 0, SMALL, 0},
+    {"xy,r", 1, UNRELIABLE, 0, SMALL, 0},
+    {"yy,r", 1, UNRELIABLE, 0, SMALL, 0},
+    {"yw,r", 1, UNRELIABLE, 0, SMALL, 0},
+    {"xyx,r", 1, BRIEFS, 0, SMALL, 0},
+    {"r,r,w", 1, UNRELIABLE, 0, SMALL, 0},
+    {"r,w,w", 1, ALMOST, 0, SMALL, 0},
+    {"x,r,w", 1, ALMOST, 0, SMALL, 0},
+    {"r,x,y", 1, ALMOST, 0, SMALL, 0},
+    {"r,w,y", 1, ALMOST, 0, SMALL, 0},
+    {"r,r,w", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
+    {"w,y", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
+    {"r,y", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
+    {"u,u", 1, 0, 0, SMALL, 0},
+    {"yy,w", 1, 0, 0, SMALL, 0},
+    {"r,w,u", 1, 0, 0, MEDIUM, 0},
+    {"r,w,w", 1, UNRELIABLE, 0, MEDIUM, 0},
+    {"x,r,w", 1, UNRELIABLE, 0, MEDIUM, 0},
+    {"r,w,y", 1, UNRELIABLE | DEATHS, 0, MEDIUM, 0},
+    {"b,b", 2, UNRELIABLE, 0, MEDIUM, 0},
+    {"r,w,u", 1, TIMEOUTS, 0, LARGE, 0},
+    {"z,w,r", 1, BRIEFS, 0, MEDIUM, 0},
+    {"r,w,u", 1, ALMOST, 0, LARGE, 0},
+    {"r,u,u", 1, TIMEOUTS, 0, LARGE, 0},
+    {"r,r,w,w", 1, ALMOST, 0, LARGE, 0},
+};
+
+static const char *const word_names[] = {"state", "gate", "owner"};
+
+static const struct primitive rwlock = {
+    .name = "rwlock",
+    .words = LW_RWLOCK_WORDS,
+    .async_letters = "axyzAXYZ",
+    .word_names = word_names,
+    .functions = functions,
+    .flags_of_a_step = SAW_OTHERS,
+    .function_count = sizeof functions / sizeof *functions,
+    .configurations = configurations,
+    .configuration_count = sizeof configurations / sizeof *configurations,
+    .same_phase = same_phase,
+    .begin = begin,
+    .choices = choices,
+    .operated = operated,
+    .ended = ended,
+    .invariant = invariant,
+    .is_needed = has_any,
+    .describe_word = describe_word,
+};
+
+int main(int argc, char **argv)
+{
+    return explorer_main(&rwlock, argc, argv);
+}
