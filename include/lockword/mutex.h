@@ -10,9 +10,9 @@
  * An lw_mutex may live anywhere that its users share: static, on the heap, in a struct, in a WebAssembly memory that JavaScript
  * shares (js/src/mutex.js takes the very same lock). It needs 4-byte alignment, no constructor and no destructor.
  *
- * What it promises. At most one holder. Everything written under the lock is visible to the next holder. Nobody starves: whoever
- * has been overtaken for about half a millisecond, or by eight wakes, is next. Up to that a thread that runs may overtake one that
- * sleeps, because waking a thread for every unlock costs more than it helps.
+ * What it promises. At most one holder. Everything written under the lock is visible to the next holder. Nobody is shut
+ * out: once a waiter has been overtaken eight times, or for about half a millisecond, only those who wait may take it. Up to that
+ * a thread that runs may overtake one that sleeps, because waking a thread for every unlock costs more than it helps.
  *
  * What is illegal. Locking it again while holding it (EDEADLK; use a recursive mutex), unlocking what another thread holds (EPERM),
  * moving or copying it while in use, ending a thread that holds it (everybody else waits for ever). Unlike a POSIX mutex, it

@@ -505,7 +505,7 @@ export function counterAtMostStep(heap, counter, value, why, phase) {
 }
 
 /**
- * The state right now; its generation is what lw_event_wait_step has to be told.
+ * The state right now: what lw_event_wait_step has to be told.
  *
  * @param {Heap} heap
  * @param {number} event its address, in bytes

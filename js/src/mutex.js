@@ -16,8 +16,8 @@ import { enqueue } from './turn.js';
 /**
  * A mutex. It has at most one holder: an agent, that is a thread, whether it runs JavaScript or C.
  *
- * What is written under the lock is seen by the next holder. Nobody starves: who was overtaken eight times is next. Tasks of one agent exclude
- * each other, too, if they use `lockAsync`, and are served in the order in which they asked.
+ * What is written under the lock is seen by the next holder. Nobody is shut out: once a waiter was overtaken eight times, only those who wait
+ * may take it. Tasks of one agent exclude each other, too, if they use `lockAsync`, and are served in the order in which they asked.
  *
  *     const mutex = new Mutex();
  *     worker.postMessage(mutex.handle);         // there: const mutex = Mutex.from(handle)

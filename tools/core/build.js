@@ -58,9 +58,14 @@ function wasm2js(wasm) {
   try {
     const [input, output] = ['core.wasm', 'core.js'].map((name) => join(folder, name));
     writeFileSync(input, wasm);
-    const skipped = ['coalesce-locals', 'dae', 'dae-optimizing', 'duplicate-function-elimination', 'inlining', 'inlining-optimizing'].map(
-      (pass) => `--skip-pass=${pass}`,
-    );
+    const skipped = [
+      'coalesce-locals',
+      'dae',
+      'dae-optimizing',
+      'duplicate-function-elimination',
+      'inlining',
+      'inlining-optimizing',
+    ].map((pass) => `--skip-pass=${pass}`);
     const features = ['--enable-threads', '--enable-bulk-memory', '--enable-mutable-globals'];
     const tool = join(dirname(createRequire(import.meta.url).resolve('binaryen/package.json')), 'bin/wasm2js');
     execFileSync(process.execPath, [tool, '-O', ...features, ...skipped, input, '-o', output]);
