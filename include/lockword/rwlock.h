@@ -82,7 +82,8 @@ static inline bool lw_rwlock_leave_write(lw_rwlock *rwlock, uint32_t self)
 
 /*
  * Reads, beside other readers, waiting until the deadline, or until `cancel` (NULL: never) fires.
- * 0; EDEADLK: the caller writes or reads upgradably; EOVERFLOW: there are 2^24 - 1 readers; ETIMEDOUT; ECANCELED.
+ * 0; EDEADLK: the caller writes, or reads upgradably and would have to wait; EOVERFLOW: there are 2^24 - 1 readers; ETIMEDOUT;
+ * ECANCELED.
  */
 static inline int lw_rwlock_rdlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
