@@ -46,19 +46,23 @@ function dump(primitive) {
 }
 
 /** Calls it in JavaScript, and compares. */
-function replay({ fn, args, ops, result: boolean, what, word, phase, expected }, address) {
+function replay({ fn, args, ops, result, what, word, phase, expected }, address) {
   const left = ops[Symbol.iterator]();
   const answer = call(camelCase(fn), args, address, (...operation) => {
     const recorded = left.next().value ?? [];
-    assert.deepEqual(operation, recorded.slice(0, -1));
+    // A store has no result.
+    assert.deepEqual(operation, recorded[0] === 'store' ? recorded : recorded.slice(0, -1));
     return recorded.at(-1);
   });
   assert.deepEqual(left.next(), { value: undefined, done: true });
-  if (what === undefined) assert.equal(answer.result, boolean);
+  if (what === undefined) assert.equal(Number(answer.result ?? 0) | 0, Number(result) | 0);
   else assert.deepEqual(answer, { result: what | (word << 8) | (phase << 16), expected: expected | 0 });
 }
 
-for (const primitive of primitives().filter((name) => existsSync(join(ROOT, 'verify', `${name}.c`)))) {
+/** The read-write lock is explored with a smaller constant than it has: translation.test.js is what compares it. */
+const explored = primitives().filter((name) => name !== 'rwlock' && existsSync(join(ROOT, 'verify', `${name}.c`)));
+
+for (const primitive of explored) {
   describe(`core.js does what the explorer saw ${primitive}.c do`, function () {
     this.timeout(120_000);
     let calls;
