@@ -10,9 +10,10 @@
  *     word 1, gate    see core/waiters.h
  *     word 2, owner   the agent that writes, or reads upgradably; written by itself alone
  *
- * Phase-fair: a writer waits for the readers that are in, and for those that waited through the last writer; a reader waits for one
- * writer. The turns are claimed by those who wait, and go with them: who takes the lock, or gives up, clears its own turn. One that
- * is claimed by nobody alive lets go after a brief wait.
+ * Phase-fair: a writer waits for the readers that are in, and for those that waited through the last writer; a reader waits for the
+ * writer that it found, and at most eight wakes for others that were quicker. Among writers the fastest wins. The turns are claimed
+ * by those who wait, and go with them: who takes the lock, or gives up, clears its own turn. One that is claimed by nobody alive
+ * lets go after a brief wait.
  */
 #ifndef LOCKWORD_CORE_RWLOCK_H
 #define LOCKWORD_CORE_RWLOCK_H
