@@ -16,7 +16,7 @@
  *
  * Neither side starves the other: a writer that waits holds back readers that come later, and readers that waited while it wrote
  * go before the next writer. A turn that nobody comes for ends when the lock has been free for half a millisecond. Among writers
- * the fastest wins. One that gives up leaves nothing behind that would hold anybody back. The try forms take whatever is free,
+ * the fastest wins. Who gives up leaves nothing behind that would hold anybody back. The try forms take whatever is free,
  * whoever's turn it is.
  *
  * What is illegal. Reading again while reading, except by lw_rwlock_tryrdlock: a writer that waits in between would hold back the
