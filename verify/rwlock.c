@@ -1,13 +1,13 @@
 /* rwlock.c: what the explorer knows of the read-write lock. The rules are those of include/lockword/core/rwlock.h. */
-#include <lockword/core/rwlock.h>
 #include <lockword/core/waiters.h>
+#include <lockword/rwlock.h>
 
 #include <stdio.h>
 #include <string.h>
 
 #include "explorer/explorer.h"
 
-enum { STATE, OWNER, READ, UPREAD, WRITE, UPGRADE, TRY, BECOME, UNREAD, TAKE_READ, TAKE_WRITE };
+enum { STATE, OWNER, READ, UPREAD, WRITE, UPGRADE, TRY, BECOME, UNREAD, RDLOCK, WRLOCK, UNLOCK };
 
 /* A caller's own flags. The first two: what it has. */
 enum {
@@ -56,16 +56,35 @@ static uint64_t unread(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
     return lw_rwlock_unread_step(words);
 }
 
-static uint64_t take_read(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
+/* The half of the C face that waits is explored as a step: here it ends the call. */
+enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline, lw_cancel *cancel)
 {
-    (void)a, (void)b, (void)c;
-    return lw_rwlock_take_read(words);
+    (void)rwlock, (void)step, (void)deadline, (void)cancel;
+    return LW_ENDED_TIMED_OUT;
 }
 
-static uint64_t take_write(lw_word *words, uint32_t self, uint32_t b, uint32_t c)
+static lw_rwlock *seen_by(uint32_t self, lw_word *words)
+{
+    runs_self = self;
+    return (lw_rwlock *)words;
+}
+
+static uint64_t rdlock(lw_word *words, uint32_t self, uint32_t b, uint32_t c)
 {
     (void)b, (void)c;
-    return lw_rwlock_take_write(words, self);
+    return lw_rwlock_rdlock(seen_by(self, words)) == 0;
+}
+
+static uint64_t wrlock(lw_word *words, uint32_t self, uint32_t b, uint32_t c)
+{
+    (void)b, (void)c;
+    return lw_rwlock_wrlock(seen_by(self, words)) == 0;
+}
+
+static uint64_t unlock(lw_word *words, uint32_t self, uint32_t b, uint32_t c)
+{
+    (void)b, (void)c;
+    return lw_rwlock_unlock(seen_by(self, words)) == 0;
 }
 
 static const struct function functions[] = {
@@ -79,8 +98,9 @@ static const struct function functions[] = {
     [TRY] = {.name = "rwlock_try_step", .label = "try", .arguments = 3, .answers_bool = true, .call = try_it},
     [BECOME] = {.name = "rwlock_become_step", .label = "become", .arguments = 3, .answers_bool = true, .call = become},
     [UNREAD] = {.name = "rwlock_unread_step", .label = "unread", .arguments = 0, .answers_bool = true, .call = unread},
-    [TAKE_READ] = {.name = "rwlock_take_read", .label = "take read", .arguments = 0, .answers_bool = true, .call = take_read},
-    [TAKE_WRITE] = {.name = "rwlock_take_write", .label = "take write", .arguments = 1, .answers_bool = true, .call = take_write},
+    [RDLOCK] = {.name = "rwlock_rdlock", .label = "rdlock", .arguments = 1, .answers_bool = true, .inlined = true, .call = rdlock},
+    [WRLOCK] = {.name = "rwlock_wrlock", .label = "wrlock", .arguments = 1, .answers_bool = true, .inlined = true, .call = wrlock},
+    [UNLOCK] = {.name = "rwlock_unlock", .label = "unlock", .arguments = 1, .answers_bool = true, .inlined = true, .call = unlock},
     FORWARD,
 };
 
@@ -103,18 +123,23 @@ static bool owns(const struct state *state, int agent)
 
 /*
  * Letters. r reads, w writes, u reads upgradably and may upgrade and downgrade as it likes; x, y and z are the same without
- * blocking. b does any of these, a does so without blocking, t and s try and use the header's inline halves (s: reads and writes
- * only).
+ * blocking. b does any of these, a does so without blocking, t only tries. s reads and writes by the C face, whose inlined halves
+ * go before the steps.
  */
 static bool is_one_of(int agent, int caller, const char *letters)
 {
     return strchr(letters, model_letter(agent, caller)) != NULL;
 }
 
+static bool is_lock(uint32_t function)
+{
+    return function >= READ && function <= UPGRADE;
+}
+
 /* Those who look at it know what they get: the others say who asks. */
 static int add(struct choice *choices, int count, uint8_t function, int agent)
 {
-    const bool asks_who = (function >= READ && function <= UPGRADE) || function == TAKE_WRITE;
+    const bool asks_who = is_lock(function) || function >= RDLOCK;
     choices[count] = (struct choice){.function = function, .a = asks_who ? model_id(agent) : 0};
     return count + 1;
 }
@@ -128,8 +153,10 @@ static int add_change(struct choice *choices, int count, uint8_t function, uint3
 /* What to do with what it has. */
 static int ways_on(const struct state *state, int agent, int caller, struct choice *choices)
 {
-    const bool ends_at_once = is_one_of(agent, caller, "rwxyRWXYs");
+    const bool ends_at_once = is_one_of(agent, caller, "rwxyRWXY");
     int count = 0;
+    if (is_one_of(agent, caller, "s"))
+        return add(choices, count, UNLOCK, agent);
     if (state->agents[agent].callers[caller].flags & HAS_READ)
         return add(choices, count, UNREAD, agent);
     if (state->ghosts[WRITES]) {
@@ -164,11 +191,21 @@ static int ways_in(int agent, int caller, struct choice *choices)
         count = add_change(choices, count, TRY, 0, LW_RWLOCK_UPGRADABLE, agent);
     }
     if (is_one_of(agent, caller, "s")) {
-        count = add(choices, count, TAKE_READ, agent);
-        count = add(choices, count, TAKE_WRITE, agent);
+        count = add(choices, count, RDLOCK, agent);
+        count = add(choices, count, WRLOCK, agent);
         count = add_change(choices, count, TRY, 0, LW_RWLOCK_READER, agent);
     }
     return count;
+}
+
+/* Nobody else ever reads: unlocking the read of another cannot be told from unlocking one's own. */
+static bool others_write(int agent)
+{
+    for (int other = 0; other < model_agents; other++) {
+        if (other != agent && !is_one_of(other, 0, "w"))
+            return false;
+    }
+    return true;
 }
 
 /* What is illegal, and must be told so and change nothing. */
@@ -179,6 +216,8 @@ static int strays(const struct state *state, int agent, int caller, struct choic
     count = add(choices, count, OWNER, agent);
     if (!has && state->ghosts[READER_COUNT] == 0)
         count = add(choices, count, UNREAD, agent);
+    if (!has && others_write(agent))
+        count = add(choices, count, UNLOCK, agent);
     if (!owns(state, agent)) {
         count = add_change(choices, count, BECOME, LW_RWLOCK_WRITER, 0, agent);
         count = add_change(choices, count, TRY, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
@@ -200,23 +239,18 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     return model_configuration->with & STRAYS ? strays(state, agent, caller, choices, count) : count;
 }
 
-static bool is_lock(uint32_t function)
-{
-    return function >= READ && function <= UPGRADE;
-}
-
 /* What the function's caller wants to have. */
 static uint32_t wanted_by(uint32_t function, uint32_t b)
 {
     switch (function) {
     case READ:
-    case TAKE_READ:
+    case RDLOCK:
         return LW_RWLOCK_READER;
     case UPREAD:
         return LW_RWLOCK_UPGRADABLE;
     case WRITE:
     case UPGRADE:
-    case TAKE_WRITE:
+    case WRLOCK:
         return LW_RWLOCK_WRITER;
     default:
         return b;
@@ -300,8 +334,8 @@ static const char *changed_holders(struct state *state, int agent, uint32_t befo
         return "changes what it only looks at";
     if ((function == BECOME || function == UPGRADE) && !(c->flags & HAS_OWN))
         return "changes what it does not have";
-    if (function == UNREAD && !(c->flags & HAS_READ))
-        return "gives up a read that it does not have";
+    if (function == UNREAD ? !(c->flags & HAS_READ) : function == UNLOCK && !(c->flags & HAS))
+        return "gives up what it does not have";
     c->flags |= CHANGED;
 
     /* What is more, or less, than before; only one kind of each. */
@@ -315,7 +349,7 @@ static const char *changed_holders(struct state *state, int agent, uint32_t befo
         return "changes what others have";
     if (has & excluded_by(has, false) & left || (left && has == LW_RWLOCK_WRITER) || (left & LW_RWLOCK_WRITER && has))
         return "takes the lock beside one that it cannot be beside";
-    if (function == UNREAD ? has != 0 : is_lock(function) && has != wanted_by(function, 0))
+    if (function == UNREAD || function == UNLOCK ? has != 0 : is_lock(function) && has != wanted_by(function, 0))
         return "takes what it does not want";
     const char *error = is_lock(function) && function != UPGRADE ? jumps(c, function, a->why, before) : NULL;
     if (is_lock(function) && before & ~after & TURNS & ~turn_of(function) && a->why != LW_SLICE)
@@ -353,7 +387,7 @@ static void use_up_round(struct caller *caller)
 static bool is_in_the_way(uint32_t function, uint32_t state)
 {
     if (!is_lock(function))
-        return function == TRY || function == TAKE_READ || function == TAKE_WRITE;
+        return function == TRY || function == RDLOCK || function == WRLOCK;
     uint32_t turn = function == WRITE ? LW_RWLOCK_READERS_TURN : function == UPGRADE ? 0 : LW_RWLOCK_WRITERS_TURN;
     return state & (excluded_by(wanted_by(function, 0), function == UPGRADE) | turn);
 }
@@ -430,8 +464,8 @@ static const char *call_ended(struct state *state, int agent, struct caller *c, 
     case OWNER:
         return owns(state, agent) && result != model_id(agent) ? "does not know the owner" : NULL;
     case TRY:
-    case TAKE_READ:
-    case TAKE_WRITE:
+    case RDLOCK:
+    case WRLOCK:
         if (changed != (bool)result)
             return "does not know whether it took the lock";
         if (function == TRY && !changed && c->flags & HAS_OWN && !state->ghosts[WRITES] && !(c->flags & SAW_OTHERS))
@@ -453,7 +487,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     struct caller *c = &state->agents[agent].callers[caller];
     const char *error = is_lock(function) ? lock_ended(state, agent, caller, function, lw_answer_what(result))
                                           : call_ended(state, agent, c, function, result);
-    if (!error && !result && (function == UNREAD || function == BECOME) && c->flags & HAS && !(model_configuration->with & STRAYS))
+    if (!error && !result && (function == UNREAD || function == UNLOCK || function == BECOME) && c->flags & HAS && !(model_configuration->with & STRAYS))
         error = "does not give up what it has";
     if (!error && owns(state, agent) && state->ghosts[OWNER_CALLER] == caller && state->words[LW_RWLOCK_OWNER] != model_id(agent))
         error = "has not written down who owns the lock";
@@ -533,6 +567,8 @@ static const struct configuration configurations[] = {
     {"r,s", 1, 0, 0, SMALL, 1},
     {"b,b", 1, 0, 0, SMALL, 0},
     {"s,b", 2, 0, 0, SMALL, 0},
+    {"s,w", 2, STRAYS, 0, SMALL, 0},
+    {"s,r,w", 1, 0, 0, SMALL, 0},
     {"a,b", 1, BRIEFS, 0, SMALL, 0},
     {"b,b", 2, STRAYS, 0, SMALL, 0},
     {"t,b", 2, STRAYS, 0, SMALL, 0},
@@ -556,6 +592,9 @@ static const struct configuration configurations[] = {
     {"yy,r", 1, UNRELIABLE, 0, SMALL, 0},
     {"yw,r", 1, UNRELIABLE, 0, SMALL, 0},
     {"xyx,r", 1, BRIEFS, 0, SMALL, 0},
+    {"zx,r", 1, BRIEFS, 0, SMALL, 0},
+    {"zy,r", 1, BRIEFS, 0, SMALL, 0},
+    {"zz,r", 1, BRIEFS, 0, SMALL, 0},
     {"r,r,w", 1, UNRELIABLE, 0, SMALL, 0},
     {"r,w,w", 1, ALMOST, 0, SMALL, 0},
     {"x,r,w", 1, ALMOST, 0, SMALL, 0},
@@ -573,6 +612,10 @@ static const struct configuration configurations[] = {
     {"b,b", 2, UNRELIABLE, 0, MEDIUM, 0},
     {"r,w,u", 1, TIMEOUTS, 0, LARGE, 0},
     {"z,w,r", 1, BRIEFS, 0, MEDIUM, 0},
+    {"zx,y", 1, ALMOST, 0, MEDIUM, 0},
+    {"zyx,r", 1, BRIEFS, 0, MEDIUM, 0},
+    {"zy,w", 1, UNRELIABLE, 0, LARGE, 0},
+    {"zx,y,r", 1, BRIEFS, 0, LARGE, 0},
     {"r,w,u", 1, ALMOST, 0, LARGE, 0},
     {"r,u,u", 1, TIMEOUTS, 0, LARGE, 0},
     {"r,r,w,w", 1, ALMOST, 0, LARGE, 0},
@@ -587,6 +630,7 @@ static const struct primitive rwlock = {
     .word_names = word_names,
     .functions = functions,
     .flags_of_a_step = SAW_OTHERS,
+    .crowd = true,
     .function_count = sizeof functions / sizeof *functions,
     .configurations = configurations,
     .configuration_count = sizeof configurations / sizeof *configurations,

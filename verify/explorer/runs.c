@@ -45,6 +45,7 @@ struct run {
 bool runs_shorten = true;
 bool runs_differ;
 bool runs_endless;
+uint32_t runs_self;
 
 static const struct function *functions;
 static uint32_t word_count;
@@ -341,7 +342,8 @@ static void dump_one(FILE *out, const struct arguments *call, const struct log *
 void runs_dump(FILE *out)
 {
     for (uint32_t i = 0; i < run_count; i++) {
-        if (runs[i].next.kind != RETURNED || !functions[runs[i].arguments.function].name)
+        const struct function *f = &functions[runs[i].arguments.function];
+        if (runs[i].next.kind != RETURNED || !f->name || f->inlined)
             continue;
         dump_one(out, &runs[i].arguments, runs[i].log);
         for (const struct original *original = runs[i].originals; original; original = original->next)

@@ -32,6 +32,7 @@ struct function {
     bool is_step;      /* an lw_step */
     int arguments;     /* how many of a, b, c it takes */
     bool answers_bool;
+    bool inlined; /* by a header of the C face: no part of the translation */
     uint64_t (*call)(lw_word *words, uint32_t a, uint32_t b, uint32_t c);
 };
 
@@ -51,6 +52,9 @@ typedef uint32_t run_id;
 extern bool runs_shorten;
 extern bool runs_differ;
 extern bool runs_endless; /* a call has done more operations than any would */
+
+/* Who calls, for functions that ask lw_self. To be set by what calls them. */
+extern uint32_t runs_self;
 
 /* Forgets everything. The functions and the number of words apply to all runs from now on. */
 void runs_reset(const struct function *functions, uint32_t words);
