@@ -487,7 +487,8 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     struct caller *c = &state->agents[agent].callers[caller];
     const char *error = is_lock(function) ? lock_ended(state, agent, caller, function, lw_answer_what(result))
                                           : call_ended(state, agent, c, function, result);
-    if (!error && !result && (function == UNREAD || function == UNLOCK || function == BECOME) && c->flags & HAS && !(model_configuration->with & STRAYS))
+    if (!error && !result && (function == UNREAD || function == UNLOCK || function == BECOME) && c->flags & HAS &&
+        !(model_configuration->with & STRAYS))
         error = "does not give up what it has";
     if (!error && owns(state, agent) && state->ghosts[OWNER_CALLER] == caller && state->words[LW_RWLOCK_OWNER] != model_id(agent))
         error = "has not written down who owns the lock";

@@ -16,7 +16,7 @@
 
 #define MAX_AGENTS 4
 #define MAX_CALLERS 3
-#define MAX_CHOICES 8
+#define MAX_CHOICES 12
 #define MAX_GHOSTS 8
 #define ENDLESS 255
 
