@@ -1,6 +1,6 @@
 #!/bin/sh
 # setup.sh [bench]: provides what the Makefile's commands need. As root on Debian it installs what is missing; anywhere else it
-# says what to install, and fails. Fast when nothing is missing.
+# says what to install, and fails, unless only browsers are missing: tests leave those out. Fast when nothing is missing.
 set -eu
 self=$(realpath "$0")
 cd "$(dirname "$self")/../.."
@@ -57,8 +57,28 @@ if [ "${1-}" = bench ]; then
     need librust-parking-lot-dev crate parking_lot
 fi
 
+browsers=
+want() { # want PACKAGE PROGRAM
+    have "$2" || browsers="$browsers $1"
+}
+if [ "${1-}" != bench ]; then
+    want chromium chromium
+    want firefox-esr firefox-esr
+    want webkit2gtk-driver WebKitWebDriver
+    want xvfb Xvfb
+fi
+
+may_install() {
+    [ "$(id -u)" = 0 ] && have apt-get
+}
+
+export DEBIAN_FRONTEND=noninteractive
+if [ -n "$missing$browsers" ] && may_install; then
+    apt-get update -qq
+fi
+
 if [ -n "$missing" ]; then
-    if [ "$(id -u)" != 0 ] || ! have apt-get; then
+    if ! may_install; then
         echo "lockword needs these Debian packages, or what they contain:"
         echo
         echo "   $missing"
@@ -69,10 +89,22 @@ if [ -n "$missing" ]; then
         exit 1
     fi
     echo "Installing$missing"
-    export DEBIAN_FRONTEND=noninteractive
-    apt-get update -qq
     # shellcheck disable=SC2086 # a list
     apt-get install -y -qq --no-install-recommends $missing >/dev/null
+fi
+
+install_browsers() {
+    if ! may_install; then
+        echo "Tests will leave out browsers that are not installed. As root on Debian: apt-get install --no-install-recommends$browsers"
+        return
+    fi
+    echo "Installing$browsers"
+    # shellcheck disable=SC2086 # a list
+    apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-unsafe-io $browsers >/dev/null ||
+        echo "Tests will leave out browsers that could not be installed."
+}
+if [ -n "$browsers" ]; then
+    install_browsers & # takes longest: npm works beside it
 fi
 
 for dir in . test/runtimes; do
@@ -81,5 +113,6 @@ for dir in . test/runtimes; do
         npm ci --prefix "$dir" --no-audit --no-fund --loglevel=error
     fi
 done
+wait
 mkdir -p build
 touch "$stamp"

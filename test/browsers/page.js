@@ -1,0 +1,16 @@
+/** What every browser of index.js can do in terms of what each does in its own way. */
+
+const POLL_MS = 50;
+
+export class Page {
+  /** Resolves once the function answers something true in the page, and with that. */
+  async until(condition, { timeout = 15_000, args = [] } = {}) {
+    const end = performance.now() + timeout;
+    for (;;) {
+      const answer = await this.evaluate(condition, ...args);
+      if (answer) return answer;
+      if (performance.now() > end) throw new Error(`not within ${timeout} ms: ${condition}`);
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  }
+}
