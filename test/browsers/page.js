@@ -3,6 +3,9 @@
 const POLL_MS = 50;
 
 export class Page {
+  /** Errors that pages have left in the console. WebKitGTK's driver does not tell. */
+  problems = [];
+
   /** Resolves once the function answers something true in the page, and with that. */
   async until(condition, { timeout = 15_000, args = [] } = {}) {
     const end = performance.now() + timeout;

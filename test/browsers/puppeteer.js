@@ -25,6 +25,8 @@ class PuppeteerPage extends Page {
     this.#browser = browser;
     this.#page = page;
     this.version = version;
+    page.on('console', (message) => message.type() === 'error' && this.problems.push(message.text()));
+    page.on('pageerror', (error) => this.problems.push(`${error}`));
   }
 
   goto = (url) => this.#page.goto(`${url}`);

@@ -30,6 +30,8 @@ const environment = (display, dark) => ({
   JSC_useSharedArrayBuffer: '1',
   LIBGL_ALWAYS_SOFTWARE: '1',
   NO_AT_BRIDGE: '1',
+  // Without a graphics card the other renderer paints some frames a second, or none.
+  WEBKIT_DISABLE_DMABUF_RENDERER: '1',
 });
 
 /** Runs in the page: WebDriver's scripts answer by a callback, and cannot throw. */
