@@ -12,6 +12,43 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
+/* A function of the core, or of a face, as the step machine calls it: an expression of words, a, b and c. */
+#define CALL(name, expression)                                                                                                     \
+    static uint64_t name(lw_word *words, uint32_t a, uint32_t b, uint32_t c)                                                       \
+    {                                                                                                                              \
+        (void)a, (void)b, (void)c;                                                                                                 \
+        return (expression);                                                                                                       \
+    }
+
+/* A function that a C face inlines, and that answers whether it succeeded. */
+#define FACE(full_name, short_name, wrapper)                                                                                       \
+    {                                                                                                                              \
+        .name = full_name, .label = short_name, .arguments = 1, .answers_bool = true, .inlined = true, .call = wrapper             \
+    }
+
+/* The program: a primitive of so many words, of what its file defines under these names, and of what else is said. */
+#define EXPLORE(primitive_name, word_count, ...)                                                                                   \
+    static const struct primitive primitive = {                                                                                    \
+        .name = primitive_name,                                                                                                    \
+        .words = word_count,                                                                                                       \
+        .word_names = word_names,                                                                                                  \
+        .functions = functions,                                                                                                    \
+        .function_count = COUNT_OF(functions),                                                                                     \
+        .configurations = configurations,                                                                                          \
+        .configuration_count = COUNT_OF(configurations),                                                                           \
+        .choices = choices,                                                                                                        \
+        .operated = operated,                                                                                                      \
+        .ended = ended,                                                                                                            \
+        .invariant = invariant,                                                                                                    \
+        .is_needed = is_needed,                                                                                                    \
+        .describe_word = describe_word,                                                                                            \
+        __VA_ARGS__,                                                                                                               \
+    };                                                                                                                             \
+    int main(int argc, char **argv)                                                                                                \
+    {                                                                                                                              \
+        return explorer_main(&primitive, argc, argv);                                                                              \
+    }
+
 LW_INLINE void use_up_round(struct caller *caller)
 {
     if (caller->rounds != ENDLESS)
@@ -39,6 +76,16 @@ LW_INLINE void flag_all(struct state *state, uint8_t having, uint8_t flag)
                 c->flags |= flag;
         }
     }
+}
+
+/* Whether a caller of this agent has this flag. */
+LW_INLINE bool any_has(const struct state *state, int agent, uint8_t flag)
+{
+    for (int caller = 0; caller < model_callers[agent]; caller++) {
+        if (state->agents[agent].callers[caller].flags & flag)
+            return true;
+    }
+    return false;
 }
 
 /* Whether a caller of this agent that is one of these letters has something left to do. */

@@ -17,33 +17,13 @@ enum {
     IS_TO_RESET = FIRST_OWN_FLAG * 16, /* has set it, and is to reset it */
 };
 
-static uint64_t state_of(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
-{
-    (void)a, (void)b, (void)c;
-    return lw_event_state(words);
-}
-
-static uint64_t wait(lw_word *words, uint32_t since, uint32_t why, uint32_t phase)
-{
-    return lw_event_wait_step(words, since, why, phase);
-}
-
-static uint64_t set(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
-{
-    (void)a, (void)b, (void)c;
-    lw_event_set_step(words);
-    return 0;
-}
-
-static uint64_t reset(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
-{
-    (void)a, (void)b, (void)c;
-    return lw_event_reset_step(words);
-}
+CALL(state_of, lw_event_state(words))
+CALL(set, (lw_event_set_step(words), 0))
+CALL(reset, lw_event_reset_step(words))
 
 static const struct function functions[] = {
     [STATE] = {.name = "event_state", .label = "state", .arguments = 0, .call = state_of},
-    [WAIT] = {.name = "event_wait_step", .label = "wait", .is_step = true, .arguments = 3, .call = wait},
+    [WAIT] = {.name = "event_wait_step", .label = "wait", .is_step = true, .arguments = 3, .call = lw_event_wait_step},
     [SET] = {.name = "event_set_step", .label = "set", .arguments = 0, .call = set},
     [RESET] = {.name = "event_reset_step", .label = "reset", .arguments = 0, .answers_bool = true, .call = reset},
     FORWARD,
@@ -228,27 +208,4 @@ static const struct configuration configurations[] = {
 
 static const char *const word_names[] = {"state", "gate"};
 
-static const struct primitive event = {
-    .name = "event",
-    .words = LW_EVENT_WORDS,
-    .word_names = word_names,
-    .functions = functions,
-    .function_count = COUNT_OF(functions),
-    .flags_of_a_step = SAW_IT_RESET,
-    .crowd = true,
-    .configurations = configurations,
-    .configuration_count = COUNT_OF(configurations),
-    .begin = begin,
-    .choices = choices,
-    .operated = operated,
-    .ended = ended,
-    .invariant = invariant,
-    .is_needed = is_needed,
-    .may_wait = may_wait,
-    .describe_word = describe_word,
-};
-
-int main(int argc, char **argv)
-{
-    return explorer_main(&event, argc, argv);
-}
+EXPLORE("event", LW_EVENT_WORDS, .crowd = true, .begin = begin, .may_wait = may_wait, .flags_of_a_step = SAW_IT_RESET)

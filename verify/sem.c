@@ -1,12 +1,12 @@
 /*
- * sem.c: what the explorer knows of the semaphore. Everyone acquires as many permits as its size and releases them; t only tries.
- * The configuration begins with so many permits.
+ * sem.c: what the explorer knows of the semaphore. Everyone acquires as many permits as its size and releases them; t only tries, f
+ * does so by the C face, whose inlined halves go before the steps. The configuration begins with so many permits.
  */
-#include <lockword/core/sem.h>
+#include <lockword/sem.h>
 
 #include "callers.h"
 
-enum { ACQUIRE, TRY_ACQUIRE, RELEASE, RELEASE_TOO_MUCH, PERMITS };
+enum { ACQUIRE, TRY_ACQUIRE, RELEASE, RELEASE_TOO_MUCH, PERMITS, FACE_ACQUIRE, FACE_RELEASE, FACE_RELEASE_TOO_MUCH };
 
 /* A caller's own flags. */
 enum {
@@ -21,38 +21,34 @@ enum {
 /* More than anyone can hold. */
 #define TOO_MUCH 8
 
-static uint64_t acquire(lw_word *words, uint32_t n, uint32_t why, uint32_t phase)
-{
-    return lw_sem_acquire_step(words, n, why, phase);
-}
-
-static uint64_t try_acquire(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
-{
-    (void)b, (void)c;
-    return lw_sem_try_step(words, n);
-}
-
-static uint64_t release(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
-{
-    (void)b, (void)c;
-    return lw_sem_release_step(words, n);
-}
-
-static uint64_t permits(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
-{
-    (void)a, (void)b, (void)c;
-    return lw_sem_permits(words);
-}
+CALL(try_acquire, lw_sem_try_step(words, a))
+CALL(release, lw_sem_release_step(words, a))
+CALL(permits, lw_sem_permits(words))
+CALL(face_acquire, lw_sem_tryacquire((lw_sem *)words, a) == 0)
+CALL(face_release, lw_sem_release((lw_sem *)words, a) == 0)
 
 static const struct function functions[] = {
-    [ACQUIRE] = {.name = "sem_acquire_step", .label = "acquire", .is_step = true, .arguments = 3, .call = acquire},
+    [ACQUIRE] = {.name = "sem_acquire_step", .label = "acquire", .is_step = true, .arguments = 3, .call = lw_sem_acquire_step},
     [TRY_ACQUIRE] = {.name = "sem_try_step", .label = "try", .arguments = 1, .answers_bool = true, .call = try_acquire},
     [RELEASE] = {.name = "sem_release_step", .label = "release", .arguments = 1, .answers_bool = true, .call = release},
     [RELEASE_TOO_MUCH] =
         {.name = "sem_release_step", .label = "release too much", .arguments = 1, .answers_bool = true, .call = release},
     [PERMITS] = {.name = "sem_permits", .label = "permits", .arguments = 0, .call = permits},
+    [FACE_ACQUIRE] = FACE("sem_tryacquire", "tryacquire", face_acquire),
+    [FACE_RELEASE] = FACE("sem_release", "release", face_release),
+    [FACE_RELEASE_TOO_MUCH] = FACE("sem_release", "release too much", face_release),
     FORWARD,
 };
+
+static bool is_try(uint32_t function)
+{
+    return function == TRY_ACQUIRE || function == FACE_ACQUIRE;
+}
+
+static bool is_release(uint32_t function)
+{
+    return function == RELEASE || function == FACE_RELEASE;
+}
 
 static void begin(struct state *state)
 {
@@ -64,16 +60,19 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     const struct caller *c = &state->agents[agent].callers[caller];
     const uint32_t n = model_size(agent, caller);
     const bool holds = c->flags & HOLDS;
+    const bool by_face = model_letter(agent, caller) == 'f';
+    const uint8_t too_much = by_face ? FACE_RELEASE_TOO_MUCH : RELEASE_TOO_MUCH;
     int count = 0;
     if (!holds && c->rounds == 0)
         return 0;
-    const int get = model_letter(agent, caller) == 't' ? TRY_ACQUIRE : ACQUIRE;
-    choices[count++] = (struct choice){.function = (uint8_t)(holds ? RELEASE : get), .a = n};
+    const uint8_t get = by_face ? FACE_ACQUIRE : model_letter(agent, caller) == 't' ? TRY_ACQUIRE : ACQUIRE;
+    const uint8_t give = by_face ? FACE_RELEASE : RELEASE;
+    choices[count++] = (struct choice){.function = holds ? give : get, .a = n};
     if (model_configuration->with & STRAYS) {
         choices[count++] = (struct choice){.function = PERMITS};
-        choices[count++] = (struct choice){.function = RELEASE_TOO_MUCH, .a = LW_SEM_MAX + 1};
+        choices[count++] = (struct choice){.function = too_much, .a = LW_SEM_MAX + 1};
         if (model_configuration->first == LW_SEM_MAX)
-            choices[count++] = (struct choice){.function = RELEASE_TOO_MUCH, .a = TOO_MUCH};
+            choices[count++] = (struct choice){.function = too_much, .a = TOO_MUCH};
     }
     return count;
 }
@@ -90,13 +89,13 @@ static const char *changed(struct state *state, int agent, const struct operatio
     if (c->flags & (TOOK | GAVE))
         return "takes or gives twice";
     if (after < before) {
-        if ((a->function != ACQUIRE && a->function != TRY_ACQUIRE) || before - after != n)
+        if ((a->function != ACQUIRE && !is_try(a->function)) || before - after != n)
             return "takes permits that it was not asked to take";
         state->ghosts[HELD] += (uint8_t)n;
         c->flags |= TOOK;
         return NULL;
     }
-    if (a->function != RELEASE || after - before != n)
+    if (!is_release(a->function) || after - before != n)
         return "gives permits that it was not asked to give";
     state->ghosts[HELD] -= (uint8_t)n;
     c->flags = (c->flags | GAVE) & (uint8_t)~HOLDS;
@@ -157,10 +156,13 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     case ACQUIRE:
         return acquire_ended(state, agent, c, lw_answer_what(result));
     case TRY_ACQUIRE:
+    case FACE_ACQUIRE:
         return try_ended(c, result);
     case RELEASE:
+    case FACE_RELEASE:
         return release_ended(c, result);
     case RELEASE_TOO_MUCH:
+    case FACE_RELEASE_TOO_MUCH:
         c->flags &= HOLDS;
         return result ? "releases too much" : NULL;
     default:
@@ -177,11 +179,7 @@ static const char *invariant(const struct state *state)
 
 static bool is_needed(const struct state *state, int agent)
 {
-    for (int caller = 0; caller < model_callers[agent]; caller++) {
-        if (state->agents[agent].callers[caller].flags & HOLDS)
-            return true;
-    }
-    return false;
+    return any_has(state, agent, HOLDS);
 }
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
@@ -196,6 +194,8 @@ static const struct configuration configurations[] = {
     {"b,b", 1, 0, 0, SMALL, 1},
     {"b,b", 2, STRAYS, 0, SMALL, 1},
     {"b,b2", 1, STRAYS, 0, SMALL, LW_SEM_MAX},
+    {"f,b", 2, STRAYS, 0, SMALL, 1},
+    {"f,f2", 1, STRAYS, 0, SMALL, LW_SEM_MAX},
     {"a,b", 1, STRAYS, 0, SMALL, 1},
     {"a,a", 2, UNRELIABLE, 0, SMALL, 1},
     {"a,b", 2, UNRELIABLE, 0, SMALL, 1},
@@ -206,6 +206,8 @@ static const struct configuration configurations[] = {
     {"aa3,a2", 1, UNRELIABLE, 0, SMALL, 3},
     {"ab,b", 1, UNRELIABLE, 0, SMALL, 2},
     {"b,b,t", 2, SPURIOUS, 0, SMALL, 1},
+    {"b2,a,f", 1, SPURIOUS, 0, SMALL, 2},
+    {"b,f,f", 2, 0, 0, SMALL, 1},
     {"p2,b,b", 1, UNRELIABLE, 0, SMALL, 2},
     {"b,b2,b", 1, UNRELIABLE | DEATHS, 0, SMALL, 2},
     {"a,b2,a", 1, UNRELIABLE | DEATHS, 0, SMALL, 2},
@@ -218,26 +220,4 @@ static const struct configuration configurations[] = {
 
 static const char *const word_names[] = {"permits", "gate"};
 
-static const struct primitive sem = {
-    .name = "sem",
-    .words = LW_SEM_WORDS,
-    .word_names = word_names,
-    .functions = functions,
-    .function_count = COUNT_OF(functions),
-    .flags_of_a_step = SAW_TOO_FEW,
-    .crowd = true,
-    .configurations = configurations,
-    .configuration_count = COUNT_OF(configurations),
-    .begin = begin,
-    .choices = choices,
-    .operated = operated,
-    .ended = ended,
-    .invariant = invariant,
-    .is_needed = is_needed,
-    .describe_word = describe_word,
-};
-
-int main(int argc, char **argv)
-{
-    return explorer_main(&sem, argc, argv);
-}
+EXPLORE("sem", LW_SEM_WORDS, .crowd = true, .begin = begin, .flags_of_a_step = SAW_TOO_FEW)

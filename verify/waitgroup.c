@@ -21,38 +21,14 @@ enum {
 /* More than anyone can take off. */
 #define TOO_MUCH 16
 
-static uint64_t state_of(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
-{
-    (void)a, (void)b, (void)c;
-    return lw_waitgroup_state(words);
-}
-
-static uint64_t wait(lw_word *words, uint32_t since, uint32_t why, uint32_t phase)
-{
-    return lw_waitgroup_wait_step(words, since, why, phase);
-}
-
-static uint64_t add(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
-{
-    (void)b, (void)c;
-    return lw_waitgroup_add_step(words, n);
-}
-
-static uint64_t done(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
-{
-    (void)b, (void)c;
-    return lw_waitgroup_done_step(words, n);
-}
-
-static uint64_t count(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
-{
-    (void)a, (void)b, (void)c;
-    return lw_waitgroup_count(words);
-}
+CALL(state_of, lw_waitgroup_state(words))
+CALL(add, lw_waitgroup_add_step(words, a))
+CALL(done, lw_waitgroup_done_step(words, a))
+CALL(count, lw_waitgroup_count(words))
 
 static const struct function functions[] = {
     [STATE] = {.name = "waitgroup_state", .label = "state", .arguments = 0, .call = state_of},
-    [WAIT] = {.name = "waitgroup_wait_step", .label = "wait", .is_step = true, .arguments = 3, .call = wait},
+    [WAIT] = {.name = "waitgroup_wait_step", .label = "wait", .is_step = true, .arguments = 3, .call = lw_waitgroup_wait_step},
     [ADD] = {.name = "waitgroup_add_step", .label = "add", .arguments = 1, .answers_bool = true, .call = add},
     [DONE] = {.name = "waitgroup_done_step", .label = "done", .arguments = 1, .answers_bool = true, .call = done},
     [ADD_TOO_MUCH] = {.name = "waitgroup_add_step", .label = "add too much", .arguments = 1, .answers_bool = true, .call = add},
@@ -224,26 +200,4 @@ static const struct configuration configurations[] = {
 
 static const char *const word_names[] = {"count", "gate"};
 
-static const struct primitive waitgroup = {
-    .name = "waitgroup",
-    .words = LW_WAITGROUP_WORDS,
-    .word_names = word_names,
-    .functions = functions,
-    .function_count = COUNT_OF(functions),
-    .flags_of_a_step = SAW_SOME,
-    .crowd = true,
-    .configurations = configurations,
-    .configuration_count = COUNT_OF(configurations),
-    .begin = begin,
-    .choices = choices,
-    .operated = operated,
-    .ended = ended,
-    .invariant = invariant,
-    .is_needed = is_needed,
-    .describe_word = describe_word,
-};
-
-int main(int argc, char **argv)
-{
-    return explorer_main(&waitgroup, argc, argv);
-}
+EXPLORE("waitgroup", LW_WAITGROUP_WORDS, .crowd = true, .begin = begin, .flags_of_a_step = SAW_SOME)

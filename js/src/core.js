@@ -840,32 +840,21 @@ export function onceRunner(heap, once) {
  * @returns {number}
  */
 export function onceBeginStep(heap, once, self, why, phase) {
-  let a = 0;
-  let b = Atomics.load(heap, once >>> 2);
-  block2: {
-    if (b & 0x3fffffff) {
-      a = b;
-    } else {
-      do {
-        a = Atomics.compareExchange(heap, once >>> 2, b, self | b);
-        if (a === b) {
-          break block2;
-        }
-        b = a;
-      } while (!(b & 0x3fffffff));
-    }
-    if (Atomics.load(heap, once >>> 2) & 0x20000000) {
-      answerHigh = 0;
-      return 0;
-    }
-    if (!(why & 0x10) && (a & 0x1fffffff) === self) {
-      answerHigh = 0;
-      return 2;
-    }
-    return waitersWait(heap, once, a, 0, 5, why, phase);
+  const a = Atomics.load(heap, once >>> 2);
+  if (a & 0x20000000) {
+    answerHigh = 0;
+    return 0;
   }
-  answerHigh = self;
-  return 0;
+  const b = a & 0x1fffffff;
+  if (!b) {
+    answerHigh = self;
+    return Atomics.compareExchange(heap, once >>> 2, a, self | a) !== a ? 8 : 0;
+  }
+  if (!(why & 0x10) && self === b) {
+    answerHigh = 0;
+    return 2;
+  }
+  return waitersWait(heap, once, a, 0, 5, why, phase);
 }
 
 /**
