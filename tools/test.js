@@ -15,7 +15,7 @@ const SHOWN_LINES = 40;
 const LIMIT_MS = 5 * 60_000;
 const node = process.execPath;
 const C_FILES =
-  "find bench demo include src test verify -name node_modules -prune -o -name '*.[ch]' -print -o -name '*.cpp' -print";
+  "find bench demo examples include src test verify -name node_modules -prune -o -name '*.[ch]' -print -o -name '*.cpp' -print";
 
 /* Children find the pinned Node and the tools from npm first. */
 const env = {
@@ -65,6 +65,7 @@ const suites = [
   { group: 'core', name: 'the wasm library builds', run: 'node tools/core/wasm.js' },
   { group: 'core', name: 'the translation does what the C does, and wasm, too', run: "mocha 'test/js/core/*.test.js'" },
   ...RUNTIMES.map((name) => ({ group: 'js', name: `on ${name}`, run: `node test/js/run.js --only ${name}`, idle: true })),
+  { group: 'examples', name: 'programs that people have, with an import changed', run: 'node test/examples/run.js', idle: true },
   { group: 'demo', name: 'the demo, on a small tree', run: 'node demo/run.js /usr/include/linux' },
   { group: 'package', name: 'the npm package, unpacked and used by others', run: 'node test/package/run.js' },
 ];

@@ -21,6 +21,7 @@ import {
 } from 'lockword';
 import 'lockword/inspect';
 import { imports } from 'lockword/wasm';
+import { WorkerMutex, WorkerMutexError } from 'lockword/worker-mutex';
 
 function check(what: string, ok: boolean): void {
   if (!ok) throw new Error(`lockword does not work as a package: ${what}`);
@@ -101,3 +102,11 @@ check(
 );
 check('inspect', `${semaphore}` === 'Semaphore { 2 permits }');
 check('wasm', typeof imports().lockword.self() === 'number');
+
+const buffer: SharedArrayBuffer = WorkerMutex.createSharedBuffer(2);
+const workerMutex: WorkerMutex = new WorkerMutex({ handle: buffer, index: 1 });
+await workerMutex.lockAsync();
+workerMutex.unlock();
+const { index, sharedBuffer }: { index: number; sharedBuffer: SharedArrayBuffer } = workerMutex;
+const code: string = new WorkerMutexError('A_CODE').code;
+check('WorkerMutex', index === 1 && sharedBuffer === buffer && code === 'A_CODE');

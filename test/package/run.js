@@ -3,7 +3,7 @@
  * with
  * `N passed, N failed`.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,12 +11,14 @@ import { gzipSync } from 'node:zlib';
 
 import { buildSync } from 'esbuild';
 
+import { install as installRuntimes, RUNTIMES } from '../js/runtimes.js';
+
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const WORK = join(ROOT, 'build/test-package');
 const PACKAGE = join(WORK, 'node_modules/lockword');
-const CONSUMER = fileURLToPath(new URL('consumer.ts', import.meta.url));
+const CONSUMERS = ['consumer.ts', 'consumer.cts'];
 const USERS_NEED =
-  /^(package\.json|README\.md|LICENSE|js\/src\/[\w-]+\.js|js\/types\/[\w-]+\.d\.ts|include\/lockword\/.*\.h|wasm\/liblockword\.a)$/;
+  /^(package\.json|README\.md|LICENSE|js\/src\/[\w-]+\.js|js\/cjs\/worker-mutex\.(cjs|d\.cts)|js\/types\/[\w-]+\.d\.ts|include\/lockword\/.*\.h|wasm\/liblockword\.a)$/;
 
 /** What a user's bundle may grow by, minified and gzipped, in bytes. */
 const LIMITS = [
@@ -47,7 +49,7 @@ function install() {
   const tarball = readdirSync(WORK).find((name) => name.endsWith('.tgz'));
   execFileSync('tar', ['-xzf', join(WORK, tarball), '-C', PACKAGE, '--strip-components=1']);
   writeFileSync(join(WORK, 'package.json'), '{ "type": "module" }');
-  copyFileSync(CONSUMER, join(WORK, 'consumer.ts'));
+  for (const name of CONSUMERS) copyFileSync(new URL(name, import.meta.url), join(WORK, name));
 }
 
 const files = () => {
@@ -75,10 +77,10 @@ function bundle(contents) {
   return outputFiles[0].contents;
 }
 
-const typescript = (resolution) => () => {
+const typescript = (resolution, consumers) => () => {
   const module = resolution === 'bundler' ? 'esnext' : 'nodenext';
   const options = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2024,esnext.disposable,dom', '--types', ''];
-  execFileSync('tsc', [...options, '--module', module, '--moduleResolution', resolution, 'consumer.ts'], { cwd: WORK });
+  execFileSync('tsc', [...options, '--module', module, '--moduleResolution', resolution, ...consumers], { cwd: WORK });
 };
 
 install();
@@ -96,9 +98,15 @@ check('it depends on nothing', () => {
   const { dependencies = {}, peerDependencies = {} } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8'));
   return Object.keys({ ...dependencies, ...peerDependencies }).join('\n');
 });
-check('strict TypeScript, resolved as Node does', typescript('nodenext'));
-check('strict TypeScript, resolved as bundlers do', typescript('bundler'));
+check('strict TypeScript, resolved as Node does', typescript('nodenext', CONSUMERS));
+check('strict TypeScript, resolved as bundlers do', typescript('bundler', ['consumer.ts']));
 check('it runs', () => void execFileSync(process.execPath, ['--no-warnings', 'consumer.ts'], { cwd: WORK }));
+check('Node 18 requires lockword/worker-mutex', () => {
+  const script = "const m = require('lockword/worker-mutex'); new m.WorkerMutex(m.WorkerMutex.createSharedBuffer()).unlock()";
+  const [{ path }] = installRuntimes(RUNTIMES.filter(({ name }) => name === 'node18'));
+  const { stderr } = spawnSync(path, ['-e', script], { cwd: WORK, encoding: 'utf8' });
+  return /MUTEX_IS_NOT_OWNED_BY_CURRENT_THREAD/.test(stderr) ? '' : stderr;
+});
 check('a bundle has what it imports for its effect, and nothing that it does not import', () => {
   const size = (contents) => bundle(contents).length;
   if (size("import 'lockword';") > 0) return 'the package itself has effects';

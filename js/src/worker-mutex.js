@@ -1,0 +1,247 @@
+/**
+ * `lockword/worker-mutex`: the interface of npm's package worker-mutex, on lockword's recursive mutex. Programs that were written for that
+ * package run on this one with the import changed. `lw_rmutex` in C and RecursiveMutex exclude its holders, and are excluded by them.
+ *
+ * A mutex has three words there as here, but not the same ones: all threads must use the same package.
+ *
+ * Who holds it is in the word that is exchanged, as `threadId + 1`. A thread knows its id from the start, and those of its workers, so that it can
+ * say of a word what a dead worker held; no two threads of a process ever have the same; none is 0, which means free, and none is that of an agent
+ * of lockword's other classes, which all have bit 28 set. A program that imports this file and requires its CommonJS twin is still one thread.
+ */
+
+import { threadId } from 'node:worker_threads';
+
+import { LW_DONE, LW_MUTEX_GATE, LW_MUTEX_STATE, LW_REENTRY_OVERFLOW, LW_REENTRY_YES, LW_RMUTEX_WORDS } from './core.js';
+import { mutexFree, mutexLockStep, mutexOwner, mutexUnlockStep } from './core.js';
+import { rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core.js';
+import { self } from './agent.js';
+import { block } from './blocking.js';
+import { enqueue } from './turn.js';
+import { notify } from './wait.js';
+
+/**
+ * @typedef {object} WorkerMutexOptions
+ * @property {SharedArrayBuffer} handle made by `createSharedBuffer`
+ * @property {number} [index] which of its mutexes; 0 by default
+ *
+ * @typedef {object} WorkerLike a Worker of node:worker_threads
+ * @property {number} threadId
+ * @property {(event: 'exit', listener: () => void) => unknown} once
+ * @property {(event: 'exit', listener: () => void) => unknown} removeListener
+ */
+
+/** The globals that only some runtimes have. */
+const { process, WorkerGlobalScope } = /** @type {any} */ (globalThis);
+
+const BYTES = 4 * LW_RMUTEX_WORDS;
+const MAX_COUNT = Math.floor(Number.MAX_SAFE_INTEGER / BYTES);
+
+/** @param {number} id */
+const ownerOf = (id) => id + 1;
+
+/** This thread's. To Deno, its web workers are all thread 0: each is an agent of its own there, as in the rest of lockword. */
+const me = threadId === 0 && WorkerGlobalScope ? self : ownerOf(threadId);
+
+let hasWarned = false;
+
+/** As in the package, the first blocking call warns, whether or not it has to wait. */
+function warnOnMainThread() {
+  if (hasWarned || me !== ownerOf(0)) return;
+  hasWarned = true;
+  process.emitWarning('WORKER_MUTEX_LOCK_ON_MAIN_THREAD_BLOCKS_EVENT_LOOP');
+}
+
+/** What is thrown here. The message is the code, too. */
+export class WorkerMutexError extends Error {
+  name = 'WorkerMutexError';
+
+  /** @param {string} code */
+  constructor(code) {
+    super(code);
+    this.code = code;
+  }
+}
+
+/**
+ * A mutex that threads share, and that a thread may take again. Whoever asks is the thread, not a task of it: a thread that holds the mutex is given
+ * it again at once, by `lock` and by `lockAsync`, and must unlock it as often. So tasks of one thread that `lockAsync` do NOT exclude each other
+ * while it is held. For that, use lockword's Mutex or RecursiveMutex.
+ */
+export class WorkerMutex {
+  #words;
+  #index;
+
+  /**
+   * Makes memory for mutexes that nobody uses yet.
+   *
+   * @param {number} [count] how many
+   * @returns {SharedArrayBuffer}
+   */
+  static createSharedBuffer(count = 1) {
+    assert(Number.isSafeInteger(count) && count > 0, 'COUNT_MUST_BE_A_POSITIVE_SAFE_INTEGER');
+    assert(count <= MAX_COUNT, 'COUNT_EXCEEDS_MAX_SUPPORTED_VALUE');
+    return new SharedArrayBuffer(BYTES * count);
+  }
+
+  /**
+   * From now on, whatever of these mutexes the worker holds when it ends, however it ends, is released then, and those who wait for it go on. What
+   * the mutex guards may be half done: it is for the program to know.
+   *
+   * It takes the event loop of the thread that calls this: one that blocks in `lock` never hears that the holder died. Call it before the worker can
+   * have ended. In Deno, `terminate` reports the end of a worker that may still run for some milliseconds.
+   *
+   * @param {WorkerLike} worker
+   * @param {SharedArrayBuffer} sharedBuffer
+   * @returns {() => void} undoes it
+   */
+  static bindWorkerExit(worker, sharedBuffer) {
+    const canTell = typeof worker?.once === 'function' && typeof worker.removeListener === 'function';
+    assert(canTell, 'WORKER_INSTANCE_MUST_SUPPORT_EXIT_EVENT');
+    // A worker that has ended does not know its id any more: it has to be asked now.
+    const { threadId } = worker;
+    assert(threadId !== -1, 'WORKER_IS_ALREADY_EXITED');
+    assert(Number.isSafeInteger(threadId) && threadId > 0, 'WORKER_THREAD_ID_MUST_BE_A_POSITIVE_INTEGER');
+    assertShared(sharedBuffer);
+    const count = sharedBuffer.byteLength / BYTES;
+    assert(Number.isInteger(count) && count > 0, 'MUTEX_BUFFER_SIZE_MUST_MATCH_SINGLE_MUTEX');
+
+    const release = () => {
+      for (let index = 0; index < count; index++) releaseFor(ownerOf(threadId), wordsAt(sharedBuffer, index));
+    };
+    worker.once('exit', release);
+    return () => void worker.removeListener('exit', release);
+  }
+
+  /**
+   * Attaches to a mutex.
+   *
+   * @param {WorkerMutexOptions | SharedArrayBuffer} options or the buffer of a single mutex
+   */
+  constructor(options) {
+    if (isShared(options)) {
+      assert(options.byteLength === BYTES, 'MUTEX_BUFFER_SIZE_MUST_MATCH_SINGLE_MUTEX');
+      options = { handle: options };
+    }
+    const handle = options?.handle;
+    const index = options?.index ?? 0;
+    assert(Number.isSafeInteger(index) && index >= 0, 'VALUE_MUST_BE_AN_UNSIGNED_INTEGER');
+    assertShared(handle);
+    assert(handle.byteLength % 4 === 0, 'HANDLE_BYTE_LENGTH_IS_NOT_INT32_ALIGNED');
+    assert((index + 1) * BYTES <= handle.byteLength, 'MUTEX_INDEX_OUT_OF_RANGE');
+    this.#words = wordsAt(handle, index);
+    this.#index = index;
+  }
+
+  /** The memory that it lives in. */
+  get buffer() {
+    return this.#words.buffer;
+  }
+
+  /** The same. */
+  get sharedBuffer() {
+    return this.#words.buffer;
+  }
+
+  /** Which of the buffer's mutexes it is. */
+  get index() {
+    return this.#index;
+  }
+
+  /** Takes the mutex, or takes it again, blocking this thread until it is to be had. */
+  lock() {
+    warnOnMainThread();
+    if (!reenter(this.#words)) block(lockStep, this.#words, me, Infinity);
+  }
+
+  /** The same, without blocking. Calls that have to wait are served one by one, each when the one before it has unlocked. */
+  async lockAsync() {
+    if (!reenter(this.#words)) await enqueue(lockStep, this.#words, LW_MUTEX_GATE, Infinity, undefined);
+  }
+
+  /** Gives it back once. */
+  unlock() {
+    if (rmutexUnlockStep(this.#words, 0, me, 0)) return;
+    assert(mutexOwner(this.#words, 0) === me, 'MUTEX_IS_NOT_OWNED_BY_CURRENT_THREAD');
+    throw new WorkerMutexError('MUTEX_RECURSION_COUNT_UNDERFLOW');
+  }
+}
+
+/**
+ * @param {boolean} condition
+ * @param {string} code
+ * @returns {asserts condition}
+ */
+function assert(condition, code) {
+  if (!condition) throw new WorkerMutexError(code);
+}
+
+/**
+ * @param {any} buffer perhaps of another realm, whose SharedArrayBuffer is another class
+ * @returns {buffer is SharedArrayBuffer}
+ */
+function isShared(buffer) {
+  return buffer?.[Symbol.toStringTag] === 'SharedArrayBuffer';
+}
+
+/**
+ * @param {unknown} buffer
+ * @returns {asserts buffer is SharedArrayBuffer}
+ */
+function assertShared(buffer) {
+  assert(isShared(buffer), 'HANDLE_MUST_BE_A_SHARED_ARRAY_BUFFER');
+}
+
+/**
+ * @param {SharedArrayBuffer} buffer
+ * @param {number} index
+ * @returns {import('./wait.js').Words}
+ */
+function wordsAt(buffer, index) {
+  return new Int32Array(buffer, BYTES * index, LW_RMUTEX_WORDS);
+}
+
+/**
+ * Takes the mutex once more if this thread holds it.
+ *
+ * @param {import('./wait.js').Words} words
+ * @returns {boolean} false: it has to be locked
+ */
+function reenter(words) {
+  const reentry = rmutexReenterStep(words, 0, me, 0);
+  if (reentry === LW_REENTRY_YES) return true;
+  assert(reentry !== LW_REENTRY_OVERFLOW, 'MUTEX_RECURSION_COUNT_OVERFLOW');
+  // Nobody takes it in this thread's name for a task alone: somebody has written a negative depth.
+  assert(mutexOwner(words, 0) !== me, 'MUTEX_RECURSION_COUNT_UNDERFLOW');
+  return false;
+}
+
+/**
+ * The step of whoever does not hold it yet. Says in the same moment how often it is held.
+ *
+ * @type {import('./blocking.js').Step}
+ */
+function lockStep(words, address, _, why, phase) {
+  const answer = mutexLockStep(words, address, me, why, phase);
+  if ((answer & 0xff) === LW_DONE) rmutexEnteredStep(words, address, 0);
+  return answer;
+}
+
+/**
+ * Clears away what a dead thread has left in a mutex. Nobody else goes by its id, and it makes no step any more, so wherever in an operation it
+ * died, the words are in one of these states, and only this function leaves the first.
+ *
+ * - Its id is in the state: it held the mutex, had just taken it and not yet written the depth, or was about to free it. It is freed as by an unlock
+ *   of the last level. That knows who waits, and wakes them. What is in the depth does not matter, for the next holder writes it.
+ * - Its id is not there. If it died between freeing the mutex and notifying, or after it had been woken and before it took the mutex or
+ *   passed the wake on, a wake has died with it. Waiters would find that out by themselves within a second (docs/design.md); here they get
+ *   another one, which is spurious if none was lost, and every waiter survives those.
+ * - It waited and was not woken: its mark costs the next unlock a notify, and a reservation of its own ends after a brief wait of somebody else.
+ *
+ * @param {number} owner
+ * @param {import('./wait.js').Words} words
+ */
+function releaseFor(owner, words) {
+  if (mutexFree(words, 0, owner) || mutexUnlockStep(words, 0, owner)) return;
+  notify(words, LW_MUTEX_STATE, 1);
+  notify(words, LW_MUTEX_GATE, 1);
+}
