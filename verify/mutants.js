@@ -17,7 +17,7 @@ const HERE = import.meta.dirname;
 const ROOT = join(HERE, '..');
 const CC = process.env.CC ?? 'cc';
 const FLAGS = ['-std=c11', '-O2', '-w', `-I${HERE}/explorer`, `-I${ROOT}/include`, '-DMAX_FAILED_WAITS=1u', '-DMAX_WAKES=1u'];
-const EXPLORER = ['links', 'main', 'memory', 'model', 'runs', 'search', 'store', 'successors', 'trace'];
+const EXPLORER = ['links', 'main', 'memory', 'model', 'places', 'runs', 'search', 'store', 'successors', 'trace'];
 const LIMIT_MS = 120_000;
 
 /** What must be touched: anything that decides about, or acts on, what agents share. */
@@ -78,15 +78,17 @@ function faults(source, mutants) {
 }
 
 /**
- * The primitives that have a file of the core in them.
+ * The primitives that have a file of the core in them; the one of its name alone, if there is one.
  *
  * @returns {{primitive: string, sources: string[]}[]}
  */
 function primitivesWith(name) {
   const lists = readFileSync(join(HERE, 'CMakeLists.txt'), 'utf8').matchAll(/^add_explorer\(explore-(\w+) \w+ (.+)\)$/gm);
-  return [...lists]
+  const having = [...lists]
     .map(([, primitive, sources]) => ({ primitive, sources: sources.split(' ') }))
     .filter(({ sources }) => sources.includes(name));
+  const own = having.filter(({ primitive }) => primitive === name);
+  return own.length > 0 ? own : having;
 }
 
 async function compile(sources, folder) {

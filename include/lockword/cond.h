@@ -13,11 +13,15 @@
  *     lw_cond_notify_one(&not_empty);                     // better after the unlock, though legal before
  *
  * Waiting gives up the mutex and falls asleep so that no notify in between is missed. The mutex is held again when the wait
- * returns, whatever it answers. Waiters are woken in the order in which they came (threads of real-time priority first: do not let
- * some of different priority wait on one condition and notify one). All who wait on a condition should use one mutex.
+ * returns, whatever it answers. All who wait on a condition should use one mutex. Waiters are woken in the order in which they came
+ * (threads of real-time priority first: do not let some of different priority wait on one condition and notify one).
+ *
+ * A wait publishes what the mutex does: what was written before it, to the next holder; and it sees what earlier holders wrote. A
+ * notify publishes nothing: make true what they wait for under the mutex.
  *
  * A waiter would miss 2^32 notifies that all come before it falls asleep. The condition may be freed when all who waited have
- * returned.
+ * returned and no call of notify is going on: one that is made under the mutex has ended when a waiter returns, one that is made
+ * after the unlock may not have.
  */
 #ifndef LOCKWORD_COND_H
 #define LOCKWORD_COND_H
@@ -42,8 +46,8 @@ enum lw_ending lw_cond_wait_slow(lw_cond *cond, lw_mutex *mutex, lw_deadline dea
 
 /*
  * Gives up the mutex, waits for a notify until the deadline, or until `cancel` (NULL: never) fires, and takes the mutex again,
- * however long that takes. 0: notified, or woken for no reason; ETIMEDOUT; ECANCELED; EPERM: the caller does not hold the mutex,
- * and nothing was done.
+ * however long that takes. 0: notified, perhaps together with somebody else, or in the moment in which the time was up; ETIMEDOUT;
+ * ECANCELED; EPERM: the caller does not hold the mutex, and nothing was done.
  */
 static inline int lw_cond_wait_cancel(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
 {
@@ -66,7 +70,7 @@ static inline int lw_cond_wait(lw_cond *cond, lw_mutex *mutex)
  * counted. */
 static inline uint32_t lw_cond_notify(lw_cond *cond, uint32_t n)
 {
-    return __builtin_expect(lw_load(&cond->word[LW_COND_WAITERS], lw_acquire) == 0, 1) ? 0 : lw_cond_notify_step(cond->word, n);
+    return __builtin_expect(lw_load(&cond->word[LW_COND_WAITERS], lw_relaxed) == 0, 1) ? 0 : lw_cond_notify_step(cond->word, n);
 }
 
 /* Wakes one waiter, if there is one. */

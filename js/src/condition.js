@@ -24,7 +24,8 @@ const ALL = -1;
  * A condition. To wait, hold the mutex: it is given up so that no notify in between is missed, and held again when the wait ends, however that
  * is: notified, timed out, aborted. Check what you waited for in a loop, or let `waitFor` do it: wakes may be spurious.
  *
- * Those who wait are woken in the order in which they came. All who wait on a condition should use one mutex.
+ * Those who wait are woken in the order in which they came, or last re-checked, which they do once a second. All who wait on a condition should
+ * use one mutex. What is written under it, the next holder sees; a notify publishes nothing by itself.
  */
 export class Condition extends Primitive {
   static BYTE_LENGTH = 8;

@@ -311,17 +311,16 @@ export function barrierBroke(state, ended) {
  */
 export function condEnterStep(heap, cond) {
   let a = false;
-  const b = Atomics.load(heap, cond >>> 2);
-  const c = Atomics.load(heap, (cond + 4) >>> 2);
-  let d = Atomics.compareExchange(heap, (cond + 4) >>> 2, c, (c + 1) | 0);
-  if (d !== c) {
+  const b = Atomics.load(heap, (cond + 4) >>> 2);
+  let c = Atomics.compareExchange(heap, (cond + 4) >>> 2, b, (b + 1) | 0);
+  if (c !== b) {
     do {
-      const e = Atomics.compareExchange(heap, (cond + 4) >>> 2, d, (d + 1) | 0);
-      a = e !== d;
-      d = e;
+      const d = Atomics.compareExchange(heap, (cond + 4) >>> 2, c, (c + 1) | 0);
+      a = d !== c;
+      c = d;
     } while (a);
   }
-  return b;
+  return Atomics.load(heap, cond >>> 2);
 }
 
 /**
@@ -336,32 +335,13 @@ export function condEnterStep(heap, cond) {
  */
 export function condWaitStep(heap, cond, sequence, why, phase) {
   let a = 0;
-  const b = Atomics.load(heap, cond >>> 2);
-  let c = 1;
-  block: {
-    block1: {
-      switch (((why & 0xf) - 3) | 0) {
-        case 4:
-          if (why & 0x10 || sequence === b) {
-            break block;
-          }
-          notify(heap, cond >>> 2, 1);
-          answerHigh = 0;
-          return 1;
-        case 0:
-          break block;
-        default:
-          break block1;
-      }
-    }
-    c = 0;
-    if (sequence === b) {
-      c = 5;
-      a = sequence;
-    }
+  let b = 0;
+  if (sequence === Atomics.load(heap, cond >>> 2)) {
+    a = sequence;
+    b = (why & 3) === 3 ? 1 : 5;
   }
   answerHigh = a;
-  return c;
+  return b;
 }
 
 /**

@@ -1,36 +1,40 @@
-/* cond.c: the condition's steps. The meaning of the words is in core/cond.h. */
+/*
+ * cond.c: the condition's steps. The meaning of the words is in core/cond.h.
+ *
+ * Why no notify is lost.
+ *
+ *   1. A waiter counts itself and reads the sequence while it holds the mutex. Whoever makes true what it waits for holds the mutex
+ *      after that, and notifies after that: it finds somebody counted, and moves the sequence away from what the waiter has read.
+ *   2. A notify moves the sequence first and wakes then. So who is not asleep yet will not fall asleep, and who is asleep is in the
+ *      queue, in front of all who come after the move.
+ *   3. Whoever finds the sequence moved has been notified, whatever ended its wait: cancelled or late, it answers that it was
+ *      notified, so that its caller looks. An async waiter that has given up cannot, and passes on what its wait consumes
+ *      (js/src/condition.js): to one who came before that notify, or for no reason.
+ *
+ * No operation here has a memory order of its own: the mutex has them. What a waiter does before it gives up the mutex comes before
+ * what a notifier does after it has taken it; and what the notifier wrote, the waiter sees when it has the mutex again.
+ */
 #include <lockword/core/cond.h>
 
-static uint32_t add(lw_word *word, uint32_t n)
+static void add(lw_word *word, uint32_t n)
 {
     uint32_t old = lw_load(word, lw_relaxed);
-    while (!lw_cas(word, &old, old + n, lw_acq_rel))
+    while (!lw_cas(word, &old, old + n, lw_relaxed))
         ;
-    return old;
 }
 
 uint32_t lw_cond_enter_step(lw_word *cond)
 {
-    uint32_t sequence = lw_load(&cond[LW_COND_SEQUENCE], lw_relaxed);
     add(&cond[LW_COND_WAITERS], 1);
-    return sequence;
+    return lw_load(&cond[LW_COND_SEQUENCE], lw_relaxed);
 }
 
 lw_answer lw_cond_wait_step(lw_word *cond, uint32_t sequence, uint32_t why, uint32_t phase)
 {
-    const bool moved = lw_load(&cond[LW_COND_SEQUENCE], lw_acquire) != sequence;
     (void)phase;
-    switch (why & LW_WHY) {
-    case LW_CANCELLED:
-        /* If a notify was what woke it, that was for somebody who still wants it. */
-        if (moved && !(why & LW_ASYNC))
-            lw_notify(&cond[LW_COND_SEQUENCE], 1);
-        return lw_answer_of(LW_GAVE_UP, 0, 0, 0);
-    case LW_TIMED_OUT:
-        return lw_answer_of(LW_GAVE_UP, 0, 0, 0);
-    default:
-        return moved ? lw_answer_of(LW_DONE, 0, 0, 0) : lw_answer_of(LW_WAIT_IDLE, LW_COND_SEQUENCE, 0, sequence);
-    }
+    if (lw_load(&cond[LW_COND_SEQUENCE], lw_relaxed) != sequence)
+        return lw_answer_of(LW_DONE, 0, 0, 0);
+    return lw_answer_of(lw_gives_up(why) ? LW_GAVE_UP : LW_WAIT_IDLE, LW_COND_SEQUENCE, 0, sequence);
 }
 
 void lw_cond_leave_step(lw_word *cond)
@@ -40,7 +44,7 @@ void lw_cond_leave_step(lw_word *cond)
 
 uint32_t lw_cond_notify_step(lw_word *cond, uint32_t n)
 {
-    if (n == 0 || lw_load(&cond[LW_COND_WAITERS], lw_acquire) == 0)
+    if (n == 0 || lw_load(&cond[LW_COND_WAITERS], lw_relaxed) == 0)
         return 0;
     add(&cond[LW_COND_SEQUENCE], 1);
     return lw_notify(&cond[LW_COND_SEQUENCE], n);

@@ -1,5 +1,5 @@
 /* model.c: who plays, and how a state is kept. */
-#include "model.h"
+#include "places.h"
 
 #include <ctype.h>
 #include <stddef.h>
@@ -135,7 +135,8 @@ bool model_has_finished(const struct state *state, int agent)
     if (a->doing != IDLE && a->doing != ASLEEP)
         return false;
     for (int caller = 0; caller < model_callers[agent]; caller++) {
-        const bool waits = model_is_in_line(a, caller) || (a->doing == ASLEEP && a->caller == caller);
+        const bool waits =
+            model_is_in_line(a, caller) || places_of(state, agent, caller) || (a->doing == ASLEEP && a->caller == caller);
         if (waits ? !may_wait(state, agent, caller) : will_call_again(state, agent, caller))
             return false;
     }
@@ -150,6 +151,10 @@ static size_t transfer(struct state *state, unsigned char *packed, void copy(voi
     size += model_primitive->words * sizeof *state->words;
     copy(state->ghosts, packed + size, MAX_GHOSTS + 1);
     size += MAX_GHOSTS + 1;
+    if (model_primitive->fair_word) {
+        copy(state->places, packed + size, MAX_PLACES);
+        size += MAX_PLACES;
+    }
     for (int agent = 0; agent < model_agents; agent++) {
         const size_t used = offsetof(struct agent, callers) + (size_t)model_callers[agent] * sizeof(struct caller);
         copy(&state->agents[agent], packed + size, used);

@@ -18,6 +18,7 @@
 #define MAX_CALLERS 3
 #define MAX_CHOICES 12
 #define MAX_GHOSTS 8
+#define MAX_PLACES 8
 #define ENDLESS 255
 
 /* Kinds of nondeterminism, each of which a configuration has or has not. */
@@ -84,6 +85,7 @@ struct state {
     uint32_t words[MAX_WORDS];
     uint8_t ghosts[MAX_GHOSTS]; /* what the primitive wants remembered for its invariants */
     uint8_t deaths;
+    uint8_t places[MAX_PLACES]; /* at the fair word: places.h */
     struct agent agents[MAX_AGENTS];
 };
 
@@ -114,6 +116,7 @@ struct primitive {
     const char *const *word_names;
     const struct function *functions; /* the last one must be FORWARD */
     uint32_t function_count;
+    uint32_t fair_word;      /* plus one: its waiters are woken in the order in which they came; 0: none, any may be woken */
     uint8_t flags_of_a_step; /* of a caller: cleared when a step asks its caller to wait */
     bool crowd;              /* the discipline of its async callers */
     const struct configuration *configurations;
@@ -133,6 +136,8 @@ struct primitive {
     const char *(*invariant)(const struct state *state);
     /* Others may have to wait until this agent goes on. */
     bool (*is_needed)(const struct state *state, int agent);
+    /* This event loop was given what others wait for: they may have to wait until it goes on. May be NULL. */
+    bool (*was_chosen)(const struct state *state, int agent);
     /* Nobody owes this caller, who is in a wait, its end: it may well wait for ever. May be NULL. */
     bool (*may_wait)(const struct state *state, int agent, int caller);
     /* The word's value, for people. */

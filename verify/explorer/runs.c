@@ -100,7 +100,7 @@ static struct operation replay(const struct arguments *call, const struct log *l
     feed = log;
     fed = 0;
     if (setjmp(cut) == 0) {
-        uint64_t result = functions[call->function].call(arena, call->a, call->b, call->c);
+        uint64_t result = functions[call->function].call(arena + functions[call->function].first_word, call->a, call->b, call->c);
         seen[fed] = (struct operation){RETURNED, 0, 0, 0, result};
     }
     return seen[fed];
@@ -298,24 +298,25 @@ run_id runs_advance(run_id run, uint32_t result)
     return to;
 }
 
-static void dump_operations(FILE *out, const struct log *log)
+static void dump_operations(FILE *out, const struct log *log, uint32_t first_word)
 {
     for (uint32_t i = 0; i < log->length; i++) {
         const struct operation *o = &seen[i];
         const uint32_t result = log->results[i];
+        const uint32_t word = o->word - first_word;
         fputs(i ? "," : "", out);
         switch (o->kind) {
         case LOAD:
-            fprintf(out, "[\"load\",%u,%u]", o->word, result);
+            fprintf(out, "[\"load\",%u,%u]", word, result);
             break;
         case STORE:
-            fprintf(out, "[\"store\",%u,%u]", o->word, o->a);
+            fprintf(out, "[\"store\",%u,%u]", word, o->a);
             break;
         case CAS:
-            fprintf(out, "[\"cas\",%u,%u,%u,%u]", o->word, o->a, o->b, result);
+            fprintf(out, "[\"cas\",%u,%u,%u,%u]", word, o->a, o->b, result);
             break;
         default:
-            fprintf(out, "[\"notify\",%u,%u,%u]", o->word, o->a, result);
+            fprintf(out, "[\"notify\",%u,%u,%u]", word, o->a, result);
         }
     }
 }
@@ -329,7 +330,7 @@ static void dump_one(FILE *out, const struct arguments *call, const struct log *
     for (int i = 0; i < f->arguments; i++)
         fprintf(out, "%s%u", i ? "," : "", arguments[i]);
     fputs("],\"ops\":[", out);
-    dump_operations(out, log);
+    dump_operations(out, log, f->first_word);
     if (f->is_step)
         fprintf(out, "],\"what\":%u,\"word\":%u,\"phase\":%u,\"expected\":%u}\n", lw_answer_what(result), lw_answer_word(result),
                 lw_answer_phase(result), lw_answer_expected(result));

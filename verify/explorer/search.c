@@ -31,9 +31,20 @@ static bool is_about_blocking_agents(const struct question *question)
     return !(question->counts & ASYNC_STEP);
 }
 
+static bool was_chosen(const struct state *state)
+{
+    for (int agent = 0; agent < model_agents && model_primitive->was_chosen; agent++) {
+        if (model_has_async(agent) && model_primitive->was_chosen(state, agent))
+            return true;
+    }
+    return false;
+}
+
 /* States in which the question is answered well. */
 static bool is_goal(const struct question *question, const struct state *state)
 {
+    if (is_about_blocking_agents(question) && was_chosen(state))
+        return true;
     for (int agent = 0; agent < model_agents; agent++) {
         if (is_about_blocking_agents(question) && model_has_async(agent))
             continue;

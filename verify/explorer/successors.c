@@ -1,7 +1,8 @@
-/* successors.c: everything that can happen next. The drivers, src/blocking.c and js/src/{line,turn,crowd}.js, as a model. */
+/* successors.c: everything that can happen next. The drivers, src/blocking.c and js/src/{line,turn,crowd,condition}.js, as a model.
+ */
 #include <string.h>
 
-#include "model.h"
+#include "places.h"
 
 struct scene {
     emit *emit;
@@ -118,6 +119,23 @@ static const char *count_lost_turn(struct caller *caller, uint32_t why)
     return ++caller->lost > most ? "starves: it has lost more turns than the bound allows" : NULL;
 }
 
+static const struct function *function_of(const struct agent *agent)
+{
+    return &model_primitive->functions[agent->function];
+}
+
+static bool is_fair(uint32_t word)
+{
+    return model_primitive->fair_word == word + 1;
+}
+
+/* Which of these kinds of help a wait of this function may get. */
+static unsigned help_for(uint32_t function, unsigned kinds)
+{
+    const bool is_known = model_primitive->functions[function].is_known;
+    return with(kinds) & (!is_known ? HELP : with(DEATHS) ? SLICES | BRIEFS : 0);
+}
+
 static uint16_t same_phase(uint16_t phase)
 {
     return model_primitive->same_phase ? model_primitive->same_phase(phase) : phase;
@@ -129,7 +147,8 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
     struct agent *a = &state->agents[agent];
     const int caller = a->caller;
     const uint32_t function = a->function;
-    const bool async = model_is_async(agent, caller);
+    const bool in_line = model_is_async(agent, caller) && !function_of(a)->stands_alone;
+    const uint32_t first_word = function_of(a)->first_word;
     const uint32_t why = a->why;
     const bool last_try = lw_gives_up(why);
     const uint32_t what = lw_answer_what(answer);
@@ -145,11 +164,11 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
     case LW_WAIT_IDLE:
     case LW_WAIT_BRIEF:
         become_idle(a);
-        if (!async) {
+        if (!in_line) {
             a->doing = GOING_TO_SLEEP;
             a->caller = (uint8_t)caller;
             a->function = (uint8_t)function;
-            a->word = (uint8_t)lw_answer_word(answer);
+            a->word = (uint8_t)(first_word + lw_answer_word(answer));
             a->value = lw_answer_expected(answer);
             a->brief = what == LW_WAIT_BRIEF;
             if (a->word >= model_primitive->words)
@@ -161,15 +180,15 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
         }
         return count_lost_turn(&a->callers[caller], why);
     case LW_QUEUE:
-        if (!async)
-            return "asks a blocking caller to queue";
+        if (!in_line)
+            return "asks to queue, and has no line to stand in";
         if (a->pending != NOT_QUEUED)
             return "asks to be queued twice";
         become_idle(a);
         a->doing = ARMING;
         a->caller = (uint8_t)caller;
         a->function = (uint8_t)function;
-        a->word = (uint8_t)lw_answer_word(answer);
+        a->word = (uint8_t)(first_word + lw_answer_word(answer));
         if (a->word >= model_primitive->words)
             return "would queue at a word that there is not";
         return NULL;
@@ -182,7 +201,7 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
     case LW_OVERFLOW:
         error = end_call(state, agent, caller, function, answer);
         become_idle(a);
-        if (async) {
+        if (in_line) {
             leave_line(a, caller);
             if (model_primitive->crowd)
                 call_next_of_crowd(a);
@@ -299,6 +318,26 @@ static void notify(const struct scene *scene, const struct state *state, run_id 
     }
 }
 
+/* The fair word: those who came first are woken. */
+static void notify_in_order(const struct scene *scene, const struct state *state, run_id run, struct event event)
+{
+    struct state next = *state;
+    const uint32_t most = runs_next(run)->a;
+    uint32_t count = 0;
+    for (int agent, caller; count < most && (agent = places_first(&next, &caller)) >= 0; count++) {
+        struct agent *a = &next.agents[agent];
+        if (caller != NOBODY && !model_is_async(agent, caller)) {
+            places_remove(&next, agent, caller);
+            will_call(a, caller, a->function, LW_OK);
+            event.woken |= 1u << agent;
+        } else {
+            places_tell(&next, agent, caller);
+            event.woken |= 1u << (agent + MAX_AGENTS);
+        }
+    }
+    go_on(scene, &next, run, count, event);
+}
+
 /* Does the run's next operation, in every way that it can go. */
 static void operate(const struct scene *scene, const struct state *state, run_id run, struct event event)
 {
@@ -328,7 +367,10 @@ static void operate(const struct scene *scene, const struct state *state, run_id
         go_on(scene, &next, run, operation.a, event);
         return;
     case NOTIFY:
-        notify(scene, state, run, event);
+        if (is_fair(operation.word))
+            notify_in_order(scene, state, run, event);
+        else
+            notify(scene, state, run, event);
         return;
     default:
         event.kind = RETURNS_AT_ONCE;
@@ -350,7 +392,7 @@ static void call_step(const struct scene *scene, struct state *state, struct eve
     event.starts_call = true;
     if (why >= LW_OK && why <= LW_SLICE)
         caller->flags |= HAS_WAITED;
-    if (model_is_async(event.agent, a->caller))
+    if (model_is_async(event.agent, a->caller) && !function_of(a)->stands_alone)
         why |= LW_ASYNC | (a->pending != NOT_QUEUED ? (uint32_t)LW_QUEUED : 0);
     event.why = why;
     operate(scene, state, runs_begin(a->function, caller->wanted, why, caller->phase), event);
@@ -386,7 +428,7 @@ static void start(const struct scene *scene, int agent, int caller, struct choic
     will_call(a, caller, choice.function, LW_START);
     a->callers[caller].function = (uint8_t)choice.function;
     a->callers[caller].wanted = choice.a;
-    if (model_is_async(agent, caller)) {
+    if (model_is_async(agent, caller) && !function_of(a)->stands_alone) {
         a->line[a->in_line++] = (uint8_t)caller;
         if (a->in_line > 1 && !model_primitive->crowd) {
             become_idle(a);
@@ -444,10 +486,86 @@ static void leave(const struct scene *scene, int agent, int caller, unsigned hel
     emit_event(scene, &next, event);
 }
 
+/* The wait of an async caller that stands alone ends for this reason. */
+static void end_place(const struct scene *scene, int agent, int caller, uint32_t why, unsigned help)
+{
+    struct state next = *scene->before;
+    struct agent *a = &next.agents[agent];
+    struct event event = event_of(agent);
+    event.help = help;
+    places_remove(&next, agent, caller);
+    will_call(a, caller, a->callers[caller].function, why);
+    call_step(scene, &next, event);
+}
+
+/* It gives up, and leaves its wait behind: its step need not know. */
+static void abandon_place(const struct scene *scene, int agent, int caller, unsigned help)
+{
+    struct state next = *scene->before;
+    struct event event = event_of(agent);
+    event.kind = LEAVES_LINE;
+    event.caller = caller;
+    event.help = help;
+    places_abandon(&next, agent, caller);
+    event.error = end_call(&next, agent, caller, next.agents[agent].callers[caller].function, LW_GAVE_UP);
+    emit_event(scene, &next, event);
+}
+
+static void tell_for_no_reason(const struct scene *scene, int agent, int caller)
+{
+    struct state next = *scene->before;
+    struct event event = event_of(agent);
+    event.kind = WAKES;
+    event.caller = caller;
+    event.why = LW_OK;
+    event.help = SPURIOUS;
+    places_tell(&next, agent, caller);
+    emit_event(scene, &next, event);
+}
+
+/* What may become of the wait of an async caller that stands alone. */
+static void wait_alone(const struct scene *scene, int agent, int caller)
+{
+    const enum place place = places_of(scene->before, agent, caller);
+    for (unsigned help = TIMEOUTS; help <= CANCELS; help <<= 1) {
+        if (with(help))
+            abandon_place(scene, agent, caller, help);
+    }
+    if (place == PLACE_TOLD)
+        end_place(scene, agent, caller, LW_OK, 0);
+    if (place == PLACE_TIMER)
+        end_place(scene, agent, caller, LW_NOT_EQUAL, 0);
+    if (place == PLACE_WAITS && with(SLICES))
+        end_place(scene, agent, caller, LW_SLICE, SLICES);
+    if (place == PLACE_WAITS && with(SPURIOUS))
+        tell_for_no_reason(scene, agent, caller);
+}
+
+/* What may become of the waits that were left behind: a notify is passed on, a re-check ends one. */
+static void wait_for_nobody(const struct scene *scene, int agent)
+{
+    struct state next = *scene->before;
+    struct event event = event_of(agent);
+    if (places_remove_one(&next, agent, NOBODY, PLACE_TOLD)) {
+        next.agents[agent].function = (uint8_t)(model_primitive->function_count - 1);
+        operate(scene, &next, runs_begin(model_primitive->function_count - 1, model_primitive->fair_word - 1, 1, 0), event);
+    }
+    next = *scene->before;
+    if (with(SLICES) && places_remove_one(&next, agent, NOBODY, PLACE_WAITS)) {
+        event.kind = LET_GO;
+        event.help = SLICES;
+        emit_event(scene, &next, event);
+    }
+}
+
 static void idle(const struct scene *scene, int agent)
 {
     const struct agent *a = &scene->before->agents[agent];
     for (int caller = 0; caller < model_callers[agent]; caller++) {
+        if (places_of(scene->before, agent, caller)) {
+            wait_alone(scene, agent, caller);
+            continue;
+        }
         if (model_is_in_line(a, caller))
             continue;
         struct choice choices[MAX_CHOICES];
@@ -455,9 +573,10 @@ static void idle(const struct scene *scene, int agent)
         for (int i = 0; i < count; i++)
             start(scene, agent, caller, choices[i]);
     }
+    wait_for_nobody(scene, agent);
     for (int i = 0; i < a->in_line; i++) {
         for (unsigned help = TIMEOUTS; help <= CANCELS; help <<= 1) {
-            if (!with(help))
+            if (!help_for(a->callers[a->line[i]].function, help))
                 continue;
             if (i == 0 || model_primitive->crowd)
                 call_with(scene, agent, a->line[i], a->callers[a->line[i]].function, help == TIMEOUTS ? LW_TIMED_OUT : LW_CANCELLED,
@@ -466,15 +585,16 @@ static void idle(const struct scene *scene, int agent)
                 leave(scene, agent, a->line[i], help);
         }
     }
-    if (a->in_brief && with(BRIEFS))
+    const unsigned help = a->in_line ? help_for(a->callers[a->line[0]].function, HELP) : with(HELP);
+    if (a->in_brief && help & BRIEFS)
         look_again(scene, agent);
     if (a->pending == NOTIFIED)
         fire(scene, agent, LW_OK);
-    if (a->pending == QUEUED && with(SLICES))
+    if (a->pending == QUEUED && help & SLICES)
         fire(scene, agent, LW_SLICE);
     if (a->pending == QUEUED && model_polls(agent))
         fire(scene, agent, LW_NOT_EQUAL);
-    if (a->pending == QUEUED && with(SPURIOUS)) {
+    if (a->pending == QUEUED && help & SPURIOUS) {
         struct state next = *scene->before;
         struct event event = event_of(agent);
         event.kind = WAKES;
@@ -495,42 +615,52 @@ static void wake_up(const struct scene *scene, int agent, uint32_t why, unsigned
     event.caller = a->caller;
     event.why = why;
     event.help = help;
+    if (is_fair(a->word))
+        places_remove(&next, agent, a->caller);
     will_call(a, a->caller, a->function, why);
     emit_event(scene, &next, event);
 }
 
+/* A thread compares and sleeps; an async caller that stands alone compares and queues, or looks again later. */
 static void sleep_or_not(const struct scene *scene, int agent)
 {
     struct state next = *scene->before;
     struct agent *a = &next.agents[agent];
     struct event event = event_of(agent);
-    event.caller = a->caller;
+    const int caller = a->caller;
+    const bool async = model_is_async(agent, caller);
+    const bool sleeps = next.words[a->word] == a->value && !(async && model_polls(agent));
+    event.caller = caller;
     event.operation = (struct operation){LOAD, a->word, a->value, 0, 0};
-    if (next.words[a->word] == a->value) {
-        event.kind = FALLS_ASLEEP;
+    event.kind = !sleeps ? DOES_NOT_SLEEP : async ? ARMS : FALLS_ASLEEP;
+    if (is_fair(a->word) && (sleeps || async))
+        event.error = places_add(&next, agent, caller, sleeps ? PLACE_WAITS : PLACE_TIMER);
+    if (async) {
+        become_idle(a);
+    } else if (sleeps) {
         a->doing = ASLEEP;
         a->value = 0;
     } else {
-        event.kind = DOES_NOT_SLEEP;
-        will_call(a, a->caller, a->function, LW_NOT_EQUAL);
+        will_call(a, caller, a->function, LW_NOT_EQUAL);
     }
     emit_event(scene, &next, event);
 }
 
 static void asleep(const struct scene *scene, int agent)
 {
-    const bool brief = scene->before->agents[agent].brief;
-    if (with(SPURIOUS)) {
+    const struct agent *a = &scene->before->agents[agent];
+    const unsigned help = help_for(a->function, HELP);
+    if (help & SPURIOUS) {
         wake_up(scene, agent, LW_OK, SPURIOUS);
         wake_up(scene, agent, LW_NOT_EQUAL, SPURIOUS);
     }
-    if (with(TIMEOUTS))
+    if (help & TIMEOUTS)
         wake_up(scene, agent, LW_TIMED_OUT, TIMEOUTS);
-    if (with(CANCELS))
+    if (help & CANCELS)
         wake_up(scene, agent, LW_CANCELLED, CANCELS);
-    if (with(SLICES) && !brief)
+    if (help & SLICES && !a->brief)
         wake_up(scene, agent, LW_SLICE, SLICES);
-    if (with(BRIEFS) && brief)
+    if (help & BRIEFS && a->brief)
         wake_up(scene, agent, LW_SLICE, BRIEFS);
 }
 
@@ -556,6 +686,7 @@ static void die(const struct scene *scene, int agent)
     struct event event = event_of(agent);
     event.kind = DIES;
     event.help = DEATHS;
+    places_remove_agent(&next, agent);
     memset(&next.agents[agent], 0, sizeof next.agents[agent]);
     next.agents[agent].doing = DEAD;
     next.deaths++;
@@ -573,7 +704,7 @@ void model_successors(const struct state *state, emit *emit, void *context)
             break;
         case CALLING:
             call_with(&scene, agent, a->caller, a->function, a->why, 0);
-            if (a->why == LW_OK && with(CANCELS) && !model_is_async(agent, a->caller))
+            if (a->why == LW_OK && help_for(a->function, CANCELS) && !model_is_async(agent, a->caller))
                 wake_up(&scene, agent, LW_CANCELLED, CANCELS);
             break;
         case RUNNING: {

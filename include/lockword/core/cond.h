@@ -6,8 +6,8 @@
  *
  * A waiter reads the sequence while it holds the mutex under which the condition changes, so that whoever makes the condition true
  * must notify after that, and is not missed: it moves the sequence, which a waiter that is not asleep yet sees, and wakes one that
- * is. Waiters of both kinds queue at the sequence, first come, first served; an async waiter has a place there of its own, since
- * each notify is for one of them.
+ * is. Waiters of both kinds queue at the sequence, first come, first served; an async waiter has a wait there of its own, since
+ * each notify is for one of them. Whoever re-checks (in an engine, once a second) goes to the end of the queue.
  */
 #ifndef LOCKWORD_CORE_COND_H
 #define LOCKWORD_CORE_COND_H

@@ -48,7 +48,9 @@ function dump(primitive) {
 /** Calls it in JavaScript, and compares. */
 function replay({ fn, args, ops, result, what, word, phase, expected }, address) {
   const left = ops[Symbol.iterator]();
-  const answer = call(camelCase(fn), args, address, (...operation) => {
+  // Words are signed there, as Atomics.load has them.
+  const signed = args.map((arg) => arg | 0);
+  const answer = call(camelCase(fn), signed, address, (...operation) => {
     const recorded = left.next().value ?? [];
     // A store has no result.
     assert.deepEqual(operation, recorded[0] === 'store' ? recorded : recorded.slice(0, -1));

@@ -1,0 +1,377 @@
+/*
+ * cond.c: what the explorer knows of the condition, which it explores with its mutex. b, a and p wait under the mutex until there
+ * is something, and take it; n and u make as much as their size and notify as many, n after it has unlocked the mutex, u before.
+ * Size 9 is 'all'. The configuration says whether what is there stays there when it is taken.
+ */
+#include <lockword/core/cond.h>
+#include <lockword/core/mutex.h>
+
+#include "callers.h"
+#include "explorer/places.h"
+
+enum { ENTER, WAIT, LEAVE, NOTIFY_SOME, NOTIFY_NONE, LOCK, UNLOCK };
+
+#define MUTEX LW_COND_WORDS
+
+/* A caller's own flags. */
+enum {
+    GAVE_UP = FIRST_OWN_FLAG,         /* its last wait did: it leaves without another look */
+    CHANGED = FIRST_OWN_FLAG * 2,     /* during this call */
+    SAW_WAITERS = FIRST_OWN_FLAG * 4, /* during this call */
+};
+
+/* Where a caller is in its program: own[PLACE]. */
+enum { OUTSIDE, IS_TO_ENTER, IS_TO_GIVE_UP, IS_TO_WAIT, IS_TO_LEAVE, IS_TO_LOCK, IS_TO_UNLOCK, IS_TO_NOTIFY };
+#define PLACE 0
+#define FOUND 1 /* by its notify */
+
+/* Ghosts. */
+enum { ITEMS, MADE, INSIDE, FREED };
+
+#define STAYS 1
+#define ALL 9
+
+static uint64_t enter(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    return lw_cond_enter_step(words);
+}
+
+static uint64_t wait(lw_word *words, uint32_t sequence, uint32_t why, uint32_t phase)
+{
+    return lw_cond_wait_step(words, sequence, why, phase);
+}
+
+static uint64_t leave(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
+{
+    (void)a, (void)b, (void)c;
+    lw_cond_leave_step(words);
+    return 0;
+}
+
+static uint64_t notify(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
+{
+    (void)b, (void)c;
+    return lw_cond_notify_step(words, n);
+}
+
+static uint64_t lock(lw_word *words, uint32_t self, uint32_t why, uint32_t phase)
+{
+    return lw_mutex_lock_step(words, self, why, phase);
+}
+
+static uint64_t unlock(lw_word *words, uint32_t self, uint32_t b, uint32_t c)
+{
+    (void)b, (void)c;
+    return lw_mutex_unlock_step(words, self);
+}
+
+static const struct function functions[] = {
+    [ENTER] = {.name = "cond_enter_step", .label = "enter", .arguments = 0, .call = enter},
+    [WAIT] = {.name = "cond_wait_step", .label = "wait", .is_step = true, .stands_alone = true, .arguments = 3, .call = wait},
+    [LEAVE] = {.name = "cond_leave_step", .label = "leave", .arguments = 0, .call = leave},
+    [NOTIFY_SOME] = {.name = "cond_notify_step", .label = "notify", .arguments = 1, .call = notify},
+    [NOTIFY_NONE] = {.name = "cond_notify_step", .label = "notify none", .arguments = 1, .call = notify},
+    [LOCK] = {.name = "mutex_lock_step",
+              .label = "lock",
+              .is_step = true,
+              .is_known = true,
+              .first_word = MUTEX,
+              .arguments = 3,
+              .call = lock},
+    [UNLOCK] =
+        {.name = "mutex_unlock_step", .label = "unlock", .first_word = MUTEX, .arguments = 1, .answers_bool = true, .call = unlock},
+    FORWARD,
+};
+
+static bool waits(int agent, int caller)
+{
+    const char letter = model_letter(agent, caller);
+    return letter != 'n' && letter != 'u';
+}
+
+static uint32_t owner_of(const struct state *state)
+{
+    return state->words[MUTEX + LW_MUTEX_STATE] & LW_MUTEX_OWNER;
+}
+
+static void begin(struct state *state)
+{
+    state->words[LW_COND_SEQUENCE] = UINT32_MAX; /* the next notify wraps */
+}
+
+/* How often the mutex was not to be had is the mutex's own business: here nobody starves. */
+static uint16_t same_phase(uint16_t phase)
+{
+    return phase & 3;
+}
+
+static int choices(const struct state *state, int agent, int caller, struct choice *choices)
+{
+    const struct caller *c = &state->agents[agent].callers[caller];
+    const uint32_t self = model_id(agent);
+    switch (c->own[PLACE]) {
+    case OUTSIDE:
+        /* One that its own agent keeps out would be told of a deadlock. */
+        if (c->rounds == 0 || (owner_of(state) == self && !model_is_async(agent, caller)))
+            return 0;
+        choices[0] = (struct choice){.function = LOCK, .a = self};
+        choices[1] = (struct choice){.function = NOTIFY_NONE, .a = 0};
+        return model_configuration->with & STRAYS ? 2 : 1;
+    case IS_TO_ENTER:
+        choices[0] = (struct choice){.function = ENTER};
+        return 1;
+    case IS_TO_WAIT:
+        choices[0] = (struct choice){.function = WAIT, .a = c->wanted};
+        return 1;
+    case IS_TO_LEAVE:
+        choices[0] = (struct choice){.function = LEAVE};
+        return 1;
+    case IS_TO_LOCK:
+        choices[0] = (struct choice){.function = LOCK, .a = self};
+        return 1;
+    case IS_TO_NOTIFY:
+        choices[0] =
+            (struct choice){.function = NOTIFY_SOME, .a = model_size(agent, caller) == ALL ? LW_ALL : model_size(agent, caller)};
+        return 1;
+    default:
+        choices[0] = (struct choice){.function = UNLOCK, .a = self};
+        return 1;
+    }
+}
+
+/* The last of those who wait holds the mutex, everything was made, and made known under the mutex: no notify is to come, and this
+ * one may free the memory. If n notifies, which has given up the mutex before, it may not. */
+static bool may_free(const struct state *state, int agent, int caller)
+{
+    uint32_t all = 0;
+    for (int i = 0; i < model_agents; i++) {
+        for (int k = 0; k < model_callers[i]; k++) {
+            const uint8_t rounds = state->agents[i].callers[k].rounds;
+            if (model_letter(i, k) == 'n' || (waits(i, k) && rounds > (i == agent && k == caller)))
+                return false;
+            all += waits(i, k) ? 0 : model_configuration->rounds;
+        }
+    }
+    return state->ghosts[MADE] == all;
+}
+
+static const char *changed(struct state *state, struct caller *c, const struct operation *operation, uint32_t function)
+{
+    const uint32_t by = operation->b - operation->a;
+    if (c->flags & CHANGED)
+        return "changes it twice";
+    c->flags |= CHANGED;
+    if (operation->word == LW_COND_SEQUENCE)
+        return function != NOTIFY_SOME || by != 1 ? "only a notify moves the sequence, by one"
+               : c->flags & SAW_WAITERS           ? NULL
+                                                  : "moves the sequence although nobody waits";
+    if (function == ENTER ? by != 1 : function != LEAVE || by != UINT32_MAX)
+        return "counts wrong";
+    state->ghosts[INSIDE] += (uint8_t)by;
+    return NULL;
+}
+
+static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+{
+    const uint32_t function = state->agents[agent].function;
+    struct caller *c = operator_of(state, agent);
+    if (function == NOTIFY_NONE)
+        return "notifies nobody, and touches the words";
+    if (operation->kind == NOTIFY) {
+        c->own[FOUND] = (uint8_t)result;
+        return NULL;
+    }
+    if (operation->word >= MUTEX)
+        return NULL;
+    if (state->ghosts[FREED])
+        return "touches what may have been freed";
+    if (has_changed(operation, result))
+        return changed(state, c, operation, function);
+    if (operation->word == LW_COND_WAITERS && result)
+        c->flags |= SAW_WAITERS;
+    return NULL;
+}
+
+/* It holds the mutex: under it, something is made, or taken, or there is nothing to be had. */
+static void go_in(struct state *state, int agent, int caller)
+{
+    struct caller *c = &state->agents[agent].callers[caller];
+    const uint32_t size = model_size(agent, caller);
+    if (!waits(agent, caller)) {
+        state->ghosts[ITEMS] += (uint8_t)size;
+        state->ghosts[MADE]++;
+        c->own[PLACE] = model_letter(agent, caller) == 'u' ? IS_TO_NOTIFY : IS_TO_UNLOCK;
+        return;
+    }
+    state->ghosts[FREED] = may_free(state, agent, caller) && (c->flags & GAVE_UP || state->ghosts[ITEMS]);
+    if (c->flags & GAVE_UP) {
+        c->own[PLACE] = IS_TO_UNLOCK;
+    } else if (state->ghosts[ITEMS] == 0) {
+        c->own[PLACE] = IS_TO_ENTER;
+    } else {
+        if (!(model_configuration->first & STAYS))
+            state->ghosts[ITEMS]--;
+        c->own[PLACE] = IS_TO_UNLOCK;
+    }
+}
+
+static const char *wait_ended(struct state *state, int agent, int caller, uint32_t what)
+{
+    struct caller *c = &state->agents[agent].callers[caller];
+    c->own[PLACE] = IS_TO_LEAVE;
+    if (what == LW_DONE)
+        return NULL;
+    c->flags |= GAVE_UP;
+    return model_is_async(agent, caller) && what == LW_GAVE_UP ? NULL : wrong_end(state, agent, what);
+}
+
+/* After the unlock, or the notify, that comes last. */
+static void go_out(struct caller *c)
+{
+    c->own[PLACE] = OUTSIDE;
+    c->flags &= (uint8_t)~GAVE_UP;
+    use_up_round(c);
+}
+
+static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+{
+    struct caller *c = &state->agents[agent].callers[caller];
+    const uint8_t place = c->own[PLACE];
+    const uint8_t found = c->own[FOUND];
+    const bool has_changed_it = c->flags & CHANGED;
+    c->own[FOUND] = 0;
+    c->flags &= (uint8_t) ~(CHANGED | SAW_WAITERS);
+    switch (function) {
+    case ENTER:
+        c->own[PLACE] = IS_TO_GIVE_UP;
+        c->wanted = (uint32_t)result;
+        return has_changed_it ? NULL : "does not count itself";
+    case WAIT:
+        return wait_ended(state, agent, caller, lw_answer_what(result));
+    case LEAVE:
+        c->own[PLACE] = IS_TO_LOCK;
+        return has_changed_it ? NULL : "stays counted";
+    case NOTIFY_SOME:
+        if (model_letter(agent, caller) == 'u')
+            c->own[PLACE] = IS_TO_UNLOCK;
+        else
+            go_out(c);
+        return result == found ? NULL : "does not know how many it found";
+    case LOCK:
+        if (lw_answer_what(result) != LW_DONE || owner_of(state) != model_id(agent))
+            return "goes on without the mutex";
+        go_in(state, agent, caller);
+        return NULL;
+    case UNLOCK:
+        if (place == IS_TO_GIVE_UP)
+            c->own[PLACE] = IS_TO_WAIT;
+        else if (model_letter(agent, caller) == 'n')
+            c->own[PLACE] = IS_TO_NOTIFY;
+        else
+            go_out(c);
+        return result ? NULL : "cannot unlock";
+    default:
+        return result ? "finds somebody, and was to notify nobody" : NULL;
+    }
+}
+
+static const char *invariant(const struct state *state)
+{
+    return state->words[LW_COND_WAITERS] == state->ghosts[INSIDE] ? NULL : "the waiters are not who waits";
+}
+
+/* Nobody can make anything for it, and nothing is there. */
+static bool may_wait(const struct state *state, int agent, int caller)
+{
+    return state->agents[agent].callers[caller].function == WAIT && state->ghosts[ITEMS] == 0;
+}
+
+static bool is_needed(const struct state *state, int agent)
+{
+    return owner_of(state) == model_id(agent) || has_work(state, agent, "nu");
+}
+
+/* It has had the notify that others might wait for. */
+static bool was_chosen(const struct state *state, int agent)
+{
+    for (int caller = 0; caller < model_callers[agent]; caller++) {
+        const uint8_t place = state->agents[agent].callers[caller].own[PLACE];
+        if (place == IS_TO_LEAVE || place == IS_TO_LOCK)
+            return true;
+    }
+    return places_is_told(state, agent);
+}
+
+static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
+{
+    const int agent = model_agent_of(value & LW_MUTEX_OWNER);
+    if (word != MUTEX + LW_MUTEX_STATE)
+        snprintf(text, size, "%d", (int)value);
+    else
+        snprintf(text, size, "%s%s%s%s", agent < 0 ? "free" : model_name(agent), value & LW_MUTEX_RESERVED ? "+RESERVED" : "",
+                 value & LW_MUTEX_ASYNC ? "+ASYNC" : "", value & LW_MUTEX_BLOCKED ? "+BLOCKED" : "");
+}
+
+#define WAKES (SPURIOUS | SLICES)
+#define GIVING_UP (TIMEOUTS | CANCELS)
+#define UNTIMELY (WAKES | GIVING_UP)
+#define HEALS (SLICES | BRIEFS)
+
+static const struct configuration configurations[] = {
+    {"b,n", 1, STRAYS, 0, SMALL, 0},
+    {"a,n", 1, 0, 0, SMALL, 0},
+    {"b,u", 2, 0, 0, SMALL, 0},
+    {"b,b,n", 1, 0, 0, SMALL, 0},
+    {"b,b,n9", 1, 0, 0, SMALL, STAYS},
+    {"b,b,n2", 1, 0, 0, SMALL, 0},
+    {"a,b,n9", 1, 0, 0, SMALL, STAYS},
+    {"b,b,n", 1, UNTIMELY, 0, SMALL, 0},
+    {"b,b,u", 1, UNTIMELY, 0, SMALL, 0},
+    {"b,a,n", 1, CANCELS, 0, SMALL, 0},
+    {"a,a,n", 1, CANCELS, 0, SMALL, 0},
+    {"aa,n2", 1, UNTIMELY, 0, SMALL, 0},
+    {"b,p,n", 1, UNTIMELY, 0, SMALL, 0},
+    {"b,b,n", 2, 0, 0, SMALL, 0},
+    {"b,b,n", 1, HEALS | TIMEOUTS | DEATHS, 0, MEDIUM, 0},
+    {"b,a,u", 1, HEALS | DEATHS, 0, MEDIUM, 0},
+    {"b,a,n", 1, UNTIMELY, 0, MEDIUM, 0},
+    {"a,a,n", 1, WAKES, 0, MEDIUM, 0},
+    {"b,b,n9", 1, UNTIMELY, 0, MEDIUM, STAYS},
+    {"b,b,n,n", 1, 0, 0, MEDIUM, 0},
+    {"b,a,n", 2, CANCELS, 0, LARGE, 0},
+    {"b,b,n", 2, GIVING_UP, 0, LARGE, 0},
+    {"b,b,b,n", 1, TIMEOUTS, 0, LARGE, 0},
+    {"b,a,n,n", 1, CANCELS, 0, LARGE, 0},
+    {"aa,b,n", 1, GIVING_UP, 0, LARGE, 0},
+    {"a,a,n", 1, UNTIMELY, 0, LARGE, 0},
+    {"b,a,u", 1, UNTIMELY | HEALS | DEATHS, 0, LARGE, 0},
+};
+
+static const char *const word_names[] = {"sequence", "waiters", "mutex", "gate"};
+
+static const struct primitive cond = {
+    .name = "cond",
+    .words = MUTEX + LW_MUTEX_WORDS,
+    .word_names = word_names,
+    .functions = functions,
+    .function_count = COUNT_OF(functions),
+    .fair_word = LW_COND_SEQUENCE + 1,
+    .configurations = configurations,
+    .configuration_count = COUNT_OF(configurations),
+    .begin = begin,
+    .same_phase = same_phase,
+    .choices = choices,
+    .operated = operated,
+    .ended = ended,
+    .invariant = invariant,
+    .is_needed = is_needed,
+    .was_chosen = was_chosen,
+    .may_wait = may_wait,
+    .describe_word = describe_word,
+};
+
+int main(int argc, char **argv)
+{
+    return explorer_main(&cond, argc, argv);
+}
