@@ -903,9 +903,9 @@ export function rmutexDepth(heap, rmutex) {
 export function rmutexReenterStep(heap, rmutex, self, task) {
   let a = 0;
   if (mutexOwner(heap, rmutex) === self) {
-    if ((Atomics.load(heap, (rmutex + 8) >>> 2) & 0x80000000) === task) {
+    const b = Atomics.load(heap, (rmutex + 8) >>> 2);
+    if ((b & 0x80000000) === task) {
       a = 2;
-      const b = Atomics.load(heap, (rmutex + 8) >>> 2);
       if ((b & 0x7fffffff) !== 0x7fffffff) {
         a = 1;
         Atomics.store(heap, (rmutex + 8) >>> 2, (b + 1) | 0);
@@ -939,17 +939,19 @@ export function rmutexEnteredStep(heap, rmutex, task) {
  */
 export function rmutexUnlockStep(heap, rmutex, self, task) {
   let a = false;
-  if (mutexOwner(heap, rmutex) === self) {
-    if ((Atomics.load(heap, (rmutex + 8) >>> 2) & 0x80000000) === task) {
-      const b = Atomics.load(heap, (rmutex + 8) >>> 2);
-      if (b & 0x7fffffff) {
-        Atomics.store(heap, (rmutex + 8) >>> 2, (b - 1) | 0);
-        return true;
-      }
+  const b = Atomics.load(heap, (rmutex + 8) >>> 2);
+  block1: {
+    if (task === b) {
       a = true;
-      if (Atomics.compareExchange(heap, rmutex >>> 2, self, 0) !== self) {
-        a = mutexUnlockStep(heap, rmutex, self);
+      if (Atomics.compareExchange(heap, rmutex >>> 2, self, 0) === self) {
+        break block1;
       }
+      return mutexUnlockStep(heap, rmutex, self);
+    }
+    a = false;
+    if (!(((b & 0x80000000) !== task ? 1 : 0) | (mutexOwner(heap, rmutex) !== self ? 1 : 0))) {
+      Atomics.store(heap, (rmutex + 8) >>> 2, (b - 1) | 0);
+      a = true;
     }
   }
   return a;

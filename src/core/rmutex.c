@@ -1,7 +1,8 @@
 /*
  * rmutex.c: the recursive mutex's steps. The meaning of the words is in core/rmutex.h; locking is lw_mutex_lock_step.
  *
- * The depth needs no order of its own: only the holder touches it, and the mutex orders one holder after another.
+ * The depth needs no order of its own: only the holder changes it, and the mutex orders one holder after another. Whoever reads it
+ * and does not hold the mutex learns nothing from it; whoever holds it reads what it wrote itself.
  */
 #include <lockword/core/rmutex.h>
 
@@ -10,9 +11,9 @@ static uint32_t depth_of(const lw_word *rmutex)
     return lw_load(&rmutex[LW_RMUTEX_DEPTH], lw_relaxed);
 }
 
-static bool holds(const lw_word *rmutex, uint32_t self, uint32_t task)
+static bool is_held_as(uint32_t depth, uint32_t task)
 {
-    return lw_mutex_owner(rmutex) == self && (depth_of(rmutex) & LW_RMUTEX_TASK) == task;
+    return (depth & LW_RMUTEX_TASK) == task;
 }
 
 uint32_t lw_rmutex_depth(const lw_word *rmutex)
@@ -22,9 +23,11 @@ uint32_t lw_rmutex_depth(const lw_word *rmutex)
 
 enum lw_reentry lw_rmutex_reenter_step(lw_word *rmutex, uint32_t self, uint32_t task)
 {
-    if (!holds(rmutex, self, task))
+    if (lw_mutex_owner(rmutex) != self)
         return LW_REENTRY_NO;
-    uint32_t depth = depth_of(rmutex);
+    const uint32_t depth = depth_of(rmutex);
+    if (!is_held_as(depth, task))
+        return LW_REENTRY_NO;
     if ((depth & LW_RMUTEX_AGAIN) == LW_RMUTEX_AGAIN)
         return LW_REENTRY_OVERFLOW;
     lw_store(&rmutex[LW_RMUTEX_DEPTH], depth + 1, lw_relaxed);
@@ -39,12 +42,12 @@ void lw_rmutex_entered_step(lw_word *rmutex, uint32_t task)
 
 bool lw_rmutex_unlock_step(lw_word *rmutex, uint32_t self, uint32_t task)
 {
-    if (!holds(rmutex, self, task))
+    const uint32_t depth = depth_of(rmutex);
+    /* Taken once. If it is not held by self, the depth was another's, and freeing it fails. */
+    if (depth == task)
+        return lw_mutex_free(rmutex, self) || lw_mutex_unlock_step(rmutex, self);
+    if (lw_mutex_owner(rmutex) != self || !is_held_as(depth, task))
         return false;
-    uint32_t depth = depth_of(rmutex);
-    if (depth & LW_RMUTEX_AGAIN) {
-        lw_store(&rmutex[LW_RMUTEX_DEPTH], depth - 1, lw_relaxed);
-        return true;
-    }
-    return lw_mutex_free(rmutex, self) || lw_mutex_unlock_step(rmutex, self);
+    lw_store(&rmutex[LW_RMUTEX_DEPTH], depth - 1, lw_relaxed);
+    return true;
 }

@@ -34,10 +34,13 @@ function dump(primitive) {
     for (let configuration = 1; performance.now() < end; configuration++) {
       const file = join(folder, String(configuration));
       const timeout = Math.ceil(end - performance.now());
-      const { status } = spawnSync(explorer, ['--only', String(configuration), '--dump', file], { stdio: 'ignore', timeout });
-      const seen = status === null ? '' : readFileSync(file, 'utf8').trim();
-      if (seen === '') break;
-      for (const call of seen.split('\n')) calls.add(call);
+      const { status, stdout } = spawnSync(explorer, ['--only', String(configuration), '--dump', file], {
+        timeout,
+        encoding: 'utf8',
+      });
+      const isThere = stdout.split('\n').length > 2; /* than the table's head */
+      if (status === null || !isThere) break;
+      for (const call of readFileSync(file, 'utf8').split('\n')) if (call) calls.add(call);
     }
   } finally {
     rmSync(folder, { recursive: true });
