@@ -7,7 +7,7 @@ TREE ?= /usr/include
 # Development tools run on a pinned Node, whatever the machine has.
 NODE := test/runtimes/node_modules/node24-$(subst aarch64,arm64,$(subst x86_64,x64,$(shell uname -m)))/bin/node
 
-.PHONY: help setup setup-bench build core test verify demo bench lint format install clean
+.PHONY: help setup setup-bench build core test verify demo page bench lint format install clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -33,6 +33,9 @@ verify: setup ## explore every interleaving of the core, and of its mutants
 
 demo: setup ## count the C identifiers under TREE=/usr/include by threads, wasm and JavaScript at once
 	@$(NODE) demo/run.js "$(TREE)"
+
+page: setup ## serve the counter page, examples/counter-page, on this machine
+	@$(NODE) node_modules/vite/bin/vite.js examples/counter-page
 
 bench: setup-bench ## measure locks beside their peers
 	@$(NODE) bench/run.js

@@ -29,6 +29,8 @@ const CPPCHECK =
 /* All that is explored besides the mutex: verify/CMakeLists.txt. */
 const FAMILY = ['cond', 'counter', 'event', 'once', 'rmutex', 'rwlock', 'sem', 'waitgroup'];
 const RUNTIMES = ['node18', 'node20', 'node22', 'node24', 'node26', 'deno', 'bun'];
+/** What a suite in a browser needs, by the browser's name in test/browsers. */
+const BROWSERS = { chromium: 'chromium', firefox: 'firefox-esr', webkit: 'WebKitWebDriver' };
 const WEAK_MEMORY = ['mutex', 'event', 'rwlock', 'sem', 'waitgroup'];
 
 /** A shell command each; `needs` is a program without which it is left out; one that is `idle` mostly sleeps, and runs beside another. */
@@ -67,6 +69,12 @@ const suites = [
   ...RUNTIMES.map((name) => ({ group: 'js', name: `on ${name}`, run: `node test/js/run.js --only ${name}`, idle: true })),
   { group: 'examples', name: 'programs that people have, with an import changed', run: 'node test/examples/run.js', idle: true },
   { group: 'demo', name: 'the demo, on a small tree', run: 'node demo/run.js /usr/include/linux' },
+  ...Object.entries(BROWSERS).map(([name, needs]) => ({
+    group: 'page',
+    name: `the counter page in ${name}`,
+    needs,
+    run: `BROWSER=${name} mocha test/page/page.test.js`,
+  })),
   { group: 'package', name: 'the npm package, unpacked and used by others', run: 'node test/package/run.js' },
 ];
 
@@ -97,7 +105,7 @@ function runToFile(command, log) {
   });
 }
 
-/** The tests that a log counts, in the words of cmocka, the explorer or the others; one if it counts none. */
+/** The tests that a log counts, in the words of cmocka, mocha, the explorer or the others; one if it counts none. */
 function countTests(text, ok) {
   const all = (pattern) => [...text.matchAll(pattern)];
   let passed = 0;
@@ -110,6 +118,8 @@ function countTests(text, ok) {
     passed += +good;
     failed += +bad;
   }
+  for (const [, good] of all(/^ {2}(\d+) passing/gm)) passed += +good;
+  for (const [, bad] of all(/^ {2}(\d+) failing/gm)) failed += +bad;
   if (!ok && failed === 0) failed = 1;
   if (ok && passed === 0) passed = 1;
   return { passed, failed };

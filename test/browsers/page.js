@@ -6,13 +6,14 @@ export class Page {
   /** Errors that pages have left in the console. WebKitGTK's driver does not tell. */
   problems = [];
 
-  /** Resolves once the function answers something true in the page, and with that. */
+  /** Resolves once the function answers something true in the page, and with that. A page that is just being left answers nothing. */
   async until(condition, { timeout = 15_000, args = [] } = {}) {
     const end = performance.now() + timeout;
     for (;;) {
-      const answer = await this.evaluate(condition, ...args);
+      let cause;
+      const answer = await this.evaluate(condition, ...args).catch((error) => void (cause = error));
       if (answer) return answer;
-      if (performance.now() > end) throw new Error(`not within ${timeout} ms: ${condition}`);
+      if (performance.now() > end) throw new Error(`not within ${timeout} ms: ${condition}`, { cause });
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }

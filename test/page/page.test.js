@@ -1,0 +1,195 @@
+/** The counter page, clicked and read: as `make page` serves it, and as it is built. In BROWSER=chromium, firefox or webkit. */
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+import { expect } from 'chai';
+import { createServer } from 'vite';
+
+import { openBrowser, serve } from '../browsers/index.js';
+
+const pathOf = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const configFile = pathOf('examples/counter-page/vite.config.js');
+
+/** By a click: 100,000 by each of four workers, 1,000 by the page. */
+const TURNS = 401_000;
+/** A run takes a second or two, and more on a busy machine. */
+const RUN = { timeout: 60_000 };
+/** No single frame takes longer than this, in ms, or than half of the run: a page that blocks shows none until the run is over. */
+const LONGEST_FRAME = 500;
+
+describe(`The counter page in ${process.env.BROWSER}`, function () {
+  this.timeout(120_000);
+  let browser;
+
+  before(async () => {
+    browser = await openBrowser(process.env.BROWSER, { width: 900, height: 1200 });
+  });
+  after(() => browser?.close());
+  afterEach(() => expect(browser.problems.splice(0)).to.deep.equal([]));
+
+  const isIn = (state) => browser.until((state) => document.querySelector('main').dataset.state === state, { args: [state] });
+
+  /** What the page says. */
+  const read = () =>
+    browser.evaluate(() => {
+      const text = (selector) => document.querySelector(selector).textContent;
+      const number = (selector) => Number(text(selector).replaceAll(',', ''));
+      return {
+        count: number('#count'),
+        expected: number('#expected'),
+        lost: number('#lost'),
+        verdict: text('#verdict'),
+        longestFrame: number('#longest'),
+        rows: [...document.querySelectorAll('.rows canvas')].map((canvas) => canvas.getAttribute('aria-label')),
+      };
+    });
+
+  /** Has the page run, by a click or otherwise, and answers what it says before and after. */
+  async function run(start, step = 1) {
+    const before = await read();
+    await start();
+    const expected = before.count + step * TURNS;
+    await browser.until(
+      (expected) =>
+        document.querySelector('main').dataset.state === 'done' &&
+        document.querySelector('#expected').textContent === expected.toLocaleString('en'),
+      { ...RUN, args: [expected] },
+    );
+    return { expected, after: await read() };
+  }
+
+  const increment = (way) =>
+    run(async () => {
+      await browser.click(`input[value=${way}]`);
+      await browser.click('button[value="1"]');
+    });
+
+  function expectExact({ expected, after }) {
+    expect([after.count, after.expected, after.lost]).to.deep.equal([expected, expected, 0]);
+  }
+
+  function expectSmooth({ verdict, longestFrame }) {
+    const [, seconds] = verdict.match(/It took ([\d.]+) s\./);
+    expect(longestFrame).to.be.greaterThan(0);
+    expect(longestFrame).to.be.at.most(Math.max(LONGEST_FRAME, (1000 * seconds) / 2));
+  }
+
+  /** From 0 to 1, by agent. */
+  const shares = ({ rows }, what) => rows.map((row) => Number(row.match(`${what} ([\\d.]+) %`)[1]) / 100);
+  const sum = (numbers) => numbers.reduce((a, b) => a + b);
+
+  describe('as `make page` serves it', () => {
+    let server;
+
+    before(async () => {
+      server = await createServer({ configFile, server: { port: 0, host: '127.0.0.1' }, logLevel: 'error' });
+      await server.listen();
+      await browser.goto(server.resolvedUrls.local[0]);
+      await isIn('ready');
+    });
+    after(() => server?.close());
+
+    it('unsynchronised: it says how much was lost, if anything', async () => {
+      const { after } = await increment('unsynchronised');
+      expect(after.lost).to.equal(after.expected - after.count);
+      expect(after.verdict).to.match(after.lost > 0 ? /were lost/ : /which was luck/);
+      expectSmooth(after);
+    });
+
+    it('atomic: it ends exactly at what is expected', async () => {
+      const outcome = await increment('atomic');
+      expectExact(outcome);
+      expectSmooth(outcome.after);
+    });
+
+    it('guarded: it ends exactly at what is expected, the page takes part, and no two hold the lock at once', async () => {
+      const outcome = await increment('guarded');
+      const { after } = outcome;
+      expectExact(outcome);
+      expectSmooth(after);
+      const held = shares(after, 'inside');
+      expect(held).to.have.length(5);
+      // The page's rounds to nothing where the run takes long.
+      for (const share of held.slice(1)) expect(share).to.be.greaterThan(0);
+      expect(sum(held)).to.be.at.most(1.02);
+      expect(sum(shares(after, 'waiting'))).to.be.greaterThan(1);
+    });
+
+    it('the timeline shows any part of a run, in two colours', async () => {
+      await browser.click('.spans label:nth-of-type(2)');
+      const colours = await browser.evaluate(() => {
+        const slider = document.querySelector('#timeline input[type=range]');
+        slider.value = slider.max / 2;
+        slider.dispatchEvent(new Event('input', { bubbles: true }));
+        const seen = new Set();
+        for (const canvas of document.querySelectorAll('.rows canvas')) {
+          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          for (const pixel of new Uint32Array(data.buffer)) if (pixel) seen.add(pixel);
+        }
+        return seen.size;
+      });
+      expect(colours).to.be.at.least(2);
+    });
+
+    it('by keyboard alone: a decrement takes an increment back, and one sees where one is', async () => {
+      await browser.evaluate(() => document.querySelector('[value=atomic]').focus());
+      await browser.press('ArrowRight');
+      await browser.press('Tab');
+      const focus = await browser.evaluate(() => {
+        const { activeElement: element } = document;
+        const { outlineStyle, outlineWidth } = getComputedStyle(element);
+        const { value: way } = document.querySelector('[name=way]:checked');
+        return { value: element.value, way, ring: `${outlineWidth} ${outlineStyle}` };
+      });
+      expect([focus.value, focus.way]).to.deep.equal(['-1', 'guarded']);
+      // Firefox and WebKitGTK draw none in a window that is not active, and here there is nobody to activate it.
+      if (process.env.BROWSER === 'chromium') expect(focus.ring).to.equal('3px solid');
+      // Nor does a button of Firefox's heed keys there.
+      const isFirefox = process.env.BROWSER === 'firefox';
+      expectExact(
+        await run(() => (isFirefox ? browser.evaluate(() => document.activeElement.click()) : browser.press('Enter')), -1),
+      );
+    });
+
+    it('fits a phone', async () => {
+      await browser.resize(320, 640);
+      const overhang = await browser.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      await browser.resize(900, 1200);
+      expect(overhang).to.equal(0);
+    });
+  });
+
+  it('by a server that sends no headers: it says which ones are missing', async () => {
+    const server = await createServer({ configFile, mode: 'bare', server: { port: 0, host: '127.0.0.1' }, logLevel: 'error' });
+    try {
+      await server.listen();
+      await browser.goto(server.resolvedUrls.local[0]);
+      await isIn('unavailable');
+      const { text, enabled } = await browser.evaluate(() => ({
+        text: document.querySelector('#missing').innerText,
+        enabled: document.querySelectorAll('#controls :is(input, button):enabled').length,
+      }));
+      expect(text).to.include('Cross-Origin-Opener-Policy: same-origin');
+      expect(text).to.include('Cross-Origin-Embedder-Policy: require-corp');
+      expect(enabled).to.equal(0);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('built, on a host that sends no headers: its service worker isolates it', async () => {
+    // A server of Vite's in this process would make it a development build.
+    const env = { ...process.env, NODE_ENV: 'production' };
+    execFileSync(process.execPath, [pathOf('node_modules/vite/bin/vite.js'), 'build', '--config', configFile], { env });
+    const server = await serve(pathOf('build/counter-page'), { isolated: false });
+    try {
+      await browser.goto(server.url);
+      await isIn('ready');
+      const outcome = await increment('guarded');
+      expectExact(outcome);
+      expectSmooth(outcome.after);
+    } finally {
+      await server.close();
+    }
+  });
+});
