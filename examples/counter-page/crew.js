@@ -39,7 +39,7 @@ export class Crew {
    *
    * @param {keyof typeof ways} way
    * @param {number} step
-   * @returns {Promise<{ expected: number, lost: number, ms: number }>} when all are done
+   * @returns {Promise<{ count: number, expected: number, lost: number, ms: number }>} when all are done
    */
   async run(way, step) {
     const { shared } = this;
@@ -53,8 +53,9 @@ export class Crew {
     await Promise.race([this.#add(way, step, origin), this.failed]);
     await Promise.race([shared.finish.waitAsync(), this.failed]);
 
+    const { count } = this;
     const expected = before + step * TURNS;
-    return { expected, lost: Math.abs(expected - this.count), ms: performance.now() - start };
+    return { count, expected, lost: Math.abs(expected - count), ms: performance.now() - start };
   }
 
   async #add(way, step, origin) {

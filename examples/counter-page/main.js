@@ -38,10 +38,12 @@ function verdictOf(way, lost) {
   return `All ${number(TURNS)} additions arrived.`;
 }
 
-function showVerdict(way, { lost, ms }) {
+/** Said as a whole by screen readers, once: numbers that change with each frame are not. */
+function showVerdict(way, { count, lost, ms }) {
   const took = `${(ms / 1000).toFixed(1)} s`;
+  $('#spoken').textContent = `The count is ${number(count)}. `;
   $('#verdict').textContent = `${verdictOf(way, lost)} It took ${took}.`;
-  $(`label[data-way=${way}] output`).textContent = lost > 0 ? `${number(lost)} lost` : `exact, in ${took}`;
+  $(`label[data-way=${way}] b`).textContent = lost > 0 ? `${number(lost)} lost` : `exact, in ${took}`;
 }
 
 function start() {
@@ -69,6 +71,7 @@ function start() {
   async function click(way, step) {
     const begun = performance.now();
     enter('running');
+    $('#spoken').textContent = '';
     $('#verdict').textContent = 'Adding …';
     meter.begin(begun);
     timeline.begin(way);
@@ -79,7 +82,7 @@ function start() {
     meter.frame(performance.now());
     showFrames(meter);
     timeline.end(result.ms);
-    show({ count: crew.count, expected: result.expected, lost: result.lost, progress: 1 });
+    show({ ...result, progress: 1 });
     showVerdict(way, result);
   }
 

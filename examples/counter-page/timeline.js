@@ -98,7 +98,7 @@ function addRow(rows, name) {
   const canvas = document.createElement('canvas');
   canvas.role = 'img';
   canvas.ariaLabel = name;
-  const share = document.createElement('output');
+  const share = document.createElement('b');
   rows.append(label, canvas, share);
   return { name, canvas, share };
 }
