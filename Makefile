@@ -7,7 +7,7 @@ TREE ?= /usr/include
 # Development tools run on a pinned Node, whatever the machine has.
 NODE := test/runtimes/node_modules/node24-$(subst aarch64,arm64,$(subst x86_64,x64,$(shell uname -m)))/bin/node
 
-.PHONY: help setup setup-bench build core test verify demo page bench lint format install clean
+.PHONY: help setup setup-bench build core test matrix verify demo page bench lint format install clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -27,6 +27,9 @@ core: setup ## translate the C core to js/src/core.js and to the wasm library
 
 test: setup ## run every test there is and count them
 	@$(NODE) tools/test.js
+
+matrix: setup ## run the JavaScript suite on every runtime and in every browser; DOCS=1 puts the table into docs/
+	@$(NODE) test/js/run.js; status=$$?; echo; $(NODE) test/js/matrix.js $(if $(DOCS),--docs); exit $$status
 
 verify: setup ## explore every interleaving of the core, and of its mutants
 	@$(NODE) tools/test.js --show verify

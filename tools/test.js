@@ -2,7 +2,7 @@
  * test.js [--show] [GROUP...]: runs the suites below in order, those of the named groups or all that test; shows a line for each, keeps
  * its whole output in build/logs (--show: shows it, too), and ends with one line: `N passed, N failed`.
  */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createWriteStream, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -67,6 +67,13 @@ const suites = [
   { group: 'core', name: 'the wasm library builds', run: 'node tools/core/wasm.js' },
   { group: 'core', name: 'the translation does what the C does, and wasm, too', run: "mocha 'test/js/core/*.test.js'" },
   ...RUNTIMES.map((name) => ({ group: 'js', name: `on ${name}`, run: `node test/js/run.js --only ${name}`, idle: true })),
+  ...Object.entries(BROWSERS).map(([name, needs]) => ({
+    group: 'js',
+    name: `in ${name}`,
+    needs,
+    run: `node test/js/run.js --only ${name}`,
+    idle: true,
+  })),
   { group: 'examples', name: 'programs that people have, with an import changed', run: 'node test/examples/run.js', idle: true },
   { group: 'demo', name: 'the demo, on a small tree', run: 'node demo/run.js /usr/include/linux' },
   ...Object.entries(BROWSERS).map(([name, needs]) => ({
@@ -180,5 +187,6 @@ while (chosen.length > 0) {
   await runLane(chosen, (suite) => !isIdle(suite));
   await Promise.all([runLane(chosen, isIdle), runLane(chosen, isIdle)]);
 }
+if (groups.length === 0) spawnSync(node, ['test/js/matrix.js'], { stdio: 'inherit' });
 console.log(`\n${sum.passed} passed, ${sum.failed} failed`);
 process.exitCode = sum.failed === 0 ? 0 : 1;

@@ -29,7 +29,7 @@ class PuppeteerPage extends Page {
     page.on('pageerror', (error) => this.problems.push(`${error}`));
   }
 
-  goto = (url) => this.#page.goto(`${url}`);
+  goto = (url) => this.#page.goto(`${url}`, { timeout: LONGEST_JOB_MS });
   evaluate = (job, ...args) => this.#page.evaluate(job, ...args);
   click = (selector) => this.#page.click(selector);
   press = (key) => this.#page.keyboard.press(key);
@@ -39,7 +39,7 @@ class PuppeteerPage extends Page {
 }
 
 async function open({ width, height, ...options }) {
-  const browser = await puppeteer.launch({ ...options, protocolTimeout: LONGEST_JOB_MS });
+  const browser = await puppeteer.launch({ ...options, timeout: LONGEST_JOB_MS, protocolTimeout: LONGEST_JOB_MS });
   const [page = await browser.newPage()] = await browser.pages();
   await page.setViewport({ width, height });
   const [version] = (await browser.version()).match(/[\d.]+/);

@@ -19,6 +19,7 @@ import { within } from './support.js';
 const script = new URL('./agent.js', import.meta.url);
 const { process } = globalThis;
 const isNode = Boolean(process?.versions?.node) && !process.versions.bun && !globalThis.Deno;
+const isWebWorker = globalThis instanceof (globalThis.DedicatedWorkerGlobalScope ?? class {});
 const NodeWorker = isNode ? (await import('node:worker_threads')).Worker : undefined;
 
 let modeOfSuite = 'normal';
@@ -84,8 +85,10 @@ class Agent {
 
   #end(how, value) {
     this.#settle[how](value);
-    // Bun's workers do not end by themselves, and would keep the process alive.
-    void this.terminate();
+    // Bun's workers do not end by themselves, and would keep the process alive. Firefox's may block for ever when they terminate others
+    // (docs/runtimes.md): theirs end with them.
+    if (isWebWorker) living.delete(this);
+    else void this.terminate();
   }
 }
 

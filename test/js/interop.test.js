@@ -1,12 +1,10 @@
 /** C as WebAssembly, JavaScript that blocks and JavaScript that must not, on one lock word of one memory. */
-import { readFileSync } from 'node:fs';
-
 import { expect } from 'chai';
 
 import { Mutex } from '../../js/src/index.js';
 import { spawn } from './agents.js';
 import { mode } from './modes.js';
-import { buryIfItHolds, sleep, Stranger, until, within, wordsOf } from './support.js';
+import { built, buryIfItHolds, sleep, Stranger, until, within, wordsOf } from './support.js';
 
 const PAGE = 65536;
 const C_TURNS = 110_000;
@@ -16,7 +14,7 @@ const JS_TURNS = 90_000;
 const [EPERM, EBUSY, EDEADLK, ETIMEDOUT] = [1, 16, 35, 110];
 
 /** Written by interop.build.js. */
-const module = readFileSync(new URL('../../build/test-js/interop.wasm', import.meta.url));
+const module = await built('interop.wasm');
 
 /** A memory with, from the third MiB on, a mutex and a counter; below, the module's data and a stack for each of its instances. */
 function share() {

@@ -1,26 +1,25 @@
 /**
  * run.js: the suite on every runtime, as one table.
  *
- *     node test/js/run.js [--only node22,deno] [--mode normal,polling,unhealed] [--grep PATTERN] [--here]
+ *     node test/js/run.js [--only node22,deno,firefox] [--mode normal,polling,unhealed] [--grep PATTERN] [--here]
  *
- * --only takes names of runtimes.js; --here runs on the Node that executes this file instead, and installs nothing. The modes are
- * those of modes.js. Ends with `N passed, N failed`, and fails unless every run has passed.
+ * --only takes names of runtimes.js and of test/browsers; --here runs on the Node that executes this file instead, and installs nothing.
+ * The modes are those of modes.js; browsers run in the normal one. Leaves the counts of each whole run for matrix.js. Ends with
+ * `N passed, N failed`, and fails unless every run has passed.
  */
-import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { install, RUNTIMES } from './runtimes.js';
+import { BROWSERS, isInstalled } from '../browsers/index.js';
+import { startInBrowser } from './browsers.js';
 import { buildInterop } from './interop.build.js';
+import { keep } from './results.js';
+import { install, RUNTIMES, startRuntime } from './runtimes.js';
 
 const MODES = ['normal', 'polling', 'unhealed'];
 
-/** A run that prints nothing for this long hangs: the longest test has a timeout far below it. */
+/** A run that reports nothing for this long hangs: the longest test has a timeout far below it. */
 const SILENCE_MS = 90_000;
 
-const suite = fileURLToPath(new URL('./main.js', import.meta.url));
-const root = fileURLToPath(new URL('../../', import.meta.url));
 const interactive = process.stdout.isTTY;
 
 const { values: options } = parseArgs({
@@ -40,69 +39,67 @@ function choose(what, text, known) {
   return known.filter((name) => names.includes(name));
 }
 
+/** What can be run, and a word on each browser that cannot. */
 function chooseRuntimes() {
-  if (options.here) return [{ name: 'node', version: process.versions.node, path: process.execPath, options: [] }];
-  const known = RUNTIMES.map(({ name }) => name);
+  if (options.here)
+    return [{ name: 'node', version: process.versions.node, path: process.execPath, options: [], start: startRuntime }];
+  const all = [...RUNTIMES, ...BROWSERS];
+  const known = all.map(({ name }) => name);
   const names = choose('runtime', options.only ?? known.join(), known);
-  return install(RUNTIMES.filter(({ name }) => names.includes(name)));
+  const chosen = (list) => list.filter(({ name }) => names.includes(name));
+  const browsers = chosen(BROWSERS);
+  for (const browser of browsers.filter((browser) => !isInstalled(browser)))
+    console.log(`Left out: ${browser.title} is not installed (Debian: ${browser.package})`);
+  return [
+    ...install(chosen(RUNTIMES)).map((runtime) => ({ ...runtime, start: startRuntime })),
+    ...browsers.filter(isInstalled).map((browser) => ({ ...browser, start: startInBrowser, modes: ['normal'] })),
+  ];
 }
 
-const titleOf = ({ name, version }) => `${name.replace(/\d+$/, '')} ${version}`;
+const titleOf = ({ name, title = name.replace(/\d+$/, ''), version = '' }) => `${title} ${version}`;
 
 /** Runs the suite once; answers what it reported. */
-function run(runtime, mode) {
-  const args = [...runtime.options, suite, '--lines', '--mode', mode, ...(options.grep ? ['--grep', options.grep] : [])];
+async function run(runtime, mode) {
   const start = performance.now();
-  const outcome = { runtime, mode, passed: [], failed: [], skipped: [], noise: [] };
-  const child = spawn(runtime.path, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
-
-  let ended = false;
+  const outcome = { runtime, mode, passed: [], failed: [], skipped: [], engine: {} };
+  const noise = [];
+  let last = 'its start';
+  let end;
+  const ended = new Promise((resolve) => (end = resolve));
   let watchdog;
   const watch = () => {
     clearTimeout(watchdog);
-    watchdog = setTimeout(() => {
-      outcome.failed.push({
-        failed: 'the run',
-        why: `no word for ${SILENCE_MS / 1000} s: it hangs after '${outcome.last ?? 'its start'}'`,
-      });
-      child.kill('SIGKILL');
-    }, SILENCE_MS);
+    watchdog = setTimeout(() => end(`no word for ${SILENCE_MS / 1000} s: it hangs`), SILENCE_MS);
   };
-  const read = (line) => {
+  const hear = (report) => {
     watch();
-    let report;
-    try {
-      report = JSON.parse(line);
-    } catch {
-      outcome.noise.push(line);
-      return;
-    }
-    if (report.end !== undefined) ended = true;
+    Object.assign(outcome.engine, report.engine);
     for (const kind of ['passed', 'failed', 'skipped']) {
       if (report[kind] === undefined) continue;
       outcome[kind].push(report);
-      outcome.last = report[kind];
+      last = report[kind];
     }
+    if (report.end !== undefined) end();
     if (interactive) process.stdout.write(`\r  ${titleOf(runtime)} ${mode}: ${outcome.passed.length}\x1b[K`);
   };
   watch();
-  createInterface({ input: child.stdout }).on('line', read);
-  createInterface({ input: child.stderr }).on('line', (line) => outcome.noise.push(line));
-  return new Promise((resolve) => {
-    const done = (how) => {
-      clearTimeout(watchdog);
-      if (!ended && outcome.failed.length === 0)
-        outcome.failed.push({ failed: 'the run', why: `ended early: ${how}\n${outcome.noise.join('\n')}` });
-      resolve({ ...outcome, seconds: (performance.now() - start) / 1000 });
-    };
-    child.on('error', (error) => done(error.message));
-    child.on('close', (code, signal) => done(`exit ${signal ?? code} after '${outcome.last ?? 'its start'}'`));
-  });
+  let why;
+  try {
+    const running = await runtime.start(runtime, { mode, grep: options.grep, hear, noise: (line) => noise.push(line) });
+    outcome.runtime = { ...runtime, version: running.version };
+    why = await Promise.race([ended, running.over]);
+    await running.close();
+  } catch (error) {
+    why = error.stack;
+  }
+  clearTimeout(watchdog);
+  if (why) outcome.failed.push({ failed: 'the run', why: [`${why} after '${last}'`, ...noise].join('\n') });
+  return { ...outcome, seconds: (performance.now() - start) / 1000 };
 }
 
 const row = (...cells) => {
   const [runtime, mode, ...numbers] = cells;
-  return `  ${runtime.padEnd(16)}${mode.padEnd(10)}${numbers.map((cell) => `${cell}`.padStart(9)).join('')}`;
+  return `  ${runtime.padEnd(24)}${mode.padEnd(10)}${numbers.map((cell) => `${cell}`.padStart(9)).join('')}`;
 };
 
 function print(outcome) {
@@ -115,9 +112,8 @@ function print(outcome) {
 function printSkipped(outcomes) {
   const runs = new Map();
   for (const { runtime, mode, skipped } of outcomes) {
-    for (const { skipped: title, why } of skipped) {
-      const key = why ? `${title} (${why})` : title;
-      runs.set(key, [...(runs.get(key) ?? []), mode === 'normal' ? titleOf(runtime) : `${titleOf(runtime)} ${mode}`]);
+    for (const { skipped: title } of skipped) {
+      runs.set(title, [...(runs.get(title) ?? []), mode === 'normal' ? titleOf(runtime) : `${titleOf(runtime)} ${mode}`]);
     }
   }
   if (runs.size > 0) console.log('\nSkipped');
@@ -138,15 +134,17 @@ await buildInterop();
 const outcomes = [];
 console.log(row('runtime', 'mode', 'passed', 'failed', 'skipped', 'time'));
 for (const runtime of runtimes) {
-  for (const mode of modes) {
+  const runs = modes.filter((mode) => runtime.modes?.includes(mode) ?? true);
+  for (const mode of runs) {
     const outcome = await run(runtime, mode);
     outcomes.push(outcome);
     print(outcome);
   }
+  if (runs.length > 0 && !options.grep && !options.here) keep(runtime.name, outcomes.slice(-runs.length));
 }
 printSkipped(outcomes);
 printFailed(outcomes);
 
 const count = (kind) => outcomes.reduce((sum, outcome) => sum + outcome[kind].length, 0);
 console.log(`\n${count('passed')} passed, ${count('failed')} failed`);
-process.exitCode = count('failed') > 0 || count('passed') === 0 ? 1 : 0;
+process.exitCode = count('failed') > 0 || (count('passed') === 0 && runtimes.length > 0) ? 1 : 0;

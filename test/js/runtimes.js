@@ -2,17 +2,23 @@
  * runtimes.js: the JavaScript runtimes that the suite runs on, as packages of the npm registry (test/runtimes/package.json pins
  * them). They are installed on first use, and again whenever the pins change.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const home = fileURLToPath(new URL('../runtimes/', import.meta.url));
 const modules = join(home, 'node_modules');
 const arm = process.arch === 'arm64';
 
+const suite = fileURLToPath(new URL('./main.js', import.meta.url));
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
 const node = (major) => ({
   name: `node${major}`,
+  title: 'Node',
   package: `node${major}-${process.arch}`,
   binary: 'bin/node',
   options: [],
@@ -21,8 +27,14 @@ const node = (major) => ({
 /** Oldest first. `options` come before the script's name. */
 export const RUNTIMES = [
   ...[18, 20, 22, 24, 26].map(node),
-  { name: 'deno', package: `@deno/linux-${process.arch}-glibc`, binary: 'deno', options: ['run', '--allow-all', '--quiet'] },
-  { name: 'bun', package: `@oven/bun-linux-${arm ? 'aarch64' : 'x64'}`, binary: 'bin/bun', options: ['run'] },
+  {
+    name: 'deno',
+    title: 'Deno',
+    package: `@deno/linux-${process.arch}-glibc`,
+    binary: 'deno',
+    options: ['run', '--allow-all', '--quiet'],
+  },
+  { name: 'bun', title: 'Bun', package: `@oven/bun-linux-${arm ? 'aarch64' : 'x64'}`, binary: 'bin/bun', options: ['run'] },
 ];
 
 const read = (...path) => JSON.parse(readFileSync(join(...path), 'utf8'));
@@ -50,4 +62,34 @@ export function install(runtimes) {
     path: join(modules, runtime.package, runtime.binary),
     version: versionOf(runtime),
   }));
+}
+
+/**
+ * Starts the suite in a process of its own. `over` says how that ended, if it did before it was closed.
+ *
+ * @param {{ path: string, version: string, options: string[] }} runtime
+ * @param {{ mode: string, grep?: string, hear: (report: any) => void, noise: (line: string) => void }} options
+ */
+export async function startRuntime({ path, version, options }, { mode, grep, hear, noise }) {
+  const args = [...options, suite, '--lines', '--mode', mode, ...(grep ? ['--grep', grep] : [])];
+  const child = spawn(path, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  const closed = once(child, 'close');
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    let report;
+    try {
+      report = JSON.parse(line);
+    } catch {
+      return noise(line);
+    }
+    hear(report);
+  });
+  createInterface({ input: child.stderr }).on('line', noise);
+  return {
+    version,
+    over: closed.then(([code, signal]) => `ended early: exit ${signal ?? code}`),
+    close: async () => {
+      child.kill('SIGKILL');
+      await closed;
+    },
+  };
 }

@@ -11,6 +11,19 @@ export const STRANGER = 5;
 
 export const sleep = (ms) => new Promise((resolve) => timers.setTimeout(resolve, ms));
 
+/** mocha's `it` for a test that blocks its own thread. No browser runs it on a page's main thread (web.js). */
+export const itBlocks = (title, test) => Object.assign(it(title, test), { blocks: true });
+
+/** The same for a test that makes this call in its own thread, or calls of this form. */
+export const itCalling = (call) => (call.endsWith('Async') ? it : itBlocks);
+
+/** A file that interop.build.js wrote. In a browser, the server has it. */
+export async function built(name) {
+  if (globalThis.location) return new Uint8Array(await (await fetch(`/${name}`)).arrayBuffer());
+  const { readFile } = await import('node:fs/promises');
+  return readFile(new URL(`../../build/test-js/${name}`, import.meta.url));
+}
+
 /** Keeps this agent's event loop busy. */
 export function spin(ms) {
   const end = performance.now() + ms;

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { LW_BARRIER_GENERATION } from '../../../js/src/core.js';
 import { Barrier, BrokenBarrierError, LockError, TimeoutError } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
-import { failure, sleep, stateOf, until, within } from '../support.js';
+import { failure, itBlocks, itCalling, sleep, stateOf, until, within } from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
 
 /** Expects a call to find the barrier broken. */
@@ -21,19 +21,19 @@ const waitsOn = (form, barrier, options) => askElsewhere({ call: 'wait', args: [
 
 describe('Barrier', () => {
   for (const form of FORMS) {
-    it(`of one party lets it through as the leader, every time: wait${form}()`, async () => {
+    itCalling(form)(`of one party lets it through as the leader, every time: wait${form}()`, async () => {
       const barrier = Barrier.create(1);
       for (let i = 0; i < 5; i++) expect(await barrier[`wait${form}`](0)).to.equal(true);
     });
 
-    it(`that has not been made says so: wait${form}()`, async () => {
+    itCalling(form)(`that has not been made says so: wait${form}()`, async () => {
       const barrier = new Barrier();
       expect(await failure(async () => barrier[`wait${form}`](5))).to.be.instanceOf(RangeError);
       expect(await failure(() => barrier.arriveAndDrop())).to.be.instanceOf(RangeError);
       expect([...wordsOf(barrier)]).to.deep.equal([0, 0, 0]);
     });
 
-    it(`is broken for all by one whose time is up, until it is reset: wait${form}()`, async () => {
+    itBlocks(`is broken for all by one whose time is up, until it is reset: wait${form}()`, async () => {
       const barrier = Barrier.create(4);
       const others = FORMS.map((other) => waitsOn(other, barrier));
       for (const agent of others) await agent.said('calling');
@@ -108,7 +108,7 @@ describe('Barrier', () => {
     expect(await failure(() => barrier.waitAsync())).to.be.instanceOf(RangeError);
   });
 
-  it('goes on through all generations', async () => {
+  itBlocks('goes on through all generations', async () => {
     const barrier = Barrier.create(2);
     wordsOf(barrier)[0] = LW_BARRIER_GENERATION | 2;
     const waiting = barrier.waitAsync();
@@ -119,7 +119,7 @@ describe('Barrier', () => {
     expect([barrier.wait(1_000_000), await within(10_000, again)]).to.deep.equal([true, false]);
   });
 
-  it('holds 4095 parties', async () => {
+  itBlocks('holds 4095 parties', async () => {
     const barrier = Barrier.create(4095);
     const waiting = Array.from({ length: 4094 }, () => barrier.waitAsync());
     expect(barrier.wait()).to.equal(true);

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { Condition, Mutex, OwnershipError, RecursiveMutex } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
-import { failure, sleep, until, within } from '../support.js';
+import { failure, itBlocks, itCalling, sleep, until, within } from '../support.js';
 import { FORMS, wordsOf } from './waits.js';
 
 /** How many have announced that they wait. */
@@ -53,10 +53,10 @@ describe('Condition', () => {
       expect([waitersOf(condition), mutex.isLocked]).to.deep.equal([0, false]);
     });
 
-    it(`holds it again when the time is up, not before: ${wait}()`, async () => {
+    itCalling(form)(`holds it again when the time is up, not before: ${wait}()`, async () => {
       for (const timeout of [0, 20]) {
         const [condition, mutex] = [new Condition(), new Mutex()];
-        mutex.lock();
+        mutex.tryLock();
         const start = performance.now();
         expect(await condition[wait](mutex, timeout)).to.equal(false);
         expect(performance.now() - start).to.be.at.least(timeout);
@@ -64,7 +64,7 @@ describe('Condition', () => {
       }
     });
 
-    it(`is for the holder only, and touches nothing otherwise: ${wait}()`, async () => {
+    itCalling(form)(`is for the holder only, and touches nothing otherwise: ${wait}()`, async () => {
       const [condition, mutex] = [new Condition(), new Mutex()];
       const refused = async () => {
         const before = [...wordsOf(mutex)];
@@ -77,9 +77,9 @@ describe('Condition', () => {
       await refused();
     });
 
-    it(`refuses bad options and aborted signals, and keeps the mutex: ${wait}()`, async () => {
+    itCalling(form)(`refuses bad options and aborted signals, and keeps the mutex: ${wait}()`, async () => {
       const [condition, mutex] = [new Condition(), new Mutex()];
-      mutex.lock();
+      mutex.tryLock();
       for (const [kind, options] of [
         [RangeError, NaN],
         [RangeError, { timeout: -1 }],
@@ -113,9 +113,9 @@ describe('Condition', () => {
       expect(await within(10_000, notifyUntil(condition, agent.result))).to.deep.equal([true, true, true, true]);
     });
 
-    it(`waitFor${form}() answers the predicate when the time is up, however often it was notified`, async () => {
+    itCalling(form)(`waitFor${form}() answers the predicate when the time is up, however often it was notified`, async () => {
       const [condition, mutex] = [new Condition(), new Mutex()];
-      mutex.lock();
+      mutex.tryLock();
       expect(await condition[`waitFor${form}`](mutex, () => true, 0)).to.equal(true);
       const start = performance.now();
       expect(await condition[`waitFor${form}`](mutex, () => false, 20)).to.equal(false);
@@ -131,7 +131,7 @@ describe('Condition', () => {
     });
   }
 
-  it('a recursive mutex is given up whole, and held as often again', async () => {
+  itBlocks('a recursive mutex is given up whole, and held as often again', async () => {
     const [condition, mutex] = [new Condition(), new RecursiveMutex()];
     const agent = waitElsewhere('', condition, mutex, 20_000);
     await until(() => waitersOf(condition) === 1 && !mutex.isLocked);

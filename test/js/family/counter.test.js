@@ -3,7 +3,7 @@ import { expect } from 'chai';
 
 import { Counter } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
-import { failure, stateOf, until, within } from '../support.js';
+import { failure, itCalling, stateOf, until, within } from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
 
 const MAX = 2 ** 30 - 1;
@@ -48,7 +48,7 @@ describe('Counter', () => {
   for (const form of FORMS) {
     const waitUntil = `waitUntil${form}`;
 
-    it(`is waited for no longer than needed: ${waitUntil}()`, async () => {
+    itCalling(form)(`is waited for no longer than needed: ${waitUntil}()`, async () => {
       const counter = Counter.create(4);
       for (const wanted of [0, 4, (value) => value < 5, () => 1]) expect(await counter[waitUntil](wanted, 0)).to.equal(true);
       expect(await counter[waitUntil](5, 0)).to.equal(false);
@@ -67,7 +67,7 @@ describe('Counter', () => {
       expect((await within(10_000, agent.result)).value).to.equal(true);
     });
 
-    it(`asks a predicate of each value that it finds, and hands its error on: ${waitUntil}()`, async () => {
+    itCalling(form)(`asks a predicate of each value that it finds, and hands its error on: ${waitUntil}()`, async () => {
       const counter = Counter.create(1);
       const error = new Error('mine');
       const wrong = () => {
@@ -90,7 +90,7 @@ describe('Counter', () => {
       await agent.result;
     });
 
-    it(`a predicate's timeout bounds the whole wait: ${waitUntil}()`, async () => {
+    itCalling(form)(`a predicate's timeout bounds the whole wait: ${waitUntil}()`, async () => {
       const counter = Counter.create(1);
       const stop = new Int32Array(new SharedArrayBuffer(4));
       const agent = spawn(

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { Event } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
-import { stateOf, until, within } from '../support.js';
+import { itCalling, stateOf, until, within } from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
 
 const automatic = () => Event.create({ autoReset: true });
@@ -12,7 +12,7 @@ const waitsFor = (form, event) => askElsewhere({ call: 'wait', args: [] }, form,
 
 describe('Event', () => {
   for (const form of FORMS) {
-    it(`manual: stays set until it is reset: wait${form}()`, async () => {
+    itCalling(form)(`manual: stays set until it is reset: wait${form}()`, async () => {
       const event = new Event();
       expect([event.isSet, event.reset(), await event[`wait${form}`](0)]).to.deep.equal([false, false, false]);
       event.set();
@@ -22,7 +22,7 @@ describe('Event', () => {
       expect(await event[`wait${form}`](2)).to.equal(false);
     });
 
-    it(`automatic: releases one, once, also if it was set before: wait${form}()`, async () => {
+    itCalling(form)(`automatic: releases one, once, also if it was set before: wait${form}()`, async () => {
       const event = automatic();
       event.set();
       event.set();

@@ -1,11 +1,9 @@
 /** C as WebAssembly in workers, and JavaScript on the main thread, on the words of one struct. */
-import { readFileSync } from 'node:fs';
-
 import { expect } from 'chai';
 
 import * as lockword from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
-import { sleep, within } from '../support.js';
+import { built, sleep, within } from '../support.js';
 
 const { Barrier, Condition, Counter, Event, layout, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } = lockword;
 
@@ -14,7 +12,7 @@ const PERMITS = 3;
 const QUEUE = 4;
 
 /** Written by interop.build.js. */
-const module = readFileSync(new URL('../../../build/test-js/family.wasm', import.meta.url));
+const module = await built('family.wasm');
 
 /** struct shared of interop.c, less the numbers at its end. */
 const shared = layout({

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import * as core from '../../../js/src/core.js';
 import { DeadlockError, Once, OwnershipError } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
-import { failure, sleep, STRANGER, until, within } from '../support.js';
+import { failure, itBlocks, itCalling, sleep, STRANGER, until, within } from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
 
 const never = () => expect.fail('ran again');
@@ -13,7 +13,7 @@ describe('Once', () => {
   for (const form of FORMS) {
     const run = `run${form}`;
 
-    it(`is run once, and then is done: ${run}()`, async () => {
+    itBlocks(`is run once, and then is done: ${run}()`, async () => {
       const once = new Once();
       expect([once.done, once.runner]).to.deep.equal([false, 0]);
       let runs = 0;
@@ -26,7 +26,7 @@ describe('Once', () => {
       for (const again of ['run', 'runAsync']) expect(await once[again](never)).to.equal(false);
     });
 
-    it(`leaves it to the next when it throws: ${run}()`, async () => {
+    itCalling(form)(`leaves it to the next when it throws: ${run}()`, async () => {
       const once = new Once();
       const error = new Error('mine');
       const thrown = await failure(async () =>
@@ -109,7 +109,7 @@ describe('Once', () => {
     expect(await within(10_000, Promise.all([first, second]))).to.deep.equal([true, false]);
   });
 
-  it('tells a thread that would wait for itself', async () => {
+  itBlocks('tells a thread that would wait for itself', async () => {
     const once = new Once();
     let error;
     const again = () => (error = catchFrom(() => once.run(never)));

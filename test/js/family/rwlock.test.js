@@ -5,7 +5,7 @@ import * as core from '../../../js/src/core.js';
 import { DeadlockError, OwnershipError, RWLock } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
-import { failure, sleep, stateOf, STRANGER, until, within } from '../support.js';
+import { failure, itBlocks, itCalling, sleep, stateOf, STRANGER, until, within } from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
 
 const MAX = 2 ** 24 - 1;
@@ -39,7 +39,7 @@ describe('RWLock', () => {
   }
 
   for (const form of FORMS) {
-    it(`says who has it: …Lock${form}()`, async () => {
+    itCalling(form)(`says who has it: …Lock${form}()`, async () => {
       const lock = new RWLock();
       const state = () => [lock.readers, lock.isWriteLocked, lock.isMine];
       expect(await lock[`readLock${form}`]()).to.equal(true);
@@ -64,7 +64,7 @@ describe('RWLock', () => {
     });
   }
 
-  it('takes from nobody what it does not have', async () => {
+  itBlocks('takes from nobody what it does not have', async () => {
     const lock = new RWLock();
     const calls = [
       'readUnlock',
@@ -97,7 +97,7 @@ describe('RWLock', () => {
     await refuse(calls.slice(1));
   });
 
-  it('tells a thread that would wait for itself, and not a task', async () => {
+  itBlocks('tells a thread that would wait for itself, and not a task', async () => {
     for (const first of ['upgradableLock', 'writeLock']) {
       for (const second of WAYS) {
         if (together(first, second)) continue;
@@ -117,7 +117,7 @@ describe('RWLock', () => {
   });
 
   for (const form of FORMS) {
-    it(`has at most 2^24 - 1 readers: readLock${form}()`, async () => {
+    itCalling(form)(`has at most 2^24 - 1 readers: readLock${form}()`, async () => {
       const lock = new RWLock();
       wordsOf(lock)[0] = MAX - 1;
       expect(await lock[`readLock${form}`]()).to.equal(true);
@@ -131,7 +131,7 @@ describe('RWLock', () => {
     });
   }
 
-  it('has guards for reading and writing, each of which gives back once', async () => {
+  itBlocks('has guards for reading and writing, each of which gives back once', async () => {
     const lock = new RWLock();
     for (const acquire of ['acquireRead', 'acquireReadAsync']) {
       const guard = await lock[acquire]();
@@ -164,7 +164,7 @@ describe('RWLock', () => {
       expect([lock.isWriteLocked, lock.readers]).to.deep.equal([true, 0]);
     });
 
-    it(`is not barred by a writer that gave up: writeLock${form}()`, async () => {
+    itBlocks(`is not barred by a writer that gave up: writeLock${form}()`, async () => {
       const lock = new RWLock();
       take(lock, core.LW_RWLOCK_READER);
       expect(await lock[`writeLock${form}`](10)).to.equal(false);
@@ -188,7 +188,7 @@ describe('RWLock', () => {
       expect(lock.readers).to.equal(2);
     });
 
-    it(`lets nobody write between an upgradable read and its upgrade: upgrade${form}()`, async () => {
+    itCalling(form)(`lets nobody write between an upgradable read and its upgrade: upgrade${form}()`, async () => {
       const lock = new RWLock();
       expect(lock.tryUpgradableLock()).to.equal(true);
       const writer = askElsewhere({ call: 'writeLock', args: [] }, form, lock);
@@ -201,7 +201,7 @@ describe('RWLock', () => {
     });
   }
 
-  it('an upgrade that gave up still reads upgradably', async () => {
+  itBlocks('an upgrade that gave up still reads upgradably', async () => {
     const lock = new RWLock();
     lock.tryUpgradableLock();
     take(lock, core.LW_RWLOCK_READER);

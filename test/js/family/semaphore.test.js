@@ -3,13 +3,13 @@ import { expect } from 'chai';
 
 import { Semaphore } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
-import { failure, sleep, until, within } from '../support.js';
+import { failure, itBlocks, itCalling, sleep, until, within } from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
 
 const MAX = 2 ** 30 - 1;
 
 describe('Semaphore', () => {
-  it('gives what it has, all at once or not at all', () => {
+  itBlocks('gives what it has, all at once or not at all', () => {
     const semaphore = Semaphore.create(5);
     expect([semaphore.tryAcquire(), semaphore.permits]).to.deep.equal([true, 4]);
     expect([semaphore.tryAcquire(5), semaphore.permits]).to.deep.equal([false, 4]);
@@ -21,7 +21,7 @@ describe('Semaphore', () => {
   });
 
   for (const form of FORMS) {
-    it(`acquire${form}() takes one by default, and at once if it is there`, async () => {
+    itCalling(form)(`acquire${form}() takes one by default, and at once if it is there`, async () => {
       const semaphore = Semaphore.create(2);
       expect(await semaphore[`acquire${form}`]()).to.equal(true);
       expect(await semaphore[`acquire${form}`](1, 0)).to.equal(true);

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { LW_WAITGROUP_ROUND } from '../../../js/src/core.js';
 import { WaitGroup } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
-import { failure, stateOf, until, within } from '../support.js';
+import { failure, itCalling, stateOf, until, within } from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
 
 const MAX = 2 ** 22 - 1;
@@ -16,7 +16,7 @@ const groupOf = (n) => {
 
 describe('WaitGroup', () => {
   for (const form of FORMS) {
-    it(`of nothing is done: wait${form}()`, async () => {
+    itCalling(form)(`of nothing is done: wait${form}()`, async () => {
       const group = new WaitGroup();
       expect(await group[`wait${form}`]()).to.equal(true);
       expect(await group[`wait${form}`](0)).to.equal(true);

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { LockError } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
-import { failure, sleep, until, within } from '../support.js';
+import { failure, itCalling, sleep, until, within } from '../support.js';
 import { ask, askElsewhere, FORMS, lateBy, loopsWait, shapeOf, stateOf, threadsWait, WAITS, wonBy, wordsOf } from './waits.js';
 
 const bad = {
@@ -50,7 +50,7 @@ for (const row of WAITS) {
         expect([value, error]).to.deep.equal([wonBy(row, form), undefined]);
       });
 
-      it('gives up in time, not before, and leaves nothing behind', async () => {
+      itCalling(form)('gives up in time, not before, and leaves nothing behind', async () => {
         for (const options of [25, { timeout: 8.5 }, 0, { timeout: 0 }]) {
           const primitive = makeFor(row);
           const before = stateOf(primitive);

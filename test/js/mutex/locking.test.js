@@ -4,13 +4,13 @@ import { expect } from 'chai';
 import { DeadlockError, LockError, Mutex, TimeoutError } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
-import { failure, OWNER, sleep, stateOf, Stranger, until, within, wordsOf } from '../support.js';
+import { failure, itBlocks, itCalling, OWNER, sleep, stateOf, Stranger, until, within, wordsOf } from '../support.js';
 
 const free = [0, 0];
 
 for (const how of ['lock', 'lockAsync']) {
   describe(`Mutex: ${how}()`, () => {
-    it('takes a free mutex', async () => {
+    itCalling(how)('takes a free mutex', async () => {
       const mutex = new Mutex();
       expect(await mutex[how]()).to.equal(true);
       expect(mutex.isLocked).to.equal(true);
@@ -21,7 +21,7 @@ for (const how of ['lock', 'lockAsync']) {
       expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
     });
 
-    it('writes its agent id, 29 bits with bit 28 set, and nothing else', async () => {
+    itCalling(how)('writes its agent id, 29 bits with bit 28 set, and nothing else', async () => {
       const mutex = new Mutex();
       await mutex[how]();
       const [state, gate] = wordsOf(mutex.handle);
@@ -33,7 +33,7 @@ for (const how of ['lock', 'lockAsync']) {
       expect(wordsOf(mutex.handle)[0]).to.equal(state);
     });
 
-    it('waits for a worker to unlock', async () => {
+    itCalling(how)('waits for a worker to unlock', async () => {
       const mutex = new Mutex();
       const agent = spawn(async ({ Mutex, data, say, sleep, until, wordsOf }) => {
         const mutex = Mutex.from(data);
@@ -71,7 +71,7 @@ for (const how of ['lock', 'lockAsync']) {
       expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
     });
 
-    it('with timeout 0 answers at once', async () => {
+    itCalling(how)('with timeout 0 answers at once', async () => {
       const mutex = new Mutex();
       expect(await mutex[how](0)).to.equal(true);
       mutex.unlock();
@@ -83,7 +83,7 @@ for (const how of ['lock', 'lockAsync']) {
     });
 
     for (const timeout of [1, 5, 20, 50.5, 120, 450]) {
-      it(`with timeout ${timeout} answers false, never early`, async () => {
+      itCalling(how)(`with timeout ${timeout} answers false, never early`, async () => {
         const mutex = new Mutex();
         const stranger = new Stranger(mutex).lock();
         const start = performance.now();
@@ -140,7 +140,7 @@ for (const how of ['lock', 'lockAsync']) {
       expect(took).to.be.below(20_000);
     });
 
-    it('takes a mutex whose flags say that somebody waits although nobody does', async () => {
+    itCalling(how)('takes a mutex whose flags say that somebody waits although nobody does', async () => {
       const mutex = new Mutex();
       const words = wordsOf(mutex.handle);
       const stranger = new Stranger(mutex).lock();
@@ -152,7 +152,7 @@ for (const how of ['lock', 'lockAsync']) {
       expect([...words]).to.deep.equal(free);
     });
 
-    it('takes a mutex that stays reserved for a waiter who never comes', async () => {
+    itCalling(how)('takes a mutex that stays reserved for a waiter who never comes', async () => {
       const mutex = new Mutex();
       Atomics.store(wordsOf(mutex.handle), 0, 0x20000000);
       expect(await within(10_000, Promise.resolve(mutex[how]()))).to.equal(true);
@@ -163,7 +163,7 @@ for (const how of ['lock', 'lockAsync']) {
 }
 
 describe('Mutex: lock()', () => {
-  it('by the holder throws DeadlockError at once and changes nothing', async () => {
+  itBlocks('by the holder throws DeadlockError at once and changes nothing', async () => {
     const mutex = new Mutex();
     mutex.lock();
     const before = [...wordsOf(mutex.handle)];
@@ -182,14 +182,14 @@ describe('Mutex: lock()', () => {
     expect(mutex.lock()).to.equal(true);
   });
 
-  it('throws DeadlockError when an async caller of its own agent holds the mutex', async () => {
+  itBlocks('throws DeadlockError when an async caller of its own agent holds the mutex', async () => {
     const mutex = new Mutex();
     await mutex.lockAsync();
     expect(await failure(() => mutex.lock())).to.be.instanceOf(DeadlockError);
     mutex.unlock();
   });
 
-  it('passes the async callers of its own agent that wait', async () => {
+  itBlocks('passes the async callers of its own agent that wait', async () => {
     const mutex = new Mutex();
     const stranger = new Stranger(mutex).lock();
     const queued = mutex.lockAsync();
@@ -312,7 +312,7 @@ describe('Mutex: isLocked and isMine', () => {
 
 describe('Mutex: acquire() and acquireAsync()', () => {
   for (const how of ['acquire', 'acquireAsync']) {
-    it(`${how}() answers a guard whose unlock is idempotent`, async () => {
+    itCalling(how)(`${how}() answers a guard whose unlock is idempotent`, async () => {
       const mutex = new Mutex();
       const guard = await mutex[how]();
       expect(mutex.isMine).to.equal(true);
@@ -324,7 +324,7 @@ describe('Mutex: acquire() and acquireAsync()', () => {
       expect(mutex.isLocked).to.equal(true);
     });
 
-    it(`${how}(): a guard that was unlocked leaves a later lock of the same agent alone`, async () => {
+    itCalling(how)(`${how}(): a guard that was unlocked leaves a later lock of the same agent alone`, async () => {
       const mutex = new Mutex();
       const first = await mutex[how]();
       first.unlock();
@@ -334,7 +334,7 @@ describe('Mutex: acquire() and acquireAsync()', () => {
       second.unlock();
     });
 
-    it(`${how}(): disposing of the guard unlocks`, async () => {
+    itCalling(how)(`${how}(): disposing of the guard unlocks`, async () => {
       const mutex = new Mutex();
       const guard = await mutex[how]();
       guard[Symbol.dispose ?? Symbol.for('Symbol.dispose')]();
@@ -343,7 +343,7 @@ describe('Mutex: acquire() and acquireAsync()', () => {
       guard.unlock();
     });
 
-    it(`${how}() throws TimeoutError instead of answering false`, async () => {
+    itCalling(how)(`${how}() throws TimeoutError instead of answering false`, async () => {
       const mutex = new Mutex();
       const stranger = new Stranger(mutex).lock();
       const start = performance.now();
