@@ -16,10 +16,11 @@ enum {
     CHANGED = FIRST_OWN_FLAG * 4,     /* during its call: it has taken, or given up, or become */
     SAW_OTHERS = FIRST_OWN_FLAG * 8,  /* during this step: somebody in its way, or whose turn it is */
     SAW_WRITER = FIRST_OWN_FLAG * 16, /* during its call: somebody wrote */
+    SAW_FULL = FIRST_OWN_FLAG * 32,   /* during this step: as many readers as there may be */
 };
 
 #define HAS (HAS_READ | HAS_OWN)
-#define TURNS (LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN)
+#define CLAIMS (LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED)
 #define HOLDERS (LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER)
 
 /* Ghosts: who has the lock by what was done, not by what the words say. */
@@ -150,6 +151,12 @@ static int add_change(struct choice *choices, int count, uint8_t function, uint3
     return count + 1;
 }
 
+/* A configuration may begin with readers that never leave, and with room for `first` more. */
+static uint32_t for_ever(void)
+{
+    return model_configuration->first ? LW_RWLOCK_READERS - model_configuration->first : 0;
+}
+
 /* What to do with what it has. */
 static int ways_on(const struct state *state, int agent, int caller, struct choice *choices)
 {
@@ -170,7 +177,7 @@ static int ways_on(const struct state *state, int agent, int caller, struct choi
         count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER, agent);
         if (is_one_of(agent, caller, "t"))
             count = add_change(choices, count, TRY, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
-        else
+        else if (for_ever() == 0)
             count = add(choices, count, UPGRADE, agent);
     }
     return count;
@@ -267,15 +274,17 @@ static uint32_t excluded_by(uint32_t wanted, bool upgrades)
     return upgrades ? LW_RWLOCK_READERS | LW_RWLOCK_WRITER : HOLDERS;
 }
 
-/* Others who are in a call and cannot be beside it have lost a turn, if they come to know of it. */
-static void overtake(struct state *state, int taker, uint32_t wanted)
+/* Others who are in a call and cannot be beside what the taker has now, though they could beside what it had, have lost a turn, if
+ * they come to know of it. */
+static void overtake(struct state *state, int taker, uint32_t had, uint32_t has)
 {
     for (int agent = 0; model_configuration->most_lost && agent < model_agents; agent++) {
         for (int caller = 0; caller < model_callers[agent]; caller++) {
             struct caller *c = &state->agents[agent].callers[caller];
-            if (agent != taker && is_lock(c->function) && c->rounds != ENDLESS &&
-                wanted & (excluded_by(wanted_by(c->function, 0), c->function == UPGRADE) |
-                          (c->function == UPREAD ? LW_RWLOCK_UPGRADABLE : 0)))
+            if (agent == taker || !is_lock(c->function) || c->rounds == ENDLESS)
+                continue;
+            const uint32_t excluded = excluded_by(wanted_by(c->function, 0), c->function == UPGRADE);
+            if (has & excluded && !(had & excluded))
                 c->flags |= OVERTAKEN;
         }
     }
@@ -303,10 +312,11 @@ static void have(struct state *state, int agent, struct caller *caller, uint32_t
     }
 }
 
-/* The turn that its function claims. */
-static uint32_t turn_of(uint32_t function)
+/* What its function may claim: a turn; and, unless it has it already, to be the next owner. */
+static uint32_t claims_of(uint32_t function)
 {
-    return function == WRITE || function == UPGRADE ? LW_RWLOCK_WRITERS_TURN : LW_RWLOCK_READERS_TURN;
+    const uint32_t turn = function == WRITE || function == UPGRADE ? LW_RWLOCK_WRITERS_TURN : LW_RWLOCK_READERS_TURN;
+    return turn | (function == WRITE || function == UPREAD ? LW_RWLOCK_RESERVED : 0);
 }
 
 /* Goes first although it is not its turn. */
@@ -314,6 +324,8 @@ static const char *jumps(const struct caller *caller, uint32_t function, uint32_
 {
     if (why == LW_SLICE)
         return NULL;
+    if ((function == WRITE || function == UPREAD) && before & LW_RWLOCK_RESERVED && !(caller->flags & HAS_WAITED))
+        return "owns what is kept for waiters, and has not waited";
     if (function == WRITE && before & LW_RWLOCK_READERS_TURN)
         return "writes although it is the readers' turn";
     if ((function == READ || function == UPREAD) && !(caller->flags & (HAS_WAITED | SAW_WRITER)) &&
@@ -352,24 +364,17 @@ static const char *changed_holders(struct state *state, int agent, uint32_t befo
     if (function == UNREAD || function == UNLOCK ? has != 0 : is_lock(function) && has != wanted_by(function, 0))
         return "takes what it does not want";
     const char *error = is_lock(function) && function != UPGRADE ? jumps(c, function, a->why, before) : NULL;
-    if (is_lock(function) && before & ~after & TURNS & ~turn_of(function) && a->why != LW_SLICE)
-        error = "ends the turn of others";
+    if (is_lock(function) && before & ~after & CLAIMS & ~claims_of(function) && a->why != LW_SLICE)
+        error = "ends what others claim";
     give_up(state, agent, c);
     have(state, agent, c, has);
-    if (has > had)
-        overtake(state, agent, has);
+    overtake(state, agent, had, has);
     return error;
 }
 
-/* A configuration may begin with readers that never leave, and with room for `first` more. */
-static uint32_t for_ever(void)
+static bool is_full(uint32_t state)
 {
-    return model_configuration->first ? LW_RWLOCK_READERS - model_configuration->first : 0;
-}
-
-static bool is_full(const struct state *state)
-{
-    return for_ever() + state->ghosts[READER_COUNT] == LW_RWLOCK_READERS;
+    return (state & LW_RWLOCK_READERS) + (state & LW_RWLOCK_UPGRADABLE ? 1 : 0) == LW_RWLOCK_READERS;
 }
 
 static void begin(struct state *state)
@@ -388,8 +393,12 @@ static bool is_in_the_way(uint32_t function, uint32_t state)
 {
     if (!is_lock(function))
         return function == TRY || function == RDLOCK || function == WRLOCK;
-    uint32_t turn = function == WRITE ? LW_RWLOCK_READERS_TURN : function == UPGRADE ? 0 : LW_RWLOCK_WRITERS_TURN;
-    return state & (excluded_by(wanted_by(function, 0), function == UPGRADE) | turn);
+    if (function == UPGRADE)
+        return state & excluded_by(LW_RWLOCK_WRITER, true);
+    const uint32_t claims = function == WRITE    ? LW_RWLOCK_READERS_TURN | LW_RWLOCK_RESERVED
+                            : function == UPREAD ? LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED
+                                                 : LW_RWLOCK_WRITERS_TURN;
+    return state & (excluded_by(wanted_by(function, 0), false) | claims);
 }
 
 static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
@@ -414,14 +423,16 @@ static const char *operated(struct state *state, int agent, const struct operati
             return changed_holders(state, agent, operation->a, operation->b);
         if (!is_lock(a->function))
             return "changes the turns, and does not wait";
-        if (operation->a & ~operation->b & ~LW_WAITERS && !lw_gives_up(a->why))
-            return "ends a turn, and does not give up";
+        if (operation->a & ~operation->b & ~LW_WAITERS && !lw_gives_up(a->why) && !(c->flags & SAW_FULL))
+            return "ends a claim, and does not give up";
         return NULL;
     }
     if (a->function == TRY && c->flags & HAS_OWN ? result & LW_RWLOCK_READERS : is_in_the_way(a->function, result))
         c->flags |= SAW_OTHERS;
     if (result & LW_RWLOCK_WRITER)
         c->flags |= SAW_WRITER;
+    if (is_full(result))
+        c->flags |= SAW_FULL;
     return NULL;
 }
 
@@ -447,7 +458,7 @@ static const char *lock_ended(struct state *state, int agent, int caller, uint32
             return "sees a deadlock where none is";
         break;
     default:
-        if (function != READ || !is_full(state))
+        if ((function != READ && function != UPREAD) || !(c->flags & SAW_FULL))
             return "sees too many readers where they are not";
     }
     if (!(c->flags & HAS))
@@ -496,13 +507,13 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     return error;
 }
 
-/* Whether somebody alive is in a call that claims this turn. */
-static bool is_claimed(const struct state *state, uint32_t turn)
+/* Whether somebody alive is in a call that may claim this. */
+static bool is_claimed(const struct state *state, uint32_t claim)
 {
     for (int agent = 0; agent < model_agents; agent++) {
         for (int caller = 0; caller < model_callers[agent]; caller++) {
             const uint32_t function = state->agents[agent].callers[caller].function;
-            if (is_lock(function) && turn_of(function) == turn)
+            if (is_lock(function) && claims_of(function) & claim)
                 return true;
         }
     }
@@ -530,6 +541,8 @@ static const char *invariant(const struct state *state)
         return "it is a writer's turn, and there is none";
     if (word & LW_RWLOCK_READERS_TURN && !is_claimed(state, LW_RWLOCK_READERS_TURN))
         return "it is the readers' turn, and there are none";
+    if (word & LW_RWLOCK_RESERVED && !is_claimed(state, LW_RWLOCK_RESERVED))
+        return "it is reserved, and for nobody";
     return NULL;
 }
 
@@ -549,23 +562,25 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
         snprintf(text, size, "%s", value == 0 ? "0" : agent >= 0 ? model_name(agent) : "?");
         return;
     }
-    snprintf(text, size, "%ur%s%s%s%s%s%s", value & LW_RWLOCK_READERS, value & LW_RWLOCK_UPGRADABLE ? "+UPGRADABLE" : "",
+    snprintf(text, size, "%ur%s%s%s%s%s%s%s", value & LW_RWLOCK_READERS, value & LW_RWLOCK_UPGRADABLE ? "+UPGRADABLE" : "",
              value & LW_RWLOCK_WRITER ? "+WRITER" : "", value & LW_RWLOCK_WRITERS_TURN ? "+WRITERS_TURN" : "",
-             value & LW_RWLOCK_READERS_TURN ? "+READERS_TURN" : "", value & LW_ASYNC_WAITERS ? "+ASYNC" : "",
-             value & LW_BLOCKED_WAITERS ? "+BLOCKED" : "");
+             value & LW_RWLOCK_READERS_TURN ? "+READERS_TURN" : "", value & LW_RWLOCK_RESERVED ? "+RESERVED" : "",
+             value & LW_ASYNC_WAITERS ? "+ASYNC" : "", value & LW_BLOCKED_WAITERS ? "+BLOCKED" : "");
 }
 
 #define ALMOST (TIMEOUTS | CANCELS | BRIEFS)
 #define UNRELIABLE (ALMOST | SPURIOUS | SLICES)
 
-/* A reader that was woken MAX_WAKES times may go before a writer, so that it costs that one a turn. */
-#define BOUND (MAX_WAKES + 2)
+/* What one that comes back without end may cost another: a turn for each wake, and one that is lost while the last wake comes. */
+#define BOUND (MAX_WAKES + 1)
 
 /* From small to large: a mutant's first failure is its shortest. */
 static const struct configuration configurations[] = {
     {"r,w", 1, 0, 0, SMALL, 0},
     {"r,r", 1, 0, 0, SMALL, 1},
     {"r,s", 1, 0, 0, SMALL, 1},
+    {"r,u", 1, 0, 0, SMALL, 1},
+    {"r,u,u", 1, SPURIOUS, 0, SMALL, 2},
     {"b,b", 1, 0, 0, SMALL, 0},
     {"s,b", 2, 0, 0, SMALL, 0},
     {"s,w", 2, STRAYS, 0, SMALL, 0},
@@ -577,6 +592,11 @@ static const struct configuration configurations[] = {
     {"W,r", 1, 0, 1, SMALL, 0},
     {"R,u", 1, 0, 1, SMALL, 0},
     {"W,u", 1, 0, 1, SMALL, 0},
+    {"W,w", 1, 0, BOUND, SMALL, 0},
+    {"W,y", 1, 0, BOUND, SMALL, 0},
+    {"Y,w", 1, 0, BOUND, SMALL, 0},
+    {"U,u", 1, 0, BOUND, SMALL, 0},
+    {"U,w", 1, 0, BOUND, SMALL, 0},
 #if MAX_WAKES < 8
     {"W,W,r", 1, 0, BOUND, SMALL, 0},
 #else /* two readers without end that go first after one wake would hold a writer off by turns */
@@ -595,7 +615,7 @@ static const struct configuration configurations[] = {
     {"xyx,r", 1, BRIEFS, 0, SMALL, 0},
     {"zx,r", 1, BRIEFS, 0, SMALL, 0},
     {"zy,r", 1, BRIEFS, 0, SMALL, 0},
-    {"zz,r", 1, BRIEFS, 0, SMALL, 0},
+    {"zz,r", 1, TIMEOUTS | BRIEFS, 0, SMALL, 0},
     {"r,r,w", 1, UNRELIABLE, 0, SMALL, 0},
     {"r,w,w", 1, ALMOST, 0, SMALL, 0},
     {"x,r,w", 1, ALMOST, 0, SMALL, 0},
@@ -609,8 +629,8 @@ static const struct configuration configurations[] = {
     {"r,w,u", 1, 0, 0, MEDIUM, 0},
     {"r,w,w", 1, UNRELIABLE, 0, MEDIUM, 0},
     {"x,r,w", 1, UNRELIABLE, 0, MEDIUM, 0},
-    {"r,w,y", 1, UNRELIABLE | DEATHS, 0, MEDIUM, 0},
-    {"b,b", 2, UNRELIABLE, 0, MEDIUM, 0},
+    {"r,w,y", 1, SLICES | BRIEFS | DEATHS, 0, MEDIUM, 0},
+    {"b,b", 2, ALMOST, 0, MEDIUM, 0},
     {"r,w,u", 1, TIMEOUTS, 0, LARGE, 0},
     {"z,w,r", 1, BRIEFS, 0, MEDIUM, 0},
     {"zx,y", 1, ALMOST, 0, MEDIUM, 0},
@@ -630,7 +650,7 @@ static const struct primitive rwlock = {
     .async_letters = "axyzAXYZ",
     .word_names = word_names,
     .functions = functions,
-    .flags_of_a_step = SAW_OTHERS,
+    .flags_of_a_step = SAW_OTHERS | SAW_FULL,
     .crowd = true,
     .function_count = sizeof functions / sizeof *functions,
     .configurations = configurations,

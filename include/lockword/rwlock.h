@@ -15,9 +15,9 @@
  *     lw_rwlock_unlock(&lock);
  *
  * Neither side starves the other: a writer that waits holds back readers that come later, and readers that waited while it wrote
- * go before the next writer. A turn that nobody comes for ends when the lock has been free for half a millisecond. Among writers
- * the fastest wins. Who gives up leaves nothing behind that would hold anybody back. The try forms take whatever is free,
- * whoever's turn it is.
+ * go before the next writer. A turn that nobody comes for ends when the lock has been free for half a millisecond. Among writers,
+ * and among those who read upgradably, the fastest wins, until one has been woken eight times in vain: then newcomers stand back.
+ * Who gives up leaves nothing behind that would hold anybody back. The try forms take whatever is free, whoever's turn it is.
  *
  * What is illegal. Reading again while reading, except by lw_rwlock_tryrdlock: a writer that waits in between would hold back the
  * reader that holds it back. Asking for anything but upgrade or downgrade while writing or reading upgradably (EDEADLK). Upgrading
@@ -25,7 +25,9 @@
  * might.
  *
  * The lock knows its writer and its upgradable reader, but not its readers: unlocking somebody else's rdlock cannot be told from
- * unlocking one's own. What was written is seen by all who read or write after. 2^24 - 1 readers at a time.
+ * unlocking one's own. What was written is seen by all who read or write after, and what was read before an unlock was read before
+ * the next writer writes. 2^24 - 1 readers at a time, an upgradable one among them (EOVERFLOW); any number may wait. No count
+ * wraps.
  */
 #ifndef LOCKWORD_RWLOCK_H
 #define LOCKWORD_RWLOCK_H
@@ -113,7 +115,7 @@ static inline int lw_rwlock_tryrdlock(lw_rwlock *rwlock)
 
 /*
  * Reads upgradably, beside readers, waiting until the deadline, or until `cancel` (NULL: never) fires.
- * 0; EDEADLK: the caller writes or reads upgradably; ETIMEDOUT; ECANCELED.
+ * 0; EDEADLK: the caller writes or reads upgradably; EOVERFLOW: there are 2^24 - 1 readers; ETIMEDOUT; ECANCELED.
  */
 static inline int lw_rwlock_uplock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {

@@ -88,6 +88,7 @@ export const LW_RWLOCK_UPGRADABLE = 0x1000000;
 export const LW_RWLOCK_WRITER = 0x2000000;
 export const LW_RWLOCK_WRITERS_TURN = 0x4000000;
 export const LW_RWLOCK_READERS_TURN = 0x8000000;
+export const LW_RWLOCK_RESERVED = 0x10000000;
 export const LW_SEM_STATE = 0;
 export const LW_SEM_GATE = 1;
 export const LW_SEM_WORDS = 2;
@@ -978,7 +979,8 @@ export function rwlockOwner(heap, rwlock) {
 }
 
 /**
- * Steps: read, read upgradably, write; and become the writer, for the upgradable reader. LW_OVERFLOW: too many readers.
+ * Steps: read, read upgradably, write; and become the writer, for the upgradable reader. LW_OVERFLOW, of the first two: there
+ * are too many readers.
  *
  * @param {Heap} heap
  * @param {number} rwlock its address, in bytes
@@ -1002,86 +1004,122 @@ export function rwlockReadStep(heap, rwlock, self, why, phase) {
  * @returns {number}
  */
 function rwlockLockStep(heap, rwlock, before, after, self, why, phase) {
-  let a = false;
-  const b = Atomics.load(heap, rwlock >>> 2);
-  const c = b & 0x3ffffff;
-  const d = why & 0xf;
-  const e = d === 4 ? (c ? phase : phase | 4) : phase;
-  const f = (d - 1) >>> 0 < 2 ? (e + 8) | 0 : e;
-  let g = 0x2000000;
-  block3: {
-    if (after !== 1) {
-      g = 0x3000000;
-      if (after !== 0x1000000) {
-        g = before ? 0xffffff : 0x3ffffff;
-      }
+  let a = 0;
+  let b = false;
+  let c = 0;
+  const d = Atomics.load(heap, rwlock >>> 2);
+  if (after !== 0x2000000) {
+    b = (((d >>> 24) & 1) + (d & 0xffffff)) >>> 0 > 0xfffffe;
+  }
+  const e = d & 0x3ffffff;
+  const f = why & 0xf;
+  if (!e && f === 4) {
+    phase = phase | 4;
+  } else {
+    if ((f - 1) >>> 0 <= 1) {
+      phase = phase >>> 0 > 63 ? phase : (phase + 8) | 0;
     }
-    if (!(g & b)) {
-      if (after === 1 && (b & 0xffffff) === 0xffffff) {
+  }
+  const g = rwlock;
+  const h = d;
+  const i = (after - before) | 0;
+  block13: {
+    block12: {
+      block18: {
+        block16: {
+          block14: {
+            if (!b) {
+              let j = 0x2000000;
+              if (after !== 1) {
+                j = 0x3000000;
+                if (after !== 0x1000000) {
+                  j = before ? 0xffffff : 0x3ffffff;
+                }
+              }
+              a = j;
+              block7: {
+                if (!(a & d)) {
+                  const k = phase & 4;
+                  block11: {
+                    if (!(k | before)) {
+                      if (after !== 1) {
+                        if (d & 0x10000000 & (phase >>> 0 < 8 ? 1 : 0)) {
+                          break block7;
+                        }
+                        if (after === 0x2000000) {
+                          break block11;
+                        }
+                      }
+                      if (phase & 0xffffffc1 || (d & 0xc000000) !== 0x4000000) {
+                        break block12;
+                      }
+                      break block7;
+                    }
+                    a = -0x1c000001;
+                    c = a;
+                    if (k) {
+                      break block13;
+                    }
+                    break block12;
+                  }
+                  if (!(d & 0x8000000)) {
+                    break block12;
+                  }
+                }
+              }
+              if (!(phase & 2) || (why & 3) !== 3) {
+                break block14;
+              }
+            } else {
+              if (!(phase & 2)) {
+                break block16;
+              }
+            }
+            const l = (before ? 0 : after !== 1 ? 0x10000000 : 0) | (after === 0x2000000 ? 0x4000000 : 0x8000000);
+            const m = ~l;
+            a = Atomics.load(heap, rwlock >>> 2);
+            for (;;) {
+              if (a & l) {
+                const n = waitersChange(heap, rwlock, a, a & m);
+                const o = n !== a;
+                a = n;
+                if (o) {
+                  continue;
+                }
+              }
+              break;
+            }
+            if (b) {
+              break block16;
+            }
+          }
+          if ((why & 0x10) | before) {
+            break block18;
+          }
+          if (Atomics.load(heap, (rwlock + 8) >>> 2) !== self) {
+            break block18;
+          }
+          answerHigh = 0;
+          return 2;
+        }
         answerHigh = 0;
         return 3;
       }
-      const h = f & 4;
-      block5: {
-        if (!(h | before)) {
-          if (after !== 0x2000000) {
-            if (f & 0xffffffc1 || (b & 0xc000000) !== 0x4000000) {
-              break block5;
-            }
-            break block3;
-          }
-          if (b & 0x8000000) {
-            break block3;
-          }
-        }
+      a = after === 0x2000000 ? 0x4000000 : (d << 2) & 0x8000000;
+      if (phase >>> 0 >= 64) {
+        a = (before ? 0 : after !== 1 ? 0x10000000 : 0) | a;
       }
-      const i =
-        Atomics.compareExchange(
-          heap,
-          rwlock >>> 2,
-          b,
-          (((after - before) | 0) + ((h ? -0xc000001 : after === 0x2000000 ? -0x4000001 : -0x8000001) & b)) | 0,
-        ) === b;
-      if (i && after !== 1) {
-        Atomics.store(heap, (rwlock + 8) >>> 2, self);
-      }
-      answerHigh = 0;
-      return (f << 16) | (i ? 0 : 8);
+      return waitersWait(heap, rwlock, d, a, e ? 5 : 6, why, ((a ? phase | 2 : phase) & 0xfffffffb) | ((d >>> 25) & 1));
     }
+    c = (before ? -1 : after === 1 ? -1 : -0x10000001) & (after === 0x2000000 ? -0x4000001 : -0x8000001);
   }
-  block8: {
-    if (f & 2 && (why & 3) === 3) {
-      const j = after === 0x2000000 ? 0x4000000 : 0x8000000;
-      const k = ~j;
-      let l = Atomics.load(heap, rwlock >>> 2);
-      do {
-        if (!(l & j)) {
-          break block8;
-        }
-        const m = waitersChange(heap, rwlock, l, l & k);
-        a = m !== l;
-        l = m;
-      } while (a);
-    }
+  a = c;
+  const p = Atomics.compareExchange(heap, g >>> 2, h, (i + (a & d)) | 0) === d;
+  if (p && after !== 1) {
+    Atomics.store(heap, (rwlock + 8) >>> 2, self);
   }
-  if (!((why & 0x10) | before)) {
-    if (Atomics.load(heap, (rwlock + 8) >>> 2) === self) {
-      answerHigh = 0;
-      return 2;
-    }
-  }
-  const n = b & 0x2000000;
-  const o = after !== 0x2000000;
-  const p = f | 2;
-  return waitersWait(
-    heap,
-    rwlock,
-    b,
-    o ? n << 2 : 0x4000000,
-    c ? 5 : 6,
-    why,
-    ((o ? (n ? p : f) : p) & 0xfffffffb) | ((b >>> 25) & 1),
-  );
+  answerHigh = 0;
+  return (phase << 16) | (p ? 0 : 8);
 }
 
 /**
@@ -1133,51 +1171,66 @@ export function rwlockUpgradeStep(heap, rwlock, self, why, phase) {
  */
 export function rwlockTryStep(heap, rwlock, before, after, self) {
   let a = 0;
-  let b = false;
-  let c = Atomics.load(heap, rwlock >>> 2);
+  let b = 0;
+  let c = false;
+  let d = Atomics.load(heap, rwlock >>> 2);
   block2: {
     if (before) {
-      if ((!(before & c) ? 1 : 0) | (Atomics.load(heap, (rwlock + 8) >>> 2) !== self ? 1 : 0)) {
+      if ((!(before & d) ? 1 : 0) | (Atomics.load(heap, (rwlock + 8) >>> 2) !== self ? 1 : 0)) {
         break block2;
       }
       a = 0xffffff;
     } else {
       a = 0x3ffffff;
     }
-    const d = a;
-    const e = after === 0x2000000 ? -0x4000001 : -0x8000001;
-    const f = (after - before) | 0;
-    const g = after === 1;
-    const h = after !== 0x1000000;
+    const e = a;
+    const f = after === 1;
+    const g = before ? -1 : f ? -1 : -0x10000001;
+    const h = (after - before) | 0;
+    const i = after === 0x2000000;
+    const j = after !== 0x1000000;
     for (;;) {
-      const i = c;
+      const k = d;
       before = 0x2000000;
-      let j = before;
-      if (!g) {
-        j = 0x3000000;
-        if (h) {
-          j = d;
+      let l = before;
+      if (!f) {
+        l = 0x3000000;
+        if (j) {
+          l = e;
         }
       }
-      before = j;
-      if ((i & before) | ((after === 1 ? 1 : 0) & ((c & 0xffffff) === 0xffffff ? 1 : 0))) {
+      before = l;
+      if (k & before) {
         break block2;
       }
-      const k = Atomics.compareExchange(heap, rwlock >>> 2, c, ((c & e) + f) | 0);
-      if (c === k) {
-        b = true;
+      const m = d;
+      const n = rwlock;
+      const o = d;
+      const p = g;
+      if (i) {
+        b = -0x4000001;
+      } else {
+        if ((((d >>> 24) & 1) + (d & 0xffffff)) >>> 0 > 0xfffffe) {
+          break block2;
+        }
+        b = -0x8000001;
+      }
+      before = b;
+      const q = Atomics.compareExchange(heap, n >>> 2, o, ((p & before & d) + h) | 0);
+      if (m === q) {
+        c = true;
         if (after === 1) {
           break block2;
         }
         Atomics.store(heap, (rwlock + 8) >>> 2, self);
       } else {
-        c = k;
+        d = q;
         continue;
       }
       break;
     }
   }
-  return b;
+  return c;
 }
 
 /**
@@ -1237,26 +1290,20 @@ export function rwlockUnreadStep(heap, rwlock) {
  */
 export function rwlockBecomeStep(heap, rwlock, before, after, self) {
   let a = false;
-  let b = false;
-  let c = Atomics.load(heap, rwlock >>> 2);
-  if (
-    !(
-      ((after === 1 ? 1 : 0) & ((c & 0xffffff) === 0xffffff ? 1 : 0)) |
-      ((!(before & c) ? 1 : 0) | (Atomics.load(heap, (rwlock + 8) >>> 2) !== self ? 1 : 0))
-    )
-  ) {
+  let b = Atomics.load(heap, rwlock >>> 2);
+  const c = (Atomics.load(heap, (rwlock + 8) >>> 2) === self ? 1 : 0) & ((before & b) !== 0 ? 1 : 0);
+  if (c) {
     if (after !== 0x1000000) {
       Atomics.store(heap, (rwlock + 8) >>> 2, 0);
     }
     const d = (after - before) | 0;
     do {
-      const e = waitersChange(heap, rwlock, c, (c + d) | 0);
-      a = e !== c;
-      c = e;
+      const e = waitersChange(heap, rwlock, b, (b + d) | 0);
+      a = e !== b;
+      b = e;
     } while (a);
-    b = true;
   }
-  return b;
+  return c !== 0;
 }
 
 /**

@@ -47,8 +47,11 @@ function holder(state) {
   return owner ? `held by ${agent(owner)}` : 'free';
 }
 
-/** @param {number} state */
-const reserved = (state) => (state & core.LW_MUTEX_RESERVED ? ['reserved for a waiter'] : []);
+/**
+ * @param {number} state
+ * @param {number} bit
+ */
+const reserved = (state, bit = core.LW_MUTEX_RESERVED) => (state & bit ? ['reserved for a waiter'] : []);
 
 /**
  * What the words of each mean, first word first.
@@ -67,7 +70,10 @@ const meanings = [
   ],
   [Condition, (_, waiting) => [waiting === 0 ? 'nobody waits' : waiting === 1 ? '1 waits' : `${waiting >>> 0} wait`]],
   [Semaphore, (state) => [count(state & core.LW_SEM_MAX, 'permit'), ...waiters(state)]],
-  [RWLock, (state, _, owner) => [...users(state, owner), ...turns(state), ...waiters(state)]],
+  [
+    RWLock,
+    (state, _, owner) => [...users(state, owner), ...turns(state), ...reserved(state, core.LW_RWLOCK_RESERVED), ...waiters(state)],
+  ],
   [Barrier, (state, _, parties) => [meeting(state, parties), ...waiters(state)]],
   [WaitGroup, (state) => [state & core.LW_WAITGROUP_MAX ? `${state & core.LW_WAITGROUP_MAX} to do` : 'done', ...waiters(state)]],
   [

@@ -16,7 +16,9 @@ import { waitFor } from './waiting.js';
 
 /**
  * A read-write lock with upgradable reads. Neither side starves the other: a writer that waits holds back readers that come later, and readers
- * that waited while it wrote go before the next writer. Among writers the fastest wins.
+ * that waited while it wrote go before the next writer. Among writers, and among those who read upgradably, the fastest wins, until one has been
+ * woken eight times in vain: then newcomers stand back. What was written is seen by all who read or write after. 2^24 - 1 readers at a time, an
+ * upgradable one among them (RangeError); any number may wait.
  *
  * Reading again while reading is illegal, except by `tryReadLock`: a writer that came in between would wait for the first read, and the second
  * one for the writer. The lock knows its writer and its upgradable reader, but not its readers.

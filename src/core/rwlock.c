@@ -3,15 +3,18 @@
 #include <lockword/core/waiters.h>
 
 #define HOLDERS (LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER)
-#define TURNS (LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN)
+#define CLAIMS (LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED)
 
 /* The phase: what a locker remembers from one call to the next. */
 #define WAITED_FOR_WRITER 0x1u /* waited while somebody wrote */
-#define CLAIMED 0x2u           /* has set its turn, perhaps */
+#define CLAIMED 0x2u           /* has claimed something, perhaps */
 #define ENTITLED 0x4u          /* the lock stood free through a brief wait: whoever's turn it was does not come */
-#define ONE_WAKE 0x8u          /* counted in the bits from here on: waits that ended without the lock */
+#define ONE_WAKE 0x8u          /* counted in the bits from here on, up to MAX_WAKES: waits that ended without the lock */
 
-/* A reader that was woken this often, and was never quick enough to see the writer that it waited for, goes first all the same. */
+/*
+ * A reader that was woken this often, and was never quick enough to see the writer that it waited for, goes first all the same; one
+ * that would own the lock reserves it.
+ */
 #ifndef MAX_WAKES
 #define MAX_WAKES 8u
 #endif
@@ -30,10 +33,16 @@ static uint32_t excluded_by(uint32_t before, uint32_t after)
     return before ? LW_RWLOCK_READERS : HOLDERS;
 }
 
-/* The turn that it claims while it waits, and clears. */
+/* The turn that it may claim. */
 static uint32_t turn_of(uint32_t after)
 {
     return after == LW_RWLOCK_WRITER ? LW_RWLOCK_WRITERS_TURN : LW_RWLOCK_READERS_TURN;
+}
+
+/* All that it may claim while it waits, and clears. An owner that upgrades takes from nobody who would be the next one. */
+static uint32_t claims_of(uint32_t before, uint32_t after)
+{
+    return turn_of(after) | (before || after == LW_RWLOCK_READER ? 0 : LW_RWLOCK_RESERVED);
 }
 
 uint32_t lw_rwlock_state(const lw_word *rwlock)
@@ -46,26 +55,35 @@ uint32_t lw_rwlock_owner(const lw_word *rwlock)
     return lw_load(&rwlock[LW_RWLOCK_OWNER], lw_relaxed);
 }
 
+static bool was_woken_often(uint32_t phase)
+{
+    return phase >= MAX_WAKES * ONE_WAKE;
+}
+
 /* Whether others go first, though nobody is in the way. */
 static bool is_barred(uint32_t state, uint32_t after, uint32_t phase)
 {
     if (phase & ENTITLED)
         return false;
+    if (after != LW_RWLOCK_READER && state & LW_RWLOCK_RESERVED && phase < ONE_WAKE)
+        return true;
     if (after == LW_RWLOCK_WRITER)
         return state & LW_RWLOCK_READERS_TURN;
     return state & LW_RWLOCK_WRITERS_TURN && !(state & LW_RWLOCK_READERS_TURN) && !(phase & WAITED_FOR_WRITER) &&
-           phase < MAX_WAKES * ONE_WAKE;
+           !was_woken_often(phase);
 }
 
+/* Whether there is no place for one more reader, of either kind. */
 static bool is_full(uint32_t state, uint32_t after)
 {
-    return after == LW_RWLOCK_READER && (state & LW_RWLOCK_READERS) == LW_RWLOCK_READERS;
+    const uint32_t kept = state & LW_RWLOCK_UPGRADABLE ? 1 : 0;
+    return after != LW_RWLOCK_WRITER && (state & LW_RWLOCK_READERS) + kept >= LW_RWLOCK_READERS;
 }
 
-/* Takes the lock, unless *state, which is refreshed, does not hold any more. Entitlement ends a turn that nobody came for. */
+/* Takes the lock, unless *state, which is refreshed, does not hold any more. Entitlement ends a claim that nobody came for. */
 LW_INLINE bool take(lw_word *rwlock, uint32_t *state, uint32_t before, uint32_t after, uint32_t self, uint32_t phase)
 {
-    const uint32_t ended = phase & ENTITLED ? TURNS : turn_of(after);
+    const uint32_t ended = phase & ENTITLED ? CLAIMS : claims_of(before, after);
     if (!lw_cas(&rwlock[LW_RWLOCK_STATE], state, (*state & ~ended) - before + after, lw_acquire))
         return false;
     if (after != LW_RWLOCK_READER)
@@ -73,41 +91,47 @@ LW_INLINE bool take(lw_word *rwlock, uint32_t *state, uint32_t before, uint32_t 
     return true;
 }
 
-/* Takes the claim back, and wakes whom it kept waiting. Others who claim the same turn set it again. */
-static void withdraw(lw_word *rwlock, uint32_t turn)
+/* Takes the claims back, and wakes whom they kept waiting. Others who claim the same set it again. */
+static void withdraw(lw_word *rwlock, uint32_t claims)
 {
     uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
-    while (seen & turn) {
+    while (seen & claims) {
         const uint32_t state = seen;
-        seen = lw_waiters_change(rwlock, state, state & ~turn);
+        seen = lw_waiters_change(rwlock, state, state & ~claims);
         if (seen == state)
             return;
     }
 }
 
+static uint32_t resume(uint32_t phase, uint32_t why, uint32_t state)
+{
+    why &= LW_WHY;
+    if (why == LW_SLICE && !(state & HOLDERS))
+        return phase | ENTITLED;
+    return (why == LW_OK || why == LW_NOT_EQUAL) && !was_woken_often(phase) ? phase + ONE_WAKE : phase;
+}
+
 static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self, uint32_t why, uint32_t phase)
 {
     uint32_t state = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
-    if ((why & LW_WHY) == LW_SLICE && !(state & HOLDERS))
-        phase |= ENTITLED;
-    if ((why & LW_WHY) == LW_OK || (why & LW_WHY) == LW_NOT_EQUAL)
-        phase += ONE_WAKE;
-    if (!(state & excluded_by(before, after))) {
-        if (is_full(state, after))
-            return lw_answer_of(LW_OVERFLOW, 0, 0, 0);
-        if (before || !is_barred(state, after, phase))
-            return lw_answer_of(take(rwlock, &state, before, after, self, phase) ? LW_DONE : LW_RETRY, 0, phase, 0);
-    }
-    if (lw_gives_up(why) && phase & CLAIMED)
-        withdraw(rwlock, turn_of(after));
+    const bool full = is_full(state, after);
+    phase = resume(phase, why, state);
+    if (!full && !(state & excluded_by(before, after)) && (before || !is_barred(state, after, phase)))
+        return lw_answer_of(take(rwlock, &state, before, after, self, phase) ? LW_DONE : LW_RETRY, 0, phase, 0);
+    if (phase & CLAIMED && (full || lw_gives_up(why)))
+        withdraw(rwlock, claims_of(before, after));
+    if (full)
+        return lw_answer_of(LW_OVERFLOW, 0, 0, 0);
     if (!before && !(why & LW_ASYNC) && lw_rwlock_owner(rwlock) == self)
         return lw_answer_of(LW_DEADLOCK, 0, 0, 0);
 
     uint32_t claim = 0;
-    if (after == LW_RWLOCK_WRITER || state & LW_RWLOCK_WRITER) {
+    if (after == LW_RWLOCK_WRITER || state & LW_RWLOCK_WRITER)
         claim = turn_of(after);
+    if (was_woken_often(phase))
+        claim |= claims_of(before, after) & LW_RWLOCK_RESERVED;
+    if (claim)
         phase |= CLAIMED;
-    }
     if (state & LW_RWLOCK_WRITER)
         phase |= WAITED_FOR_WRITER;
     return lw_waiters_wait(rwlock, state, claim, state & HOLDERS ? LW_WAIT_IDLE : LW_WAIT_BRIEF, why, phase & ~ENTITLED);
@@ -166,7 +190,7 @@ bool lw_rwlock_unread_step(lw_word *rwlock)
 bool lw_rwlock_become_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self)
 {
     uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
-    if (lw_rwlock_owner(rwlock) != self || !(seen & before) || is_full(seen, after))
+    if (lw_rwlock_owner(rwlock) != self || !(seen & before))
         return false;
     if (after != LW_RWLOCK_UPGRADABLE)
         lw_store(&rwlock[LW_RWLOCK_OWNER], 0, lw_relaxed);

@@ -36,6 +36,7 @@ static const struct field {
     {"rwlock.state", "WRITER", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_WRITER},
     {"rwlock.state", "WRITERS_TURN", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_WRITERS_TURN},
     {"rwlock.state", "READERS_TURN", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_READERS_TURN},
+    {"rwlock.state", "RESERVED", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_RESERVED},
     {"rwlock.state", "ASYNC", BYTES(LW_RWLOCK_STATE), LW_ASYNC_WAITERS},
     {"rwlock.state", "BLOCKED", BYTES(LW_RWLOCK_STATE), LW_BLOCKED_WAITERS},
     {"rwlock.gate", "GATE", BYTES(LW_RWLOCK_GATE), UINT32_MAX},

@@ -192,10 +192,26 @@ static void more_readers_than_fit_are_refused(void **state)
     assert_int_equal(lw_rwlock_rdlock(&rwlock), EOVERFLOW);
     assert_int_equal(lw_rwlock_rdlock_until(&rwlock, LW_NOW), EOVERFLOW);
     assert_int_equal(lw_rwlock_tryrdlock(&rwlock), EBUSY);
+    assert_int_equal(lw_rwlock_uplock(&rwlock), EOVERFLOW);
+    assert_int_equal(lw_rwlock_tryuplock(&rwlock), EBUSY);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(STATE(&rwlock), LW_RWLOCK_READERS - 1);
+}
+
+static void an_upgradable_reader_has_its_place_kept(void **state)
+{
+    (void)state;
+    lw_rwlock rwlock = {{LW_RWLOCK_READERS - 1, 0, 0}};
     assert_int_equal(lw_rwlock_uplock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_tryrdlock(&rwlock), EBUSY);
+    assert_int_equal(lw_rwlock_rdlock(&rwlock), EOVERFLOW);
+    assert_int_equal(by_another(read_upgradably, &rwlock), EOVERFLOW);
+    assert_int_equal(lw_rwlock_downgrade(&rwlock), 0);
+    assert_int_equal(STATE(&rwlock), LW_RWLOCK_READERS);
+    assert_int_equal(lw_rwlock_owner(rwlock.word), 0);
     assert_int_equal(lw_rwlock_rdlock(&rwlock), EOVERFLOW);
     assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
-    assert_int_equal(STATE(&rwlock), LW_RWLOCK_READERS);
+    assert_int_equal(lw_rwlock_uplock(&rwlock), 0);
     assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
     assert_int_equal(STATE(&rwlock), LW_RWLOCK_READERS - 1);
 }
@@ -269,7 +285,8 @@ static void a_writer_that_gave_up_leaves_no_trace(void **state)
 static void a_turn_that_nobody_comes_for_bars_nobody_for_long(void **state)
 {
     (void)state;
-    const uint32_t turns[] = {LW_RWLOCK_WRITERS_TURN, LW_RWLOCK_READERS_TURN, LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_READERS_TURN};
+    const uint32_t turns[] = {LW_RWLOCK_WRITERS_TURN, LW_RWLOCK_READERS_TURN, LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_READERS_TURN,
+                              LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED, LW_RWLOCK_RESERVED};
     for (size_t i = 0; i < COUNT_OF(turns); i++) {
         lw_rwlock rwlock = {{turns[i], 0, 0}};
         assert_int_equal(lw_rwlock_rdlock_until(&rwlock, lw_after_ms(5000)), 0);
@@ -441,6 +458,7 @@ int main(void)
         cmocka_unit_test(upgrading_and_downgrading_keep_the_lock),
         cmocka_unit_test(an_upgrade_waits_for_the_readers_and_lets_none_in),
         cmocka_unit_test(more_readers_than_fit_are_refused),
+        cmocka_unit_test(an_upgradable_reader_has_its_place_kept),
         cmocka_unit_test(a_writer_that_waits_goes_before_readers_that_come_later),
         cmocka_unit_test(a_writer_that_gave_up_leaves_no_trace),
         cmocka_unit_test(a_turn_that_nobody_comes_for_bars_nobody_for_long),

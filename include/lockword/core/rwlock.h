@@ -6,14 +6,18 @@
  *                     bit 25      WRITER         one agent writes: no READERS, not UPGRADABLE
  *                     bit 26      WRITERS_TURN   a writer waits: readers that come now let it go first
  *                     bit 27      READERS_TURN   a reader waited while somebody wrote: writers let a reader go first
- *                     bits 30-31  see core/waiters.h
- *     word 1, gate    see core/waiters.h
- *     word 2, owner   the agent that writes, or reads upgradably; written by itself alone
+ *                     bit 28      RESERVED       a waiter that would own the lock was overtaken too often: the next owner must have
+ * waited bits 30-31  see core/waiters.h word 1, gate    see core/waiters.h word 2, owner   the agent that writes, or reads
+ * upgradably; written by itself alone
+ *
+ * An owner is who writes or reads upgradably: there is one at a time. An upgradable reader has its place among the READERS kept, so
+ * that it can always become one: there are at most as many readers as these bits can count, one fewer beside an upgradable one.
  *
  * Phase-fair: a writer waits for the readers that are in, and for those that waited through the last writer; a reader waits for the
- * writer that it found, and at most eight wakes for others that were quicker. Among writers the fastest wins. The turns are claimed
- * by those who wait, and go with them: who takes the lock, or gives up, clears its own turn. One that is claimed by nobody alive
- * lets go after a brief wait.
+ * writer that it found, and at most eight wakes for others that were quicker. Among owners the fastest wins, until one has been
+ * woken eight times in vain and reserves the lock: then those who have not waited stand back. What they claim is claimed by those
+ * who wait, and goes with them: who takes the lock, or gives up, clears its own turn. One that is claimed by nobody alive lets go
+ * after a brief wait.
  */
 #ifndef LOCKWORD_CORE_RWLOCK_H
 #define LOCKWORD_CORE_RWLOCK_H
@@ -34,6 +38,7 @@ enum {
 #define LW_RWLOCK_WRITER 0x02000000u
 #define LW_RWLOCK_WRITERS_TURN 0x04000000u
 #define LW_RWLOCK_READERS_TURN 0x08000000u
+#define LW_RWLOCK_RESERVED 0x10000000u
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,7 +68,8 @@ LW_INLINE bool lw_rwlock_take_write(lw_word *rwlock, uint32_t self)
 uint32_t lw_rwlock_state(const lw_word *rwlock);
 uint32_t lw_rwlock_owner(const lw_word *rwlock);
 
-/* Steps: read, read upgradably, write; and become the writer, for the upgradable reader. LW_OVERFLOW: too many readers. */
+/* Steps: read, read upgradably, write; and become the writer, for the upgradable reader. LW_OVERFLOW, of the first two: there are
+ * too many readers. */
 lw_answer lw_rwlock_read_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase);
 lw_answer lw_rwlock_upread_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase);
 lw_answer lw_rwlock_write_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase);

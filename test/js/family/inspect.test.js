@@ -58,6 +58,7 @@ const said = [
   [RWLock, [0x2000000], 'RWLock { written by somebody }'],
   [RWLock, [0x4000001 | THREADS], 'RWLock { read by 1, a writer is next, threads wait }'],
   [RWLock, [0x8000000 | LOOPS], 'RWLock { free, readers are next, event loops wait }'],
+  [RWLock, [0x14000001 | LOOPS], 'RWLock { read by 1, a writer is next, reserved for a waiter, event loops wait }'],
   [Barrier, [], 'Barrier { without parties }'],
   [Barrier, [2, 0, 3], 'Barrier { 2 of 3 missing }'],
   [Barrier, [3, 0, 2], 'Barrier { 3 of 3 missing }'],
