@@ -46,6 +46,7 @@ struct bench_peer {
 
 /* What is measured of the primitives besides the mutex, in the order of the report; harness/family.c says it in words. */
 enum bench_subject {
+    BENCH_HOLD,
     BENCH_RECURSION,
     BENCH_PERMIT,
     BENCH_READ,

@@ -5,6 +5,13 @@
 
 #define NAME "lockword"
 
+static inline void hold(lw_rmutex *rmutex)
+{
+    lw_rmutex_lock(rmutex);
+    lw_rmutex_unlock(rmutex);
+}
+FAMILY_TURNS(hold, lw_rmutex)
+
 static inline void recursion(lw_rmutex *rmutex)
 {
     lw_rmutex_lock(rmutex);
@@ -116,6 +123,7 @@ FAMILY_TURNS(meet, lw_barrier)
 
 BENCH_FAMILY bench_family_lockword[];
 const struct bench_operation bench_family_lockword[] = {
+    {BENCH_HOLD, NAME, false, NULL, NULL, hold_turns, NULL},
     {BENCH_RECURSION, NAME, false, NULL, NULL, recursion_turns, NULL},
     {BENCH_PERMIT, NAME, false, permit_init, NULL, permit_turns, NULL},
     {BENCH_READ, NAME, false, NULL, NULL, rw_read_turns, NULL},

@@ -19,6 +19,13 @@ static void mutex_destroy(void *mutex)
     pthread_mutex_destroy(mutex);
 }
 
+static inline void hold(pthread_mutex_t *mutex)
+{
+    pthread_mutex_lock(mutex);
+    pthread_mutex_unlock(mutex);
+}
+FAMILY_TURNS(hold, pthread_mutex_t)
+
 static inline void recursion(pthread_mutex_t *mutex)
 {
     pthread_mutex_lock(mutex);
@@ -140,6 +147,7 @@ FAMILY_TURNS(meet, pthread_barrier_t)
 
 BENCH_FAMILY bench_family_pthread[];
 const struct bench_operation bench_family_pthread[] = {
+    {BENCH_HOLD, "pthread_mutex, recursive", false, recursion_init, mutex_destroy, hold_turns, NULL},
     {BENCH_RECURSION, "pthread_mutex, recursive", false, recursion_init, mutex_destroy, recursion_turns, NULL},
     {BENCH_PERMIT, "sem_t", false, permit_init, permit_destroy, permit_turns, NULL},
     {BENCH_READ, "pthread_rwlock", false, rw_init, rw_destroy, rw_read_turns, NULL},

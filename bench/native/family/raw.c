@@ -38,6 +38,7 @@ FAMILY_TURNS(look, uint32_t)
 
 BENCH_FAMILY bench_family_raw[];
 const struct bench_operation bench_family_raw[] = {
+    {BENCH_HOLD, NAME, true, NULL, NULL, take_and_free_turns, NULL},
     {BENCH_RECURSION, NAME, true, NULL, NULL, take_and_free_turns, NULL},
     {BENCH_PERMIT, NAME, true, NULL, NULL, up_and_down_turns, NULL},
     {BENCH_READ, NAME, true, NULL, NULL, up_and_down_turns, NULL},

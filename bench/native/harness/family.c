@@ -11,6 +11,7 @@
 #define TURNS_OF_TWO 200
 
 static const char *const subjects[BENCH_SUBJECTS] = {
+    [BENCH_HOLD] = "recursive mutex: lock, unlock",
     [BENCH_RECURSION] = "recursive mutex: lock, lock, unlock, unlock",
     [BENCH_PERMIT] = "semaphore: acquire, release",
     [BENCH_READ] = "read-write lock: read, unlock",

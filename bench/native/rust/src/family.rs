@@ -9,6 +9,7 @@ use std::ptr::null;
 #[repr(C)]
 #[allow(dead_code)]
 enum Subject {
+    Hold,
     Recursion,
     Permit,
     Read,
@@ -133,7 +134,7 @@ mod parking {
         let _inner = mutex.lock();
     }
 
-    turns!(ReentrantMutex<()>, ReentrantMutex::new(()), recursion: recurse);
+    turns!(ReentrantMutex<()>, ReentrantMutex::new(()), hold: |mutex| drop(mutex.lock()), recursion: recurse);
     turns!(RwLock<()>, RwLock::new(()), read: |lock| drop(lock.read()), write: |lock| drop(lock.write()));
     turns!(Once, already_run(), done: |once| once.call_once(|| {}));
     turns!(Condvar, Condvar::new(), notify: |cond| {
@@ -143,7 +144,8 @@ mod parking {
     const NAME: Name = b"parking_lot\0";
 
     #[no_mangle]
-    pub static bench_family_parking_lot: [Operation; 6] = [
+    pub static bench_family_parking_lot: [Operation; 7] = [
+        operation::<ReentrantMutex<()>>(Subject::Hold, NAME, hold),
         operation::<ReentrantMutex<()>>(Subject::Recursion, NAME, recursion),
         operation::<RwLock<()>>(Subject::Read, NAME, read),
         operation::<RwLock<()>>(Subject::Write, NAME, write),
