@@ -6,9 +6,10 @@
  *                     bit 25      WRITER         one agent writes: no READERS, not UPGRADABLE
  *                     bit 26      WRITERS_TURN   a writer waits: readers that come now let it go first
  *                     bit 27      READERS_TURN   a reader waited while somebody wrote: writers let a reader go first
- *                     bit 28      RESERVED       a waiter that would own the lock was overtaken too often: the next owner must have
- * waited bits 30-31  see core/waiters.h word 1, gate    see core/waiters.h word 2, owner   the agent that writes, or reads
- * upgradably; written by itself alone
+ *                     bit 28      RESERVED       an owner to be was overtaken too often: the next owner must have waited
+ *                     bits 30-31  see core/waiters.h
+ *     word 1, gate    see core/waiters.h
+ *     word 2, owner   the agent that writes, or reads upgradably; written by itself alone
  *
  * An owner is who writes or reads upgradably: there is one at a time. An upgradable reader has its place among the READERS kept, so
  * that it can always become one: there are at most as many readers as these bits can count, one fewer beside an upgradable one.
