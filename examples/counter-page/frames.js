@@ -11,7 +11,6 @@ const USUAL_MS = 1000 / 60;
 
 export class FrameMeter {
   #canvas;
-  #begun;
   #last;
   /** @type {number[]} */
   #lengths = [];
@@ -22,8 +21,13 @@ export class FrameMeter {
 
   /** Starts anew. */
   begin(now) {
-    this.#begun = this.#last = now;
+    this.#last = now;
     this.#lengths = [];
+  }
+
+  /** Goes on after a pause: a page that nobody sees has no frames. */
+  resume(now) {
+    this.#last = now;
   }
 
   /** A frame begins. */
@@ -33,7 +37,8 @@ export class FrameMeter {
   }
 
   get perSecond() {
-    return (1000 * this.#lengths.length) / (this.#last - this.#begun);
+    const sum = this.#lengths.reduce((sum, ms) => sum + ms, 0);
+    return sum === 0 ? 0 : (1000 * this.#lengths.length) / sum;
   }
 
   get longest() {
@@ -44,11 +49,12 @@ export class FrameMeter {
     const { context, width, height, scale } = clear(this.#canvas);
     const y = (ms) => height * (1 - Math.min(1, ms / HIGHEST_MS));
     const pitch = width / SHOWN;
+    const [smooth, late, line] = ['--smooth', '--late', '--line'].map((name) => colour(this.#canvas, name));
     this.#lengths.slice(-SHOWN).forEach((ms, i) => {
-      context.fillStyle = colour(this.#canvas, ms < 2 * USUAL_MS ? '--smooth' : '--late');
+      context.fillStyle = ms < 2 * USUAL_MS ? smooth : late;
       context.fillRect(i * pitch, y(ms), Math.max(1, pitch - scale), height - y(ms));
     });
-    context.fillStyle = colour(this.#canvas, '--line');
+    context.fillStyle = line;
     context.fillRect(0, Math.round(y(USUAL_MS)), width, scale);
   }
 }

@@ -79,7 +79,7 @@ function start() {
 
     const result = await crew.run(way, step);
     enter('done');
-    meter.frame(performance.now());
+    if (!document.hidden) meter.frame(performance.now());
     showFrames(meter);
     timeline.end(result.ms);
     show({ ...result, progress: 1 });
@@ -105,6 +105,7 @@ function start() {
     meter.draw();
   };
   addEventListener('resize', redraw);
+  document.addEventListener('visibilitychange', () => meter.resume(performance.now()));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
   timeline.draw();
   enter('ready');
