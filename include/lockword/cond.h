@@ -28,6 +28,7 @@
 
 #include <lockword/core/cond.h>
 #include <lockword/mutex.h>
+#include <lockword/rmutex.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,8 +42,9 @@ typedef struct lw_cond {
 #define LW_COND_INIT {{0}}
 /* clang-format on */
 
-/* The half of the functions below that waits; call those. The caller holds the mutex. */
+/* The halves of the functions below that wait; call those. The caller holds the mutex. */
 enum lw_ending lw_cond_wait_slow(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel);
+enum lw_ending lw_cond_wait_recursive_slow(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel);
 
 /*
  * Gives up the mutex, waits for a notify until the deadline, or until `cancel` (NULL: never) fires, and takes the mutex again,
@@ -64,6 +66,27 @@ static inline int lw_cond_wait_until(lw_cond *cond, lw_mutex *mutex, lw_deadline
 static inline int lw_cond_wait(lw_cond *cond, lw_mutex *mutex)
 {
     return lw_cond_wait_until(cond, mutex, LW_FOREVER);
+}
+
+/*
+ * The three of them with a recursive mutex: it is given up whole, however often the caller has it, and held as often again when the
+ * wait returns. EPERM, too: a task of the caller's event loop holds it.
+ */
+static inline int lw_cond_wait_recursive_cancel(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
+{
+    if (lw_mutex_owner(rmutex->word) != lw_self() || lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed) & LW_RMUTEX_TASK)
+        return EPERM;
+    return lw_error_of(lw_cond_wait_recursive_slow(cond, rmutex, deadline, cancel));
+}
+
+static inline int lw_cond_wait_recursive_until(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline)
+{
+    return lw_cond_wait_recursive_cancel(cond, rmutex, deadline, NULL);
+}
+
+static inline int lw_cond_wait_recursive(lw_cond *cond, lw_rmutex *rmutex)
+{
+    return lw_cond_wait_recursive_until(cond, rmutex, LW_FOREVER);
 }
 
 /* Wakes up to n waiters, LW_ALL: all. Answers how many it found asleep; those who were about to fall asleep do not, and are not

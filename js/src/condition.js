@@ -1,7 +1,7 @@
 /** Waits until something becomes true that a mutex guards: the same condition as lw_cond in C (include/lockword/cond.h). */
 
-import { condEnterStep, condLeaveStep, condNotifyStep, condWaitStep, LW_CANCELLED, LW_COND_SEQUENCE, LW_DONE } from './core.js';
-import { LW_NOT_EQUAL, LW_OK, LW_SLICE, LW_START, LW_TIMED_OUT } from './core.js';
+import { condEnterStep, condLeaveStep, condNotifyStep, condWaitStep } from './core.js';
+import { LW_CANCELLED, LW_COND_SEQUENCE, LW_DONE, LW_OK, LW_SLICE, LW_TIMED_OUT } from './core.js';
 import { assertMayBlock } from './agent.js';
 import { block } from './blocking.js';
 import { OwnershipError } from './errors.js';
@@ -15,6 +15,7 @@ import { assertInteger, remaining } from './waiting.js';
  * @typedef {import('./mutex.js').Mutex} Mutex
  * @typedef {import('./options.js').WaitOptions} WaitOptions
  * @typedef {import('./rmutex.js').RecursiveMutex} RecursiveMutex
+ * @typedef {import('./rmutex.js').TaskGuard} TaskGuard
  */
 
 /** How many are woken by 'all': as a 32-bit number, the most there is. */
@@ -43,7 +44,7 @@ export class Condition extends Primitive {
     const timeout = timeoutOf(options);
     signalOf(options);
     assertMayBlock('wait', 'waitAsync');
-    const [sequence, depth] = this.#enter(mutex);
+    const [sequence, depth] = this.#enter(mutex, false);
     try {
       return block(condWaitStep, this.words, sequence, timeout) === LW_DONE;
     } finally {
@@ -55,18 +56,18 @@ export class Condition extends Primitive {
   /**
    * Waits until notified, without blocking.
    *
-   * @param {Mutex} mutex held by this agent
+   * @param {Mutex | TaskGuard} mutex held by this agent; of a recursive one, the guard of the task that holds it, which gives it up whole
    * @param {number | WaitOptions} [options]
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort, when the mutex is held again
    */
   async waitAsync(mutex, options) {
     const timeout = timeoutOf(options);
     const signal = signalOf(options);
-    if ('depth' in mutex) throw new TypeError('waitAsync is not for recursive mutexes');
-    const [sequence] = this.#enter(mutex);
+    const [sequence, depth] = this.#enter(mutex, true);
     const why = await this.#sleep(sequence, timeout, signal);
     condLeaveStep(this.words, 0);
     await mutex.lockAsync();
+    for (let i = 1; i < depth; i++) mutex.lock();
     if (why === LW_CANCELLED) throw signal?.reason;
     return why === LW_OK;
   }
@@ -88,7 +89,7 @@ export class Condition extends Primitive {
   /**
    * The same, without blocking.
    *
-   * @param {Mutex} mutex
+   * @param {Mutex | TaskGuard} mutex
    * @param {() => boolean} predicate
    * @param {number | WaitOptions} [options]
    * @returns {Promise<boolean>} rejects with `signal.reason` on abort
@@ -118,15 +119,18 @@ export class Condition extends Primitive {
   /**
    * Announces a waiter, and gives up the mutex.
    *
-   * @param {Mutex | RecursiveMutex} mutex
+   * @param {Mutex | RecursiveMutex | TaskGuard} mutex
+   * @param {boolean} async
    * @returns {[sequence: number, depth: number]} what to wait with, and how often the mutex was held
    */
-  #enter(mutex) {
+  #enter(mutex, async) {
+    const recursive = 'depth' in mutex;
+    if (recursive && 'acquire' in mutex === async)
+      throw new TypeError(async ? 'waitAsync needs the guard of the task' : 'wait needs a RecursiveMutex');
     if (!mutex.isMine) throw new OwnershipError('not held by this thread');
-    const recursive = 'depth' in mutex && mutex;
     // Refused, if a task holds it: then it is not the thread's to give up.
-    if (recursive) recursive.acquire().unlock();
-    const depth = recursive ? recursive.depth : 1;
+    if (recursive && 'acquire' in mutex) mutex.acquire().unlock();
+    const depth = recursive ? mutex.depth : 1;
     const sequence = condEnterStep(this.words, 0);
     for (let i = 0; i < depth; i++) mutex.unlock();
     return [sequence, depth];
@@ -153,18 +157,17 @@ export class Condition extends Primitive {
         unbound();
         resolve(why);
       };
-      /** @param {number} why */
-      const look = (why) => {
-        const what = condWaitStep(words, 0, sequence, why, 0) & 0xff;
-        if (what === LW_DONE) end(LW_OK);
+      // Why it looks is all one to the step, unless it gives up.
+      const look = () => {
+        if ((condWaitStep(words, 0, sequence, LW_SLICE, 0) & 0xff) === LW_DONE) end(LW_OK);
         else waitAsync(words, LW_COND_SEQUENCE, sequence, idle++, woken);
       };
       /** @param {import('./wait.js').Woken} how */
       const woken = (how) => {
-        if (!over) look(how === 'ok' ? LW_OK : how === 'timed-out' ? LW_SLICE : LW_NOT_EQUAL);
+        if (!over) look();
         else if (how === 'ok') notify(words, LW_COND_SEQUENCE, 1);
       };
-      look(LW_START);
+      look();
       if (timeout === 0 && !over) end(LW_TIMED_OUT);
       if (!over) unbound = bound(timeout, signal, end);
     });

@@ -917,15 +917,16 @@ export function rmutexReenterStep(heap, rmutex, self, task) {
 }
 
 /**
- * To be called when the mutex has just been locked: says in which way.
+ * To be called when the mutex has just been locked: says in which way, and how often besides: LW_RMUTEX_TASK plus
+ * LW_RMUTEX_AGAIN. 0, too, before a holder that has it more than once gives it up whole.
  *
  * @param {Heap} heap
  * @param {number} rmutex its address, in bytes
- * @param {number} task
+ * @param {number} depth
  */
-export function rmutexEnteredStep(heap, rmutex, task) {
-  if (task !== Atomics.load(heap, (rmutex + 8) >>> 2)) {
-    Atomics.store(heap, (rmutex + 8) >>> 2, task);
+export function rmutexEnteredStep(heap, rmutex, depth) {
+  if (depth !== Atomics.load(heap, (rmutex + 8) >>> 2)) {
+    Atomics.store(heap, (rmutex + 8) >>> 2, depth);
   }
 }
 

@@ -20,7 +20,7 @@ import { enqueue } from './turn.js';
  * A recursive mutex. The blocking form, `lock`, re-enters by thread: code that holds it may call code that locks it.
  *
  * Tasks of an event loop are not threads: two of them do NOT share it. `lockAsync` gives one task a guard, and only that guard can take it again,
- * `guard.lock()`. While a task holds it, `lock` by the task's own thread throws a DeadlockError.
+ * `guard.lock()`, or wait at a condition. While a task holds it, `lock` by the task's own thread throws a DeadlockError.
  */
 export class RecursiveMutex extends Primitive {
   static BYTE_LENGTH = 12;
@@ -133,7 +133,7 @@ export class RecursiveMutex extends Primitive {
 }
 
 /** A recursive mutex in the hands of one task. */
-class TaskGuard {
+export class TaskGuard {
   #words;
   #depth = 1;
 
@@ -147,6 +147,11 @@ class TaskGuard {
     return this.#depth;
   }
 
+  /** Whether the task has it. */
+  get isMine() {
+    return this.#depth > 0;
+  }
+
   /**
    * Takes it again. Never waits.
    *
@@ -155,6 +160,17 @@ class TaskGuard {
   lock() {
     if (this.#depth === 0 || !reenter(this.#words, LW_RMUTEX_TASK)) throw new OwnershipError('not held by this task');
     this.#depth++;
+  }
+
+  /**
+   * Takes it again, or waits for it if the task has given it back.
+   *
+   * @returns {Promise<void>}
+   */
+  async lockAsync() {
+    if (this.isMine) return this.lock();
+    await enqueue(lockTask, this.#words, LW_MUTEX_GATE, Infinity, undefined);
+    this.#depth = 1;
   }
 
   /** Gives it back once; when the task has it no more, does nothing. */

@@ -34,10 +34,10 @@ enum lw_reentry lw_rmutex_reenter_step(lw_word *rmutex, uint32_t self, uint32_t 
     return LW_REENTRY_YES;
 }
 
-void lw_rmutex_entered_step(lw_word *rmutex, uint32_t task)
+void lw_rmutex_entered_step(lw_word *rmutex, uint32_t depth)
 {
-    if (depth_of(rmutex) != task)
-        lw_store(&rmutex[LW_RMUTEX_DEPTH], task, lw_relaxed);
+    if (depth_of(rmutex) != depth)
+        lw_store(&rmutex[LW_RMUTEX_DEPTH], depth, lw_relaxed);
 }
 
 bool lw_rmutex_unlock_step(lw_word *rmutex, uint32_t self, uint32_t task)

@@ -163,6 +163,68 @@ static void its_sequence_wraps(void **state)
     assert_int_equal(room.cond.word[LW_COND_SEQUENCE], 0);
 }
 
+struct nested {
+    lw_rmutex rmutex;
+    lw_cond cond;
+    uint32_t depth;
+    uint32_t woken; /* by the mutex's holder only */
+};
+
+static int wait_nested(struct call *call)
+{
+    struct nested *nested = call->on;
+    for (uint32_t i = 0; i < nested->depth; i++)
+        lw_rmutex_lock(&nested->rmutex);
+    const int error = lw_cond_wait_recursive_cancel(&nested->cond, &nested->rmutex, call->deadline, call->cancel);
+    const bool holds = lw_mutex_owner(nested->rmutex.word) == lw_self() && lw_rmutex_depth(nested->rmutex.word) == nested->depth;
+    nested->woken++;
+    for (uint32_t i = 0; i < nested->depth; i++)
+        lw_rmutex_unlock(&nested->rmutex);
+    return holds ? error : -1;
+}
+
+static void a_recursive_mutex_is_given_up_whole_and_held_as_often_again(void **state)
+{
+    (void)state;
+    const int results[] = {0, ETIMEDOUT, ECANCELED};
+    for (uint32_t depth = 1; depth <= 3; depth++) {
+        for (size_t i = 0; i < COUNT_OF(results); i++) {
+            struct nested nested = {.depth = depth};
+            lw_cancel cancel = LW_CANCEL_INIT;
+            struct call call = {.function = wait_nested, .on = &nested, .deadline = LW_FOREVER, .cancel = &cancel, .result = -1};
+            if (results[i] == ETIMEDOUT)
+                call.deadline = lw_after_ms(100);
+            start_call(&call);
+            await_sleep(&call.helper);
+            assert_int_equal(lw_rmutex_lock(&nested.rmutex), 0);
+            assert_int_equal(lw_rmutex_depth(nested.rmutex.word), 1);
+            if (results[i] == 0)
+                assert_int_equal(lw_cond_notify_one(&nested.cond), 1);
+            if (results[i] == ECANCELED)
+                lw_cancel_fire(&cancel);
+            sleep_ms(results[i] == ETIMEDOUT ? 105 : 2);
+            assert_int_equal(nested.woken, 0);
+            assert_int_equal(lw_rmutex_unlock(&nested.rmutex), 0);
+            assert_int_equal(end_call(&call), results[i]);
+            assert_int_equal(nested.cond.word[LW_COND_WAITERS], 0);
+            assert_int_equal(nested.rmutex.word[LW_MUTEX_STATE], 0);
+        }
+    }
+}
+
+/* A task's is not the thread's to give up. Only JavaScript has tasks: their bit stands for one here. */
+static void a_stranger_to_the_recursive_mutex_cannot_wait(void **state)
+{
+    (void)state;
+    struct nested nested = {0};
+    assert_int_equal(lw_cond_wait_recursive(&nested.cond, &nested.rmutex), EPERM);
+    nested.rmutex.word[LW_MUTEX_STATE] = lw_self();
+    nested.rmutex.word[LW_RMUTEX_DEPTH] = LW_RMUTEX_TASK;
+    assert_int_equal(lw_cond_wait_recursive_until(&nested.cond, &nested.rmutex, LW_NOW), EPERM);
+    assert_int_equal(nested.cond.word[LW_COND_WAITERS], 0);
+    assert_int_equal(nested.rmutex.word[LW_RMUTEX_DEPTH], LW_RMUTEX_TASK);
+}
+
 struct queue {
     lw_mutex mutex;
     lw_cond not_empty, not_full;
@@ -287,6 +349,8 @@ int main(void)
         cmocka_unit_test(waiters_are_woken_in_the_order_in_which_they_came),
         cmocka_unit_test(it_takes_the_mutex_again_however_long_that_takes),
         cmocka_unit_test(a_notify_is_not_lost_with_one_that_is_cancelled),
+        cmocka_unit_test(a_recursive_mutex_is_given_up_whole_and_held_as_often_again),
+        cmocka_unit_test(a_stranger_to_the_recursive_mutex_cannot_wait),
         cmocka_unit_test(its_sequence_wraps),
         cmocka_unit_test(what_is_produced_is_consumed),
         cmocka_unit_test(no_notify_is_lost_between_unlocking_and_sleeping),

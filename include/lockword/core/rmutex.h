@@ -35,8 +35,9 @@ uint32_t lw_rmutex_depth(const lw_word *rmutex);
 /* Takes it once more if self holds it in the same way: `task` 0 for the thread, LW_RMUTEX_TASK for a task. */
 enum lw_reentry lw_rmutex_reenter_step(lw_word *rmutex, uint32_t self, uint32_t task);
 
-/* To be called when the mutex has just been locked: says in which way. */
-void lw_rmutex_entered_step(lw_word *rmutex, uint32_t task);
+/* To be called when the mutex has just been locked: says in which way, and how often besides: LW_RMUTEX_TASK plus LW_RMUTEX_AGAIN.
+ * 0, too, before a holder that has it more than once gives it up whole. */
+void lw_rmutex_entered_step(lw_word *rmutex, uint32_t depth);
 
 /* Gives it back once. Answers false, with nothing changed, if self does not hold it in this way. */
 bool lw_rmutex_unlock_step(lw_word *rmutex, uint32_t self, uint32_t task);

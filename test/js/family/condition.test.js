@@ -141,6 +141,59 @@ describe('Condition', () => {
     expect([mutex.isMine, mutex.depth]).to.deep.equal([true, 3]);
   });
 
+  it('a task gives a recursive mutex up whole by its guard, which stays good, and has it as often again', async () => {
+    const [condition, mutex] = [new Condition(), new RecursiveMutex()];
+    const controller = new AbortController();
+    const task = async (depth, options) => {
+      const guard = await mutex.lockAsync();
+      for (let i = 1; i < depth; i++) guard.lock();
+      const answer = await condition.waitAsync(guard, options).catch((reason) => reason);
+      const held = [guard.depth, mutex.depth, guard.isMine];
+      guard[Symbol.dispose ?? Symbol.for('Symbol.dispose')]();
+      return [answer, ...held, guard.isMine];
+    };
+    expect(await task(2, 0)).to.deep.equal([false, 2, 2, true, false]);
+    const tasks = [task(3), task(1, { signal: controller.signal })];
+    await until(() => waitersOf(condition) === 2 && !mutex.isLocked);
+    const other = await mutex.lockAsync();
+    controller.abort('enough');
+    await sleep(2);
+    condition.notifyAll();
+    expect([mutex.depth, other.depth]).to.deep.equal([1, 1]);
+    other.unlock();
+    expect(await within(10_000, Promise.all(tasks))).to.deep.equal([
+      [true, 3, 3, true, false],
+      ['enough', 1, 1, true, false],
+    ]);
+    expect([waitersOf(condition), mutex.isLocked]).to.deep.equal([0, false]);
+  });
+
+  it('waitForAsync() asks its predicate while the task has the recursive mutex', async () => {
+    const [condition, mutex] = [new Condition(), new RecursiveMutex()];
+    const guard = await mutex.lockAsync();
+    let asked = 0;
+    const waiting = condition.waitForAsync(guard, () => guard.isMine && mutex.isMine && asked++ > 1);
+    expect(await within(10_000, notifyUntil(condition, waiting))).to.equal(true);
+    expect([asked, guard.depth]).to.deep.equal([3, 1]);
+  });
+
+  itBlocks('a thread waits with a RecursiveMutex, a task with its guard, while it has it', async () => {
+    const [condition, mutex] = [new Condition(), new RecursiveMutex()];
+    const guard = await mutex.lockAsync();
+    for (const [call, wrong] of [
+      ['waitAsync', mutex],
+      ['wait', guard],
+    ]) {
+      const error = await failure(async () => condition[call](wrong, 0));
+      expect([error instanceof TypeError, error.message.startsWith(`${call} needs`)]).to.deep.equal([true, true]);
+    }
+    expect((await failure(async () => condition.wait(mutex, 0))).code).to.equal('ERR_DEADLOCK');
+    expect([guard.depth, ...wordsOf(condition)]).to.deep.equal([1, 0, 0]);
+    guard.unlock();
+    expect(await failure(async () => condition.waitAsync(guard, 0))).to.be.instanceOf(OwnershipError);
+    expect([mutex.isLocked, ...wordsOf(condition)]).to.deep.equal([false, 0, 0]);
+  });
+
   it('an abort rejects when the mutex is held again', async () => {
     const [condition, mutex] = [new Condition(), new Mutex()];
     const controller = new AbortController();

@@ -102,6 +102,24 @@ describe('RecursiveMutex: a task', () => {
     expect(mutex.isLocked).to.equal(false);
   });
 
+  it('takes it again by its guard, and waits for it after it has given it back', async () => {
+    const mutex = new RecursiveMutex();
+    const guard = await mutex.lockAsync();
+    await guard.lockAsync();
+    expect([guard.depth, mutex.depth, guard.isMine]).to.deep.equal([2, 2, true]);
+    guard.unlock();
+    guard.unlock();
+    const other = await mutex.lockAsync();
+    const again = guard.lockAsync();
+    await sleep(2);
+    expect([await stateOf(again), guard.depth, guard.isMine]).to.deep.equal(['pending', 0, false]);
+    other.unlock();
+    await within(10_000, again);
+    expect([guard.depth, mutex.depth]).to.deep.equal([1, 1]);
+    guard.unlock();
+    expect(mutex.isLocked).to.equal(false);
+  });
+
   itBlocks('excludes its own thread, which is told', async () => {
     const mutex = new RecursiveMutex();
     const guard = await mutex.lockAsync();
