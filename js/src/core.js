@@ -1385,7 +1385,7 @@ export function semTryStep(heap, sem, n) {
 }
 
 /**
- * A step: takes n permits, all at once, waiting as often as needed.
+ * A step: takes n permits, all at once, waiting as often as needed. The result is how many it left.
  *
  * @param {Heap} heap
  * @param {number} sem its address, in bytes
@@ -1397,19 +1397,22 @@ export function semTryStep(heap, sem, n) {
 export function semAcquireStep(heap, sem, n, why, phase) {
   let a = 0;
   let b = Atomics.load(heap, sem >>> 2);
-  if (n >>> 0 > (b & 0x3fffffff)) {
-    a = b;
-  } else {
-    do {
-      a = Atomics.compareExchange(heap, sem >>> 2, b, (b - n) | 0);
-      if (b === a) {
-        answerHigh = 0;
-        return 0;
-      }
-      b = a;
-    } while ((b & 0x3fffffff) >= n >>> 0);
+  block2: {
+    if (n >>> 0 > (b & 0x3fffffff)) {
+      a = b;
+    } else {
+      do {
+        a = Atomics.compareExchange(heap, sem >>> 2, b, (b - n) | 0);
+        if (a === b) {
+          break block2;
+        }
+        b = a;
+      } while ((b & 0x3fffffff) >= n >>> 0);
+    }
+    return waitersWait(heap, sem, a, 0, 5, why, phase);
   }
-  return waitersWait(heap, sem, a, 0, 5, why, phase);
+  answerHigh = ((b & 0x3fffffff) - n) | 0;
+  return 0;
 }
 
 /**

@@ -27,7 +27,7 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, uint32_t p
 {
     uint32_t state = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
     if (take(sem, &state, n))
-        return lw_answer_of(LW_DONE, 0, 0, 0);
+        return lw_answer_of(LW_DONE, 0, 0, (state & LW_SEM_MAX) - n);
     return lw_waiters_wait(sem, state, 0, LW_WAIT_IDLE, why, phase);
 }
 

@@ -32,7 +32,7 @@ uint32_t lw_sem_permits(const lw_word *sem);
 /* Takes n permits if they are to be had, and answers whether it did. */
 bool lw_sem_try_step(lw_word *sem, uint32_t n);
 
-/* A step: takes n permits, all at once, waiting as often as needed. */
+/* A step: takes n permits, all at once, waiting as often as needed. The result is how many it left. */
 lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, uint32_t phase);
 
 /* Gives n permits back, and wakes; answers false, with nothing changed, if there would be more than LW_SEM_MAX. */
