@@ -75,6 +75,7 @@ const suites = [
     idle: true,
   })),
   { group: 'examples', name: 'programs that people have, with an import changed', run: 'node test/examples/run.js', idle: true },
+  { group: 'emscripten', name: 'the C library under emcc', needs: 'emcc', run: 'node test/emscripten/run.js' },
   { group: 'demo', name: 'the demo, on a small tree', run: 'node demo/run.js /usr/include/linux' },
   ...Object.entries(BROWSERS).map(([name, needs]) => ({
     group: 'page',

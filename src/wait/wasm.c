@@ -2,11 +2,18 @@
  * wasm.c: waiting with WebAssembly's own instructions, on the list that Atomics.wait and Atomics.notify use, too.
  *
  * Two imports, which the npm package provides (`import { imports } from 'lockword/wasm'`): who the agent is, and what time it is.
+ * For Emscripten, whose programs import from `env`, they are in its --js-library (docs/building.md).
  */
 #include "platform.h"
 
-__attribute__((import_module("lockword"), import_name("self"))) uint32_t lw_import_self(void);
-__attribute__((import_module("lockword"), import_name("now"))) double lw_import_now(void);
+#ifdef __EMSCRIPTEN__
+#define IMPORTED(name)
+#else
+#define IMPORTED(name) __attribute__((import_module("lockword"), import_name(name)))
+#endif
+
+IMPORTED("self") uint32_t lw_import_self(void);
+IMPORTED("now") double lw_import_now(void);
 
 const struct lw_pace lw_pace = {
     .slice_ns = 1000000000, /* bounds what a terminated worker's lost notify costs; long, since waking up idle is not free */

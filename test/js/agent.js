@@ -29,8 +29,9 @@ async function work({ job, data, mode }) {
   modes.enter(mode);
   const lockword = await import('../../js/src/index.js');
   const { imports } = await import('../../js/src/wasm.js');
+  const { imports: emscripten } = await import('../../js/src/emscripten.js');
   const run = (0, eval)(`(${job})`);
-  return run({ ...lockword, ...support, imports, counts: modes.counts, data, say, heard });
+  return run({ ...lockword, ...support, imports, emscripten, counts: modes.counts, data, say, heard });
 }
 
 async function receive(message) {

@@ -17,6 +17,24 @@ const MODULES = [
     output: 'build/test-js/family.wasm',
     exports: ['family_offset', 'family_work', 'family_produce', 'family_consume', 'family_meet', 'family_time_out'],
   },
+  {
+    source: 'emscripten/emscripten.c',
+    output: 'build/test-js/emscripten.wasm',
+    exports: [
+      ...['the_lock', 'the_semaphore', 'the_condvar', 'the_count', 'the_consumed', 'make_again'],
+      ...['count', 'count_async', 'produce', 'consume', 'consume_async'],
+      ...['lock_try_acquire', 'lock_wait_acquire', 'lock_busyspin_wait_acquire', 'lock_waitinf_acquire'],
+      ...['lock_busyspin_waitinf_acquire', 'lock_release', 'lock_async_acquire'],
+      ...[
+        'semaphore_try_acquire',
+        'semaphore_wait_acquire',
+        'semaphore_waitinf_acquire',
+        'semaphore_release',
+        'semaphore_async_acquire',
+      ],
+      ...['condvar_waitinf', 'condvar_wait', 'condvar_wait_async', 'condvar_signal', 'cancel', 'cancel_all', 'cancel_all_at'],
+    ],
+  },
 ].map(({ source, output, exports }) => ({
   source: fileURLToPath(new URL(source, import.meta.url)),
   output: join(root, output),

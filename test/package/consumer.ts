@@ -19,6 +19,7 @@ import {
   waitAny,
   WaitGroup,
 } from 'lockword';
+import { imports as emscripten } from 'lockword/emscripten';
 import 'lockword/inspect';
 import { imports } from 'lockword/wasm';
 import { WorkerMutex, WorkerMutexError } from 'lockword/worker-mutex';
@@ -110,3 +111,7 @@ workerMutex.unlock();
 const { index, sharedBuffer }: { index: number; sharedBuffer: SharedArrayBuffer } = workerMutex;
 const code: string = new WorkerMutexError('A_CODE').code;
 check('WorkerMutex', index === 1 && sharedBuffer === buffer && code === 'A_CODE');
+
+const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+const table = new WebAssembly.Table({ initial: 1, element: 'anyfunc' });
+check('emscripten', typeof emscripten(memory, () => table).lockword.self() === 'number');

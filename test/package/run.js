@@ -18,7 +18,7 @@ const WORK = join(ROOT, 'build/test-package');
 const PACKAGE = join(WORK, 'node_modules/lockword');
 const CONSUMERS = ['consumer.ts', 'consumer.cts'];
 const USERS_NEED =
-  /^(package\.json|README\.md|LICENSE|js\/src\/[\w-]+\.js|js\/cjs\/worker-mutex\.(cjs|d\.cts)|js\/types\/[\w-]+\.d\.ts|include\/lockword\/.*\.h|wasm\/liblockword\.a)$/;
+  /^(package\.json|README\.md|LICENSE|js\/src\/[\w-]+\.js|js\/cjs\/worker-mutex\.(cjs|d\.cts)|js\/types\/[\w-]+\.d\.ts|include\/lockword\/.*\.h|src\/.*\.[ch]|wasm\/(liblockword\.a|library_lockword\.js))$/;
 
 /** What a user's bundle may grow by, minified and gzipped, in bytes. */
 const LIMITS = [
@@ -90,7 +90,7 @@ check('it contains what users need, and nothing else', () =>
     .join('\n'),
 );
 check('it contains what it exports, the C headers, the wasm library and a licence', () =>
-  [...exported(), 'LICENSE', 'README.md', 'include/lockword/lockword.h', 'wasm/liblockword.a']
+  [...exported(), 'LICENSE', 'README.md', 'include/lockword/lockword.h', 'wasm/liblockword.a', 'wasm/library_lockword.js']
     .filter((name) => !existsSync(join(PACKAGE, name)))
     .join('\n'),
 );

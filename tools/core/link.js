@@ -14,7 +14,7 @@ import { archive } from './wasm.js';
 
 /** The import must not promise less than a user's memory may grow to: 4 GiB. */
 const LAYOUT = ['--no-entry', '--import-memory', '--shared-memory', '--max-memory=4294967296', '-z', 'stack-size=65536'];
-const GLOBALS = ['--export=__stack_pointer', '--export=__heap_base'];
+const GLOBALS = ['--export=__stack_pointer', '--export=__heap_base', '--export-table'];
 
 /**
  * @param {string[]} sources paths of C files, with distinct names

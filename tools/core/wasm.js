@@ -14,16 +14,20 @@ const ARCHIVE = 'liblockword.a';
 const FOLDER = join(ROOT, 'build/wasm');
 
 /** Everything but the other platforms' ways of waiting. */
-const SOURCES = [...list('src'), ...list('src/core').map((name) => `core/${name}`), 'wait/poll.c', 'wait/wasm.c'].filter((name) =>
-  name.endsWith('.c'),
-);
+const SOURCES = [
+  ...['', 'core/', 'wasm/'].flatMap((folder) => list(`src/${folder}`).map((name) => `${folder}${name}`)),
+  ...['wait/poll.c', 'wait/wasm.c'],
+];
 
 /** Builds the archive and answers its path. */
 export async function build(folder = FOLDER) {
   const objects = {};
   for (const source of SOURCES) {
     const object = source.replace('/', '-').replace(/\.c$/, '.o');
-    const { files } = await clang([...CFLAGS, '-c', '-o', object, `src/${source}`], { ...headers(), src: tree(join(ROOT, 'src')) });
+    const { files } = await clang([...CFLAGS, '-Isrc', '-c', '-o', object, `src/${source}`], {
+      ...headers(),
+      src: tree(join(ROOT, 'src')),
+    });
     objects[object] = files[object];
   }
   const { files } = await llvm(['ar', 'rcsD', ARCHIVE, ...Object.keys(objects)], objects);

@@ -1,0 +1,256 @@
+/*
+ * emscripten.h: the lock, semaphore and condition variable of Emscripten's Wasm Workers, by the same names, made of lockword's.
+ *
+ *     #include <lockword/emscripten.h>                    // instead of <emscripten/wasm_worker.h>
+ *
+ *     static emscripten_lock_t lock = EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER;
+ *
+ *     if (emscripten_lock_wait_acquire(&lock, 5000000))   // in a worker, 5 ms at most
+ *         emscripten_lock_release(&lock);
+ *     emscripten_lock_async_acquire(&lock, entered, user_data, 5.0);    // anywhere: calls entered() later, from the event loop
+ *
+ * A program needs its include changed, and nothing else, to have deadlines that are kept, asynchronous and blocking waiters that do
+ * not starve each other, and the same locks in JavaScript: an emscripten_lock_t is an lw_mutex and a Mutex, an
+ * emscripten_semaphore_t an lw_sem and a Semaphore, an emscripten_condvar_t an lw_cond and a Condition, at the same address. Under
+ * emcc the rest of <emscripten/wasm_worker.h> is there as ever; under plain clang there is what this file declares.
+ *
+ * The asynchronous forms, and what reports misuse, are JavaScript: `imports` of 'lockword/emscripten' for an instance of plain
+ * WebAssembly, `--js-library` under emcc (docs/building.md).
+ *
+ * What is different from Emscripten's. Each is 8 bytes, not 4; zeroed memory is an unused one, as there.
+ *
+ * A lock has an owner: the worker that acquired it, in whatever way. Releasing what another worker holds, or nobody, throws an
+ * OwnershipError in JavaScript, and changes nothing; Emscripten's lets anybody release a lock for anybody. Where one worker
+ * acquires and another releases, use a semaphore of 1. A worker that waits without a limit for a lock that it holds gets a
+ * DeadlockError, where Emscripten's sleeps or spins for ever; with a limit it is refused at once. The asynchronous form may be
+ * called by the holder, and waits for its release.
+ *
+ * A semaphore counts to 2^30 - 1. A release of more than fits, and a negative number of permits, throw a RangeError and change
+ * nothing. So does waiting for a condition variable without holding the lock, an OwnershipError.
+ *
+ * A time is the limit of the whole call, however often it is woken in vain, and is never up early.
+ *
+ * The forms that wait need a thread that may block. A page's main thread may not: the engine traps. The busyspin, async and try
+ * forms work there.
+ */
+#ifndef LOCKWORD_EMSCRIPTEN_H
+#define LOCKWORD_EMSCRIPTEN_H
+
+#if defined __EMSCRIPTEN__ && __has_include(<emscripten/wasm_worker.h>)
+#define LW_HAS_WASM_WORKERS
+/* All that declares one of the names below, before they are given another meaning. */
+#include <emscripten/wasm_worker.h>
+#if __has_include(<emscripten/threading_primitives.h>)
+#include <emscripten/threading_primitives.h>
+#endif
+#undef EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER
+#undef EMSCRIPTEN_SEMAPHORE_T_STATIC_INITIALIZER
+#undef EMSCRIPTEN_CONDVAR_T_STATIC_INITIALIZER
+#else
+#include <stdbool.h>
+typedef bool EM_BOOL;
+#define EM_TRUE true
+#define EM_FALSE false
+typedef int ATOMICS_WAIT_RESULT_T;
+typedef int ATOMICS_WAIT_TOKEN_T;
+typedef int EMSCRIPTEN_RESULT;
+#define ATOMICS_WAIT_OK 0
+#define ATOMICS_WAIT_NOT_EQUAL 1
+#define ATOMICS_WAIT_TIMED_OUT 2
+#define ATOMICS_WAIT_DURATION_INFINITE -1ll
+#define EMSCRIPTEN_NOTIFY_ALL_WAITERS (-1ll)
+#define EMSCRIPTEN_WAIT_ASYNC_INFINITY __builtin_inf()
+#define EMSCRIPTEN_IS_VALID_WAIT_TOKEN(token) ((token) <= 0)
+#define EMSCRIPTEN_RESULT_SUCCESS 0
+#define EMSCRIPTEN_RESULT_INVALID_PARAM -5
+#endif
+
+#include <lockword/cond.h>
+#include <lockword/mutex.h>
+#include <lockword/sem.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* clang-format off */
+#undef emscripten_lock_t
+#undef emscripten_semaphore_t
+#undef emscripten_condvar_t
+#define emscripten_lock_t lw_mutex
+#define emscripten_semaphore_t lw_sem
+#define emscripten_condvar_t lw_cond
+#define EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER LW_MUTEX_INIT
+#define EMSCRIPTEN_SEMAPHORE_T_STATIC_INITIALIZER(num) LW_SEM_INIT((uint32_t)(num))
+#define EMSCRIPTEN_CONDVAR_T_STATIC_INITIALIZER LW_COND_INIT
+/* clang-format on */
+
+/* How asynchronous waits end: with ATOMICS_WAIT_OK or ATOMICS_WAIT_TIMED_OUT. What the value is, is said below. */
+typedef void (*lw_emscripten_acquired)(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data);
+typedef void (*lw_emscripten_signaled)(int32_t *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data);
+
+/* Implemented in JavaScript, imported from env under emcc, from lockword elsewhere: js/src/emscripten.js. */
+#ifdef __EMSCRIPTEN__
+#define LW_IMPORTED(name)
+#else
+#define LW_IMPORTED(name) __attribute__((import_module("lockword"), import_name(#name)))
+#endif
+
+/* The lock: as lw_mutex (lockword/mutex.h) in all that is not said here. */
+
+/* Makes it a free lock. Nobody may be using it. */
+static inline void lw_emscripten_lock_init(lw_mutex *lock)
+{
+    const lw_mutex unused = LW_MUTEX_INIT;
+    *lock = unused;
+}
+
+/* Acquires the lock if it is free, and answers whether it did. Never waits. */
+static inline bool lw_emscripten_lock_try_acquire(lw_mutex *lock)
+{
+    return lw_mutex_trylock(lock) == 0;
+}
+
+/* Acquires the lock, sleeping this many ns at most, not at all if negative. false: it could not be had. */
+static inline bool lw_emscripten_lock_wait_acquire(lw_mutex *lock, int64_t max_wait_ns)
+{
+    return lw_emscripten_lock_try_acquire(lock) || lw_mutex_lock_until(lock, lw_after_ns(max_wait_ns)) == 0;
+}
+
+/* The same, without a limit. */
+void lw_emscripten_lock_waitinf_acquire(lw_mutex *lock);
+
+/* Acquires the lock, trying again and again for this many ms at most, without ever giving the processor away. */
+bool lw_emscripten_lock_busyspin_wait_acquire(lw_mutex *lock, double max_wait_ms);
+void lw_emscripten_lock_busyspin_waitinf_acquire(lw_mutex *lock);
+
+/*
+ * Acquires the lock asynchronously: begins when the caller has returned to its event loop, and calls back from there, when the lock
+ * is held (OK) or after this many ms (TIMED_OUT). The value is 0 if it is held, (uint32_t)-1 if not.
+ */
+LW_IMPORTED(lw_emscripten_lock_async_acquire)
+void lw_emscripten_lock_async_acquire(lw_mutex *lock, lw_emscripten_acquired finished, void *user_data, double max_wait_ms);
+
+/* Releases the lock, which this worker holds. */
+void lw_emscripten_lock_release(lw_mutex *lock);
+
+/* The semaphore: as lw_sem (lockword/sem.h) in all that is not said here. */
+
+/* Makes it a semaphore of this many permits. Nobody may be using it. */
+void lw_emscripten_semaphore_init(lw_sem *sem, int num);
+
+/* Acquires `num` permits if they are to be had. Answers their index, that is, how many are left, or -1. Never waits. */
+int lw_emscripten_semaphore_try_acquire(lw_sem *sem, int num);
+
+/* The same, sleeping this many ns at most; or without a limit. */
+int lw_emscripten_semaphore_wait_acquire(lw_sem *sem, int num, int64_t max_wait_ns);
+int lw_emscripten_semaphore_waitinf_acquire(lw_sem *sem, int num);
+
+/* The same asynchronously, as the lock is acquired. The value is the index, or (uint32_t)-1. */
+LW_IMPORTED(lw_emscripten_semaphore_async_acquire)
+void lw_emscripten_semaphore_async_acquire(lw_sem *sem, int num, lw_emscripten_acquired finished, void *user_data,
+                                           double max_wait_ms);
+
+/* Gives `num` permits. Answers how many there were before. */
+uint32_t lw_emscripten_semaphore_release(lw_sem *sem, int num);
+
+/* The condition variable: as lw_cond (lockword/cond.h) in all that is not said here. */
+
+/* Makes it an unused condition variable. */
+static inline void lw_emscripten_condvar_init(lw_cond *condvar)
+{
+    const lw_cond unused = LW_COND_INIT;
+    *condvar = unused;
+}
+
+/* Gives up the lock, sleeps until signaled, and acquires the lock again. May return for no reason: check what you wait for. */
+void lw_emscripten_condvar_waitinf(lw_cond *condvar, lw_mutex *lock);
+
+/*
+ * The same, for this many ns at most in all, for ever if negative. true: signaled, and the lock is held. false: the time was up,
+ * and the lock is not held. A signal that came too late to have the lock in time is passed on to another waiter.
+ */
+bool lw_emscripten_condvar_wait(lw_cond *condvar, lw_mutex *lock, int64_t max_wait_ns);
+
+/*
+ * Gives up the lock at once, and calls back from the event loop when signaled (OK), or after this many ms (TIMED_OUT), without the
+ * lock. The value is how often the condition variable had been signaled. Answers a token for emscripten_atomic_cancel_wait_async.
+ */
+LW_IMPORTED(lw_emscripten_condvar_wait_async)
+ATOMICS_WAIT_TOKEN_T lw_emscripten_condvar_wait_async(lw_cond *condvar, lw_mutex *lock, lw_emscripten_signaled finished,
+                                                      void *user_data, double max_wait_ms);
+
+/* Wakes this many waiters, in the order in which they came; EMSCRIPTEN_NOTIFY_ALL_WAITERS: all. */
+static inline void lw_emscripten_condvar_signal(lw_cond *condvar, int64_t num_waiters)
+{
+    lw_cond_notify(condvar, num_waiters < 0 || num_waiters > UINT32_MAX ? LW_ALL : (uint32_t)num_waiters);
+}
+
+/* Cancels a wait of this worker for a condition variable, and answers whether it still was to be called back: now it will not be.
+ */
+LW_IMPORTED(lw_emscripten_cancel)
+bool lw_emscripten_cancel(ATOMICS_WAIT_TOKEN_T token);
+
+/* The same for all at this address, or anywhere if NULL. Answers how many. */
+LW_IMPORTED(lw_emscripten_cancel_all)
+int lw_emscripten_cancel_all(const void *address);
+
+/* Emscripten's own functions for that see waits by emscripten_atomic_wait_async only; under emcc these see both. */
+static inline EMSCRIPTEN_RESULT lw_emscripten_atomic_cancel_wait_async(ATOMICS_WAIT_TOKEN_T token)
+{
+    if (lw_emscripten_cancel(token))
+        return EMSCRIPTEN_RESULT_SUCCESS;
+#ifdef LW_HAS_WASM_WORKERS
+    return emscripten_atomic_cancel_wait_async(token);
+#else
+    return EMSCRIPTEN_RESULT_INVALID_PARAM;
+#endif
+}
+
+static inline int lw_emscripten_atomic_cancel_all_wait_asyncs(void)
+{
+#ifdef LW_HAS_WASM_WORKERS
+    return lw_emscripten_cancel_all(NULL) + emscripten_atomic_cancel_all_wait_asyncs();
+#else
+    return lw_emscripten_cancel_all(NULL);
+#endif
+}
+
+static inline int lw_emscripten_atomic_cancel_all_wait_asyncs_at_address(int32_t *address)
+{
+#ifdef LW_HAS_WASM_WORKERS
+    return lw_emscripten_cancel_all(address) + emscripten_atomic_cancel_all_wait_asyncs_at_address(address);
+#else
+    return lw_emscripten_cancel_all(address);
+#endif
+}
+
+/* Macros, since under emcc functions of these names exist, and take locks of another kind. */
+#define emscripten_lock_init lw_emscripten_lock_init
+#define emscripten_lock_try_acquire lw_emscripten_lock_try_acquire
+#define emscripten_lock_wait_acquire lw_emscripten_lock_wait_acquire
+#define emscripten_lock_waitinf_acquire lw_emscripten_lock_waitinf_acquire
+#define emscripten_lock_busyspin_wait_acquire lw_emscripten_lock_busyspin_wait_acquire
+#define emscripten_lock_busyspin_waitinf_acquire lw_emscripten_lock_busyspin_waitinf_acquire
+#define emscripten_lock_async_acquire lw_emscripten_lock_async_acquire
+#define emscripten_lock_release lw_emscripten_lock_release
+#define emscripten_semaphore_init lw_emscripten_semaphore_init
+#define emscripten_semaphore_try_acquire lw_emscripten_semaphore_try_acquire
+#define emscripten_semaphore_wait_acquire lw_emscripten_semaphore_wait_acquire
+#define emscripten_semaphore_waitinf_acquire lw_emscripten_semaphore_waitinf_acquire
+#define emscripten_semaphore_async_acquire lw_emscripten_semaphore_async_acquire
+#define emscripten_semaphore_release lw_emscripten_semaphore_release
+#define emscripten_condvar_init lw_emscripten_condvar_init
+#define emscripten_condvar_waitinf lw_emscripten_condvar_waitinf
+#define emscripten_condvar_wait lw_emscripten_condvar_wait
+#define emscripten_condvar_wait_async lw_emscripten_condvar_wait_async
+#define emscripten_condvar_signal lw_emscripten_condvar_signal
+#define emscripten_atomic_cancel_wait_async lw_emscripten_atomic_cancel_wait_async
+#define emscripten_atomic_cancel_all_wait_asyncs lw_emscripten_atomic_cancel_all_wait_asyncs
+#define emscripten_atomic_cancel_all_wait_asyncs_at_address lw_emscripten_atomic_cancel_all_wait_asyncs_at_address
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

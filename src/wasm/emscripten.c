@@ -1,0 +1,130 @@
+/* emscripten.c: what lockword/emscripten.h does not inline. */
+#include <lockword/core/waiters.h>
+#include <lockword/emscripten.h>
+
+#include "blocking.h"
+#include "wait/platform.h"
+
+/* What these functions cannot answer, and JavaScript throws instead: js/src/emscripten.js. */
+enum misuse {
+    DEADLOCK = 0,
+    NOT_OWNER = 1,
+    OUT_OF_RANGE = 2,
+};
+
+LW_IMPORTED(lw_emscripten_refuse) _Noreturn void lw_emscripten_refuse(enum misuse misuse);
+
+/* Longer is for ever, ms: beyond the ns that fit in a deadline. */
+#define LONGEST_MS 4e12
+
+static lw_deadline after_ms(double ms)
+{
+    return ms <= 0 ? LW_NOW : ms < LONGEST_MS ? lw_after_ns((int64_t)(ms * 1e6)) : LW_FOREVER;
+}
+
+void lw_emscripten_lock_waitinf_acquire(lw_mutex *lock)
+{
+    if (lw_mutex_lock(lock))
+        lw_emscripten_refuse(DEADLOCK);
+}
+
+static bool spin(lw_mutex *lock, lw_deadline deadline)
+{
+    do {
+        if (lw_mutex_trylock(lock) == 0)
+            return true;
+        if (lw_mutex_owner(lock->word) == lw_self())
+            return false;
+    } while (deadline == LW_FOREVER || lw_now() < deadline);
+    return false;
+}
+
+bool lw_emscripten_lock_busyspin_wait_acquire(lw_mutex *lock, double max_wait_ms)
+{
+    return spin(lock, after_ms(max_wait_ms));
+}
+
+void lw_emscripten_lock_busyspin_waitinf_acquire(lw_mutex *lock)
+{
+    if (!spin(lock, LW_FOREVER))
+        lw_emscripten_refuse(DEADLOCK);
+}
+
+void lw_emscripten_lock_release(lw_mutex *lock)
+{
+    if (lw_mutex_unlock(lock))
+        lw_emscripten_refuse(NOT_OWNER);
+}
+
+void lw_emscripten_semaphore_init(lw_sem *sem, int num)
+{
+    if (num < 0 || (uint32_t)num > LW_SEM_MAX)
+        lw_emscripten_refuse(OUT_OF_RANGE);
+    const lw_sem unused = LW_SEM_INIT((uint32_t)num);
+    *sem = unused;
+}
+
+static int acquire(lw_sem *sem, int num, lw_deadline deadline)
+{
+    if (num < 0)
+        lw_emscripten_refuse(OUT_OF_RANGE);
+    const struct lw_end end = lw_block((struct lw_operation){lw_sem_acquire_step, sem->word, (uint32_t)num}, deadline, NULL);
+    return end.ending == LW_ENDED_DONE ? (int)end.result : -1;
+}
+
+int lw_emscripten_semaphore_try_acquire(lw_sem *sem, int num)
+{
+    if (num < 0)
+        lw_emscripten_refuse(OUT_OF_RANGE);
+    const lw_answer answer = lw_sem_acquire_step(sem->word, (uint32_t)num, LW_TIMED_OUT, 0);
+    return lw_answer_what(answer) == LW_DONE ? (int)lw_answer_expected(answer) : -1;
+}
+
+int lw_emscripten_semaphore_wait_acquire(lw_sem *sem, int num, int64_t max_wait_ns)
+{
+    const int index = lw_emscripten_semaphore_try_acquire(sem, num);
+    return index >= 0 || max_wait_ns <= 0 ? index : acquire(sem, num, lw_after_ns(max_wait_ns));
+}
+
+int lw_emscripten_semaphore_waitinf_acquire(lw_sem *sem, int num)
+{
+    return acquire(sem, num, LW_FOREVER);
+}
+
+/* lw_sem_release_step, and what there was before. */
+uint32_t lw_emscripten_semaphore_release(lw_sem *sem, int num)
+{
+    uint32_t seen = lw_load(&sem->word[LW_SEM_STATE], lw_relaxed);
+    uint32_t state;
+    do {
+        state = seen;
+        if (num < 0 || (uint32_t)num > LW_SEM_MAX - (state & LW_SEM_MAX))
+            lw_emscripten_refuse(OUT_OF_RANGE);
+        seen = lw_waiters_change(sem->word, state, (state & LW_SEM_MAX) + (uint32_t)num);
+    } while (seen != state);
+    return state & LW_SEM_MAX;
+}
+
+void lw_emscripten_condvar_waitinf(lw_cond *condvar, lw_mutex *lock)
+{
+    if (lw_cond_wait(condvar, lock))
+        lw_emscripten_refuse(NOT_OWNER);
+}
+
+bool lw_emscripten_condvar_wait(lw_cond *condvar, lw_mutex *lock, int64_t max_wait_ns)
+{
+    if (lw_mutex_owner(lock->word) != lw_self())
+        lw_emscripten_refuse(NOT_OWNER);
+    const lw_deadline deadline = max_wait_ns < 0 ? LW_FOREVER : lw_after_ns(max_wait_ns);
+    const uint32_t sequence = lw_cond_enter_step(condvar->word);
+    lw_mutex_unlock(lock);
+    const struct lw_end end = lw_block((struct lw_operation){lw_cond_wait_step, condvar->word, sequence}, deadline, NULL);
+    lw_cond_leave_step(condvar->word);
+    if (end.ending != LW_ENDED_DONE)
+        return false;
+    if (lw_mutex_lock_until(lock, deadline) == 0)
+        return true;
+    /* The signal was meant for one who comes to see what it announced. */
+    lw_cond_notify_one(condvar);
+    return false;
+}

@@ -1,0 +1,85 @@
+/**
+ * node tools/core/emscripten.js [FOLDER]
+ *
+ * Writes library_lockword.js, which emcc takes as a `--js-library`: what C imports, and lockword's JavaScript besides; in build/wasm, or in
+ * the folder.
+ *
+ * The library is read by emcc, whichever version, as text: it has macros, and takes a line that begins with # for a directive. So
+ * lockword stands in it as one string, in an older JavaScript, without private names.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { buildSync } from 'esbuild';
+
+import { ROOT } from './toolchain.js';
+
+const LIBRARY = 'library_lockword.js';
+const NAME = 'lockword';
+
+/** What the imports of 'lockword/emscripten' are called by Emscripten; all of them return to C. */
+const FUNCTIONS = {
+  lw_import_self: 'self',
+  lw_import_now: 'now',
+  lw_emscripten_refuse: 'lw_emscripten_refuse',
+  lw_emscripten_lock_async_acquire: 'lw_emscripten_lock_async_acquire',
+  lw_emscripten_semaphore_async_acquire: 'lw_emscripten_semaphore_async_acquire',
+  lw_emscripten_condvar_wait_async: 'lw_emscripten_condvar_wait_async',
+  lw_emscripten_cancel: 'lw_emscripten_cancel',
+  lw_emscripten_cancel_all: 'lw_emscripten_cancel_all',
+};
+
+/** lockword as an expression: an object of all it exports, and `imports`. */
+function bundle() {
+  const { outputFiles } = buildSync({
+    stdin: { contents: "export * from './index.js'; export { imports } from './emscripten.js';", resolveDir: join(ROOT, 'js/src') },
+    bundle: true,
+    minify: true,
+    format: 'iife',
+    globalName: NAME,
+    target: 'es2020',
+    charset: 'ascii',
+    write: false,
+    logLevel: 'error',
+  });
+  const [{ text }] = outputFiles;
+  const [, expression] = /^(?:"use strict";)?var lockword=([^]*?);?\n?$/.exec(text) ?? [];
+  if (!expression || expression.includes('{{{')) throw new Error('emcc would read this bundle otherwise than it is');
+  return expression;
+}
+
+const functions = Object.entries(FUNCTIONS).map(([name, imported]) => {
+  return `  ${name}__deps: ['$lockwordImports'],\n  ${name}: function(a, b, c, d, e) { return lockwordImports().${imported}(a, b, c, d, e); },`;
+});
+
+const library = `// lockword for emcc --js-library. Written by tools/core/emscripten.js.
+mergeInto(LibraryManager.library, {
+  $lockword__postset: "Module['lockword'] = lockword;",
+  $lockword: ${JSON.stringify(bundle())},
+
+  $lockwordImports__deps: ['$lockword', '$callUserCallback'],
+  $lockwordImports: function() {
+    function get(f) {
+      return function(a, b, c, d) { callUserCallback(function() { wasmTable.get(f)(a, b, c, d); }); };
+    }
+    var imports = lockword.imports(wasmMemory, function() { return { get: get }; }).lockword;
+    lockwordImports = function() { return imports; };
+    return imports;
+  },
+
+${functions.join('\n')}
+});
+`;
+
+/** Writes the library and answers its path. */
+export function build(folder = join(ROOT, 'build/wasm')) {
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, LIBRARY);
+  writeFileSync(path, library);
+  return path;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  console.log(`${build(process.argv[2] && resolve(process.argv[2]))}: ${library.length} bytes`);
+}
