@@ -13,6 +13,7 @@ import { install, RUNTIMES } from '../js/runtimes.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const MODULE = 'build/test-examples/cell.wasm';
+const EMSCRIPTEN = 'build/test-examples/emscripten.wasm';
 const LIMIT_MS = 60_000;
 
 /** How many run at once: they sleep most of the time. */
@@ -42,6 +43,7 @@ const PROGRAMS = [
     ['lockword'],
     /cell: 600 of 600\n.*: released\n.*: 1 at once\n.*: refused, 'not held by this thread'\n.*: refused, 'not held by this thread'\n$/,
   ],
+  ['emscripten/main.js', [EMSCRIPTEN], /^a lock that stays held, after 100 ms: 2\ncount: 40100\n$/],
   ['worker-mutex/program.cjs', [], /^800 of 800\na worker died inside: the main thread has the mutex\n$/],
   ['worker-mutex/main-thread.js', ['usual'], /fails: 'held, but 0 times'\n.*has it, and so has the worker\n$/],
   ['worker-mutex/main-thread.js', ['lockword'], /^.*waits until the worker has unlocked\n.*waits until the worker has unlocked\n$/],
@@ -52,6 +54,7 @@ const runtimes = install(RUNTIMES.filter(({ name }) => !values.only || values.on
 
 mkdirSync(join(ROOT, 'build/test-examples'), { recursive: true });
 writeFileSync(join(ROOT, MODULE), await link([join(ROOT, 'examples/one-cell/cell.c')], { exports: ['add'] }));
+writeFileSync(join(ROOT, EMSCRIPTEN), await link([join(ROOT, 'examples/emscripten/program.c')], { exports: ['begin', 'work'] }));
 await promisify(execFile)(process.execPath, [join(ROOT, 'tools/cjs.js')]);
 
 const count = { passed: 0, failed: 0 };
