@@ -27,7 +27,7 @@ const env = {
 const CPPCHECK =
   'cppcheck --quiet --error-exitcode=1 --enable=warning,portability --suppress=normalCheckLevelMaxBranches -Iinclude src test/c';
 /* All that is explored besides the mutex: verify/CMakeLists.txt. */
-const FAMILY = ['cond', 'counter', 'event', 'once', 'rmutex', 'rwlock', 'sem', 'waitgroup'];
+const FAMILY = ['barrier', 'cond', 'counter', 'event', 'once', 'rmutex', 'rwlock', 'sem', 'waitgroup'];
 const RUNTIMES = ['node18', 'node20', 'node22', 'node24', 'node26', 'deno', 'bun'];
 /** What a suite in a browser needs, by the browser's name in test/browsers. */
 const BROWSERS = { chromium: 'chromium', firefox: 'firefox-esr', webkit: 'WebKitWebDriver' };

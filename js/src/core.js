@@ -133,16 +133,7 @@ export function barrierState(heap, barrier) {
  * @param {number} n
  */
 export function barrierMakeStep(heap, barrier, n) {
-  let a = false;
-  const b = Atomics.load(heap, (barrier + 8) >>> 2);
-  let c = Atomics.compareExchange(heap, (barrier + 8) >>> 2, b, n);
-  if (c !== b) {
-    do {
-      const d = Atomics.compareExchange(heap, (barrier + 8) >>> 2, c, n);
-      a = d !== c;
-      c = d;
-    } while (a);
-  }
+  Atomics.store(heap, (barrier + 8) >>> 2, n);
   barrierResetStep(heap, barrier);
 }
 
@@ -187,46 +178,39 @@ export function barrierResetStep(heap, barrier) {
  */
 export function barrierArriveStep(heap, barrier, state) {
   let a = 0;
-  let b = 0;
-  let c = 0;
-  let d = false;
   block1: {
     if (!(state & 0x20000000)) {
-      let e = state;
+      let b = state;
       do {
         a = 4;
         block4: {
-          block3: {
-            switch (e & 0xfff) {
-              case 1:
-                a = 1;
-                b = waitersChange(
-                  heap,
-                  barrier,
-                  e,
-                  Atomics.load(heap, (barrier + 8) >>> 2) | (((e << 1) & 0x1e000000) | ((e + 0x1000) & 0xfff000)),
-                );
-                d = b === e;
-                e = b;
-                c = e;
-                if (!d) {
+          block2: {
+            switch (b & 0xfff) {
+              default:
+                if (Atomics.compareExchange(heap, barrier >>> 2, b, (b - 1) | 0) !== b) {
                   break block4;
                 }
-                break block1;
+                return 2;
               case 0:
                 break block1;
-              default:
-                break block3;
+              case 1:
+                break block2;
             }
           }
-          const f = Atomics.compareExchange(heap, barrier >>> 2, e, (e - 1) | 0);
-          if (e === f) {
-            return 2;
+          a = 1;
+          if (
+            waitersChange(
+              heap,
+              barrier,
+              b,
+              Atomics.load(heap, (barrier + 8) >>> 2) | (((b << 1) & 0x1e000000) | ((b + 0x1000) & 0xfff000)),
+            ) === b
+          ) {
+            break block1;
           }
-          c = f;
         }
-        e = c;
-      } while (!(((e ^ state) & 0xfff000) | (e & 0x20000000)));
+        b = Atomics.load(heap, barrier >>> 2);
+      } while (!(((b ^ state) & 0xfff000) | (b & 0x20000000)));
     }
     a = 3;
   }

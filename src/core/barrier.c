@@ -26,27 +26,25 @@ static uint32_t next_cycle(const lw_word *barrier, uint32_t state, uint32_t brok
 
 void lw_barrier_make_step(lw_word *barrier, uint32_t n)
 {
-    uint32_t state = lw_load(&barrier[LW_BARRIER_PARTIES], lw_relaxed);
-    while (!lw_cas(&barrier[LW_BARRIER_PARTIES], &state, n, lw_relaxed))
-        ;
+    /* Nobody uses it yet, so nobody else changes this; the first cycle, begun by the reset, is what others look at. */
+    lw_store(&barrier[LW_BARRIER_PARTIES], n, lw_relaxed);
     lw_barrier_reset_step(barrier);
 }
 
 enum lw_barrier_outcome lw_barrier_arrive_step(lw_word *barrier, uint32_t state)
 {
-    uint32_t seen = state;
-    for (;;) {
-        const uint32_t current = seen;
-        if (!same_cycle(current, state) || current & LW_BARRIER_BROKEN)
+    /* Looks again, and acquires: whoever leads must see the parties that those who have arrived left behind them. */
+    for (uint32_t seen = state;; seen = lw_barrier_state(barrier)) {
+        uint32_t expected = seen;
+        if (!same_cycle(seen, state) || seen & LW_BARRIER_BROKEN)
             return LW_BARRIER_BROKE;
-        if ((current & LW_BARRIER_MISSING) == 0)
+        if ((seen & LW_BARRIER_MISSING) == 0)
             return LW_BARRIER_UNMADE;
-        if ((current & LW_BARRIER_MISSING) == 1) {
-            seen = lw_waiters_change(barrier, current, next_cycle(barrier, current, 0));
-            if (seen == current)
-                return LW_BARRIER_LEADS;
-        } else if (lw_cas(&barrier[LW_BARRIER_STATE], &seen, current - 1, lw_acq_rel)) {
-            return LW_BARRIER_WAITS;
+        if ((seen & LW_BARRIER_MISSING) > 1) {
+            if (lw_cas(&barrier[LW_BARRIER_STATE], &expected, seen - 1, lw_acq_rel))
+                return LW_BARRIER_WAITS;
+        } else if (lw_waiters_change(barrier, seen, next_cycle(barrier, seen, 0)) == seen) {
+            return LW_BARRIER_LEADS;
         }
     }
 }

@@ -1,0 +1,321 @@
+/*
+ * barrier.c: what the explorer knows of the barrier. b, a and p arrive and wait, d arrives and drops out, r resets it, k makes it
+ * of as many parties as its size and then does what b does. The configuration says how many parties it begins with; 0: somebody has
+ * to make it.
+ */
+#include <lockword/core/barrier.h>
+
+#include "callers.h"
+
+enum { STATE, ARRIVE, WAIT, DROP, RESET, MAKE };
+
+/* A caller's own flags. */
+enum {
+    KNOWS = FIRST_OWN_FLAG,        /* has read the state, and is to arrive */
+    ARRIVED = FIRST_OWN_FLAG * 2,  /* others were missing: it is to wait */
+    REFUSED = FIRST_OWN_FLAG * 4,  /* is to see whether the barrier is broken */
+    PREPARED = FIRST_OWN_FLAG * 8, /* has dropped out, or made it */
+    ENDED = FIRST_OWN_FLAG * 16,   /* during its call: has ended the cycle, or broken it */
+    SAW_NEW = FIRST_OWN_FLAG * 32, /* during its call: a cycle in which nobody had arrived */
+};
+
+#define CYCLE 0 /* of a caller's own: the one that it knows of */
+
+/* Ghosts: what was done, not what the words say. */
+enum {
+    CYCLES,  /* that have ended */
+    HISTORY, /* of those: which did not trip, the latest in bit 0 */
+    PARTIES, /* of the cycles to come */
+    EXPECTED /* in this one */,
+    COME, /* in this one */
+    BROKEN,
+};
+
+/* The generation of the first cycle: the next one wraps. */
+#define FIRST_GENERATION LW_BARRIER_GENERATION
+
+CALL(state_of, lw_barrier_state(words))
+CALL(arrive, lw_barrier_arrive_step(words, a))
+CALL(drop, (lw_barrier_drop_step(words), 0))
+CALL(reset, (lw_barrier_reset_step(words), 0))
+CALL(make, (lw_barrier_make_step(words, a), 0))
+
+static const struct function functions[] = {
+    [STATE] = {.name = "barrier_state", .label = "state", .arguments = 0, .call = state_of},
+    [ARRIVE] = {.name = "barrier_arrive_step", .label = "arrive", .arguments = 1, .call = arrive},
+    [WAIT] = {.name = "barrier_wait_step", .label = "wait", .is_step = true, .arguments = 3, .call = lw_barrier_wait_step},
+    [DROP] = {.name = "barrier_drop_step", .label = "drop", .arguments = 0, .call = drop},
+    [RESET] = {.name = "barrier_reset_step", .label = "reset", .arguments = 0, .call = reset},
+    [MAKE] = {.name = "barrier_make_step", .label = "make", .arguments = 1, .call = make},
+    FORWARD,
+};
+
+static void begin(struct state *state)
+{
+    const uint32_t parties = model_configuration->first;
+    state->words[LW_BARRIER_STATE] = FIRST_GENERATION | parties;
+    state->words[LW_BARRIER_PARTIES] = parties;
+    state->ghosts[PARTIES] = state->ghosts[EXPECTED] = (uint8_t)parties;
+}
+
+static int choices(const struct state *state, int agent, int caller, struct choice *choices)
+{
+    const struct caller *c = &state->agents[agent].callers[caller];
+    const char letter = model_letter(agent, caller);
+    if (c->rounds == 0)
+        return 0;
+    if (letter == 'r')
+        choices[0] = (struct choice){.function = RESET};
+    else if (letter == 'k' && !(c->flags & PREPARED))
+        choices[0] = (struct choice){.function = MAKE, .a = model_size(agent, caller)};
+    else if (letter == 'd' && !(c->flags & PREPARED))
+        choices[0] = (struct choice){.function = DROP};
+    else if (c->flags & ARRIVED)
+        choices[0] = (struct choice){.function = WAIT, .a = c->wanted};
+    else if (c->flags & KNOWS)
+        choices[0] = (struct choice){.function = ARRIVE, .a = c->wanted};
+    else
+        choices[0] = (struct choice){.function = STATE};
+    return 1;
+}
+
+static void begin_cycle(struct state *state, bool broke)
+{
+    state->ghosts[CYCLES]++;
+    state->ghosts[HISTORY] = (uint8_t)(state->ghosts[HISTORY] << 1 | broke);
+    state->ghosts[EXPECTED] = state->ghosts[PARTIES];
+    state->ghosts[COME] = state->ghosts[BROKEN] = 0;
+}
+
+/* What was meant to count for a cycle that it does not count for, or counts wrong, breaks the invariant. */
+static const char *changed_state(struct state *state, int agent, const struct operation *operation)
+{
+    const struct agent *a = &state->agents[agent];
+    struct caller *c = operator_of(state, agent);
+    const bool ends_cycle = (operation->a ^ operation->b) & LW_BARRIER_GENERATION;
+    const bool breaks = operation->b & ~operation->a & LW_BARRIER_BROKEN;
+    if (((operation->a ^ operation->b) & ~LW_WAITERS) == 0)
+        return a->function == WAIT ? NULL : "writes, and changes nothing";
+    if (a->function == WAIT ? !breaks || !lw_gives_up(a->why) : breaks)
+        return "breaks it for no reason, or does more than that";
+    if ((a->function == WAIT || a->function == ARRIVE) && (c->own[CYCLE] != state->ghosts[CYCLES] || state->ghosts[BROKEN]))
+        return "does something to a cycle that it was not meant for";
+    if ((a->function == RESET || a->function == MAKE) && !ends_cycle)
+        return "does not begin a new cycle";
+    if (ends_cycle || breaks)
+        c->flags |= ENDED;
+    if (breaks) {
+        state->ghosts[BROKEN] = 1;
+    } else if (a->function != ARRIVE) {
+        if (state->ghosts[COME] == 0 && !state->ghosts[BROKEN] && state->ghosts[EXPECTED] == state->ghosts[PARTIES])
+            return "resets what is as good as new";
+        begin_cycle(state, true);
+    } else if (state->ghosts[COME] + 1 < state->ghosts[EXPECTED]) {
+        state->ghosts[COME]++;
+        c->flags |= ARRIVED;
+    } else {
+        begin_cycle(state, false);
+    }
+    return NULL;
+}
+
+static const char *changed_parties(struct state *state, int agent, uint32_t before, uint32_t after)
+{
+    const uint32_t function = state->agents[agent].function;
+    const uint32_t asked_for = function == MAKE ? model_size(agent, state->agents[agent].caller) : before - 1;
+    if ((function != MAKE && function != DROP) || after != asked_for || after > LW_BARRIER_MAX)
+        return "is of another number of parties, and nobody said so";
+    if (operator_of(state, agent)->flags & PREPARED)
+        return "drops out twice, or makes it twice";
+    operator_of(state, agent)->flags |= PREPARED;
+    state->ghosts[PARTIES] = (uint8_t)after;
+    return NULL;
+}
+
+static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+{
+    struct caller *c = operator_of(state, agent);
+    if (operation->kind == NOTIFY)
+        return NULL;
+    if (c->flags & ENDED)
+        return "touches it after it has let others go";
+    if (operation->word == LW_BARRIER_GATE)
+        return "touches the gate";
+    if (operation->word == LW_BARRIER_PARTIES && operation->kind == STORE)
+        return changed_parties(state, agent, 0, operation->a);
+    if (operation->kind == STORE)
+        return "stores what it has to change";
+    if (operation->word == LW_BARRIER_PARTIES)
+        return has_changed(operation, result) ? changed_parties(state, agent, operation->a, operation->b) : NULL;
+    if (has_changed(operation, result))
+        return changed_state(state, agent, operation);
+    if (state->ghosts[COME] == 0 && !state->ghosts[BROKEN])
+        c->flags |= SAW_NEW;
+    return NULL;
+}
+
+/* The caller's arrival, or its wait, is over. */
+static void end_round(struct caller *caller, char letter)
+{
+    use_up_round(caller);
+    if (letter == 'd')
+        caller->rounds = 0;
+    caller->flags &= PREPARED;
+    caller->own[CYCLE] = 0;
+    caller->wanted = 0;
+}
+
+static const char *state_ended(struct state *state, struct caller *caller, char letter, uint64_t result)
+{
+    const bool was_refused = caller->flags & REFUSED;
+    caller->flags &= PREPARED;
+    if (result != state->words[LW_BARRIER_STATE])
+        return "does not know the state";
+    if (was_refused && result & LW_BARRIER_BROKEN) {
+        end_round(caller, letter);
+    } else if (!was_refused) {
+        caller->flags |= KNOWS;
+        caller->own[CYCLE] = state->ghosts[CYCLES];
+        caller->wanted = (uint32_t)result;
+    }
+    return NULL;
+}
+
+static const char *arrive_ended(struct state *state, struct caller *caller, char letter, uint64_t outcome)
+{
+    const uint8_t flags = caller->flags;
+    const bool knew_parties = caller->wanted & LW_BARRIER_MISSING;
+    const bool has_passed = caller->own[CYCLE] != state->ghosts[CYCLES] || state->ghosts[BROKEN];
+    caller->flags &= (uint8_t)~SAW_NEW;
+    if (flags & ENDED) {
+        end_round(caller, letter);
+        return outcome != LW_BARRIER_LEADS ? "was the last to arrive, and does not lead" : NULL;
+    }
+    if (flags & ARRIVED) {
+        if (letter == 'd')
+            end_round(caller, letter);
+        return outcome != LW_BARRIER_WAITS ? "has arrived before others, and does not wait" : NULL;
+    }
+    caller->flags = (flags & PREPARED) | REFUSED;
+    caller->own[CYCLE] = 0;
+    caller->wanted = 0;
+    if (outcome == LW_BARRIER_UNMADE) {
+        end_round(caller, letter);
+        return knew_parties ? "does not see that it was made" : NULL;
+    }
+    return outcome != LW_BARRIER_BROKE || !has_passed ? "has not arrived, and could" : NULL;
+}
+
+static const char *wait_ended(struct state *state, int agent, int caller, uint64_t answer)
+{
+    struct caller *c = &state->agents[agent].callers[caller];
+    const uint32_t since = c->wanted;
+    const bool has_broken_it = c->flags & ENDED;
+    const int ago = state->ghosts[CYCLES] - c->own[CYCLE];
+    end_round(c, model_letter(agent, caller));
+    if (lw_answer_what(answer) != LW_DONE)
+        return has_broken_it ? wrong_end(state, agent, lw_answer_what(answer)) : "gives up, and leaves others waiting for it";
+    if (has_broken_it)
+        return "does not know that it has broken it";
+    if (ago == 0 && !state->ghosts[BROKEN])
+        return "passes, and others are missing";
+    const bool broke = ago == 0 || state->ghosts[HISTORY] >> (ago - 1) & 1;
+    return ago <= 5 && broke != lw_barrier_broke(since, lw_answer_expected(answer)) ? "does not know whether its cycle broke"
+                                                                                    : NULL;
+}
+
+static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+{
+    struct caller *c = &state->agents[agent].callers[caller];
+    const uint8_t flags = c->flags;
+    switch (function) {
+    case STATE:
+        return state_ended(state, c, model_letter(agent, caller), result);
+    case ARRIVE:
+        return arrive_ended(state, c, model_letter(agent, caller), result);
+    case WAIT:
+        return wait_ended(state, agent, caller, result);
+    case RESET:
+        end_round(c, 'r');
+        return flags & (ENDED | SAW_NEW) ? NULL : "has not reset it";
+    default:
+        c->flags = PREPARED;
+        if (function == DROP && state->ghosts[PARTIES] == 0 && !(flags & PREPARED))
+            return NULL;
+        return flags & PREPARED && !!(flags & ENDED) == (function == MAKE) ? NULL : "has not dropped out, or not made it";
+    }
+}
+
+static const char *invariant(const struct state *state)
+{
+    const uint32_t word = state->words[LW_BARRIER_STATE];
+    const uint32_t generation = FIRST_GENERATION + state->ghosts[CYCLES] * LW_BARRIER_ONE_GENERATION;
+    if ((word ^ generation) & LW_BARRIER_GENERATION)
+        return "the generation is not how many cycles have ended";
+    if ((word & LW_BARRIER_MISSING) != (uint32_t)state->ghosts[EXPECTED] - state->ghosts[COME])
+        return "the word does not say how many are missing";
+    if (((word & LW_BARRIER_HISTORY) / LW_BARRIER_BROKE_LAST) != (state->ghosts[HISTORY] & 0x1fu))
+        return "the word does not say which cycles broke";
+    return !(word & LW_BARRIER_BROKEN) != !state->ghosts[BROKEN] ? "the word does not say whether it is broken" : NULL;
+}
+
+/* Others are missing. */
+static bool may_wait(const struct state *state, int agent, int caller)
+{
+    return state->agents[agent].callers[caller].own[CYCLE] == state->ghosts[CYCLES] && !state->ghosts[BROKEN];
+}
+
+/* Nobody owes anybody an arrival. */
+static bool is_needed(const struct state *state, int agent)
+{
+    (void)state, (void)agent;
+    return false;
+}
+
+static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
+{
+    char waiters[24] = "";
+    if (word == LW_BARRIER_PARTIES) {
+        snprintf(text, size, "%u", value);
+        return;
+    }
+    if (word == LW_BARRIER_STATE)
+        describe_waiters(waiters, sizeof waiters, value);
+    snprintf(text, size, "%u missing in %u%s%s", value & LW_BARRIER_MISSING,
+             (value & LW_BARRIER_GENERATION) / LW_BARRIER_ONE_GENERATION, value & LW_BARRIER_BROKEN ? "+BROKEN" : "", waiters);
+}
+
+static const struct configuration configurations[] = {
+    {"b,b", 2, 0, 0, SMALL, 2},
+    {"a,b", 2, 0, 0, SMALL, 2},
+    {"b,k2", 1, 0, 0, SMALL, 0},
+    {"b,r", 2, 0, 0, SMALL, 1},
+    {"b,r", 2, 0, 0, SMALL, 2},
+    {"b,r", 6, 0, 0, SMALL, 2},
+    {"d,b", 1, 0, 0, SMALL, 0},
+    {"b,d,d", 1, 0, 0, SMALL, 3},
+    {"b,b,d", 2, 0, 0, SMALL, 3},
+    {"b,b", 2, UNRELIABLE, 0, SMALL, 2},
+    {"a,a", 2, UNRELIABLE, 0, SMALL, 2},
+    {"aa,b", 1, UNRELIABLE, 0, SMALL, 3},
+    {"p,b", 2, UNRELIABLE, 0, SMALL, 2},
+    {"b,b,b", 1, TIMEOUTS | CANCELS, 0, SMALL, 3},
+    {"b,a,d", 1, TIMEOUTS, 0, SMALL, 3},
+    {"b,a,r", 1, UNRELIABLE, 0, SMALL, 2},
+    {"b,b,b", 2, 0, 0, SMALL, 2},
+    {"b,b,r", 3, 0, 0, SMALL, 1},
+    {"b,b,r", 3, 0, 0, SMALL, 2},
+    {"b,b,b", 1, UNRELIABLE | DEATHS, 0, SMALL, 2},
+    {"b,b,r", 2, UNRELIABLE, 0, MEDIUM, 2},
+    {"b,a,d", 1, UNRELIABLE, 0, MEDIUM, 3},
+    {"b,a,a", 1, UNRELIABLE, 0, MEDIUM, 3},
+    {"b,a,a", 1, TIMEOUTS | SLICES | DEATHS, 0, MEDIUM, 2},
+    {"b,b,d", 2, TIMEOUTS, 0, MEDIUM, 3},
+    {"b,b,a,r", 1, TIMEOUTS, 0, LARGE, 3},
+    {"b,b,b", 2, UNRELIABLE, 0, LARGE, 3},
+    {"b,b,b", 3, TIMEOUTS, 0, LARGE, 2},
+};
+
+static const char *const word_names[] = {"state", "gate", "parties"};
+
+EXPLORE("barrier", LW_BARRIER_WORDS, .crowd = true, .begin = begin, .may_wait = may_wait)
