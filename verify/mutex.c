@@ -1,4 +1,4 @@
-/* mutex.c: what the explorer knows of the mutex. The rules are those of include/lockword/core/mutex.h. */
+/* mutex.c: what the explorer knows of the mutex. The rules are those of include/lockword/core/mutex.h. r buries who has died. */
 #include <lockword/core/mutex.h>
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #define MAX_FAILED_WAITS 8
 #endif
 
-enum { LOCK, TRY_LOCK, UNLOCK, TAKE, FREE, OWNER };
+enum { LOCK, TRY_LOCK, UNLOCK, TAKE, FREE, OWNER, BURY };
 
 /* A caller's own flags. */
 enum {
@@ -59,6 +59,13 @@ static uint64_t owner(lw_word *words, uint32_t self, uint32_t a, uint32_t b)
     return lw_mutex_owner(words);
 }
 
+static uint64_t bury(lw_word *words, uint32_t dead, uint32_t a, uint32_t b)
+{
+    (void)a, (void)b;
+    lw_mutex_bury_step(words, dead);
+    return 0;
+}
+
 static const struct function functions[] = {
     [LOCK] = {.name = "mutex_lock_step", .label = "lock", .is_step = true, .arguments = 3, .call = lock},
     [TRY_LOCK] = {.name = "mutex_try_step", .label = "try", .arguments = 1, .answers_bool = true, .call = try_lock},
@@ -66,6 +73,7 @@ static const struct function functions[] = {
     [TAKE] = {.name = "mutex_take", .label = "take", .arguments = 1, .answers_bool = true, .call = take},
     [FREE] = {.name = "mutex_free", .label = "free", .arguments = 1, .answers_bool = true, .call = free_it},
     [OWNER] = {.name = "mutex_owner", .label = "owner", .arguments = 0, .call = owner},
+    [BURY] = {.name = "mutex_bury_step", .label = "bury", .arguments = 1, .call = bury},
     FORWARD,
 };
 
@@ -81,6 +89,23 @@ static bool owns(const struct state *state, int agent)
     return state->ghosts[OWNER_AGENT] == agent + 1;
 }
 
+/* Who has died, or -1. */
+static int dead_agent(const struct state *state)
+{
+    for (int agent = 0; agent < model_agents; agent++) {
+        if (state->agents[agent].doing == DEAD)
+            return agent;
+    }
+    return -1;
+}
+
+/* Whether it may take the mutex away: its holder, or who buries its holder. */
+static bool may_unlock(const struct state *state, int agent)
+{
+    const int dead = dead_agent(state);
+    return state->agents[agent].function == BURY ? dead >= 0 && owns(state, dead) : owns(state, agent);
+}
+
 static int choices(const struct state *state, int agent, int caller, struct choice *choices)
 {
     const struct caller *c = &state->agents[agent].callers[caller];
@@ -91,6 +116,12 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     int count = 0;
     if (!holds && c->rounds == 0)
         return 0;
+    if (model_letter(agent, caller) == 'r') {
+        const int dead = dead_agent(state);
+        if (dead >= 0)
+            choices[count++] = (struct choice){.function = BURY, .a = model_id(dead)};
+        return count;
+    }
     choices[count++] = (struct choice){.function = holds ? UNLOCK : tries ? TRY_LOCK : LOCK, .a = self};
     if (!strays)
         return count;
@@ -122,8 +153,8 @@ static const char *changed_state(struct state *state, int agent, const struct op
     struct caller *c = &state->agents[agent].callers[a->caller];
     const uint32_t before = operation->a & LW_MUTEX_OWNER;
     const uint32_t after = operation->b & LW_MUTEX_OWNER;
-    const bool unlocks = a->function == UNLOCK || a->function == FREE;
-    if (unlocks && !owns(state, agent))
+    const bool unlocks = a->function == UNLOCK || a->function == FREE || a->function == BURY;
+    if (unlocks && !may_unlock(state, agent))
         return "unlock by a stranger writes";
     if (operation->a & ~operation->b & LW_MUTEX_RESERVED && !(a->function == LOCK && c->flags & HAS_WAITED))
         return "drops a reservation, and has not waited";
@@ -247,6 +278,10 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         return !result && owns(state, agent) ? "unlock by the holder fails" : unlock_ended(c, result);
     case FREE:
         return unlock_ended(c, result);
+    case BURY:
+        c->flags = 0;
+        use_up_round(c);
+        return owns(state, dead_agent(state)) ? "the dead still holds it" : NULL;
     default:
         c->flags &= HOLDS;
         return result != (state->words[LW_MUTEX_STATE] & LW_MUTEX_OWNER) ? "does not know the owner" : NULL;
@@ -263,6 +298,12 @@ static const char *invariant(const struct state *state)
     if (owner == 0 && word != 0 && !(word & LW_MUTEX_RESERVED))
         return "free without RESERVED, yet not 0";
     return NULL;
+}
+
+/* Everybody but who holds it; where somebody buries the dead, everybody but that one. */
+static bool may_die(const struct state *state, int agent)
+{
+    return model_configuration->with & BURIALS ? model_letter(agent, 0) != 'r' : !owns(state, agent);
 }
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
@@ -308,6 +349,16 @@ static const struct configuration configurations[] = {
     {"b,b,b", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
     {"b,b,a", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
     {"b,a,a", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
+    {"b,b,r", 1, DEATHS | BURIALS, 0, SMALL, 0},
+    {"a,b,r", 1, DEATHS | BURIALS, 0, SMALL, 0},
+    {"b,b,r", 1, UNRELIABLE | DEATHS | BURIALS, 0, SMALL, 0},
+    {"b,a,r", 1, UNRELIABLE | DEATHS | BURIALS, 0, SMALL, 0},
+    {"ab,b,r", 1, TIMEOUTS | SLICES | BRIEFS | DEATHS | BURIALS, 0, SMALL, 0},
+    {"b,b,b,r", 1, BRIEFS | DEATHS | BURIALS, 0, SMALL, 0},
+    {"b,b,a,r", 1, BRIEFS | DEATHS | BURIALS, 0, SMALL, 0},
+    {"b,a,a,r", 1, BRIEFS | DEATHS | BURIALS, 0, SMALL, 0},
+    {"aa,b,r", 1, UNRELIABLE | DEATHS | BURIALS, 0, SMALL, 0},
+    {"b,b,a,r", 1, UNRELIABLE | DEATHS | BURIALS, 0, LARGE, 0},
     {"p,b", 2, UNRELIABLE, 0, SMALL, 0},
     {"p,a,b", 1, UNRELIABLE, 0, SMALL, 0},
     {"pp,p", 2, UNRELIABLE, 0, SMALL, 0},
@@ -350,6 +401,7 @@ static const struct primitive mutex = {
     .ended = ended,
     .invariant = invariant,
     .is_needed = owns,
+    .may_die = may_die,
     .describe_word = describe_word,
 };
 

@@ -759,6 +759,21 @@ export function mutexUnlockStep(heap, mutex, self) {
 }
 
 /**
+ * To be called once an agent is known to have died, anywhere in any operation: frees the mutex if it held it, and replaces a
+ * wake that it took along. Illegal while it may make another step, and where another agent has the same id. What the mutex
+ * guards may be half done.
+ *
+ * @param {Heap} heap
+ * @param {number} mutex its address, in bytes
+ * @param {number} dead
+ */
+export function mutexBuryStep(heap, mutex, dead) {
+  mutexUnlockStep(heap, mutex, dead);
+  notify(heap, mutex >>> 2, 1);
+  notify(heap, (mutex + 4) >>> 2, 1);
+}
+
+/**
  * Takes the mutex if it is free and nobody waits. The fast half of every lock.
  *
  * @param {Heap} heap

@@ -11,13 +11,12 @@
 
 import { threadId } from 'node:worker_threads';
 
-import { LW_DONE, LW_MUTEX_GATE, LW_MUTEX_STATE, LW_REENTRY_OVERFLOW, LW_REENTRY_YES, LW_RMUTEX_WORDS } from './core.js';
-import { mutexFree, mutexLockStep, mutexOwner, mutexUnlockStep } from './core.js';
+import { LW_DONE, LW_MUTEX_GATE, LW_REENTRY_OVERFLOW, LW_REENTRY_YES, LW_RMUTEX_WORDS } from './core.js';
+import { mutexBuryStep, mutexLockStep, mutexOwner } from './core.js';
 import { rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core.js';
 import { self } from './agent.js';
 import { block } from './blocking.js';
 import { enqueue } from './turn.js';
-import { notify } from './wait.js';
 
 /**
  * @typedef {object} WorkerMutexOptions
@@ -105,8 +104,9 @@ export class WorkerMutex {
     const count = sharedBuffer.byteLength / BYTES;
     assert(Number.isInteger(count) && count > 0, 'MUTEX_BUFFER_SIZE_MUST_MATCH_SINGLE_MUTEX');
 
+    // The worker's thread has stopped by then: it makes no step any more. How deep it was does not matter, for the next holder writes the depth.
     const release = () => {
-      for (let index = 0; index < count; index++) releaseFor(ownerOf(threadId), wordsAt(sharedBuffer, index));
+      for (let index = 0; index < count; index++) mutexBuryStep(wordsAt(sharedBuffer, index), 0, ownerOf(threadId));
     };
     worker.once('exit', release);
     return () => void worker.removeListener('exit', release);
@@ -224,24 +224,4 @@ function lockStep(words, address, _, why, phase) {
   const answer = mutexLockStep(words, address, me, why, phase);
   if ((answer & 0xff) === LW_DONE) rmutexEnteredStep(words, address, 0);
   return answer;
-}
-
-/**
- * Clears away what a dead thread has left in a mutex. Nobody else goes by its id, and it makes no step any more, so wherever in an operation it
- * died, the words are in one of these states, and only this function leaves the first.
- *
- * - Its id is in the state: it held the mutex, had just taken it and not yet written the depth, or was about to free it. It is freed as by an unlock
- *   of the last level. That knows who waits, and wakes them. What is in the depth does not matter, for the next holder writes it.
- * - Its id is not there. If it died between freeing the mutex and notifying, or after it had been woken and before it took the mutex or
- *   passed the wake on, a wake has died with it. Waiters would find that out by themselves within a second (docs/design.md); here they get
- *   another one, which is spurious if none was lost, and every waiter survives those.
- * - It waited and was not woken: its mark costs the next unlock a notify, and a reservation of its own ends after a brief wait of somebody else.
- *
- * @param {number} owner
- * @param {import('./wait.js').Words} words
- */
-function releaseFor(owner, words) {
-  if (mutexFree(words, 0, owner) || mutexUnlockStep(words, 0, owner)) return;
-  notify(words, LW_MUTEX_STATE, 1);
-  notify(words, LW_MUTEX_GATE, 1);
 }

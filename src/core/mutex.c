@@ -149,3 +149,21 @@ bool lw_mutex_unlock_step(lw_word *mutex, uint32_t self)
     notify_waiters(mutex, state);
     return true;
 }
+
+/*
+ * The dead makes no step any more: if the word names it, because it held the mutex or was about to free it, nobody but this
+ * function ends that.
+ *
+ * It may also have taken a wake along, of each kind one at most, that it owed to others (rule 3): it freed the mutex and had not
+ * yet notified; it was woken and had done nothing yet; or its event loop had not yet got to a wake that its wait at the gate took,
+ * and that may be so although it holds the mutex. Nothing tells. So one of each kind is woken in any case. If no wake was lost,
+ * these are spurious, and every wait survives that.
+ *
+ * What else it can leave are marks, which cost the next unlock a notify, and a reservation, which a newcomer's brief wait ends
+ * (rule 4).
+ */
+void lw_mutex_bury_step(lw_word *mutex, uint32_t dead)
+{
+    lw_mutex_unlock_step(mutex, dead);
+    notify_waiters(mutex, LW_MUTEX_BLOCKED | LW_MUTEX_ASYNC);
+}

@@ -28,9 +28,10 @@ enum {
     CANCELS = 1 << 2,    /* any wait may be cancelled, also when it has just been notified */
     SLICES = 1 << 3,     /* any wait may be interrupted for a re-check */
     BRIEFS = 1 << 4,     /* the same for brief waits only */
-    DEATHS = 1 << 5,     /* one agent may die, unless others wait for what it holds */
+    DEATHS = 1 << 5,     /* one agent may die, wherever the primitive says that it may */
     STRAYS = 1 << 6,     /* the primitive's illegal calls are made, too */
     ASYNC_STEP = 1 << 7, /* not switched on, only marks transitions: made by an agent that has async callers */
+    BURIALS = 1 << 8,    /* who has died is buried by another: re-checks need not heal what it took along */
     HELP = SPURIOUS | TIMEOUTS | CANCELS | SLICES | BRIEFS | DEATHS, /* what nobody can count on */
 };
 
@@ -138,6 +139,8 @@ struct primitive {
     bool (*is_needed)(const struct state *state, int agent);
     /* This event loop was given what others wait for: they may have to wait until it goes on. May be NULL. */
     bool (*was_chosen)(const struct state *state, int agent);
+    /* This agent may die now. NULL: if it is not needed. */
+    bool (*may_die)(const struct state *state, int agent);
     /* Nobody owes this caller, who is in a wait, its end: it may well wait for ever. May be NULL. */
     bool (*may_wait)(const struct state *state, int agent, int caller);
     /* The word's value, for people. */

@@ -195,9 +195,12 @@ static double now(void)
 struct verdict search(uint32_t most_states, FILE *out)
 {
     const bool deaths = model_configuration->with & DEATHS;
+    const bool burials = model_configuration->with & BURIALS;
+    /* What was reserved for the dead, and what wake they took along. */
+    const unsigned heals = (deaths ? BRIEFS : 0) | (deaths && !burials ? SLICES : 0);
     struct question questions[] = {
-        {.failure = "not everyone can finish", .counts = ASYNC_STEP | (deaths ? SLICES | BRIEFS : 0)},
-        {.failure = "blocking agents wait for an event loop that is busy", .counts = BRIEFS | (deaths ? SLICES : 0)},
+        {.failure = "not everyone can finish", .counts = ASYNC_STEP | heals},
+        {.failure = "blocking agents wait for an event loop that is busy", .counts = BRIEFS | heals},
     };
     bool any_async = false;
     for (int agent = 0; agent < model_agents; agent++) {

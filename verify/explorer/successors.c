@@ -693,6 +693,11 @@ static void die(const struct scene *scene, int agent)
     emit_event(scene, &next, event);
 }
 
+static bool may_die(const struct state *state, int agent)
+{
+    return model_primitive->may_die ? model_primitive->may_die(state, agent) : !model_primitive->is_needed(state, agent);
+}
+
 void model_successors(const struct state *state, emit *emit, void *context)
 {
     const struct scene scene = {emit, context, state};
@@ -725,7 +730,7 @@ void model_successors(const struct state *state, emit *emit, void *context)
         case DEAD:
             continue;
         }
-        if (with(DEATHS) && state->deaths == 0 && !model_primitive->is_needed(state, agent))
+        if (with(DEATHS) && state->deaths == 0 && may_die(state, agent))
             die(&scene, agent);
     }
 }

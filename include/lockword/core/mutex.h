@@ -67,6 +67,13 @@ lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, uint32
 /* Frees the mutex, notifies, and answers true; answers false, with nothing changed, if self does not hold it. */
 bool lw_mutex_unlock_step(lw_word *mutex, uint32_t self);
 
+/*
+ * To be called once an agent is known to have died, anywhere in any operation: frees the mutex if it held it, and replaces a wake
+ * that it took along. Illegal while it may make another step, and where another agent has the same id. What the mutex guards may be
+ * half done.
+ */
+void lw_mutex_bury_step(lw_word *mutex, uint32_t dead);
+
 #ifdef __cplusplus
 }
 #endif
