@@ -18,7 +18,8 @@ import { within } from './support.js';
 
 const script = new URL('./agent.js', import.meta.url);
 const { process } = globalThis;
-const isNode = Boolean(process?.versions?.node) && !process.versions.bun && !globalThis.Deno;
+/** Whether workers are Node's own. */
+export const isNode = Boolean(process?.versions?.node) && !process.versions.bun && !globalThis.Deno;
 const isWebWorker = globalThis instanceof (globalThis.DedicatedWorkerGlobalScope ?? class {});
 const NodeWorker = isNode ? (await import('node:worker_threads')).Worker : undefined;
 

@@ -6,6 +6,7 @@
  *     unhealed   re-checks: waits and timers of half a second to five seconds never end by themselves. A lost wake, which costs
  *                a second otherwise and passes for a slow machine, then is a hang, and the test that lost it fails
  *     page       Atomics.wait throws, as on a page's main thread
+ *     undisposed Symbol.dispose, as in engines that have none
  *     counted    nothing; `counts` tells how many waitAsync calls were made and how many are pending
  */
 const isRecheck = (ms) => ms >= 500 && ms <= 5000;
@@ -39,6 +40,12 @@ const changes = {
     Atomics.wait = () => {
       throw new TypeError('Atomics.wait cannot be called in this context');
     };
+  },
+
+  undisposed() {
+    const { Symbol } = globalThis;
+    const { dispose, ...others } = Object.getOwnPropertyDescriptors(Symbol);
+    globalThis.Symbol = Object.defineProperties((description) => Symbol(description), others);
   },
 
   counted() {
