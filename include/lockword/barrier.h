@@ -10,7 +10,8 @@
  *     }
  *
  * 1 to LW_BARRIER_MAX (4095) parties. What each of them did before it arrived is seen by all of them afterwards. The barrier can be
- * used again as soon as a wait has returned.
+ * used again as soon as a wait has returned. Cycles are counted modulo 4096: only as many resets, while a
+ * waiter wakes up, could mislead it.
  *
  * A party that gives up breaks the barrier: everybody who waits, and everybody who comes, is told EPIPE, until it is reset.
  * Otherwise the others would wait for ever for one who has left.

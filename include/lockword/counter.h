@@ -8,7 +8,7 @@
  *
  * 0 to LW_COUNTER_MAX (2^30 - 1). A change that would leave this range is refused, and changes nothing. A waiter looks at the value
  * when it wakes: one that has come and gone meanwhile may be missed; use an event or a wait group where it must not be. What was
- * written before a change is seen by whoever sees the change.
+ * written before a change is seen by whoever sees the change. Any number may wait.
  */
 #ifndef LOCKWORD_COUNTER_H
 #define LOCKWORD_COUNTER_H

@@ -10,9 +10,9 @@
  * releases one waiter and is reset by that; set twice before anybody waits, it still releases one. A set before a wait is never
  * lost.
  *
- * What was written before the set is seen by whoever it releases. An event may be freed as soon as nobody will use it: set does not
- * touch it any more once a waiter can return. Its generation, 28 bits, would have to wrap while a waiter wakes up for a pulse to be
- * missed.
+ * What was written before the set is seen by whoever it releases. Any number may wait. An event may be freed as soon as nobody will
+ * use it: set does not touch it any more once a waiter can return. Its generation, 28 bits, would have to wrap while a waiter wakes
+ * up for a pulse to be missed.
  */
 #ifndef LOCKWORD_EVENT_H
 #define LOCKWORD_EVENT_H

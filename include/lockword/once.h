@@ -8,7 +8,8 @@
  *     use_tables();
  *
  * Others wait until the runner has finished. If it failed, one of them runs next. What the runner wrote is seen by everybody whom
- * begin lets pass. Once it is done, begin is one load.
+ * begin lets pass, and what a runner wrote that failed by the one that runs next. Any number may wait. Once it is done, begin is
+ * one load.
  *
  * A runner that dies without finishing leaves the others waiting, until whoever knows of its death says so with lw_once_abandon.
  */

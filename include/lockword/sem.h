@@ -11,8 +11,8 @@
  * strand nobody: a release wakes all who wait, and whoever finds enough takes it. That is not first come, first served: a large
  * request can be overtaken by small ones for as long as these leave too few.
  *
- * What was done before a release is seen by whoever acquires after it. It may be freed as soon as nobody will use it any more: a
- * release does not touch it any more once its permits can be had.
+ * What was done before a release is seen by whoever acquires after it. Any number may wait, and no count wraps. It may be freed as
+ * soon as nobody will use it any more: a release does not touch it any more once its permits can be had.
  */
 #ifndef LOCKWORD_SEM_H
 #define LOCKWORD_SEM_H

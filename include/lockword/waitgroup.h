@@ -9,7 +9,8 @@
  *
  * Counts up to LW_WAITGROUP_MAX (2^22 - 1). What was done before each done is seen after the wait. Adding while others wait is
  * legal; adding to a count of 0 that others wait for is a race of the caller's: they may return before or after. Unlike Go's, a
- * group may be used again before those who waited for the last round have returned.
+ * group may be used again before those who waited for the last round have returned. Any number may wait. Rounds are counted modulo
+ * 256: a waiter that sleeps through exactly so many, and finds another one running, waits for the end of that, too.
  */
 #ifndef LOCKWORD_WAITGROUP_H
 #define LOCKWORD_WAITGROUP_H
