@@ -90,10 +90,10 @@ typedef void (*lw_emscripten_acquired)(volatile void *address, uint32_t value, A
 typedef void (*lw_emscripten_signaled)(int32_t *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data);
 
 /* Implemented in JavaScript, imported from env under emcc, from lockword elsewhere: js/src/emscripten.js. */
-#ifdef __EMSCRIPTEN__
-#define LW_IMPORTED(name)
-#else
+#if defined(__wasm__) && !defined(__EMSCRIPTEN__)
 #define LW_IMPORTED(name) __attribute__((import_module("lockword"), import_name(#name)))
+#else
+#define LW_IMPORTED(name)
 #endif
 
 /* The lock: as lw_mutex (lockword/mutex.h) in all that is not said here. */
