@@ -53,10 +53,10 @@ struct list {
 /* Set by the test before its threads run. */
 static list *lists;
 
-/* The lists of the two words at which anybody waits. */
-static inline void make_lists(list (&waiting)[2], lw_word *words)
+/* The lists of the words at which anybody waits. */
+template <unsigned n> static inline void make_lists(list (&waiting)[n], lw_word *words)
 {
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < n; i++) {
         waiting[i].address = &words[i];
         waiting[i].size = 0;
     }
@@ -68,7 +68,10 @@ static bool wakes_order = true;
 
 static list &list_of(const lw_word *word)
 {
-    return word == lists[0].address ? lists[0] : lists[1];
+    list *found = lists;
+    while (found->address != word)
+        found++;
+    return *found;
 }
 
 /* Compares and joins. */
