@@ -87,7 +87,7 @@ export class WorkerMutex {
    * the mutex guards may be half done: it is for the program to know.
    *
    * It takes the event loop of the thread that calls this: one that blocks in `lock` never hears that the holder died. Call it before the worker can
-   * have ended. In Deno, `terminate` reports the end of a worker that may still run for some milliseconds.
+   * have ended. In Deno, `terminate` reports the end of a worker that may still run for some hundred ms.
    *
    * @param {WorkerLike} worker
    * @param {SharedArrayBuffer} sharedBuffer
