@@ -13,6 +13,7 @@ import { assertInteger, blockFor, waitFor } from './waiting.js';
 
 /**
  * A cyclic barrier of 1 to 4095 parties. One that gives up breaks it for all, visibly, until it is reset: they would wait for ever otherwise.
+ * What each party did before it arrived is seen by all of them afterwards.
  */
 export class Barrier extends Primitive {
   static BYTE_LENGTH = 12;

@@ -9,6 +9,7 @@ import { assertInteger, blockFor, remaining, waitFor } from './waiting.js';
 
 /**
  * A counter from 0 to 2^30 - 1. Who waits looks at the value when it wakes up: one that has come and gone meanwhile may be missed.
+ * What was written before a change is seen by whoever sees the change. Any number may wait.
  */
 export class Counter extends Primitive {
   static BYTE_LENGTH = 8;

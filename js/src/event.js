@@ -17,7 +17,8 @@ import { blockFor, waitFor } from './waiting.js';
 
 /**
  * An event. A manual one, the default, stays set until it is reset, and releases everybody who waits, even if it is reset at once. An automatic
- * one releases one waiter and is reset by that. A set before a wait is never lost.
+ * one releases one waiter and is reset by that. A set before a wait is never lost. What was written before the set is seen by whoever it
+ * releases. Any number may wait; it would have to be set 2^28 times while a waiter wakes up for that one to miss them.
  */
 export class Event extends Primitive {
   static BYTE_LENGTH = 8;

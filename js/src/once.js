@@ -10,7 +10,7 @@ import { blockFor, waitFor } from './waiting.js';
 
 /**
  * Runs something once, by whoever needs it first; others wait meanwhile. If it throws, the next one tries. A runner that is terminated leaves the
- * others waiting until whoever knows says so: `once.abandon(itsId)`.
+ * others waiting until whoever knows says so: `once.abandon(itsId)`. What the runner wrote is seen by all who find it run. Any number may wait.
  */
 export class Once extends Primitive {
   static BYTE_LENGTH = 8;

@@ -8,7 +8,8 @@ import { assertInteger, blockFor, waitFor } from './waiting.js';
 
 /**
  * A semaphore of up to 2^30 - 1 permits. Any number may be asked for at once; all are had at once, or none. A release wakes all who wait,
- * and whoever finds enough takes it: nobody sleeps beside permits that would do.
+ * and whoever finds enough takes it: nobody sleeps beside permits that would do. What was done before a release is seen by whoever acquires
+ * after it. Any number may wait.
  */
 export class Semaphore extends Primitive {
   static BYTE_LENGTH = 8;

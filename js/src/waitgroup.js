@@ -7,7 +7,10 @@ import { assertInteger, blockFor, waitFor } from './waiting.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
-/** A wait group, as Go has it, of up to 2^22 - 1 things. It can be used again as soon as its count has come to 0. */
+/**
+ * A wait group, as Go has it, of up to 2^22 - 1 things. It can be used again as soon as its count has come to 0. What was done before each `done`
+ * is seen after the wait. Any number may wait; one that sleeps through exactly 256 rounds waits for the next one's end, too.
+ */
 export class WaitGroup extends Primitive {
   static BYTE_LENGTH = 8;
   static type = 'WaitGroup';

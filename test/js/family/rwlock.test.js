@@ -131,6 +131,19 @@ describe('RWLock', () => {
     });
   }
 
+  it('keeps a place among the readers for the one that may upgrade', async () => {
+    const lock = new RWLock();
+    wordsOf(lock)[0] = MAX - 1;
+    expect(lock.tryUpgradableLock()).to.equal(true);
+    expect(lock.tryReadLock()).to.equal(false);
+    expect(await failure(async () => lock.readLockAsync())).to.be.instanceOf(RangeError);
+    lock.downgrade();
+    expect([lock.readers, lock.isMine, lock.isWriteLocked]).to.deep.equal([MAX, false, false]);
+    expect(await failure(async () => lock.upgradableLockAsync())).to.be.instanceOf(RangeError);
+    lock.readUnlock();
+    expect(lock.tryUpgradableLock()).to.equal(true);
+  });
+
   itBlocks('has guards for reading and writing, each of which gives back once', async () => {
     const lock = new RWLock();
     for (const acquire of ['acquireRead', 'acquireReadAsync']) {
