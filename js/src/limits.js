@@ -2,8 +2,11 @@
 
 import { LW_CANCELLED, LW_TIMED_OUT } from './core.js';
 
-/** The longest that a timer can be set for, ms. */
-const LONGEST_TIMER = 0x7fffffff;
+/**
+ * How long a timer is set for at once, ms: while a call is pending, the event loop turns now and then. WebKitGTK's workers do not see otherwise
+ * that an Atomics.waitAsync has timed out, and sometimes that it was notified.
+ */
+const LONGEST_TIMER = 400;
 
 /**
  * Calls back later, once this many ms have passed, never earlier, unless stopped. However long that is, or for ever, there is a timer, which

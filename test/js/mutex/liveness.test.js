@@ -212,6 +212,28 @@ describe('Mutex: liveness', () => {
   });
 });
 
+if (mode !== 'unhealed') {
+  describe('Mutex: a wake that is lost', () => {
+    for (const how of ['lock', 'lockAsync']) {
+      it(`costs a worker a re-check: ${how}()`, async () => {
+        const mutex = new Mutex();
+        const stranger = new Stranger(mutex).lock();
+        const agent = spawn(
+          async ({ Mutex, data }) => {
+            const mutex = Mutex.from(data.handle);
+            return mutex[data.how]();
+          },
+          { handle: mutex.handle, how },
+        );
+        await until(() => stranger.state >>> 30 !== 0);
+        await sleep(100);
+        Atomics.store(wordsOf(mutex.handle), 0, 0);
+        expect(await within(10_000, agent.result)).to.equal(true);
+      });
+    }
+  });
+}
+
 if (mode === 'normal') {
   describe('Mutex: fairness', () => {
     /** Workers that relock without a gap until they are told to stop; resolves once all of them do. */
