@@ -31,7 +31,7 @@ const FAMILY = ['barrier', 'cond', 'counter', 'event', 'once', 'rmutex', 'rwlock
 const RUNTIMES = ['node18', 'node20', 'node22', 'node24', 'node26', 'deno', 'bun'];
 /** What a suite in a browser needs, by the browser's name in test/browsers. */
 const BROWSERS = { chromium: 'chromium', firefox: 'firefox-esr', webkit: 'WebKitWebDriver' };
-const WEAK_MEMORY = ['mutex', 'cond', 'event', 'rwlock', 'sem', 'waitgroup'];
+const WEAK_MEMORY = ['mutex', 'barrier', 'cond', 'counter', 'event', 'once', 'rmutex', 'rwlock', 'sem', 'waitgroup'];
 
 /** A shell command each; `needs` is a program without which it is left out; one that is `idle` mostly sleeps, and runs beside another. */
 const suites = [

@@ -41,7 +41,8 @@ enum lw_barrier_outcome lw_barrier_arrive_step(lw_word *barrier, uint32_t state)
         if ((seen & LW_BARRIER_MISSING) == 0)
             return LW_BARRIER_UNMADE;
         if ((seen & LW_BARRIER_MISSING) > 1) {
-            if (lw_cas(&barrier[LW_BARRIER_STATE], &expected, seen - 1, lw_acq_rel))
+            /* Release: pairs with the end of the cycle. */
+            if (lw_cas(&barrier[LW_BARRIER_STATE], &expected, seen - 1, lw_release))
                 return LW_BARRIER_WAITS;
         } else if (lw_waiters_change(barrier, seen, next_cycle(barrier, seen, 0)) == seen) {
             return LW_BARRIER_LEADS;
@@ -77,7 +78,7 @@ bool lw_barrier_broke(uint32_t state, uint32_t ended)
 
 void lw_barrier_reset_step(lw_word *barrier)
 {
-    uint32_t seen = lw_load(&barrier[LW_BARRIER_STATE], lw_acquire);
+    uint32_t seen = lw_load(&barrier[LW_BARRIER_STATE], lw_relaxed);
     uint32_t state;
     do {
         state = seen;

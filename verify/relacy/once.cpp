@@ -1,0 +1,90 @@
+/*
+ * once.cpp: src/core/once.c under C++'s memory model: a run that fails before one that succeeds, each of which goes on with what
+ * the last one left, and those who pass, who read it.
+ */
+#include <lockword/core/word.h>
+
+#include "orders.h"
+
+#include "../../src/core/once.c"
+#include "../../src/core/waiters.c"
+
+#include "agents.h"
+#include "harness.h"
+
+using namespace agents;
+using namespace harness;
+
+namespace
+{
+
+/* Attempts until one succeeds. */
+enum { attempts = 2 };
+
+template <kind a, kind b, kind c> struct attempted : rl::test_suite<attempted<a, b, c>, 3> {
+    lw_word words[LW_ONCE_WORDS];
+    rl::var<unsigned> done;
+    agent everyone[3];
+    list waiting[2];
+
+    void before()
+    {
+        for (lw_word &word : words)
+            word.value.store(0, rl::mo_relaxed, $);
+        for (agent &one : everyone)
+            one.notified = one.pending = one.abandoned = false;
+        done($) = 0;
+        make_lists(waiting, words);
+    }
+
+    /* Answers whether it has been run. */
+    bool runs(uint32_t id, agent &self, kind kind)
+    {
+        if (kind == trying)
+            return lw_once_ran(words);
+        if (!run(lw_once_begin_step, words, id, self, kind))
+            return false;
+        if (lw_once_runner(words) != id)
+            return true;
+        done($) = done($) + 1;
+        const bool succeeds = done($) == attempts;
+        RL_ASSERT(lw_once_end_step(words, id, succeeds));
+        return succeeds;
+    }
+
+    void thread(unsigned index)
+    {
+        static const kind kinds[] = {a, b, c};
+        const bool insists = kinds[index] == blocking || kinds[index] == async;
+        bool passes;
+        do
+            passes = runs(index + 1, everyone[index], kinds[index]);
+        while (insists && !passes);
+        end(&words[LW_ONCE_GATE], everyone[index]);
+        RL_ASSERT(!passes || done($) == attempts);
+    }
+};
+
+const test tests[] = {
+    {"two that block, one that looks", rl::simulate<attempted<blocking, blocking, trying>>},
+    {"three that block", rl::simulate<attempted<blocking, blocking, blocking>>},
+    {"one that blocks, one with deadlines, one looks", rl::simulate<attempted<blocking, timed, trying>>},
+    {"event loop, abort and one that blocks", rl::simulate<attempted<async, aborting, blocking>>},
+};
+
+/* The notify after the wait that it is for: the critical sections of the list order that already, see mutex.cpp. */
+const spare spares[] = {
+    {"lw_waiters_wait", lw_release, lw_relaxed},
+    {"lw_waiters_change", lw_acq_rel, lw_release},
+};
+
+} // namespace
+
+int main()
+{
+    puts("The once as it is written, under a weak memory:");
+    check_as_written(tests, 100000);
+    puts("\nWith one memory order weakened, what finds it:");
+    check_weakenings(tests, spares, 50000);
+    return finish();
+}
