@@ -307,7 +307,7 @@ static const struct configuration configurations[] = {
     {"b,b,r", 3, 0, 0, SMALL, 2},
     {"b,b,b", 1, UNRELIABLE | DEATHS, 0, SMALL, 2},
     {"b,b,r", 2, UNRELIABLE, 0, MEDIUM, 2},
-    {"b,a,d", 1, UNRELIABLE, 0, MEDIUM, 3},
+    {"b,a,d", 1, UNRELIABLE, 0, LARGE, 3},
     {"b,a,a", 1, UNRELIABLE, 0, LARGE, 3},
     {"b,a,a", 1, TIMEOUTS | SLICES | DEATHS, 0, MEDIUM, 2},
     {"b,b,d", 2, TIMEOUTS, 0, MEDIUM, 3},
