@@ -185,7 +185,7 @@ describe('Mutex: aborting', () => {
   it('in a worker strands neither the worker nor anybody else', async () => {
     const mutex = new Mutex();
     const stranger = new Stranger(mutex).lock();
-    const agent = spawn(async ({ Mutex, data, sleep }) => {
+    const agent = spawn(async ({ Mutex, data, say, sleep }) => {
       const mutex = Mutex.from(data);
       const controller = new AbortController();
       const aborted = mutex.lockAsync({ signal: controller.signal }).catch((reason) => reason);
@@ -193,12 +193,13 @@ describe('Mutex: aborting', () => {
       await sleep(5);
       controller.abort('enough');
       const reason = await aborted;
+      say('aborted');
       await kept;
       mutex.unlock();
       return reason;
     }, mutex.handle);
-    await until(() => stranger.state >>> 30 !== 0);
-    await sleep(20);
+    await agent.said('aborted');
+    expect(stranger.state >>> 30).to.not.equal(0);
     stranger.unlock();
     expect(await within(10_000, agent.result)).to.equal('enough');
     expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
