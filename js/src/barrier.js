@@ -38,13 +38,13 @@ export class Barrier extends Primitive {
   static init(memory, byteOffset, parties) {
     assertInteger(parties, 1, LW_BARRIER_MAX, 'parties');
     const barrier = new this(memory, byteOffset);
-    barrierMakeStep(barrier.words, 0, parties);
+    barrierMakeStep(barrier.words, parties);
     return barrier;
   }
 
   /** Whether somebody gave up, and it has not been reset since. */
   get isBroken() {
-    return (barrierState(this.words, 0) & LW_BARRIER_BROKEN) !== 0;
+    return (barrierState(this.words) & LW_BARRIER_BROKEN) !== 0;
   }
 
   /**
@@ -84,13 +84,13 @@ export class Barrier extends Primitive {
    * @throws {BrokenBarrierError}
    */
   arriveAndDrop() {
-    barrierDropStep(this.words, 0);
+    barrierDropStep(this.words);
     return this.#arrive()[0];
   }
 
   /** Begins a new cycle, with all parties missing. Those who wait now are told that it broke. */
   reset() {
-    barrierResetStep(this.words, 0);
+    barrierResetStep(this.words);
   }
 
   /** @returns {[leads: boolean, state: number]} whether all have arrived by that, and in which cycle */
@@ -98,8 +98,8 @@ export class Barrier extends Primitive {
     let state;
     let outcome;
     do {
-      state = barrierState(this.words, 0);
-      outcome = barrierArriveStep(this.words, 0, state);
+      state = barrierState(this.words);
+      outcome = barrierArriveStep(this.words, state);
       // Where there are more agents than parties, others may end a cycle between the look and the arrival.
     } while (outcome === LW_BARRIER_BROKE && !this.isBroken);
     if (outcome === LW_BARRIER_UNMADE) throw new RangeError('the barrier has no parties');

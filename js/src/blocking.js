@@ -5,7 +5,7 @@ import { BRIEF, SLICE, wait } from './wait.js';
 
 /**
  * @typedef {import('./wait.js').Words} Words
- * @typedef {(words: Words, address: number, self: number, why: number, phase: number) => number} Step
+ * @typedef {(words: Words, self: number, why: number, phase: number) => number} Step
  */
 
 /**
@@ -21,7 +21,7 @@ export function block(step, words, self, timeout) {
   let why = LW_START;
   let phase = 0;
   for (;;) {
-    const answer = step(words, 0, self, why, phase);
+    const answer = step(words, self, why, phase);
     const expected = answerExpected();
     const what = answer & 0xff;
     if (what < LW_WAIT) return what;

@@ -48,7 +48,7 @@ export class Condition extends Primitive {
     try {
       return block(condWaitStep, this.words, sequence, timeout) === LW_DONE;
     } finally {
-      condLeaveStep(this.words, 0);
+      condLeaveStep(this.words);
       for (let i = 0; i < depth; i++) mutex.lock();
     }
   }
@@ -65,7 +65,7 @@ export class Condition extends Primitive {
     const signal = signalOf(options);
     const [sequence, depth] = this.#enter(mutex, true);
     const why = await this.#sleep(sequence, timeout, signal);
-    condLeaveStep(this.words, 0);
+    condLeaveStep(this.words);
     await mutex.lockAsync();
     for (let i = 1; i < depth; i++) mutex.lock();
     if (why === LW_CANCELLED) throw signal?.reason;
@@ -108,12 +108,12 @@ export class Condition extends Primitive {
    */
   notify(n = 1) {
     assertInteger(n, 0, 0x7fffffff, 'n');
-    return condNotifyStep(this.words, 0, n);
+    return condNotifyStep(this.words, n);
   }
 
   /** Wakes all who wait. */
   notifyAll() {
-    return condNotifyStep(this.words, 0, ALL);
+    return condNotifyStep(this.words, ALL);
   }
 
   /**
@@ -131,7 +131,7 @@ export class Condition extends Primitive {
     // Refused, if a task holds it: then it is not the thread's to give up.
     if (recursive && 'acquire' in mutex) mutex.acquire().unlock();
     const depth = recursive ? mutex.depth : 1;
-    const sequence = condEnterStep(this.words, 0);
+    const sequence = condEnterStep(this.words);
     for (let i = 0; i < depth; i++) mutex.unlock();
     return [sequence, depth];
   }
@@ -159,7 +159,7 @@ export class Condition extends Primitive {
       };
       // Why it looks is all one to the step, unless it gives up.
       const look = () => {
-        if ((condWaitStep(words, 0, sequence, LW_SLICE, 0) & 0xff) === LW_DONE) end(LW_OK);
+        if ((condWaitStep(words, sequence, LW_SLICE, 0) & 0xff) === LW_DONE) end(LW_OK);
         else waitAsync(words, LW_COND_SEQUENCE, sequence, idle++, woken);
       };
       /** @param {import('./wait.js').Woken} how */

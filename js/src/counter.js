@@ -40,7 +40,7 @@ export class Counter extends Primitive {
 
   /** The value right now. */
   get value() {
-    return counterValue(this.words, 0);
+    return counterValue(this.words);
   }
 
   /**
@@ -69,7 +69,7 @@ export class Counter extends Primitive {
 
   /** @param {number} n */
   #add(n) {
-    const before = counterAddStep(this.words, 0, n);
+    const before = counterAddStep(this.words, n);
     if (before < 0) throw new RangeError('out of range');
     return before;
   }

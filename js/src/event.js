@@ -48,12 +48,12 @@ export class Event extends Primitive {
 
   /** Whether it is set right now. */
   get isSet() {
-    return (eventState(this.words, 0) & LW_EVENT_SET) !== 0;
+    return (eventState(this.words) & LW_EVENT_SET) !== 0;
   }
 
   /** Sets it, and releases those who wait. */
   set() {
-    eventSetStep(this.words, 0);
+    eventSetStep(this.words);
   }
 
   /**
@@ -62,12 +62,12 @@ export class Event extends Primitive {
    * @returns {boolean} whether it was set
    */
   reset() {
-    return eventResetStep(this.words, 0);
+    return eventResetStep(this.words);
   }
 
   /** Its being set, from now on, as something for `waitAny`. */
   when() {
-    return { step: eventWaitStep, words: this.words, gate: LW_EVENT_GATE, wanted: eventState(this.words, 0) };
+    return { step: eventWaitStep, words: this.words, gate: LW_EVENT_GATE, wanted: eventState(this.words) };
   }
 
   /**

@@ -1,5 +1,5 @@
 /**
- * What every primitive says of itself, in words:
+ * What every primitive says of itself, in words, which are also those of lockword/describe.h in C:
  *
  *     import 'lockword/inspect';
  *     console.log(`${mutex}`);                     // Mutex { held by agent 1a2b3c4d (this one), threads wait, event loops wait }
@@ -25,8 +25,7 @@ const IN_AN_ENGINE = 0x10000000;
 
 /** @param {number} id */
 function agent(id) {
-  if (id === self) return `agent ${id.toString(16)} (this one)`;
-  return id & IN_AN_ENGINE ? `agent ${id.toString(16)}` : `thread ${id}`;
+  return `${id & IN_AN_ENGINE ? `agent ${id.toString(16)}` : `thread ${id}`}${id === self ? ' (this one)' : ''}`;
 }
 
 /**

@@ -81,7 +81,7 @@ function queue(line) {
  */
 export function run(line, caller, why) {
   for (;;) {
-    const answer = caller.step(line.words, 0, caller.wanted, why | LW_ASYNC | (line.queued ? LW_QUEUED : 0), caller.phase);
+    const answer = caller.step(line.words, caller.wanted, why | LW_ASYNC | (line.queued ? LW_QUEUED : 0), caller.phase);
     caller.phase = answer >>> 16;
     const what = answer & 0xff;
     if (what === LW_WAIT_BRIEF) setTimeout(() => line.advance(line, LW_SLICE), BRIEF);

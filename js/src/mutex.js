@@ -29,12 +29,12 @@ export class Mutex extends Primitive {
 
   /** Whether anybody holds it. True may be old when you read it. */
   get isLocked() {
-    return mutexOwner(this.words, 0) !== 0;
+    return mutexOwner(this.words) !== 0;
   }
 
   /** Whether this agent holds it, in whichever of its tasks. */
   get isMine() {
-    return mutexOwner(this.words, 0) === self;
+    return mutexOwner(this.words) === self;
   }
 
   /**
@@ -52,7 +52,7 @@ export class Mutex extends Primitive {
       signalOf(options);
     }
     assertMayBlock('lock', 'lockAsync');
-    if (mutexTake(this.words, 0, self)) return true;
+    if (mutexTake(this.words, self)) return true;
     const what = block(mutexLockStep, this.words, self, timeout);
     if (what === LW_DEADLOCK) throw new DeadlockError('held by this thread already');
     return what === LW_DONE;
@@ -67,7 +67,7 @@ export class Mutex extends Primitive {
   async lockAsync(options) {
     const timeout = timeoutOf(options);
     const signal = signalOf(options);
-    if (nothingPends() && mutexTake(this.words, 0, self)) return true;
+    if (nothingPends() && mutexTake(this.words, self)) return true;
     return (await enqueue(mutexLockStep, this.words, LW_MUTEX_GATE, timeout, signal)) === LW_DONE;
   }
 
@@ -77,7 +77,7 @@ export class Mutex extends Primitive {
    * @returns {boolean} false: somebody holds it, perhaps this agent
    */
   tryLock() {
-    return mutexTake(this.words, 0, self) || mutexTryStep(this.words, 0, self);
+    return mutexTake(this.words, self) || mutexTryStep(this.words, self);
   }
 
   /**
@@ -86,7 +86,7 @@ export class Mutex extends Primitive {
    * @throws {OwnershipError} this agent does not hold it
    */
   unlock() {
-    if (mutexFree(this.words, 0, self) || mutexUnlockStep(this.words, 0, self)) return;
+    if (mutexFree(this.words, self) || mutexUnlockStep(this.words, self)) return;
     throw new OwnershipError('not held by this thread');
   }
 

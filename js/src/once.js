@@ -18,12 +18,12 @@ export class Once extends Primitive {
 
   /** Whether it has been run. */
   get done() {
-    return onceRan(this.words, 0);
+    return onceRan(this.words);
   }
 
   /** The id of the agent that runs it right now; 0: none. */
   get runner() {
-    return onceRunner(this.words, 0);
+    return onceRunner(this.words);
   }
 
   /**
@@ -42,7 +42,7 @@ export class Once extends Primitive {
       fn();
       ran = true;
     } finally {
-      onceEndStep(this.words, 0, self, Number(ran));
+      onceEndStep(this.words, self, Number(ran));
     }
     return true;
   }
@@ -61,7 +61,7 @@ export class Once extends Primitive {
       await fn();
       ran = true;
     } finally {
-      onceEndStep(this.words, 0, self, Number(ran));
+      onceEndStep(this.words, self, Number(ran));
     }
     return true;
   }
@@ -73,7 +73,7 @@ export class Once extends Primitive {
    * @throws {OwnershipError} it does not run it
    */
   abandon(runner) {
-    if (!onceEndStep(this.words, 0, runner, 0)) throw new OwnershipError('that agent does not run it');
+    if (!onceEndStep(this.words, runner, 0)) throw new OwnershipError('that agent does not run it');
   }
 
   #operation() {

@@ -27,8 +27,8 @@ export class Primitive {
    */
   constructor(memory, byteOffset = 0) {
     /**
-     * A view of its own words, so that their address is 0. Of fixed length, since engines make length-tracking ones several times slower;
-     * when a WebAssembly.Memory grows, what it views stays where it is.
+     * A view of its own words. Of fixed length, since engines make length-tracking ones several times slower; when a WebAssembly.Memory
+     * grows, what it views stays where it is.
      *
      * @protected
      * @type {Words}

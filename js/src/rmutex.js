@@ -27,17 +27,17 @@ export class RecursiveMutex extends Primitive {
   static type = 'RecursiveMutex';
 
   get isLocked() {
-    return mutexOwner(this.words, 0) !== 0;
+    return mutexOwner(this.words) !== 0;
   }
 
   /** Whether this agent holds it, as a thread or in a task. */
   get isMine() {
-    return mutexOwner(this.words, 0) === self;
+    return mutexOwner(this.words) === self;
   }
 
   /** How often its holder has it. */
   get depth() {
-    return rmutexDepth(this.words, 0) >>> 0;
+    return rmutexDepth(this.words) >>> 0;
   }
 
   /**
@@ -55,7 +55,7 @@ export class RecursiveMutex extends Primitive {
     if (reenter(this.words, 0)) return true;
     const what = block(mutexLockStep, this.words, self, timeout);
     if (what === LW_DEADLOCK) throw new DeadlockError('held by a task of this thread');
-    if (what === LW_DONE) rmutexEnteredStep(this.words, 0, 0);
+    if (what === LW_DONE) rmutexEnteredStep(this.words, 0);
     return what === LW_DONE;
   }
 
@@ -66,8 +66,8 @@ export class RecursiveMutex extends Primitive {
    */
   tryLock() {
     if (reenter(this.words, 0)) return true;
-    const taken = mutexTake(this.words, 0, self) || mutexTryStep(this.words, 0, self);
-    if (taken) rmutexEnteredStep(this.words, 0, 0);
+    const taken = mutexTake(this.words, self) || mutexTryStep(this.words, self);
+    if (taken) rmutexEnteredStep(this.words, 0);
     return taken;
   }
 
@@ -191,9 +191,9 @@ export class TaskGuard {
  *
  * @type {import('./blocking.js').Step}
  */
-function lockTask(words, address, wanted, why, phase) {
-  const answer = mutexLockStep(words, address, wanted, why, phase);
-  if ((answer & 0xff) === LW_DONE) rmutexEnteredStep(words, address, LW_RMUTEX_TASK);
+function lockTask(words, wanted, why, phase) {
+  const answer = mutexLockStep(words, wanted, why, phase);
+  if ((answer & 0xff) === LW_DONE) rmutexEnteredStep(words, LW_RMUTEX_TASK);
   return answer;
 }
 
@@ -203,7 +203,7 @@ function lockTask(words, address, wanted, why, phase) {
  * @returns {boolean}
  */
 function reenter(words, task) {
-  const reentry = rmutexReenterStep(words, 0, self, task);
+  const reentry = rmutexReenterStep(words, self, task);
   if (reentry === LW_REENTRY_OVERFLOW) throw new RangeError('too many');
   return reentry !== LW_REENTRY_NO;
 }
@@ -213,5 +213,5 @@ function reenter(words, task) {
  * @param {number} task
  */
 function unlock(words, task) {
-  if (!rmutexUnlockStep(words, 0, self, task)) throw new OwnershipError('not held by this thread');
+  if (!rmutexUnlockStep(words, self, task)) throw new OwnershipError('not held by this thread');
 }

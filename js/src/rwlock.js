@@ -32,17 +32,17 @@ export class RWLock extends Primitive {
 
   /** How many read right now, an upgradable reader not counted. */
   get readers() {
-    return rwlockState(this.words, 0) & LW_RWLOCK_READERS;
+    return rwlockState(this.words) & LW_RWLOCK_READERS;
   }
 
   /** Whether somebody writes right now. */
   get isWriteLocked() {
-    return (rwlockState(this.words, 0) & LW_RWLOCK_WRITER) !== 0;
+    return (rwlockState(this.words) & LW_RWLOCK_WRITER) !== 0;
   }
 
   /** Whether this agent writes, or reads upgradably. */
   get isMine() {
-    return rwlockOwner(this.words, 0) === self;
+    return rwlockOwner(this.words) === self;
   }
 
   /**
@@ -61,12 +61,12 @@ export class RWLock extends Primitive {
   }
 
   tryReadLock() {
-    return rwlockTryStep(this.words, 0, 0, LW_RWLOCK_READER, self);
+    return rwlockTryStep(this.words, 0, LW_RWLOCK_READER, self);
   }
 
   /** @throws {OwnershipError} nobody reads */
   readUnlock() {
-    assertHad(rwlockUnreadStep(this.words, 0));
+    assertHad(rwlockUnreadStep(this.words));
   }
 
   /**
@@ -85,7 +85,7 @@ export class RWLock extends Primitive {
   }
 
   tryWriteLock() {
-    return rwlockTryStep(this.words, 0, 0, LW_RWLOCK_WRITER, self);
+    return rwlockTryStep(this.words, 0, LW_RWLOCK_WRITER, self);
   }
 
   /** @throws {OwnershipError} this agent does not write */
@@ -109,7 +109,7 @@ export class RWLock extends Primitive {
   }
 
   tryUpgradableLock() {
-    return rwlockTryStep(this.words, 0, 0, LW_RWLOCK_UPGRADABLE, self);
+    return rwlockTryStep(this.words, 0, LW_RWLOCK_UPGRADABLE, self);
   }
 
   /** @throws {OwnershipError} this agent does not read upgradably */
@@ -136,7 +136,7 @@ export class RWLock extends Primitive {
   }
 
   tryUpgrade() {
-    return rwlockTryStep(this.words, 0, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, self);
+    return rwlockTryStep(this.words, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, self);
   }
 
   /**
@@ -196,20 +196,20 @@ export class RWLock extends Primitive {
    * @param {number} after
    */
   #become(before, after) {
-    assertHad(rwlockBecomeStep(this.words, 0, before, after, self));
+    assertHad(rwlockBecomeStep(this.words, before, after, self));
   }
 
   /**
    * @param {import('./blocking.js').Step} step
    * @param {number | WaitOptions | undefined} options
    * @param {string} call
-   * @param {(words: import('./wait.js').Words, address: number, self: number) => boolean} [take] its fast half
+   * @param {(words: import('./wait.js').Words, self: number) => boolean} [take] its fast half
    */
   #lock(step, options, call, take) {
     const timeout = timeoutOf(options);
     signalOf(options);
     assertMayBlock(call, `${call}Async`);
-    return take?.(this.words, 0, self) || succeeded(block(step, this.words, self, timeout));
+    return take?.(this.words, self) || succeeded(block(step, this.words, self, timeout));
   }
 
   /**

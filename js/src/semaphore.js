@@ -40,7 +40,7 @@ export class Semaphore extends Primitive {
 
   /** How many permits are to be had right now. */
   get permits() {
-    return semPermits(this.words, 0);
+    return semPermits(this.words);
   }
 
   /** n permits being acquired, as something for `waitAny`. */
@@ -79,7 +79,7 @@ export class Semaphore extends Primitive {
    */
   tryAcquire(n = 1) {
     assertInteger(n, 0, LW_SEM_MAX, 'n');
-    return semTryStep(this.words, 0, n);
+    return semTryStep(this.words, n);
   }
 
   /**
@@ -90,6 +90,6 @@ export class Semaphore extends Primitive {
    */
   release(n = 1) {
     assertInteger(n, 0, LW_SEM_MAX, 'n');
-    if (!semReleaseStep(this.words, 0, n)) throw new RangeError('too many');
+    if (!semReleaseStep(this.words, n)) throw new RangeError('too many');
   }
 }

@@ -17,7 +17,7 @@ export class WaitGroup extends Primitive {
 
   /** How much is not done yet. */
   get count() {
-    return waitgroupState(this.words, 0) & LW_WAITGROUP_MAX;
+    return waitgroupState(this.words) & LW_WAITGROUP_MAX;
   }
 
   /**
@@ -28,7 +28,7 @@ export class WaitGroup extends Primitive {
    */
   add(n = 1) {
     assertInteger(n, 0, LW_WAITGROUP_MAX, 'n');
-    if (!waitgroupAddStep(this.words, 0, n)) throw new RangeError('too many');
+    if (!waitgroupAddStep(this.words, n)) throw new RangeError('too many');
   }
 
   /**
@@ -39,12 +39,12 @@ export class WaitGroup extends Primitive {
    */
   done(n = 1) {
     assertInteger(n, 0, LW_WAITGROUP_MAX, 'n');
-    if (!waitgroupDoneStep(this.words, 0, n)) throw new RangeError('too few');
+    if (!waitgroupDoneStep(this.words, n)) throw new RangeError('too few');
   }
 
   /** All being done, from now on, as something for `waitAny`. */
   when() {
-    return { step: waitgroupWaitStep, words: this.words, gate: LW_WAITGROUP_GATE, wanted: waitgroupState(this.words, 0) };
+    return { step: waitgroupWaitStep, words: this.words, gate: LW_WAITGROUP_GATE, wanted: waitgroupState(this.words) };
   }
 
   /**

@@ -106,7 +106,7 @@ export class WorkerMutex {
 
     // The worker's thread has stopped by then: it makes no step any more. How deep it was does not matter, for the next holder writes the depth.
     const release = () => {
-      for (let index = 0; index < count; index++) mutexBuryStep(wordsAt(sharedBuffer, index), 0, ownerOf(threadId));
+      for (let index = 0; index < count; index++) mutexBuryStep(wordsAt(sharedBuffer, index), ownerOf(threadId));
     };
     worker.once('exit', release);
     return () => void worker.removeListener('exit', release);
@@ -160,8 +160,8 @@ export class WorkerMutex {
 
   /** Gives it back once. */
   unlock() {
-    if (rmutexUnlockStep(this.#words, 0, me, 0)) return;
-    assert(mutexOwner(this.#words, 0) === me, 'MUTEX_IS_NOT_OWNED_BY_CURRENT_THREAD');
+    if (rmutexUnlockStep(this.#words, me, 0)) return;
+    assert(mutexOwner(this.#words) === me, 'MUTEX_IS_NOT_OWNED_BY_CURRENT_THREAD');
     throw new WorkerMutexError('MUTEX_RECURSION_COUNT_UNDERFLOW');
   }
 }
@@ -207,11 +207,11 @@ function wordsAt(buffer, index) {
  * @returns {boolean} false: it has to be locked
  */
 function reenter(words) {
-  const reentry = rmutexReenterStep(words, 0, me, 0);
+  const reentry = rmutexReenterStep(words, me, 0);
   if (reentry === LW_REENTRY_YES) return true;
   assert(reentry !== LW_REENTRY_OVERFLOW, 'MUTEX_RECURSION_COUNT_OVERFLOW');
   // Nobody takes it in this thread's name for a task alone: somebody has written a negative depth.
-  assert(mutexOwner(words, 0) !== me, 'MUTEX_RECURSION_COUNT_UNDERFLOW');
+  assert(mutexOwner(words) !== me, 'MUTEX_RECURSION_COUNT_UNDERFLOW');
   return false;
 }
 
@@ -220,8 +220,8 @@ function reenter(words) {
  *
  * @type {import('./blocking.js').Step}
  */
-function lockStep(words, address, _, why, phase) {
-  const answer = mutexLockStep(words, address, me, why, phase);
-  if ((answer & 0xff) === LW_DONE) rmutexEnteredStep(words, address, 0);
+function lockStep(words, _, why, phase) {
+  const answer = mutexLockStep(words, me, why, phase);
+  if ((answer & 0xff) === LW_DONE) rmutexEnteredStep(words, 0);
   return answer;
 }

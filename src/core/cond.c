@@ -16,7 +16,7 @@
  */
 #include <lockword/core/cond.h>
 
-static void add(lw_word *word, uint32_t n)
+__attribute__((noinline)) static void add(lw_word *word, uint32_t n)
 {
     uint32_t old = lw_load(word, lw_relaxed);
     while (!lw_cas(word, &old, old + n, lw_relaxed))

@@ -1,4 +1,5 @@
 /* consumer.c: a program of somebody who has installed lockword; C11 and C++17. Two threads count to 200,000 together. */
+#include <lockword/describe.h>
 #include <lockword/lockword.h>
 
 #include <pthread.h>
@@ -48,6 +49,8 @@ static int use_the_rest(void)
     lw_event_set(&event);
     const lw_source sources[] = {lw_source_sem(&sem, 1), lw_source_event(&event)};
     wrong += lw_wait_any(sources, 2, LW_FOREVER, &cancel, &which) != 0 || which != 1;
+    char text[LW_DESCRIBE_MAX];
+    wrong += lw_cancel_describe(&cancel, text, sizeof text) != sizeof "Cancel { fired }" - 1;
     return wrong;
 }
 

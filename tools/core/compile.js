@@ -2,6 +2,9 @@
 import { declarations } from './declarations.js';
 import { CFLAGS, clang, headers, llvm, primitives, read } from './toolchain.js';
 
+/** Loops as they are in C, with no first round before them. */
+const AS_WRITTEN = ['-mllvm', '-rotation-max-header-size=0'];
+
 /**
  * @typedef {import('./declarations.js').Declared} Declared
  * @param {object} words headers (toolchain.js: tree) that come before lockword's own
@@ -42,7 +45,7 @@ async function compile(name, symbols, words) {
   const renames = symbols.filter(({ isPublic }) => !isPublic).map(({ symbol, c }) => `-D${c.name}=${symbol}`);
   const wrappers = symbols.filter(({ c, isPublic }) => isPublic && c.isInline).map(wrapper);
   const source = `${read(`src/core/${name}.c`)}\n${wrappers.join('\n')}`;
-  const args = ['-Iwords', ...CFLAGS, ...renames, '-c', '-o', 'core.o', 'core.c'];
+  const args = ['-Iwords', ...CFLAGS, ...AS_WRITTEN, ...renames, '-c', '-o', 'core.o', 'core.c'];
   const { files } = await clang(args, { ...headers(), words, 'core.c': source });
   return files['core.o'];
 }

@@ -1,16 +1,18 @@
-/** From wasm's nested blocks, which are only left by breaks, to if, else and loops; and variables declared where they are first set. */
+/** From wasm's nested blocks, which are only left by breaks, to if and else; and variables declared where they are first set. */
+import { loop } from './loop.js';
 import { jumpTable } from './switch.js';
 import { assigned, block, count, literal, mentions, rewrite, walk } from './syntax.js';
 import { negate } from './simplify.js';
 
 /** @param {object} node a function */
 export function structure(node) {
+  const isPassing = (name) => count(node, (inner) => inner.type === 'Identifier' && inner.name === name) === 3;
   rewrite(node.body, (inner) => {
     if (inner.type === 'EmptyStatement') return [];
     if (inner.type === 'IfStatement') return withoutCopy(inner);
     if (inner.type === 'BlockStatement') return { ...inner, body: inner.body.flatMap(flat) };
     if (inner.type === 'LabeledStatement') return inner.body.type === 'BlockStatement' ? unlabel(inner) : inner;
-    return inner.type === 'WhileStatement' ? loop(inner) : inner;
+    return inner.type === 'WhileStatement' ? loop(inner, isPassing) : inner;
   });
   for (const { name } of node.params) splitParameter(node, name);
   declareLocals(node);
@@ -64,27 +66,6 @@ function withoutCopy(node) {
   const copies = alternate && test.operator === '===' && only && others.length === 0 && assigned(only) === test.left.name;
   if (!copies || only.expression.right.name !== test.right.name || !test.right.name) return node;
   return { ...node, test: negate(test), consequent: alternate, alternate: null };
-}
-
-const isContinue = (node) => node?.type === 'ContinueStatement' && !node.label;
-
-/** `while (1)` in its plainest form. */
-function loop(node) {
-  const { body } = node.body;
-  const [before, last] = body.slice(-2);
-  const leaves = last?.type === 'BreakStatement' && !last.label;
-  if (
-    leaves &&
-    before?.type === 'IfStatement' &&
-    !before.alternate &&
-    before.consequent.body?.length === 1 &&
-    isContinue(before.consequent.body[0])
-  ) {
-    const rest = block(body.slice(0, -2));
-    if (count(rest, isContinue) === 0) return { type: 'DoWhileStatement', test: before.test, body: rest };
-  }
-  const rest = isContinue(last) ? body.slice(0, -1) : body;
-  return { type: 'ForStatement', init: null, test: null, update: null, body: block(rest) };
 }
 
 /** A parameter that is of no more use may have become a variable of another meaning. That gets a name of its own. */

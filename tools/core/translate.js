@@ -2,10 +2,10 @@
 import { parse } from 'acorn';
 import { generate } from 'astring';
 
-import { passHeap, touchers } from './heap.js';
 import { simplify } from './simplify.js';
 import { structure } from './structure.js';
 import { numberOf, rewrite, walk } from './syntax.js';
+import { passWords, touchers } from './words.js';
 
 /** What wasm2js adds to the functions of the module: views, memory, and stubs that answer an i64 in two parts. */
 const NOT_OURS = /^(__wasm_|legalstub\$|legalfunc\$)/;
@@ -32,10 +32,10 @@ export function translate(asm, declared, exported) {
       const c = declared.get(name);
       if (!c) throw new Error(`the core has no function ${name}`);
       dropCoercions(node);
-      passHeap(node, touching);
+      passWords(node, touching);
       simplify(node, c.returns === 'bool', kindOfCall);
       structure(node);
-      rename(node, c, names, exported.has(name));
+      rename(node, withoutAddress(c, touching.get(name)), names, exported.has(name));
       spellMasks(node);
       return `${exported.has(name) ? `${documentation(node, c)}export ` : documentation(node, { ...c, comment: '' })}${generate(node)}`;
     })
@@ -66,10 +66,15 @@ function dropCoercions({ params, body }) {
   });
 }
 
+/** The primitive's own address is not passed. */
+function withoutAddress(c, isOwn) {
+  return isOwn ? { ...c, parameters: c.parameters.slice(1) } : c;
+}
+
 /** Parameters get their names from C; locals, whose names the compiler forgot, are a, b, c, … in the order of appearance. */
 function rename(node, c, functions, isExported) {
   const names = new Map([...functions, [HIGH, ANSWER_HIGH]]);
-  const own = node.params.filter(({ name }) => name !== 'heap');
+  const own = node.params.filter(({ name }) => name !== 'words');
   if (own.length === c.parameters.length) own.forEach(({ name }, i) => names.set(name, c.parameters[i].name));
   else if (isExported) throw new Error(`${c.name} has lost a parameter`);
   const taken = new Set(names.values());
@@ -104,17 +109,11 @@ export function hex(value) {
 
 const TYPES = { bool: 'boolean', void: 'void' };
 
-function documentation({ params }, { comment, returns, parameters }) {
-  const types = params.map(({ name }) =>
-    name === 'heap' ? '@param {Heap} heap' : `@param {number} ${name}${addressOf(name, parameters)}`,
-  );
+function documentation({ params }, { comment, returns }) {
+  const types = params.map(({ name }) => (name === 'words' ? '@param {Words} words' : `@param {number} ${name}`));
   const result = returns === 'void' ? [] : [`@returns {${TYPES[returns] ?? 'number'}}`];
   const lines = [...(comment ? [...wrap(comment), ''] : []), ...types, ...result];
   return `/**\n${lines.map((line) => ` * ${line}`.trimEnd()).join('\n')}\n */\n`;
-}
-
-function addressOf(name, parameters) {
-  return parameters.find((parameter) => parameter.name === name)?.type.includes('*') ? ' its address, in bytes' : '';
 }
 
 function wrap(text) {

@@ -4,20 +4,16 @@ import { readFileSync } from 'node:fs';
 
 import { transformSync } from 'esbuild';
 
-const HEAP = { of: 'nothing but what the test says' };
+const WORDS = { of: 'nothing but what the test says' };
 
-/** The address of a primitive; the second is one that is negative in int32. */
-export const ADDRESSES = [0x40, 0xc0000040];
-
-let address = ADDRESSES[0];
 let play;
 
 /** An operation of core.js in the words of the explorer. Operands are unsigned, results are what Atomics answers: signed. */
 const operation =
   (kind) =>
-  (heap, index, ...operands) => {
-    assert.equal(heap, HEAP);
-    return play(kind, index - address / 4, ...operands.map((operand) => operand >>> 0)) | 0;
+  (words, index, ...operands) => {
+    assert.equal(words, WORDS);
+    return play(kind, index, ...operands.map((operand) => operand >>> 0)) | 0;
   };
 
 /** All that core.js may use. */
@@ -36,17 +32,15 @@ new Function('module', 'require', 'Atomics', transformSync(source, { format: 'cj
 export const constants = module.exports;
 
 /**
- * Calls a function of core.js for a primitive at this address.
+ * Calls a function of core.js.
  *
  * @param {string} name in JavaScript
- * @param {number[]} args what follows the address
- * @param {number} at the address
+ * @param {number[]} args what follows the words
  * @param {(kind: string, word: number, ...operands: number[]) => number} player answers each operation
  * @returns {{ result: number | boolean, expected: number }} the second for steps
  */
-export function call(name, args, at, player) {
-  address = at;
+export function call(name, args, player) {
   play = player;
-  const result = module.exports[name](HEAP, at, ...args);
+  const result = module.exports[name](WORDS, ...args);
   return { result, expected: module.exports.answerExpected() };
 }

@@ -123,11 +123,11 @@ describe('Once', () => {
   it('a wait that is aborted when its turn may have come keeps nobody waiting', async () => {
     for (let i = 0; i < 20; i++) {
       const once = new Once();
-      core.onceBeginStep(wordsOf(once), 0, STRANGER, core.LW_START, 0);
+      core.onceBeginStep(wordsOf(once), STRANGER, core.LW_START, 0);
       const controller = new AbortController();
       const mine = once.runAsync(() => {}, { signal: controller.signal }).catch((reason) => reason);
       await sleep(0);
-      core.onceEndStep(wordsOf(once), 0, STRANGER, 0);
+      core.onceEndStep(wordsOf(once), STRANGER, 0);
       if (i % 2) await null;
       controller.abort('enough');
       const outcome = await within(10_000, mine);

@@ -17,8 +17,8 @@ const tryOf = (way) => `try${way[0].toUpperCase()}${way.slice(1)}`;
 const together = (a, b) => a !== 'writeLock' && b !== 'writeLock' && !(a === 'upgradableLock' && b === 'upgradableLock');
 
 /** Another agent without a worker. */
-const take = (lock, way) => core.rwlockTryStep(wordsOf(lock), 0, 0, way, STRANGER);
-const give = (lock, way) => core.rwlockBecomeStep(wordsOf(lock), 0, way, 0, STRANGER);
+const take = (lock, way) => core.rwlockTryStep(wordsOf(lock), 0, way, STRANGER);
+const give = (lock, way) => core.rwlockBecomeStep(wordsOf(lock), way, 0, STRANGER);
 
 describe('RWLock', () => {
   for (const first of WAYS) {

@@ -23,12 +23,12 @@ export const loopsWait = (primitive) => (wordsOf(primitive)[0] & core.LW_ASYNC_W
 
 /** Another agent without a worker: it runs the steps that never wait under an id of its own. */
 const stranger = {
-  lock: (mutex) => core.mutexTryStep(wordsOf(mutex), 0, STRANGER),
-  unlock: (mutex) => core.mutexUnlockStep(wordsOf(mutex), 0, STRANGER),
-  take: (rwlock, way) => core.rwlockTryStep(wordsOf(rwlock), 0, 0, way, STRANGER),
-  give: (rwlock, way) => core.rwlockBecomeStep(wordsOf(rwlock), 0, way, 0, STRANGER),
-  begin: (once) => core.onceBeginStep(wordsOf(once), 0, STRANGER, core.LW_START, 0),
-  finish: (once, ran) => core.onceEndStep(wordsOf(once), 0, STRANGER, ran),
+  lock: (mutex) => core.mutexTryStep(wordsOf(mutex), STRANGER),
+  unlock: (mutex) => core.mutexUnlockStep(wordsOf(mutex), STRANGER),
+  take: (rwlock, way) => core.rwlockTryStep(wordsOf(rwlock), 0, way, STRANGER),
+  give: (rwlock, way) => core.rwlockBecomeStep(wordsOf(rwlock), way, 0, STRANGER),
+  begin: (once) => core.onceBeginStep(wordsOf(once), STRANGER, core.LW_START, 0),
+  finish: (once, ran) => core.onceEndStep(wordsOf(once), STRANGER, ran),
 };
 
 /** A primitive that a stranger has done something to. */

@@ -1,0 +1,48 @@
+/*
+ * describe.h: what a primitive has to say of itself, in words.
+ *
+ *     char line[LW_DESCRIBE_MAX];
+ *
+ *     lw_mutex_describe(&lock, line, sizeof line);
+ *     puts(line);                     // Mutex { held by thread 4711, threads wait }
+ *
+ * JavaScript says the same, word for word, after `import 'lockword/inspect'`. For logs and debuggers: a program that does not call
+ * it does not carry it, and the words may become others in any version.
+ *
+ * The state is that of one moment, and may be old when you read it. Every word is read once; reading changes nothing. Of those who
+ * wait only a condition knows how many they are; the others know in which way, and where one says that threads or event loops wait,
+ * they may all have given up since. A thread is called by the system's id of it, and an agent of a JavaScript engine by its id in
+ * hexadecimal.
+ *
+ * All functions write at most `size` bytes, of which the last is 0 unless size is 0, and answer how long the whole text is without
+ * that one, as snprintf does. They need no C library.
+ */
+#ifndef LOCKWORD_DESCRIBE_H
+#define LOCKWORD_DESCRIBE_H
+
+#include <lockword/lockword.h>
+
+/* Enough for any text. */
+#define LW_DESCRIBE_MAX 160
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+size_t lw_mutex_describe(const lw_mutex *mutex, char *buffer, size_t size);
+size_t lw_rmutex_describe(const lw_rmutex *rmutex, char *buffer, size_t size);
+size_t lw_cond_describe(const lw_cond *cond, char *buffer, size_t size);
+size_t lw_sem_describe(const lw_sem *sem, char *buffer, size_t size);
+size_t lw_rwlock_describe(const lw_rwlock *rwlock, char *buffer, size_t size);
+size_t lw_barrier_describe(const lw_barrier *barrier, char *buffer, size_t size);
+size_t lw_waitgroup_describe(const lw_waitgroup *group, char *buffer, size_t size);
+size_t lw_event_describe(const lw_event *event, char *buffer, size_t size);
+size_t lw_once_describe(const lw_once *once, char *buffer, size_t size);
+size_t lw_counter_describe(const lw_counter *counter, char *buffer, size_t size);
+size_t lw_cancel_describe(const lw_cancel *cancel, char *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
