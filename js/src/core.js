@@ -923,15 +923,12 @@ export function rwlockReadStep(words, self, why, phase) {
  */
 function rwlockLockStep(words, before, after, self, why, phase) {
   let a = 0;
-  let b = false;
-  let c = 0;
-  const d = load(words, 0);
-  if (after !== 0x2000000) {
-    b = (((d >>> 24) & 1) + (d & 0xffffff)) >>> 0 > 0xfffffe;
-  }
-  const e = d & 0x3ffffff;
+  let b = 0;
+  const c = load(words, 0);
+  const d = c & 0x3ffffff;
+  const e = rwlockIsFull(c, after);
   const f = why & 0xf;
-  if (!e && f === 4) {
+  if (!d && f === 4) {
     phase = phase | 4;
   } else {
     if ((f - 1) >>> 0 <= 1) {
@@ -939,78 +936,70 @@ function rwlockLockStep(words, before, after, self, why, phase) {
     }
   }
   const g = 0;
-  const h = d;
+  const h = c;
   const i = (after - before) | 0;
-  block13: {
-    block12: {
-      block18: {
-        block16: {
-          block14: {
-            if (!b) {
-              let j = 0x2000000;
-              if (after !== 1) {
-                j = 0x3000000;
-                if (after !== 0x1000000) {
-                  j = before ? 0xffffff : 0x3ffffff;
-                }
-              }
-              a = j;
-              block7: {
-                if (!(a & d)) {
-                  const k = phase & 4;
-                  block11: {
-                    if (!(k | before)) {
+  block9: {
+    block8: {
+      block14: {
+        block12: {
+          block10: {
+            if (!e) {
+              block3: {
+                if (!(rwlockExcludedBy(before, after) & c)) {
+                  const j = phase & 4;
+                  block7: {
+                    if (!(j | before)) {
                       if (after !== 1) {
-                        if (d & 0x10000000 & (phase >>> 0 < 8 ? 1 : 0)) {
-                          break block7;
+                        if (c & 0x10000000 & (phase >>> 0 < 8 ? 1 : 0)) {
+                          break block3;
                         }
                         if (after === 0x2000000) {
-                          break block11;
+                          break block7;
                         }
                       }
-                      if (phase & 0xffffffc1 || (d & 0xc000000) !== 0x4000000) {
-                        break block12;
+                      if (phase & 0xffffffc1 || (c & 0xc000000) !== 0x4000000) {
+                        break block8;
                       }
-                      break block7;
+                      break block3;
                     }
                     a = -0x1c000001;
-                    c = a;
-                    if (k) {
-                      break block13;
+                    b = a;
+                    if (j) {
+                      break block9;
                     }
-                    break block12;
+                    break block8;
                   }
-                  if (!(d & 0x8000000)) {
-                    break block12;
+                  if (!(c & 0x8000000)) {
+                    break block8;
                   }
                 }
               }
               if (!(phase & 2) || (why & 3) !== 3) {
-                break block14;
+                break block10;
               }
             } else {
               if (!(phase & 2)) {
-                break block16;
+                break block12;
               }
             }
-            const l = (before ? 0 : after !== 1 ? 0x10000000 : 0) | (after === 0x2000000 ? 0x4000000 : 0x8000000);
-            const m = ~l;
+            const k = rwlockClaimsOf(before, after);
+            const l = ~k;
             a = load(words, 0);
             for (;;) {
-              if (!(a & l)) break;
-              const n = waitersChange(words, a, a & m);
-              if (n === a) break;
-              a = n;
+              if (!(a & k)) break;
+              const m = waitersChange(words, a, a & l);
+              if (m === a) break;
+              a = m;
             }
-            if (b) {
-              break block16;
+            if (e) {
+              break block12;
             }
           }
           if ((why & 0x10) | before) {
-            break block18;
+            break block14;
           }
           if (load(words, 2) !== self) {
-            break block18;
+            break block14;
           }
           answerHigh = 0;
           return 2;
@@ -1018,21 +1007,58 @@ function rwlockLockStep(words, before, after, self, why, phase) {
         answerHigh = 0;
         return 3;
       }
-      a = after === 0x2000000 ? 0x4000000 : (d << 2) & 0x8000000;
+      a = after === 0x2000000 ? 0x4000000 : (c << 2) & 0x8000000;
       if (phase >>> 0 >= 64) {
-        a = (before ? 0 : after !== 1 ? 0x10000000 : 0) | a;
+        a = (rwlockClaimsOf(before, after) & 0x10000000) | a;
       }
-      return waitersWait(words, d, a, e ? 5 : 6, why, ((a ? phase | 2 : phase) & 0xfffffffb) | ((d >>> 25) & 1));
+      return waitersWait(words, c, a, d ? 5 : 6, why, ((a ? phase | 2 : phase) & 0xfffffffb) | ((c >>> 25) & 1));
     }
-    c = (before ? -1 : after === 1 ? -1 : -0x10000001) & (after === 0x2000000 ? -0x4000001 : -0x8000001);
+    b = ~rwlockClaimsOf(before, after);
   }
-  a = c;
-  const o = compareExchange(words, g, h, (i + (a & d)) | 0) === d;
-  if (o && after !== 1) {
+  a = b;
+  const n = compareExchange(words, g, h, (i + (a & c)) | 0) === c;
+  if (n && after !== 1) {
     store(words, 2, self);
   }
   answerHigh = 0;
-  return (phase << 16) | (o ? 0 : 8);
+  return (phase << 16) | (n ? 0 : 8);
+}
+
+/**
+ * @param {number} state
+ * @param {number} after
+ * @returns {boolean}
+ */
+function rwlockIsFull(state, after) {
+  let a = false;
+  if (after !== 0x2000000) {
+    a = (((state >>> 24) & 1) + (state & 0xffffff)) >>> 0 > 0xfffffe;
+  }
+  return a;
+}
+
+/**
+ * @param {number} before
+ * @param {number} after
+ * @returns {number}
+ */
+function rwlockExcludedBy(before, after) {
+  if (after === 1) {
+    return 0x2000000;
+  }
+  if (after === 0x1000000) {
+    return 0x3000000;
+  }
+  return before ? 0xffffff : 0x3ffffff;
+}
+
+/**
+ * @param {number} before
+ * @param {number} after
+ * @returns {number}
+ */
+function rwlockClaimsOf(before, after) {
+  return (before ? 0 : after !== 1 ? 0x10000000 : 0) | (after === 0x2000000 ? 0x4000000 : 0x8000000);
 }
 
 /**
@@ -1079,67 +1105,38 @@ export function rwlockUpgradeStep(words, self, why, phase) {
  * @returns {boolean}
  */
 export function rwlockTryStep(words, before, after, self) {
-  let a = 0;
-  let b = 0;
-  let c = false;
-  let d = load(words, 0);
-  block2: {
+  let a = false;
+  let b = load(words, 0);
+  block1: {
     if (before) {
-      if ((!(before & d) ? 1 : 0) | (load(words, 2) !== self ? 1 : 0)) {
-        break block2;
+      if ((!(before & b) ? 1 : 0) | (load(words, 2) !== self ? 1 : 0)) {
+        break block1;
       }
-      a = 0xffffff;
-    } else {
-      a = 0x3ffffff;
     }
-    const e = a;
-    const f = after === 1;
-    const g = before ? -1 : f ? -1 : -0x10000001;
-    const h = (after - before) | 0;
-    const i = after === 0x2000000;
-    const j = after !== 0x1000000;
+    const c = (after - before) | 0;
+    const d = rwlockExcludedBy(before, after);
     for (;;) {
-      const k = d;
-      before = 0x2000000;
-      let l = before;
-      if (!f) {
-        l = 0x3000000;
-        if (j) {
-          l = e;
-        }
+      if (b & d) {
+        break block1;
       }
-      before = l;
-      if (k & before) {
-        break block2;
+      if (rwlockIsFull(b, after)) {
+        break block1;
       }
-      const m = d;
-      const n = 0;
-      const o = d;
-      const p = g;
-      if (i) {
-        b = -0x4000001;
-      } else {
-        if ((((d >>> 24) & 1) + (d & 0xffffff)) >>> 0 > 0xfffffe) {
-          break block2;
-        }
-        b = -0x8000001;
-      }
-      before = b;
-      const q = compareExchange(words, n, o, ((p & before & d) + h) | 0);
-      if (m === q) {
-        c = true;
+      const e = compareExchange(words, 0, b, ((~rwlockClaimsOf(before, after) & b) + c) | 0);
+      if (b === e) {
+        a = true;
         if (after === 1) {
-          break block2;
+          break block1;
         }
         store(words, 2, self);
       } else {
-        d = q;
+        b = e;
         continue;
       }
       break;
     }
   }
-  return c;
+  return a;
 }
 
 /**

@@ -16,6 +16,7 @@
  */
 #include <lockword/core/cond.h>
 
+/* One function in the translation, too, which has to be small. */
 __attribute__((noinline)) static void add(lw_word *word, uint32_t n)
 {
     uint32_t old = lw_load(word, lw_relaxed);

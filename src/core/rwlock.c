@@ -20,11 +20,13 @@
 #endif
 
 /*
+ * What stands at several places is one function in the translation, too: it has to be small, and only the slow paths call it.
+ *
  * A way to lock is what the caller has before, and after: 0 or UPGRADABLE; and READER, UPGRADABLE or WRITER.
  */
 
 /* Those it cannot be beside. */
-static uint32_t excluded_by(uint32_t before, uint32_t after)
+__attribute__((noinline)) static uint32_t excluded_by(uint32_t before, uint32_t after)
 {
     if (after == LW_RWLOCK_READER)
         return LW_RWLOCK_WRITER;
@@ -40,7 +42,7 @@ static uint32_t turn_of(uint32_t after)
 }
 
 /* All that it may claim while it waits, and clears. An owner that upgrades takes from nobody who would be the next one. */
-static uint32_t claims_of(uint32_t before, uint32_t after)
+__attribute__((noinline)) static uint32_t claims_of(uint32_t before, uint32_t after)
 {
     return turn_of(after) | (before || after == LW_RWLOCK_READER ? 0 : LW_RWLOCK_RESERVED);
 }
@@ -74,7 +76,7 @@ static bool is_barred(uint32_t state, uint32_t after, uint32_t phase)
 }
 
 /* Whether there is no place for one more reader, of either kind. */
-static bool is_full(uint32_t state, uint32_t after)
+__attribute__((noinline)) static bool is_full(uint32_t state, uint32_t after)
 {
     const uint32_t kept = state & LW_RWLOCK_UPGRADABLE ? 1 : 0;
     return after != LW_RWLOCK_WRITER && (state & LW_RWLOCK_READERS) + kept >= LW_RWLOCK_READERS;
