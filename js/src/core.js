@@ -950,7 +950,7 @@ function rwlockLockStep(words, before, after, self, why, phase) {
                   block7: {
                     if (!(j | before)) {
                       if (after !== 1) {
-                        if (c & 0x10000000 & (phase >>> 0 < 8 ? 1 : 0)) {
+                        if (((c & 0x10000000) !== 0 ? 1 : 0) & (phase >>> 0 < 8 ? 1 : 0)) {
                           break block3;
                         }
                         if (after === 0x2000000) {

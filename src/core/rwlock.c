@@ -20,12 +20,11 @@
 #endif
 
 /*
- * What stands at several places is one function in the translation, too: it has to be small, and only the slow paths call it.
- *
  * A way to lock is what the caller has before, and after: 0 or UPGRADABLE; and READER, UPGRADABLE or WRITER.
  */
 
-/* Those it cannot be beside. */
+/* Those it cannot be beside. Not inlined, like two more below: they stand at several places, and the translation has to be small.
+ */
 __attribute__((noinline)) static uint32_t excluded_by(uint32_t before, uint32_t after)
 {
     if (after == LW_RWLOCK_READER)

@@ -88,7 +88,7 @@ export function simplify(node, returnsBool, kindOfCall) {
       case 'BinaryExpression':
         return simplerBinary(kinds, inner);
       case 'UnaryExpression':
-        return inner.operator === '!' ? negate(test(kinds, inner.argument)) : inner;
+        return inner.operator === '!' ? not(kinds, inner.argument) : inner;
       case 'ConditionalExpression':
       case 'IfStatement':
         return { ...inner, test: test(kinds, inner.test) };
@@ -144,6 +144,7 @@ function isNatural(node) {
 /** The same where only its truth matters. wasm has no && and ||: it computes all operands, and then their union. */
 function test(kinds, node) {
   const { type, operator } = node;
+  if (operator === '!==' && numberOf(node.right) === 0 && kinds.isInt(node.left)) return node.left;
   if (type === 'BinaryExpression' && operator === '|') {
     const operands = operandsOf(node).filter((operand) => numberOf(operand) !== 0);
     const booleans = operands.filter(isFromBoolean).map((operand) => test(kinds, operand));
@@ -180,6 +181,13 @@ function isPure(node) {
   return pure;
 }
 
+/** `!x` as a value: that of `!!i` is true or false, and not `i`. */
+function not(kinds, node) {
+  const negated = negate(test(kinds, node));
+  return kinds.of(negated) === 'bool' ? negated : binary(negated, '!==', literal(0));
+}
+
+/** The opposite, where only its truth matters. */
 export function negate(node) {
   if (node.type === 'UnaryExpression' && node.operator === '!') return node.argument;
   if (node.type === 'BinaryExpression' && INVERSE[node.operator]) return { ...node, operator: INVERSE[node.operator] };
