@@ -13,24 +13,40 @@ import { CFLAGS, clang, headers, list, llvm, ROOT, tree } from './toolchain.js';
 const ARCHIVE = 'liblockword.a';
 const FOLDER = join(ROOT, 'build/wasm');
 
-/** Everything but the other platforms' ways of waiting. */
-const SOURCES = [
-  ...['', 'core/', 'wasm/'].flatMap((folder) => list(`src/${folder}`).map((name) => `${folder}${name}`)),
-  ...['wait/poll.c', 'wait/wasm.c'],
-];
+/**
+ * The archive's members and what they are made of: everything but the other platforms' ways of waiting. What files have in common is in their
+ * member once; whoever links it takes the functions that it uses, and no others.
+ */
+const MEMBERS = {
+  'lockword.o': [
+    ...list('src').filter((name) => name !== 'describe.c'),
+    ...list('src/core').map((name) => `core/${name}`),
+    ...['wait/poll.c', 'wait/wasm.c'],
+  ],
+  'describe.o': ['describe.c'],
+  'emscripten.o': list('src/wasm').map((name) => `wasm/${name}`),
+};
 
-/** Builds the archive and answers its path. */
-export async function build(folder = FOLDER) {
+async function member(name) {
   const objects = {};
-  for (const source of SOURCES) {
+  for (const source of MEMBERS[name]) {
     const object = source.replace('/', '-').replace(/\.c$/, '.o');
-    const { files } = await clang([...CFLAGS, '-Isrc', '-c', '-o', object, `src/${source}`], {
+    // Without a note of the compiler's version in each.
+    const { files } = await clang([...CFLAGS, '-Qn', '-Isrc', '-c', '-o', object, `src/${source}`], {
       ...headers(),
       src: tree(join(ROOT, 'src')),
     });
     objects[object] = files[object];
   }
-  const { files } = await llvm(['ar', 'rcsD', ARCHIVE, ...Object.keys(objects)], objects);
+  const { files } = await llvm(['wasm-ld', '-r', '--strip-all', '-o', name, ...Object.keys(objects)], objects);
+  return files[name];
+}
+
+/** Builds the archive and answers its path. */
+export async function build(folder = FOLDER) {
+  const members = {};
+  for (const name of Object.keys(MEMBERS)) members[name] = await member(name);
+  const { files } = await llvm(['ar', 'rcsD', ARCHIVE, ...Object.keys(members)], members);
   mkdirSync(folder, { recursive: true });
   // In one step, for others may be building or reading it, too.
   const [path, part] = [ARCHIVE, `${ARCHIVE}.${process.pid}`].map((name) => join(folder, name));
