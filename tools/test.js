@@ -33,7 +33,10 @@ const RUNTIMES = ['node18', 'node20', 'node22', 'node24', 'node26', 'deno', 'bun
 const BROWSERS = { chromium: 'chromium', firefox: 'firefox-esr', webkit: 'WebKitWebDriver' };
 const WEAK_MEMORY = ['mutex', 'barrier', 'cond', 'counter', 'event', 'once', 'rmutex', 'rwlock', 'sem', 'waitgroup'];
 
-/** A shell command each; `needs` is a program without which it is left out; one that is `idle` mostly sleeps, and runs beside another. */
+/**
+ * A shell command each; `needs` is a program without which it is left out; one that is `single` uses about one CPU, and runs beside
+ * another.
+ */
 const suites = [
   { group: 'lint', name: 'C formatting', run: `clang-format --dry-run --Werror $(${C_FILES})` },
   { group: 'lint', name: 'C analysis', run: CPPCHECK },
@@ -44,15 +47,21 @@ const suites = [
   { group: 'gcc', name: 'build', run: build('gcc') },
   { group: 'gcc', name: 'C tests', run: 'ctest --preset gcc --verbose' },
   { group: 'verify', name: 'build', run: build('gcc') },
-  { group: 'verify', name: 'every interleaving, with small constants', run: 'build/gcc/verify/explore-mutex-small' },
-  { group: 'verify', name: 'every interleaving, as shipped', run: 'build/gcc/verify/explore-mutex' },
+  { group: 'verify', name: 'every interleaving, with small constants', run: 'build/gcc/verify/explore-mutex-small', single: true },
+  { group: 'verify', name: 'every interleaving, as shipped', run: 'build/gcc/verify/explore-mutex', single: true },
+  ...FAMILY.map((name) => ({
+    group: 'verify',
+    name: `every interleaving: ${name}`,
+    run: `build/gcc/verify/explore-${name}`,
+    single: true,
+  })),
   { group: 'verify', name: "the mutex's mutants, killed by the explorer", run: 'node verify/mutants.js mutex' },
-  ...FAMILY.map((name) => ({ group: 'verify', name: `every interleaving: ${name}`, run: `build/gcc/verify/explore-${name}` })),
   { group: 'verify', name: "the family's mutants", run: `node verify/mutants.js waiters ${FAMILY.join(' ')}` },
   ...WEAK_MEMORY.map((name) => ({
     group: 'verify',
     name: `the ${name} under a weak memory (Relacy)`,
     run: `build/gcc/verify/relacy/relacy-${name}`,
+    single: true,
   })),
   { group: 'clang', name: 'build', needs: 'clang', run: build('clang') },
   { group: 'clang', name: 'C tests', needs: 'clang', run: 'ctest --preset clang --verbose' },
@@ -63,18 +72,23 @@ const suites = [
   },
   { group: 'tsan', name: 'C stress, ThreadSanitizer', run: `${build('tsan')} && ctest --preset tsan --verbose` },
   { group: 'install', name: 'the C library, installed and used by others', run: 'test/install/run.sh' },
-  { group: 'core', name: 'core.js is what the C core says', run: 'node tools/core/build.js --check' },
-  { group: 'core', name: 'the wasm library builds', run: 'node tools/core/wasm.js' },
-  { group: 'core', name: 'the translation does what the C does, and wasm, too', run: "mocha 'test/js/core/*.test.js'" },
-  ...RUNTIMES.map((name) => ({ group: 'js', name: `on ${name}`, run: `node test/js/run.js --only ${name}`, idle: true })),
+  { group: 'core', name: 'core.js is what the C core says', run: 'node tools/core/build.js --check', single: true },
+  { group: 'core', name: 'the wasm library builds', run: 'node tools/core/wasm.js', single: true },
+  {
+    group: 'core',
+    name: 'the translation does what the C does, and wasm, too',
+    run: "mocha 'test/js/core/*.test.js'",
+    single: true,
+  },
+  ...RUNTIMES.map((name) => ({ group: 'js', name: `on ${name}`, run: `node test/js/run.js --only ${name}`, single: true })),
   ...Object.entries(BROWSERS).map(([name, needs]) => ({
     group: 'js',
     name: `in ${name}`,
     needs,
     run: `node test/js/run.js --only ${name}`,
-    idle: true,
+    single: true,
   })),
-  { group: 'examples', name: 'programs that people have, with an import changed', run: 'node test/examples/run.js', idle: true },
+  { group: 'examples', name: 'programs that people have, with an import changed', run: 'node test/examples/run.js', single: true },
   { group: 'emscripten', name: 'the C library under emcc', needs: 'emcc', run: 'node test/emscripten/run.js' },
   { group: 'demo', name: 'the demo, on a small tree', run: 'node demo/run.js /usr/include/linux' },
   ...Object.entries(BROWSERS).map(([name, needs]) => ({
@@ -151,7 +165,7 @@ async function runSuite(suite) {
     return { passed: 0, failed: 0 };
   }
   if (show) console.log(`\n${title(suite)}\n`);
-  else if (process.stdout.isTTY && !suite.idle) process.stdout.write(`${title(suite)} …`);
+  else if (process.stdout.isTTY && !suite.single) process.stdout.write(`${title(suite)} …`);
   const log = join(LOGS, `${suite.group}-${suite.name.replace(/\W+/g, '-')}.log`);
   const start = performance.now();
   const ok = await runToFile(suite.run, log);
@@ -183,10 +197,10 @@ async function runLane(queue, fits) {
   }
 }
 
-const isIdle = (suite) => suite.idle === true;
+const isSingle = (suite) => suite.single === true;
 while (chosen.length > 0) {
-  await runLane(chosen, (suite) => !isIdle(suite));
-  await Promise.all([runLane(chosen, isIdle), runLane(chosen, isIdle)]);
+  await runLane(chosen, (suite) => !isSingle(suite));
+  await Promise.all([runLane(chosen, isSingle), runLane(chosen, isSingle)]);
 }
 if (groups.length === 0) spawnSync(node, ['test/js/matrix.js'], { stdio: 'inherit' });
 console.log(`\n${sum.passed} passed, ${sum.failed} failed`);
