@@ -29,6 +29,8 @@ const CPPCHECK =
 /* All that is explored besides the mutex: verify/CMakeLists.txt. */
 const FAMILY = ['barrier', 'cond', 'counter', 'event', 'once', 'rmutex', 'rwlock', 'sem', 'waitgroup'];
 const RUNTIMES = ['node18', 'node20', 'node22', 'node24', 'node26', 'deno', 'bun'];
+/** The modes of test/js/modes.js, besides the normal one, on two engines each: `node test/js/run.js` runs all of them everywhere. */
+const MODES = { node18: ',polling', node24: ',unhealed', deno: ',unhealed', bun: ',polling' };
 /** What a suite in a browser needs, by the browser's name in test/browsers. */
 const BROWSERS = { chromium: 'chromium', firefox: 'firefox-esr', webkit: 'WebKitWebDriver' };
 const WEAK_MEMORY = ['mutex', 'barrier', 'cond', 'counter', 'event', 'once', 'rmutex', 'rwlock', 'sem', 'waitgroup'];
@@ -80,7 +82,12 @@ const suites = [
     run: "mocha 'test/js/core/*.test.js'",
     single: true,
   },
-  ...RUNTIMES.map((name) => ({ group: 'js', name: `on ${name}`, run: `node test/js/run.js --only ${name}`, single: true })),
+  ...RUNTIMES.map((name) => ({
+    group: 'js',
+    name: `on ${name}`,
+    run: `node test/js/run.js --only ${name} --mode normal${MODES[name] ?? ''}`,
+    single: true,
+  })),
   ...Object.entries(BROWSERS).map(([name, needs]) => ({
     group: 'js',
     name: `in ${name}`,
