@@ -13,6 +13,8 @@ process.chdir(join(import.meta.dirname, '..'));
 const LOGS = 'build/logs';
 const SHOWN_LINES = 40;
 const LIMIT_MS = 5 * 60_000;
+/** One more than there are CPUs: most of those who share them sleep now and then. */
+const LANES = availableParallelism() + 1;
 const node = process.execPath;
 const C_FILES =
   "find bench demo examples include src test verify -name node_modules -prune -o -name '*.[ch]' -print -o -name '*.cpp' -print";
@@ -29,8 +31,8 @@ const CPPCHECK =
 /* All that is explored besides the mutex: verify/CMakeLists.txt. */
 const FAMILY = ['barrier', 'cond', 'counter', 'event', 'once', 'rmutex', 'rwlock', 'sem', 'waitgroup'];
 const RUNTIMES = ['node18', 'node20', 'node22', 'node24', 'node26', 'deno', 'bun'];
-/** The modes of test/js/modes.js, besides the normal one, on two engines each: `node test/js/run.js` runs all of them everywhere. */
-const MODES = { node18: ',polling', node24: ',unhealed', deno: ',unhealed', bun: ',polling' };
+/** Where the suite is run in the rarer modes of test/js/modes.js, too: `node test/js/run.js` runs all of them everywhere. */
+const MODES = { node18: ',polling', node24: ',unhealed', bun: ',unhealed' };
 /** What a suite in a browser needs, by the browser's name in test/browsers. */
 const BROWSERS = { chromium: 'chromium', firefox: 'firefox-esr', webkit: 'WebKitWebDriver' };
 const WEAK_MEMORY = ['mutex', 'barrier', 'cond', 'counter', 'event', 'once', 'rmutex', 'rwlock', 'sem', 'waitgroup'];
@@ -207,7 +209,7 @@ async function runLane(queue, fits) {
 const isSingle = (suite) => suite.single === true;
 while (chosen.length > 0) {
   await runLane(chosen, (suite) => !isSingle(suite));
-  await Promise.all([runLane(chosen, isSingle), runLane(chosen, isSingle)]);
+  await Promise.all(Array.from({ length: LANES }, () => runLane(chosen, isSingle)));
 }
 if (groups.length === 0) spawnSync(node, ['test/js/matrix.js'], { stdio: 'inherit' });
 console.log(`\n${sum.passed} passed, ${sum.failed} failed`);
