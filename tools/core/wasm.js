@@ -38,7 +38,8 @@ async function member(name) {
     });
     objects[object] = files[object];
   }
-  const { files } = await llvm(['wasm-ld', '-r', '--strip-all', '-o', name, ...Object.keys(objects)], objects);
+  // Not --strip-all: that drops the features as well, and other linkers then refuse what shared memory needs.
+  const { files } = await llvm(['wasm-ld', '-r', '--strip-debug', '-o', name, ...Object.keys(objects)], objects);
   return files[name];
 }
 
