@@ -1,6 +1,8 @@
 /**
- * mutants.js [NAME...]: breaks src/core/NAME.c in each of the ways that NAME.mutants lists, and shows that the explorer notices. What
+ * mutants.js [--mortal] [NAME...]: breaks src/core/NAME.c in each of the ways that NAME.mutants lists, and shows that the explorer notices. What
  * is part of several primitives is explored in one after the other, in the order in which CMakeLists.txt has them. Prints a line for each mutant: which configuration killed it, after how many, and by a trace of what length.
+ *
+ * --mortal leaves out those that are said to be equivalent, for which every configuration has to be explored.
  *
  * It fails, too, if a mutant that is said to be equivalent dies, if what a mutant replaces does not stand exactly once in the source, and if
  * a line of the source that has an atomic operation, a notify or a flag in it is touched by no mutant.
@@ -9,9 +11,11 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, join, relative } from 'node:path';
-import { promisify } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 
 const run = promisify(execFile);
+
+const { values, positionals } = parseArgs({ options: { mortal: { type: 'boolean', default: false } }, allowPositionals: true });
 
 const HERE = import.meta.dirname;
 const ROOT = join(HERE, '..');
@@ -158,6 +162,8 @@ async function* inParallel(items, job) {
   }
 }
 
+const chosen = (mutants) => (values.mortal ? mutants.filter(({ equivalent }) => !equivalent) : mutants);
+
 /** Tells of each mutant of a file of the core. Answers how many tests passed and failed. */
 async function test(name) {
   const folder = join(ROOT, 'build/mutants', name);
@@ -171,7 +177,7 @@ async function test(name) {
 
   console.log(`\n${`mutant of ${name}.c`.padEnd(50)}  configuration, trace, failure`);
   const explorers = await compileExplorers(name, folder);
-  for await (const { item, value } of inParallel(mutants, (m, i) => explore(source, m, i, explorers, folder))) {
+  for await (const { item, value } of inParallel(chosen(mutants), (m, i) => explore(source, m, i, explorers, folder))) {
     const good = item.equivalent === (value === null);
     const end = value
       ? `${explorers.length > 1 ? value.primitive : ''}#${value.configuration}, ${String(value.length).padStart(2)}: ${value.reason}`
@@ -191,7 +197,7 @@ async function test(name) {
 }
 
 const all = readdirSync(HERE).flatMap((file) => (file.endsWith('.mutants') ? [basename(file, '.mutants')] : []));
-const names = process.argv.length > 2 ? process.argv.slice(2) : all;
+const names = positionals.length > 0 ? positionals : all;
 let passed = 0;
 let failed = 0;
 for (const name of names) {
