@@ -597,13 +597,7 @@ static const struct configuration configurations[] = {
     {"Y,w", 1, 0, BOUND, SMALL, 0},
     {"U,u", 1, 0, BOUND, SMALL, 0},
     {"U,w", 1, 0, BOUND, SMALL, 0},
-#if MAX_WAKES < 8
     {"W,W,r", 1, 0, BOUND, SMALL, 0},
-#else /* two readers without end that go first after one wake would hold a writer off by turns */
-    {"R,R,w", 1, 0, BOUND, SMALL, 0},
-    {"R,X,w", 1, 0, BOUND, SMALL, 0},
-    {"R,X,y", 1, 0, BOUND, SMALL, 0},
-#endif
     {"W,r,r", 1, 0, BOUND, SMALL, 0},
     {"W,x,r", 1, 0, BOUND, SMALL, 0},
     {"Y,r,x", 1, 0, BOUND, SMALL, 0},
