@@ -7,7 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CACHE_LINES 128 /* two of 64 bytes: the prefetcher fetches pairs */
+#define BUSY_STEPS 10000 /* some 15 us: how late a busy thread may be to stop */
+#define CACHE_LINES 128  /* two of 64 bytes: the prefetcher fetches pairs */
 
 _Static_assert(BENCH_MUTEX_SIZE >= CACHE_LINES, "nothing shares a mutex's cache lines");
 
@@ -116,7 +117,8 @@ static void *work(void *argument)
     return NULL;
 }
 
-static double p99_of(const struct worker *workers, int threads)
+/* The wait, in ticks, that at most this share of all waits exceed. */
+static double exceeded_by(double share, const struct worker *workers, int threads)
 {
     uint64_t waits[BENCH_BUCKETS] = {0};
     uint64_t all = 0;
@@ -128,9 +130,26 @@ static double p99_of(const struct worker *workers, int threads)
     }
     uint64_t longer = 0;
     unsigned b = BENCH_BUCKETS;
-    while (b > 0 && longer <= all / 100)
+    while (b > 0 && (double)longer <= (double)all * share)
         longer += waits[--b];
     return b < 8 ? (double)b : (double)((8ull + b % 8) << (b / 8 - 1));
+}
+
+/* A program that has nothing to do with the lock, on one CPU. */
+struct stranger {
+    pthread_barrier_t *start;
+    int cpu;
+    pthread_t thread;
+};
+
+static void *compute(void *argument)
+{
+    const struct stranger *stranger = argument;
+    bench_pin(stranger->cpu);
+    pthread_barrier_wait(stranger->start);
+    while (!__atomic_load_n(&shared.stop, __ATOMIC_RELAXED))
+        bench_work(BUSY_STEPS);
+    return NULL;
 }
 
 static struct bench_contention summarise(const struct worker *workers, struct bench_run run, struct bench_units units, double ns)
@@ -147,7 +166,10 @@ static struct bench_contention summarise(const struct worker *workers, struct be
     }
     result.mops = (double)all / ns * 1e3;
     result.share = (double)most / (double)(least ? least : 1);
-    result.p99_ns = run.stamped ? p99_of(workers, run.threads) * units.ns_per_tick : 0;
+    if (run.stamped) {
+        result.p50_ns = exceeded_by(0.5, workers, run.threads) * units.ns_per_tick;
+        result.p99_ns = exceeded_by(0.01, workers, run.threads) * units.ns_per_tick;
+    }
     result.longest_ns = (double)longest * units.ns_per_tick;
     return result;
 }
@@ -161,8 +183,10 @@ static void sleep_for(double seconds)
 struct bench_contention bench_contend(const struct bench_peer *peer, struct bench_run run, struct bench_units units)
 {
     static struct worker workers[BENCH_MAX_THREADS];
+    static struct stranger strangers[BENCH_MAX_THREADS];
+    const int busy = !run.busy ? 0 : run.threads < bench_cpus() ? run.threads : bench_cpus();
     pthread_barrier_t start;
-    pthread_barrier_init(&start, NULL, (unsigned)run.threads + 1);
+    pthread_barrier_init(&start, NULL, (unsigned)(run.threads + busy + 1));
     memset(shared.mutex, 0, sizeof shared.mutex);
     peer->init(shared.mutex);
     shared.count = 0;
@@ -177,6 +201,11 @@ struct bench_contention bench_contend(const struct bench_peer *peer, struct benc
         if (pthread_create(&workers[k].thread, NULL, work, &workers[k]))
             abort();
     }
+    for (int k = 0; k < busy; k++) {
+        strangers[k] = (struct stranger){.start = &start, .cpu = k};
+        if (pthread_create(&strangers[k].thread, NULL, compute, &strangers[k]))
+            abort();
+    }
     pthread_barrier_wait(&start);
     double before = bench_now();
     sleep_for(run.seconds);
@@ -187,6 +216,8 @@ struct bench_contention bench_contend(const struct bench_peer *peer, struct benc
         pthread_join(workers[k].thread, NULL);
         turns += workers[k].turns.turns;
     }
+    for (int k = 0; k < busy; k++)
+        pthread_join(strangers[k].thread, NULL);
     peer->destroy(shared.mutex);
     pthread_barrier_destroy(&start);
     /* A lock that does not exclude would be the fastest. */

@@ -27,9 +27,11 @@ static void die(const char *what)
 static void usage(int status)
 {
     fputs("usage: lockword-bench [--quick] [--json FILE] [--only uncontended,family,contended] [--peers NAME,...]\n"
-          "                      [--threads N,...] [--section NS,...] [--rounds N] [--seconds S] [--plugin FILE.so]...\n"
+          "                      [--threads N,...] [--section NS,...] [--busy] [--rounds N] [--seconds S]\n"
+          "                      [--plugin FILE.so]...\n"
           "\n"
           "  --quick     about a minute; without it, about five\n"
+          "  --threads, --section, --busy    these contended cells alone; busy: a thread that computes competes for each CPU\n"
           "  --plugin    a shared object that defines one more peer (bench/native/tune.cmake builds some)\n",
           status ? stderr : stdout);
     exit(status);
@@ -75,7 +77,7 @@ static int parse_numbers(const char *list, double *numbers, int max)
     return n;
 }
 
-static void add_cells(const char *threads, const char *sections)
+static void add_cells(const char *threads, const char *sections, bool busy)
 {
     double thread_counts[MAX_CELLS], lengths[MAX_CELLS];
     int n = parse_numbers(threads, thread_counts, MAX_CELLS);
@@ -84,7 +86,7 @@ static void add_cells(const char *threads, const char *sections)
         for (int t = 0; t < n; t++) {
             if (results.cell_count == MAX_CELLS || thread_counts[t] < 1 || thread_counts[t] > BENCH_MAX_THREADS)
                 die("too many threads or cells");
-            results.cells[results.cell_count++] = (struct bench_cell){(int)thread_counts[t], lengths[s]};
+            results.cells[results.cell_count++] = (struct bench_cell){(int)thread_counts[t], lengths[s], busy};
         }
     }
 }
@@ -125,13 +127,14 @@ static void measure_pairs(void)
 
 static struct bench_contention measure_cell(const struct bench_peer *peer, struct bench_cell cell, struct bench_units units)
 {
-    struct bench_run run = {cell.threads, (uint64_t)(cell.section_ns / units.ns_per_step), false, results.seconds};
+    struct bench_run run = {cell.threads, (uint64_t)(cell.section_ns / units.ns_per_step), false, cell.busy, results.seconds};
     bool apart = run.steps == 0; /* there, time stamps would cost more than the lock: throughput and waits are two runs */
     run.stamped = !apart;
     struct bench_contention result = bench_contend(peer, run, units);
     if (apart) {
         run.stamped = true;
         struct bench_contention stamped = bench_contend(peer, run, units);
+        result.p50_ns = stamped.p50_ns;
         result.p99_ns = stamped.p99_ns;
         result.longest_ns = stamped.longest_ns;
     }
@@ -158,19 +161,13 @@ static void measure_contention(void)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"quick", no_argument, 0, 'q'},
-        {"json", required_argument, 0, 'j'},
-        {"only", required_argument, 0, 'o'},
-        {"peers", required_argument, 0, 'p'},
-        {"threads", required_argument, 0, 't'},
-        {"section", required_argument, 0, 's'},
-        {"rounds", required_argument, 0, 'r'},
-        {"seconds", required_argument, 0, 'd'},
-        {"plugin", required_argument, 0, 'x'},
-        {"help", no_argument, 0, 'h'},
-        {0, 0, 0, 0},
+        {"quick", no_argument, 0, 'q'},        {"json", required_argument, 0, 'j'},    {"only", required_argument, 0, 'o'},
+        {"peers", required_argument, 0, 'p'},  {"threads", required_argument, 0, 't'}, {"section", required_argument, 0, 's'},
+        {"busy", no_argument, 0, 'b'},         {"rounds", required_argument, 0, 'r'},  {"seconds", required_argument, 0, 'd'},
+        {"plugin", required_argument, 0, 'x'}, {"help", no_argument, 0, 'h'},          {0, 0, 0, 0},
     };
-    const char *json = NULL, *only = "uncontended,family,contended", *peers = NULL, *threads = "1,2,4,16", *sections = "0,180";
+    const char *json = NULL, *only = "uncontended,family,contended", *peers = NULL, *threads = NULL, *sections = NULL;
+    bool busy = false;
     results.pair_rounds = 501;
     family.rounds = 301;
     results.rounds = 15;
@@ -197,6 +194,9 @@ int main(int argc, char **argv)
             break;
         case 's':
             sections = optarg;
+            break;
+        case 'b':
+            busy = true;
             break;
         case 'r':
             results.rounds = atoi(optarg);
@@ -232,7 +232,9 @@ int main(int argc, char **argv)
     else
         family.count = 0;
     if (lists(only, "contended")) {
-        add_cells(threads, sections);
+        add_cells(threads ? threads : busy ? "2,4,16" : "1,2,4,16", sections ? sections : "0,180", busy);
+        if (!threads && !sections && !busy)
+            add_cells("2,4,16", "0,180", true);
         measure_contention();
     }
     bench_print(&results, stdout);

@@ -48,15 +48,17 @@ struct bench_run {
     int threads;
     uint64_t steps; /* of work inside and outside the section */
     bool stamped;   /* measure waits; costs two time stamps a turn */
+    bool busy;      /* on every CPU of theirs another thread computes meanwhile */
     double seconds;
 };
 
 struct bench_contention {
-    double mops;       /* million turns a second, of all threads */
-    double share;      /* turns of the luckiest thread for each of the unluckiest */
-    double p99_ns;     /* of all waits; 0 unless stamped */
-    double longest_ns; /* wait of all; 0 unless stamped */
-    double cpus;       /* CPU time used, in seconds a second */
+    double mops;   /* million turns a second, of all threads */
+    double share;  /* turns of the luckiest thread for each of the unluckiest */
+    double p50_ns; /* of all waits; 0 unless stamped */
+    double p99_ns;
+    double longest_ns;
+    double cpus; /* CPU time used, in seconds a second */
 };
 
 struct bench_contention bench_contend(const struct bench_peer *peer, struct bench_run run, struct bench_units units);

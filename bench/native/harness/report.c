@@ -50,7 +50,7 @@ static struct pair_summary summarise_pair(const struct bench_results *results, i
                                  bench_median(samples[3], n)};
 }
 
-enum metric { MOPS, RATIO, SHARE, P99, LONGEST, CPUS, METRICS };
+enum metric { MOPS, RATIO, SHARE, P50, P99, LONGEST, CPUS, METRICS };
 
 struct cell_summary {
     double metric[METRICS];
@@ -67,6 +67,7 @@ static struct cell_summary summarise_cell(const struct bench_results *results, i
         samples[MOPS][r] = c->mops;
         samples[RATIO][r] = c->mops / base[r].mops;
         samples[SHARE][r] = c->share;
+        samples[P50][r] = c->p50_ns;
         samples[P99][r] = c->p99_ns;
         samples[LONGEST][r] = c->longest_ns;
         samples[CPUS][r] = c->cpus;
@@ -106,19 +107,20 @@ static void print_pairs(const struct bench_results *results, FILE *out)
 static void print_cell(const struct bench_results *results, int cell, FILE *out)
 {
     const struct bench_cell *c = &results->cells[cell];
+    fprintf(out, "\n  %2d thread%s, ", c->threads, c->threads > 1 ? "s" : " ");
     if (c->section_ns > 0)
-        fprintf(out, "\n  %2d thread%s, %.0f ns inside and %.0f outside", c->threads, c->threads > 1 ? "s" : " ", c->section_ns,
-                c->section_ns);
+        fprintf(out, "%.0f ns inside and %.0f outside", c->section_ns, c->section_ns);
     else
-        fprintf(out, "\n  %2d thread%s, an increment inside, nothing outside", c->threads, c->threads > 1 ? "s" : " ");
-    fprintf(out, "\n  %-24s %8s %10s %9s %10s %10s %10s %6s\n", "", "Mops/s", "x lockword", "share", "p99 wait", "longest", "worst",
-            "CPUs");
+        fprintf(out, "an increment inside, nothing outside");
+    fprintf(out, "%s\n  %-24s %8s %10s %9s %10s %10s %10s %10s %6s\n", c->busy ? "; a busy thread on each CPU besides" : "", "",
+            "Mops/s", "x lockword", "share", "p50 wait", "p99 wait", "longest", "worst", "CPUs");
     for (int p = 0; p < results->peer_count; p++) {
         if (!results->peers[p]->contends)
             continue;
         struct cell_summary s = summarise_cell(results, p, cell);
         fprintf(out, "  %-24s %8.*f %10.2f %9.*f", results->peers[p]->name, s.metric[MOPS] < 1 ? 4 : 2, s.metric[MOPS],
                 s.metric[RATIO], s.metric[SHARE] < 100 ? 1 : 0, s.metric[SHARE]);
+        print_time(out, 11, s.metric[P50]);
         print_time(out, 11, s.metric[P99]);
         print_time(out, 11, s.metric[LONGEST]);
         print_time(out, 11, s.worst_ns);
@@ -141,7 +143,8 @@ void bench_print(const struct bench_results *results, FILE *out)
     fprintf(out,
             "  Mops/s and x lockword: more is better (but see CPUs: one thread that hogs the lock while the rest sleep uses 1)\n");
     fprintf(out, "  share: turns of the luckiest thread for each of the unluckiest's; 1 is fair\n");
-    fprintf(out, "  p99, longest: waits for one acquisition, of all threads; worst: the longest of all rounds; less is better\n");
+    fprintf(out,
+            "  p50, p99, longest: waits for one acquisition, of all threads; worst: the longest of all rounds; less is better\n");
     fprintf(out, "  a word's round trip between two CPUs meanwhile: median %.0f ns, from %.0f to %.0f\n", middle, trips[0],
             trips[results->rounds - 1]);
     for (int cell = 0; cell < results->cell_count; cell++)
@@ -166,15 +169,17 @@ void bench_print_json(const struct bench_results *results, FILE *out)
     fprintf(out, "\n  ],\n  \"contended\": [");
     const char *comma = "";
     for (int cell = 0; cell < results->cell_count; cell++) {
+        const struct bench_cell *c = &results->cells[cell];
         for (int p = 0; p < results->peer_count && results->rounds; p++) {
             if (!results->peers[p]->contends)
                 continue;
             struct cell_summary s = summarise_cell(results, p, cell);
-            fprintf(out, "%s\n    {\"peer\": \"%s\", \"threads\": %d, \"section_ns\": %g, \"mops\": %.4g, \"ratio\": %.4g, ", comma,
-                    results->peers[p]->name, results->cells[cell].threads, results->cells[cell].section_ns, s.metric[MOPS],
-                    s.metric[RATIO]);
-            fprintf(out, "\"share\": %.4g, \"p99_ns\": %.4g, \"longest_ns\": %.6g, \"worst_ns\": %.6g, \"cpus_used\": %.3g}",
-                    s.metric[SHARE], s.metric[P99], s.metric[LONGEST], s.worst_ns, s.metric[CPUS]);
+            fprintf(out, "%s\n    {\"peer\": \"%s\", \"threads\": %d, \"section_ns\": %g, \"busy\": %s, ", comma,
+                    results->peers[p]->name, c->threads, c->section_ns, c->busy ? "true" : "false");
+            fprintf(out, "\"mops\": %.4g, \"ratio\": %.4g, \"share\": %.4g, \"p50_ns\": %.4g, \"p99_ns\": %.4g, ", s.metric[MOPS],
+                    s.metric[RATIO], s.metric[SHARE], s.metric[P50], s.metric[P99]);
+            fprintf(out, "\"longest_ns\": %.6g, \"worst_ns\": %.6g, \"cpus_used\": %.3g}", s.metric[LONGEST], s.worst_ns,
+                    s.metric[CPUS]);
             comma = ",";
         }
     }

@@ -7,13 +7,14 @@
 #include "measure.h"
 
 #define MAX_PEERS 32
-#define MAX_CELLS 16
+#define MAX_CELLS 32
 #define MAX_ROUNDS 1000
 
 /* One column of the benchmark: so many threads, sections of such a length. */
 struct bench_cell {
     int threads;
     double section_ns; /* of work inside, and as much outside; 0: the increment alone */
+    bool busy;         /* a thread that computes competes for each CPU */
 };
 
 struct bench_family;
