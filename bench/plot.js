@@ -95,7 +95,7 @@ async function svg(spec) {
   return new vega.View(vega.parse(compiled), { renderer: 'none' }).toSVG();
 }
 
-const contended = (rows) => rows.filter((row) => row.threads > 1);
+const contended = (rows) => rows.filter((row) => row.threads > 1 && !row.busy);
 
 /** Draws one SVG for each subject, and answers the files written. */
 export async function draw({ native, js }, folder) {

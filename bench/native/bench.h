@@ -50,6 +50,7 @@ enum bench_subject {
     BENCH_RECURSION,
     BENCH_PERMIT,
     BENCH_READ,
+    BENCH_READERS,
     BENCH_WRITE,
     BENCH_DONE,
     BENCH_NOTIFY,
@@ -70,7 +71,7 @@ struct bench_operation {
     void (*init)(void *object);                /* of zeroed memory; NULL: that will do */
     void (*destroy)(void *object);             /* NULL: nothing to do */
     void (*turns)(void *object, uint64_t n);   /* does it n times */
-    void (*partner)(void *object, uint64_t n); /* what another thread does meanwhile; NULL: there is none */
+    void (*partner)(void *object, uint64_t n); /* what another thread does meanwhile, as often; NULL: there is none */
 };
 
 /* How a peer is declared: found by name in a plug-in, too, and a constant that C++ does not make static. */

@@ -97,6 +97,7 @@ static void rally_destroy(void *object)
 BENCH_FAMILY bench_family_absl[];
 const struct bench_operation bench_family_absl[] = {
     {BENCH_READ, NAME, false, mutex_init, mutex_destroy, rw_read_turns, nullptr},
+    {BENCH_READERS, NAME, false, mutex_init, mutex_destroy, rw_read_turns, rw_read_turns},
     {BENCH_WRITE, NAME, false, mutex_init, mutex_destroy, rw_write_turns, nullptr},
     {BENCH_DONE, NAME, false, run_once, nullptr, done_turns, nullptr},
     {BENCH_NOTIFY, NAME, false, cond_init, cond_destroy, notify_turns, nullptr},

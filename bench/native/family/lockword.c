@@ -127,6 +127,7 @@ const struct bench_operation bench_family_lockword[] = {
     {BENCH_RECURSION, NAME, false, NULL, NULL, recursion_turns, NULL},
     {BENCH_PERMIT, NAME, false, permit_init, NULL, permit_turns, NULL},
     {BENCH_READ, NAME, false, NULL, NULL, rw_read_turns, NULL},
+    {BENCH_READERS, NAME, false, NULL, NULL, rw_read_turns, rw_read_turns},
     {BENCH_WRITE, NAME, false, NULL, NULL, rw_write_turns, NULL},
     {BENCH_DONE, NAME, false, run_once, NULL, done_turns, NULL},
     {BENCH_NOTIFY, NAME, false, NULL, NULL, notify_turns, NULL},

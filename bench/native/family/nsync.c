@@ -50,6 +50,7 @@ FAMILY_RALLY(nsync_mu_lock, nsync_mu_unlock, nsync_cv_wait, nsync_cv_signal)
 BENCH_FAMILY bench_family_nsync[];
 const struct bench_operation bench_family_nsync[] = {
     {BENCH_READ, NAME, false, 0, 0, rw_read_turns, 0},
+    {BENCH_READERS, NAME, false, 0, 0, rw_read_turns, rw_read_turns},
     {BENCH_WRITE, NAME, false, 0, 0, rw_write_turns, 0},
     {BENCH_DONE, NAME, false, run_once, 0, done_turns, 0},
     {BENCH_NOTIFY, NAME, false, 0, 0, notify_turns, 0},

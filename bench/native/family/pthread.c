@@ -151,6 +151,7 @@ const struct bench_operation bench_family_pthread[] = {
     {BENCH_RECURSION, "pthread_mutex, recursive", false, recursion_init, mutex_destroy, recursion_turns, NULL},
     {BENCH_PERMIT, "sem_t", false, permit_init, permit_destroy, permit_turns, NULL},
     {BENCH_READ, "pthread_rwlock", false, rw_init, rw_destroy, rw_read_turns, NULL},
+    {BENCH_READERS, "pthread_rwlock", false, rw_init, rw_destroy, rw_read_turns, rw_read_turns},
     {BENCH_WRITE, "pthread_rwlock", false, rw_init, rw_destroy, rw_write_turns, NULL},
     {BENCH_DONE, "pthread_once", false, run_once, NULL, done_turns, NULL},
     {BENCH_NOTIFY, "pthread_cond", false, cond_init, cond_destroy, notify_turns, NULL},

@@ -42,6 +42,7 @@ const struct bench_operation bench_family_raw[] = {
     {BENCH_RECURSION, NAME, true, NULL, NULL, take_and_free_turns, NULL},
     {BENCH_PERMIT, NAME, true, NULL, NULL, up_and_down_turns, NULL},
     {BENCH_READ, NAME, true, NULL, NULL, up_and_down_turns, NULL},
+    {BENCH_READERS, NAME, true, NULL, NULL, up_and_down_turns, up_and_down_turns},
     {BENCH_WRITE, NAME, true, NULL, NULL, take_and_free_turns, NULL},
     {BENCH_DONE, NAME, true, NULL, NULL, look_turns, NULL},
     {BENCH_NOTIFY, NAME, true, NULL, NULL, look_turns, NULL},

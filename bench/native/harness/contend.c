@@ -21,6 +21,9 @@ static struct {
 
 #define PLACES 256
 
+/* As many turns go unnoticed by the clock, and by whoever stops them. */
+#define TURNS_TOGETHER 100
+
 struct bench_pair bench_pair(const struct bench_peer *peer, uint64_t pairs, int round)
 {
     static _Alignas(4096) char mutexes[PLACES][BENCH_MUTEX_SIZE], counts[PLACES][CACHE_LINES];
@@ -39,6 +42,17 @@ struct bench_pair bench_pair(const struct bench_peer *peer, uint64_t pairs, int 
     return (struct bench_pair){(between - start) / (double)pairs, (end - between) / (double)pairs};
 }
 
+/* An operation's object, at the round's place. */
+static void *ready(const struct bench_operation *operation, int round)
+{
+    static _Alignas(4096) char objects[PLACES][BENCH_OBJECT_SIZE];
+    void *object = objects[round * 37 % PLACES];
+    memset(object, 0, BENCH_OBJECT_SIZE);
+    if (operation->init)
+        operation->init(object);
+    return object;
+}
+
 struct partner {
     const struct bench_operation *operation;
     void *object;
@@ -55,14 +69,10 @@ static void *accompany(void *argument)
 
 double bench_operate(const struct bench_operation *operation, uint64_t turns, int round)
 {
-    static _Alignas(4096) char objects[PLACES][BENCH_OBJECT_SIZE];
-    void *object = objects[round * 37 % PLACES];
+    void *object = ready(operation, round);
     const uint64_t first = turns / 10; /* not measured: the partner has yet to start, and caches to fill */
     struct partner partner = {operation, object, first + turns};
     pthread_t thread;
-    memset(object, 0, BENCH_OBJECT_SIZE);
-    if (operation->init)
-        operation->init(object);
     if (operation->partner && pthread_create(&thread, NULL, accompany, &partner))
         abort();
     operation->turns(object, first);
@@ -74,6 +84,48 @@ double bench_operate(const struct bench_operation *operation, uint64_t turns, in
     if (operation->destroy)
         operation->destroy(object);
     return ns / (double)turns;
+}
+
+struct companion {
+    const struct bench_operation *operation;
+    void *object;
+    pthread_barrier_t start;
+    uint64_t turns;
+};
+
+static void *operate_until_stopped(void *argument)
+{
+    struct companion *companion = argument;
+    bench_pin(1);
+    pthread_barrier_wait(&companion->start);
+    for (; !__atomic_load_n(&shared.stop, __ATOMIC_RELAXED); companion->turns += TURNS_TOGETHER)
+        companion->operation->partner(companion->object, TURNS_TOGETHER);
+    return NULL;
+}
+
+double bench_operate_together(const struct bench_operation *operation, double seconds, int round)
+{
+    struct companion companion = {.operation = operation, .object = ready(operation, round)};
+    pthread_t thread;
+    shared.stop = 0;
+    pthread_barrier_init(&companion.start, NULL, 2);
+    if (pthread_create(&thread, NULL, operate_until_stopped, &companion))
+        abort();
+    pthread_barrier_wait(&companion.start);
+    uint64_t turns = 0;
+    const double start = bench_now();
+    double ns;
+    do {
+        operation->turns(companion.object, TURNS_TOGETHER);
+        turns += TURNS_TOGETHER;
+        ns = bench_now() - start;
+    } while (ns < seconds * 1e9);
+    __atomic_store_n(&shared.stop, 1, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&companion.start);
+    if (operation->destroy)
+        operation->destroy(companion.object);
+    return ns / (double)(turns + companion.turns);
 }
 
 static void *sleep_for_ever(void *unused)
@@ -221,9 +273,31 @@ struct bench_contention bench_contend(const struct bench_peer *peer, struct benc
     peer->destroy(shared.mutex);
     pthread_barrier_destroy(&start);
     /* A lock that does not exclude would be the fastest. */
-    if (turns != shared.count)
+    if (peer->contends && turns != shared.count)
         abort();
     return summarise(workers, run, units, ns);
+}
+
+static void do_nothing(void *mutex)
+{
+    (void)mutex;
+}
+
+static void watch_clock(struct bench_thread *thread)
+{
+    uint64_t last = bench_stamp();
+    while (!__atomic_load_n(thread->stop, __ATOMIC_RELAXED)) {
+        const uint64_t now = bench_stamp();
+        bench_waited(thread, last, now);
+        last = now;
+    }
+}
+
+double bench_longest_gap(struct bench_run run, struct bench_units units)
+{
+    static const struct bench_peer clock = {.init = do_nothing, .destroy = do_nothing, .contend = watch_clock};
+    run.threads = run.threads < bench_cpus() ? run.threads : bench_cpus();
+    return bench_contend(&clock, run, units).longest_ns;
 }
 
 #define ROUND_TRIPS 2000

@@ -10,11 +10,15 @@
 #define TURNS 10000
 #define TURNS_OF_TWO 200
 
+/* For what two threads do at once. */
+#define SECONDS 0.004
+
 static const char *const subjects[BENCH_SUBJECTS] = {
     [BENCH_HOLD] = "recursive mutex: lock, unlock",
     [BENCH_RECURSION] = "recursive mutex: lock, lock, unlock, unlock",
     [BENCH_PERMIT] = "semaphore: acquire, release",
     [BENCH_READ] = "read-write lock: read, unlock",
+    [BENCH_READERS] = "read-write lock: two threads read, unlock, at once",
     [BENCH_WRITE] = "read-write lock: write, unlock",
     [BENCH_DONE] = "once: has been run",
     [BENCH_NOTIFY] = "condition: notify nobody",
@@ -42,7 +46,10 @@ void bench_family_measure(struct bench_family *family)
             const int o = (r + k) % family->count;
             const struct bench_operation *operation = family->operations[o];
             bench_pin(operation->partner ? 0 : bench_cpus() - 1);
-            family->ns[o][r] = bench_operate(operation, operation->partner ? TURNS_OF_TWO : TURNS, r);
+            if (operation->subject == BENCH_READERS)
+                family->ns[o][r] = bench_operate_together(operation, SECONDS, r);
+            else
+                family->ns[o][r] = bench_operate(operation, operation->partner ? TURNS_OF_TWO : TURNS, r);
         }
     }
 }
@@ -101,6 +108,7 @@ void bench_print_family(const struct bench_family *family, FILE *out)
         return;
     fprintf(out, "\nThe rest of the family: one thread, or two pinned to two CPUs; medians of %d rounds; less is better\n",
             family->rounds);
+    fprintf(out, "  ns: one turn; of two threads at once, the time in which either does one\n");
     fprintf(out, "  x fastest: ratio to the fastest of lockword's peers; where it has none, to the floor\n");
     for (int subject = 0; subject < BENCH_SUBJECTS; subject++)
         print_subject(family, (enum bench_subject)subject, out);

@@ -12,7 +12,18 @@
 
 #include "peers.h" /* generated: bench_peers, those that this build has, and bench_missing, why it has no others */
 
-#define LONG_SECTION_NS 180
+/*
+ * The contended cells, unless they are chosen: from a lock held for an increment to one held for the time of a short system call;
+ * under load, where the scheduler's slices of milliseconds decide, the ends and the middle are enough.
+ */
+static const struct {
+    const char *threads, *sections;
+    bool busy;
+} plan[] = {
+    {"1,2,4,16", "0,180,1000,15000", false},
+    {"2,4,16", "0,180,15000", true},
+};
+
 #define PAIRS 50000 /* in one round: about half a millisecond, seldom interrupted */
 
 static struct bench_family family;
@@ -30,7 +41,7 @@ static void usage(int status)
           "                      [--threads N,...] [--section NS,...] [--busy] [--rounds N] [--seconds S]\n"
           "                      [--plugin FILE.so]...\n"
           "\n"
-          "  --quick     about a minute; without it, about five\n"
+          "  --quick     two minutes; without it, about twelve\n"
           "  --threads, --section, --busy    these contended cells alone; busy: a thread that computes competes for each CPU\n"
           "  --plugin    a shared object that defines one more peer (bench/native/tune.cmake builds some)\n",
           status ? stderr : stdout);
@@ -141,6 +152,11 @@ static struct bench_contention measure_cell(const struct bench_peer *peer, struc
     return result;
 }
 
+static double measure_gap(struct bench_cell cell, struct bench_units units)
+{
+    return bench_longest_gap((struct bench_run){cell.threads, 0, true, cell.busy, results.seconds}, units);
+}
+
 static void measure_contention(void)
 {
     bench_pin(0);
@@ -149,6 +165,7 @@ static void measure_contention(void)
         show_progress("contended", r, results.rounds);
         results.round_trip_ns[r] = bench_round_trip();
         for (int cell = 0; cell < results.cell_count; cell++) {
+            results.gap_ns[cell][r] = measure_gap(results.cells[cell], units);
             for (int k = 0; k < results.peer_count; k++) {
                 int p = peer_at(r, k);
                 if (results.peers[p]->contends)
@@ -170,7 +187,7 @@ int main(int argc, char **argv)
     bool busy = false;
     results.pair_rounds = 501;
     family.rounds = 301;
-    results.rounds = 15;
+    results.rounds = 11;
     results.seconds = 0.2;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
@@ -178,7 +195,7 @@ int main(int argc, char **argv)
             results.pair_rounds = 201;
             family.rounds = 75;
             results.rounds = 5;
-            results.seconds = 0.08;
+            results.seconds = 0.06;
             break;
         case 'j':
             json = optarg;
@@ -232,9 +249,11 @@ int main(int argc, char **argv)
     else
         family.count = 0;
     if (lists(only, "contended")) {
-        add_cells(threads ? threads : busy ? "2,4,16" : "1,2,4,16", sections ? sections : "0,180", busy);
-        if (!threads && !sections && !busy)
-            add_cells("2,4,16", "0,180", true);
+        const bool chosen = threads || sections || busy;
+        for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
+            if (!chosen || busy == plan[i].busy)
+                add_cells(threads ? threads : plan[i].threads, sections ? sections : plan[i].sections, plan[i].busy);
+        }
         measure_contention();
     }
     bench_print(&results, stdout);

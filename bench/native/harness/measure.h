@@ -44,6 +44,9 @@ void bench_have_threads(void);
  */
 double bench_operate(const struct bench_operation *operation, uint64_t turns, int round);
 
+/* The same for one that two threads do at once, each at its own pace for so long: ns for a turn of either. */
+double bench_operate_together(const struct bench_operation *operation, double seconds, int round);
+
 struct bench_run {
     int threads;
     uint64_t steps; /* of work inside and outside the section */
@@ -62,6 +65,12 @@ struct bench_contention {
 };
 
 struct bench_contention bench_contend(const struct bench_peer *peer, struct bench_run run, struct bench_units units);
+
+/*
+ * What of a longest wait may be the machine's: the longest time, in ns, between two looks at the clock by threads that do nothing
+ * else, one on each CPU that such a run uses, for as long. Whatever stops them there, would have stopped a lock's holder.
+ */
+double bench_longest_gap(struct bench_run run, struct bench_units units);
 
 /* ns for a word to go from one CPU's cache to another's and back. 0 where there is one CPU. */
 double bench_round_trip(void);

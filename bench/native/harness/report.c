@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define REFERENCE "lockword"
+#define FLOOR "raw cas+exchange"
+#define OWNED_FLOOR "raw cas+cas"
 
 static int compare(const void *left, const void *right)
 {
@@ -20,34 +22,37 @@ double bench_median(double *samples, int n)
     return n == 0 ? 0 : n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
 }
 
-/* Ratios are to the floor if it ran (pairs) and to lockword if it ran (contention); else to whoever comes first. */
-static int reference(const struct bench_results *results, bool floor)
+/* The index of a peer, to whose figures ratios are taken; if it does not run, of whoever comes first. */
+static int named(const struct bench_results *results, const char *name)
 {
     for (int p = 0; p < results->peer_count; p++) {
-        if (floor ? !results->peers[p]->contends : strcmp(results->peers[p]->name, REFERENCE) == 0)
+        if (strcmp(results->peers[p]->name, name) == 0)
             return p;
     }
     return 0;
 }
 
+/* Of a section with nothing in it, or with an increment: ns, and ratios to both floors. */
 struct pair_summary {
-    double empty, empty_ratio, increment, increment_ratio;
+    double ns, floor_ratio, owned_ratio;
 };
 
-static struct pair_summary summarise_pair(const struct bench_results *results, int peer)
+static double pair_ns(const struct bench_results *results, int peer, bool increment, int round)
 {
-    static double samples[4][MAX_ROUNDS];
-    const struct bench_pair *floor = results->pairs[reference(results, true)];
-    const struct bench_pair *pair = results->pairs[peer];
+    const struct bench_pair *pair = &results->pairs[peer][round];
+    return increment ? pair->increment : pair->empty;
+}
+
+static struct pair_summary summarise_pair(const struct bench_results *results, int peer, bool increment)
+{
+    static double ns[MAX_ROUNDS], floor[MAX_ROUNDS], owned[MAX_ROUNDS];
     const int n = results->pair_rounds;
     for (int r = 0; r < n; r++) {
-        samples[0][r] = pair[r].empty;
-        samples[1][r] = pair[r].empty / floor[r].empty;
-        samples[2][r] = pair[r].increment;
-        samples[3][r] = pair[r].increment / floor[r].increment;
+        ns[r] = pair_ns(results, peer, increment, r);
+        floor[r] = ns[r] / pair_ns(results, named(results, FLOOR), increment, r);
+        owned[r] = ns[r] / pair_ns(results, named(results, OWNED_FLOOR), increment, r);
     }
-    return (struct pair_summary){bench_median(samples[0], n), bench_median(samples[1], n), bench_median(samples[2], n),
-                                 bench_median(samples[3], n)};
+    return (struct pair_summary){bench_median(ns, n), bench_median(floor, n), bench_median(owned, n)};
 }
 
 enum metric { MOPS, RATIO, SHARE, P50, P99, LONGEST, CPUS, METRICS };
@@ -61,7 +66,7 @@ static struct cell_summary summarise_cell(const struct bench_results *results, i
 {
     double samples[METRICS][MAX_ROUNDS];
     struct cell_summary summary = {0};
-    const struct bench_contention *base = results->contention[reference(results, false)][cell];
+    const struct bench_contention *base = results->contention[named(results, REFERENCE)][cell];
     for (int r = 0; r < results->rounds; r++) {
         const struct bench_contention *c = &results->contention[peer][cell][r];
         samples[MOPS][r] = c->mops;
@@ -95,13 +100,30 @@ static void print_pairs(const struct bench_results *results, FILE *out)
     fprintf(out,
             "\nUncontended: one thread locks and unlocks, pinned, in a process of two; medians of %d rounds; less is better\n\n",
             results->pair_rounds);
-    fprintf(out, "  %-24s %21s %23s\n", "", "nothing between", "an increment between");
-    fprintf(out, "  %-24s %10s %10s %12s %10s\n", "", "ns", "x floor", "ns", "x floor");
+    fprintf(out, "  %-24s %27s %29s\n", "", "nothing between", "an increment between");
+    fprintf(out, "  %-24s %7s %9s %9s %9s %9s %9s\n", "", "ns", "x floor", "x cas+cas", "ns", "x floor", "x cas+cas");
     for (int p = 0; p < results->peer_count; p++) {
-        struct pair_summary s = summarise_pair(results, p);
-        fprintf(out, "  %-24s %10.2f %10.3f %12.2f %10.3f\n", results->peers[p]->name, s.empty, s.empty_ratio, s.increment,
-                s.increment_ratio);
+        fprintf(out, "  %-24s", results->peers[p]->name);
+        for (int increment = 0; increment < 2; increment++) {
+            const struct pair_summary s = summarise_pair(results, p, increment);
+            fprintf(out, increment ? " %9.2f %9.3f %9.3f" : " %7.2f %9.3f %9.3f", s.ns, s.floor_ratio, s.owned_ratio);
+        }
+        fprintf(out, "\n");
     }
+    fprintf(out, "  x floor: ratio to cas+exchange; x cas+cas: to the floor of a lock whose unlock refuses strangers\n");
+}
+
+/* The machine's own longest gaps meanwhile: the median of the rounds, and the longest. */
+struct gaps {
+    double median, worst;
+};
+
+static struct gaps summarise_gaps(const struct bench_results *results, int cell)
+{
+    double gaps[MAX_ROUNDS];
+    memcpy(gaps, results->gap_ns[cell], sizeof gaps);
+    const double median = bench_median(gaps, results->rounds);
+    return (struct gaps){median, gaps[results->rounds - 1]};
 }
 
 static void print_cell(const struct bench_results *results, int cell, FILE *out)
@@ -126,6 +148,11 @@ static void print_cell(const struct bench_results *results, int cell, FILE *out)
         print_time(out, 11, s.worst_ns);
         fprintf(out, " %6.2f\n", s.metric[CPUS]);
     }
+    const struct gaps gaps = summarise_gaps(results, cell);
+    fprintf(out, "  %-24s %8s %10s %9s %10s %10s", "(the machine: no lock)", "", "", "", "", "");
+    print_time(out, 11, gaps.median);
+    print_time(out, 11, gaps.worst);
+    fprintf(out, "\n");
 }
 
 void bench_print(const struct bench_results *results, FILE *out)
@@ -145,6 +172,7 @@ void bench_print(const struct bench_results *results, FILE *out)
     fprintf(out, "  share: turns of the luckiest thread for each of the unluckiest's; 1 is fair\n");
     fprintf(out,
             "  p50, p99, longest: waits for one acquisition, of all threads; worst: the longest of all rounds; less is better\n");
+    fprintf(out, "  the machine: the longest gap between two looks at the clock, by a thread on each CPU that does nothing else\n");
     fprintf(out, "  a word's round trip between two CPUs meanwhile: median %.0f ns, from %.0f to %.0f\n", middle, trips[0],
             trips[results->rounds - 1]);
     for (int cell = 0; cell < results->cell_count; cell++)
@@ -160,12 +188,22 @@ void bench_print_json(const struct bench_results *results, FILE *out)
         fprintf(out, "%s%.1f", r ? ", " : "", results->round_trip_ns[r]);
     fprintf(out, "],\n  \"uncontended\": [");
     for (int p = 0; p < results->peer_count && results->pair_rounds; p++) {
-        struct pair_summary s = summarise_pair(results, p);
-        fprintf(out, "%s\n    {\"peer\": \"%s\", \"ns\": %.3f, \"ratio\": %.4f, \"increment_ns\": %.3f, \"increment_ratio\": %.4f}",
-                p ? "," : "", results->peers[p]->name, s.empty, s.empty_ratio, s.increment, s.increment_ratio);
+        const struct pair_summary empty = summarise_pair(results, p, false), increment = summarise_pair(results, p, true);
+        fprintf(out, "%s\n    {\"peer\": \"%s\", \"floor\": %s, ", p ? "," : "", results->peers[p]->name,
+                results->peers[p]->contends ? "false" : "true");
+        fprintf(out, "\"ns\": %.3f, \"ratio\": %.4f, \"owned_ratio\": %.4f, ", empty.ns, empty.floor_ratio, empty.owned_ratio);
+        fprintf(out, "\"increment_ns\": %.3f, \"increment_ratio\": %.4f, \"increment_owned_ratio\": %.4f}", increment.ns,
+                increment.floor_ratio, increment.owned_ratio);
     }
     fprintf(out, "\n  ],\n  \"family\": [");
     bench_print_family_json(results->family, out);
+    fprintf(out, "\n  ],\n  \"machine\": [");
+    for (int cell = 0; cell < results->cell_count; cell++) {
+        const struct bench_cell *c = &results->cells[cell];
+        const struct gaps gaps = summarise_gaps(results, cell);
+        fprintf(out, "%s\n    {\"threads\": %d, \"section_ns\": %g, \"busy\": %s, \"longest_ns\": %.6g, \"worst_ns\": %.6g}",
+                cell ? "," : "", c->threads, c->section_ns, c->busy ? "true" : "false", gaps.median, gaps.worst);
+    }
     fprintf(out, "\n  ],\n  \"contended\": [");
     const char *comma = "";
     for (int cell = 0; cell < results->cell_count; cell++) {

@@ -31,6 +31,7 @@ struct bench_results {
     int rounds;
     double seconds; /* a cell and round */
     struct bench_contention contention[MAX_PEERS][MAX_CELLS][MAX_ROUNDS];
+    double gap_ns[MAX_CELLS][MAX_ROUNDS]; /* the machine's: bench_longest_gap */
     double round_trip_ns[MAX_ROUNDS];
 
     const struct bench_family *family; /* harness/family.h */

@@ -13,6 +13,7 @@ enum Subject {
     Recursion,
     Permit,
     Read,
+    Readers,
     Write,
     Done,
     Notify,
@@ -51,6 +52,14 @@ const fn operation<T: New>(subject: Subject, peer: Name, turns: Turns) -> Operat
         destroy: Some(destroy_in_place::<T>),
         turns: Some(turns),
         partner: None,
+    }
+}
+
+/// An operation on a T, by two threads at once.
+const fn together<T: New>(subject: Subject, peer: Name, turns: Turns) -> Operation {
+    Operation {
+        partner: Some(turns),
+        ..operation::<T>(subject, peer, turns)
     }
 }
 
@@ -109,8 +118,9 @@ mod standard {
     const NAME: Name = b"Rust std\0";
 
     #[no_mangle]
-    pub static bench_family_rust_std: [Operation; 5] = [
+    pub static bench_family_rust_std: [Operation; 6] = [
         operation::<RwLock<()>>(Subject::Read, NAME, read),
+        together::<RwLock<()>>(Subject::Readers, NAME, read),
         operation::<RwLock<()>>(Subject::Write, NAME, write),
         operation::<Once>(Subject::Done, NAME, done),
         operation::<Condvar>(Subject::Notify, NAME, notify),
@@ -144,10 +154,11 @@ mod parking {
     const NAME: Name = b"parking_lot\0";
 
     #[no_mangle]
-    pub static bench_family_parking_lot: [Operation; 7] = [
+    pub static bench_family_parking_lot: [Operation; 8] = [
         operation::<ReentrantMutex<()>>(Subject::Hold, NAME, hold),
         operation::<ReentrantMutex<()>>(Subject::Recursion, NAME, recursion),
         operation::<RwLock<()>>(Subject::Read, NAME, read),
+        together::<RwLock<()>>(Subject::Readers, NAME, read),
         operation::<RwLock<()>>(Subject::Write, NAME, write),
         operation::<Once>(Subject::Done, NAME, done),
         operation::<Condvar>(Subject::Notify, NAME, notify),
