@@ -1,19 +1,20 @@
 /**
- * node bench/run.js [--quick] [--plot] [--json FILE]: builds what is to be measured, measures natively and in JavaScript, prints both,
- * and keeps the figures in build/bench. --plot draws docs/img/bench-*.svg from them, --json copies them all to one file.
+ * node bench/run.js [--quick] [--docs] [--json FILE]: builds what is to be measured, measures natively and in JavaScript, prints both,
+ * and keeps the figures in build/bench. --docs writes docs/benchmarks.md's tables and plots from them, --json copies them all to one file.
  */
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { draw } from './plot.js';
+import { publish } from './docs.js';
+import { describeMachine } from './machine.js';
 
 const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean' }, plot: { type: 'boolean' }, json: { type: 'string' }, help: { type: 'boolean' } },
+  options: { quick: { type: 'boolean' }, docs: { type: 'boolean' }, json: { type: 'string' }, help: { type: 'boolean' } },
 });
 if (options.help) {
-  console.log('usage: node bench/run.js [--quick] [--plot] [--json FILE]     about 14 minutes; --quick: two and a half');
+  console.log('usage: node bench/run.js [--quick] [--docs] [--json FILE]     about 14 minutes; --quick: three');
   process.exit();
 }
 
@@ -40,8 +41,6 @@ run('build/release/bench/native/lockword-bench', [...quick, '--json', results('n
 console.log('\n== JavaScript');
 run(process.execPath, ['bench/js/main.js', ...quick, '--json', results('js')]);
 
-const all = { native: read('native'), js: read('js') };
-if (options.json) writeFileSync(options.json, `${JSON.stringify(all, null, 2)}\n`);
-if (options.plot) {
-  for (const file of await draw(all, resolve(root, 'docs/img'))) console.log(`wrote ${file}`);
-}
+const figures = { machine: describeMachine(root), native: read('native'), js: read('js') };
+if (options.json) writeFileSync(options.json, `${JSON.stringify(figures, null, 2)}\n`);
+if (options.docs) for (const file of await publish(figures)) console.log(`wrote ${file}`);

@@ -46,6 +46,7 @@ const suites = [
   { group: 'lint', name: 'C analysis', run: CPPCHECK },
   { group: 'lint', name: 'JavaScript formatting', run: 'prettier --check .' },
   { group: 'lint', name: 'JavaScript types', run: 'tsc -p js/tsconfig.json --noEmit' },
+  { group: 'lint', name: "the benchmark's page is what its figures say", run: 'node bench/docs.js --check' },
   { group: 'format', name: 'C', run: `clang-format -i $(${C_FILES})` },
   { group: 'format', name: 'JavaScript', run: 'prettier --write .' },
   { group: 'gcc', name: 'build', run: build('gcc') },

@@ -197,7 +197,7 @@ void bench_print_json(const struct bench_results *results, FILE *out)
     }
     fprintf(out, "\n  ],\n  \"family\": [");
     bench_print_family_json(results->family, out);
-    fprintf(out, "\n  ],\n  \"machine\": [");
+    fprintf(out, "\n  ],\n  \"gaps\": [");
     for (int cell = 0; cell < results->cell_count; cell++) {
         const struct bench_cell *c = &results->cells[cell];
         const struct gaps gaps = summarise_gaps(results, cell);

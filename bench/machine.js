@@ -1,0 +1,44 @@
+/** What a run was measured on, and with: for a reader who wants to know why his own figures differ. */
+
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { availableParallelism, cpus, release, type } from 'node:os';
+import { resolve } from 'node:path';
+
+/** The first line that a command prints; nothing if there is no such command, or it fails. */
+function say(command, ...args) {
+  const { status, stdout } = spawnSync(command, args, { encoding: 'utf8' });
+  return status === 0 ? stdout.split('\n')[0].trim() : undefined;
+}
+
+const read = (file) => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+};
+
+const debian = (name) => say('dpkg-query', '-W', '-f', '${Version}', name);
+
+/** Only what can be found out: the rest is left out. */
+export function describeMachine(root) {
+  const compiler = read(resolve(root, 'build/release/CMakeCache.txt')).match(/^CMAKE_C_COMPILER:.*?=(.+)$/m)?.[1] ?? 'cc';
+  const locked = JSON.parse(read(resolve(root, 'package-lock.json'))).packages;
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    cpu: cpus()[0]?.model,
+    cpus: availableParallelism(),
+    virtual: /^flags.*\bhypervisor\b/m.test(read('/proc/cpuinfo')),
+    kernel: `${type()} ${release()}`,
+    compiler: say(compiler, '--version'),
+    peers: {
+      'glibc (pthread, C11)': debian('libc6'),
+      nsync: debian('libnsync-dev'),
+      absl: debian('libabsl-dev'),
+      Rust: say('rustc', '--version')?.split(' ')[1],
+      parking_lot: debian('librust-parking-lot-dev'),
+      multithreading: locked['node_modules/multithreading']?.version,
+    },
+  };
+}

@@ -1,0 +1,302 @@
+/** The parts of docs/benchmarks.md, and of README.md, that a run's figures make: by the name that their markers give. */
+
+import { fixed, time as timed } from './js/table.js';
+import { eachCell, frontier, heldFor } from './plot.js';
+
+const HERO = 'lockword';
+/** A lock is called fair here if its luckiest thread gets at most so many turns for each of the unluckiest's. */
+const FAIR = 3;
+/** Ratios that differ by less are called equal. */
+const NOISE = 0.01;
+
+const time = (ns) => timed(ns).replace('us', 'µs');
+const unique = (values) => [...new Set(values)];
+const short = (n) => (n < 1 ? n.toPrecision(3) : n < 100 ? fixed(n, 1) : Math.round(n).toLocaleString('en'));
+const bold = (text, isBold) => (isBold ? `**${text}**` : text);
+const list = (items) => items.map((item) => `- ${item}`).join('\n');
+
+/** Rows of text as a table: the first row its head; numbers to the right. */
+function table([head, ...rows], areWords = false) {
+  const rule = head.map((_, k) => (k && !areWords ? '--:' : '---'));
+  return [head, rule, ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
+}
+
+const fold = (summary, text) => `<details>\n<summary>${summary}</summary>\n\n${text}\n\n</details>`;
+const quiet = (rows) => rows.filter((row) => !row.busy);
+const busy = (rows) => rows.filter((row) => row.busy);
+const several = (rows) => rows.filter((row) => row.threads > 1);
+
+/** The rows of each cell together, with what they have in common. */
+function cellsOf(rows) {
+  const cells = [];
+  eachCell(rows, (members, cell) => cells.push({ ...cell, rows: members, hero: members.find((row) => row.peer === HERO) }));
+  return cells.filter((cell) => cell.hero);
+}
+
+const threadsOf = (cell, unit = 'thread') => `${cell.threads} ${unit}${cell.threads > 1 ? 's' : ''}`;
+const nameOf = (cell, unit) => `${threadsOf(cell, unit)}, ${heldFor(cell.section_ns)}${cell.busy ? ', CPUs busy' : ''}`;
+
+function machine({ machine: about, native, js }) {
+  const versions = Object.entries(about.peers).filter(([, version]) => version);
+  const { rounds, seconds, pair_rounds: pairs } = native;
+  const [least, most] = [Math.min, Math.max].map((pick) => pick(...native.round_trip_ns));
+  return list([
+    `${about.cpu}: ${about.cpus} CPUs${about.virtual ? ', in a virtual machine' : ''}; ${about.kernel}`,
+    `${about.compiler}; Node ${js.node.replace('v', '')}`,
+    versions.map(([name, version]) => `${name} ${version}`).join('; '),
+    `${about.date}: ${rounds} rounds of ${seconds} s a contended cell and lock, ${pairs} rounds of uncontended pairs; in JavaScript ${js.rounds} and ${js.pairRounds}`,
+    `a word's round trip between two CPUs meanwhile: from ${fixed(least, 0)} to ${fixed(most, 0)} ns`,
+  ]);
+}
+
+/** What is to be reached, what was, and who is in the way. */
+function aims({ native, js }) {
+  const rows = [['', 'to reach', 'measured', '']];
+  const add = (what, aim, measured, met) => rows.push([what, aim, measured, met ? 'yes' : '**no**']);
+  const hero = native.uncontended.find((row) => row.peer === HERO);
+  const rivals = native.uncontended.filter((row) => !row.floor && row.peer !== HERO && row.ratio < hero.ratio - NOISE);
+  add('uncontended, to the raw cas+exchange', '≤ 1.02', fixed(hero.ratio, 2), hero.ratio <= 1.02);
+  add('and to the raw cas+cas', '≤ 1.02', fixed(hero.owned_ratio, 2), hero.owned_ratio <= 1.02);
+  add(
+    'peers that are faster there',
+    'none',
+    rivals.map((row) => `${row.peer} ${fixed(row.ratio, 2)}`).join(', ') || 'none',
+    !rivals.length,
+  );
+
+  const cells = cellsOf(quiet(native.contended));
+  const fair = (row) => row.peer !== HERO && row.share <= FAIR && row.ratio > 1 + NOISE;
+  const ahead = cells.filter((cell) => cell.rows.some(fair));
+  const furthest = cells
+    .flatMap((cell) => cell.rows.filter(fair).map((row) => ({ row, cell })))
+    .sort((a, b) => b.row.ratio - a.row.ratio)[0];
+  const found =
+    furthest &&
+    `in ${ahead.length} of ${cells.length}; at most ${fixed(furthest.row.ratio, 2)}: ${furthest.row.peer}, ${nameOf(furthest.cell)}`;
+  add('cells in which a fair peer has more turns', 'none', found ?? 'none', !found);
+  const pairs = cells.filter((cell) => cell.threads === 2).flatMap((cell) => cell.rows);
+  const best = pairs.reduce((most, row) => (row.ratio > most.ratio ? row : most), pairs[0]);
+  if (best)
+    add(
+      '2 threads: most turns of any peer',
+      '≤ 1.05',
+      `${fixed(best.ratio, 2)} (${best.peer}, ${heldFor(best.section_ns)})`,
+      best.ratio <= 1.05,
+    );
+
+  const worstOf = (chosen, field) => Math.max(...chosen.map((cell) => cell.hero[field]));
+  const brief = (threads) => cells.filter((cell) => cell.threads === threads && cell.section_ns < 1000);
+  const under = (what, chosen, field, limit, tell) => {
+    if (chosen.length) add(what, `≤ ${tell(limit)}`, tell(worstOf(chosen, field)), worstOf(chosen, field) <= limit);
+  };
+  under('16 threads, increment and 180 ns: share', brief(16), 'share', 2.5, short);
+  under('… longest wait, median round', brief(16), 'longest_ns', 0.5e6, time);
+  under('… longest wait, worst round', brief(16), 'worst_ns', 2e6, time);
+  under('4 threads, increment and 180 ns: longest wait, median round', brief(4), 'longest_ns', 0.1e6, time);
+  under('CPUs busy: share', cellsOf(busy(native.contended)), 'share', 10, short);
+
+  const bare = js.handoff.find((row) => row.way.includes('waitAsync'));
+  const async = js.handoff.find((row) => row.way.startsWith(HERO));
+  if (bare && async) {
+    const ratio = async.median_us / bare.median_us;
+    add('hand-off to `lockAsync`, to a bare `waitAsync`', '≤ 1.2', fixed(ratio, 2), ratio <= 1.2);
+  }
+  return table(rows, true);
+}
+
+/** One line for each lock: how often it is on the frontier, and the worst that its users see. */
+function summary({ native }) {
+  const cells = cellsOf(several(quiet(native.contended)));
+  const peers = unique(cells.flatMap((cell) => cell.rows.map((row) => row.peer)));
+  const fronts = cells.map((cell) => frontier(cell.rows).map((row) => row.peer));
+  const lines = peers.map((peer) => {
+    const rows = cells.map((cell) => cell.rows.find((row) => row.peer === peer)).filter(Boolean);
+    const mean = Math.exp(rows.reduce((sum, row) => sum + Math.log(row.ratio), 0) / rows.length);
+    return {
+      peer,
+      count: fronts.filter((front) => front.includes(peer)).length,
+      cells: [
+        fixed(mean, 2),
+        short(Math.max(...rows.map((row) => row.share))),
+        time(Math.max(...rows.map((row) => row.longest_ns))),
+      ],
+    };
+  });
+  lines.sort((a, b) => b.count - a.count);
+  return table([
+    ['', `on the frontier, of ${cells.length} cells`, 'turns, mean ratio to lockword', 'largest share', 'largest longest wait'],
+    ...lines.map(({ peer, count, cells: text }) => [bold(peer, peer === HERO), `${count}`, ...text]),
+  ]);
+}
+
+function cellTable(cell, gaps) {
+  const front = frontier(cell.rows);
+  const gap = gaps?.find((row) => row.threads === cell.threads && row.section_ns === cell.section_ns && row.busy === cell.busy);
+  return table([
+    ['', 'million turns/s', '× lockword', 'share', 'p50', 'p99', 'longest', 'worst', 'CPUs'],
+    ...cell.rows.map((row) => [
+      bold(row.peer, front.includes(row)),
+      row.mops < 1 ? fixed(row.mops, 4) : fixed(row.mops, 2),
+      fixed(row.ratio, 2),
+      short(row.share),
+      row.p50_ns === undefined ? '' : time(row.p50_ns),
+      time(row.p99_ns),
+      time(row.longest_ns),
+      time(row.worst_ns),
+      row.cpus_used === undefined ? '' : fixed(row.cpus_used, 2),
+    ]),
+    ...(gap ? [['*the machine*', '', '', '', '', '', time(gap.longest_ns), time(gap.worst_ns), '']] : []),
+  ]);
+}
+
+/** All tables, folded by how long the lock is held. */
+function cellTables(rows, gaps, unit) {
+  const cells = cellsOf(rows);
+  return unique(cells.map((cell) => cell.section_ns))
+    .map((section) => {
+      const tables = cells
+        .filter((cell) => cell.section_ns === section)
+        .map((cell) => `**${threadsOf(cell, unit)}**\n\n${cellTable(cell, gaps)}`);
+      return fold(`held for ${heldFor(section)}`, tables.join('\n\n'));
+    })
+    .join('\n\n');
+}
+
+function uncontended({ native }) {
+  return table([
+    ['', 'ns', '× cas+exchange', '× cas+cas', 'with an increment: ns', '× cas+exchange', '× cas+cas'],
+    ...native.uncontended.map((row) => [
+      row.floor ? `*${row.peer}*` : bold(row.peer, row.peer === HERO),
+      fixed(row.ns, 2),
+      fixed(row.ratio, 3),
+      fixed(row.owned_ratio, 3),
+      fixed(row.increment_ns, 2),
+      fixed(row.increment_ratio, 3),
+      fixed(row.increment_owned_ratio, 3),
+    ]),
+  ]);
+}
+
+const operationsOf = (rows) =>
+  unique(rows.map((row) => row.operation)).map((name) => ({ name, rows: rows.filter((row) => row.operation === name) }));
+const nsOf = (ns) => (ns < 100 ? fixed(ns, 2) : fixed(ns, 0));
+
+function family({ native }) {
+  const rows = operationsOf(native.family).map(({ name, rows: all }) => {
+    const floor = all.find((row) => row.floor);
+    const hero = all.find((row) => row.peer === HERO);
+    const peers = all.filter((row) => !row.floor && row.peer !== HERO).sort((a, b) => a.ns - b.ns);
+    const others = peers.map((row) => `${row.peer} ${nsOf(row.ns)}`).join('; ');
+    return [name, hero ? nsOf(hero.ns) : '', floor ? nsOf(floor.ns) : '', others];
+  });
+  return table([['', 'lockword, ns', 'raw atomics', 'peers'], ...rows], true);
+}
+
+const jsUncontended = ({ js }) =>
+  table([
+    ['', 'ns', '× cas+exchange'],
+    ...js.uncontended.map((row) => [bold(row.peer, row.peer === HERO), fixed(row.ns, 2), fixed(row.ratio, 3)]),
+  ]);
+
+const jsFamily = ({ js }) =>
+  fold(
+    'The rest of the family',
+    table([['', 'ns', '× cas+exchange'], ...js.family.map((row) => [row.operation, fixed(row.ns, 2), fixed(row.ratio, 3)])]),
+  );
+
+const jsHandOff = ({ js }) =>
+  table([['', 'median', 'p99'], ...js.handoff.map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)])]);
+
+/** Everything in which somebody else did better, however little. */
+function better({ native, js }) {
+  const contended = (rows, unit) =>
+    cellsOf(rows).flatMap((cell) => {
+      const others = cell.rows.filter((row) => row !== cell.hero);
+      const turns = others
+        .filter((row) => row.ratio > 1 + NOISE)
+        .sort((a, b) => b.ratio - a.ratio)
+        .map((row) => `${row.peer} ${fixed(row.ratio, 2)} × (share ${short(row.share)})`);
+      // A lone thread does not wait for others: its longest wait is the machine's.
+      const waits = others
+        .filter((row) => cell.threads > 1 && row.longest_ns < cell.hero.longest_ns)
+        .sort((a, b) => a.longest_ns - b.longest_ns)
+        .map((row) => `${row.peer} ${time(row.longest_ns)}`);
+      if (waits.length) waits.push(`lockword ${time(cell.hero.longest_ns)}`);
+      return turns.length || waits.length ? [[nameOf(cell, unit), turns.join('<br>'), waits.join('<br>')]] : [];
+    });
+  const heads = ['', 'more turns', 'a shorter longest wait'];
+  const cells = (rows, unit, none) => {
+    const found = contended(rows, unit);
+    return found.length ? table([heads, ...found], true) : none;
+  };
+  /** Peers that take less time than lockword for the same, and what part of it. */
+  const faster = (what, rows, field = 'ratio') => {
+    const hero = rows.find((row) => row.peer === HERO);
+    const peers = rows
+      .filter((row) => hero && !row.floor && row[field] / hero[field] < 1 - NOISE)
+      .sort((a, b) => a[field] - b[field]);
+    return peers.length ? [[what, peers.map((row) => `${row.peer} ${fixed(row[field] / hero[field], 2)}`).join(', ')]] : [];
+  };
+  const alone = [
+    ...faster('mutex', native.uncontended),
+    ...faster('mutex, an increment between', native.uncontended, 'increment_ratio'),
+    ...operationsOf(native.family).flatMap(({ name, rows }) => faster(name, rows)),
+    ...faster(
+      'JavaScript: mutex',
+      js.uncontended.filter((row) => !row.peer.startsWith('raw')),
+    ),
+  ];
+  return [
+    '**Uncontended**',
+    alone.length ? table([['', "its time, lockword's being 1"], ...alone], true) : 'Nobody.',
+    '**Contended, native**',
+    cells(quiet(native.contended), 'thread', 'Nobody.'),
+    '**With a busy thread on each CPU**',
+    cells(busy(native.contended), 'thread', 'Nobody.'),
+    '**Contended, JavaScript**',
+    cells(js.contended, 'worker', 'Nobody.'),
+  ].join('\n\n');
+}
+
+/** README.md's: 16 threads, an increment and 180 ns. */
+function alternatives({ native }) {
+  const at = (peer, section) =>
+    quiet(native.contended).find((row) => row.peer === peer && row.threads === 16 && row.section_ns === section);
+  const locks = native.uncontended.filter((row) => !row.floor && row.peer !== 'C11 mtx' && at(row.peer, 0) && at(row.peer, 180));
+  locks.sort((a, b) => (b.peer === HERO) - (a.peer === HERO) || at(a.peer, 0).longest_ns - at(b.peer, 0).longest_ns);
+  const columns = (row) => [fixed(row.ratio, 2), short(row.share), time(row.longest_ns)];
+  return table([
+    [
+      '',
+      'uncontended, × raw cas+exchange',
+      '16 threads, an increment: turns, × lockword',
+      'share',
+      'longest wait',
+      '180 ns in and out: turns, × lockword',
+      'share',
+      'longest wait',
+    ],
+    ...locks.map((row) => [
+      bold(row.peer, row.peer === HERO),
+      fixed(row.ratio, 2),
+      ...columns(at(row.peer, 0)),
+      ...columns(at(row.peer, 180)),
+    ]),
+  ]);
+}
+
+export const parts = {
+  machine,
+  aims,
+  summary,
+  contended: ({ native }) => cellTables(quiet(native.contended), native.gaps, 'thread'),
+  busy: ({ native }) => cellTables(busy(native.contended), native.gaps, 'thread'),
+  uncontended,
+  family,
+  'js-uncontended': jsUncontended,
+  'js-family': jsFamily,
+  'js-contended': ({ js }) => cellTables(js.contended, undefined, 'worker'),
+  'js-handoff': jsHandOff,
+  better,
+  alternatives,
+};
