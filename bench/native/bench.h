@@ -59,6 +59,7 @@ enum bench_subject {
     BENCH_WAITGROUP,
     BENCH_COUNTER,
     BENCH_RALLY,
+    BENCH_RALLY_HELD,
     BENCH_MEET,
     BENCH_SUBJECTS
 };

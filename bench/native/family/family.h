@@ -18,8 +18,9 @@
     }
 
 /*
- * Defines rally_turns and rally_partner: two threads hand the turn to and fro, each waiting at a condition for the other. Of the
- * type `struct rally` only `turn` is used here. They notify after they have unlocked, which no peer's manual advises against.
+ * Defines rally_turns and rally_partner: two threads hand the turn to and fro, each waiting at a condition for the other; and
+ * rally_held_turns and rally_held_partner, in which they notify before they unlock, not after. No peer's manual advises against
+ * either. Of the type `struct rally` only `turn` is used here.
  */
 #define FAMILY_RALLY(lock, unlock, wait, notify)                                                                                   \
     static_assert(sizeof(struct rally) <= BENCH_OBJECT_SIZE, "an object fits");                                                    \
@@ -34,6 +35,17 @@
             notify(&rally->cond);                                                                                                  \
         }                                                                                                                          \
     }                                                                                                                              \
+    static void rally_held_as(struct rally *rally, uint32_t mine, uint64_t n)                                                      \
+    {                                                                                                                              \
+        for (uint64_t i = 0; i < n; i++) {                                                                                         \
+            lock(&rally->mutex);                                                                                                   \
+            while (rally->turn != mine)                                                                                            \
+                wait(&rally->cond, &rally->mutex);                                                                                 \
+            rally->turn = 1 - mine;                                                                                                \
+            notify(&rally->cond);                                                                                                  \
+            unlock(&rally->mutex);                                                                                                 \
+        }                                                                                                                          \
+    }                                                                                                                              \
     static void rally_turns(void *object, uint64_t n)                                                                              \
     {                                                                                                                              \
         rally_as((struct rally *)object, 0, n);                                                                                    \
@@ -41,4 +53,12 @@
     static void rally_partner(void *object, uint64_t n)                                                                            \
     {                                                                                                                              \
         rally_as((struct rally *)object, 1, n);                                                                                    \
+    }                                                                                                                              \
+    static void rally_held_turns(void *object, uint64_t n)                                                                         \
+    {                                                                                                                              \
+        rally_held_as((struct rally *)object, 0, n);                                                                               \
+    }                                                                                                                              \
+    static void rally_held_partner(void *object, uint64_t n)                                                                       \
+    {                                                                                                                              \
+        rally_held_as((struct rally *)object, 1, n);                                                                               \
     }

@@ -136,6 +136,7 @@ const struct bench_operation bench_family_lockword[] = {
     {BENCH_WAITGROUP, NAME, false, group_init, NULL, group_turns, NULL},
     {BENCH_COUNTER, NAME, false, NULL, NULL, counter_turns, NULL},
     {BENCH_RALLY, NAME, false, NULL, NULL, rally_turns, rally_partner},
+    {BENCH_RALLY_HELD, NAME, false, NULL, NULL, rally_held_turns, rally_held_partner},
     {BENCH_MEET, NAME, false, meet_init, NULL, meet_turns, meet_turns},
     {BENCH_SUBJECTS, NULL, false, NULL, NULL, NULL, NULL},
 };

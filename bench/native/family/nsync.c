@@ -55,5 +55,6 @@ const struct bench_operation bench_family_nsync[] = {
     {BENCH_DONE, NAME, false, run_once, 0, done_turns, 0},
     {BENCH_NOTIFY, NAME, false, 0, 0, notify_turns, 0},
     {BENCH_RALLY, NAME, false, 0, 0, rally_turns, rally_partner},
+    {BENCH_RALLY_HELD, NAME, false, 0, 0, rally_held_turns, rally_held_partner},
     {BENCH_SUBJECTS, 0, false, 0, 0, 0, 0},
 };

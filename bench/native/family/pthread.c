@@ -156,6 +156,7 @@ const struct bench_operation bench_family_pthread[] = {
     {BENCH_DONE, "pthread_once", false, run_once, NULL, done_turns, NULL},
     {BENCH_NOTIFY, "pthread_cond", false, cond_init, cond_destroy, notify_turns, NULL},
     {BENCH_RALLY, "pthread_cond", false, rally_init, rally_destroy, rally_turns, rally_partner},
+    {BENCH_RALLY_HELD, "pthread_cond", false, rally_init, rally_destroy, rally_held_turns, rally_held_partner},
     {BENCH_MEET, "pthread_barrier", false, meet_init, meet_destroy, meet_turns, meet_turns},
     {BENCH_SUBJECTS, NULL, false, NULL, NULL, NULL, NULL},
 };

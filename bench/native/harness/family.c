@@ -27,6 +27,7 @@ static const char *const subjects[BENCH_SUBJECTS] = {
     [BENCH_WAITGROUP] = "wait group: add, done, of a count above 0",
     [BENCH_COUNTER] = "counter: up, down",
     [BENCH_RALLY] = "mutex and condition: the turn to another thread and back",
+    [BENCH_RALLY_HELD] = "mutex and condition: the same, notified under the mutex",
     [BENCH_MEET] = "barrier: two threads meet",
 };
 

@@ -22,6 +22,7 @@ enum Subject {
     Waitgroup,
     Counter,
     Rally,
+    RallyHeld,
     Meet,
     Subjects,
 }
