@@ -1,40 +1,9 @@
 /** The parts of docs/benchmarks.md, and of README.md, that a run's figures make: by the name that their markers give. */
 
-import { fixed, time as timed } from './js/table.js';
-import { eachCell, frontier, heldFor } from './plot.js';
-
-const HERO = 'lockword';
-/** A lock is called fair here if its luckiest thread gets at most so many turns for each of the unluckiest's. */
-const FAIR = 3;
-/** Ratios that differ by less are called equal. */
-const NOISE = 0.01;
-
-const time = (ns) => timed(ns).replace('us', 'µs');
-const unique = (values) => [...new Set(values)];
-const short = (n) => (n < 1 ? n.toPrecision(3) : n < 100 ? fixed(n, 1) : Math.round(n).toLocaleString('en'));
-const bold = (text, isBold) => (isBold ? `**${text}**` : text);
-const list = (items) => items.map((item) => `- ${item}`).join('\n');
-
-/** Rows of text as a table: the first row its head; numbers to the right. */
-function table([head, ...rows], areWords = false) {
-  const rule = head.map((_, k) => (k && !areWords ? '--:' : '---'));
-  return [head, rule, ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
-}
-
-const fold = (summary, text) => `<details>\n<summary>${summary}</summary>\n\n${text}\n\n</details>`;
-const quiet = (rows) => rows.filter((row) => !row.busy);
-const busy = (rows) => rows.filter((row) => row.busy);
-const several = (rows) => rows.filter((row) => row.threads > 1);
-
-/** The rows of each cell together, with what they have in common. */
-function cellsOf(rows) {
-  const cells = [];
-  eachCell(rows, (members, cell) => cells.push({ ...cell, rows: members, hero: members.find((row) => row.peer === HERO) }));
-  return cells.filter((cell) => cell.hero);
-}
-
-const threadsOf = (cell, unit = 'thread') => `${cell.threads} ${unit}${cell.threads > 1 ? 's' : ''}`;
-const nameOf = (cell, unit) => `${threadsOf(cell, unit)}, ${heldFor(cell.section_ns)}${cell.busy ? ', CPUs busy' : ''}`;
+import { aims } from './aims.js';
+import { busy, cellsOf, frontier, heldFor, HERO, quiet, several, unique } from './cells.js';
+import { fixed } from './js/table.js';
+import { bold, fold, list, nameOf, NOISE, short, table, threadsOf, time } from './words.js';
 
 function machine({ machine: about, native, js }) {
   const versions = Object.entries(about.peers).filter(([, version]) => version);
@@ -47,61 +16,6 @@ function machine({ machine: about, native, js }) {
     `${about.date}: ${rounds} rounds of ${seconds} s a contended cell and lock, ${pairs} rounds of uncontended pairs; in JavaScript ${js.rounds} and ${js.pairRounds}`,
     `a word's round trip between two CPUs meanwhile: from ${fixed(least, 0)} to ${fixed(most, 0)} ns`,
   ]);
-}
-
-/** What is to be reached, what was, and who is in the way. */
-function aims({ native, js }) {
-  const rows = [['', 'to reach', 'measured', '']];
-  const add = (what, aim, measured, met) => rows.push([what, aim, measured, met ? 'yes' : '**no**']);
-  const hero = native.uncontended.find((row) => row.peer === HERO);
-  const rivals = native.uncontended.filter((row) => !row.floor && row.peer !== HERO && row.ratio < hero.ratio - NOISE);
-  add('uncontended, to the raw cas+exchange', '≤ 1.02', fixed(hero.ratio, 2), hero.ratio <= 1.02);
-  add('and to the raw cas+cas', '≤ 1.02', fixed(hero.owned_ratio, 2), hero.owned_ratio <= 1.02);
-  add(
-    'peers that are faster there',
-    'none',
-    rivals.map((row) => `${row.peer} ${fixed(row.ratio, 2)}`).join(', ') || 'none',
-    !rivals.length,
-  );
-
-  const cells = cellsOf(quiet(native.contended));
-  const fair = (row) => row.peer !== HERO && row.share <= FAIR && row.ratio > 1 + NOISE;
-  const ahead = cells.filter((cell) => cell.rows.some(fair));
-  const furthest = cells
-    .flatMap((cell) => cell.rows.filter(fair).map((row) => ({ row, cell })))
-    .sort((a, b) => b.row.ratio - a.row.ratio)[0];
-  const found =
-    furthest &&
-    `in ${ahead.length} of ${cells.length}; at most ${fixed(furthest.row.ratio, 2)}: ${furthest.row.peer}, ${nameOf(furthest.cell)}`;
-  add('cells in which a fair peer has more turns', 'none', found ?? 'none', !found);
-  const pairs = cells.filter((cell) => cell.threads === 2).flatMap((cell) => cell.rows);
-  const best = pairs.reduce((most, row) => (row.ratio > most.ratio ? row : most), pairs[0]);
-  if (best)
-    add(
-      '2 threads: most turns of any peer',
-      '≤ 1.05',
-      `${fixed(best.ratio, 2)} (${best.peer}, ${heldFor(best.section_ns)})`,
-      best.ratio <= 1.05,
-    );
-
-  const worstOf = (chosen, field) => Math.max(...chosen.map((cell) => cell.hero[field]));
-  const brief = (threads) => cells.filter((cell) => cell.threads === threads && cell.section_ns < 1000);
-  const under = (what, chosen, field, limit, tell) => {
-    if (chosen.length) add(what, `≤ ${tell(limit)}`, tell(worstOf(chosen, field)), worstOf(chosen, field) <= limit);
-  };
-  under('16 threads, increment and 180 ns: share', brief(16), 'share', 2.5, short);
-  under('… longest wait, median round', brief(16), 'longest_ns', 0.5e6, time);
-  under('… longest wait, worst round', brief(16), 'worst_ns', 2e6, time);
-  under('4 threads, increment and 180 ns: longest wait, median round', brief(4), 'longest_ns', 0.1e6, time);
-  under('CPUs busy: share', cellsOf(busy(native.contended)), 'share', 10, short);
-
-  const bare = js.handoff.find((row) => row.way.includes('waitAsync'));
-  const async = js.handoff.find((row) => row.way.startsWith(HERO));
-  if (bare && async) {
-    const ratio = async.median_us / bare.median_us;
-    add('hand-off to `lockAsync`, to a bare `waitAsync`', '≤ 1.2', fixed(ratio, 2), ratio <= 1.2);
-  }
-  return table(rows, true);
 }
 
 /** One line for each lock: how often it is on the frontier, and the worst that its users see. */
@@ -211,17 +125,18 @@ const jsHandOff = ({ js }) =>
 function better({ native, js }) {
   const contended = (rows, unit) =>
     cellsOf(rows).flatMap((cell) => {
-      const others = cell.rows.filter((row) => row !== cell.hero);
+      const hero = cell.rows.find((row) => row.peer === HERO);
+      const others = cell.rows.filter((row) => row !== hero);
       const turns = others
         .filter((row) => row.ratio > 1 + NOISE)
         .sort((a, b) => b.ratio - a.ratio)
         .map((row) => `${row.peer} ${fixed(row.ratio, 2)} × (share ${short(row.share)})`);
       // A lone thread does not wait for others: its longest wait is the machine's.
       const waits = others
-        .filter((row) => cell.threads > 1 && row.longest_ns < cell.hero.longest_ns)
+        .filter((row) => cell.threads > 1 && row.longest_ns < hero.longest_ns)
         .sort((a, b) => a.longest_ns - b.longest_ns)
         .map((row) => `${row.peer} ${time(row.longest_ns)}`);
-      if (waits.length) waits.push(`lockword ${time(cell.hero.longest_ns)}`);
+      if (waits.length) waits.push(`lockword ${time(hero.longest_ns)}`);
       return turns.length || waits.length ? [[nameOf(cell, unit), turns.join('<br>'), waits.join('<br>')]] : [];
     });
   const heads = ['', 'more turns', 'a shorter longest wait'];

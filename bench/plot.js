@@ -5,6 +5,7 @@
 
 import * as vega from 'vega';
 import { compile } from 'vega-lite';
+import { busy, cellsOf, frontier, heldFor, HERO, quiet, several, unique } from './cells.js';
 
 const THEMES = {
   light: { page: '#ffffff', ink: '#1f2328', faint: '#59636e', grid: '#d1d9e0', floor: '#a5aeb8', hero: '#d9480f' },
@@ -25,7 +26,6 @@ const PEERS = {
 };
 const UNKNOWN = { light: '#59636e', dark: '#9198a1', shape: 'triangle-left' };
 
-const HERO = 'lockword';
 const colourOf = (peer, theme) => (peer === HERO ? THEMES[theme].hero : (PEERS[peer] ?? UNKNOWN)[theme]);
 
 function config(theme) {
@@ -91,35 +91,6 @@ function looks(rows, theme) {
   };
 }
 
-/** Of rows of one cell, those that no other beats in both, from the shortest wait to the most turns. */
-export function frontier(rows) {
-  const sorted = [...rows].sort((a, b) => a.longest_ns - b.longest_ns || b.ratio - a.ratio);
-  let most = -Infinity;
-  return sorted.filter((row) => {
-    const better = row.ratio > most;
-    if (better) most = row.ratio;
-    return better;
-  });
-}
-
-/** How long a lock is held, in words: as long again nobody holds it. */
-export function heldFor(ns) {
-  if (ns === 0) return 'an increment';
-  return ns < 1000 ? `${ns} ns` : `${ns / 1000} µs`;
-}
-
-const unique = (values) => [...new Set(values)];
-
-/** Calls back for the rows of each cell. */
-export function eachCell(rows, tell) {
-  for (const busy of [false, true])
-    for (const section of unique(rows.map((row) => row.section_ns)))
-      for (const threads of unique(rows.map((row) => row.threads))) {
-        const cell = rows.filter((row) => row.threads === threads && row.section_ns === section && (row.busy ?? false) === busy);
-        if (cell.length > 0) tell(cell, { threads, section_ns: section, busy });
-      }
-}
-
 const AS_TIME =
   "datum.value >= 1e6 ? datum.value / 1e6 + ' ms' : datum.value >= 1e3 ? datum.value / 1e3 + ' µs' : datum.value + ' ns'";
 const POWERS_OF_TEN = Array.from({ length: 12 }, (_, power) => 10 ** power);
@@ -146,7 +117,7 @@ function frontiers(rows, gaps, title, unit, theme) {
   const waits = decades([...rows, ...gaps].map((row) => row.longest_ns));
   const most = Math.max(...rows.map((row) => row.ratio)) * 1.06;
   const values = rows.map((row) => ({ ...row, held: heldFor(row.section_ns), kind: 'peer' }));
-  eachCell(rows, (cell, { threads, section_ns }) => {
+  for (const { rows: cell, threads, section_ns } of cellsOf(rows)) {
     const place = { threads, held: heldFor(section_ns), kind: 'front' };
     const corners = frontier(cell);
     const steps = [
@@ -157,7 +128,7 @@ function frontiers(rows, gaps, title, unit, theme) {
     steps.forEach(({ ratio, longest_ns }, order) => values.push({ ...place, ratio, longest_ns, order }));
     const gap = gaps.find((row) => row.threads === threads && row.section_ns === section_ns);
     if (gap) values.push({ ...place, kind: 'gap', longest_ns: gap.longest_ns });
-  });
+  }
   const { page, ink, faint } = THEMES[theme];
   const x = {
     field: 'ratio',
@@ -347,10 +318,6 @@ function latencies(rows, title, subtitle, theme) {
     ],
   };
 }
-
-const several = (rows) => rows.filter((row) => row.threads > 1);
-const quiet = (rows) => rows.filter((row) => !row.busy);
-const busy = (rows) => rows.filter((row) => row.busy);
 
 /** The plots of a run, by name: a function of the theme each. */
 function plots({ native, js }) {

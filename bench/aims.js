@@ -1,0 +1,100 @@
+/** What lockword aims at, and whether a run shows it. */
+
+import { busy, cellsOf, heldFor, HERO, quiet } from './cells.js';
+import { fixed } from './js/table.js';
+import { nameOf, NOISE, short, table, time } from './words.js';
+
+/** A lock is called fair here if its luckiest thread gets at most so many turns for each of the unluckiest's. */
+const FAIR = 3;
+
+const heroOf = (rows) => rows.find((row) => row.peer === HERO);
+const most = (rows, field) => Math.max(...rows.map((row) => row[field]));
+const claim = (what, aim, measured, isMet) => [what, aim, measured, isMet ? 'yes' : '**no**'];
+const atMost = (what, limit, value, tell) => claim(what, `≤ ${tell(limit)}`, tell(value), value <= limit);
+const ratio = (n) => fixed(n, 2);
+
+function uncontended(rows) {
+  const hero = heroOf(rows);
+  const rivals = rows.filter((row) => !row.floor && row.ratio < hero.ratio - NOISE);
+  return [
+    atMost('uncontended, to the raw cas+exchange', 1.02, hero.ratio, ratio),
+    atMost('… to the raw cas+cas', 1.02, hero.owned_ratio, ratio),
+    claim(
+      '… peers that are faster',
+      'none',
+      rivals.map((row) => `${row.peer} ${ratio(row.ratio)}`).join(', ') || 'none',
+      !rivals.length,
+    ),
+  ];
+}
+
+/** Of some cells, the row that has the most turns to lockword's, in words. */
+function furthest(cells, isAsked) {
+  const found = cells.flatMap((cell) =>
+    cell.rows.filter((row) => row.peer !== HERO && isAsked(row)).map((row) => ({ ...row, cell })),
+  );
+  const [first] = found.sort((a, b) => b.ratio - a.ratio);
+  return first && { ratio: first.ratio, said: `${ratio(first.ratio)}: ${first.peer}, ${nameOf(first.cell)}` };
+}
+
+function turns(cells) {
+  const isFairAndAhead = (row) => row.peer !== HERO && row.share <= FAIR && row.ratio > 1 + NOISE;
+  const ahead = cells.filter((cell) => cell.rows.some(isFairAndAhead));
+  const first = furthest(cells, isFairAndAhead);
+  const two = furthest(
+    cells.filter((cell) => cell.threads === 2),
+    () => true,
+  );
+  return [
+    claim(
+      'cells in which a fair peer has more turns',
+      'none',
+      first ? `${ahead.length} of ${cells.length}; at most ${first.said}` : 'none',
+      !first,
+    ),
+    ...(two ? [claim('2 threads: most turns of any peer', '≤ 1.05', two.said, two.ratio <= 1.05)] : []),
+  ];
+}
+
+function waits(cells) {
+  const brief = (threads) =>
+    cells.filter((cell) => cell.threads === threads && cell.section_ns < 1000).map((cell) => heroOf(cell.rows));
+  const many = brief(16);
+  const few = brief(4);
+  const held = `${heldFor(0)} and ${heldFor(180)}`;
+  return [
+    ...(many.length
+      ? [
+          atMost(`16 threads, ${held}: share`, 2.5, most(many, 'share'), short),
+          atMost('… longest wait, median round', 0.5e6, most(many, 'longest_ns'), time),
+          atMost('… longest wait, worst round', 2e6, most(many, 'worst_ns'), time),
+        ]
+      : []),
+    ...(few.length ? [atMost(`4 threads, ${held}: longest wait, median round`, 0.1e6, most(few, 'longest_ns'), time)] : []),
+  ];
+}
+
+function load(cells) {
+  const heroes = cells.map((cell) => heroOf(cell.rows));
+  return heroes.length ? [atMost('a busy thread on each CPU: share', 10, most(heroes, 'share'), short)] : [];
+}
+
+function handOff(rows) {
+  const bare = rows.find((row) => row.way.includes('waitAsync'));
+  const hero = rows.find((row) => row.way.startsWith(HERO));
+  return bare && hero
+    ? [atMost('hand-off to `lockAsync`, to a bare `waitAsync`', 1.2, hero.median_us / bare.median_us, ratio)]
+    : [];
+}
+
+export function aims({ native, js }) {
+  const cells = cellsOf(quiet(native.contended));
+  const claims = [
+    ...uncontended(native.uncontended),
+    ...turns(cells),
+    ...waits(cells),
+    ...load(cellsOf(busy(native.contended))),
+    ...handOff(js.handoff),
+  ];
+  return table([['', 'to reach', 'measured', ''], ...claims], true);
+}
