@@ -1,6 +1,6 @@
 /** What lockword aims at, and whether a run shows it. */
 
-import { busy, cellsOf, heldFor, HERO, quiet } from './cells.js';
+import { busy, cellsOf, heldFor, HERO, isFloor, quiet } from './cells.js';
 import { fixed } from './js/table.js';
 import { nameOf, NOISE, short, table, time } from './words.js';
 
@@ -15,7 +15,7 @@ const ratio = (n) => fixed(n, 2);
 
 function uncontended(rows) {
   const hero = heroOf(rows);
-  const rivals = rows.filter((row) => !row.floor && row.ratio < hero.ratio - NOISE);
+  const rivals = rows.filter((row) => !isFloor(row) && row.ratio < hero.ratio - NOISE);
   return [
     atMost('uncontended, to the raw cas+exchange', 1.02, hero.ratio, ratio),
     atMost('… to the raw cas+cas', 1.02, hero.owned_ratio, ratio),

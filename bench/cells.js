@@ -2,6 +2,9 @@
 
 export const HERO = 'lockword';
 
+/** Whether a row is of raw atomic operations, and not of a lock. */
+export const isFloor = (row) => row.floor ?? row.peer.startsWith('raw');
+
 export const unique = (values) => [...new Set(values)];
 
 export const quiet = (rows) => rows.filter((row) => !row.busy);

@@ -1,7 +1,7 @@
 /** The parts of docs/benchmarks.md, and of README.md, that a run's figures make: by the name that their markers give. */
 
 import { aims } from './aims.js';
-import { busy, cellsOf, frontier, heldFor, HERO, quiet, several, unique } from './cells.js';
+import { busy, cellsOf, frontier, heldFor, HERO, isFloor, quiet, several, unique } from './cells.js';
 import { fixed } from './js/table.js';
 import { bold, fold, list, nameOf, NOISE, short, table, threadsOf, time } from './words.js';
 
@@ -80,7 +80,7 @@ function uncontended({ native }) {
   return table([
     ['', 'ns', '× cas+exchange', '× cas+cas', 'with an increment: ns', '× cas+exchange', '× cas+cas'],
     ...native.uncontended.map((row) => [
-      row.floor ? `*${row.peer}*` : bold(row.peer, row.peer === HERO),
+      isFloor(row) ? `*${row.peer}*` : bold(row.peer, row.peer === HERO),
       fixed(row.ns, 2),
       fixed(row.ratio, 3),
       fixed(row.owned_ratio, 3),
@@ -97,9 +97,9 @@ const nsOf = (ns) => (ns < 100 ? fixed(ns, 2) : fixed(ns, 0));
 
 function family({ native }) {
   const rows = operationsOf(native.family).map(({ name, rows: all }) => {
-    const floor = all.find((row) => row.floor);
+    const floor = all.find(isFloor);
     const hero = all.find((row) => row.peer === HERO);
-    const peers = all.filter((row) => !row.floor && row.peer !== HERO).sort((a, b) => a.ns - b.ns);
+    const peers = all.filter((row) => !isFloor(row) && row.peer !== HERO).sort((a, b) => a.ns - b.ns);
     const others = peers.map((row) => `${row.peer} ${nsOf(row.ns)}`).join('; ');
     return [name, hero ? nsOf(hero.ns) : '', floor ? nsOf(floor.ns) : '', others];
   });
@@ -148,7 +148,7 @@ function better({ native, js }) {
   const faster = (what, rows, field = 'ratio') => {
     const hero = rows.find((row) => row.peer === HERO);
     const peers = rows
-      .filter((row) => hero && !row.floor && row[field] / hero[field] < 1 - NOISE)
+      .filter((row) => hero && !isFloor(row) && row[field] / hero[field] < 1 - NOISE)
       .sort((a, b) => a[field] - b[field]);
     return peers.length ? [[what, peers.map((row) => `${row.peer} ${fixed(row[field] / hero[field], 2)}`).join(', ')]] : [];
   };
@@ -156,10 +156,7 @@ function better({ native, js }) {
     ...faster('mutex', native.uncontended),
     ...faster('mutex, an increment between', native.uncontended, 'increment_ratio'),
     ...operationsOf(native.family).flatMap(({ name, rows }) => faster(name, rows)),
-    ...faster(
-      'JavaScript: mutex',
-      js.uncontended.filter((row) => !row.peer.startsWith('raw')),
-    ),
+    ...faster('JavaScript: mutex', js.uncontended),
   ];
   return [
     '**Uncontended**',
@@ -177,7 +174,7 @@ function better({ native, js }) {
 function alternatives({ native }) {
   const at = (peer, section) =>
     quiet(native.contended).find((row) => row.peer === peer && row.threads === 16 && row.section_ns === section);
-  const locks = native.uncontended.filter((row) => !row.floor && row.peer !== 'C11 mtx' && at(row.peer, 0) && at(row.peer, 180));
+  const locks = native.uncontended.filter((row) => !isFloor(row) && row.peer !== 'C11 mtx' && at(row.peer, 0) && at(row.peer, 180));
   locks.sort((a, b) => (b.peer === HERO) - (a.peer === HERO) || at(a.peer, 0).longest_ns - at(b.peer, 0).longest_ns);
   const columns = (row) => [fixed(row.ratio, 2), short(row.share), time(row.longest_ns)];
   return table([

@@ -5,7 +5,7 @@
 
 import * as vega from 'vega';
 import { compile } from 'vega-lite';
-import { busy, cellsOf, frontier, heldFor, HERO, quiet, several, unique } from './cells.js';
+import { busy, cellsOf, frontier, heldFor, HERO, isFloor, quiet, several, unique } from './cells.js';
 
 const THEMES = {
   light: { page: '#ffffff', ink: '#1f2328', faint: '#59636e', grid: '#d1d9e0', floor: '#a5aeb8', hero: '#d9480f' },
@@ -31,6 +31,7 @@ const colourOf = (peer, theme) => (peer === HERO ? THEMES[theme].hero : (PEERS[p
 function config(theme) {
   const { page, ink, faint, grid } = THEMES[theme];
   return {
+    aria: false, // the page's alt text says it
     background: page,
     padding: 16,
     font: "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', Helvetica, Arial, sans-serif",
@@ -237,7 +238,7 @@ const WIDEST_RANGE = 10;
 function bars(rows, panels, title, subtitle, theme) {
   const { floor, faint } = THEMES[theme];
   const first = panels[0].field;
-  const order = [...rows].sort((a, b) => (b.floor === true) - (a.floor === true) || a[first] - b[first]).map((row) => row.peer);
+  const order = [...rows].sort((a, b) => isFloor(b) - isFloor(a) || a[first] - b[first]).map((row) => row.peer);
   const panel = ({ field, ratio, heading }, k) => {
     const longest = Math.max(...rows.map((row) => row[field]));
     const wide = longest / Math.min(...rows.map((row) => row[field])) > WIDEST_RANGE;
@@ -259,7 +260,7 @@ function bars(rows, panels, title, subtitle, theme) {
       scale,
       axis: { grid: true, tickCount: 5, ...(wide && { values: POWERS_OF_TEN }) },
     };
-    const floors = rows.filter((row) => row.floor);
+    const floors = rows.filter(isFloor);
     return {
       title: heading ? { text: heading, fontSize: 12, anchor: 'start', offset: 6 } : undefined,
       width: panels.length > 1 ? 310 : 520,
@@ -285,7 +286,7 @@ function bars(rows, panels, title, subtitle, theme) {
   };
   return {
     title: { text: title, subtitle },
-    data: { values: rows.map((row) => ({ ...row, colour: row.floor ? floor : colourOf(row.peer, theme) })) },
+    data: { values: rows.map((row) => ({ ...row, colour: isFloor(row) ? floor : colourOf(row.peer, theme) })) },
     hconcat: panels.map(panel),
     spacing: 24,
   };
