@@ -382,6 +382,12 @@ static const struct configuration configurations[] = {
     {"b,b,b,b", 1, UNRELIABLE, 0, LARGE, 0},
     {"b,b,b,a", 1, SLICES | ALMOST, 0, LARGE, 0},
     {"b,a,a,a", 1, ALMOST, 0, MEDIUM, 0},
+/* Among few states only: the chances are those of a waiter that reserves after one wait in vain. */
+#if MAX_FAILED_WAITS == 1
+    {"B,B,b", 1, BY_CHANCE, 10, SMALL, 0},
+    {"B,B,a", 1, BY_CHANCE, 12, SMALL, 0},
+    {"A,B,b", 1, BY_CHANCE, 10, LARGE, 0},
+#endif
 };
 
 static const char *const word_names[] = {"state", "gate"};

@@ -36,7 +36,8 @@ static bool read_options(struct options *options, int argc, char **argv)
 /* 'b,b,aa ×2', with what it has besides. */
 static void describe(const struct configuration *configuration, char *text, size_t size)
 {
-    static const char *const KINDS[] = {"spurious", "timeouts", "cancels", "slices", "briefs", "death", "strays", NULL, "burial"};
+    static const char *const KINDS[] = {"spurious", "timeouts", "cancels", "slices", "briefs",
+                                        "death",    "strays",   NULL,      "burial", "by chance"};
     int used = snprintf(text, size, "%s ×%d", configuration->agents, configuration->rounds);
     /* Columns, not bytes: × has one of the former and two of the latter. */
     used += snprintf(text + used, size - (size_t)used, "%*s", used < 15 ? 15 - used : 1, "");
@@ -64,8 +65,9 @@ static bool explore(const struct primitive *primitive, uint32_t number, const st
     FILE *trace = options->kill ? NULL : tmpfile();
     const struct verdict verdict = search(MOST_STATES, trace);
     if (!options->kill) {
-        printf("%9u %10llu %6.2f  %s\n", verdict.states, (unsigned long long)verdict.transitions, verdict.seconds,
+        printf("%9u %10llu %6.2f  %s", verdict.states, (unsigned long long)verdict.transitions, verdict.seconds,
                verdict.error ? "FAILS" : "holds");
+        printf(verdict.chance > 0 ? ", but for %.1g\n" : "\n", verdict.chance);
     }
     if (verdict.error && options->kill)
         printf("%u\t%u\t%s\n", number + 1, verdict.trace, verdict.error);

@@ -32,6 +32,7 @@ enum {
     STRAYS = 1 << 6,     /* the primitive's illegal calls are made, too */
     ASYNC_STEP = 1 << 7, /* not switched on, only marks transitions: made by an agent that has async callers */
     BURIALS = 1 << 8,    /* who has died is buried by another: re-checks need not heal what it took along */
+    BY_CHANCE = 1 << 9,  /* the bound on lost turns is exceeded with a small chance only: chances.h */
     HELP = SPURIOUS | TIMEOUTS | CANCELS | SLICES | BRIEFS | DEATHS, /* what nobody can count on */
 };
 
@@ -182,6 +183,9 @@ struct event {
     uint64_t answer;
     const char *error;
 };
+
+/* The error of a transition with which a turn more is lost than the bound allows. */
+extern const char model_starves[];
 
 typedef void emit(void *context, const struct state *next, const struct event *event);
 

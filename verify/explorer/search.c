@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "chances.h"
 #include "links.h"
 #include "memory.h"
 #include "trace.h"
@@ -15,8 +16,12 @@ struct question {
     struct links links;
 };
 
+/* So unlikely is it at most that a bound by chance is exceeded. */
+#define UNLIKELY 1e-6
+
 struct exploration {
     struct store store;
+    struct chances chances;
     struct question *questions;
     int question_count;
     unsigned char *packed;
@@ -71,6 +76,11 @@ static void discover(void *context, const struct state *next, const struct event
     e->transitions++;
     if (e->failed)
         return;
+    const bool by_chance = model_configuration->with & BY_CHANCE;
+    if (by_chance && event->error == model_starves) {
+        chances_add(&e->chances, e->current, TOO_MANY, event->agent);
+        return;
+    }
     if (event->error) {
         e->failed = true;
         e->failure = *event;
@@ -78,6 +88,8 @@ static void discover(void *context, const struct state *next, const struct event
     }
     model_pack(next, e->packed);
     const uint32_t number = store_add(&e->store, e->packed, e->current);
+    if (by_chance)
+        chances_add(&e->chances, e->current, number, event->agent);
     if (number == e->current)
         return;
     for (int i = 0; i < e->question_count; i++) {
@@ -165,6 +177,35 @@ static void ask(struct exploration *e, struct verdict *verdict, FILE *out)
     free(lost);
 }
 
+/* Where those who stop have not yet begun; where they have done all they had to do. */
+static void mark_waiting(const struct state *state, unsigned char *begins, unsigned char *ends)
+{
+    *begins = *ends = 1;
+    for (int agent = 0; agent < model_agents; agent++) {
+        const struct caller *c = &state->agents[agent].callers[0];
+        if (c->rounds == ENDLESS)
+            continue;
+        *begins &= state->agents[agent].doing == IDLE && c->wanted == 0 && c->rounds == model_configuration->rounds;
+        *ends &= c->rounds == 0;
+    }
+}
+
+static void judge_by_chance(struct exploration *e, struct verdict *verdict)
+{
+    unsigned char *begins = allocate(e->store.count, 1);
+    unsigned char *ends = allocate(e->store.count, 1);
+    struct state state;
+    for (uint32_t s = 0; s < e->store.count; s++) {
+        model_unpack(store_get(&e->store, s), &state);
+        mark_waiting(&state, &begins[s], &ends[s]);
+    }
+    verdict->chance = chances_of_too_many(&e->chances, begins, ends, e->store.count);
+    if (verdict->chance > UNLIKELY)
+        verdict->error = "starves: it loses more turns than the bound allows too often";
+    free(begins);
+    free(ends);
+}
+
 static void search_once(struct exploration *e, struct verdict *verdict, uint32_t most_states, FILE *out)
 {
     store_open(&e->store, model_packed_size());
@@ -172,6 +213,8 @@ static void search_once(struct exploration *e, struct verdict *verdict, uint32_t
     explore(e, verdict, most_states);
     if (!verdict->error) {
         ask(e, verdict, out);
+        if (!verdict->error && model_configuration->with & BY_CHANCE)
+            judge_by_chance(e, verdict);
     } else if (e->failed) {
         verdict->trace = length_of(&e->store, e->current) + 1;
         if (out)
@@ -181,6 +224,7 @@ static void search_once(struct exploration *e, struct verdict *verdict, uint32_t
     verdict->transitions = e->transitions;
     for (int i = 0; i < e->question_count; i++)
         links_close(&e->questions[i].links);
+    chances_close(&e->chances);
     free(e->packed);
     store_close(&e->store);
 }

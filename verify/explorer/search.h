@@ -5,6 +5,7 @@
  *   - everyone can finish, from every state, by transitions that one can count on. Spurious wakes, timeouts, cancels and re-checks
  * are none of these: they would hide a wake that got lost. Where an agent may have died, re-checks are all that is left: there they
  * count. An agent that blocks while it has a caller in line makes its own event loop busy: where there is one, brief waits count;
+ *   - where chance decides who goes on, a waiter loses more turns than the bound allows at most once in a million times;
  *   - blocking agents can finish while all event loops are busy, unless they wait for what an async caller holds or was given.
  * Brief waits count here.
  */
@@ -20,6 +21,7 @@ struct verdict {
     uint64_t transitions;
     double seconds;
     uint32_t trace; /* length of the trace to the failure */
+    double chance;  /* of more lost turns than the bound allows, where chance decides */
 };
 
 /* Explores the model in force. A failure's trace is written to `out`, if that is not NULL. Gives up beyond so many states. */

@@ -108,6 +108,8 @@ static void leave_line(struct agent *agent, int caller)
     memset(agent->line + kept, 0, (size_t)(MAX_CALLERS - kept));
 }
 
+const char model_starves[] = "starves: it has lost more turns than the bound allows";
+
 /* A caller that has returned from a wait and finds that it was overtaken has lost a turn. */
 static const char *count_lost_turn(struct caller *caller, uint32_t why)
 {
@@ -116,7 +118,7 @@ static const char *count_lost_turn(struct caller *caller, uint32_t why)
     caller->flags &= (uint8_t)~OVERTAKEN;
     if (!lost || most == 0 || caller->rounds == ENDLESS)
         return NULL;
-    return ++caller->lost > most ? "starves: it has lost more turns than the bound allows" : NULL;
+    return ++caller->lost > most ? model_starves : NULL;
 }
 
 static const struct function *function_of(const struct agent *agent)
