@@ -1,7 +1,7 @@
 /** The parts of docs/benchmarks.md, and of README.md, that a run's figures make: by the name that their markers give. */
 
 import { aims } from './aims.js';
-import { busy, cellsOf, frontier, heldFor, HERO, isFloor, quiet, several, unique } from './cells.js';
+import { busy, cellsOf, frontier, heldFor, HERO, isFloor, latenciesOf, quiet, several, unique } from './cells.js';
 import { fixed } from './js/table.js';
 import { bold, fold, list, nameOf, NOISE, short, table, threadsOf, time } from './words.js';
 
@@ -119,7 +119,7 @@ const jsFamily = ({ js }) =>
   );
 
 const jsHandOff = ({ js }) =>
-  table([['', 'median', 'p99'], ...js.handoff.map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)])]);
+  table([['', 'median', 'p99'], ...latenciesOf(js).map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)])]);
 
 /** Everything in which somebody else did better, however little. */
 function better({ native, js }) {
