@@ -16,13 +16,24 @@ enum lw_barrier_outcome lw_barrier_arrive(lw_barrier *barrier, uint32_t *state)
     return outcome;
 }
 
+/* The wait's step, were its time up, would break the barrier. */
+static lw_answer look_step(lw_word *barrier, uint32_t state, uint32_t why, uint32_t phase)
+{
+    (void)why, (void)phase;
+    const uint32_t seen = lw_barrier_state(barrier);
+    const bool waits = ((seen ^ state) & LW_BARRIER_GENERATION) == 0 && !(seen & LW_BARRIER_BROKEN);
+    return lw_answer_of(waits ? LW_GAVE_UP : LW_DONE, 0, 0, seen);
+}
+
 enum lw_barrier_outcome lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline deadline, lw_cancel *cancel, enum lw_ending *ending)
 {
     uint32_t state;
     const enum lw_barrier_outcome outcome = lw_barrier_arrive(barrier, &state);
     if (outcome != LW_BARRIER_WAITS)
         return outcome;
-    const struct lw_end end = lw_block((struct lw_operation){lw_barrier_wait_step, barrier->word, state}, deadline, cancel);
+    struct lw_end end;
+    if (!lw_ends_soon((struct lw_operation){look_step, barrier->word, state}, deadline, &end))
+        end = lw_block((struct lw_operation){lw_barrier_wait_step, barrier->word, state}, deadline, cancel);
     *ending = end.ending;
     return lw_barrier_broke(state, end.result) ? LW_BARRIER_BROKE : LW_BARRIER_TRIPPED;
 }

@@ -1,0 +1,127 @@
+/* looks.c: what waits for anything but a mutex looks a few times before it sleeps, and lets others run in between; here, a hook. */
+#include "check.h"
+
+#include <lockword/core/waiters.h>
+#include <lockword/lockword.h>
+
+#define LOOKS 8
+#define LONG_PAUSE_MS 10
+
+static int pauses;
+static int sleeps;
+static void (*hook)(void);
+
+void __wrap_lw_pause(void);
+lw_woken __real_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline);
+lw_woken __wrap_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline);
+
+void __wrap_lw_pause(void)
+{
+    pauses++;
+    if (hook)
+        hook();
+}
+
+lw_woken __wrap_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)
+{
+    sleeps++;
+    return __real_lw_wait(word, expected, deadline);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    pauses = sleeps = 0;
+    hook = NULL;
+    return 0;
+}
+
+static lw_sem sem;
+
+static void release_at_the_third(void)
+{
+    assert_false(sem.word[0] & LW_WAITERS);
+    if (pauses == 3)
+        lw_sem_release(&sem, 1);
+}
+
+static void who_is_released_meanwhile_has_left_no_mark_and_not_slept(void **state)
+{
+    (void)state;
+    sem = (lw_sem)LW_SEM_INIT(0);
+    hook = release_at_the_third;
+    assert_int_equal(lw_sem_acquire(&sem, 1), 0);
+    assert_int_equal(pauses, 3);
+    assert_int_equal(sleeps, 0);
+}
+
+static lw_barrier barrier;
+
+static void arrive(void)
+{
+    if (pauses == 1)
+        assert_int_equal(lw_barrier_wait(&barrier), LW_BARRIER_LEADER);
+}
+
+static void a_look_does_not_break_a_barrier(void **state)
+{
+    (void)state;
+    lw_barrier_init(&barrier, 2);
+    hook = arrive;
+    assert_int_equal(lw_barrier_wait(&barrier), 0);
+    assert_int_equal(pauses, 1);
+    assert_int_equal(sleeps, 0);
+}
+
+static lw_rwlock rwlock;
+
+static void nobody_looks_for_ever_or_after_the_deadline(void **state)
+{
+    (void)state;
+    assert_int_equal(lw_rwlock_rdlock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_wrlock_until(&rwlock, lw_after_ms(1)), ETIMEDOUT);
+    assert_int_equal(pauses, LOOKS);
+    assert_true(sleeps >= 1);
+    sem = (lw_sem)LW_SEM_INIT(0);
+    assert_int_equal(lw_sem_acquire_until(&sem, 1, LW_NOW), ETIMEDOUT);
+    assert_int_equal(pauses, LOOKS);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+}
+
+static void pause_long(void)
+{
+    sleep_ms(LONG_PAUSE_MS);
+}
+
+static int pauses_of_a_wait(void)
+{
+    const int before = pauses;
+    lw_event event = LW_EVENT_INIT;
+    assert_int_equal(lw_event_wait_until(&event, lw_after_ms(1)), ETIMEDOUT);
+    return pauses - before;
+}
+
+static void who_was_kept_from_running_sleeps_at_once_for_many_times_as_long(void **state)
+{
+    (void)state;
+    hook = pause_long;
+    assert_int_equal(pauses_of_a_wait(), 1);
+    hook = NULL;
+    const int64_t from = now_ns();
+    int again;
+    while ((again = pauses_of_a_wait()) == 0)
+        sleep_ms(1);
+    assert_int_equal(again, LOOKS);
+    assert_in_range(now_ns() - from, 10 * LONG_PAUSE_MS * NS_PER_MS, INT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(who_is_released_meanwhile_has_left_no_mark_and_not_slept, begin),
+        cmocka_unit_test_setup(a_look_does_not_break_a_barrier, begin),
+        cmocka_unit_test_setup(nobody_looks_for_ever_or_after_the_deadline, begin),
+        cmocka_unit_test_setup(who_was_kept_from_running_sleeps_at_once_for_many_times_as_long, begin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
