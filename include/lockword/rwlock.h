@@ -50,24 +50,32 @@ typedef struct lw_rwlock {
 #define LW_RWLOCK_INIT {{0}}
 /* clang-format on */
 
-/* The half of the functions below that waits; call those. */
+/* The halves of the functions below that wait; call those. */
 enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline, lw_cancel *cancel);
+enum lw_ending lw_rwlock_read_slow(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel);
 
 /*
- * The halves of the functions below that are inlined: what the steps do if nobody waits, and nobody reads besides; false, with
- * nothing changed: call them. They guess the state rather than look at it, since the look would be all but half as dear as the
- * compare-and-swap after it.
+ * The halves of the functions below that are inlined: what the steps do if nobody waits; false, with nothing changed: call them.
+ * They guess the state rather than look at it, since the look would be all but half as dear as the compare-and-swap after it. A
+ * guess that fails has told the state, and has the word's cache line here for another try. One more is enough: those who fail twice
+ * are many, and had better stand back.
  */
 static inline bool lw_rwlock_enter_read(lw_rwlock *rwlock)
 {
+    lw_word *word = &rwlock->word[LW_RWLOCK_STATE];
     uint32_t state = 0;
-    return lw_cas(&rwlock->word[LW_RWLOCK_STATE], &state, LW_RWLOCK_READER, lw_acquire);
+    return __builtin_expect(lw_cas(word, &state, LW_RWLOCK_READER, lw_acquire), 1) ||
+           (state < LW_RWLOCK_READERS && lw_cas(word, &state, state + LW_RWLOCK_READER, lw_acquire));
 }
 
 static inline bool lw_rwlock_leave_read(lw_rwlock *rwlock)
 {
     uint32_t state = LW_RWLOCK_READER;
-    return lw_cas(&rwlock->word[LW_RWLOCK_STATE], &state, 0, lw_release);
+    do {
+        if (__builtin_expect(lw_cas(&rwlock->word[LW_RWLOCK_STATE], &state, state - LW_RWLOCK_READER, lw_release), 1))
+            return true;
+    } while (LW_RWLOCK_READER < state && state <= LW_RWLOCK_READERS);
+    return false;
 }
 
 static inline bool lw_rwlock_leave_write(lw_rwlock *rwlock, uint32_t self)
@@ -90,9 +98,7 @@ static inline bool lw_rwlock_leave_write(lw_rwlock *rwlock, uint32_t self)
  */
 static inline int lw_rwlock_rdlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
-    return lw_rwlock_enter_read(rwlock) || lw_rwlock_take_read(rwlock->word)
-               ? 0
-               : lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_read_step, deadline, cancel));
+    return lw_rwlock_enter_read(rwlock) ? 0 : lw_error_of(lw_rwlock_read_slow(rwlock, deadline, cancel));
 }
 
 /* The same, without a way to cancel it. */
@@ -221,6 +227,8 @@ static inline int lw_rwlock_downgrade_upgradable(lw_rwlock *rwlock)
 static inline int lw_rwlock_unlock(lw_rwlock *rwlock)
 {
     const uint32_t self = lw_self();
+    /* The owner, who is looked at first, is on the same cache line. */
+    lw_will_change(&rwlock->word[LW_RWLOCK_STATE]);
     return lw_rwlock_leave_write(rwlock, self) || lw_rwlock_leave_read(rwlock) ||
                    lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, 0, self) ||
                    lw_rwlock_become_step(rwlock->word, LW_RWLOCK_UPGRADABLE, 0, self) || lw_rwlock_unread_step(rwlock->word)

@@ -17,8 +17,10 @@ const struct lw_pace lw_pace = {
     .slice_ns = 500000,    /* the longest wait under contention follows it: docs/design.md, 'Constants' */
     .idle_ns = LW_FOREVER, /* a thread does not die alone */
     .brief_ns = 500000,
-    .poll_ns = 1000000, /* before Linux 5.16, which brought futex_waitv */
-    .pauses = 4,        /* docs/design.md, 'Constants' */
+    .poll_ns = 1000000,    /* before Linux 5.16, which brought futex_waitv */
+    .pauses = 4,           /* docs/design.md, 'Constants' */
+    .looks = 8,            /* the same */
+    .stand_back_ns = 1000, /* the same */
 };
 
 __thread uint32_t lw_self_cached __attribute__((tls_model("initial-exec")));

@@ -30,11 +30,13 @@ lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline de
 lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline deadline);
 
 struct lw_pace {
-    int64_t slice_ns; /* a wait is interrupted this often, to re-check and to reserve */
-    int64_t idle_ns;  /* the same, for waits that gain nothing by it unless a notify was lost with an agent that died */
-    int64_t brief_ns; /* how long a wait on something free may last */
-    int64_t poll_ns;  /* how long before it looks again at what it cannot wait on */
-    int pauses;       /* how often to lw_pause before waiting for a mutex */
+    int64_t slice_ns;      /* a wait is interrupted this often, to re-check and to reserve */
+    int64_t idle_ns;       /* the same, for waits that gain nothing by it unless a notify was lost with an agent that died */
+    int64_t brief_ns;      /* how long a wait on something free may last */
+    int64_t poll_ns;       /* how long before it looks again at what it cannot wait on */
+    int pauses;            /* how often to lw_pause before waiting for a mutex */
+    int looks;             /* how often to look, with an lw_pause after each, before waiting for anything else */
+    int64_t stand_back_ns; /* how long a reader that others were too quick for leaves the lock to them; 0: it does not */
 };
 
 extern const struct lw_pace lw_pace;

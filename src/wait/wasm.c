@@ -21,6 +21,8 @@ const struct lw_pace lw_pace = {
     .brief_ns = 4000000,
     .poll_ns = 4000000,
     .pauses = 0,
+    .looks = 0,
+    .stand_back_ns = 0,
 };
 
 uint32_t __attribute__((address_space(1))) lw_self_cached;

@@ -46,6 +46,20 @@ LW_INLINE bool lw_cas(lw_word *word, uint32_t *expected, uint32_t desired, int o
 }
 
 /*
+ * Says that the word is going to be changed: its cache line is fetched to be written. A look that came first would fetch it to be
+ * read, and the change fetch it again.
+ */
+LW_INLINE void lw_will_change(const lw_word *word)
+{
+#ifdef __x86_64__
+    /* __builtin_prefetch would fetch it to be read: compilers do not count on this instruction, which old processors ignore. */
+    __asm__("prefetchw %0" : : "m"(*word));
+#else
+    __builtin_prefetch(word, 1);
+#endif
+}
+
+/*
  * Wakes up to n agents asleep on this address and answers how many. Never reads or writes the word: it may be called on memory
  * that has been freed since the caller's last atomic operation on it.
  */

@@ -48,6 +48,11 @@ LW_INLINE bool lw_cas(lw_word *word, uint32_t *expected, uint32_t desired, int o
     return *expected == wanted;
 }
 
+LW_INLINE void lw_will_change(const lw_word *word)
+{
+    (void)word;
+}
+
 LW_INLINE uint32_t lw_notify(lw_word *word, uint32_t n)
 {
     return runs_notify(word, n);
