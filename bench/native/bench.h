@@ -78,10 +78,10 @@ struct bench_operation {
 /* How a peer is declared: found by name in a plug-in, too, and a constant that C++ does not make static. */
 #ifdef __cplusplus
 #define BENCH_PEER extern "C" __attribute__((visibility("default"))) const struct bench_peer
-#define BENCH_FAMILY extern "C" const struct bench_operation
+#define BENCH_FAMILY extern "C" __attribute__((visibility("default"))) const struct bench_operation
 #else
 #define BENCH_PEER extern __attribute__((visibility("default"))) const struct bench_peer
-#define BENCH_FAMILY extern const struct bench_operation
+#define BENCH_FAMILY extern __attribute__((visibility("default"))) const struct bench_operation
 #endif
 
 /* Computes for a while without touching memory: a chain of multiplications that no compiler can shorten. */

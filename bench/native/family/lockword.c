@@ -3,7 +3,10 @@
 
 #include "family.h"
 
-#define NAME "lockword"
+#ifndef PEER_NAME
+#define PEER_NAME "lockword"
+#endif
+#define NAME PEER_NAME
 
 static inline void hold(lw_rmutex *rmutex)
 {

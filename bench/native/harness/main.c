@@ -59,9 +59,15 @@ static void add_plugin(const char *file)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     const struct bench_peer *peer = library ? dlsym(library, "bench_lockword") : NULL;
-    if (!peer)
+    const struct bench_operation *operation = peer ? dlsym(library, "bench_family_lockword") : NULL;
+    if (!operation)
         die(dlerror());
     add_peer(peer);
+    /* What one thread does alone is the same with all constants. */
+    for (; operation->peer; operation++) {
+        if (operation->partner)
+            bench_family_add(&family, operation);
+    }
 }
 
 /* Whether the comma-separated list has this very name. */
