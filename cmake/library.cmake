@@ -5,7 +5,9 @@ if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
 endif()
 
 file(GLOB lockword_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.c" "${PROJECT_SOURCE_DIR}/src/core/*.c")
-list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/wait/linux.c" "${PROJECT_SOURCE_DIR}/src/wait/poll.c")
+foreach(name linux poll spin)
+    list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/wait/${name}.c")
+endforeach()
 
 foreach(kind STATIC SHARED)
     string(TOLOWER ${kind} name)

@@ -29,14 +29,40 @@ function(tune_variant name pattern replacement file)
     set(tune_plugins "${tune_plugins}" PARENT_SCOPE)
 endfunction()
 
-foreach(waits 1 2 4 16 32)
-    tune_variant("waits ${waits}" "(#define MAX_FAILED_WAITS) [0-9]+u" "\\1 ${waits}u" core/mutex.c)
-endforeach()
-foreach(pauses 0 1 2 7)
-    tune_variant("pauses ${pauses}" "([.]pauses) = [0-9]+" "\\1 = ${pauses}" wait/linux.c)
-endforeach()
-foreach(slice 100 200 1000 2000)
-    tune_variant("slice ${slice} us" "([.]slice_ns) = [0-9]+" "\\1 = ${slice}000" wait/linux.c)
+# The values of one #define.
+function(tune_define short name file)
+    foreach(value ${ARGN})
+        tune_variant("${short} ${value}" "(#define ${name}) [0-9]+" "\\1 ${value}" ${file})
+    endforeach()
+    set(tune_plugins "${tune_plugins}" PARENT_SCOPE)
+endfunction()
+
+# TUNE chooses what to try, a few at a time: a run has so many peers.
+set(TUNE "looking;quantum" CACHE STRING "what the target tune tries: any of looking;lost;shy;once;quantum;rounds;crowded;slice;waits")
+foreach(subject IN LISTS TUNE)
+    if(subject STREQUAL "looking")
+        tune_define(looking LOOKING_NS wait/spin.c 1 300 3000)
+    elseif(subject STREQUAL "lost")
+        tune_define(lost LOST_RACES wait/spin.c 1 3 1000000)
+    elseif(subject STREQUAL "shy")
+        tune_define(shy SHY_ROUNDS wait/spin.c 16 64 800)
+    elseif(subject STREQUAL "once")
+        tune_define(once SHY_AT_ONCE wait/spin.c 2 12 16)
+    elseif(subject STREQUAL "quantum")
+        tune_define(quantum QUANTUM_NS wait/spin.c 5000 100000 1000000000)
+    elseif(subject STREQUAL "rounds")
+        tune_define(rounds ROUNDS wait/spin.c 0 4 64)
+    elseif(subject STREQUAL "crowded")
+        tune_define(crowded CROWDED_YIELDS wait/spin.c 0 2 32)
+    elseif(subject STREQUAL "slice")
+        foreach(slice 100 2000)
+            tune_variant("slice ${slice} us" "([.]slice_ns) = [0-9]+" "\\1 = ${slice}000" wait/linux.c)
+        endforeach()
+    elseif(subject STREQUAL "waits")
+        tune_define(waits MAX_FAILED_WAITS core/mutex.c 1 32)
+    else()
+        message(FATAL_ERROR "TUNE: no '${subject}'")
+    endif()
 endforeach()
 
 set(arguments "")
@@ -44,8 +70,8 @@ foreach(plugin ${tune_plugins})
     list(APPEND arguments --plugin "$<TARGET_FILE:${plugin}>")
 endforeach()
 add_custom_target(tune
-    COMMAND lockword-bench --only contended --peers lockword --threads 2,4,16 --section 0,180,15000 --rounds 7 --seconds 0.15 ${arguments}
-        --json "${CMAKE_BINARY_DIR}/tune.json"
+    COMMAND lockword-bench --only contended --peers lockword --threads 2,4,16 --section 0,180,15000 --rounds 7 --seconds 0.05 ${arguments}
+    COMMAND lockword-bench --only contended --peers lockword --threads 16 --section 0,180,15000 --busy --rounds 5 --seconds 0.1 ${arguments}
     DEPENDS lockword-bench ${tune_plugins}
     USES_TERMINAL
     VERBATIM)

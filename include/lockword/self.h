@@ -19,7 +19,14 @@ extern "C" {
 /* Asks the platform, and remembers. */
 uint32_t lw_self_slow(void);
 
-/* 0 until first asked for. An instance of a wasm module belongs to one agent, so there a plain wasm global does: no TLS needed. */
+/*
+ * The cached id of one who has not asked for it yet. As the state of a mutex it would say 'free, and somebody waits', which none
+ * ever is: who unlocks by it is not the owner of anything, and need not ask first.
+ */
+#define LW_SELF_UNKNOWN 0xc0000000u
+
+/* LW_SELF_UNKNOWN until first asked for. An instance of a wasm module belongs to one agent, so there a plain wasm global does: no
+ * TLS needed. */
 #ifdef __wasm__
 extern uint32_t __attribute__((address_space(1))) lw_self_cached;
 #else
@@ -30,7 +37,7 @@ extern __thread uint32_t lw_self_cached __attribute__((tls_model("initial-exec")
 static inline uint32_t lw_self(void)
 {
     uint32_t self = lw_self_cached;
-    return __builtin_expect(self != 0, 1) ? self : lw_self_slow();
+    return __builtin_expect(self != LW_SELF_UNKNOWN, 1) ? self : lw_self_slow();
 }
 
 #ifdef __cplusplus

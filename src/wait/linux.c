@@ -18,16 +18,15 @@ const struct lw_pace lw_pace = {
     .idle_ns = LW_FOREVER, /* a thread does not die alone */
     .brief_ns = 500000,
     .poll_ns = 1000000,    /* before Linux 5.16, which brought futex_waitv */
-    .pauses = 4,           /* docs/design.md, 'Constants' */
-    .looks = 8,            /* the same */
+    .looks = 8,            /* docs/design.md, 'Constants' */
     .stand_back_ns = 1000, /* the same */
 };
 
-__thread uint32_t lw_self_cached __attribute__((tls_model("initial-exec")));
+__thread uint32_t lw_self_cached __attribute__((tls_model("initial-exec"))) = LW_SELF_UNKNOWN;
 
 static void forget_self(void)
 {
-    lw_self_cached = 0;
+    lw_self_cached = LW_SELF_UNKNOWN;
 }
 
 /* A forked child's thread has its parent's memory, this cache included, but an id of its own. */

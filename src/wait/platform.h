@@ -13,8 +13,11 @@
 /* The monotonic clock, ns. Never negative. */
 int64_t lw_now(void);
 
-/* Lets others run for a moment. */
+/* Gives the CPU to another thread that waits for it, if there is one. */
 void lw_pause(void);
+
+/* Takes a mutex that has become free by the deadline, if it was worth while to wait for that awake; if not, says so at once. */
+bool lw_take_soon(lw_word *mutex, uint32_t self, lw_deadline deadline);
 
 /* A word to wait on, while it holds the value. */
 struct lw_waited {
@@ -34,7 +37,6 @@ struct lw_pace {
     int64_t idle_ns;       /* the same, for waits that gain nothing by it unless a notify was lost with an agent that died */
     int64_t brief_ns;      /* how long a wait on something free may last */
     int64_t poll_ns;       /* how long before it looks again at what it cannot wait on */
-    int pauses;            /* how often to lw_pause before waiting for a mutex */
     int looks;             /* how often to look, with an lw_pause after each, before waiting for anything else */
     int64_t stand_back_ns; /* how long a reader that others were too quick for leaves the lock to them; 0: it does not */
 };
