@@ -37,8 +37,7 @@ function(tune_define short name file)
     set(tune_plugins "${tune_plugins}" PARENT_SCOPE)
 endfunction()
 
-# TUNE chooses what to try, a few at a time: a run has so many peers.
-set(TUNE "looking;quantum" CACHE STRING "what the target tune tries: any of looking;lost;shy;once;quantum;rounds;crowded;slice;waits")
+set(TUNE "looking;lost;shy;once;quantum;rounds;crowded;slice;waits" CACHE STRING "what the target tune tries")
 foreach(subject IN LISTS TUNE)
     if(subject STREQUAL "looking")
         tune_define(looking LOOKING_NS wait/spin.c 1 300 3000)
