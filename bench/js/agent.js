@@ -6,11 +6,11 @@
 import { readlinkSync } from 'node:fs';
 import { createHistogram, performance } from 'node:perf_hooks';
 import { parentPort, workerData } from 'node:worker_threads';
-import { COUNTER, peers } from './peers.js';
+import { COUNTER, peers, spinning } from './peers.js';
 import { ASKED, HELD, KINDS, NEXT, now, release, SPIN_MS, STOP } from './protocol.js';
 
-const { control, stamps, peerName, buffers } = workerData;
-const lock = await peers.find(({ name }) => name === peerName).attach(buffers.lock);
+const { control, stamps, peerName, spin, buffers } = workerData;
+const lock = spin ? spinning(buffers.lock, spin) : await peers.find(({ name }) => name === peerName).attach(buffers.lock);
 const heap = new Int32Array(buffers.lock);
 
 /** ns for one uncontended lock and unlock. */
@@ -23,18 +23,44 @@ function pairs({ n }) {
   return ((performance.now() - before) * 1e6) / n;
 }
 
+/** Keeps a CPU busy, but for memory. */
+function work(steps) {
+  let x = steps;
+  for (let i = 0; i < steps; i++) x = (Math.imul(x, 1664525) + 1013904223) | 0;
+  return x;
+}
+
+/** ns that a step of it takes: of the fastest call, which nothing interrupted. The first ones compile it. */
+function nsAStep() {
+  let fastest = Infinity;
+  for (let i = 0; i < 400; i++) {
+    const before = performance.now();
+    sink = work(10_000);
+    fastest = Math.min(fastest, performance.now() - before);
+  }
+  return (fastest * 1e6) / 10_000;
+}
+
+/** What work has come to, so that it must be done. */
+let sink = 0;
+
+const STEP_NS = nsAStep();
+
 function waitForStart({ start }) {
   while (performance.timeOrigin + performance.now() < start);
 }
 
 /** Takes turns until told to stop, and counts them. */
 function turns(task) {
+  const steps = Math.round(task.section / STEP_NS);
   waitForStart(task);
   let n = 0;
   while (Atomics.load(control, STOP) === 0) {
     lock.lock();
     heap[COUNTER]++;
+    sink = work(steps);
     lock.unlock();
+    sink = work(steps);
     n++;
   }
   return { turns: n };
@@ -43,6 +69,7 @@ function turns(task) {
 /** The same, with every wait timed: ns, as percentiles of a histogram. Two clock readings a turn cost more than the lock does. */
 function timedTurns(task) {
   const waits = createHistogram();
+  const steps = Math.round(task.section / STEP_NS);
   waitForStart(task);
   let n = 0;
   while (Atomics.load(control, STOP) === 0) {
@@ -50,7 +77,9 @@ function timedTurns(task) {
     lock.lock();
     const got = performance.now();
     heap[COUNTER]++;
+    sink = work(steps);
     lock.unlock();
+    sink = work(steps);
     n++;
     waits.record(Math.max(1, Math.round((got - asked) * 1e6)));
   }

@@ -29,7 +29,7 @@ export class Crew {
     for (let k = 0; k < size; k++) {
       const { buffers, control, stamps } = this;
       const worker = new Worker(new URL('./agent.js', import.meta.url), {
-        workerData: { buffers, control, stamps, peerName: this.peer.name },
+        workerData: { buffers, control, stamps, peerName: this.peer.name, spin: this.peer.spin },
       });
       this.workers.push(worker);
       const [{ ready }] = await once(worker, 'message');

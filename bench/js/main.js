@@ -10,18 +10,21 @@ import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { Crew, pin } from './crew.js';
 import { operations } from './family.js';
-import { contend, handOff, handOffs, operate, pairs, rotated } from './measure.js';
+import { contend, handOff, handOffs, operate, pairs, relock, rotated } from './measure.js';
 import { peers } from './peers.js';
 import { median, percentile } from './statistics.js';
 import { fixed, sayTable, time } from './table.js';
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean' }, json: { type: 'string' } } });
 const settings = options.quick
-  ? { pairRounds: 61, familyRounds: 31, rounds: 5, seconds: 0.1, wakes: 20 }
-  : { pairRounds: 301, familyRounds: 101, rounds: 15, seconds: 0.2, wakes: 20 };
+  ? { pairRounds: 61, familyRounds: 31, rounds: 3, seconds: 0.1, wakes: 40, relockSeconds: 0.5 }
+  : { pairRounds: 301, familyRounds: 101, rounds: 11, seconds: 0.2, wakes: 40, relockSeconds: 1 };
 const PAIRS = 50_000;
 const WARM_UP_ROUNDS = 10;
-const WORKERS = [2, 4];
+const WORKERS = [2, 4, 8];
+/** ns of work inside the lock, and as much outside. */
+const SECTIONS = [0, 180, 15_000];
+const RELOCKERS = [1, 2];
 
 async function startCrews() {
   const crews = [];
@@ -67,16 +70,20 @@ async function measureFamily() {
   }));
 }
 
-async function measureContention(crews, workers) {
+async function measureContention(crews, workers, section) {
   const rounds = [];
-  for (let round = 0; round < settings.rounds; round++) rounds.push(await contend(crews, round, workers, settings.seconds));
+  for (let round = -1; round < settings.rounds; round++) {
+    const rows = await contend(crews, round + crews.length, workers, settings.seconds, section);
+    // The first compiles.
+    if (round >= 0) rounds.push(rows);
+  }
   const reference = crews.find((crew) => crew.peer.name === 'lockword');
   return crews.map((crew) => {
     const column = (name) => rounds.map((rows) => rows.get(crew)[name]);
     return {
       peer: crew.peer.name,
       threads: workers,
-      section_ns: 0,
+      section_ns: section,
       mops: median(column('mops')),
       ratio: median(rounds.map((rows) => rows.get(crew).mops / rows.get(reference).mops)),
       share: median(column('share')),
@@ -87,11 +94,36 @@ async function measureContention(crews, workers) {
   });
 }
 
-async function measureHandOffs(crews) {
-  // The wakers are pinned to the first CPU. A main thread has its process's id.
+/** The locks as this thread has them. */
+async function attach(crews) {
+  // The first worker is pinned to the first CPU. A main thread has its process's id.
   pin(process.pid, 1);
-  const locks = new Map();
-  for (const crew of crews) locks.set(crew, await crew.peer.attach(crew.buffers.lock));
+  return new Map(await Promise.all(crews.map(async (crew) => [crew, await crew.peer.attach(crew.buffers.lock)])));
+}
+
+async function measureRelocking(crews, locks, workers) {
+  const rounds = [];
+  for (let round = 0; round < settings.rounds; round++) {
+    const rows = new Map();
+    for (const crew of rotated(crews, round))
+      rows.set(crew, await relock({ crew, lock: locks.get(crew) }, workers, settings.relockSeconds));
+    rounds.push(rows);
+  }
+  return crews.map((crew) => {
+    const waits = rounds.flatMap((rows) => rows.get(crew).waits);
+    return {
+      peer: crew.peer.name,
+      workers,
+      turns_per_s: median(rounds.map((rows) => rows.get(crew).waits.length / settings.relockSeconds)),
+      p50_ns: median(waits) * 1e6,
+      p99_ns: percentile(waits, 0.99) * 1e6,
+      worst_ns: percentile(waits, 1) * 1e6,
+      worker_mops: median(rounds.map((rows) => rows.get(crew).mops)),
+    };
+  });
+}
+
+async function measureHandOffs(crews, locks) {
   const ways = handOffs(crews, locks);
   const latencies = new Map(ways.map((way) => [way, []]));
   for (let round = 0; round < settings.rounds; round++) {
@@ -117,14 +149,14 @@ function sayFamily(rows) {
 function sayContention(cells) {
   const { rounds, seconds } = settings;
   console.log(
-    `\nContended: ${WORKERS.join(' and ')} workers, an increment inside, nothing outside; medians of ${rounds} rounds of ${seconds} s`,
+    `\nContended: ${WORKERS.join(', ')} workers, an increment inside, and so much work inside and as much outside; medians of ${rounds} rounds of ${seconds} s`,
   );
   console.log(
     '  Mops/s and x lockword: more is better; share: turns of the luckiest worker for each of the unluckiest, 1 is fair;',
   );
   console.log('  p99 (of the unluckiest worker), longest: waits; worst: the longest of all rounds; less is better');
   for (const rows of cells) {
-    console.log(`\n  ${rows[0].threads} workers`);
+    console.log(`\n  ${rows[0].threads} workers, ${time(rows[0].section_ns)}`);
     sayTable([
       ['', 'Mops/s', 'x lockword', 'share', 'p99 wait', 'longest', 'worst'],
       ...rows.map((row) => [
@@ -135,6 +167,27 @@ function sayContention(cells) {
         time(row.p99_ns),
         time(row.longest_ns),
         time(row.worst_ns),
+      ]),
+    ]);
+  }
+}
+
+function sayRelocking(cells) {
+  console.log(
+    '\nlockAsync on the main thread, which gives the lock back and asks again a turn of its event loop later, beside workers that relock without a gap;',
+  );
+  console.log('  its acquisitions, and its waits: less is better; the turns of the workers meanwhile');
+  for (const rows of cells) {
+    console.log(`\n  ${rows[0].workers} workers`);
+    sayTable([
+      ['', 'a second', 'median', 'p99', 'worst', 'Mops/s'],
+      ...rows.map((row) => [
+        row.peer,
+        fixed(row.turns_per_s, 0),
+        time(row.p50_ns),
+        time(row.p99_ns),
+        time(row.worst_ns),
+        fixed(row.worker_mops, 2),
       ]),
     ]);
   }
@@ -154,9 +207,13 @@ const family = await measureFamily();
 sayFamily(family);
 const locks = crews.filter((crew) => !crew.peer.floor);
 const contended = [];
-for (const workers of WORKERS) contended.push(await measureContention(locks, workers));
+for (const workers of WORKERS) for (const section of SECTIONS) contended.push(await measureContention(locks, workers, section));
 sayContention(contended);
-const handoff = await measureHandOffs(locks);
+const here = await attach(locks);
+const relocking = [];
+for (const workers of RELOCKERS) relocking.push(await measureRelocking(locks, here, workers));
+sayRelocking(relocking);
+const handoff = await measureHandOffs(locks, here);
 sayHandOffs(handoff);
 await Promise.all(crews.map((crew) => crew.stop()));
 if (options.json) {
@@ -167,6 +224,7 @@ if (options.json) {
     uncontended,
     family,
     contended: contended.flat(),
+    relocking: relocking.flat(),
     handoff,
   };
   writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);

@@ -1,7 +1,7 @@
 /** The measurements, one round each: every crew in turn, in an order that changes from round to round. */
 
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { CONTROL_WORDS, ASKED, HELD, KINDS, NEXT, now, SIGNAL, STOP } from './protocol.js';
 
 /** The crews, beginning with another one each round, so that none always follows the same one. */
@@ -26,11 +26,11 @@ export async function operate(workers, round, n) {
 /** Enough for every worker to have read its message. */
 const START_DELAY_MS = 15;
 
-async function run(crew, workers, seconds, task) {
+async function run(crew, workers, seconds, section, task) {
   crew.control.fill(0);
   crew.count = 0;
   const start = now() + START_DELAY_MS;
-  const answers = Array.from({ length: workers }, (_, k) => crew.ask(k, { task, start }));
+  const answers = Array.from({ length: workers }, (_, k) => crew.ask(k, { task, start, section }));
   await sleep(START_DELAY_MS + seconds * 1000);
   const end = now();
   Atomics.store(crew.control, STOP, 1);
@@ -41,12 +41,13 @@ async function run(crew, workers, seconds, task) {
   return { results, turns, ns: (end - start) * 1e6 };
 }
 
-export async function contend(crews, round, workers, seconds) {
+/** `section`: ns of work inside the lock, and as much outside. */
+export async function contend(crews, round, workers, seconds, section) {
   const rows = new Map();
   for (const crew of rotated(crews, round)) {
-    const { results, turns, ns } = await run(crew, workers, seconds, 'turns');
+    const { results, turns, ns } = await run(crew, workers, seconds, section, 'turns');
     const each = results.map((result) => result.turns);
-    const timed = await run(crew, workers, seconds, 'timedTurns');
+    const timed = await run(crew, workers, seconds, section, 'timedTurns');
     rows.set(crew, {
       mops: (turns / ns) * 1e3,
       share: Math.max(...each) / Math.max(1, Math.min(...each)),
@@ -55,6 +56,32 @@ export async function contend(crews, round, workers, seconds) {
     });
   }
   return rows;
+}
+
+/**
+ * The main thread takes the lock again and again, a turn of its event loop after it gave it back, while workers relock without a gap.
+ * ms of each wait, the last of which is as long as the round if it was in vain; and the workers' turns.
+ */
+export async function relock({ crew, lock }, workers, seconds) {
+  crew.control.fill(0);
+  crew.count = 0;
+  const answers = Array.from({ length: workers }, (_, k) => crew.ask(k, { task: 'turns', start: now(), section: 0 }));
+  await sleep(START_DELAY_MS);
+  const end = now() + seconds * 1000;
+  // One that never gets its turn has it when the workers stop.
+  const stop = setTimeout(() => Atomics.store(crew.control, STOP, 1), seconds * 1000);
+  const waits = [];
+  while (now() < end) {
+    const asked = now();
+    await lock.lockAsync();
+    waits.push(now() - asked);
+    lock.unlock();
+    await nextTurn();
+  }
+  clearTimeout(stop);
+  Atomics.store(crew.control, STOP, 1);
+  const turns = (await Promise.all(answers)).reduce((sum, result) => sum + result.turns, 0);
+  return { waits, mops: turns / seconds / 1e6 };
 }
 
 /** The ways in which a worker wakes the main thread's event loop; `arm` resolves once it is woken. */

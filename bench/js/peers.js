@@ -3,6 +3,9 @@
  * one), `unlock` frees. `floor` marks what is no lock: one thread only.
  */
 
+import { self } from '../../js/src/agent.js';
+import { block } from '../../js/src/blocking.js';
+import { LW_MUTEX_RESERVED, mutexLockStep, mutexTake } from '../../js/src/core.js';
 import { Mutex } from '../../js/src/index.js';
 
 /** The least that a lock's two ends can cost: one compare-and-swap and one exchange. */
@@ -26,8 +29,35 @@ function threeState(buffer) {
       if (Atomics.compareExchange(heap, 0, 0, 1) === 0) return;
       while (Atomics.exchange(heap, 0, 2) !== 0) Atomics.wait(heap, 0, 2);
     },
+    async lockAsync() {
+      if (Atomics.compareExchange(heap, 0, 0, 1) === 0) return;
+      while (Atomics.exchange(heap, 0, 2) !== 0) await Atomics.waitAsync(heap, 0, 2).value;
+    },
     unlock() {
       if (Atomics.exchange(heap, 0, 0) === 2) Atomics.notify(heap, 0, 1);
+    },
+  };
+}
+
+/** lockword's, with other constants than those of js/src/spin.js. */
+export function spinning(buffer, { looks, pauses }) {
+  const mutex = new Mutex(buffer);
+  const { words } = mutex;
+  const pause = Atomics.pause ?? Math.random;
+  const takeSoon = () => {
+    for (let look = 0; look < looks; look++) {
+      for (let k = 0; k < pauses; k++) pause();
+      if (mutexTake(words, self)) return true;
+      if (Atomics.load(words, 0) & LW_MUTEX_RESERVED) return false;
+    }
+    return false;
+  };
+  return {
+    lock() {
+      if (!mutexTake(words, self) && !takeSoon()) block(mutexLockStep, words, self, Infinity);
+    },
+    unlock() {
+      mutex.unlock();
     },
   };
 }

@@ -66,8 +66,10 @@ function queue(line) {
     line.queued = false;
     line.idle = woken === 'ok' ? 0 : line.idle + 1;
     if (line.callers.size > 0) line.advance(line, woken === 'ok' ? LW_OK : woken === 'timed-out' ? LW_SLICE : LW_NOT_EQUAL);
-    else if (woken === 'ok') notify(line.words, line.index, 1);
-    forgetIfUnused(line);
+    else {
+      if (woken === 'ok') notify(line.words, line.index, 1);
+      forgetIfUnused(line);
+    }
   });
 }
 

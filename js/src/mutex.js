@@ -3,12 +3,12 @@
 import { LW_DEADLOCK, LW_DONE, LW_MUTEX_GATE } from './core.js';
 import { mutexFree, mutexLockStep, mutexOwner, mutexTake, mutexTryStep, mutexUnlockStep } from './core.js';
 import { assertMayBlock, self } from './agent.js';
-import { block } from './blocking.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { Guard } from './guard.js';
 import { nothingPends } from './limits.js';
 import { signalOf, timeoutOf } from './options.js';
 import { Primitive } from './primitive.js';
+import { lockBlocking } from './spin.js';
 import { enqueue } from './turn.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
@@ -53,7 +53,7 @@ export class Mutex extends Primitive {
     }
     assertMayBlock('lock', 'lockAsync');
     if (mutexTake(this.words, self)) return true;
-    const what = block(mutexLockStep, this.words, self, timeout);
+    const what = lockBlocking(this.words, timeout);
     if (what === LW_DEADLOCK) throw new DeadlockError('held by this thread already');
     return what === LW_DONE;
   }

@@ -4,11 +4,11 @@ import { LW_DEADLOCK, LW_DONE, LW_MUTEX_GATE, LW_REENTRY_NO, LW_REENTRY_OVERFLOW
 import { mutexLockStep, mutexOwner, mutexTake, mutexTryStep } from './core.js';
 import { rmutexDepth, rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core.js';
 import { assertMayBlock, self } from './agent.js';
-import { block } from './blocking.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { dispose, Guard } from './guard.js';
 import { signalOf, timeoutOf } from './options.js';
 import { Primitive } from './primitive.js';
+import { lockBlocking } from './spin.js';
 import { enqueue } from './turn.js';
 
 /**
@@ -52,8 +52,9 @@ export class RecursiveMutex extends Primitive {
     const timeout = timeoutOf(options);
     signalOf(options);
     assertMayBlock('lock', 'lockAsync');
-    if (reenter(this.words, 0)) return true;
-    const what = block(mutexLockStep, this.words, self, timeout);
+    const taken = mutexTake(this.words, self);
+    if (!taken && reenter(this.words, 0)) return true;
+    const what = taken ? LW_DONE : lockBlocking(this.words, timeout);
     if (what === LW_DEADLOCK) throw new DeadlockError('held by a task of this thread');
     if (what === LW_DONE) rmutexEnteredStep(this.words, 0);
     return what === LW_DONE;

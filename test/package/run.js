@@ -23,8 +23,8 @@ const USERS_NEED =
 
 /** What a user's bundle may grow by, minified and gzipped, in bytes. */
 const LIMITS = [
-  ['the mutex alone', "export { Mutex } from 'lockword';", 3000],
-  ['the whole package', "export * from 'lockword';", 8000],
+  ['the mutex alone', "export { Mutex } from 'lockword';", 3100],
+  ['the whole package', "export * from 'lockword';", 8192],
 ];
 
 /** All primitives for wasm, gzipped, in bytes; lockword/describe.h and lockword/emscripten.h have members of their own. */

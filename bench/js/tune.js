@@ -1,0 +1,59 @@
+/**
+ * node bench/js/tune.js: the constants of js/src/spin.js, beside other values and beside the lock that people write by hand, in one run: two, four
+ * and eight workers, with nothing, 180 ns and 15 us of work in and outside the lock. About three minutes; --quick: one.
+ */
+import { parseArgs } from 'node:util';
+import { Crew } from './crew.js';
+import { contend } from './measure.js';
+import { peers } from './peers.js';
+import { median } from './statistics.js';
+import { fixed, sayTable, time } from './table.js';
+
+const { values: options } = parseArgs({ options: { quick: { type: 'boolean' } } });
+const ROUNDS = options.quick ? 3 : 7;
+const SECONDS = 0.1;
+const WORKERS = [2, 4, 8];
+const SECTIONS = [0, 180, 15_000];
+
+/** Looks and pauses before each. 0 looks: straight to sleep. */
+const SPINS = [
+  [0, 0],
+  [100, 1],
+  [100, 10],
+  [50, 20],
+  [10, 100],
+  [200, 20],
+];
+
+const reference = peers.find(({ name }) => name === 'hand-written 0/1/2');
+const candidates = [
+  reference,
+  ...SPINS.map(([looks, pauses]) => ({ name: `${looks} looks, ${pauses} pauses`, spin: { looks, pauses } })),
+];
+
+for (const workers of WORKERS) {
+  const crews = candidates.map((peer) => new Crew(peer));
+  for (const crew of crews) await crew.start(workers);
+  for (const section of SECTIONS) {
+    const rounds = [];
+    for (let round = -1; round < ROUNDS; round++) {
+      const rows = await contend(crews, round + crews.length, workers, SECONDS, section);
+      // The first compiles.
+      if (round >= 0) rounds.push(rows);
+    }
+    console.log(`\n${workers} workers, ${section} ns in and outside the lock`);
+    const column = (crew, name) => rounds.map((rows) => rows.get(crew)[name]);
+    const ratio = (crew) => median(rounds.map((rows) => rows.get(crew).mops / rows.get(crews[0]).mops));
+    sayTable([
+      ['', 'Mops/s', 'x first', 'share', 'longest'],
+      ...crews.map((crew) => [
+        crew.peer.name,
+        fixed(median(column(crew, 'mops')), 2),
+        fixed(ratio(crew), 2),
+        fixed(median(column(crew, 'share')), 1),
+        time(median(column(crew, 'longest'))),
+      ]),
+    ]);
+  }
+  await Promise.all(crews.map((crew) => crew.stop()));
+}
