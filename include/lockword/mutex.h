@@ -79,7 +79,7 @@ static inline int lw_mutex_trylock(lw_mutex *mutex)
 /* Frees the mutex and wakes whom it must. Never waits. 0; EPERM: the caller does not hold it, and nothing was changed. */
 static inline int lw_mutex_unlock(lw_mutex *mutex)
 {
-    return __builtin_expect(lw_mutex_free(mutex->word, lw_self_cached), 1) || lw_mutex_unlock_slow(mutex) ? 0 : EPERM;
+    return __builtin_expect(lw_mutex_free(mutex->word, lw_self_as_owner()), 1) || lw_mutex_unlock_slow(mutex) ? 0 : EPERM;
 }
 
 #ifdef __cplusplus

@@ -20,16 +20,14 @@ extern "C" {
 uint32_t lw_self_slow(void);
 
 /*
- * The cached id of one who has not asked for it yet. As the state of a mutex it would say 'free, and somebody waits', which none
- * ever is: who unlocks by it is not the owner of anything, and need not ask first.
+ * The caller's id, LW_SELF_UNKNOWN until first asked for. Natively that is what no mutex's state ever is, 'free, and somebody
+ * waits'. An instance of a wasm module belongs to one agent, so there a plain wasm global does, which can begin with nothing but 0.
  */
-#define LW_SELF_UNKNOWN 0xc0000000u
-
-/* LW_SELF_UNKNOWN until first asked for. An instance of a wasm module belongs to one agent, so there a plain wasm global does: no
- * TLS needed. */
 #ifdef __wasm__
+#define LW_SELF_UNKNOWN 0
 extern uint32_t __attribute__((address_space(1))) lw_self_cached;
 #else
+#define LW_SELF_UNKNOWN 0xc0000000u
 extern __thread uint32_t lw_self_cached __attribute__((tls_model("initial-exec")));
 #endif
 
@@ -38,6 +36,12 @@ static inline uint32_t lw_self(void)
 {
     uint32_t self = lw_self_cached;
     return __builtin_expect(self != LW_SELF_UNKNOWN, 1) ? self : lw_self_slow();
+}
+
+/* The same to one who holds something, and so has asked before; to others, natively, what no mutex's state is. */
+static inline uint32_t lw_self_as_owner(void)
+{
+    return LW_SELF_UNKNOWN != 0 ? lw_self_cached : lw_self();
 }
 
 #ifdef __cplusplus

@@ -24,7 +24,7 @@ const struct lw_pace lw_pace = {
     .stand_back_ns = 0,
 };
 
-uint32_t __attribute__((address_space(1))) lw_self_cached = LW_SELF_UNKNOWN;
+uint32_t __attribute__((address_space(1))) lw_self_cached;
 
 uint32_t lw_self_slow(void)
 {

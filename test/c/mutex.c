@@ -76,6 +76,27 @@ static void unlocking_what_is_not_mine_changes_nothing(void **state)
     }
 }
 
+static void *unlock_first_of_all(void *mutex)
+{
+    return (void *)(intptr_t)lw_mutex_unlock(mutex);
+}
+
+/* The inlined half of unlock compares with an id that such a thread has not asked for yet. */
+static void nor_does_a_thread_whose_first_act_it_is(void **state)
+{
+    (void)state;
+    const uint32_t states[] = {0, NOBODY, LW_MUTEX_RESERVED, LW_MUTEX_RESERVED | LW_MUTEX_BLOCKED | LW_MUTEX_ASYNC};
+    for (size_t i = 0; i < COUNT_OF(states); i++) {
+        lw_mutex mutex = {{states[i], 0}};
+        pthread_t thread;
+        void *error;
+        assert_int_equal(pthread_create(&thread, NULL, unlock_first_of_all, &mutex), 0);
+        assert_int_equal(pthread_join(thread, &error), 0);
+        assert_int_equal((intptr_t)error, EPERM);
+        assert_int_equal(STATE(&mutex), states[i]);
+    }
+}
+
 static void trylock_takes_what_is_free_and_keeps_the_flags(void **state)
 {
     (void)state;
@@ -322,6 +343,7 @@ int main(void)
         cmocka_unit_test(the_word_says_who_holds_it),
         cmocka_unit_test(relocking_is_an_error_and_keeps_the_lock),
         cmocka_unit_test(unlocking_what_is_not_mine_changes_nothing),
+        cmocka_unit_test(nor_does_a_thread_whose_first_act_it_is),
         cmocka_unit_test(trylock_takes_what_is_free_and_keeps_the_flags),
         cmocka_unit_test(a_reserved_mutex_that_nobody_comes_for_is_taken_soon),
         cmocka_unit_test(a_passed_deadline_takes_what_is_free_and_does_not_wait),
