@@ -39,11 +39,3 @@ export function heldFor(ns) {
   if (ns === 0) return 'an increment';
   return ns < 1000 ? `${ns} ns` : `${ns / 1000} µs`;
 }
-
-/** How long an event loop took to go on, all that JavaScript's figures have of it: how a worker woke it, and what it was up against. */
-export function latenciesOf(js) {
-  const measured = Object.entries(js).filter(([, rows]) => Array.isArray(rows) && rows[0]?.p99_us !== undefined);
-  return measured.flatMap(([name, rows]) =>
-    rows.map((row) => ({ ...row, way: name === 'handoff' ? row.way : `${row.way ?? row.peer}, ${name}` })),
-  );
-}

@@ -1,7 +1,7 @@
 /** The parts of docs/benchmarks.md, and of README.md, that a run's figures make: by the name that their markers give. */
 
 import { aims } from './aims.js';
-import { busy, cellsOf, frontier, heldFor, HERO, isFloor, latenciesOf, quiet, several, unique } from './cells.js';
+import { busy, cellsOf, frontier, heldFor, HERO, isFloor, quiet, several, unique } from './cells.js';
 import { fixed } from './js/table.js';
 import { bold, fold, list, nameOf, NOISE, short, table, threadsOf, time } from './words.js';
 
@@ -119,7 +119,21 @@ const jsFamily = ({ js }) =>
   );
 
 const jsHandOff = ({ js }) =>
-  table([['', 'median', 'p99'], ...latenciesOf(js).map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)])]);
+  table([['', 'median', 'p99'], ...js.handoff.map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)])]);
+
+const jsRelocking = ({ js }) =>
+  table([
+    ['', 'workers that relock', 'turns of the main thread/s', 'median wait', 'p99', 'worst', 'million turns/s of the workers'],
+    ...js.relocking.map((row) => [
+      bold(row.peer, row.peer === HERO),
+      row.workers,
+      fixed(row.turns_per_s, 0),
+      time(row.median_us * 1e3),
+      time(row.p99_us * 1e3),
+      time(row.worst_us * 1e3),
+      fixed(row.worker_mops, 2),
+    ]),
+  ]);
 
 /** Everything in which somebody else did better, however little. */
 function better({ native, js }) {
@@ -209,6 +223,7 @@ export const parts = {
   'js-family': jsFamily,
   'js-contended': ({ js }) => cellTables(js.contended, undefined, 'worker'),
   'js-handoff': jsHandOff,
+  'js-relocking': jsRelocking,
   better,
   alternatives,
 };

@@ -5,7 +5,7 @@
 
 import * as vega from 'vega';
 import { compile } from 'vega-lite';
-import { busy, cellsOf, frontier, heldFor, HERO, isFloor, latenciesOf, quiet, several, unique } from './cells.js';
+import { busy, cellsOf, frontier, heldFor, HERO, isFloor, quiet, several, unique } from './cells.js';
 
 const THEMES = {
   light: { page: '#ffffff', ink: '#1f2328', faint: '#59636e', grid: '#d1d9e0', floor: '#a5aeb8', hero: '#d9480f' },
@@ -343,7 +343,7 @@ function plots({ native, js }) {
       bars(js.uncontended, [{ field: 'ns', ratio: 'ratio' }], `Uncontended, Node ${js.node.replace('v', '')}`, floors, theme),
     'js-contended': (theme) =>
       frontiers(quiet(several(js.contended)), [], `Contended, Node ${js.node.replace('v', '')}`, 'workers', theme),
-    'js-handoff': (theme) => latencies(latenciesOf(js), `Waking an event loop, Node ${js.node.replace('v', '')}`, handOffs, theme),
+    'js-handoff': (theme) => latencies(js.handoff, `Waking an event loop, Node ${js.node.replace('v', '')}`, handOffs, theme),
   };
 }
 

@@ -115,9 +115,9 @@ async function measureRelocking(crews, locks, workers) {
       peer: crew.peer.name,
       workers,
       turns_per_s: median(rounds.map((rows) => rows.get(crew).waits.length / settings.relockSeconds)),
-      p50_ns: median(waits) * 1e6,
-      p99_ns: percentile(waits, 0.99) * 1e6,
-      worst_ns: percentile(waits, 1) * 1e6,
+      median_us: median(waits) * 1e3,
+      p99_us: percentile(waits, 0.99) * 1e3,
+      worst_us: percentile(waits, 1) * 1e3,
       worker_mops: median(rounds.map((rows) => rows.get(crew).mops)),
     };
   });
@@ -178,15 +178,15 @@ function sayRelocking(cells) {
   );
   console.log('  its acquisitions, and its waits: less is better; the turns of the workers meanwhile');
   for (const rows of cells) {
-    console.log(`\n  ${rows[0].workers} workers`);
+    console.log(`\n  ${rows[0].workers} worker${rows[0].workers > 1 ? 's' : ''}`);
     sayTable([
       ['', 'a second', 'median', 'p99', 'worst', 'Mops/s'],
       ...rows.map((row) => [
         row.peer,
         fixed(row.turns_per_s, 0),
-        time(row.p50_ns),
-        time(row.p99_ns),
-        time(row.worst_ns),
+        time(row.median_us * 1e3),
+        time(row.p99_us * 1e3),
+        time(row.worst_us * 1e3),
         fixed(row.worker_mops, 2),
       ]),
     ]);
