@@ -7,11 +7,11 @@
  *
  *   - It looks closely, and takes the mutex as soon as it is free. That is right if the section is longer than a cache line's way
  *     from one CPU to another. In a shorter one it only takes the line away from those who make good use of it. They show by being
- *     faster: who saw the mutex free, and twice did not get it, is shy for a while, looks seldom, and lets them.
+ *     faster: who saw the mutex free, and thrice did not get it, is shy for a while, looks seldom, and lets them.
  *   - It yields the CPU, since whom it waits for may be next on it. One that never has to wait for long yields, too, once in a
  *     quantum: so those who share a CPU take turns within microseconds instead of the scheduler's milliseconds, and nobody needs to
  *     sleep for that.
- *   - A yield that takes milliseconds says that a busy stranger shares the CPU. Each yield is the stranger's next slice, whereas
+ *   - Yields that take milliseconds say that a busy stranger shares the CPU. Each yield is the stranger's next slice, whereas
  *     one who sleeps runs soon after it is woken. So for a while it does not yield, and sleeps sooner.
  */
 #define _GNU_SOURCE
@@ -24,13 +24,14 @@
 #define ROUNDS 16           /* of looking and yielding, before it sleeps; */
 #define ROUNDS_IN_A_CROWD 8 /* and where it does not yield */
 #define LOOKING_NS 1000     /* one round's closer look */
-#define LOST_RACES 2        /* in one round make it shy, ... */
+#define LOST_RACES 3        /* in one round make it shy, ... */
 #define SHY_ROUNDS 200      /* for so many rounds to come, ... */
 #define SHY_AT_ONCE 6       /* but for the first ones only, of those that it waits for one mutex */
 #define QUANTUM_NS 20000    /* without a yield */
 #define PAUSE_NS 250        /* instead of a yield */
 #define LONG_YIELD_NS 2000000
-#define CROWDED_YIELDS 8 /* how many times as long as such a yield it does not yield again */
+#define STRANGERS_COME_BACK_NS 50000000 /* another such yield within so long is theirs, too */
+#define CROWDED_YIELDS 8                /* how many times as long as such a yield it does not yield again */
 
 #if defined(__x86_64__) || defined(__i386__)
 #define relax() __builtin_ia32_pause()
@@ -43,7 +44,8 @@
 static __thread struct {
     int64_t rested;        /* when it last yielded */
     int64_t crowded_until; /* when its CPU may be rid of busy strangers */
-    int shy;               /* so many rounds yet */
+    int64_t last_long_yield;
+    int shy; /* so many rounds yet */
 } me __attribute__((tls_model("initial-exec")));
 
 /* Whether others may run while this thread looks. */
@@ -73,8 +75,12 @@ static int64_t rest(int64_t before)
     }
     lw_pause();
     now = me.rested = lw_now();
-    if (now - before > LONG_YIELD_NS)
-        me.crowded_until = now + CROWDED_YIELDS * (now - before);
+    if (now - before > LONG_YIELD_NS) {
+        /* Not after one alone: a host that stops this machine for a moment is no stranger. */
+        if (now - me.last_long_yield < STRANGERS_COME_BACK_NS)
+            me.crowded_until = now + CROWDED_YIELDS * (now - before);
+        me.last_long_yield = now;
+    }
     return now;
 }
 
