@@ -8,6 +8,7 @@ import { imports } from '../../js/src/wasm.js';
 import { mutexFree, mutexTake } from '../../js/src/core.js';
 import { Mutex } from '../../js/src/index.js';
 import { link } from '../../tools/core/link.js';
+import { pin } from './crew.js';
 import { rotated } from './measure.js';
 import { median } from './statistics.js';
 import { fixed, sayTable } from './table.js';
@@ -67,6 +68,7 @@ const ways = [
   },
 ];
 
+pin(process.pid, 1);
 const rounds = [];
 for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
   const ns = new Map();

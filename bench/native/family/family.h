@@ -24,41 +24,33 @@
  */
 #define FAMILY_RALLY(lock, unlock, wait, notify)                                                                                   \
     static_assert(sizeof(struct rally) <= BENCH_OBJECT_SIZE, "an object fits");                                                    \
-    static void rally_as(struct rally *rally, uint32_t mine, uint64_t n)                                                           \
+    static inline void rally_as(struct rally *rally, uint32_t mine, bool held, uint64_t n)                                         \
     {                                                                                                                              \
         for (uint64_t i = 0; i < n; i++) {                                                                                         \
             lock(&rally->mutex);                                                                                                   \
             while (rally->turn != mine)                                                                                            \
                 wait(&rally->cond, &rally->mutex);                                                                                 \
             rally->turn = 1 - mine;                                                                                                \
+            if (held)                                                                                                              \
+                notify(&rally->cond);                                                                                              \
             unlock(&rally->mutex);                                                                                                 \
-            notify(&rally->cond);                                                                                                  \
-        }                                                                                                                          \
-    }                                                                                                                              \
-    static void rally_held_as(struct rally *rally, uint32_t mine, uint64_t n)                                                      \
-    {                                                                                                                              \
-        for (uint64_t i = 0; i < n; i++) {                                                                                         \
-            lock(&rally->mutex);                                                                                                   \
-            while (rally->turn != mine)                                                                                            \
-                wait(&rally->cond, &rally->mutex);                                                                                 \
-            rally->turn = 1 - mine;                                                                                                \
-            notify(&rally->cond);                                                                                                  \
-            unlock(&rally->mutex);                                                                                                 \
+            if (!held)                                                                                                             \
+                notify(&rally->cond);                                                                                              \
         }                                                                                                                          \
     }                                                                                                                              \
     static void rally_turns(void *object, uint64_t n)                                                                              \
     {                                                                                                                              \
-        rally_as((struct rally *)object, 0, n);                                                                                    \
+        rally_as((struct rally *)object, 0, false, n);                                                                             \
     }                                                                                                                              \
     static void rally_partner(void *object, uint64_t n)                                                                            \
     {                                                                                                                              \
-        rally_as((struct rally *)object, 1, n);                                                                                    \
+        rally_as((struct rally *)object, 1, false, n);                                                                             \
     }                                                                                                                              \
     static void rally_held_turns(void *object, uint64_t n)                                                                         \
     {                                                                                                                              \
-        rally_held_as((struct rally *)object, 0, n);                                                                               \
+        rally_as((struct rally *)object, 0, true, n);                                                                              \
     }                                                                                                                              \
     static void rally_held_partner(void *object, uint64_t n)                                                                       \
     {                                                                                                                              \
-        rally_held_as((struct rally *)object, 1, n);                                                                               \
+        rally_as((struct rally *)object, 1, true, n);                                                                              \
     }
