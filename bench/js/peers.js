@@ -7,6 +7,7 @@ import { self } from '../../js/src/agent.js';
 import { block } from '../../js/src/blocking.js';
 import { LW_MUTEX_RESERVED, mutexLockStep, mutexTake } from '../../js/src/core.js';
 import { Mutex } from '../../js/src/index.js';
+import { nap } from '../../js/src/wait.js';
 
 /** The least that a lock's two ends can cost: one compare-and-swap and one exchange. */
 function raw(buffer) {
@@ -39,12 +40,21 @@ function threeState(buffer) {
   };
 }
 
-/** lockword's, with other constants than those of js/src/spin.js. */
-export function spinning(buffer, { looks, pauses }) {
+/** lockword's, with other constants than those of js/src/spin.js. quantum 0: never rests. */
+export function spinning(buffer, { looks, pauses, quantum, alone }) {
   const mutex = new Mutex(buffer);
   const { words } = mutex;
   const pause = Atomics.pause ?? Math.random;
+  let mayRunUntil = quantum === 0 ? Infinity : 0;
+  const rest = () => {
+    const before = performance.now();
+    if (before < mayRunUntil) return;
+    nap(0.02);
+    const after = performance.now();
+    mayRunUntil = after + (after - before > 0.2 ? quantum : alone);
+  };
   const takeSoon = () => {
+    rest();
     for (let look = 0; look < looks; look++) {
       for (let k = 0; k < pauses; k++) pause();
       if (mutexTake(words, self)) return true;

@@ -1,6 +1,6 @@
 /**
  * node bench/js/tune.js: the constants of js/src/spin.js, beside other values and beside the lock that people write by hand, in one run: two, four
- * and eight workers, with nothing, 180 ns and 15 us of work in and outside the lock. About three minutes; --quick: one.
+ * and eight workers, with nothing, 180 ns and 15 us of work in and outside the lock. About four minutes; --quick: two.
  */
 import { parseArgs } from 'node:util';
 import { Crew } from './crew.js';
@@ -15,20 +15,25 @@ const SECONDS = 0.1;
 const WORKERS = [2, 4, 8];
 const SECTIONS = [0, 180, 15_000];
 
-/** Looks and pauses before each. 0 looks: straight to sleep. */
+/** Looks, and pauses before each; quanta, in company and alone. 0 looks: straight to sleep; 0 ms: it never rests. */
 const SPINS = [
-  [0, 0],
-  [100, 1],
-  [100, 10],
-  [50, 20],
-  [10, 100],
-  [200, 20],
+  [100, 10, 0.5, 2],
+  [0, 10, 0, 0],
+  [100, 10, 0, 0],
+  [100, 10, 0.5, 0.5],
+  [100, 10, 2, 2],
+  [100, 10, 0.5, 8],
+  [100, 1, 0.5, 2],
+  [10, 100, 0.5, 2],
 ];
 
 const reference = peers.find(({ name }) => name === 'hand-written 0/1/2');
 const candidates = [
   reference,
-  ...SPINS.map(([looks, pauses]) => ({ name: `${looks} looks, ${pauses} pauses`, spin: { looks, pauses } })),
+  ...SPINS.map(([looks, pauses, quantum, alone]) => ({
+    name: `${looks} looks, ${pauses} pauses, ${quantum} to ${alone} ms`,
+    spin: { looks, pauses, quantum, alone },
+  })),
 ];
 
 for (const workers of WORKERS) {

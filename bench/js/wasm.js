@@ -1,6 +1,7 @@
 /**
  * node bench/js/wasm.js: what it would gain JavaScript on a shared WebAssembly.Memory to call the C core as WebAssembly instead of the one that was
- * translated: one uncontended lock and unlock by either, on the same word, and by the class that users call. docs/design.md says why it does not.
+ * translated: one uncontended lock and unlock by either, on the same word, and by the class that users call; and by turns on several memories,
+ * each of which needs an instance, so that the engine knows less and less well what is called. docs/design.md says why lockword does not.
  */
 
 import { fileURLToPath } from 'node:url';
@@ -18,13 +19,20 @@ const ROUNDS = 301;
 const WARM_UP_ROUNDS = 20;
 const SELF = 42;
 
-const memory = new WebAssembly.Memory({ initial: 4, maximum: 4, shared: true });
 const module = await link([fileURLToPath(new URL('wasm.c', import.meta.url))], { exports: ['take', 'release'] });
-const { exports } = (await WebAssembly.instantiate(module, { env: { memory }, ...imports() })).instance;
-const address = exports.__heap_base.value;
 
+/** A memory with an instance of the core and a mutex in it. */
+async function place() {
+  const memory = new WebAssembly.Memory({ initial: 4, maximum: 4, shared: true });
+  const { exports } = (await WebAssembly.instantiate(module, { env: { memory }, ...imports() })).instance;
+  const address = exports.__heap_base.value;
+  return { memory, exports, address, words: new Int32Array(memory.buffer, address, 2) };
+}
+
+const places = await Promise.all(Array.from({ length: 5 }, place));
+const both = places.slice(0, 2);
+const [{ memory, exports, address, words }] = places;
 const heap = new Int32Array(memory.buffer);
-const words = new Int32Array(memory.buffer, address, 2);
 const mutex = new Mutex(memory, address);
 
 /* Each has a function of its own, so that the engine compiles it for that one alone. */
@@ -52,6 +60,36 @@ const ways = [
     name: 'the core as WebAssembly',
     pairs(n) {
       for (let i = 0; i < n; i++) {
+        exports.take(address, SELF);
+        exports.release(address, SELF);
+      }
+    },
+  },
+  {
+    name: 'the translated core, five memories',
+    pairs(n) {
+      for (let i = 0; i < n; i++) {
+        const { words } = places[i % 5];
+        mutexTake(words, SELF);
+        mutexFree(words, SELF);
+      }
+    },
+  },
+  {
+    name: 'the core as WebAssembly, two memories',
+    pairs(n) {
+      for (let i = 0; i < n; i++) {
+        const { exports, address } = both[i % 2];
+        exports.take(address, SELF);
+        exports.release(address, SELF);
+      }
+    },
+  },
+  {
+    name: 'the core as WebAssembly, five memories',
+    pairs(n) {
+      for (let i = 0; i < n; i++) {
+        const { exports, address } = places[i % 5];
         exports.take(address, SELF);
         exports.release(address, SELF);
       }

@@ -1,6 +1,7 @@
 /** Who is asking, and whether it may block. An agent is one thread of JavaScript: a worker, or the main thread. */
 
 import { BlockingError } from './errors.js';
+import { nap } from './wait.js';
 
 /** The globals, some of which only some engines have. */
 const { crypto, process, WorkerGlobalScope } = /** @type {any} */ (globalThis);
@@ -26,7 +27,7 @@ export function assertMayBlock(call, instead) {
   if (mayBlock) return;
   const message = `${call}() blocks this thread's event loop: use ${instead}()`;
   try {
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 0);
+    nap(0);
   } catch {
     throw new BlockingError(message);
   }

@@ -30,7 +30,7 @@ export function block(step, words, self, timeout) {
 
     deadline ??= performance.now() + timeout;
     const slice = what === LW_WAIT_BRIEF ? BRIEF : SLICE;
-    const left = Math.max(deadline - performance.now(), 0);
+    const left = deadline - performance.now();
     const woken = wait(words, (answer >>> 8) & 0xff, expected, Math.min(left, slice));
     if (woken === 'ok') why = LW_OK;
     else if (woken === 'not-equal') why = LW_NOT_EQUAL;

@@ -780,17 +780,17 @@ export function onceBeginStep(words, self, why, phase) {
  * @returns {boolean}
  */
 export function onceEndStep(words, runner, ran) {
-  let a = 0;
+  let a = false;
   const b = ran ? 0x20000000 : 0;
   ran = load(words, 0);
   for (;;) {
-    a = ((ran & 0x1fffffff) === runner ? 1 : 0) & (runner !== 0 ? 1 : 0);
+    a = (ran & 0x1fffffff) === runner && runner !== 0;
     if (!a) break;
     const c = waitersChange(words, ran, b);
     if (c === ran) break;
     ran = c;
   }
-  return a !== 0;
+  return a;
 }
 
 /**
@@ -872,7 +872,7 @@ export function rmutexUnlockStep(words, self, task) {
       return mutexUnlockStep(words, self);
     }
     a = false;
-    if (!(((b & 0x80000000) !== task ? 1 : 0) | (mutexOwner(words) !== self ? 1 : 0))) {
+    if (mutexOwner(words) === self && (b & 0x80000000) === task) {
       store(words, 2, (b - 1) | 0);
       a = true;
     }
@@ -950,7 +950,7 @@ function rwlockLockStep(words, before, after, self, why, phase) {
                   block7: {
                     if (!(j | before)) {
                       if (after !== 1) {
-                        if (((c & 0x10000000) !== 0 ? 1 : 0) & (phase >>> 0 < 8 ? 1 : 0)) {
+                        if ((c & 0x10000000) !== 0 && phase >>> 0 < 8) {
                           break block3;
                         }
                         if (after === 0x2000000) {
@@ -1109,7 +1109,7 @@ export function rwlockTryStep(words, before, after, self) {
   let b = load(words, 0);
   block1: {
     if (before) {
-      if ((!(before & b) ? 1 : 0) | (load(words, 2) !== self ? 1 : 0)) {
+      if (load(words, 2) !== self || !(before & b)) {
         break block1;
       }
     }
@@ -1188,7 +1188,7 @@ export function rwlockUnreadStep(words) {
  */
 export function rwlockBecomeStep(words, before, after, self) {
   let a = load(words, 0);
-  const b = (load(words, 2) === self ? 1 : 0) & ((before & a) !== 0 ? 1 : 0);
+  const b = load(words, 2) === self && (before & a) !== 0;
   if (b) {
     if (after !== 0x1000000) {
       store(words, 2, 0);
@@ -1200,7 +1200,7 @@ export function rwlockBecomeStep(words, before, after, self) {
       a = d;
     }
   }
-  return b !== 0;
+  return b;
 }
 
 /**

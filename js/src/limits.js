@@ -43,18 +43,13 @@ const callbacksOf = new WeakMap();
  */
 function onAbort(signal, callback) {
   if (!signal) return () => {};
-  const callbacks = callbacksOf.get(signal) ?? listen(signal);
+  let callbacks = callbacksOf.get(signal);
+  if (!callbacks) {
+    callbacksOf.set(signal, (callbacks = new Set()));
+    signal.addEventListener('abort', () => callbacksOf.get(signal)?.forEach((call) => call()));
+  }
   callbacks.add(callback);
   return () => callbacks.delete(callback);
-}
-
-/** @param {AbortSignal} signal */
-function listen(signal) {
-  /** @type {Set<() => void>} */
-  const callbacks = new Set();
-  callbacksOf.set(signal, callbacks);
-  signal.addEventListener('abort', () => callbacks.forEach((callback) => callback()), { once: true });
-  return callbacks;
 }
 
 /** How many calls of this agent are pending. */

@@ -7,6 +7,7 @@
 import { self } from './agent.js';
 import { block } from './blocking.js';
 import { LW_DONE, LW_MUTEX_RESERVED, LW_MUTEX_STATE, mutexLockStep, mutexTake } from './core.js';
+import { nap } from './wait.js';
 
 /** @typedef {import('./wait.js').Words} Words */
 
@@ -17,11 +18,30 @@ import { LW_DONE, LW_MUTEX_RESERVED, LW_MUTEX_STATE, mutexLockStep, mutexTake } 
 const LOOKS = 100;
 const PAUSES = 10;
 
-/** Where there is one CPU only, the holder needs it. */
-const looks = /** @type {any} */ (globalThis).navigator?.hardwareConcurrency === 1 ? 0 : LOOKS;
-
 /** Chromium before 133, Node before 24 and Firefox before 137 have no Atomics.pause: then, something else that takes a moment. */
 const pause = /** @type {any} */ (Atomics).pause ?? Math.random;
+
+/**
+ * How long a worker contends before it lets others have the CPU, in ms; and how long if nobody was there to have it last time. Without that, where
+ * there are more workers than CPUs, those who run pass the mutex among themselves until the scheduler stops them, many milliseconds later.
+ */
+const QUANTUM = 0.5;
+const QUANTUM_ALONE = 2;
+
+/** How long it sleeps then, in ms: for less an engine does not. Who sleeps longer than that by far was not alone. */
+const NAP = 0.02;
+const LONG_NAP = 0.2;
+
+let mayRunUntil = 0;
+
+/** Lets others have the CPU, if that is due. */
+function rest() {
+  const before = performance.now();
+  if (before < mayRunUntil) return;
+  nap(NAP);
+  const now = performance.now();
+  mayRunUntil = now + (now - before > LONG_NAP ? QUANTUM : QUANTUM_ALONE);
+}
 
 /**
  * Takes a mutex if it becomes free soon, unless it is kept for those who wait.
@@ -30,7 +50,8 @@ const pause = /** @type {any} */ (Atomics).pause ?? Math.random;
  * @returns {boolean}
  */
 function takeSoon(words) {
-  for (let left = looks; left > 0; left--) {
+  rest();
+  for (let left = LOOKS; left > 0; left--) {
     for (let k = 0; k < PAUSES; k++) pause();
     if (mutexTake(words, self)) return true;
     if (Atomics.load(words, LW_MUTEX_STATE) & LW_MUTEX_RESERVED) return false;

@@ -28,6 +28,18 @@ export function wait(words, index, expected, timeout) {
   return Atomics.wait(words, index, expected, timeout);
 }
 
+/** @type {Words | undefined} Nobody notifies it. */
+let pillow;
+
+/**
+ * Lets others have this CPU for `ms` at least. Throws where a thread may not block.
+ *
+ * @param {number} ms
+ */
+export function nap(ms) {
+  Atomics.wait((pillow ??= new Int32Array(new SharedArrayBuffer(4))), 0, 0, ms);
+}
+
 /**
  * Waits without blocking while the word holds `expected`, and calls `fired` once, later: with 'ok' after a notify, with 'timed-out' if none
  * came for a slice. Cannot be withdrawn: whoever is no longer interested must pass an 'ok' on.

@@ -116,7 +116,7 @@ bool lw_take_soon(lw_word *mutex, uint32_t self, lw_deadline deadline)
     if (!is_worth_it(mutex, self))
         return false;
     int64_t now = lw_now();
-    if (now - me.rested > QUANTUM_NS && !is_crowded(now)) {
+    if (now < deadline && now - me.rested > QUANTUM_NS && !is_crowded(now)) {
         now = rest(now);
         if (lw_mutex_take(mutex, self))
             return true;

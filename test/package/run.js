@@ -23,7 +23,7 @@ const USERS_NEED =
 
 /** What a user's bundle may grow by, minified and gzipped, in bytes. */
 const LIMITS = [
-  ['the mutex alone', "export { Mutex } from 'lockword';", 3100],
+  ['the mutex alone', "export { Mutex } from 'lockword';", 3150],
   ['the whole package', "export * from 'lockword';", 8192],
 ];
 

@@ -42,6 +42,8 @@ class Kinds {
         return node.operator === '!' ? 'bool' : node.operator === '~' ? 'int' : 'any';
       case 'BinaryExpression':
         if (node.operator === '>>>') return numberOf(node.right) > 0 ? 'int' : 'any';
+        if (isCoercion(node)) return this.of(node.left) === 'any' ? 'int' : this.of(node.left);
+        if (this.isOfBooleans(node)) return 'bool';
         return INTEGERS.has(node.operator) ? 'int' : COMPARISONS.has(node.operator) ? 'bool' : 'any';
       case 'LogicalExpression':
         return 'bool';
@@ -56,6 +58,12 @@ class Kinds {
       default:
         return 'any';
     }
+  }
+
+  /** Whether it is & or | of two booleans, of which one can be computed last, or not at all if the other decides. */
+  isOfBooleans({ operator, left, right }) {
+    const areBooleans = (operator === '&' || operator === '|') && this.of(left) === 'bool' && this.of(right) === 'bool';
+    return areBooleans && (isPure(right) || (isPure(left) && !contains(right, 'AssignmentExpression')));
   }
 
   isInt(node) {
@@ -99,7 +107,7 @@ export function simplify(node, returnsBool, kindOfCall) {
 }
 
 function returnBooleans(node, kinds) {
-  const bare = (value) => (value.operator === '|' && numberOf(value.right) === 0 ? value.left : value);
+  const bare = (value) => (isCoercion(value) ? value.left : value);
   const returns = [];
   walk(node.body, (inner) => {
     if (inner.type === 'ReturnStatement') returns.push(inner);
@@ -122,6 +130,11 @@ function as(kinds, kind, node) {
 
 function simplerBinary(kinds, node) {
   const { operator } = node;
+  if (isCoercion(node) && kinds.of(node.left) === 'bool') return node.left;
+  if (kinds.isOfBooleans(node)) {
+    const [first, last] = isPure(node.right) ? [node.left, node.right] : [node.right, node.left];
+    return logical(first, operator.repeat(2), last);
+  }
   const left = asNumber(kinds, node.left);
   const right = asNumber(kinds, node.right);
   const value = numberOf(right);
@@ -173,12 +186,20 @@ function isFromBoolean(node) {
   return node.type === 'ConditionalExpression' && numberOf(node.consequent) === 1 && numberOf(node.alternate) === 0;
 }
 
+/** `x | 0`. */
+function isCoercion(node) {
+  return node.operator === '|' && numberOf(node.right) === 0;
+}
+
+/** Whether nobody can tell that it was not computed. A load counts as told: the JavaScript does all that the C does. */
 function isPure(node) {
-  let pure = true;
-  walk(node, ({ type }) => {
-    if (type === 'CallExpression' || type === 'AssignmentExpression' || type === 'MemberExpression') pure = false;
-  });
-  return pure;
+  return !contains(node, 'CallExpression', 'AssignmentExpression', 'MemberExpression');
+}
+
+function contains(node, ...types) {
+  let found = false;
+  walk(node, ({ type }) => (found ||= types.includes(type)));
+  return found;
 }
 
 /** `!x` as a value: that of `!!i` is true or false, and not `i`. */

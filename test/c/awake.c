@@ -1,0 +1,150 @@
+/* awake.c: a thread that finds a mutex held waits awake at first, and lets others run meanwhile; here, a hook. */
+#include "check.h"
+
+#include <errno.h>
+
+#include <lockword/lockword.h>
+
+/* An id that is no thread's: the kernel's ids end at 2^22. */
+#define NOBODY 0x1fffffffu
+
+/* More often than that nobody lets others run before it sleeps. */
+#define MANY 64
+
+static lw_mutex mutex;
+static int pauses;
+static int sleeps;
+static void (*hook)(void);
+
+void __wrap_lw_pause(void);
+lw_woken __real_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline);
+lw_woken __wrap_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline);
+
+void __wrap_lw_pause(void)
+{
+    pauses++;
+    if (hook)
+        hook();
+}
+
+lw_woken __wrap_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)
+{
+    sleeps++;
+    return __real_lw_wait(word, expected, deadline);
+}
+
+static uint32_t read_state(void)
+{
+    return __atomic_load_n(&mutex.word[LW_MUTEX_STATE], __ATOMIC_ACQUIRE);
+}
+
+static void write_state(uint32_t value)
+{
+    __atomic_store_n(&mutex.word[LW_MUTEX_STATE], value, __ATOMIC_RELEASE);
+}
+
+/* Before each test, on a thread of its own: how long a thread has not let others run is its own affair. */
+static void begin(uint32_t value, void (*between)(void))
+{
+    write_state(value);
+    pauses = sleeps = 0;
+    hook = between;
+}
+
+static int lock_until(struct call *call)
+{
+    return lw_mutex_lock_until(&mutex, call->deadline);
+}
+
+static int lock_within(int64_t ms)
+{
+    struct call call = {.function = lock_until, .deadline = lw_after_ms(ms)};
+    start_call(&call);
+    return end_call(&call);
+}
+
+static bool was_marked;
+
+static void free_it_at_the_third(void)
+{
+    was_marked |= read_state() != NOBODY && read_state() != 0;
+    if (pauses == 3)
+        write_state(0);
+}
+
+static void who_finds_it_freed_has_left_no_mark_and_not_slept(void **state)
+{
+    (void)state;
+    begin(NOBODY, free_it_at_the_third);
+    was_marked = false;
+    assert_int_equal(lock_within(10000), 0);
+    assert_int_equal(pauses, 3);
+    assert_int_equal(sleeps, 0);
+    assert_false(was_marked);
+}
+
+static void who_finds_it_held_sleeps_soon(void **state)
+{
+    (void)state;
+    begin(NOBODY, NULL);
+    assert_int_equal(lock_within(20), ETIMEDOUT);
+    assert_in_range(pauses, 1, MANY);
+    assert_in_range(sleeps, 1, 1000);
+}
+
+static void mark_it_at_the_third(void)
+{
+    if (pauses == 3)
+        write_state(NOBODY | LW_MUTEX_BLOCKED);
+}
+
+static void who_sees_that_others_sleep_joins_them(void **state)
+{
+    (void)state;
+    begin(NOBODY, mark_it_at_the_third);
+    assert_int_equal(lock_within(20), ETIMEDOUT);
+    assert_int_equal(pauses, 3);
+
+    const uint32_t flags[] = {LW_MUTEX_BLOCKED, LW_MUTEX_RESERVED};
+    for (size_t i = 0; i < COUNT_OF(flags); i++) {
+        begin(NOBODY | flags[i], NULL);
+        assert_int_equal(lock_within(20), ETIMEDOUT);
+        assert_int_equal(pauses, 0);
+    }
+}
+
+/* What a busy stranger on the CPU does to whoever lets it run. */
+static void take_long(void)
+{
+    sleep_ms(4);
+}
+
+static void who_shares_its_cpu_with_a_stranger_lets_it_run_twice(void **state)
+{
+    (void)state;
+    begin(NOBODY, take_long);
+    assert_int_equal(lock_within(40), ETIMEDOUT);
+    assert_int_equal(pauses, 2);
+    assert_in_range(sleeps, 1, 1000);
+}
+
+static void who_has_no_time_does_not_wait_awake(void **state)
+{
+    (void)state;
+    begin(NOBODY, NULL);
+    assert_int_equal(lw_mutex_lock_until(&mutex, LW_NOW), ETIMEDOUT);
+    assert_int_equal(lw_mutex_trylock(&mutex), EBUSY);
+    assert_int_equal(pauses, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_finds_it_freed_has_left_no_mark_and_not_slept),
+        cmocka_unit_test(who_finds_it_held_sleeps_soon),
+        cmocka_unit_test(who_sees_that_others_sleep_joins_them),
+        cmocka_unit_test(who_shares_its_cpu_with_a_stranger_lets_it_run_twice),
+        cmocka_unit_test(who_has_no_time_does_not_wait_awake),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
