@@ -56,7 +56,16 @@ function turns(cells) {
   ];
 }
 
-function waits(cells) {
+/** The longest of some waits; and, if that is too long, how long the machine stopped threads meanwhile that took no lock. */
+function wait(what, limit, rows, gaps, field) {
+  const [row] = [...rows].sort((a, b) => b[field] - a[field]);
+  const gap = gaps.find(({ threads, section_ns, busy }) => threads === row.threads && section_ns === row.section_ns && !busy);
+  const [name, aim, measured, verdict] = atMost(what, limit, row[field], time);
+  const blame = row[field] > limit && gap ? `; the machine alone ${time(gap[field])}` : '';
+  return [name, aim, measured + blame, verdict];
+}
+
+function waits(cells, gaps) {
   const brief = (threads) =>
     cells.filter((cell) => cell.threads === threads && cell.section_ns < 1000).map((cell) => heroOf(cell.rows));
   const many = brief(16);
@@ -66,11 +75,11 @@ function waits(cells) {
     ...(many.length
       ? [
           atMost(`16 threads, ${held}: share`, 2.5, most(many, 'share'), short),
-          atMost('… longest wait, median round', 0.5e6, most(many, 'longest_ns'), time),
-          atMost('… longest wait, worst round', 2e6, most(many, 'worst_ns'), time),
+          wait('… longest wait, median round', 0.5e6, many, gaps, 'longest_ns'),
+          wait('… longest wait, worst round', 2e6, many, gaps, 'worst_ns'),
         ]
       : []),
-    ...(few.length ? [atMost(`4 threads, ${held}: longest wait, median round`, 0.1e6, most(few, 'longest_ns'), time)] : []),
+    ...(few.length ? [wait(`4 threads, ${held}: longest wait, median round`, 0.1e6, few, gaps, 'longest_ns')] : []),
   ];
 }
 
@@ -96,7 +105,7 @@ export function aims({ native, js }) {
   const claims = [
     ...uncontended(native.uncontended),
     ...turns(cells),
-    ...waits(cells),
+    ...waits(cells, native.gaps ?? []),
     ...load(cellsOf(busy(native.contended))),
     ...async(js),
   ];

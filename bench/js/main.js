@@ -126,8 +126,11 @@ async function measureRelocking(crews, locks, workers) {
 async function measureHandOffs(crews, locks) {
   const ways = handOffs(crews, locks);
   const latencies = new Map(ways.map((way) => [way, []]));
-  for (let round = 0; round < settings.rounds; round++) {
-    for (const way of rotated(ways, round)) latencies.get(way).push(...(await handOff(way, settings.wakes)));
+  for (let round = -WARM_UP_ROUNDS; round < settings.rounds; round++) {
+    for (const way of rotated(ways, round + WARM_UP_ROUNDS)) {
+      const measured = await handOff(way, settings.wakes);
+      if (round >= 0) latencies.get(way).push(...measured);
+    }
   }
   return ways.map((way) => ({
     way: way.name,

@@ -61,6 +61,10 @@ enum bench_subject {
     BENCH_RALLY,
     BENCH_RALLY_HELD,
     BENCH_MEET,
+    BENCH_MEET_FOUR,
+    BENCH_MEET_SIXTEEN,
+    BENCH_MEET_FOUR_BUSY,
+    BENCH_MEET_SIXTEEN_BUSY,
     BENCH_SUBJECTS
 };
 
@@ -72,7 +76,7 @@ struct bench_operation {
     void (*init)(void *object);                /* of zeroed memory; NULL: that will do */
     void (*destroy)(void *object);             /* NULL: nothing to do */
     void (*turns)(void *object, uint64_t n);   /* does it n times */
-    void (*partner)(void *object, uint64_t n); /* what another thread does meanwhile, as often; NULL: there is none */
+    void (*partner)(void *object, uint64_t n); /* what each other thread does meanwhile, as often; NULL: there is none */
 };
 
 /* How a peer is declared: found by name in a plug-in, too, and a constant that C++ does not make static. */

@@ -1,4 +1,4 @@
-# `cmake --build BUILD --target tune-family`: the same for the constants of what is not a mutex, where two threads do something together.
+# `cmake --build BUILD --target tune-family`: the same for the constants of what is not a mutex, where several threads do something together.
 
 set(tune_plugins "")
 
@@ -8,6 +8,7 @@ endforeach()
 foreach(ns 0 200 500 2000 4000)
     tune_variant("stand back ${ns} ns" "([.]stand_back_ns) = [0-9]+" "\\1 = ${ns}" wait/linux.c)
 endforeach()
+tune_variant("quiet pauses 0" "(#define QUIET_PAUSES) [0-9]+" "\\1 0" blocking.c)
 
 set(arguments "")
 foreach(plugin ${tune_plugins})

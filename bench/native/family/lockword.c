@@ -118,6 +118,16 @@ static void meet_init(void *barrier)
     lw_barrier_init(barrier, 2);
 }
 
+static void meet_four_init(void *barrier)
+{
+    lw_barrier_init(barrier, 4);
+}
+
+static void meet_sixteen_init(void *barrier)
+{
+    lw_barrier_init(barrier, 16);
+}
+
 static inline void meet(lw_barrier *barrier)
 {
     lw_barrier_wait(barrier);
@@ -141,5 +151,9 @@ const struct bench_operation bench_family_lockword[] = {
     {BENCH_RALLY, NAME, false, NULL, NULL, rally_turns, rally_partner},
     {BENCH_RALLY_HELD, NAME, false, NULL, NULL, rally_held_turns, rally_held_partner},
     {BENCH_MEET, NAME, false, meet_init, NULL, meet_turns, meet_turns},
+    {BENCH_MEET_FOUR, NAME, false, meet_four_init, NULL, meet_turns, meet_turns},
+    {BENCH_MEET_SIXTEEN, NAME, false, meet_sixteen_init, NULL, meet_turns, meet_turns},
+    {BENCH_MEET_FOUR_BUSY, NAME, false, meet_four_init, NULL, meet_turns, meet_turns},
+    {BENCH_MEET_SIXTEEN_BUSY, NAME, false, meet_sixteen_init, NULL, meet_turns, meet_turns},
     {BENCH_SUBJECTS, NULL, false, NULL, NULL, NULL, NULL},
 };

@@ -134,6 +134,16 @@ static void meet_init(void *barrier)
     pthread_barrier_init(barrier, NULL, 2);
 }
 
+static void meet_four_init(void *barrier)
+{
+    pthread_barrier_init(barrier, NULL, 4);
+}
+
+static void meet_sixteen_init(void *barrier)
+{
+    pthread_barrier_init(barrier, NULL, 16);
+}
+
 static void meet_destroy(void *barrier)
 {
     pthread_barrier_destroy(barrier);
@@ -158,5 +168,9 @@ const struct bench_operation bench_family_pthread[] = {
     {BENCH_RALLY, "pthread_cond", false, rally_init, rally_destroy, rally_turns, rally_partner},
     {BENCH_RALLY_HELD, "pthread_cond", false, rally_init, rally_destroy, rally_held_turns, rally_held_partner},
     {BENCH_MEET, "pthread_barrier", false, meet_init, meet_destroy, meet_turns, meet_turns},
+    {BENCH_MEET_FOUR, "pthread_barrier", false, meet_four_init, meet_destroy, meet_turns, meet_turns},
+    {BENCH_MEET_SIXTEEN, "pthread_barrier", false, meet_sixteen_init, meet_destroy, meet_turns, meet_turns},
+    {BENCH_MEET_FOUR_BUSY, "pthread_barrier", false, meet_four_init, meet_destroy, meet_turns, meet_turns},
+    {BENCH_MEET_SIXTEEN_BUSY, "pthread_barrier", false, meet_sixteen_init, meet_destroy, meet_turns, meet_turns},
     {BENCH_SUBJECTS, NULL, false, NULL, NULL, NULL, NULL},
 };

@@ -53,37 +53,85 @@ static void *ready(const struct bench_operation *operation, int round)
     return object;
 }
 
+/* A program that has nothing to do with the lock, on one CPU. */
+struct stranger {
+    pthread_barrier_t *start;
+    int cpu;
+    pthread_t thread;
+};
+
+static void *compute(void *argument)
+{
+    const struct stranger *stranger = argument;
+    bench_pin(stranger->cpu);
+    pthread_barrier_wait(stranger->start);
+    while (!__atomic_load_n(&shared.stop, __ATOMIC_RELAXED))
+        bench_work(BUSY_STEPS);
+    return NULL;
+}
+
+static struct stranger strangers[BENCH_MAX_THREADS];
+
+/* They begin at the barrier, and end when told to stop. */
+static void start_strangers(int count, pthread_barrier_t *start)
+{
+    for (int k = 0; k < count; k++) {
+        strangers[k] = (struct stranger){.start = start, .cpu = k};
+        if (pthread_create(&strangers[k].thread, NULL, compute, &strangers[k]))
+            abort();
+    }
+}
+
+static void join_strangers(int count)
+{
+    for (int k = 0; k < count; k++)
+        pthread_join(strangers[k].thread, NULL);
+}
+
 struct partner {
     const struct bench_operation *operation;
     void *object;
     uint64_t turns;
+    int cpu;
+    pthread_t thread;
 };
 
 static void *accompany(void *argument)
 {
     const struct partner *partner = argument;
-    bench_pin(1);
+    bench_pin(partner->cpu);
     partner->operation->partner(partner->object, partner->turns);
     return NULL;
 }
 
-double bench_operate(const struct bench_operation *operation, uint64_t turns, int round)
+double bench_operate(const struct bench_operation *operation, struct bench_effort effort, int round)
 {
+    static struct partner partners[BENCH_MAX_THREADS];
     void *object = ready(operation, round);
-    const uint64_t first = turns / 10; /* not measured: the partner has yet to start, and caches to fill */
-    struct partner partner = {operation, object, first + turns};
-    pthread_t thread;
-    if (operation->partner && pthread_create(&thread, NULL, accompany, &partner))
-        abort();
+    const uint64_t first = (effort.turns + 9) / 10; /* not measured: the partners have yet to start, and caches to fill */
+    const int busy = effort.busy ? bench_cpus() : 0;
+    pthread_barrier_t start;
+    pthread_barrier_init(&start, NULL, (unsigned)busy + 1);
+    shared.stop = 0;
+    start_strangers(busy, &start);
+    pthread_barrier_wait(&start);
+    for (int k = 1; k < effort.threads; k++) {
+        partners[k] = (struct partner){.operation = operation, .object = object, .turns = first + effort.turns, .cpu = k};
+        if (pthread_create(&partners[k].thread, NULL, accompany, &partners[k]))
+            abort();
+    }
     operation->turns(object, first);
-    double start = bench_now();
-    operation->turns(object, turns);
-    double ns = bench_now() - start;
-    if (operation->partner)
-        pthread_join(thread, NULL);
+    const double before = bench_now();
+    operation->turns(object, effort.turns);
+    const double ns = bench_now() - before;
+    for (int k = 1; k < effort.threads; k++)
+        pthread_join(partners[k].thread, NULL);
+    __atomic_store_n(&shared.stop, 1, __ATOMIC_RELAXED);
+    join_strangers(busy);
+    pthread_barrier_destroy(&start);
     if (operation->destroy)
         operation->destroy(object);
-    return ns / (double)turns;
+    return ns / (double)effort.turns;
 }
 
 struct companion {
@@ -187,23 +235,6 @@ static double exceeded_by(double share, const struct worker *workers, int thread
     return b < 8 ? (double)b : (double)((8ull + b % 8) << (b / 8 - 1));
 }
 
-/* A program that has nothing to do with the lock, on one CPU. */
-struct stranger {
-    pthread_barrier_t *start;
-    int cpu;
-    pthread_t thread;
-};
-
-static void *compute(void *argument)
-{
-    const struct stranger *stranger = argument;
-    bench_pin(stranger->cpu);
-    pthread_barrier_wait(stranger->start);
-    while (!__atomic_load_n(&shared.stop, __ATOMIC_RELAXED))
-        bench_work(BUSY_STEPS);
-    return NULL;
-}
-
 static struct bench_contention summarise(const struct worker *workers, struct bench_run run, struct bench_units units, double ns)
 {
     struct bench_contention result = {0};
@@ -235,7 +266,6 @@ static void sleep_for(double seconds)
 struct bench_contention bench_contend(const struct bench_peer *peer, struct bench_run run, struct bench_units units)
 {
     static struct worker workers[BENCH_MAX_THREADS];
-    static struct stranger strangers[BENCH_MAX_THREADS];
     const int busy = !run.busy ? 0 : run.threads < bench_cpus() ? run.threads : bench_cpus();
     pthread_barrier_t start;
     pthread_barrier_init(&start, NULL, (unsigned)(run.threads + busy + 1));
@@ -253,11 +283,7 @@ struct bench_contention bench_contend(const struct bench_peer *peer, struct benc
         if (pthread_create(&workers[k].thread, NULL, work, &workers[k]))
             abort();
     }
-    for (int k = 0; k < busy; k++) {
-        strangers[k] = (struct stranger){.start = &start, .cpu = k};
-        if (pthread_create(&strangers[k].thread, NULL, compute, &strangers[k]))
-            abort();
-    }
+    start_strangers(busy, &start);
     pthread_barrier_wait(&start);
     double before = bench_now();
     sleep_for(run.seconds);
@@ -268,8 +294,7 @@ struct bench_contention bench_contend(const struct bench_peer *peer, struct benc
         pthread_join(workers[k].thread, NULL);
         turns += workers[k].turns.turns;
     }
-    for (int k = 0; k < busy; k++)
-        pthread_join(strangers[k].thread, NULL);
+    join_strangers(busy);
     peer->destroy(shared.mutex);
     pthread_barrier_destroy(&start);
     /* A lock that does not exclude would be the fastest. */

@@ -4,7 +4,7 @@
 
 #include "report.h"
 
-#define MAX_OPERATIONS 80
+#define MAX_OPERATIONS 200
 
 struct bench_family {
     const struct bench_operation *operations[MAX_OPERATIONS];

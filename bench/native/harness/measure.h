@@ -39,10 +39,15 @@ struct bench_pair bench_pair(const struct bench_peer *peer, uint64_t pairs, int 
  */
 void bench_have_threads(void);
 
-/*
- * ns for one operation of the family, over a round of so many, at the round's place. If it takes two threads, they are on two CPUs.
- */
-double bench_operate(const struct bench_operation *operation, uint64_t turns, int round);
+/* How one operation of the family is measured. */
+struct bench_effort {
+    int threads; /* if it takes several: the CPUs get them in turn */
+    uint64_t turns;
+    bool busy; /* on every CPU another thread computes meanwhile */
+};
+
+/* ns for one operation of the family, over a round, at the round's place. */
+double bench_operate(const struct bench_operation *operation, struct bench_effort effort, int round);
 
 /* The same for one that two threads do at once, each at its own pace for so long: ns for a turn of either. */
 double bench_operate_together(const struct bench_operation *operation, double seconds, int round);

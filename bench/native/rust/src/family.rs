@@ -24,6 +24,10 @@ enum Subject {
     Rally,
     RallyHeld,
     Meet,
+    MeetFour,
+    MeetSixteen,
+    MeetFourBusy,
+    MeetSixteenBusy,
     Subjects,
 }
 
