@@ -46,9 +46,8 @@ static void peer_increments(void *memory, uint64_t n, uint64_t *count)
 }
 
 /*
- * Inlined for each kind of turn, so that a turn of nothing but a lock and an increment is just that. What `thread` says is copied
- * first, since the lock's operations make the compiler read memory again. And it shall not know that a thread that goes on has read
- * a 0: gcc would take that register for the 0 that the lock's operations need, which would then wait for it.
+ * A function for each kind of turn, so that a turn of nothing but a lock and an increment is just that, and has all registers for
+ * itself. What `thread` says is copied first, since the lock's operations make the compiler read memory again.
  */
 static inline __attribute__((always_inline)) void peer_take_turns(struct bench_thread *thread, bool stamped, bool works)
 {
@@ -57,9 +56,7 @@ static inline __attribute__((always_inline)) void peer_take_turns(struct bench_t
     const uint32_t *const stop = thread->stop;
     const uint64_t steps = thread->steps;
     uint64_t turns = 0;
-    uint32_t go_on = 0;
-    __asm__("" : "+r"(go_on));
-    while (__atomic_load_n(stop, __ATOMIC_RELAXED) == go_on) {
+    while (__atomic_load_n(stop, __ATOMIC_RELAXED) == 0) {
         const uint64_t asked = stamped ? bench_stamp() : 0;
         peer_lock(mutex);
         if (stamped)
@@ -75,16 +72,26 @@ static inline __attribute__((always_inline)) void peer_take_turns(struct bench_t
     thread->turns = turns;
 }
 
+#define PEER_TURNS(name, stamped, works)                                                                                           \
+    static __attribute__((noinline)) void peer_##name(struct bench_thread *thread)                                                 \
+    {                                                                                                                              \
+        peer_take_turns(thread, stamped, works);                                                                                   \
+    }
+PEER_TURNS(turns, false, false)
+PEER_TURNS(long_turns, false, true)
+PEER_TURNS(stamped_turns, true, false)
+PEER_TURNS(stamped_long_turns, true, true)
+
 static void peer_contend(struct bench_thread *thread)
 {
     if (thread->stamped && thread->steps)
-        peer_take_turns(thread, true, true);
+        peer_stamped_long_turns(thread);
     else if (thread->stamped)
-        peer_take_turns(thread, true, false);
+        peer_stamped_turns(thread);
     else if (thread->steps)
-        peer_take_turns(thread, false, true);
+        peer_long_turns(thread);
     else
-        peer_take_turns(thread, false, false);
+        peer_turns(thread);
 }
 
 BENCH_PEER PEER_SYMBOL;
