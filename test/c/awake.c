@@ -1,5 +1,6 @@
 /* awake.c: a thread that finds a mutex held waits awake at first, and lets others run meanwhile; here, a hook. */
 #include "check.h"
+#include "pauses.h"
 
 #include <errno.h>
 
@@ -12,26 +13,6 @@
 #define MANY 64
 
 static lw_mutex mutex;
-static int pauses;
-static int sleeps;
-static void (*hook)(void);
-
-void __wrap_lw_pause(void);
-lw_woken __real_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline);
-lw_woken __wrap_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline);
-
-void __wrap_lw_pause(void)
-{
-    pauses++;
-    if (hook)
-        hook();
-}
-
-lw_woken __wrap_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)
-{
-    sleeps++;
-    return __real_lw_wait(word, expected, deadline);
-}
 
 static uint32_t read_state(void)
 {

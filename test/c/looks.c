@@ -1,32 +1,12 @@
 /* looks.c: what waits for anything but a mutex looks a few times before it sleeps, and lets others run in between; here, a hook. */
 #include "check.h"
+#include "pauses.h"
 
 #include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
 #define LOOKS 8
 #define LONG_PAUSE_MS 10
-
-static int pauses;
-static int sleeps;
-static void (*hook)(void);
-
-void __wrap_lw_pause(void);
-lw_woken __real_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline);
-lw_woken __wrap_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline);
-
-void __wrap_lw_pause(void)
-{
-    pauses++;
-    if (hook)
-        hook();
-}
-
-lw_woken __wrap_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)
-{
-    sleeps++;
-    return __real_lw_wait(word, expected, deadline);
-}
 
 static int begin(void **state)
 {
