@@ -1,8 +1,10 @@
 /**
  * node bench/js/tune.js: the constants of js/src/spin.js, beside other values and beside the lock that people write by hand, in one run: two, four
- * and eight workers, with nothing, 180 ns and 15 us of work in and outside the lock. About four minutes; --quick: two.
+ * and eight workers, with nothing, 180 ns and 15 us of work in and outside the lock; and how long a nap lasts that nobody prolongs. About four
+ * minutes; --quick: two.
  */
 import { parseArgs } from 'node:util';
+import { nap } from '../../js/src/wait.js';
 import { Crew } from './crew.js';
 import { contend } from './measure.js';
 import { peers } from './peers.js';
@@ -35,6 +37,16 @@ const candidates = [
     spin: { looks, pauses, quantum, alone },
   })),
 ];
+
+for (const ms of [0.001, 0.02]) {
+  const naps = Array.from({ length: 200 }, () => {
+    const before = performance.now();
+    nap(ms);
+    return (performance.now() - before) * 1e6;
+  });
+  const skipped = naps.filter((ns) => ns < 20_000).length;
+  console.log(`a nap of ${time(ms * 1e6)} lasts ${time(median(naps))}; ${skipped} of ${naps.length} were over at once`);
+}
 
 for (const workers of WORKERS) {
   const crews = candidates.map((peer) => new Crew(peer));

@@ -1,7 +1,7 @@
 /**
  * Blocking for a mutex. Before it waits, a thread looks again for some 20 to 50 us at most, in the hope that the mutex is freed: falling asleep and
  * being woken takes as long, and costs the one who unlocks hundreds of short turns. It marks nothing meanwhile, so that whoever unlocks need not
- * notify anybody.
+ * notify anybody. And it naps now and then, for those who share its CPU; nobody notifies a nap.
  */
 
 import { self } from './agent.js';
@@ -28,7 +28,7 @@ const pause = /** @type {any} */ (Atomics).pause ?? Math.random;
 const QUANTUM = 0.5;
 const QUANTUM_ALONE = 2;
 
-/** How long it sleeps then, in ms: for less an engine does not. Who sleeps longer than that by far was not alone. */
+/** How long it sleeps then, in ms: for less an engine may not. Who sleeps longer than that by far was not alone. */
 const NAP = 0.02;
 const LONG_NAP = 0.2;
 

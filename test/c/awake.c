@@ -24,7 +24,6 @@ static void write_state(uint32_t value)
     __atomic_store_n(&mutex.word[LW_MUTEX_STATE], value, __ATOMIC_RELEASE);
 }
 
-/* Before each test, on a thread of its own: how long a thread has not let others run is its own affair. */
 static void begin(uint32_t value, void (*between)(void))
 {
     write_state(value);
@@ -37,6 +36,7 @@ static int lock_until(struct call *call)
     return lw_mutex_lock_until(&mutex, call->deadline);
 }
 
+/* On a new thread: what one has met while it waited awake, it remembers. */
 static int lock_within(int64_t ms)
 {
     struct call call = {.function = lock_until, .deadline = lw_after_ms(ms)};
