@@ -34,10 +34,11 @@ static uint32_t why_of(lw_woken woken, bool last)
 
 static enum lw_ending ending_of(uint32_t what)
 {
-    return what == LW_DONE       ? LW_ENDED_DONE
-           : what == LW_DEADLOCK ? LW_ENDED_DEADLOCK
-           : what == LW_OVERFLOW ? LW_ENDED_OVERFLOW
-                                 : LW_ENDED_TIMED_OUT;
+    return what == LW_DONE        ? LW_ENDED_DONE
+           : what == LW_DEADLOCK  ? LW_ENDED_DEADLOCK
+           : what == LW_OVERFLOW  ? LW_ENDED_OVERFLOW
+           : what == LW_NOT_OWNER ? LW_ENDED_NOT_OWNER
+                                  : LW_ENDED_TIMED_OUT;
 }
 
 /* One round: runs every step for this reason. Answers how many have to wait, and on what; or 0, and how it ended. */

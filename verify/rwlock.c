@@ -211,20 +211,39 @@ static int ways_in(int agent, int caller, struct choice *choices)
     return count;
 }
 
-/* Nobody else ever reads: unlocking the read of another cannot be told from unlocking one's own. */
+/* Nobody else, not even its own agent, ever reads: unlocking the read of another cannot be told from unlocking one's own. */
 static bool others_write(int agent)
 {
     for (int other = 0; other < model_agents; other++) {
         if (other != agent && !is_one_of(other, 0, "w"))
             return false;
     }
-    return true;
+    return model_callers[agent] == 1;
 }
 
-/* What is illegal, and must be told so and change nothing. */
+static bool reads_upgradably(const struct state *state, int agent)
+{
+    return owns(state, agent) && !state->ghosts[WRITES];
+}
+
+/* What another caller of this agent owns can be given up, or changed, by this one, too, at any moment: the lock knows agents. */
+static int ways_on_for_another(const struct state *state, int agent, struct choice *choices, int count)
+{
+    if (state->ghosts[WRITES])
+        return add_change(choices, count, BECOME, LW_RWLOCK_WRITER, 0, agent);
+    count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, 0, agent);
+    count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER, agent);
+    return add_change(choices, count, TRY, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
+}
+
+/* What is illegal, and must be told so and change nothing; or is another caller's to do. */
 static int strays(const struct state *state, int agent, int caller, struct choice *choices, int count)
 {
     const bool has = state->agents[agent].callers[caller].flags & HAS;
+    if (!has)
+        count = add(choices, count, UPGRADE, agent);
+    if (!has && owns(state, agent))
+        count = ways_on_for_another(state, agent, choices, count);
     count = add(choices, count, STATE, agent);
     count = add(choices, count, OWNER, agent);
     if (!has && state->ghosts[READER_COUNT] == 0)
@@ -340,6 +359,13 @@ static const char *jumps(const struct caller *caller, uint32_t function, uint32_
     return NULL;
 }
 
+/* From now on this caller has what another one of its agent owned. */
+static void take_over(struct state *state, int agent, struct caller *caller)
+{
+    state->agents[agent].callers[state->ghosts[OWNER_CALLER]].flags &= (uint8_t)~HAS_OWN;
+    have(state, agent, caller, state->ghosts[WRITES] ? LW_RWLOCK_WRITER : LW_RWLOCK_UPGRADABLE);
+}
+
 /* The state's holders went from some to others. */
 static const char *changed_holders(struct state *state, int agent, uint32_t before, uint32_t after)
 {
@@ -350,6 +376,8 @@ static const char *changed_holders(struct state *state, int agent, uint32_t befo
         return "changes twice what it has";
     if (function == STATE || function == OWNER)
         return "changes what it only looks at";
+    if (model_configuration->with & STRAYS && owns(state, agent) && before & ~after & (LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER))
+        take_over(state, agent, c);
     if ((function == BECOME || function == UPGRADE) && !(c->flags & HAS_OWN))
         return "changes what it does not have";
     if (function == UNREAD ? !(c->flags & HAS_READ) : function == UNLOCK && !(c->flags & HAS))
@@ -429,7 +457,8 @@ static const char *operated(struct state *state, int agent, const struct operati
             return changed_holders(state, agent, operation->a, operation->b);
         if (!is_lock(a->function))
             return "changes the turns, and does not wait";
-        if (operation->a & ~operation->b & ~LW_WAITERS && !lw_gives_up(a->why) && !(c->flags & SAW_FULL))
+        const bool is_refused = c->flags & SAW_FULL || (a->function == UPGRADE && !reads_upgradably(state, agent));
+        if (operation->a & ~operation->b & ~LW_WAITERS && !lw_gives_up(a->why) && !is_refused)
             return "ends a claim, and does not give up";
         return NULL;
     }
@@ -458,6 +487,12 @@ static const char *lock_ended(struct state *state, int agent, int caller, uint32
             return "gives up although nobody was in its way";
         if (!lw_gives_up(why) && !async)
             return "gives up for no reason";
+        if (function == UPGRADE && !reads_upgradably(state, agent))
+            return "gives up and does not say that it has nothing to upgrade";
+        break;
+    case LW_NOT_OWNER:
+        if (function != UPGRADE || reads_upgradably(state, agent))
+            return "is told that it does not have what it has";
         break;
     case LW_DEADLOCK:
         if (!owns(state, agent) || async || function == UPGRADE)
@@ -621,6 +656,11 @@ static const struct configuration configurations[] = {
     {"x,r,w", 1, ALMOST, 0, SMALL, 0},
     {"r,x,y", 1, ALMOST, 0, SMALL, 0},
     {"r,w,y", 1, ALMOST, 0, SMALL, 0},
+    {"zz,r", 1, STRAYS, 0, SMALL, 0},
+    {"zx,w", 1, BRIEFS | STRAYS, 0, SMALL, 0},
+    {"zt,r", 1, STRAYS, 0, SMALL, 0},
+    {"zz,r", 1, UNRELIABLE | STRAYS, 0, SMALL, 0},
+    {"zy,w", 1, ALMOST | STRAYS, 0, SMALL, 0},
     {"r,r,w", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
     {"w,y", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
     {"r,y", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},

@@ -26,6 +26,7 @@ enum lw_ending {
     LW_ENDED_DONE,
     LW_ENDED_DEADLOCK,
     LW_ENDED_OVERFLOW,
+    LW_ENDED_NOT_OWNER,
     LW_ENDED_TIMED_OUT,
     LW_ENDED_CANCELLED,
 };
@@ -40,6 +41,8 @@ static inline int lw_error_of(enum lw_ending ending)
         return EDEADLK;
     case LW_ENDED_OVERFLOW:
         return EOVERFLOW;
+    case LW_ENDED_NOT_OWNER:
+        return EPERM;
     case LW_ENDED_CANCELLED:
         return ECANCELED;
     default:

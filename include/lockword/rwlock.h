@@ -177,12 +177,11 @@ static inline int lw_rwlock_trywrlock(lw_rwlock *rwlock)
 
 /*
  * Turns the caller's upgradable read into a write: waits until all readers have left, lets none in meanwhile, and no other writer.
- * 0; EPERM: the caller does not read upgradably; ETIMEDOUT, ECANCELED: it still reads upgradably.
+ * 0; EPERM: the caller does not read upgradably (in WebAssembly a task of its event loop may give that up while it waits);
+ * ETIMEDOUT, ECANCELED: it still reads upgradably.
  */
 static inline int lw_rwlock_upgrade_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
-    if (lw_rwlock_owner(rwlock->word) != lw_self() || !(lw_rwlock_state(rwlock->word) & LW_RWLOCK_UPGRADABLE))
-        return EPERM;
     return lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_upgrade_step, deadline, cancel));
 }
 

@@ -25,11 +25,12 @@ export const LW_DONE = 0;
 export const LW_GAVE_UP = 1;
 export const LW_DEADLOCK = 2;
 export const LW_OVERFLOW = 3;
-export const LW_WAIT = 4;
-export const LW_WAIT_IDLE = 5;
-export const LW_WAIT_BRIEF = 6;
-export const LW_QUEUE = 7;
-export const LW_RETRY = 8;
+export const LW_NOT_OWNER = 4;
+export const LW_WAIT = 5;
+export const LW_WAIT_IDLE = 6;
+export const LW_WAIT_BRIEF = 7;
+export const LW_QUEUE = 8;
+export const LW_RETRY = 9;
 export const LW_BARRIER_STATE = 0;
 export const LW_BARRIER_GATE = 1;
 export const LW_BARRIER_PARTIES = 2;
@@ -240,13 +241,13 @@ export function barrierWaitStep(words, state, why, phase) {
   }
   block2: {
     if ((why & 3) === 3) {
-      b = 8;
+      b = 9;
       a = 0;
       if (waitersChange(words, c, c | 0x20000000) !== c) {
         break block2;
       }
     }
-    b = waitersWait(words, c, 0, 5, why, phase);
+    b = waitersWait(words, c, 0, 6, why, phase);
     a = answerHigh;
   }
   answerHigh = a;
@@ -307,7 +308,7 @@ export function condWaitStep(words, sequence, why, phase) {
   let b = 0;
   if (sequence === load(words, 0)) {
     a = sequence;
-    b = (why & 3) === 3 ? 1 : 5;
+    b = (why & 3) === 3 ? 1 : 6;
   }
   answerHigh = a;
   return b;
@@ -390,7 +391,7 @@ export function counterChangeStep(words, value, why, phase) {
     answerHigh = b;
     return 0;
   }
-  return waitersWait(words, a, 0, 5, why, 0);
+  return waitersWait(words, a, 0, 6, why, 0);
 }
 
 /**
@@ -407,7 +408,7 @@ export function counterAtLeastStep(words, value, why, phase) {
     answerHigh = b;
     return 0;
   }
-  return waitersWait(words, a, 0, 5, why, 0);
+  return waitersWait(words, a, 0, 6, why, 0);
 }
 
 /**
@@ -424,7 +425,7 @@ export function counterAtMostStep(words, value, why, phase) {
     answerHigh = b;
     return 0;
   }
-  return waitersWait(words, a, 0, 5, why, 0);
+  return waitersWait(words, a, 0, 6, why, 0);
 }
 
 /**
@@ -505,7 +506,7 @@ export function eventWaitStep(words, since, why, phase) {
         break block3;
       }
     }
-    b = waitersWait(words, c, 0, 5, why, phase);
+    b = waitersWait(words, c, 0, 6, why, phase);
     a = answerHigh;
   }
   answerHigh = a;
@@ -567,7 +568,7 @@ export function mutexLockStep(words, self, why, phase) {
       }
       if (!i) {
         answerHigh = 0;
-        return (phase << 16) | 0x107;
+        return (phase << 16) | 0x108;
       }
       let l = (j ? (k ? 0x20000000 : 0) : 0) | c | g;
       if (g === l) {
@@ -579,7 +580,7 @@ export function mutexLockStep(words, self, why, phase) {
         }
       }
       answerHigh = b ? 0 : l;
-      return (phase << 16) | (b << 4) | (k ? 4 : 6);
+      return (phase << 16) | (b << 4) | (k ? 5 : 7);
     }
     g = a;
   }
@@ -761,13 +762,13 @@ export function onceBeginStep(words, self, why, phase) {
   const b = a & 0x1fffffff;
   if (!b) {
     answerHigh = self;
-    return compareExchange(words, 0, a, self | a) !== a ? 8 : 0;
+    return compareExchange(words, 0, a, self | a) !== a ? 9 : 0;
   }
   if (!(why & 0x10) && self === b) {
     answerHigh = 0;
     return 2;
   }
-  return waitersWait(words, a, 0, 5, why, phase);
+  return waitersWait(words, a, 0, 6, why, phase);
 }
 
 /**
@@ -900,7 +901,8 @@ export function rwlockOwner(words) {
 
 /**
  * Steps: read, read upgradably, write; and become the writer, for the upgradable reader. LW_OVERFLOW, of the first two: there
- * are too many readers.
+ * are too many readers. LW_NOT_OWNER, of the last, whenever it is called: self does not read upgradably, or not any more, since
+ * another caller of the same agent has given that up, or has become the writer.
  *
  * @param {Words} words
  * @param {number} self
@@ -924,104 +926,122 @@ export function rwlockReadStep(words, self, why, phase) {
 function rwlockLockStep(words, before, after, self, why, phase) {
   let a = 0;
   let b = 0;
-  const c = load(words, 0);
-  const d = c & 0x3ffffff;
-  const e = rwlockIsFull(c, after);
-  const f = why & 0xf;
-  if (!d && f === 4) {
+  let c = 0;
+  let d = 0;
+  const e = load(words, 0);
+  block1: {
+    if (before) {
+      b = 4;
+      if (!(before & e)) {
+        break block1;
+      }
+      if (load(words, 2) !== self) {
+        break block1;
+      }
+    }
+    b = rwlockIsFull(e, after) ? 3 : 0;
+  }
+  const f = e & 0x3ffffff;
+  const g = why & 0xf;
+  if (!f && g === 4) {
     phase = phase | 4;
   } else {
-    if ((f - 1) >>> 0 <= 1) {
+    if ((g - 1) >>> 0 <= 1) {
       phase = phase >>> 0 > 63 ? phase : (phase + 8) | 0;
     }
   }
-  const g = 0;
-  const h = c;
-  const i = (after - before) | 0;
-  block9: {
-    block8: {
-      block14: {
+  const h = 0;
+  const i = e;
+  const j = (after - before) | 0;
+  block11: {
+    block10: {
+      block16: {
         block12: {
-          block10: {
-            if (!e) {
-              block3: {
-                if (!(rwlockExcludedBy(before, after) & c)) {
-                  const j = phase & 4;
-                  block7: {
-                    if (!(j | before)) {
-                      if (after !== 1) {
-                        if ((c & 0x10000000) !== 0 && phase >>> 0 < 8) {
-                          break block3;
+          block14: {
+            block13: {
+              if (!b) {
+                block5: {
+                  if (!(rwlockExcludedBy(before, after) & e)) {
+                    const k = phase & 4;
+                    block9: {
+                      if (!(k | before)) {
+                        if (after !== 1) {
+                          if ((e & 0x10000000) !== 0 && phase >>> 0 < 8) {
+                            break block5;
+                          }
+                          if (after === 0x2000000) {
+                            break block9;
+                          }
                         }
-                        if (after === 0x2000000) {
-                          break block7;
+                        if (phase & 0xffffffc1 || (e & 0xc000000) !== 0x4000000) {
+                          break block10;
                         }
+                        break block5;
                       }
-                      if (phase & 0xffffffc1 || (c & 0xc000000) !== 0x4000000) {
-                        break block8;
+                      a = -0x1c000001;
+                      c = a;
+                      if (k) {
+                        break block11;
                       }
-                      break block3;
+                      break block10;
                     }
-                    a = -0x1c000001;
-                    b = a;
-                    if (j) {
-                      break block9;
+                    if (!(e & 0x8000000)) {
+                      break block10;
                     }
-                    break block8;
-                  }
-                  if (!(c & 0x8000000)) {
-                    break block8;
                   }
                 }
-              }
-              if (!(phase & 2) || (why & 3) !== 3) {
-                break block10;
-              }
-            } else {
-              if (!(phase & 2)) {
+                if (!(phase & 2)) {
+                  break block12;
+                }
+                if ((why & 3) === 3) {
+                  break block13;
+                }
                 break block12;
               }
+              if (!(phase & 2)) {
+                break block14;
+              }
             }
-            const k = rwlockClaimsOf(before, after);
-            const l = ~k;
+            const l = rwlockClaimsOf(before, after);
+            const m = ~l;
             a = load(words, 0);
             for (;;) {
-              if (!(a & k)) break;
-              const m = waitersChange(words, a, a & l);
-              if (m === a) break;
-              a = m;
+              if (!(a & l)) break;
+              const n = waitersChange(words, a, a & m);
+              if (n === a) break;
+              a = n;
             }
-            if (e) {
+            if (!b) {
               break block12;
             }
           }
-          if ((why & 0x10) | before) {
-            break block14;
-          }
-          if (load(words, 2) !== self) {
-            break block14;
-          }
-          answerHigh = 0;
-          return 2;
+          d = b;
+          break block16;
         }
-        answerHigh = 0;
-        return 3;
+        if (!((why & 0x10) | before)) {
+          d = 2;
+          if (load(words, 2) === self) {
+            break block16;
+          }
+        }
+        a = after === 0x2000000 ? 0x4000000 : (e << 2) & 0x8000000;
+        if (phase >>> 0 >= 64) {
+          a = (rwlockClaimsOf(before, after) & 0x10000000) | a;
+        }
+        return waitersWait(words, e, a, f ? 6 : 7, why, ((a ? phase | 2 : phase) & 0xfffffffb) | ((e >>> 25) & 1));
       }
-      a = after === 0x2000000 ? 0x4000000 : (c << 2) & 0x8000000;
-      if (phase >>> 0 >= 64) {
-        a = (rwlockClaimsOf(before, after) & 0x10000000) | a;
-      }
-      return waitersWait(words, c, a, d ? 5 : 6, why, ((a ? phase | 2 : phase) & 0xfffffffb) | ((c >>> 25) & 1));
+      answerHigh = 0;
+      return d;
     }
-    b = ~rwlockClaimsOf(before, after);
+    c = ~rwlockClaimsOf(before, after);
   }
-  a = b;
-  const n = compareExchange(words, g, h, (i + (a & c)) | 0) === c;
-  if (n && after !== 1) {
+  a = c;
+  const o = compareExchange(words, h, i, (j + (a & e)) | 0) === e;
+  if (o && after !== 1) {
     store(words, 2, self);
   }
   answerHigh = 0;
-  return (phase << 16) | (n ? 0 : 8);
+  return (phase << 16) | (o ? 0 : 9);
 }
 
 /**
@@ -1109,7 +1129,10 @@ export function rwlockTryStep(words, before, after, self) {
   let b = load(words, 0);
   block1: {
     if (before) {
-      if (load(words, 2) !== self || !(before & b)) {
+      if (!(before & b)) {
+        break block1;
+      }
+      if (load(words, 2) !== self) {
         break block1;
       }
     }
@@ -1187,20 +1210,23 @@ export function rwlockUnreadStep(words) {
  * @returns {boolean}
  */
 export function rwlockBecomeStep(words, before, after, self) {
-  let a = load(words, 0);
-  const b = load(words, 2) === self && (before & a) !== 0;
-  if (b) {
-    if (after !== 0x1000000) {
-      store(words, 2, 0);
-    }
-    const c = (after - before) | 0;
-    for (;;) {
-      const d = waitersChange(words, a, (a + c) | 0);
-      if (d === a) break;
-      a = d;
+  let a = false;
+  let b = load(words, 0);
+  if (b & before) {
+    if (load(words, 2) === self) {
+      if (after !== 0x1000000) {
+        store(words, 2, 0);
+      }
+      const c = (after - before) | 0;
+      for (;;) {
+        const d = waitersChange(words, b, (b + c) | 0);
+        if (d === b) break;
+        b = d;
+      }
+      a = true;
     }
   }
-  return b;
+  return a;
 }
 
 /**
@@ -1289,7 +1315,7 @@ export function semAcquireStep(words, n, why, phase) {
     answerHigh = (a - n) | 0;
     return 0;
   }
-  return waitersWait(words, b, 0, 5, why, phase);
+  return waitersWait(words, b, 0, 6, why, phase);
 }
 
 /**
@@ -1346,7 +1372,7 @@ export function waitersWait(words, seen, mark, way, why, phase) {
       if (e !== seen) {
         if (compareExchange(words, 0, seen, e) !== seen) {
           answerHigh = 0;
-          return (phase << 16) | 8;
+          return (phase << 16) | 9;
         }
       }
       b = d ? 0 : e;
@@ -1356,7 +1382,7 @@ export function waitersWait(words, seen, mark, way, why, phase) {
     return c;
   }
   answerHigh = 0;
-  return (phase << 16) | 0x107;
+  return (phase << 16) | 0x108;
 }
 
 /**
@@ -1470,7 +1496,7 @@ export function waitgroupWaitStep(words, since, why, phase) {
   let b = 0;
   const c = load(words, 0);
   if (!((since ^ c) & 0x3fc00000) && c & 0x3fffff) {
-    a = waitersWait(words, c, 0, 5, why, phase);
+    a = waitersWait(words, c, 0, 6, why, phase);
     b = answerHigh;
   }
   answerHigh = b;

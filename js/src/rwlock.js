@@ -1,6 +1,6 @@
 /** Many readers, or one writer: the same lock as lw_rwlock in C (include/lockword/rwlock.h). */
 
-import { LW_DEADLOCK, LW_DONE, LW_OVERFLOW, LW_RWLOCK_GATE, LW_RWLOCK_READER, LW_RWLOCK_READERS } from './core.js';
+import { LW_DEADLOCK, LW_DONE, LW_NOT_OWNER, LW_OVERFLOW, LW_RWLOCK_GATE, LW_RWLOCK_READER, LW_RWLOCK_READERS } from './core.js';
 import { LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, rwlockBecomeStep, rwlockOwner, rwlockReadStep, rwlockState } from './core.js';
 import { rwlockTakeRead, rwlockTakeWrite, rwlockTryStep, rwlockUnreadStep, rwlockUpgradeStep, rwlockUpreadStep } from './core.js';
 import { rwlockWriteStep } from './core.js';
@@ -22,6 +22,9 @@ import { waitFor } from './waiting.js';
  *
  * Reading again while reading is illegal, except by `tryReadLock`: a writer that came in between would wait for the first read, and the second
  * one for the writer. The lock knows its writer and its upgradable reader, but not its readers.
+ *
+ * What it knows is an agent, that is a thread, and not a task: another task of the same agent may unlock, upgrade or downgrade what this one took.
+ * An `upgradeAsync` that waits then rejects with an OwnershipError; but if the agent reads upgradably again by the time it looks, it upgrades that.
  *
  * Every way to lock comes as `…Lock(options)`, which blocks, `…LockAsync(options)`, which does not, and `try…Lock()`, which does not wait.
  * The first two answer false when the time was up; `signal` aborts.
@@ -125,13 +128,16 @@ export class RWLock extends Primitive {
    * @throws {OwnershipError} it does not read upgradably
    */
   upgrade(options) {
-    this.#assertUpgradable();
     return this.#lock(rwlockUpgradeStep, options, 'upgrade');
   }
 
-  /** @param {number | WaitOptions} [options] */
-  async upgradeAsync(options) {
-    this.#assertUpgradable();
+  /**
+   * The same, without blocking. Of several that wait at once in this agent, one succeeds; the others reject with an OwnershipError, and so do all
+   * of them if this agent gives up its upgradable read meanwhile.
+   *
+   * @param {number | WaitOptions} [options]
+   */
+  upgradeAsync(options) {
     return this.#lockAsync(rwlockUpgradeStep, options);
   }
 
@@ -187,10 +193,6 @@ export class RWLock extends Primitive {
     return guard(await this.writeLockAsync(options), () => this.writeUnlock());
   }
 
-  #assertUpgradable() {
-    assertHad(this.isMine && !this.isWriteLocked);
-  }
-
   /**
    * @param {number} before
    * @param {number} after
@@ -226,6 +228,7 @@ export class RWLock extends Primitive {
 function succeeded(what) {
   if (what === LW_DEADLOCK) throw new DeadlockError('held by this thread already');
   if (what === LW_OVERFLOW) throw new RangeError('too many');
+  assertHad(what !== LW_NOT_OWNER);
   return what === LW_DONE;
 }
 

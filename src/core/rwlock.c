@@ -56,6 +56,15 @@ uint32_t lw_rwlock_owner(const lw_word *rwlock)
     return lw_load(&rwlock[LW_RWLOCK_OWNER], lw_relaxed);
 }
 
+/*
+ * Whether the caller has `before`, with which it means to become something else. It is asked whenever a step is resumed: an agent
+ * has several callers, and another one may have given up meanwhile what this one had when its wait began.
+ */
+static bool has(const lw_word *rwlock, uint32_t state, uint32_t before, uint32_t self)
+{
+    return state & before && lw_rwlock_owner(rwlock) == self;
+}
+
 static bool was_woken_often(uint32_t phase)
 {
     return phase >= MAX_WAKES * ONE_WAKE;
@@ -115,14 +124,14 @@ static uint32_t resume(uint32_t phase, uint32_t why, uint32_t state)
 static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self, uint32_t why, uint32_t phase)
 {
     uint32_t state = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
-    const bool full = is_full(state, after);
+    const uint32_t refused = before && !has(rwlock, state, before, self) ? LW_NOT_OWNER : is_full(state, after) ? LW_OVERFLOW : 0;
     phase = resume(phase, why, state);
-    if (!full && !(state & excluded_by(before, after)) && (before || !is_barred(state, after, phase)))
+    if (!refused && !(state & excluded_by(before, after)) && (before || !is_barred(state, after, phase)))
         return lw_answer_of(take(rwlock, &state, before, after, self, phase) ? LW_DONE : LW_RETRY, 0, phase, 0);
-    if (phase & CLAIMED && (full || lw_gives_up(why)))
+    if (phase & CLAIMED && (refused || lw_gives_up(why)))
         withdraw(rwlock, claims_of(before, after));
-    if (full)
-        return lw_answer_of(LW_OVERFLOW, 0, 0, 0);
+    if (refused)
+        return lw_answer_of(refused, 0, 0, 0);
     if (!before && !(why & LW_ASYNC) && lw_rwlock_owner(rwlock) == self)
         return lw_answer_of(LW_DEADLOCK, 0, 0, 0);
 
@@ -161,7 +170,7 @@ lw_answer lw_rwlock_upgrade_step(lw_word *rwlock, uint32_t self, uint32_t why, u
 bool lw_rwlock_try_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self)
 {
     uint32_t state = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
-    if (before && !(lw_rwlock_owner(rwlock) == self && state & before))
+    if (before && !has(rwlock, state, before, self))
         return false;
     while (!(state & excluded_by(before, after)) && !is_full(state, after)) {
         if (take(rwlock, &state, before, after, self, 0))
@@ -191,7 +200,7 @@ bool lw_rwlock_unread_step(lw_word *rwlock)
 bool lw_rwlock_become_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self)
 {
     uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
-    if (lw_rwlock_owner(rwlock) != self || !(seen & before))
+    if (!has(rwlock, seen, before, self))
         return false;
     if (after != LW_RWLOCK_UPGRADABLE)
         lw_store(&rwlock[LW_RWLOCK_OWNER], 0, lw_relaxed);

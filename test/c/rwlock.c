@@ -183,6 +183,35 @@ static void an_upgrade_waits_for_the_readers_and_lets_none_in(void **state)
     assert_int_equal(lw_rwlock_unlock(&own), 0);
 }
 
+/* As in WebAssembly, where a task of the thread's event loop may give up what another task's upgrade waits with. */
+static void an_upgrade_looks_again_whether_it_has_what_it_upgrades(void **state)
+{
+    (void)state;
+    for (int upgraded = 0; upgraded < 2; upgraded++) {
+        lw_rwlock rwlock = LW_RWLOCK_INIT;
+        lw_word *word = rwlock.word;
+        assert_int_equal(lw_rwlock_uplock(&rwlock), 0);
+        assert_int_equal(by_another(read_it, &rwlock), 0);
+        const lw_answer waits = lw_rwlock_upgrade_step(word, lw_self(), LW_START, 0);
+        assert_int_equal(lw_answer_what(waits), LW_WAIT_IDLE);
+        assert_true(STATE(&rwlock) & LW_RWLOCK_WRITERS_TURN);
+        assert_true(lw_rwlock_unread_step(word));
+        if (upgraded)
+            assert_int_equal(lw_rwlock_tryupgrade(&rwlock), 0);
+        else
+            assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+        for (uint32_t why = LW_OK; why <= LW_SLICE; why++) {
+            const lw_answer answer = lw_rwlock_upgrade_step(word, lw_self(), why, lw_answer_phase(waits));
+            assert_int_equal(lw_answer_what(answer), LW_NOT_OWNER);
+            assert_false(STATE(&rwlock) & (LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_UPGRADABLE));
+            assert_int_equal(lw_rwlock_owner(word), upgraded ? lw_self() : 0);
+        }
+        if (upgraded)
+            assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+        assert_int_equal(by_another(read_it, &rwlock), 0);
+    }
+}
+
 static void more_readers_than_fit_are_refused(void **state)
 {
     (void)state;
@@ -457,6 +486,7 @@ int main(void)
         cmocka_unit_test(what_the_caller_does_not_have_cannot_be_changed_or_given_up),
         cmocka_unit_test(upgrading_and_downgrading_keep_the_lock),
         cmocka_unit_test(an_upgrade_waits_for_the_readers_and_lets_none_in),
+        cmocka_unit_test(an_upgrade_looks_again_whether_it_has_what_it_upgrades),
         cmocka_unit_test(more_readers_than_fit_are_refused),
         cmocka_unit_test(an_upgradable_reader_has_its_place_kept),
         cmocka_unit_test(a_writer_that_waits_goes_before_readers_that_come_later),

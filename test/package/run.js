@@ -24,7 +24,7 @@ const USERS_NEED =
 /** What a user's bundle may grow by, minified and gzipped, in bytes. */
 const LIMITS = [
   ['the mutex alone', "export { Mutex } from 'lockword';", 3150],
-  ['the whole package', "export * from 'lockword';", 8192],
+  ['the whole package', "export * from 'lockword';", 8600],
 ];
 
 /** All primitives for wasm, gzipped, in bytes; lockword/describe.h and lockword/emscripten.h have members of their own. */

@@ -201,6 +201,7 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
     case LW_GAVE_UP:
     case LW_DEADLOCK:
     case LW_OVERFLOW:
+    case LW_NOT_OWNER:
         error = end_call(state, agent, caller, function, answer);
         become_idle(a);
         if (in_line) {

@@ -7,7 +7,8 @@
 #include "memory.h"
 
 static const char *const WHY[] = {"START", "OK", "NOT_EQUAL", "TIMED_OUT", "SLICE", "AGAIN", "?", "CANCELLED"};
-static const char *const WHAT[] = {"DONE", "GAVE_UP", "DEADLOCK", "OVERFLOW", "WAIT", "WAIT_IDLE", "WAIT_BRIEF", "QUEUE", "RETRY"};
+static const char *const WHAT[] = {"DONE", "GAVE_UP",   "DEADLOCK",   "OVERFLOW", "NOT_OWNER",
+                                   "WAIT", "WAIT_IDLE", "WAIT_BRIEF", "QUEUE",    "RETRY"};
 
 /* What the packed form of the wanted state is found by, when its parent is asked again for its successors. */
 struct wanted {

@@ -69,8 +69,11 @@ LW_INLINE bool lw_rwlock_take_write(lw_word *rwlock, uint32_t self)
 uint32_t lw_rwlock_state(const lw_word *rwlock);
 uint32_t lw_rwlock_owner(const lw_word *rwlock);
 
-/* Steps: read, read upgradably, write; and become the writer, for the upgradable reader. LW_OVERFLOW, of the first two: there are
- * too many readers. */
+/*
+ * Steps: read, read upgradably, write; and become the writer, for the upgradable reader. LW_OVERFLOW, of the first two: there are
+ * too many readers. LW_NOT_OWNER, of the last, whenever it is called: self does not read upgradably, or not any more, since another
+ * caller of the same agent has given that up, or has become the writer.
+ */
 lw_answer lw_rwlock_read_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase);
 lw_answer lw_rwlock_upread_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase);
 lw_answer lw_rwlock_write_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase);

@@ -41,16 +41,17 @@ LW_INLINE bool lw_gives_up(uint32_t why)
 
 /* What the caller has to do: nothing any more, if it is less than LW_WAIT. */
 enum lw_what {
-    LW_DONE = 0,     /* the operation has succeeded; `expected` is its result, if it has one */
-    LW_GAVE_UP = 1,  /* it timed out or was cancelled, and has left no trace that could strand anybody */
-    LW_DEADLOCK = 2, /* the caller would wait for itself; nothing was changed */
-    LW_OVERFLOW = 3, /* a count is at its limit; nothing was changed */
+    LW_DONE = 0,      /* the operation has succeeded; `expected` is its result, if it has one */
+    LW_GAVE_UP = 1,   /* it timed out or was cancelled, and has left no trace that could strand anybody */
+    LW_DEADLOCK = 2,  /* the caller would wait for itself; nothing was changed */
+    LW_OVERFLOW = 3,  /* a count is at its limit; nothing was changed */
+    LW_NOT_OWNER = 4, /* the caller does not have what it would change, or not any more; nothing was changed */
 
-    LW_WAIT = 4,       /* wait while word k holds `expected`, and look again now and then, for fairness; async: stay queued */
-    LW_WAIT_IDLE = 5,  /* the same, but looking again helps only where agents may die and take notifies with them */
-    LW_WAIT_BRIEF = 6, /* the same, for a few milliseconds at most, then call with LW_SLICE */
-    LW_QUEUE = 7,      /* async: make sure that one wait on word k (which is always 0) is pending, then call again at once */
-    LW_RETRY = 8,      /* the word has just changed: call again at once, for the same reason */
+    LW_WAIT = 5,       /* wait while word k holds `expected`, and look again now and then, for fairness; async: stay queued */
+    LW_WAIT_IDLE = 6,  /* the same, but looking again helps only where agents may die and take notifies with them */
+    LW_WAIT_BRIEF = 7, /* the same, for a few milliseconds at most, then call with LW_SLICE */
+    LW_QUEUE = 8,      /* async: make sure that one wait on word k (which is always 0) is pending, then call again at once */
+    LW_RETRY = 9,      /* the word has just changed: call again at once, for the same reason */
 };
 
 /* bits 0-7 what, 8-15 word k, 16-31 phase, 32-63 expected: it travels in registers, and as two numbers in JavaScript. */

@@ -5,7 +5,7 @@ import * as core from '../../../js/src/core.js';
 import { DeadlockError, OwnershipError, RWLock } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
-import { failure, itBlocks, itCalling, sleep, stateOf, STRANGER, until, within } from '../support.js';
+import { failure, itBlocks, itCalling, sleep, spin, stateOf, STRANGER, until, within } from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
 
 const MAX = 2 ** 24 - 1;
@@ -223,6 +223,67 @@ describe('RWLock', () => {
     expect(lock.tryReadLock()).to.equal(true);
     lock.upgradableUnlock();
     expect(lock.isMine).to.equal(false);
+  });
+
+  // What a task has when it begins to wait, another task of its agent may have given up when the wait ends.
+  for (const [how, after] of [
+    ['upgradableUnlock', [0, 0, 0]],
+    ['downgrade', [1, 0, 0]],
+  ]) {
+    it(`an upgrade that waits is refused after ${how}()`, async () => {
+      const lock = new RWLock();
+      lock.tryUpgradableLock();
+      take(lock, core.LW_RWLOCK_READER);
+      const upgrade = failure(() => lock.upgradeAsync());
+      await until(() => loopsWait(lock));
+      lock[how]();
+      const error = await within(10_000, upgrade);
+      expect([error instanceof OwnershipError, error.code]).to.deep.equal([true, 'ERR_NOT_OWNER']);
+      lock.readUnlock();
+      expect([...wordsOf(lock)].map((word) => word & 0x3fffffff)).to.deep.equal(after);
+    });
+  }
+
+  it('an upgrade whose read was given up does not write beside another agent', async () => {
+    const lock = new RWLock();
+    lock.tryUpgradableLock();
+    take(lock, core.LW_RWLOCK_READER);
+    const upgrade = failure(() => lock.upgradeAsync());
+    await until(() => loopsWait(lock));
+    lock.upgradableUnlock();
+    lock.readUnlock();
+    expect(take(lock, core.LW_RWLOCK_WRITER)).to.equal(true);
+    expect((await within(10_000, upgrade)).code).to.equal('ERR_NOT_OWNER');
+    expect(lock.isMine).to.equal(false);
+    expect(give(lock, core.LW_RWLOCK_WRITER)).to.equal(true);
+    expect([...wordsOf(lock)].map((word) => word & 0x3fffffff)).to.deep.equal([0, 0, 0]);
+  });
+
+  it('of two upgrades of one agent one succeeds, and the other is refused', async () => {
+    const lock = new RWLock();
+    lock.tryUpgradableLock();
+    take(lock, core.LW_RWLOCK_READER);
+    const upgrades = [lock.upgradeAsync(), failure(() => lock.upgradeAsync())];
+    await until(() => loopsWait(lock));
+    lock.readUnlock();
+    const [upgraded, error] = await within(10_000, Promise.all(upgrades));
+    expect([upgraded, error.code, lock.isWriteLocked, lock.isMine]).to.deep.equal([true, 'ERR_NOT_OWNER', true, true]);
+    lock.writeUnlock();
+    expect(await within(10_000, lock.writeLockAsync())).to.equal(true);
+  });
+
+  it('an upgrade that gives up says so if its read was given up before', async () => {
+    const lock = new RWLock();
+    lock.tryUpgradableLock();
+    take(lock, core.LW_RWLOCK_READER);
+    const controller = new AbortController();
+    const upgrades = [lock.upgradeAsync({ signal: controller.signal }), lock.upgradeAsync(5)].map((it) => failure(() => it));
+    await until(() => loopsWait(lock));
+    lock.upgradableUnlock();
+    controller.abort('enough');
+    spin(6);
+    for (const error of await within(10_000, Promise.all(upgrades))) expect(error.code).to.equal('ERR_NOT_OWNER');
+    expect(await lock.readLockAsync(0)).to.equal(true);
   });
 
   it('readers see whole writes, threads and tasks together, and every write counts', async () => {
