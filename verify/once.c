@@ -51,9 +51,17 @@ static bool is_end(uint32_t function)
     return function == SUCCEED || function == FAIL || function == ABANDON;
 }
 
-/* What is illegal, or pointless. */
-static int strays(const struct state *state, int agent, struct choice *choices, int count)
+/* What is illegal, or pointless; or another's to do: a run is ended by another caller of its agent, or by who takes the runner for
+ * dead. */
+static int strays(const struct state *state, int agent, const struct caller *caller, struct choice *choices, int count)
 {
+    const int running = state->ghosts[RUNNING] - 1;
+    if (running == agent && !(caller->flags & RUNS)) {
+        choices[count++] = (struct choice){.function = FAIL, .a = model_id(agent)};
+        choices[count++] = (struct choice){.function = SUCCEED, .a = model_id(agent), .b = true};
+    } else if (running >= 0 && running != agent) {
+        choices[count++] = (struct choice){.function = ABANDON, .a = model_id(running)};
+    }
     choices[count++] = (struct choice){.function = RAN};
     choices[count++] = (struct choice){.function = RUNNER};
     choices[count++] = (struct choice){.function = END_OF_NONE, .a = 0, .b = true};
@@ -85,7 +93,7 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     const bool deadlocks = c->flags & RUNS && model_configuration->with & STRAYS && !model_is_async(agent, caller);
     if (!(c->flags & RUNS) || deadlocks)
         choices[count++] = (struct choice){.function = BEGIN, .a = self};
-    return model_configuration->with & STRAYS ? strays(state, agent, choices, count) : count;
+    return model_configuration->with & STRAYS ? strays(state, agent, c, choices, count) : count;
 }
 
 static const char *changed(struct state *state, int agent, const struct operation *operation)
@@ -105,10 +113,12 @@ static const char *changed(struct state *state, int agent, const struct operatio
     }
     if (!is_end(function) || before != model_id(state->ghosts[RUNNING] - 1))
         return "ends what is not running";
-    if (function != ABANDON && !(c->flags & RUNS))
+    if (function != ABANDON && !runs(state, agent))
         return "ends the run of another";
     if (after != (function == SUCCEED ? LW_ONCE_RAN : 0))
         return "does not end it as it was told";
+    for (int caller = 0; caller < MAX_CALLERS; caller++)
+        state->agents[state->ghosts[RUNNING] - 1].callers[caller].flags &= (uint8_t)~RUNS;
     c->flags |= ENDED;
     state->ghosts[RUNNING] = 0;
     state->ghosts[HAS_RUN] = function == SUCCEED;
@@ -169,9 +179,10 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     case RUNNER:
         return result == (state->ghosts[RUNNING] ? model_id(state->ghosts[RUNNING] - 1) : 0) ? NULL : "does not know the runner";
     default:
-        c->flags = 0;
-        use_up_round(c);
-        if (function == ABANDON && !(flags & ENDED)) /* another was quicker */
+        c->flags &= RUNS;
+        if (!(c->flags & RUNS))
+            use_up_round(c);
+        if (!(flags & ENDED) && (function == ABANDON || model_configuration->with & STRAYS)) /* another was quicker */
             return result ? "says that it ended a run" : NULL;
         return flags & ENDED && result ? NULL : "has not ended its run";
     }
@@ -207,6 +218,7 @@ static const struct configuration configurations[] = {
     {"b,b", 1, 0, 0, SMALL, 0},
     {"b,b", 2, STRAYS, 0, SMALL, 0},
     {"a,b", 1, STRAYS, 0, SMALL, 0},
+    {"aa,b", 1, STRAYS, 0, SMALL, 0},
     {"f,f", 2, 0, 0, SMALL, 0},
     {"b,b,r", 1, SLICES | DEATHS, 0, SMALL, 0},
     {"b,b", 2, UNRELIABLE, 0, SMALL, 0},

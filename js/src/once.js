@@ -34,16 +34,17 @@ export class Once extends Primitive {
    * @returns {boolean} whether it was run here
    * @throws {DeadlockError} this agent is running it
    * @throws {TimeoutError} the time was up
+   * @throws {OwnershipError} it was abandoned while `fn` ran
    */
   run(fn, options) {
     if (this.done || !this.#begins(blockFor(this.#operation(), options, 'run'))) return false;
-    let ran = false;
     try {
       fn();
-      ran = true;
-    } finally {
-      onceEndStep(this.words, self, Number(ran));
+    } catch (error) {
+      onceEndStep(this.words, self, 0);
+      throw error;
     }
+    this.#end(self, 1);
     return true;
   }
 
@@ -56,24 +57,33 @@ export class Once extends Primitive {
    */
   async runAsync(fn, options) {
     if (this.done || !this.#begins(await waitFor(this.#operation(), options))) return false;
-    let ran = false;
     try {
       await fn();
-      ran = true;
-    } finally {
-      onceEndStep(this.words, self, Number(ran));
+    } catch (error) {
+      onceEndStep(this.words, self, 0);
+      throw error;
     }
+    this.#end(self, 1);
     return true;
   }
 
   /**
-   * An agent has been terminated while it ran it: the next one tries.
+   * An agent has been terminated while it ran it: the next one tries. If it lives after all, its `run` throws an OwnershipError when `fn` has
+   * ended, for it was not the one; unless another task of it runs `fn` by then, whose run is ended by that.
    *
    * @param {number} runner its id, as `runner` told
    * @throws {OwnershipError} it does not run it
    */
   abandon(runner) {
-    if (!onceEndStep(this.words, runner, 0)) throw new OwnershipError('that agent does not run it');
+    this.#end(runner, 0);
+  }
+
+  /**
+   * @param {number} runner
+   * @param {number} ran
+   */
+  #end(runner, ran) {
+    if (!onceEndStep(this.words, runner, ran)) throw new OwnershipError('that agent does not run it');
   }
 
   #operation() {

@@ -109,6 +109,25 @@ describe('Once', () => {
     expect(await within(10_000, Promise.all([first, second]))).to.deep.equal([true, false]);
   });
 
+  // As if it had been taken for dead.
+  for (const form of FORMS) {
+    const run = `run${form}`;
+
+    itCalling(form)(`a run that was abandoned meanwhile has not been the one: ${run}()`, async () => {
+      const once = new Once();
+      const error = await failure(async () => once[run](() => once.abandon(once.runner)));
+      expect([error instanceof OwnershipError, error.code, once.done]).to.deep.equal([true, 'ERR_NOT_OWNER', false]);
+      const thrown = await failure(async () =>
+        once[run](() => {
+          once.abandon(once.runner);
+          throw 'mine';
+        }),
+      );
+      expect(thrown).to.equal('mine');
+      expect(await once[run](() => {})).to.equal(true);
+    });
+  }
+
   itBlocks('tells a thread that would wait for itself', async () => {
     const once = new Once();
     let error;
