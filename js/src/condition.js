@@ -54,7 +54,8 @@ export class Condition extends Primitive {
   }
 
   /**
-   * Waits until notified, without blocking.
+   * Waits until notified, without blocking. It takes the mutex again whenever it ends: one that nobody awaits any more, such as the loser of a
+   * Promise.race, would keep it for good. Use `timeout` and `signal`.
    *
    * @param {Mutex | TaskGuard} mutex held by this agent; of a recursive one, the guard of the task that holds it, which gives it up whole
    * @param {number | WaitOptions} [options]

@@ -137,6 +137,7 @@ export class RecursiveMutex extends Primitive {
 export class TaskGuard {
   #words;
   #depth = 1;
+  #disposed = false;
 
   /** @param {Words} words */
   constructor(words) {
@@ -164,14 +165,18 @@ export class TaskGuard {
   }
 
   /**
-   * Takes it again, or waits for it if the task has given it back.
+   * Takes it again, or waits for it if the task has given it back. One call at a time: a second one waits until the first one's is given back.
    *
    * @returns {Promise<void>}
+   * @throws {OwnershipError} the task's block has ended, perhaps while this waited: nobody would give it back
    */
   async lockAsync() {
     if (this.isMine) return this.lock();
     await enqueue(lockTask, this.#words, LW_MUTEX_GATE, Infinity, undefined);
     this.#depth = 1;
+    if (!this.#disposed) return;
+    this.unlock();
+    this.lock(); // refused
   }
 
   /** Gives it back once; when the task has it no more, does nothing. */
@@ -181,8 +186,9 @@ export class TaskGuard {
     this.#depth--;
   }
 
-  /** Gives it back as often as it was taken: at the end of a `using` block. */
+  /** Gives it back as often as it was taken, for good: at the end of a `using` block. */
   [dispose]() {
+    this.#disposed = true;
     while (this.#depth > 0) this.unlock();
   }
 }

@@ -1,7 +1,7 @@
 /** The recursive mutex: re-entry by thread, re-entry by a task's guard, and never one for the other. */
 import { expect } from 'chai';
 
-import { DeadlockError, OwnershipError, RecursiveMutex, TimeoutError } from '../../../js/src/index.js';
+import { Condition, DeadlockError, OwnershipError, RecursiveMutex, TimeoutError } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { failure, itBlocks, sleep, stateOf, until, within } from '../support.js';
 import { threadsWait, wordsOf } from './waits.js';
@@ -173,6 +173,27 @@ describe('RecursiveMutex: a task', () => {
     guard.lock();
     guard[dispose]();
     expect([guard.depth, mutex.isLocked]).to.deep.equal([0, false]);
+  });
+
+  it('does not take it any more after the end of its block', async () => {
+    const mutex = new RecursiveMutex();
+    const condition = new Condition();
+    const guard = await mutex.acquireAsync();
+    guard[dispose]();
+    for (const call of ['lock', 'lockAsync']) {
+      const error = await failure(async () => guard[call]());
+      expect([error instanceof OwnershipError, error.code], call).to.deep.equal([true, 'ERR_NOT_OWNER']);
+      expect([mutex.isLocked, guard.isMine], call).to.deep.equal([false, false]);
+    }
+    // Nobody would ever give it back.
+    let waiting;
+    await mutex.runExclusive((guard) => {
+      waiting = failure(() => condition.waitAsync(guard));
+      return sleep(1);
+    });
+    condition.notify();
+    expect((await within(10_000, waiting)).code).to.equal('ERR_NOT_OWNER');
+    expect(mutex.isLocked).to.equal(false);
   });
 
   it('is told at the 2^31st time', async () => {
