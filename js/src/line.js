@@ -86,7 +86,8 @@ export function run(line, caller, why) {
     const answer = caller.step(line.words, caller.wanted, why | LW_ASYNC | (line.queued ? LW_QUEUED : 0), caller.phase);
     caller.phase = answer >>> 16;
     const what = answer & 0xff;
-    if (what === LW_WAIT_BRIEF) setTimeout(() => line.advance(line, LW_SLICE), BRIEF);
+    // Those who have come since then have not waited.
+    if (what === LW_WAIT_BRIEF) setTimeout(() => line.callers.has(caller) && line.advance(line, LW_SLICE), BRIEF);
     if (what < LW_QUEUE) return what;
     if (what === LW_QUEUE) {
       queue(line);

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { Mutex } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
-import { sleep, stateOf, Stranger, within, wordsOf } from '../support.js';
+import { failure, RESERVED, sleep, stateOf, Stranger, within, wordsOf } from '../support.js';
 
 const free = [0, 0];
 
@@ -62,6 +62,31 @@ describe('Mutex: asynchronous callers of one agent', () => {
     expect(await within(10_000, last)).to.equal(true);
     mutex.unlock();
     expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
+  });
+
+  it('a timer ends the brief wait that it was set for, and no other', async () => {
+    const mutex = new Mutex();
+    wordsOf(mutex.handle)[0] = RESERVED;
+    const { setTimeout } = globalThis;
+    const timers = [];
+    globalThis.setTimeout = (callback, ms, ...rest) =>
+      ms === 4 && rest.length === 0 ? timers.push(callback) : setTimeout(callback, ms, ...rest);
+    try {
+      const controller = new AbortController();
+      const first = failure(() => mutex.lockAsync({ signal: controller.signal }));
+      controller.abort('enough');
+      expect(await first).to.equal('enough');
+      const second = mutex.lockAsync();
+      await null;
+      expect(timers.length).to.equal(2);
+      timers[0]();
+      expect(mutex.isLocked).to.equal(false);
+      timers[1]();
+      expect(mutex.isMine).to.equal(true);
+      expect(await second).to.equal(true);
+    } finally {
+      globalThis.setTimeout = setTimeout;
+    }
   });
 
   it('survive a holder that throws', async () => {
