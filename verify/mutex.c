@@ -126,8 +126,7 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     if (!strays)
         return count;
     choices[count++] = (struct choice){.function = OWNER};
-    if (holds || !owns(state, agent))
-        choices[count++] = (struct choice){.function = holds ? FREE : UNLOCK, .a = self};
+    choices[count++] = (struct choice){.function = holds ? FREE : UNLOCK, .a = self};
     if (holds || !tries)
         choices[count++] = (struct choice){.function = holds ? TRY_LOCK : TAKE, .a = self};
     if (holds && model_letter(agent, caller) == 'b')
@@ -339,6 +338,8 @@ static const struct configuration configurations[] = {
     {"b,b", 2, UNRELIABLE, 0, SMALL, 0},
     {"a,a", 2, UNRELIABLE, 0, SMALL, 0},
     {"a,b", 2, UNRELIABLE | STRAYS, 0, SMALL, 0},
+    {"aa,b", 1, BRIEFS | STRAYS, 0, SMALL, 0},
+    {"ab,a", 1, BRIEFS | STRAYS, 0, SMALL, 0},
     {"ab,b", 1, UNRELIABLE, 0, SMALL, 0},
     {"ab,a", 1, UNRELIABLE, 0, SMALL, 0},
     {"aa,a", 1, UNRELIABLE, 0, SMALL, 0},
