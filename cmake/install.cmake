@@ -5,7 +5,8 @@ include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/lockword")
 
 install(TARGETS lockword_static lockword_shared EXPORT lockword INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/lockword" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/lockword" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+    FILES_MATCHING PATTERN "*.h" PATTERN emscripten.h EXCLUDE) # the npm package has that, with what it declares
 install(EXPORT lockword NAMESPACE lockword:: FILE lockword-targets.cmake DESTINATION "${package_dir}")
 
 # SameMinorVersion until 1.0, as with the library's SOVERSION.

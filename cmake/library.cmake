@@ -17,6 +17,7 @@ foreach(kind STATIC SHARED)
     set_target_properties(lockword_${name} PROPERTIES
         OUTPUT_NAME lockword
         EXPORT_NAME ${name}
+        POSITION_INDEPENDENT_CODE ON # the static one, too: a shared library may link it
         C_STANDARD 11
         C_STANDARD_REQUIRED ON
         C_EXTENSIONS OFF)

@@ -6,6 +6,9 @@
 #include <lockword/errors.h>
 #include <lockword/wait.h>
 
+/* No symbols of the shared library. */
+#pragma GCC visibility push(hidden)
+
 /* An operation that may wait. */
 struct lw_operation {
     lw_step *step;
@@ -40,5 +43,7 @@ bool lw_ends_soon(struct lw_operation operation, lw_deadline deadline, struct lw
 
 /* Runs one that may end soon: both of the above. */
 struct lw_end lw_block_soon(struct lw_operation operation, lw_deadline deadline, lw_cancel *cancel);
+
+#pragma GCC visibility pop
 
 #endif

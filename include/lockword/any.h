@@ -14,6 +14,7 @@
 #ifndef LOCKWORD_ANY_H
 #define LOCKWORD_ANY_H
 
+#include <lockword/api.h>
 #include <lockword/counter.h>
 #include <lockword/event.h>
 #include <lockword/sem.h>
@@ -34,34 +35,34 @@ typedef struct lw_source {
 } lw_source;
 
 /* An event being set, from now on. */
-static inline lw_source lw_source_event(lw_event *event)
+LW_API lw_source lw_source_event(lw_event *event)
 {
     lw_source source = {lw_event_wait_step, event->word, lw_event_state(event->word)};
     return source;
 }
 
 /* n permits of a semaphore; 0 to LW_SEM_MAX. */
-static inline lw_source lw_source_sem(lw_sem *sem, uint32_t n)
+LW_API lw_source lw_source_sem(lw_sem *sem, uint32_t n)
 {
     lw_source source = {lw_sem_acquire_step, sem->word, n};
     return source;
 }
 
 /* A counter being at least, or at most, n. */
-static inline lw_source lw_source_at_least(lw_counter *counter, uint32_t n)
+LW_API lw_source lw_source_at_least(lw_counter *counter, uint32_t n)
 {
     lw_source source = {lw_counter_at_least_step, counter->word, n};
     return source;
 }
 
-static inline lw_source lw_source_at_most(lw_counter *counter, uint32_t n)
+LW_API lw_source lw_source_at_most(lw_counter *counter, uint32_t n)
 {
     lw_source source = {lw_counter_at_most_step, counter->word, n};
     return source;
 }
 
 /* A wait group being done, from now on. */
-static inline lw_source lw_source_waitgroup(lw_waitgroup *group)
+LW_API lw_source lw_source_waitgroup(lw_waitgroup *group)
 {
     lw_source source = {lw_waitgroup_wait_step, group->word, lw_waitgroup_state(group->word)};
     return source;
@@ -74,7 +75,7 @@ enum lw_ending lw_wait_any_slow(const lw_source *sources, uint32_t n, lw_deadlin
  * Waits for one of n sources, 1 to LW_ANY_MAX, until the deadline, or until `cancel` (NULL: never) fires; *which is its index.
  * 0; EINVAL: none, or too many sources; ETIMEDOUT; ECANCELED.
  */
-static inline int lw_wait_any(const lw_source *sources, uint32_t n, lw_deadline deadline, lw_cancel *cancel, uint32_t *which)
+LW_API int lw_wait_any(const lw_source *sources, uint32_t n, lw_deadline deadline, lw_cancel *cancel, uint32_t *which)
 {
     if (n == 0 || n > LW_ANY_MAX)
         return EINVAL;

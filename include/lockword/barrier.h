@@ -19,6 +19,7 @@
 #ifndef LOCKWORD_BARRIER_H
 #define LOCKWORD_BARRIER_H
 
+#include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/barrier.h>
 #include <lockword/errors.h>
@@ -59,7 +60,7 @@ static inline int lw_barrier_error_of(enum lw_barrier_outcome outcome)
 }
 
 /* Makes a barrier of unused memory, or of a barrier that nobody uses. 0; EINVAL: not 1 to LW_BARRIER_MAX parties. */
-static inline int lw_barrier_init(lw_barrier *barrier, uint32_t parties)
+LW_API int lw_barrier_init(lw_barrier *barrier, uint32_t parties)
 {
     if (parties == 0 || parties > LW_BARRIER_MAX)
         return EINVAL;
@@ -72,7 +73,7 @@ static inline int lw_barrier_init(lw_barrier *barrier, uint32_t parties)
  * 0; LW_BARRIER_LEADER: 0, and the caller was the last; EPIPE: somebody gave up, or it was reset; ETIMEDOUT, ECANCELED: the caller
  * gave up; EINVAL: it has no parties.
  */
-static inline int lw_barrier_wait_cancel(lw_barrier *barrier, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_barrier_wait_cancel(lw_barrier *barrier, lw_deadline deadline, lw_cancel *cancel)
 {
     enum lw_ending ending = LW_ENDED_DONE;
     enum lw_barrier_outcome outcome = lw_barrier_wait_slow(barrier, deadline, cancel, &ending);
@@ -83,7 +84,7 @@ static inline int lw_barrier_wait_cancel(lw_barrier *barrier, lw_deadline deadli
  * Arrives, and takes one party off all cycles after this one, even if this one is broken. Never waits. Not beside a reset, which
  * would count the party neither here nor there. 0; LW_BARRIER_LEADER; EPIPE; EINVAL.
  */
-static inline int lw_barrier_drop(lw_barrier *barrier)
+LW_API int lw_barrier_drop(lw_barrier *barrier)
 {
     uint32_t state;
     lw_barrier_drop_step(barrier->word);
@@ -91,25 +92,25 @@ static inline int lw_barrier_drop(lw_barrier *barrier)
 }
 
 /* Begins a new cycle, with all parties missing. Those who wait now are told EPIPE. */
-static inline void lw_barrier_reset(lw_barrier *barrier)
+LW_API void lw_barrier_reset(lw_barrier *barrier)
 {
     lw_barrier_reset_step(barrier->word);
 }
 
 /* Whether somebody gave up, and it has not been reset since. */
-static inline bool lw_barrier_is_broken(const lw_barrier *barrier)
+LW_API bool lw_barrier_is_broken(const lw_barrier *barrier)
 {
     return (lw_barrier_state(barrier->word) & LW_BARRIER_BROKEN) != 0;
 }
 
 /* Arrives, and waits for the others until the deadline. 0; LW_BARRIER_LEADER; EPIPE; ETIMEDOUT; EINVAL. */
-static inline int lw_barrier_wait_until(lw_barrier *barrier, lw_deadline deadline)
+LW_API int lw_barrier_wait_until(lw_barrier *barrier, lw_deadline deadline)
 {
     return lw_barrier_wait_cancel(barrier, deadline, NULL);
 }
 
 /* Arrives, and waits for the others. 0; LW_BARRIER_LEADER; EPIPE; EINVAL. */
-static inline int lw_barrier_wait(lw_barrier *barrier)
+LW_API int lw_barrier_wait(lw_barrier *barrier)
 {
     return lw_barrier_wait_until(barrier, LW_FOREVER);
 }

@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 
+#include <lockword/api.h>
 #include <lockword/core/event.h>
 
 #ifdef __cplusplus
@@ -31,13 +32,13 @@ typedef struct lw_cancel {
 
 /* Wakes everybody who waits under it, and nobody else. Those who come later do not wait at all. May be called any number of times.
  */
-static inline void lw_cancel_fire(lw_cancel *cancel)
+LW_API void lw_cancel_fire(lw_cancel *cancel)
 {
     lw_event_set_step(cancel->word);
 }
 
 /* Whether it has fired. Whoever sees true sees all that was written before. */
-static inline bool lw_cancel_fired(const lw_cancel *cancel)
+LW_API bool lw_cancel_fired(const lw_cancel *cancel)
 {
     return lw_event_state(cancel->word) & LW_EVENT_SET;
 }

@@ -26,6 +26,7 @@
 #ifndef LOCKWORD_COND_H
 #define LOCKWORD_COND_H
 
+#include <lockword/api.h>
 #include <lockword/core/cond.h>
 #include <lockword/mutex.h>
 #include <lockword/rmutex.h>
@@ -51,19 +52,19 @@ enum lw_ending lw_cond_wait_recursive_slow(lw_cond *cond, lw_rmutex *rmutex, lw_
  * however long that takes. 0: notified, perhaps together with somebody else, or in the moment in which the time was up; ETIMEDOUT;
  * ECANCELED; EPERM: the caller does not hold the mutex, and nothing was done.
  */
-static inline int lw_cond_wait_cancel(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_cond_wait_cancel(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
 {
     return lw_mutex_owner(mutex->word) == lw_self() ? lw_error_of(lw_cond_wait_slow(cond, mutex, deadline, cancel)) : EPERM;
 }
 
 /* The same, without a way to cancel it. 0; ETIMEDOUT; EPERM. */
-static inline int lw_cond_wait_until(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline)
+LW_API int lw_cond_wait_until(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline)
 {
     return lw_cond_wait_cancel(cond, mutex, deadline, NULL);
 }
 
 /* The same, for as long as it takes. 0; EPERM. */
-static inline int lw_cond_wait(lw_cond *cond, lw_mutex *mutex)
+LW_API int lw_cond_wait(lw_cond *cond, lw_mutex *mutex)
 {
     return lw_cond_wait_until(cond, mutex, LW_FOREVER);
 }
@@ -72,38 +73,38 @@ static inline int lw_cond_wait(lw_cond *cond, lw_mutex *mutex)
  * The three of them with a recursive mutex: it is given up whole, however often the caller has it, and held as often again when the
  * wait returns. EPERM, too: a task of the caller's event loop holds it.
  */
-static inline int lw_cond_wait_recursive_cancel(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_cond_wait_recursive_cancel(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
 {
     if (lw_mutex_owner(rmutex->word) != lw_self() || lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed) & LW_RMUTEX_TASK)
         return EPERM;
     return lw_error_of(lw_cond_wait_recursive_slow(cond, rmutex, deadline, cancel));
 }
 
-static inline int lw_cond_wait_recursive_until(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline)
+LW_API int lw_cond_wait_recursive_until(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline)
 {
     return lw_cond_wait_recursive_cancel(cond, rmutex, deadline, NULL);
 }
 
-static inline int lw_cond_wait_recursive(lw_cond *cond, lw_rmutex *rmutex)
+LW_API int lw_cond_wait_recursive(lw_cond *cond, lw_rmutex *rmutex)
 {
     return lw_cond_wait_recursive_until(cond, rmutex, LW_FOREVER);
 }
 
 /* Wakes up to n waiters, LW_ALL: all. Answers how many it found asleep; those who were about to fall asleep do not, and are not
  * counted. */
-static inline uint32_t lw_cond_notify(lw_cond *cond, uint32_t n)
+LW_API uint32_t lw_cond_notify(lw_cond *cond, uint32_t n)
 {
     return __builtin_expect(lw_load(&cond->word[LW_COND_WAITERS], lw_relaxed) == 0, 1) ? 0 : lw_cond_notify_step(cond->word, n);
 }
 
 /* Wakes one waiter, if there is one. */
-static inline uint32_t lw_cond_notify_one(lw_cond *cond)
+LW_API uint32_t lw_cond_notify_one(lw_cond *cond)
 {
     return lw_cond_notify(cond, 1);
 }
 
 /* Wakes all waiters. */
-static inline uint32_t lw_cond_notify_all(lw_cond *cond)
+LW_API uint32_t lw_cond_notify_all(lw_cond *cond)
 {
     return lw_cond_notify(cond, LW_ALL);
 }

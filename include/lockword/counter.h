@@ -13,6 +13,7 @@
 #ifndef LOCKWORD_COUNTER_H
 #define LOCKWORD_COUNTER_H
 
+#include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/counter.h>
 #include <lockword/errors.h>
@@ -34,14 +35,14 @@ typedef struct lw_counter {
 enum lw_ending lw_counter_wait_slow(lw_counter *counter, lw_step *step, uint32_t value, lw_deadline deadline, lw_cancel *cancel);
 
 /* The value right now. */
-static inline uint32_t lw_counter_get(const lw_counter *counter)
+LW_API uint32_t lw_counter_get(const lw_counter *counter)
 {
     return lw_counter_value(counter->word);
 }
 
 /* Adds n, which may be negative; *old, unless NULL, is what it was. Never waits. 0; EOVERFLOW: it would leave its range; nothing
  * was changed. */
-static inline int lw_counter_add(lw_counter *counter, int32_t n, uint32_t *old)
+LW_API int lw_counter_add(lw_counter *counter, int32_t n, uint32_t *old)
 {
     uint32_t before = lw_load(&counter->word[LW_COUNTER_STATE], lw_relaxed);
     const uint32_t sum = before + (uint32_t)n;
@@ -56,19 +57,19 @@ static inline int lw_counter_add(lw_counter *counter, int32_t n, uint32_t *old)
 }
 
 /* Waits until the value is at least n, or the deadline has passed, or `cancel` (NULL: never) has fired. 0; ETIMEDOUT; ECANCELED. */
-static inline int lw_counter_wait_at_least(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_counter_wait_at_least(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
     return lw_error_of(lw_counter_wait_slow(counter, lw_counter_at_least_step, n, deadline, cancel));
 }
 
 /* The same, until it is at most n. */
-static inline int lw_counter_wait_at_most(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_counter_wait_at_most(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
     return lw_error_of(lw_counter_wait_slow(counter, lw_counter_at_most_step, n, deadline, cancel));
 }
 
 /* The same, until it is another than n: the way to wait for anything else. */
-static inline int lw_counter_wait_change(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_counter_wait_change(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
     return lw_error_of(lw_counter_wait_slow(counter, lw_counter_change_step, n, deadline, cancel));
 }

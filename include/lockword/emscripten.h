@@ -65,6 +65,7 @@ typedef int EMSCRIPTEN_RESULT;
 #define EMSCRIPTEN_RESULT_INVALID_PARAM -5
 #endif
 
+#include <lockword/api.h>
 #include <lockword/cond.h>
 #include <lockword/mutex.h>
 #include <lockword/sem.h>
@@ -99,20 +100,20 @@ typedef void (*lw_emscripten_signaled)(int32_t *address, uint32_t value, ATOMICS
 /* The lock: as lw_mutex (lockword/mutex.h) in all that is not said here. */
 
 /* Makes it a free lock. Nobody may be using it. */
-static inline void lw_emscripten_lock_init(lw_mutex *lock)
+LW_API void lw_emscripten_lock_init(lw_mutex *lock)
 {
     const lw_mutex unused = LW_MUTEX_INIT;
     *lock = unused;
 }
 
 /* Acquires the lock if it is free, and answers whether it did. Never waits. */
-static inline bool lw_emscripten_lock_try_acquire(lw_mutex *lock)
+LW_API bool lw_emscripten_lock_try_acquire(lw_mutex *lock)
 {
     return lw_mutex_trylock(lock) == 0;
 }
 
 /* Acquires the lock, sleeping this many ns at most, not at all if negative. false: it could not be had. */
-static inline bool lw_emscripten_lock_wait_acquire(lw_mutex *lock, int64_t max_wait_ns)
+LW_API bool lw_emscripten_lock_wait_acquire(lw_mutex *lock, int64_t max_wait_ns)
 {
     return lw_emscripten_lock_try_acquire(lock) || lw_mutex_lock_until(lock, lw_after_ns(max_wait_ns)) == 0;
 }
@@ -157,7 +158,7 @@ uint32_t lw_emscripten_semaphore_release(lw_sem *sem, int num);
 /* The condition variable: as lw_cond (lockword/cond.h) in all that is not said here. */
 
 /* Makes it an unused condition variable. */
-static inline void lw_emscripten_condvar_init(lw_cond *condvar)
+LW_API void lw_emscripten_condvar_init(lw_cond *condvar)
 {
     const lw_cond unused = LW_COND_INIT;
     *condvar = unused;
@@ -181,7 +182,7 @@ ATOMICS_WAIT_TOKEN_T lw_emscripten_condvar_wait_async(lw_cond *condvar, lw_mutex
                                                       void *user_data, double max_wait_ms);
 
 /* Wakes this many waiters, in the order in which they came; EMSCRIPTEN_NOTIFY_ALL_WAITERS: all. */
-static inline void lw_emscripten_condvar_signal(lw_cond *condvar, int64_t num_waiters)
+LW_API void lw_emscripten_condvar_signal(lw_cond *condvar, int64_t num_waiters)
 {
     lw_cond_notify(condvar, num_waiters < 0 || num_waiters > UINT32_MAX ? LW_ALL : (uint32_t)num_waiters);
 }
@@ -196,7 +197,7 @@ LW_IMPORTED(lw_emscripten_cancel_all)
 int lw_emscripten_cancel_all(const void *address);
 
 /* Emscripten's own functions for that see waits by emscripten_atomic_wait_async only; under emcc these see both. */
-static inline EMSCRIPTEN_RESULT lw_emscripten_atomic_cancel_wait_async(ATOMICS_WAIT_TOKEN_T token)
+LW_API EMSCRIPTEN_RESULT lw_emscripten_atomic_cancel_wait_async(ATOMICS_WAIT_TOKEN_T token)
 {
     if (lw_emscripten_cancel(token))
         return EMSCRIPTEN_RESULT_SUCCESS;
@@ -207,7 +208,7 @@ static inline EMSCRIPTEN_RESULT lw_emscripten_atomic_cancel_wait_async(ATOMICS_W
 #endif
 }
 
-static inline int lw_emscripten_atomic_cancel_all_wait_asyncs(void)
+LW_API int lw_emscripten_atomic_cancel_all_wait_asyncs(void)
 {
 #ifdef LW_HAS_WASM_WORKERS
     return lw_emscripten_cancel_all(NULL) + emscripten_atomic_cancel_all_wait_asyncs();
@@ -216,7 +217,7 @@ static inline int lw_emscripten_atomic_cancel_all_wait_asyncs(void)
 #endif
 }
 
-static inline int lw_emscripten_atomic_cancel_all_wait_asyncs_at_address(int32_t *address)
+LW_API int lw_emscripten_atomic_cancel_all_wait_asyncs_at_address(int32_t *address)
 {
 #ifdef LW_HAS_WASM_WORKERS
     return lw_emscripten_cancel_all(address) + emscripten_atomic_cancel_all_wait_asyncs_at_address(address);

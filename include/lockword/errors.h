@@ -1,6 +1,7 @@
 /*
  * errors.h: what the functions answer, as errno codes of whatever C library the caller has. liblockword itself knows none: in
- * WebAssembly one archive serves users of several C libraries, which number their codes differently, or of none.
+ * WebAssembly one archive serves users of several C libraries, which number their codes differently, or of none. Only the archive's
+ * symbols for other languages (lockword/api.h) have to choose: they return Linux's codes, those below.
  */
 #ifndef LOCKWORD_ERRORS_H
 #define LOCKWORD_ERRORS_H

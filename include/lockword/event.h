@@ -17,6 +17,7 @@
 #ifndef LOCKWORD_EVENT_H
 #define LOCKWORD_EVENT_H
 
+#include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/event.h>
 #include <lockword/errors.h>
@@ -39,25 +40,25 @@ typedef struct lw_event {
 enum lw_ending lw_event_wait_slow(lw_event *event, lw_deadline deadline, lw_cancel *cancel);
 
 /* Sets it, and wakes those whom that releases. Never waits. */
-static inline void lw_event_set(lw_event *event)
+LW_API void lw_event_set(lw_event *event)
 {
     lw_event_set_step(event->word);
 }
 
 /* Resets it, and answers whether it was set. Never waits. */
-static inline bool lw_event_reset(lw_event *event)
+LW_API bool lw_event_reset(lw_event *event)
 {
     return lw_event_reset_step(event->word);
 }
 
 /* Whether it is set right now. */
-static inline bool lw_event_is_set(const lw_event *event)
+LW_API bool lw_event_is_set(const lw_event *event)
 {
     return (lw_event_state(event->word) & LW_EVENT_SET) != 0;
 }
 
 /* Waits until it is set, or the deadline has passed, or `cancel` (NULL: never) has fired. 0; ETIMEDOUT; ECANCELED. */
-static inline int lw_event_wait_cancel(lw_event *event, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_event_wait_cancel(lw_event *event, lw_deadline deadline, lw_cancel *cancel)
 {
     /* A manual event that is set needs no more than the look. */
     const uint32_t state = lw_load(&event->word[LW_EVENT_STATE], lw_acquire);
@@ -67,13 +68,13 @@ static inline int lw_event_wait_cancel(lw_event *event, lw_deadline deadline, lw
 }
 
 /* Waits until it is set or the deadline has passed. 0; ETIMEDOUT. */
-static inline int lw_event_wait_until(lw_event *event, lw_deadline deadline)
+LW_API int lw_event_wait_until(lw_event *event, lw_deadline deadline)
 {
     return lw_event_wait_cancel(event, deadline, NULL);
 }
 
 /* Waits until it is set. 0. */
-static inline int lw_event_wait(lw_event *event)
+LW_API int lw_event_wait(lw_event *event)
 {
     return lw_event_wait_until(event, LW_FOREVER);
 }

@@ -25,6 +25,7 @@
 #ifndef LOCKWORD_MUTEX_H
 #define LOCKWORD_MUTEX_H
 
+#include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/mutex.h>
 #include <lockword/errors.h>
@@ -51,33 +52,33 @@ bool lw_mutex_unlock_slow(lw_mutex *mutex);
  * Takes the mutex, waiting until the deadline (LW_FOREVER: as long as it takes), or until `cancel` fires (NULL: never).
  * 0; EDEADLK: the caller holds it already; ETIMEDOUT: the deadline passed, after one more attempt; ECANCELED.
  */
-static inline int lw_mutex_lock_cancel(lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_mutex_lock_cancel(lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
 {
     return __builtin_expect(lw_mutex_take(mutex->word, lw_self()), 1) ? 0
                                                                       : lw_error_of(lw_mutex_lock_slow(mutex, deadline, cancel));
 }
 
 /* Takes the mutex, waiting until the deadline. 0; EDEADLK; ETIMEDOUT. */
-static inline int lw_mutex_lock_until(lw_mutex *mutex, lw_deadline deadline)
+LW_API int lw_mutex_lock_until(lw_mutex *mutex, lw_deadline deadline)
 {
     return lw_mutex_lock_cancel(mutex, deadline, NULL);
 }
 
 /* Takes the mutex, waiting as long as it takes. 0; EDEADLK. */
-static inline int lw_mutex_lock(lw_mutex *mutex)
+LW_API int lw_mutex_lock(lw_mutex *mutex)
 {
     return lw_mutex_lock_until(mutex, LW_FOREVER);
 }
 
 /* Takes the mutex if it is free, even one that is kept for a waiter. Never waits. 0; EBUSY: held, perhaps by the caller. */
-static inline int lw_mutex_trylock(lw_mutex *mutex)
+LW_API int lw_mutex_trylock(lw_mutex *mutex)
 {
     const uint32_t self = lw_self();
     return __builtin_expect(lw_mutex_take(mutex->word, self), 1) || lw_mutex_try_step(mutex->word, self) ? 0 : EBUSY;
 }
 
 /* Frees the mutex and wakes whom it must. Never waits. 0; EPERM: the caller does not hold it, and nothing was changed. */
-static inline int lw_mutex_unlock(lw_mutex *mutex)
+LW_API int lw_mutex_unlock(lw_mutex *mutex)
 {
     return __builtin_expect(lw_mutex_free(mutex->word, lw_self_as_owner()), 1) || lw_mutex_unlock_slow(mutex) ? 0 : EPERM;
 }

@@ -16,6 +16,7 @@
 #ifndef LOCKWORD_ONCE_H
 #define LOCKWORD_ONCE_H
 
+#include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/once.h>
 #include <lockword/errors.h>
@@ -45,7 +46,7 @@ enum lw_ending lw_once_begin_slow(lw_once *once, lw_deadline deadline, lw_cancel
  * 0: it has been run; LW_ONCE_RUN: the caller has to, and then to call lw_once_finish; EDEADLK: the caller is running it;
  * ETIMEDOUT; ECANCELED.
  */
-static inline int lw_once_begin_cancel(lw_once *once, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_once_begin_cancel(lw_once *once, lw_deadline deadline, lw_cancel *cancel)
 {
     if (__builtin_expect(lw_once_ran(once->word), 1))
         return 0;
@@ -55,31 +56,31 @@ static inline int lw_once_begin_cancel(lw_once *once, lw_deadline deadline, lw_c
 }
 
 /* The same, without a way to cancel it. 0; LW_ONCE_RUN; EDEADLK; ETIMEDOUT. */
-static inline int lw_once_begin_until(lw_once *once, lw_deadline deadline)
+LW_API int lw_once_begin_until(lw_once *once, lw_deadline deadline)
 {
     return lw_once_begin_cancel(once, deadline, NULL);
 }
 
 /* The same, for as long as it takes. 0; LW_ONCE_RUN; EDEADLK. */
-static inline int lw_once_begin(lw_once *once)
+LW_API int lw_once_begin(lw_once *once)
 {
     return lw_once_begin_until(once, LW_FOREVER);
 }
 
 /* The caller has run it; if it did not succeed, the next one will try. Never waits. 0; EPERM: the caller was not to run it. */
-static inline int lw_once_finish(lw_once *once, bool success)
+LW_API int lw_once_finish(lw_once *once, bool success)
 {
     return lw_once_end_step(once->word, lw_self(), success) ? 0 : EPERM;
 }
 
 /* Who runs it right now, an agent id; 0: nobody. */
-static inline uint32_t lw_once_running(const lw_once *once)
+LW_API uint32_t lw_once_running(const lw_once *once)
 {
     return lw_once_runner(once->word);
 }
 
 /* The agent `runner` has died while it ran it: the next one will try. 0; EPERM: that agent does not run it. */
-static inline int lw_once_abandon(lw_once *once, uint32_t runner)
+LW_API int lw_once_abandon(lw_once *once, uint32_t runner)
 {
     return lw_once_end_step(once->word, runner, false) ? 0 : EPERM;
 }

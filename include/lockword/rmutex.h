@@ -14,6 +14,7 @@
 #ifndef LOCKWORD_RMUTEX_H
 #define LOCKWORD_RMUTEX_H
 
+#include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/rmutex.h>
 #include <lockword/errors.h>
@@ -85,7 +86,7 @@ static inline int lw_rmutex_enter(lw_rmutex *rmutex, uint32_t self)
 }
 
 /* Takes it, or takes it again, if that can be done without waiting. 0; EBUSY: another holds it; EOVERFLOW. */
-static inline int lw_rmutex_trylock(lw_rmutex *rmutex)
+LW_API int lw_rmutex_trylock(lw_rmutex *rmutex)
 {
     const uint32_t self = lw_self();
     const int error = lw_rmutex_enter(rmutex, self);
@@ -99,26 +100,26 @@ static inline int lw_rmutex_trylock(lw_rmutex *rmutex)
  * Takes it, or takes it again, waiting until the deadline, or until `cancel` (NULL: never) fires.
  * 0; ETIMEDOUT; ECANCELED; EOVERFLOW; EDEADLK: a task of this thread's event loop holds it (JavaScript's lockAsync).
  */
-static inline int lw_rmutex_lock_cancel(lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_rmutex_lock_cancel(lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
 {
     const int error = lw_rmutex_enter(rmutex, lw_self());
     return __builtin_expect(error != EBUSY, 1) ? error : lw_error_of(lw_rmutex_lock_slow(rmutex, deadline, cancel));
 }
 
 /* Takes it, or takes it again, waiting until the deadline. 0; ETIMEDOUT; EOVERFLOW; EDEADLK. */
-static inline int lw_rmutex_lock_until(lw_rmutex *rmutex, lw_deadline deadline)
+LW_API int lw_rmutex_lock_until(lw_rmutex *rmutex, lw_deadline deadline)
 {
     return lw_rmutex_lock_cancel(rmutex, deadline, NULL);
 }
 
 /* Takes it, or takes it again, waiting as long as it takes. 0; EOVERFLOW; EDEADLK. */
-static inline int lw_rmutex_lock(lw_rmutex *rmutex)
+LW_API int lw_rmutex_lock(lw_rmutex *rmutex)
 {
     return lw_rmutex_lock_until(rmutex, LW_FOREVER);
 }
 
 /* Gives it back once. Never waits. 0; EPERM: the caller does not hold it, and nothing was changed. */
-static inline int lw_rmutex_unlock(lw_rmutex *rmutex)
+LW_API int lw_rmutex_unlock(lw_rmutex *rmutex)
 {
     const uint32_t self = lw_self();
     return __builtin_expect(lw_rmutex_leave(rmutex, self), 1) || lw_rmutex_unlock_step(rmutex->word, self, 0) ? 0 : EPERM;

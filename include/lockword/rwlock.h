@@ -32,6 +32,7 @@
 #ifndef LOCKWORD_RWLOCK_H
 #define LOCKWORD_RWLOCK_H
 
+#include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/rwlock.h>
 #include <lockword/errors.h>
@@ -96,25 +97,25 @@ static inline bool lw_rwlock_leave_write(lw_rwlock *rwlock, uint32_t self)
  * 0; EDEADLK: the caller writes, or reads upgradably and would have to wait; EOVERFLOW: there are 2^24 - 1 readers; ETIMEDOUT;
  * ECANCELED.
  */
-static inline int lw_rwlock_rdlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_rwlock_rdlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
     return lw_rwlock_enter_read(rwlock) ? 0 : lw_error_of(lw_rwlock_read_slow(rwlock, deadline, cancel));
 }
 
 /* The same, without a way to cancel it. */
-static inline int lw_rwlock_rdlock_until(lw_rwlock *rwlock, lw_deadline deadline)
+LW_API int lw_rwlock_rdlock_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
     return lw_rwlock_rdlock_cancel(rwlock, deadline, NULL);
 }
 
 /* The same, for as long as it takes. */
-static inline int lw_rwlock_rdlock(lw_rwlock *rwlock)
+LW_API int lw_rwlock_rdlock(lw_rwlock *rwlock)
 {
     return lw_rwlock_rdlock_until(rwlock, LW_FOREVER);
 }
 
 /* The same, if it can be had at once, whoever's turn it is. Never waits. 0; EBUSY. */
-static inline int lw_rwlock_tryrdlock(lw_rwlock *rwlock)
+LW_API int lw_rwlock_tryrdlock(lw_rwlock *rwlock)
 {
     return lw_rwlock_try_step(rwlock->word, 0, LW_RWLOCK_READER, 0) ? 0 : EBUSY;
 }
@@ -123,25 +124,25 @@ static inline int lw_rwlock_tryrdlock(lw_rwlock *rwlock)
  * Reads upgradably, beside readers, waiting until the deadline, or until `cancel` (NULL: never) fires.
  * 0; EDEADLK: the caller writes or reads upgradably; EOVERFLOW: there are 2^24 - 1 readers; ETIMEDOUT; ECANCELED.
  */
-static inline int lw_rwlock_uplock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_rwlock_uplock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
     return lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_upread_step, deadline, cancel));
 }
 
 /* The same, without a way to cancel it. */
-static inline int lw_rwlock_uplock_until(lw_rwlock *rwlock, lw_deadline deadline)
+LW_API int lw_rwlock_uplock_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
     return lw_rwlock_uplock_cancel(rwlock, deadline, NULL);
 }
 
 /* The same, for as long as it takes. */
-static inline int lw_rwlock_uplock(lw_rwlock *rwlock)
+LW_API int lw_rwlock_uplock(lw_rwlock *rwlock)
 {
     return lw_rwlock_uplock_until(rwlock, LW_FOREVER);
 }
 
 /* The same, if it can be had at once, whoever's turn it is. Never waits. 0; EBUSY. */
-static inline int lw_rwlock_tryuplock(lw_rwlock *rwlock)
+LW_API int lw_rwlock_tryuplock(lw_rwlock *rwlock)
 {
     return lw_rwlock_try_step(rwlock->word, 0, LW_RWLOCK_UPGRADABLE, lw_self()) ? 0 : EBUSY;
 }
@@ -150,7 +151,7 @@ static inline int lw_rwlock_tryuplock(lw_rwlock *rwlock)
  * Writes, waiting until the deadline, or until `cancel` (NULL: never) fires.
  * 0; EDEADLK: the caller writes or reads upgradably; ETIMEDOUT; ECANCELED.
  */
-static inline int lw_rwlock_wrlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_rwlock_wrlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
     return lw_rwlock_take_write(rwlock->word, lw_self())
                ? 0
@@ -158,19 +159,19 @@ static inline int lw_rwlock_wrlock_cancel(lw_rwlock *rwlock, lw_deadline deadlin
 }
 
 /* The same, without a way to cancel it. */
-static inline int lw_rwlock_wrlock_until(lw_rwlock *rwlock, lw_deadline deadline)
+LW_API int lw_rwlock_wrlock_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
     return lw_rwlock_wrlock_cancel(rwlock, deadline, NULL);
 }
 
 /* The same, for as long as it takes. */
-static inline int lw_rwlock_wrlock(lw_rwlock *rwlock)
+LW_API int lw_rwlock_wrlock(lw_rwlock *rwlock)
 {
     return lw_rwlock_wrlock_until(rwlock, LW_FOREVER);
 }
 
 /* The same, if it can be had at once, whoever's turn it is. Never waits. 0; EBUSY. */
-static inline int lw_rwlock_trywrlock(lw_rwlock *rwlock)
+LW_API int lw_rwlock_trywrlock(lw_rwlock *rwlock)
 {
     return lw_rwlock_try_step(rwlock->word, 0, LW_RWLOCK_WRITER, lw_self()) ? 0 : EBUSY;
 }
@@ -180,32 +181,32 @@ static inline int lw_rwlock_trywrlock(lw_rwlock *rwlock)
  * 0; EPERM: the caller does not read upgradably (in WebAssembly a task of its event loop may give that up while it waits);
  * ETIMEDOUT, ECANCELED: it still reads upgradably.
  */
-static inline int lw_rwlock_upgrade_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_rwlock_upgrade_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
     return lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_upgrade_step, deadline, cancel));
 }
 
 /* The same, without a way to cancel it. */
-static inline int lw_rwlock_upgrade_until(lw_rwlock *rwlock, lw_deadline deadline)
+LW_API int lw_rwlock_upgrade_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
     return lw_rwlock_upgrade_cancel(rwlock, deadline, NULL);
 }
 
 /* The same, for as long as it takes. */
-static inline int lw_rwlock_upgrade(lw_rwlock *rwlock)
+LW_API int lw_rwlock_upgrade(lw_rwlock *rwlock)
 {
     return lw_rwlock_upgrade_until(rwlock, LW_FOREVER);
 }
 
 /* The same, if nobody else reads. Never waits. 0; EBUSY: somebody does, or the caller does not read upgradably. */
-static inline int lw_rwlock_tryupgrade(lw_rwlock *rwlock)
+LW_API int lw_rwlock_tryupgrade(lw_rwlock *rwlock)
 {
     return lw_rwlock_try_step(rwlock->word, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, lw_self()) ? 0 : EBUSY;
 }
 
 /* Turns the caller's write, or upgradable read, into a read, letting nobody write in between. Never waits. 0; EPERM: the caller has
  * neither. */
-static inline int lw_rwlock_downgrade(lw_rwlock *rwlock)
+LW_API int lw_rwlock_downgrade(lw_rwlock *rwlock)
 {
     const uint32_t self = lw_self();
     return lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, LW_RWLOCK_READER, self) ||
@@ -216,14 +217,14 @@ static inline int lw_rwlock_downgrade(lw_rwlock *rwlock)
 
 /* Turns the caller's write into an upgradable read, letting nobody write in between. Never waits. 0; EPERM: the caller does not
  * write. */
-static inline int lw_rwlock_downgrade_upgradable(lw_rwlock *rwlock)
+LW_API int lw_rwlock_downgrade_upgradable(lw_rwlock *rwlock)
 {
     return lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, LW_RWLOCK_UPGRADABLE, lw_self()) ? 0 : EPERM;
 }
 
 /* Gives up the caller's write or upgradable read; if it has neither, a read. Never waits. 0; EPERM: nobody reads, and the caller
  * has nothing. */
-static inline int lw_rwlock_unlock(lw_rwlock *rwlock)
+LW_API int lw_rwlock_unlock(lw_rwlock *rwlock)
 {
     const uint32_t self = lw_self();
     /* The owner, who is looked at first, is on the same cache line. */

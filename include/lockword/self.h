@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include <lockword/api.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -32,7 +34,7 @@ extern __thread uint32_t lw_self_cached __attribute__((tls_model("initial-exec")
 #endif
 
 /* The caller's agent id. */
-static inline uint32_t lw_self(void)
+LW_API uint32_t lw_self(void)
 {
     uint32_t self = lw_self_cached;
     return __builtin_expect(self != LW_SELF_UNKNOWN, 1) ? self : lw_self_slow();

@@ -17,6 +17,7 @@
 #ifndef LOCKWORD_SEM_H
 #define LOCKWORD_SEM_H
 
+#include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/sem.h>
 #include <lockword/errors.h>
@@ -52,7 +53,7 @@ static inline bool lw_sem_give(lw_sem *sem, uint32_t n)
 }
 
 /* Takes n permits if they are to be had. Never waits. 0; EBUSY: they are not. */
-static inline int lw_sem_tryacquire(lw_sem *sem, uint32_t n)
+LW_API int lw_sem_tryacquire(lw_sem *sem, uint32_t n)
 {
     return __builtin_expect(lw_sem_take(sem, n), 1) || lw_sem_try_step(sem->word, n) ? 0 : EBUSY;
 }
@@ -61,7 +62,7 @@ static inline int lw_sem_tryacquire(lw_sem *sem, uint32_t n)
  * Takes n permits, waiting until the deadline, or until `cancel` (NULL: never) fires.
  * 0; EINVAL: there can never be so many; ETIMEDOUT; ECANCELED.
  */
-static inline int lw_sem_acquire_cancel(lw_sem *sem, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_sem_acquire_cancel(lw_sem *sem, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
     if (n > LW_SEM_MAX)
         return EINVAL;
@@ -69,19 +70,19 @@ static inline int lw_sem_acquire_cancel(lw_sem *sem, uint32_t n, lw_deadline dea
 }
 
 /* Takes n permits, waiting until the deadline. 0; EINVAL; ETIMEDOUT. */
-static inline int lw_sem_acquire_until(lw_sem *sem, uint32_t n, lw_deadline deadline)
+LW_API int lw_sem_acquire_until(lw_sem *sem, uint32_t n, lw_deadline deadline)
 {
     return lw_sem_acquire_cancel(sem, n, deadline, NULL);
 }
 
 /* Takes n permits, waiting as long as it takes. 0; EINVAL. */
-static inline int lw_sem_acquire(lw_sem *sem, uint32_t n)
+LW_API int lw_sem_acquire(lw_sem *sem, uint32_t n)
 {
     return lw_sem_acquire_until(sem, n, LW_FOREVER);
 }
 
 /* Gives n permits and wakes. Never waits. 0; EOVERFLOW: there would be too many, and nothing was changed. */
-static inline int lw_sem_release(lw_sem *sem, uint32_t n)
+LW_API int lw_sem_release(lw_sem *sem, uint32_t n)
 {
     return __builtin_expect(lw_sem_give(sem, n), 1) || lw_sem_release_step(sem->word, n) ? 0 : EOVERFLOW;
 }

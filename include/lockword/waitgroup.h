@@ -15,6 +15,7 @@
 #ifndef LOCKWORD_WAITGROUP_H
 #define LOCKWORD_WAITGROUP_H
 
+#include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/waitgroup.h>
 #include <lockword/errors.h>
@@ -36,32 +37,32 @@ typedef struct lw_waitgroup {
 enum lw_ending lw_waitgroup_wait_slow(lw_waitgroup *group, lw_deadline deadline, lw_cancel *cancel);
 
 /* Adds n things to do. Never waits. 0; EOVERFLOW: too many, and nothing was changed. */
-static inline int lw_waitgroup_add(lw_waitgroup *group, uint32_t n)
+LW_API int lw_waitgroup_add(lw_waitgroup *group, uint32_t n)
 {
     return lw_waitgroup_add_step(group->word, n) ? 0 : EOVERFLOW;
 }
 
 /* One of them is done: at the last one, wakes all who wait. Never waits. 0; EINVAL: there was none left, and nothing was changed.
  */
-static inline int lw_waitgroup_done(lw_waitgroup *group)
+LW_API int lw_waitgroup_done(lw_waitgroup *group)
 {
     return lw_waitgroup_done_step(group->word, 1) ? 0 : EINVAL;
 }
 
 /* Waits until all are done, or the deadline has passed, or `cancel` (NULL: never) has fired. 0; ETIMEDOUT; ECANCELED. */
-static inline int lw_waitgroup_wait_cancel(lw_waitgroup *group, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_waitgroup_wait_cancel(lw_waitgroup *group, lw_deadline deadline, lw_cancel *cancel)
 {
     return lw_waitgroup_count(group->word) == 0 ? 0 : lw_error_of(lw_waitgroup_wait_slow(group, deadline, cancel));
 }
 
 /* Waits until all are done or the deadline has passed. 0; ETIMEDOUT. */
-static inline int lw_waitgroup_wait_until(lw_waitgroup *group, lw_deadline deadline)
+LW_API int lw_waitgroup_wait_until(lw_waitgroup *group, lw_deadline deadline)
 {
     return lw_waitgroup_wait_cancel(group, deadline, NULL);
 }
 
 /* Waits until all are done. 0. */
-static inline int lw_waitgroup_wait(lw_waitgroup *group)
+LW_API int lw_waitgroup_wait(lw_waitgroup *group)
 {
     return lw_waitgroup_wait_until(group, LW_FOREVER);
 }

@@ -10,6 +10,9 @@
 #include <lockword/self.h>
 #include <lockword/wait.h>
 
+/* No symbols of the shared library. */
+#pragma GCC visibility push(hidden)
+
 /* The monotonic clock, ns. Never negative. */
 int64_t lw_now(void);
 
@@ -42,5 +45,7 @@ struct lw_pace {
 };
 
 extern const struct lw_pace lw_pace;
+
+#pragma GCC visibility pop
 
 #endif

@@ -1,5 +1,9 @@
-/* emscripten.c: what lockword/emscripten.h does not inline. */
+/* emscripten.c: what lockword/emscripten.h does not inline; and what it does, as symbols (lockword/api.h). */
 #include <lockword/core/waiters.h>
+#include <lockword/lockword.h>
+
+#undef LW_API
+#define LW_API
 #include <lockword/emscripten.h>
 
 #include "blocking.h"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # run.sh: installs lockword as a packager does, and builds and runs a user's program in every way that we promise: pkg-config and
-# CMake, static and shared, C11 and C++17, moved to another place, and from the sources by FetchContent.
+# CMake, static and shared, C11 and C++17, moved to another place, from the sources by FetchContent, and from other languages.
 set -eu
 here=$(realpath "$(dirname "$0")")
 root=$(realpath "$here/../..")
@@ -56,11 +56,41 @@ check "find_package, static" project package-static -DCMAKE_PREFIX_PATH="$work/m
 check "find_package, shared" project package-shared -DCMAKE_PREFIX_PATH="$work/moved" -DBUILD_SHARED_LIBS=ON
 check "FetchContent" project fetched -DLOCKWORD_SOURCE="$root"
 
-public() {
-    names=$(nm -D --defined-only "$libdir/liblockword.so" | awk '{ print $3 }' | grep -v '^lw_')
-    [ -z "$names" ] || { echo "$names" && return 1; }
+"$here/declared.sh" "$work/moved/include" >declared
+shown() { # shown KIND NM-OPTION... FILE: its symbols are what the headers declare; but for what the C library adds on some machines
+    kind=$1
+    shift
+    nm --defined-only --extern-only "$@" | awk 'NF == 3 { print $3 }' | sort -u >"symbols-$kind"
+    diff declared "symbols-$kind"
 }
-check "the shared library shows only lw_ names" public
+check "the shared library shows what the headers declare, and nothing else" shown shared -D "$libdir/liblockword.so"
+
+# What the static library's files have for each other, they hide from those who link it into a shared library of their own.
+embed() {
+    # shellcheck disable=SC2046,SC2086 # lists of flags
+    gcc $strict -std=c11 -O2 -fPIC -shared $(pkg-config --cflags lockword) -Dmain=consume "$here/consumer.c" \
+        -Wl,--whole-archive "$libdir/liblockword.a" -Wl,--no-whole-archive -Wl,-z,defs,-z,text -o libconsumer.so -pthread &&
+        echo 'int consume(void); int main(void) { return consume(); }' >embedded.c &&
+        gcc embedded.c -L. -Wl,-rpath,. -lconsumer -o embedded && ./embedded
+}
+check "the static library, linked into a shared one" embed
+echo consume >>declared
+sort -o declared declared
+check "which shows what the headers declare, and what is its own" shown embedded -D libconsumer.so
+
+left_out() { # left_out LABEL PROGRAM: says so if there is no such program
+    command -v "$2" >/dev/null && return 1
+    echo "left out: $1: $2 is not installed"
+}
+
+left_out "Python's ctypes" python3 || check "Python's ctypes" python3 "$here/ffi.py" "$libdir/liblockword.so"
+rust() { # rust KIND
+    rustc -O -L "$libdir" -l "$1=lockword" "$here/ffi.rs" -o "ffi-$1" && "./ffi-$1"
+}
+left_out "Rust's extern \"C\"" rustc || {
+    check "Rust's extern \"C\", shared" rust dylib
+    check "Rust's extern \"C\", static" rust static
+}
 
 echo
 echo "$passed passed, $failed failed"

@@ -19,11 +19,12 @@ const FOLDER = join(ROOT, 'build/wasm');
  */
 const MEMBERS = {
   'lockword.o': [
-    ...list('src').filter((name) => name !== 'describe.c'),
+    ...list('src').filter((name) => !['describe.c', 'symbols.c'].includes(name)),
     ...list('src/core').map((name) => `core/${name}`),
     ...['wait/poll.c', 'wait/wasm.c'],
   ],
   'describe.o': ['describe.c'],
+  'symbols.o': ['symbols.c'],
   'emscripten.o': list('src/wasm').map((name) => `wasm/${name}`),
 };
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # setup.sh [bench]: provides what the Makefile's commands need. As root on Debian it installs what is missing; anywhere else it
-# says what to install, and fails, unless only browsers are missing: tests leave those out. Fast when nothing is missing.
+# says what to install, and fails, unless only such things are missing that tests leave out. Fast when nothing is missing.
 set -eu
 self=$(realpath "$0")
 cd "$(dirname "$self")/../.."
@@ -57,15 +57,23 @@ if [ "${1-}" = bench ]; then
     need librust-parking-lot-dev crate parking_lot
 fi
 
-browsers=
-want() { # want PACKAGE PROGRAM
-    have "$2" || browsers="$browsers $1"
+optional=
+want() { # want PACKAGE CHECK...: tests leave out what needs it
+    package=$1
+    shift
+    "$@" || optional="$optional $package"
 }
 if [ "${1-}" != bench ]; then
-    want chromium chromium
-    want firefox-esr firefox-esr
-    want webkit2gtk-driver WebKitWebDriver
-    want xvfb Xvfb
+    want chromium have chromium
+    want firefox-esr have firefox-esr
+    want webkit2gtk-driver have WebKitWebDriver
+    want xvfb have Xvfb
+    want python3 have python3
+    want rustc have rustc
+    want valgrind have valgrind
+    if [ "$(uname -m)" = x86_64 ]; then
+        want gcc-multilib header gnu/stubs-32.h
+    fi
 fi
 
 may_install() {
@@ -73,7 +81,7 @@ may_install() {
 }
 
 export DEBIAN_FRONTEND=noninteractive
-if [ -n "$missing$browsers" ] && may_install; then
+if [ -n "$missing$optional" ] && may_install; then
     apt-get update -qq
 fi
 
@@ -93,18 +101,18 @@ if [ -n "$missing" ]; then
     apt-get install -y -qq --no-install-recommends $missing >/dev/null
 fi
 
-install_browsers() {
+install_optional() {
     if ! may_install; then
-        echo "Tests will leave out browsers that are not installed. As root on Debian: apt-get install --no-install-recommends$browsers"
+        echo "Tests will leave out what needs one of these. As root on Debian: apt-get install --no-install-recommends$optional"
         return
     fi
-    echo "Installing$browsers"
+    echo "Installing$optional"
     # shellcheck disable=SC2086 # a list
-    apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-unsafe-io $browsers >/dev/null ||
-        echo "Tests will leave out browsers that could not be installed."
+    apt-get install -y -qq --no-install-recommends --no-remove -o Dpkg::Options::=--force-unsafe-io $optional >/dev/null ||
+        echo "Tests will leave out what needs something that could not be installed."
 }
-if [ -n "$browsers" ]; then
-    install_browsers & # takes longest: npm works beside it
+if [ -n "$optional" ]; then
+    install_optional & # takes longest: npm works beside it
 fi
 
 for dir in . test/runtimes; do

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 import { mutexFree, mutexTake } from '../../../js/src/core.js';
 import { link } from '../../../tools/core/link.js';
-import { ROOT } from '../../../tools/core/toolchain.js';
+import { llvm, ROOT } from '../../../tools/core/toolchain.js';
 import { archive, build } from '../../../tools/core/wasm.js';
 
 const SELF = 0x10000005;
@@ -49,6 +49,16 @@ describe('the wasm library', function () {
 
   it('makes a program that uses the mutex no larger than 8 kB', async () =>
     assert.ok((await link([SOURCE], { exports: ['count'] })).length < 8192));
+
+  it('has what the headers declare, also what they inline, as symbols, for other languages', async () => {
+    const declared = execFileSync(join(ROOT, 'test/install/declared.sh'), [join(ROOT, 'include')], { encoding: 'utf8' });
+    const { stdout } = await llvm(['nm', '--defined-only', 'liblockword.a'], { 'liblockword.a': await archive() });
+    const defined = new Set([...stdout.matchAll(/ [A-Z] (lw_\w+)$/gm)].map(([, name]) => name));
+    assert.deepEqual(
+      declared.split('\n').filter((name) => name && !defined.has(name)),
+      [],
+    );
+  });
 
   it('is the same whenever it is built', async () => {
     const first = readFileSync(await build());
