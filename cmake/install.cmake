@@ -1,4 +1,4 @@
-# Headers, both libraries, a CMake package and a pkg-config file.
+# Headers, both libraries, a CMake package, a pkg-config file, and what Helgrind and DRD need not report.
 
 include(CMakePackageConfigHelpers)
 
@@ -20,3 +20,4 @@ cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_INCLUDEDIR BASE_DIRECTORY "\${prefix}" OU
 cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_LIBDIR BASE_DIRECTORY "\${prefix}" OUTPUT_VARIABLE pc_lib)
 configure_file("${PROJECT_SOURCE_DIR}/cmake/lockword.pc.in" "${PROJECT_BINARY_DIR}/lockword.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/lockword.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+install(FILES "${PROJECT_SOURCE_DIR}/cmake/lockword.supp" DESTINATION "${CMAKE_INSTALL_DATADIR}/lockword")

@@ -1,4 +1,6 @@
-/* cond.c: the half of the condition's C face that waits. */
+/* cond.c: the half of the condition's C face that waits. The other half annotates both. */
+#undef LW_ANNOTATE
+#define LW_ANNOTATE 0
 #include <lockword/cond.h>
 
 #include "blocking.h"

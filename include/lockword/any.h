@@ -14,6 +14,7 @@
 #ifndef LOCKWORD_ANY_H
 #define LOCKWORD_ANY_H
 
+#include <lockword/annotate.h>
 #include <lockword/api.h>
 #include <lockword/counter.h>
 #include <lockword/event.h>
@@ -79,7 +80,11 @@ LW_API int lw_wait_any(const lw_source *sources, uint32_t n, lw_deadline deadlin
 {
     if (n == 0 || n > LW_ANY_MAX)
         return EINVAL;
-    return lw_error_of(lw_wait_any_slow(sources, n, deadline, cancel, which));
+    const int error = lw_error_of(lw_wait_any_slow(sources, n, deadline, cancel, which));
+    if (error == 0)
+        LW_NOTE_ACQUIRE(sources[*which].words);
+    LW_NOTE_ENDED(error, cancel);
+    return error;
 }
 
 #ifdef __cplusplus

@@ -19,6 +19,7 @@
 #ifndef LOCKWORD_BARRIER_H
 #define LOCKWORD_BARRIER_H
 
+#include <lockword/annotate.h>
 #include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/barrier.h>
@@ -76,8 +77,12 @@ LW_API int lw_barrier_init(lw_barrier *barrier, uint32_t parties)
 LW_API int lw_barrier_wait_cancel(lw_barrier *barrier, lw_deadline deadline, lw_cancel *cancel)
 {
     enum lw_ending ending = LW_ENDED_DONE;
+    LW_NOTE_RELEASE(barrier->word);
     enum lw_barrier_outcome outcome = lw_barrier_wait_slow(barrier, deadline, cancel, &ending);
-    return ending == LW_ENDED_DONE ? lw_barrier_error_of(outcome) : lw_error_of(ending);
+    const int error = ending == LW_ENDED_DONE ? lw_barrier_error_of(outcome) : lw_error_of(ending);
+    LW_NOTE_ACQUIRE(barrier->word);
+    LW_NOTE_ENDED(error, cancel);
+    return error;
 }
 
 /*
@@ -87,13 +92,17 @@ LW_API int lw_barrier_wait_cancel(lw_barrier *barrier, lw_deadline deadline, lw_
 LW_API int lw_barrier_drop(lw_barrier *barrier)
 {
     uint32_t state;
+    LW_NOTE_RELEASE(barrier->word);
     lw_barrier_drop_step(barrier->word);
-    return lw_barrier_error_of(lw_barrier_arrive(barrier, &state));
+    const int error = lw_barrier_error_of(lw_barrier_arrive(barrier, &state));
+    LW_NOTE_ACQUIRE(barrier->word);
+    return error;
 }
 
 /* Begins a new cycle, with all parties missing. Those who wait now are told EPIPE. */
 LW_API void lw_barrier_reset(lw_barrier *barrier)
 {
+    LW_NOTE_RELEASE(barrier->word);
     lw_barrier_reset_step(barrier->word);
 }
 

@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 
+#include <lockword/annotate.h>
 #include <lockword/api.h>
 #include <lockword/core/event.h>
 
@@ -34,13 +35,18 @@ typedef struct lw_cancel {
  */
 LW_API void lw_cancel_fire(lw_cancel *cancel)
 {
+    LW_NOTE_RELEASE(cancel->word);
     lw_event_set_step(cancel->word);
 }
 
 /* Whether it has fired. Whoever sees true sees all that was written before. */
 LW_API bool lw_cancel_fired(const lw_cancel *cancel)
 {
-    return lw_event_state(cancel->word) & LW_EVENT_SET;
+    LW_NOTE_USE(cancel->word);
+    const bool fired = (lw_event_state(cancel->word) & LW_EVENT_SET) != 0;
+    if (fired)
+        LW_NOTE_ACQUIRE(cancel->word);
+    return fired;
 }
 
 #ifdef __cplusplus

@@ -26,6 +26,7 @@
 #ifndef LOCKWORD_COND_H
 #define LOCKWORD_COND_H
 
+#include <lockword/annotate.h>
 #include <lockword/api.h>
 #include <lockword/core/cond.h>
 #include <lockword/mutex.h>
@@ -54,7 +55,16 @@ enum lw_ending lw_cond_wait_recursive_slow(lw_cond *cond, lw_rmutex *rmutex, lw_
  */
 LW_API int lw_cond_wait_cancel(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
 {
-    return lw_mutex_owner(mutex->word) == lw_self() ? lw_error_of(lw_cond_wait_slow(cond, mutex, deadline, cancel)) : EPERM;
+    if (lw_mutex_owner(mutex->word) != lw_self())
+        return EPERM;
+    LW_NOTE_USE(cond->word);
+    LW_NOTE_UNLOCKING(mutex->word, LW_NOTE_WRITE);
+    LW_NOTE_UNLOCKED(mutex->word, LW_NOTE_WRITE);
+    const int error = lw_error_of(lw_cond_wait_slow(cond, mutex, deadline, cancel));
+    LW_NOTE_LOCKING(mutex->word, LW_NOTE_WRITE);
+    LW_NOTE_LOCKED(mutex->word, LW_NOTE_WRITE, true);
+    LW_NOTE_ENDED(error, cancel);
+    return error;
 }
 
 /* The same, without a way to cancel it. 0; ETIMEDOUT; EPERM. */
@@ -77,7 +87,14 @@ LW_API int lw_cond_wait_recursive_cancel(lw_cond *cond, lw_rmutex *rmutex, lw_de
 {
     if (lw_mutex_owner(rmutex->word) != lw_self() || lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed) & LW_RMUTEX_TASK)
         return EPERM;
-    return lw_error_of(lw_cond_wait_recursive_slow(cond, rmutex, deadline, cancel));
+    LW_NOTE_USE(cond->word);
+    LW_NOTE_UNLOCKING(rmutex->word, LW_NOTE_WRITE);
+    LW_NOTE_UNLOCKED(rmutex->word, LW_NOTE_WRITE);
+    const int error = lw_error_of(lw_cond_wait_recursive_slow(cond, rmutex, deadline, cancel));
+    LW_NOTE_LOCKING(rmutex->word, LW_NOTE_WRITE);
+    LW_NOTE_LOCKED(rmutex->word, LW_NOTE_WRITE, true);
+    LW_NOTE_ENDED(error, cancel);
+    return error;
 }
 
 LW_API int lw_cond_wait_recursive_until(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline)
@@ -94,6 +111,7 @@ LW_API int lw_cond_wait_recursive(lw_cond *cond, lw_rmutex *rmutex)
  * counted. */
 LW_API uint32_t lw_cond_notify(lw_cond *cond, uint32_t n)
 {
+    LW_NOTE_USE(cond->word);
     return __builtin_expect(lw_load(&cond->word[LW_COND_WAITERS], lw_relaxed) == 0, 1) ? 0 : lw_cond_notify_step(cond->word, n);
 }
 

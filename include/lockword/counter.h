@@ -13,6 +13,7 @@
 #ifndef LOCKWORD_COUNTER_H
 #define LOCKWORD_COUNTER_H
 
+#include <lockword/annotate.h>
 #include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/counter.h>
@@ -37,18 +38,23 @@ enum lw_ending lw_counter_wait_slow(lw_counter *counter, lw_step *step, uint32_t
 /* The value right now. */
 LW_API uint32_t lw_counter_get(const lw_counter *counter)
 {
-    return lw_counter_value(counter->word);
+    LW_NOTE_USE(counter->word);
+    const uint32_t value = lw_counter_value(counter->word);
+    LW_NOTE_ACQUIRE(counter->word);
+    return value;
 }
 
 /* Adds n, which may be negative; *old, unless NULL, is what it was. Never waits. 0; EOVERFLOW: it would leave its range; nothing
  * was changed. */
 LW_API int lw_counter_add(lw_counter *counter, int32_t n, uint32_t *old)
 {
+    LW_NOTE_RELEASE(counter->word);
     uint32_t before = lw_load(&counter->word[LW_COUNTER_STATE], lw_relaxed);
     const uint32_t sum = before + (uint32_t)n;
     /* What the step does if nobody waits and nobody changes it meanwhile. */
     if (before > LW_COUNTER_MAX || sum > LW_COUNTER_MAX || !lw_cas(&counter->word[LW_COUNTER_STATE], &before, sum, lw_acq_rel))
         before = lw_counter_add_step(counter->word, n);
+    LW_NOTE_ACQUIRE(counter->word);
     if (before == LW_COUNTER_OVERFLOW)
         return EOVERFLOW;
     if (old)
@@ -56,22 +62,33 @@ LW_API int lw_counter_add(lw_counter *counter, int32_t n, uint32_t *old)
     return 0;
 }
 
+/* The part that the functions below have in common. */
+static inline int lw_counter_wait(lw_counter *counter, lw_step *step, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+{
+    LW_NOTE_USE(counter->word);
+    const int error = lw_error_of(lw_counter_wait_slow(counter, step, n, deadline, cancel));
+    if (error == 0)
+        LW_NOTE_ACQUIRE(counter->word);
+    LW_NOTE_ENDED(error, cancel);
+    return error;
+}
+
 /* Waits until the value is at least n, or the deadline has passed, or `cancel` (NULL: never) has fired. 0; ETIMEDOUT; ECANCELED. */
 LW_API int lw_counter_wait_at_least(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
-    return lw_error_of(lw_counter_wait_slow(counter, lw_counter_at_least_step, n, deadline, cancel));
+    return lw_counter_wait(counter, lw_counter_at_least_step, n, deadline, cancel);
 }
 
 /* The same, until it is at most n. */
 LW_API int lw_counter_wait_at_most(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
-    return lw_error_of(lw_counter_wait_slow(counter, lw_counter_at_most_step, n, deadline, cancel));
+    return lw_counter_wait(counter, lw_counter_at_most_step, n, deadline, cancel);
 }
 
 /* The same, until it is another than n: the way to wait for anything else. */
 LW_API int lw_counter_wait_change(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
-    return lw_error_of(lw_counter_wait_slow(counter, lw_counter_change_step, n, deadline, cancel));
+    return lw_counter_wait(counter, lw_counter_change_step, n, deadline, cancel);
 }
 
 #ifdef __cplusplus

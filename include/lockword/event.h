@@ -17,6 +17,7 @@
 #ifndef LOCKWORD_EVENT_H
 #define LOCKWORD_EVENT_H
 
+#include <lockword/annotate.h>
 #include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/event.h>
@@ -42,29 +43,42 @@ enum lw_ending lw_event_wait_slow(lw_event *event, lw_deadline deadline, lw_canc
 /* Sets it, and wakes those whom that releases. Never waits. */
 LW_API void lw_event_set(lw_event *event)
 {
+    LW_NOTE_RELEASE(event->word);
     lw_event_set_step(event->word);
 }
 
 /* Resets it, and answers whether it was set. Never waits. */
 LW_API bool lw_event_reset(lw_event *event)
 {
-    return lw_event_reset_step(event->word);
+    LW_NOTE_RELEASE(event->word);
+    const bool was_set = lw_event_reset_step(event->word);
+    LW_NOTE_ACQUIRE(event->word);
+    return was_set;
 }
 
 /* Whether it is set right now. */
 LW_API bool lw_event_is_set(const lw_event *event)
 {
-    return (lw_event_state(event->word) & LW_EVENT_SET) != 0;
+    LW_NOTE_USE(event->word);
+    const bool is_set = (lw_event_state(event->word) & LW_EVENT_SET) != 0;
+    if (is_set)
+        LW_NOTE_ACQUIRE(event->word);
+    return is_set;
 }
 
 /* Waits until it is set, or the deadline has passed, or `cancel` (NULL: never) has fired. 0; ETIMEDOUT; ECANCELED. */
 LW_API int lw_event_wait_cancel(lw_event *event, lw_deadline deadline, lw_cancel *cancel)
 {
+    LW_NOTE_USE(event->word);
     /* A manual event that is set needs no more than the look. */
     const uint32_t state = lw_load(&event->word[LW_EVENT_STATE], lw_acquire);
-    if (__builtin_expect((state & (LW_EVENT_SET | LW_EVENT_AUTO)) == LW_EVENT_SET, 1))
-        return 0;
-    return lw_error_of(lw_event_wait_slow(event, deadline, cancel));
+    const int error = __builtin_expect((state & (LW_EVENT_SET | LW_EVENT_AUTO)) == LW_EVENT_SET, 1)
+                          ? 0
+                          : lw_error_of(lw_event_wait_slow(event, deadline, cancel));
+    if (error == 0)
+        LW_NOTE_ACQUIRE(event->word);
+    LW_NOTE_ENDED(error, cancel);
+    return error;
 }
 
 /* Waits until it is set or the deadline has passed. 0; ETIMEDOUT. */

@@ -25,6 +25,7 @@
 #ifndef LOCKWORD_MUTEX_H
 #define LOCKWORD_MUTEX_H
 
+#include <lockword/annotate.h>
 #include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/mutex.h>
@@ -54,8 +55,12 @@ bool lw_mutex_unlock_slow(lw_mutex *mutex);
  */
 LW_API int lw_mutex_lock_cancel(lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
 {
-    return __builtin_expect(lw_mutex_take(mutex->word, lw_self()), 1) ? 0
-                                                                      : lw_error_of(lw_mutex_lock_slow(mutex, deadline, cancel));
+    LW_NOTE_LOCKING(mutex->word, LW_NOTE_WAIT(deadline, cancel));
+    const int error =
+        __builtin_expect(lw_mutex_take(mutex->word, lw_self()), 1) ? 0 : lw_error_of(lw_mutex_lock_slow(mutex, deadline, cancel));
+    LW_NOTE_LOCKED(mutex->word, LW_NOTE_WAIT(deadline, cancel), error == 0);
+    LW_NOTE_ENDED(error, cancel);
+    return error;
 }
 
 /* Takes the mutex, waiting until the deadline. 0; EDEADLK; ETIMEDOUT. */
@@ -74,13 +79,22 @@ LW_API int lw_mutex_lock(lw_mutex *mutex)
 LW_API int lw_mutex_trylock(lw_mutex *mutex)
 {
     const uint32_t self = lw_self();
-    return __builtin_expect(lw_mutex_take(mutex->word, self), 1) || lw_mutex_try_step(mutex->word, self) ? 0 : EBUSY;
+    LW_NOTE_LOCKING(mutex->word, LW_NOTE_TRY);
+    const bool taken = __builtin_expect(lw_mutex_take(mutex->word, self), 1) || lw_mutex_try_step(mutex->word, self);
+    LW_NOTE_LOCKED(mutex->word, LW_NOTE_TRY, taken);
+    return taken ? 0 : EBUSY;
 }
 
 /* Frees the mutex and wakes whom it must. Never waits. 0; EPERM: the caller does not hold it, and nothing was changed. */
 LW_API int lw_mutex_unlock(lw_mutex *mutex)
 {
-    return __builtin_expect(lw_mutex_free(mutex->word, lw_self_as_owner()), 1) || lw_mutex_unlock_slow(mutex) ? 0 : EPERM;
+    /* A tool would take this for a mistake of the program's. */
+    if (LW_ANNOTATE && lw_mutex_owner(mutex->word) != lw_self())
+        return EPERM;
+    LW_NOTE_UNLOCKING(mutex->word, LW_NOTE_WRITE);
+    const bool freed = __builtin_expect(lw_mutex_free(mutex->word, lw_self_as_owner()), 1) || lw_mutex_unlock_slow(mutex);
+    LW_NOTE_UNLOCKED(mutex->word, LW_NOTE_WRITE);
+    return freed ? 0 : EPERM;
 }
 
 #ifdef __cplusplus

@@ -16,6 +16,7 @@
 #ifndef LOCKWORD_ONCE_H
 #define LOCKWORD_ONCE_H
 
+#include <lockword/annotate.h>
 #include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/once.h>
@@ -48,11 +49,17 @@ enum lw_ending lw_once_begin_slow(lw_once *once, lw_deadline deadline, lw_cancel
  */
 LW_API int lw_once_begin_cancel(lw_once *once, lw_deadline deadline, lw_cancel *cancel)
 {
-    if (__builtin_expect(lw_once_ran(once->word), 1))
+    LW_NOTE_USE(once->word);
+    if (__builtin_expect(lw_once_ran(once->word), 1)) {
+        LW_NOTE_ACQUIRE(once->word);
         return 0;
+    }
     bool run = false;
-    const enum lw_ending ending = lw_once_begin_slow(once, deadline, cancel, &run);
-    return run ? LW_ONCE_RUN : lw_error_of(ending);
+    const int error = lw_error_of(lw_once_begin_slow(once, deadline, cancel, &run));
+    if (error == 0)
+        LW_NOTE_ACQUIRE(once->word);
+    LW_NOTE_ENDED(error, cancel);
+    return run ? LW_ONCE_RUN : error;
 }
 
 /* The same, without a way to cancel it. 0; LW_ONCE_RUN; EDEADLK; ETIMEDOUT. */
@@ -70,6 +77,7 @@ LW_API int lw_once_begin(lw_once *once)
 /* The caller has run it; if it did not succeed, the next one will try. Never waits. 0; EPERM: the caller was not to run it. */
 LW_API int lw_once_finish(lw_once *once, bool success)
 {
+    LW_NOTE_RELEASE(once->word);
     return lw_once_end_step(once->word, lw_self(), success) ? 0 : EPERM;
 }
 
@@ -82,6 +90,7 @@ LW_API uint32_t lw_once_running(const lw_once *once)
 /* The agent `runner` has died while it ran it: the next one will try. 0; EPERM: that agent does not run it. */
 LW_API int lw_once_abandon(lw_once *once, uint32_t runner)
 {
+    LW_NOTE_RELEASE(once->word);
     return lw_once_end_step(once->word, runner, false) ? 0 : EPERM;
 }
 

@@ -14,6 +14,7 @@
 #ifndef LOCKWORD_RMUTEX_H
 #define LOCKWORD_RMUTEX_H
 
+#include <lockword/annotate.h>
 #include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/rmutex.h>
@@ -85,15 +86,25 @@ static inline int lw_rmutex_enter(lw_rmutex *rmutex, uint32_t self)
     return (state & LW_MUTEX_OWNER) == self ? lw_rmutex_reenter(rmutex, self) : EBUSY;
 }
 
+/* Whether the thread has it, and would not have it any more once it has given it back. */
+static inline bool lw_rmutex_is_held_once(const lw_rmutex *rmutex, uint32_t self)
+{
+    return lw_mutex_owner(rmutex->word) == self && lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed) == 0;
+}
+
 /* Takes it, or takes it again, if that can be done without waiting. 0; EBUSY: another holds it; EOVERFLOW. */
 LW_API int lw_rmutex_trylock(lw_rmutex *rmutex)
 {
     const uint32_t self = lw_self();
-    const int error = lw_rmutex_enter(rmutex, self);
-    if (__builtin_expect(error != EBUSY, 1) || !lw_mutex_try_step(rmutex->word, self))
-        return error;
-    lw_store(&rmutex->word[LW_RMUTEX_DEPTH], 0, lw_relaxed);
-    return 0;
+    const int how = LW_ANNOTATE && lw_mutex_owner(rmutex->word) == self ? LW_NOTE_NOTHING : LW_NOTE_TRY;
+    LW_NOTE_LOCKING(rmutex->word, how);
+    int error = lw_rmutex_enter(rmutex, self);
+    if (__builtin_expect(error == EBUSY, 0) && lw_mutex_try_step(rmutex->word, self)) {
+        lw_store(&rmutex->word[LW_RMUTEX_DEPTH], 0, lw_relaxed);
+        error = 0;
+    }
+    LW_NOTE_LOCKED(rmutex->word, how, error == 0);
+    return error;
 }
 
 /*
@@ -102,8 +113,15 @@ LW_API int lw_rmutex_trylock(lw_rmutex *rmutex)
  */
 LW_API int lw_rmutex_lock_cancel(lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
 {
-    const int error = lw_rmutex_enter(rmutex, lw_self());
-    return __builtin_expect(error != EBUSY, 1) ? error : lw_error_of(lw_rmutex_lock_slow(rmutex, deadline, cancel));
+    const uint32_t self = lw_self();
+    const int how = LW_ANNOTATE && lw_mutex_owner(rmutex->word) == self ? LW_NOTE_NOTHING : LW_NOTE_WAIT(deadline, cancel);
+    LW_NOTE_LOCKING(rmutex->word, how);
+    int error = lw_rmutex_enter(rmutex, self);
+    if (__builtin_expect(error == EBUSY, 0))
+        error = lw_error_of(lw_rmutex_lock_slow(rmutex, deadline, cancel));
+    LW_NOTE_LOCKED(rmutex->word, how, error == 0);
+    LW_NOTE_ENDED(error, cancel);
+    return error;
 }
 
 /* Takes it, or takes it again, waiting until the deadline. 0; ETIMEDOUT; EOVERFLOW; EDEADLK. */
@@ -122,7 +140,11 @@ LW_API int lw_rmutex_lock(lw_rmutex *rmutex)
 LW_API int lw_rmutex_unlock(lw_rmutex *rmutex)
 {
     const uint32_t self = lw_self();
-    return __builtin_expect(lw_rmutex_leave(rmutex, self), 1) || lw_rmutex_unlock_step(rmutex->word, self, 0) ? 0 : EPERM;
+    const int how = LW_ANNOTATE && !lw_rmutex_is_held_once(rmutex, self) ? LW_NOTE_NOTHING : LW_NOTE_WRITE;
+    LW_NOTE_UNLOCKING(rmutex->word, how);
+    const bool left = __builtin_expect(lw_rmutex_leave(rmutex, self), 1) || lw_rmutex_unlock_step(rmutex->word, self, 0);
+    LW_NOTE_UNLOCKED(rmutex->word, how);
+    return left ? 0 : EPERM;
 }
 
 #ifdef __cplusplus

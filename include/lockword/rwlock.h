@@ -32,6 +32,7 @@
 #ifndef LOCKWORD_RWLOCK_H
 #define LOCKWORD_RWLOCK_H
 
+#include <lockword/annotate.h>
 #include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/rwlock.h>
@@ -93,13 +94,47 @@ static inline bool lw_rwlock_leave_write(lw_rwlock *rwlock, uint32_t self)
 }
 
 /*
+ * What the tools of annotate.h are told when the caller gives up what it has for something else: first that it gives it up, and
+ * which that was, then that it has the other. In between nobody but the library runs.
+ */
+static inline int lw_rwlock_note_change(lw_rwlock *rwlock)
+{
+    const int had = LW_ANNOTATE && lw_rwlock_owner(rwlock->word) == lw_self() && lw_rwlock_state(rwlock->word) & LW_RWLOCK_WRITER
+                        ? LW_NOTE_WRITE
+                        : LW_NOTE_READ;
+    LW_NOTE_UNLOCKING(rwlock->word, had);
+    return had;
+}
+
+static inline void lw_rwlock_note_changed(lw_rwlock *rwlock, int has)
+{
+    LW_NOTE_UNLOCKED(rwlock->word, has);
+    LW_NOTE_LOCKING(rwlock->word, has | LW_NOTE_TRY);
+    LW_NOTE_LOCKED(rwlock->word, has | LW_NOTE_TRY, true);
+}
+
+/* The try forms, for one who has nothing. */
+static inline int lw_rwlock_try(lw_rwlock *rwlock, uint32_t after, uint32_t self, int how)
+{
+    LW_NOTE_LOCKING(rwlock->word, how);
+    const bool taken = lw_rwlock_try_step(rwlock->word, 0, after, self);
+    LW_NOTE_LOCKED(rwlock->word, how, taken);
+    return taken ? 0 : EBUSY;
+}
+
+/*
  * Reads, beside other readers, waiting until the deadline, or until `cancel` (NULL: never) fires.
  * 0; EDEADLK: the caller writes, or reads upgradably and would have to wait; EOVERFLOW: there are 2^24 - 1 readers; ETIMEDOUT;
  * ECANCELED.
  */
 LW_API int lw_rwlock_rdlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
-    return lw_rwlock_enter_read(rwlock) ? 0 : lw_error_of(lw_rwlock_read_slow(rwlock, deadline, cancel));
+    const int how = LW_NOTE_READ | LW_NOTE_WAIT(deadline, cancel);
+    LW_NOTE_LOCKING(rwlock->word, how);
+    const int error = lw_rwlock_enter_read(rwlock) ? 0 : lw_error_of(lw_rwlock_read_slow(rwlock, deadline, cancel));
+    LW_NOTE_LOCKED(rwlock->word, how, error == 0);
+    LW_NOTE_ENDED(error, cancel);
+    return error;
 }
 
 /* The same, without a way to cancel it. */
@@ -117,7 +152,7 @@ LW_API int lw_rwlock_rdlock(lw_rwlock *rwlock)
 /* The same, if it can be had at once, whoever's turn it is. Never waits. 0; EBUSY. */
 LW_API int lw_rwlock_tryrdlock(lw_rwlock *rwlock)
 {
-    return lw_rwlock_try_step(rwlock->word, 0, LW_RWLOCK_READER, 0) ? 0 : EBUSY;
+    return lw_rwlock_try(rwlock, LW_RWLOCK_READER, 0, LW_NOTE_READ | LW_NOTE_TRY);
 }
 
 /*
@@ -126,7 +161,12 @@ LW_API int lw_rwlock_tryrdlock(lw_rwlock *rwlock)
  */
 LW_API int lw_rwlock_uplock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
-    return lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_upread_step, deadline, cancel));
+    const int how = LW_NOTE_READ | LW_NOTE_WAIT(deadline, cancel);
+    LW_NOTE_LOCKING(rwlock->word, how);
+    const int error = lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_upread_step, deadline, cancel));
+    LW_NOTE_LOCKED(rwlock->word, how, error == 0);
+    LW_NOTE_ENDED(error, cancel);
+    return error;
 }
 
 /* The same, without a way to cancel it. */
@@ -144,7 +184,7 @@ LW_API int lw_rwlock_uplock(lw_rwlock *rwlock)
 /* The same, if it can be had at once, whoever's turn it is. Never waits. 0; EBUSY. */
 LW_API int lw_rwlock_tryuplock(lw_rwlock *rwlock)
 {
-    return lw_rwlock_try_step(rwlock->word, 0, LW_RWLOCK_UPGRADABLE, lw_self()) ? 0 : EBUSY;
+    return lw_rwlock_try(rwlock, LW_RWLOCK_UPGRADABLE, lw_self(), LW_NOTE_READ | LW_NOTE_TRY);
 }
 
 /*
@@ -153,9 +193,13 @@ LW_API int lw_rwlock_tryuplock(lw_rwlock *rwlock)
  */
 LW_API int lw_rwlock_wrlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
-    return lw_rwlock_take_write(rwlock->word, lw_self())
-               ? 0
-               : lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_write_step, deadline, cancel));
+    LW_NOTE_LOCKING(rwlock->word, LW_NOTE_WAIT(deadline, cancel));
+    const int error = lw_rwlock_take_write(rwlock->word, lw_self())
+                          ? 0
+                          : lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_write_step, deadline, cancel));
+    LW_NOTE_LOCKED(rwlock->word, LW_NOTE_WAIT(deadline, cancel), error == 0);
+    LW_NOTE_ENDED(error, cancel);
+    return error;
 }
 
 /* The same, without a way to cancel it. */
@@ -173,7 +217,7 @@ LW_API int lw_rwlock_wrlock(lw_rwlock *rwlock)
 /* The same, if it can be had at once, whoever's turn it is. Never waits. 0; EBUSY. */
 LW_API int lw_rwlock_trywrlock(lw_rwlock *rwlock)
 {
-    return lw_rwlock_try_step(rwlock->word, 0, LW_RWLOCK_WRITER, lw_self()) ? 0 : EBUSY;
+    return lw_rwlock_try(rwlock, LW_RWLOCK_WRITER, lw_self(), LW_NOTE_TRY);
 }
 
 /*
@@ -183,7 +227,13 @@ LW_API int lw_rwlock_trywrlock(lw_rwlock *rwlock)
  */
 LW_API int lw_rwlock_upgrade_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
-    return lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_upgrade_step, deadline, cancel));
+    if (LW_ANNOTATE && lw_rwlock_owner(rwlock->word) != lw_self())
+        return EPERM;
+    const int had = lw_rwlock_note_change(rwlock);
+    const int error = lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_upgrade_step, deadline, cancel));
+    lw_rwlock_note_changed(rwlock, error == 0 ? LW_NOTE_WRITE : had);
+    LW_NOTE_ENDED(error, cancel);
+    return error;
 }
 
 /* The same, without a way to cancel it. */
@@ -201,7 +251,12 @@ LW_API int lw_rwlock_upgrade(lw_rwlock *rwlock)
 /* The same, if nobody else reads. Never waits. 0; EBUSY: somebody does, or the caller does not read upgradably. */
 LW_API int lw_rwlock_tryupgrade(lw_rwlock *rwlock)
 {
-    return lw_rwlock_try_step(rwlock->word, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, lw_self()) ? 0 : EBUSY;
+    if (LW_ANNOTATE && lw_rwlock_owner(rwlock->word) != lw_self())
+        return EBUSY;
+    const int had = lw_rwlock_note_change(rwlock);
+    const int error = lw_rwlock_try_step(rwlock->word, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, lw_self()) ? 0 : EBUSY;
+    lw_rwlock_note_changed(rwlock, error == 0 ? LW_NOTE_WRITE : had);
+    return error;
 }
 
 /* Turns the caller's write, or upgradable read, into a read, letting nobody write in between. Never waits. 0; EPERM: the caller has
@@ -209,17 +264,25 @@ LW_API int lw_rwlock_tryupgrade(lw_rwlock *rwlock)
 LW_API int lw_rwlock_downgrade(lw_rwlock *rwlock)
 {
     const uint32_t self = lw_self();
-    return lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, LW_RWLOCK_READER, self) ||
-                   lw_rwlock_become_step(rwlock->word, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER, self)
-               ? 0
-               : EPERM;
+    if (LW_ANNOTATE && lw_rwlock_owner(rwlock->word) != self)
+        return EPERM;
+    lw_rwlock_note_change(rwlock);
+    const bool became = lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, LW_RWLOCK_READER, self) ||
+                        lw_rwlock_become_step(rwlock->word, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER, self);
+    lw_rwlock_note_changed(rwlock, LW_NOTE_READ);
+    return became ? 0 : EPERM;
 }
 
 /* Turns the caller's write into an upgradable read, letting nobody write in between. Never waits. 0; EPERM: the caller does not
  * write. */
 LW_API int lw_rwlock_downgrade_upgradable(lw_rwlock *rwlock)
 {
-    return lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, LW_RWLOCK_UPGRADABLE, lw_self()) ? 0 : EPERM;
+    if (LW_ANNOTATE && lw_rwlock_owner(rwlock->word) != lw_self())
+        return EPERM;
+    lw_rwlock_note_change(rwlock);
+    const bool became = lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, LW_RWLOCK_UPGRADABLE, lw_self());
+    lw_rwlock_note_changed(rwlock, LW_NOTE_READ);
+    return became ? 0 : EPERM;
 }
 
 /* Gives up the caller's write or upgradable read; if it has neither, a read. Never waits. 0; EPERM: nobody reads, and the caller
@@ -227,13 +290,16 @@ LW_API int lw_rwlock_downgrade_upgradable(lw_rwlock *rwlock)
 LW_API int lw_rwlock_unlock(lw_rwlock *rwlock)
 {
     const uint32_t self = lw_self();
+    if (LW_ANNOTATE && lw_rwlock_owner(rwlock->word) != self && !(lw_rwlock_state(rwlock->word) & LW_RWLOCK_READERS))
+        return EPERM;
+    const int had = lw_rwlock_note_change(rwlock);
     /* The owner, who is looked at first, is on the same cache line. */
     lw_will_change(&rwlock->word[LW_RWLOCK_STATE]);
-    return lw_rwlock_leave_write(rwlock, self) || lw_rwlock_leave_read(rwlock) ||
-                   lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, 0, self) ||
-                   lw_rwlock_become_step(rwlock->word, LW_RWLOCK_UPGRADABLE, 0, self) || lw_rwlock_unread_step(rwlock->word)
-               ? 0
-               : EPERM;
+    const bool left = lw_rwlock_leave_write(rwlock, self) || lw_rwlock_leave_read(rwlock) ||
+                      lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, 0, self) ||
+                      lw_rwlock_become_step(rwlock->word, LW_RWLOCK_UPGRADABLE, 0, self) || lw_rwlock_unread_step(rwlock->word);
+    LW_NOTE_UNLOCKED(rwlock->word, had);
+    return left ? 0 : EPERM;
 }
 
 #ifdef __cplusplus

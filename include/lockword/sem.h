@@ -17,6 +17,7 @@
 #ifndef LOCKWORD_SEM_H
 #define LOCKWORD_SEM_H
 
+#include <lockword/annotate.h>
 #include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/sem.h>
@@ -55,7 +56,11 @@ static inline bool lw_sem_give(lw_sem *sem, uint32_t n)
 /* Takes n permits if they are to be had. Never waits. 0; EBUSY: they are not. */
 LW_API int lw_sem_tryacquire(lw_sem *sem, uint32_t n)
 {
-    return __builtin_expect(lw_sem_take(sem, n), 1) || lw_sem_try_step(sem->word, n) ? 0 : EBUSY;
+    LW_NOTE_USE(sem->word);
+    const int error = __builtin_expect(lw_sem_take(sem, n), 1) || lw_sem_try_step(sem->word, n) ? 0 : EBUSY;
+    if (error == 0)
+        LW_NOTE_ACQUIRE(sem->word);
+    return error;
 }
 
 /*
@@ -66,7 +71,12 @@ LW_API int lw_sem_acquire_cancel(lw_sem *sem, uint32_t n, lw_deadline deadline, 
 {
     if (n > LW_SEM_MAX)
         return EINVAL;
-    return __builtin_expect(lw_sem_take(sem, n), 1) ? 0 : lw_error_of(lw_sem_acquire_slow(sem, n, deadline, cancel));
+    LW_NOTE_USE(sem->word);
+    const int error = __builtin_expect(lw_sem_take(sem, n), 1) ? 0 : lw_error_of(lw_sem_acquire_slow(sem, n, deadline, cancel));
+    if (error == 0)
+        LW_NOTE_ACQUIRE(sem->word);
+    LW_NOTE_ENDED(error, cancel);
+    return error;
 }
 
 /* Takes n permits, waiting until the deadline. 0; EINVAL; ETIMEDOUT. */
@@ -84,6 +94,7 @@ LW_API int lw_sem_acquire(lw_sem *sem, uint32_t n)
 /* Gives n permits and wakes. Never waits. 0; EOVERFLOW: there would be too many, and nothing was changed. */
 LW_API int lw_sem_release(lw_sem *sem, uint32_t n)
 {
+    LW_NOTE_RELEASE(sem->word);
     return __builtin_expect(lw_sem_give(sem, n), 1) || lw_sem_release_step(sem->word, n) ? 0 : EOVERFLOW;
 }
 

@@ -15,6 +15,7 @@
 #ifndef LOCKWORD_WAITGROUP_H
 #define LOCKWORD_WAITGROUP_H
 
+#include <lockword/annotate.h>
 #include <lockword/api.h>
 #include <lockword/cancel.h>
 #include <lockword/core/waitgroup.h>
@@ -39,20 +40,29 @@ enum lw_ending lw_waitgroup_wait_slow(lw_waitgroup *group, lw_deadline deadline,
 /* Adds n things to do. Never waits. 0; EOVERFLOW: too many, and nothing was changed. */
 LW_API int lw_waitgroup_add(lw_waitgroup *group, uint32_t n)
 {
-    return lw_waitgroup_add_step(group->word, n) ? 0 : EOVERFLOW;
+    LW_NOTE_RELEASE(group->word);
+    const bool added = lw_waitgroup_add_step(group->word, n);
+    LW_NOTE_ACQUIRE(group->word);
+    return added ? 0 : EOVERFLOW;
 }
 
 /* One of them is done: at the last one, wakes all who wait. Never waits. 0; EINVAL: there was none left, and nothing was changed.
  */
 LW_API int lw_waitgroup_done(lw_waitgroup *group)
 {
+    LW_NOTE_RELEASE(group->word);
     return lw_waitgroup_done_step(group->word, 1) ? 0 : EINVAL;
 }
 
 /* Waits until all are done, or the deadline has passed, or `cancel` (NULL: never) has fired. 0; ETIMEDOUT; ECANCELED. */
 LW_API int lw_waitgroup_wait_cancel(lw_waitgroup *group, lw_deadline deadline, lw_cancel *cancel)
 {
-    return lw_waitgroup_count(group->word) == 0 ? 0 : lw_error_of(lw_waitgroup_wait_slow(group, deadline, cancel));
+    LW_NOTE_USE(group->word);
+    const int error = lw_waitgroup_count(group->word) == 0 ? 0 : lw_error_of(lw_waitgroup_wait_slow(group, deadline, cancel));
+    if (error == 0)
+        LW_NOTE_ACQUIRE(group->word);
+    LW_NOTE_ENDED(error, cancel);
+    return error;
 }
 
 /* Waits until all are done or the deadline has passed. 0; ETIMEDOUT. */

@@ -83,6 +83,46 @@ left_out() { # left_out LABEL PROGRAM: says so if there is no such program
     echo "left out: $1: $2 is not installed"
 }
 
+# Tools that look for data races, with a program of a user's and the library as it was installed: annotate.h.
+reports() { # reports PATTERN COMMAND...: the tool finds the mistake
+    pattern=$1
+    shift
+    "$@" >tool.log 2>&1 && return 1
+    grep -q "$pattern" tool.log || { cat tool.log && return 1; }
+}
+races() { # races NAME LIBRARY COMPILER...
+    name=$1
+    library=$2
+    shift 2
+    # shellcheck disable=SC2046,SC2086 # lists of flags
+    "$@" $strict -std=gnu11 -g $(pkg-config --cflags lockword) "$here/races.c" -o "$name" $library -pthread
+}
+for cc in gcc clang; do
+    command -v $cc >/dev/null || continue
+    for optimised in -O0 -O2; do
+        what="ThreadSanitizer, $cc $optimised"
+        tsan="tsan-$cc$optimised"
+        echo 'int main(void) { return 0; }' | $cc -fsanitize=thread -x c - -o "$tsan" && "./$tsan" ||
+            { echo "left out: $what: it cannot run here" && continue; }
+        check "$what, builds" races "$tsan" "$(pkg-config --libs lockword)" $cc $optimised -fsanitize=thread
+        check "$what, has nothing to report of what is right" "./$tsan"
+        check "$what, reports a race" reports "data race" "./$tsan" race
+        check "$what, reports mutexes that are locked in another order" reports "lock-order-inversion" "./$tsan" inversion
+    done
+done
+if ! left_out "Helgrind and DRD" valgrind; then
+    check "a program for valgrind builds" races for-valgrind "$libdir/liblockword.a" gcc -O2 -DLOCKWORD_VALGRIND
+    under() { # under TOOL [MODE]
+        # shellcheck disable=SC2086 # perhaps none
+        valgrind --quiet --tool="$1" --error-exitcode=9 --suppressions="$work/moved/share/lockword/lockword.supp" ./for-valgrind ${2-}
+    }
+    for tool in helgrind drd; do
+        check "$tool has nothing to report of what is right" under $tool
+        check "$tool reports a race" reports "data race\|Conflicting" under $tool race
+    done
+    check "helgrind reports mutexes that are locked in another order" reports "lock order" under helgrind inversion
+fi
+
 left_out "Python's ctypes" python3 || check "Python's ctypes" python3 "$here/ffi.py" "$libdir/liblockword.so"
 rust() { # rust KIND
     rustc -O -L "$libdir" -l "$1=lockword" "$here/ffi.rs" -o "ffi-$1" && "./ffi-$1"

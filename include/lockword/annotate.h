@@ -1,0 +1,162 @@
+/*
+ * annotate.h: tells tools that look for data races what the functions of these headers do.
+ *
+ * ThreadSanitizer sees the atomic operations that a program inlines, but not those of a library that it has not instrumented, and
+ * so would report what these locks guard. In a program that is built with -fsanitize=thread each function says what it acquires and
+ * releases: which is also how the sanitizer learns of locks that are taken in different orders. -DLOCKWORD_VALGRIND makes each
+ * function tell Helgrind and DRD the same. In any other build nothing of this is left. docs/building.md, 'Looking for data races'.
+ *
+ * A source file that defines LW_ANNOTATE as 0 before it includes anything of lockword says nothing.
+ */
+#ifndef LOCKWORD_ANNOTATE_H
+#define LOCKWORD_ANNOTATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifndef LW_ANNOTATE
+#if defined(__SANITIZE_THREAD__)
+#define LW_ANNOTATE 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define LW_ANNOTATE 1
+#endif
+#endif
+#endif
+
+#ifndef LW_ANNOTATE
+#ifdef LOCKWORD_VALGRIND
+#define LW_ANNOTATE 2
+#else
+#define LW_ANNOTATE 0
+#endif
+#endif
+
+/* In which way something is locked, or'ed. */
+enum lw_note {
+    LW_NOTE_WRITE = 0,   /* by one at a time */
+    LW_NOTE_READ = 1,    /* beside others that read */
+    LW_NOTE_TRY = 2,     /* without waiting for as long as it takes: this is no part of a deadlock */
+    LW_NOTE_NOTHING = 4, /* the tool need not know, because the caller has it already, or keeps it */
+};
+
+#define LW_NOTE_WAIT(deadline, cancel) ((deadline) == LW_FOREVER && !(cancel) ? LW_NOTE_WRITE : LW_NOTE_TRY)
+
+#if LW_ANNOTATE == 1
+
+#include <sanitizer/tsan_interface.h>
+
+/* The tools' functions take addresses of what is not const. */
+static inline void *lw_note_address(const void *address)
+{
+    union {
+        const void *in;
+        void *out;
+    } same;
+    same.in = address;
+    return same.out;
+}
+
+static inline unsigned lw_note_flags(int how)
+{
+    return (how & LW_NOTE_READ ? __tsan_mutex_read_lock : 0) | (how & LW_NOTE_TRY ? __tsan_mutex_try_lock : 0);
+}
+
+static inline void lw_note_locking(void *words, int how)
+{
+    if (!(how & LW_NOTE_NOTHING))
+        __tsan_mutex_pre_lock(words, lw_note_flags(how));
+}
+
+static inline void lw_note_locked(void *words, int how, bool success)
+{
+    if (!(how & LW_NOTE_NOTHING))
+        __tsan_mutex_post_lock(words, lw_note_flags(how) | (success ? 0 : __tsan_mutex_try_lock_failed), 0);
+}
+
+static inline void lw_note_unlocking(void *words, int how)
+{
+    if (!(how & LW_NOTE_NOTHING))
+        __tsan_mutex_pre_unlock(words, lw_note_flags(how));
+}
+
+static inline void lw_note_unlocked(void *words, int how)
+{
+    if (!(how & LW_NOTE_NOTHING))
+        __tsan_mutex_post_unlock(words, lw_note_flags(how));
+}
+
+#define LW_NOTE_USE(words) ((void)(words))
+#define LW_NOTE_ACQUIRE(words) __tsan_acquire(lw_note_address(words))
+#define LW_NOTE_RELEASE(words) __tsan_release(lw_note_address(words))
+#define LW_NOTE_LOCKING(words, how) lw_note_locking(words, how)
+#define LW_NOTE_LOCKED(words, how, success) lw_note_locked(words, how, success)
+#define LW_NOTE_UNLOCKING(words, how) lw_note_unlocking(words, how)
+#define LW_NOTE_UNLOCKED(words, how) lw_note_unlocked(words, how)
+
+#elif LW_ANNOTATE == 2
+
+#include <valgrind/helgrind.h>
+/* DRD takes Helgrind's requests for its own, but for one. */
+#include <valgrind/drd.h>
+
+/* The words themselves are changed by atomic operations, which neither tool tells from others. */
+static inline void lw_note_use(const void *words, size_t size)
+{
+    VALGRIND_HG_DISABLE_CHECKING(words, size);
+    VALGRIND_DO_CLIENT_REQUEST_STMT(VG_USERREQ__DRD_START_SUPPRESSION, words, size, 0, 0, 0);
+}
+
+static inline void lw_note_acquire(const void *words)
+{
+    ANNOTATE_HAPPENS_AFTER(words);
+}
+
+static inline void lw_note_release(const void *words, size_t size)
+{
+    lw_note_use(words, size);
+    ANNOTATE_HAPPENS_BEFORE(words);
+}
+
+static inline void lw_note_locked(const void *words, int how, bool success)
+{
+    if (how & LW_NOTE_NOTHING || !success)
+        return;
+    ANNOTATE_RWLOCK_ACQUIRED(words, !(how & LW_NOTE_READ));
+}
+
+static inline void lw_note_unlocking(const void *words, int how)
+{
+    if (how & LW_NOTE_NOTHING)
+        return;
+    ANNOTATE_RWLOCK_RELEASED(words, !(how & LW_NOTE_READ));
+}
+
+#define LW_NOTE_USE(words) lw_note_use(words, sizeof(words))
+#define LW_NOTE_ACQUIRE(words) lw_note_acquire(words)
+#define LW_NOTE_RELEASE(words) lw_note_release(words, sizeof(words))
+#define LW_NOTE_LOCKING(words, how) ((void)(how), lw_note_use(words, sizeof(words)))
+#define LW_NOTE_LOCKED(words, how, success) lw_note_locked(words, how, success)
+#define LW_NOTE_UNLOCKING(words, how) lw_note_unlocking(words, how)
+#define LW_NOTE_UNLOCKED(words, how) ((void)(words), (void)(how))
+
+#else
+
+#define LW_NOTE_USE(words) ((void)(words))
+#define LW_NOTE_ACQUIRE(words) ((void)(words))
+#define LW_NOTE_RELEASE(words) ((void)(words))
+#define LW_NOTE_LOCKING(words, how) ((void)(words), (void)(how))
+#define LW_NOTE_LOCKED(words, how, success) ((void)(words), (void)(how), (void)(success))
+#define LW_NOTE_UNLOCKING(words, how) ((void)(words), (void)(how))
+#define LW_NOTE_UNLOCKED(words, how) ((void)(words), (void)(how))
+
+#endif
+
+/* After a wait: who was cancelled sees what was written before the cancel. */
+#define LW_NOTE_ENDED(error, cancel)                                                                                               \
+    do {                                                                                                                           \
+        if (LW_ANNOTATE && (error) == ECANCELED)                                                                                   \
+            LW_NOTE_ACQUIRE((cancel)->word);                                                                                       \
+    } while (0)
+
+#endif
