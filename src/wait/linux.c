@@ -52,20 +52,42 @@ void lw_pause(void)
     sched_yield();
 }
 
-static long futex(const uint32_t *word, int operation, uint32_t value, const struct timespec *until)
+/* How the kernel takes times, on 32 bits, too. struct timespec has as many bits there as the C library was told to give it. */
+struct time64 {
+    int64_t s;
+    int64_t ns;
+};
+
+static struct time64 time_of(lw_deadline deadline)
+{
+    return deadline > 0 ? (struct time64){deadline / NS_PER_S, deadline % NS_PER_S} : (struct time64){0, 0};
+}
+
+#ifdef SYS_futex_time64
+/* 32 bits. Before Linux 5.1, and where a sandbox does not know the call: times that fit in a long. Later is no time that matters.
+ */
+static long futex(const uint32_t *word, int operation, uint32_t value, const struct time64 *until)
+{
+    const long result = syscall(SYS_futex_time64, word, operation | FUTEX_PRIVATE_FLAG, value, until, NULL, FUTEX_BITSET_MATCH_ANY);
+#ifdef SYS_futex
+    if (result < 0 && (errno == ENOSYS || errno == EPERM)) {
+        long until32[2] = {LONG_MAX, 0};
+        if (until && until->s < LONG_MAX) {
+            until32[0] = (long)until->s;
+            until32[1] = (long)until->ns;
+        }
+        return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, until ? until32 : NULL, NULL,
+                       FUTEX_BITSET_MATCH_ANY);
+    }
+#endif
+    return result;
+}
+#else
+static long futex(const uint32_t *word, int operation, uint32_t value, const struct time64 *until)
 {
     return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, until, NULL, FUTEX_BITSET_MATCH_ANY);
 }
-
-static struct timespec timespec_of(lw_deadline deadline)
-{
-    struct timespec time = {0, 0};
-    if (deadline > 0) {
-        time.tv_sec = (time_t)(deadline / NS_PER_S);
-        time.tv_nsec = (long)(deadline % NS_PER_S);
-    }
-    return time;
-}
+#endif
 
 #ifdef SYS_futex_waitv
 lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline)
@@ -74,7 +96,7 @@ lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline de
     for (uint32_t i = 0; i < n; i++)
         futexes[i] = (struct futex_waitv){
             .val = waited[i].expected, .uaddr = (uintptr_t)waited[i].word, .flags = FUTEX_32 | FUTEX_PRIVATE_FLAG};
-    const struct timespec until = timespec_of(deadline);
+    const struct time64 until = time_of(deadline);
     const int saved = errno;
     long result;
     do {
@@ -96,8 +118,8 @@ lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline de
 lw_woken lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)
 {
     /* FUTEX_WAIT_BITSET takes an absolute time, so an interrupted wait needs no arithmetic to go on. */
-    const struct timespec until = timespec_of(deadline);
-    const struct timespec *limit = deadline == LW_FOREVER ? NULL : &until;
+    const struct time64 until = time_of(deadline);
+    const struct time64 *limit = deadline == LW_FOREVER ? NULL : &until;
     int saved = errno;
     long result;
     do {

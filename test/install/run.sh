@@ -123,6 +123,27 @@ if ! left_out "Helgrind and DRD" valgrind; then
     check "helgrind reports mutexes that are locked in another order" reports "lock order" under helgrind inversion
 fi
 
+# Times have another size on 32 bits, by the C library's choice and by the kernel's.
+deadlines() { # deadlines NAME FLAG...
+    name=$1
+    shift
+    # shellcheck disable=SC2086 # a list
+    gcc $strict -std=gnu11 -O2 "$@" -I "$root/include" "$here/deadlines.c" "$root"/src/*.c "$root"/src/core/*.c \
+        "$root"/src/wait/linux.c "$root"/src/wait/poll.c "$root"/src/wait/spin.c -o "deadlines-$name" -pthread && "./deadlines-$name"
+}
+old_kernel="-DOLD_KERNEL -Wl,--wrap=syscall"
+time64="-D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64"
+check "deadlines" deadlines plain
+check "deadlines, old kernel" deadlines old $old_kernel
+if echo 'int main(void) { return 0; }' | gcc -m32 -x c - -o 32-bits 2>32-bits.log && ./32-bits; then
+    check "deadlines, 32 bits" deadlines 32 -m32
+    check "deadlines, 32 bits, a time_t of 64" deadlines 32-time64 -m32 $time64
+    check "deadlines, 32 bits, old kernel" deadlines 32-old -m32 $old_kernel
+    check "deadlines, 32 bits, a time_t of 64, old kernel" deadlines 32-time64-old -m32 $time64 $old_kernel
+else
+    echo "left out: 32 bits: gcc -m32 does not work (gcc-multilib)"
+fi
+
 left_out "Python's ctypes" python3 || check "Python's ctypes" python3 "$here/ffi.py" "$libdir/liblockword.so"
 rust() { # rust KIND
     rustc -O -L "$libdir" -l "$1=lockword" "$here/ffi.rs" -o "ffi-$1" && "./ffi-$1"
