@@ -8,8 +8,17 @@
 #ifndef LOCKWORD_API_H
 #define LOCKWORD_API_H
 
+#include <stddef.h>
+
 #ifndef LW_API
 #define LW_API static inline
+#endif
+
+/* No pointer, by a name that neither C nor C++ warns of. */
+#ifdef __cplusplus
+#define LW_NULL nullptr
+#else
+#define LW_NULL NULL
 #endif
 
 #endif

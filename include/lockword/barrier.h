@@ -48,16 +48,10 @@ enum lw_barrier_outcome lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline de
 /* The code for what came of an arrival. */
 static inline int lw_barrier_error_of(enum lw_barrier_outcome outcome)
 {
-    switch (outcome) {
-    case LW_BARRIER_LEADS:
-        return LW_BARRIER_LEADER;
-    case LW_BARRIER_BROKE:
-        return EPIPE;
-    case LW_BARRIER_UNMADE:
-        return EINVAL;
-    default:
-        return 0;
-    }
+    return outcome == LW_BARRIER_LEADS    ? LW_BARRIER_LEADER
+           : outcome == LW_BARRIER_BROKE  ? EPIPE
+           : outcome == LW_BARRIER_UNMADE ? EINVAL
+                                          : 0;
 }
 
 /* Makes a barrier of unused memory, or of a barrier that nobody uses. 0; EINVAL: not 1 to LW_BARRIER_MAX parties. */
@@ -115,7 +109,7 @@ LW_API bool lw_barrier_is_broken(const lw_barrier *barrier)
 /* Arrives, and waits for the others until the deadline. 0; LW_BARRIER_LEADER; EPIPE; ETIMEDOUT; EINVAL. */
 LW_API int lw_barrier_wait_until(lw_barrier *barrier, lw_deadline deadline)
 {
-    return lw_barrier_wait_cancel(barrier, deadline, NULL);
+    return lw_barrier_wait_cancel(barrier, deadline, LW_NULL);
 }
 
 /* Arrives, and waits for the others. 0; LW_BARRIER_LEADER; EPIPE; EINVAL. */

@@ -70,7 +70,7 @@ LW_API int lw_cond_wait_cancel(lw_cond *cond, lw_mutex *mutex, lw_deadline deadl
 /* The same, without a way to cancel it. 0; ETIMEDOUT; EPERM. */
 LW_API int lw_cond_wait_until(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline)
 {
-    return lw_cond_wait_cancel(cond, mutex, deadline, NULL);
+    return lw_cond_wait_cancel(cond, mutex, deadline, LW_NULL);
 }
 
 /* The same, for as long as it takes. 0; EPERM. */
@@ -99,7 +99,7 @@ LW_API int lw_cond_wait_recursive_cancel(lw_cond *cond, lw_rmutex *rmutex, lw_de
 
 LW_API int lw_cond_wait_recursive_until(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline)
 {
-    return lw_cond_wait_recursive_cancel(cond, rmutex, deadline, NULL);
+    return lw_cond_wait_recursive_cancel(cond, rmutex, deadline, LW_NULL);
 }
 
 LW_API int lw_cond_wait_recursive(lw_cond *cond, lw_rmutex *rmutex)

@@ -82,7 +82,7 @@ extern "C" {
 #define emscripten_semaphore_t lw_sem
 #define emscripten_condvar_t lw_cond
 #define EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER LW_MUTEX_INIT
-#define EMSCRIPTEN_SEMAPHORE_T_STATIC_INITIALIZER(num) LW_SEM_INIT((uint32_t)(num))
+#define EMSCRIPTEN_SEMAPHORE_T_STATIC_INITIALIZER(num) LW_SEM_INIT(LW_CAST(uint32_t, num))
 #define EMSCRIPTEN_CONDVAR_T_STATIC_INITIALIZER LW_COND_INIT
 /* clang-format on */
 
@@ -184,7 +184,7 @@ ATOMICS_WAIT_TOKEN_T lw_emscripten_condvar_wait_async(lw_cond *condvar, lw_mutex
 /* Wakes this many waiters, in the order in which they came; EMSCRIPTEN_NOTIFY_ALL_WAITERS: all. */
 LW_API void lw_emscripten_condvar_signal(lw_cond *condvar, int64_t num_waiters)
 {
-    lw_cond_notify(condvar, num_waiters < 0 || num_waiters > UINT32_MAX ? LW_ALL : (uint32_t)num_waiters);
+    lw_cond_notify(condvar, num_waiters < 0 || num_waiters > UINT32_MAX ? LW_ALL : LW_CAST(uint32_t, num_waiters));
 }
 
 /* Cancels a wait of this worker for a condition variable, and answers whether it still was to be called back: now it will not be.
@@ -211,9 +211,9 @@ LW_API EMSCRIPTEN_RESULT lw_emscripten_atomic_cancel_wait_async(ATOMICS_WAIT_TOK
 LW_API int lw_emscripten_atomic_cancel_all_wait_asyncs(void)
 {
 #ifdef LW_HAS_WASM_WORKERS
-    return lw_emscripten_cancel_all(NULL) + emscripten_atomic_cancel_all_wait_asyncs();
+    return lw_emscripten_cancel_all(LW_NULL) + emscripten_atomic_cancel_all_wait_asyncs();
 #else
-    return lw_emscripten_cancel_all(NULL);
+    return lw_emscripten_cancel_all(LW_NULL);
 #endif
 }
 

@@ -35,20 +35,12 @@ enum lw_ending {
 /* The code for it. */
 static inline int lw_error_of(enum lw_ending ending)
 {
-    switch (ending) {
-    case LW_ENDED_DONE:
-        return 0;
-    case LW_ENDED_DEADLOCK:
-        return EDEADLK;
-    case LW_ENDED_OVERFLOW:
-        return EOVERFLOW;
-    case LW_ENDED_NOT_OWNER:
-        return EPERM;
-    case LW_ENDED_CANCELLED:
-        return ECANCELED;
-    default:
-        return ETIMEDOUT;
-    }
+    return ending == LW_ENDED_DONE        ? 0
+           : ending == LW_ENDED_DEADLOCK  ? EDEADLK
+           : ending == LW_ENDED_OVERFLOW  ? EOVERFLOW
+           : ending == LW_ENDED_NOT_OWNER ? EPERM
+           : ending == LW_ENDED_CANCELLED ? ECANCELED
+                                          : ETIMEDOUT;
 }
 
 #endif

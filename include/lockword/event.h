@@ -84,7 +84,7 @@ LW_API int lw_event_wait_cancel(lw_event *event, lw_deadline deadline, lw_cancel
 /* Waits until it is set or the deadline has passed. 0; ETIMEDOUT. */
 LW_API int lw_event_wait_until(lw_event *event, lw_deadline deadline)
 {
-    return lw_event_wait_cancel(event, deadline, NULL);
+    return lw_event_wait_cancel(event, deadline, LW_NULL);
 }
 
 /* Waits until it is set. 0. */

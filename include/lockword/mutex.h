@@ -66,7 +66,7 @@ LW_API int lw_mutex_lock_cancel(lw_mutex *mutex, lw_deadline deadline, lw_cancel
 /* Takes the mutex, waiting until the deadline. 0; EDEADLK; ETIMEDOUT. */
 LW_API int lw_mutex_lock_until(lw_mutex *mutex, lw_deadline deadline)
 {
-    return lw_mutex_lock_cancel(mutex, deadline, NULL);
+    return lw_mutex_lock_cancel(mutex, deadline, LW_NULL);
 }
 
 /* Takes the mutex, waiting as long as it takes. 0; EDEADLK. */

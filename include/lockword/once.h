@@ -65,7 +65,7 @@ LW_API int lw_once_begin_cancel(lw_once *once, lw_deadline deadline, lw_cancel *
 /* The same, without a way to cancel it. 0; LW_ONCE_RUN; EDEADLK; ETIMEDOUT. */
 LW_API int lw_once_begin_until(lw_once *once, lw_deadline deadline)
 {
-    return lw_once_begin_cancel(once, deadline, NULL);
+    return lw_once_begin_cancel(once, deadline, LW_NULL);
 }
 
 /* The same, for as long as it takes. 0; LW_ONCE_RUN; EDEADLK. */

@@ -127,7 +127,7 @@ LW_API int lw_rmutex_lock_cancel(lw_rmutex *rmutex, lw_deadline deadline, lw_can
 /* Takes it, or takes it again, waiting until the deadline. 0; ETIMEDOUT; EOVERFLOW; EDEADLK. */
 LW_API int lw_rmutex_lock_until(lw_rmutex *rmutex, lw_deadline deadline)
 {
-    return lw_rmutex_lock_cancel(rmutex, deadline, NULL);
+    return lw_rmutex_lock_cancel(rmutex, deadline, LW_NULL);
 }
 
 /* Takes it, or takes it again, waiting as long as it takes. 0; EOVERFLOW; EDEADLK. */

@@ -140,7 +140,7 @@ LW_API int lw_rwlock_rdlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_c
 /* The same, without a way to cancel it. */
 LW_API int lw_rwlock_rdlock_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
-    return lw_rwlock_rdlock_cancel(rwlock, deadline, NULL);
+    return lw_rwlock_rdlock_cancel(rwlock, deadline, LW_NULL);
 }
 
 /* The same, for as long as it takes. */
@@ -172,7 +172,7 @@ LW_API int lw_rwlock_uplock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_c
 /* The same, without a way to cancel it. */
 LW_API int lw_rwlock_uplock_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
-    return lw_rwlock_uplock_cancel(rwlock, deadline, NULL);
+    return lw_rwlock_uplock_cancel(rwlock, deadline, LW_NULL);
 }
 
 /* The same, for as long as it takes. */
@@ -205,7 +205,7 @@ LW_API int lw_rwlock_wrlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_c
 /* The same, without a way to cancel it. */
 LW_API int lw_rwlock_wrlock_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
-    return lw_rwlock_wrlock_cancel(rwlock, deadline, NULL);
+    return lw_rwlock_wrlock_cancel(rwlock, deadline, LW_NULL);
 }
 
 /* The same, for as long as it takes. */
@@ -239,7 +239,7 @@ LW_API int lw_rwlock_upgrade_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_
 /* The same, without a way to cancel it. */
 LW_API int lw_rwlock_upgrade_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
-    return lw_rwlock_upgrade_cancel(rwlock, deadline, NULL);
+    return lw_rwlock_upgrade_cancel(rwlock, deadline, LW_NULL);
 }
 
 /* The same, for as long as it takes. */

@@ -82,7 +82,7 @@ LW_API int lw_sem_acquire_cancel(lw_sem *sem, uint32_t n, lw_deadline deadline, 
 /* Takes n permits, waiting until the deadline. 0; EINVAL; ETIMEDOUT. */
 LW_API int lw_sem_acquire_until(lw_sem *sem, uint32_t n, lw_deadline deadline)
 {
-    return lw_sem_acquire_cancel(sem, n, deadline, NULL);
+    return lw_sem_acquire_cancel(sem, n, deadline, LW_NULL);
 }
 
 /* Takes n permits, waiting as long as it takes. 0; EINVAL. */

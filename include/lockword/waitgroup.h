@@ -68,7 +68,7 @@ LW_API int lw_waitgroup_wait_cancel(lw_waitgroup *group, lw_deadline deadline, l
 /* Waits until all are done or the deadline has passed. 0; ETIMEDOUT. */
 LW_API int lw_waitgroup_wait_until(lw_waitgroup *group, lw_deadline deadline)
 {
-    return lw_waitgroup_wait_cancel(group, deadline, NULL);
+    return lw_waitgroup_wait_cancel(group, deadline, LW_NULL);
 }
 
 /* Waits until all are done. 0. */

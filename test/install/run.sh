@@ -45,6 +45,37 @@ for cc in gcc clang; do
     check "static, C11, $cc" program "static-c-$cc" "$libdir/liblockword.a" $cc -std=c11
 done
 
+# Every header alone, under the warnings of strict users.
+mkdir alone
+(cd "$root/include" && find lockword -name '*.h') | while read -r header; do
+    printf '#include <%s>\ntypedef int something;\n' "$header" >"alone/$(echo "$header" | tr / -).c"
+done
+common="-Wall -Wextra -Werror -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wswitch-enum -Wcast-qual -Wcast-align -Wundef
+    -Wredundant-decls -Wmissing-declarations -Wformat=2 -Wdouble-promotion -Wfloat-equal -Wwrite-strings"
+c_only="-Wstrict-prototypes -Wmissing-prototypes -Wbad-function-cast -Wold-style-definition -Wnested-externs"
+cpp_only="-Wold-style-cast -Wextra-semi -Wzero-as-null-pointer-constant -Wnon-virtual-dtor"
+gcc_only="-Wnull-dereference -Wduplicated-cond -Wduplicated-branches -Wlogical-op -Wswitch-default"
+clang_only="-Wshadow-all -Wcovered-switch-default -Wused-but-marked-unused -Wreserved-identifier -Wcomma -Wassign-enum
+    -Wextra-semi-stmt -Wunreachable-code-aggressive -Wmissing-variable-declarations -Wunused-macros -Wdocumentation"
+alone() { # alone COMPILER STANDARD FLAG...
+    cc=$1
+    std=$2
+    shift 2
+    language=c
+    only=$c_only
+    case $std in c++*) language=c++ only=$cpp_only ;; esac
+    case $cc in gcc) only="$only $gcc_only" ;; *) only="$only $clang_only" ;; esac
+    # shellcheck disable=SC2086 # lists of flags
+    $cc -x $language "-std=$std" $common $only "$@" -O1 -fsyntax-only -I "$root/include" alone/*.c
+}
+for cc in gcc clang; do
+    command -v $cc >/dev/null || continue
+    for std in c11 c17 c++17 c++20; do
+        check "every header alone, $std, $cc" alone $cc $std
+    done
+    check "every header alone, $cc, with what it says to ThreadSanitizer" alone $cc c++17 -fsanitize=thread
+done
+
 project() { # project NAME OPTION...: somebody's CMake project
     name=$1
     shift

@@ -35,7 +35,8 @@ function functionsOf(nodes) {
     const known = functions.get(node.name);
     functions.set(node.name, {
       name: node.name,
-      returns: node.type.qualType.replace(/ ?\(.*$/, ''),
+      // clang calls it by either name, by what it happens to have parsed before.
+      returns: node.type.qualType.replace(/ ?\(.*$/, '').replace(/^_Bool$/, 'bool'),
       parameters: node.inner
         .filter(({ kind }) => kind === 'ParmVarDecl')
         .map((parameter) => ({ name: parameter.name, type: parameter.type.qualType })),

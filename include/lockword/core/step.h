@@ -17,6 +17,13 @@
 
 #include <lockword/core/word.h>
 
+/* A conversion that neither C nor C++ warns of. */
+#ifdef __cplusplus
+#define LW_CAST(type, value) static_cast<type>(value)
+#else
+#define LW_CAST(type, value) ((type)(value))
+#endif
+
 /* Why a step is called. The first four tell what became of the wait that it asked for. */
 enum lw_why {
     LW_START = 0,     /* the first call */
@@ -61,27 +68,27 @@ typedef lw_answer lw_step(lw_word *words, uint32_t wanted, uint32_t why, uint32_
 
 static inline lw_answer lw_answer_of(uint32_t what, uint32_t word, uint32_t phase, uint32_t expected)
 {
-    return (lw_answer)expected << 32 | (lw_answer)(phase << 16 | word << 8 | what);
+    return LW_CAST(lw_answer, expected) << 32 | LW_CAST(lw_answer, phase << 16 | word << 8 | what);
 }
 
 static inline uint32_t lw_answer_what(lw_answer answer)
 {
-    return (uint32_t)answer & 0xff;
+    return LW_CAST(uint32_t, answer) & 0xff;
 }
 
 static inline uint32_t lw_answer_word(lw_answer answer)
 {
-    return (uint32_t)answer >> 8 & 0xff;
+    return LW_CAST(uint32_t, answer) >> 8 & 0xff;
 }
 
 static inline uint32_t lw_answer_phase(lw_answer answer)
 {
-    return (uint32_t)answer >> 16;
+    return LW_CAST(uint32_t, answer) >> 16;
 }
 
 static inline uint32_t lw_answer_expected(lw_answer answer)
 {
-    return (uint32_t)(answer >> 32);
+    return LW_CAST(uint32_t, answer >> 32);
 }
 
 #endif

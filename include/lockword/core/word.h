@@ -27,7 +27,7 @@ enum {
 };
 
 /* Orders must be constants where they reach the compiler's builtins, even when nothing is optimised. */
-#define LW_INLINE static inline __attribute__((always_inline, unused))
+#define LW_INLINE static inline __attribute__((always_inline))
 
 LW_INLINE uint32_t lw_load(const lw_word *word, int order)
 {
