@@ -68,14 +68,20 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
     return why != LW_TIMED_OUT;
 }
 
-static struct lw_end block(const struct lw_operation *operations, uint32_t n, lw_deadline deadline, uint16_t *phases)
+/*
+ * Of n operations the last `cancels` are lw_cancels. These have no say any more at the deadline, when the others have their last
+ * attempt: who has given up must not be run again to be cancelled. A barrier's step would find the barrier broken, and not know
+ * that it was the caller who broke it.
+ */
+static struct lw_end block(const struct lw_operation *operations, uint32_t n, uint32_t cancels, lw_deadline deadline,
+                           uint16_t *phases)
 {
     struct lw_waited waited[LW_BLOCK_MAX];
     waited[0] = (struct lw_waited){NULL, 0}; /* gcc cannot know that a step does not give up before its time */
     struct lw_end end = {LW_ENDED_TIMED_OUT, 0, 0};
     int64_t slice;
     uint32_t why = LW_START;
-    while (run_all(operations, n, why, phases, waited, &slice, &end)) {
+    while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &slice, &end)) {
         const lw_deadline look = slice == LW_FOREVER ? LW_FOREVER : lw_now() + slice;
         const lw_deadline until = look < deadline ? look : deadline;
         const lw_woken woken = n == 1 ? lw_wait(waited[0].word, waited[0].expected, until) : lw_wait_many(waited, n, until);
@@ -143,9 +149,9 @@ struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadl
 {
     uint16_t phases[LW_BLOCK_MAX] = {0};
     if (!cancel)
-        return block(operations, n, deadline, phases);
+        return block(operations, n, 0, deadline, phases);
     operations[n] = (struct lw_operation){lw_event_wait_step, cancel->word, 0};
-    struct lw_end end = block(operations, n + 1, deadline, phases);
+    struct lw_end end = block(operations, n + 1, 1, deadline, phases);
     if (end.index < n || end.ending != LW_ENDED_DONE)
         return end;
     if (n == 1)

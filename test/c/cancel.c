@@ -7,11 +7,13 @@
 #include "check.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
 static lw_cancel cancel;
+static lw_cancel late;               /* fires when an operation under it has just given up, for its time was up */
 static void (*worst)(void *subject); /* what happens then; NULL: nothing */
 static void *subject;
 
@@ -21,6 +23,8 @@ lw_answer __wrap_lw_event_wait_step(lw_word *event, uint32_t since, uint32_t why
 /* The linker puts it in lw_event_wait_step's place: the operation has just found that it must wait, the cancel has fired. */
 lw_answer __wrap_lw_event_wait_step(lw_word *event, uint32_t since, uint32_t why, uint32_t phase)
 {
+    if (event == late.word && lw_gives_up(why))
+        lw_cancel_fire(&late);
     const lw_answer answer = __real_lw_event_wait_step(event, since, why, phase);
     if (event == cancel.word && worst) {
         void (*happens)(void *) = worst;
@@ -210,6 +214,18 @@ static void a_notify_reaches_somebody(void **state)
     assert_int_equal(end_call(&other), 0);
 }
 
+/* It has broken the barrier: were its step run again, it would find that somebody did, and not know that it was the caller. */
+static void one_that_comes_after_the_deadline_changes_nothing(void **state)
+{
+    (void)state;
+    lw_barrier barrier = LW_BARRIER_INIT(2);
+    lw_sem sem = LW_SEM_INIT(0);
+    assert_int_equal(lw_barrier_wait_cancel(&barrier, lw_after_ms(1), &late), ETIMEDOUT);
+    assert_true(lw_barrier_is_broken(&barrier));
+    memset(&late, 0, sizeof late);
+    assert_int_equal(lw_sem_acquire_cancel(&sem, 1, lw_after_ms(1), &late), ETIMEDOUT);
+}
+
 static void it_stays_fired(void **state)
 {
     (void)state;
@@ -236,6 +252,7 @@ int main(void)
         cmocka_unit_test(a_once_has_its_runner_or_none),
         cmocka_unit_test(a_barrier_trips_or_is_broken),
         cmocka_unit_test(a_notify_reaches_somebody),
+        cmocka_unit_test(one_that_comes_after_the_deadline_changes_nothing),
         cmocka_unit_test(it_stays_fired),
     };
     return cmocka_run_group_tests_name("cancel", tests, NULL, NULL);
