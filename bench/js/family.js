@@ -42,7 +42,7 @@ const lockTwice = (mutex) => () => {
 };
 
 const permit = (semaphore) => () => {
-  semaphore.acquire();
+  semaphore.wait();
   semaphore.release();
 };
 

@@ -6,12 +6,37 @@ import { nap } from './wait.js';
 /** The globals, some of which only some engines have. */
 const { crypto, process, WorkerGlobalScope } = /** @type {any} */ (globalThis);
 
+/** Names what the copies of lockword in one realm share, whatever their versions: the agent's id. */
+const AGENT = Symbol.for('lockword.agent');
+
+/** @type {{ self: number, [version: string]: any }} */
+const agent = /** @type {any} */ (globalThis)[AGENT] ?? {
+  self: 0x10000000 | ((crypto?.getRandomValues(new Int32Array(1))[0] ?? Math.random() * 2 ** 28) & 0x0fffffff),
+};
+Reflect.set(globalThis, AGENT, agent);
+
 /**
- * This agent's id: bit 28 set, so that no thread id of an operating system equals it, and 28 random bits. Never `threadId`,
+ * This agent's id, as the locks that it holds say it: for `nameAgent` of lockword/inspect, and `once.abandon`.
+ *
+ * Bit 28 is set, so that no thread id of an operating system equals it, and 28 bits are random. Never `threadId`,
  * which is 0 on the main thread and repeats in every process. Ids need to differ, not to be unpredictable, so Math.random will do
  * where there is no crypto: Node 18 has it behind a flag.
+ *
+ * A realm is one agent, however many copies of lockword it loads. A second realm of the same thread, such as another frame of
+ * a page or a `vm` context, is an agent of its own.
  */
-export const self = 0x10000000 | ((crypto?.getRandomValues(new Int32Array(1))[0] ?? Math.random() * 2 ** 28) & 0x0fffffff);
+export const self = agent.self;
+
+/**
+ * What the copies of this very version share, such as the ES modules and the CommonJS of one package: who waits, so that all
+ * tasks of the agent stand in one line. Copies of two versions do not, since neither knows what the other keeps. Each stands
+ * in a line of its own, as two agents would: that is as safe, but the tasks of one may overtake those of the other. So does a copy
+ * whose properties a tool has renamed, as emcc --closure=1 does, which makes another version's name of this one, too.
+ *
+ * @internal
+ * @type {any}
+ */
+export const shared = (agent[`0.1.0 ${Object.keys({ callers: 0, queued: 0 })}`] ??= {});
 
 /** @type {boolean | undefined} */
 let mayBlock;
@@ -20,12 +45,12 @@ let mayBlock;
  * Throws where a call may not block, before any word is touched. On the main thread of Node, Deno and Bun it may, and is told once
  * that its event loop stands still meanwhile.
  *
- * @param {string} call what was called
- * @param {string} instead what never blocks
+ * @internal
+ * @param {string} call what the user called; the same with 'Async' never blocks
  */
-export function assertMayBlock(call, instead) {
+export function assertMayBlock(call) {
   if (mayBlock) return;
-  const message = `${call}() blocks this thread's event loop: use ${instead}()`;
+  const message = `${call}() blocks this thread's event loop: use ${call}Async()`;
   try {
     nap(0);
   } catch {

@@ -5,22 +5,22 @@ import { gather } from './crowd.js';
 import { signalOf, timeoutOf } from './options.js';
 
 /**
- * @typedef {import('./crowd.js').Operation} Operation
  * @typedef {import('./options.js').WaitOptions} WaitOptions
+ * @typedef {import('./options.js').WaitSource} WaitSource
  */
 
 /**
  * Waits for one of several things. It happens for one of them only: a permit is acquired, or an automatic event reset, if that is the one whose
- * index is answered. If several can be had at once, the first of them is. No waiter stays behind at the others.
+ * index is returned. If several can be had at once, the first of them is. No waiter stays behind at the others.
  *
  *     switch (await waitAny([stop.when(), jobs.when(1), size.whenAtLeast(100)], 500)) { … }
  *
- * @param {Operation[]} sources what `when` of events, semaphores and wait groups returns, and `whenAtLeast` and `whenAtMost` of counters
- * @param {number | WaitOptions} [options]
+ * @param {WaitSource[]} sources what `when` of events, semaphores and wait groups returns, and `whenAtLeast` and `whenAtMost` of counters
+ * @param {number | WaitOptions} [options] ms, or options
  * @returns {Promise<number>} its index; -1: the time was up; rejects with `signal.reason` on abort, and with a RangeError if there are none
  */
 export async function waitAny(sources, options) {
   if (sources.length === 0) throw new RangeError('nothing to wait for');
-  const { what, index } = await gather(sources, timeoutOf(options), signalOf(options));
+  const { what, index } = await gather(/** @type {any[]} */ (sources), timeoutOf(options), signalOf(options));
   return what === LW_DONE ? index : -1;
 }

@@ -9,20 +9,27 @@ import { signalOf, timeoutOf } from './options.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, waitFor } from './waiting.js';
 
-/** @typedef {import('./options.js').WaitOptions} WaitOptions */
+/**
+ * @typedef {import('./options.js').WaitOptions} WaitOptions
+ * @typedef {import('./primitive.js').SharedMemory} SharedMemory
+ */
 
 /**
  * A cyclic barrier of 1 to 4095 parties. One that gives up breaks it for all, visibly, until it is reset: they would wait for ever otherwise.
  * What each party did before it arrived is seen by all of them afterwards.
+ *
+ * @extends {Primitive<'Barrier'>}
  */
 export class Barrier extends Primitive {
   static BYTE_LENGTH = 12;
+  /** @readonly @type {'Barrier'} */
   static type = 'Barrier';
 
   /**
    * Makes a barrier in new memory.
    *
-   * @param {number} parties
+   * @param {number} parties how many have to meet, 1 to 4095
+   * @throws {RangeError} there are to be fewer or more
    */
   static create(parties) {
     return this.init(undefined, 0, parties);
@@ -31,9 +38,10 @@ export class Barrier extends Primitive {
   /**
    * Makes a barrier of memory that nobody uses yet. To be called once, by one agent.
    *
-   * @param {SharedArrayBuffer | WebAssembly.Memory | undefined} memory
+   * @param {SharedMemory | undefined} memory
    * @param {number} byteOffset
-   * @param {number} parties
+   * @param {number} parties how many have to meet, 1 to 4095
+   * @throws {RangeError} there are to be fewer or more
    */
   static init(memory, byteOffset, parties) {
     assertInteger(parties, 1, LW_BARRIER_MAX, 'parties');
@@ -50,15 +58,16 @@ export class Barrier extends Primitive {
   /**
    * Arrives, and blocks until all have.
    *
-   * @param {number | WaitOptions} [options]
+   * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} whether this party leads: it was the last to arrive
    * @throws {TimeoutError} the time was up, and the barrier is broken by that
    * @throws {BrokenBarrierError} somebody else gave up, or it was reset
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   wait(options) {
     timeoutOf(options);
     signalOf(options);
-    assertMayBlock('wait', 'waitAsync');
+    assertMayBlock('wait');
     const [leads, state] = this.#arrive();
     return leads || this.#end(state, blockFor(this.#operation(state), options, 'wait'));
   }
@@ -66,8 +75,10 @@ export class Barrier extends Primitive {
   /**
    * Arrives, and waits without blocking until all have. Aborting breaks the barrier.
    *
-   * @param {number | WaitOptions} [options]
-   * @returns {Promise<boolean>} as `wait`; rejects with `signal.reason` on abort
+   * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<boolean>} whether this party leads; rejects with `signal.reason` on abort
+   * @throws {TimeoutError} the time was up, and the barrier is broken by that
+   * @throws {BrokenBarrierError} somebody else gave up, or it was reset
    */
   async waitAsync(options) {
     timeoutOf(options);
@@ -81,7 +92,7 @@ export class Barrier extends Primitive {
    * count the party neither here nor there.
    *
    * @returns {boolean} whether this party was the last to arrive
-   * @throws {BrokenBarrierError}
+   * @throws {BrokenBarrierError} the barrier is broken
    */
   arriveAndDrop() {
     barrierDropStep(this.words);

@@ -27,23 +27,36 @@ const ALL = -1;
  *
  * Those who wait are woken in the order in which they came, or last re-checked, which they do once a second. All who wait on a condition should
  * use one mutex. What is written under it, the next holder sees; a notify publishes nothing by itself.
+ *
+ * @extends {Primitive<'Condition'>}
  */
 export class Condition extends Primitive {
   static BYTE_LENGTH = 8;
+  /** @readonly @type {'Condition'} */
   static type = 'Condition';
 
   /**
    * Blocks until notified.
    *
    * @param {Mutex | RecursiveMutex} mutex held by this agent; a recursive one is given up whole
-   * @param {number | WaitOptions} [options]
+   * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up
    * @throws {OwnershipError} this agent does not hold the mutex
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   wait(mutex, options) {
+    return this.#wait(mutex, options, 'wait');
+  }
+
+  /**
+   * @param {Mutex | RecursiveMutex} mutex
+   * @param {number | WaitOptions | undefined} options
+   * @param {string} call what the user called
+   */
+  #wait(mutex, options, call) {
     const timeout = timeoutOf(options);
     signalOf(options);
-    assertMayBlock('wait', 'waitAsync');
+    assertMayBlock(call);
     const [sequence, depth] = this.#enter(mutex, false);
     try {
       return block(condWaitStep, this.words, sequence, timeout) === LW_DONE;
@@ -58,8 +71,9 @@ export class Condition extends Primitive {
    * Promise.race, would keep it for good. Use `timeout` and `signal`.
    *
    * @param {Mutex | TaskGuard} mutex held by this agent; of a recursive one, the guard of the task that holds it, which gives it up whole
-   * @param {number | WaitOptions} [options]
+   * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort, when the mutex is held again
+   * @throws {OwnershipError} this agent, or the guard, does not hold the mutex
    */
   async waitAsync(mutex, options) {
     const timeout = timeoutOf(options);
@@ -76,24 +90,27 @@ export class Condition extends Primitive {
   /**
    * Blocks until the predicate is true, which is called with the mutex held.
    *
-   * @param {Mutex | RecursiveMutex} mutex
+   * @param {Mutex | RecursiveMutex} mutex held by this agent
    * @param {() => boolean} predicate
-   * @param {number | WaitOptions} [options]
+   * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up, and it was not true
+   * @throws {OwnershipError} this agent does not hold the mutex
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   waitFor(mutex, predicate, options) {
     const left = remaining(options);
-    while (!predicate()) if (!this.wait(mutex, left())) return predicate();
+    while (!predicate()) if (!this.#wait(mutex, left(), 'waitFor')) return predicate();
     return true;
   }
 
   /**
    * The same, without blocking.
    *
-   * @param {Mutex | TaskGuard} mutex
+   * @param {Mutex | TaskGuard} mutex held by this agent, or the guard of the task that holds it
    * @param {() => boolean} predicate
-   * @param {number | WaitOptions} [options]
-   * @returns {Promise<boolean>} rejects with `signal.reason` on abort
+   * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<boolean>} false: the time was up, and it was not true; rejects with `signal.reason` on abort
+   * @throws {OwnershipError} this agent, or the guard, does not hold the mutex
    */
   async waitForAsync(mutex, predicate, options) {
     const left = remaining(options);
@@ -104,15 +121,20 @@ export class Condition extends Primitive {
   /**
    * Wakes up to n of those who wait. Best after what they wait for was made true under the mutex, and the mutex unlocked.
    *
-   * @param {number} [n]
+   * @param {number} [n] 0 to 2^31 - 1
    * @returns {number} how many were found asleep; those about to fall asleep do not, and are not counted
+   * @throws {RangeError} n is out of range
    */
   notify(n = 1) {
     assertInteger(n, 0, 0x7fffffff, 'n');
     return condNotifyStep(this.words, n);
   }
 
-  /** Wakes all who wait. */
+  /**
+   * Wakes all who wait.
+   *
+   * @returns {number} how many were found asleep, as `notify`
+   */
   notifyAll() {
     return condNotifyStep(this.words, ALL);
   }

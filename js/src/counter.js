@@ -3,22 +3,30 @@
 import { counterAddStep, counterAtLeastStep, counterAtMostStep, counterChangeStep, counterValue } from './core.js';
 import { LW_COUNTER_GATE, LW_COUNTER_MAX, LW_DONE } from './core.js';
 import { Primitive } from './primitive.js';
-import { assertInteger, blockFor, remaining, waitFor } from './waiting.js';
+import { assertInteger, blockFor, remaining, sourceOf, waitFor } from './waiting.js';
 
-/** @typedef {import('./options.js').WaitOptions} WaitOptions */
+/**
+ * @typedef {import('./options.js').WaitOptions} WaitOptions
+ * @typedef {import('./options.js').WaitSource} WaitSource
+ * @typedef {import('./primitive.js').SharedMemory} SharedMemory
+ */
 
 /**
  * A counter from 0 to 2^30 - 1. Who waits looks at the value when it wakes up: one that has come and gone meanwhile may be missed.
  * What was written before a change is seen by whoever sees the change. Any number may wait.
+ *
+ * @extends {Primitive<'Counter'>}
  */
 export class Counter extends Primitive {
   static BYTE_LENGTH = 8;
+  /** @readonly @type {'Counter'} */
   static type = 'Counter';
 
   /**
    * Makes a counter in new memory.
    *
-   * @param {number} [value]
+   * @param {number} [value] to begin with, 0 to 2^30 - 1
+   * @throws {RangeError} value is out of range
    */
   static create(value = 0) {
     return this.init(undefined, 0, value);
@@ -27,9 +35,10 @@ export class Counter extends Primitive {
   /**
    * Makes a counter of memory that nobody uses yet. To be called once, by one agent; in zeroed memory there is one of 0.
    *
-   * @param {SharedArrayBuffer | WebAssembly.Memory | undefined} memory
+   * @param {SharedMemory | undefined} memory
    * @param {number} byteOffset
-   * @param {number} value
+   * @param {number} value to begin with, 0 to 2^30 - 1
+   * @throws {RangeError} value is out of range
    */
   static init(memory, byteOffset, value) {
     assertInteger(value, 0, LW_COUNTER_MAX, 'value');
@@ -77,7 +86,9 @@ export class Counter extends Primitive {
   /**
    * Its being at least n, as something for `waitAny`.
    *
-   * @param {number} n
+   * @param {number} n 0 to 2^30 - 1
+   * @returns {WaitSource}
+   * @throws {RangeError} n is out of range
    */
   whenAtLeast(n) {
     return this.#when(counterAtLeastStep, n);
@@ -86,7 +97,9 @@ export class Counter extends Primitive {
   /**
    * Its being at most n, as something for `waitAny`.
    *
-   * @param {number} n
+   * @param {number} n 0 to 2^30 - 1
+   * @returns {WaitSource}
+   * @throws {RangeError} n is out of range
    */
   whenAtMost(n) {
     return this.#when(counterAtMostStep, n);
@@ -95,18 +108,21 @@ export class Counter extends Primitive {
   /**
    * @param {import('./line.js').Step} step
    * @param {number} n
+   * @returns {WaitSource}
    */
   #when(step, n) {
     assertInteger(n, 0, LW_COUNTER_MAX, 'n');
-    return { step, words: this.words, gate: LW_COUNTER_GATE, wanted: n };
+    return sourceOf({ step, words: this.words, gate: LW_COUNTER_GATE, wanted: n });
   }
 
   /**
    * Blocks until the value is at least n, or until the predicate is true of it.
    *
-   * @param {number | ((value: number) => boolean)} wanted
-   * @param {number | WaitOptions} [options]
+   * @param {number | ((value: number) => boolean)} wanted the value, 0 to 2^30 - 1, or the predicate
+   * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up
+   * @throws {RangeError} the value is out of range
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   waitUntil(wanted, options) {
     if (typeof wanted !== 'function') return blockFor(this.whenAtLeast(wanted), options, 'waitUntil').what === LW_DONE;
@@ -120,9 +136,10 @@ export class Counter extends Primitive {
   /**
    * The same, without blocking.
    *
-   * @param {number | ((value: number) => boolean)} wanted
-   * @param {number | WaitOptions} [options]
+   * @param {number | ((value: number) => boolean)} wanted the value, 0 to 2^30 - 1, or the predicate
+   * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
+   * @throws {RangeError} the value is out of range
    */
   async waitUntilAsync(wanted, options) {
     if (typeof wanted !== 'function') return (await waitFor(this.whenAtLeast(wanted), options)).what === LW_DONE;

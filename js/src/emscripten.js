@@ -28,8 +28,8 @@ const MISUSES = [
  *     const imported = { env: { memory }, ...imports(memory, () => exports.__indirect_function_table) };
  *     const { exports } = await WebAssembly.instantiate(module, imported);
  *
- * @param {WebAssembly.Memory} memory
- * @param {() => Pick<WebAssembly.Table, 'get'>} table
+ * @param {{ readonly buffer: ArrayBufferLike, grow(pages: number): number }} memory the instance's WebAssembly.Memory, shared
+ * @param {() => { get(index: number): any }} table returns the instance's WebAssembly.Table
  */
 export function imports(memory, table) {
   /**

@@ -1,9 +1,20 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /** A lock that is held, as a value: whoever has it releases it, at the latest at the end of its scope. */
 
-/** Symbol.dispose, or what transpilers use in its stead where an engine has none: `using` needs them to be the same. */
-export const dispose = /** @type {typeof Symbol.dispose} */ (Symbol.dispose ?? Symbol.for('Symbol.dispose'));
+import { TimeoutError } from './errors.js';
 
 /**
+ * Symbol.dispose, or what transpilers use in its stead where an engine has none: `using` needs them to be the same.
+ *
+ * @type {typeof Symbol.dispose}
+ */
+export const dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
+
+/**
+ * What is held: a mutex, a side of a read-write lock, or permits of a semaphore. `using guard = mutex.acquire()`
+ * releases it at the end of the block, however that ends, and so does
+ * `using guard = await mutex.acquireAsync()`.
+ *
  * What it releases is the lock that this agent holds then. An agent holds a lock, not a task: if another task of it has unlocked meanwhile, that is an
  * OwnershipError; and if one has locked again since, its lock is released.
  */
@@ -11,20 +22,37 @@ export class Guard {
   /** @type {(() => void) | undefined} */
   #unlock;
 
-  /** @param {() => void} unlock */
+  /**
+   * @internal
+   * @param {() => void} unlock
+   */
   constructor(unlock) {
     this.#unlock = unlock;
   }
 
-  /** Releases what is held. Once: further calls do nothing. */
+  /**
+   * Releases what is held, the first time. Further calls do nothing.
+   *
+   * @throws {OwnershipError} it has been given back by other means, such as `mutex.unlock()`
+   */
   unlock() {
     const unlock = this.#unlock;
     this.#unlock = undefined;
     unlock?.();
   }
 
-  /** The same, at the end of a `using` block. */
+  /** The same as `unlock()`, called at the end of a `using` block. */
   [dispose]() {
     this.unlock();
   }
+}
+
+/**
+ * @internal
+ * @param {boolean} held
+ * @param {() => void} unlock
+ */
+export function guardOf(held, unlock) {
+  if (!held) throw new TimeoutError('timed out');
+  return new Guard(unlock);
 }

@@ -6,26 +6,50 @@
  *
  * From then on all primitives of this agent say their states with toString(), and in Node, Deno and Bun to console.log and
  * util.inspect.
+ * A name says more than an id. A worker posts its id, `self`, to those who want to name it:
+ *
+ *     import { nameAgent } from 'lockword/inspect';
+ *     nameAgent(id, 'parser');
+ *     console.log(`${mutex}`);                     // Mutex { held by parser (agent 1a2b3c4d), threads wait }
+ *
  * It is imported for its effect, and for itself alone, so that bundles that do not want it do not carry it.
  *
  * The state is that of one moment, and may be old when you read it; reading it changes nothing. An agent is called by its id in
- * hexadecimal, and a native thread by the system's id of it. Only a condition counts those who wait; the others know in which way:
+ * hexadecimal, and a native thread by the system's id of it. Since when it is held, nothing tells: every lock would have to read a
+ * clock and write it down. Only a condition counts those who wait; the others know in which way:
  * where one
  * says that threads or event loops wait, they may all have given up since.
  */
 
-import { self } from './agent.js';
+import { self, shared } from './agent.js';
 import { Barrier, Condition, Counter, Event, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } from './index.js';
 import * as core from './core.js';
-
-/** @typedef {import('./wait.js').Words} Words */
 
 /** Ids with this bit are those of agents in an engine; others are threads of the operating system. */
 const IN_AN_ENGINE = 0x10000000;
 
+/** @type {Map<number, string>} */
+const names = (shared.names ??= new Map());
+
+/**
+ * Has this agent call another, or itself, by a name when it says who holds a lock. Others do not see the name.
+ *
+ * @param {number} id what that agent's `self` is, or the kernel's id of a native thread
+ * @param {string | undefined} name undefined: forgets it
+ * @throws {TypeError} id is not an integer
+ */
+export function nameAgent(id, name) {
+  if (!Number.isInteger(id)) throw new TypeError('id must be an integer');
+  if (name === undefined) names.delete(id);
+  else names.set(id, name);
+}
+
 /** @param {number} id */
 function agent(id) {
-  return `${id & IN_AN_ENGINE ? `agent ${id.toString(16)}` : `thread ${id}`}${id === self ? ' (this one)' : ''}`;
+  const plain = id & IN_AN_ENGINE ? `agent ${id.toString(16)}` : `thread ${id}`;
+  const name = names.get(id);
+  if (name === undefined) return id === self ? `${plain} (this one)` : plain;
+  return `${name} (${plain}${id === self ? ', this one' : ''})`;
 }
 
 /**
@@ -123,7 +147,7 @@ function meeting(state, parties) {
 }
 
 for (const [{ prototype, type }, meaning] of meanings) {
-  /** @this {{ words: Words }} */
+  /** @this {{ words: import('./wait.js').Words }} */
   const describe = function () {
     return `${type} { ${meaning(...Array.from(this.words, (_, i) => Atomics.load(this.words, i))).join(', ')} }`;
   };

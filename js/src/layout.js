@@ -1,12 +1,12 @@
 /** Several primitives in one buffer, laid out as C lays out a struct of them. */
 
 /**
- * @typedef {SharedArrayBuffer | WebAssembly.Memory} Memory
- * @typedef {{ BYTE_LENGTH: number, ALIGN: number, new (memory?: Memory, byteOffset?: number): object }} PrimitiveClass
+ * @typedef {import('./primitive.js').SharedMemory} SharedMemory
+ * @typedef {{ BYTE_LENGTH: number, ALIGN: number, new (memory?: SharedMemory, byteOffset?: number): object }} PrimitiveClass
  */
 
 /**
- * Lays out primitives in the order given.
+ * Lays out primitives in the order given, each at the next multiple of its ALIGN, in bytes.
  *
  *     const shared = layout({ lock: Mutex, ready: Event });        // struct { lw_mutex lock; lw_event ready; }
  *     const { lock, ready } = shared.on(new SharedArrayBuffer(shared.byteLength));
@@ -28,10 +28,12 @@ export function layout(fields) {
     /** How many bytes they take together. */
     byteLength,
     /**
-     * Attaches to them all.
+     * Attaches to them all, and writes nothing.
      *
-     * @param {Memory} memory
+     * @param {SharedMemory} memory
      * @param {number} [byteOffset] where the first one is, a multiple of 4
+     * @throws {TypeError} memory is not shared, or byteOffset not an integer
+     * @throws {RangeError} byteOffset is misaligned or out of range
      * @returns {{ [K in keyof F]: InstanceType<F[K]> }}
      */
     on(memory, byteOffset = 0) {

@@ -1,5 +1,6 @@
 /** What ends a wait from outside: its time being up, and its signal. */
 
+import { shared } from './agent.js';
 import { LW_CANCELLED, LW_TIMED_OUT } from './core.js';
 
 /**
@@ -53,10 +54,10 @@ function onAbort(signal, callback) {
 }
 
 /** How many calls of this agent are pending. */
-let pending = 0;
+shared.pending ??= 0;
 
 export function nothingPends() {
-  return pending === 0;
+  return shared.pending === 0;
 }
 
 /**
@@ -70,10 +71,10 @@ export function nothingPends() {
 export function bound(timeout, signal, end) {
   const stopTimer = after(timeout, () => end(LW_TIMED_OUT));
   const stopListening = onAbort(signal, () => end(LW_CANCELLED));
-  pending++;
+  shared.pending++;
   return () => {
     stopTimer();
     stopListening();
-    pending--;
+    shared.pending--;
   };
 }

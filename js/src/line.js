@@ -25,15 +25,17 @@
  * @property {number} idle how many waits in a row have been in vain
  */
 
+import { shared } from './agent.js';
 import { LW_AGAIN, LW_ASYNC, LW_NOT_EQUAL, LW_OK, LW_QUEUE, LW_QUEUED, LW_SLICE, LW_WAIT_BRIEF } from './core.js';
 import { BRIEF, notify, waitAsync } from './wait.js';
 
 /**
- * The lines that are of use, by buffer and address of the word.
+ * The lines that are of use, by buffer and address of the word. Callers of several copies of lockword stand in them together: a
+ * step, and what becomes of its caller, is of the caller's own copy.
  *
  * @type {WeakMap<SharedArrayBuffer, Map<number, Line>>}
  */
-const linesOf = new WeakMap();
+const linesOf = (shared.lines ??= new WeakMap());
 
 /**
  * @param {Words} words

@@ -3,8 +3,8 @@
 import { LW_DEADLOCK, LW_DONE, LW_MUTEX_GATE } from './core.js';
 import { mutexFree, mutexLockStep, mutexOwner, mutexTake, mutexTryStep, mutexUnlockStep } from './core.js';
 import { assertMayBlock, self } from './agent.js';
-import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
-import { Guard } from './guard.js';
+import { DeadlockError, OwnershipError } from './errors.js';
+import { guardOf } from './guard.js';
 import { nothingPends } from './limits.js';
 import { signalOf, timeoutOf } from './options.js';
 import { Primitive } from './primitive.js';
@@ -22,9 +22,12 @@ import { enqueue } from './turn.js';
  *     const mutex = new Mutex();
  *     worker.postMessage(mutex.handle);         // there: const mutex = Mutex.from(handle)
  *     await mutex.runExclusive(() => table[0]++);
+ *
+ * @extends {Primitive<'Mutex'>}
  */
 export class Mutex extends Primitive {
   static BYTE_LENGTH = 8;
+  /** @readonly @type {'Mutex'} */
   static type = 'Mutex';
 
   /** Whether anybody holds it. True may be old when you read it. */
@@ -46,12 +49,20 @@ export class Mutex extends Primitive {
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   lock(options) {
+    return this.#lock(options, 'lock');
+  }
+
+  /**
+   * @param {number | WaitOptions | undefined} options
+   * @param {string} call what the user called
+   */
+  #lock(options, call) {
     let timeout = Infinity;
     if (options !== undefined) {
       timeout = timeoutOf(options);
       signalOf(options);
     }
-    assertMayBlock('lock', 'lockAsync');
+    assertMayBlock(call);
     if (mutexTake(this.words, self)) return true;
     const what = lockBlocking(this.words, timeout);
     if (what === LW_DEADLOCK) throw new DeadlockError('held by this thread already');
@@ -93,21 +104,21 @@ export class Mutex extends Primitive {
   /**
    * `lock`, as a guard: `using guard = mutex.acquire()`.
    *
-   * @param {number | WaitOptions} [options]
+   * @param {number | WaitOptions} [options] ms, or options
    * @throws {TimeoutError} the time was up; and what `lock` throws
    */
   acquire(options) {
-    return this.#guard(this.lock(options));
+    return guardOf(this.#lock(options, 'acquire'), () => this.unlock());
   }
 
   /**
    * `lockAsync`, as a guard: `using guard = await mutex.acquireAsync()`.
    *
-   * @param {number | WaitOptions} [options]
-   * @throws {TimeoutError} the time was up
+   * @param {number | WaitOptions} [options] ms, or options
+   * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
   async acquireAsync(options) {
-    return this.#guard(await this.lockAsync(options));
+    return guardOf(await this.lockAsync(options), () => this.unlock());
   }
 
   /**
@@ -115,7 +126,7 @@ export class Mutex extends Primitive {
    *
    * @template T
    * @param {() => T | PromiseLike<T>} fn
-   * @param {number | WaitOptions} [options] of the lock
+   * @param {number | WaitOptions} [options] of the lock: ms, or options; rejects with `signal.reason` on abort
    * @returns {Promise<T>} what `fn` returns
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
@@ -126,11 +137,5 @@ export class Mutex extends Primitive {
     } finally {
       this.unlock();
     }
-  }
-
-  /** @param {boolean} held */
-  #guard(held) {
-    if (!held) throw new TimeoutError('timed out');
-    return new Guard(() => this.unlock());
   }
 }

@@ -11,9 +11,12 @@ import { blockFor, waitFor } from './waiting.js';
 /**
  * Runs something once, by whoever needs it first; others wait meanwhile. If it throws, the next one tries. A runner that is terminated leaves the
  * others waiting until whoever knows says so: `once.abandon(itsId)`. What the runner wrote is seen by all who find it run. Any number may wait.
+ *
+ * @extends {Primitive<'Once'>}
  */
 export class Once extends Primitive {
   static BYTE_LENGTH = 8;
+  /** @readonly @type {'Once'} */
   static type = 'Once';
 
   /** Whether it has been run. */
@@ -30,11 +33,12 @@ export class Once extends Primitive {
    * Returns when `fn` has been run, here or elsewhere; blocks while another runs it.
    *
    * @param {() => void} fn
-   * @param {number | WaitOptions} [options] of the wait for another's run
+   * @param {number | WaitOptions} [options] of the wait for another's run: ms, or options; a signal is looked at once, before
    * @returns {boolean} whether it was run here
    * @throws {DeadlockError} this agent is running it
    * @throws {TimeoutError} the time was up
    * @throws {OwnershipError} it was abandoned while `fn` ran
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   run(fn, options) {
     if (this.done || !this.#begins(blockFor(this.#operation(), options, 'run'))) return false;
@@ -52,8 +56,9 @@ export class Once extends Primitive {
    * The same, without blocking; `fn` may be async.
    *
    * @param {() => unknown} fn
-   * @param {number | WaitOptions} [options]
-   * @returns {Promise<boolean>} whether it was run here
+   * @param {number | WaitOptions} [options] of the wait for another's run: ms, or options
+   * @returns {Promise<boolean>} whether it was run here; rejects with `signal.reason` on abort
+   * @throws {TimeoutError} the time was up
    */
   async runAsync(fn, options) {
     if (this.done || !this.#begins(await waitFor(this.#operation(), options))) return false;

@@ -1,13 +1,27 @@
 /**
- * What every call that may wait accepts: milliseconds, or `{ timeout, signal }`. Read without allocating, before any word is touched.
+ * What every call that may wait accepts as its last argument: a number of milliseconds, or `{ timeout, signal }`. What a call
+ * must be told besides, such as a mutex, a function or a value to wait for, comes before that. Read without allocating, before
+ * any word is touched.
  *
  * @typedef {object} WaitOptions
  * @property {number} [timeout] how long to wait at most, in ms; 0 tries once; Infinity, the default, waits as long as it takes
- * @property {AbortSignal} [signal] ends the wait when aborted, by throwing `signal.reason`. A blocked thread cannot be told: a
+ * @property {Signal} [signal] ends the wait when aborted, by throwing `signal.reason`. A blocked thread cannot be told: a
  *   blocking call only looks at it first
+ *
+ * @typedef {object} WaitSource what `waitAny` waits for: made by `when()` of events, semaphores and wait groups, and by
+ *   `whenAtLeast()` and `whenAtMost()` of counters
+ * @property {'WaitSource'} kind for the compiler alone
+ *
+ * @typedef {object} Signal an AbortSignal, for compilers that do not know the DOM's
+ * @property {boolean} aborted
+ * @property {any} reason
+ * @property {() => void} throwIfAborted
+ * @property {(type: 'abort', listener: () => void) => void} addEventListener
+ * @property {(type: 'abort', listener: () => void) => void} removeEventListener
  */
 
 /**
+ * @internal
  * @param {number | WaitOptions | undefined} options
  * @returns {number} ms
  */
@@ -22,11 +36,12 @@ export function timeoutOf(options) {
 /**
  * The signal to obey, if any. Throws its reason if it has been aborted.
  *
+ * @internal
  * @param {number | WaitOptions | undefined} options
  * @returns {AbortSignal | undefined}
  */
 export function signalOf(options) {
-  const signal = /** @type {WaitOptions | undefined} */ (options)?.signal;
+  const signal = /** @type {AbortSignal | undefined} */ (/** @type {WaitOptions | undefined} */ (options)?.signal);
   // What is not a signal has no such method: a TypeError that says so.
   signal?.throwIfAborted();
   return signal;

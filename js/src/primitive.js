@@ -1,47 +1,63 @@
 /** What all primitives have in common: words in shared memory, and a name for them that other workers understand. */
 
 /**
- * @typedef {import('./wait.js').Words} Words
- * @typedef {{ type: string, buffer: SharedArrayBuffer, byteOffset: number }} Handle
+ * Names a primitive to other workers: postMessage it, and attach there with `from` of the same class.
+ *
+ * @template {string} [Type=string]
+ * @typedef {object} Handle
+ * @property {Type} type the class, by name
+ * @property {SharedArrayBuffer} buffer the memory that it lives in
+ * @property {number} byteOffset at which byte of it
+ */
+
+/**
+ * Where primitives may live: a SharedArrayBuffer, or a WebAssembly.Memory that is shared.
+ *
+ * @typedef {SharedArrayBuffer | { readonly buffer: ArrayBufferLike, grow(pages: number): number }} SharedMemory
  */
 
 /**
  * A primitive in shared memory. The object holds no state but an address: any number of them, in any number of workers, may stand for the same
  * primitive. Attaching to one writes nothing.
+ *
+ * @template {string} [Type=string]
  */
 export class Primitive {
   /** @type {number} How many bytes it takes. */
   static BYTE_LENGTH;
   /** What its byteOffset must be a multiple of. */
   static ALIGN = 4;
-  /** @type {string} What its handles say. */
+  /** @type {string} What its handles say: the name of the class. */
   static type;
 
   /**
-   * Attaches to a primitive; zeroed memory is an unused one.
+   * A view of its own words. Of fixed length, since engines make length-tracking ones several times slower; when a WebAssembly.Memory
+   * grows, what it views stays where it is.
    *
-   * @param {SharedArrayBuffer | WebAssembly.Memory} [memory] where it lives, a Memory being shared; its own new buffer by default
+   * @internal
+   * @protected
+   * @type {import('./wait.js').Words}
+   */
+  words;
+
+  /**
+   * Attaches to a primitive, and writes nothing; zeroed memory is an unused one.
+   *
+   * @param {SharedMemory} [memory] where it lives; by default, in a new buffer of its own
    * @param {number} [byteOffset] at which byte, a multiple of 4
    * @throws {TypeError} memory is not shared, or byteOffset not an integer
    * @throws {RangeError} byteOffset is misaligned or out of range
    */
   constructor(memory, byteOffset = 0) {
-    /**
-     * A view of its own words. Of fixed length, since engines make length-tracking ones several times slower; when a WebAssembly.Memory
-     * grows, what it views stays where it is.
-     *
-     * @protected
-     * @type {Words}
-     */
-    this.words = wordsAt(memory, byteOffset, new.target.BYTE_LENGTH);
+    this.words = wordsAt(memory, byteOffset, new.target);
   }
 
   /**
-   * Attaches to the primitive that a handle names.
+   * Attaches to the primitive that a handle names, and writes nothing.
    *
-   * @template {typeof Primitive} C
+   * @template {{ readonly type: string, new (memory?: SharedMemory, byteOffset?: number): Primitive }} C
    * @this {C}
-   * @param {Handle} handle
+   * @param {Handle<C['type']>} handle
    * @returns {InstanceType<C>}
    * @throws {TypeError} it is the handle of something else
    */
@@ -53,30 +69,37 @@ export class Primitive {
   /**
    * Names it to other workers: postMessage it, and attach there with `from`.
    *
-   * @returns {Handle}
+   * @returns {Handle<Type>}
    */
   get handle() {
     const { buffer, byteOffset } = this.words;
-    return { type: /** @type {typeof Primitive} */ (this.constructor).type, buffer, byteOffset };
+    const { type } = /** @type {typeof Primitive} */ (this.constructor);
+    return { type: /** @type {Type} */ (type), buffer, byteOffset };
   }
 }
 
 /**
- * @param {SharedArrayBuffer | WebAssembly.Memory | undefined} memory undefined: new memory
+ * @param {SharedMemory | undefined} memory undefined: new memory
  * @param {number} byteOffset
- * @param {number} byteLength
- * @returns {Words}
+ * @param {typeof Primitive} Class
+ * @returns {import('./wait.js').Words}
  */
-function wordsAt(memory, byteOffset, byteLength) {
+function wordsAt(memory, byteOffset, Class) {
+  const { BYTE_LENGTH, type } = Class;
   if (!Number.isInteger(byteOffset)) throw new TypeError('byteOffset must be an integer');
   if (memory === undefined) {
     if (!globalThis.SharedArrayBuffer) throw new TypeError('the page is not cross-origin isolated');
-    memory = new SharedArrayBuffer(byteLength);
+    memory = new SharedArrayBuffer(BYTE_LENGTH);
   }
-  const buffer = memory instanceof WebAssembly.Memory ? memory.buffer : memory;
-  if (/** @type {any} */ (buffer)?.[Symbol.toStringTag] !== 'SharedArrayBuffer') {
-    throw new TypeError('memory must be shared');
+  // By their names: they may be of another realm, and not every engine has WebAssembly.
+  const nameOf = (/** @type {any} */ it) => it?.[Symbol.toStringTag];
+  const buffer = nameOf(memory) === 'WebAssembly.Memory' ? /** @type {any} */ (memory).buffer : memory;
+  if (nameOf(buffer) !== 'SharedArrayBuffer') {
+    throw new TypeError(`memory must be shared; or write ${'create' in Class ? `${type}.create(…)` : `new ${type}()`}`);
   }
-  // Throws a RangeError if byteOffset is misaligned or out of range.
-  return new Int32Array(/** @type {SharedArrayBuffer} */ (buffer), byteOffset, byteLength / 4);
+  try {
+    return new Int32Array(buffer, byteOffset, BYTE_LENGTH / 4);
+  } catch {
+    throw new RangeError(`a ${type} needs ${BYTE_LENGTH} bytes at a multiple of ${Class.ALIGN}`);
+  }
 }

@@ -5,27 +5,28 @@ import { mutexLockStep, mutexOwner, mutexTake, mutexTryStep } from './core.js';
 import { rmutexDepth, rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core.js';
 import { assertMayBlock, self } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
-import { dispose, Guard } from './guard.js';
+import { dispose, guardOf } from './guard.js';
 import { signalOf, timeoutOf } from './options.js';
 import { Primitive } from './primitive.js';
 import { lockBlocking } from './spin.js';
 import { enqueue } from './turn.js';
 
-/**
- * @typedef {import('./options.js').WaitOptions} WaitOptions
- * @typedef {import('./wait.js').Words} Words
- */
+/** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
 /**
  * A recursive mutex. The blocking form, `lock`, re-enters by thread: code that holds it may call code that locks it.
  *
  * Tasks of an event loop are not threads: two of them do NOT share it. `lockAsync` gives one task a guard, and only that guard can take it again,
  * `guard.lock()`, or wait at a condition. While a task holds it, `lock` by the task's own thread throws a DeadlockError.
+ *
+ * @extends {Primitive<'RecursiveMutex'>}
  */
 export class RecursiveMutex extends Primitive {
   static BYTE_LENGTH = 12;
+  /** @readonly @type {'RecursiveMutex'} */
   static type = 'RecursiveMutex';
 
+  /** Whether anybody holds it. True may be old when you read it. */
   get isLocked() {
     return mutexOwner(this.words) !== 0;
   }
@@ -43,15 +44,24 @@ export class RecursiveMutex extends Primitive {
   /**
    * Takes it, or takes it again, blocking this thread until it is to be had.
    *
-   * @param {number | WaitOptions} [options]
+   * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up
    * @throws {DeadlockError} a task of this thread holds it
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
    * @throws {RangeError} it has been taken 2^31 times
    */
   lock(options) {
+    return this.#lock(options, 'lock');
+  }
+
+  /**
+   * @param {number | WaitOptions | undefined} options
+   * @param {string} call what the user called
+   */
+  #lock(options, call) {
     const timeout = timeoutOf(options);
     signalOf(options);
-    assertMayBlock('lock', 'lockAsync');
+    assertMayBlock(call);
     const taken = mutexTake(this.words, self);
     if (!taken && reenter(this.words, 0)) return true;
     const what = taken ? LW_DONE : lockBlocking(this.words, timeout);
@@ -64,6 +74,7 @@ export class RecursiveMutex extends Primitive {
    * Takes it, or takes it again, if that can be done without waiting.
    *
    * @returns {boolean} whether it did
+   * @throws {RangeError} it has been taken 2^31 times
    */
   tryLock() {
     if (reenter(this.words, 0)) return true;
@@ -84,7 +95,7 @@ export class RecursiveMutex extends Primitive {
   /**
    * Takes it for one task, without blocking.
    *
-   * @param {number | WaitOptions} [options]
+   * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<TaskGuard | undefined>} undefined: the time was up; rejects with `signal.reason` on abort
    */
   async lockAsync(options) {
@@ -93,21 +104,20 @@ export class RecursiveMutex extends Primitive {
   }
 
   /**
-   * `lock`, as a guard.
+   * `lock`, as a guard: `using guard = mutex.acquire()`.
    *
-   * @param {number | WaitOptions} [options]
-   * @throws {TimeoutError} the time was up
+   * @param {number | WaitOptions} [options] ms, or options
+   * @throws {TimeoutError} the time was up; and what `lock` throws
    */
   acquire(options) {
-    if (!this.lock(options)) throw new TimeoutError('timed out');
-    return new Guard(() => this.unlock());
+    return guardOf(this.#lock(options, 'acquire'), () => this.unlock());
   }
 
   /**
-   * `lockAsync`, with an error when the time is up.
+   * `lockAsync`, with an error when the time is up: `using guard = await mutex.acquireAsync()`.
    *
-   * @param {number | WaitOptions} [options]
-   * @throws {TimeoutError} the time was up
+   * @param {number | WaitOptions} [options] ms, or options
+   * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
   async acquireAsync(options) {
     const guard = await this.lockAsync(options);
@@ -120,8 +130,9 @@ export class RecursiveMutex extends Primitive {
    *
    * @template T
    * @param {(guard: TaskGuard) => T | PromiseLike<T>} fn
-   * @param {number | WaitOptions} [options] of the lock
-   * @returns {Promise<T>}
+   * @param {number | WaitOptions} [options] of the lock: ms, or options; rejects with `signal.reason` on abort
+   * @returns {Promise<T>} what `fn` returns
+   * @throws {TimeoutError} the time was up, and `fn` was not called
    */
   async runExclusive(fn, options) {
     const guard = await this.acquireAsync(options);
@@ -133,13 +144,16 @@ export class RecursiveMutex extends Primitive {
   }
 }
 
-/** A recursive mutex in the hands of one task. */
+/** A recursive mutex in the hands of one task: what its `lockAsync` and `acquireAsync` return. `using` gives it back. */
 export class TaskGuard {
   #words;
   #depth = 1;
   #disposed = false;
 
-  /** @param {Words} words */
+  /**
+   * @internal
+   * @param {import('./wait.js').Words} words
+   */
   constructor(words) {
     this.#words = words;
   }
@@ -158,6 +172,7 @@ export class TaskGuard {
    * Takes it again. Never waits.
    *
    * @throws {OwnershipError} the task has given it back
+   * @throws {RangeError} it has been taken 2^31 times
    */
   lock() {
     if (this.#depth === 0 || !reenter(this.#words, LW_RMUTEX_TASK)) throw new OwnershipError('not held by this task');
@@ -205,7 +220,7 @@ function lockTask(words, wanted, why, phase) {
 }
 
 /**
- * @param {Words} words
+ * @param {import('./wait.js').Words} words
  * @param {number} task
  * @returns {boolean}
  */
@@ -216,7 +231,7 @@ function reenter(words, task) {
 }
 
 /**
- * @param {Words} words
+ * @param {import('./wait.js').Words} words
  * @param {number} task
  */
 function unlock(words, task) {

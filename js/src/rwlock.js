@@ -6,8 +6,8 @@ import { rwlockTakeRead, rwlockTakeWrite, rwlockTryStep, rwlockUnreadStep, rwloc
 import { rwlockWriteStep } from './core.js';
 import { assertMayBlock, self } from './agent.js';
 import { block } from './blocking.js';
-import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
-import { Guard } from './guard.js';
+import { DeadlockError, OwnershipError } from './errors.js';
+import { guardOf } from './guard.js';
 import { signalOf, timeoutOf } from './options.js';
 import { Primitive } from './primitive.js';
 import { waitFor } from './waiting.js';
@@ -27,10 +27,13 @@ import { waitFor } from './waiting.js';
  * An `upgradeAsync` that waits then rejects with an OwnershipError; but if the agent reads upgradably again by the time it looks, it upgrades that.
  *
  * Every way to lock comes as `…Lock(options)`, which blocks, `…LockAsync(options)`, which does not, and `try…Lock()`, which does not wait.
- * The first two answer false when the time was up; `signal` aborts.
+ * The first two return false when the time was up; `signal` aborts.
+ *
+ * @extends {Primitive<'RWLock'>}
  */
 export class RWLock extends Primitive {
   static BYTE_LENGTH = 12;
+  /** @readonly @type {'RWLock'} */
   static type = 'RWLock';
 
   /** How many read right now, an upgradable reader not counted. */
@@ -49,73 +52,125 @@ export class RWLock extends Primitive {
   }
 
   /**
-   * Reads, beside other readers.
+   * Reads, beside other readers. Blocks this thread until it may.
    *
-   * @param {number | WaitOptions} [options]
-   * @returns {boolean}
+   * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
+   * @returns {boolean} false: the time was up
+   * @throws {DeadlockError} this agent writes or reads upgradably, and would wait for itself
+   * @throws {RangeError} there are 2^24 - 1 readers
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   readLock(options) {
     return this.#lock(rwlockReadStep, options, 'readLock', rwlockTakeRead);
   }
 
-  /** @param {number | WaitOptions} [options] */
+  /**
+   * `readLock`, without blocking.
+   *
+   * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
+   * @throws {RangeError} there are 2^24 - 1 readers
+   */
   readLockAsync(options) {
     return this.#lockAsync(rwlockReadStep, options);
   }
 
+  /**
+   * Reads, beside other readers, if that is possible without waiting. The one way to read again while reading.
+   *
+   * @returns {boolean} whether it did
+   */
   tryReadLock() {
     return rwlockTryStep(this.words, 0, LW_RWLOCK_READER, self);
   }
 
-  /** @throws {OwnershipError} nobody reads */
+  /**
+   * Ends a read.
+   *
+   * @throws {OwnershipError} nobody reads
+   */
   readUnlock() {
     assertHad(rwlockUnreadStep(this.words));
   }
 
   /**
-   * Writes, alone.
+   * Writes, alone. Blocks this thread until it may.
    *
-   * @param {number | WaitOptions} [options]
-   * @returns {boolean}
+   * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
+   * @returns {boolean} false: the time was up
+   * @throws {DeadlockError} this agent writes or reads upgradably, and would wait for itself
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   writeLock(options) {
     return this.#lock(rwlockWriteStep, options, 'writeLock', rwlockTakeWrite);
   }
 
-  /** @param {number | WaitOptions} [options] */
+  /**
+   * `writeLock`, without blocking.
+   *
+   * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
+   */
   writeLockAsync(options) {
     return this.#lockAsync(rwlockWriteStep, options);
   }
 
+  /**
+   * Writes, alone, if that is possible without waiting.
+   *
+   * @returns {boolean} whether it did
+   */
   tryWriteLock() {
     return rwlockTryStep(this.words, 0, LW_RWLOCK_WRITER, self);
   }
 
-  /** @throws {OwnershipError} this agent does not write */
+  /**
+   * Ends this agent's write.
+   *
+   * @throws {OwnershipError} this agent does not write
+   */
   writeUnlock() {
     this.#become(LW_RWLOCK_WRITER, 0);
   }
 
   /**
-   * Reads, beside readers, and may upgrade: one at a time.
+   * Reads, beside readers, and may upgrade: one at a time. Blocks this thread until it may.
    *
-   * @param {number | WaitOptions} [options]
-   * @returns {boolean}
+   * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
+   * @returns {boolean} false: the time was up
+   * @throws {DeadlockError} this agent writes or reads upgradably, and would wait for itself
+   * @throws {RangeError} there are 2^24 - 1 readers
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   upgradableLock(options) {
     return this.#lock(rwlockUpreadStep, options, 'upgradableLock');
   }
 
-  /** @param {number | WaitOptions} [options] */
+  /**
+   * `upgradableLock`, without blocking.
+   *
+   * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
+   * @throws {RangeError} there are 2^24 - 1 readers
+   */
   upgradableLockAsync(options) {
     return this.#lockAsync(rwlockUpreadStep, options);
   }
 
+  /**
+   * Reads upgradably if that is possible without waiting.
+   *
+   * @returns {boolean} whether it did
+   */
   tryUpgradableLock() {
     return rwlockTryStep(this.words, 0, LW_RWLOCK_UPGRADABLE, self);
   }
 
-  /** @throws {OwnershipError} this agent does not read upgradably */
+  /**
+   * Ends this agent's upgradable read.
+   *
+   * @throws {OwnershipError} this agent does not read upgradably
+   */
   upgradableUnlock() {
     this.#become(LW_RWLOCK_UPGRADABLE, 0);
   }
@@ -123,8 +178,9 @@ export class RWLock extends Primitive {
   /**
    * Turns this agent's upgradable read into a write: waits until the readers have left, and lets no writer in between.
    *
-   * @param {number | WaitOptions} [options]
+   * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up, and it still reads upgradably
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
    * @throws {OwnershipError} it does not read upgradably
    */
   upgrade(options) {
@@ -132,15 +188,22 @@ export class RWLock extends Primitive {
   }
 
   /**
-   * The same, without blocking. Of several that wait at once in this agent, one succeeds; the others reject with an OwnershipError, and so do all
+   * `upgrade`, without blocking. Of several that wait at once in this agent, one succeeds; the others reject with an OwnershipError, and so do all
    * of them if this agent gives up its upgradable read meanwhile.
    *
-   * @param {number | WaitOptions} [options]
+   * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<boolean>} false: the time was up, and it still reads upgradably; rejects with `signal.reason` on abort
+   * @throws {OwnershipError} it does not read upgradably
    */
   upgradeAsync(options) {
     return this.#lockAsync(rwlockUpgradeStep, options);
   }
 
+  /**
+   * Turns this agent's upgradable read into a write if nobody else reads.
+   *
+   * @returns {boolean} whether it did
+   */
   tryUpgrade() {
     return rwlockTryStep(this.words, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, self);
   }
@@ -164,33 +227,43 @@ export class RWLock extends Primitive {
   }
 
   /**
-   * `readLock`, as a guard.
+   * `readLock`, as a guard: `using guard = lock.acquireRead()`.
    *
-   * @param {number | WaitOptions} [options]
-   * @throws {TimeoutError} the time was up
+   * @param {number | WaitOptions} [options] ms, or options
+   * @throws {TimeoutError} the time was up; and what `readLock` throws
    */
   acquireRead(options) {
-    return guard(this.readLock(options), () => this.readUnlock());
-  }
-
-  /** @param {number | WaitOptions} [options] */
-  async acquireReadAsync(options) {
-    return guard(await this.readLockAsync(options), () => this.readUnlock());
+    return guardOf(this.#lock(rwlockReadStep, options, 'acquireRead', rwlockTakeRead), () => this.readUnlock());
   }
 
   /**
-   * `writeLock`, as a guard.
+   * `readLockAsync`, as a guard: `using guard = await lock.acquireReadAsync()`.
    *
-   * @param {number | WaitOptions} [options]
-   * @throws {TimeoutError} the time was up
+   * @param {number | WaitOptions} [options] ms, or options
+   * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
-  acquireWrite(options) {
-    return guard(this.writeLock(options), () => this.writeUnlock());
+  async acquireReadAsync(options) {
+    return guardOf(await this.readLockAsync(options), () => this.readUnlock());
   }
 
-  /** @param {number | WaitOptions} [options] */
+  /**
+   * `writeLock`, as a guard: `using guard = lock.acquireWrite()`.
+   *
+   * @param {number | WaitOptions} [options] ms, or options
+   * @throws {TimeoutError} the time was up; and what `writeLock` throws
+   */
+  acquireWrite(options) {
+    return guardOf(this.#lock(rwlockWriteStep, options, 'acquireWrite', rwlockTakeWrite), () => this.writeUnlock());
+  }
+
+  /**
+   * `writeLockAsync`, as a guard: `using guard = await lock.acquireWriteAsync()`.
+   *
+   * @param {number | WaitOptions} [options] ms, or options
+   * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
+   */
   async acquireWriteAsync(options) {
-    return guard(await this.writeLockAsync(options), () => this.writeUnlock());
+    return guardOf(await this.writeLockAsync(options), () => this.writeUnlock());
   }
 
   /**
@@ -204,13 +277,13 @@ export class RWLock extends Primitive {
   /**
    * @param {import('./blocking.js').Step} step
    * @param {number | WaitOptions | undefined} options
-   * @param {string} call
+   * @param {string} call what the user called
    * @param {(words: import('./wait.js').Words, self: number) => boolean} [take] its fast half
    */
   #lock(step, options, call, take) {
     const timeout = timeoutOf(options);
     signalOf(options);
-    assertMayBlock(call, `${call}Async`);
+    assertMayBlock(call);
     return take?.(this.words, self) || succeeded(block(step, this.words, self, timeout));
   }
 
@@ -235,13 +308,4 @@ function succeeded(what) {
 /** @param {boolean} had */
 function assertHad(had) {
   if (!had) throw new OwnershipError('not held by this thread in this way');
-}
-
-/**
- * @param {boolean} held
- * @param {() => void} unlock
- */
-function guard(held, unlock) {
-  if (!held) throw new TimeoutError('timed out');
-  return new Guard(unlock);
 }

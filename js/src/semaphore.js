@@ -1,24 +1,53 @@
 /** A counting semaphore: the same as lw_sem in C (include/lockword/sem.h). */
 
 import { LW_DONE, LW_SEM_GATE, LW_SEM_MAX, semAcquireStep, semPermits, semReleaseStep, semTryStep } from './core.js';
+import { guardOf } from './guard.js';
 import { Primitive } from './primitive.js';
-import { assertInteger, blockFor, waitFor } from './waiting.js';
+import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';
 
-/** @typedef {import('./options.js').WaitOptions} WaitOptions */
+/**
+ * @typedef {import('./options.js').WaitOptions} WaitOptions
+ * @typedef {import('./options.js').WaitSource} WaitSource
+ * @typedef {import('./primitive.js').SharedMemory} SharedMemory
+ *
+ * @typedef {object} PermitsWanted
+ * @property {number} [permits] how many to take, all at once: 0 to 2^30 - 1, 1 by default
+ *
+ * @typedef {WaitOptions & PermitsWanted} PermitOptions what every call accepts that waits for permits
+ */
 
 /**
  * A semaphore of up to 2^30 - 1 permits. Any number may be asked for at once; all are had at once, or none. A release wakes all who wait,
  * and whoever finds enough takes it: nobody sleeps beside permits that would do. What was done before a release is seen by whoever acquires
  * after it. Any number may wait.
+ *
+ *     const slots = Semaphore.create(4);
+ *     await slots.runExclusive(() => fetch(url), { timeout: 1000 });
+ *     using permits = slots.acquire({ permits: 2 });    // in a worker
+ *
+ * To end everybody's wait, have an event beside it. An event loop waits for whichever comes first:
+ *
+ *     const open = (await waitAny([closed.when(), slots.when()])) === 1;
+ *
+ * A thread that was let in looks at the event, and passes its permit on if it is set. Then one permit wakes all:
+ *
+ *     slots.wait();
+ *     if (closed.isSet) slots.release();                // and leave
+ *
+ *     closed.set(), slots.release();                    // whoever closes it
+ *
+ * @extends {Primitive<'Semaphore'>}
  */
 export class Semaphore extends Primitive {
   static BYTE_LENGTH = 8;
+  /** @readonly @type {'Semaphore'} */
   static type = 'Semaphore';
 
   /**
    * Makes a semaphore in new memory.
    *
-   * @param {number} permits to begin with
+   * @param {number} permits to begin with, 0 to 2^30 - 1
+   * @throws {RangeError} permits are out of range
    */
   static create(permits) {
     return this.init(undefined, 0, permits);
@@ -27,9 +56,10 @@ export class Semaphore extends Primitive {
   /**
    * Makes a semaphore of memory that nobody uses yet. To be called once, by one agent; in zeroed memory there is one without permits.
    *
-   * @param {SharedArrayBuffer | WebAssembly.Memory | undefined} memory
+   * @param {SharedMemory | undefined} memory
    * @param {number} byteOffset
-   * @param {number} permits to begin with
+   * @param {number} permits to begin with, 0 to 2^30 - 1
+   * @throws {RangeError} permits are out of range
    */
   static init(memory, byteOffset, permits) {
     assertInteger(permits, 0, LW_SEM_MAX, 'permits');
@@ -43,39 +73,87 @@ export class Semaphore extends Primitive {
     return semPermits(this.words);
   }
 
-  /** n permits being acquired, as something for `waitAny`. */
+  /**
+   * n permits being acquired, as something for `waitAny`.
+   *
+   * @param {number} [n] 0 to 2^30 - 1
+   * @returns {WaitSource}
+   * @throws {RangeError} n is out of range
+   */
   when(n = 1) {
-    assertInteger(n, 0, LW_SEM_MAX, 'n');
-    return { step: semAcquireStep, words: this.words, gate: LW_SEM_GATE, wanted: n };
+    assertInteger(n, 0, LW_SEM_MAX, 'permits');
+    return sourceOf({ step: semAcquireStep, words: this.words, gate: LW_SEM_GATE, wanted: n });
   }
 
   /**
-   * Takes n permits, blocking until they are to be had.
+   * Takes permits, blocking until they are to be had. `release` gives them back.
    *
-   * @param {number} [n]
-   * @param {number | WaitOptions} [options]
+   * @param {PermitOptions} [options] how many, 1 by default, and `{ timeout, signal }`, in ms; a signal is looked at once, before
    * @returns {boolean} false: the time was up
+   * @throws {RangeError} permits are not 0 to 2^30 - 1
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
-  acquire(n = 1, options) {
-    return blockFor(this.when(n), options, 'acquire').what === LW_DONE;
+  wait(options) {
+    return blockFor(this.#operation(options), options, 'wait').what === LW_DONE;
   }
 
   /**
-   * Takes n permits, without blocking.
+   * Takes permits, without blocking. `release` gives them back.
    *
-   * @param {number} [n]
-   * @param {number | WaitOptions} [options]
+   * @param {PermitOptions} [options] how many, 1 by default, and `{ timeout, signal }`, in ms
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
+   * @throws {RangeError} permits are not 0 to 2^30 - 1
    */
-  async acquireAsync(n = 1, options) {
-    return (await waitFor(this.when(n), options)).what === LW_DONE;
+  async waitAsync(options) {
+    return (await waitFor(this.#operation(options), options)).what === LW_DONE;
   }
 
   /**
-   * Takes n permits if they are to be had.
+   * `wait`, as a guard, which gives the permits back: `using permit = semaphore.acquire()`.
    *
-   * @param {number} [n]
+   * @param {PermitOptions} [options] how many, 1 by default, and `{ timeout, signal }`, in ms
+   * @throws {TimeoutError} the time was up; and what `wait` throws
+   */
+  acquire(options) {
+    const operation = this.#operation(options);
+    return this.#guard(blockFor(operation, options, 'acquire'), operation);
+  }
+
+  /**
+   * `waitAsync`, as a guard, which gives the permits back: `using permit = await semaphore.acquireAsync()`.
+   *
+   * @param {PermitOptions} [options] how many, 1 by default, and `{ timeout, signal }`, in ms
+   * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
+   */
+  async acquireAsync(options) {
+    const operation = this.#operation(options);
+    return this.#guard(await waitFor(operation, options), operation);
+  }
+
+  /**
+   * Calls `fn` with permits taken, and gives them back when what `fn` returns has settled, or when it throws.
+   *
+   * @template T
+   * @param {() => T | PromiseLike<T>} fn
+   * @param {PermitOptions} [options] how many permits, 1 by default, and `{ timeout, signal }`, in ms
+   * @returns {Promise<T>} what `fn` returns; rejects with `signal.reason` on abort
+   * @throws {TimeoutError} the time was up, and `fn` was not called
+   */
+  async runExclusive(fn, options) {
+    const permit = await this.acquireAsync(options);
+    try {
+      return await fn();
+    } finally {
+      permit.unlock();
+    }
+  }
+
+  /**
+   * Takes n permits if they are to be had. Never waits.
+   *
+   * @param {number} [n] 0 to 2^30 - 1
    * @returns {boolean} whether it did
+   * @throws {RangeError} n is out of range
    */
   tryAcquire(n = 1) {
     assertInteger(n, 0, LW_SEM_MAX, 'n');
@@ -83,13 +161,33 @@ export class Semaphore extends Primitive {
   }
 
   /**
-   * Gives n permits, and wakes.
+   * Gives n permits, whoever took them, and wakes.
    *
-   * @param {number} [n]
+   * @param {number} [n] 0 to 2^30 - 1
    * @throws {RangeError} there would be more than 2^30 - 1; nothing was changed
    */
   release(n = 1) {
     assertInteger(n, 0, LW_SEM_MAX, 'n');
     if (!semReleaseStep(this.words, n)) throw new RangeError('too many');
+  }
+
+  /**
+   * What a call with these options wants. A mere number could be meant as permits or as milliseconds.
+   *
+   * @param {PermitOptions | undefined} options
+   * @returns {import('./crowd.js').Operation}
+   */
+  #operation(options) {
+    if (typeof options === 'number')
+      throw new TypeError(`instead of ${options}, write { permits: ${options} } or { timeout: ${options} }`);
+    return /** @type {any} */ (this.when(options?.permits));
+  }
+
+  /**
+   * @param {{ what: number }} outcome
+   * @param {{ wanted: number }} operation
+   */
+  #guard({ what }, { wanted }) {
+    return guardOf(what === LW_DONE, () => this.release(wanted));
   }
 }

@@ -3,16 +3,23 @@
 import { LW_DONE, LW_WAITGROUP_GATE, LW_WAITGROUP_MAX } from './core.js';
 import { waitgroupAddStep, waitgroupDoneStep, waitgroupState, waitgroupWaitStep } from './core.js';
 import { Primitive } from './primitive.js';
-import { assertInteger, blockFor, waitFor } from './waiting.js';
+import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';
 
-/** @typedef {import('./options.js').WaitOptions} WaitOptions */
+/**
+ * @typedef {import('./options.js').WaitOptions} WaitOptions
+ * @typedef {import('./options.js').WaitSource} WaitSource
+ */
 
 /**
  * A wait group, as Go has it, of up to 2^22 - 1 things. It can be used again as soon as its count has come to 0. What was done before each `done`
  * is seen after the wait. Any number may wait; one that sleeps through exactly 256 rounds waits for the next one's end, too.
+ *
+ * @extends {Primitive<'WaitGroup'>}
  */
 export class WaitGroup extends Primitive {
   static BYTE_LENGTH = 8;
+  /**
+   * @readonly @type {'WaitGroup'} */
   static type = 'WaitGroup';
 
   /** How much is not done yet. */
@@ -23,7 +30,7 @@ export class WaitGroup extends Primitive {
   /**
    * Adds n things to do.
    *
-   * @param {number} [n]
+   * @param {number} [n] 0 to 2^22 - 1
    * @throws {RangeError} there would be more than 2^22 - 1; nothing was changed
    */
   add(n = 1) {
@@ -34,7 +41,7 @@ export class WaitGroup extends Primitive {
   /**
    * n of them are done; with the last one everybody who waits is released.
    *
-   * @param {number} [n]
+   * @param {number} [n] 0 to 2^22 - 1
    * @throws {RangeError} there were not so many; nothing was changed
    */
   done(n = 1) {
@@ -42,16 +49,20 @@ export class WaitGroup extends Primitive {
     if (!waitgroupDoneStep(this.words, n)) throw new RangeError('too few');
   }
 
-  /** All being done, from now on, as something for `waitAny`. */
+  /** All being done, from now on, as something for `waitAny`.
+   *
+   * @returns {WaitSource}
+   */
   when() {
-    return { step: waitgroupWaitStep, words: this.words, gate: LW_WAITGROUP_GATE, wanted: waitgroupState(this.words) };
+    return sourceOf({ step: waitgroupWaitStep, words: this.words, gate: LW_WAITGROUP_GATE, wanted: waitgroupState(this.words) });
   }
 
   /**
    * Blocks until all are done.
    *
-   * @param {number | WaitOptions} [options]
+   * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   wait(options) {
     return blockFor(this.when(), options, 'wait').what === LW_DONE;
@@ -60,7 +71,7 @@ export class WaitGroup extends Primitive {
   /**
    * Waits until all are done, without blocking.
    *
-   * @param {number | WaitOptions} [options]
+   * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
    */
   async waitAsync(options) {

@@ -9,19 +9,29 @@ import { signalOf, timeoutOf } from './options.js';
 /**
  * @typedef {import('./crowd.js').Operation} Operation
  * @typedef {import('./options.js').WaitOptions} WaitOptions
+ * @typedef {import('./options.js').WaitSource} WaitSource
  */
+
+/**
+ * What a user is given of an operation: something to hand to `waitAny`, of which a compiler tells nothing else.
+ *
+ * @param {Operation} operation
+ * @returns {WaitSource}
+ */
+export const sourceOf = (operation) => /** @type {any} */ (operation);
 
 /**
  * Blocks until the operation has ended.
  *
- * @param {Operation} operation
+ * @param {Operation | WaitSource} operation
  * @param {number | WaitOptions | undefined} options
  * @param {string} call what the user has called; the same with 'Async' never blocks
  */
-export function blockFor({ step, words, wanted }, options, call) {
+export function blockFor(operation, options, call) {
+  const { step, words, wanted } = /** @type {Operation} */ (operation);
   const timeout = timeoutOf(options);
   signalOf(options);
-  assertMayBlock(call, `${call}Async`);
+  assertMayBlock(call);
   const what = block(step, words, wanted, timeout);
   return { what, result: answerExpected() };
 }
@@ -29,11 +39,11 @@ export function blockFor({ step, words, wanted }, options, call) {
 /**
  * Waits for the operation without blocking.
  *
- * @param {Operation} operation
+ * @param {Operation | WaitSource} operation
  * @param {number | WaitOptions | undefined} options
  */
 export function waitFor(operation, options) {
-  return gather([operation], timeoutOf(options), signalOf(options));
+  return gather([/** @type {Operation} */ (operation)], timeoutOf(options), signalOf(options));
 }
 
 /**

@@ -129,7 +129,7 @@ describe('waitAny()', () => {
     const [semaphore, event] = [Semaphore.create(0), new Event()];
     const agent = spawn(({ Semaphore, data, say }) => {
       say('calling');
-      return Semaphore.from(data).acquire(1, 20_000);
+      return Semaphore.from(data).wait({ timeout: 20_000 });
     }, semaphore.handle);
     await agent.said('calling');
     const waiting = waitAny([semaphore.when(), event.when()]);

@@ -91,6 +91,26 @@ describe('construction of every primitive', () => {
     });
   }
 
+  for (const [Class, size] of SIZES) {
+    it(`new ${Class.name}() without shared memory says what to write, and at a bad place what it takes`, async () => {
+      const instead = 'create' in Class ? `${Class.name}.create(…)` : `new ${Class.name}()`;
+      for (const memory of [3, { autoReset: true }, null, new ArrayBuffer(32)]) {
+        const { message } = await failure(() => new Class(memory));
+        expect(message).to.equal(`memory must be shared; or write ${instead}`);
+      }
+      for (const [bytes, offset] of [
+        [4, 0],
+        [32, 2],
+        [32, -4],
+        [32, 32],
+        [32, 36 - size],
+      ]) {
+        const { message } = await failure(() => new Class(new SharedArrayBuffer(bytes), offset));
+        expect(message).to.equal(`a ${Class.name} needs ${size} bytes at a multiple of 4`);
+      }
+    });
+  }
+
   it('reaches a worker as handles, in one message', async () => {
     const primitives = [...SIZES.keys()].map((Class) => new Class());
     const agent = spawn(

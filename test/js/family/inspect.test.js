@@ -10,10 +10,12 @@ import {
   Once,
   RecursiveMutex,
   RWLock,
+  self,
   Semaphore,
   WaitGroup,
 } from '../../../js/src/index.js';
-import { itBlocks, until } from '../support.js';
+import { spawn } from '../agents.js';
+import { failure, itBlocks, until } from '../support.js';
 import { askElsewhere, loopsWait, threadsWait, wordsOf } from './waits.js';
 
 /** Where there is no util.inspect, nothing else calls what it would. */
@@ -103,6 +105,28 @@ describe('lockword/inspect', () => {
     const once = new Once();
     once.run(() => expect(`${once}`).to.equal(`Once { run by agent ${id} (this one) }`));
     expect(`${once}`).to.equal('Once { done }');
+  });
+
+  it('calls an agent by the name that it was given', async () => {
+    const { nameAgent } = await import('../../../js/src/inspect.js');
+    const id = await spawn(({ self }) => self).result;
+    expect(id).to.not.equal(self);
+    const hex = id.toString(16);
+    const mutex = withWords(Mutex, id | THREADS);
+    nameAgent(id, 'parser');
+    expect(`${mutex}`).to.equal(`Mutex { held by parser (agent ${hex}), threads wait }`);
+    nameAgent(id, undefined);
+    expect(`${mutex}`).to.equal(`Mutex { held by agent ${hex}, threads wait }`);
+
+    nameAgent(self, 'main');
+    nameAgent(5, 'loader');
+    const lock = new RWLock();
+    lock.tryWriteLock();
+    expect(`${lock}`).to.equal(`RWLock { written by main (agent ${self.toString(16)}, this one) }`);
+    expect(`${withWords(Mutex, 5)}`).to.equal('Mutex { held by loader (thread 5) }');
+    for (const known of [self, 5]) nameAgent(known, undefined);
+    expect(`${withWords(Mutex, 5)}`).to.equal('Mutex { held by thread 5 }');
+    for (const id of ['5', 1.5, undefined]) expect(await failure(() => nameAgent(id, 'x'))).to.be.instanceOf(TypeError);
   });
 
   it('tells in which way others wait', async () => {

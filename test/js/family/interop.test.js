@@ -87,7 +87,7 @@ describe('interop of the family: C and JavaScript on the same words', () => {
     start.set();
     for (let turn = 0; turn < MINE; turn++) {
       const n = 1 + (turn % PERMITS);
-      expect(await within(10_000, permits.acquireAsync(n))).to.equal(true);
+      expect(await within(10_000, permits.waitAsync({ permits: n }))).to.equal(true);
       if (Atomics.add(numbers, 4, n) + n > PERMITS) Atomics.add(numbers, 5, 1);
       if (turn % 10 === 0) await sleep(0);
       Atomics.sub(numbers, 4, n);

@@ -78,8 +78,8 @@ describe('liveness of the family', () => {
     for (let round = 0; round < 20; round++) {
       const semaphore = Semaphore.create(0);
       const controller = new AbortController();
-      const first = semaphore.acquireAsync(1, { signal: controller.signal }).catch(() => false);
-      const agent = spawn(({ Semaphore, data }) => Semaphore.from(data).acquire(1), semaphore.handle);
+      const first = semaphore.waitAsync({ signal: controller.signal }).catch(() => false);
+      const agent = spawn(({ Semaphore, data }) => Semaphore.from(data).wait(), semaphore.handle);
       if (round % 2) await sleep(round);
       semaphore.release();
       controller.abort();

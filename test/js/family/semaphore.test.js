@@ -1,7 +1,8 @@
 /** The semaphore: permits, sizes, limits. */
 import { expect } from 'chai';
 
-import { Semaphore } from '../../../js/src/index.js';
+import { dispose } from '../../../js/src/guard.js';
+import { Event, Semaphore, TimeoutError, waitAny } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { failure, itBlocks, itCalling, sleep, until, within } from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
@@ -16,19 +17,92 @@ describe('Semaphore', () => {
     expect([semaphore.tryAcquire(3), semaphore.permits]).to.deep.equal([true, 1]);
     expect([semaphore.tryAcquire(0), semaphore.permits]).to.deep.equal([true, 1]);
     semaphore.release(9);
-    expect([semaphore.permits, semaphore.acquire(10), semaphore.permits]).to.deep.equal([10, true, 0]);
-    expect(semaphore.acquire(0)).to.equal(true);
+    expect([semaphore.permits, semaphore.wait({ permits: 10 }), semaphore.permits]).to.deep.equal([10, true, 0]);
+    expect(semaphore.wait({ permits: 0 })).to.equal(true);
   });
 
   for (const form of FORMS) {
-    itCalling(form)(`acquire${form}() takes one by default, and at once if it is there`, async () => {
-      const semaphore = Semaphore.create(2);
-      expect(await semaphore[`acquire${form}`]()).to.equal(true);
-      expect(await semaphore[`acquire${form}`](1, 0)).to.equal(true);
-      expect(await semaphore[`acquire${form}`](1, 0)).to.equal(false);
+    itCalling(form)(`wait${form}() takes one by default, and at once if it is there`, async () => {
+      const semaphore = Semaphore.create(3);
+      expect(await semaphore[`wait${form}`]()).to.equal(true);
+      expect(await semaphore[`wait${form}`]({})).to.equal(true);
+      expect(await semaphore[`wait${form}`]({ timeout: 0 })).to.equal(true);
+      expect(await semaphore[`wait${form}`]({ timeout: 0 })).to.equal(false);
       expect([...wordsOf(semaphore)].map((word) => word & 0x3fffffff)).to.deep.equal([0, 0]);
     });
+
+    itCalling(form)(`acquire${form}() makes a guard, which gives as many back, once`, async () => {
+      const semaphore = Semaphore.create(3);
+      const options = { permits: 2, timeout: 0 };
+      const permits = await semaphore[`acquire${form}`](options);
+      const permit = await semaphore[`acquire${form}`]();
+      expect(semaphore.permits).to.equal(0);
+      expect(await failure(async () => semaphore[`acquire${form}`](options))).to.be.instanceOf(TimeoutError);
+      options.permits = 1;
+      for (let i = 0; i < 2; i++) {
+        permits.unlock();
+        expect(semaphore.permits).to.equal(2);
+      }
+      permit[dispose]();
+      expect(semaphore.permits).to.equal(3);
+    });
   }
+
+  it('a guard gives back what was taken, whatever becomes of the options meanwhile', async () => {
+    const semaphore = Semaphore.create(1);
+    const options = { permits: 2 };
+    const taking = semaphore.acquireAsync(options);
+    options.permits = 9;
+    semaphore.release();
+    (await within(10_000, taking)).unlock();
+    expect(semaphore.permits).to.equal(2);
+  });
+
+  it('runExclusive() takes permits while what it calls runs, however that ends', async () => {
+    const semaphore = Semaphore.create(3);
+    expect(await semaphore.runExclusive(() => semaphore.permits)).to.equal(2);
+    const options = { permits: 3, timeout: 1 };
+    const inside = semaphore.runExclusive(async () => {
+      await sleep(5);
+      throw new Error(`${semaphore.permits}`);
+    }, options);
+    expect(await failure(() => semaphore.runExclusive(() => expect.fail('ran'), options))).to.be.instanceOf(TimeoutError);
+    expect((await failure(() => inside)).message).to.equal('0');
+    expect(semaphore.permits).to.equal(3);
+  });
+
+  it('takes a mere number neither for permits nor for milliseconds, and says what to write', async () => {
+    const semaphore = Semaphore.create(3);
+    for (const call of ['wait', 'waitAsync', 'acquire', 'acquireAsync', 'runExclusive']) {
+      const args = call === 'runExclusive' ? [() => expect.fail('ran')] : [];
+      for (const options of [[1000], [1000, { timeout: 5 }]]) {
+        const error = await failure(async () => semaphore[call](...args, ...options));
+        expect(error).to.be.instanceOf(TypeError);
+        expect(error.message).to.equal('instead of 1000, write { permits: 1000 } or { timeout: 1000 }');
+      }
+    }
+    expect([...wordsOf(semaphore)]).to.deep.equal([3, 0]);
+  });
+
+  it('ends all waits, of event loops and of threads, as its manual says', async () => {
+    const slots = Semaphore.create(0);
+    const closed = new Event();
+    const thread = ({ data, Event, Semaphore, say }) => {
+      const [slots, closed] = [Semaphore.from(data.slots), Event.from(data.closed)];
+      say('waiting');
+      slots.wait();
+      if (closed.isSet) slots.release();
+      return closed.isSet;
+    };
+    const threads = [1, 2, 3].map(() => spawn(thread, { slots: slots.handle, closed: closed.handle }));
+    const tasks = [1, 2, 3].map(() => waitAny([closed.when(), slots.when()]));
+    await Promise.all(threads.map((agent) => agent.said('waiting')));
+    await until(() => threadsWait(slots));
+    (closed.set(), slots.release());
+    expect(await within(10_000, Promise.all(tasks))).to.deep.equal([0, 0, 0]);
+    for (const agent of threads) expect(await within(10_000, agent.result)).to.equal(true);
+    expect(slots.permits).to.equal(1);
+  });
 
   it('never has more than 2^30 - 1, and says so with nothing changed', async () => {
     const semaphore = Semaphore.create(MAX - 1);
@@ -53,7 +127,9 @@ describe('Semaphore', () => {
       [null, TypeError],
       [1n, TypeError],
     ]) {
-      for (const call of ['acquire', 'acquireAsync', 'tryAcquire', 'release', 'when'])
+      for (const call of ['wait', 'waitAsync', 'acquire', 'acquireAsync'])
+        expect(await failure(() => semaphore[call]({ permits: n })), `${call}(${n})`).to.be.instanceOf(kind);
+      for (const call of ['tryAcquire', 'release', 'when'])
         expect(await failure(() => semaphore[call](n)), `${call}(${n})`).to.be.instanceOf(kind);
       expect([...wordsOf(semaphore)]).to.deep.equal([3, 0]);
     }
@@ -65,9 +141,9 @@ describe('Semaphore', () => {
     ['', 'Async'],
     ['Async', 'Async'],
   ]) {
-    it(`acquire${large}(3) asleep, acquire${small}(1) asleep, release(1): the one proceeds, and the three when they are there`, async () => {
+    it(`wait${large}() of 3 asleep, wait${small}() of 1 asleep, release(1): the one proceeds, and the three when they are there`, async () => {
       const semaphore = Semaphore.create(0);
-      const waiting = (form, n) => askElsewhere({ call: 'acquire', args: [n] }, form, semaphore);
+      const waiting = (form, n) => askElsewhere({ call: 'wait', args: [], permits: n }, form, semaphore);
       const three = waiting(large, 3);
       await three.said('calling');
       await until(() => (large ? loopsWait : threadsWait)(semaphore));
@@ -93,19 +169,19 @@ describe('Semaphore', () => {
       const semaphore = Semaphore.from(data.handle);
       for (let i = 0; i < 250; i++) {
         const n = 1 + (i % data.most);
-        await semaphore[data.call](n);
+        await semaphore[data.call]({ permits: n });
         if (Atomics.add(data.inside, 0, n) + n > 3) Atomics.add(data.inside, 1, 1);
         if (i % 40 === 0) await new Promise((resolve) => setTimeout(resolve));
         Atomics.sub(data.inside, 0, n);
         semaphore.release(n);
       }
     };
-    const agents = ['acquire', 'acquire', 'acquireAsync'].map((call, i) =>
+    const agents = ['wait', 'wait', 'waitAsync'].map((call, i) =>
       spawn(job, { handle: semaphore.handle, inside, call, most: i + 1 }),
     );
     const tasks = Array.from({ length: 20 }, async (_, i) => {
       for (let turn = 0; turn < 10; turn++) {
-        await semaphore.acquireAsync(1 + (i % 3));
+        await semaphore.waitAsync({ permits: 1 + (i % 3) });
         if (Atomics.add(inside, 0, 1 + (i % 3)) + 1 + (i % 3) > 3) Atomics.add(inside, 1, 1);
         await sleep(0);
         Atomics.sub(inside, 0, 1 + (i % 3));
@@ -122,8 +198,10 @@ describe('Semaphore', () => {
       const semaphore = Semaphore.from(data.handle);
       for (let i = 0; i < 150; i++) {
         const controller = new AbortController();
-        const options = { timeout: Math.random(), signal: data.call === 'acquire' ? undefined : controller.signal };
-        const taken = semaphore[data.call](1 + (i % 2), options);
+        const permits = 1 + (i % 2);
+        const signal = data.call === 'wait' ? undefined : controller.signal;
+        const options = { permits, timeout: Math.random(), signal };
+        const taken = semaphore[data.call](options);
         if (i % 3 === 0) controller.abort();
         let mine = false;
         try {
@@ -132,12 +210,12 @@ describe('Semaphore', () => {
           // Aborted: it has nothing.
         }
         if (i % 50 === 0) await sleep(0);
-        if (mine) semaphore.release(1 + (i % 2));
+        if (mine) semaphore.release(permits);
       }
     };
-    const agents = ['acquire', 'acquireAsync', 'acquireAsync'].map((call) => spawn(job, { handle: semaphore.handle, call }));
+    const agents = ['wait', 'waitAsync', 'waitAsync'].map((call) => spawn(job, { handle: semaphore.handle, call }));
     for (const agent of agents) await within(20_000, agent.result);
     expect(semaphore.permits).to.equal(2);
-    expect(await semaphore.acquireAsync(2, 0)).to.equal(true);
+    expect(await semaphore.waitAsync({ permits: 2, timeout: 0 })).to.equal(true);
   });
 });

@@ -16,7 +16,7 @@ const rowOf = (type, call) => WAITS.find((row) => row.type === type && row.call 
 
 /** A row of waits.js, in which those who are ended make their call; and the call of the one that is not, where it is another. */
 const SCENES = [
-  { row: { ...rowOf('Semaphore', 'acquire'), make: () => Semaphore.create(0), end: (it) => it.release(3) } },
+  { row: { ...rowOf('Semaphore', 'wait'), make: () => Semaphore.create(0), end: (it) => it.release(3) } },
   { row: rowOf('RWLock', 'readLock') },
   { row: { ...rowOf('Barrier', 'wait'), make: () => Barrier.create(4) } },
   { row: rowOf('WaitGroup', 'wait') },

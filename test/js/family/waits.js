@@ -65,8 +65,17 @@ export const WAITS = [
     won: 'guard',
     throws: 'TimeoutError',
   },
-  { type: 'Semaphore', call: 'acquire', args: [1], make: () => Semaphore.create(0), end: (it) => it.release() },
-  { type: 'Semaphore', call: 'acquire', args: [3], make: () => Semaphore.create(2), end: (it) => it.release() },
+  { type: 'Semaphore', call: 'wait', permits: 1, make: () => Semaphore.create(0), end: (it) => it.release() },
+  { type: 'Semaphore', call: 'wait', permits: 3, make: () => Semaphore.create(2), end: (it) => it.release() },
+  {
+    type: 'Semaphore',
+    call: 'acquire',
+    permits: 2,
+    make: () => Semaphore.create(1),
+    end: (it) => it.release(),
+    won: 'guard',
+    throws: 'TimeoutError',
+  },
   { type: 'RWLock', call: 'readLock', ...kept(core.LW_RWLOCK_WRITER) },
   { type: 'RWLock', call: 'writeLock', ...kept(core.LW_RWLOCK_WRITER) },
   { type: 'RWLock', call: 'writeLock', ...kept(core.LW_RWLOCK_UPGRADABLE) },
@@ -141,8 +150,12 @@ export const shapeOf = (value) => (typeof value?.unlock === 'function' ? 'guard'
 /** A function where a row says so: what a Once runs, what a Counter waits for. */
 export const argsOf = (row) => row.args.map((arg) => (arg === 'fn' ? (value) => value === 0 : arg));
 
+/** A semaphore's options say how many permits, so that they are an object always. */
+const optionsOf = ({ permits }, options) =>
+  permits === undefined ? options : { permits, ...(typeof options === 'object' ? options : { timeout: options }) };
+
 /** Calls in one of the forms, in this agent. */
-export const ask = (row, form, primitive, options) => primitive[row.call + form](...argsOf(row), options);
+export const ask = (row, form, primitive, options) => primitive[row.call + form](...argsOf(row), optionsOf(row, options));
 
 /**
  * Calls in one of the forms, in a worker, which says 'calling' before. Answers { value } or { error, code }, and how long it took,
@@ -164,5 +177,5 @@ export const askElsewhere = (row, form, primitive, options) =>
         return { error: name, code, message, ms: performance.now() - start };
       }
     },
-    { handle: primitive.handle, before: row.before, call: row.call + form, args: row.args, options },
+    { handle: primitive.handle, before: row.before, call: row.call + form, args: row.args, options: optionsOf(row, options) },
   );

@@ -5,7 +5,7 @@ const { process } = globalThis;
 const [scenario, mode] = process.argv.slice(2);
 enter(mode);
 
-const { Mutex } = await import('../../../js/src/index.js');
+const { Condition, Mutex } = await import('../../../js/src/index.js');
 const { STRANGER, Stranger, wordsOf } = await import('../support.js');
 
 const warnings = [];
@@ -97,6 +97,16 @@ const scenarios = {
     const { mutex } = held();
     const answers = [new Mutex().lock(), mutex.lock(10), mutex.lock({ timeout: 10 }), new Mutex().lock()];
     report(answers);
+  },
+
+  'warning of a guard'() {
+    report([new Mutex().acquire().unlock()]);
+  },
+
+  'warning of a condition'() {
+    const mutex = new Mutex();
+    mutex.tryLock();
+    report([new Condition().waitFor(mutex, () => false, 10)]);
   },
 
   async 'no warning'() {

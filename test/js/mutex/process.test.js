@@ -59,8 +59,20 @@ if (mode !== 'unhealed') {
       expect(code).to.equal(0);
       if (isNode) expect(warnings).to.have.length(1);
       expect(warnings.length).to.be.at.most(1);
-      for (const warning of warnings) expect(warning).to.match(/lockAsync/);
+      for (const warning of warnings) expect(warning).to.match(/^lock\(\) .* lockAsync\(\)$/);
     });
+
+    for (const [scenario, call] of [
+      ['warning of a guard', 'acquire'],
+      ['warning of a condition', 'waitFor'],
+    ]) {
+      it(`${scenario} names the call that was made, and the one that never blocks`, async () => {
+        const { stdout } = await run(scenario);
+        for (const warning of JSON.parse(stdout).warnings) {
+          expect(warning).to.contain(`${call}() blocks`).and.contain(`use ${call}Async()`);
+        }
+      });
+    }
 
     it('is told nothing while it only calls what never blocks', async () => {
       const { stdout, stderr } = await run('no warning');
