@@ -55,4 +55,4 @@ install: ## install headers, libraries, CMake package and pkg-config file; PREFI
 	@DESTDIR="$(DESTDIR)" cmake --install build/install
 
 clean: ## remove all that was built; node_modules stays
-	@rm -rf build js/types
+	@rm -rf build js/cjs js/types

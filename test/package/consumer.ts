@@ -1,4 +1,4 @@
-// What a user writes in strict TypeScript.
+// What a user writes in strict TypeScript, who knows neither the DOM nor Node's types. It is also run.
 import {
   Barrier,
   BlockingError,
@@ -14,13 +14,15 @@ import {
   OwnershipError,
   RecursiveMutex,
   RWLock,
+  self as me,
   Semaphore,
   TimeoutError,
   waitAny,
   WaitGroup,
 } from 'lockword';
+import type { Guard, Handle, PermitOptions, SharedMemory, Signal, TaskGuard, WaitOptions, WaitSource } from 'lockword';
 import { imports as emscripten } from 'lockword/emscripten';
-import 'lockword/inspect';
+import { nameAgent } from 'lockword/inspect';
 import { imports } from 'lockword/wasm';
 import { WorkerMutex, WorkerMutexError } from 'lockword/worker-mutex';
 
@@ -28,15 +30,104 @@ function check(what: string, ok: boolean): void {
   if (!ok) throw new Error(`lockword does not work as a package: ${what}`);
 }
 
+// What the platform has, whose types this program does without.
+const platform: any = globalThis;
+const signal: Signal = new platform.AbortController().signal;
+const memory: SharedMemory = new platform.WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+
 const mutex: Mutex = new Mutex(new SharedArrayBuffer(Mutex.BYTE_LENGTH));
-const same: Mutex = Mutex.from(mutex.handle);
+const handle: Handle<'Mutex'> = mutex.handle;
+const same: Mutex = Mutex.from(handle);
 const taken: boolean = mutex.tryLock() && !same.tryLock();
 mutex.unlock();
-const timely: boolean = await mutex.lockAsync({ timeout: 10, signal: new AbortController().signal });
+const brief: WaitOptions = { timeout: 10, signal };
+const timely: boolean = (await mutex.lockAsync(brief)) && mutex.isMine;
 mutex.unlock();
 const sum: number = await mutex.runExclusive(() => 2 + 2);
 check('Mutex', taken && timely && sum === 4 && !mutex.isLocked);
 (await mutex.acquireAsync()).unlock();
+
+const placed = new Mutex(memory, 8);
+check('new Mutex(memory)', placed.handle.byteOffset === 8 && handle.type === 'Mutex');
+
+// Guards end with their block, whichever way it is written.
+async function guards(): Promise<boolean[]> {
+  const held: boolean[] = [];
+  {
+    using guard = await mutex.acquireAsync();
+    held.push(mutex.isMine);
+    guard.unlock();
+  }
+  {
+    await using _ = await mutex.acquireAsync(5);
+    held.push(mutex.isMine);
+  }
+  {
+    using guard: TaskGuard = await new RecursiveMutex().acquireAsync();
+    held.push(guard.isMine);
+  }
+  {
+    const lock = new RWLock();
+    using _read: Guard = await lock.acquireReadAsync();
+    held.push(lock.readers === 1);
+  }
+  {
+    using _permits = await Semaphore.create(2).acquireAsync({ permits: 2 });
+    held.push(!mutex.isLocked);
+  }
+  return held;
+}
+check('using', (await guards()).every(Boolean) && !mutex.isLocked);
+
+// What a worker does, where blocking is allowed. Compiled only.
+export function inAWorker(rwlock: RWLock, semaphore: Semaphore, recursive: RecursiveMutex): void {
+  using _mutex = mutex.acquire(50);
+  using _read = rwlock.acquireRead({ timeout: 50 });
+  using _write = rwlock.acquireWrite();
+  using _permits = semaphore.acquire({ permits: 3, timeout: 50 });
+  using _again = recursive.acquire();
+  if (semaphore.wait({ timeout: 5 })) semaphore.release();
+}
+
+export async function inAnAsyncFunction(): Promise<void> {
+  await using _ = mutex.acquire();
+}
+
+// What a compiler has to refuse. Compiled only.
+export async function mistakes(semaphore: Semaphore, buffer: Int32Array): Promise<void> {
+  // @ts-expect-error: the handle of another primitive
+  Mutex.from(semaphore.handle);
+  // @ts-expect-error: the handle of another primitive
+  RecursiveMutex.from(mutex.handle);
+  // @ts-expect-error: a handle of one may be that of another
+  Mutex.from(mutex.handle as Handle);
+  // @ts-expect-error: the words are no user's business
+  mutex.words;
+  // @ts-expect-error: permits or milliseconds?
+  await semaphore.acquireAsync(3);
+  // @ts-expect-error: permits or milliseconds?
+  semaphore.wait(3);
+  // @ts-expect-error: the promise has to be awaited
+  using _guard = mutex.acquireAsync();
+  // @ts-expect-error: the promise has to be awaited, here, too
+  await using _other = mutex.acquireAsync();
+  // @ts-expect-error: true or false is nothing to dispose of
+  using _held = mutex.lock();
+  // @ts-expect-error: Semaphore.create(2)
+  new Semaphore(2);
+  // @ts-expect-error: Barrier.create(3)
+  new Barrier(3);
+  // @ts-expect-error: a view is not its buffer
+  new Mutex(buffer);
+  // @ts-expect-error: event.when()
+  await waitAny([new Event()]);
+  // @ts-expect-error: a semaphore is not a mutex
+  await new Condition().waitAsync(semaphore);
+  // @ts-expect-error: a condition needs the guard of the task
+  await new Condition().waitAsync(new RecursiveMutex());
+  // @ts-expect-error: the time is a number
+  await mutex.lockAsync('50');
+}
 
 const recursive: RecursiveMutex = new RecursiveMutex();
 const depth: number = await recursive.runExclusive((guard) => {
@@ -57,9 +148,11 @@ const found: number = condition.notify(2) + condition.notifyAll();
 check('Condition', !notified && held && found === 0);
 
 const semaphore: Semaphore = Semaphore.create(2);
-const acquired: boolean = (await semaphore.acquireAsync()) && semaphore.tryAcquire(1);
+const two: PermitOptions = { permits: 2, timeout: 10 };
+const acquired: boolean = (await semaphore.waitAsync()) && semaphore.tryAcquire(1);
 semaphore.release(2);
-check('Semaphore', acquired && semaphore.permits === 2);
+const left: number = await semaphore.runExclusive(() => semaphore.permits, two);
+check('Semaphore', acquired && left === 0 && semaphore.permits === 2);
 
 const lock: RWLock = new RWLock();
 const reads: boolean = await lock.readLockAsync();
@@ -81,7 +174,8 @@ check('WaitGroup', (await group.waitAsync()) && group.count === 0);
 const event: Event = Event.create({ autoReset: true });
 event.set();
 const counter: Counter = Counter.create(3);
-const first: number = await waitAny([counter.whenAtLeast(9), event.when(), semaphore.when(2), group.when()], { timeout: 10 });
+const sources: WaitSource[] = [counter.whenAtLeast(9), event.when(), semaphore.when(2), group.when()];
+const first: number = await waitAny(sources, { timeout: 10 });
 check('waitAny', first === 1 && !event.isSet && semaphore.permits === 2);
 check('Counter', (await counter.waitUntilAsync((value: number) => value > 2)) && counter.increment() === 3);
 
@@ -102,7 +196,11 @@ check(
   errors.every(({ code }) => code.startsWith('ERR_')),
 );
 check('inspect', `${semaphore}` === 'Semaphore { 2 permits }');
-check('wasm', typeof imports().lockword.self() === 'number');
+nameAgent(me, 'main');
+mutex.tryLock();
+check('nameAgent', `${mutex}`.includes('held by main'));
+mutex.unlock();
+check('wasm', imports().lockword.self() === me);
 
 const buffer: SharedArrayBuffer = WorkerMutex.createSharedBuffer(2);
 const workerMutex: WorkerMutex = new WorkerMutex({ handle: buffer, index: 1 });
@@ -112,6 +210,5 @@ const { index, sharedBuffer }: { index: number; sharedBuffer: SharedArrayBuffer 
 const code: string = new WorkerMutexError('A_CODE').code;
 check('WorkerMutex', index === 1 && sharedBuffer === buffer && code === 'A_CODE');
 
-const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
-const table = new WebAssembly.Table({ initial: 1, element: 'anyfunc' });
-check('emscripten', typeof emscripten(memory, () => table).lockword.self() === 'number');
+const table = { get: (_: number) => () => {} };
+check('emscripten', typeof emscripten(memory as never, () => table).lockword.self() === 'number');

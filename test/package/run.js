@@ -1,35 +1,56 @@
 /**
- * run.js: what `npm pack` makes, as its users get it: which files, which size, and a strict TypeScript program that uses it. Ends
- * with
- * `N passed, N failed`.
+ * run.js: what `npm pack` makes of a fresh clone, as its users get it: which files, which size, and programs in strict TypeScript, in
+ * CommonJS, in Jest, in C and in bundles that use it. Ends with `N passed, N failed`.
  */
-import { execFileSync, spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
 import { buildSync } from 'esbuild';
+import { build as vite } from 'vite';
 
 import { llvm } from '../../tools/core/toolchain.js';
 import { install as installRuntimes, RUNTIMES } from '../js/runtimes.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const HERE = fileURLToPath(new URL('./', import.meta.url));
+const CLONE = join(ROOT, 'build/test-package-clone');
 const WORK = join(ROOT, 'build/test-package');
 const PACKAGE = join(WORK, 'node_modules/lockword');
-const CONSUMERS = ['consumer.ts', 'consumer.cts'];
-const USERS_NEED =
-  /^(package\.json|README\.md|LICENSE|js\/src\/[\w-]+\.js|js\/cjs\/worker-mutex\.(cjs|d\.cts)|js\/types\/[\w-]+\.d\.ts|include\/lockword\/.*\.h|src\/.*\.[ch]|wasm\/(liblockword\.a|library_lockword\.js))$/;
+const PROGRAMS = ['consumer.ts', 'consumer.cts', 'platform.ts', 'copies.cjs', 'jest.test.cjs'];
+const USERS_NEED = [
+  /^(package\.json|README\.md|LICENSE|js\/src\/[\w-]+\.js|js\/types\/[\w-]+\.d\.ts|js\/cjs\/([\w-]+\.js|[\w-]+\.d\.ts|package\.json))$/,
+  /^(include\/lockword\/.*\.h|src\/.*\.[ch]|wasm\/(liblockword\.a|library_lockword\.js))$/,
+  // What README.md links to.
+  /^(CONTRIBUTING\.md|docs\/[\w-]+\.md|docs\/img\/.*\.(png|svg)|examples\/.*|verify\/README\.md)$/,
+];
 
 /** What a user's bundle may grow by, minified and gzipped, in bytes. */
 const LIMITS = [
-  ['the mutex alone', "export { Mutex } from 'lockword';", 3150],
+  ['the mutex alone', "export { Mutex } from 'lockword';", 3350],
   ['the whole package', "export * from 'lockword';", 8600],
 ];
 
 /** All primitives for wasm, gzipped, in bytes; lockword/describe.h and lockword/emscripten.h have members of their own. */
 const MEMBER = 'lockword.o';
 const MEMBER_LIMIT = 8000;
+
+/** The compilers, and whether each has been told to trust the types of libraries; the first way is the stricter one. */
+const COMPILERS = { 5.2: 'typescript-5.2', 5.9: 'typescript-5.9', 7: 'typescript' };
+const RESOLUTIONS = { bundler: 'esnext', node16: 'node16', nodenext: 'nodenext' };
 
 let passed = 0;
 let failed = 0;
@@ -40,9 +61,9 @@ function below(limit, { length }) {
   return length < limit ? '' : `${length} bytes`;
 }
 
-function check(what, test) {
+async function check(what, test) {
   try {
-    const wrong = test();
+    const wrong = await test();
     if (wrong) throw new Error(wrong);
     passed++;
     console.log(`ok: ${what}`);
@@ -52,15 +73,46 @@ function check(what, test) {
   }
 }
 
-/** Packs and unpacks, as npm install would. */
+const run = (command, ...args) => execFileSync(command, args, { cwd: WORK, encoding: 'utf8', stdio: 'pipe' });
+const read = (...path) => readFileSync(join(...path), 'utf8');
+
+/** What users have besides: test/package/package.json pins it. Installed on first use, and whenever the pins change. */
+function installTools() {
+  const installed = join(HERE, 'node_modules/.package-lock.json');
+  const pins = Object.entries(JSON.parse(read(HERE, 'package.json')).devDependencies);
+  const versionOf = (name) => JSON.parse(read(HERE, 'node_modules', name, 'package.json')).version;
+  if (existsSync(installed) && pins.every(([name, pin]) => pin.split('@').at(-1) === versionOf(name))) return;
+  console.log('Installing compilers and Jest from the npm registry …');
+  const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  execFileSync('npm', args, { cwd: HERE, stdio: ['ignore', 'ignore', 'inherit'] });
+}
+
+/** Packs what is in the tree, in a folder where nothing has been built, and unpacks it, as npm install would. */
 function install() {
-  rmSync(WORK, { recursive: true, force: true });
+  for (const folder of [WORK, CLONE]) rmSync(folder, { recursive: true, force: true });
   mkdirSync(PACKAGE, { recursive: true });
-  execFileSync('npm', ['pack', '--silent', '--pack-destination', WORK], { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
+  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' });
+  for (const name of listed.split('\n').filter((name) => name && existsSync(join(ROOT, name)))) {
+    mkdirSync(dirname(join(CLONE, name)), { recursive: true });
+    copyFileSync(join(ROOT, name), join(CLONE, name));
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(CLONE, 'node_modules'));
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', WORK], { cwd: CLONE, stdio: ['ignore', 'ignore', 'inherit'] });
   const tarball = readdirSync(WORK).find((name) => name.endsWith('.tgz'));
   execFileSync('tar', ['-xzf', join(WORK, tarball), '-C', PACKAGE, '--strip-components=1']);
   writeFileSync(join(WORK, 'package.json'), '{ "type": "module" }');
-  for (const name of CONSUMERS) copyFileSync(new URL(name, import.meta.url), join(WORK, name));
+  for (const name of PROGRAMS) copyFileSync(join(HERE, name), join(WORK, name));
+  // The same code under another version's name.
+  const source = join(WORK, 'another-version/js/src');
+  cpSync(join(PACKAGE, 'js/src'), source, { recursive: true });
+  const agent = read(source, 'agent.js').replace('agent[`', 'agent[`another ');
+  writeFileSync(join(source, 'agent.js'), agent);
+  // The same version with other names of properties, as a tool may make it that shortens them.
+  const mangleProps = /^(advance|callers|idle|left|phase|queued|wanted)$/;
+  const renamed = bundle("export * from 'lockword';", { mangleProps });
+  writeFileSync(join(WORK, 'renamed.mjs'), renamed);
+  symlinkSync(join(HERE, 'node_modules/@types'), join(WORK, 'node_modules/@types'));
+  symlinkSync(join(HERE, 'node_modules/undici-types'), join(WORK, 'node_modules/undici-types'));
 }
 
 const files = () => {
@@ -68,14 +120,24 @@ const files = () => {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(PACKAGE.length + 1));
 };
 
+const manifest = () => JSON.parse(read(PACKAGE, 'package.json'));
+
 /** Every path that the exports map names. */
 function exported() {
   const targets = (value) => (typeof value === 'string' ? [value] : Object.values(value).flatMap(targets));
-  return targets(JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8')).exports);
+  return targets(manifest().exports);
+}
+
+/** Every file that the package's README shows or links to. */
+function linked() {
+  const text = read(PACKAGE, 'README.md');
+  const links = [...text.matchAll(/\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"|^\[[^\]]+\]: (\S+)/gm)];
+  const targets = links.map(([, inline, attribute, reference]) => inline ?? attribute ?? reference);
+  return targets.filter((target) => !/^(https?:|#)/.test(target)).map((target) => target.replace(/#.*/, ''));
 }
 
 /** A user's bundle of this module. */
-function bundle(contents) {
+function bundle(contents, options) {
   const { outputFiles } = buildSync({
     stdin: { contents, resolveDir: WORK },
     bundle: true,
@@ -84,52 +146,203 @@ function bundle(contents) {
     target: 'es2022',
     write: false,
     logLevel: 'error',
+    ...options,
   });
-  return outputFiles[0].contents;
+  return outputFiles?.[0].contents;
 }
 
-const typescript = (resolution, consumers) => () => {
-  const module = resolution === 'bundler' ? 'esnext' : 'nodenext';
-  const options = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2024,esnext.disposable,dom', '--types', ''];
-  execFileSync('tsc', [...options, '--module', module, '--moduleResolution', resolution, ...consumers], { cwd: WORK });
+/** A user's program in strict TypeScript, compiled with what the platform is known to have. */
+function typescript(compiler, resolution, libs, programs, ...more) {
+  const package_ = COMPILERS[compiler];
+  const home = package_ === 'typescript' ? ROOT : HERE;
+  const tsc = join(home, 'node_modules', package_, 'bin/tsc');
+  const lib = libs.join();
+  const settings = ['--strict', '--noEmit', '--target', 'es2022', '--lib', lib, ...more];
+  run(process.execPath, tsc, ...settings, '--module', RESOLUTIONS[resolution], '--moduleResolution', resolution, ...programs);
+}
+
+/** A user's program, in both kinds of modules, and what it prints. */
+const ESM = "import { Mutex, self } from 'lockword'; import * as wasm from 'lockword/wasm';";
+const CJS = "const { Mutex, self } = require('lockword'); const wasm = require('lockword/wasm');";
+const USES = 'new Mutex().runExclusive(() => console.log(wasm.imports().lockword.self() === self));';
+const BOTH = `import { self as id } from 'lockword'; ${CJS} if (id === self) { ${USES} }`;
+
+const BUNDLERS = {
+  esbuild: (entry, outfile) => bundle('', { stdin: undefined, entryPoints: [entry], outfile, write: true, format: 'cjs' }),
+  vite: (entry, outfile) =>
+    vite({
+      root: WORK,
+      configFile: false,
+      logLevel: 'error',
+      build: {
+        outDir: dirname(outfile),
+        emptyOutDir: false,
+        lib: { entry, formats: ['cjs'], fileName: () => 'vite.cjs' },
+        commonjsOptions: { transformMixedEsModules: true },
+      },
+    }),
+  webpack: (entry, outfile) => {
+    const webpack = createRequire(join(HERE, 'run.js'))('webpack');
+    const output = { path: dirname(outfile), filename: 'webpack.cjs' };
+    return new Promise((resolve, reject) => {
+      webpack({ mode: 'production', target: 'web', context: WORK, entry, output }, (error, stats) => {
+        if (error || stats.hasErrors()) reject(error ?? new Error(stats.toString('errors-only')));
+        else resolve();
+      });
+    });
+  },
 };
 
+/** Whether all public names of this entry's types have a text that editors show; those that have none. */
+function undocumented(entry) {
+  const ts = createRequire(join(HERE, 'run.js'))('typescript-5.9');
+  const program = ts.createProgram([join(PACKAGE, 'js/types', `${entry}.d.ts`)], { strict: true, target: ts.ScriptTarget.ES2022 });
+  const checker = program.getTypeChecker();
+  const module = checker.getSymbolAtLocation(program.getSourceFile(join(PACKAGE, 'js/types', `${entry}.d.ts`)));
+  const missing = [];
+  const look = (symbol, name, depth) => {
+    const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+    const text = ts.displayPartsToString(target.getDocumentationComment(checker));
+    const tags = ts.displayPartsToString(target.getJsDocTags(checker).flatMap(({ text = [] }) => [...text, { text: '\n' }]));
+    const isType = target.flags & ts.SymbolFlags.TypeAlias;
+    if (!text && !tags && !isType) missing.push(name);
+    for (const declaration of target.declarations ?? []) {
+      for (const parameter of declaration.parameters ?? []) {
+        if (parameter.name.getText() !== 'options') continue;
+        if (!/\bms\b|autoReset/.test(tags)) missing.push(`${name}: options in which unit?`);
+        if (!/abort|looked at once|what `\w+` throws|autoReset/.test(tags)) missing.push(`${name}: what of a signal?`);
+      }
+    }
+    if (depth === 0) return;
+    const members = [...(target.members?.values() ?? []), ...(target.exports?.values() ?? [])];
+    for (const member of members) {
+      const own = member.name;
+      if (/^(__constructor|prototype|#private|__#|name|code)/.test(own) || member.flags & ts.SymbolFlags.TypeParameter) continue;
+      look(member, `${name}.${own}`, depth - 1);
+    }
+  };
+  for (const symbol of checker.getExportsOfModule(module)) look(symbol, symbol.name, 1);
+  return missing.join('\n');
+}
+
+installTools();
 install();
-check('it contains what users need, and nothing else', () =>
+await check('it contains what users need, and nothing else', () =>
   files()
-    .filter((name) => !USERS_NEED.test(name))
+    .filter((name) => !USERS_NEED.some((pattern) => pattern.test(name)))
     .join('\n'),
 );
-check('it contains what it exports, the C headers, the wasm library and a licence', () =>
+await check('it contains what it exports, the C headers, the wasm library and a licence', () =>
   [...exported(), 'LICENSE', 'README.md', 'include/lockword/lockword.h', 'wasm/liblockword.a', 'wasm/library_lockword.js']
     .filter((name) => !existsSync(join(PACKAGE, name)))
     .join('\n'),
 );
-check('it depends on nothing', () => {
-  const { dependencies = {}, peerDependencies = {} } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8'));
+await check('it contains what its README shows and links to', () => {
+  const targets = linked();
+  if (targets.length < 10) return `only ${targets.length} links found`;
+  return targets.filter((target) => !existsSync(join(PACKAGE, target))).join('\n');
+});
+await check('it depends on nothing', () => {
+  const { dependencies = {}, peerDependencies = {} } = manifest();
   return Object.keys({ ...dependencies, ...peerDependencies }).join('\n');
 });
-check('strict TypeScript, resolved as Node does', typescript('nodenext', CONSUMERS));
-check('strict TypeScript, resolved as bundlers do', typescript('bundler', ['consumer.ts']));
-check('it runs', () => void execFileSync(process.execPath, ['--no-warnings', 'consumer.ts'], { cwd: WORK }));
-check('Node 18 requires lockword/worker-mutex', () => {
-  const script = "const m = require('lockword/worker-mutex'); new m.WorkerMutex(m.WorkerMutex.createSharedBuffer()).unlock()";
-  const [{ path }] = installRuntimes(RUNTIMES.filter(({ name }) => name === 'node18'));
-  const { stderr } = spawnSync(path, ['-e', script], { cwd: WORK, encoding: 'utf8' });
-  return /MUTEX_IS_NOT_OWNED_BY_CURRENT_THREAD/.test(stderr) ? '' : stderr;
+await check('its copies know their version', () => {
+  const [, version] = /agent\[`(\S+) /.exec(read(PACKAGE, 'js/src/agent.js'));
+  return version === manifest().version ? '' : `js/src/agent.js says ${version}`;
 });
-check('a bundle has what it imports for its effect, and nothing that it does not import', () => {
+for (const entry of ['index', 'emscripten', 'inspect', 'wasm', 'worker-mutex']) {
+  await check(`editors show a text, with units, for all that ${entry}.d.ts declares`, () => undocumented(entry));
+}
+for (const compiler of Object.keys(COMPILERS)) {
+  for (const resolution of Object.keys(RESOLUTIONS)) {
+    const programs = resolution === 'bundler' ? ['consumer.ts'] : ['consumer.ts', 'consumer.cts'];
+    await check(`TypeScript ${compiler}, strict, resolved as by ${resolution}, without the DOM`, () =>
+      typescript(compiler, resolution, ['es2022'], programs),
+    );
+  }
+  const programs = ['consumer.ts', 'platform.ts'];
+  const libs = ['es2022', 'esnext.disposable'];
+  await check(`TypeScript ${compiler} with the DOM, trusting libraries' types`, () =>
+    typescript(compiler, 'bundler', [...libs, 'dom'], programs, '--skipLibCheck'),
+  );
+  await check(`TypeScript ${compiler} with Node's types`, () =>
+    typescript(compiler, 'nodenext', libs, ['consumer.ts'], '--types', 'node', '--skipLibCheck'),
+  );
+}
+await check('it runs', () => void run(process.execPath, '--no-warnings', 'consumer.ts'));
+for (const { name, path, options } of installRuntimes(RUNTIMES)) {
+  await check(`${name} requires it, and its copies in one thread are one agent`, () => {
+    const output = run(path, ...options, 'copies.cjs');
+    return output === 'ok\n' ? '' : output;
+  });
+  await check(`${name} requires every entry`, () => {
+    const entries = Object.keys(manifest().exports).filter((entry) => !entry.endsWith('.json'));
+    const script = `for (const entry of ${JSON.stringify(entries)}) require('lockword' + entry.slice(1));
+      const { WorkerMutex } = require('lockword/worker-mutex');
+      const { Mutex } = require('lockword');
+      if (String(new Mutex()) !== 'Mutex { free }') throw new Error(String(new Mutex()));
+      new WorkerMutex(WorkerMutex.createSharedBuffer()).lockAsync().then(() => console.log('ok'));`;
+    writeFileSync(join(WORK, 'entries.cjs'), script);
+    const output = run(path, ...options, 'entries.cjs');
+    return output === 'ok\n' ? '' : output;
+  });
+}
+await check('Jest requires it, without a flag', () => {
+  const folder = join(WORK, 'jest');
+  cpSync(join(WORK, 'jest.test.cjs'), join(folder, 'mutex.test.js'));
+  writeFileSync(join(folder, 'package.json'), '{}');
+  run(process.execPath, join(HERE, 'node_modules/jest/bin/jest.js'), '--rootDir', folder, '--ci');
+});
+for (const [name, build] of Object.entries(BUNDLERS)) {
+  for (const [kind, source] of Object.entries({ esm: `${ESM} ${USES}`, cjs: `${CJS} ${USES}`, mixed: BOTH })) {
+    await check(`${name} bundles it: ${kind}`, async () => {
+      const entry = join(WORK, `${kind}.${kind === 'cjs' ? 'cjs' : 'js'}`);
+      writeFileSync(entry, source);
+      const outfile = join(WORK, 'out', kind, `${name}.cjs`);
+      await build(entry, outfile);
+      const output = run(process.execPath, outfile);
+      return output === 'true\n' ? '' : output;
+    });
+  }
+}
+await check('C in WebAssembly is built from the package as README.md says, and shares its lock', () => {
+  const text = read(PACKAGE, 'README.md');
+  const [, c] = /```c\n([^]*?lw_mutex_lock_until[^]*?)```/.exec(text);
+  const [, commands] = /```sh\n(clang --target=wasm32[^]*?)```/.exec(text);
+  const [, size] = /WebAssembly\.Memory\((\{.*?\})\)/.exec(text);
+  writeFileSync(join(WORK, 'program.c'), c.replace('static lw_mutex', 'lw_mutex'));
+  run('sh', '-ec', commands);
+  const script = `
+    import { readFileSync } from 'node:fs';
+    import { Mutex } from 'lockword';
+    import { imports } from 'lockword/wasm';
+    const memory = new WebAssembly.Memory(${size});
+    const module = await WebAssembly.compile(readFileSync('program.wasm'));
+    const { exports } = await WebAssembly.instantiate(module, { env: { memory }, ...imports() });
+    const mutex = new Mutex(memory, exports.lock.value);
+    const first = exports.deposit(7);
+    await mutex.lockAsync();
+    const deadlock = exports.deposit(7);
+    mutex.unlock();
+    console.log(first, deadlock !== 0, mutex.isLocked, typeof exports.__stack_pointer.value);`;
+  writeFileSync(join(WORK, 'program.js'), script);
+  const output = run(process.execPath, '--no-warnings', 'program.js');
+  return output === '0 true false number\n' ? '' : output;
+});
+await check('a bundle has what it imports for its effect, and nothing that it does not import', () => {
   const size = (contents) => bundle(contents).length;
   if (size("import 'lockword';") > 0) return 'the package itself has effects';
   if (size("import 'lockword/inspect';") < 1000) return 'lockword/inspect was dropped';
   return '';
 });
 for (const [what, contents, limit] of LIMITS) {
-  check(`${what}, minified and gzipped, is below ${limit} bytes`, () => below(limit, gzipSync(bundle(contents), { level: 9 })));
+  await check(`${what}, minified and gzipped, is below ${limit} bytes`, () =>
+    below(limit, gzipSync(bundle(contents), { level: 9 })),
+  );
 }
 const archive = { 'liblockword.a': readFileSync(join(PACKAGE, 'wasm/liblockword.a')) };
 const { files: members } = await llvm(['ar', 'x', ...Object.keys(archive), MEMBER], archive);
-check(`the primitives for wasm, gzipped, are below ${MEMBER_LIMIT} bytes`, () =>
+await check(`the primitives for wasm, gzipped, are below ${MEMBER_LIMIT} bytes`, () =>
   below(MEMBER_LIMIT, gzipSync(members[MEMBER], { level: 9 })),
 );
 

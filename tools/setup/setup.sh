@@ -12,7 +12,7 @@ installed() {
 
 stamp=build/setup${1:+-$1}.stamp
 fresh() {
-    [ -e "$stamp" ] && [ "$stamp" -nt "$self" ] && installed . && installed test/runtimes
+    [ -e "$stamp" ] && [ "$stamp" -nt "$self" ] && installed . && installed test/runtimes && installed test/package
 }
 if fresh; then
     exit 0
@@ -115,7 +115,7 @@ if [ -n "$optional" ]; then
     install_optional & # takes longest: npm works beside it
 fi
 
-for dir in . test/runtimes; do
+for dir in . test/runtimes test/package; do
     if ! installed "$dir"; then
         echo "Installing what $dir/package-lock.json names"
         npm ci --prefix "$dir" --no-audit --no-fund --loglevel=error

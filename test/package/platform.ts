@@ -1,0 +1,12 @@
+// The types of the DOM, or of Node, are what lockword takes.
+import { layout, Mutex } from 'lockword';
+import type { WaitOptions } from 'lockword';
+
+const controller = new AbortController();
+const options: WaitOptions = { timeout: 10, signal: controller.signal };
+const mutex = new Mutex(new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true }), 64);
+await mutex.runExclusive(() => controller.abort(), options);
+layout({ lock: Mutex }).on(new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true }), 8);
+await mutex.lockAsync({ signal: AbortSignal.timeout(5) });
+// @ts-expect-error: its signal, not the controller
+await mutex.lockAsync({ signal: controller });
