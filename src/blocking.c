@@ -22,9 +22,9 @@
 #define LONGEST_QUIET 4096u
 
 /* How long a wait of this kind may last before it looks again, ns. */
-static int64_t patience(uint32_t what)
+static int64_t patience(uint32_t way, int64_t slice_ns)
 {
-    return what == LW_WAIT_BRIEF ? lw_pace.brief_ns : what == LW_WAIT_IDLE ? lw_pace.idle_ns : lw_pace.slice_ns;
+    return way == LW_WAIT_BRIEF ? lw_pace.brief_ns : way == LW_WAIT_IDLE ? lw_pace.idle_ns : slice_ns;
 }
 
 static uint32_t why_of(lw_woken woken, bool last)
@@ -41,11 +41,14 @@ static enum lw_ending ending_of(uint32_t what)
                                   : LW_ENDED_TIMED_OUT;
 }
 
-/* One round: runs every step for this reason. Answers how many have to wait, and on what; or 0, and how it ended. */
+/*
+ * One round: runs every step for this reason. Returns true if all have to wait: on what, and how (LW_WAIT_BRIEF if one waits
+ * briefly, LW_WAIT_IDLE if all are idle); or false, and how it ended.
+ */
 static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t why, uint16_t *phases, struct lw_waited *waited,
-                    int64_t *slice, struct lw_end *end)
+                    uint32_t *way, struct lw_end *end)
 {
-    *slice = LW_FOREVER;
+    *way = LW_WAIT_IDLE;
     for (uint32_t i = 0; i < n; i++) {
         const struct lw_operation *operation = &operations[i];
         lw_answer answer;
@@ -62,8 +65,8 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
             continue;
         }
         waited[i] = (struct lw_waited){&operation->words[lw_answer_word(answer)], lw_answer_expected(answer)};
-        if (patience(what) < *slice)
-            *slice = patience(what);
+        if (*way != LW_WAIT_BRIEF && what != LW_WAIT_IDLE)
+            *way = what;
     }
     return why != LW_TIMED_OUT;
 }
@@ -79,13 +82,17 @@ static struct lw_end block(const struct lw_operation *operations, uint32_t n, ui
     struct lw_waited waited[LW_BLOCK_MAX];
     waited[0] = (struct lw_waited){NULL, 0}; /* gcc cannot know that a step does not give up before its time */
     struct lw_end end = {LW_ENDED_TIMED_OUT, 0, 0};
-    int64_t slice;
+    uint32_t way;
+    int64_t slice_ns = lw_pace.slice_ns;
     uint32_t why = LW_START;
-    while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &slice, &end)) {
-        const lw_deadline look = slice == LW_FOREVER ? LW_FOREVER : lw_now() + slice;
+    while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &way, &end)) {
+        const int64_t left = patience(way, slice_ns);
+        const lw_deadline look = left == LW_FOREVER ? LW_FOREVER : lw_now() + left;
         const lw_deadline until = look < deadline ? look : deadline;
         const lw_woken woken = n == 1 ? lw_wait(waited[0].word, waited[0].expected, until) : lw_wait_many(waited, n, until);
         why = why_of(woken, until == deadline);
+        if (why == LW_SLICE && slice_ns <= lw_pace.idle_ns / 2)
+            slice_ns *= 2;
     }
     return end;
 }
@@ -123,7 +130,7 @@ bool lw_ends_soon(struct lw_operation operation, lw_deadline deadline, struct lw
 {
     uint16_t phase = 0;
     struct lw_waited waited;
-    int64_t slice;
+    uint32_t way;
     if (lw_pace.looks == 0)
         return false;
     int64_t before = lw_now();
@@ -131,7 +138,7 @@ bool lw_ends_soon(struct lw_operation operation, lw_deadline deadline, struct lw
         return false;
     for (int i = 0; i < lw_pace.looks && before < deadline; i++) {
         *end = (struct lw_end){LW_ENDED_TIMED_OUT, 0, 0};
-        run_all(&operation, 1, LW_TIMED_OUT, &phase, &waited, &slice, end);
+        run_all(&operation, 1, LW_TIMED_OUT, &phase, &waited, &way, end);
         if (end->ending != LW_ENDED_TIMED_OUT)
             return true;
         lw_pause();

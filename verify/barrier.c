@@ -295,6 +295,7 @@ static const struct configuration configurations[] = {
     {"d,b", 1, 0, 0, SMALL, 0},
     {"b,d,d", 1, 0, 0, SMALL, 3},
     {"b,b,d", 2, 0, 0, SMALL, 3},
+    {"b,b,b", 1, NATIVE, 0, SMALL, 3},
     {"b,b", 2, UNRELIABLE, 0, SMALL, 2},
     {"a,a", 2, UNRELIABLE, 0, SMALL, 2},
     {"aa,b", 1, UNRELIABLE, 0, SMALL, 3},

@@ -10,6 +10,9 @@
 
 #define UNRELIABLE (SPURIOUS | TIMEOUTS | CANCELS | SLICES)
 
+/* What ends a native wait besides its notify, if nothing re-checks. */
+#define NATIVE (SPURIOUS | TIMEOUTS | CANCELS)
+
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 /* A function of the core, or of a face, as the step machine calls it: an expression of words, a, b and c. */

@@ -361,6 +361,7 @@ static const struct primitive cond = {
     .configuration_count = COUNT_OF(configurations),
     .begin = begin,
     .same_phase = same_phase,
+    .last_phase = 3,
     .choices = choices,
     .operated = operated,
     .ended = ended,

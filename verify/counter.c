@@ -213,6 +213,7 @@ static const struct configuration configurations[] = {
     {"f,g2", 1, STRAYS, 0, SMALL, 0},
     {"i,f", 1, STRAYS, 0, SMALL, LW_COUNTER_MAX - 1},
     {"i,c", 2, STRAYS, 0, SMALL, LW_COUNTER_MAX - 1},
+    {"b2,m,i", 2, NATIVE, 0, SMALL, 0},
     {"b2,m,i", 2, UNRELIABLE, 0, SMALL, 0},
     {"a2,n,i", 2, UNRELIABLE, 0, SMALL, 0},
     {"b2,n,g", 1, UNRELIABLE, 0, SMALL, 1},

@@ -182,6 +182,8 @@ static const struct configuration configurations[] = {
     {"b,s", 1, 0, 0, SMALL, LW_EVENT_SET},
     {"b,s", 2, 0, 0, SMALL, AUTO},
     {"a,s", 1, 0, 0, SMALL, LAST},
+    {"b,b,u", 2, NATIVE, 0, SMALL, 0},
+    {"b,b,s", 2, NATIVE, 0, SMALL, AUTO},
     {"b,b,s", 1, UNRELIABLE, 0, SMALL, 0},
     {"b,b,u", 1, UNRELIABLE, 0, SMALL, 0},
     {"b,b,u", 2, UNRELIABLE, 0, SMALL, LAST},

@@ -20,13 +20,13 @@ const { values, positionals } = parseArgs({ options: { mortal: { type: 'boolean'
 const HERE = import.meta.dirname;
 const ROOT = join(HERE, '..');
 const CC = process.env.CC ?? 'cc';
-const FLAGS = ['-std=c11', '-O2', '-w', `-I${HERE}/explorer`, `-I${ROOT}/include`, '-DMAX_FAILED_WAITS=1u', '-DMAX_WAKES=1u'];
+const FLAGS = ['-std=c11', '-O2', '-w', `-I${HERE}/explorer`, `-I${ROOT}/include`, '-DMAX_FAILED_WAITS=1u', '-DMAX_RECHECKS=1u', '-DMAX_WAKES=1u'];
 const EXPLORER = ['chances', 'links', 'main', 'memory', 'model', 'places', 'runs', 'search', 'store', 'successors', 'trace'];
 const LIMIT_MS = 120_000;
 
 /** What must be touched: anything that decides about, or acts on, what agents share. */
 const MATTERS =
-  /\blw_(load|store|cas|notify|waiters_\w+)\(|\bnotify_waiters\(|\bLW_[A-Z]+_[A-Z]+\b|\b(OWES|ENTITLED|STARVES|ONE_FAILED_WAIT)\b|\breturn lw_answer_of/;
+  /\blw_(load|store|cas|notify|waiters_\w+)\(|\bnotify_waiters\(|\bLW_[A-Z]+_[A-Z]+\b|\b(OWES|ENTITLED|STARVES|RESTS|ONE_FAILED_WAIT)\b|\breturn lw_answer_of/;
 
 /**
  * @typedef {object} Mutant

@@ -220,6 +220,7 @@ static const struct configuration configurations[] = {
     {"a,b", 1, STRAYS, 0, SMALL, 0},
     {"aa,b", 1, STRAYS, 0, SMALL, 0},
     {"f,f", 2, 0, 0, SMALL, 0},
+    {"b,b,b", 1, NATIVE, 0, SMALL, 0},
     {"b,b,r", 1, SLICES | DEATHS, 0, SMALL, 0},
     {"b,b", 2, UNRELIABLE, 0, SMALL, 0},
     {"a,b", 2, UNRELIABLE, 0, SMALL, 0},

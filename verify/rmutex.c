@@ -6,11 +6,7 @@
 #include <lockword/rmutex.h>
 
 #include "callers.h"
-
-/* CMakeLists.txt builds with a small constant: what happens after eight failed waits then happens after one, among fewer states. */
-#ifndef MAX_FAILED_WAITS
-#define MAX_FAILED_WAITS 8
-#endif
+#include "mutex.h"
 
 enum { LOCK, LOCK_TASK, REENTER, UNLOCK, DEPTH, FACE_LOCK, FACE_TRYLOCK, FACE_UNLOCK };
 
@@ -70,13 +66,6 @@ static const struct function functions[] = {
     [FACE_UNLOCK] = FACE("rmutex_unlock", "unlock", face_unlock),
     FORWARD,
 };
-
-/* Whoever starves has waited often enough: how much more often is all one. The two lowest bits are flags. */
-static uint16_t same_phase(uint16_t phase)
-{
-    const uint16_t starving = (MAX_FAILED_WAITS + 1) << 2;
-    return phase > starving ? (uint16_t)(starving | (phase & 3)) : phase;
-}
 
 static bool owns(const struct state *state, int agent)
 {
@@ -339,6 +328,7 @@ static const struct configuration configurations[] = {
     {"a2,b", 2, STRAYS | BRIEFS, 0, SMALL, 0},
     {"a2f2,b", 1, STRAYS | BRIEFS, 0, SMALL, 0},
     {"b2,f2,a2", 1, 0, 0, SMALL, 0},
+    {"b2,f2", 2, NATIVE, 0, SMALL, 0},
     {"b2,b2", 2, ANYTHING, 0, SMALL, 0},
     {"a2,f2", 2, ANYTHING | STRAYS, 0, SMALL, 0},
     {"a2b2,b", 1, ANYTHING, 0, SMALL, 0},
@@ -354,4 +344,5 @@ static const struct configuration configurations[] = {
 
 static const char *const word_names[] = {"state", "gate", "depth"};
 
-EXPLORE("rmutex", LW_RMUTEX_WORDS, .begin = begin, .may_wait = may_wait, .same_phase = same_phase, .flags_of_a_step = SAW_IT_HELD)
+EXPLORE("rmutex", LW_RMUTEX_WORDS, .begin = begin, .may_wait = may_wait, .last_phase = MUTEX_LAST_PHASE,
+        .flags_of_a_step = SAW_IT_HELD)

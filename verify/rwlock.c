@@ -116,13 +116,6 @@ static const struct function functions[] = {
 #define MAX_WAKES 8
 #endif
 
-/* Whoever was woken often enough: how much more often is all one. The three lowest bits are flags. */
-static uint16_t same_phase(uint16_t phase)
-{
-    const uint16_t enough = MAX_WAKES << 3;
-    return phase > enough ? (uint16_t)(enough | (phase & 7)) : phase;
-}
-
 static bool owns(const struct state *state, int agent)
 {
     return state->ghosts[OWNER_AGENT] == agent + 1;
@@ -612,6 +605,9 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
 #define ALMOST (TIMEOUTS | CANCELS | BRIEFS)
 #define UNRELIABLE (ALMOST | SPURIOUS | SLICES)
 
+/* What ends a native wait besides its notify, if nothing re-checks. */
+#define NATIVE (SPURIOUS | TIMEOUTS | CANCELS)
+
 /* What one that comes back without end may cost another: a turn for each wake, and one that is lost while the last wake comes. */
 #define BOUND (MAX_WAKES + 1)
 
@@ -647,6 +643,9 @@ static const struct configuration configurations[] = {
     {"xy,r", 1, UNRELIABLE, 0, SMALL, 0},
     {"yy,r", 1, UNRELIABLE, 0, SMALL, 0},
     {"yw,r", 1, UNRELIABLE, 0, SMALL, 0},
+    {"r,r,w", 1, NATIVE, 0, SMALL, 0},
+    {"r,w,w", 1, NATIVE, 0, MEDIUM, 0},
+    {"r,u,w", 1, TIMEOUTS, 0, LARGE, 0},
     {"xyx,r", 1, BRIEFS, 0, SMALL, 0},
     {"zx,r", 1, BRIEFS, 0, SMALL, 0},
     {"zy,r", 1, BRIEFS, 0, SMALL, 0},
@@ -695,7 +694,7 @@ static const struct primitive rwlock = {
     .function_count = sizeof functions / sizeof *functions,
     .configurations = configurations,
     .configuration_count = sizeof configurations / sizeof *configurations,
-    .same_phase = same_phase,
+    .last_phase = MAX_WAKES << 3 | 7,
     .begin = begin,
     .choices = choices,
     .operated = operated,

@@ -200,6 +200,7 @@ static const struct configuration configurations[] = {
     {"a,a", 2, UNRELIABLE, 0, SMALL, 1},
     {"a,b", 2, UNRELIABLE, 0, SMALL, 1},
     {"b2,b,b", 1, 0, 0, SMALL, 2},
+    {"b3,b,b2", 1, NATIVE, 0, SMALL, 3},
     {"b3,b,b2", 1, UNRELIABLE, 0, SMALL, 3},
     {"a2,b,a", 1, UNRELIABLE, 0, SMALL, 2},
     {"aa2,b", 1, UNRELIABLE, 0, SMALL, 2},

@@ -180,6 +180,7 @@ static const struct configuration configurations[] = {
     {"a,d", 1, 0, 0, SMALL, 1},
     {"b,w", 2, STRAYS, 0, SMALL, 0},
     {"b,w,w2", 1, STRAYS, 0, SMALL, 0},
+    {"b,b,d", 2, NATIVE, 0, SMALL, 2},
     {"b,d2,w", 1, UNRELIABLE, 0, SMALL, 2},
     {"b,b,d", 2, UNRELIABLE, 0, SMALL, 2},
     {"b,a,w", 2, UNRELIABLE, 0, SMALL, 0},

@@ -524,65 +524,69 @@ export function eventWaitStep(words, since, why, phase) {
  */
 export function mutexLockStep(words, self, why, phase) {
   let a = 0;
-  const b = why & 0x10;
-  const c = b >>> 4 ? 0x40000000 : -0x80000000;
-  const d = why & 0xf;
-  switch (d) {
+  let b = 0;
+  let c = 0;
+  const d = why & 0x10;
+  const e = d >>> 4 ? 0x40000000 : -0x80000000;
+  const f = why & 0xf;
+  switch (f) {
     case 2:
-      phase = ((phase & 0xfffffffc) + 6) | 0;
+      b = phase & 0xfffffffc;
+      phase = phase >>> 0 > 35 ? b | 2 : (b + 6) | 0;
       break;
     case 3:
       phase = (phase & 0xfffffffc) | 2;
       break;
     case 4:
-      phase = phase | 0x8003;
+      phase = phase >>> 0 < 36 ? 39 : (phase >>> 0 < 64 ? (phase + 4) | 0 : phase) | 3;
       break;
     case 7:
-      return mutexGiveUp(words, c, phase | 1);
+      return mutexGiveUp(words, e, phase | 1);
     case 1:
-      phase = ((phase | 3) + 4) | 0;
+      c = phase | 3;
+      phase = phase >>> 0 > 35 ? c : (c + 4) | 0;
   }
-  const e = phase & 2;
-  const f = ((0 - (phase & 1)) & c) | self;
-  let g = load(words, 0);
-  const h = d !== 3;
-  const i = (why & 0x30) !== 16;
-  const j = phase >>> 0 > 35;
+  const g = phase & 2;
+  const h = ((0 - (phase & 1)) & e) | self;
+  let i = load(words, 0);
+  const j = f !== 3;
+  const k = (why & 0x30) !== 16;
+  const l = phase >>> 0 > 35;
   for (;;) {
-    const k = g & 0x1fffffff;
+    const m = i & 0x1fffffff;
     block8: {
-      if (!k && (e || !(g & 0x20000000))) {
-        a = compareExchange(words, 0, g, (g & 0xc0000000) | f);
-        if (g !== a) {
+      if (!m && (g || !(i & 0x20000000))) {
+        a = compareExchange(words, 0, i, (i & 0xc0000000) | h);
+        if (i !== a) {
           break block8;
         }
         answerHigh = 0;
         return 0;
       }
-      if (!h) {
-        return mutexGiveUp(words, c, phase);
+      if (!j) {
+        return mutexGiveUp(words, e, phase);
       }
-      if (!b && self === k) {
+      if (!d && self === m) {
         answerHigh = 0;
         return 2;
       }
-      if (!i) {
+      if (!k) {
         answerHigh = 0;
         return (phase << 16) | 0x108;
       }
-      let l = (j ? (k ? 0x20000000 : 0) : 0) | c | g;
-      if (g === l) {
-        l = g;
+      let n = (l ? (m ? 0x20000000 : 0) : 0) | e | i;
+      if (i === n) {
+        n = i;
       } else {
-        a = compareExchange(words, 0, g, l);
-        if (g !== a) {
+        a = compareExchange(words, 0, i, n);
+        if (i !== a) {
           break block8;
         }
       }
-      answerHigh = b ? 0 : l;
-      return (phase << 16) | (b << 4) | (k ? 5 : 7);
+      answerHigh = d ? 0 : n;
+      return (phase << 16) | (d << 4) | (m ? (phase >>> 0 < 64 ? 5 : 6) : 7);
     }
-    g = a;
+    i = a;
   }
 }
 

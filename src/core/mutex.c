@@ -24,11 +24,21 @@
 #define MAX_FAILED_WAITS 8u
 #endif
 
-/* The phase: what a locker remembers from one call to the next. */
+/*
+ * How often a waiter that starves re-checks before it sleeps until it is woken. Its driver makes each of these waits longer than
+ * the one before. Beside busy threads they give the unlucky their share; no waiter needs one in order to be woken
+ * (verify/README.md).
+ */
+#ifndef MAX_RECHECKS
+#define MAX_RECHECKS 7u
+#endif
+
+/* The phase: what a locker remembers from one call to the next. The count never wraps: see count_failed_wait and RESTS. */
 #define OWES 0x0001u            /* may have consumed a notify, and has not passed it on */
 #define ENTITLED 0x0002u        /* has returned from a wait */
 #define ONE_FAILED_WAIT 0x0004u /* counted in the bits from here on: waits that ended without the mutex */
-#define STARVES 0x8000u         /* more of them than are bearable, however many there were */
+#define STARVES ((MAX_FAILED_WAITS + 1) * ONE_FAILED_WAIT) /* a count from here on: the waiter reserves the mutex */
+#define RESTS (STARVES + MAX_RECHECKS * ONE_FAILED_WAIT)   /* the highest count: it re-checks no more */
 
 static bool is_free(uint32_t state)
 {
@@ -45,7 +55,21 @@ static void notify_waiters(lw_word *mutex, uint32_t state)
 
 static bool is_starving(uint32_t phase)
 {
-    return phase >= (MAX_FAILED_WAITS + 1) * ONE_FAILED_WAIT;
+    return phase >= STARVES;
+}
+
+/* The phase after one more wait in vain. A waiter that starves counts re-checks alone. */
+static uint32_t count_failed_wait(uint32_t phase)
+{
+    return is_starving(phase) ? phase : phase + ONE_FAILED_WAIT;
+}
+
+/* The phase after one more re-check, be it the first: then the waiter starves. */
+static uint32_t count_recheck(uint32_t phase)
+{
+    if (!is_starving(phase))
+        return STARVES;
+    return phase < RESTS ? phase + ONE_FAILED_WAIT : phase;
 }
 
 /* What the phase becomes when the caller returns for this reason. A wait that has begun paid what was owed before it. */
@@ -53,18 +77,27 @@ static uint32_t resume(uint32_t phase, uint32_t why)
 {
     switch (why & LW_WHY) {
     case LW_OK:
-        return (phase | OWES | ENTITLED) + ONE_FAILED_WAIT;
+        return count_failed_wait(phase | OWES | ENTITLED);
     case LW_NOT_EQUAL:
-        return ((phase & ~OWES) | ENTITLED) + ONE_FAILED_WAIT;
+        return count_failed_wait((phase & ~OWES) | ENTITLED);
     case LW_TIMED_OUT:
         return (phase & ~OWES) | ENTITLED;
     case LW_SLICE:
-        return phase | OWES | ENTITLED | STARVES;
+        return count_recheck(phase) | OWES | ENTITLED;
     case LW_CANCELLED:
         return phase | OWES;
     default:
         return phase;
     }
+}
+
+/*
+ * How to wait for what the word holds. A brief wait is for a mutex that is free, but reserved, and its caller has not waited yet:
+ * so each call makes one at most.
+ */
+static uint32_t way_to_wait(uint32_t state, uint32_t phase)
+{
+    return is_free(state) ? LW_WAIT_BRIEF : phase < RESTS ? LW_WAIT : LW_WAIT_IDLE;
 }
 
 /* Takes back a reservation. A free, reserved mutex becomes free for all: whoever it named is told. */
@@ -117,8 +150,7 @@ lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, uint32
         /* Release: an unlocker that sees the mark also sees the wait that was queued before it. */
         if (marked != state && !lw_cas(&mutex[LW_MUTEX_STATE], &state, marked, lw_release))
             continue;
-        return lw_answer_of(is_free(marked) ? LW_WAIT_BRIEF : LW_WAIT, async ? LW_MUTEX_GATE : LW_MUTEX_STATE, phase,
-                            async ? 0 : marked);
+        return lw_answer_of(way_to_wait(marked, phase), async ? LW_MUTEX_GATE : LW_MUTEX_STATE, phase, async ? 0 : marked);
     }
 }
 

@@ -36,8 +36,8 @@ lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline de
 lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline deadline);
 
 struct lw_pace {
-    int64_t slice_ns;      /* a wait is interrupted this often, to re-check and to reserve */
-    int64_t idle_ns;       /* the same, for waits that gain nothing by it unless a notify was lost with an agent that died */
+    int64_t slice_ns;      /* an LW_WAIT is interrupted after so long; each further time after twice as long, idle_ns at most */
+    int64_t idle_ns;       /* the same for an LW_WAIT_IDLE, always after as long: a notify may be lost with an agent that died */
     int64_t brief_ns;      /* how long a wait on something free may last */
     int64_t poll_ns;       /* how long before it looks again at what it cannot wait on */
     int looks;             /* how often to look, with an lw_pause after each, before waiting for anything else */

@@ -82,8 +82,8 @@ static void sixteen_threads_count_exactly(void **state)
 }
 
 /*
- * The blocking driver without its re-checks, which would heal a lost wake after half a millisecond: here it hangs. Only a mutex
- * that is free and reserved is re-checked, as the step demands.
+ * The blocking driver without its re-checks, the first of which would heal a lost wake after half a millisecond: here it hangs.
+ * Only a mutex that is free and reserved is re-checked, as the step demands.
  */
 static enum lw_what lock_without_rechecks(lw_mutex *mutex, lw_deadline deadline)
 {
@@ -93,9 +93,9 @@ static enum lw_what lock_without_rechecks(lw_mutex *mutex, lw_deadline deadline)
         const lw_answer answer = lw_mutex_lock_step(mutex->word, lw_self(), why, phase);
         const uint32_t what = lw_answer_what(answer);
         phase = lw_answer_phase(answer);
-        if (what != LW_WAIT && what != LW_WAIT_BRIEF)
+        if (what < LW_WAIT)
             return (enum lw_what)what;
-        const lw_deadline recheck = what == LW_WAIT ? LW_FOREVER : lw_after_ms(1);
+        const lw_deadline recheck = what == LW_WAIT_BRIEF ? lw_after_ms(1) : LW_FOREVER;
         const lw_deadline until = recheck < deadline ? recheck : deadline;
         why = lw_wait(&mutex->word[lw_answer_word(answer)], lw_answer_expected(answer), until);
         if (why == LW_TIMED_OUT && until < deadline)

@@ -63,6 +63,43 @@ void links_spread_backwards(const struct links *links, unsigned char *marked, ui
     free(queue);
 }
 
+/* Unmarks all states that have no link to a marked one, again and again until each has one. */
+static void unmark_ends(const struct links *links, unsigned char *marked, uint32_t states)
+{
+    size_t *start = allocate((size_t)states + 1, sizeof *start);
+    size_t *left = allocate(states, sizeof *left);
+    uint32_t *sources = allocate(links->count + 1, sizeof *sources);
+    uint32_t *queue = allocate(states, sizeof *queue);
+    uint32_t head = 0, tail = 0;
+    sort_by_target(links, states, start, sources);
+    for (size_t i = 0; i < links->count; i++)
+        left[links->from[i]] += marked[links->to[i]];
+    for (uint32_t s = 0; s < states; s++) {
+        if (marked[s] && left[s] == 0)
+            queue[tail++] = s;
+    }
+    while (head < tail) {
+        const uint32_t s = queue[head++];
+        marked[s] = 0;
+        for (size_t i = start[s]; i < start[s + 1]; i++) {
+            if (--left[sources[i]] == 0 && marked[sources[i]])
+                queue[tail++] = sources[i];
+        }
+    }
+    free(start);
+    free(left);
+    free(sources);
+    free(queue);
+}
+
+void links_mark_circles(const struct links *links, unsigned char *marked, uint32_t states)
+{
+    const struct links reversed = {.count = links->count, .from = links->to, .to = links->from};
+    memset(marked, 1, states);
+    unmark_ends(links, marked, states);
+    unmark_ends(&reversed, marked, states);
+}
+
 void links_mark_ends(const struct links *links, unsigned char *marked, uint32_t states)
 {
     memset(marked, 1, states);

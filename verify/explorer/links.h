@@ -17,6 +17,9 @@ void links_close(struct links *links);
 /* Marks all states from which a marked one can be reached. */
 void links_spread_backwards(const struct links *links, unsigned char *marked, uint32_t states);
 
+/* Marks all states on a circle of links, and those between two circles. */
+void links_mark_circles(const struct links *links, unsigned char *marked, uint32_t states);
+
 /* Marks all states from which no link leads on. */
 void links_mark_ends(const struct links *links, unsigned char *marked, uint32_t states);
 

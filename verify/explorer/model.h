@@ -33,6 +33,7 @@ enum {
     ASYNC_STEP = 1 << 7, /* not switched on, only marks transitions: made by an agent that has async callers */
     BURIALS = 1 << 8,    /* who has died is buried by another: re-checks need not heal what it took along */
     BY_CHANCE = 1 << 9,  /* the bound on lost turns is exceeded with a small chance only: chances.h */
+    RECHECK = 1 << 10, /* not switched on, only marks transitions: a slice that there is in engines only, since agents die there */
     HELP = SPURIOUS | TIMEOUTS | CANCELS | SLICES | BRIEFS | DEATHS, /* what nobody can count on */
 };
 
@@ -71,7 +72,7 @@ struct agent {
     uint8_t why;
     uint8_t caller; /* whose call it is */
     uint8_t word;
-    uint8_t brief;
+    uint8_t way;     /* how it waits there: LW_WAIT, LW_WAIT_IDLE or LW_WAIT_BRIEF */
     uint8_t pending; /* the wait that async callers stand behind */
     uint8_t pending_word;
     uint8_t in_line; /* async callers, in the order in which they came */
@@ -126,14 +127,18 @@ struct primitive {
 
     /* Sets what is not 0 in the first state; may be NULL. */
     void (*begin)(struct state *state);
-    /* One phase for all that a step cannot tell apart: a count without end would be states without end. May be NULL. */
+    /* One phase for several that make no difference here: their states merge. May be NULL. */
     uint16_t (*same_phase)(uint16_t phase);
+    /* The highest phase of its steps: a count without end would wrap. */
+    uint16_t last_phase;
     /* The calls that this caller, who is in none, may make now. */
     int (*choices)(const struct state *state, int agent, int caller, struct choice *choices);
     /* An operation was done. Answers what is wrong, or NULL. */
     const char *(*operated)(struct state *state, int agent, const struct operation *operation, uint32_t result);
     /* A call has ended; of a step, `result` is its last answer. The same. */
     const char *(*ended)(struct state *state, int agent, int caller, uint32_t function, uint64_t result);
+    /* A step has just asked its caller to wait, in this way. The same; may be NULL. */
+    const char *(*waits)(const struct state *state, int agent, uint32_t way);
     /* Must hold in every state. The same. */
     const char *(*invariant)(const struct state *state);
     /* Others may have to wait until this agent goes on. */

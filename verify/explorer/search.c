@@ -27,6 +27,8 @@ struct exploration {
     unsigned char *packed;
     uint32_t current;
     uint64_t transitions;
+    bool asks_for_rest;
+    struct links motion; /* what can happen natively and for a reason, other than that a call ends */
     bool failed;
     struct event failure;
 };
@@ -70,6 +72,13 @@ static bool is_exempt(const struct question *question, const struct state *state
     return false;
 }
 
+/* Whether a caller's call has ended, other than in a wait. */
+static bool ends_call(const struct event *event)
+{
+    const struct function *function = &model_primitive->functions[event->function];
+    return event->ended && (function->is_step ? lw_answer_what(event->answer) < LW_WAIT : function->name != NULL);
+}
+
 static void discover(void *context, const struct state *next, const struct event *event)
 {
     struct exploration *e = context;
@@ -96,6 +105,8 @@ static void discover(void *context, const struct state *next, const struct event
         if (!(event->help & (HELP | ASYNC_STEP) & ~e->questions[i].counts))
             links_add(&e->questions[i].links, e->current, number);
     }
+    if (e->asks_for_rest && !(event->help & (SPURIOUS | RECHECK)) && !ends_call(event))
+        links_add(&e->motion, e->current, number);
 }
 
 static uint32_t length_of(const struct store *store, uint32_t state)
@@ -177,6 +188,53 @@ static void ask(struct exploration *e, struct verdict *verdict, FILE *out)
     free(lost);
 }
 
+/*
+ * The circle that is found from this state on, of those marked, as an array of states; and how many they are. Each is linked to
+ * another one.
+ */
+static uint32_t *find_circle(const struct links *links, const unsigned char *marked, uint32_t state, uint32_t states,
+                             uint32_t *length)
+{
+    uint32_t *path = allocate(states, sizeof *path);
+    uint32_t *place = allocate(states, sizeof *place); /* in the path, plus one */
+    *length = 0;
+    while (place[state] == 0) {
+        path[*length] = state;
+        place[state] = ++*length;
+        size_t i = 0;
+        while (links->from[i] != state || !marked[links->to[i]])
+            i++;
+        state = links->to[i];
+    }
+    const uint32_t begin = place[state] - 1;
+    *length -= begin;
+    memmove(path, path + begin, *length * sizeof *path);
+    free(place);
+    return path;
+}
+
+/* Every call ends or waits for good: there is no execution without end in which no call ends. */
+static void ask_for_rest(struct exploration *e, struct verdict *verdict, FILE *out)
+{
+    unsigned char *marked = allocate(e->store.count, 1);
+    uint32_t state = 0;
+    links_mark_circles(&e->motion, marked, e->store.count);
+    while (state < e->store.count && !marked[state])
+        state++;
+    if (state < e->store.count) {
+        uint32_t length;
+        uint32_t *circle = find_circle(&e->motion, marked, state, e->store.count, &length);
+        verdict->error = "does not come to rest: somebody polls";
+        verdict->trace = length_of(&e->store, circle[0]) + length;
+        if (out) {
+            trace_print(out, &e->store, circle[0], NULL, NULL);
+            trace_print_circle(out, &e->store, circle, length);
+        }
+        free(circle);
+    }
+    free(marked);
+}
+
 /* Where those who stop have not yet begun; where they have done all they had to do. */
 static void mark_waiting(const struct state *state, unsigned char *begins, unsigned char *ends)
 {
@@ -213,6 +271,8 @@ static void search_once(struct exploration *e, struct verdict *verdict, uint32_t
     explore(e, verdict, most_states);
     if (!verdict->error) {
         ask(e, verdict, out);
+        if (!verdict->error && e->asks_for_rest)
+            ask_for_rest(e, verdict, out);
         if (!verdict->error && model_configuration->with & BY_CHANCE)
             judge_by_chance(e, verdict);
     } else if (e->failed) {
@@ -224,6 +284,7 @@ static void search_once(struct exploration *e, struct verdict *verdict, uint32_t
     verdict->transitions = e->transitions;
     for (int i = 0; i < e->question_count; i++)
         links_close(&e->questions[i].links);
+    links_close(&e->motion);
     chances_close(&e->chances);
     free(e->packed);
     store_close(&e->store);
@@ -234,6 +295,15 @@ static double now(void)
     struct timespec time;
     timespec_get(&time, TIME_UTC);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* Whether each call has to end or come to rest: no engine polls, and no count is forgotten. */
+static bool is_to_rest(void)
+{
+    bool any_polls = false;
+    for (int agent = 0; agent < model_agents; agent++)
+        any_polls |= model_polls(agent);
+    return !any_polls && !(model_primitive->same_phase && model_configuration->with & SLICES);
 }
 
 struct verdict search(uint32_t most_states, FILE *out)
@@ -257,7 +327,9 @@ struct verdict search(uint32_t most_states, FILE *out)
     const double start = now();
     runs_shorten = true;
     for (;;) {
-        struct exploration e = {.questions = questions, .question_count = any_async && !model_configuration->most_lost ? 2 : 1};
+        struct exploration e = {.questions = questions,
+                                .question_count = any_async && !model_configuration->most_lost ? 2 : 1,
+                                .asks_for_rest = is_to_rest()};
         verdict = (struct verdict){0};
         search_once(&e, &verdict, most_states, out);
         if (!runs_differ)

@@ -5,6 +5,8 @@
  *   - everyone can finish, from every state, by transitions that one can count on. Spurious wakes, timeouts, cancels and re-checks
  * are none of these: they would hide a wake that got lost. Where an agent may have died, re-checks are all that is left: there they
  * count. An agent that blocks while it has a caller in line makes its own event loop busy: where there is one, brief waits count;
+ *   - every call ends or comes to rest: no execution goes on without end while no call ends, other than by spurious wakes and by
+ * re-checks that only engines make;
  *   - where chance decides who goes on, a waiter loses more turns than the bound allows at most once in a million times;
  *   - blocking agents can finish while all event loops are busy, unless they wait for what an async caller holds or was given.
  * Brief waits count here.

@@ -36,7 +36,7 @@ static void become_idle(struct agent *agent)
 {
     agent->doing = IDLE;
     agent->value = 0;
-    agent->function = agent->why = agent->caller = agent->word = agent->brief = 0;
+    agent->function = agent->why = agent->caller = agent->word = agent->way = 0;
 }
 
 static void will_call(struct agent *agent, int caller, uint32_t function, uint32_t why)
@@ -138,11 +138,6 @@ static unsigned help_for(uint32_t function, unsigned kinds)
     return with(kinds) & (!is_known ? HELP : with(DEATHS) ? SLICES | BRIEFS : 0);
 }
 
-static uint16_t same_phase(uint16_t phase)
-{
-    return model_primitive->same_phase ? model_primitive->same_phase(phase) : phase;
-}
-
 /* A step has answered. */
 static const char *answered(struct state *state, int agent, uint64_t answer)
 {
@@ -156,7 +151,10 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
     const uint32_t what = lw_answer_what(answer);
     const char *error;
 
-    a->callers[caller].phase = same_phase((uint16_t)lw_answer_phase(answer));
+    const uint16_t phase = (uint16_t)lw_answer_phase(answer);
+    a->callers[caller].phase = model_primitive->same_phase ? model_primitive->same_phase(phase) : phase;
+    if (a->callers[caller].phase > model_primitive->last_phase)
+        return "counts on beyond its last phase";
     if (what >= LW_WAIT)
         a->callers[caller].flags &= (uint8_t)~model_primitive->flags_of_a_step;
     if (what >= LW_WAIT && what != LW_RETRY && last_try)
@@ -165,6 +163,9 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
     case LW_WAIT:
     case LW_WAIT_IDLE:
     case LW_WAIT_BRIEF:
+        error = model_primitive->waits ? model_primitive->waits(state, agent, what) : NULL;
+        if (error)
+            return error;
         become_idle(a);
         if (!in_line) {
             a->doing = GOING_TO_SLEEP;
@@ -172,7 +173,7 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
             a->function = (uint8_t)function;
             a->word = (uint8_t)(first_word + lw_answer_word(answer));
             a->value = lw_answer_expected(answer);
-            a->brief = what == LW_WAIT_BRIEF;
+            a->way = (uint8_t)what;
             if (a->word >= model_primitive->words)
                 return "would wait for a word that there is not";
         } else {
@@ -451,7 +452,7 @@ static void fire(const struct scene *scene, int agent, uint32_t why)
     struct agent *a = &next.agents[agent];
     const uint32_t word = a->pending_word;
     struct event event = event_of(agent);
-    event.help = why == LW_SLICE ? SLICES : 0;
+    event.help = why == LW_SLICE ? SLICES | RECHECK : 0;
     a->pending = NOT_QUEUED;
     a->pending_word = 0;
     if (a->in_line) {
@@ -539,7 +540,7 @@ static void wait_alone(const struct scene *scene, int agent, int caller)
     if (place == PLACE_TIMER)
         end_place(scene, agent, caller, LW_NOT_EQUAL, 0);
     if (place == PLACE_WAITS && with(SLICES))
-        end_place(scene, agent, caller, LW_SLICE, SLICES);
+        end_place(scene, agent, caller, LW_SLICE, SLICES | RECHECK);
     if (place == PLACE_WAITS && with(SPURIOUS))
         tell_for_no_reason(scene, agent, caller);
 }
@@ -556,7 +557,7 @@ static void wait_for_nobody(const struct scene *scene, int agent)
     next = *scene->before;
     if (with(SLICES) && places_remove_one(&next, agent, NOBODY, PLACE_WAITS)) {
         event.kind = LET_GO;
-        event.help = SLICES;
+        event.help = SLICES | RECHECK;
         emit_event(scene, &next, event);
     }
 }
@@ -661,9 +662,9 @@ static void asleep(const struct scene *scene, int agent)
         wake_up(scene, agent, LW_TIMED_OUT, TIMEOUTS);
     if (help & CANCELS)
         wake_up(scene, agent, LW_CANCELLED, CANCELS);
-    if (help & SLICES && !a->brief)
-        wake_up(scene, agent, LW_SLICE, SLICES);
-    if (help & BRIEFS && a->brief)
+    if (help & SLICES && a->way != LW_WAIT_BRIEF)
+        wake_up(scene, agent, LW_SLICE, a->way == LW_WAIT ? SLICES : SLICES | RECHECK);
+    if (help & BRIEFS && a->way == LW_WAIT_BRIEF)
         wake_up(scene, agent, LW_SLICE, BRIEFS);
 }
 

@@ -167,6 +167,28 @@ static void print_event(FILE *out, const struct event *event)
     fputc('\n', out);
 }
 
+/* One line: how the state before leads to the one after. */
+static void print_link(FILE *out, const struct store *store, struct wanted *wanted, uint32_t from, uint32_t to)
+{
+    struct state before;
+    model_unpack(store_get(store, from), &before);
+    wanted->packed = store_get(store, to);
+    wanted->found = false;
+    model_successors(&before, compare, wanted);
+    print_event(out, &wanted->event);
+}
+
+void trace_print_circle(FILE *out, const struct store *store, const uint32_t *circle, uint32_t length)
+{
+    struct wanted wanted = {.size = store->size, .buffer = allocate(1, store->size)};
+    fprintf(out, "       --- and then, again and again: ---\n");
+    for (uint32_t i = 0; i < length; i++) {
+        fprintf(out, "       ");
+        print_link(out, store, &wanted, circle[i], circle[(i + 1) % length]);
+    }
+    free(wanted.buffer);
+}
+
 void trace_print(FILE *out, const struct store *store, uint32_t state, const struct event *failure, const unsigned char *lost)
 {
     uint32_t length = 0;
@@ -178,13 +200,8 @@ void trace_print(FILE *out, const struct store *store, uint32_t state, const str
     struct wanted wanted = {.size = store->size, .buffer = allocate(1, store->size)};
     bool told = false;
     for (uint32_t i = 1; i <= length; i++) {
-        struct state before;
-        model_unpack(store_get(store, path[i - 1]), &before);
-        wanted.packed = store_get(store, path[i]);
-        wanted.found = false;
-        model_successors(&before, compare, &wanted);
         fprintf(out, "%5u  ", i);
-        print_event(out, &wanted.event);
+        print_link(out, store, &wanted, path[i - 1], path[i]);
         if (lost && lost[path[i]] && !told) {
             told = true;
             if (i < length)

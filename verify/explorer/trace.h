@@ -13,6 +13,9 @@
  */
 void trace_print(FILE *out, const struct store *store, uint32_t state, const struct event *failure, const unsigned char *lost);
 
+/* Writes how the first of these states leads to the next, and so on, and the last to the first. */
+void trace_print_circle(FILE *out, const struct store *store, const uint32_t *circle, uint32_t length);
+
 /* Writes what everyone does in this state. */
 void trace_explain(FILE *out, const unsigned char *packed);
 

@@ -30,7 +30,7 @@ enum lw_why {
     LW_OK = 1,        /* woken: a notify was, or may have been, consumed */
     LW_NOT_EQUAL = 2, /* the word did not hold the expected value: nothing was consumed */
     LW_TIMED_OUT = 3, /* the deadline has passed: nothing was consumed, try once more, then give up */
-    LW_SLICE = 4,     /* a re-check before the deadline: heals a wake that died with another agent */
+    LW_SLICE = 4,     /* a re-check before the deadline: see LW_WAIT, LW_WAIT_IDLE and LW_WAIT_BRIEF */
     LW_AGAIN = 5,     /* what LW_QUEUE asked for is done */
     LW_CANCELLED = 7, /* give up now; a notify may have been consumed */
     LW_WHY = 0xf,     /* mask of the reason */
@@ -54,11 +54,20 @@ enum lw_what {
     LW_OVERFLOW = 3,  /* a count is at its limit; nothing was changed */
     LW_NOT_OWNER = 4, /* the caller does not have what it would change, or not any more; nothing was changed */
 
-    LW_WAIT = 5,       /* wait while word k holds `expected`, and look again now and then, for fairness; async: stay queued */
-    LW_WAIT_IDLE = 6,  /* the same, but looking again helps only where agents may die and take notifies with them */
-    LW_WAIT_BRIEF = 7, /* the same, for a few milliseconds at most, then call with LW_SLICE */
-    LW_QUEUE = 8,      /* async: make sure that one wait on word k (which is always 0) is pending, then call again at once */
-    LW_RETRY = 9,      /* the word has just changed: call again at once, for the same reason */
+    /*
+     * Wait while word k holds `expected`; async: stay queued. If nothing else ends the wait, call with LW_SLICE after a while:
+     *
+     *   LW_WAIT        for fairness. A step asks for that only so often in one operation, lest a blocked waiter poll
+     *   LW_WAIT_IDLE   only where an agent may die and take a notify with it, as in an engine. Natively the wait lasts until
+     *                  it is notified
+     *   LW_WAIT_BRIEF  after some milliseconds at most: what the caller waits for is free, but kept for another. A step asks for
+     *                  that again only if somebody took and freed it meanwhile
+     */
+    LW_WAIT = 5,
+    LW_WAIT_IDLE = 6,
+    LW_WAIT_BRIEF = 7,
+    LW_QUEUE = 8, /* async: make sure that one wait on word k (which is always 0) is pending, then call again at once */
+    LW_RETRY = 9, /* the word has just changed: call again at once, for the same reason */
 };
 
 /* bits 0-7 what, 8-15 word k, 16-31 phase, 32-63 expected: it travels in registers, and as two numbers in JavaScript. */
