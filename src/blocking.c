@@ -84,12 +84,14 @@ static struct lw_end block(const struct lw_operation *operations, uint32_t n, ui
     struct lw_end end = {LW_ENDED_TIMED_OUT, 0, 0};
     uint32_t way;
     int64_t slice_ns = lw_pace.slice_ns;
+    int64_t pause_ns = lw_pace.poll_ns;
     uint32_t why = LW_START;
     while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &way, &end)) {
         const int64_t left = patience(way, slice_ns);
         const lw_deadline look = left == LW_FOREVER ? LW_FOREVER : lw_now() + left;
         const lw_deadline until = look < deadline ? look : deadline;
-        const lw_woken woken = n == 1 ? lw_wait(waited[0].word, waited[0].expected, until) : lw_wait_many(waited, n, until);
+        const lw_woken woken =
+            n == 1 ? lw_wait(waited[0].word, waited[0].expected, until) : lw_wait_many(waited, n, until, &pause_ns);
         why = why_of(woken, until == deadline);
         if (why == LW_SLICE && slice_ns <= lw_pace.idle_ns / 2)
             slice_ns *= 2;

@@ -20,7 +20,16 @@ const { values, positionals } = parseArgs({ options: { mortal: { type: 'boolean'
 const HERE = import.meta.dirname;
 const ROOT = join(HERE, '..');
 const CC = process.env.CC ?? 'cc';
-const FLAGS = ['-std=c11', '-O2', '-w', `-I${HERE}/explorer`, `-I${ROOT}/include`, '-DMAX_FAILED_WAITS=1u', '-DMAX_RECHECKS=1u', '-DMAX_WAKES=1u'];
+const FLAGS = [
+  '-std=c11',
+  '-O2',
+  '-w',
+  `-I${HERE}/explorer`,
+  `-I${ROOT}/include`,
+  '-DMAX_FAILED_WAITS=1u',
+  '-DMAX_RECHECKS=1u',
+  '-DMAX_WAKES=1u',
+];
 const EXPLORER = ['chances', 'links', 'main', 'memory', 'model', 'places', 'runs', 'search', 'store', 'successors', 'trace'];
 const LIMIT_MS = 120_000;
 

@@ -14,25 +14,30 @@
 #define NS_PER_S 1000000000
 
 const struct lw_pace lw_pace = {
-    .slice_ns = 500000,    /* the longest wait under contention follows it: docs/design.md, 'Constants' */
+    .slice_ns = 500000,    /* docs/design.md, 'Constants' */
     .idle_ns = LW_FOREVER, /* a thread does not die alone */
     .brief_ns = 500000,
-    .poll_ns = 1000000,    /* before Linux 5.16, which brought futex_waitv */
+    .poll_ns = 1000000,
     .looks = 8,            /* docs/design.md, 'Constants' */
     .stand_back_ns = 1000, /* the same */
 };
 
 __thread uint32_t lw_self_cached __attribute__((tls_model("initial-exec"))) = LW_SELF_UNKNOWN;
 
-static void forget_self(void)
+/* lw_wait_ringing: a word that moves with each notify while anybody waits at it, and how many do. */
+static lw_word bell;
+static lw_word listeners;
+
+static void forget_threads(void)
 {
     lw_self_cached = LW_SELF_UNKNOWN;
+    lw_store(&listeners, 0, lw_relaxed);
 }
 
-/* A forked child's thread has its parent's memory, this cache included, but an id of its own. */
-__attribute__((constructor)) static void forget_self_in_forked_children(void)
+/* A forked child has its parent's memory, this cache and this count included, but one thread, with an id of its own. */
+__attribute__((constructor)) static void forget_threads_in_forked_children(void)
 {
-    pthread_atfork(NULL, NULL, forget_self);
+    pthread_atfork(NULL, NULL, forget_threads);
 }
 
 uint32_t lw_self_slow(void)
@@ -90,8 +95,9 @@ static long futex(const uint32_t *word, int operation, uint32_t value, const str
 #endif
 
 #ifdef SYS_futex_waitv
-lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline)
+lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *pause_ns)
 {
+    (void)pause_ns;
     struct futex_waitv futexes[FUTEX_WAITV_MAX];
     for (uint32_t i = 0; i < n; i++)
         futexes[i] = (struct futex_waitv){
@@ -105,13 +111,14 @@ lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline de
     const int error = result < 0 ? errno : 0;
     errno = saved;
     if (error == ENOSYS || error == EPERM)
-        return lw_wait_polling(waited, n, deadline);
+        return lw_wait_ringing(waited, n, deadline);
     return error == 0 ? LW_OK : error == ETIMEDOUT ? LW_TIMED_OUT : LW_NOT_EQUAL;
 }
 #else
-lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline)
+lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *pause_ns)
 {
-    return lw_wait_polling(waited, n, deadline);
+    (void)pause_ns;
+    return lw_wait_ringing(waited, n, deadline);
 }
 #endif
 
@@ -130,6 +137,44 @@ lw_woken lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)
     return error == 0 ? LW_OK : error == ETIMEDOUT ? LW_TIMED_OUT : LW_NOT_EQUAL;
 }
 
+static bool has_changed(const struct lw_waited *waited, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (__atomic_load_n(waited[i].word, __ATOMIC_SEQ_CST) != waited[i].expected)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * A notify either comes before the look at the words, which then have changed or may be waited for as they are; or it finds this
+ * listener counted, and moves the bell, so that the wait ends. What a notifier changed comes before its look at the count, because
+ * the kernel's wake orders memory: it has to see who fell asleep meanwhile.
+ */
+lw_woken lw_wait_ringing(const struct lw_waited *waited, uint32_t n, lw_deadline deadline)
+{
+    lw_woken woken = LW_NOT_EQUAL;
+    __atomic_fetch_add(&listeners, 1, __ATOMIC_SEQ_CST);
+    for (;;) {
+        const uint32_t rung = __atomic_load_n(&bell, __ATOMIC_SEQ_CST);
+        if (has_changed(waited, n))
+            break;
+        woken = lw_wait(&bell, rung, deadline);
+        if (woken == LW_TIMED_OUT)
+            break;
+        woken = LW_NOT_EQUAL;
+    }
+    __atomic_fetch_sub(&listeners, 1, __ATOMIC_SEQ_CST);
+    return woken;
+}
+
+/* For those whom a notify at its word cannot reach. */
+static void ring(void)
+{
+    __atomic_fetch_add(&bell, 1, __ATOMIC_SEQ_CST);
+    futex(&bell, FUTEX_WAKE, INT_MAX, NULL);
+}
+
 uint32_t lw_notify(lw_word *word, uint32_t n)
 {
     /* The kernel would wake one. */
@@ -137,6 +182,8 @@ uint32_t lw_notify(lw_word *word, uint32_t n)
         return 0;
     int saved = errno;
     long woken = futex(word, FUTEX_WAKE, n < INT_MAX ? n : INT_MAX, NULL);
+    if (__atomic_load_n(&listeners, __ATOMIC_SEQ_CST) != 0)
+        ring();
     errno = saved;
     return woken > 0 ? (uint32_t)woken : 0;
 }

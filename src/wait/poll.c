@@ -1,13 +1,18 @@
 /* poll.c: waiting on several words where a platform can wait on one only. */
 #include "platform.h"
 
-lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline deadline)
+#define LONGEST_PAUSE_NS 1000000000
+
+lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *pause_ns)
 {
     for (uint32_t i = 1; i < n; i++) {
         if (lw_load(waited[i].word, lw_acquire) != waited[i].expected)
             return LW_NOT_EQUAL;
     }
-    const lw_deadline look = lw_now() + lw_pace.poll_ns;
+    const lw_deadline look = lw_now() + *pause_ns;
     const lw_woken woken = lw_wait(waited[0].word, waited[0].expected, look < deadline ? look : deadline);
-    return woken == LW_TIMED_OUT && look < deadline ? LW_NOT_EQUAL : woken;
+    if (woken != LW_TIMED_OUT || look >= deadline)
+        return woken;
+    *pause_ns = *pause_ns < LONGEST_PAUSE_NS / 2 ? *pause_ns * 2 : LONGEST_PAUSE_NS;
+    return LW_NOT_EQUAL;
 }

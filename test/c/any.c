@@ -221,7 +221,10 @@ static int poll_both(struct call *call)
 {
     struct pair *pair = call->on;
     const struct lw_waited waited[] = {{&pair->words[0], 0}, {&pair->words[1], 0}};
-    return (int)lw_wait_polling(waited, 2, call->deadline);
+    int64_t pause_ns = lw_pace.poll_ns;
+    const int woken = (int)lw_wait_polling(waited, 2, call->deadline, &pause_ns);
+    call->n = (uint32_t)pause_ns;
+    return woken;
 }
 
 /* What platforms do that cannot wait on several words. */
@@ -239,6 +242,8 @@ static void polling_sees_every_word_and_keeps_the_deadline(void **state)
     const int64_t start_ns = now_ns();
     assert_int_equal(poll_both(&call), LW_NOT_EQUAL);
     assert_true(now_ns() - start_ns >= lw_pace.poll_ns);
+    /* And the next pause is longer. */
+    assert_int_equal(call.n, 2 * lw_pace.poll_ns);
     for (size_t i = 0; i < 2; i++) {
         pair.words[i] = 1;
         assert_int_equal(poll_both(&call), LW_NOT_EQUAL);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -73,6 +74,29 @@ void await_sleep(const struct helper *helper)
             fail_msg("a thread that should wait does not");
         sleep_ms(1);
     }
+}
+
+struct usage usage_of(const struct helper *helper)
+{
+    static const char field[] = "voluntary_ctxt_switches:";
+    struct usage usage = {-1, 0};
+    char path[64];
+    char line[256];
+    snprintf(path, sizeof path, "/proc/self/task/%u/status", helper->tid);
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, field, sizeof field - 1) == 0)
+            usage.sleeps = strtol(line + sizeof field - 1, NULL, 10);
+    }
+    if (file != NULL)
+        fclose(file);
+    clockid_t clock;
+    struct timespec used = {0, 0};
+    assert_int_equal(pthread_getcpuclockid(helper->thread, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &used), 0);
+    usage.cpu_ns = (int64_t)used.tv_sec * NS_PER_S + used.tv_nsec;
+    assert_true(usage.sleeps >= 0);
+    return usage;
 }
 
 static void make_call(void *argument)

@@ -39,6 +39,14 @@ void join(struct helper *helper);
 /* Returns when the thread sleeps in the kernel, so most likely in the wait that it has announced. */
 void await_sleep(const struct helper *helper);
 
+/* What a thread has used up so far: how often it went to sleep, and how long it ran. */
+struct usage {
+    long sleeps;
+    int64_t cpu_ns;
+};
+
+struct usage usage_of(const struct helper *helper);
+
 /* One call of a function that may wait, on a thread of its own. */
 struct call {
     int (*function)(struct call *call);

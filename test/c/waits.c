@@ -481,6 +481,72 @@ static void a_signal_storm_ends_no_wait(void **state)
     }
 }
 
+/* How a wait may be bounded from outside: with a deadline that is far, and with a cancel that does not fire. */
+enum { TIMED = 1, CANCELLABLE = 2, BOUNDS = 4 };
+
+#define EACH 2           /* waiters of a kind */
+#define BEGINNING_MS 600 /* in which they may look, and re-check for fairness */
+#define ASLEEP_MS 1000
+
+struct sleepers {
+    struct subject subject;
+    struct waiting waiting;
+    lw_cancel cancel;
+    struct call calls[EACH];
+    struct usage before[EACH];
+    int count;
+};
+
+static void begin_to_sleep(struct sleepers *sleepers, const struct operation *operation, int bounds)
+{
+    *sleepers = (struct sleepers){.subject = forbidden(operation), .count = operation->alone ? 1 : EACH};
+    sleepers->waiting = (struct waiting){operation, &sleepers->subject};
+    for (int i = 0; i < sleepers->count; i++) {
+        sleepers->calls[i] = waiting_call(&sleepers->waiting, bounds & TIMED ? lw_after_ms(60000) : LW_FOREVER,
+                                          bounds & CANCELLABLE ? &sleepers->cancel : NULL);
+        start_call(&sleepers->calls[i]);
+    }
+}
+
+/* Whoever waits for what does not come costs nothing. All operations at once, since it takes a while. */
+static void blocked_waiters_sleep(void **state)
+{
+    (void)state;
+    static struct sleepers all[COUNT_OF(operations)][BOUNDS];
+    for (size_t k = 0; k < COUNT_OF(operations); k++) {
+        for (int bounds = 0; bounds < BOUNDS; bounds++)
+            begin_to_sleep(&all[k][bounds], &operations[k], bounds);
+    }
+    struct sleepers *const first = &all[0][0];
+    struct sleepers *const end = first + COUNT_OF(operations) * BOUNDS;
+    for (struct sleepers *s = first; s < end; s++) {
+        for (int i = 0; i < s->count; i++)
+            await_sleep(&s->calls[i].helper);
+    }
+    sleep_ms(BEGINNING_MS);
+    for (struct sleepers *s = first; s < end; s++) {
+        for (int i = 0; i < s->count; i++)
+            s->before[i] = usage_of(&s->calls[i].helper);
+    }
+    sleep_ms(ASLEEP_MS);
+    for (struct sleepers *s = first; s < end; s++) {
+        for (int i = 0; i < s->count; i++) {
+            const struct usage now = usage_of(&s->calls[i].helper);
+            const long sleeps = now.sleeps - s->before[i].sleeps;
+            const int64_t us = (now.cpu_ns - s->before[i].cpu_ns) / 1000;
+            if (sleeps > 2 || us > ASLEEP_MS)
+                fail_msg("%s%s%s: a blocked waiter has woken %ld times and run for %lld us within a second",
+                         s->waiting.operation->name, s->calls[i].deadline == LW_FOREVER ? "" : ", timed",
+                         s->calls[i].cancel ? ", cancellable" : "", sleeps, (long long)us);
+        }
+    }
+    for (struct sleepers *s = first; s < end; s++) {
+        s->waiting.operation->allow(&s->subject);
+        for (int i = 0; i < s->count; i++)
+            assert_int_equal(end_call(&s->calls[i]), 0);
+    }
+}
+
 static const struct CMUnitTest bodies[] = {
     cmocka_unit_test(a_passed_deadline_does_not_wait),
     cmocka_unit_test(a_timeout_is_never_early),
@@ -495,9 +561,10 @@ static const struct CMUnitTest bodies[] = {
 
 int main(void)
 {
-    static struct CMUnitTest tests[COUNT_OF(operations) * COUNT_OF(bodies)];
+    static struct CMUnitTest tests[COUNT_OF(operations) * COUNT_OF(bodies) + 1];
     static char names[COUNT_OF(tests)][96];
-    for (size_t i = 0; i < COUNT_OF(tests); i++) {
+    tests[COUNT_OF(tests) - 1] = (struct CMUnitTest)cmocka_unit_test(blocked_waiters_sleep);
+    for (size_t i = 0; i < COUNT_OF(tests) - 1; i++) {
         const struct operation *operation = &operations[i / COUNT_OF(bodies)];
         tests[i] = bodies[i % COUNT_OF(bodies)];
         snprintf(names[i], sizeof names[i], "%s: %s", operation->name, tests[i].name);
