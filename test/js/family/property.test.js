@@ -89,7 +89,8 @@ const programs = {
   async semaphore({ lock, cells, form, operations, options, pause, attempt, assert }) {
     for (const operation of operations) {
       const { n } = operation;
-      if (!(await attempt(() => lock[`acquire${form}`](n, options(operation))))) continue;
+      const wanted = { ...options(operation), permits: n };
+      if (!(await attempt(() => lock[`wait${form}`](wanted)))) continue;
       assert(Atomics.add(cells, 0, n) + n <= 3, 'more permits are had than there are');
       await pause(operation);
       Atomics.sub(cells, 0, n);
