@@ -98,6 +98,9 @@ static void waiters_are_woken_in_the_order_in_which_they_came(void **state)
     }
 }
 
+/* By then a busy machine, too, has done what has to be done before a deadline. */
+#define LATER_MS 400
+
 static void it_takes_the_mutex_again_however_long_that_takes(void **state)
 {
     (void)state;
@@ -107,15 +110,16 @@ static void it_takes_the_mutex_again_however_long_that_takes(void **state)
         lw_cancel cancel = LW_CANCEL_INIT;
         struct call call = {.function = wait_in, .on = &room, .deadline = LW_FOREVER, .cancel = &cancel, .result = -1};
         if (results[i] == ETIMEDOUT)
-            call.deadline = lw_after_ms(100);
+            call.deadline = lw_after_ms(LATER_MS);
         start_call(&call);
-        await_sleep(&call.helper);
+        while (count_waiters(&room.cond) == 0)
+            sleep_ms(1);
         assert_int_equal(lw_mutex_lock(&room.mutex), 0);
         if (results[i] == 0)
             lw_cond_notify_one(&room.cond);
         if (results[i] == ECANCELED)
             lw_cancel_fire(&cancel);
-        sleep_ms(results[i] == ETIMEDOUT ? 110 : 5);
+        sleep_ms(results[i] == ETIMEDOUT ? LATER_MS + 10 : 5);
         assert_false(has_ended(&call));
         assert_int_equal(room.woken, 0);
         assert_int_equal(lw_mutex_unlock(&room.mutex), 0);
@@ -183,31 +187,47 @@ static int wait_nested(struct call *call)
     return holds ? error : -1;
 }
 
+/* Whether the test had the mutex before the wait was over: a busy machine may come too late for a deadline. */
+static bool wait_ends_while_another_holds_the_mutex(uint32_t depth, int result, int64_t deadline_ms)
+{
+    struct nested nested = {.depth = depth};
+    lw_cancel cancel = LW_CANCEL_INIT;
+    struct call call = {.function = wait_nested, .on = &nested, .deadline = LW_FOREVER, .cancel = &cancel, .result = -1};
+    if (result == ETIMEDOUT)
+        call.deadline = lw_after_ms(deadline_ms);
+    start_call(&call);
+    /* It counts itself while it has the mutex: who gets that now comes after it has been given up. */
+    while (count_waiters(&nested.cond) == 0 && !has_ended(&call))
+        sleep_ms(1);
+    assert_int_equal(lw_rmutex_lock(&nested.rmutex), 0);
+    assert_int_equal(lw_rmutex_depth(nested.rmutex.word), 1);
+    const bool in_time = nested.woken == 0;
+    if (result == 0)
+        lw_cond_notify_one(&nested.cond);
+    if (result == ECANCELED)
+        lw_cancel_fire(&cancel);
+    if (in_time) {
+        sleep_ms(result == ETIMEDOUT ? deadline_ms + 5 : 2);
+        assert_int_equal(nested.woken, 0);
+    }
+    assert_int_equal(lw_rmutex_unlock(&nested.rmutex), 0);
+    assert_int_equal(end_call(&call), result);
+    assert_int_equal(nested.cond.word[LW_COND_WAITERS], 0);
+    assert_int_equal(nested.rmutex.word[LW_MUTEX_STATE], 0);
+    return in_time;
+}
+
 static void a_recursive_mutex_is_given_up_whole_and_held_as_often_again(void **state)
 {
     (void)state;
     const int results[] = {0, ETIMEDOUT, ECANCELED};
     for (uint32_t depth = 1; depth <= 3; depth++) {
         for (size_t i = 0; i < COUNT_OF(results); i++) {
-            struct nested nested = {.depth = depth};
-            lw_cancel cancel = LW_CANCEL_INIT;
-            struct call call = {.function = wait_nested, .on = &nested, .deadline = LW_FOREVER, .cancel = &cancel, .result = -1};
-            if (results[i] == ETIMEDOUT)
-                call.deadline = lw_after_ms(100);
-            start_call(&call);
-            await_sleep(&call.helper);
-            assert_int_equal(lw_rmutex_lock(&nested.rmutex), 0);
-            assert_int_equal(lw_rmutex_depth(nested.rmutex.word), 1);
-            if (results[i] == 0)
-                assert_int_equal(lw_cond_notify_one(&nested.cond), 1);
-            if (results[i] == ECANCELED)
-                lw_cancel_fire(&cancel);
-            sleep_ms(results[i] == ETIMEDOUT ? 105 : 2);
-            assert_int_equal(nested.woken, 0);
-            assert_int_equal(lw_rmutex_unlock(&nested.rmutex), 0);
-            assert_int_equal(end_call(&call), results[i]);
-            assert_int_equal(nested.cond.word[LW_COND_WAITERS], 0);
-            assert_int_equal(nested.rmutex.word[LW_MUTEX_STATE], 0);
+            int64_t deadline_ms = 50;
+            while (!wait_ends_while_another_holds_the_mutex(depth, results[i], deadline_ms)) {
+                assert_int_equal(results[i], ETIMEDOUT);
+                assert_true((deadline_ms *= 4) < 10000);
+            }
         }
     }
 }
