@@ -1,10 +1,10 @@
-/** The page's side of the work: it sends the workers off, adds like them, and never blocks. */
+/** The page's part of a run: it starts the workers, adds as they do, and never blocks. */
 
-import { AGENTS, attach, create, PAGE_TURNS, TURNS } from './shared.js';
+import { attach, create, PAGE_TURNS, THREADS, TURNS } from './shared.js';
 import { IDLE, WAITING } from './strip.js';
 import * as ways from './ways.js';
 
-/** After so many turns in a row the page attends to its events, whether it had to wait or not. */
+/** After so many turns the page handles its events, whether it had to wait or not. */
 const TURNS_AT_ONCE = 100;
 const PAGE = 0;
 
@@ -18,8 +18,8 @@ export class Crew {
   constructor() {
     const memory = create();
     this.shared = attach(memory);
-    this.#workers = AGENTS.slice(1).map((name) => new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name }));
-    this.#workers.forEach((worker, i) => worker.postMessage({ memory, agent: i + 1 }));
+    this.#workers = THREADS.slice(1).map((name) => new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name }));
+    this.#workers.forEach((worker, i) => worker.postMessage({ memory, thread: i + 1 }));
     this.failed = new Promise((_, reject) => {
       for (const worker of this.#workers) worker.onerror = (event) => reject(new Error(event.message ?? 'worker.js does not load'));
     });
@@ -29,13 +29,18 @@ export class Crew {
     return this.shared.count[0];
   }
 
-  /** How often anybody has added since the click. */
+  /** Not during a run. */
+  set count(count) {
+    this.shared.count[0] = count;
+  }
+
+  /** How often all threads together have added since the run began. */
   get done() {
     return this.shared.strips.reduce((sum, { turns }) => sum + turns, 0);
   }
 
   /**
-   * Makes every agent add `step` as often as it is its turn.
+   * Has every thread add `step`, each as often as `turnsOf` says.
    *
    * @param {keyof typeof ways} way
    * @param {number} step
@@ -48,7 +53,7 @@ export class Crew {
     const origin = performance.timeOrigin + start;
     for (const strip of shared.strips) strip.clear();
 
-    shared.finish.add(AGENTS.length);
+    shared.finish.add(THREADS.length);
     for (const worker of this.#workers) worker.postMessage({ way, step, origin });
     await Promise.race([this.#add(way, step, origin), this.failed]);
     await Promise.race([shared.finish.waitAsync(), this.failed]);

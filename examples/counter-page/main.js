@@ -4,19 +4,26 @@ import { Crew } from './crew.js';
 import { FrameMeter } from './frames.js';
 import { diagnose, isIsolated, isolate } from './isolation.js';
 import { TURNS } from './shared.js';
+import snippet from './snippet.js?raw';
 import { Timeline } from './timeline.js';
+import pageSource from './crew.js?url&no-inline';
+import waysSource from './ways.js?url&no-inline';
+import workerSource from './worker.js?url&no-inline';
 
 const $ = (selector) => document.querySelector(selector);
 const main = $('main');
 const number = (n) => n.toLocaleString('en');
 
-/** loading, unavailable, ready, running, done or failed: style sheet and tests go by it. */
+/** In the order in which they are compared. */
+const WAYS = ['unsynchronised', 'atomic', 'guarded'];
+
+/** loading, unavailable, ready, running, done or failed: the style sheet and the tests read it. */
 function enter(state) {
   main.dataset.state = state;
   for (const fieldset of $('#controls').children) fieldset.disabled = state === 'unavailable' || state === 'failed';
 }
 
-function show({ count, expected, lost, progress }) {
+function show({ count, expected, lost, progress = 1 }) {
   $('#count').textContent = number(count);
   $('#expected').textContent = number(expected);
   $('#lost').textContent = number(lost);
@@ -24,32 +31,44 @@ function show({ count, expected, lost, progress }) {
   $('#progress').value = progress;
 }
 
-function showFrames(meter) {
-  meter.draw();
-  $('#fps').textContent = number(Math.round(meter.perSecond));
-  $('#longest').textContent = number(Math.round(meter.longest));
-}
-
 /** What came of a run, in words. */
-function verdictOf(way, lost) {
-  if (lost > 0)
-    return `${number(lost)} of ${number(TURNS)} were lost: two read the same number, and the second to write overwrote the first.`;
-  if (way === 'unsynchronised') return 'Nothing was lost this time, which was luck: nothing prevents it.';
-  return `All ${number(TURNS)} additions arrived.`;
+function verdictOf({ way, lost, ms }) {
+  const took = `It took ${(ms / 1000).toFixed(1)} s.`;
+  if (lost > 0) {
+    const why = 'two threads read the same number, and the second to write overwrote the first';
+    return `${number(lost)} of ${number(TURNS)} additions were lost: ${why}. ${took}`;
+  }
+  if (way === 'unsynchronised') return `Nothing was lost this time, which was luck: nothing prevents it. ${took}`;
+  return `All ${number(TURNS)} additions arrived. ${took}`;
 }
 
-/** Said as a whole by screen readers, once: numbers that change with each frame are not. */
-function showVerdict(way, { count, lost, ms }) {
-  const took = `${(ms / 1000).toFixed(1)} s`;
+/** What came of the first three runs, beside each other. */
+function comparison({ lost }) {
+  const first =
+    lost > 0
+      ? `Unsynchronised, ${number(lost)} of ${number(TURNS)} additions were lost.`
+      : 'Unsynchronised, nothing was lost this time, which was luck.';
+  return `${first} Atomic and guarded by a mutex, all of them arrived.`;
+}
+
+/** Screen readers say it as a whole, once. They are not told of the numbers that change with each frame. */
+function say(count, words) {
   $('#spoken').textContent = `The count is ${number(count)}. `;
-  $('#verdict').textContent = `${verdictOf(way, lost)} It took ${took}.`;
-  $(`label[data-way=${way}] b`).textContent = lost > 0 ? `${number(lost)} lost` : `exact, in ${took}`;
+  $('#verdict').textContent = words;
 }
 
 function start() {
   const crew = new Crew();
-  const meter = new FrameMeter($('#frames canvas'));
-  const timeline = new Timeline($('#timeline'), crew.shared.strips);
+  const timeline = new Timeline($('#timeline'));
+  /** The last run of each way: it is shown again when the way is chosen. */
+  const runs = {};
+  let meter = new FrameMeter($('#frames canvas'));
+
+  function showFrames() {
+    meter.draw();
+    $('#fps').textContent = number(Math.round(meter.perSecond));
+    $('#longest').textContent = number(Math.round(meter.longest));
+  }
 
   /** Shows a run while it goes on. */
   function watch(begun, before, step) {
@@ -57,7 +76,7 @@ function start() {
       if (main.dataset.state !== 'running') return;
       requestAnimationFrame(frame);
       meter.frame(now);
-      showFrames(meter);
+      showFrames();
       timeline.follow(performance.now() - begun);
       // Before the count: what is done by now has been written by then, unless it is lost.
       const { done } = crew;
@@ -68,29 +87,63 @@ function start() {
     requestAnimationFrame(frame);
   }
 
-  async function click(way, step) {
+  async function run(way, step) {
     const begun = performance.now();
     enter('running');
-    $('#spoken').textContent = '';
-    $('#verdict').textContent = 'Adding …';
+    main.dataset.way = way;
+    say(crew.count, 'Adding …');
+    meter = new FrameMeter($('#frames canvas'));
     meter.begin(begun);
-    timeline.begin(way);
+    timeline.begin(crew.shared.strips);
     watch(begun, crew.count, step);
 
     const result = await crew.run(way, step);
-    enter('done');
     if (!document.hidden) meter.frame(performance.now());
-    showFrames(meter);
-    timeline.end(result.ms);
-    show({ ...result, progress: 1 });
-    showVerdict(way, result);
+    runs[way] = { ...result, way, meter, strips: crew.shared.strips.map((strip) => strip.copy()) };
+    const { lost, ms } = result;
+    $(`label[data-way=${way}] b`).textContent = lost > 0 ? `${number(lost)} lost` : `exact, in ${(ms / 1000).toFixed(1)} s`;
   }
+
+  /** Shows a run that is over, and says what came of it. The next one goes on from there. */
+  function look(run, words = verdictOf(run)) {
+    enter('done');
+    main.dataset.way = run.way;
+    crew.count = run.count;
+    ({ meter } = run);
+    showFrames();
+    timeline.show(run.strips, run.ms);
+    show(run);
+    say(run.count, words);
+  }
+
+  async function runOne(way, step) {
+    await run(way, step);
+    // Another one may have been chosen meanwhile.
+    look(runs[chosenWay()] ?? runs[way]);
+  }
+
+  /** All ways, one after another, each from 0. */
+  async function compare() {
+    for (const way of WAYS) {
+      $(`[name=way][value=${way}]`).checked = true;
+      crew.count = 0;
+      await run(way, 1);
+    }
+    look(runs[chosenWay()], comparison(runs.unsynchronised));
+  }
+
+  const isRunning = () => main.dataset.state === 'running';
+  const chosenWay = () => new FormData($('#controls')).get('way');
 
   $('#controls').addEventListener('submit', (event) => {
     event.preventDefault();
-    if (main.dataset.state === 'running') return;
-    const way = new FormData(event.target).get('way');
-    click(way, Number(event.submitter.value)).catch(fail);
+    if (isRunning()) return;
+    const { value } = event.submitter;
+    (value === 'compare' ? compare() : runOne(chosenWay(), Number(value))).catch(fail);
+  });
+  $('#controls').addEventListener('change', () => {
+    const run = runs[chosenWay()];
+    if (run && !isRunning()) look(run);
   });
 
   const fail = ({ message }) => {
@@ -100,15 +153,30 @@ function start() {
   crew.failed.catch(fail);
 
   const redraw = () => {
-    if (main.dataset.state === 'running') return;
+    if (isRunning()) return;
     timeline.draw();
     meter.draw();
   };
   addEventListener('resize', redraw);
   document.addEventListener('visibilitychange', () => meter.resume(performance.now()));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
-  timeline.draw();
   enter('ready');
+  compare().catch(fail);
+}
+
+/** The program to copy, and the sources of this page. */
+function showCode() {
+  $('#snippet').textContent = snippet;
+  $('#copy').addEventListener('click', async () => {
+    getSelection().selectAllChildren($('#snippet'));
+    const copied = await navigator.clipboard.writeText(snippet).then(
+      () => true,
+      () => false,
+    );
+    $('#copied').textContent = copied ? 'Copied.' : 'It is selected: copy it as you would any text.';
+  });
+  const sources = { ways: waysSource, worker: workerSource, page: pageSource };
+  for (const [name, url] of Object.entries(sources)) $(`#source-${name}`).href = url;
 }
 
 function element(name, ...content) {
@@ -132,5 +200,6 @@ async function explain(failure) {
   enter('unavailable');
 }
 
+showCode();
 if (isIsolated()) start();
 else explain(import.meta.env.PROD ? await isolate('./service-worker.js') : undefined);

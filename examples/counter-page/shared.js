@@ -3,34 +3,34 @@
 import { Barrier, layout, Mutex, WaitGroup } from 'lockword';
 import { STRIP_BYTES, Strip } from './strip.js';
 
-/** Who adds: the page's main thread, and four workers. */
-export const AGENTS = ['page', 'worker 1', 'worker 2', 'worker 3', 'worker 4'];
+/** The threads that add: the page's main thread, and four workers. */
+export const THREADS = ['page', 'worker 1', 'worker 2', 'worker 3', 'worker 4'];
 
-/** How often a click makes each worker add, and the page itself, which has an event loop to run. */
+/** How often each worker adds in a run, and the page itself, which has an event loop to run. */
 export const WORKER_TURNS = 100_000;
 export const PAGE_TURNS = 1_000;
-export const turnsOf = (agent) => (agent === 0 ? PAGE_TURNS : WORKER_TURNS);
-export const TURNS = AGENTS.reduce((sum, _, agent) => sum + turnsOf(agent), 0);
+export const turnsOf = (thread) => (thread === 0 ? PAGE_TURNS : WORKER_TURNS);
+export const TURNS = THREADS.reduce((sum, _, thread) => sum + turnsOf(thread), 0);
 
 const locks = layout({ mutex: Mutex, start: Barrier, finish: WaitGroup });
-/* On cache lines of their own: to write one slows down nobody who reads another. */
+/* On cache lines of their own: a write to one does not slow down readers of another. */
 const COUNT_AT = 64;
 const STRIPS_AT = 128;
 
-/** Memory that nobody has used yet, for the workers, too: post it to them. */
+/** New memory. The workers use it, too: post it to them. */
 export function create() {
-  const memory = new SharedArrayBuffer(STRIPS_AT + AGENTS.length * STRIP_BYTES);
-  Barrier.init(memory, locks.offsets.start, AGENTS.length);
+  const memory = new SharedArrayBuffer(STRIPS_AT + THREADS.length * STRIP_BYTES);
+  Barrier.init(memory, locks.offsets.start, THREADS.length);
   return memory;
 }
 
-/** Everything that there is in the memory. */
+/** All that is in the memory. */
 export function attach(memory) {
   return {
     ...locks.on(memory),
     /** The number itself, in one 32-bit cell. */
     count: new Int32Array(memory, COUNT_AT, 1),
-    /** What each agent has been doing since the click. */
-    strips: AGENTS.map((_, agent) => new Strip(memory, STRIPS_AT + agent * STRIP_BYTES)),
+    /** What each thread has been doing since the run began. */
+    strips: THREADS.map((_, thread) => new Strip(memory, STRIPS_AT + thread * STRIP_BYTES)),
   };
 }

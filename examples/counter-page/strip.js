@@ -1,13 +1,14 @@
 /**
- * What one agent did, and when: for each slot of 50 µs, how much of it the agent spent in each state. Recording costs a look at the clock and
- * an addition in memory that no other agent writes, and for long states an addition for each slot. Reading is not synchronised with it: a picture
- * may miss what is not a moment old.
+ * What one thread did, and when: for each slot of 50 µs, how much of it the thread spent in each state.
+ * To record a change of state takes a reading of the clock and one addition in memory that no other
+ * thread writes; a long state takes an addition for each slot. Readers are not synchronised with it: a
+ * picture may miss the last moment.
  */
 
 export const IDLE = 0;
-/** Waits for the lock. */
+/** The thread waits for the lock. */
 export const WAITING = 1;
-/** Holds the lock; or, where there is none, is at work. */
+/** It holds the lock; in the ways without a lock, it is at work. */
 export const INSIDE = 2;
 
 export const SLOT_US = 50;
@@ -26,10 +27,16 @@ export class Strip {
   #origin = 0;
 
   constructor(memory, byteOffset) {
-    /** The state that it is in now, since when, µs, and how often it has added. */
+    /** The present state, since when (µs), and how often the thread has added. */
     this.#head = new Int32Array(memory, byteOffset, 3);
     this.#waiting = new Uint8Array(memory, byteOffset + HEAD_BYTES, SLOTS);
     this.#inside = new Uint8Array(memory, byteOffset + HEAD_BYTES + SLOTS, SLOTS);
+  }
+
+  /** A copy that stays as it is, in memory of its own. */
+  copy() {
+    const { buffer, byteOffset } = this.#head;
+    return new Strip(buffer.slice(byteOffset, byteOffset + STRIP_BYTES), 0);
   }
 
   /** Forgets what was recorded. */
@@ -43,13 +50,13 @@ export class Strip {
   /**
    * Begins to record, in state IDLE.
    *
-   * @param {number} origin when time began, ms: every agent's clock has its own zero, performance.timeOrigin
+   * @param {number} origin when the run began, ms: each thread's clock has its own zero, performance.timeOrigin
    */
   begin(origin) {
     this.#origin = origin - performance.timeOrigin;
   }
 
-  /** How often the agent has added. */
+  /** How often the thread has added. */
   get turns() {
     return Atomics.load(this.#head, 2);
   }
@@ -58,7 +65,7 @@ export class Strip {
     Atomics.store(this.#head, 2, turns);
   }
 
-  /** From now on the agent is in this state. */
+  /** From now on the thread is in this state. */
   mark(state) {
     const now = Math.min(Math.round((performance.now() - this.#origin) * 1000), LENGTH_US);
     const before = this.#head[0];
@@ -76,7 +83,7 @@ export class Strip {
   }
 
   /**
-   * How much of a span it spent waiting, and inside, each from 0 to 1.
+   * How much of a span the thread spent waiting, and inside, each from 0 to 1.
    *
    * @param {number} from slot
    * @param {number} to slot, not included
@@ -92,7 +99,7 @@ export class Strip {
       inside += this.#inside[slot];
     }
     const [state, since] = this.#head;
-    // What it is in the midst of will be recorded when it ends.
+    // The present state is recorded when it ends.
     const pending = Math.max(0, last * SLOT_US - Math.max(since, first * SLOT_US));
     if (state === WAITING) waiting += pending;
     if (state === INSIDE) inside += pending;

@@ -1,7 +1,10 @@
-/** The picture of who held the lock and who waited: a row for each agent, over the last moments of a run or, afterwards, any of it. */
+/**
+ * The picture of which thread held the lock, and which waited: a row for each thread, over the last moments
+ * of a run while it goes on, and over any part of it afterwards.
+ */
 
 import { clear, colour } from './canvas.js';
-import { AGENTS } from './shared.js';
+import { THREADS } from './shared.js';
 import { SLOT_US } from './strip.js';
 
 const slotAt = (ms) => Math.floor((ms * 1000) / SLOT_US);
@@ -18,21 +21,18 @@ const calm = matchMedia('(prefers-reduced-motion: reduce)');
 
 export class Timeline {
   #figure;
-  #strips;
+  /** @type {import('./strip.js').Strip[]} */
+  #strips = [];
   #rows;
   #slider;
   #drawn = -Infinity;
   #length = 0;
 
-  /**
-   * @param {HTMLElement} figure
-   * @param {import('./strip.js').Strip[]} strips
-   */
-  constructor(figure, strips) {
+  /** @param {HTMLElement} figure */
+  constructor(figure) {
     this.#figure = figure;
-    this.#strips = strips;
     this.#slider = figure.querySelector('input[type=range]');
-    this.#rows = AGENTS.map((name) => addRow(figure.querySelector('.rows'), name));
+    this.#rows = THREADS.map((name) => addRow(figure.querySelector('.rows'), name));
     figure.addEventListener('input', () => this.draw());
   }
 
@@ -41,9 +41,10 @@ export class Timeline {
     return Number(new FormData(this.#figure.querySelector('form')).get('span'));
   }
 
-  /** A run of this way begins. */
-  begin(way) {
-    this.#figure.dataset.way = way;
+  /** A run begins, and these strips record it. */
+  begin(strips) {
+    this.#strips = strips;
+    this.#drawn = -Infinity;
     this.#slider.disabled = true;
     for (const { share } of this.#rows) share.textContent = '';
   }
@@ -57,20 +58,38 @@ export class Timeline {
     this.#paint(length);
   }
 
-  /** The run has ended: any part of it may be looked at. */
-  end(length) {
+  /** Shows a run that is over. It opens where most is to be seen; the slider goes through all of it. */
+  show(strips, length) {
+    this.#strips = strips;
     this.#length = length;
-    this.#slider.value = this.#slider.max;
-    for (const [agent, { canvas, name, share }] of this.#rows.entries()) {
-      const { inside, waiting } = this.#strips[agent].shares(0, slotAt(length), slotAt(length));
+    for (const [thread, { canvas, name, share }] of this.#rows.entries()) {
+      const { inside, waiting } = strips[thread].shares(0, slotAt(length), slotAt(length));
       share.textContent = percent(inside);
       canvas.ariaLabel = `${name}: inside ${percent(inside)} of the time, waiting ${percent(waiting)}`;
     }
+    const { max } = this.#slider;
+    this.#slider.value = Math.round((max * this.#busiestStart()) / Math.max(1, length - this.#span));
     this.draw();
+  }
+
+  /**
+   * When the part of the run begins in which most threads take part, ms. Among equals the sum of
+   * square roots decides: it is large when each thread has a little, smaller when one has everything.
+   */
+  #busiestStart() {
+    const span = this.#span;
+    let best = { start: 0, score: -1 };
+    for (let start = 0; start === 0 || start + span <= this.#length; start += span / 4) {
+      const inside = this.#strips.map((strip) => strip.shares(slotAt(start), slotAt(start + span), slotAt(this.#length)).inside);
+      const score = inside.reduce((sum, share) => sum + (share > 0 && 10 + Math.sqrt(share)), 0);
+      if (score > best.score) best = { start, score };
+    }
+    return best.start;
   }
 
   /** Shows the part that the slider says. */
   draw() {
+    if (this.#strips.length === 0) return;
     const { value, max } = this.#slider;
     const hidden = Math.max(0, this.#length - this.#span);
     this.#slider.disabled = hidden === 0;
@@ -83,8 +102,8 @@ export class Timeline {
     const from = Math.max(0, until - span);
     const now = slotAt(this.#length);
     const colours = { inside: colour(this.#figure, '--inside'), waiting: colour(this.#figure, '--waiting') };
-    this.#rows.forEach(({ canvas }, agent) => {
-      paintRow(canvas, this.#strips[agent], slotAt(from), slotAt(from + span), now, colours);
+    this.#rows.forEach(({ canvas }, thread) => {
+      paintRow(canvas, this.#strips[thread], slotAt(from), slotAt(from + span), now, colours);
     });
     this.#figure.querySelector('#from').textContent = seconds(from, span);
     this.#figure.querySelector('#until').textContent = seconds(from + span, span);
@@ -103,7 +122,7 @@ function addRow(rows, name) {
   return { name, canvas, share };
 }
 
-/** In each column, from below, the share of its time that the agent was inside, and that it waited. */
+/** In each column, from below: the share of that time in which the thread was inside, then waiting. */
 function paintRow(canvas, strip, from, until, now, colours) {
   const { context, width, height, scale } = clear(canvas);
   const slotOf = (x) => from + Math.floor(((until - from) * x) / width);

@@ -1,6 +1,7 @@
 /**
- * Three ways of adding to a number in shared memory. All of them think for a moment first, as programs do; what differs is what another agent
- * can do in that moment. Each is a turn of a thread that may block, and marks on its strip what it is doing.
+ * Three ways of adding to a number in shared memory. Each works for a moment before it writes, as
+ * programs do. They differ in what another thread can do in that moment. `strip.mark` records what
+ * the thread is doing, for the picture.
  */
 
 import { INSIDE, WAITING } from './strip.js';
@@ -15,14 +16,14 @@ function think() {
   thought = x;
 }
 
-/** Adds to the number like to any other. What somebody else has written since it was read is overwritten, and lost. */
+/** Adds as one adds to any number. What another thread wrote since the read is overwritten: lost. */
 function add(count, step) {
   const seen = count[0];
   think();
   count[0] = seen + step;
 }
 
-/** Nobody waits, and nobody knows of anybody. */
+/** No thread waits for another. */
 export const unsynchronised = {
   turn({ count }, strip, step) {
     strip.mark(INSIDE);
@@ -30,7 +31,7 @@ export const unsynchronised = {
   },
 };
 
-/** The processor reads and writes at once, which it can for a single word, and for nothing larger. */
+/** One instruction reads and writes. There is one for a single word, and none for anything larger. */
 export const atomic = {
   turn({ count }, strip, step) {
     strip.mark(INSIDE);
@@ -39,18 +40,18 @@ export const atomic = {
   },
 };
 
-/** Who reads it holds the lock until it is written. What stands in between may be anything. */
+/** A thread holds the lock from its read to its write. Any code may stand in between. */
 export const guarded = {
   turn({ count, mutex }, strip, step) {
     mutex.lock();
     strip.mark(INSIDE);
     add(count, step);
-    // Before the unlock: a thread that loses its processor right after it does not hold the lock.
+    // Before the unlock: a thread that loses its CPU right after it does not hold the lock.
     strip.mark(WAITING);
     mutex.unlock();
   },
 
-  /** The same for a page, which must not block. */
+  /** The same on the page's main thread, which must not block. */
   async turnAsync({ count, mutex }, strip, step) {
     await mutex.lockAsync();
     strip.mark(INSIDE);

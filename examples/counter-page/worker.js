@@ -1,20 +1,20 @@
-/** A worker. It is told its memory and its place once, then with each click how to add, and how much. */
+/** A worker. Its first message has the memory and the worker's number. Each further one starts a run. */
 
 import { attach, turnsOf } from './shared.js';
 import { IDLE, WAITING } from './strip.js';
 import * as ways from './ways.js';
 
 let shared;
-let agent;
+let thread;
 
 function run({ way, step, origin }) {
   const { turn } = ways[way];
   const { finish, start, strips } = shared;
-  const strip = strips[agent];
+  const strip = strips[thread];
   strip.begin(origin);
   start.wait();
   strip.mark(WAITING);
-  for (let i = 1; i <= turnsOf(agent); i++) {
+  for (let i = 1; i <= turnsOf(thread); i++) {
     turn(shared, strip, step);
     strip.turns = i;
   }
@@ -25,6 +25,6 @@ function run({ way, step, origin }) {
 onmessage = ({ data }) => {
   if (data.memory) {
     shared = attach(data.memory);
-    agent = data.agent;
+    thread = data.thread;
   } else run(data);
 };

@@ -1,5 +1,6 @@
 /** The counter page, clicked and read: as `make page` serves it, and as it is built. In BROWSER=chromium, firefox or webkit. */
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { expect } from 'chai';
@@ -10,7 +11,7 @@ import { openBrowser, serve } from '../browsers/index.js';
 const pathOf = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const configFile = pathOf('examples/counter-page/vite.config.js');
 
-/** By a click: 100,000 by each of four workers, 1,000 by the page. */
+/** In a run: 100,000 by each of four workers, 1,000 by the page. */
 const TURNS = 401_000;
 /** A run takes a second or two, and more on a busy machine. */
 const RUN = { timeout: 60_000 };
@@ -27,7 +28,8 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
   after(() => browser?.close());
   afterEach(() => expect(browser.problems.splice(0)).to.deep.equal([]));
 
-  const isIn = (state) => browser.until((state) => document.querySelector('main').dataset.state === state, { args: [state] });
+  const isIn = (state, options) =>
+    browser.until((state) => document.querySelector('main').dataset.state === state, { ...options, args: [state] });
 
   /** What the page says. */
   const read = () =>
@@ -40,11 +42,12 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
         lost: number('#lost'),
         verdict: text('#verdict'),
         longestFrame: number('#longest'),
+        ways: [...document.querySelectorAll('.ways b')].map((way) => way.textContent),
         rows: [...document.querySelectorAll('.rows canvas')].map((canvas) => canvas.getAttribute('aria-label')),
       };
     });
 
-  /** Has the page run, by a click or otherwise, and answers what it says before and after. */
+  /** Has the page run, by a click or otherwise. Returns what is expected then, and what the page says. */
   async function run(start, step = 1) {
     const before = await read();
     await start();
@@ -58,11 +61,10 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
     return { expected, after: await read() };
   }
 
-  const increment = (way) =>
-    run(async () => {
-      await browser.click(`input[value=${way}]`);
-      await browser.click('button[value="1"]');
-    });
+  async function increment(way) {
+    await browser.click(`input[value=${way}]`);
+    return run(() => browser.click('button[value="1"]'));
+  }
 
   function expectExact({ expected, after }) {
     expect([after.count, after.expected, after.lost]).to.deep.equal([expected, expected, 0]);
@@ -74,9 +76,31 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
     expect(longestFrame).to.be.at.most(Math.max(LONGEST_FRAME, (1000 * seconds) / 2));
   }
 
-  /** From 0 to 1, by agent. */
+  /** From 0 to 1, by thread. */
   const shares = ({ rows }, what) => rows.map((row) => Number(row.match(`${what} ([\\d.]+) %`)[1]) / 100);
   const sum = (numbers) => numbers.reduce((a, b) => a + b);
+
+  /** How many colours the timeline has: the first part of the run need not have more than one. */
+  const coloursOfTimeline = () =>
+    browser.evaluate(() => {
+      const seen = new Set();
+      for (const canvas of document.querySelectorAll('.rows canvas')) {
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        for (const pixel of new Uint32Array(data.buffer)) if (pixel) seen.add(pixel);
+      }
+      return seen.size;
+    });
+
+  /** The page's links to its sources lead there. */
+  async function expectSources() {
+    const sources = await browser.evaluate(async () => {
+      const texts = [...document.querySelectorAll('#code a')].map(async ({ href }) => (await fetch(href)).text());
+      return Promise.all(texts);
+    });
+    expect(sources).to.have.length(3);
+    const marks = ['export const guarded', 'onmessage =', 'export class Crew'];
+    for (const [i, mark] of marks.entries()) expect(sources[i]).to.include(mark);
+  }
 
   describe('as `make page` serves it', () => {
     let server;
@@ -85,9 +109,40 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
       server = await createServer({ configFile, server: { port: 0, host: '127.0.0.1' }, logLevel: 'error' });
       await server.listen();
       await browser.goto(server.resolvedUrls.local[0]);
-      await isIn('ready');
     });
     after(() => server?.close());
+
+    it('opens with the three ways compared, and a picture in which something is to be seen', async () => {
+      await isIn('done', RUN);
+      const { ways, verdict, count } = await read();
+      expect(ways[0]).to.match(/lost$|^exact/);
+      expect(ways[1]).to.match(/^exact/);
+      expect(ways[2]).to.match(/^exact/);
+      expect(verdict).to.match(/^Unsynchronised, .* lost.* Atomic and guarded by a mutex, all of them arrived\.$/);
+      expect(count).to.equal(TURNS);
+      expect(await coloursOfTimeline()).to.be.at.least(2);
+    });
+
+    it('shows the run of a way again when that is chosen, and speaks of lockAsync only where it is used', async () => {
+      for (const way of ['unsynchronised', 'atomic', 'guarded']) {
+        await browser.click(`input[value=${way}]`);
+        const { verdict, expected } = await read();
+        expect(verdict).to.match(/It took [\d.]+ s\.$/);
+        expect(expected).to.equal(TURNS);
+        const figures = await browser.evaluate(
+          () => document.querySelector('#timeline').innerText + document.querySelector('#frames').innerText,
+        );
+        expect(figures.includes('lockAsync')).to.equal(way === 'guarded');
+      }
+    });
+
+    it('has its code: links to the sources, and a program to copy', async () => {
+      await expectSources();
+      await browser.click('#copy');
+      await browser.until(() => document.querySelector('#copied').textContent);
+      const selected = await browser.evaluate(() => `${getSelection()}`);
+      expect(selected.trim()).to.equal(readFileSync(pathOf('examples/counter-page/snippet.js'), 'utf8').trim());
+    });
 
     it('unsynchronised: it says how much was lost, if anything', async () => {
       const { after } = await increment('unsynchronised');
@@ -117,23 +172,18 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
 
     it('the timeline shows any part of a run, in two colours', async () => {
       await browser.click('.spans label:nth-of-type(2)');
-      const colours = await browser.evaluate(() => {
+      await browser.evaluate(() => {
         const slider = document.querySelector('#timeline input[type=range]');
         slider.value = slider.max / 2;
         slider.dispatchEvent(new Event('input', { bubbles: true }));
-        const seen = new Set();
-        for (const canvas of document.querySelectorAll('.rows canvas')) {
-          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-          for (const pixel of new Uint32Array(data.buffer)) if (pixel) seen.add(pixel);
-        }
-        return seen.size;
       });
-      expect(colours).to.be.at.least(2);
+      expect(await coloursOfTimeline()).to.be.at.least(2);
     });
 
     it('by keyboard alone: a decrement takes an increment back, and one sees where one is', async () => {
       await browser.evaluate(() => document.querySelector('[value=atomic]').focus());
       await browser.press('ArrowRight');
+      await browser.press('Tab');
       await browser.press('Tab');
       const focus = await browser.evaluate(() => {
         const { activeElement: element } = document;
@@ -184,10 +234,11 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
     const server = await serve(pathOf('build/counter-page'), { isolated: false });
     try {
       await browser.goto(server.url);
-      await isIn('ready');
+      await isIn('done', RUN);
       const outcome = await increment('guarded');
       expectExact(outcome);
       expectSmooth(outcome.after);
+      await expectSources();
     } finally {
       await server.close();
     }
