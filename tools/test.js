@@ -107,6 +107,7 @@ const suites = [
     needs,
     run: `BROWSER=${name} mocha test/page/page.test.js`,
   })),
+  { group: 'docs', name: 'the samples and links of the documentation', run: 'node test/docs/run.js' },
   { group: 'package', name: 'the npm package, unpacked and used by others', run: 'node test/package/run.js' },
 ];
 

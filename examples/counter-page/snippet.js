@@ -9,13 +9,18 @@ if (isMainThread) {
     const workerData = { handle: mutex.handle, count };
     new Worker(new URL(import.meta.url), { workerData });
   }
-  process.on('exit', () => console.log(`${count[0]} of 400000`));
+  for (let i = 0; i < 1000; i++) {
+    await mutex.lockAsync(); // never blocks the event loop
+    count[0]++;
+    mutex.unlock();
+  }
+  process.on('exit', () => console.log(`${count[0]} of 401000`));
 } else {
   const { handle, count } = workerData;
   const mutex = Mutex.from(handle);
   for (let i = 0; i < 100_000; i++) {
-    mutex.lock();
-    count[0] = count[0] + 1;
+    mutex.lock(); // blocks this worker until the mutex is its own
+    count[0]++;
     mutex.unlock();
   }
 }

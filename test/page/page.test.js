@@ -141,7 +141,10 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
       await browser.click('#copy');
       await browser.until(() => document.querySelector('#copied').textContent);
       const selected = await browser.evaluate(() => `${getSelection()}`);
-      expect(selected.trim()).to.equal(readFileSync(pathOf('examples/counter-page/snippet.js'), 'utf8').trim());
+      const snippet = readFileSync(pathOf('examples/counter-page/snippet.js'), 'utf8');
+      expect(selected.trim()).to.equal(snippet.trim());
+      // There test/docs runs it.
+      expect(readFileSync(pathOf('README.md'), 'utf8')).to.include(snippet);
     });
 
     it('unsynchronised: it says how much was lost, if anything', async () => {

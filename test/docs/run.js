@@ -1,0 +1,81 @@
+/**
+ * run.js [PAGE...]: the documentation is right. Every sample in it runs as its page says, and every
+ * link between pages leads somewhere. How a page says it: pages.js. Ends with `N passed, N failed`.
+ */
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+
+import { anchorsOf, linksOf, pages, programsOf, ROOT } from './pages.js';
+import { has, prepare, WAYS, WORK } from './ways.js';
+
+/** Where users read. The others are for those who change lockword: their commands are the suite's. */
+const HAS_SAMPLES = /^(README\.md|docs\/|examples\/)/;
+
+const count = { passed: 0, failed: 0, notRun: 0 };
+
+function report(what, error) {
+  count[error ? 'failed' : 'passed']++;
+  console.log(error ? `not ok: ${what}\n${error.message}\n${error.stdout ?? ''}${error.stderr ?? ''}` : `ok: ${what}`);
+}
+
+/** Runs a program in the way that its page says; says so. */
+async function run({ where, run, reason, files }) {
+  if (reason) {
+    count.notRun++;
+    console.log(`not run: ${where}: ${reason}`);
+    return;
+  }
+  try {
+    if (!run)
+      throw new Error('A sample needs a comment before it: run, or not run and why (test/docs/pages.js). Output is `text`.');
+    const [, command, needed, expected] = run.match(/^(.*?)(?:, needs: (.*?))?(?:, prints: (.*))?$/s);
+    if (needed && !has(needed)) {
+      count.notRun++;
+      console.log(`not run: ${where}: ${needed} is not installed`);
+      return;
+    }
+    const outputs = [];
+    for (const [way, ...args] of command.split(' + ').map((part) => part.split(' '))) {
+      if (!WAYS[way]) throw new Error(`run: ${way}? There are ${Object.keys(WAYS).join(', ')}.`);
+      outputs.push(...(await WAYS[way](files, ...args)));
+    }
+    for (const [place, output] of outputs) {
+      if (expected && output !== undefined && !output.includes(expected))
+        throw new Error(`${place} prints ${JSON.stringify(output)}, not ${expected}`);
+    }
+    report(`${where}: ${outputs.map(([place]) => place).join(', ')}`);
+  } catch (error) {
+    report(where, error);
+  }
+}
+
+/** What is wrong with a link of a page. */
+function wrongWith(page, link) {
+  if (/^[a-z]+:/.test(link)) return undefined;
+  const [path, anchor] = link.split('#');
+  const target = path ? relative(ROOT, join(ROOT, dirname(page), path)) : page;
+  if (!existsSync(join(ROOT, target))) return `${link}: no such file`;
+  if (anchor && target.endsWith('.md') && !anchorsOf(target).includes(anchor)) return `${link}: no such heading`;
+  return undefined;
+}
+
+const chosen = process.argv.slice(2);
+const read = pages().filter((page) => chosen.length === 0 || chosen.includes(page));
+
+for (const page of read) {
+  const wrong = linksOf(page).flatMap((link) => wrongWith(page, link) ?? []);
+  report(`${page}: links`, wrong.length > 0 && new Error(wrong.join('\n')));
+}
+
+rmSync(WORK, { recursive: true, force: true });
+mkdirSync(WORK, { recursive: true });
+await prepare();
+const queue = read.filter((page) => HAS_SAMPLES.test(page)).flatMap(programsOf);
+const lane = async () => {
+  while (queue.length > 0) await run(queue.shift());
+};
+await Promise.all(Array.from({ length: availableParallelism() + 1 }, lane));
+
+console.log(`\n${count.notRun} samples are not run, each for the reason above\n${count.passed} passed, ${count.failed} failed`);
+process.exitCode = count.failed === 0 && count.passed > 0 ? 0 : 1;
