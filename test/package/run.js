@@ -23,6 +23,7 @@ import { buildSync } from 'esbuild';
 import { build as vite } from 'vite';
 
 import { llvm } from '../../tools/core/toolchain.js';
+import { programsOf } from '../docs/pages.js';
 import { install as installRuntimes, RUNTIMES } from '../js/runtimes.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -306,28 +307,11 @@ for (const [name, build] of Object.entries(BUNDLERS)) {
   }
 }
 await check('C in WebAssembly is built from the package as README.md says, and shares its lock', () => {
-  const text = read(PACKAGE, 'README.md');
-  const [, c] = /```c\n([^]*?lw_mutex_lock_until[^]*?)```/.exec(text);
-  const [, commands] = /```sh\n(clang --target=wasm32[^]*?)```/.exec(text);
-  const [, size] = /WebAssembly\.Memory\((\{.*?\})\)/.exec(text);
-  writeFileSync(join(WORK, 'program.c'), c.replace('static lw_mutex', 'lw_mutex'));
-  run('sh', '-ec', commands);
-  const script = `
-    import { readFileSync } from 'node:fs';
-    import { Mutex } from 'lockword';
-    import { imports } from 'lockword/wasm';
-    const memory = new WebAssembly.Memory(${size});
-    const module = await WebAssembly.compile(readFileSync('program.wasm'));
-    const { exports } = await WebAssembly.instantiate(module, { env: { memory }, ...imports() });
-    const mutex = new Mutex(memory, exports.lock.value);
-    const first = exports.deposit(7);
-    await mutex.lockAsync();
-    const deadlock = exports.deposit(7);
-    mutex.unlock();
-    console.log(first, deadlock !== 0, mutex.isLocked, typeof exports.__stack_pointer.value);`;
-  writeFileSync(join(WORK, 'program.js'), script);
-  const output = run(process.execPath, '--no-warnings', 'program.js');
-  return output === '0 true false number\n' ? '' : output;
+  const { files } = programsOf('README.md').find(({ files }) => files.some(({ name }) => name === 'build.sh'));
+  for (const { name, text } of files) writeFileSync(join(WORK, name), text);
+  run('sh', '-e', 'build.sh');
+  const output = run(process.execPath, 'main.mjs');
+  return output === '201000 of 201000\n' ? '' : output;
 });
 await check('a bundle has what it imports for its effect, and nothing that it does not import', () => {
   const size = (contents) => bundle(contents).length;
