@@ -101,6 +101,12 @@ async function inTypeScript(files) {
   return [['tsc']];
 }
 
+/** In Python. */
+async function inPython(files) {
+  const { folder, names } = write(files);
+  return [['python3', await shell(`python3 ${names[0]}`, folder)]];
+}
+
 /** Commands of a shell, in the repository's root. */
 const inShell = async ([{ text }]) => [['sh', await shell(text, ROOT)]];
 
@@ -236,6 +242,7 @@ export const WAYS = {
   on: onRuntimes,
   c: inC,
   tsc: inTypeScript,
+  python: inPython,
   sh: inShell,
   page: asPage,
   isolated,
