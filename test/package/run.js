@@ -23,7 +23,7 @@ import { buildSync } from 'esbuild';
 import { build as vite } from 'vite';
 
 import { llvm } from '../../tools/core/toolchain.js';
-import { programsOf } from '../docs/pages.js';
+import { linksOf, programsOf } from '../docs/pages.js';
 import { install as installRuntimes, RUNTIMES } from '../js/runtimes.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -131,10 +131,8 @@ function exported() {
 
 /** Every file that the package's README shows or links to. */
 function linked() {
-  const text = read(PACKAGE, 'README.md');
-  const links = [...text.matchAll(/\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"|^\[[^\]]+\]: (\S+)/gm)];
-  const targets = links.map(([, inline, attribute, reference]) => inline ?? attribute ?? reference);
-  return targets.filter((target) => !/^(https?:|#)/.test(target)).map((target) => target.replace(/#.*/, ''));
+  const targets = linksOf('README.md').filter((target) => !/^(https?:|#)/.test(target));
+  return targets.map((target) => target.replace(/#.*/, ''));
 }
 
 /** A user's bundle of this module. */
