@@ -61,7 +61,7 @@ const suites = [
     single: true,
   })),
   { group: 'verify', name: "the mutex's mutants, killed by the explorer", run: 'node verify/mutants.js --mortal mutex' },
-  { group: 'verify', name: "the family's mutants", run: `node verify/mutants.js --mortal waiters ${FAMILY.join(' ')}` },
+  { group: 'verify', name: "the family's mutants", run: `node verify/mutants.js --mortal successors waiters ${FAMILY.join(' ')}` },
   ...WEAK_MEMORY.map((name) => ({
     group: 'verify',
     name: `the ${name} under a weak memory (Relacy)`,

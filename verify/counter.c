@@ -219,6 +219,7 @@ static const struct configuration configurations[] = {
     {"b2,n,g", 1, UNRELIABLE, 0, SMALL, 1},
     {"c,d,f", 2, UNRELIABLE, 0, SMALL, 0},
     {"b3,a2,i", 3, UNRELIABLE, 0, SMALL, 0},
+    {"a2a,i", 1, 0, 0, SMALL, 0},
     {"an,b2,i", 2, UNRELIABLE, 0, SMALL, 0},
     {"ad,c,i", 1, UNRELIABLE, 0, SMALL, 0},
     {"p2,b,f", 2, UNRELIABLE, 0, SMALL, 0},

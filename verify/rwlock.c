@@ -647,6 +647,8 @@ static const struct configuration configurations[] = {
     {"r,w,w", 1, NATIVE, 0, MEDIUM, 0},
     {"r,u,w", 1, TIMEOUTS, 0, LARGE, 0},
     {"xyx,r", 1, BRIEFS, 0, SMALL, 0},
+    {"yyy,w", 1, BRIEFS, 0, SMALL, 0},
+    {"xxy,w", 1, BRIEFS, 0, SMALL, 0},
     {"zx,r", 1, BRIEFS, 0, SMALL, 0},
     {"zy,r", 1, BRIEFS, 0, SMALL, 0},
     {"zz,r", 1, TIMEOUTS | BRIEFS, 0, SMALL, 0},

@@ -205,6 +205,7 @@ static const struct configuration configurations[] = {
     {"a2,b,a", 1, UNRELIABLE, 0, SMALL, 2},
     {"aa2,b", 1, UNRELIABLE, 0, SMALL, 2},
     {"aa3,a2", 1, UNRELIABLE, 0, SMALL, 3},
+    {"aaa,b2", 1, UNRELIABLE, 0, SMALL, 2},
     {"ab,b", 1, UNRELIABLE, 0, SMALL, 2},
     {"b,b,t", 2, SPURIOUS, 0, SMALL, 1},
     {"b2,a,f", 1, SPURIOUS, 0, SMALL, 2},

@@ -4,10 +4,12 @@ import { barrierArriveStep, barrierDropStep, barrierMakeStep, barrierBroke, barr
 import { barrierState, barrierWaitStep, LW_BARRIER_BROKE, LW_BARRIER_BROKEN, LW_BARRIER_GATE, LW_BARRIER_LEADS } from './core.js';
 import { LW_BARRIER_MAX, LW_BARRIER_UNMADE, LW_DONE } from './core.js';
 import { assertMayBlock } from './agent.js';
+import { gather } from './crowd.js';
 import { BrokenBarrierError, TimeoutError } from './errors.js';
+import { onAbort } from './limits.js';
 import { signalOf, timeoutOf } from './options.js';
 import { Primitive } from './primitive.js';
-import { assertInteger, blockFor, waitFor } from './waiting.js';
+import { assertInteger, blockFor } from './waiting.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -81,10 +83,12 @@ export class Barrier extends Primitive {
    * @throws {BrokenBarrierError} somebody else gave up, or it was reset
    */
   async waitAsync(options) {
-    timeoutOf(options);
-    signalOf(options);
+    const timeout = timeoutOf(options);
+    const signal = signalOf(options);
+    // It may throw, and not after the arrival.
+    onAbort(signal, () => {})();
     const [leads, state] = this.#arrive();
-    return leads || this.#end(state, await waitFor(this.#operation(state), options));
+    return leads || this.#end(state, await gather([this.#operation(state)], timeout, signal));
   }
 
   /**

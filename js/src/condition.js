@@ -5,7 +5,7 @@ import { LW_CANCELLED, LW_COND_SEQUENCE, LW_DONE, LW_OK, LW_SLICE, LW_TIMED_OUT 
 import { assertMayBlock } from './agent.js';
 import { block } from './blocking.js';
 import { OwnershipError } from './errors.js';
-import { bound } from './limits.js';
+import { bound, lift, onAbort } from './limits.js';
 import { signalOf, timeoutOf } from './options.js';
 import { Primitive } from './primitive.js';
 import { notify, waitAsync } from './wait.js';
@@ -78,6 +78,8 @@ export class Condition extends Primitive {
   async waitAsync(mutex, options) {
     const timeout = timeoutOf(options);
     const signal = signalOf(options);
+    // It may throw, and not after the mutex was given up.
+    onAbort(signal, () => {})();
     const [sequence, depth] = this.#enter(mutex, true);
     const why = await this.#sleep(sequence, timeout, signal);
     condLeaveStep(this.words);
@@ -192,7 +194,13 @@ export class Condition extends Primitive {
       };
       look();
       if (timeout === 0 && !over) end(LW_TIMED_OUT);
-      if (!over) unbound = bound(timeout, signal, end);
+      if (over) return;
+      const limit = bound(timeout, end);
+      const stopListening = onAbort(signal, () => end(LW_CANCELLED));
+      unbound = () => {
+        lift(limit);
+        stopListening();
+      };
     });
   }
 }

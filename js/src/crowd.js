@@ -1,5 +1,6 @@
 /**
- * The driver of what releases many at once, without blocking: whenever the word changes, all callers of an agent run their steps.
+ * The driver of what releases many at once, without blocking: whenever the word changes, the callers of an agent run their steps, all but those
+ * to whom it makes no difference.
  *
  * @typedef {import('./line.js').Caller} Caller
  * @typedef {import('./line.js').Line} Line
@@ -18,26 +19,76 @@
  * @property {number} index of the operation
  */
 
-import { answerExpected, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
-import { bound } from './limits.js';
-import { leave, lineAt, run } from './line.js';
+import { shared } from './agent.js';
+import { answerExpected, LW_CANCELLED, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
+import { bound, lift, onAbort } from './limits.js';
+import { join, leave, lineAt, part, run } from './line.js';
 
 /**
+ * The steps, numbered.
+ *
+ * @type {Map<Step, number>}
+ */
+const numbers = (shared.numbers ??= new Map());
+
+/**
+ * What a caller's step returns depends on the words, on why it is run, and on this alone.
+ *
+ * @param {Caller} caller
+ */
+function keyOf({ step, wanted, phase }) {
+  const number = numbers.get(step) ?? numbers.size;
+  numbers.set(step, number);
+  return (number * 2 ** 16 + phase) * 2 ** 32 + (wanted >>> 0);
+}
+
+shared.places ??= 0;
+
+/**
+ * Runs a caller's step.
+ *
  * @param {Line} line
  * @param {Caller} caller
  * @param {number} why
+ * @returns {boolean} whether it has to wait
  */
 function attempt(line, caller, why) {
   const what = run(line, caller, why);
   if (what < LW_WAIT) leave(line, caller, what);
+  return what >= LW_WAIT;
 }
 
 /**
+ * Runs the steps of those in line, in the order in which they came. Where a caller has to wait, those
+ * behind it with the same key would have to, too, and their steps are not run before the next change. So
+ * a change that serves k callers takes about k steps, however many wait.
+ *
  * @param {Line} line
  * @param {number} why
  */
 function advance(line, why) {
-  for (const caller of line.callers) attempt(line, caller, why);
+  /** @type {Caller[]} */
+  const waiting = [];
+  const queues = [...line.queues.values()].sort((a, b) => b.after.place - a.after.place);
+  for (let queue; (queue = queues.pop());) {
+    const { after } = queue;
+    if (after === queue) continue;
+    if (attempt(line, after, why)) waiting.push(after);
+    else {
+      // Whoever is first now may have come later than the first ones of other queues.
+      let i = queues.length;
+      while (queues[i - 1]?.after.place < queue.after.place) i--;
+      queues.splice(i, 0, queue);
+    }
+  }
+  // A step may remember something else now. Not before the end of the round, lest it be run twice.
+  for (const caller of waiting) {
+    const key = keyOf(caller);
+    if (caller.queue && caller.queue.key !== key) {
+      part(line, caller);
+      join(line, caller, key);
+    }
+  }
 }
 
 /**
@@ -50,12 +101,15 @@ function advance(line, why) {
  */
 export function gather(operations, timeout, signal) {
   return new Promise((resolve, reject) => {
-    let unbound = () => {};
+    /** @type {import('./limits.js').Limit | undefined} */
+    let limit;
+    // This may throw, and the rest may not.
+    const stopListening = onAbort(signal, () => giveUp(LW_CANCELLED));
     /** @type {[Line, Caller][]} */
-    const places = [];
+    const entries = [];
     /** @param {number} why */
     const giveUp = (why) => {
-      for (const [line, caller] of places) if (line.callers.has(caller)) attempt(line, caller, why);
+      for (const [line, caller] of entries) if (caller.queue) attempt(line, caller, why);
     };
     let waiting = operations.length;
     operations.every(({ step, words, gate, wanted }, index) => {
@@ -65,21 +119,21 @@ export function gather(operations, timeout, signal) {
         // One that gives up leaves the others their last attempt.
         if (what === LW_GAVE_UP && --waiting) return;
         waiting = 0;
-        unbound();
+        if (limit) lift(limit);
+        stopListening();
         // A step that succeeds though it is cancelled has been granted what it wanted, and keeps it.
         if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);
         else resolve({ what, result: answerExpected(), index });
         // Without running their steps, which might take what they wanted, too.
-        for (const [line, caller] of places) line.callers.delete(caller);
+        for (const [line, caller] of entries) part(line, caller);
       };
-      const caller = { step, wanted, phase: 0, left };
-      places.push([line, caller]);
-      line.callers.add(caller);
-      attempt(line, caller, LW_START);
+      const caller = { step, wanted, phase: 0, place: shared.places++, left };
+      entries.push([line, caller]);
+      if (attempt(line, caller, LW_START)) join(line, caller, keyOf(caller));
       return waiting;
     });
     if (timeout === 0) giveUp(LW_TIMED_OUT);
     if (!waiting) return;
-    unbound = bound(timeout, signal, giveUp);
+    limit = bound(timeout, giveUp);
   });
 }

@@ -13,6 +13,16 @@
  * @property {number} wanted who asks, or what for
  * @property {number} phase
  * @property {(what: number) => void} left called when it has left the line
+ * @property {number} [place] the lower, the earlier it came
+ * @property {Queue} [queue] where it stands, and between which two
+ * @property {any} [before]
+ * @property {any} [after]
+ *
+ * @typedef {object} Queue a ring of callers, in the order in which they joined, and of itself. A Set would
+ *   keep the holes that its deletions leave, and look for the first caller behind them
+ * @property {number} key
+ * @property {any} before the last caller
+ * @property {any} after the first caller
  *
  * @typedef {(line: Line, why: number) => void} Advance runs the steps of those whose turn it is
  *
@@ -20,7 +30,7 @@
  * @property {Words} words of the primitive
  * @property {number} index of the word among them
  * @property {Advance} advance
- * @property {Set<Caller>} callers in the order in which they came
+ * @property {Map<number, Queue>} queues those in line, by a key of their driver's; none is empty
  * @property {boolean} [queued] whether a wait at the word is pending
  * @property {number} idle how many waits in a row have been in vain
  */
@@ -48,13 +58,13 @@ export function lineAt(words, index, advance) {
   if (!lines) linesOf.set(words.buffer, (lines = new Map()));
   const address = words.byteOffset + 4 * index;
   let line = lines.get(address);
-  if (!line) lines.set(address, (line = { words, index, advance, callers: new Set(), idle: 0 }));
+  if (!line) lines.set(address, (line = { words, index, advance, queues: new Map(), idle: 0 }));
   return line;
 }
 
 /** @param {Line} line */
-function forgetIfUnused({ words, index, callers, queued }) {
-  if (callers.size === 0 && !queued) linesOf.get(words.buffer)?.delete(words.byteOffset + 4 * index);
+function forgetIfUnused({ words, index, queues, queued }) {
+  if (queues.size === 0 && !queued) linesOf.get(words.buffer)?.delete(words.byteOffset + 4 * index);
 }
 
 /**
@@ -67,7 +77,7 @@ function queue(line) {
   waitAsync(line.words, line.index, 0, line.idle, (woken) => {
     line.queued = false;
     line.idle = woken === 'ok' ? 0 : line.idle + 1;
-    if (line.callers.size > 0) line.advance(line, woken === 'ok' ? LW_OK : woken === 'timed-out' ? LW_SLICE : LW_NOT_EQUAL);
+    if (line.queues.size > 0) line.advance(line, woken === 'ok' ? LW_OK : woken === 'timed-out' ? LW_SLICE : LW_NOT_EQUAL);
     else {
       if (woken === 'ok') notify(line.words, line.index, 1);
       forgetIfUnused(line);
@@ -100,11 +110,41 @@ export function run(line, caller, why) {
 
 /**
  * @param {Line} line
+ * @param {Caller} caller in no queue
+ * @param {number} key of the queue that it joins
+ */
+export function join(line, caller, key) {
+  let queue = line.queues.get(key);
+  if (!queue) {
+    queue = /** @type {Queue} */ ({ key });
+    line.queues.set(key, (queue.before = queue.after = queue));
+  }
+  const { before } = queue;
+  caller.queue = caller.after = queue;
+  caller.before = before;
+  queue.before = before.after = caller;
+}
+
+/**
+ * @param {Line} line
+ * @param {Caller} caller in a queue of the line, or in none
+ */
+export function part(line, caller) {
+  const { before, after, queue } = caller;
+  if (!queue) return;
+  before.after = after;
+  after.before = before;
+  caller.queue = undefined;
+  if (queue.after === queue) line.queues.delete(queue.key);
+}
+
+/**
+ * @param {Line} line
  * @param {Caller} caller
  * @param {number} what became of it
  */
 export function leave(line, caller, what) {
-  line.callers.delete(caller);
+  part(line, caller);
   line.idle = 0;
   caller.left(what);
   forgetIfUnused(line);

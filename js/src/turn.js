@@ -9,9 +9,18 @@
  */
 
 import { self } from './agent.js';
-import { LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
-import { bound } from './limits.js';
-import { leave, lineAt, run } from './line.js';
+import { LW_CANCELLED, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
+import { bound, lift, onAbort } from './limits.js';
+import { join, leave, lineAt, run } from './line.js';
+
+/** The key of their only queue. */
+const ALL = 0;
+
+/**
+ * @param {Line} line
+ * @returns {Caller | undefined}
+ */
+const headOf = (line) => line.queues.get(ALL)?.after;
 
 /**
  * Runs the head's step, then that of each next head, until one has to wait.
@@ -20,7 +29,7 @@ import { leave, lineAt, run } from './line.js';
  * @param {number} why the reason for the first of them
  */
 function advance(line, why) {
-  for (const head of line.callers) {
+  for (let head; (head = headOf(line));) {
     const what = run(line, head, why);
     if (what >= LW_WAIT) return;
     leave(line, head, what);
@@ -36,9 +45,9 @@ function advance(line, why) {
  * @param {number} why LW_TIMED_OUT or LW_CANCELLED
  */
 function giveUp(line, caller, why) {
-  const [head] = line.callers;
-  leave(line, caller, caller === head ? run(line, caller, why) : LW_GAVE_UP);
-  if (caller === head) advance(line, LW_START);
+  const isHead = caller === headOf(line);
+  leave(line, caller, isHead ? run(line, caller, why) : LW_GAVE_UP);
+  if (isHead) advance(line, LW_START);
 }
 
 /**
@@ -53,18 +62,22 @@ function giveUp(line, caller, why) {
  */
 export function enqueue(step, words, gate, timeout, signal) {
   return new Promise((resolve, reject) => {
+    /** @param {number} why */
+    const end = (why) => giveUp(line, caller, why);
+    // This may throw, and the rest may not.
+    const stopListening = onAbort(signal, () => end(LW_CANCELLED));
     const line = lineAt(words, gate, advance);
-    const { callers } = line;
     /** @type {Caller} */
     const caller = { step, wanted: self, phase: 0, left: resolve };
-    callers.add(caller);
-    if (callers.size === 1) advance(line, LW_START);
-    if (timeout === 0 && callers.has(caller)) giveUp(line, caller, LW_TIMED_OUT);
-    if (!callers.has(caller)) return;
+    join(line, caller, ALL);
+    if (headOf(line) === caller) advance(line, LW_START);
+    if (timeout === 0 && caller.queue) end(LW_TIMED_OUT);
+    if (!caller.queue) return stopListening();
 
-    const unbound = bound(timeout, signal, (why) => giveUp(line, caller, why));
+    const limit = bound(timeout, end);
     caller.left = (what) => {
-      unbound();
+      lift(limit);
+      stopListening();
       // A step that succeeds though it is cancelled has been granted what it wanted, and keeps it.
       if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);
       else resolve(what);

@@ -7,7 +7,9 @@
  *                a second otherwise and passes for a slow machine, then is a hang, and the test that lost it fails
  *     page       Atomics.wait throws, as on a page's main thread
  *     undisposed Symbol.dispose, as in engines that have none
- *     counted    nothing; `counts` tells how many waitAsync calls were made and how many are pending
+ *     wasmless   WebAssembly, as in engines that are locked down: no compiler, or --jitless
+ *     counted    nothing; `counts` tells how many waitAsync calls were made and how many are pending, how many loads were made,
+ *                and how many timers were set
  */
 const isRecheck = (ms) => ms >= 500 && ms <= 5000;
 
@@ -17,7 +19,7 @@ export const timers = {
   clearTimeout: globalThis.clearTimeout.bind(globalThis),
 };
 
-export const counts = { calls: 0, pending: 0, mostPending: 0 };
+export const counts = { calls: 0, pending: 0, mostPending: 0, loads: 0, timers: 0 };
 
 const changes = {
   normal() {},
@@ -48,8 +50,15 @@ const changes = {
     globalThis.Symbol = Object.defineProperties((description) => Symbol(description), others);
   },
 
+  wasmless() {
+    delete globalThis.WebAssembly;
+  },
+
   counted() {
-    const { waitAsync } = Atomics;
+    const { load, waitAsync } = Atomics;
+    const { setTimeout } = globalThis;
+    Atomics.load = (...place) => (counts.loads++, load(...place));
+    globalThis.setTimeout = (...timer) => (counts.timers++, setTimeout(...timer));
     Atomics.waitAsync = (...wait) => {
       const answer = waitAsync(...wait);
       counts.calls++;

@@ -80,7 +80,7 @@ struct agent {
     uint8_t to_run; /* crowd: those in line whose steps are still to run in this handler, one bit each */
     uint8_t to_run_why;
     uint8_t in_brief; /* those in line whose wait a timer ends soon, one bit each */
-    uint8_t unused;   /* no padding: states are compared as bytes */
+    uint8_t alike;    /* crowd: those of to_run who need not run if the one who does has to wait; no padding behind it */
     struct caller callers[MAX_CALLERS];
 };
 

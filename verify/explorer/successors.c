@@ -53,13 +53,24 @@ static void call_head(struct agent *agent, uint32_t why)
     will_call(agent, agent->line[0], agent->callers[agent->line[0]].function, why);
 }
 
+/* Crowd: whether what their steps say depends on the words alone, so that where one has to wait, the other would have to, too. */
+static bool are_alike(const struct caller *a, const struct caller *b)
+{
+    return a->function == b->function && a->wanted == b->wanted && a->phase == b->phase;
+}
+
 /* Crowd: the next one in line whose step is still to run in this handler; if there is none, the handler ends. */
 static void call_next_of_crowd(struct agent *agent)
 {
+    agent->alike = 0;
     for (int i = 0; i < agent->in_line; i++) {
         const int caller = agent->line[i];
         if (agent->to_run >> caller & 1) {
             agent->to_run &= (uint8_t) ~(1 << caller);
+            for (int other = 0; other < MAX_CALLERS; other++) {
+                if (agent->to_run >> other & 1 && are_alike(&agent->callers[caller], &agent->callers[other]))
+                    agent->alike |= (uint8_t)(1 << other);
+            }
             will_call(agent, caller, agent->callers[caller].function, agent->to_run_why);
             return;
         }
@@ -178,6 +189,7 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
                 return "would wait for a word that there is not";
         } else {
             a->in_brief |= (uint8_t)((what == LW_WAIT_BRIEF) << caller);
+            a->to_run &= (uint8_t)~a->alike;
             if (model_primitive->crowd)
                 call_next_of_crowd(a);
         }

@@ -82,7 +82,7 @@ describe('Condition', () => {
       mutex.tryLock();
       for (const [kind, options] of [
         [RangeError, NaN],
-        [RangeError, { timeout: -1 }],
+        [RangeError, { timeout: NaN }],
         [TypeError, '1'],
         [TypeError, { signal: {} }],
       ])
@@ -91,6 +91,19 @@ describe('Condition', () => {
       expect(await failure(async () => condition[wait](mutex, { signal }))).to.equal('enough');
       expect([mutex.isMine, ...wordsOf(condition)]).to.deep.equal([true, 0, 0]);
     });
+
+    if (form) {
+      it('refuses a signal that throws when it is listened to, and keeps the mutex', async () => {
+        const [condition, mutex] = [new Condition(), new Mutex()];
+        mutex.tryLock();
+        const { signal } = new AbortController();
+        signal.addEventListener = () => {
+          throw new EvalError('deaf');
+        };
+        expect(await failure(() => condition.waitAsync(mutex, { signal }))).to.be.instanceOf(EvalError);
+        expect([mutex.isMine, ...wordsOf(condition)]).to.deep.equal([true, 0, 0]);
+      });
+    }
 
     it(`waitFor${form}() asks its predicate under the mutex, as often as needed`, async () => {
       const [condition, mutex] = [new Condition(), new Mutex()];

@@ -126,7 +126,7 @@ if (mode === 'normal') {
         event.handle,
         'counted',
       );
-      expect(await agent.said('waiting')).to.deep.equal({ calls: 1, pending: 1, mostPending: 1 });
+      expect(await agent.said('waiting')).to.include({ calls: 1, pending: 1, mostPending: 1 });
       event.set();
       expect(await within(10_000, agent.result)).to.deep.equal([1000, true, 1]);
     });

@@ -171,7 +171,7 @@ if (mode === 'normal') {
       stranger.unlock();
       agent.say('unlocked');
       const { whileWaiting, aborting, last, isMine, mostPending } = await within(20_000, agent.result);
-      expect(whileWaiting).to.deep.equal({ calls: 1, pending: 1, mostPending: 1 });
+      expect(whileWaiting).to.include({ calls: 1, pending: 1, mostPending: 1 });
       expect(aborting.rejected).to.equal(999);
       expect(aborting.ms).to.be.below(1_000);
       expect([last, isMine]).to.deep.equal([true, true]);
@@ -196,7 +196,7 @@ if (mode === 'normal') {
         mutex.handle,
         'counted',
       );
-      expect(await agent.said('waiting')).to.deep.equal({ calls: 1, pending: 1, mostPending: 1 });
+      expect(await agent.said('waiting')).to.include({ calls: 1, pending: 1, mostPending: 1 });
       stranger.unlock();
       expect(await within(20_000, agent.result)).to.equal(1);
     });

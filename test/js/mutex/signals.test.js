@@ -163,7 +163,7 @@ describe('Mutex: aborting', () => {
     expect(error.name).to.equal('TimeoutError');
   });
 
-  it('however often leaves no more than one listener on a signal that outlives the calls', async () => {
+  it('however often leaves no listener on a signal that outlives the calls, and one while several wait', async () => {
     const mutex = new Mutex();
     const { signal } = new AbortController();
     let listeners = 0;
@@ -172,14 +172,34 @@ describe('Mutex: aborting', () => {
     signal.removeEventListener = (...listen) => (listeners--, removeEventListener.apply(signal, listen));
     for (let i = 0; i < 20; i++) {
       const stranger = new Stranger(mutex).lock();
-      expect(await mutex.lockAsync({ signal, timeout: 1 })).to.equal(false);
+      expect(await Promise.all([1, 2].map((timeout) => mutex.lockAsync({ signal, timeout })))).to.deep.equal([false, false]);
+      expect(listeners).to.equal(0);
       const waiting = mutex.lockAsync({ signal });
-      await sleep(0);
+      const late = mutex.lockAsync({ signal, timeout: 1 });
+      expect(listeners).to.equal(1);
+      expect(await late).to.equal(false);
+      expect(listeners).to.equal(1);
       stranger.unlock();
       expect(await waiting).to.equal(true);
       mutex.unlock();
     }
-    expect(listeners).to.be.at.most(1);
+    expect(listeners).to.equal(0);
+  });
+
+  it('refuses a signal that throws when it is listened to, and leaves nobody in line', async () => {
+    const mutex = new Mutex();
+    const { signal } = new AbortController();
+    signal.addEventListener = () => {
+      throw new EvalError('deaf');
+    };
+    const stranger = new Stranger(mutex).lock();
+    const before = [...wordsOf(mutex.handle)];
+    expect(await failure(() => mutex.lockAsync({ signal }))).to.be.instanceOf(EvalError);
+    expect([...wordsOf(mutex.handle)]).to.deep.equal(before);
+    stranger.unlock();
+    expect(await mutex.lockAsync(1_000)).to.equal(true);
+    mutex.unlock();
+    expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
   });
 
   it('in a worker strands neither the worker nor anybody else', async () => {

@@ -1,0 +1,139 @@
+/** Many asynchronous callers of one agent at one primitive: in order, and at a cost that does not grow with their number. */
+import { expect } from 'chai';
+
+import { Counter, Event, RWLock, Semaphore, waitAny } from '../../../js/src/index.js';
+import { spawn } from '../agents.js';
+import { mode } from '../modes.js';
+import { sleep, within } from '../support.js';
+import { shapeOf } from './waits.js';
+
+/** Has each of these calls made, and answers the order in which they were let through. */
+async function orderOf(calls) {
+  const order = [];
+  const all = calls.map(async (call, i) => {
+    const end = await call();
+    order.push(i);
+    if (typeof end === 'function') end();
+  });
+  await within(20_000, Promise.all(all));
+  return order;
+}
+
+const numbers = (n) => Array.from({ length: n }, (_, i) => i);
+
+describe('Many asynchronous callers of one agent', () => {
+  it('get permits in the order in which they came, each of them as many as are enough', async () => {
+    const semaphore = Semaphore.create(0);
+    const take = (n) => () => semaphore.acquireAsync({ permits: n });
+    const order = orderOf([1, 3, 1, 2, 1, 3, 2].map(take));
+    semaphore.release(5);
+    await sleep(5);
+    semaphore.release(3);
+    await sleep(5);
+    semaphore.release(5);
+    expect(await order).to.deep.equal([0, 1, 2, 3, 4, 5, 6]);
+    expect(semaphore.permits).to.equal(0);
+  });
+
+  it('do not keep each other from what is enough for one of them', async () => {
+    const semaphore = Semaphore.create(0);
+    const order = orderOf(
+      [3, 3, 2, 2, 1, 1].map((n) => () => semaphore.acquireAsync({ permits: n }).then(() => () => semaphore.release(n))),
+    );
+    for (const n of [1, 0, 1]) {
+      semaphore.release(n);
+      await sleep(5);
+    }
+    semaphore.release(1);
+    expect((await order).sort()).to.deep.equal(numbers(6));
+    expect(semaphore.permits).to.equal(3);
+  });
+
+  it('write one after the other, in the order in which they came', async () => {
+    const lock = new RWLock();
+    await lock.writeLockAsync();
+    const order = orderOf(numbers(50).map(() => () => lock.writeLockAsync().then(() => () => lock.writeUnlock())));
+    lock.writeUnlock();
+    expect(await order).to.deep.equal(numbers(50));
+  });
+
+  it('read and write, and none is left', async () => {
+    const lock = new RWLock();
+    let writes = 0;
+    let reads = 0;
+    const job = (i) => async () => {
+      if (i % 3 === 0) {
+        await lock.writeLockAsync();
+        expect([++writes, reads]).to.deep.equal([1, 0]);
+        if (i % 9 === 0) await sleep(0);
+        writes--;
+        lock.writeUnlock();
+      } else if (i % 3 === 1) {
+        await lock.readLockAsync();
+        expect(writes).to.equal(0);
+        reads++;
+        if (i % 5 === 0) await sleep(0);
+        reads--;
+        lock.readUnlock();
+      } else {
+        await lock.upgradableLockAsync();
+        await lock.upgradeAsync();
+        lock.downgrade();
+        lock.readUnlock();
+      }
+    };
+    expect(await orderOf(numbers(300).map(job))).to.have.length(300);
+    expect([lock.readers, lock.isWriteLocked]).to.deep.equal([0, false]);
+  });
+
+  it('are let through by a value, each at its own', async () => {
+    const counter = Counter.create(0);
+    const order = orderOf([5, 3, 1, 4, 2, 3].map((n) => () => counter.waitUntilAsync(n)));
+    for (let i = 0; i < 5; i++) {
+      counter.increment();
+      await sleep(2);
+    }
+    expect(await order).to.deep.equal([2, 4, 1, 5, 3, 0]);
+  });
+
+  it('of which some wait for something else, too, get what they get once', async () => {
+    const [semaphore, event] = [Semaphore.create(0), new Event()];
+    const any = () => waitAny([semaphore.when(), event.when(), semaphore.when(2)]);
+    const anys = [any(), any()];
+    const plain = semaphore.acquireAsync();
+    const late = any();
+    semaphore.release(3);
+    expect((await within(10_000, Promise.all([...anys, plain]))).map(shapeOf)).to.deep.equal([0, 0, 'guard']);
+    event.set();
+    expect(await within(10_000, late)).to.equal(1);
+    expect(semaphore.permits).to.equal(0);
+  });
+});
+
+if (mode === 'normal') {
+  describe('A thousand asynchronous callers of one agent', () => {
+    for (const [what, type, take, give] of [
+      ['acquireAsync', 'Semaphore', 'acquireAsync', 'release'],
+      ['writeLockAsync', 'RWLock', 'writeLockAsync', 'writeUnlock'],
+      ['readLockAsync', 'RWLock', 'readLockAsync', 'readUnlock'],
+      ['lockAsync', 'Mutex', 'lockAsync', 'unlock'],
+    ]) {
+      it(`cost a few looks at the word each, and hardly a timer: ${what}`, async () => {
+        const agent = spawn(
+          async ({ counts, data, ...lockword }) => {
+            const { type, take, give } = data;
+            const it = type === 'Semaphore' ? lockword.Semaphore.create(1) : new lockword[type]();
+            const { loads, timers } = counts;
+            await Promise.all(Array.from({ length: 1000 }, () => it[take]().then(() => it[give]())));
+            return [(counts.loads - loads) / 1000, counts.timers - timers];
+          },
+          { type, take, give },
+          'counted',
+        );
+        const [loads, timers] = await within(20_000, agent.result);
+        expect(loads).to.be.below(25);
+        expect(timers).to.be.below(100);
+      });
+    }
+  });
+}
