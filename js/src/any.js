@@ -17,10 +17,15 @@ import { signalOf, timeoutOf } from './options.js';
  *
  * @param {WaitSource[]} sources what `when` of events, semaphores and wait groups returns, and `whenAtLeast` and `whenAtMost` of counters
  * @param {number | WaitOptions} [options] ms, or options
- * @returns {Promise<number>} its index; -1: the time was up; rejects with `signal.reason` on abort, and with a RangeError if there are none
+ * @returns {Promise<number>} its index; -1: the time was up; rejects with `signal.reason` on abort, with a RangeError if there are none,
+ *   and with a TypeError, before anything is touched, if one of them is something else
  */
 export async function waitAny(sources, options) {
   if (sources.length === 0) throw new RangeError('nothing to wait for');
+  for (const [index, source] of sources.entries()) {
+    if (!(/** @type {any} */ (source)?.step))
+      throw new TypeError(`sources[${index}]: write .when(), .whenAtLeast() or .whenAtMost()`);
+  }
   const { what, index } = await gather(/** @type {any[]} */ (sources), timeoutOf(options), signalOf(options));
   return what === LW_DONE ? index : -1;
 }

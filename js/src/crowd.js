@@ -65,11 +65,12 @@ function attempt(line, caller, why) {
  *
  * @param {Line} line
  * @param {number} why
+ * @param {import('./line.js').Queue[]} [queues] in which they stand
  */
-function advance(line, why) {
+function advance(line, why, queues = [...line.queues.values()]) {
   /** @type {Caller[]} */
   const waiting = [];
-  const queues = [...line.queues.values()].sort((a, b) => b.after.place - a.after.place);
+  queues.sort((a, b) => b.after.place - a.after.place);
   for (let queue; (queue = queues.pop());) {
     const { after } = queue;
     if (after === queue) continue;
@@ -109,7 +110,14 @@ export function gather(operations, timeout, signal) {
     const entries = [];
     /** @param {number} why */
     const giveUp = (why) => {
-      for (const [line, caller] of entries) if (caller.queue) attempt(line, caller, why);
+      for (const [line, caller] of entries) {
+        const { queue } = caller;
+        if (!queue) continue;
+        const isFirst = queue.after === caller;
+        attempt(line, caller, why);
+        // It has waited for those behind it, too.
+        if (isFirst) advance(line, LW_START, [queue]);
+      }
     };
     let waiting = operations.length;
     operations.every(({ step, words, gate, wanted }, index) => {

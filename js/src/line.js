@@ -99,7 +99,7 @@ export function run(line, caller, why) {
     caller.phase = answer >>> 16;
     const what = answer & 0xff;
     // Those who have come since then have not waited.
-    if (what === LW_WAIT_BRIEF) setTimeout(() => line.callers.has(caller) && line.advance(line, LW_SLICE), BRIEF);
+    if (what === LW_WAIT_BRIEF) setTimeout(() => caller.queue && line.advance(line, LW_SLICE), BRIEF);
     if (what < LW_QUEUE) return what;
     if (what === LW_QUEUE) {
       queue(line);

@@ -4,7 +4,7 @@
  * any word is touched.
  *
  * @typedef {object} WaitOptions
- * @property {number} [timeout] how long to wait at most, in ms; 0 tries once; Infinity, the default, waits as long as it takes
+ * @property {number} [timeout] how long to wait at most, in ms; 0, or less, tries once; Infinity, the default, waits as long as it takes
  * @property {Signal} [signal] ends the wait when aborted, by throwing `signal.reason`. A blocked thread cannot be told: a
  *   blocking call only looks at it first
  *
@@ -29,12 +29,12 @@ export function timeoutOf(options) {
   const timeout = typeof options === 'object' ? options.timeout : options;
   if (timeout === undefined) return Infinity;
   if (typeof timeout !== 'number') throw new TypeError('timeout must be a number');
-  if (!(timeout >= 0)) throw new RangeError(`timeout must be at least 0: ${timeout}`);
-  return timeout;
+  if (Number.isNaN(timeout)) throw new RangeError('timeout is NaN');
+  return Math.max(timeout, 0);
 }
 
 /**
- * The signal to obey, if any. Throws its reason if it has been aborted.
+ * The signal to obey, if any. Throws its reason if it has been aborted, and a TypeError if it is none.
  *
  * @internal
  * @param {number | WaitOptions | undefined} options
@@ -42,7 +42,8 @@ export function timeoutOf(options) {
  */
 export function signalOf(options) {
   const signal = /** @type {AbortSignal | undefined} */ (/** @type {WaitOptions | undefined} */ (options)?.signal);
-  // What is not a signal has no such method: a TypeError that says so.
-  signal?.throwIfAborted();
+  if (signal === undefined || signal === null) return;
+  if (!signal.addEventListener || !signal.removeEventListener) throw new TypeError('signal must be an AbortSignal');
+  signal.throwIfAborted();
   return signal;
 }

@@ -59,6 +59,29 @@ static bool are_alike(const struct caller *a, const struct caller *b)
     return a->function == b->function && a->wanted == b->wanted && a->phase == b->phase;
 }
 
+/* Crowd: which of these callers are like this one, one bit each. */
+static uint8_t alike_among(const struct agent *agent, int caller, uint8_t callers)
+{
+    uint8_t alike = 0;
+    for (int other = 0; other < MAX_CALLERS; other++) {
+        if (other != caller && callers >> other & 1 && are_alike(&agent->callers[caller], &agent->callers[other]))
+            alike |= (uint8_t)(1 << other);
+    }
+    return alike;
+}
+
+/* Crowd: those in line who are like this one, if it came first. */
+static uint8_t alike_behind(const struct agent *agent, int caller)
+{
+    uint8_t before = 0;
+    uint8_t behind = 0;
+    for (int i = 0; i < agent->in_line; i++) {
+        uint8_t *side = memchr(agent->line, caller, (size_t)i + 1) ? &behind : &before;
+        *side |= (uint8_t)(1 << agent->line[i]);
+    }
+    return alike_among(agent, caller, before) ? 0 : alike_among(agent, caller, behind);
+}
+
 /* Crowd: the next one in line whose step is still to run in this handler; if there is none, the handler ends. */
 static void call_next_of_crowd(struct agent *agent)
 {
@@ -67,10 +90,7 @@ static void call_next_of_crowd(struct agent *agent)
         const int caller = agent->line[i];
         if (agent->to_run >> caller & 1) {
             agent->to_run &= (uint8_t) ~(1 << caller);
-            for (int other = 0; other < MAX_CALLERS; other++) {
-                if (agent->to_run >> other & 1 && are_alike(&agent->callers[caller], &agent->callers[other]))
-                    agent->alike |= (uint8_t)(1 << other);
-            }
+            agent->alike = alike_among(agent, caller, agent->to_run);
             will_call(agent, caller, agent->callers[caller].function, agent->to_run_why);
             return;
         }
@@ -219,6 +239,9 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
         become_idle(a);
         if (in_line) {
             leave_line(a, caller);
+            /* One that gives up has waited for those behind it, too. */
+            if (last_try)
+                a->to_run = a->alike;
             if (model_primitive->crowd)
                 call_next_of_crowd(a);
             else if (a->in_line)
@@ -422,7 +445,10 @@ static struct event event_of(int agent)
 static void call_with(const struct scene *scene, int agent, int caller, uint32_t function, uint32_t why, unsigned help)
 {
     struct state next = *scene->before;
-    will_call(&next.agents[agent], caller, function, why);
+    struct agent *a = &next.agents[agent];
+    will_call(a, caller, function, why);
+    if (model_primitive->crowd && lw_gives_up(why) && model_is_in_line(a, caller))
+        a->alike = alike_behind(a, caller);
     struct event event = event_of(agent);
     event.help = help;
     call_step(scene, &next, event);

@@ -99,9 +99,32 @@ describe('waitAny()', () => {
 
   it('refuses bad options', async () => {
     const { whens } = sources();
-    for (const options of [NaN, -1, { timeout: -1 }])
+    for (const options of [NaN, { timeout: NaN }])
       expect(await failure(() => waitAny(whens, options))).to.be.instanceOf(RangeError);
+    for (const options of [-1, { timeout: -0.5 }]) expect(await waitAny(whens, options)).to.equal(-1);
     for (const options of ['1', { signal: {} }]) expect(await failure(() => waitAny(whens, options))).to.be.instanceOf(TypeError);
+  });
+
+  it('refuses what is no source, names it, says what to write, and touches nothing', async () => {
+    const { whens, ends, left } = sources();
+    const semaphore = Semaphore.create(0);
+    const words = new Int32Array(semaphore.handle.buffer);
+    for (const bad of [semaphore, null, undefined, 5, Promise.resolve(), () => semaphore.when(), {}]) {
+      const error = await failure(() => waitAny([semaphore.when(), bad], 50));
+      expect(error).to.be.instanceOf(TypeError);
+      expect(error.message).to.include('sources[1]').and.to.include('.when(');
+      expect([...words]).to.deep.equal([0, 0]);
+    }
+    expect(await failure(() => waitAny(new Array(1), 50))).to.be.instanceOf(TypeError);
+    semaphore.release();
+    expect(semaphore.permits).to.equal(1);
+    expect(await failure(() => waitAny(semaphore.when(), 50))).to.be.instanceOf(TypeError);
+    expect(await failure(() => waitAny(undefined, 50))).to.be.instanceOf(TypeError);
+
+    expect(await failure(() => waitAny([...whens, null]))).to.be.instanceOf(TypeError);
+    for (const end of ends) end();
+    await sleep(2);
+    expect(left()).to.deep.equal([true, 2]);
   });
 
   it('of nothing is an error, not a wait for ever', async () => {

@@ -126,6 +126,20 @@ describe('construction of every primitive', () => {
     for (const primitive of primitives) expect(wordsOf(primitive)[0]).to.equal(77);
   });
 
+  it('needs no WebAssembly', async () => {
+    const agent = spawn(
+      async ({ data, ...lockword }) => {
+        const made = data.map(({ type, buffer }) => new lockword[type](buffer));
+        const semaphore = lockword.Semaphore.create(1);
+        await semaphore.acquireAsync();
+        return [typeof WebAssembly, made.length, semaphore.permits];
+      },
+      [...SIZES.keys()].map((Class) => new Class().handle),
+      'wasmless',
+    );
+    expect(await agent.result).to.deep.equal(['undefined', SIZES.size, 0]);
+  });
+
   for (const [Class, value, words, holds] of MADE) {
     it(`${Class.name}.create(${JSON.stringify(value)}) and init() write its first words`, () => {
       const created = Class.create(value);
