@@ -20,13 +20,15 @@ import { enqueue } from './turn.js';
 
 /**
  * @typedef {object} WorkerMutexOptions
- * @property {SharedArrayBuffer} handle made by `createSharedBuffer`
+ * @property {SharedArrayBuffer} [handle] made by `createSharedBuffer`
+ * @property {SharedArrayBuffer} [sharedBuffer] the same, as the package's versions 1.0.2 and 1.0.3 call it
  * @property {number} [index] which of its mutexes; 0 by default
  *
  * @typedef {object} WorkerLike a Worker of node:worker_threads
  * @property {number} threadId
  * @property {(event: 'exit', listener: () => void) => unknown} once
- * @property {(event: 'exit', listener: () => void) => unknown} removeListener
+ * @property {(event: 'exit', listener: () => void) => unknown} [removeListener]
+ * @property {number | null} [exitCode] a number once it has ended, where it is told
  */
 
 /** The globals that only some runtimes have. */
@@ -94,22 +96,26 @@ export class WorkerMutex {
    * @returns {() => void} undoes it
    */
   static bindWorkerExit(worker, sharedBuffer) {
-    const canTell = typeof worker?.once === 'function' && typeof worker.removeListener === 'function';
-    assert(canTell, 'WORKER_INSTANCE_MUST_SUPPORT_EXIT_EVENT');
+    assert(typeof worker?.once === 'function', 'WORKER_INSTANCE_MUST_SUPPORT_EXIT_EVENT');
     // A worker that has ended does not know its id any more: it has to be asked now.
     const { threadId } = worker;
-    assert(threadId !== -1, 'WORKER_IS_ALREADY_EXITED');
+    assert(threadId !== -1 && typeof worker.exitCode !== 'number', 'WORKER_IS_ALREADY_EXITED');
     assert(Number.isSafeInteger(threadId) && threadId > 0, 'WORKER_THREAD_ID_MUST_BE_A_POSITIVE_INTEGER');
     assertShared(sharedBuffer);
     const count = sharedBuffer.byteLength / BYTES;
     assert(Number.isInteger(count) && count > 0, 'MUTEX_BUFFER_SIZE_MUST_MATCH_SINGLE_MUTEX');
 
     // The worker's thread has stopped by then: it makes no step any more. How deep it was does not matter, for the next holder writes the depth.
+    let isBound = true;
     const release = () => {
+      if (!isBound) return;
       for (let index = 0; index < count; index++) mutexBuryStep(wordsAt(sharedBuffer, index), ownerOf(threadId));
     };
     worker.once('exit', release);
-    return () => void worker.removeListener('exit', release);
+    return () => {
+      isBound = false;
+      worker.removeListener?.('exit', release);
+    };
   }
 
   /**
@@ -122,7 +128,7 @@ export class WorkerMutex {
       assert(options.byteLength === BYTES, 'MUTEX_BUFFER_SIZE_MUST_MATCH_SINGLE_MUTEX');
       options = { handle: options };
     }
-    const handle = options?.handle;
+    const handle = options?.handle ?? options?.sharedBuffer;
     const index = options?.index ?? 0;
     assert(Number.isSafeInteger(index) && index >= 0, 'VALUE_MUST_BE_AN_UNSIGNED_INTEGER');
     assertShared(handle);

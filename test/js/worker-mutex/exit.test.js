@@ -201,7 +201,7 @@ describeIf('WorkerMutex.bindWorkerExit', () => {
   }
 
   it('throws WORKER_INSTANCE_MUST_SUPPORT_EXIT_EVENT', () => {
-    for (const worker of [undefined, null, 1, {}, { threadId: 1 }, new EventTarget(), { threadId: 1, once() {} }])
+    for (const worker of [undefined, null, 1, {}, { threadId: 1 }, new EventTarget()])
       expect(codeOf(() => bindWorkerExit(worker, createSharedBuffer()))).to.equal('WORKER_INSTANCE_MUST_SUPPORT_EXIT_EVENT');
   });
 
@@ -220,6 +220,24 @@ describeIf('WorkerMutex.bindWorkerExit', () => {
     const thread = await start();
     await thread.kill();
     expect(codeOf(() => bindWorkerExit(thread.worker, createSharedBuffer()))).to.equal('WORKER_IS_ALREADY_EXITED');
+  });
+
+  it('knows a worker that has ended by its exit code, where it has one', () => {
+    const bind = (exitCode) => bindWorkerExit({ ...workerWith(1), exitCode }, createSharedBuffer());
+    for (const exitCode of [0, 1]) expect(codeOf(() => bind(exitCode))).to.equal('WORKER_IS_ALREADY_EXITED');
+    for (const exitCode of [null, undefined]) bind(exitCode)();
+  });
+
+  it('needs no removeListener to be undone', () => {
+    for (const undone of [false, true]) {
+      const buffer = createSharedBuffer();
+      new Int32Array(buffer).set([8, 0, 1]);
+      let exit;
+      const undo = bindWorkerExit({ threadId: 7, once: (_, listener) => (exit = listener) }, buffer);
+      if (undone) undo();
+      exit();
+      expect(ownerOf(buffer)).to.equal(undone ? 8 : 0);
+    }
   });
 
   it('throws about the buffer what the constructor throws', () => {

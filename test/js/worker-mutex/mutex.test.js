@@ -40,11 +40,13 @@ describe('WorkerMutex: construction', () => {
     expect(createSharedBuffer(7).byteLength).to.equal(7 * 3 * 4);
   });
 
-  it('attaches in both ways', () => {
+  it('attaches in every way', () => {
     const handle = createSharedBuffer(3);
     const mutex = new WorkerMutex({ handle, index: 2 });
     expect([mutex.buffer, mutex.sharedBuffer, mutex.index]).to.deep.equal([handle, handle, 2]);
     expect(new WorkerMutex({ handle }).index).to.equal(0);
+    const older = new WorkerMutex({ sharedBuffer: handle, index: 2 });
+    expect([older.sharedBuffer, older.index]).to.deep.equal([handle, 2]);
     const single = createSharedBuffer();
     expect([new WorkerMutex(single).sharedBuffer, new WorkerMutex(single).index]).to.deep.equal([single, 0]);
   });
