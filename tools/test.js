@@ -3,7 +3,7 @@
  * its whole output in build/logs (--show: shows it, too), and ends with one line: `N passed, N failed`.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { createWriteStream, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -30,6 +30,8 @@ const CPPCHECK =
   'cppcheck --quiet --error-exitcode=1 --enable=warning,portability --suppress=normalCheckLevelMaxBranches -Iinclude src test/c';
 /* All that is explored besides the mutex: verify/CMakeLists.txt. */
 const FAMILY = ['barrier', 'cond', 'counter', 'event', 'once', 'rmutex', 'rwlock', 'sem', 'waitgroup'];
+/* What is inlined, and explored as it stands in a header. */
+const HEADERS = readdirSync('verify').flatMap((file) => (file.endsWith('.h.mutants') ? [file.replace('.mutants', '')] : []));
 const RUNTIMES = ['node18', 'node20', 'node22', 'node24', 'node26', 'deno', 'bun'];
 /** Where the suite is run in the rarer modes of test/js/modes.js, too: `node test/js/run.js` runs all of them everywhere. */
 const MODES = { node18: ',polling', node24: ',unhealed', bun: ',unhealed' };
@@ -62,6 +64,7 @@ const suites = [
   })),
   { group: 'verify', name: "the mutex's mutants, killed by the explorer", run: 'node verify/mutants.js --mortal mutex' },
   { group: 'verify', name: "the family's mutants", run: `node verify/mutants.js --mortal successors waiters ${FAMILY.join(' ')}` },
+  { group: 'verify', name: 'mutants of what the headers inline', run: `node verify/mutants.js --mortal ${HEADERS.join(' ')}` },
   ...WEAK_MEMORY.map((name) => ({
     group: 'verify',
     name: `the ${name} under a weak memory (Relacy)`,

@@ -1,15 +1,15 @@
 /*
  * cond.c: what the explorer knows of the condition, which it explores with its mutex. b, a and p wait under the mutex until there
  * is something, and take it; n and u make as much as their size and notify as many, n after it has unlocked the mutex, u before.
- * Size 9 is 'all'. The configuration says whether what is there stays there when it is taken.
+ * Size 9 is 'all'. f is n, but notifies by the C face, half of which is inlined. The configuration says whether what is there stays
+ * there when it is taken.
  */
-#include <lockword/core/cond.h>
-#include <lockword/core/mutex.h>
+#include <lockword/cond.h>
 
 #include "callers.h"
 #include "explorer/places.h"
 
-enum { ENTER, WAIT, LEAVE, NOTIFY_SOME, NOTIFY_NONE, LOCK, UNLOCK };
+enum { ENTER, WAIT, LEAVE, NOTIFY_SOME, NOTIFY_NONE, LOCK, UNLOCK, FACE_NOTIFY };
 
 #define MUTEX LW_COND_WORDS
 
@@ -55,6 +55,12 @@ static uint64_t notify(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
     return lw_cond_notify_step(words, n);
 }
 
+static uint64_t face_notify(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
+{
+    (void)b, (void)c;
+    return lw_cond_notify((lw_cond *)words, n);
+}
+
 static uint64_t lock(lw_word *words, uint32_t self, uint32_t why, uint32_t phase)
 {
     return lw_mutex_lock_step(words, self, why, phase);
@@ -81,12 +87,24 @@ static const struct function functions[] = {
               .call = lock},
     [UNLOCK] =
         {.name = "mutex_unlock_step", .label = "unlock", .first_word = MUTEX, .arguments = 1, .answers_bool = true, .call = unlock},
+    [FACE_NOTIFY] = {.name = "cond_notify", .label = "notify by the face", .arguments = 1, .inlined = true, .call = face_notify},
     FORWARD,
 };
 
-static bool waits(int agent, int caller)
+static char letter_of(int agent, int caller)
 {
     const char letter = model_letter(agent, caller);
+    return letter == 'f' ? 'n' : letter;
+}
+
+static bool is_notify(uint32_t function)
+{
+    return function == NOTIFY_SOME || function == FACE_NOTIFY;
+}
+
+static bool waits(int agent, int caller)
+{
+    const char letter = letter_of(agent, caller);
     return letter != 'n' && letter != 'u';
 }
 
@@ -131,8 +149,8 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         choices[0] = (struct choice){.function = LOCK, .a = self};
         return 1;
     case IS_TO_NOTIFY:
-        choices[0] =
-            (struct choice){.function = NOTIFY_SOME, .a = model_size(agent, caller) == ALL ? LW_ALL : model_size(agent, caller)};
+        choices[0] = (struct choice){.function = model_letter(agent, caller) == 'f' ? FACE_NOTIFY : NOTIFY_SOME,
+                                     .a = model_size(agent, caller) == ALL ? LW_ALL : model_size(agent, caller)};
         return 1;
     default:
         choices[0] = (struct choice){.function = UNLOCK, .a = self};
@@ -148,7 +166,7 @@ static bool may_free(const struct state *state, int agent, int caller)
     for (int i = 0; i < model_agents; i++) {
         for (int k = 0; k < model_callers[i]; k++) {
             const uint8_t rounds = state->agents[i].callers[k].rounds;
-            if (model_letter(i, k) == 'n' || (waits(i, k) && rounds > (i == agent && k == caller)))
+            if (letter_of(i, k) == 'n' || (waits(i, k) && rounds > (i == agent && k == caller)))
                 return false;
             all += waits(i, k) ? 0 : model_configuration->rounds;
         }
@@ -163,9 +181,9 @@ static const char *changed(struct state *state, struct caller *c, const struct o
         return "changes it twice";
     c->flags |= CHANGED;
     if (operation->word == LW_COND_SEQUENCE)
-        return function != NOTIFY_SOME || by != 1 ? "only a notify moves the sequence, by one"
-               : c->flags & SAW_WAITERS           ? NULL
-                                                  : "moves the sequence although nobody waits";
+        return !is_notify(function) || by != 1 ? "only a notify moves the sequence, by one"
+               : c->flags & SAW_WAITERS        ? NULL
+                                               : "moves the sequence although nobody waits";
     if (function == ENTER ? by != 1 : function != LEAVE || by != UINT32_MAX)
         return "counts wrong";
     state->ghosts[INSIDE] += (uint8_t)by;
@@ -201,7 +219,7 @@ static void go_in(struct state *state, int agent, int caller)
     if (!waits(agent, caller)) {
         state->ghosts[ITEMS] += (uint8_t)size;
         state->ghosts[MADE]++;
-        c->own[PLACE] = model_letter(agent, caller) == 'u' ? IS_TO_NOTIFY : IS_TO_UNLOCK;
+        c->own[PLACE] = letter_of(agent, caller) == 'u' ? IS_TO_NOTIFY : IS_TO_UNLOCK;
         return;
     }
     state->ghosts[FREED] = may_free(state, agent, caller) && (c->flags & GAVE_UP || state->ghosts[ITEMS]);
@@ -253,7 +271,8 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         c->own[PLACE] = IS_TO_LOCK;
         return has_changed_it ? NULL : "stays counted";
     case NOTIFY_SOME:
-        if (model_letter(agent, caller) == 'u')
+    case FACE_NOTIFY:
+        if (letter_of(agent, caller) == 'u')
             c->own[PLACE] = IS_TO_UNLOCK;
         else
             go_out(c);
@@ -266,7 +285,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     case UNLOCK:
         if (place == IS_TO_GIVE_UP)
             c->own[PLACE] = IS_TO_WAIT;
-        else if (model_letter(agent, caller) == 'n')
+        else if (letter_of(agent, caller) == 'n')
             c->own[PLACE] = IS_TO_NOTIFY;
         else
             go_out(c);
@@ -289,7 +308,7 @@ static bool may_wait(const struct state *state, int agent, int caller)
 
 static bool is_needed(const struct state *state, int agent)
 {
-    return owner_of(state) == model_id(agent) || has_work(state, agent, "nu");
+    return owner_of(state) == model_id(agent) || has_work(state, agent, "nuf");
 }
 
 /* It has had the notify that others might wait for. */
@@ -326,6 +345,8 @@ static const struct configuration configurations[] = {
     {"b,b,n9", 1, 0, 0, SMALL, STAYS},
     {"b,b,n2", 1, 0, 0, SMALL, 0},
     {"a,b,n9", 1, 0, 0, SMALL, STAYS},
+    {"b,f", 2, 0, 0, SMALL, 0},
+    {"b,b,f9", 1, 0, 0, SMALL, STAYS},
     {"b,b,n", 1, UNTIMELY, 0, SMALL, 0},
     {"b,b,u", 1, UNTIMELY, 0, SMALL, 0},
     {"b,a,n", 1, CANCELS, 0, SMALL, 0},

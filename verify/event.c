@@ -1,12 +1,12 @@
 /*
  * event.c: what the explorer knows of the event. b, a and p wait; s sets it, r resets it, u does one after the other. The
- * configuration says whether it resets itself.
+ * configuration says whether it resets itself. f asks, as the C face's inlined half does, whether it need wait.
  */
-#include <lockword/core/event.h>
+#include <lockword/event.h>
 
 #include "callers.h"
 
-enum { STATE, WAIT, SET, RESET };
+enum { STATE, WAIT, SET, RESET, FACE_WAIT };
 
 /* A caller's own flags. */
 enum {
@@ -21,11 +21,22 @@ CALL(state_of, lw_event_state(words))
 CALL(set, (lw_event_set_step(words), 0))
 CALL(reset, lw_event_reset_step(words))
 
+/* The half of the C face that waits is explored as a step: here it ends the call. */
+enum lw_ending lw_event_wait_slow(lw_event *event, lw_deadline deadline, lw_cancel *cancel)
+{
+    (void)event, (void)deadline, (void)cancel;
+    return LW_ENDED_TIMED_OUT;
+}
+
+CALL(face_wait, lw_event_wait((lw_event *)words) == 0)
+
 static const struct function functions[] = {
     [STATE] = {.name = "event_state", .label = "state", .arguments = 0, .call = state_of},
     [WAIT] = {.name = "event_wait_step", .label = "wait", .is_step = true, .arguments = 3, .call = lw_event_wait_step},
     [SET] = {.name = "event_set_step", .label = "set", .arguments = 0, .call = set},
     [RESET] = {.name = "event_reset_step", .label = "reset", .arguments = 0, .answers_bool = true, .call = reset},
+    [FACE_WAIT] =
+        {.name = "event_wait", .label = "need not wait", .arguments = 0, .answers_bool = true, .inlined = true, .call = face_wait},
     FORWARD,
 };
 
@@ -50,6 +61,9 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         break;
     case 'r':
         choices[0] = (struct choice){.function = RESET};
+        break;
+    case 'f':
+        choices[0] = (struct choice){.function = FACE_WAIT};
         break;
     case 'u':
         choices[0] = (struct choice){.function = c->flags & IS_TO_RESET ? RESET : SET};
@@ -125,6 +139,14 @@ static const char *reset_ended(struct caller *caller, bool result)
                                        : NULL;
 }
 
+static const char *face_wait_ended(const struct state *state, struct caller *caller, bool result)
+{
+    const bool is_set = state->words[LW_EVENT_STATE] & LW_EVENT_SET;
+    caller->flags = 0;
+    use_up_round(caller);
+    return result == (is_set && !is_auto()) ? NULL : "does not know whether it need wait";
+}
+
 static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
@@ -137,6 +159,8 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         return result == state->words[LW_EVENT_STATE] ? NULL : "does not know its state";
     case WAIT:
         return wait_ended(state, agent, c, lw_answer_what(result));
+    case FACE_WAIT:
+        return face_wait_ended(state, c, result);
     case SET:
         if (!(c->flags & CHANGED))
             return "has not set it";
@@ -184,6 +208,9 @@ static const struct configuration configurations[] = {
     {"a,s", 1, 0, 0, SMALL, LAST},
     {"b,b,u", 2, NATIVE, 0, SMALL, 0},
     {"b,b,s", 2, NATIVE, 0, SMALL, AUTO},
+    {"f,u", 2, 0, 0, SMALL, 0},
+    {"f,b,u", 1, 0, 0, SMALL, LW_EVENT_SET},
+    {"f,b,s", 2, 0, 0, SMALL, AUTO},
     {"b,b,s", 1, UNRELIABLE, 0, SMALL, 0},
     {"b,b,u", 1, UNRELIABLE, 0, SMALL, 0},
     {"b,b,u", 2, UNRELIABLE, 0, SMALL, LAST},

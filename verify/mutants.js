@@ -3,6 +3,8 @@
  * lists, and shows that the explorer notices. What is part of several primitives is explored in one after the other, in the order in which
  * CMakeLists.txt has them. Prints a line for each mutant: which configuration killed it, after how many, and by a trace of what length.
  *
+ * NAME.h is include/lockword/NAME.h, and what its functions inline; core-NAME.h is include/lockword/core/NAME.h.
+ *
  * --mortal leaves out those that are said to be equivalent, for which every configuration has to be explored.
  *
  * It fails, too, if a mutant that is said to be equivalent dies, if what a mutant replaces does not stand exactly once in the source, and if
@@ -11,7 +13,7 @@
 import { execFile } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { basename, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -67,13 +69,29 @@ function parse(text) {
   return mutants;
 }
 
+/** The same in a header: what it inlines and the explorer runs, by rule all that touches a word. */
+const MATTERS_IN_A_HEADER = /\blw_(load|store|cas)\(/;
+
+const isHeader = (name) => name.endsWith('.h');
+
+/** Of the explorer's model, any lines may be mutated. */
+const NOTHING = /$^/;
+
+const mattersIn = (name) => (isHeader(name) ? MATTERS_IN_A_HEADER : EXPLORER.includes(name) ? NOTHING : MATTERS);
+
+/** Where the source is, from the repository's root. */
+function pathOf(name) {
+  if (isHeader(name)) return join('include/lockword', name.replace(/^core-/, 'core/'));
+  return join(EXPLORER.includes(name) ? 'verify/explorer' : 'src/core', `${name}.c`);
+}
+
 /** Source lines, with comments blanked out. */
 function codeLines(source) {
   return source.replace(/\/\*[^]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ' ')).split('\n');
 }
 
 /** What is wrong with the table itself. */
-function faults(source, mutants, isCore) {
+function faults(source, mutants, matters) {
   const found = [];
   const touched = new Set();
   for (const { name, why, from, to } of mutants) {
@@ -84,9 +102,8 @@ function faults(source, mutants, isCore) {
     const first = source.slice(0, source.indexOf(from)).split('\n').length;
     for (let line = first; line < first + from.split('\n').length; line++) touched.add(line);
   }
-  if (!isCore) return found;
   codeLines(source).forEach((line, index) => {
-    if (/^ +(?! |case )/.test(line) && MATTERS.test(line) && !touched.has(index + 1))
+    if (/^ +(?! |case )/.test(line) && matters.test(line) && !touched.has(index + 1))
       found.push(`line ${index + 1} is in no mutant: ${line.trim()}`);
   });
   return found;
@@ -123,24 +140,29 @@ async function compileExplorers(name, folder) {
     folder,
   );
   return Promise.all(
-    primitivesWith(name).map(async ({ primitive, sources }) => {
-      const others = sources.filter((source) => source !== name).map((source) => join(ROOT, 'src/core', `${source}.c`));
-      const objects = [...explorer, ...(await compile([join(HERE, `${primitive}.c`), ...others], folder))];
-      return { primitive, objects };
+    primitivesWith(name.replace(/^core-|\.h$/g, '')).map(async ({ primitive, sources }) => {
+      const all = [join(HERE, `${primitive}.c`), ...sources.map((source) => join(ROOT, pathOf(source)))];
+      // A header may be in any of them.
+      if (isHeader(name)) return { primitive, sources: all, objects: explorer };
+      const others = all.filter((source) => source !== join(ROOT, pathOf(name)));
+      return { primitive, sources: [], objects: [...explorer, ...(await compile(others, folder))] };
     }),
   );
 }
 
 /** What became of a mutant: `null` if it lived, or what the first explorer to notice said of it. */
-async function explore(source, mutant, number, explorers, folder) {
-  const file = join(folder, `mutant-${number}.c`);
+async function explore(name, source, mutant, number, explorers, folder) {
+  const first = join(folder, `mutant-${number}`);
+  const file = isHeader(name) ? join(first, relative('include', pathOf(name))) : `${first}.c`;
+  mkdirSync(dirname(file), { recursive: true });
   writeFileSync(
     file,
     source.replace(mutant.from, () => mutant.to),
   );
-  for (const { primitive, objects } of explorers) {
+  for (const { primitive, sources, objects } of explorers) {
     const program = join(folder, `mutant-${number}-${primitive}`);
-    await run(CC, [...FLAGS, file, ...objects, '-o', program]);
+    const files = isHeader(name) ? sources : [file];
+    await run(CC, [`-I${first}`, ...FLAGS, ...files, ...objects, '-o', program]);
     try {
       await run(program, ['--kill'], { timeout: LIMIT_MS });
     } catch (error) {
@@ -179,17 +201,16 @@ const chosen = (mutants) => (values.mortal ? mutants.filter(({ equivalent }) => 
 async function test(name) {
   const folder = join(ROOT, 'build/mutants', name);
   mkdirSync(folder, { recursive: true });
-  const isCore = !EXPLORER.includes(name);
-  const source = readFileSync(join(isCore ? join(ROOT, 'src/core') : join(HERE, 'explorer'), `${name}.c`), 'utf8');
+  const source = readFileSync(join(ROOT, pathOf(name)), 'utf8');
   const mutants = parse(readFileSync(join(HERE, `${name}.mutants`), 'utf8'));
-  const wrong = faults(source, mutants, isCore);
+  const wrong = faults(source, mutants, mattersIn(name));
   let passed = 0;
   let failed = wrong.length;
   for (const fault of wrong) console.log(`error: ${fault}`);
 
-  console.log(`\n${`mutant of ${name}.c`.padEnd(50)}  configuration, trace, failure`);
+  console.log(`\n${`mutant of ${pathOf(name)}`.padEnd(50)}  configuration, trace, failure`);
   const explorers = await compileExplorers(name, folder);
-  for await (const { item, value } of inParallel(chosen(mutants), (m, i) => explore(source, m, i, explorers, folder))) {
+  for await (const { item, value } of inParallel(chosen(mutants), (m, i) => explore(name, source, m, i, explorers, folder))) {
     const good = item.equivalent === (value === null);
     const end = value
       ? `${explorers.length > 1 ? value.primitive : ''}#${value.configuration}, ${String(value.length).padStart(2)}: ${value.reason}`

@@ -1,12 +1,13 @@
 /*
  * waitgroup.c: what the explorer knows of the wait group. b, a and p wait; w adds its size and takes it off; d takes its size off
- * what is there from the first: so much the configuration begins with.
+ * what is there from the first: so much the configuration begins with. f asks, as the C face's inlined half does, whether it need
+ * wait.
  */
-#include <lockword/core/waitgroup.h>
+#include <lockword/waitgroup.h>
 
 #include "callers.h"
 
-enum { STATE, WAIT, ADD, DONE, ADD_TOO_MUCH, DONE_TOO_MUCH, COUNT };
+enum { STATE, WAIT, ADD, DONE, ADD_TOO_MUCH, DONE_TOO_MUCH, COUNT, FACE_WAIT };
 
 /* A caller's own flags. */
 enum {
@@ -26,6 +27,15 @@ CALL(add, lw_waitgroup_add_step(words, a))
 CALL(done, lw_waitgroup_done_step(words, a))
 CALL(count, lw_waitgroup_count(words))
 
+/* The half of the C face that waits is explored as a step: here it ends the call. */
+enum lw_ending lw_waitgroup_wait_slow(lw_waitgroup *group, lw_deadline deadline, lw_cancel *cancel)
+{
+    (void)group, (void)deadline, (void)cancel;
+    return LW_ENDED_TIMED_OUT;
+}
+
+CALL(face_wait, lw_waitgroup_wait((lw_waitgroup *)words) == 0)
+
 static const struct function functions[] = {
     [STATE] = {.name = "waitgroup_state", .label = "state", .arguments = 0, .call = state_of},
     [WAIT] = {.name = "waitgroup_wait_step", .label = "wait", .is_step = true, .arguments = 3, .call = lw_waitgroup_wait_step},
@@ -34,6 +44,12 @@ static const struct function functions[] = {
     [ADD_TOO_MUCH] = {.name = "waitgroup_add_step", .label = "add too much", .arguments = 1, .answers_bool = true, .call = add},
     [DONE_TOO_MUCH] = {.name = "waitgroup_done_step", .label = "done too much", .arguments = 1, .answers_bool = true, .call = done},
     [COUNT] = {.name = "waitgroup_count", .label = "count", .arguments = 0, .call = count},
+    [FACE_WAIT] = {.name = "waitgroup_wait",
+                   .label = "need not wait",
+                   .arguments = 0,
+                   .answers_bool = true,
+                   .inlined = true,
+                   .call = face_wait},
     FORWARD,
 };
 
@@ -49,6 +65,10 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     const bool adds = letter == 'w' && !(c->flags & ADDED);
     if (c->rounds == 0)
         return 0;
+    if (letter == 'f') {
+        choices[0] = (struct choice){.function = FACE_WAIT};
+        return 1;
+    }
     if (letter != 'w' && letter != 'd') {
         choices[0] = c->flags & KNOWS ? (struct choice){.function = WAIT, .a = c->wanted} : (struct choice){.function = STATE};
         return 1;
@@ -133,6 +153,10 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         return NULL;
     case WAIT:
         return wait_ended(state, agent, c, lw_answer_what(result));
+    case FACE_WAIT:
+        c->flags = 0;
+        use_up_round(c);
+        return result == ((state->words[LW_WAITGROUP_STATE] & LW_WAITGROUP_MAX) == 0) ? NULL : "does not know whether it need wait";
     case ADD:
         c->flags &= ADDED;
         return changed && result ? NULL : "has not added";
@@ -178,6 +202,8 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
 static const struct configuration configurations[] = {
     {"b,d", 1, 0, 0, SMALL, 1},
     {"a,d", 1, 0, 0, SMALL, 1},
+    {"f,d", 2, 0, 0, SMALL, 2},
+    {"f,w", 2, 0, 0, SMALL, 0},
     {"b,w", 2, STRAYS, 0, SMALL, 0},
     {"b,w,w2", 1, STRAYS, 0, SMALL, 0},
     {"b,b,d", 2, NATIVE, 0, SMALL, 2},

@@ -89,7 +89,7 @@ static inline int lw_rmutex_enter(lw_rmutex *rmutex, uint32_t self)
 /* Whether the thread has it, and would not have it any more once it has given it back. */
 static inline bool lw_rmutex_is_held_once(const lw_rmutex *rmutex, uint32_t self)
 {
-    return lw_mutex_owner(rmutex->word) == self && lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed) == 0;
+    return lw_mutex_owner(rmutex->word) == self && lw_rmutex_depth(rmutex->word) == 1;
 }
 
 /* Takes it, or takes it again, if that can be done without waiting. 0; EBUSY: another holds it; EOVERFLOW. */

@@ -11,4 +11,9 @@ static inline uint32_t lw_self(void)
     return runs_self;
 }
 
+static inline uint32_t lw_self_as_owner(void)
+{
+    return runs_self;
+}
+
 #endif
