@@ -88,6 +88,18 @@ function load(cells) {
   return heroes.length ? [atMost('a busy thread on each CPU: share', 10, most(heroes, 'share'), short)] : [];
 }
 
+/** What blocked threads cost; nothing of a run before this was measured. */
+function asleep(rows = []) {
+  const heroes = rows.filter((row) => row.peer === HERO);
+  const crowd = heroes.filter((row) => row.waiters === 64);
+  if (!crowd.length) return [];
+  const switches = Math.max(...heroes.map((row) => row.wakings / row.waiters));
+  return [
+    atMost('blocked behind an idle holder: context switches a second and waiter', 2, switches, ratio),
+    atMost('… CPU time of 64', 0.001, most(crowd, 'cpu'), (share) => `${fixed(share * 100, 2)} %`),
+  ];
+}
+
 function async({ handoff, relocking }) {
   const bare = handoff.find((row) => row.way.includes('waitAsync'));
   const hero = handoff.find((row) => row.way.startsWith(HERO));
@@ -107,6 +119,7 @@ export function aims({ native, js }) {
     ...turns(cells),
     ...waits(cells, native.gaps ?? []),
     ...load(cellsOf(busy(native.contended))),
+    ...asleep(native.asleep),
     ...async(js),
   ];
   return table([['', 'to reach', 'measured', ''], ...claims], true);

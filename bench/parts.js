@@ -47,7 +47,7 @@ function cellTable(cell, gaps) {
   const front = frontier(cell.rows);
   const gap = gaps?.find((row) => row.threads === cell.threads && row.section_ns === cell.section_ns && row.busy === cell.busy);
   return table([
-    ['', 'million turns/s', '× lockword', 'share', 'p50', 'p99', 'longest', 'worst', 'CPUs'],
+    ['', 'million turns/s', '× lockword', 'share', 'p50', 'p99', 'longest', 'worst', 'CPUs', 'CPU per turn'],
     ...cell.rows.map((row) => [
       bold(row.peer, front.includes(row)),
       row.mops < 1 ? fixed(row.mops, 4) : fixed(row.mops, 2),
@@ -58,8 +58,9 @@ function cellTable(cell, gaps) {
       time(row.longest_ns),
       time(row.worst_ns),
       row.cpus_used === undefined ? '' : fixed(row.cpus_used, 2),
+      row.cpus_used === undefined ? '' : time((row.cpus_used / row.mops) * 1e3),
     ]),
-    ...(gap ? [['*the machine*', '', '', '', '', '', time(gap.longest_ns), time(gap.worst_ns), '']] : []),
+    ...(gap ? [['*the machine*', '', '', '', '', '', time(gap.longest_ns), time(gap.worst_ns), '', '']] : []),
   ]);
 }
 
@@ -104,6 +105,23 @@ function family({ native }) {
     return [name, hero ? nsOf(hero.ns) : '', floor ? nsOf(floor.ns) : '', others];
   });
   return table([['', 'lockword, ns', 'raw atomics', 'peers'], ...rows], true);
+}
+
+/** What blocked threads cost. A run before this was measured has no such figures. */
+function asleep({ native }) {
+  if (!native.asleep?.length) return 'Not measured in this run.';
+  const crowds = unique(native.asleep.map((row) => row.waiters));
+  const rows = operationsOf(native.asleep).flatMap(({ name, rows: all }) =>
+    unique(all.map((row) => row.peer)).map((peer) => [
+      name,
+      bold(peer, peer === HERO),
+      ...crowds.flatMap((waiters) => {
+        const { wakings, cpu } = all.find((row) => row.peer === peer && row.waiters === waiters);
+        return [short(wakings), `${fixed(cpu * 100, 2)} %`];
+      }),
+    ]),
+  );
+  return table([['', '', ...crowds.flatMap((n) => [`${n} waiting: switches/s`, 'CPU'])], ...rows]);
 }
 
 const jsUncontended = ({ js }) =>
@@ -219,6 +237,7 @@ export const parts = {
   busy: ({ native }) => cellTables(busy(native.contended), native.gaps, 'thread'),
   uncontended,
   family,
+  asleep,
   'js-uncontended': jsUncontended,
   'js-family': jsFamily,
   'js-contended': ({ js }) => cellTables(js.contended, undefined, 'worker'),

@@ -79,13 +79,43 @@ struct bench_operation {
     void (*partner)(void *object, uint64_t n); /* what each other thread does meanwhile, as often; NULL: there is none */
 };
 
+/* What threads are blocked in, in the order of the report; harness/asleep.c says it in words. */
+enum bench_block {
+    BENCH_AT_MUTEX,
+    BENCH_AT_RECURSIVE,
+    BENCH_AT_CONDITION,
+    BENCH_AT_PERMIT,
+    BENCH_AT_READ,
+    BENCH_AT_WRITE,
+    BENCH_AT_BARRIER,
+    BENCH_AT_GROUP,
+    BENCH_AT_EVENT,
+    BENCH_AT_ONCE,
+    BENCH_AT_COUNTER,
+    BENCH_BLOCKS
+};
+
+/*
+ * How a peer's threads block while their holder does nothing. A peer's are an array that ends with {BENCH_BLOCKS}.
+ * rust/src/asleep.rs declares the same.
+ */
+struct bench_wait {
+    enum bench_block block;
+    const char *peer;
+    void (*hold)(void *object, int waiters); /* of zeroed memory: so many threads will have to wait */
+    void (*wait)(void *object);              /* until they are released */
+    void (*release)(void *object);           /* by the thread that has called hold */
+};
+
 /* How a peer is declared: found by name in a plug-in, too, and a constant that C++ does not make static. */
 #ifdef __cplusplus
 #define BENCH_PEER extern "C" __attribute__((visibility("default"))) const struct bench_peer
 #define BENCH_FAMILY extern "C" __attribute__((visibility("default"))) const struct bench_operation
+#define BENCH_WAITS extern "C" __attribute__((visibility("default"))) const struct bench_wait
 #else
 #define BENCH_PEER extern __attribute__((visibility("default"))) const struct bench_peer
 #define BENCH_FAMILY extern __attribute__((visibility("default"))) const struct bench_operation
+#define BENCH_WAITS extern __attribute__((visibility("default"))) const struct bench_wait
 #endif
 
 /* Computes for a while without touching memory: a chain of multiplications that no compiler can shorten. */

@@ -12,7 +12,7 @@ elseif(NOT CARGO)
 else()
     # A copy, since cargo writes a lock file beside the manifest, and which versions there are is up to the machine.
     set(rust "${CMAKE_CURRENT_BINARY_DIR}/rust")
-    foreach(file Cargo.toml src/lib.rs src/family.rs)
+    foreach(file Cargo.toml src/lib.rs src/family.rs src/asleep.rs)
         configure_file(rust/${file} "${rust}/${file}" COPYONLY)
     endforeach()
     set(features "")
@@ -29,7 +29,7 @@ else()
         COMMAND "${CARGO}" build --quiet --release --offline ${features}
             --config "source.crates-io.replace-with='debian'" --config "source.debian.directory='${crates}'"
         WORKING_DIRECTORY "${rust}"
-        DEPENDS "${rust}/Cargo.toml" "${rust}/src/lib.rs" "${rust}/src/family.rs"
+        DEPENDS "${rust}/Cargo.toml" "${rust}/src/lib.rs" "${rust}/src/family.rs" "${rust}/src/asleep.rs"
         COMMENT "Building the benchmark's Rust peers"
         VERBATIM)
     add_custom_target(lockword-bench-rust DEPENDS "${library}")
@@ -38,5 +38,6 @@ else()
     foreach(peer ${rust_peers})
         bench_add(bench_${peer})
         bench_add_family(bench_family_${peer})
+        bench_add_asleep(bench_asleep_${peer})
     endforeach()
 endif()

@@ -1,5 +1,6 @@
 /* main.c: which peers, which cells, how many rounds; and the interleaving. */
 #define _GNU_SOURCE
+#include "asleep.h"
 #include "family.h"
 #include "report.h"
 
@@ -27,7 +28,8 @@ static const struct {
 #define PAIRS 50000 /* in one round: about half a millisecond, seldom interrupted */
 
 static struct bench_family family;
-static struct bench_results results = {.family = &family};
+static struct bench_asleep asleep;
+static struct bench_results results = {.family = &family, .asleep = &asleep};
 
 static void die(const char *what)
 {
@@ -37,7 +39,7 @@ static void die(const char *what)
 
 static void usage(int status)
 {
-    fputs("usage: lockword-bench [--quick] [--json FILE] [--only uncontended,family,contended] [--peers NAME,...]\n"
+    fputs("usage: lockword-bench [--quick] [--json FILE] [--only uncontended,family,asleep,contended] [--peers NAME,...]\n"
           "                      [--threads N,...] [--section NS,...] [--busy] [--rounds N] [--seconds S]\n"
           "                      [--plugin FILE.so]...\n"
           "\n"
@@ -124,6 +126,16 @@ static void add_operations(const char *peers)
     }
 }
 
+static void add_waits(const char *peers)
+{
+    for (int k = 0; bench_waits[k]; k++) {
+        for (const struct bench_wait *wait = bench_waits[k]; wait->peer; wait++) {
+            if (!peers || lists(peers, wait->peer))
+                bench_asleep_add(&asleep, wait);
+        }
+    }
+}
+
 /* Every round starts with another peer, so that none always follows the same one. */
 static int peer_at(int round, int k)
 {
@@ -189,12 +201,13 @@ int main(int argc, char **argv)
         {"busy", no_argument, 0, 'b'},         {"rounds", required_argument, 0, 'r'},  {"seconds", required_argument, 0, 'd'},
         {"plugin", required_argument, 0, 'x'}, {"help", no_argument, 0, 'h'},          {0, 0, 0, 0},
     };
-    const char *json = NULL, *only = "uncontended,family,contended", *peers = NULL, *threads = NULL, *sections = NULL;
+    const char *json = NULL, *only = "uncontended,family,asleep,contended", *peers = NULL, *threads = NULL, *sections = NULL;
     bool busy = false;
     results.pair_rounds = 501;
     family.rounds = 301;
     results.rounds = 11;
     results.seconds = 0.2;
+    asleep.seconds = 4;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
         case 'q':
@@ -202,6 +215,7 @@ int main(int argc, char **argv)
             family.rounds = 75;
             results.rounds = 5;
             results.seconds = 0.06;
+            asleep.seconds = 1;
             break;
         case 'j':
             json = optarg;
@@ -241,6 +255,7 @@ int main(int argc, char **argv)
             add_peer(bench_peers[p]);
     }
     add_operations(peers);
+    add_waits(peers);
     if (results.peer_count == 0 && family.count == 0)
         die("no such peer");
     for (int m = 0; bench_missing[m]; m++)
@@ -254,6 +269,10 @@ int main(int argc, char **argv)
         bench_family_measure(&family);
     else
         family.count = 0;
+    if (lists(only, "asleep"))
+        bench_asleep_measure(&asleep);
+    else
+        asleep.count = 0;
     if (lists(only, "contended")) {
         const bool chosen = threads || sections || busy;
         for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {

@@ -1,6 +1,7 @@
 /* report.c: ratios are taken within a round, where peers ran side by side, and only then the median of the rounds. */
 #include "report.h"
 
+#include "asleep.h"
 #include "family.h"
 
 #include <stdlib.h>
@@ -134,8 +135,8 @@ static void print_cell(const struct bench_results *results, int cell, FILE *out)
         fprintf(out, "%.0f ns inside and %.0f outside", c->section_ns, c->section_ns);
     else
         fprintf(out, "an increment inside, nothing outside");
-    fprintf(out, "%s\n  %-24s %8s %10s %9s %10s %10s %10s %10s %6s\n", c->busy ? "; a busy thread on each CPU besides" : "", "",
-            "Mops/s", "x lockword", "share", "p50 wait", "p99 wait", "longest", "worst", "CPUs");
+    fprintf(out, "%s\n  %-24s %8s %10s %9s %10s %10s %10s %10s %6s %10s\n", c->busy ? "; a busy thread on each CPU besides" : "",
+            "", "Mops/s", "x lockword", "share", "p50 wait", "p99 wait", "longest", "worst", "CPUs", "CPU/turn");
     for (int p = 0; p < results->peer_count; p++) {
         if (!results->peers[p]->contends)
             continue;
@@ -146,7 +147,9 @@ static void print_cell(const struct bench_results *results, int cell, FILE *out)
         print_time(out, 11, s.metric[P99]);
         print_time(out, 11, s.metric[LONGEST]);
         print_time(out, 11, s.worst_ns);
-        fprintf(out, " %6.2f\n", s.metric[CPUS]);
+        fprintf(out, " %6.2f", s.metric[CPUS]);
+        print_time(out, 11, s.metric[CPUS] / s.metric[MOPS] * 1e3);
+        fprintf(out, "\n");
     }
     const struct gaps gaps = summarise_gaps(results, cell);
     fprintf(out, "  %-24s %8s %10s %9s %10s %10s", "(the machine: no lock)", "", "", "", "", "");
@@ -160,6 +163,7 @@ void bench_print(const struct bench_results *results, FILE *out)
     if (results->pair_rounds)
         print_pairs(results, out);
     bench_print_family(results->family, out);
+    bench_print_asleep(results->asleep, out);
     if (results->cell_count == 0 || results->rounds == 0)
         return;
     double trips[MAX_ROUNDS];
@@ -197,6 +201,8 @@ void bench_print_json(const struct bench_results *results, FILE *out)
     }
     fprintf(out, "\n  ],\n  \"family\": [");
     bench_print_family_json(results->family, out);
+    fprintf(out, "\n  ],\n  \"asleep\": [");
+    bench_print_asleep_json(results->asleep, out);
     fprintf(out, "\n  ],\n  \"gaps\": [");
     for (int cell = 0; cell < results->cell_count; cell++) {
         const struct bench_cell *c = &results->cells[cell];

@@ -18,6 +18,7 @@ struct bench_cell {
 };
 
 struct bench_family;
+struct bench_asleep;
 
 struct bench_results {
     const struct bench_peer *peers[MAX_PEERS];
@@ -35,6 +36,7 @@ struct bench_results {
     double round_trip_ns[MAX_ROUNDS];
 
     const struct bench_family *family; /* harness/family.h */
+    const struct bench_asleep *asleep; /* harness/asleep.h */
 };
 
 /* Reorders the samples. */

@@ -1,6 +1,7 @@
 //! Rust's own mutex and parking_lot's in the loops of ../../peers/peer.h, compiled here so that their fast paths are inlined, too.
 #![allow(non_upper_case_globals)]
 
+mod asleep;
 mod family;
 
 use core::ptr::{read_volatile, write_volatile};
