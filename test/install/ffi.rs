@@ -1,6 +1,6 @@
 //! ffi.rs: lockword without C. Two threads count together, and a wait ends in time, by Rust's extern "C".
 use std::cell::UnsafeCell;
-use std::ffi::c_int;
+use std::os::raw::c_int;
 use std::time::{Duration, Instant};
 
 const EACH: u64 = 200_000;
