@@ -115,7 +115,7 @@ size_t lw_rmutex_describe(const lw_rmutex *rmutex, char *buffer, size_t size)
 
 size_t lw_cond_describe(const lw_cond *cond, char *buffer, size_t size)
 {
-    const uint32_t waiters = look(&cond->word[LW_COND_WAITERS]);
+    const uint32_t waiters = look(&cond->word[LW_COND_WAITERS]) & ~LW_COND_LEFT_BEHIND;
     struct text text = begin(buffer, size, "Condition");
     if (waiters == 0) {
         say(&text, "nobody waits");

@@ -47,7 +47,6 @@ static const struct function functions[] = {
     [DROP] = {.name = "barrier_drop_step", .label = "drop", .arguments = 0, .call = drop},
     [RESET] = {.name = "barrier_reset_step", .label = "reset", .arguments = 0, .call = reset},
     [MAKE] = {.name = "barrier_make_step", .label = "make", .arguments = 1, .call = make},
-    FORWARD,
 };
 
 static void begin(struct state *state)

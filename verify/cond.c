@@ -88,7 +88,6 @@ static const struct function functions[] = {
     [UNLOCK] =
         {.name = "mutex_unlock_step", .label = "unlock", .first_word = MUTEX, .arguments = 1, .answers_bool = true, .call = unlock},
     [FACE_NOTIFY] = {.name = "cond_notify", .label = "notify by the face", .arguments = 1, .inlined = true, .call = face_notify},
-    FORWARD,
 };
 
 static char letter_of(int agent, int caller)
@@ -174,9 +173,18 @@ static bool may_free(const struct state *state, int agent, int caller)
     return state->ghosts[MADE] == all;
 }
 
-static const char *changed(struct state *state, struct caller *c, const struct operation *operation, uint32_t function)
+static const char *changed(struct state *state, int agent, const struct operation *operation)
 {
+    const uint32_t function = state->agents[agent].function;
+    struct caller *c = operator_of(state, agent);
     const uint32_t by = operation->b - operation->a;
+    if (operation->word == LW_COND_WAITERS && by == LW_COND_LEFT_BEHIND) {
+        if (operation->a & LW_COND_LEFT_BEHIND)
+            return function == NOTIFY_SOME && c->flags & CHANGED ? NULL : "forgets what was left behind, and is no notify";
+        return function == WAIT && lw_gives_up(state->agents[agent].why) && model_is_async(agent, state->agents[agent].caller)
+                   ? NULL
+                   : "leaves nothing behind";
+    }
     if (c->flags & CHANGED)
         return "changes it twice";
     c->flags |= CHANGED;
@@ -197,7 +205,8 @@ static const char *operated(struct state *state, int agent, const struct operati
     if (function == NOTIFY_NONE)
         return "notifies nobody, and touches the words";
     if (operation->kind == NOTIFY) {
-        c->own[FOUND] = (uint8_t)result;
+        const uint32_t most = model_size(agent, state->agents[agent].caller);
+        c->own[FOUND] = (uint8_t)(result < most ? result : most);
         return NULL;
     }
     if (operation->word >= MUTEX)
@@ -205,7 +214,7 @@ static const char *operated(struct state *state, int agent, const struct operati
     if (state->ghosts[FREED])
         return "touches what may have been freed";
     if (has_changed(operation, result))
-        return changed(state, c, operation, function);
+        return changed(state, agent, operation);
     if (operation->word == LW_COND_WAITERS && result)
         c->flags |= SAW_WAITERS;
     return NULL;
@@ -241,7 +250,7 @@ static const char *wait_ended(struct state *state, int agent, int caller, uint32
     if (what == LW_DONE)
         return NULL;
     c->flags |= GAVE_UP;
-    return model_is_async(agent, caller) && what == LW_GAVE_UP ? NULL : wrong_end(state, agent, what);
+    return wrong_end(state, agent, what);
 }
 
 /* After the unlock, or the notify, that comes last. */
@@ -297,7 +306,8 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
 
 static const char *invariant(const struct state *state)
 {
-    return state->words[LW_COND_WAITERS] == state->ghosts[INSIDE] ? NULL : "the waiters are not who waits";
+    const uint32_t waiters = state->words[LW_COND_WAITERS] & ~LW_COND_LEFT_BEHIND;
+    return waiters == state->ghosts[INSIDE] ? NULL : "the waiters are not who waits";
 }
 
 /* Nobody can make anything for it, and nothing is there. */
@@ -315,8 +325,8 @@ static bool is_needed(const struct state *state, int agent)
 static bool was_chosen(const struct state *state, int agent)
 {
     for (int caller = 0; caller < model_callers[agent]; caller++) {
-        const uint8_t place = state->agents[agent].callers[caller].own[PLACE];
-        if (place == IS_TO_LEAVE || place == IS_TO_LOCK)
+        const struct caller *c = &state->agents[agent].callers[caller];
+        if ((c->own[PLACE] == IS_TO_LEAVE || c->own[PLACE] == IS_TO_LOCK) && !(c->flags & GAVE_UP))
             return true;
     }
     return places_is_told(state, agent);

@@ -44,7 +44,6 @@ static const struct function functions[] = {
     [ADD_TOO_MUCH] = {.name = "counter_add_step", .label = "add too much", .arguments = 1, .call = add},
     [FACE_ADD] = {.name = "counter_add", .label = "add by the face", .arguments = 1, .inlined = true, .call = face_add},
     [FACE_ADD_TOO_MUCH] = {.name = "counter_add", .label = "add too much", .arguments = 1, .inlined = true, .call = face_add},
-    FORWARD,
 };
 
 static uint32_t value_of(const struct state *state)

@@ -37,7 +37,6 @@ static const struct function functions[] = {
     [RESET] = {.name = "event_reset_step", .label = "reset", .arguments = 0, .answers_bool = true, .call = reset},
     [FACE_WAIT] =
         {.name = "event_wait", .label = "need not wait", .arguments = 0, .answers_bool = true, .inlined = true, .call = face_wait},
-    FORWARD,
 };
 
 static bool is_auto(void)

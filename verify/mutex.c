@@ -70,7 +70,6 @@ static const struct function functions[] = {
     [FREE] = {.name = "mutex_free", .label = "free", .arguments = 1, .answers_bool = true, .call = free_it},
     [OWNER] = {.name = "mutex_owner", .label = "owner", .arguments = 0, .call = owner},
     [BURY] = {.name = "mutex_bury_step", .label = "bury", .arguments = 1, .call = bury},
-    FORWARD,
 };
 
 static bool owns(const struct state *state, int agent)

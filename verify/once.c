@@ -38,7 +38,6 @@ static const struct function functions[] = {
     [END_OF_NONE] = END("end of none"),
     [RAN] = {.name = "once_ran", .label = "ran", .arguments = 0, .answers_bool = true, .call = ran},
     [RUNNER] = {.name = "once_runner", .label = "runner", .arguments = 0, .call = runner},
-    FORWARD,
 };
 
 static bool runs(const struct state *state, int agent)

@@ -64,7 +64,6 @@ static const struct function functions[] = {
     [FACE_LOCK] = {.name = "rmutex_lock", .label = "lock at once", .arguments = 1, .inlined = true, .call = face_lock},
     [FACE_TRYLOCK] = {.name = "rmutex_trylock", .label = "trylock", .arguments = 1, .inlined = true, .call = face_trylock},
     [FACE_UNLOCK] = FACE("rmutex_unlock", "unlock", face_unlock),
-    FORWARD,
 };
 
 static bool owns(const struct state *state, int agent)

@@ -37,7 +37,6 @@ static const struct function functions[] = {
     [FACE_ACQUIRE] = FACE("sem_tryacquire", "tryacquire", face_acquire),
     [FACE_RELEASE] = FACE("sem_release", "release", face_release),
     [FACE_RELEASE_TOO_MUCH] = FACE("sem_release", "release too much", face_release),
-    FORWARD,
 };
 
 static bool is_try(uint32_t function)

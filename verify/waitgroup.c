@@ -50,7 +50,6 @@ static const struct function functions[] = {
                    .answers_bool = true,
                    .inlined = true,
                    .call = face_wait},
-    FORWARD,
 };
 
 static void begin(struct state *state)

@@ -1,14 +1,25 @@
 /** Waits until something becomes true that a mutex guards: the same condition as lw_cond in C (include/lockword/cond.h). */
 
 import { condEnterStep, condLeaveStep, condNotifyStep, condWaitStep } from './core.js';
-import { LW_CANCELLED, LW_COND_SEQUENCE, LW_DONE, LW_OK, LW_SLICE, LW_TIMED_OUT } from './core.js';
+import {
+  LW_CANCELLED,
+  LW_COND_SEQUENCE,
+  LW_DONE,
+  LW_OK,
+  LW_QUEUED,
+  LW_SLICE,
+  LW_START,
+  LW_TIMED_OUT,
+  LW_WAIT,
+  LW_WHY,
+} from './core.js';
 import { assertMayBlock } from './agent.js';
 import { block } from './blocking.js';
 import { OwnershipError } from './errors.js';
 import { bound, lift, onAbort } from './limits.js';
 import { signalOf, timeoutOf } from './options.js';
 import { Primitive } from './primitive.js';
-import { notify, waitAsync } from './wait.js';
+import { waitAsync } from './wait.js';
 import { assertInteger, remaining } from './waiting.js';
 
 /**
@@ -162,8 +173,8 @@ export class Condition extends Primitive {
   }
 
   /**
-   * Each waiter has a place of its own at the sequence, since each notify is for one of them. One that has given up passes on what its pending wait
-   * consumes later.
+   * Each waiter has a wait of its own at the sequence, since each notify is for one of them. One that gives up leaves it behind, and its step says
+   * so.
    *
    * @param {number} sequence
    * @param {number} timeout
@@ -177,26 +188,18 @@ export class Condition extends Primitive {
       let idle = 0;
       let unbound = () => {};
       /** @param {number} why */
-      const end = (why) => {
-        over = true;
+      const look = (why) => {
+        if (over) return;
+        const what = condWaitStep(words, sequence, why, 0) & 0xff;
+        over = what < LW_WAIT;
+        if (!over) return waitAsync(words, LW_COND_SEQUENCE, sequence, idle++, () => look(LW_SLICE));
         unbound();
-        resolve(why);
+        resolve(what === LW_DONE ? LW_OK : why & LW_WHY);
       };
-      // Why it looks is all one to the step, unless it gives up.
-      const look = () => {
-        if ((condWaitStep(words, sequence, LW_SLICE, 0) & 0xff) === LW_DONE) end(LW_OK);
-        else waitAsync(words, LW_COND_SEQUENCE, sequence, idle++, woken);
-      };
-      /** @param {import('./wait.js').Woken} how */
-      const woken = (how) => {
-        if (!over) look();
-        else if (how === 'ok') notify(words, LW_COND_SEQUENCE, 1);
-      };
-      look();
-      if (timeout === 0 && !over) end(LW_TIMED_OUT);
+      look(timeout === 0 ? LW_TIMED_OUT : LW_START);
       if (over) return;
-      const limit = bound(timeout, end);
-      const stopListening = onAbort(signal, () => end(LW_CANCELLED));
+      const limit = bound(timeout, (why) => look(why | LW_QUEUED));
+      const stopListening = onAbort(signal, () => look(LW_CANCELLED | LW_QUEUED));
       unbound = () => {
         lift(limit);
         stopListening();

@@ -50,6 +50,7 @@ export const LW_BARRIER_BROKEN = 0x20000000;
 export const LW_COND_SEQUENCE = 0;
 export const LW_COND_WAITERS = 1;
 export const LW_COND_WORDS = 2;
+export const LW_COND_LEFT_BEHIND = 0x80000000 | 0;
 export const LW_COUNTER_STATE = 0;
 export const LW_COUNTER_GATE = 1;
 export const LW_COUNTER_WORDS = 2;
@@ -295,7 +296,8 @@ function condAdd(words, word, n) {
 }
 
 /**
- * A step, without the mutex: waits for a notify since `sequence` was read.
+ * A step, without the mutex: waits for a notify since `sequence` was read. An async waiter that gives up while its wait is
+ * pending says so by LW_QUEUED, and leaves that wait behind.
  *
  * @param {Words} words
  * @param {number} sequence
@@ -304,14 +306,24 @@ function condAdd(words, word, n) {
  * @returns {number}
  */
 export function condWaitStep(words, sequence, why, phase) {
-  let a = 0;
-  let b = 0;
-  if (sequence === load(words, 0)) {
-    a = sequence;
-    b = (why & 3) === 3 ? 1 : 6;
+  block: {
+    if ((why & 0x23) === 35) {
+      let a = load(words, 1);
+      for (;;) {
+        if (a < 0) {
+          break block;
+        }
+        const b = compareExchange(words, 1, a, a | 0x80000000);
+        if (b === a) {
+          break block;
+        }
+        a = b;
+      }
+    }
   }
-  answerHigh = a;
-  return b;
+  const c = load(words, 0) === sequence;
+  answerHigh = c ? sequence : 0;
+  return c ? ((why & 3) === 3 ? 1 : 6) : 0;
 }
 
 /**
@@ -324,7 +336,8 @@ export function condLeaveStep(words) {
 }
 
 /**
- * Wakes up to n waiters (LW_ALL: all), and answers how many it found asleep; others may see it before they fall asleep.
+ * Wakes n waiters (LW_ALL: all), or more if waits were left behind. Returns how many it found asleep, at most n; others may see
+ * it before they fall asleep.
  *
  * @param {Words} words
  * @param {number} n
@@ -332,10 +345,33 @@ export function condLeaveStep(words) {
  */
 export function condNotifyStep(words, n) {
   let a = 0;
-  if (n) {
-    if (load(words, 1)) {
-      condAdd(words, 0, 1);
-      a = notify(words, 0, n >>> 0);
+  let b = 0;
+  let c = 0;
+  block: {
+    if (n) {
+      if (load(words, 1)) {
+        condAdd(words, 0, 1);
+        a = load(words, 1);
+        for (;;) {
+          const d = 0;
+          block3: {
+            if (a >= 0) {
+              b = n;
+            } else {
+              c = compareExchange(words, 1, a, a & 0x7fffffff);
+              if (c !== a) {
+                break block3;
+              }
+              b = -1;
+            }
+            a = b;
+            const e = notify(words, d, a >>> 0);
+            a = n >>> 0 > e >>> 0 ? e : n;
+            break block;
+          }
+          a = c;
+        }
+      }
     }
   }
   return a;
@@ -527,9 +563,10 @@ export function mutexLockStep(words, self, why, phase) {
   let b = 0;
   let c = 0;
   const d = why & 0x10;
-  const e = d >>> 4 ? 0x40000000 : -0x80000000;
-  const f = why & 0xf;
-  switch (f) {
+  const e = d >>> 4;
+  const f = e ? 0 : -0x80000000;
+  const g = why & 0xf;
+  switch (g) {
     case 2:
       b = phase & 0xfffffffc;
       phase = phase >>> 0 > 35 ? b | 2 : (b + 6) | 0;
@@ -541,62 +578,63 @@ export function mutexLockStep(words, self, why, phase) {
       phase = phase >>> 0 < 36 ? 39 : (phase >>> 0 < 64 ? (phase + 4) | 0 : phase) | 3;
       break;
     case 7:
-      return mutexGiveUp(words, e, phase | 1);
+      return mutexGiveUp(words, f, phase | 1);
     case 1:
       c = phase | 3;
       phase = phase >>> 0 > 35 ? c : (c + 4) | 0;
   }
-  const g = phase & 2;
-  const h = ((0 - (phase & 1)) & e) | self;
-  let i = load(words, 0);
-  const j = f !== 3;
-  const k = (why & 0x30) !== 16;
-  const l = phase >>> 0 > 35;
+  const h = e ? 0x40000000 : -0x80000000;
+  const i = phase & 2;
+  const j = ((0 - (phase & 1)) & f) | self;
+  let k = load(words, 0);
+  const l = g !== 3;
+  const m = (why & 0x30) !== 16;
+  const n = phase >>> 0 > 35;
   for (;;) {
-    const m = i & 0x1fffffff;
+    const o = k & 0x1fffffff;
     block8: {
-      if (!m && (g || !(i & 0x20000000))) {
-        a = compareExchange(words, 0, i, (i & 0xc0000000) | h);
-        if (i !== a) {
+      if (!o && (i || !(k & 0x20000000))) {
+        a = compareExchange(words, 0, k, (k & 0xc0000000) | j);
+        if (a !== k) {
           break block8;
         }
         answerHigh = 0;
         return 0;
       }
-      if (!j) {
-        return mutexGiveUp(words, e, phase);
+      if (!l) {
+        return mutexGiveUp(words, f, phase);
       }
-      if (!d && self === m) {
+      if (!d && self === o) {
         answerHigh = 0;
         return 2;
       }
-      if (!k) {
+      if (!m) {
         answerHigh = 0;
         return (phase << 16) | 0x108;
       }
-      let n = (l ? (m ? 0x20000000 : 0) : 0) | e | i;
-      if (i === n) {
-        n = i;
+      let p = (n ? (o ? 0x20000000 : 0) : 0) | h | k;
+      if (k === p) {
+        p = k;
       } else {
-        a = compareExchange(words, 0, i, n);
-        if (i !== a) {
+        a = compareExchange(words, 0, k, p);
+        if (a !== k) {
           break block8;
         }
       }
-      answerHigh = d ? 0 : n;
-      return (phase << 16) | (d << 4) | (m ? (phase >>> 0 < 64 ? 5 : 6) : 7);
+      answerHigh = d ? 0 : p;
+      return (phase << 16) | (d << 4) | (o ? (phase >>> 0 < 64 ? 5 : 6) : 7);
     }
-    i = a;
+    k = a;
   }
 }
 
 /**
  * @param {Words} words
- * @param {number} flag
+ * @param {number} owed
  * @param {number} phase
  * @returns {number}
  */
-function mutexGiveUp(words, flag, phase) {
+function mutexGiveUp(words, owed, phase) {
   let a = 0;
   block: {
     if (phase >>> 0 >= 36) {
@@ -616,7 +654,7 @@ function mutexGiveUp(words, flag, phase) {
     }
   }
   if (phase & 1) {
-    mutexNotifyWaiters(words, flag);
+    mutexNotifyWaiters(words, owed);
   }
   answerHigh = 0;
   return 1;
@@ -631,7 +669,7 @@ function mutexNotifyWaiters(words, state) {
     notify(words, 0, 1);
   }
   if (state & 0x40000000) {
-    notify(words, 1, 1);
+    notify(words, 1, 0xffffffff);
   }
 }
 
@@ -712,7 +750,7 @@ export function mutexBuryStep(words, dead) {
     mutexNotifyWaiters(words, a);
   }
   notify(words, 0, 1);
-  notify(words, 1, 1);
+  notify(words, 1, 0xffffffff);
 }
 
 /**

@@ -91,7 +91,13 @@ const meanings = [
       return [holder(state) + (state & core.LW_MUTEX_OWNER ? way : ''), ...reserved(state), ...waiters(state)];
     },
   ],
-  [Condition, (_, waiting) => [waiting === 0 ? 'nobody waits' : waiting === 1 ? '1 waits' : `${waiting >>> 0} wait`]],
+  [
+    Condition,
+    (_, word) => {
+      const waiting = word & ~core.LW_COND_LEFT_BEHIND;
+      return [waiting === 0 ? 'nobody waits' : waiting === 1 ? '1 waits' : `${waiting} wait`];
+    },
+  ],
   [Semaphore, (state) => [count(state & core.LW_SEM_MAX, 'permit'), ...waiters(state)]],
   [
     RWLock,

@@ -2,8 +2,8 @@
  * Those callers of this agent that queue at one word. They stand in line behind one pending wait, so that a caller leaves without the engine
  * knowing, and a thousand callers cost one waiter. Whose steps run when it fires is the business of turn.js and crowd.js.
  *
- * A pending wait cannot be withdrawn. When it fires and the line has gone, the notify that it took was meant for somebody else: it is
- * passed on.
+ * A pending wait cannot be withdrawn. It may fire when the line has gone: whoever notifies the word notifies all who wait there, so nobody
+ * else has missed that.
  *
  * @typedef {import('./wait.js').Words} Words
  * @typedef {import('./blocking.js').Step} Step
@@ -37,7 +37,7 @@
 
 import { shared } from './agent.js';
 import { LW_AGAIN, LW_ASYNC, LW_NOT_EQUAL, LW_OK, LW_QUEUE, LW_QUEUED, LW_SLICE, LW_WAIT_BRIEF } from './core.js';
-import { BRIEF, notify, waitAsync } from './wait.js';
+import { BRIEF, waitAsync } from './wait.js';
 
 /**
  * The lines that are of use, by buffer and address of the word. Callers of several copies of lockword stand in them together: a
@@ -78,10 +78,7 @@ function queue(line) {
     line.queued = false;
     line.idle = woken === 'ok' ? 0 : line.idle + 1;
     if (line.queues.size > 0) line.advance(line, woken === 'ok' ? LW_OK : woken === 'timed-out' ? LW_SLICE : LW_NOT_EQUAL);
-    else {
-      if (woken === 'ok') notify(line.words, line.index, 1);
-      forgetIfUnused(line);
-    }
+    else forgetIfUnused(line);
   });
 }
 

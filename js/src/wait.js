@@ -42,7 +42,7 @@ export function nap(ms) {
 
 /**
  * Waits without blocking while the word holds `expected`, and calls `fired` once, later: with 'ok' after a notify, with 'timed-out' if none
- * came for a slice. Cannot be withdrawn: whoever is no longer interested must pass an 'ok' on.
+ * came for a slice. Cannot be withdrawn.
  *
  * An engine without Atomics.waitAsync polls: 'not-equal' then means 'look again'.
  *

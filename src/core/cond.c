@@ -7,12 +7,16 @@
  *      after that, and notifies after that: it finds somebody counted, and moves the sequence away from what the waiter has read.
  *   2. A notify moves the sequence first and wakes then. So who is not asleep yet will not fall asleep, and who is asleep is in the
  *      queue, in front of all who come after the move.
- *   3. Whoever finds the sequence moved has been notified, whatever ended its wait: cancelled or late, it answers that it was
- *      notified, so that its caller looks. An async waiter that has given up cannot, and passes on what its wait consumes
- *      (js/src/condition.js): to one who came before that notify, or for no reason.
+ *   3. A waiter that finds the sequence moved has been notified, whatever ended its wait: cancelled or late, it returns that it was
+ *      notified, so that its caller looks.
+ *   4. The wait of an async waiter cannot be withdrawn. One that gives up leaves it in the queue, in front of others, and could
+ * only pass on what it consumes when its event loop gets to it. So it says first that it leaves a wait behind, and looks at the
+ *      sequence then. A notifier moves the sequence first, and looks then: one of the two sees the other. A notifier that sees that
+ *      waits were left behind wakes everybody, and none is left behind any more.
  *
  * No operation here has a memory order of its own: the mutex has them. What a waiter does before it gives up the mutex comes before
- * what a notifier does after it has taken it; and what the notifier wrote, the waiter sees when it has the mutex again.
+ * what a notifier does after it has taken it; and what the notifier wrote, the waiter sees when it has the mutex again. Rule 4
+ * needs sequential consistency, which everything has in JavaScript and WebAssembly; natively nobody waits asynchronously.
  */
 #include <lockword/core/cond.h>
 
@@ -33,6 +37,12 @@ uint32_t lw_cond_enter_step(lw_word *cond)
 lw_answer lw_cond_wait_step(lw_word *cond, uint32_t sequence, uint32_t why, uint32_t phase)
 {
     (void)phase;
+    if (lw_gives_up(why) && why & LW_QUEUED) {
+        uint32_t waiters = lw_load(&cond[LW_COND_WAITERS], lw_relaxed);
+        while (!(waiters & LW_COND_LEFT_BEHIND) &&
+               !lw_cas(&cond[LW_COND_WAITERS], &waiters, waiters | LW_COND_LEFT_BEHIND, lw_relaxed))
+            ;
+    }
     if (lw_load(&cond[LW_COND_SEQUENCE], lw_relaxed) != sequence)
         return lw_answer_of(LW_DONE, 0, 0, 0);
     return lw_answer_of(lw_gives_up(why) ? LW_GAVE_UP : LW_WAIT_IDLE, LW_COND_SEQUENCE, 0, sequence);
@@ -48,5 +58,9 @@ uint32_t lw_cond_notify_step(lw_word *cond, uint32_t n)
     if (n == 0 || lw_load(&cond[LW_COND_WAITERS], lw_relaxed) == 0)
         return 0;
     add(&cond[LW_COND_SEQUENCE], 1);
-    return lw_notify(&cond[LW_COND_SEQUENCE], n);
+    uint32_t waiters = lw_load(&cond[LW_COND_WAITERS], lw_relaxed);
+    while (waiters & LW_COND_LEFT_BEHIND && !lw_cas(&cond[LW_COND_WAITERS], &waiters, waiters & ~LW_COND_LEFT_BEHIND, lw_relaxed))
+        ;
+    const uint32_t found = lw_notify(&cond[LW_COND_SEQUENCE], waiters & LW_COND_LEFT_BEHIND ? LW_ALL : n);
+    return found < n ? found : n;
 }

@@ -5,10 +5,14 @@
  *
  *   1. A waiter marks the word before it waits, and waits only while the mark stands. An async waiter cannot do both at once, so it
  *      queues first and marks then: a notify between the two finds it queued.
- *   2. An unlocker frees the word and learns who waits in one operation, then notifies one waiter of each kind it saw.
- *   3. A notify wakes one waiter, but the mark named all of them. So whoever may have consumed a notify owes one: it takes the
- *      mutex with the mark set again, or marks before it waits again, or notifies in its turn when it leaves. A wake orders
- *      memory, in ECMAScript and in the kernel: the woken never read the mark that the unlock which woke them has cleared.
+ *   2. An unlocker frees the word and learns who waits in one operation. Then it notifies one thread
+ *      and all event loops, if it saw their marks. An event loop runs when its own work lets it: were
+ *      one alone notified, and busy, the others would wait for it.
+ *   3. A notify wakes one thread, but the mark named all of them. So a thread that may have consumed
+ *      a notify owes one: it takes the mutex with the mark set again, or marks before it waits again,
+ *      or notifies in its turn when it leaves. A wake orders memory, in ECMAScript and in the kernel:
+ *      the woken never read the mark that the unlock which woke them has cleared. An event loop owes
+ *      nothing: the notify that ended its wait ended all waits at the gate.
  *   4. A waiter that was overtaken too often reserves the mutex. From then on only those who have returned from a wait may take it,
  *      whatever ended that wait: were it 'only the woken', one who found the word changed would bar everyone including itself.
  *      A reserver that leaves withdraws the reservation. If nobody comes for a reserved, free mutex (its reserver's event loop is
@@ -50,7 +54,7 @@ static void notify_waiters(lw_word *mutex, uint32_t state)
     if (state & LW_MUTEX_BLOCKED)
         lw_notify(&mutex[LW_MUTEX_STATE], 1);
     if (state & LW_MUTEX_ASYNC)
-        lw_notify(&mutex[LW_MUTEX_GATE], 1);
+        lw_notify(&mutex[LW_MUTEX_GATE], LW_ALL);
 }
 
 static bool is_starving(uint32_t phase)
@@ -114,12 +118,12 @@ static void withdraw(lw_word *mutex)
     }
 }
 
-static lw_answer give_up(lw_word *mutex, uint32_t flag, uint32_t phase)
+static lw_answer give_up(lw_word *mutex, uint32_t owed, uint32_t phase)
 {
     if (is_starving(phase))
         withdraw(mutex);
     if (phase & OWES)
-        notify_waiters(mutex, flag);
+        notify_waiters(mutex, owed);
     return lw_answer_of(LW_GAVE_UP, 0, 0, 0);
 }
 
@@ -127,20 +131,21 @@ lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, uint32
 {
     const bool async = why & LW_ASYNC;
     const uint32_t flag = async ? LW_MUTEX_ASYNC : LW_MUTEX_BLOCKED;
+    const uint32_t owed = async ? 0 : LW_MUTEX_BLOCKED;
     phase = resume(phase, why);
     if ((why & LW_WHY) == LW_CANCELLED)
-        return give_up(mutex, flag, phase);
+        return give_up(mutex, owed, phase);
 
     uint32_t state = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
     for (;;) {
         if (is_free(state) && (!(state & LW_MUTEX_RESERVED) || phase & ENTITLED)) {
-            uint32_t taken = (state & ~LW_MUTEX_RESERVED) | self | (phase & OWES ? flag : 0);
+            uint32_t taken = (state & ~LW_MUTEX_RESERVED) | self | (phase & OWES ? owed : 0);
             if (lw_cas(&mutex[LW_MUTEX_STATE], &state, taken, lw_acquire))
                 return lw_answer_of(LW_DONE, 0, 0, 0);
             continue;
         }
         if ((why & LW_WHY) == LW_TIMED_OUT)
-            return give_up(mutex, flag, phase);
+            return give_up(mutex, owed, phase);
         if ((state & LW_MUTEX_OWNER) == self && !async)
             return lw_answer_of(LW_DEADLOCK, 0, 0, 0);
         if (async && !(why & LW_QUEUED))
@@ -186,9 +191,8 @@ bool lw_mutex_unlock_step(lw_word *mutex, uint32_t self)
  * The dead makes no step any more: if the word names it, because it held the mutex or was about to free it, nobody but this
  * function ends that.
  *
- * It may also have taken a wake along, of each kind one at most, that it owed to others (rule 3): it freed the mutex and had not
- * yet notified; it was woken and had done nothing yet; or its event loop had not yet got to a wake that its wait at the gate took,
- * and that may be so although it holds the mutex. Nothing tells. So one of each kind is woken in any case. If no wake was lost,
+ * It may also have taken a wake along that it owed to others: it freed the mutex and had not yet notified (rule 2), or it was woken
+ * and had done nothing yet (rule 3). Nothing tells. So those whom an unlock notifies are woken in any case. If no wake was lost,
  * these are spurious, and every wait survives that.
  *
  * What else it can leave are marks, which cost the next unlock a notify, and a reservation, which a newcomer's brief wait ends

@@ -104,7 +104,7 @@ export class Stranger {
     const state = Atomics.and(this.#words, 0, RESERVED);
     if ((state & OWNER) !== STRANGER) throw new Error('the stranger does not hold the mutex');
     if (state & BLOCKED) Atomics.notify(this.#words, 0, 1);
-    if (state & ASYNC) Atomics.notify(this.#words, 1, 1);
+    if (state & ASYNC) Atomics.notify(this.#words, 1);
   }
 }
 
@@ -120,7 +120,7 @@ export function buryIfItHolds(mutex, id) {
     if (seen < 4) return;
     const state = Atomics.and(words, 0, RESERVED);
     if (state & BLOCKED) Atomics.notify(words, 0, 1);
-    if (state & ASYNC) Atomics.notify(words, 1, 1);
+    if (state & ASYNC) Atomics.notify(words, 1);
   }, 50);
   return () => clearInterval(timer);
 }

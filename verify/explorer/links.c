@@ -6,74 +6,75 @@
 
 #include "memory.h"
 
-void links_add(struct links *links, uint32_t from, uint32_t to)
+void links_add(struct links *links, struct link link)
 {
     if (links->count == links->capacity) {
         links->capacity = links->capacity ? links->capacity * 2 : 1 << 12;
-        links->from = reallocate(links->from, links->capacity, sizeof *links->from);
-        links->to = reallocate(links->to, links->capacity, sizeof *links->to);
+        links->all = reallocate(links->all, links->capacity, sizeof *links->all);
     }
-    links->from[links->count] = from;
-    links->to[links->count++] = to;
+    links->all[links->count++] = link;
 }
 
 void links_close(struct links *links)
 {
-    free(links->from);
-    free(links->to);
+    free(links->all);
+    free(links->start);
     *links = (struct links){0};
 }
 
-/* The links into state s are sources[start[s]] to sources[start[s + 1] - 1]: a counting sort. */
-static void sort_by_target(const struct links *links, uint32_t states, size_t *start, uint32_t *sources)
+/* A counting sort. */
+void links_sort(struct links *links, uint32_t states)
 {
+    size_t *start = allocate((size_t)states + 1, sizeof *start);
     for (size_t i = 0; i < links->count; i++)
-        start[links->to[i] + 1]++;
+        start[links->all[i].to + 1]++;
     for (uint32_t s = 0; s < states; s++)
         start[s + 1] += start[s];
     size_t *fill = allocate(states, sizeof *fill);
     memcpy(fill, start, states * sizeof *fill);
+    struct link *sorted = allocate(links->count + 1, sizeof *sorted);
     for (size_t i = 0; i < links->count; i++)
-        sources[fill[links->to[i]]++] = links->from[i];
+        sorted[fill[links->all[i].to]++] = links->all[i];
     free(fill);
+    free(links->all);
+    links->all = sorted;
+    links->start = start;
 }
 
-void links_spread_backwards(const struct links *links, unsigned char *marked, uint32_t states)
+static bool relies_on(struct reliance reliance, const struct link *link)
 {
-    size_t *start = allocate((size_t)states + 1, sizeof *start);
-    uint32_t *sources = allocate(links->count + 1, sizeof *sources);
+    return !(link->help & ~reliance.help) && !(reliance.frozen >> link->agent & 1);
+}
+
+void links_spread_backwards(const struct links *links, struct reliance reliance, unsigned char *marked, uint32_t states)
+{
     uint32_t *queue = allocate(states, sizeof *queue);
     uint32_t head = 0, tail = 0;
-    sort_by_target(links, states, start, sources);
     for (uint32_t s = 0; s < states; s++) {
         if (marked[s])
             queue[tail++] = s;
     }
     while (head < tail) {
         const uint32_t s = queue[head++];
-        for (size_t i = start[s]; i < start[s + 1]; i++) {
-            if (!marked[sources[i]]) {
-                marked[sources[i]] = 1;
-                queue[tail++] = sources[i];
+        for (size_t i = links->start[s]; i < links->start[s + 1]; i++) {
+            const struct link *link = &links->all[i];
+            if (!marked[link->from] && relies_on(reliance, link)) {
+                marked[link->from] = 1;
+                queue[tail++] = link->from;
             }
         }
     }
-    free(start);
-    free(sources);
     free(queue);
 }
 
-/* Unmarks all states that have no link to a marked one, again and again until each has one. */
+/* Unmarks all states from which no link leads to a marked one, again and again until each has one. */
 static void unmark_ends(const struct links *links, unsigned char *marked, uint32_t states)
 {
-    size_t *start = allocate((size_t)states + 1, sizeof *start);
     size_t *left = allocate(states, sizeof *left);
-    uint32_t *sources = allocate(links->count + 1, sizeof *sources);
     uint32_t *queue = allocate(states, sizeof *queue);
     uint32_t head = 0, tail = 0;
-    sort_by_target(links, states, start, sources);
     for (size_t i = 0; i < links->count; i++)
-        left[links->from[i]] += marked[links->to[i]];
+        left[links->all[i].from] += marked[links->all[i].to];
     for (uint32_t s = 0; s < states; s++) {
         if (marked[s] && left[s] == 0)
             queue[tail++] = s;
@@ -81,28 +82,33 @@ static void unmark_ends(const struct links *links, unsigned char *marked, uint32
     while (head < tail) {
         const uint32_t s = queue[head++];
         marked[s] = 0;
-        for (size_t i = start[s]; i < start[s + 1]; i++) {
-            if (--left[sources[i]] == 0 && marked[sources[i]])
-                queue[tail++] = sources[i];
+        for (size_t i = links->start[s]; i < links->start[s + 1]; i++) {
+            const uint32_t from = links->all[i].from;
+            if (--left[from] == 0 && marked[from])
+                queue[tail++] = from;
         }
     }
-    free(start);
     free(left);
-    free(sources);
     free(queue);
 }
 
 void links_mark_circles(const struct links *links, unsigned char *marked, uint32_t states)
 {
-    const struct links reversed = {.count = links->count, .from = links->to, .to = links->from};
+    struct links reversed = {0};
+    for (size_t i = 0; i < links->count; i++)
+        links_add(&reversed, (struct link){.from = links->all[i].to, .to = links->all[i].from});
+    links_sort(&reversed, states);
     memset(marked, 1, states);
     unmark_ends(links, marked, states);
     unmark_ends(&reversed, marked, states);
+    links_close(&reversed);
 }
 
-void links_mark_ends(const struct links *links, unsigned char *marked, uint32_t states)
+void links_mark_ends(const struct links *links, struct reliance reliance, unsigned char *marked, uint32_t states)
 {
     memset(marked, 1, states);
-    for (size_t i = 0; i < links->count; i++)
-        marked[links->from[i]] = 0;
+    for (size_t i = 0; i < links->count; i++) {
+        if (relies_on(reliance, &links->all[i]))
+            marked[links->all[i].from] = 0;
+    }
 }

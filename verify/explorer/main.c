@@ -36,8 +36,8 @@ static bool read_options(struct options *options, int argc, char **argv)
 /* 'b,b,aa ×2', with what it has besides. */
 static void describe(const struct configuration *configuration, char *text, size_t size)
 {
-    static const char *const KINDS[] = {"spurious", "timeouts", "cancels", "slices", "briefs",
-                                        "death",    "strays",   NULL,      "burial", "by chance"};
+    static const char *const KINDS[] = {"spurious", "timeouts", "cancels", "slices",   "briefs",
+                                        "death",    "strays",   "burial",  "by chance"};
     int used = snprintf(text, size, "%s ×%d", configuration->agents, configuration->rounds);
     /* Columns, not bytes: × has one of the former and two of the latter. */
     used += snprintf(text + used, size - (size_t)used, "%*s", used < 15 ? 15 - used : 1, "");

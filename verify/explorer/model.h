@@ -23,17 +23,16 @@
 
 /* Kinds of nondeterminism, each of which a configuration has or has not. */
 enum {
-    SPURIOUS = 1 << 0,   /* waits end for no reason, as if notified or as if the word had changed */
-    TIMEOUTS = 1 << 1,   /* any wait may reach its deadline */
-    CANCELS = 1 << 2,    /* any wait may be cancelled, also when it has just been notified */
-    SLICES = 1 << 3,     /* any wait may be interrupted for a re-check */
-    BRIEFS = 1 << 4,     /* the same for brief waits only */
-    DEATHS = 1 << 5,     /* one agent may die, wherever the primitive says that it may */
-    STRAYS = 1 << 6,     /* the primitive's illegal calls are made, too */
-    ASYNC_STEP = 1 << 7, /* not switched on, only marks transitions: made by an agent that has async callers */
-    BURIALS = 1 << 8,    /* who has died is buried by another: re-checks need not heal what it took along */
-    BY_CHANCE = 1 << 9,  /* the bound on lost turns is exceeded with a small chance only: chances.h */
-    RECHECK = 1 << 10, /* not switched on, only marks transitions: a slice that there is in engines only, since agents die there */
+    SPURIOUS = 1 << 0,  /* waits end for no reason, as if notified or as if the word had changed */
+    TIMEOUTS = 1 << 1,  /* any wait may reach its deadline */
+    CANCELS = 1 << 2,   /* any wait may be cancelled, also when it has just been notified */
+    SLICES = 1 << 3,    /* any wait may be interrupted for a re-check */
+    BRIEFS = 1 << 4,    /* the same for brief waits only */
+    DEATHS = 1 << 5,    /* one agent may die, wherever the primitive says that it may */
+    STRAYS = 1 << 6,    /* the primitive's illegal calls are made, too */
+    BURIALS = 1 << 7,   /* who has died is buried by another: re-checks need not heal what it took along */
+    BY_CHANCE = 1 << 8, /* the bound on lost turns is exceeded with a small chance only: chances.h */
+    RECHECK = 1 << 9,   /* not switched on, only marks transitions: a slice that there is in engines only, since agents die there */
     HELP = SPURIOUS | TIMEOUTS | CANCELS | SLICES | BRIEFS | DEATHS, /* what nobody can count on */
 };
 
@@ -117,7 +116,7 @@ struct primitive {
     uint32_t words;
     const char *async_letters; /* those of its async callers; NULL: a, A and p */
     const char *const *word_names;
-    const struct function *functions; /* the last one must be FORWARD */
+    const struct function *functions;
     uint32_t function_count;
     uint32_t fair_word;      /* plus one: its waiters are woken in the order in which they came; 0: none, any may be woken */
     uint8_t flags_of_a_step; /* of a caller: cleared when a step asks its caller to wait */
@@ -153,13 +152,6 @@ struct primitive {
     void (*describe_word)(char *text, size_t size, uint32_t word, uint32_t value);
 };
 
-/* A driver's own 'function': passes a notify on. */
-#define FORWARD                                                                                                                    \
-    {                                                                                                                              \
-        .name = NULL, .call = model_forward                                                                                        \
-    }
-uint64_t model_forward(lw_word *words, uint32_t word, uint32_t n, uint32_t unused);
-
 enum event_kind {
     OPERATES,
     RETURNS_AT_ONCE,
@@ -177,7 +169,7 @@ enum event_kind {
 struct event {
     enum event_kind kind;
     int agent, caller;
-    unsigned help; /* bits of HELP, and ASYNC_STEP */
+    unsigned help; /* bits of HELP */
     bool starts_call;
     uint32_t function;
     uint32_t why;

@@ -81,14 +81,12 @@ void places_remove_agent(struct state *state, int agent)
 void places_abandon(struct state *state, int agent, int caller)
 {
     const int index = find(state, agent, caller);
-    const enum place place = places_of(state, agent, caller);
-    if (place == PLACE_WAITS) {
-        state->places[index] = place_of(agent, NOBODY, PLACE_WAITS);
+    if (index < 0)
         return;
-    }
-    remove_at(state, index);
-    if (place == PLACE_TOLD)
-        insert(state, place_of(agent, NOBODY, PLACE_TOLD));
+    if ((state->places[index] & KIND) == PLACE_WAITS)
+        state->places[index] = place_of(agent, NOBODY, PLACE_WAITS);
+    else
+        remove_at(state, index);
 }
 
 void places_tell(struct state *state, int agent, int caller)

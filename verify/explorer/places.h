@@ -28,13 +28,13 @@ void places_remove(struct state *state, int agent, int caller);
 bool places_remove_one(struct state *state, int agent, int caller, enum place place);
 void places_remove_agent(struct state *state, int agent);
 
-/* The caller gives up: its wait is nobody's from now on. */
+/* The caller's call has ended: if it has a wait in the queue, that is nobody's from now on. */
 void places_abandon(struct state *state, int agent, int caller);
 
 /* Async: the caller is told of a notify, if only for no reason. */
 void places_tell(struct state *state, int agent, int caller);
 
-/* Whether it has been told of a notify, for somebody or nobody, and has not gone on yet. */
+/* Whether one of its callers has been told of a notify, and has not gone on yet. */
 bool places_is_told(const struct state *state, int agent);
 
 /* The agent whose wait has been longest in the queue, or -1; and the caller. */

@@ -344,7 +344,7 @@ void runs_dump(FILE *out)
 {
     for (uint32_t i = 0; i < run_count; i++) {
         const struct function *f = &functions[runs[i].arguments.function];
-        if (runs[i].next.kind != RETURNED || !f->name || f->inlined)
+        if (runs[i].next.kind != RETURNED || f->inlined)
             continue;
         dump_one(out, &runs[i].arguments, runs[i].log);
         for (const struct original *original = runs[i].originals; original; original = original->next)

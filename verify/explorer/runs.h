@@ -27,7 +27,7 @@
 /* A function of the core, of up to three arguments. A step's are what it wants, why, and the phase. The others' result is what they
  * return. */
 struct function {
-    const char *name;  /* in C, less its prefix lw_; NULL: one of a driver's own */
+    const char *name;  /* in C, less its prefix lw_ */
     const char *label; /* the same, in traces */
     bool is_step;      /* an lw_step */
     int arguments;     /* how many of a, b, c it takes */

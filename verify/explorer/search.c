@@ -12,9 +12,11 @@
 
 struct question {
     const char *failure;
-    unsigned counts; /* the kinds of HELP, and ASYNC_STEP, that one may count on here */
-    struct links links;
+    struct reliance reliance;
 };
+
+/* One for each set of agents that may be frozen. */
+#define MAX_QUESTIONS (1 << MAX_AGENTS)
 
 /* So unlikely is it at most that a bound by chance is exceeded. */
 #define UNLIKELY 1e-6
@@ -22,7 +24,8 @@ struct question {
 struct exploration {
     struct store store;
     struct chances chances;
-    struct question *questions;
+    struct links links;
+    const struct question *questions;
     int question_count;
     unsigned char *packed;
     uint32_t current;
@@ -33,15 +36,16 @@ struct exploration {
     struct event failure;
 };
 
-static bool is_about_blocking_agents(const struct question *question)
+static bool is_frozen(const struct question *question, int agent)
 {
-    return !(question->counts & ASYNC_STEP);
+    return question->reliance.frozen >> agent & 1;
 }
 
-static bool was_chosen(const struct state *state)
+/* A frozen event loop was given what others wait for. */
+static bool was_chosen(const struct question *question, const struct state *state)
 {
     for (int agent = 0; agent < model_agents && model_primitive->was_chosen; agent++) {
-        if (model_has_async(agent) && model_primitive->was_chosen(state, agent))
+        if (is_frozen(question, agent) && model_primitive->was_chosen(state, agent))
             return true;
     }
     return false;
@@ -50,22 +54,20 @@ static bool was_chosen(const struct state *state)
 /* States in which the question is answered well. */
 static bool is_goal(const struct question *question, const struct state *state)
 {
-    if (is_about_blocking_agents(question) && was_chosen(state))
+    if (was_chosen(question, state))
         return true;
     for (int agent = 0; agent < model_agents; agent++) {
-        if (is_about_blocking_agents(question) && model_has_async(agent))
-            continue;
-        if (!model_has_finished(state, agent))
+        if (!is_frozen(question, agent) && !model_has_finished(state, agent))
             return false;
     }
     return true;
 }
 
-/* States about which the question is not asked: an event loop that is within a step, or that others have to wait for anyway. */
+/* States in which the question is not asked: a frozen event loop is within a step, or others have to wait for it anyway. */
 static bool is_exempt(const struct question *question, const struct state *state)
 {
-    for (int agent = 0; agent < model_agents && is_about_blocking_agents(question); agent++) {
-        if (model_has_async(agent) && state->agents[agent].doing != DEAD &&
+    for (int agent = 0; agent < model_agents; agent++) {
+        if (is_frozen(question, agent) && state->agents[agent].doing != DEAD &&
             (state->agents[agent].doing != IDLE || model_primitive->is_needed(state, agent)))
             return true;
     }
@@ -76,7 +78,7 @@ static bool is_exempt(const struct question *question, const struct state *state
 static bool ends_call(const struct event *event)
 {
     const struct function *function = &model_primitive->functions[event->function];
-    return event->ended && (function->is_step ? lw_answer_what(event->answer) < LW_WAIT : function->name != NULL);
+    return event->ended && (!function->is_step || lw_answer_what(event->answer) < LW_WAIT);
 }
 
 static void discover(void *context, const struct state *next, const struct event *event)
@@ -101,12 +103,9 @@ static void discover(void *context, const struct state *next, const struct event
         chances_add(&e->chances, e->current, number, event->agent);
     if (number == e->current)
         return;
-    for (int i = 0; i < e->question_count; i++) {
-        if (!(event->help & (HELP | ASYNC_STEP) & ~e->questions[i].counts))
-            links_add(&e->questions[i].links, e->current, number);
-    }
+    links_add(&e->links, (struct link){e->current, number, (uint16_t)(event->help & HELP), (uint16_t)event->agent});
     if (e->asks_for_rest && !(event->help & (SPURIOUS | RECHECK)) && !ends_call(event))
-        links_add(&e->motion, e->current, number);
+        links_add(&e->motion, (struct link){.from = e->current, .to = number});
 }
 
 static uint32_t length_of(const struct store *store, uint32_t state)
@@ -128,8 +127,8 @@ static uint32_t find_lost(const struct exploration *e, const struct question *qu
         model_unpack(store_get(&e->store, s), &state);
         marked[s] = is_goal(question, &state);
     }
-    links_spread_backwards(&question->links, marked, states);
-    links_mark_ends(&question->links, ends, states);
+    links_spread_backwards(&e->links, question->reliance, marked, states);
+    links_mark_ends(&e->links, question->reliance, ends, states);
     uint32_t first = UINT32_MAX, end = UINT32_MAX;
     for (uint32_t s = states; s-- > 0;) {
         lost[s] = !marked[s];
@@ -174,6 +173,7 @@ static void explore(struct exploration *e, struct verdict *verdict, uint32_t mos
 static void ask(struct exploration *e, struct verdict *verdict, FILE *out)
 {
     unsigned char *lost = allocate(e->store.count, 1);
+    links_sort(&e->links, e->store.count);
     for (int i = 0; i < e->question_count && !verdict->error; i++) {
         const uint32_t state = find_lost(e, &e->questions[i], lost);
         if (state == UINT32_MAX)
@@ -202,9 +202,9 @@ static uint32_t *find_circle(const struct links *links, const unsigned char *mar
         path[*length] = state;
         place[state] = ++*length;
         size_t i = 0;
-        while (links->from[i] != state || !marked[links->to[i]])
+        while (links->all[i].from != state || !marked[links->all[i].to])
             i++;
-        state = links->to[i];
+        state = links->all[i].to;
     }
     const uint32_t begin = place[state] - 1;
     *length -= begin;
@@ -218,6 +218,7 @@ static void ask_for_rest(struct exploration *e, struct verdict *verdict, FILE *o
 {
     unsigned char *marked = allocate(e->store.count, 1);
     uint32_t state = 0;
+    links_sort(&e->motion, e->store.count);
     links_mark_circles(&e->motion, marked, e->store.count);
     while (state < e->store.count && !marked[state])
         state++;
@@ -282,8 +283,7 @@ static void search_once(struct exploration *e, struct verdict *verdict, uint32_t
     }
     verdict->states = e->store.count;
     verdict->transitions = e->transitions;
-    for (int i = 0; i < e->question_count; i++)
-        links_close(&e->questions[i].links);
+    links_close(&e->links);
     links_close(&e->motion);
     chances_close(&e->chances);
     free(e->packed);
@@ -306,30 +306,37 @@ static bool is_to_rest(void)
     return !any_polls && !(model_primitive->same_phase && model_configuration->with & SLICES);
 }
 
-struct verdict search(uint32_t most_states, FILE *out)
+/* Everyone can finish; and, without what is frozen, the others, for each set of event loops. */
+static int choose_questions(struct question *questions)
 {
     const bool deaths = model_configuration->with & DEATHS;
     const bool burials = model_configuration->with & BURIALS;
     /* What was reserved for the dead, and what wake they took along. */
     const unsigned heals = (deaths ? BRIEFS : 0) | (deaths && !burials ? SLICES : 0);
-    struct question questions[] = {
-        {.failure = "not everyone can finish", .counts = ASYNC_STEP | heals},
-        {.failure = "blocking agents wait for an event loop that is busy", .counts = BRIEFS | heals},
-    };
-    bool any_async = false;
+    unsigned async = 0;
+    bool mixed = false;
     for (int agent = 0; agent < model_agents; agent++) {
-        any_async |= model_has_async(agent);
-        if (model_is_mixed(agent))
-            questions[0].counts |= BRIEFS;
+        async |= (unsigned)model_has_async(agent) << agent;
+        mixed |= model_is_mixed(agent);
     }
+    int count = 0;
+    questions[count++] = (struct question){"not everyone can finish", {heals | (mixed ? BRIEFS : 0), 0}};
+    if (model_configuration->most_lost)
+        return count;
+    for (unsigned frozen = async; frozen; frozen = (frozen - 1) & async)
+        questions[count++] = (struct question){"others wait for an event loop that is busy", {heals | BRIEFS, frozen}};
+    return count;
+}
 
+struct verdict search(uint32_t most_states, FILE *out)
+{
+    struct question questions[MAX_QUESTIONS];
     struct verdict verdict = {0};
     const double start = now();
     runs_shorten = true;
     for (;;) {
-        struct exploration e = {.questions = questions,
-                                .question_count = any_async && !model_configuration->most_lost ? 2 : 1,
-                                .asks_for_rest = is_to_rest()};
+        struct exploration e = {
+            .questions = questions, .question_count = choose_questions(questions), .asks_for_rest = is_to_rest()};
         verdict = (struct verdict){0};
         search_once(&e, &verdict, most_states, out);
         if (!runs_differ)

@@ -8,7 +8,7 @@
  *   - every call ends or comes to rest: no execution goes on without end while no call ends, other than by spurious wakes and by
  * re-checks that only engines make;
  *   - where chance decides who goes on, a waiter loses more turns than the bound allows at most once in a million times;
- *   - blocking agents can finish while all event loops are busy, unless they wait for what an async caller holds or was given.
+ *   - the same if any set of event loops is frozen, of which none holds, or was given, what others wait for: the others can finish.
  * Brief waits count here.
  */
 #ifndef EXPLORER_SEARCH_H

@@ -10,13 +10,6 @@ struct scene {
     const struct state *before;
 };
 
-uint64_t model_forward(lw_word *words, uint32_t word, uint32_t n, uint32_t unused)
-{
-    (void)unused;
-    lw_notify(&words[word], n);
-    return 0;
-}
-
 static unsigned with(unsigned kinds)
 {
     return model_configuration->with & kinds;
@@ -24,8 +17,6 @@ static unsigned with(unsigned kinds)
 
 static void emit_event(const struct scene *scene, const struct state *next, struct event event)
 {
-    if (model_has_async(event.agent))
-        event.help |= ASYNC_STEP;
     if (!event.error)
         event.error = model_primitive->invariant(next);
     scene->emit(scene->context, next, &event);
@@ -236,6 +227,7 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
     case LW_OVERFLOW:
     case LW_NOT_OWNER:
         error = end_call(state, agent, caller, function, answer);
+        places_abandon(state, agent, caller);
         become_idle(a);
         if (in_line) {
             leave_line(a, caller);
@@ -260,7 +252,7 @@ static const char *returned(struct state *state, int agent, run_id run)
     const uint64_t result = runs_next(run)->result;
     if (model_primitive->functions[function].is_step)
         return answered(state, agent, result);
-    const char *error = model_primitive->functions[function].name ? end_call(state, agent, a->caller, function, result) : NULL;
+    const char *error = end_call(state, agent, a->caller, function, result);
     become_idle(a);
     return error;
 }
@@ -369,6 +361,8 @@ static void notify_in_order(const struct scene *scene, const struct state *state
             places_remove(&next, agent, caller);
             will_call(a, caller, a->function, LW_OK);
             event.woken |= 1u << agent;
+        } else if (caller == NOBODY) {
+            places_remove(&next, agent, NOBODY);
         } else {
             places_tell(&next, agent, caller);
             event.woken |= 1u << (agent + MAX_AGENTS);
@@ -433,6 +427,8 @@ static void call_step(const struct scene *scene, struct state *state, struct eve
         caller->flags |= HAS_WAITED;
     if (model_is_async(event.agent, a->caller) && !function_of(a)->stands_alone)
         why |= LW_ASYNC | (a->pending != NOT_QUEUED ? (uint32_t)LW_QUEUED : 0);
+    if (function_of(a)->stands_alone && lw_gives_up(why) && places_of(state, event.agent, a->caller))
+        why |= LW_QUEUED;
     event.why = why;
     operate(scene, state, runs_begin(a->function, caller->wanted, why, caller->phase), event);
 }
@@ -488,7 +484,6 @@ static void fire(const struct scene *scene, int agent, uint32_t why)
 {
     struct state next = *scene->before;
     struct agent *a = &next.agents[agent];
-    const uint32_t word = a->pending_word;
     struct event event = event_of(agent);
     event.help = why == LW_SLICE ? SLICES | RECHECK : 0;
     a->pending = NOT_QUEUED;
@@ -496,9 +491,6 @@ static void fire(const struct scene *scene, int agent, uint32_t why)
     if (a->in_line) {
         call_line(a, why);
         call_step(scene, &next, event);
-    } else if (why == LW_OK) {
-        a->function = (uint8_t)(model_primitive->function_count - 1);
-        operate(scene, &next, runs_begin(a->function, word, 1, 0), event);
     } else {
         event.kind = LET_GO;
         emit_event(scene, &next, event);
@@ -540,19 +532,6 @@ static void end_place(const struct scene *scene, int agent, int caller, uint32_t
     call_step(scene, &next, event);
 }
 
-/* It gives up, and leaves its wait behind: its step need not know. */
-static void abandon_place(const struct scene *scene, int agent, int caller, unsigned help)
-{
-    struct state next = *scene->before;
-    struct event event = event_of(agent);
-    event.kind = LEAVES_LINE;
-    event.caller = caller;
-    event.help = help;
-    places_abandon(&next, agent, caller);
-    event.error = end_call(&next, agent, caller, next.agents[agent].callers[caller].function, LW_GAVE_UP);
-    emit_event(scene, &next, event);
-}
-
 static void tell_for_no_reason(const struct scene *scene, int agent, int caller)
 {
     struct state next = *scene->before;
@@ -571,7 +550,8 @@ static void wait_alone(const struct scene *scene, int agent, int caller)
     const enum place place = places_of(scene->before, agent, caller);
     for (unsigned help = TIMEOUTS; help <= CANCELS; help <<= 1) {
         if (with(help))
-            abandon_place(scene, agent, caller, help);
+            call_with(scene, agent, caller, scene->before->agents[agent].callers[caller].function,
+                      help == TIMEOUTS ? LW_TIMED_OUT : LW_CANCELLED, help);
     }
     if (place == PLACE_TOLD)
         end_place(scene, agent, caller, LW_OK, 0);
@@ -583,21 +563,15 @@ static void wait_alone(const struct scene *scene, int agent, int caller)
         tell_for_no_reason(scene, agent, caller);
 }
 
-/* What may become of the waits that were left behind: a notify is passed on, a re-check ends one. */
+/* A re-check ends a wait that was left behind. */
 static void wait_for_nobody(const struct scene *scene, int agent)
 {
     struct state next = *scene->before;
     struct event event = event_of(agent);
-    if (places_remove_one(&next, agent, NOBODY, PLACE_TOLD)) {
-        next.agents[agent].function = (uint8_t)(model_primitive->function_count - 1);
-        operate(scene, &next, runs_begin(model_primitive->function_count - 1, model_primitive->fair_word - 1, 1, 0), event);
-    }
-    next = *scene->before;
-    if (with(SLICES) && places_remove_one(&next, agent, NOBODY, PLACE_WAITS)) {
-        event.kind = LET_GO;
-        event.help = SLICES | RECHECK;
+    event.kind = LET_GO;
+    event.help = SLICES | RECHECK;
+    if (with(SLICES) && places_remove_one(&next, agent, NOBODY, PLACE_WAITS))
         emit_event(scene, &next, event);
-    }
 }
 
 static void idle(const struct scene *scene, int agent)

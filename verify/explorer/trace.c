@@ -100,15 +100,13 @@ static void print_call(FILE *out, const struct event *event)
 {
     const struct function *f = &model_primitive->functions[event->function];
     char call[48];
-    if (!f->name)
-        snprintf(call, sizeof call, "passes on");
-    else if (!event->starts_call)
+    if (!event->starts_call)
         snprintf(call, sizeof call, "  …");
     else if (f->is_step)
         snprintf(call, sizeof call, "%s(%s%s)", f->label, WHY[event->why & LW_WHY], event->why & LW_QUEUED ? ", queued" : "");
     else
         snprintf(call, sizeof call, "%s()", f->label);
-    fprintf(out, event->starts_call || !f->name ? "%-24s" : "%-26s", call); /* '…' is three bytes and one column */
+    fprintf(out, event->starts_call ? "%-24s" : "%-26s", call); /* '…' is three bytes and one column */
 }
 
 static void print_answer(FILE *out, const struct event *event)

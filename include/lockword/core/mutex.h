@@ -10,15 +10,16 @@
  *     state                     meaning                             who leaves it, and how
  *     0                         free                                anyone: takes it
  *     id                        held                                its owner: 0
- *     id + BLOCKED/ASYNC        held; perhaps somebody waits        its owner: 0, then notifies one of each kind it saw
+ *     id + BLOCKED/ASYNC        held; perhaps somebody waits        its owner: 0, then notifies a thread, all loops
  *     id + RESERVED (+ flags)   held; a waiter is starving          its owner: RESERVED, then notifies as above
  *     RESERVED (+ flags)        free, kept for waiters              whoever has returned from a wait: takes it, clears RESERVED
  *
  * Legal: BLOCKED or ASYNC with nobody waiting (it costs one notify). Illegal: free without RESERVED, yet not 0; a waiter asleep
  * for good on a free mutex with no notify on its way to anyone.
  *
- * Why two words: were threads and event loops to queue at one address, a notify could go to an event loop that is busy, and the
- * threads behind it would sleep beside a free mutex until it is done.
+ * Why two words: a notify of the state wakes one thread, which runs at once. An event loop runs when its own work lets it. Were
+ * both to queue at one address, a notify could go to a busy event loop, and the threads behind it would sleep beside a free mutex.
+ * For the same reason an unlock notifies every event loop at the gate, of which each has one wait there: none waits for another.
  */
 #ifndef LOCKWORD_CORE_MUTEX_H
 #define LOCKWORD_CORE_MUTEX_H

@@ -8,7 +8,7 @@ import { failure, itBlocks, itCalling, sleep, until, within } from '../support.j
 import { FORMS, wordsOf } from './waits.js';
 
 /** How many have announced that they wait. */
-const waitersOf = (condition) => Atomics.load(wordsOf(condition), 1);
+const waitersOf = (condition) => Atomics.load(wordsOf(condition), 1) & 0x7fffffff;
 
 /** A worker that waits once, and answers what that answered and whether it held the mutex then. */
 const waitElsewhere = (form, condition, mutex, options) =>

@@ -48,7 +48,7 @@ const said = [
   [Condition, [7, 0], 'Condition { nobody waits }'],
   [Condition, [7, 1], 'Condition { 1 waits }'],
   [Condition, [-1, 2], 'Condition { 2 wait }'],
-  [Condition, [0, -1], 'Condition { 4294967295 wait }'],
+  [Condition, [0, -1], 'Condition { 2147483647 wait }'],
   [Semaphore, [], 'Semaphore { 0 permits }'],
   [Semaphore, [1], 'Semaphore { 1 permit }'],
   [Semaphore, [0x3fffffff | THREADS], 'Semaphore { 1073741823 permits, threads wait }'],

@@ -5,7 +5,18 @@
  */
 import { expect } from 'chai';
 
-import { Counter, Event, RecursiveMutex, Semaphore, WaitGroup } from '../../../js/src/index.js';
+import {
+  Barrier,
+  Condition,
+  Counter,
+  Event,
+  Mutex,
+  Once,
+  RecursiveMutex,
+  RWLock,
+  Semaphore,
+  WaitGroup,
+} from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
 import { sleep, within } from '../support.js';
@@ -144,3 +155,95 @@ if (mode === 'normal') {
     });
   });
 }
+
+/** How long a busy loop computes, and how long nobody may wait for it, ms. */
+const BUSY = 1500;
+const SOON = 700;
+
+/**
+ * Each is `held` first, so that two agents wait: `impatient`, whose event loop is busy from then on, and another. Then it is released, once.
+ */
+const PENDING = {
+  'a mutex': { make: () => new Mutex(), hold: (mutex) => mutex.tryLock(), call: 'lock', release: (mutex) => mutex.unlock() },
+  'a recursive mutex': {
+    make: () => new RecursiveMutex(),
+    hold: (mutex) => mutex.tryLock(),
+    call: 'lock',
+    release: (mutex) => mutex.unlock(),
+  },
+  'a condition': { make: () => new Condition(), call: 'wait', mutex: new Mutex(), release: (condition) => condition.notify() },
+  'a semaphore': { make: () => Semaphore.create(0), call: 'acquire', args: [1], release: (semaphore) => semaphore.release() },
+  'a reader': {
+    make: () => new RWLock(),
+    hold: (lock) => lock.tryWriteLock(),
+    call: 'readLock',
+    release: (lock) => lock.writeUnlock(),
+  },
+  'a writer': {
+    make: () => new RWLock(),
+    hold: (lock) => lock.tryWriteLock(),
+    call: 'writeLock',
+    release: (lock) => lock.writeUnlock(),
+  },
+  'a barrier': {
+    make: () => Barrier.create(3),
+    call: 'wait',
+    impatient: Infinity,
+    release: (barrier) => barrier.waitAsync(),
+  },
+  'an automatic event': { make: () => Event.create({ autoReset: true }), call: 'wait', release: (event) => event.set() },
+  'a wait group': {
+    make: () => {
+      const group = new WaitGroup();
+      group.add(1);
+      return group;
+    },
+    call: 'wait',
+    release: (group) => group.done(),
+  },
+  'a once': {
+    make: () => new Once(),
+    hold: (once) => void once.runAsync(() => new Promise((_, reject) => (once.fail = reject))).catch(() => {}),
+    call: 'run',
+    args: [() => {}],
+    release: (once) => once.fail(new Error('for a test')),
+  },
+};
+
+/** Waits; says 'waits' when it does. With `busy`, it computes for as long, once its wait is pending or was given up. */
+const waitBehind = async ({ data: { handle, mutex, call, args, impatient, busy }, say, sleep, spin, ...lockword }) => {
+  const primitive = lockword[handle.type].from(handle);
+  const around = mutex && lockword.Mutex.from(mutex);
+  if (around) await around.lockAsync();
+  const all = [...(around ? [around] : []), ...args.map((arg) => (0, eval)(arg))];
+  if (!busy) say('waits');
+  const waiting = primitive[call](...all, ...(busy ? [impatient] : []));
+  if (busy && impatient === Infinity) await sleep(1);
+  else await Promise.resolve(waiting).catch(() => {});
+  if (around) around.unlock();
+  if (!busy) return performance.now();
+  say('waits');
+  spin(busy);
+};
+
+describe('beside an event loop that computes, and has a wait pending', () => {
+  for (const [what, { make, hold = () => {}, call, args = [], mutex, impatient = 1, release }] of Object.entries(PENDING)) {
+    for (const form of ['', 'Async']) {
+      it(`${what} gets on: ${call}${form}()`, async () => {
+        const primitive = make();
+        hold(primitive);
+        const give = { handle: primitive.handle, mutex: mutex?.handle, args: args.map((arg) => `(${arg})`), impatient };
+        const busy = spawn(waitBehind, { ...give, call: `${call}Async`, busy: BUSY });
+        await within(10_000, busy.said('waits'), 'the one that is busy');
+        const agent = spawn(waitBehind, { ...give, call: call + form });
+        await within(10_000, agent.said('waits'), 'the other');
+        await sleep(100);
+        const start = performance.now();
+        release(primitive);
+        await within(10_000, agent.result, 'the other');
+        expect(performance.now() - start).to.be.below(SOON);
+        await busy.terminate();
+      });
+    }
+  }
+});

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { Mutex } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
-import { failure, OWNER, Stranger, wordsOf } from '../support.js';
+import { failure, OWNER, Stranger, within, wordsOf } from '../support.js';
 
 const memoryOf = (pages, maximum = pages) => new WebAssembly.Memory({ initial: pages, maximum, shared: true });
 const bytesOf = (buffer) => [...new Uint8Array(buffer)];
@@ -109,18 +109,20 @@ describe('Mutex: construction', () => {
     const before = new Mutex(memory, 16);
     const queued = [];
     expect(before.tryLock()).to.equal(true);
-    queued.push(before.lockAsync());
+    const lock = async (mutex) => {
+      const taken = await mutex.lockAsync();
+      mutex.unlock();
+      return taken;
+    };
+    queued.push(lock(before));
     memory.grow(2);
     const after = new Mutex(memory, 16);
     const beyond = new Mutex(memory, 2 * 65536);
     expect(after.isMine).to.equal(true);
     expect(beyond.tryLock()).to.equal(true);
-    queued.push(after.lockAsync(), before.lockAsync());
+    queued.push(lock(after), lock(before));
     after.unlock();
-    for (const lock of queued) {
-      expect(await lock).to.equal(true);
-      before.unlock();
-    }
+    expect(await within(10_000, Promise.all(queued))).to.deep.equal([true, true, true]);
     expect(after.isLocked).to.equal(false);
   });
 

@@ -186,6 +186,32 @@ describe('Mutex: liveness', () => {
     }
   });
 
+  it('event loops that never turn starve neither each other nor one that does', async () => {
+    const mutex = new Mutex();
+    const go = new Int32Array(new SharedArrayBuffer(4));
+    const job = async ({ Mutex, data, say, sleep }) => {
+      const mutex = Mutex.from(data.handle);
+      say('ready');
+      Atomics.wait(data.go, 0, 0);
+      let longest = 0;
+      for (const end = performance.now() + 2_000; ;) {
+        const start = performance.now();
+        if (start > end) return longest;
+        await mutex.lockAsync();
+        longest = Math.max(longest, performance.now() - start);
+        mutex.unlock();
+        if (data.turns) await sleep(0);
+      }
+    };
+    const agents = [false, false, true].map((turns) => spawn(job, { handle: mutex.handle, go, turns }));
+    await Promise.all(agents.map((agent) => agent.said('ready')));
+    Atomics.store(go, 0, 1);
+    Atomics.notify(go, 0);
+    const longest = await within(20_000, Promise.all(agents.map((agent) => agent.result)));
+    expect(Math.max(...longest), `${longest}`).to.be.below(700);
+    expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
+  });
+
   it('1,000 callers in two agents, and a thread, get their turns', async () => {
     const mutex = new Mutex();
     const shared = new Int32Array(new SharedArrayBuffer(4));

@@ -55,7 +55,7 @@ const scenarios = {
       const words = new Int32Array(require('node:worker_threads').workerData);
       Atomics.wait(words, 1, 0, 500);
       const state = Atomics.and(words, 0, 0);
-      if (state & 0x40000000) Atomics.notify(words, 1, 1);
+      if (state & 0x40000000) Atomics.notify(words, 1);
     `;
     const worker = new Worker(source, { eval: true, workerData: wordsOf(mutex.handle).buffer });
     worker.unref();
