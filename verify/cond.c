@@ -85,8 +85,13 @@ static const struct function functions[] = {
               .first_word = MUTEX,
               .arguments = 3,
               .call = lock},
-    [UNLOCK] =
-        {.name = "mutex_unlock_step", .label = "unlock", .first_word = MUTEX, .arguments = 1, .answers_bool = true, .call = unlock},
+    [UNLOCK] = {.name = "mutex_unlock_step",
+                .label = "unlock",
+                .first_word = MUTEX,
+                .arguments = 1,
+                .answers_bool = true,
+                .gives_back = true,
+                .call = unlock},
     [FACE_NOTIFY] = {.name = "cond_notify", .label = "notify by the face", .arguments = 1, .inlined = true, .call = face_notify},
 };
 

@@ -65,9 +65,10 @@ static uint64_t bury(lw_word *words, uint32_t dead, uint32_t a, uint32_t b)
 static const struct function functions[] = {
     [LOCK] = {.name = "mutex_lock_step", .label = "lock", .is_step = true, .arguments = 3, .call = lock},
     [TRY_LOCK] = {.name = "mutex_try_step", .label = "try", .arguments = 1, .answers_bool = true, .call = try_lock},
-    [UNLOCK] = {.name = "mutex_unlock_step", .label = "unlock", .arguments = 1, .answers_bool = true, .call = unlock},
+    [UNLOCK] =
+        {.name = "mutex_unlock_step", .label = "unlock", .arguments = 1, .answers_bool = true, .gives_back = true, .call = unlock},
     [TAKE] = {.name = "mutex_take", .label = "take", .arguments = 1, .answers_bool = true, .call = take},
-    [FREE] = {.name = "mutex_free", .label = "free", .arguments = 1, .answers_bool = true, .call = free_it},
+    [FREE] = {.name = "mutex_free", .label = "free", .arguments = 1, .answers_bool = true, .gives_back = true, .call = free_it},
     [OWNER] = {.name = "mutex_owner", .label = "owner", .arguments = 0, .call = owner},
     [BURY] = {.name = "mutex_bury_step", .label = "bury", .arguments = 1, .call = bury},
 };

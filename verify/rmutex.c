@@ -59,7 +59,8 @@ static const struct function functions[] = {
     [LOCK] = {.name = "rmutex_lock", .label = "lock", .is_step = true, .arguments = 3, .inlined = true, .call = lock},
     [LOCK_TASK] = {.name = "rmutex_lock", .label = "lock", .is_step = true, .arguments = 3, .inlined = true, .call = lock_task},
     [REENTER] = {.name = "rmutex_reenter_step", .label = "reenter", .arguments = 2, .call = reenter},
-    [UNLOCK] = {.name = "rmutex_unlock_step", .label = "unlock", .arguments = 2, .answers_bool = true, .call = unlock},
+    [UNLOCK] =
+        {.name = "rmutex_unlock_step", .label = "unlock", .arguments = 2, .answers_bool = true, .gives_back = true, .call = unlock},
     [DEPTH] = {.name = "rmutex_depth", .label = "depth", .arguments = 0, .call = depth},
     [FACE_LOCK] = {.name = "rmutex_lock", .label = "lock at once", .arguments = 1, .inlined = true, .call = face_lock},
     [FACE_TRYLOCK] = {.name = "rmutex_trylock", .label = "trylock", .arguments = 1, .inlined = true, .call = face_trylock},

@@ -33,6 +33,8 @@
  * @property {Map<number, Queue>} queues those in line, by a key of their driver's; none is empty
  * @property {boolean} [queued] whether a wait at the word is pending
  * @property {number} idle how many waits in a row have been in vain
+ * @property {boolean} [handing] turn.js: whether a microtask is to run the head's step
+ * @property {number} [turnsBy] turn.js: after that time only a turn of the event loop does, which has been asked for; 0: it has not
  */
 
 import { shared } from './agent.js';
@@ -54,17 +56,31 @@ const linesOf = (shared.lines ??= new WeakMap());
  * @returns {Line}
  */
 export function lineAt(words, index, advance) {
+  let line = findLine(words, index);
+  if (line) return line;
   let lines = linesOf.get(words.buffer);
   if (!lines) linesOf.set(words.buffer, (lines = new Map()));
-  const address = words.byteOffset + 4 * index;
-  let line = lines.get(address);
-  if (!line) lines.set(address, (line = { words, index, advance, queues: new Map(), idle: 0 }));
+  lines.set(addressOf(words, index), (line = { words, index, advance, queues: new Map(), idle: 0 }));
   return line;
 }
 
+/**
+ * @param {Words} words
+ * @param {number} index
+ */
+const addressOf = (words, index) => words.byteOffset + 4 * index;
+
+/**
+ * The line at this word, if there is one.
+ *
+ * @param {Words} words
+ * @param {number} index
+ */
+export const findLine = (words, index) => linesOf.get(words.buffer)?.get(addressOf(words, index));
+
 /** @param {Line} line */
 function forgetIfUnused({ words, index, queues, queued }) {
-  if (queues.size === 0 && !queued) linesOf.get(words.buffer)?.delete(words.byteOffset + 4 * index);
+  if (queues.size === 0 && !queued) linesOf.get(words.buffer)?.delete(addressOf(words, index));
 }
 
 /**

@@ -3,13 +3,13 @@
 import { LW_DEADLOCK, LW_DONE, LW_MUTEX_GATE } from './core.js';
 import { mutexFree, mutexLockStep, mutexOwner, mutexTake, mutexTryStep, mutexUnlockStep } from './core.js';
 import { assertMayBlock, self } from './agent.js';
-import { DeadlockError, OwnershipError } from './errors.js';
+import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { guardOf } from './guard.js';
 import { nothingPends } from './limits.js';
 import { signalOf, timeoutOf } from './options.js';
 import { Primitive } from './primitive.js';
 import { lockBlocking } from './spin.js';
-import { enqueue } from './turn.js';
+import { enqueue, handOver } from './turn.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
@@ -97,8 +97,8 @@ export class Mutex extends Primitive {
    * @throws {OwnershipError} this agent does not hold it
    */
   unlock() {
-    if (mutexFree(this.words, self) || mutexUnlockStep(this.words, self)) return;
-    throw new OwnershipError('not held by this thread');
+    if (mutexFree(this.words, self)) handOver(this.words, LW_MUTEX_GATE);
+    else if (!mutexUnlockStep(this.words, self)) throw new OwnershipError('not held by this thread');
   }
 
   /**
@@ -131,7 +131,7 @@ export class Mutex extends Primitive {
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
   async runExclusive(fn, options) {
-    await this.acquireAsync(options);
+    if (!(await this.lockAsync(options))) throw new TimeoutError('timed out');
     try {
       return await fn();
     } finally {

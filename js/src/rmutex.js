@@ -1,6 +1,6 @@
 /** A mutex that its holder may take again: the same as lw_rmutex in C (include/lockword/rmutex.h). */
 
-import { LW_DEADLOCK, LW_DONE, LW_MUTEX_GATE, LW_REENTRY_NO, LW_REENTRY_OVERFLOW, LW_RMUTEX_TASK } from './core.js';
+import { LW_DEADLOCK, LW_DONE, LW_MUTEX_GATE, LW_MUTEX_STATE, LW_REENTRY_NO, LW_REENTRY_OVERFLOW, LW_RMUTEX_TASK } from './core.js';
 import { mutexLockStep, mutexOwner, mutexTake, mutexTryStep } from './core.js';
 import { rmutexDepth, rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core.js';
 import { assertMayBlock, self } from './agent.js';
@@ -9,7 +9,7 @@ import { dispose, guardOf } from './guard.js';
 import { signalOf, timeoutOf } from './options.js';
 import { Primitive } from './primitive.js';
 import { lockBlocking } from './spin.js';
-import { enqueue } from './turn.js';
+import { enqueue, handOver } from './turn.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
@@ -235,5 +235,7 @@ function reenter(words, task) {
  * @param {number} task
  */
 function unlock(words, task) {
+  const nobodyWaits = words[LW_MUTEX_STATE] === self;
   if (!rmutexUnlockStep(words, self, task)) throw new OwnershipError('not held by this thread');
+  if (nobodyWaits) handOver(words, LW_MUTEX_GATE);
 }

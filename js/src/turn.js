@@ -9,9 +9,10 @@
  */
 
 import { self } from './agent.js';
-import { LW_CANCELLED, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
-import { bound, lift, onAbort } from './limits.js';
-import { join, leave, lineAt, run } from './line.js';
+import { LW_CANCELLED, LW_DONE, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
+import { bound, lift, nothingPends, onAbort } from './limits.js';
+import { findLine, join, leave, lineAt, run } from './line.js';
+import { afterTurn } from './wait.js';
 
 /** The key of their only queue. */
 const ALL = 0;
@@ -23,18 +24,51 @@ const ALL = 0;
 const headOf = (line) => line.queues.get(ALL)?.after;
 
 /**
- * Runs the head's step, then that of each next head, until one has to wait.
+ * For how long callers of one agent hand what they have to each other, by microtasks alone, before the event loop turns, ms.
+ */
+const STRETCH = 8;
+
+/**
+ * Runs the head's step, then that of each next head, until one has to wait or has what it wanted. Then the next has to wait for this one: it is told
+ * when that gives back what it has (handOver), and queues when the event loop has turned, to be told by others, too.
  *
  * @param {Line} line
  * @param {number} why the reason for the first of them
  */
 function advance(line, why) {
-  for (let head; (head = headOf(line));) {
+  for (let head; (head = headOf(line)); why = LW_START) {
     const what = run(line, head, why);
     if (what >= LW_WAIT) return;
     leave(line, head, what);
-    why = LW_START;
+    if (what === LW_DONE) return advanceAfterTurn(line);
   }
+}
+
+/** @param {Line} line */
+function advanceAfterTurn(line) {
+  if (line.turnsBy || !headOf(line)) return;
+  line.turnsBy = performance.now() + STRETCH;
+  afterTurn(() => {
+    line.turnsBy = 0;
+    advance(line, LW_START);
+  });
+}
+
+/**
+ * To be called after something was given back that no agent waits for, not even this one: a microtask lets the head try. If others do
+ * wait, the head does as they do: it hears of a notify, or tries when the event loop has turned.
+ *
+ * @param {Words} words
+ * @param {number} gate
+ */
+export function handOver(words, gate) {
+  const line = nothingPends() ? undefined : findLine(words, gate);
+  if (!line || line.handing || (line.turnsBy && performance.now() > line.turnsBy)) return;
+  line.handing = true;
+  queueMicrotask(() => {
+    line.handing = false;
+    advance(line, LW_START);
+  });
 }
 
 /**
@@ -45,9 +79,8 @@ function advance(line, why) {
  * @param {number} why LW_TIMED_OUT or LW_CANCELLED
  */
 function giveUp(line, caller, why) {
-  const isHead = caller === headOf(line);
-  leave(line, caller, isHead ? run(line, caller, why) : LW_GAVE_UP);
-  if (isHead) advance(line, LW_START);
+  if (caller === headOf(line)) advance(line, why);
+  else leave(line, caller, LW_GAVE_UP);
 }
 
 /**

@@ -28,8 +28,10 @@ export function wait(words, index, expected, timeout) {
   return Atomics.wait(words, index, expected, timeout);
 }
 
-/** @type {Words | undefined} Nobody notifies it. */
+/** @type {Words | undefined} This agent's own. Nobody notifies it while the agent naps. */
 let pillow;
+
+const ownWord = () => (pillow ??= new Int32Array(new SharedArrayBuffer(4)));
 
 /**
  * Lets others have this CPU for `ms` at least. Throws where a thread may not block.
@@ -37,7 +39,7 @@ let pillow;
  * @param {number} ms
  */
 export function nap(ms) {
-  Atomics.wait((pillow ??= new Int32Array(new SharedArrayBuffer(4))), 0, 0, ms);
+  Atomics.wait(ownWord(), 0, 0, ms);
 }
 
 /**
@@ -56,6 +58,16 @@ export function waitAsync(words, index, expected, idle, fired) {
   const waiter = Atomics.waitAsync?.(words, index, expected, SLICE);
   if (waiter?.async) waiter.value.then(fired);
   else setTimeout(fired, Math.min(2 ** idle, LONGEST_POLL), 'not-equal');
+}
+
+/**
+ * Calls back as soon as the event loop has turned. Not by a timer: those of a page that nobody looks at come once in a second.
+ *
+ * @param {() => void} callback
+ */
+export function afterTurn(callback) {
+  waitAsync(ownWord(), 0, 0, 0, callback);
+  notify(ownWord(), 0, 1);
 }
 
 /**

@@ -11,12 +11,12 @@
 
 import { threadId } from 'node:worker_threads';
 
-import { LW_DONE, LW_MUTEX_GATE, LW_REENTRY_OVERFLOW, LW_REENTRY_YES, LW_RMUTEX_WORDS } from './core.js';
+import { LW_DONE, LW_MUTEX_GATE, LW_MUTEX_STATE, LW_REENTRY_OVERFLOW, LW_REENTRY_YES, LW_RMUTEX_WORDS } from './core.js';
 import { mutexBuryStep, mutexLockStep, mutexOwner } from './core.js';
 import { rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core.js';
 import { self } from './agent.js';
 import { block } from './blocking.js';
-import { enqueue } from './turn.js';
+import { enqueue, handOver } from './turn.js';
 
 /**
  * @typedef {object} WorkerMutexOptions
@@ -166,7 +166,8 @@ export class WorkerMutex {
 
   /** Gives it back once. */
   unlock() {
-    if (rmutexUnlockStep(this.#words, me, 0)) return;
+    const nobodyWaits = this.#words[LW_MUTEX_STATE] === me;
+    if (rmutexUnlockStep(this.#words, me, 0)) return nobodyWaits ? handOver(this.#words, LW_MUTEX_GATE) : undefined;
     assert(mutexOwner(this.#words) === me, 'MUTEX_IS_NOT_OWNED_BY_CURRENT_THREAD');
     throw new WorkerMutexError('MUTEX_RECURSION_COUNT_UNDERFLOW');
   }

@@ -48,6 +48,12 @@ enum doing {
 
 enum pending { NOT_QUEUED, QUEUED, NOTIFIED };
 
+/* How an agent gets what it has given back to the head of its line. */
+enum handing {
+    DUE = 1,        /* a microtask is to run the head's step */
+    IS_TO_TURN = 2, /* the head is to run its step once the event loop has turned */
+};
+
 enum {
     HAS_WAITED = 1, /* has returned from a wait during its call */
     OVERTAKEN = 2,  /* somebody else got what it waits for, since it last looked; set by the primitive */
@@ -79,7 +85,10 @@ struct agent {
     uint8_t to_run; /* crowd: those in line whose steps are still to run in this handler, one bit each */
     uint8_t to_run_why;
     uint8_t in_brief; /* those in line whose wait a timer ends soon, one bit each */
-    uint8_t alike;    /* crowd: those of to_run who need not run if the one who does has to wait; no padding behind it */
+    union {
+        uint8_t alike;   /* crowd: those of to_run who need not run if the one who does has to wait */
+        uint8_t handing; /* turn: bits of enum handing */
+    };                   /* no padding behind it */
     struct caller callers[MAX_CALLERS];
 };
 

@@ -236,6 +236,8 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
                 a->to_run = a->alike;
             if (model_primitive->crowd)
                 call_next_of_crowd(a);
+            else if (a->in_line && what == LW_DONE)
+                a->handing |= IS_TO_TURN;
             else if (a->in_line)
                 call_head(a, LW_START);
         }
@@ -254,6 +256,8 @@ static const char *returned(struct state *state, int agent, run_id run)
         return answered(state, agent, result);
     const char *error = end_call(state, agent, a->caller, function, result);
     become_idle(a);
+    if (model_primitive->functions[function].gives_back && result && a->in_line)
+        a->handing |= DUE;
     return error;
 }
 
@@ -507,6 +511,32 @@ static void look_again(const struct scene *scene, int agent)
     call_step(scene, &next, event);
 }
 
+/* The head's step is run: by the microtask that hands over, or after a turn of the event loop. */
+static void run_head(const struct scene *scene, int agent, uint8_t reason)
+{
+    struct state next = *scene->before;
+    struct agent *a = &next.agents[agent];
+    struct event event = event_of(agent);
+    a->handing &= (uint8_t)~reason;
+    if (a->in_line == 0) {
+        event.kind = LET_GO;
+        emit_event(scene, &next, event);
+        return;
+    }
+    call_head(a, LW_START);
+    call_step(scene, &next, event);
+}
+
+/* There is no microtask: somebody waits, or they have handed over for long enough. */
+static void hand_over_later(const struct scene *scene, int agent)
+{
+    struct state next = *scene->before;
+    struct event event = event_of(agent);
+    event.kind = LET_GO;
+    next.agents[agent].handing &= (uint8_t)~DUE;
+    emit_event(scene, &next, event);
+}
+
 /* A caller that is not the head leaves the line, and nobody needs to know. */
 static void leave(const struct scene *scene, int agent, int caller, unsigned help)
 {
@@ -589,6 +619,13 @@ static void idle(const struct scene *scene, int agent)
         for (int i = 0; i < count; i++)
             start(scene, agent, caller, choices[i]);
     }
+    if (a->handing & DUE) {
+        run_head(scene, agent, DUE);
+        hand_over_later(scene, agent);
+        return;
+    }
+    if (a->handing & IS_TO_TURN)
+        run_head(scene, agent, IS_TO_TURN);
     wait_for_nobody(scene, agent);
     for (int i = 0; i < a->in_line; i++) {
         for (unsigned help = TIMEOUTS; help <= CANCELS; help <<= 1) {

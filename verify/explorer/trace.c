@@ -149,7 +149,7 @@ static void print_event(FILE *out, const struct event *event)
         fputs("leaves the line", out);
         break;
     case LET_GO:
-        fputs("nobody is in line: its pending wait ends", out);
+        fputs("nobody needs what it waited for, or was about to do", out);
         break;
     case WAKES:
         fprintf(out, "its wait ends: %s", WHY[event->why]);

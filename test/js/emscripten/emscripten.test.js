@@ -330,7 +330,8 @@ describe("emscripten: Wasm Workers' names", () => {
       await until(() => calls.length === 2);
       expect(performance.now() - began).to.be.within(50, 50 + LATE);
       expect(calls[1]).to.deep.equal({ address, value: 1, result: TIMED_OUT, userData: 32 });
-      expect([...wordsOf(mutex), wordsOf(condition)[1]]).to.deep.equal([0, 0, 0]);
+      // Nobody waits; that a wait was left behind is all that is said there.
+      expect([...wordsOf(mutex), wordsOf(condition)[1] & 0x7fffffff]).to.deep.equal([0, 0, 0]);
     });
 
     it('calls nobody back who has cancelled, and loses no signal by it', async () => {

@@ -172,7 +172,7 @@ const PENDING = {
     release: (mutex) => mutex.unlock(),
   },
   'a condition': { make: () => new Condition(), call: 'wait', mutex: new Mutex(), release: (condition) => condition.notify() },
-  'a semaphore': { make: () => Semaphore.create(0), call: 'acquire', args: [1], release: (semaphore) => semaphore.release() },
+  'a semaphore': { make: () => Semaphore.create(0), call: 'acquire', release: (semaphore) => semaphore.release() },
   'a reader': {
     make: () => new RWLock(),
     hold: (lock) => lock.tryWriteLock(),
@@ -227,7 +227,7 @@ const waitBehind = async ({ data: { handle, mutex, call, args, impatient, busy }
 };
 
 describe('beside an event loop that computes, and has a wait pending', () => {
-  for (const [what, { make, hold = () => {}, call, args = [], mutex, impatient = 1, release }] of Object.entries(PENDING)) {
+  for (const [what, { make, hold = () => {}, call, args = [], mutex, impatient = { timeout: 1 }, release }] of Object.entries(PENDING)) {
     for (const form of ['', 'Async']) {
       it(`${what} gets on: ${call}${form}()`, async () => {
         const primitive = make();

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { Mutex } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
-import { failure, RESERVED, sleep, stateOf, Stranger, within, wordsOf } from '../support.js';
+import { failure, RESERVED, sleep, spin, stateOf, Stranger, within, wordsOf } from '../support.js';
 
 const free = [0, 0];
 
@@ -120,6 +120,78 @@ describe('Mutex: asynchronous callers of one agent', () => {
     }
   });
 
+  it('are served in the order in which they came, whether or not others have just been served', async () => {
+    const mutex = new Mutex();
+    const order = [];
+    const ask = async (i) => {
+      await mutex.lockAsync();
+      order.push(i);
+      mutex.unlock();
+    };
+    const first = mutex.lockAsync();
+    const waiting = [ask(0), ask(1)];
+    await first;
+    // Free for a moment, and those who wait have not been told yet: who asks now comes after them.
+    mutex.unlock();
+    waiting.push(ask(2));
+    await within(10_000, Promise.all(waiting));
+    expect(order).to.deep.equal([0, 1, 2]);
+    expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
+  });
+
+  it('wait while the code that unlocks goes on, and takes it again', async () => {
+    const mutex = new Mutex();
+    await mutex.lockAsync();
+    const other = mutex.lockAsync();
+    mutex.unlock();
+    expect([mutex.isLocked, mutex.tryLock()]).to.deep.equal([false, true]);
+    expect(await stateOf(other)).to.equal('pending');
+    mutex.unlock();
+    expect(await within(10_000, other)).to.equal(true);
+    mutex.unlock();
+    expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
+  });
+
+  it('get on when the holder unlocks by hand, as C does, in their own agent', async () => {
+    const mutex = new Mutex();
+    const words = wordsOf(mutex.handle);
+    await mutex.lockAsync();
+    const waiting = Array.from({ length: 3 }, () => mutex.lockAsync());
+    mutex.unlock();
+    for (const lock of waiting) {
+      await within(10_000, lock);
+      const state = Atomics.exchange(words, 0, 0);
+      if (state & 0x40000000) Atomics.notify(words, 1);
+    }
+    expect([...words]).to.deep.equal(free);
+  });
+
+  it('hand over to each other for some milliseconds before the event loop turns, and not longer', async () => {
+    const mutex = new Mutex();
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    const start = performance.now();
+    const tasks = Array.from({ length: 200 }, () => mutex.runExclusive(() => spin(1)));
+    await within(20_000, Promise.all(tasks));
+    clearInterval(timer);
+    expect(turns).to.be.above(0);
+    expect(performance.now() - start).to.be.above(199);
+  });
+
+  it('100,000 of them cost no more each than 5,000 do', async function () {
+    this.timeout(60_000);
+    const each = async (n) => {
+      const mutex = new Mutex();
+      const start = performance.now();
+      await Promise.all(Array.from({ length: n }, () => mutex.runExclusive(() => {})));
+      return (performance.now() - start) / n;
+    };
+    await each(5_000);
+    const few = await each(5_000);
+    // Twenty times as much if each looked past those before it.
+    expect(await within(60_000, each(100_000))).to.be.below(8 * few + 0.02);
+  });
+
   it('1,000 of them get their turns', async () => {
     const mutex = new Mutex();
     const stranger = new Stranger(mutex).lock();
@@ -175,7 +247,7 @@ if (mode === 'normal') {
       expect(aborting.rejected).to.equal(999);
       expect(aborting.ms).to.be.below(1_000);
       expect([last, isMine]).to.deep.equal([true, true]);
-      expect(mostPending).to.equal(1);
+      expect(mostPending).to.be.at.most(2);
       expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
     });
 
@@ -198,7 +270,8 @@ if (mode === 'normal') {
       );
       expect(await agent.said('waiting')).to.include({ calls: 1, pending: 1, mostPending: 1 });
       stranger.unlock();
-      expect(await within(20_000, agent.result)).to.equal(1);
+      // One more for a moment: by it the loop turns.
+      expect(await within(20_000, agent.result)).to.be.at.most(2);
     });
 
     it('that come and go by timeout leave at most one engine waiter behind', async () => {
