@@ -2,8 +2,10 @@
  * core/cond.h: the condition's two words.
  *
  *     word 0, sequence  how often somebody was notified, modulo 2^32: what waiters wait on
- *     word 1, waiters   bits 0-30  WAITERS      how many have begun to wait and not yet returned; one that died stays counted,
- * which costs useless notifies bit 31     LEFT_BEHIND  async waiters that gave up may have left waits in the queue
+ *     word 1, waiters   bits 0-30  WAITERS      how many have begun to wait and not yet returned
+ *                       bit 31     LEFT_BEHIND  async waiters that gave up may have left waits in the queue
+ *
+ * A waiter that died stays counted, which costs useless notifies.
  *
  * A waiter reads the sequence while it holds the mutex under which the condition changes, so that whoever makes the condition true
  * must notify after that, and is not missed: it moves the sequence, which a waiter that is not asleep yet sees, and wakes one that
