@@ -619,12 +619,12 @@ static void idle(const struct scene *scene, int agent)
         for (int i = 0; i < count; i++)
             start(scene, agent, caller, choices[i]);
     }
-    if (a->handing & DUE) {
+    if (!model_primitive->crowd && a->handing & DUE) {
         run_head(scene, agent, DUE);
         hand_over_later(scene, agent);
         return;
     }
-    if (a->handing & IS_TO_TURN)
+    if (!model_primitive->crowd && a->handing & IS_TO_TURN)
         run_head(scene, agent, IS_TO_TURN);
     wait_for_nobody(scene, agent);
     for (int i = 0; i < a->in_line; i++) {
