@@ -12,6 +12,7 @@ import { Crew, pin } from './crew.js';
 import { operations } from './family.js';
 import { contend, handOff, handOffs, operate, pairs, relock, rotated } from './measure.js';
 import { peers } from './peers.js';
+import { measureQueue } from './queue.js';
 import { median, percentile } from './statistics.js';
 import { fixed, sayTable, time } from './table.js';
 
@@ -25,6 +26,8 @@ const WORKERS = [2, 4, 8];
 /** ns of work inside the lock, and as much outside. */
 const SECTIONS = [0, 180, 15_000];
 const RELOCKERS = [1, 2];
+/** How many tasks of one event loop ask at once. */
+const QUEUE_LENGTHS = [1_000, 10_000, 100_000];
 
 async function startCrews() {
   const crews = [];
@@ -201,6 +204,14 @@ function sayHandOffs(rows) {
   sayTable([['', 'median', 'p99'], ...rows.map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)])]);
 }
 
+function sayQueues(rows) {
+  console.log('\nA queue in one event loop: tasks that do nothing, and all ask at once; less is better\n');
+  sayTable([
+    ['', 'tasks', 'us a task', 'x lockword'],
+    ...rows.map((row) => [row.peer, row.length, fixed(row.us, 2), fixed(row.ratio, 2)]),
+  ]);
+}
+
 console.log(`Node ${process.version}, ${availableParallelism()} CPUs`);
 const crews = await startCrews();
 if (!crews.every((crew) => crew.pinned)) console.log('workers are not pinned (no taskset): expect them to share a CPU at times');
@@ -218,6 +229,9 @@ for (const workers of RELOCKERS) relocking.push(await measureRelocking(locks, he
 sayRelocking(relocking);
 const handoff = await measureHandOffs(locks, here);
 sayHandOffs(handoff);
+const queued = [];
+for (const length of QUEUE_LENGTHS) queued.push(await measureQueue(length, settings.rounds));
+sayQueues(queued.flat());
 await Promise.all(crews.map((crew) => crew.stop()));
 if (options.json) {
   const results = {
@@ -229,6 +243,7 @@ if (options.json) {
     contended: contended.flat(),
     relocking: relocking.flat(),
     handoff,
+    queued: queued.flat(),
   };
   writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
 }
