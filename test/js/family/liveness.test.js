@@ -227,7 +227,9 @@ const waitBehind = async ({ data: { handle, mutex, call, args, impatient, busy }
 };
 
 describe('beside an event loop that computes, and has a wait pending', () => {
-  for (const [what, { make, hold = () => {}, call, args = [], mutex, impatient = { timeout: 1 }, release }] of Object.entries(PENDING)) {
+  for (const [what, { make, hold = () => {}, call, args = [], mutex, impatient = { timeout: 1 }, release }] of Object.entries(
+    PENDING,
+  )) {
     for (const form of ['', 'Async']) {
       it(`${what} gets on: ${call}${form}()`, async () => {
         const primitive = make();
