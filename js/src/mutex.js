@@ -76,10 +76,8 @@ export class Mutex extends Primitive {
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
    */
   async lockAsync(options) {
-    const timeout = timeoutOf(options);
-    const signal = signalOf(options);
-    if (nothingPends() && mutexTake(this.words, self)) return true;
-    return (await enqueue(mutexLockStep, this.words, LW_MUTEX_GATE, timeout, signal)) === LW_DONE;
+    const taken = this.#ask(options);
+    return taken === true || (await taken);
   }
 
   /**
@@ -131,11 +129,24 @@ export class Mutex extends Primitive {
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
   async runExclusive(fn, options) {
-    if (!(await this.lockAsync(options))) throw new TimeoutError('timed out');
+    if (!(await this.#ask(options))) throw new TimeoutError('timed out');
     try {
       return await fn();
     } finally {
       this.unlock();
     }
+  }
+
+  /**
+   * Takes the mutex, or stands in line for it.
+   *
+   * @param {number | WaitOptions} [options]
+   * @returns {true | Promise<boolean>}
+   */
+  #ask(options) {
+    const timeout = timeoutOf(options);
+    const signal = signalOf(options);
+    if (nothingPends() && mutexTake(this.words, self)) return true;
+    return enqueue(mutexLockStep, this.words, LW_MUTEX_GATE, timeout, signal);
   }
 }

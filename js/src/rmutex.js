@@ -99,8 +99,8 @@ export class RecursiveMutex extends Primitive {
    * @returns {Promise<TaskGuard | undefined>} undefined: the time was up; rejects with `signal.reason` on abort
    */
   async lockAsync(options) {
-    const what = await enqueue(lockTask, this.words, LW_MUTEX_GATE, timeoutOf(options), signalOf(options));
-    return what === LW_DONE ? new TaskGuard(this.words) : undefined;
+    const taken = await enqueue(lockTask, this.words, LW_MUTEX_GATE, timeoutOf(options), signalOf(options));
+    return taken ? new TaskGuard(this.words) : undefined;
   }
 
   /**

@@ -91,7 +91,7 @@ function giveUp(line, caller, why) {
  * @param {number} gate the word among them at which async waiters queue
  * @param {number} timeout ms
  * @param {AbortSignal | undefined} signal not aborted yet
- * @returns {Promise<number>} what it said at last; rejects with the signal's reason
+ * @returns {Promise<boolean>} whether it succeeded; rejects with the signal's reason
  */
 export function enqueue(step, words, gate, timeout, signal) {
   return new Promise((resolve, reject) => {
@@ -101,7 +101,7 @@ export function enqueue(step, words, gate, timeout, signal) {
     const stopListening = onAbort(signal, () => end(LW_CANCELLED));
     const line = lineAt(words, gate, advance);
     /** @type {Caller} */
-    const caller = { step, wanted: self, phase: 0, left: resolve };
+    const caller = { step, wanted: self, phase: 0, left: (what) => resolve(what === LW_DONE) };
     join(line, caller, ALL);
     if (headOf(line) === caller) advance(line, LW_START);
     if (timeout === 0 && caller.queue) end(LW_TIMED_OUT);
@@ -113,7 +113,7 @@ export function enqueue(step, words, gate, timeout, signal) {
       stopListening();
       // A step that succeeds though it is cancelled has been granted what it wanted, and keeps it.
       if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);
-      else resolve(what);
+      else resolve(what === LW_DONE);
     };
   });
 }
