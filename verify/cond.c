@@ -220,7 +220,7 @@ static const char *operated(struct state *state, int agent, const struct operati
         return "touches what may have been freed";
     if (has_changed(operation, result))
         return changed(state, agent, operation);
-    if (operation->word == LW_COND_WAITERS && result)
+    if (operation->word == LW_COND_WAITERS && result & ~LW_COND_LEFT_BEHIND)
         c->flags |= SAW_WAITERS;
     return NULL;
 }

@@ -135,7 +135,7 @@ export class Condition extends Primitive {
    * Wakes up to n of those who wait. Best after what they wait for was made true under the mutex, and the mutex unlocked.
    *
    * @param {number} [n] 0 to 2^31 - 1
-   * @returns {number} how many were found asleep; those about to fall asleep do not, and are not counted
+   * @returns {number} how many were found asleep, at most n: not those about to fall asleep, but perhaps some that gave up just before
    * @throws {RangeError} n is out of range
    */
   notify(n = 1) {

@@ -349,7 +349,7 @@ export function condNotifyStep(words, n) {
   let c = 0;
   block: {
     if (n) {
-      if (load(words, 1)) {
+      if (load(words, 1) & 0x7fffffff) {
         condAdd(words, 0, 1);
         a = load(words, 1);
         for (;;) {

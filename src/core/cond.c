@@ -55,7 +55,7 @@ void lw_cond_leave_step(lw_word *cond)
 
 uint32_t lw_cond_notify_step(lw_word *cond, uint32_t n)
 {
-    if (n == 0 || lw_load(&cond[LW_COND_WAITERS], lw_relaxed) == 0)
+    if (n == 0 || (lw_load(&cond[LW_COND_WAITERS], lw_relaxed) & ~LW_COND_LEFT_BEHIND) == 0)
         return 0;
     add(&cond[LW_COND_SEQUENCE], 1);
     uint32_t waiters = lw_load(&cond[LW_COND_WAITERS], lw_relaxed);
