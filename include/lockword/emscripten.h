@@ -11,13 +11,18 @@
  *
  * A program needs its include changed, and nothing else, to have deadlines that are kept, asynchronous and blocking waiters that do
  * not starve each other, and the same locks in JavaScript: an emscripten_lock_t is an lw_mutex and a Mutex, an
- * emscripten_semaphore_t an lw_sem and a Semaphore, an emscripten_condvar_t an lw_cond and a Condition, at the same address. Under
- * emcc the rest of <emscripten/wasm_worker.h> is there as ever; under plain clang there is what this file declares.
+ * emscripten_semaphore_t an lw_sem and a Semaphore, an emscripten_condvar_t an lw_cond and a Condition, at the same address: for
+ * lw_mutex_lock, write `(lw_mutex *)&lock`. Under emcc the rest of <emscripten/wasm_worker.h> is there as ever; under plain clang
+ * there is what this file declares.
  *
  * The asynchronous forms, and what reports misuse, are JavaScript: `imports` of 'lockword/emscripten' for an instance of plain
  * WebAssembly, `--js-library` under emcc (docs/building.md).
  *
- * What is different from Emscripten's. Each is 8 bytes, not 4; zeroed memory is an unused one, as there.
+ * What is different from Emscripten's. Each is 8 bytes, not 4: a volatile number of 64 bits, not 32. Zeroed memory is an unused
+ * one, as there, and `lock = EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER` and `*lock = 0` make one, if nobody uses it. A lock's number is
+ * 0 while nobody holds it and nobody waits, and says nothing otherwise. A semaphore's is how many permits it has until a call first
+ * waits for some; after that only its low 30 bits are. A program that gives one of these an address as a uint32_t *, or an atomic
+ * operation on 4 bytes, must be changed: the compiler warns of the pointer.
  *
  * A lock has an owner: the worker that acquired it, in whatever way. Releasing what another worker holds, or nobody, throws an
  * OwnershipError in JavaScript, and changes nothing; Emscripten's lets anybody release a lock for anybody. Where one worker
@@ -74,17 +79,28 @@ typedef int EMSCRIPTEN_RESULT;
 extern "C" {
 #endif
 
-/* clang-format off */
+/*
+ * The words of an lw_mutex, an lw_sem or an lw_cond as one number, since programs assign to Emscripten's, and compare them. As for
+ * these, a multiple of 4 will do for its address.
+ */
+typedef volatile uint64_t __attribute__((__may_alias__, __aligned__(4))) lw_emscripten_words;
+
+/* The primitive that such words are. By way of a number, since no cast drops `volatile` in C++ and C alike. */
+#ifdef __cplusplus
+#define LW_EMSCRIPTEN_AS(type, words) reinterpret_cast<type *>(reinterpret_cast<uintptr_t>(words))
+#else
+#define LW_EMSCRIPTEN_AS(type, words) ((type *)(uintptr_t)(words))
+#endif
+
 #undef emscripten_lock_t
 #undef emscripten_semaphore_t
 #undef emscripten_condvar_t
-#define emscripten_lock_t lw_mutex
-#define emscripten_semaphore_t lw_sem
-#define emscripten_condvar_t lw_cond
-#define EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER LW_MUTEX_INIT
-#define EMSCRIPTEN_SEMAPHORE_T_STATIC_INITIALIZER(num) LW_SEM_INIT(LW_CAST(uint32_t, num))
-#define EMSCRIPTEN_CONDVAR_T_STATIC_INITIALIZER LW_COND_INIT
-/* clang-format on */
+#define emscripten_lock_t lw_emscripten_words
+#define emscripten_semaphore_t lw_emscripten_words
+#define emscripten_condvar_t lw_emscripten_words
+#define EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER 0
+#define EMSCRIPTEN_SEMAPHORE_T_STATIC_INITIALIZER(num) LW_CAST(uint32_t, num)
+#define EMSCRIPTEN_CONDVAR_T_STATIC_INITIALIZER 0
 
 /* How asynchronous waits end: with ATOMICS_WAIT_OK or ATOMICS_WAIT_TIMED_OUT. What the value is, is said below. */
 typedef void (*lw_emscripten_acquired)(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data);
@@ -100,91 +116,92 @@ typedef void (*lw_emscripten_signaled)(int32_t *address, uint32_t value, ATOMICS
 /* The lock: as lw_mutex (lockword/mutex.h) in all that is not said here. */
 
 /* Makes it a free lock. Nobody may be using it. */
-LW_API void lw_emscripten_lock_init(lw_mutex *lock)
+LW_API void lw_emscripten_lock_init(emscripten_lock_t *lock)
 {
-    const lw_mutex unused = LW_MUTEX_INIT;
-    *lock = unused;
+    *lock = EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER;
 }
 
 /* Acquires the lock if it is free, and answers whether it did. Never waits. */
-LW_API bool lw_emscripten_lock_try_acquire(lw_mutex *lock)
+LW_API bool lw_emscripten_lock_try_acquire(emscripten_lock_t *lock)
 {
-    return lw_mutex_trylock(lock) == 0;
+    return lw_mutex_trylock(LW_EMSCRIPTEN_AS(lw_mutex, lock)) == 0;
 }
 
 /* Acquires the lock, sleeping this many ns at most, not at all if negative. false: it could not be had. */
-LW_API bool lw_emscripten_lock_wait_acquire(lw_mutex *lock, int64_t max_wait_ns)
+LW_API bool lw_emscripten_lock_wait_acquire(emscripten_lock_t *lock, int64_t max_wait_ns)
 {
-    return lw_emscripten_lock_try_acquire(lock) || lw_mutex_lock_until(lock, lw_after_ns(max_wait_ns)) == 0;
+    return lw_emscripten_lock_try_acquire(lock) ||
+           lw_mutex_lock_until(LW_EMSCRIPTEN_AS(lw_mutex, lock), lw_after_ns(max_wait_ns)) == 0;
 }
 
 /* The same, without a limit. */
-void lw_emscripten_lock_waitinf_acquire(lw_mutex *lock);
+void lw_emscripten_lock_waitinf_acquire(emscripten_lock_t *lock);
 
 /* Acquires the lock, trying again and again for this many ms at most, without ever giving the processor away. */
-bool lw_emscripten_lock_busyspin_wait_acquire(lw_mutex *lock, double max_wait_ms);
-void lw_emscripten_lock_busyspin_waitinf_acquire(lw_mutex *lock);
+bool lw_emscripten_lock_busyspin_wait_acquire(emscripten_lock_t *lock, double max_wait_ms);
+void lw_emscripten_lock_busyspin_waitinf_acquire(emscripten_lock_t *lock);
 
 /*
  * Acquires the lock asynchronously: begins when the caller has returned to its event loop, and calls back from there, when the lock
  * is held (OK) or after this many ms (TIMED_OUT). The value is 0 if it is held, (uint32_t)-1 if not.
  */
 LW_IMPORTED(lw_emscripten_lock_async_acquire)
-void lw_emscripten_lock_async_acquire(lw_mutex *lock, lw_emscripten_acquired finished, void *user_data, double max_wait_ms);
+void lw_emscripten_lock_async_acquire(emscripten_lock_t *lock, lw_emscripten_acquired finished, void *user_data,
+                                      double max_wait_ms);
 
 /* Releases the lock, which this worker holds. */
-void lw_emscripten_lock_release(lw_mutex *lock);
+void lw_emscripten_lock_release(emscripten_lock_t *lock);
 
 /* The semaphore: as lw_sem (lockword/sem.h) in all that is not said here. */
 
 /* Makes it a semaphore of this many permits. Nobody may be using it. */
-void lw_emscripten_semaphore_init(lw_sem *sem, int num);
+void lw_emscripten_semaphore_init(emscripten_semaphore_t *sem, int num);
 
 /* Acquires `num` permits if they are to be had. Answers their index, that is, how many are left, or -1. Never waits. */
-int lw_emscripten_semaphore_try_acquire(lw_sem *sem, int num);
+int lw_emscripten_semaphore_try_acquire(emscripten_semaphore_t *sem, int num);
 
 /* The same, sleeping this many ns at most; or without a limit. */
-int lw_emscripten_semaphore_wait_acquire(lw_sem *sem, int num, int64_t max_wait_ns);
-int lw_emscripten_semaphore_waitinf_acquire(lw_sem *sem, int num);
+int lw_emscripten_semaphore_wait_acquire(emscripten_semaphore_t *sem, int num, int64_t max_wait_ns);
+int lw_emscripten_semaphore_waitinf_acquire(emscripten_semaphore_t *sem, int num);
 
 /* The same asynchronously, as the lock is acquired. The value is the index, or (uint32_t)-1. */
 LW_IMPORTED(lw_emscripten_semaphore_async_acquire)
-void lw_emscripten_semaphore_async_acquire(lw_sem *sem, int num, lw_emscripten_acquired finished, void *user_data,
+void lw_emscripten_semaphore_async_acquire(emscripten_semaphore_t *sem, int num, lw_emscripten_acquired finished, void *user_data,
                                            double max_wait_ms);
 
 /* Gives `num` permits. Answers how many there were before. */
-uint32_t lw_emscripten_semaphore_release(lw_sem *sem, int num);
+uint32_t lw_emscripten_semaphore_release(emscripten_semaphore_t *sem, int num);
 
 /* The condition variable: as lw_cond (lockword/cond.h) in all that is not said here. */
 
 /* Makes it an unused condition variable. */
-LW_API void lw_emscripten_condvar_init(lw_cond *condvar)
+LW_API void lw_emscripten_condvar_init(emscripten_condvar_t *condvar)
 {
-    const lw_cond unused = LW_COND_INIT;
-    *condvar = unused;
+    *condvar = EMSCRIPTEN_CONDVAR_T_STATIC_INITIALIZER;
 }
 
 /* Gives up the lock, sleeps until signaled, and acquires the lock again. May return for no reason: check what you wait for. */
-void lw_emscripten_condvar_waitinf(lw_cond *condvar, lw_mutex *lock);
+void lw_emscripten_condvar_waitinf(emscripten_condvar_t *condvar, emscripten_lock_t *lock);
 
 /*
  * The same, for this many ns at most in all, for ever if negative. true: signaled, and the lock is held. false: the time was up,
  * and the lock is not held. A signal that came too late to have the lock in time is passed on to another waiter.
  */
-bool lw_emscripten_condvar_wait(lw_cond *condvar, lw_mutex *lock, int64_t max_wait_ns);
+bool lw_emscripten_condvar_wait(emscripten_condvar_t *condvar, emscripten_lock_t *lock, int64_t max_wait_ns);
 
 /*
  * Gives up the lock at once, and calls back from the event loop when signaled (OK), or after this many ms (TIMED_OUT), without the
  * lock. The value is how often the condition variable had been signaled. Answers a token for emscripten_atomic_cancel_wait_async.
  */
 LW_IMPORTED(lw_emscripten_condvar_wait_async)
-ATOMICS_WAIT_TOKEN_T lw_emscripten_condvar_wait_async(lw_cond *condvar, lw_mutex *lock, lw_emscripten_signaled finished,
-                                                      void *user_data, double max_wait_ms);
+ATOMICS_WAIT_TOKEN_T lw_emscripten_condvar_wait_async(emscripten_condvar_t *condvar, emscripten_lock_t *lock,
+                                                      lw_emscripten_signaled finished, void *user_data, double max_wait_ms);
 
 /* Wakes this many waiters, in the order in which they came; EMSCRIPTEN_NOTIFY_ALL_WAITERS: all. */
-LW_API void lw_emscripten_condvar_signal(lw_cond *condvar, int64_t num_waiters)
+LW_API void lw_emscripten_condvar_signal(emscripten_condvar_t *condvar, int64_t num_waiters)
 {
-    lw_cond_notify(condvar, num_waiters < 0 || num_waiters > UINT32_MAX ? LW_ALL : LW_CAST(uint32_t, num_waiters));
+    const uint32_t n = num_waiters < 0 || num_waiters > UINT32_MAX ? LW_ALL : LW_CAST(uint32_t, num_waiters);
+    lw_cond_notify(LW_EMSCRIPTEN_AS(lw_cond, condvar), n);
 }
 
 /* Cancels a wait of this worker for a condition variable, and answers whether it still was to be called back: now it will not be.

@@ -31,7 +31,7 @@ export const self = agent.self;
  * What the copies of this very version share, such as the ES modules and the CommonJS of one package: who waits, so that all
  * tasks of the agent stand in one line. Copies of two versions do not, since neither knows what the other keeps. Each stands
  * in a line of its own, as two agents would: that is as safe, but the tasks of one may overtake those of the other. So does a copy
- * whose properties a tool has renamed, as emcc --closure=1 does, which makes another version's name of this one, too.
+ * whose properties a tool has renamed, as esbuild does if told to, which makes another version's name of this one, too.
  *
  * @internal
  * @type {any}

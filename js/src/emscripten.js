@@ -39,6 +39,7 @@ export function imports(memory, table) {
    */
   const pending = new Map();
   let nextToken = FIRST_TOKEN;
+  const end = new AbortController();
 
   /**
    * Waits, from the event loop on, so that the caller may still do to the lock what it likes, and then calls back.
@@ -47,13 +48,18 @@ export function imports(memory, table) {
    * @param {number} address
    * @param {number} userData
    * @param {number} ms
-   * @param {(timeout: number) => Promise<number>} wait answers the value for the callback, -1: time is up
+   * @param {(options: import('./options.js').WaitOptions) => Promise<number>} wait answers the value for the callback, -1: time is up
    */
   const later = (callback, address, userData, ms, wait) => {
     const deadline = performance.now() + limitOf(ms);
-    setTimeout(async () => {
-      const value = await wait(Math.max(deadline - performance.now(), 0));
-      table().get(callback)(address, value, value < 0 ? TIMED_OUT : OK, userData);
+    const { signal } = end;
+    setTimeout(() => {
+      const waiting = wait({ timeout: Math.max(deadline - performance.now(), 0), signal });
+      // Rejected if the program has ended.
+      waiting.then(
+        (value) => table().get(callback)(address, value, value < 0 ? TIMED_OUT : OK, userData),
+        () => {},
+      );
     }, 0);
   };
 
@@ -80,7 +86,7 @@ export function imports(memory, table) {
      */
     lw_emscripten_lock_async_acquire(lock, callback, userData, ms) {
       const mutex = new Mutex(memory, lock >>> 0);
-      later(callback, lock, userData, ms, async (timeout) => ((await mutex.lockAsync(timeout)) ? 0 : -1));
+      later(callback, lock, userData, ms, async (options) => ((await mutex.lockAsync(options)) ? 0 : -1));
     },
 
     /**
@@ -92,8 +98,8 @@ export function imports(memory, table) {
      */
     lw_emscripten_semaphore_async_acquire(sem, num, callback, userData, ms) {
       const permits = new Semaphore(memory, sem >>> 0).when(num);
-      later(callback, sem, userData, ms, async (timeout) => {
-        const { what, result } = await waitFor(permits, timeout);
+      later(callback, sem, userData, ms, async (options) => {
+        const { what, result } = await waitFor(permits, options);
         return what === LW_DONE ? result : -1;
       });
     },
@@ -136,6 +142,15 @@ export function imports(memory, table) {
       const chosen = [...pending].filter(([, wait]) => !address || wait.address === address);
       for (const [token] of chosen) cancel(token);
       return chosen.length;
+    },
+
+    /**
+     * For a program that exits: ends all that pends, calls nobody back, and so lets the process end, which a call that pends keeps
+     * alive. C does not import it; Emscripten's `exit` and `emscripten_force_exit` call it.
+     */
+    lw_emscripten_end() {
+      end.abort();
+      functions.lw_emscripten_cancel_all(0);
     },
   };
   return { lockword: functions };

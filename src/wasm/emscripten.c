@@ -9,6 +9,11 @@
 #include "blocking.h"
 #include "wait/platform.h"
 
+_Static_assert(sizeof(lw_mutex) == sizeof(emscripten_lock_t), "a lock is one number");
+_Static_assert(sizeof(lw_sem) == sizeof(emscripten_semaphore_t), "a semaphore is one number");
+_Static_assert(sizeof(lw_cond) == sizeof(emscripten_condvar_t), "a condition variable is one number");
+_Static_assert(_Alignof(lw_mutex) == _Alignof(emscripten_lock_t), "wherever there is one, the other may be");
+
 /* What these functions cannot answer, and JavaScript throws instead: js/src/emscripten.js. */
 enum misuse {
     DEADLOCK = 0,
@@ -26,109 +31,112 @@ static lw_deadline after_ms(double ms)
     return ms <= 0 ? LW_NOW : ms < LONGEST_MS ? lw_after_ns((int64_t)(ms * 1e6)) : LW_FOREVER;
 }
 
-void lw_emscripten_lock_waitinf_acquire(lw_mutex *lock)
+void lw_emscripten_lock_waitinf_acquire(emscripten_lock_t *lock)
 {
-    if (lw_mutex_lock(lock))
+    if (lw_mutex_lock(LW_EMSCRIPTEN_AS(lw_mutex, lock)))
         lw_emscripten_refuse(DEADLOCK);
 }
 
-static bool spin(lw_mutex *lock, lw_deadline deadline)
+static bool spin(lw_mutex *mutex, lw_deadline deadline)
 {
     do {
-        if (lw_mutex_trylock(lock) == 0)
+        if (lw_mutex_trylock(mutex) == 0)
             return true;
-        if (lw_mutex_owner(lock->word) == lw_self())
+        if (lw_mutex_owner(mutex->word) == lw_self())
             return false;
     } while (deadline == LW_FOREVER || lw_now() < deadline);
     return false;
 }
 
-bool lw_emscripten_lock_busyspin_wait_acquire(lw_mutex *lock, double max_wait_ms)
+bool lw_emscripten_lock_busyspin_wait_acquire(emscripten_lock_t *lock, double max_wait_ms)
 {
-    return spin(lock, after_ms(max_wait_ms));
+    return spin(LW_EMSCRIPTEN_AS(lw_mutex, lock), after_ms(max_wait_ms));
 }
 
-void lw_emscripten_lock_busyspin_waitinf_acquire(lw_mutex *lock)
+void lw_emscripten_lock_busyspin_waitinf_acquire(emscripten_lock_t *lock)
 {
-    if (!spin(lock, LW_FOREVER))
+    if (!spin(LW_EMSCRIPTEN_AS(lw_mutex, lock), LW_FOREVER))
         lw_emscripten_refuse(DEADLOCK);
 }
 
-void lw_emscripten_lock_release(lw_mutex *lock)
+void lw_emscripten_lock_release(emscripten_lock_t *lock)
 {
-    if (lw_mutex_unlock(lock))
+    if (lw_mutex_unlock(LW_EMSCRIPTEN_AS(lw_mutex, lock)))
         lw_emscripten_refuse(NOT_OWNER);
 }
 
-void lw_emscripten_semaphore_init(lw_sem *sem, int num)
+void lw_emscripten_semaphore_init(emscripten_semaphore_t *sem, int num)
 {
     if (num < 0 || (uint32_t)num > LW_SEM_MAX)
         lw_emscripten_refuse(OUT_OF_RANGE);
-    const lw_sem unused = LW_SEM_INIT((uint32_t)num);
-    *sem = unused;
+    *sem = EMSCRIPTEN_SEMAPHORE_T_STATIC_INITIALIZER(num);
 }
 
-static int acquire(lw_sem *sem, int num, lw_deadline deadline)
+static int acquire(emscripten_semaphore_t *sem, int num, lw_deadline deadline)
 {
     if (num < 0)
         lw_emscripten_refuse(OUT_OF_RANGE);
-    const struct lw_end end = lw_block((struct lw_operation){lw_sem_acquire_step, sem->word, (uint32_t)num}, deadline, NULL);
+    uint32_t *const words = LW_EMSCRIPTEN_AS(lw_sem, sem)->word;
+    const struct lw_end end = lw_block((struct lw_operation){lw_sem_acquire_step, words, (uint32_t)num}, deadline, NULL);
     return end.ending == LW_ENDED_DONE ? (int)end.result : -1;
 }
 
-int lw_emscripten_semaphore_try_acquire(lw_sem *sem, int num)
+int lw_emscripten_semaphore_try_acquire(emscripten_semaphore_t *sem, int num)
 {
     if (num < 0)
         lw_emscripten_refuse(OUT_OF_RANGE);
-    const lw_answer answer = lw_sem_acquire_step(sem->word, (uint32_t)num, LW_TIMED_OUT, 0);
+    const lw_answer answer = lw_sem_acquire_step(LW_EMSCRIPTEN_AS(lw_sem, sem)->word, (uint32_t)num, LW_TIMED_OUT, 0);
     return lw_answer_what(answer) == LW_DONE ? (int)lw_answer_expected(answer) : -1;
 }
 
-int lw_emscripten_semaphore_wait_acquire(lw_sem *sem, int num, int64_t max_wait_ns)
+int lw_emscripten_semaphore_wait_acquire(emscripten_semaphore_t *sem, int num, int64_t max_wait_ns)
 {
     const int index = lw_emscripten_semaphore_try_acquire(sem, num);
     return index >= 0 || max_wait_ns <= 0 ? index : acquire(sem, num, lw_after_ns(max_wait_ns));
 }
 
-int lw_emscripten_semaphore_waitinf_acquire(lw_sem *sem, int num)
+int lw_emscripten_semaphore_waitinf_acquire(emscripten_semaphore_t *sem, int num)
 {
     return acquire(sem, num, LW_FOREVER);
 }
 
 /* lw_sem_release_step, and what there was before. */
-uint32_t lw_emscripten_semaphore_release(lw_sem *sem, int num)
+uint32_t lw_emscripten_semaphore_release(emscripten_semaphore_t *sem, int num)
 {
-    uint32_t seen = lw_load(&sem->word[LW_SEM_STATE], lw_relaxed);
+    uint32_t *const words = LW_EMSCRIPTEN_AS(lw_sem, sem)->word;
+    uint32_t seen = lw_load(&words[LW_SEM_STATE], lw_relaxed);
     uint32_t state;
     do {
         state = seen;
         if (num < 0 || (uint32_t)num > LW_SEM_MAX - (state & LW_SEM_MAX))
             lw_emscripten_refuse(OUT_OF_RANGE);
-        seen = lw_waiters_change(sem->word, state, (state & LW_SEM_MAX) + (uint32_t)num);
+        seen = lw_waiters_change(words, state, (state & LW_SEM_MAX) + (uint32_t)num);
     } while (seen != state);
     return state & LW_SEM_MAX;
 }
 
-void lw_emscripten_condvar_waitinf(lw_cond *condvar, lw_mutex *lock)
+void lw_emscripten_condvar_waitinf(emscripten_condvar_t *condvar, emscripten_lock_t *lock)
 {
-    if (lw_cond_wait(condvar, lock))
+    if (lw_cond_wait(LW_EMSCRIPTEN_AS(lw_cond, condvar), LW_EMSCRIPTEN_AS(lw_mutex, lock)))
         lw_emscripten_refuse(NOT_OWNER);
 }
 
-bool lw_emscripten_condvar_wait(lw_cond *condvar, lw_mutex *lock, int64_t max_wait_ns)
+bool lw_emscripten_condvar_wait(emscripten_condvar_t *condvar, emscripten_lock_t *lock, int64_t max_wait_ns)
 {
-    if (lw_mutex_owner(lock->word) != lw_self())
+    lw_cond *const cond = LW_EMSCRIPTEN_AS(lw_cond, condvar);
+    lw_mutex *const mutex = LW_EMSCRIPTEN_AS(lw_mutex, lock);
+    if (lw_mutex_owner(mutex->word) != lw_self())
         lw_emscripten_refuse(NOT_OWNER);
     const lw_deadline deadline = max_wait_ns < 0 ? LW_FOREVER : lw_after_ns(max_wait_ns);
-    const uint32_t sequence = lw_cond_enter_step(condvar->word);
-    lw_mutex_unlock(lock);
-    const struct lw_end end = lw_block((struct lw_operation){lw_cond_wait_step, condvar->word, sequence}, deadline, NULL);
-    lw_cond_leave_step(condvar->word);
+    const uint32_t sequence = lw_cond_enter_step(cond->word);
+    lw_mutex_unlock(mutex);
+    const struct lw_end end = lw_block((struct lw_operation){lw_cond_wait_step, cond->word, sequence}, deadline, NULL);
+    lw_cond_leave_step(cond->word);
     if (end.ending != LW_ENDED_DONE)
         return false;
-    if (lw_mutex_lock_until(lock, deadline) == 0)
+    if (lw_mutex_lock_until(mutex, deadline) == 0)
         return true;
     /* The signal was meant for one who comes to see what it announced. */
-    lw_cond_notify_one(condvar);
+    lw_cond_notify_one(cond);
     return false;
 }

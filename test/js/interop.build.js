@@ -21,7 +21,7 @@ const MODULES = [
     source: 'emscripten/emscripten.c',
     output: 'build/test-js/emscripten.wasm',
     exports: [
-      ...['the_lock', 'the_semaphore', 'the_condvar', 'the_count', 'the_consumed', 'make_again'],
+      ...['the_lock', 'the_semaphore', 'the_condvar', 'the_count', 'the_consumed', 'make_again', 'assign_again'],
       ...['count', 'count_async', 'produce', 'consume', 'consume_async'],
       ...['lock_try_acquire', 'lock_wait_acquire', 'lock_busyspin_wait_acquire', 'lock_waitinf_acquire'],
       ...['lock_busyspin_waitinf_acquire', 'lock_release', 'lock_async_acquire'],

@@ -2,7 +2,7 @@
  * run.js: what `npm pack` makes of a fresh clone, as its users get it: which files, which size, and programs in strict TypeScript, in
  * CommonJS, in Jest, in C and in bundles that use it. Ends with `N passed, N failed`.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   copyFileSync,
   cpSync,
@@ -53,6 +53,9 @@ const MEMBER_LIMIT = 8000;
 const COMPILERS = { 5.2: 'typescript-5.2', 5.9: 'typescript-5.9', 7: 'typescript' };
 const RESOLUTIONS = { bundler: 'esnext', node16: 'node16', nodenext: 'nodenext' };
 
+/** Whether the Closure Compiler that test/package/package.json names is for this platform. */
+const HAS_CLOSURE = process.platform === 'linux' && process.arch === 'x64';
+
 let passed = 0;
 let failed = 0;
 
@@ -80,8 +83,12 @@ const read = (...path) => readFileSync(join(...path), 'utf8');
 /** What users have besides: test/package/package.json pins it. Installed on first use, and whenever the pins change. */
 function installTools() {
   const installed = join(HERE, 'node_modules/.package-lock.json');
-  const pins = Object.entries(JSON.parse(read(HERE, 'package.json')).devDependencies);
-  const versionOf = (name) => JSON.parse(read(HERE, 'node_modules', name, 'package.json')).version;
+  const { devDependencies, optionalDependencies } = JSON.parse(read(HERE, 'package.json'));
+  const pins = Object.entries({ ...devDependencies, ...(HAS_CLOSURE && optionalDependencies) });
+  const versionOf = (name) => {
+    const manifest = join(HERE, 'node_modules', name, 'package.json');
+    return existsSync(manifest) && JSON.parse(read(manifest)).version;
+  };
   if (existsSync(installed) && pins.every(([name, pin]) => pin.split('@').at(-1) === versionOf(name))) return;
   console.log('Installing compilers and Jest from the npm registry …');
   const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
@@ -191,6 +198,52 @@ const BUNDLERS = {
     });
   },
 };
+
+/**
+ * A program that emcc builds with the package's library, without the rest of what emcc adds. It uses the library as C does, by its
+ * functions, and as other scripts do, by Module.lockword; then it exits while a call is pending.
+ */
+function emscriptenProgram() {
+  const lines = read(PACKAGE, 'wasm/library_lockword.js').split('\n');
+  const library = {};
+  const merge = new Function('LibraryManager', 'mergeInto', lines.filter((line) => !line.startsWith('#')).join('\n'));
+  merge({ library }, Object.assign);
+  const symbols = Object.entries(library).filter(([name]) => !/__(deps|postset)$/.test(name));
+  const nameOf = (name) => (name.startsWith('$') ? name.slice(1) : `_${name}`);
+  return `
+    var Module = {}, ABORT = false, wasmMemory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+    var wasmTable = { get: (f) => (address, value, result) => console.log(f, address, value, result) };
+    var quit_ = (status, error) => { process['exitCode'] = status; throw error; };
+    function callUserCallback(f) { if (!ABORT) f(); }
+    ${symbols.map(([name, value]) => `var ${nameOf(name)} = ${value};`).join('\n')}
+    ${library.$lockword__postset}
+    const acquire = _lw_emscripten_lock_async_acquire;
+    acquire(8, 1, 0, 100);
+    acquire(8, 2, 0, 100);
+    _lw_emscripten_semaphore_async_acquire(16, 1, 3, 0, Infinity);
+    setTimeout(() => {
+      const mutex = Module['lockword']['Mutex']['from']({ 'type': 'Mutex', 'buffer': wasmMemory.buffer, 'byteOffset': 8 });
+      console.log(mutex['isMine'], _lw_import_self() === Module['lockword']['self']);
+      _lw_emscripten_condvar_wait_async(24, 8, 4, 0, Infinity);
+      new Module['lockword']['Mutex'](wasmMemory, 8)['tryLock']();
+      acquire(8, 5, 0, Infinity);
+      setTimeout(() => {
+        ABORT = true;
+        try {
+          quit_(7, 'exit');
+        } catch {
+          acquire(8, 6, 0, Infinity);
+        }
+      }, 50);
+    }, 300);`;
+}
+const EMSCRIPTEN_SAYS = '1 8 0 0\n2 8 -1 2\ntrue true\n';
+
+/** How that program, from this file, runs and ends. */
+function emscriptenRun(file) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [file], { cwd: WORK, encoding: 'utf8', timeout: 10_000 });
+  return status === 7 && stdout === EMSCRIPTEN_SAYS ? '' : `${status}: ${stdout}${stderr}`;
+}
 
 /** Whether all public names of this entry's types have a text that editors show; those that have none. */
 function undocumented(entry) {
@@ -311,6 +364,20 @@ await check('C in WebAssembly is built from the package as README.md says, and s
   const output = run(process.execPath, 'main.mjs');
   return output === '201000 of 201000\n' ? '' : output;
 });
+await check('a program by emcc takes its library, and ends when it exits', () => {
+  writeFileSync(join(WORK, 'emscripten.cjs'), emscriptenProgram());
+  return emscriptenRun('emscripten.cjs');
+});
+if (HAS_CLOSURE) {
+  await check('so does one by emcc --closure=1', () => {
+    writeFileSync(join(WORK, 'externs.js'), '/** @externs */ var process;');
+    const settings = ['--language_in=UNSTABLE', '--language_out=NO_TRANSPILE', '--emit_use_strict=false'];
+    const files = ['--externs=externs.js', '--js=emscripten.cjs', '--js_output_file=closure.cjs'];
+    const closure = join(HERE, 'node_modules/google-closure-compiler-linux/compiler');
+    run(closure, '--compilation_level=ADVANCED', '--warning_level=QUIET', ...settings, ...files);
+    return emscriptenRun('closure.cjs');
+  });
+} else console.log('left out: emcc --closure=1: there is no Closure Compiler for this platform');
 await check('a bundle has what it imports for its effect, and nothing that it does not import', () => {
   const size = (contents) => bundle(contents).length;
   if (size("import 'lockword';") > 0) return 'the package itself has effects';

@@ -6,13 +6,19 @@
  *
  * The library is read by emcc, whichever version, as text: it has macros, and takes a line that begins with # for a directive. So
  * lockword stands in it as one string, in an older JavaScript, without private names.
+ *
+ * `emcc --closure=1` renames the properties of all that it reads, and calls a static member of a class by a variable of its own.
+ * Neither may happen here: classes are asked for what they inherit, and objects are shared with other copies of lockword. So all
+ * names of properties are quoted, which Closure leaves alone.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { parse } from 'acorn';
 import { buildSync } from 'esbuild';
 
+import { walk } from './syntax.js';
 import { ROOT } from './toolchain.js';
 
 const LIBRARY = 'library_lockword.js';
@@ -46,11 +52,28 @@ function bundle() {
   const [{ text }] = outputFiles;
   const [, expression] = /^(?:"use strict";)?var lockword=([^]*?);?\n?$/.exec(text) ?? [];
   if (!expression || expression.includes('{{{')) throw new Error('emcc would read this bundle otherwise than it is');
-  return expression;
+  return quoted(expression);
+}
+
+/** The same expression with every name of a property as a string. It has been minified: a dot is beside its name. */
+function quoted(expression) {
+  const edits = [];
+  walk(parse(`(${expression})`, { ecmaVersion: 2020 }), ({ type, computed, optional, shorthand, kind, key, property }) => {
+    const name = key ?? property;
+    if (computed || name?.type !== 'Identifier' || type === 'MetaProperty' || kind === 'constructor') return;
+    const string = JSON.stringify(name.name);
+    if (property) edits.push([name.start - (optional ? 0 : 1), name.end, `[${string}]`]);
+    // Closure drops a getter whose name is a mere string, if it sees nobody use it.
+    else if (type === 'MethodDefinition') edits.push([name.start, name.end, `[${string}]`]);
+    else edits.push([name.start, name.end, shorthand ? `${string}:${name.name}` : string]);
+  });
+  let text = `(${expression})`;
+  for (const [start, end, by] of edits.sort((a, b) => b[0] - a[0])) text = text.slice(0, start) + by + text.slice(end);
+  return text;
 }
 
 const functions = Object.entries(FUNCTIONS).map(([name, imported]) => {
-  return `  ${name}__deps: ['$lockwordImports'],\n  ${name}: function(a, b, c, d, e) { return lockwordImports().${imported}(a, b, c, d, e); },`;
+  return `  ${name}__deps: ['$lockwordImports'],\n  ${name}: function(a, b, c, d, e) { return lockwordImports()['${imported}'](a, b, c, d, e); },`;
 });
 
 const library = `// lockword for emcc --js-library. Written by tools/core/emscripten.js.
@@ -63,8 +86,16 @@ mergeInto(LibraryManager.library, {
     function get(f) {
       return function(a, b, c, d) { callUserCallback(function() { wasmTable.get(f)(a, b, c, d); }); };
     }
-    var imports = lockword.imports(wasmMemory, function() { return { get: get }; }).lockword;
+    var imports = lockword['imports'](wasmMemory, function() { return { 'get': get }; })['lockword'];
     lockwordImports = function() { return imports; };
+#if !MINIMAL_RUNTIME
+    // Node ends a program that exits when its event loop has nothing left. It also comes here when main returns and all goes on.
+    var quit = quit_;
+    quit_ = function(status, toThrow) {
+      if (ABORT) imports['lw_emscripten_end']();
+      quit(status, toThrow);
+    };
+#endif
     return imports;
   },
 

@@ -273,3 +273,14 @@ void make_again(int num)
     emscripten_semaphore_init(&permits, num);
     emscripten_condvar_init(&not_empty);
 }
+
+/* The same by programs that take them for the numbers that Emscripten's are. */
+bool assign_again(int num)
+{
+    emscripten_lock_t *const the_same = &lock;
+    *the_same = 0;
+    lock = EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER;
+    permits = EMSCRIPTEN_SEMAPHORE_T_STATIC_INITIALIZER(num);
+    not_empty = EMSCRIPTEN_CONDVAR_T_STATIC_INITIALIZER;
+    return lock == 0 && permits == (uint32_t)num && !not_empty;
+}
