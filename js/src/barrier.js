@@ -1,13 +1,12 @@
 /** Makes a number of parties meet, again and again: the same as lw_barrier in C (include/lockword/barrier.h). */
 
 import { barrierArriveStep, barrierDropStep, barrierMakeStep, barrierBroke, barrierResetStep } from './core.js';
-import { barrierState, barrierWaitStep, LW_BARRIER_BROKE, LW_BARRIER_BROKEN, LW_BARRIER_GATE, LW_BARRIER_LEADS } from './core.js';
+import { barrierState, barrierWaitStep, LW_BARRIER_BROKE, LW_BARRIER_BROKEN, LW_BARRIER_LEADS } from './core.js';
 import { LW_BARRIER_MAX, LW_BARRIER_UNMADE, LW_DONE } from './core.js';
-import { assertMayBlock } from './agent.js';
 import { gather } from './crowd.js';
 import { BrokenBarrierError, TimeoutError } from './errors.js';
 import { onAbort } from './limits.js';
-import { signalOf, timeoutOf } from './options.js';
+import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor } from './waiting.js';
 
@@ -67,11 +66,9 @@ export class Barrier extends Primitive {
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   wait(options) {
-    timeoutOf(options);
-    signalOf(options);
-    assertMayBlock('wait');
+    const timeout = timeoutToBlock(options, 'wait');
     const [leads, state] = this.#arrive();
-    return leads || this.#end(state, blockFor(this.#operation(state), options, 'wait'));
+    return leads || this.#end(state, blockFor(this.#operation(state), timeout, 'wait'));
   }
 
   /**
@@ -124,7 +121,7 @@ export class Barrier extends Primitive {
 
   /** @param {number} state */
   #operation(state) {
-    return { step: barrierWaitStep, words: this.words, gate: LW_BARRIER_GATE, wanted: state };
+    return { step: barrierWaitStep, words: this.words, wanted: state };
   }
 
   /**

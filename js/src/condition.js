@@ -13,11 +13,10 @@ import {
   LW_WAIT,
   LW_WHY,
 } from './core.js';
-import { assertMayBlock } from './agent.js';
 import { block } from './blocking.js';
 import { OwnershipError } from './errors.js';
-import { bound, lift, onAbort } from './limits.js';
-import { signalOf, timeoutOf } from './options.js';
+import { bound, onAbort } from './limits.js';
+import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { waitAsync } from './wait.js';
 import { assertInteger, remaining } from './waiting.js';
@@ -65,9 +64,7 @@ export class Condition extends Primitive {
    * @param {string} call what the user called
    */
   #wait(mutex, options, call) {
-    const timeout = timeoutOf(options);
-    signalOf(options);
-    assertMayBlock(call);
+    const timeout = timeoutToBlock(options, call);
     const [sequence, depth] = this.#enter(mutex, false);
     try {
       return block(condWaitStep, this.words, sequence, timeout) === LW_DONE;
@@ -186,24 +183,20 @@ export class Condition extends Primitive {
     return new Promise((resolve) => {
       let over = false;
       let idle = 0;
-      let unbound = () => {};
       /** @param {number} why */
       const look = (why) => {
         if (over) return;
         const what = condWaitStep(words, sequence, why, 0) & 0xff;
         over = what < LW_WAIT;
         if (!over) return waitAsync(words, LW_COND_SEQUENCE, sequence, idle++, () => look(LW_SLICE));
-        unbound();
+        stop();
         resolve(what === LW_DONE ? LW_OK : why & LW_WHY);
       };
+      /** @param {number} why */
+      const giveUp = (why) => look(why | LW_QUEUED);
+      let stop = onAbort(signal, giveUp);
       look(timeout === 0 ? LW_TIMED_OUT : LW_START);
-      if (over) return;
-      const limit = bound(timeout, (why) => look(why | LW_QUEUED));
-      const stopListening = onAbort(signal, () => look(LW_CANCELLED | LW_QUEUED));
-      unbound = () => {
-        lift(limit);
-        stopListening();
-      };
+      if (!over) stop = bound(timeout, giveUp, stop);
     });
   }
 }

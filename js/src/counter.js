@@ -1,7 +1,7 @@
 /** A number that can be waited for: the same as lw_counter in C (include/lockword/counter.h). */
 
 import { counterAddStep, counterAtLeastStep, counterAtMostStep, counterChangeStep, counterValue } from './core.js';
-import { LW_COUNTER_GATE, LW_COUNTER_MAX, LW_DONE } from './core.js';
+import { LW_COUNTER_MAX, LW_DONE } from './core.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, remaining, sourceOf, waitFor } from './waiting.js';
 
@@ -112,7 +112,7 @@ export class Counter extends Primitive {
    */
   #when(step, n) {
     assertInteger(n, 0, LW_COUNTER_MAX, 'n');
-    return sourceOf({ step, words: this.words, gate: LW_COUNTER_GATE, wanted: n });
+    return sourceOf({ step, words: this.words, wanted: n });
   }
 
   /**

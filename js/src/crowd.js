@@ -10,7 +10,6 @@
  * @typedef {object} Operation
  * @property {Step} step
  * @property {Words} words
- * @property {number} gate the word among them at which async waiters queue
  * @property {number} wanted
  *
  * @typedef {object} Outcome
@@ -20,9 +19,9 @@
  */
 
 import { shared } from './agent.js';
-import { answerExpected, LW_CANCELLED, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
-import { bound, lift, onAbort } from './limits.js';
-import { join, leave, lineAt, part, run } from './line.js';
+import { answerExpected, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
+import { bound, onAbort } from './limits.js';
+import { join, lineAt, part, run } from './line.js';
 
 /**
  * The steps, numbered.
@@ -45,20 +44,6 @@ function keyOf({ step, wanted, phase }) {
 shared.places ??= 0;
 
 /**
- * Runs a caller's step.
- *
- * @param {Line} line
- * @param {Caller} caller
- * @param {number} why
- * @returns {boolean} whether it has to wait
- */
-function attempt(line, caller, why) {
-  const what = run(line, caller, why);
-  if (what < LW_WAIT) leave(line, caller, what);
-  return what >= LW_WAIT;
-}
-
-/**
  * Runs the steps of those in line, in the order in which they came. Where a caller has to wait, those
  * behind it with the same key would have to, too, and their steps are not run before the next change. So
  * a change that serves k callers takes about k steps, however many wait.
@@ -74,7 +59,7 @@ function advance(line, why, queues = [...line.queues.values()]) {
   for (let queue; (queue = queues.pop());) {
     const { after } = queue;
     if (after === queue) continue;
-    if (attempt(line, after, why)) waiting.push(after);
+    if (run(after, why) >= LW_WAIT) waiting.push(after);
     else {
       // Whoever is first now may have come later than the first ones of other queues.
       let i = queues.length;
@@ -86,8 +71,8 @@ function advance(line, why, queues = [...line.queues.values()]) {
   for (const caller of waiting) {
     const key = keyOf(caller);
     if (caller.queue && caller.queue.key !== key) {
-      part(line, caller);
-      join(line, caller, key);
+      part(caller);
+      join(caller, key);
     }
   }
 }
@@ -102,46 +87,47 @@ function advance(line, why, queues = [...line.queues.values()]) {
  */
 export function gather(operations, timeout, signal) {
   return new Promise((resolve, reject) => {
-    /** @type {import('./limits.js').Limit | undefined} */
-    let limit;
-    // This may throw, and the rest may not.
-    const stopListening = onAbort(signal, () => giveUp(LW_CANCELLED));
-    /** @type {[Line, Caller][]} */
-    const entries = [];
+    /** @type {Caller[]} */
+    const callers = [];
     /** @param {number} why */
     const giveUp = (why) => {
-      for (const [line, caller] of entries) {
-        const { queue } = caller;
+      for (const caller of callers) {
+        const { line, queue } = caller;
         if (!queue) continue;
         const isFirst = queue.after === caller;
-        attempt(line, caller, why);
+        run(caller, why);
         // It has waited for those behind it, too.
         if (isFirst) advance(line, LW_START, [queue]);
       }
     };
+    // This may throw, and the rest may not.
+    let stop = onAbort(signal, giveUp);
     let waiting = operations.length;
-    operations.every(({ step, words, gate, wanted }, index) => {
-      const line = lineAt(words, gate, advance);
-      /** @param {number} what */
-      const left = (what) => {
-        // One that gives up leaves the others their last attempt.
-        if (what === LW_GAVE_UP && --waiting) return;
-        waiting = 0;
-        if (limit) lift(limit);
-        stopListening();
-        // A step that succeeds though it is cancelled has been granted what it wanted, and keeps it.
-        if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);
-        else resolve({ what, result: answerExpected(), index });
-        // Without running their steps, which might take what they wanted, too.
-        for (const [line, caller] of entries) part(line, caller);
+    operations.every(({ step, words, wanted }, index) => {
+      /** @type {Caller} */
+      const caller = {
+        line: lineAt(words, advance),
+        step,
+        wanted,
+        phase: 0,
+        place: shared.places++,
+        left(what) {
+          // One that gives up leaves the others their last attempt.
+          if (what === LW_GAVE_UP && --waiting) return;
+          waiting = 0;
+          stop();
+          // A step that succeeds though it is cancelled has been granted what it wanted, and keeps it.
+          if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);
+          else resolve({ what, result: answerExpected(), index });
+          // Without running their steps, which might take what they wanted, too.
+          callers.forEach(part);
+        },
       };
-      const caller = { step, wanted, phase: 0, place: shared.places++, left };
-      entries.push([line, caller]);
-      if (attempt(line, caller, LW_START)) join(line, caller, keyOf(caller));
+      callers.push(caller);
+      if (run(caller, LW_START) >= LW_WAIT) join(caller, keyOf(caller));
       return waiting;
     });
     if (timeout === 0) giveUp(LW_TIMED_OUT);
-    if (!waiting) return;
-    limit = bound(timeout, giveUp);
+    if (waiting) stop = bound(timeout, giveUp, stop);
   });
 }

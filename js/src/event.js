@@ -1,15 +1,6 @@
 /** Something has happened: the same event as lw_event in C (include/lockword/event.h). */
 
-import {
-  eventResetStep,
-  eventSetStep,
-  eventState,
-  eventWaitStep,
-  LW_DONE,
-  LW_EVENT_AUTO,
-  LW_EVENT_GATE,
-  LW_EVENT_SET,
-} from './core.js';
+import { eventResetStep, eventSetStep, eventState, eventWaitStep, LW_DONE, LW_EVENT_AUTO, LW_EVENT_SET } from './core.js';
 import { Primitive } from './primitive.js';
 import { blockFor, sourceOf, waitFor } from './waiting.js';
 
@@ -78,7 +69,7 @@ export class Event extends Primitive {
    * @returns {WaitSource}
    */
   when() {
-    return sourceOf({ step: eventWaitStep, words: this.words, gate: LW_EVENT_GATE, wanted: eventState(this.words) });
+    return sourceOf({ step: eventWaitStep, words: this.words, wanted: eventState(this.words) });
   }
 
   /**

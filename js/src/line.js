@@ -9,6 +9,7 @@
  * @typedef {import('./blocking.js').Step} Step
  *
  * @typedef {object} Caller a call that waits, and where its step left off
+ * @property {Line} line
  * @property {Step} step
  * @property {number} wanted who asks, or what for
  * @property {number} phase
@@ -28,70 +29,63 @@
  *
  * @typedef {object} Line
  * @property {Words} words of the primitive
- * @property {number} index of the word among them
  * @property {Advance} advance
  * @property {Map<number, Queue>} queues those in line, by a key of their driver's; none is empty
- * @property {boolean} [queued] whether a wait at the word is pending
+ * @property {number} queued LW_QUEUED while a wait at the gate is pending, or 0
  * @property {number} idle how many waits in a row have been in vain
  * @property {boolean} [handing] turn.js: whether a microtask is to run the head's step
  * @property {number} [turnsBy] turn.js: after that time only a turn of the event loop does, which has been asked for; 0: it has not
  */
 
 import { shared } from './agent.js';
-import { LW_AGAIN, LW_ASYNC, LW_NOT_EQUAL, LW_OK, LW_QUEUE, LW_QUEUED, LW_SLICE, LW_WAIT_BRIEF } from './core.js';
+import { LW_AGAIN, LW_ASYNC, LW_NOT_EQUAL, LW_OK, LW_QUEUE, LW_QUEUED, LW_SLICE, LW_WAIT, LW_WAIT_BRIEF } from './core.js';
 import { BRIEF, waitAsync } from './wait.js';
 
 /**
- * The lines that are of use, by buffer and address of the word. Callers of several copies of lockword stand in them together: a
- * step, and what becomes of its caller, is of the caller's own copy.
+ * The lines that are of use, by buffer and address of the primitive. Callers of several copies of lockword stand in them together:
+ * a step, and what becomes of its caller, is of the caller's own copy.
  *
  * @type {WeakMap<SharedArrayBuffer, Map<number, Line>>}
  */
 const linesOf = (shared.lines ??= new WeakMap());
 
 /**
+ * The line at this primitive. If the memory was another one's a moment ago, whose last wait is pending still, the line is this
+ * one's from now on.
+ *
  * @param {Words} words
- * @param {number} index
  * @param {Advance} advance
  * @returns {Line}
  */
-export function lineAt(words, index, advance) {
-  let line = findLine(words, index);
-  if (line) return line;
-  let lines = linesOf.get(words.buffer);
-  if (!lines) linesOf.set(words.buffer, (lines = new Map()));
-  lines.set(addressOf(words, index), (line = { words, index, advance, queues: new Map(), idle: 0 }));
-  return line;
+export function lineAt(words, advance) {
+  const lines = linesOf.get(words.buffer) ?? new Map();
+  const line = lines.get(words.byteOffset) ?? { queues: new Map(), queued: 0, idle: 0 };
+  linesOf.set(words.buffer, lines.set(words.byteOffset, line));
+  return Object.assign(line, { words, advance });
 }
 
 /**
- * @param {Words} words
- * @param {number} index
- */
-const addressOf = (words, index) => words.byteOffset + 4 * index;
-
-/**
- * The line at this word, if there is one.
+ * The line at this primitive, if there is one.
  *
  * @param {Words} words
- * @param {number} index
  */
-export const findLine = (words, index) => linesOf.get(words.buffer)?.get(addressOf(words, index));
+export const findLine = (words) => linesOf.get(words.buffer)?.get(words.byteOffset);
 
 /** @param {Line} line */
-function forgetIfUnused({ words, index, queues, queued }) {
-  if (queues.size === 0 && !queued) linesOf.get(words.buffer)?.delete(addressOf(words, index));
+function forgetIfUnused({ words, queues, queued }) {
+  if (queues.size === 0 && !queued) linesOf.get(words.buffer)?.delete(words.byteOffset);
 }
 
 /**
- * Has a wait pending at the word.
+ * Has a wait pending at a word.
  *
  * @param {Line} line
+ * @param {number} index
  */
-function queue(line) {
-  line.queued = true;
-  waitAsync(line.words, line.index, 0, line.idle, (woken) => {
-    line.queued = false;
+function queue(line, index) {
+  line.queued = LW_QUEUED;
+  waitAsync(line.words, index, 0, line.idle, (woken) => {
+    line.queued = 0;
     line.idle = woken === 'ok' ? 0 : line.idle + 1;
     if (line.queues.size > 0) line.advance(line, woken === 'ok' ? LW_OK : woken === 'timed-out' ? LW_SLICE : LW_NOT_EQUAL);
     else forgetIfUnused(line);
@@ -99,38 +93,39 @@ function queue(line) {
 }
 
 /**
- * Runs a caller's step.
+ * Runs a caller's step. The caller leaves the line, unless it has to wait.
  *
- * @param {Line} line
  * @param {Caller} caller
  * @param {number} why
- * @returns {number} what it says, other than LW_QUEUE and LW_RETRY
+ * @returns {number} what the step says, other than LW_QUEUE and LW_RETRY
  */
-export function run(line, caller, why) {
+export function run(caller, why) {
+  const { line } = caller;
   for (;;) {
-    const answer = caller.step(line.words, caller.wanted, why | LW_ASYNC | (line.queued ? LW_QUEUED : 0), caller.phase);
+    const answer = caller.step(line.words, caller.wanted, why | LW_ASYNC | line.queued, caller.phase);
     caller.phase = answer >>> 16;
     const what = answer & 0xff;
     // Those who have come since then have not waited.
     if (what === LW_WAIT_BRIEF) setTimeout(() => caller.queue && line.advance(line, LW_SLICE), BRIEF);
+    if (what < LW_WAIT) leave(caller, what);
     if (what < LW_QUEUE) return what;
     if (what === LW_QUEUE) {
-      queue(line);
+      queue(line, (answer >>> 8) & 0xff);
       why = LW_AGAIN;
     }
   }
 }
 
 /**
- * @param {Line} line
  * @param {Caller} caller in no queue
- * @param {number} key of the queue that it joins
+ * @param {number} key of the queue of its line that it joins
  */
-export function join(line, caller, key) {
-  let queue = line.queues.get(key);
+export function join(caller, key) {
+  const { queues } = caller.line;
+  let queue = queues.get(key);
   if (!queue) {
     queue = /** @type {Queue} */ ({ key });
-    line.queues.set(key, (queue.before = queue.after = queue));
+    queues.set(key, (queue.before = queue.after = queue));
   }
   const { before } = queue;
   caller.queue = caller.after = queue;
@@ -138,27 +133,23 @@ export function join(line, caller, key) {
   queue.before = before.after = caller;
 }
 
-/**
- * @param {Line} line
- * @param {Caller} caller in a queue of the line, or in none
- */
-export function part(line, caller) {
+/** @param {Caller} caller in a queue of its line, or in none */
+export function part(caller) {
   const { before, after, queue } = caller;
   if (!queue) return;
   before.after = after;
   after.before = before;
   caller.queue = undefined;
-  if (queue.after === queue) line.queues.delete(queue.key);
+  if (queue.after === queue) caller.line.queues.delete(queue.key);
 }
 
 /**
- * @param {Line} line
  * @param {Caller} caller
  * @param {number} what became of it
  */
-export function leave(line, caller, what) {
-  part(line, caller);
-  line.idle = 0;
+export function leave(caller, what) {
+  part(caller);
+  caller.line.idle = 0;
   caller.left(what);
-  forgetIfUnused(line);
+  forgetIfUnused(caller.line);
 }

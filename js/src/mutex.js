@@ -1,12 +1,12 @@
 /** Mutual exclusion in eight bytes: the same lock as lw_mutex in C (include/lockword/mutex.h). */
 
-import { LW_DEADLOCK, LW_DONE, LW_MUTEX_GATE } from './core.js';
+import { LW_DEADLOCK, LW_DONE } from './core.js';
 import { mutexFree, mutexLockStep, mutexOwner, mutexTake, mutexTryStep, mutexUnlockStep } from './core.js';
-import { assertMayBlock, self } from './agent.js';
+import { self } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { guardOf } from './guard.js';
 import { nothingPends } from './limits.js';
-import { signalOf, timeoutOf } from './options.js';
+import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { lockBlocking } from './spin.js';
 import { enqueue, handOver } from './turn.js';
@@ -57,12 +57,7 @@ export class Mutex extends Primitive {
    * @param {string} call what the user called
    */
   #lock(options, call) {
-    let timeout = Infinity;
-    if (options !== undefined) {
-      timeout = timeoutOf(options);
-      signalOf(options);
-    }
-    assertMayBlock(call);
+    const timeout = timeoutToBlock(options, call);
     if (mutexTake(this.words, self)) return true;
     const what = lockBlocking(this.words, timeout);
     if (what === LW_DEADLOCK) throw new DeadlockError('held by this thread already');
@@ -95,7 +90,7 @@ export class Mutex extends Primitive {
    * @throws {OwnershipError} this agent does not hold it
    */
   unlock() {
-    if (mutexFree(this.words, self)) handOver(this.words, LW_MUTEX_GATE);
+    if (mutexFree(this.words, self)) handOver(this.words);
     else if (!mutexUnlockStep(this.words, self)) throw new OwnershipError('not held by this thread');
   }
 
@@ -147,6 +142,6 @@ export class Mutex extends Primitive {
     const timeout = timeoutOf(options);
     const signal = signalOf(options);
     if (nothingPends() && mutexTake(this.words, self)) return true;
-    return enqueue(mutexLockStep, this.words, LW_MUTEX_GATE, timeout, signal);
+    return enqueue(mutexLockStep, this.words, timeout, signal);
   }
 }

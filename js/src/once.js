@@ -1,6 +1,6 @@
 /** Something that is done exactly once: the same as lw_once in C (include/lockword/once.h). */
 
-import { LW_DEADLOCK, LW_GAVE_UP, LW_ONCE_GATE, onceBeginStep, onceEndStep, onceRan, onceRunner } from './core.js';
+import { LW_DEADLOCK, LW_GAVE_UP, onceBeginStep, onceEndStep, onceRan, onceRunner } from './core.js';
 import { self } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { Primitive } from './primitive.js';
@@ -92,7 +92,7 @@ export class Once extends Primitive {
   }
 
   #operation() {
-    return { step: onceBeginStep, words: this.words, gate: LW_ONCE_GATE, wanted: self };
+    return { step: onceBeginStep, words: this.words, wanted: self };
   }
 
   /** @param {{ what: number, result: number }} outcome */

@@ -20,6 +20,8 @@
  * @property {(type: 'abort', listener: () => void) => void} removeEventListener
  */
 
+import { assertMayBlock } from './agent.js';
+
 /**
  * @internal
  * @param {number | WaitOptions | undefined} options
@@ -46,4 +48,19 @@ export function signalOf(options) {
   if (!signal.addEventListener || !signal.removeEventListener) throw new TypeError('signal must be an AbortSignal');
   signal.throwIfAborted();
   return signal;
+}
+
+/**
+ * The timeout of a call that may block, after all that it refuses: wrong options, an aborted signal, a thread that may not block.
+ *
+ * @internal
+ * @param {number | WaitOptions | undefined} options
+ * @param {string} call what the user called; the same with 'Async' never blocks
+ * @returns {number} ms
+ */
+export function timeoutToBlock(options, call) {
+  const timeout = timeoutOf(options);
+  signalOf(options);
+  assertMayBlock(call);
+  return timeout;
 }

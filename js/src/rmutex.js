@@ -1,12 +1,12 @@
 /** A mutex that its holder may take again: the same as lw_rmutex in C (include/lockword/rmutex.h). */
 
-import { LW_DEADLOCK, LW_DONE, LW_MUTEX_GATE, LW_MUTEX_STATE, LW_REENTRY_NO, LW_REENTRY_OVERFLOW, LW_RMUTEX_TASK } from './core.js';
+import { LW_DEADLOCK, LW_DONE, LW_MUTEX_STATE, LW_REENTRY_NO, LW_REENTRY_OVERFLOW, LW_RMUTEX_TASK } from './core.js';
 import { mutexLockStep, mutexOwner, mutexTake, mutexTryStep } from './core.js';
 import { rmutexDepth, rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core.js';
-import { assertMayBlock, self } from './agent.js';
+import { self } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { dispose, guardOf } from './guard.js';
-import { signalOf, timeoutOf } from './options.js';
+import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { lockBlocking } from './spin.js';
 import { enqueue, handOver } from './turn.js';
@@ -59,9 +59,7 @@ export class RecursiveMutex extends Primitive {
    * @param {string} call what the user called
    */
   #lock(options, call) {
-    const timeout = timeoutOf(options);
-    signalOf(options);
-    assertMayBlock(call);
+    const timeout = timeoutToBlock(options, call);
     const taken = mutexTake(this.words, self);
     if (!taken && reenter(this.words, 0)) return true;
     const what = taken ? LW_DONE : lockBlocking(this.words, timeout);
@@ -99,7 +97,7 @@ export class RecursiveMutex extends Primitive {
    * @returns {Promise<TaskGuard | undefined>} undefined: the time was up; rejects with `signal.reason` on abort
    */
   async lockAsync(options) {
-    const taken = await enqueue(lockTask, this.words, LW_MUTEX_GATE, timeoutOf(options), signalOf(options));
+    const taken = await enqueue(lockTask, this.words, timeoutOf(options), signalOf(options));
     return taken ? new TaskGuard(this.words) : undefined;
   }
 
@@ -187,7 +185,7 @@ export class TaskGuard {
    */
   async lockAsync() {
     if (this.isMine) return this.lock();
-    await enqueue(lockTask, this.#words, LW_MUTEX_GATE, Infinity, undefined);
+    await enqueue(lockTask, this.#words, Infinity, undefined);
     this.#depth = 1;
     if (!this.#disposed) return;
     this.unlock();
@@ -237,5 +235,5 @@ function reenter(words, task) {
 function unlock(words, task) {
   const nobodyWaits = words[LW_MUTEX_STATE] === self;
   if (!rmutexUnlockStep(words, self, task)) throw new OwnershipError('not held by this thread');
-  if (nobodyWaits) handOver(words, LW_MUTEX_GATE);
+  if (nobodyWaits) handOver(words);
 }

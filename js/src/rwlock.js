@@ -1,14 +1,14 @@
 /** Many readers, or one writer: the same lock as lw_rwlock in C (include/lockword/rwlock.h). */
 
-import { LW_DEADLOCK, LW_DONE, LW_NOT_OWNER, LW_OVERFLOW, LW_RWLOCK_GATE, LW_RWLOCK_READER, LW_RWLOCK_READERS } from './core.js';
+import { LW_DEADLOCK, LW_DONE, LW_NOT_OWNER, LW_OVERFLOW, LW_RWLOCK_READER, LW_RWLOCK_READERS } from './core.js';
 import { LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, rwlockBecomeStep, rwlockOwner, rwlockReadStep, rwlockState } from './core.js';
 import { rwlockTakeRead, rwlockTakeWrite, rwlockTryStep, rwlockUnreadStep, rwlockUpgradeStep, rwlockUpreadStep } from './core.js';
 import { rwlockWriteStep } from './core.js';
-import { assertMayBlock, self } from './agent.js';
+import { self } from './agent.js';
 import { block } from './blocking.js';
 import { DeadlockError, OwnershipError } from './errors.js';
 import { guardOf } from './guard.js';
-import { signalOf, timeoutOf } from './options.js';
+import { timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { waitFor } from './waiting.js';
 
@@ -281,9 +281,7 @@ export class RWLock extends Primitive {
    * @param {(words: import('./wait.js').Words, self: number) => boolean} [take] its fast half
    */
   #lock(step, options, call, take) {
-    const timeout = timeoutOf(options);
-    signalOf(options);
-    assertMayBlock(call);
+    const timeout = timeoutToBlock(options, call);
     return take?.(this.words, self) || succeeded(block(step, this.words, self, timeout));
   }
 
@@ -292,7 +290,7 @@ export class RWLock extends Primitive {
    * @param {number | WaitOptions | undefined} options
    */
   async #lockAsync(step, options) {
-    const operation = { step, words: this.words, gate: LW_RWLOCK_GATE, wanted: self };
+    const operation = { step, words: this.words, wanted: self };
     return succeeded((await waitFor(operation, options)).what);
   }
 }

@@ -1,6 +1,6 @@
 /** A counting semaphore: the same as lw_sem in C (include/lockword/sem.h). */
 
-import { LW_DONE, LW_SEM_GATE, LW_SEM_MAX, semAcquireStep, semPermits, semReleaseStep, semTryStep } from './core.js';
+import { LW_DONE, LW_SEM_MAX, semAcquireStep, semPermits, semReleaseStep, semTryStep } from './core.js';
 import { guardOf } from './guard.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';
@@ -82,7 +82,7 @@ export class Semaphore extends Primitive {
    */
   when(n = 1) {
     assertInteger(n, 0, LW_SEM_MAX, 'permits');
-    return sourceOf({ step: semAcquireStep, words: this.words, gate: LW_SEM_GATE, wanted: n });
+    return sourceOf({ step: semAcquireStep, words: this.words, wanted: n });
   }
 
   /**

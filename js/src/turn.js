@@ -9,8 +9,8 @@
  */
 
 import { self } from './agent.js';
-import { LW_CANCELLED, LW_DONE, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
-import { bound, lift, nothingPends, onAbort } from './limits.js';
+import { LW_DONE, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
+import { bound, nothingPends, onAbort } from './limits.js';
 import { findLine, join, leave, lineAt, run } from './line.js';
 import { afterTurn } from './wait.js';
 
@@ -37,10 +37,9 @@ const STRETCH = 8;
  */
 function advance(line, why) {
   for (let head; (head = headOf(line)); why = LW_START) {
-    const what = run(line, head, why);
-    if (what >= LW_WAIT) return;
-    leave(line, head, what);
+    const what = run(head, why);
     if (what === LW_DONE) return advanceAfterTurn(line);
+    if (what >= LW_WAIT) return;
   }
 }
 
@@ -59,10 +58,9 @@ function advanceAfterTurn(line) {
  * wait, the head does as they do: it hears of a notify, or tries when the event loop has turned.
  *
  * @param {Words} words
- * @param {number} gate
  */
-export function handOver(words, gate) {
-  const line = nothingPends() ? undefined : findLine(words, gate);
+export function handOver(words) {
+  const line = nothingPends() ? undefined : findLine(words);
   if (!line || line.handing || (line.turnsBy && performance.now() > line.turnsBy)) return;
   line.handing = true;
   queueMicrotask(() => {
@@ -72,48 +70,41 @@ export function handOver(words, gate) {
 }
 
 /**
- * A caller gives up. Only the head has left traces to clear away, and only the head may still succeed, if its time was up.
- *
- * @param {Line} line
- * @param {Caller} caller
- * @param {number} why LW_TIMED_OUT or LW_CANCELLED
- */
-function giveUp(line, caller, why) {
-  if (caller === headOf(line)) advance(line, why);
-  else leave(line, caller, LW_GAVE_UP);
-}
-
-/**
  * Runs a step to its end.
  *
  * @param {Step} step which wants to know who asks
  * @param {Words} words
- * @param {number} gate the word among them at which async waiters queue
  * @param {number} timeout ms
  * @param {AbortSignal | undefined} signal not aborted yet
  * @returns {Promise<boolean>} whether it succeeded; rejects with the signal's reason
  */
-export function enqueue(step, words, gate, timeout, signal) {
+export function enqueue(step, words, timeout, signal) {
   return new Promise((resolve, reject) => {
-    /** @param {number} why */
-    const end = (why) => giveUp(line, caller, why);
+    /**
+     * The caller gives up. Only the head has left traces to clear away, and only the head may still succeed, if its time was up.
+     *
+     * @param {number} why LW_TIMED_OUT or LW_CANCELLED
+     */
+    const end = (why) => (headOf(line) === caller ? advance(line, why) : leave(caller, LW_GAVE_UP));
     // This may throw, and the rest may not.
-    const stopListening = onAbort(signal, () => end(LW_CANCELLED));
-    const line = lineAt(words, gate, advance);
+    let stop = onAbort(signal, end);
+    const line = lineAt(words, advance);
     /** @type {Caller} */
-    const caller = { step, wanted: self, phase: 0, left: (what) => resolve(what === LW_DONE) };
-    join(line, caller, ALL);
+    const caller = {
+      line,
+      step,
+      wanted: self,
+      phase: 0,
+      left(what) {
+        stop();
+        // A step that succeeds though it is cancelled has been granted what it wanted, and keeps it.
+        if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);
+        else resolve(what === LW_DONE);
+      },
+    };
+    join(caller, ALL);
     if (headOf(line) === caller) advance(line, LW_START);
     if (timeout === 0 && caller.queue) end(LW_TIMED_OUT);
-    if (!caller.queue) return stopListening();
-
-    const limit = bound(timeout, end);
-    caller.left = (what) => {
-      lift(limit);
-      stopListening();
-      // A step that succeeds though it is cancelled has been granted what it wanted, and keeps it.
-      if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);
-      else resolve(what === LW_DONE);
-    };
+    if (caller.queue) stop = bound(timeout, end, stop);
   });
 }

@@ -12,6 +12,15 @@ export const SLICE = 1000;
 /** The same where the lock was free, but kept for somebody who may be busy. */
 export const BRIEF = 4;
 
+/**
+ * How often the event loop turns at least while a call is pending, in ms. WebKitGTK's workers do not see otherwise that an
+ * Atomics.waitAsync has timed out, and sometimes that it was notified.
+ */
+export const BEAT = 400;
+
+/** The longest timer that there is, in ms. */
+export const LONGEST_TIMER = 0x7fffffff;
+
 /** Without Atomics.waitAsync: the longest pause between two looks at a lock, in ms. */
 const LONGEST_POLL = 32;
 

@@ -1,6 +1,6 @@
 /** Waits until all of a number of things are done: the same as lw_waitgroup in C (include/lockword/waitgroup.h). */
 
-import { LW_DONE, LW_WAITGROUP_GATE, LW_WAITGROUP_MAX } from './core.js';
+import { LW_DONE, LW_WAITGROUP_MAX } from './core.js';
 import { waitgroupAddStep, waitgroupDoneStep, waitgroupState, waitgroupWaitStep } from './core.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';
@@ -54,7 +54,7 @@ export class WaitGroup extends Primitive {
    * @returns {WaitSource}
    */
   when() {
-    return sourceOf({ step: waitgroupWaitStep, words: this.words, gate: LW_WAITGROUP_GATE, wanted: waitgroupState(this.words) });
+    return sourceOf({ step: waitgroupWaitStep, words: this.words, wanted: waitgroupState(this.words) });
   }
 
   /**

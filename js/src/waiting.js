@@ -1,10 +1,9 @@
 /** How the faces of all that releases many at once wait: blocking or not, with a timeout and a signal. */
 
 import { answerExpected } from './core.js';
-import { assertMayBlock } from './agent.js';
 import { block } from './blocking.js';
 import { gather } from './crowd.js';
-import { signalOf, timeoutOf } from './options.js';
+import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 
 /**
  * @typedef {import('./crowd.js').Operation} Operation
@@ -18,7 +17,9 @@ import { signalOf, timeoutOf } from './options.js';
  * @param {Operation} operation
  * @returns {WaitSource}
  */
-export const sourceOf = (operation) => /** @type {any} */ (operation);
+export function sourceOf(operation) {
+  return /** @type {any} */ (operation);
+}
 
 /**
  * Blocks until the operation has ended.
@@ -29,9 +30,7 @@ export const sourceOf = (operation) => /** @type {any} */ (operation);
  */
 export function blockFor(operation, options, call) {
   const { step, words, wanted } = /** @type {Operation} */ (operation);
-  const timeout = timeoutOf(options);
-  signalOf(options);
-  assertMayBlock(call);
+  const timeout = timeoutToBlock(options, call);
   const what = block(step, words, wanted, timeout);
   return { what, result: answerExpected() };
 }

@@ -11,7 +11,7 @@
 
 import { threadId } from 'node:worker_threads';
 
-import { LW_DONE, LW_MUTEX_GATE, LW_MUTEX_STATE, LW_REENTRY_OVERFLOW, LW_REENTRY_YES, LW_RMUTEX_WORDS } from './core.js';
+import { LW_DONE, LW_MUTEX_STATE, LW_REENTRY_OVERFLOW, LW_REENTRY_YES, LW_RMUTEX_WORDS } from './core.js';
 import { mutexBuryStep, mutexLockStep, mutexOwner } from './core.js';
 import { rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core.js';
 import { self } from './agent.js';
@@ -161,13 +161,13 @@ export class WorkerMutex {
 
   /** The same, without blocking. Calls that have to wait are served one by one, each when the one before it has unlocked. */
   async lockAsync() {
-    if (!reenter(this.#words)) await enqueue(lockStep, this.#words, LW_MUTEX_GATE, Infinity, undefined);
+    if (!reenter(this.#words)) await enqueue(lockStep, this.#words, Infinity, undefined);
   }
 
   /** Gives it back once. */
   unlock() {
     const nobodyWaits = this.#words[LW_MUTEX_STATE] === me;
-    if (rmutexUnlockStep(this.#words, me, 0)) return nobodyWaits ? handOver(this.#words, LW_MUTEX_GATE) : undefined;
+    if (rmutexUnlockStep(this.#words, me, 0)) return nobodyWaits ? handOver(this.#words) : undefined;
     assert(mutexOwner(this.#words) === me, 'MUTEX_IS_NOT_OWNED_BY_CURRENT_THREAD');
     throw new WorkerMutexError('MUTEX_RECURSION_COUNT_UNDERFLOW');
   }
