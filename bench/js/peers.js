@@ -40,7 +40,7 @@ function threeState(buffer) {
   };
 }
 
-/** lockword's, with other constants than those of js/src/spin.js. quantum 0: never rests. */
+/** lockword's, with other constants than those of js/src/times.js. quantum 0: never rests. */
 export function spinning(buffer, { looks, pauses, quantum, alone }) {
   const mutex = new Mutex(buffer);
   const { words } = mutex;

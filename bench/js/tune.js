@@ -1,5 +1,5 @@
 /**
- * node bench/js/tune.js: the constants of js/src/spin.js, beside other values and beside the lock that people write by hand, in one run: two, four
+ * node bench/js/tune.js: the constants of js/src/times.js for waiting awake, beside other values and beside the lock that people write by hand, in one run: two, four
  * and eight workers, with nothing, 180 ns and 15 us of work in and outside the lock; and how long a nap lasts that nobody prolongs. About four
  * minutes; --quick: two.
  */

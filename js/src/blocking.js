@@ -1,7 +1,8 @@
 /** The driver of everything that blocks: runs a step to its end, sleeping as it says. */
 
 import { answerExpected, LW_NOT_EQUAL, LW_OK, LW_RETRY, LW_SLICE, LW_START, LW_TIMED_OUT, LW_WAIT, LW_WAIT_BRIEF } from './core.js';
-import { BRIEF, SLICE, wait } from './wait.js';
+import { BRIEF, SLICE } from './times.js';
+import { wait } from './wait.js';
 
 /**
  * @typedef {import('./wait.js').Words} Words

@@ -44,6 +44,14 @@ function keyOf({ step, wanted, phase }) {
 shared.places ??= 0;
 
 /**
+ * An empty queue comes last.
+ *
+ * @param {import('./line.js').Queue} a
+ * @param {import('./line.js').Queue} b
+ */
+const latestFirst = (a, b) => (b.after.place ?? 0) - (a.after.place ?? 0);
+
+/**
  * Runs the steps of those in line, in the order in which they came. Where a caller has to wait, those
  * behind it with the same key would have to, too, and their steps are not run before the next change. So
  * a change that serves k callers takes about k steps, however many wait.
@@ -55,16 +63,15 @@ shared.places ??= 0;
 function advance(line, why, queues = [...line.queues.values()]) {
   /** @type {Caller[]} */
   const waiting = [];
-  queues.sort((a, b) => b.after.place - a.after.place);
+  queues.sort(latestFirst);
   for (let queue; (queue = queues.pop());) {
     const { after } = queue;
     if (after === queue) continue;
     if (run(after, why) >= LW_WAIT) waiting.push(after);
     else {
       // Whoever is first now may have come later than the first ones of other queues.
-      let i = queues.length;
-      while (queues[i - 1]?.after.place < queue.after.place) i--;
-      queues.splice(i, 0, queue);
+      queues.push(queue);
+      queues.sort(latestFirst);
     }
   }
   // A step may remember something else now. Not before the end of the round, lest it be run twice.

@@ -39,7 +39,8 @@
 
 import { shared } from './agent.js';
 import { LW_AGAIN, LW_ASYNC, LW_NOT_EQUAL, LW_OK, LW_QUEUE, LW_QUEUED, LW_SLICE, LW_WAIT, LW_WAIT_BRIEF } from './core.js';
-import { BRIEF, waitAsync } from './wait.js';
+import { BRIEF } from './times.js';
+import { waitAsync } from './wait.js';
 
 /**
  * The lines that are of use, by buffer and address of the primitive. Callers of several copies of lockword stand in them together:

@@ -7,30 +7,13 @@
 import { self } from './agent.js';
 import { block } from './blocking.js';
 import { LW_DONE, LW_MUTEX_RESERVED, LW_MUTEX_STATE, mutexLockStep, mutexTake } from './core.js';
+import { LONG_NAP, LOOKS, NAP, PAUSES, QUANTUM, QUANTUM_ALONE } from './times.js';
 import { nap } from './wait.js';
 
 /** @typedef {import('./wait.js').Words} Words */
 
-/**
- * How often to look, and the pauses before each time. Longer ones let the holder take many turns in a row, shorter ones find a mutex sooner
- * that is seldom free. Found by bench/js/tune.js: docs/design.md, 'Constants'.
- */
-const LOOKS = 100;
-const PAUSES = 10;
-
 /** Chromium before 133, Node before 24 and Firefox before 137 have no Atomics.pause: then, something else that takes a moment. */
 const pause = /** @type {any} */ (Atomics).pause ?? Math.random;
-
-/**
- * How long a worker contends before it lets others have the CPU, in ms; and how long if nobody was there to have it last time. Without that, where
- * there are more workers than CPUs, those who run pass the mutex among themselves until the scheduler stops them, many milliseconds later.
- */
-const QUANTUM = 0.5;
-const QUANTUM_ALONE = 2;
-
-/** How long it sleeps then, in ms: for less an engine may not. Who sleeps longer than that by far was not alone. */
-const NAP = 0.02;
-const LONG_NAP = 0.2;
 
 let mayRunUntil = 0;
 

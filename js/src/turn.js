@@ -12,6 +12,7 @@ import { self } from './agent.js';
 import { LW_DONE, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
 import { bound, nothingPends, onAbort } from './limits.js';
 import { findLine, join, leave, lineAt, run } from './line.js';
+import { STRETCH } from './times.js';
 import { afterTurn } from './wait.js';
 
 /** The key of their only queue. */
@@ -22,11 +23,6 @@ const ALL = 0;
  * @returns {Caller | undefined}
  */
 const headOf = (line) => line.queues.get(ALL)?.after;
-
-/**
- * For how long callers of one agent hand what they have to each other, by microtasks alone, before the event loop turns, ms.
- */
-const STRETCH = 8;
 
 /**
  * Runs the head's step, then that of each next head, until one has to wait or has what it wanted. Then the next has to wait for this one: it is told

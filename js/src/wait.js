@@ -6,23 +6,7 @@
  * @typedef {'ok' | 'not-equal' | 'timed-out'} Woken
  */
 
-/** How long a wait lasts before it re-checks, in ms: what it costs when a notify dies with the worker that it woke. */
-export const SLICE = 1000;
-
-/** The same where the lock was free, but kept for somebody who may be busy. */
-export const BRIEF = 4;
-
-/**
- * How often the event loop turns at least while a call is pending, in ms. WebKitGTK's workers do not see otherwise that an
- * Atomics.waitAsync has timed out, and sometimes that it was notified.
- */
-export const BEAT = 400;
-
-/** The longest timer that there is, in ms. */
-export const LONGEST_TIMER = 0x7fffffff;
-
-/** Without Atomics.waitAsync: the longest pause between two looks at a lock, in ms. */
-const LONGEST_POLL = 32;
+import { LONGEST_POLL, SLICE } from './times.js';
 
 /**
  * Sleeps while the word holds `expected`, at most `timeout` ms.

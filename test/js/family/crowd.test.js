@@ -1,10 +1,10 @@
 /** Many asynchronous callers of one agent at one primitive: in order, and at a cost that does not grow with their number. */
 import { expect } from 'chai';
 
-import { Counter, Event, RWLock, Semaphore, waitAny } from '../../../js/src/index.js';
+import { Counter, Event, Mutex, RWLock, Semaphore, waitAny } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
-import { sleep, within } from '../support.js';
+import { sleep, Stranger, within } from '../support.js';
 import { shapeOf } from './waits.js';
 
 /** Has each of these calls made, and answers the order in which they were let through. */
@@ -107,6 +107,20 @@ describe('Many asynchronous callers of one agent', () => {
     event.set();
     expect(await within(10_000, late)).to.equal(1);
     expect(semaphore.permits).to.equal(0);
+  });
+});
+
+describe('A semaphore in memory that was a mutex a moment ago', () => {
+  it('serves its callers, though a wait of the mutex is pending still', async () => {
+    const memory = new SharedArrayBuffer(Semaphore.BYTE_LENGTH);
+    const mutex = new Mutex(memory);
+    new Stranger(mutex).lock();
+    expect(await mutex.lockAsync(5)).to.equal(false);
+    new Int32Array(memory).fill(0);
+    const semaphore = new Semaphore(memory);
+    const waiting = semaphore.waitAsync();
+    semaphore.release();
+    expect(await within(10_000, waiting)).to.equal(true);
   });
 });
 

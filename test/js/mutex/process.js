@@ -87,6 +87,12 @@ const scenarios = {
     print('done');
   },
 
+  /** The clock does not show so little time. */
+  async 'timed out at once'() {
+    await held().mutex.lockAsync(1e-13);
+    print('done');
+  },
+
   /** Many mutexes, all given up: no waiter that is left in the engine keeps the process alive. */
   async abandoned() {
     await Promise.all(Array.from({ length: 100 }, () => held().mutex.lockAsync(10)));

@@ -42,7 +42,7 @@ if (mode !== 'unhealed') {
       });
     }
 
-    for (const scenario of ['granted', 'aborted', 'timed out', 'abandoned']) {
+    for (const scenario of ['granted', 'aborted', 'timed out', 'timed out at once', 'abandoned']) {
       it(`ends by itself when nothing is pending any more: ${scenario}`, async () => {
         const { stdout, stderr, code, signal } = await run(scenario);
         expect(stdout.trim(), stderr).to.equal('done');
