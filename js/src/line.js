@@ -78,22 +78,6 @@ function forgetIfUnused({ words, queues, queued }) {
 }
 
 /**
- * Has a wait pending at a word.
- *
- * @param {Line} line
- * @param {number} index
- */
-function queue(line, index) {
-  line.queued = LW_QUEUED;
-  waitAsync(line.words, index, 0, line.idle, (woken) => {
-    line.queued = 0;
-    line.idle = woken === 'ok' ? 0 : line.idle + 1;
-    if (line.queues.size > 0) line.advance(line, woken === 'ok' ? LW_OK : woken === 'timed-out' ? LW_SLICE : LW_NOT_EQUAL);
-    else forgetIfUnused(line);
-  });
-}
-
-/**
  * Runs a caller's step. The caller leaves the line, unless it has to wait.
  *
  * @param {Caller} caller
@@ -111,7 +95,13 @@ export function run(caller, why) {
     if (what < LW_WAIT) leave(caller, what);
     if (what < LW_QUEUE) return what;
     if (what === LW_QUEUE) {
-      queue(line, (answer >>> 8) & 0xff);
+      line.queued = LW_QUEUED;
+      waitAsync(line.words, (answer >>> 8) & 0xff, 0, line.idle, (woken) => {
+        line.queued = 0;
+        line.idle = woken === 'ok' ? 0 : line.idle + 1;
+        line.advance(line, woken === 'ok' ? LW_OK : woken === 'timed-out' ? LW_SLICE : LW_NOT_EQUAL);
+        forgetIfUnused(line);
+      });
       why = LW_AGAIN;
     }
   }
@@ -123,12 +113,9 @@ export function run(caller, why) {
  */
 export function join(caller, key) {
   const { queues } = caller.line;
-  let queue = queues.get(key);
-  if (!queue) {
-    queue = /** @type {Queue} */ ({ key });
-    queues.set(key, (queue.before = queue.after = queue));
-  }
-  const { before } = queue;
+  const queue = queues.get(key) ?? /** @type {Queue} */ ({ key });
+  const { before = queue } = queue;
+  queues.set(key, queue);
   caller.queue = caller.after = queue;
   caller.before = before;
   queue.before = before.after = caller;
