@@ -62,7 +62,9 @@ export function lineAt(words, advance) {
   const lines = linesOf.get(words.buffer) ?? new Map();
   const line = lines.get(words.byteOffset) ?? { queues: new Map(), queued: 0, idle: 0 };
   linesOf.set(words.buffer, lines.set(words.byteOffset, line));
-  return Object.assign(line, { words, advance });
+  line.words = words;
+  line.advance = advance;
+  return line;
 }
 
 /**
