@@ -244,6 +244,24 @@ describe('Condition', () => {
     expect(waitersOf(condition)).to.equal(0);
   });
 
+  if (mode === 'normal') {
+    it('a wait that was left behind ends with its re-check', async () => {
+      const agent = spawn(
+        async ({ Condition, Mutex, counts, sleep }) => {
+          const [condition, mutex] = [new Condition(), new Mutex()];
+          await mutex.lockAsync();
+          const notified = await condition.waitAsync(mutex, 1);
+          const { pending } = counts;
+          await sleep(1_500);
+          return [notified, pending, counts.pending];
+        },
+        {},
+        'counted',
+      );
+      expect(await within(10_000, agent.result)).to.deep.equal([false, 1, 0]);
+    });
+  }
+
   for (const [how, giveUp] of [
     ['aborted', (controller) => ({ signal: controller.signal })],
     ['timed out', () => ({ timeout: 5 })],
