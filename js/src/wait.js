@@ -55,12 +55,17 @@ export function waitAsync(words, index, expected, idle, fired) {
 
 /**
  * Calls back as soon as the event loop has turned. Not by a timer: those of a page that nobody looks at come once in a second.
+ * The wait has no timeout: V8 keeps the timer of a wait that was notified until its time is up, and many of them stop the event
+ * loop for seconds when they are cleared.
  *
  * @param {() => void} callback
  */
 export function afterTurn(callback) {
-  waitAsync(ownWord(), 0, 0, 0, callback);
-  notify(ownWord(), 0, 1);
+  const waiter = Atomics.waitAsync?.(ownWord(), 0, 0);
+  if (waiter?.async) {
+    waiter.value.then(callback);
+    notify(ownWord(), 0, 1);
+  } else setTimeout(callback);
 }
 
 /**

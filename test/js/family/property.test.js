@@ -358,7 +358,8 @@ const rows = {
     check(lock, [left, , taken], scenario, mutex) {
       expect([...stateOf(mutex)]).to.deep.equal([0, 0]);
       expect(left + taken).to.equal(operationsOf(scenario).length);
-      expect(wordsOf(lock)[1]).to.equal(0);
+      // Nobody is counted. Waits that were left behind may be.
+      expect(wordsOf(lock)[1] & 0x7fffffff).to.equal(0);
     },
   },
 };
