@@ -99,6 +99,18 @@ const scenarios = {
     print('done');
   },
 
+  /** The share of a CPU that it takes to wait. */
+  async 'many pending'() {
+    const { mutex } = held();
+    for (let i = 0; i < 100_000; i++) mutex.lockAsync(60_000 + (i % 1000));
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    const [began, before] = [performance.now(), process.cpuUsage()];
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    const { user, system } = process.cpuUsage(before);
+    print((user + system) / 1000 / (performance.now() - began));
+    process.exit();
+  },
+
   warning() {
     const { mutex } = held();
     const answers = [new Mutex().lock(), mutex.lock(10), mutex.lock({ timeout: 10 }), new Mutex().lock()];

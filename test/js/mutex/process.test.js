@@ -49,6 +49,11 @@ if (mode !== 'unhealed') {
         expect([code, signal]).to.deep.equal([0, null]);
       });
     }
+
+    it('is idle while 100,000 calls with a timeout are pending', async () => {
+      const { stdout, stderr } = await run('many pending');
+      expect(Number(stdout.trim() || NaN), stderr).to.be.below(0.1);
+    });
   });
 
   describe('Mutex: the main thread of a process', () => {
