@@ -13,8 +13,13 @@
  *     lw_cond_notify_one(&not_empty);                     // better after the unlock, though legal before
  *
  * Waiting gives up the mutex and falls asleep so that no notify in between is missed. The mutex is held again when the wait
- * returns, whatever it answers. All who wait on a condition should use one mutex. Waiters are woken in the order in which they came
- * (threads of real-time priority first: do not let some of different priority wait on one condition and notify one).
+ * returns, whatever it returns. Waiters are woken in the order in which they came (threads of real-time priority first: do not let
+ * some of different priority wait on one condition and notify one).
+ *
+ * Illegal: to wait on a condition with one mutex while others wait on it with another. It is not noticed, and damages no word, but
+ * wake-ups are lost: somebody who holds the other mutex can make true what a waiter waits for, and notify, after the waiter has
+ * looked and before it has begun to wait. It then sleeps until the next notify, or for ever. Once nobody waits, the next to wait
+ * may bring another mutex.
  *
  * A wait publishes what the mutex does: what was written before it, to the next holder; and it sees what earlier holders wrote. A
  * notify publishes nothing: make true what they wait for under the mutex.

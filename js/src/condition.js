@@ -35,8 +35,13 @@ const ALL = -1;
  * A condition. To wait, hold the mutex: it is given up so that no notify in between is missed, and held again when the wait ends, however that
  * is: notified, timed out, aborted. Check what you waited for in a loop, or let `waitFor` do it: wakes may be spurious.
  *
- * Those who wait are woken in the order in which they came, or last re-checked, which they do once a second. All who wait on a condition should
- * use one mutex. What is written under it, the next holder sees; a notify publishes nothing by itself.
+ * Those who wait are woken in the order in which they came, or last re-checked, which they do once a second. What is written
+ * under the mutex, the next holder sees; a notify publishes nothing by itself.
+ *
+ * Illegal: to wait on a condition with one mutex while others wait on it with another. It throws no error, and damages no word, but
+ * wake-ups are lost: the holder of the other mutex can make the predicate true, and notify, after a waiter has looked at it and
+ * before it has begun to wait. That waiter sleeps until the next notify, or for ever. Once nobody waits, the next to wait may bring
+ * another mutex.
  *
  * @extends {Primitive<'Condition'>}
  */
