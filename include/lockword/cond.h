@@ -112,8 +112,11 @@ LW_API int lw_cond_wait_recursive(lw_cond *cond, lw_rmutex *rmutex)
     return lw_cond_wait_recursive_until(cond, rmutex, LW_FOREVER);
 }
 
-/* Wakes up to n waiters, LW_ALL: all. Answers how many it found asleep; those who were about to fall asleep do not, and are not
- * counted. */
+/*
+ * Wakes up to n waiters, LW_ALL: all. Beside JavaScript it wakes all, too, if a waitAsync has given up since the last notify, for
+ * that may have left a wait in the queue. Returns how many it found asleep, at most n: a waiter that is about to fall asleep does
+ * not, and is not counted.
+ */
 LW_API uint32_t lw_cond_notify(lw_cond *cond, uint32_t n)
 {
     LW_NOTE_USE(cond->word);

@@ -134,7 +134,7 @@ export class Condition extends Primitive {
   }
 
   /**
-   * Wakes up to n of those who wait. Best after what they wait for was made true under the mutex, and the mutex unlocked.
+   * Wakes up to n of those who wait, or all, if a `waitAsync` has given up since the last notify. Best after what they wait for was made true under the mutex, and the mutex unlocked.
    *
    * @param {number} [n] 0 to 2^31 - 1
    * @returns {number} how many were found asleep, at most n: not those about to fall asleep, but perhaps some that gave up just before
