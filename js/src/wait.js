@@ -21,10 +21,8 @@ export function wait(words, index, expected, timeout) {
   return Atomics.wait(words, index, expected, timeout);
 }
 
-/** @type {Words | undefined} This agent's own. Nobody notifies it while the agent naps. */
+/** @type {Words | undefined} Nobody notifies it. */
 let pillow;
-
-const ownWord = () => (pillow ??= new Int32Array(new SharedArrayBuffer(4)));
 
 /**
  * Lets others have this CPU for `ms` at least. Throws where a thread may not block.
@@ -32,7 +30,7 @@ const ownWord = () => (pillow ??= new Int32Array(new SharedArrayBuffer(4)));
  * @param {number} ms
  */
 export function nap(ms) {
-  Atomics.wait(ownWord(), 0, 0, ms);
+  Atomics.wait((pillow ??= new Int32Array(new SharedArrayBuffer(4))), 0, 0, ms);
 }
 
 /**
@@ -54,18 +52,18 @@ export function waitAsync(words, index, expected, idle, fired) {
 }
 
 /**
- * Calls back as soon as the event loop has turned. Not by a timer: those of a page that nobody looks at come once in a second.
- * The wait has no timeout: V8 keeps the timer of a wait that was notified until its time is up, and many of them stop the event
- * loop for seconds when they are cleared.
+ * Calls back as soon as the event loop has turned. Not by a timer: those of a page that nobody looks at come once in a second. Nor
+ * by a wait: in Firefox one that its own thread notifies ends before the loop turns.
  *
  * @param {() => void} callback
  */
 export function afterTurn(callback) {
-  const waiter = Atomics.waitAsync?.(ownWord(), 0, 0);
-  if (waiter?.async) {
-    waiter.value.then(callback);
-    notify(ownWord(), 0, 1);
-  } else setTimeout(callback);
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => {
+    port1.close();
+    callback();
+  };
+  port2.postMessage(0);
 }
 
 /**
