@@ -208,7 +208,7 @@ function sayQueues(rows) {
   console.log('\nA queue in one event loop: tasks that do nothing, and all ask at once; less is better\n');
   sayTable([
     ['', 'tasks', 'us a task', 'x lockword'],
-    ...rows.map((row) => [row.peer, row.length, fixed(row.us, 2), fixed(row.ratio, 2)]),
+    ...rows.map((row) => [row.peer, `${row.length}`, fixed(row.us, 2), fixed(row.ratio, 2)]),
   ]);
 }
 
