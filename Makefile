@@ -23,7 +23,7 @@ build: setup ## build the library, C tests and tools in build/$(PRESET); PRESET=
 	@cmake --preset $(PRESET) && cmake --build --preset $(PRESET)
 
 core: setup ## translate the C core to js/src/core.js and to the wasm library
-	@$(NODE) tools/core/build.js && $(NODE) tools/core/wasm.js
+	@$(NODE) tools/core/build.js && $(NODE) tools/core/meanings.js && $(NODE) tools/core/wasm.js
 
 test: setup ## run every test there is and count them
 	@$(NODE) tools/test.js

@@ -1,6 +1,23 @@
-/* describe.c: the words of lockword/describe.h. js/src/inspect.js has the same; test/js/core/describe.test.js compares them. */
-#include <lockword/core/waiters.h>
+/*
+ * describe.c: what lockword/describe.h promises. The texts are those of JavaScript: `make core` prints
+ * src/meanings.h from js/src/meanings.js, which explains them.
+ */
 #include <lockword/describe.h>
+
+struct field {
+    uint32_t word;
+    uint32_t mask; /* 0: a field that is always 1 */
+};
+
+struct phrase {
+    struct field when;
+    struct field also;
+    struct field value;
+    bool otherwise; /* an alternative to the phrase before it */
+    char text[30];  /* no pointer, so that nothing has to be relocated */
+};
+
+#include "meanings.h"
 
 /* Ids with this bit are those of agents in an engine; others are threads of the operating system. */
 #define IN_AN_ENGINE 0x10000000u
@@ -33,213 +50,83 @@ static void say_number(struct text *text, uint32_t n, uint32_t base)
     put(text, "0123456789abcdef"[n % base]);
 }
 
-static void say_if(struct text *text, bool so, const char *words)
-{
-    if (so)
-        say(text, words);
-}
-
 static void say_agent(struct text *text, uint32_t id)
 {
+    if (id == 0) {
+        say(text, "somebody");
+        return;
+    }
     const bool in_an_engine = id & IN_AN_ENGINE;
     say(text, in_an_engine ? "agent " : "thread ");
     say_number(text, id, in_an_engine ? 16 : 10);
-    say_if(text, id == lw_self(), " (this one)");
+    if (id == lw_self())
+        say(text, " (this one)");
 }
 
-static struct text begin(char *buffer, size_t size, const char *type)
+static void say_phrase(struct text *text, const char *phrase, uint32_t value)
 {
+    for (; *phrase; phrase++) {
+        if (*phrase != '%') {
+            put(text, *phrase);
+            continue;
+        }
+        phrase++;
+        if (*phrase == 'a')
+            say_agent(text, value);
+        else if (*phrase != 's')
+            say_number(text, *phrase == 'n' ? value + 1 : value, 10);
+        else if (value != 1)
+            put(text, 's');
+    }
+}
+
+static uint32_t value_of(const uint32_t *words, struct field field)
+{
+    return field.mask ? words[field.word] & field.mask : 1;
+}
+
+static size_t describe(const char *type, const struct phrase *phrases, size_t n, const lw_word *shared, size_t length, char *buffer,
+                       size_t size)
+{
+    uint32_t words[3] = {0};
+    for (size_t i = 0; i < length; i++)
+        words[i] = lw_load(&shared[i], lw_relaxed);
     struct text text = {buffer, size, 0};
     say(&text, type);
-    say(&text, " { ");
-    return text;
-}
-
-static size_t end(struct text *text)
-{
-    say(text, " }");
-    if (text->size > 0)
-        text->buffer[text->length < text->size ? text->length : text->size - 1] = '\0';
-    return text->length;
-}
-
-/* The end of all but a condition. */
-static size_t end_with_waiters(struct text *text, uint32_t state)
-{
-    say_if(text, state & LW_BLOCKED_WAITERS, ", threads wait");
-    say_if(text, state & LW_ASYNC_WAITERS, ", event loops wait");
-    return end(text);
-}
-
-static uint32_t look(const lw_word *word)
-{
-    return lw_load(word, lw_relaxed);
-}
-
-static void say_holder(struct text *text, uint32_t state)
-{
-    if ((state & LW_MUTEX_OWNER) == 0) {
-        say(text, "free");
-        return;
+    const char *separator = " { ";
+    bool chosen = false;
+    for (const struct phrase *phrase = phrases; phrase < phrases + n; phrase++) {
+        if (phrase->otherwise && chosen)
+            continue;
+        chosen = value_of(words, phrase->when) && value_of(words, phrase->also);
+        if (!chosen)
+            continue;
+        say(&text, separator);
+        say_phrase(&text, phrase->text, value_of(words, phrase->value));
+        separator = ", ";
     }
-    say(text, "held by ");
-    say_agent(text, state & LW_MUTEX_OWNER);
+    say(&text, " }");
+    if (size > 0)
+        buffer[text.length < size ? text.length : size - 1] = '\0';
+    return text.length;
 }
 
-size_t lw_mutex_describe(const lw_mutex *mutex, char *buffer, size_t size)
-{
-    const uint32_t state = look(&mutex->word[LW_MUTEX_STATE]);
-    struct text text = begin(buffer, size, "Mutex");
-    say_holder(&text, state);
-    say_if(&text, state & LW_MUTEX_RESERVED, ", reserved for a waiter");
-    return end_with_waiters(&text, state);
-}
+#define COUNT(array) (sizeof(array) / sizeof *(array))
 
-size_t lw_rmutex_describe(const lw_rmutex *rmutex, char *buffer, size_t size)
-{
-    const uint32_t state = look(&rmutex->word[LW_MUTEX_STATE]);
-    const uint32_t depth = look(&rmutex->word[LW_RMUTEX_DEPTH]);
-    struct text text = begin(buffer, size, "RecursiveMutex");
-    say_holder(&text, state);
-    if (state & LW_MUTEX_OWNER) {
-        say_if(&text, depth & LW_RMUTEX_TASK, " in a task");
-        if (depth & LW_RMUTEX_AGAIN) {
-            say(&text, ", ");
-            say_number(&text, (depth & LW_RMUTEX_AGAIN) + 1, 10);
-            say(&text, " times");
-        }
+#define DESCRIBE(name, Type)                                                                                                       \
+    size_t lw_##name##_describe(const lw_##name *it, char *buffer, size_t size)                                                    \
+    {                                                                                                                              \
+        return describe(#Type, Type, COUNT(Type), it->word, COUNT(it->word), buffer, size);                                        \
     }
-    say_if(&text, state & LW_MUTEX_RESERVED, ", reserved for a waiter");
-    return end_with_waiters(&text, state);
-}
 
-size_t lw_cond_describe(const lw_cond *cond, char *buffer, size_t size)
-{
-    const uint32_t waiters = look(&cond->word[LW_COND_WAITERS]) & ~LW_COND_LEFT_BEHIND;
-    struct text text = begin(buffer, size, "Condition");
-    if (waiters == 0) {
-        say(&text, "nobody waits");
-    } else {
-        say_number(&text, waiters, 10);
-        say(&text, waiters == 1 ? " waits" : " wait");
-    }
-    return end(&text);
-}
-
-size_t lw_sem_describe(const lw_sem *sem, char *buffer, size_t size)
-{
-    const uint32_t state = look(&sem->word[LW_SEM_STATE]);
-    struct text text = begin(buffer, size, "Semaphore");
-    say_number(&text, state & LW_SEM_MAX, 10);
-    say(&text, (state & LW_SEM_MAX) == 1 ? " permit" : " permits");
-    return end_with_waiters(&text, state);
-}
-
-/* The owner is written a moment after the state. */
-static void say_user(struct text *text, uint32_t owner)
-{
-    if (owner)
-        say_agent(text, owner);
-    else
-        say(text, "somebody");
-}
-
-size_t lw_rwlock_describe(const lw_rwlock *rwlock, char *buffer, size_t size)
-{
-    const uint32_t state = look(&rwlock->word[LW_RWLOCK_STATE]);
-    const uint32_t owner = look(&rwlock->word[LW_RWLOCK_OWNER]);
-    const uint32_t readers = state & LW_RWLOCK_READERS;
-    struct text text = begin(buffer, size, "RWLock");
-    if (state & LW_RWLOCK_WRITER) {
-        say(&text, "written by ");
-        say_user(&text, owner);
-    } else {
-        if (readers) {
-            say(&text, "read by ");
-            say_number(&text, readers, 10);
-        }
-        if (state & LW_RWLOCK_UPGRADABLE) {
-            say(&text, readers ? ", read by " : "read by ");
-            say_user(&text, owner);
-            say(&text, ", who may upgrade");
-        }
-        say_if(&text, !readers && !(state & LW_RWLOCK_UPGRADABLE), "free");
-    }
-    if (state & LW_RWLOCK_READERS_TURN)
-        say(&text, ", readers are next");
-    else
-        say_if(&text, state & LW_RWLOCK_WRITERS_TURN, ", a writer is next");
-    say_if(&text, state & LW_RWLOCK_RESERVED, ", reserved for a waiter");
-    return end_with_waiters(&text, state);
-}
-
-size_t lw_barrier_describe(const lw_barrier *barrier, char *buffer, size_t size)
-{
-    const uint32_t state = look(&barrier->word[LW_BARRIER_STATE]);
-    const uint32_t parties = look(&barrier->word[LW_BARRIER_PARTIES]);
-    const uint32_t missing = state & LW_BARRIER_MISSING;
-    struct text text = begin(buffer, size, "Barrier");
-    if (state & LW_BARRIER_BROKEN) {
-        say(&text, "broken");
-    } else if (missing == 0) {
-        say(&text, "without parties");
-    } else {
-        say_number(&text, missing, 10);
-        say(&text, " of ");
-        /* Some may have dropped out since this cycle began. */
-        say_number(&text, parties > missing ? parties : missing, 10);
-        say(&text, " missing");
-    }
-    return end_with_waiters(&text, state);
-}
-
-size_t lw_waitgroup_describe(const lw_waitgroup *group, char *buffer, size_t size)
-{
-    const uint32_t state = look(&group->word[LW_WAITGROUP_STATE]);
-    struct text text = begin(buffer, size, "WaitGroup");
-    if (state & LW_WAITGROUP_MAX) {
-        say_number(&text, state & LW_WAITGROUP_MAX, 10);
-        say(&text, " to do");
-    } else {
-        say(&text, "done");
-    }
-    return end_with_waiters(&text, state);
-}
-
-size_t lw_event_describe(const lw_event *event, char *buffer, size_t size)
-{
-    const uint32_t state = look(&event->word[LW_EVENT_STATE]);
-    struct text text = begin(buffer, size, "Event");
-    say(&text, state & LW_EVENT_SET ? "set" : "not set");
-    say(&text, state & LW_EVENT_AUTO ? ", resets itself" : ", stays set");
-    return end_with_waiters(&text, state);
-}
-
-size_t lw_once_describe(const lw_once *once, char *buffer, size_t size)
-{
-    const uint32_t state = look(&once->word[LW_ONCE_STATE]);
-    struct text text = begin(buffer, size, "Once");
-    if (state & LW_ONCE_RUNNER) {
-        say(&text, "run by ");
-        say_agent(&text, state & LW_ONCE_RUNNER);
-    } else {
-        say(&text, state & LW_ONCE_RAN ? "done" : "not run yet");
-    }
-    return end_with_waiters(&text, state);
-}
-
-size_t lw_counter_describe(const lw_counter *counter, char *buffer, size_t size)
-{
-    const uint32_t state = look(&counter->word[LW_COUNTER_STATE]);
-    struct text text = begin(buffer, size, "Counter");
-    say_number(&text, state & LW_COUNTER_MAX, 10);
-    return end_with_waiters(&text, state);
-}
-
-size_t lw_cancel_describe(const lw_cancel *cancel, char *buffer, size_t size)
-{
-    const uint32_t state = look(&cancel->word[LW_EVENT_STATE]);
-    struct text text = begin(buffer, size, "Cancel");
-    say(&text, state & LW_EVENT_SET ? "fired" : "not fired");
-    return end_with_waiters(&text, state);
-}
+DESCRIBE(mutex, Mutex)
+DESCRIBE(rmutex, RecursiveMutex)
+DESCRIBE(cond, Condition)
+DESCRIBE(sem, Semaphore)
+DESCRIBE(rwlock, RWLock)
+DESCRIBE(barrier, Barrier)
+DESCRIBE(waitgroup, WaitGroup)
+DESCRIBE(event, Event)
+DESCRIBE(once, Once)
+DESCRIBE(counter, Counter)
+DESCRIBE(cancel, Cancel)

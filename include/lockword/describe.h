@@ -23,7 +23,7 @@
 #include <lockword/lockword.h>
 
 /* Enough for any text. */
-#define LW_DESCRIBE_MAX 160
+#define LW_DESCRIBE_MAX 200
 
 #ifdef __cplusplus
 extern "C" {

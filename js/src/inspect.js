@@ -23,7 +23,9 @@
 
 import { self, shared } from './agent.js';
 import { Barrier, Condition, Counter, Event, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } from './index.js';
-import * as core from './core.js';
+import { meanings } from './meanings.js';
+
+const primitives = [Barrier, Condition, Counter, Event, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup];
 
 /** Ids with this bit are those of agents in an engine; others are threads of the operating system. */
 const IN_AN_ENGINE = 0x10000000;
@@ -53,110 +55,29 @@ function agent(id) {
 }
 
 /**
- * @param {number} n
- * @param {string} thing
+ * @param {ArrayLike<number>} words
+ * @param {readonly import('./meanings.js').Choice[]} choices
  */
-const count = (n, thing) => `${n} ${thing}${n === 1 ? '' : 's'}`;
-
-/** @param {number} state of any primitive but a condition */
-function waiters(state) {
-  const threads = state & core.LW_BLOCKED_WAITERS ? ['threads wait'] : [];
-  return state & core.LW_ASYNC_WAITERS ? [...threads, 'event loops wait'] : threads;
+function describe(words, choices) {
+  /** @param {import('./meanings.js').Field} [field] without one: not 0 */
+  const valueOf = (field) => (field ? (words[field[0]] & field[1]) >>> 0 : 1);
+  return choices.flatMap((choice) => {
+    const phrase = choice.find(([, when, , also]) => valueOf(when) && valueOf(also));
+    if (!phrase) return [];
+    const [text, when, value = when] = phrase;
+    const n = valueOf(value);
+    /** @type {Record<string, string>} */
+    const parts = { '%d': `${n}`, '%n': `${n + 1}`, '%s': n === 1 ? '' : 's', '%a': n ? agent(n) : 'somebody' };
+    return text.replace(/%./g, (part) => parts[part]);
+  });
 }
 
-/** @param {number} state */
-function holder(state) {
-  const owner = state & core.LW_MUTEX_OWNER;
-  return owner ? `held by ${agent(owner)}` : 'free';
-}
-
-/**
- * @param {number} state
- * @param {number} bit
- */
-const reserved = (state, bit = core.LW_MUTEX_RESERVED) => (state & bit ? ['reserved for a waiter'] : []);
-
-/**
- * What the words of each mean, first word first.
- *
- * @type {[{ prototype: object, type: string }, (...words: number[]) => string[]][]}
- */
-const meanings = [
-  [Mutex, (state) => [holder(state), ...reserved(state), ...waiters(state)]],
-  [
-    RecursiveMutex,
-    (state, _, depth) => {
-      const times = (depth & core.LW_RMUTEX_AGAIN) + 1;
-      const way = `${depth & core.LW_RMUTEX_TASK ? ' in a task' : ''}${times > 1 ? `, ${times} times` : ''}`;
-      return [holder(state) + (state & core.LW_MUTEX_OWNER ? way : ''), ...reserved(state), ...waiters(state)];
-    },
-  ],
-  [
-    Condition,
-    (_, word) => {
-      const waiting = word & ~core.LW_COND_LEFT_BEHIND;
-      return [waiting === 0 ? 'nobody waits' : waiting === 1 ? '1 waits' : `${waiting} wait`];
-    },
-  ],
-  [Semaphore, (state) => [count(state & core.LW_SEM_MAX, 'permit'), ...waiters(state)]],
-  [
-    RWLock,
-    (state, _, owner) => [...users(state, owner), ...turns(state), ...reserved(state, core.LW_RWLOCK_RESERVED), ...waiters(state)],
-  ],
-  [Barrier, (state, _, parties) => [meeting(state, parties), ...waiters(state)]],
-  [WaitGroup, (state) => [state & core.LW_WAITGROUP_MAX ? `${state & core.LW_WAITGROUP_MAX} to do` : 'done', ...waiters(state)]],
-  [
-    Event,
-    (state) => [
-      state & core.LW_EVENT_SET ? 'set' : 'not set',
-      state & core.LW_EVENT_AUTO ? 'resets itself' : 'stays set',
-      ...waiters(state),
-    ],
-  ],
-  [
-    Once,
-    (state) => {
-      const runner = state & core.LW_ONCE_RUNNER;
-      return [runner ? `run by ${agent(runner)}` : state & core.LW_ONCE_RAN ? 'done' : 'not run yet', ...waiters(state)];
-    },
-  ],
-  [Counter, (state) => [`${state & core.LW_COUNTER_MAX}`, ...waiters(state)]],
-];
-
-/**
- * @param {number} state
- * @param {number} owner which is written a moment after the state
- */
-function users(state, owner) {
-  const who = owner ? agent(owner) : 'somebody';
-  const readers = state & core.LW_RWLOCK_READERS;
-  if (state & core.LW_RWLOCK_WRITER) return [`written by ${who}`];
-  const upgradable = state & core.LW_RWLOCK_UPGRADABLE ? [`read by ${who}, who may upgrade`] : [];
-  if (readers) return [`read by ${readers}`, ...upgradable];
-  return upgradable.length ? upgradable : ['free'];
-}
-
-/** @param {number} state */
-function turns(state) {
-  if (state & core.LW_RWLOCK_READERS_TURN) return ['readers are next'];
-  return state & core.LW_RWLOCK_WRITERS_TURN ? ['a writer is next'] : [];
-}
-
-/**
- * @param {number} state
- * @param {number} parties
- */
-function meeting(state, parties) {
-  if (state & core.LW_BARRIER_BROKEN) return 'broken';
-  const missing = state & core.LW_BARRIER_MISSING;
-  return missing ? `${missing} of ${Math.max(parties, missing)} missing` : 'without parties';
-}
-
-for (const [{ prototype, type }, meaning] of meanings) {
+for (const { prototype, type } of primitives) {
   /** @this {{ words: import('./wait.js').Words }} */
-  const describe = function () {
-    return `${type} { ${meaning(...Array.from(this.words, (_, i) => Atomics.load(this.words, i))).join(', ')} }`;
+  const toString = function () {
+    const words = Array.from(this.words, (_, i) => Atomics.load(this.words, i));
+    return `${type} { ${describe(words, meanings[type]).join(', ')} }`;
   };
   for (const name of ['toString', Symbol.for('nodejs.util.inspect.custom')])
-    Object.defineProperty(prototype, name, { value: describe, configurable: true, writable: true });
+    Object.defineProperty(prototype, name, { value: toString, configurable: true, writable: true });
 }

@@ -29,7 +29,7 @@ static void it_says_what_is_set(void **state)
     (void)state;
     lw_barrier barrier = LW_BARRIER_INIT(3);
     lw_barrier_describe(&barrier, text, sizeof text);
-    assert_string_equal(text, "Barrier { 3 of 3 missing }");
+    assert_string_equal(text, "Barrier { 3 missing, parties: 3 }");
     lw_cancel cancel = LW_CANCEL_INIT;
     lw_cancel_describe(&cancel, text, sizeof text);
     assert_string_equal(text, "Cancel { not fired }");

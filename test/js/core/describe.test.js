@@ -60,7 +60,7 @@ describe('C and JavaScript describe', function () {
         for (const state of STATES) {
           words.set(name === 'cond' ? [other, state, 0] : [state, 0, other]);
           const text = String(primitive);
-          assert.deepEqual(said(name, 160), { length: text.length, text });
+          assert.deepEqual(said(name, 200), { length: text.length, text });
         }
       }
     });

@@ -43,12 +43,12 @@ const said = [
   [RecursiveMutex, [0, 0, 7], 'RecursiveMutex { free }'],
   [RecursiveMutex, [5, 0, 0], 'RecursiveMutex { held by thread 5 }'],
   [RecursiveMutex, [5 | LOOPS, 0, 2], 'RecursiveMutex { held by thread 5, 3 times, event loops wait }'],
-  [RecursiveMutex, [5, 0, 0x80000001 | 0], 'RecursiveMutex { held by thread 5 in a task, 2 times }'],
+  [RecursiveMutex, [5, 0, 0x80000001 | 0], 'RecursiveMutex { held by thread 5, in a task, 2 times }'],
   [RecursiveMutex, [5, 0, 0x7fffffff], 'RecursiveMutex { held by thread 5, 2147483648 times }'],
   [Condition, [7, 0], 'Condition { nobody waits }'],
-  [Condition, [7, 1], 'Condition { 1 waits }'],
-  [Condition, [-1, 2], 'Condition { 2 wait }'],
-  [Condition, [0, -1], 'Condition { 2147483647 wait }'],
+  [Condition, [7, 1], 'Condition { 1 waiting }'],
+  [Condition, [-1, 2], 'Condition { 2 waiting }'],
+  [Condition, [0, -1], 'Condition { 2147483647 waiting }'],
   [Semaphore, [], 'Semaphore { 0 permits }'],
   [Semaphore, [1], 'Semaphore { 1 permit }'],
   [Semaphore, [0x3fffffff | THREADS], 'Semaphore { 1073741823 permits, threads wait }'],
@@ -62,9 +62,9 @@ const said = [
   [RWLock, [0x8000000 | LOOPS], 'RWLock { free, readers are next, event loops wait }'],
   [RWLock, [0x14000001 | LOOPS], 'RWLock { read by 1, a writer is next, reserved for a waiter, event loops wait }'],
   [Barrier, [], 'Barrier { without parties }'],
-  [Barrier, [2, 0, 3], 'Barrier { 2 of 3 missing }'],
-  [Barrier, [3, 0, 2], 'Barrier { 3 of 3 missing }'],
-  [Barrier, [0x20000002 | LOOPS, 0, 3], 'Barrier { broken, event loops wait }'],
+  [Barrier, [2, 0, 3], 'Barrier { 2 missing, parties: 3 }'],
+  [Barrier, [3, 0, 2], 'Barrier { 3 missing, parties: 2 }'],
+  [Barrier, [0x20000002 | LOOPS, 0, 3], 'Barrier { broken, parties: 3, event loops wait }'],
   [WaitGroup, [], 'WaitGroup { done }'],
   [WaitGroup, [4 | 0x00400000 | THREADS], 'WaitGroup { 4 to do, threads wait }'],
   [Event, [], 'Event { not set, stays set }'],
@@ -101,7 +101,7 @@ describe('lockword/inspect', () => {
     const recursive = new RecursiveMutex();
     const guard = await recursive.lockAsync();
     guard.lock();
-    expect(`${recursive}`).to.equal(`RecursiveMutex { held by agent ${id} (this one) in a task, 2 times }`);
+    expect(`${recursive}`).to.equal(`RecursiveMutex { held by agent ${id} (this one), in a task, 2 times }`);
     const once = new Once();
     once.run(() => expect(`${once}`).to.equal(`Once { run by agent ${id} (this one) }`));
     expect(`${once}`).to.equal('Once { done }');
