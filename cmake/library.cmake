@@ -1,11 +1,14 @@
 # The library: static and shared, from one list of sources. Link to lockword::lockword.
 
-if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
-    message(FATAL_ERROR "lockword: no src/wait/*.c for ${CMAKE_SYSTEM_NAME} (for WebAssembly: the npm package holds a built archive)")
+# How the system waits: docs/porting.md.
+string(TOLOWER "${CMAKE_SYSTEM_NAME}" lockword_system)
+if(NOT EXISTS "${PROJECT_SOURCE_DIR}/src/wait/${lockword_system}.c")
+    message(FATAL_ERROR "lockword: no src/wait/${lockword_system}.c for ${CMAKE_SYSTEM_NAME}: see docs/porting.md "
+        "(for WebAssembly: the npm package holds a built archive)")
 endif()
 
 file(GLOB lockword_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.c" "${PROJECT_SOURCE_DIR}/src/core/*.c")
-foreach(name linux poll spin)
+foreach(name ${lockword_system} poll self awake)
     list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/wait/${name}.c")
 endforeach()
 

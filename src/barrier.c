@@ -32,7 +32,7 @@ enum lw_barrier_outcome lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline de
     if (outcome != LW_BARRIER_WAITS)
         return outcome;
     struct lw_end end;
-    if (!lw_ends_soon((struct lw_operation){look_step, barrier->word, state}, deadline, &end))
+    if (!lw_spin((struct lw_operation){look_step, barrier->word, state}, deadline, &end))
         end = lw_block((struct lw_operation){lw_barrier_wait_step, barrier->word, state}, deadline, cancel);
     *ending = end.ending;
     return lw_barrier_broke(state, end.result) ? LW_BARRIER_BROKE : LW_BARRIER_TRIPPED;

@@ -4,27 +4,16 @@
  * Waiting for one of several operations is running the step of each, and sleeping on all the words that they name. An lw_cancel is
  * one more operation, waiting for an event.
  *
- * Sleeping and being woken takes longer than what many wait for, so that lw_block_soon looks a few times first, and lets others run
- * in between: one who shares this CPU, and may be who is waited for; or nobody, and then it is a pause for those who run elsewhere.
- * But a busy thread that is let run keeps the CPU until the scheduler takes it back, milliseconds later, while a thread that sleeps
- * gets it as soon as it is woken. A pause that long is noticed, and for many times as long nobody looks, but sleeps at once.
+ * How long to spin before a sleep, and how long a sleep lasts, is the policy's: wait/awake.h.
  */
 #include "blocking.h"
 
-#include "wait/platform.h"
-
-/* A pause this long means that a busy thread was let run; for how many times as long nobody looks. docs/design.md, 'Constants'. */
-#define LONG_PAUSE_NS 500000
-#define QUIET_PAUSES 16
-
-/* Where the times below are kept in a word: in units of 2^20 ns, a millisecond. A quiet lasts that many at most. */
-#define UNIT_BITS 20
-#define LONGEST_QUIET 4096u
+#include "wait/awake.h"
 
 /* How long a wait of this kind may last before it looks again, ns. */
 static int64_t patience(uint32_t way, int64_t slice_ns)
 {
-    return way == LW_WAIT_BRIEF ? lw_pace.brief_ns : way == LW_WAIT_IDLE ? lw_pace.idle_ns : slice_ns;
+    return way == LW_WAIT_BRIEF ? LW_BRIEF_NS : way == LW_WAIT_IDLE ? LW_IDLE_NS : slice_ns;
 }
 
 static uint32_t why_of(lw_woken woken, bool last)
@@ -83,17 +72,17 @@ static struct lw_end block(const struct lw_operation *operations, uint32_t n, ui
     waited[0] = (struct lw_waited){NULL, 0}; /* gcc cannot know that a step does not give up before its time */
     struct lw_end end = {LW_ENDED_TIMED_OUT, 0, 0};
     uint32_t way;
-    int64_t slice_ns = lw_pace.slice_ns;
-    int64_t pause_ns = lw_pace.poll_ns;
+    int64_t slice_ns = LW_SLICE_NS;
+    int64_t look_ns = LW_LOOK_NS;
     uint32_t why = LW_START;
     while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &way, &end)) {
         const int64_t left = patience(way, slice_ns);
         const lw_deadline look = left == LW_FOREVER ? LW_FOREVER : lw_now() + left;
         const lw_deadline until = look < deadline ? look : deadline;
         const lw_woken woken =
-            n == 1 ? lw_wait(waited[0].word, waited[0].expected, until) : lw_wait_many(waited, n, until, &pause_ns);
+            n == 1 ? lw_wait(waited[0].word, waited[0].expected, until) : lw_wait_many(waited, n, until, &look_ns);
         why = why_of(woken, until == deadline);
-        if (why == LW_SLICE && slice_ns <= lw_pace.idle_ns / 2)
+        if (why == LW_SLICE && slice_ns <= LW_IDLE_NS / 2)
             slice_ns *= 2;
     }
     return end;
@@ -113,43 +102,17 @@ static struct lw_end cancelled(const struct lw_operation *operation, uint32_t ph
     return (struct lw_end){done ? LW_ENDED_DONE : LW_ENDED_CANCELLED, 0, lw_answer_expected(answer)};
 }
 
-/* When to look again, for all threads. */
-static lw_word quiet_until;
-
-static bool is_quiet(int64_t now)
+bool lw_spin(struct lw_operation operation, lw_deadline deadline, struct lw_end *end)
 {
-    const uint32_t left = lw_load(&quiet_until, lw_relaxed) - (uint32_t)(now >> UNIT_BITS);
-    return 0 < left && left <= LONGEST_QUIET; /* if not, it is over, be it by so much that the units have wrapped */
-}
-
-static void be_quiet(int64_t now, int64_t pause)
-{
-    const int64_t units = QUIET_PAUSES * pause >> UNIT_BITS;
-    lw_store(&quiet_until, (uint32_t)(now >> UNIT_BITS) + (units < LONGEST_QUIET ? (uint32_t)units : LONGEST_QUIET), lw_relaxed);
-}
-
-bool lw_ends_soon(struct lw_operation operation, lw_deadline deadline, struct lw_end *end)
-{
+    struct lw_tries tries = {0};
     uint16_t phase = 0;
     struct lw_waited waited;
     uint32_t way;
-    if (lw_pace.looks == 0)
-        return false;
-    int64_t before = lw_now();
-    if (is_quiet(before))
-        return false;
-    for (int i = 0; i < lw_pace.looks && before < deadline; i++) {
+    while (lw_may_try_again(&tries, deadline)) {
         *end = (struct lw_end){LW_ENDED_TIMED_OUT, 0, 0};
         run_all(&operation, 1, LW_TIMED_OUT, &phase, &waited, &way, end);
         if (end->ending != LW_ENDED_TIMED_OUT)
             return true;
-        lw_pause();
-        const int64_t now = lw_now();
-        if (now - before >= LONG_PAUSE_NS) {
-            be_quiet(now, now - before);
-            return false;
-        }
-        before = now;
     }
     return false;
 }
@@ -175,8 +138,8 @@ struct lw_end lw_block(struct lw_operation operation, lw_deadline deadline, lw_c
     return lw_block_any(operations, 1, deadline, cancel);
 }
 
-struct lw_end lw_block_soon(struct lw_operation operation, lw_deadline deadline, lw_cancel *cancel)
+struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline deadline, lw_cancel *cancel)
 {
     struct lw_end end;
-    return lw_ends_soon(operation, deadline, &end) ? end : lw_block(operation, deadline, cancel);
+    return lw_spin(operation, deadline, &end) ? end : lw_block(operation, deadline, cancel);
 }

@@ -36,13 +36,13 @@ struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadl
 struct lw_end lw_block(struct lw_operation operation, lw_deadline deadline, lw_cancel *cancel);
 
 /*
- * Whether the operation ends while others run for a moment, on this CPU or elsewhere; then, how. Its step, told that its time is
- * up, leaves no trace.
+ * Tries the operation a few times, and yields in between (wait/awake.h). Returns whether it has
+ * ended, and how in *end. The step is told each time that its time is up, so it leaves no trace.
  */
-bool lw_ends_soon(struct lw_operation operation, lw_deadline deadline, struct lw_end *end);
+bool lw_spin(struct lw_operation operation, lw_deadline deadline, struct lw_end *end);
 
-/* Runs one that may end soon: both of the above. */
-struct lw_end lw_block_soon(struct lw_operation operation, lw_deadline deadline, lw_cancel *cancel);
+/* Spins, and then blocks. */
+struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline deadline, lw_cancel *cancel);
 
 #pragma GCC visibility pop
 

@@ -9,7 +9,7 @@ _Static_assert(sizeof(lw_cond) == 8, "docs/layout.md: a condition is two words")
 
 static enum lw_ending wait_for_notify(lw_cond *cond, uint32_t sequence, lw_deadline deadline, lw_cancel *cancel)
 {
-    const struct lw_end end = lw_block_soon((struct lw_operation){lw_cond_wait_step, cond->word, sequence}, deadline, cancel);
+    const struct lw_end end = lw_spin_then_block((struct lw_operation){lw_cond_wait_step, cond->word, sequence}, deadline, cancel);
     lw_cond_leave_step(cond->word);
     return end.ending;
 }

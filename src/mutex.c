@@ -2,7 +2,7 @@
 #include <lockword/mutex.h>
 
 #include "blocking.h"
-#include "wait/platform.h"
+#include "wait/awake.h"
 
 _Static_assert(sizeof(lw_mutex) == 8, "docs/layout.md: a mutex is two words");
 _Static_assert(_Alignof(lw_mutex) == 4, "docs/layout.md: words are 4-byte aligned");
@@ -10,7 +10,7 @@ _Static_assert(_Alignof(lw_mutex) == 4, "docs/layout.md: words are 4-byte aligne
 enum lw_ending lw_mutex_lock_slow(lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
 {
     const uint32_t self = lw_self();
-    if (lw_take_soon(mutex->word, self, deadline))
+    if (lw_spin_for_mutex(mutex->word, self, deadline))
         return LW_ENDED_DONE;
     return lw_block((struct lw_operation){lw_mutex_lock_step, mutex->word, self}, deadline, cancel).ending;
 }

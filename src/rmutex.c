@@ -2,7 +2,7 @@
 #include <lockword/rmutex.h>
 
 #include "blocking.h"
-#include "wait/platform.h"
+#include "wait/awake.h"
 
 _Static_assert(sizeof(lw_rmutex) == 12, "docs/layout.md: a recursive mutex is three words");
 
@@ -10,7 +10,7 @@ enum lw_ending lw_rmutex_lock_slow(lw_rmutex *rmutex, lw_deadline deadline, lw_c
 {
     const uint32_t self = lw_self();
     const enum lw_ending ending =
-        lw_take_soon(rmutex->word, self, deadline)
+        lw_spin_for_mutex(rmutex->word, self, deadline)
             ? LW_ENDED_DONE
             : lw_block((struct lw_operation){lw_mutex_lock_step, rmutex->word, self}, deadline, cancel).ending;
     if (ending == LW_ENDED_DONE)

@@ -2,13 +2,13 @@
 
 set(tune_plugins "")
 
-foreach(looks 0 2 4 16)
-    tune_variant("looks ${looks}" "([.]looks) = [0-9]+" "\\1 = ${looks}" wait/linux.c)
+foreach(tries 0 2 4 16)
+    tune_variant("tries ${tries}" "(#define TRIES) [0-9]+" "\\1 ${tries}" wait/awake.c)
 endforeach()
 foreach(ns 0 200 500 2000 4000)
-    tune_variant("stand back ${ns} ns" "([.]stand_back_ns) = [0-9]+" "\\1 = ${ns}" wait/linux.c)
+    tune_variant("back off ${ns} ns" "(#define BACKOFF_NS) [0-9]+" "\\1 ${ns}" wait/awake.c)
 endforeach()
-tune_variant("quiet pauses 0" "(#define QUIET_PAUSES) [0-9]+" "\\1 0" blocking.c)
+tune_variant("asleep factor 0" "(#define ASLEEP_FACTOR) [0-9]+" "\\1 0" wait/awake.c)
 
 set(arguments "")
 foreach(plugin ${tune_plugins})

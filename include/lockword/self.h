@@ -1,8 +1,11 @@
 /*
- * self.h: who is asking. Every agent has a nonzero 29-bit id, and a lock's word says whose it is.
+ * self.h: the agent that calls. Every agent has a nonzero 29-bit id, and the word of a lock that is
+ * held contains its holder's.
  *
- * Natively an agent is a thread, and its id the kernel's thread id. In WebAssembly an agent is a worker or a main thread: its id
- * comes from the JavaScript beside it, so that C and JavaScript of one worker are one agent.
+ * Natively an agent is a thread, and its id is the number by which the system, and so a debugger,
+ * knows the thread; or, if that does not fit, one that lockword gives it (src/wait/self.c). In
+ * WebAssembly an agent is a worker or a main thread: its id comes from the JavaScript beside it, so
+ * that C and JavaScript of one worker are one agent.
  */
 #ifndef LOCKWORD_SELF_H
 #define LOCKWORD_SELF_H
@@ -10,6 +13,7 @@
 #include <stdint.h>
 
 #include <lockword/api.h>
+#include <lockword/compiler.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,20 +22,16 @@ extern "C" {
 /* Ids use these bits only. */
 #define LW_SELF_MASK 0x1fffffffu
 
-/* Asks the platform, and remembers. */
+/* Finds out the caller's id, and caches it. */
 uint32_t lw_self_slow(void);
 
 /*
- * The caller's id, LW_SELF_UNKNOWN until first asked for. Natively that is what no mutex's state ever is, 'free, and somebody
- * waits'. An instance of a wasm module belongs to one agent, so there a plain wasm global does, which can begin with nothing but 0.
+ * The caller's id, or LW_SELF_UNKNOWN until lw_self_slow is called. Natively that is a number that
+ * no owner field ever holds, and no mutex's state: it would be free, with waiters. In an engine it
+ * is 0, with which a wasm global begins.
  */
-#ifdef __wasm__
-#define LW_SELF_UNKNOWN 0
-extern uint32_t __attribute__((address_space(1))) lw_self_cached;
-#else
-#define LW_SELF_UNKNOWN 0xc0000000u
-extern __thread uint32_t lw_self_cached __attribute__((tls_model("initial-exec")));
-#endif
+#define LW_SELF_UNKNOWN (LW_ENGINE ? 0u : 0xc0000000u)
+extern LW_AGENT_LOCAL uint32_t lw_self_cached;
 
 /* The caller's agent id. */
 LW_API uint32_t lw_self(void)
@@ -40,7 +40,10 @@ LW_API uint32_t lw_self(void)
     return __builtin_expect(self != LW_SELF_UNKNOWN, 1) ? self : lw_self_slow();
 }
 
-/* The same to one who holds something, and so has asked before; to others, natively, what no mutex's state is. */
+/*
+ * The id of a caller that holds something, and so has called lw_self before. Others may get
+ * LW_SELF_UNKNOWN, which owns nothing.
+ */
 static inline uint32_t lw_self_as_owner(void)
 {
     return LW_SELF_UNKNOWN != 0 ? lw_self_cached : lw_self();

@@ -13,36 +13,32 @@
 
 #define NS_PER_S 1000000000
 
-const struct lw_pace lw_pace = {
-    .slice_ns = 500000,    /* docs/design.md, 'Constants' */
-    .idle_ns = LW_FOREVER, /* a thread does not die alone */
-    .brief_ns = 500000,
-    .poll_ns = 1000000,
-    .looks = 8,            /* docs/design.md, 'Constants' */
-    .stand_back_ns = 1000, /* the same */
-};
-
-__thread uint32_t lw_self_cached __attribute__((tls_model("initial-exec"))) = LW_SELF_UNKNOWN;
-
-/* lw_wait_ringing: a word that moves with each notify while anybody waits at it, and how many do. */
+/* lw_wait_ringing: a word that moves with each notify while threads wait at it, and how many do. */
 static lw_word bell;
 static lw_word listeners;
 
+/* A forked child has its parent's memory, these two included, but one thread, with another id. */
 static void forget_threads(void)
 {
     lw_self_cached = LW_SELF_UNKNOWN;
     lw_store(&listeners, 0, lw_relaxed);
 }
 
-/* A forked child has its parent's memory, this cache and this count included, but one thread, with an id of its own. */
-__attribute__((constructor)) static void forget_threads_in_forked_children(void)
+LW_CONSTRUCTOR static void forget_threads_in_forked_children(void)
 {
     pthread_atfork(NULL, NULL, forget_threads);
 }
 
-uint32_t lw_self_slow(void)
+/* At most 2^22, as the kernel limits pid_max. */
+uint64_t lw_thread_id(void)
 {
-    return lw_self_cached = (uint32_t)syscall(SYS_gettid);
+    return (uint64_t)syscall(SYS_gettid);
+}
+
+bool lw_has_one_cpu(void)
+{
+    cpu_set_t cpus;
+    return sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) == 1;
 }
 
 int64_t lw_now(void)
@@ -52,7 +48,7 @@ int64_t lw_now(void)
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-void lw_pause(void)
+void lw_yield(void)
 {
     sched_yield();
 }
@@ -95,9 +91,9 @@ static long futex(const uint32_t *word, int operation, uint32_t value, const str
 #endif
 
 #ifdef SYS_futex_waitv
-lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *pause_ns)
+lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *look_ns)
 {
-    (void)pause_ns;
+    (void)look_ns;
     struct futex_waitv futexes[FUTEX_WAITV_MAX];
     for (uint32_t i = 0; i < n; i++)
         futexes[i] = (struct futex_waitv){
@@ -115,9 +111,9 @@ lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline de
     return error == 0 ? LW_OK : error == ETIMEDOUT ? LW_TIMED_OUT : LW_NOT_EQUAL;
 }
 #else
-lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *pause_ns)
+lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *look_ns)
 {
-    (void)pause_ns;
+    (void)look_ns;
     return lw_wait_ringing(waited, n, deadline);
 }
 #endif

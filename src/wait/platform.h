@@ -1,6 +1,10 @@
 /*
- * platform.h: what a platform provides, one C file each, chosen by the build: how an agent sleeps (lockword/wait.h), who it is
- * (lockword/self.h), what time it is, and how patient it should be.
+ * platform.h: what a system supplies, in one C file each, chosen by the build. docs/porting.md is
+ * the manual for a new one.
+ *
+ * Five functions wait: lw_wait and lw_notify (lockword/wait.h), lw_now, lw_yield and lw_wait_many.
+ * Two tell a fact: lw_thread_id and lw_has_one_cpu. A platform knows no primitive, and not how long
+ * or how often to wait: that is awake.h's. In an engine no code needs lw_yield and the two facts.
  */
 #ifndef LOCKWORD_PLATFORM_H
 #define LOCKWORD_PLATFORM_H
@@ -16,11 +20,8 @@
 /* The monotonic clock, ns. Never negative. */
 int64_t lw_now(void);
 
-/* Gives the CPU to another thread that waits for it, if there is one. */
-void lw_pause(void);
-
-/* Takes a mutex that has become free by the deadline, if it was worth while to wait for that awake; if not, says so at once. */
-bool lw_take_soon(lw_word *mutex, uint32_t self, lw_deadline deadline);
+/* Gives the CPU to another thread that is ready to run on it, if there is one. */
+void lw_yield(void);
 
 /* A word to wait on, while it holds the value. */
 struct lw_waited {
@@ -29,35 +30,37 @@ struct lw_waited {
 };
 
 /*
- * lw_wait on up to LW_BLOCK_MAX words at once: LW_OK if any was notified, LW_NOT_EQUAL if any held something else. Platforms that
- * cannot do that look again now and then, and return LW_NOT_EQUAL. *pause_ns belongs to one operation, and is lw_pace.poll_ns at
- * first.
+ * lw_wait on up to LW_BLOCK_MAX words at once: returns LW_OK if any was notified, LW_NOT_EQUAL if
+ * any held something else. A platform that can wait on one word only calls lw_wait_polling, for
+ * which *look_ns is.
  */
-lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *pause_ns);
+lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *look_ns);
 
 /*
- * lw_wait_many for platforms that cannot do that (poll.c): waits on the first word, and looks at all again after *pause_ns, which
- * it doubles, up to a second. So a change of another word is noticed after about as long as the wait has lasted, and a waiter wakes
- * once a second in the end.
+ * lw_wait_many for platforms that can wait on one word only (poll.c): waits on the first word, but
+ * *look_ns at most. Then it returns LW_NOT_EQUAL, so that the caller looks at all of them, and
+ * doubles *look_ns, up to a second. The caller keeps *look_ns for one operation. So a change of
+ * another word is noticed after about as long as the wait has lasted, and a waiter wakes up once a
+ * second in the end.
  */
-lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *pause_ns);
+lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *look_ns);
 
 /*
- * lw_wait_many for Linux before 5.16, which brought futex_waitv (linux.c): waits at a word of its own, which every lw_notify of the
- * process notifies, too, while anybody waits there. Returns LW_NOT_EQUAL for LW_OK: the words' own notifies have consumed nothing.
+ * lw_wait_many for Linux before 5.16, which brought futex_waitv (linux.c): waits at a word of its
+ * own, which every lw_notify of the process notifies, too, while a thread waits there. Returns
+ * LW_NOT_EQUAL for LW_OK: the words' own notifies have consumed nothing.
  */
 lw_woken lw_wait_ringing(const struct lw_waited *waited, uint32_t n, lw_deadline deadline);
 
-struct lw_pace {
-    int64_t slice_ns;      /* an LW_WAIT is interrupted after so long; each further time after twice as long, idle_ns at most */
-    int64_t idle_ns;       /* the same for an LW_WAIT_IDLE, always after as long: a notify may be lost with an agent that died */
-    int64_t brief_ns;      /* how long a wait on something free may last */
-    int64_t poll_ns;       /* how long before it first looks again at what it cannot wait on */
-    int looks;             /* how often to look, with an lw_pause after each, before waiting for anything else */
-    int64_t stand_back_ns; /* how long a reader that others were too quick for leaves the lock to them; 0: it does not */
-};
+/*
+ * The number by which the system, and so a debugger, knows the calling thread. No other thread of
+ * the process has it meanwhile. It may be any number: self.c makes an agent's id of it. Where there
+ * is fork(), the platform sets lw_self_cached to LW_SELF_UNKNOWN in the child.
+ */
+uint64_t lw_thread_id(void);
 
-extern const struct lw_pace lw_pace;
+/* Whether the process may use one CPU only, so that no other thread runs while one spins. */
+bool lw_has_one_cpu(void);
 
 #pragma GCC visibility pop
 

@@ -1,18 +1,18 @@
 /* poll.c: waiting on several words where a platform can wait on one only. */
 #include "platform.h"
 
-#define LONGEST_PAUSE_NS 1000000000
+#define LONGEST_LOOK_NS 1000000000
 
-lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *pause_ns)
+lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *look_ns)
 {
     for (uint32_t i = 1; i < n; i++) {
         if (lw_load(waited[i].word, lw_acquire) != waited[i].expected)
             return LW_NOT_EQUAL;
     }
-    const lw_deadline look = lw_now() + *pause_ns;
+    const lw_deadline look = lw_now() + *look_ns;
     const lw_woken woken = lw_wait(waited[0].word, waited[0].expected, look < deadline ? look : deadline);
     if (woken != LW_TIMED_OUT || look >= deadline)
         return woken;
-    *pause_ns = *pause_ns < LONGEST_PAUSE_NS / 2 ? *pause_ns * 2 : LONGEST_PAUSE_NS;
+    *look_ns = *look_ns < LONGEST_LOOK_NS / 2 ? *look_ns * 2 : LONGEST_LOOK_NS;
     return LW_NOT_EQUAL;
 }

@@ -15,16 +15,7 @@
 IMPORTED("self") uint32_t lw_import_self(void);
 IMPORTED("now") double lw_import_now(void);
 
-const struct lw_pace lw_pace = {
-    .slice_ns = 1000000000, /* bounds what a terminated worker's lost notify costs; long, since waking up idle is not free */
-    .idle_ns = 1000000000,
-    .brief_ns = 4000000,
-    .poll_ns = 4000000,
-    .looks = 0,
-    .stand_back_ns = 0,
-};
-
-uint32_t __attribute__((address_space(1))) lw_self_cached;
+LW_AGENT_LOCAL uint32_t lw_self_cached;
 
 uint32_t lw_self_slow(void)
 {
@@ -36,16 +27,6 @@ int64_t lw_now(void)
     return (int64_t)(lw_import_now() * 1e6);
 }
 
-void lw_pause(void)
-{
-}
-
-bool lw_take_soon(lw_word *mutex, uint32_t self, lw_deadline deadline)
-{
-    (void)mutex, (void)self, (void)deadline;
-    return false;
-}
-
 /*
  * The instructions stand alone in functions that nothing may inline: Node 20's baseline compiler zeroes a local that lives across
  * memory.atomic.wait32. For the same reason, no wasm-opt may run on what is linked from this file.
@@ -55,9 +36,9 @@ __attribute__((noinline)) static int wait32(uint32_t *word, uint32_t expected, i
     return __builtin_wasm_memory_atomic_wait32((int *)word, (int)expected, timeout_ns);
 }
 
-lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *pause_ns)
+lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *look_ns)
 {
-    return lw_wait_polling(waited, n, deadline, pause_ns);
+    return lw_wait_polling(waited, n, deadline, look_ns);
 }
 
 lw_woken lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)

@@ -7,7 +7,7 @@
 
 #include <lockword/lockword.h>
 
-#include "../../src/wait/platform.h"
+#include "../../src/wait/awake.h"
 
 struct things {
     lw_event event, automatic;
@@ -221,9 +221,9 @@ static int poll_both(struct call *call)
 {
     struct pair *pair = call->on;
     const struct lw_waited waited[] = {{&pair->words[0], 0}, {&pair->words[1], 0}};
-    int64_t pause_ns = lw_pace.poll_ns;
-    const int woken = (int)lw_wait_polling(waited, 2, call->deadline, &pause_ns);
-    call->n = (uint32_t)pause_ns;
+    int64_t look_ns = LW_LOOK_NS;
+    const int woken = (int)lw_wait_polling(waited, 2, call->deadline, &look_ns);
+    call->n = (uint32_t)look_ns;
     return woken;
 }
 
@@ -234,16 +234,16 @@ static void polling_sees_every_word_and_keeps_the_deadline(void **state)
     struct pair pair = {{0, 0}};
     struct call call = {.function = poll_both, .on = &pair, .deadline = LW_NOW};
     assert_int_equal(poll_both(&call), LW_TIMED_OUT);
-    call.deadline = lw_after_ns(lw_pace.poll_ns / 4);
+    call.deadline = lw_after_ns(LW_LOOK_NS / 4);
     assert_int_equal(poll_both(&call), LW_TIMED_OUT);
     assert_true(now_ns() >= call.deadline);
     /* Not for longer than it says, though the deadline is far. */
     call.deadline = LW_FOREVER;
     const int64_t start_ns = now_ns();
     assert_int_equal(poll_both(&call), LW_NOT_EQUAL);
-    assert_true(now_ns() - start_ns >= lw_pace.poll_ns);
+    assert_true(now_ns() - start_ns >= LW_LOOK_NS);
     /* And the next pause is longer. */
-    assert_int_equal(call.n, 2 * lw_pace.poll_ns);
+    assert_int_equal(call.n, 2 * LW_LOOK_NS);
     for (size_t i = 0; i < 2; i++) {
         pair.words[i] = 1;
         assert_int_equal(poll_both(&call), LW_NOT_EQUAL);

@@ -1,6 +1,6 @@
 /* awake.c: a thread that finds a mutex held waits awake at first, and lets others run meanwhile; here, a hook. */
 #include "check.h"
-#include "pauses.h"
+#include "yields.h"
 
 #include <errno.h>
 
@@ -27,7 +27,7 @@ static void write_state(uint32_t value)
 static void begin(uint32_t value, void (*between)(void))
 {
     write_state(value);
-    pauses = sleeps = 0;
+    yields = sleeps = 0;
     hook = between;
 }
 
@@ -49,7 +49,7 @@ static bool was_marked;
 static void free_it_at_the_third(void)
 {
     was_marked |= read_state() != NOBODY && read_state() != 0;
-    if (pauses == 3)
+    if (yields == 3)
         write_state(0);
 }
 
@@ -59,7 +59,7 @@ static void who_finds_it_freed_has_left_no_mark_and_not_slept(void **state)
     begin(NOBODY, free_it_at_the_third);
     was_marked = false;
     assert_int_equal(lock_within(10000), 0);
-    assert_int_equal(pauses, 3);
+    assert_int_equal(yields, 3);
     assert_int_equal(sleeps, 0);
     assert_false(was_marked);
 }
@@ -69,13 +69,13 @@ static void who_finds_it_held_sleeps_soon(void **state)
     (void)state;
     begin(NOBODY, NULL);
     assert_int_equal(lock_within(20), ETIMEDOUT);
-    assert_in_range(pauses, 1, MANY);
+    assert_in_range(yields, 1, MANY);
     assert_in_range(sleeps, 1, 1000);
 }
 
 static void mark_it_at_the_third(void)
 {
-    if (pauses == 3)
+    if (yields == 3)
         write_state(NOBODY | LW_MUTEX_BLOCKED);
 }
 
@@ -84,13 +84,13 @@ static void who_sees_that_others_sleep_joins_them(void **state)
     (void)state;
     begin(NOBODY, mark_it_at_the_third);
     assert_int_equal(lock_within(20), ETIMEDOUT);
-    assert_int_equal(pauses, 3);
+    assert_int_equal(yields, 3);
 
     const uint32_t flags[] = {LW_MUTEX_BLOCKED, LW_MUTEX_RESERVED};
     for (size_t i = 0; i < COUNT_OF(flags); i++) {
         begin(NOBODY | flags[i], NULL);
         assert_int_equal(lock_within(20), ETIMEDOUT);
-        assert_int_equal(pauses, 0);
+        assert_int_equal(yields, 0);
     }
 }
 
@@ -105,7 +105,7 @@ static void who_shares_its_cpu_with_a_stranger_lets_it_run_twice(void **state)
     (void)state;
     begin(NOBODY, take_long);
     assert_int_equal(lock_within(40), ETIMEDOUT);
-    assert_int_equal(pauses, 2);
+    assert_int_equal(yields, 2);
     assert_in_range(sleeps, 1, 1000);
 }
 
@@ -115,7 +115,7 @@ static void who_has_no_time_does_not_wait_awake(void **state)
     begin(NOBODY, NULL);
     assert_int_equal(lw_mutex_lock_until(&mutex, LW_NOW), ETIMEDOUT);
     assert_int_equal(lw_mutex_trylock(&mutex), EBUSY);
-    assert_int_equal(pauses, 0);
+    assert_int_equal(yields, 0);
 }
 
 int main(void)

@@ -1,17 +1,17 @@
 /* looks.c: what waits for anything but a mutex looks a few times before it sleeps, and lets others run in between; here, a hook. */
 #include "check.h"
-#include "pauses.h"
+#include "yields.h"
 
 #include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
 #define LOOKS 8
-#define LONG_PAUSE_MS 10
+#define LONG_YIELD_MS 10
 
 static int begin(void **state)
 {
     (void)state;
-    pauses = sleeps = 0;
+    yields = sleeps = 0;
     hook = NULL;
     return 0;
 }
@@ -21,7 +21,7 @@ static lw_sem sem;
 static void release_at_the_third(void)
 {
     assert_false(sem.word[0] & LW_WAITERS);
-    if (pauses == 3)
+    if (yields == 3)
         lw_sem_release(&sem, 1);
 }
 
@@ -31,7 +31,7 @@ static void who_is_released_meanwhile_has_left_no_mark_and_not_slept(void **stat
     sem = (lw_sem)LW_SEM_INIT(0);
     hook = release_at_the_third;
     assert_int_equal(lw_sem_acquire(&sem, 1), 0);
-    assert_int_equal(pauses, 3);
+    assert_int_equal(yields, 3);
     assert_int_equal(sleeps, 0);
 }
 
@@ -39,7 +39,7 @@ static lw_barrier barrier;
 
 static void arrive(void)
 {
-    if (pauses == 1)
+    if (yields == 1)
         assert_int_equal(lw_barrier_wait(&barrier), LW_BARRIER_LEADER);
 }
 
@@ -49,7 +49,7 @@ static void a_look_does_not_break_a_barrier(void **state)
     lw_barrier_init(&barrier, 2);
     hook = arrive;
     assert_int_equal(lw_barrier_wait(&barrier), 0);
-    assert_int_equal(pauses, 1);
+    assert_int_equal(yields, 1);
     assert_int_equal(sleeps, 0);
 }
 
@@ -60,39 +60,39 @@ static void nobody_looks_for_ever_or_after_the_deadline(void **state)
     (void)state;
     assert_int_equal(lw_rwlock_rdlock(&rwlock), 0);
     assert_int_equal(lw_rwlock_wrlock_until(&rwlock, lw_after_ms(1)), ETIMEDOUT);
-    assert_int_equal(pauses, LOOKS);
+    assert_int_equal(yields, LOOKS);
     assert_true(sleeps >= 1);
     sem = (lw_sem)LW_SEM_INIT(0);
     assert_int_equal(lw_sem_acquire_until(&sem, 1, LW_NOW), ETIMEDOUT);
-    assert_int_equal(pauses, LOOKS);
+    assert_int_equal(yields, LOOKS);
     assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
 }
 
-static void pause_long(void)
+static void yield_for_long(void)
 {
-    sleep_ms(LONG_PAUSE_MS);
+    sleep_ms(LONG_YIELD_MS);
 }
 
-static int pauses_of_a_wait(void)
+static int yields_of_a_wait(void)
 {
-    const int before = pauses;
+    const int before = yields;
     lw_event event = LW_EVENT_INIT;
     assert_int_equal(lw_event_wait_until(&event, lw_after_ms(1)), ETIMEDOUT);
-    return pauses - before;
+    return yields - before;
 }
 
 static void who_was_kept_from_running_sleeps_at_once_for_many_times_as_long(void **state)
 {
     (void)state;
-    hook = pause_long;
-    assert_int_equal(pauses_of_a_wait(), 1);
+    hook = yield_for_long;
+    assert_int_equal(yields_of_a_wait(), 1);
     hook = NULL;
     const int64_t from = now_ns();
     int again;
-    while ((again = pauses_of_a_wait()) == 0)
+    while ((again = yields_of_a_wait()) == 0)
         sleep_ms(1);
     assert_int_equal(again, LOOKS);
-    assert_in_range(now_ns() - from, 10 * LONG_PAUSE_MS * NS_PER_MS, INT64_MAX);
+    assert_in_range(now_ns() - from, 10 * LONG_YIELD_MS * NS_PER_MS, INT64_MAX);
 }
 
 int main(void)

@@ -4,15 +4,15 @@
  */
 #include "../../src/wait/platform.h"
 
-lw_woken __wrap_lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *pause_ns);
+lw_woken __wrap_lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *look_ns);
 
 /* The linker puts it in lw_wait_many's place. */
-lw_woken __wrap_lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *pause_ns)
+lw_woken __wrap_lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *look_ns)
 {
 #ifdef LW_RINGING
-    (void)pause_ns;
+    (void)look_ns;
     return lw_wait_ringing(waited, n, deadline);
 #else
-    return lw_wait_polling(waited, n, deadline, pause_ns);
+    return lw_wait_polling(waited, n, deadline, look_ns);
 #endif
 }

@@ -1,12 +1,9 @@
-/* wait.c: what lockword/wait.h and lockword/self.h promise. */
+/* wait.c: what lockword/wait.h promises. */
 #define _GNU_SOURCE
 #include "check.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <lockword/lockword.h>
@@ -230,40 +227,6 @@ static void comparing_and_falling_asleep_is_one_step(void **state)
     assert_int_equal(ball.word, TURNS);
 }
 
-static void ask_for_self(void *argument)
-{
-    *(uint32_t *)argument = lw_self();
-}
-
-static void an_id_is_nonzero_stable_and_the_threads_own(void **state)
-{
-    (void)state;
-    const uint32_t self = lw_self();
-    assert_int_not_equal(self, 0);
-    assert_int_equal(self & ~LW_SELF_MASK, 0);
-    assert_int_equal(self, lw_self());
-    assert_int_equal(self, syscall(SYS_gettid));
-    uint32_t other = self;
-    struct helper helper;
-    start(&helper, ask_for_self, &other);
-    join(&helper);
-    assert_int_not_equal(other, self);
-    assert_int_equal(other, helper.tid);
-}
-
-static void a_forked_child_has_another_id(void **state)
-{
-    (void)state;
-    const uint32_t self = lw_self();
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(lw_self() != self && lw_self() == (uint32_t)getpid() ? 0 : 1);
-    int status = -1;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    assert_int_equal(lw_self(), self);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -278,8 +241,6 @@ int main(void)
         cmocka_unit_test(errno_is_preserved),
         cmocka_unit_test(a_signal_storm_ends_no_wait),
         cmocka_unit_test(comparing_and_falling_asleep_is_one_step),
-        cmocka_unit_test(an_id_is_nonzero_stable_and_the_threads_own),
-        cmocka_unit_test(a_forked_child_has_another_id),
     };
     return cmocka_run_group_tests_name("wait", tests, NULL, NULL);
 }

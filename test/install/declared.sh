@@ -5,6 +5,6 @@ set -eu
 find "$1/lockword" -name '*.h' -exec cat {} + |
     sed -nE '/^LW_IMPORTED/{ N; d; }
         /^(static|typedef|LW_INLINE|#|\/| )/d
-        s/^extern [^"].*\b(lw_[a-z0-9_]+)( __attribute.*)?;/\1/p
+        s/^extern [^"].*\b(lw_[a-z0-9_]+);/\1/p
         s/^[A-Za-z_].*\b(lw_[a-z0-9_]+)\(.*/\1/p' |
     sort -u

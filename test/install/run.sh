@@ -160,7 +160,8 @@ deadlines() { # deadlines NAME FLAG...
     shift
     # shellcheck disable=SC2086 # a list
     gcc $strict -std=gnu11 -O2 "$@" -I "$root/include" "$here/deadlines.c" "$root"/src/*.c "$root"/src/core/*.c \
-        "$root"/src/wait/linux.c "$root"/src/wait/poll.c "$root"/src/wait/spin.c -o "deadlines-$name" -pthread && "./deadlines-$name"
+        "$root"/src/wait/linux.c "$root"/src/wait/poll.c "$root"/src/wait/self.c "$root"/src/wait/awake.c \
+        -o "deadlines-$name" -pthread && "./deadlines-$name"
 }
 old_kernel="-DOLD_KERNEL -Wl,--wrap=syscall"
 time64="-D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64"

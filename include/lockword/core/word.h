@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <lockword/compiler.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -51,12 +53,7 @@ LW_INLINE bool lw_cas(lw_word *word, uint32_t *expected, uint32_t desired, int o
  */
 LW_INLINE void lw_will_change(const lw_word *word)
 {
-#ifdef __x86_64__
-    /* __builtin_prefetch would fetch it to be read: compilers do not count on this instruction, which old processors ignore. */
-    __asm__("prefetchw %0" : : "m"(*word));
-#else
-    __builtin_prefetch(word, 1);
-#endif
+    LW_PREFETCH_FOR_WRITE(word);
 }
 
 /*

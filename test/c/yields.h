@@ -1,20 +1,23 @@
-/* pauses.h: for a test that is linked with LINKER:--wrap=lw_pause,--wrap=lw_wait: what it lets others do in between is a hook. */
-#ifndef LOCKWORD_TEST_PAUSES_H
-#define LOCKWORD_TEST_PAUSES_H
+/*
+ * yields.h: for a test that is linked with LINKER:--wrap=lw_yield,--wrap=lw_wait. A waiter that yields calls a hook instead: what
+ * other threads do meanwhile.
+ */
+#ifndef LOCKWORD_TEST_YIELDS_H
+#define LOCKWORD_TEST_YIELDS_H
 
 #include <lockword/wait.h>
 
-static int pauses; /* how often others were let run, */
-static int sleeps; /* and how often it slept */
+static int yields; /* how often the waiter has yielded, */
+static int sleeps; /* and how often it has slept */
 static void (*hook)(void);
 
-void __wrap_lw_pause(void);
+void __wrap_lw_yield(void);
 lw_woken __real_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline);
 lw_woken __wrap_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline);
 
-void __wrap_lw_pause(void)
+void __wrap_lw_yield(void)
 {
-    pauses++;
+    yields++;
     if (hook)
         hook();
 }

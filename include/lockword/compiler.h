@@ -1,0 +1,52 @@
+/*
+ * compiler.h: what lockword needs of a compiler and a processor besides C11 (for users, C++17) and
+ * the __atomic builtins of GCC and clang. docs/porting.md.
+ */
+#ifndef LOCKWORD_COMPILER_H
+#define LOCKWORD_COMPILER_H
+
+/*
+ * Whether this code runs in a WebAssembly engine. An engine has no way to yield the CPU, and may
+ * terminate an agent at any moment.
+ */
+#ifdef __wasm__
+#define LW_ENGINE 1
+#else
+#define LW_ENGINE 0
+#endif
+
+/*
+ * A variable of which each agent has its own; stands after `static` or `extern`. Natively it is a
+ * thread-local in the memory that each thread has for these from its start, in the shared library,
+ * too: so it costs an instruction, and not a call. An instance of a WebAssembly module belongs to
+ * one agent, so there it is a wasm global: a number, 0 at first.
+ */
+#if LW_ENGINE
+#define LW_AGENT_LOCAL __attribute__((address_space(1)))
+#else
+#define LW_AGENT_LOCAL __thread __attribute__((tls_model("initial-exec")))
+#endif
+
+/* A function that is called when the program, or the shared library, has been loaded. */
+#define LW_CONSTRUCTOR __attribute__((constructor))
+
+/*
+ * Fetches the cache line of *address to be written. On x86-64 __builtin_prefetch would fetch it to
+ * be read: compilers do not count on this instruction, which old processors ignore.
+ */
+#ifdef __x86_64__
+#define LW_PREFETCH_FOR_WRITE(address) __asm__("prefetchw %0" : : "m"(*(address)))
+#else
+#define LW_PREFETCH_FOR_WRITE(address) __builtin_prefetch((address), 1)
+#endif
+
+/* Tells the processor that this thread spins. */
+#if defined(__x86_64__) || defined(__i386__)
+#define LW_RELAX() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define LW_RELAX() __asm__ volatile("isb" ::: "memory")
+#else
+#define LW_RELAX() __asm__ volatile("" ::: "memory")
+#endif
+
+#endif

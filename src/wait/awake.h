@@ -1,0 +1,91 @@
+/*
+ * awake.h: the waiting policy. How long an agent spins before it sleeps, how it spares those that
+ * run meanwhile, and how long a sleep lasts. Nothing but time depends on it: drivers and faces ask
+ * it what to do next, and steps know nothing of it.
+ *
+ * Its words, here and in JavaScript:
+ *
+ *   spin            look at a word again and again, without sleeping
+ *   back off        leave the word's cache line to other CPUs for a while
+ *   yield           let another thread run on this CPU
+ *   oversubscribed  a CPU is, if busy threads share it that have nothing to do with the lock
+ */
+#ifndef LOCKWORD_AWAKE_H
+#define LOCKWORD_AWAKE_H
+
+#include "platform.h"
+
+/*
+ * How long a sleep lasts at most, by what the step asked for (lockword/core/step.h), ns:
+ *
+ *   LW_SLICE_NS  an LW_WAIT, the first time; each further time twice as long, up to LW_IDLE_NS
+ *   LW_IDLE_NS   an LW_WAIT_IDLE
+ *   LW_BRIEF_NS  an LW_WAIT_BRIEF
+ *   LW_LOOK_NS   a wait on several words, before the first look at those that the platform cannot
+ *                wait on
+ */
+#if LW_ENGINE
+/* A terminated agent may take a notify along, so every wait looks again; seldom, as that costs. */
+#define LW_SLICE_NS 1000000000
+#define LW_IDLE_NS 1000000000
+#define LW_BRIEF_NS 4000000
+#define LW_LOOK_NS 4000000
+#else
+/* A thread does not die alone, and no notify is lost. */
+#define LW_SLICE_NS 500000
+#define LW_IDLE_NS LW_FOREVER
+#define LW_BRIEF_NS 500000
+#define LW_LOOK_NS 1000000
+#endif
+
+/* How often a waiter has tried so far, and when it tried last. Zeros at first. */
+struct lw_tries {
+    int64_t last;
+    int count;
+};
+
+#if LW_ENGINE
+
+/* An engine has no yield, so C does not spin there. */
+static inline bool lw_spin_for_mutex(lw_word *mutex, uint32_t self, lw_deadline deadline)
+{
+    (void)mutex, (void)self, (void)deadline;
+    return false;
+}
+
+static inline bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline)
+{
+    (void)tries, (void)deadline;
+    return false;
+}
+
+static inline bool lw_back_off(int lost, lw_deadline deadline)
+{
+    (void)lost, (void)deadline;
+    return false;
+}
+
+#else
+
+#pragma GCC visibility push(hidden)
+
+/* Spins, backs off and yields. Returns whether it has taken the mutex; if not, sleep now. */
+bool lw_spin_for_mutex(lw_word *mutex, uint32_t self, lw_deadline deadline);
+
+/*
+ * For everything but a mutex. Returns whether to try once more before a sleep. Yields first, unless
+ * it is the first try.
+ */
+bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline);
+
+/*
+ * For a reader that has lost a race with other readers; `lost` is how many before that. Backs off,
+ * each time for twice as long, and returns true; or returns false: it has done so often enough.
+ */
+bool lw_back_off(int lost, lw_deadline deadline);
+
+#pragma GCC visibility pop
+
+#endif
+
+#endif
