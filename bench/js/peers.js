@@ -40,22 +40,22 @@ function threeState(buffer) {
   };
 }
 
-/** lockword's, with other constants than those of js/src/times.js. quantum 0: never rests. */
-export function spinning(buffer, { looks, pauses, quantum, alone }) {
+/** lockword's, with other constants than those of js/src/awake.js. quantum 0: never yields. */
+export function spinning(buffer, { tries, pauses, quantum, alone }) {
   const mutex = new Mutex(buffer);
   const { words } = mutex;
   const pause = Atomics.pause ?? Math.random;
-  let mayRunUntil = quantum === 0 ? Infinity : 0;
-  const rest = () => {
+  let yieldsAt = quantum === 0 ? Infinity : 0;
+  const yieldIfDue = () => {
     const before = performance.now();
-    if (before < mayRunUntil) return;
+    if (before < yieldsAt) return;
     nap(0.02);
     const after = performance.now();
-    mayRunUntil = after + (after - before > 0.2 ? quantum : alone);
+    yieldsAt = after + (after - before > 0.2 ? quantum : alone);
   };
-  const takeSoon = () => {
-    rest();
-    for (let look = 0; look < looks; look++) {
+  const spin = () => {
+    yieldIfDue();
+    for (let i = 0; i < tries; i++) {
       for (let k = 0; k < pauses; k++) pause();
       if (mutexTake(words, self)) return true;
       if (Atomics.load(words, 0) & LW_MUTEX_RESERVED) return false;
@@ -64,7 +64,7 @@ export function spinning(buffer, { looks, pauses, quantum, alone }) {
   };
   return {
     lock() {
-      if (!mutexTake(words, self) && !takeSoon()) block(mutexLockStep, words, self, Infinity);
+      if (!mutexTake(words, self) && !spin()) block(mutexLockStep, words, self, Infinity);
     },
     unlock() {
       mutex.unlock();

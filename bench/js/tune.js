@@ -1,7 +1,8 @@
 /**
- * node bench/js/tune.js: the constants of js/src/times.js for waiting awake, beside other values and beside the lock that people write by hand, in one run: two, four
- * and eight workers, with nothing, 180 ns and 15 us of work in and outside the lock; and how long a nap lasts that nobody prolongs. About four
- * minutes; --quick: two.
+ * node bench/js/tune.js: the constants of js/src/awake.js for spinning, beside other values and
+ * beside the lock that people write by hand, in one run: two, four and eight workers, with nothing,
+ * 180 ns and 15 us of work in and outside the lock; and how long a nap lasts that nobody prolongs.
+ * About four minutes; --quick: two.
  */
 import { parseArgs } from 'node:util';
 import { nap } from '../../js/src/wait.js';
@@ -17,7 +18,7 @@ const SECONDS = 0.1;
 const WORKERS = [2, 4, 8];
 const SECTIONS = [0, 180, 15_000];
 
-/** Looks, and pauses before each; quanta, in company and alone. 0 looks: straight to sleep; 0 ms: it never rests. */
+/** Tries, and pauses before each; quanta, in company and alone. 0 tries: straight to sleep; 0 ms: it never yields. */
 const SPINS = [
   [100, 10, 0.5, 2],
   [0, 10, 0, 0],
@@ -32,9 +33,9 @@ const SPINS = [
 const reference = peers.find(({ name }) => name === 'hand-written 0/1/2');
 const candidates = [
   reference,
-  ...SPINS.map(([looks, pauses, quantum, alone]) => ({
-    name: `${looks} looks, ${pauses} pauses, ${quantum} to ${alone} ms`,
-    spin: { looks, pauses, quantum, alone },
+  ...SPINS.map(([tries, pauses, quantum, alone]) => ({
+    name: `${tries} tries, ${pauses} pauses, ${quantum} to ${alone} ms`,
+    spin: { tries, pauses, quantum, alone },
   })),
 ];
 

@@ -6,8 +6,8 @@
 /* Between reading and writing, anything may take its time on a busy machine. Here it always does. */
 static void nap(void)
 {
-    static const uint32_t pillow = 0;
-    lw_wait(&pillow, 0, lw_after_ns(NAP_NS));
+    static const uint32_t nap_word = 0;
+    lw_wait(&nap_word, 0, lw_after_ns(NAP_NS));
 }
 
 void add(struct cell *cell, int times, int guarded)

@@ -4,7 +4,7 @@ import { Barrier, layout, Mutex } from 'lockword';
 import { serve } from '../worker.js';
 
 const NAP_MS = 0.05;
-const pillow = new Int32Array(new SharedArrayBuffer(4));
+const napWord = new Int32Array(new SharedArrayBuffer(4));
 
 serve(({ memory, at, times, guarded }) => {
   const shared = layout({ lock: Mutex, start: Barrier });
@@ -16,7 +16,7 @@ serve(({ memory, at, times, guarded }) => {
     if (guarded) lock.lock();
     const seen = cell[0];
     // Between reading and writing, anything may take its time on a busy machine. Here it always does.
-    Atomics.wait(pillow, 0, 0, NAP_MS);
+    Atomics.wait(napWord, 0, 0, NAP_MS);
     cell[0] = seen + 1;
     if (guarded) lock.unlock();
   }

@@ -1,8 +1,27 @@
-/** The driver of everything that blocks: runs a step to its end, sleeping as it says. */
+/**
+ * The driver of everything that blocks: runs a step to its end, sleeping as it says. How long to
+ * spin and to sleep is the policy's: awake.js.
+ */
 
-import { answerExpected, LW_NOT_EQUAL, LW_OK, LW_RETRY, LW_SLICE, LW_START, LW_TIMED_OUT, LW_WAIT, LW_WAIT_BRIEF } from './core.js';
-import { BRIEF, SLICE } from './times.js';
-import { wait } from './wait.js';
+import { self as thisAgent } from './agent.js';
+import { BRIEF, mayTryAgain, SLICE } from './awake.js';
+import {
+  answerExpected,
+  LW_DONE,
+  LW_MUTEX_RESERVED,
+  LW_MUTEX_STATE,
+  LW_NOT_EQUAL,
+  LW_OK,
+  LW_RETRY,
+  LW_SLICE,
+  LW_START,
+  LW_TIMED_OUT,
+  LW_WAIT,
+  LW_WAIT_BRIEF,
+  mutexLockStep,
+  mutexTake,
+} from './core.js';
+import { nap, wait } from './wait.js';
 
 /**
  * @typedef {import('./wait.js').Words} Words
@@ -31,12 +50,28 @@ export function block(step, words, self, timeout) {
 
     deadline ??= performance.now() + timeout;
     const slice = what === LW_WAIT_BRIEF ? BRIEF : SLICE;
-    const left = deadline - performance.now();
-    const woken = wait(words, (answer >>> 8) & 0xff, expected, Math.min(left, slice));
+    const remaining = deadline - performance.now();
+    const woken = wait(words, (answer >>> 8) & 0xff, expected, Math.min(remaining, slice));
     if (woken === 'ok') why = LW_OK;
     else if (woken === 'not-equal') why = LW_NOT_EQUAL;
-    else if (left > slice) why = LW_SLICE;
+    else if (remaining > slice) why = LW_SLICE;
     // An engine that rounds its sleep down has not used up the time: nothing happened yet.
     else why = performance.now() < deadline ? LW_NOT_EQUAL : LW_TIMED_OUT;
   }
+}
+
+/**
+ * Takes a mutex, blocking this thread until it is to be had. Spins first. A reservation ends that,
+ * lest a thread that spins overtake the waiters for which the mutex is reserved.
+ *
+ * @param {Words} words
+ * @param {number} timeout ms; 0 tries once
+ * @returns {number} LW_DONE, LW_GAVE_UP or LW_DEADLOCK
+ */
+export function lockBlocking(words, timeout) {
+  for (let tries = 0; timeout > 0 && mayTryAgain(tries, nap); tries++) {
+    if (mutexTake(words, thisAgent)) return LW_DONE;
+    if (Atomics.load(words, LW_MUTEX_STATE) & LW_MUTEX_RESERVED) break;
+  }
+  return block(mutexLockStep, words, thisAgent, timeout);
 }

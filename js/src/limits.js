@@ -2,7 +2,7 @@
 
 import { shared } from './agent.js';
 import { LW_CANCELLED, LW_TIMED_OUT } from './core.js';
-import { BEAT, LONGEST_TIMER } from './times.js';
+import { BEAT, LONGEST_TIMER } from './awake.js';
 
 /**
  * The pending calls of this agent: how many there are, and a timer that runs while there are any. It

@@ -39,7 +39,7 @@
 
 import { shared } from './agent.js';
 import { LW_AGAIN, LW_ASYNC, LW_NOT_EQUAL, LW_OK, LW_QUEUE, LW_QUEUED, LW_SLICE, LW_WAIT, LW_WAIT_BRIEF } from './core.js';
-import { BRIEF } from './times.js';
+import { BRIEF } from './awake.js';
 import { waitAsync } from './wait.js';
 
 /**

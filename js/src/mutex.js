@@ -8,7 +8,7 @@ import { guardOf } from './guard.js';
 import { nothingPends } from './limits.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
-import { lockBlocking } from './spin.js';
+import { lockBlocking } from './blocking.js';
 import { enqueue, handOver } from './turn.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */

@@ -8,7 +8,7 @@ import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { dispose, guardOf } from './guard.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
-import { lockBlocking } from './spin.js';
+import { lockBlocking } from './blocking.js';
 import { enqueue, handOver } from './turn.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */

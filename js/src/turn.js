@@ -12,7 +12,7 @@ import { self } from './agent.js';
 import { LW_DONE, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
 import { bound, nothingPends, onAbort } from './limits.js';
 import { findLine, join, leave, lineAt, run } from './line.js';
-import { STRETCH } from './times.js';
+import { HAND_OVER } from './awake.js';
 import { afterTurn } from './wait.js';
 
 /** The key of their only queue. */
@@ -42,7 +42,7 @@ function advance(line, why) {
 /** @param {Line} line */
 function advanceAfterTurn(line) {
   if (line.turnsBy || !headOf(line)) return;
-  line.turnsBy = performance.now() + STRETCH;
+  line.turnsBy = performance.now() + HAND_OVER;
   afterTurn(() => {
     line.turnsBy = 0;
     advance(line, LW_START);

@@ -6,7 +6,7 @@
  * @typedef {'ok' | 'not-equal' | 'timed-out'} Woken
  */
 
-import { LONGEST_POLL, SLICE } from './times.js';
+import { LONGEST_POLL, SLICE } from './awake.js';
 
 /**
  * Sleeps while the word holds `expected`, at most `timeout` ms.
@@ -22,7 +22,7 @@ export function wait(words, index, expected, timeout) {
 }
 
 /** @type {Words | undefined} Nobody notifies it. */
-let pillow;
+let napWord;
 
 /**
  * Lets others have this CPU for `ms` at least. Throws where a thread may not block.
@@ -30,7 +30,7 @@ let pillow;
  * @param {number} ms
  */
 export function nap(ms) {
-  Atomics.wait((pillow ??= new Int32Array(new SharedArrayBuffer(4))), 0, 0, ms);
+  Atomics.wait((napWord ??= new Int32Array(new SharedArrayBuffer(4))), 0, 0, ms);
 }
 
 /**
