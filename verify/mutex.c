@@ -1,4 +1,7 @@
-/* mutex.c: what the explorer knows of the mutex. The rules are those of include/lockword/core/mutex.h. r buries who has died. */
+/*
+ * mutex.c: what the explorer knows of the mutex. The rules are those of include/lockword/core/mutex.h. r buries who has died. f
+ * blocks as the faces do, which call the inlined half first, and the step where that fails.
+ */
 #include <lockword/core/mutex.h>
 
 #include <stdio.h>
@@ -14,6 +17,7 @@ enum {
     TOOK = FIRST_OWN_FLAG * 2,        /* during its call: the word became its agent's */
     FREED = FIRST_OWN_FLAG * 4,       /* during its call: the word became free */
     SAW_IT_HELD = FIRST_OWN_FLAG * 8, /* during this step */
+    TRIED = FIRST_OWN_FLAG * 16,      /* its inlined half has failed: the step is next */
 };
 
 /* Ghosts: whose the mutex is by what was done, not by what the word says. */
@@ -109,6 +113,10 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         const int dead = dead_agent(state);
         if (dead >= 0)
             choices[count++] = (struct choice){.function = BURY, .a = model_id(dead)};
+        return count;
+    }
+    if (model_letter(agent, caller) == 'f' && !(c->flags & TRIED)) {
+        choices[count++] = (struct choice){.function = holds ? FREE : TAKE, .a = self};
         return count;
     }
     choices[count++] = (struct choice){.function = holds ? UNLOCK : tries ? TRY_LOCK : LOCK, .a = self};
@@ -252,6 +260,14 @@ static const char *unlock_ended(struct caller *caller, bool result)
     return NULL;
 }
 
+/* An inlined half has ended, with this error or none. */
+static const char *half_ended(struct caller *c, int agent, int caller, bool result, const char *error)
+{
+    if (!result && model_letter(agent, caller) == 'f')
+        c->flags |= TRIED;
+    return error;
+}
+
 static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
@@ -261,11 +277,11 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     case TRY_LOCK:
         return try_lock_ended(c, result);
     case TAKE:
-        return take_ended(c, result);
+        return half_ended(c, agent, caller, result, take_ended(c, result));
     case UNLOCK:
         return !result && owns(state, agent) ? "unlock by the holder fails" : unlock_ended(c, result);
     case FREE:
-        return unlock_ended(c, result);
+        return half_ended(c, agent, caller, result, unlock_ended(c, result));
     case BURY:
         c->flags = 0;
         use_up_round(c);
@@ -394,6 +410,7 @@ static const struct configuration configurations[] = {
 #if MAX_FAILED_WAITS == 1
     {"B,B,b", 1, BY_CHANCE, 10, SMALL, 0},
     {"B,B,a", 1, BY_CHANCE, 12, SMALL, 0},
+    {"F,F,f", 1, BY_CHANCE, 10, SMALL, 0},
     {"A,B,b", 1, BY_CHANCE, 10, LARGE, 0},
 #endif
 };
