@@ -81,6 +81,16 @@ LW_API int lw_once_finish(lw_once *once, bool success)
     return lw_once_end_step(once->word, lw_self(), success) ? 0 : EPERM;
 }
 
+/* Whether it has been run. If so, what the runner wrote is seen. */
+LW_API bool lw_once_is_done(const lw_once *once)
+{
+    LW_NOTE_USE(once->word);
+    const bool done = lw_once_ran(once->word);
+    if (done)
+        LW_NOTE_ACQUIRE(once->word);
+    return done;
+}
+
 /* Who runs it right now, an agent id; 0: nobody. */
 LW_API uint32_t lw_once_running(const lw_once *once)
 {

@@ -147,6 +147,27 @@ LW_API int lw_rmutex_unlock(lw_rmutex *rmutex)
     return left ? 0 : EPERM;
 }
 
+/* Whether anybody holds it right now. By the time the caller looks at the result it may be old. */
+LW_API bool lw_rmutex_is_locked(const lw_rmutex *rmutex)
+{
+    LW_NOTE_USE(rmutex->word);
+    return lw_mutex_owner(rmutex->word) != 0;
+}
+
+/* Whether the caller holds it. */
+LW_API bool lw_rmutex_is_mine(const lw_rmutex *rmutex)
+{
+    LW_NOTE_USE(rmutex->word);
+    return lw_mutex_owner(rmutex->word) == lw_self();
+}
+
+/* How often its holder has it right now; 0: nobody holds it. */
+LW_API uint32_t lw_rmutex_hold_count(const lw_rmutex *rmutex)
+{
+    LW_NOTE_USE(rmutex->word);
+    return lw_rmutex_depth(rmutex->word);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -302,6 +302,27 @@ LW_API int lw_rwlock_unlock(lw_rwlock *rwlock)
     return left ? 0 : EPERM;
 }
 
+/* How many read right now, an upgradable reader not counted. By the time the caller looks at the result it may be old. */
+LW_API uint32_t lw_rwlock_readers(const lw_rwlock *rwlock)
+{
+    LW_NOTE_USE(rwlock->word);
+    return lw_rwlock_state(rwlock->word) & LW_RWLOCK_READERS;
+}
+
+/* Whether somebody writes right now. By the time the caller looks at the result it may be old. */
+LW_API bool lw_rwlock_is_write_locked(const lw_rwlock *rwlock)
+{
+    LW_NOTE_USE(rwlock->word);
+    return (lw_rwlock_state(rwlock->word) & LW_RWLOCK_WRITER) != 0;
+}
+
+/* Whether the caller writes, or reads upgradably. */
+LW_API bool lw_rwlock_is_mine(const lw_rwlock *rwlock)
+{
+    LW_NOTE_USE(rwlock->word);
+    return lw_rwlock_owner(rwlock->word) == lw_self();
+}
+
 #ifdef __cplusplus
 }
 #endif

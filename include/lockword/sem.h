@@ -98,6 +98,13 @@ LW_API int lw_sem_release(lw_sem *sem, uint32_t n)
     return __builtin_expect(lw_sem_give(sem, n), 1) || lw_sem_release_step(sem->word, n) ? 0 : EOVERFLOW;
 }
 
+/* How many permits are to be had right now. By the time the caller looks at the result it may be old. */
+LW_API uint32_t lw_sem_available(const lw_sem *sem)
+{
+    LW_NOTE_USE(sem->word);
+    return lw_sem_permits(sem->word);
+}
+
 #ifdef __cplusplus
 }
 #endif

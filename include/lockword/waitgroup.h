@@ -77,6 +77,16 @@ LW_API int lw_waitgroup_wait(lw_waitgroup *group)
     return lw_waitgroup_wait_until(group, LW_FOREVER);
 }
 
+/* How much is not done yet, right now. 0: what was done before each done is seen. */
+LW_API uint32_t lw_waitgroup_pending(const lw_waitgroup *group)
+{
+    LW_NOTE_USE(group->word);
+    const uint32_t pending = lw_waitgroup_count(group->word);
+    if (pending == 0)
+        LW_NOTE_ACQUIRE(group->word);
+    return pending;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -81,7 +81,7 @@ static void it_tells_which_has_come(void **state)
             assert_int_equal(call.n, which);
             /* An automatic event and permits are consumed. */
             assert_false(lw_event_is_set(&things.automatic));
-            assert_int_equal(lw_sem_permits(things.sem.word), 0);
+            assert_int_equal(lw_sem_available(&things.sem), 0);
         }
     }
 }
@@ -97,7 +97,7 @@ static void of_several_the_first_has_come_and_no_other_is_consumed(void **state)
         assert_int_equal(wait_any(&call), 0);
         assert_int_equal(call.n, first);
         assert_int_equal(lw_event_is_set(&things.automatic), first < 1);
-        assert_int_equal(lw_sem_permits(things.sem.word), first < 2 ? 2 : 0);
+        assert_int_equal(lw_sem_available(&things.sem), first < 2 ? 2 : 0);
     }
 }
 
@@ -114,7 +114,7 @@ static void what_comes_together_is_consumed_once(void **state)
         assert_int_equal(end_call(&call), 0);
         assert_true(call.n == 1 || call.n == 2);
         assert_int_equal(lw_event_is_set(&things.automatic), call.n == 2);
-        assert_int_equal(lw_sem_permits(things.sem.word), call.n == 1 ? 2 : 0);
+        assert_int_equal(lw_sem_available(&things.sem), call.n == 1 ? 2 : 0);
     }
 }
 
@@ -130,11 +130,11 @@ static void one_that_gives_up_has_consumed_nothing(void **state)
     call.deadline = LW_FOREVER;
     assert_int_equal(wait_any(&call), ECANCELED);
     come(&things, 2);
-    assert_int_equal(lw_sem_permits(things.sem.word), 2);
+    assert_int_equal(lw_sem_available(&things.sem), 2);
     assert_int_equal(lw_sem_acquire(&things.sem, 2), 0);
     lw_sem_release(&things.sem, 1);
     assert_int_equal(wait_any(&call), ECANCELED);
-    assert_int_equal(lw_sem_permits(things.sem.word), 1);
+    assert_int_equal(lw_sem_available(&things.sem), 1);
 }
 
 static void one_to_63_sources_can_be_waited_for(void **state)
@@ -209,7 +209,7 @@ static void what_many_take_from_many_is_exact(void **state)
         assert_int_equal(end_call(&calls[i]), 0);
     for (size_t k = 0; k < 3; k++) {
         assert_int_equal(feed.taken[k], EACH);
-        assert_int_equal(lw_sem_permits(feed.sems[k].word), 0);
+        assert_int_equal(lw_sem_available(&feed.sems[k]), 0);
     }
 }
 

@@ -42,10 +42,14 @@ static void the_word_says_who_holds_it(void **state)
 {
     (void)state;
     lw_mutex mutex = LW_MUTEX_INIT;
+    assert_false(lw_mutex_is_locked(&mutex) || lw_mutex_is_mine(&mutex));
     assert_int_equal(lw_mutex_trylock(&mutex), 0);
     assert_int_equal(STATE(&mutex), lw_self());
+    assert_true(lw_mutex_is_locked(&mutex) && lw_mutex_is_mine(&mutex));
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
     assert_int_equal(STATE(&mutex), 0);
+    mutex.word[LW_MUTEX_STATE] = lw_self() + 1;
+    assert_true(lw_mutex_is_locked(&mutex) && !lw_mutex_is_mine(&mutex));
 }
 
 static void relocking_is_an_error_and_keeps_the_lock(void **state)

@@ -39,9 +39,9 @@ static void it_is_run_once(void **state)
     assert_int_equal(lw_once_running(&once), 0);
     assert_int_equal(lw_once_begin(&once), LW_ONCE_RUN);
     assert_int_equal(lw_once_running(&once), lw_self());
-    assert_false(lw_once_ran(once.word));
+    assert_false(lw_once_is_done(&once));
     assert_int_equal(lw_once_finish(&once, true), 0);
-    assert_true(lw_once_ran(once.word));
+    assert_true(lw_once_is_done(&once));
     assert_int_equal(lw_once_running(&once), 0);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(lw_once_begin(&once), 0);

@@ -53,19 +53,21 @@ static void it_is_free_when_unlocked_as_often_as_locked(void **state)
 {
     (void)state;
     lw_rmutex rmutex = LW_RMUTEX_INIT;
-    assert_int_equal(lw_rmutex_depth(rmutex.word), 0);
+    assert_int_equal(lw_rmutex_hold_count(&rmutex), 0);
     for (uint32_t depth = 1; depth <= 100; depth++) {
         assert_int_equal(depth % 3 == 0   ? lw_rmutex_trylock(&rmutex)
                          : depth % 3 == 1 ? lw_rmutex_lock(&rmutex)
                                           : lw_rmutex_lock_until(&rmutex, LW_NOW),
                          0);
-        assert_int_equal(lw_rmutex_depth(rmutex.word), depth);
+        assert_int_equal(lw_rmutex_hold_count(&rmutex), depth);
+        assert_true(lw_rmutex_is_locked(&rmutex) && lw_rmutex_is_mine(&rmutex));
         assert_int_equal(by_another(try_it, &rmutex), EBUSY);
     }
     for (uint32_t depth = 100; depth >= 1; depth--) {
-        assert_int_equal(lw_rmutex_depth(rmutex.word), depth);
+        assert_int_equal(lw_rmutex_hold_count(&rmutex), depth);
         assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
     }
+    assert_false(lw_rmutex_is_locked(&rmutex) || lw_rmutex_is_mine(&rmutex));
     assert_int_equal(by_another(try_it, &rmutex), 0);
     assert_int_equal(rmutex.word[LW_MUTEX_STATE], 0);
 }
@@ -109,11 +111,11 @@ static void it_can_be_taken_two_to_the_31_times(void **state)
     lw_rmutex_lock(&rmutex);
     rmutex.word[LW_RMUTEX_DEPTH] = LW_RMUTEX_AGAIN - 1;
     assert_int_equal(lw_rmutex_lock(&rmutex), 0);
-    assert_int_equal(lw_rmutex_depth(rmutex.word), 0x80000000u);
+    assert_int_equal(lw_rmutex_hold_count(&rmutex), 0x80000000u);
     assert_int_equal(lw_rmutex_lock(&rmutex), EOVERFLOW);
     assert_int_equal(lw_rmutex_trylock(&rmutex), EOVERFLOW);
     assert_int_equal(lw_rmutex_lock_until(&rmutex, LW_NOW), EOVERFLOW);
-    assert_int_equal(lw_rmutex_depth(rmutex.word), 0x80000000u);
+    assert_int_equal(lw_rmutex_hold_count(&rmutex), 0x80000000u);
     assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
     assert_int_equal(rmutex.word[LW_RMUTEX_DEPTH], LW_RMUTEX_AGAIN - 1);
 }
@@ -135,7 +137,7 @@ static void a_depth_that_a_task_left_is_not_the_next_holders(void **state)
     (void)state;
     lw_rmutex rmutex = {{0, 0, LW_RMUTEX_TASK}};
     assert_int_equal(lw_rmutex_lock(&rmutex), 0);
-    assert_int_equal(lw_rmutex_depth(rmutex.word), 1);
+    assert_int_equal(lw_rmutex_hold_count(&rmutex), 1);
     assert_int_equal(lw_rmutex_lock(&rmutex), 0);
     assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
     assert_int_equal(lw_rmutex_unlock(&rmutex), 0);

@@ -63,6 +63,34 @@ static int by_another(int (*function)(struct call *), lw_rwlock *rwlock)
     return end_call(&call);
 }
 
+/* What the lock says of itself to the caller, as readers, and whether somebody writes, and whether the caller has it. */
+static void assert_says(const lw_rwlock *rwlock, uint32_t readers, bool is_write_locked, bool is_mine)
+{
+    assert_int_equal(lw_rwlock_readers(rwlock), readers);
+    assert_int_equal(lw_rwlock_is_write_locked(rwlock), is_write_locked);
+    assert_int_equal(lw_rwlock_is_mine(rwlock), is_mine);
+}
+
+static void it_says_who_has_it(void **state)
+{
+    (void)state;
+    lw_rwlock rwlock = LW_RWLOCK_INIT;
+    assert_says(&rwlock, 0, false, false);
+    assert_int_equal(lw_rwlock_rdlock(&rwlock), 0);
+    assert_int_equal(by_another(read_it, &rwlock), 0);
+    assert_says(&rwlock, 2, false, false);
+    assert_int_equal(lw_rwlock_uplock(&rwlock), 0);
+    assert_says(&rwlock, 2, false, true);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_wrlock(&rwlock), 0);
+    assert_says(&rwlock, 0, true, true);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(by_another(write_it, &rwlock), 0);
+    assert_says(&rwlock, 0, true, false);
+}
+
 /* Which of reading, reading upgradably and writing another thread could do now. */
 enum { READ = 1, UPGRADABLE = 2, WRITE = 4 };
 
@@ -481,6 +509,7 @@ static void readers_see_no_half_and_no_write_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_says_who_has_it),
         cmocka_unit_test(each_way_excludes_what_it_must),
         cmocka_unit_test(asking_again_while_writing_or_reading_upgradably_is_an_error),
         cmocka_unit_test(what_the_caller_does_not_have_cannot_be_changed_or_given_up),

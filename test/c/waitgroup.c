@@ -38,7 +38,7 @@ static void it_waits_for_as_many_as_were_added(void **state)
         await_sleep(&calls[i].helper);
     }
     for (uint32_t left = 3; left > 0; left--) {
-        assert_int_equal(lw_waitgroup_count(group.word), left);
+        assert_int_equal(lw_waitgroup_pending(&group), left);
         for (size_t i = 0; i < COUNT_OF(calls); i++)
             assert_false(has_ended(&calls[i]));
         assert_int_equal(lw_waitgroup_done(&group), 0);
@@ -75,7 +75,7 @@ static void more_than_the_maximum_is_refused(void **state)
     assert_memory_equal(&group, &before, sizeof group);
     assert_int_equal(lw_waitgroup_done(&group), 0);
     assert_int_equal(lw_waitgroup_add(&group, 1), 0);
-    assert_int_equal(lw_waitgroup_count(group.word), LW_WAITGROUP_MAX);
+    assert_int_equal(lw_waitgroup_pending(&group), LW_WAITGROUP_MAX);
 }
 
 /* The waiters of one round return though the next has begun before they look. */
