@@ -1,7 +1,7 @@
 /**
  * What every call that may wait accepts as its last argument: a number of milliseconds, or `{ timeout, signal }`. What a call
- * must be told besides, such as a mutex, a function or a value to wait for, comes before that. Read without allocating, before
- * any word is touched.
+ * must be told besides, such as a mutex, a function or a value to wait for, comes before that. Any other property is a
+ * TypeError: a misspelt `timeout` would wait for ever. Read without allocating, before any word is touched.
  *
  * @typedef {object} WaitOptions
  * @property {number} [timeout] how long to wait at most, in ms; 0, or less, tries once; Infinity, the default, waits as long as it takes
@@ -22,15 +22,25 @@
 
 import { assertMayBlock } from './agent.js';
 
+/** The names of all options; `permits` is a semaphore's. */
+const OPTIONS = ['timeout', 'signal', 'permits'];
+
 /**
+ * A name that is no option's is refused, for a misspelt `timeout` or `signal` would wait for ever.
+ *
  * @internal
  * @param {number | WaitOptions | undefined} options
  * @returns {number} ms
  */
 export function timeoutOf(options) {
-  const timeout = typeof options === 'object' ? options.timeout : options;
+  /** @type {unknown} */
+  let timeout = options;
+  if (options && typeof options === 'object') {
+    ({ timeout } = options);
+    for (const name in options) if (!OPTIONS.includes(name)) timeout = name;
+  }
   if (timeout === undefined) return Infinity;
-  if (typeof timeout !== 'number') throw new TypeError('timeout must be a number');
+  if (typeof timeout !== 'number') throw new TypeError(`write ms or { ${OPTIONS} }, not ${timeout}`);
   if (Number.isNaN(timeout)) throw new RangeError('timeout is NaN');
   return Math.max(timeout, 0);
 }

@@ -62,7 +62,7 @@ export class Primitive {
    * @throws {TypeError} it is the handle of something else
    */
   static from(handle) {
-    if (handle?.type !== this.type) throw new TypeError(`not the handle of a ${this.type}`);
+    if (handle?.type !== this.type) throw new TypeError(`not the handle of a ${this.type}: send its 'handle'`);
     return /** @type {InstanceType<C>} */ (new this(handle.buffer ?? null, handle.byteOffset ?? null));
   }
 

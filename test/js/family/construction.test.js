@@ -88,6 +88,8 @@ describe('construction of every primitive', () => {
       for (const other of others) expect(await failure(() => other.from(handle))).to.be.instanceOf(TypeError);
       for (const bad of [{ ...handle, buffer: undefined }, { ...handle, byteOffset: undefined }, {}, null, undefined, shared])
         expect(await failure(() => Class.from(bad))).to.be.instanceOf(TypeError);
+      const { message } = await failure(() => Class.from(new Class()));
+      expect(message).to.equal(`not the handle of a ${Class.name}: send its 'handle'`);
     });
   }
 

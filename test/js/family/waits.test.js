@@ -16,6 +16,7 @@ const bad = {
   'a bigint timeout': [TypeError, 100n],
   'a boolean timeout': [TypeError, true],
   'a NaN timeout in options': [RangeError, { timeout: NaN }],
+  'a misspelt option': [TypeError, { timeout: 5, sginal: undefined }],
   'a null timeout in options': [TypeError, { timeout: null }],
   'a signal that is an object': [TypeError, { signal: {} }],
   'a signal that is an AbortController': [TypeError, { signal: new AbortController() }],

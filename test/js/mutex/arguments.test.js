@@ -12,6 +12,11 @@ const bad = {
   'a boolean timeout': [TypeError, true],
   'a function': [TypeError, () => {}],
   'a symbol': [TypeError, Symbol('timeout')],
+  null: [TypeError, null],
+  'a misspelt timeout': [TypeError, { timout: 5 }],
+  'a misspelt signal': [TypeError, { timeout: 5, sginal: undefined }],
+  'an option that is inherited and unknown': [TypeError, Object.create({ timeoutMs: 5 })],
+  'a signal instead of options': [TypeError, new AbortController().signal],
   'a NaN timeout in options': [RangeError, { timeout: NaN }],
   'a string timeout in options': [TypeError, { timeout: '100' }],
   'a null timeout in options': [TypeError, { timeout: null }],
@@ -53,6 +58,18 @@ if (mode === 'normal') {
         const promise = calls[name](new Mutex(), NaN);
         expect(promise).to.be.instanceOf(Promise);
         expect(await failure(() => promise)).to.be.instanceOf(RangeError);
+      }
+    });
+
+    it('what is no option is named, with those that there are', async () => {
+      for (const [options, name] of [
+        [null, 'null'],
+        ['50', '50'],
+        [{ timout: 50 }, 'timout'],
+        [{ signal: undefined, tiemout: 50 }, 'tiemout'],
+      ]) {
+        const { message } = await failure(() => new Mutex().lockAsync(options));
+        expect(message).to.equal(`write ms or { timeout,signal,permits }, not ${name}`);
       }
     });
 
