@@ -48,6 +48,23 @@ export class Guard {
 }
 
 /**
+ * Calls `fn`, and releases when what it returns has settled, or when it throws.
+ *
+ * @internal
+ * @template T
+ * @param {Guard} guard
+ * @param {() => T | PromiseLike<T>} fn
+ * @returns {Promise<T>}
+ */
+export async function runUnder(guard, fn) {
+  try {
+    return await fn();
+  } finally {
+    guard.unlock();
+  }
+}
+
+/**
  * @internal
  * @param {boolean} held
  * @param {() => void} unlock

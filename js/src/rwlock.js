@@ -7,7 +7,7 @@ import { rwlockWriteStep } from './core.js';
 import { self } from './agent.js';
 import { block } from './blocking.js';
 import { DeadlockError, OwnershipError } from './errors.js';
-import { guardOf } from './guard.js';
+import { guardOf, runUnder } from './guard.js';
 import { timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { waitFor } from './waiting.js';
@@ -264,6 +264,60 @@ export class RWLock extends Primitive {
    */
   async acquireWriteAsync(options) {
     return guardOf(await this.writeLockAsync(options), () => this.writeUnlock());
+  }
+
+  /**
+   * `upgradableLock`, as a guard: `using guard = lock.acquireUpgradable()`. If this agent has upgraded by then, it
+   * releases the write.
+   *
+   * @param {number | WaitOptions} [options] ms, or options
+   * @throws {TimeoutError} the time was up; and what `upgradableLock` throws
+   */
+  acquireUpgradable(options) {
+    return this.#upgradable(this.#lock(rwlockUpreadStep, options, 'acquireUpgradable'));
+  }
+
+  /**
+   * `upgradableLockAsync`, as a guard: `using guard = await lock.acquireUpgradableAsync()`. If this agent has upgraded
+   * by then, it releases the write.
+   *
+   * @param {number | WaitOptions} [options] ms, or options
+   * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
+   */
+  async acquireUpgradableAsync(options) {
+    return this.#upgradable(await this.upgradableLockAsync(options));
+  }
+
+  /** @param {boolean} held */
+  #upgradable(held) {
+    return guardOf(held, () => this.#become(this.isWriteLocked ? LW_RWLOCK_WRITER : LW_RWLOCK_UPGRADABLE, 0));
+  }
+
+  /**
+   * Calls `fn` while reading, beside other readers, and ends the read when what `fn` returns has settled, or when it
+   * throws.
+   *
+   * @template T
+   * @param {() => T | PromiseLike<T>} fn
+   * @param {number | WaitOptions} [options] of the lock: ms, or options; rejects with `signal.reason` on abort
+   * @returns {Promise<T>} what `fn` returns
+   * @throws {TimeoutError} the time was up, and `fn` was not called
+   */
+  async runShared(fn, options) {
+    return runUnder(await this.acquireReadAsync(options), fn);
+  }
+
+  /**
+   * Calls `fn` while writing, alone, and ends the write when what `fn` returns has settled, or when it throws.
+   *
+   * @template T
+   * @param {() => T | PromiseLike<T>} fn
+   * @param {number | WaitOptions} [options] of the lock: ms, or options; rejects with `signal.reason` on abort
+   * @returns {Promise<T>} what `fn` returns
+   * @throws {TimeoutError} the time was up, and `fn` was not called
+   */
+  async runExclusive(fn, options) {
+    return runUnder(await this.acquireWriteAsync(options), fn);
   }
 
   /**

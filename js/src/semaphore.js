@@ -1,7 +1,7 @@
 /** A counting semaphore: the same as lw_sem in C (include/lockword/sem.h). */
 
 import { LW_DONE, LW_SEM_MAX, semAcquireStep, semPermits, semReleaseStep, semTryStep } from './core.js';
-import { guardOf } from './guard.js';
+import { guardOf, runUnder } from './guard.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';
 
@@ -140,12 +140,7 @@ export class Semaphore extends Primitive {
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
   async runExclusive(fn, options) {
-    const permit = await this.acquireAsync(options);
-    try {
-      return await fn();
-    } finally {
-      permit.unlock();
-    }
+    return runUnder(await this.acquireAsync(options), fn);
   }
 
   /**

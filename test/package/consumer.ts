@@ -72,6 +72,11 @@ async function guards(): Promise<boolean[]> {
     held.push(lock.readers === 1);
   }
   {
+    const lock = new RWLock();
+    await using _upgradable: Guard = await lock.acquireUpgradableAsync();
+    held.push(lock.isMine && (await lock.upgradeAsync(5)) && lock.isWriteLocked);
+  }
+  {
     using _permits = await Semaphore.create(2).acquireAsync({ permits: 2 });
     held.push(!mutex.isLocked);
   }
@@ -84,6 +89,7 @@ export function inAWorker(rwlock: RWLock, semaphore: Semaphore, recursive: Recur
   using _mutex = mutex.acquire(50);
   using _read = rwlock.acquireRead({ timeout: 50 });
   using _write = rwlock.acquireWrite();
+  using _upgradable = rwlock.acquireUpgradable(50);
   using _permits = semaphore.acquire({ permits: 3, timeout: 50 });
   using _again = recursive.acquire();
   if (semaphore.wait({ timeout: 5 })) semaphore.release();
@@ -127,6 +133,8 @@ export async function mistakes(semaphore: Semaphore, buffer: Int32Array): Promis
   await new Condition().waitAsync(new RecursiveMutex());
   // @ts-expect-error: the time is a number
   await mutex.lockAsync('50');
+  // @ts-expect-error: timeout
+  await mutex.lockAsync({ timout: 50 });
 }
 
 const recursive: RecursiveMutex = new RecursiveMutex();
@@ -158,6 +166,9 @@ const lock: RWLock = new RWLock();
 const reads: boolean = await lock.readLockAsync();
 const readers: number = lock.readers;
 lock.readUnlock();
+const counted: number = await lock.runShared(() => lock.readers);
+const written: string = await lock.runExclusive(async () => `${lock.isWriteLocked}`, { timeout: 5 });
+check('RWLock: runShared, runExclusive', counted === 1 && written === 'true' && lock.readers === 0);
 const upgraded: boolean = (await lock.upgradableLockAsync()) && (await lock.upgradeAsync(1));
 lock.writeUnlock();
 check('RWLock', reads && readers === 1 && upgraded && !lock.isWriteLocked);

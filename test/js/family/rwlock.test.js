@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 
 import * as core from '../../../js/src/core.js';
-import { DeadlockError, OwnershipError, RWLock } from '../../../js/src/index.js';
+import { DeadlockError, OwnershipError, RWLock, TimeoutError } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
 import { failure, itBlocks, itCalling, sleep, spin, stateOf, STRANGER, until, within } from '../support.js';
@@ -159,6 +159,55 @@ describe('RWLock', () => {
       guard[Symbol.dispose ?? Symbol.for('Symbol.dispose')]();
       guard.unlock();
       expect(lock.isWriteLocked).to.equal(false);
+    }
+  });
+
+  for (const form of FORMS) {
+    itCalling(form)(`acquireUpgradable${form}() makes a guard, which gives back a read or, after an upgrade, a write`, async () => {
+      const lock = new RWLock();
+      const ways = {
+        'it reads': () => {},
+        'it writes': () => lock.tryUpgrade(),
+        'it reads again': () => lock.tryUpgrade() && lock.downgradeToUpgradable(),
+      };
+      for (const [what, change] of Object.entries(ways)) {
+        const guard = await lock[`acquireUpgradable${form}`]();
+        expect([lock.isMine, lock.isWriteLocked], what).to.deep.equal([true, false]);
+        change();
+        guard.unlock();
+        guard.unlock();
+        expect([lock.isMine, lock.isWriteLocked, lock.readers], what).to.deep.equal([false, false, 0]);
+      }
+      const guard = await lock[`acquireUpgradable${form}`]();
+      lock.downgrade();
+      expect(await failure(() => guard.unlock())).to.be.instanceOf(OwnershipError);
+      expect(lock.readers).to.equal(1);
+      lock.readUnlock();
+      expect(take(lock, core.LW_RWLOCK_WRITER)).to.equal(true);
+      expect(await failure(async () => lock[`acquireUpgradable${form}`](5))).to.be.instanceOf(TimeoutError);
+    });
+  }
+
+  it('runShared() reads and runExclusive() writes while what they call runs, however that ends', async () => {
+    const lock = new RWLock();
+    let open;
+    const opened = new Promise((resolve) => (open = resolve));
+    const two = [1, 2].map((n) => lock.runShared(() => opened.then(() => n)));
+    expect(await failure(() => lock.runExclusive(() => expect.fail('ran'), 1))).to.be.instanceOf(TimeoutError);
+    expect(lock.readers).to.equal(2);
+    open();
+    expect(await Promise.all(two)).to.deep.equal([1, 2]);
+    expect(lock.readers).to.equal(0);
+    const inside = lock.runExclusive(async () => {
+      await sleep(5);
+      throw new Error(`${lock.isWriteLocked} ${lock.isMine}`);
+    });
+    expect(await failure(() => lock.runShared(() => expect.fail('ran'), 1))).to.be.instanceOf(TimeoutError);
+    expect((await failure(() => inside)).message).to.equal('true true');
+    for (const call of ['runShared', 'runExclusive']) {
+      expect(await failure(() => lock[call]())).to.be.instanceOf(TypeError);
+      expect(await failure(() => lock[call](() => expect.fail('ran'), { timout: 5 }))).to.be.instanceOf(TypeError);
+      expect([lock.readers, lock.isWriteLocked]).to.deep.equal([0, false]);
     }
   });
 

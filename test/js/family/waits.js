@@ -96,6 +96,7 @@ export const WAITS = [
   },
   { type: 'RWLock', call: 'acquireRead', ...kept(core.LW_RWLOCK_WRITER), won: 'guard', throws: 'TimeoutError' },
   { type: 'RWLock', call: 'acquireWrite', ...kept(core.LW_RWLOCK_WRITER), won: 'guard', throws: 'TimeoutError' },
+  { type: 'RWLock', call: 'acquireUpgradable', ...kept(core.LW_RWLOCK_WRITER), won: 'guard', throws: 'TimeoutError' },
   {
     type: 'Barrier',
     call: 'wait',
