@@ -1,6 +1,7 @@
 /** What lockword aims at, and whether a run shows it. */
 
 import { busy, cellsOf, heldFor, HERO, isFloor, quiet } from './cells.js';
+import { NO_LOCK } from './js/protocol.js';
 import { fixed } from './js/table.js';
 import { nameOf, NOISE, short, table, time } from './words.js';
 
@@ -100,6 +101,16 @@ function asleep(rows = []) {
   ];
 }
 
+/** Beside event loops that never turn: the waits of the others; of the machine's, those of a thread that takes no lock. */
+function besideBusy(rows = []) {
+  const longest = (peer) => Math.max(...rows.filter((row) => row.peer === peer).map((row) => row.longest_ns));
+  const hero = longest(HERO);
+  if (!(hero >= 0)) return [];
+  const limit = 20e6;
+  const [what, aim, measured, verdict] = atMost('mutex, beside busy event loops: longest wait', limit, hero, time);
+  return [[what, aim, measured + (hero > limit ? `; the machine alone ${time(longest(NO_LOCK))}` : ''), verdict]];
+}
+
 function async({ handoff, relocking }) {
   const bare = handoff.find((row) => row.way.includes('waitAsync'));
   const hero = handoff.find((row) => row.way.startsWith(HERO));
@@ -121,6 +132,7 @@ export function aims({ native, js }) {
     ...load(cellsOf(busy(native.contended))),
     ...asleep(native.asleep),
     ...async(js),
+    ...besideBusy(js.busy),
   ];
   return table([['', 'to reach', 'measured', ''], ...claims], true);
 }

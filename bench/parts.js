@@ -5,6 +5,9 @@ import { busy, cellsOf, frontier, heldFor, HERO, isFloor, quiet, several, unique
 import { fixed } from './js/table.js';
 import { bold, fold, list, nameOf, NOISE, short, table, threadsOf, time } from './words.js';
 
+/** Of a part that is younger than the run. */
+const NOT_MEASURED = 'Not measured in this run.';
+
 function machine({ machine: about, native, js }) {
   const versions = Object.entries(about.peers).filter(([, version]) => version);
   const { rounds, seconds, pair_rounds: pairs } = native;
@@ -107,9 +110,9 @@ function family({ native }) {
   return table([['', 'lockword, ns', 'raw atomics', 'peers'], ...rows], true);
 }
 
-/** What blocked threads cost. A run before this was measured has no such figures. */
+/** What blocked threads cost. */
 function asleep({ native }) {
-  if (!native.asleep?.length) return 'Not measured in this run.';
+  if (!native.asleep?.length) return NOT_MEASURED;
   const crowds = unique(native.asleep.map((row) => row.waiters));
   const rows = operationsOf(native.asleep).flatMap(({ name, rows: all }) =>
     unique(all.map((row) => row.peer)).map((peer) => [
@@ -152,6 +155,38 @@ const jsRelocking = ({ js }) =>
       fixed(row.worker_mops, 2),
     ]),
   ]);
+
+function jsBusy({ js }) {
+  if (!js.busy) return NOT_MEASURED;
+  return unique(js.busy.map((row) => row.crowd))
+    .map((crowd) => {
+      const rows = js.busy.filter((row) => row.crowd === crowd);
+      const cells = rows.map((row) => [
+        bold(row.peer, row.peer.startsWith(HERO)),
+        time(row.longest_ns),
+        time(row.worst_ns),
+        short(row.turns_per_s),
+      ]);
+      return `*${crowd[0].toUpperCase()}${crowd.slice(1)}:*\n\n${table([['', 'longest wait', 'worst', 'turns/s of all'], ...cells])}`;
+    })
+    .join('\n\n');
+}
+
+function jsQueued({ js }) {
+  if (!js.queued) return NOT_MEASURED;
+  const lengths = unique(js.queued.map((row) => row.length));
+  const peers = unique(js.queued.map((row) => row.peer));
+  return table([
+    ['', ...lengths.flatMap((length) => [`${length.toLocaleString('en')} tasks: µs a task`, '× lockword'])],
+    ...peers.map((peer) => [
+      bold(peer, peer.startsWith(HERO)),
+      ...lengths.flatMap((length) => {
+        const { us, ratio } = js.queued.find((row) => row.peer === peer && row.length === length);
+        return [fixed(us, 2), fixed(ratio, 2)];
+      }),
+    ]),
+  ]);
+}
 
 /** Everything in which somebody else did better, however little. */
 function better({ native, js }) {
@@ -243,6 +278,8 @@ export const parts = {
   'js-contended': ({ js }) => cellTables(js.contended, undefined, 'worker'),
   'js-handoff': jsHandOff,
   'js-relocking': jsRelocking,
+  'js-busy': jsBusy,
+  'js-queued': jsQueued,
   better,
   alternatives,
 };

@@ -5,12 +5,16 @@
 
 import { readlinkSync } from 'node:fs';
 import { createHistogram, performance } from 'node:perf_hooks';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
+import { family } from './busy.js';
 import { COUNTER, peers, spinning } from './peers.js';
 import { ASKED, HELD, KINDS, NEXT, now, release, SPIN_MS, STOP } from './protocol.js';
 
 const { control, stamps, peerName, spin, buffers } = workerData;
-const lock = spin ? spinning(buffers.lock, spin) : await peers.find(({ name }) => name === peerName).attach(buffers.lock);
+const lock = spin
+  ? spinning(buffers.lock, spin)
+  : await [...peers, ...family].find(({ name }) => name === peerName).attach(buffers.lock);
 const heap = new Int32Array(buffers.lock);
 
 /** ns for one uncontended lock and unlock. */
@@ -86,6 +90,41 @@ function timedTurns(task) {
   return { turns: n, longest: waits.max, p99: waits.percentile(99) };
 }
 
+/** The longest wait so far, in ms, in turns that the loops below take until told to stop, or that a thread takes until it is time. */
+let longest = 0;
+
+function got(asked) {
+  longest = Math.max(longest, performance.now() - asked);
+  heap[COUNTER]++;
+  lock.unlock();
+}
+
+/** An event loop, which turns after each turn at the lock, or never. */
+async function loop(task) {
+  waitForStart(task);
+  longest = 0;
+  let n = 0;
+  for (; Atomics.load(control, STOP) === 0; n++) {
+    const asked = performance.now();
+    await lock.lockAsync();
+    got(asked);
+    if (task.role === 'turns') await nextTurn();
+  }
+  return { turns: n, longest };
+}
+
+function blockedTurns(task) {
+  waitForStart(task);
+  longest = 0;
+  let n = 0;
+  for (; now() < task.end; n++) {
+    const asked = performance.now();
+    lock.lock();
+    got(asked);
+  }
+  return { turns: n, longest };
+}
+
 /** The waking side of protocol.js, for so many wakes. */
 function handOff({ n, kind }) {
   for (let i = 0; i < n; i++) {
@@ -102,7 +141,7 @@ function handOff({ n, kind }) {
   }
 }
 
-const tasks = { pairs, turns, timedTurns, handOff };
-parentPort.on('message', ({ task, ...details }) => parentPort.postMessage({ done: tasks[task](details) }));
+const tasks = { pairs, turns, timedTurns, loop, blockedTurns, handOff };
+parentPort.on('message', async ({ task, ...details }) => parentPort.postMessage({ done: await tasks[task](details) }));
 /* '123/task/456': Node has no name for a thread that taskset would know. */
 parentPort.postMessage({ ready: Number(readlinkSync('/proc/thread-self').split('/').pop()) });

@@ -8,6 +8,7 @@ import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
+import { measureBusy } from './busy.js';
 import { Crew, pin } from './crew.js';
 import { operations } from './family.js';
 import { contend, handOff, handOffs, operate, pairs, relock, rotated } from './measure.js';
@@ -18,8 +19,8 @@ import { fixed, sayTable, time } from './table.js';
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean' }, json: { type: 'string' } } });
 const settings = options.quick
-  ? { pairRounds: 61, familyRounds: 31, rounds: 3, seconds: 0.1, wakes: 40, relockSeconds: 0.5 }
-  : { pairRounds: 301, familyRounds: 101, rounds: 11, seconds: 0.2, wakes: 40, relockSeconds: 1 };
+  ? { pairRounds: 61, familyRounds: 31, rounds: 3, seconds: 0.1, wakes: 40, relockSeconds: 0.5, busySeconds: 0.3 }
+  : { pairRounds: 301, familyRounds: 101, rounds: 11, seconds: 0.2, wakes: 40, relockSeconds: 1, busySeconds: 0.5 };
 const PAIRS = 50_000;
 const WARM_UP_ROUNDS = 10;
 const WORKERS = [2, 4, 8];
@@ -204,6 +205,20 @@ function sayHandOffs(rows) {
   sayTable([['', 'median', 'p99'], ...rows.map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)])]);
 }
 
+function sayBusy(rows) {
+  console.log(
+    '\nBusy event loops, which take the lock again and again and never turn: how long others wait for it; less is better',
+  );
+  for (const crowd of new Set(rows.map((row) => row.crowd))) {
+    console.log(`\n  ${crowd}`);
+    const of = rows.filter((row) => row.crowd === crowd);
+    sayTable([
+      ['', 'longest wait', 'worst', 'turns/s'],
+      ...of.map((row) => [row.peer, time(row.longest_ns), time(row.worst_ns), fixed(row.turns_per_s, 0)]),
+    ]);
+  }
+}
+
 function sayQueues(rows) {
   console.log('\nA queue in one event loop: tasks that do nothing, and all ask at once; less is better\n');
   sayTable([
@@ -229,6 +244,12 @@ for (const workers of RELOCKERS) relocking.push(await measureRelocking(locks, he
 sayRelocking(relocking);
 const handoff = await measureHandOffs(locks, here);
 sayHandOffs(handoff);
+const waiting = await measureBusy(
+  locks.map((crew) => crew.peer),
+  settings.rounds,
+  settings.busySeconds,
+);
+sayBusy(waiting);
 const queued = [];
 for (const length of QUEUE_LENGTHS) queued.push(await measureQueue(length, settings.rounds));
 sayQueues(queued.flat());
@@ -243,6 +264,7 @@ if (options.json) {
     contended: contended.flat(),
     relocking: relocking.flat(),
     handoff,
+    busy: waiting,
     queued: queued.flat(),
   };
   writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
