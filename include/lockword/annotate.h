@@ -152,11 +152,19 @@ static inline void lw_note_unlocking(const void *words, int how)
 
 #endif
 
-/* After a wait: who was cancelled sees what was written before the cancel. */
+/* After a wait: a caller that was cancelled sees what was written before the cancel. */
 #define LW_NOTE_ENDED(error, cancel)                                                                                               \
     do {                                                                                                                           \
         if (LW_ANNOTATE && (error) == ECANCELED)                                                                                   \
             LW_NOTE_ACQUIRE((cancel)->word);                                                                                       \
+    } while (0)
+
+/* The same of what is no lock: a caller that did not wait in vain sees what was released at these words, too. */
+#define LW_NOTE_WAITED(words, error, cancel)                                                                                       \
+    do {                                                                                                                           \
+        if ((error) == 0)                                                                                                          \
+            LW_NOTE_ACQUIRE(words);                                                                                                \
+        LW_NOTE_ENDED(error, cancel);                                                                                              \
     } while (0)
 
 #endif

@@ -81,9 +81,7 @@ LW_API int lw_wait_any(const lw_source *sources, uint32_t n, lw_deadline deadlin
     if (n == 0 || n > LW_ANY_MAX)
         return EINVAL;
     const int error = lw_error_of(lw_wait_any_slow(sources, n, deadline, cancel, which));
-    if (error == 0)
-        LW_NOTE_ACQUIRE(sources[*which].words);
-    LW_NOTE_ENDED(error, cancel);
+    LW_NOTE_WAITED(sources[*which].words, error, cancel);
     return error;
 }
 

@@ -67,9 +67,7 @@ static inline int lw_counter_wait(lw_counter *counter, lw_step *step, uint32_t n
 {
     LW_NOTE_USE(counter->word);
     const int error = lw_error_of(lw_counter_wait_slow(counter, step, n, deadline, cancel));
-    if (error == 0)
-        LW_NOTE_ACQUIRE(counter->word);
-    LW_NOTE_ENDED(error, cancel);
+    LW_NOTE_WAITED(counter->word, error, cancel);
     return error;
 }
 

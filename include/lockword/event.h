@@ -75,9 +75,7 @@ LW_API int lw_event_wait_cancel(lw_event *event, lw_deadline deadline, lw_cancel
     const int error = __builtin_expect((state & (LW_EVENT_SET | LW_EVENT_AUTO)) == LW_EVENT_SET, 1)
                           ? 0
                           : lw_error_of(lw_event_wait_slow(event, deadline, cancel));
-    if (error == 0)
-        LW_NOTE_ACQUIRE(event->word);
-    LW_NOTE_ENDED(error, cancel);
+    LW_NOTE_WAITED(event->word, error, cancel);
     return error;
 }
 

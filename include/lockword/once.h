@@ -56,9 +56,7 @@ LW_API int lw_once_begin_cancel(lw_once *once, lw_deadline deadline, lw_cancel *
     }
     bool run = false;
     const int error = lw_error_of(lw_once_begin_slow(once, deadline, cancel, &run));
-    if (error == 0)
-        LW_NOTE_ACQUIRE(once->word);
-    LW_NOTE_ENDED(error, cancel);
+    LW_NOTE_WAITED(once->word, error, cancel);
     return run ? LW_ONCE_RUN : error;
 }
 

@@ -73,9 +73,7 @@ LW_API int lw_sem_acquire_cancel(lw_sem *sem, uint32_t n, lw_deadline deadline, 
         return EINVAL;
     LW_NOTE_USE(sem->word);
     const int error = __builtin_expect(lw_sem_take(sem, n), 1) ? 0 : lw_error_of(lw_sem_acquire_slow(sem, n, deadline, cancel));
-    if (error == 0)
-        LW_NOTE_ACQUIRE(sem->word);
-    LW_NOTE_ENDED(error, cancel);
+    LW_NOTE_WAITED(sem->word, error, cancel);
     return error;
 }
 

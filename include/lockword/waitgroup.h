@@ -59,9 +59,7 @@ LW_API int lw_waitgroup_wait_cancel(lw_waitgroup *group, lw_deadline deadline, l
 {
     LW_NOTE_USE(group->word);
     const int error = lw_waitgroup_count(group->word) == 0 ? 0 : lw_error_of(lw_waitgroup_wait_slow(group, deadline, cancel));
-    if (error == 0)
-        LW_NOTE_ACQUIRE(group->word);
-    LW_NOTE_ENDED(error, cancel);
+    LW_NOTE_WAITED(group->word, error, cancel);
     return error;
 }
 
