@@ -10,7 +10,7 @@
 
 #include "wait/awake.h"
 
-/* How long a wait of this kind may last before it looks again, ns. */
+/* How long a wait of this kind lasts before the step looks again, ns. */
 static int64_t patience(uint32_t way, int64_t slice_ns)
 {
     return way == LW_WAIT_BRIEF ? LW_BRIEF_NS : way == LW_WAIT_IDLE ? LW_IDLE_NS : slice_ns;
@@ -76,8 +76,8 @@ static struct lw_end block(const struct lw_operation *operations, uint32_t n, ui
     int64_t look_ns = LW_LOOK_NS;
     uint32_t why = LW_START;
     while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &way, &end)) {
-        const int64_t left = patience(way, slice_ns);
-        const lw_deadline look = left == LW_FOREVER ? LW_FOREVER : lw_now() + left;
+        const int64_t longest = patience(way, slice_ns);
+        const lw_deadline look = longest == LW_FOREVER ? LW_FOREVER : lw_now() + longest;
         const lw_deadline until = look < deadline ? look : deadline;
         const lw_woken woken =
             n == 1 ? lw_wait(waited[0].word, waited[0].expected, until) : lw_wait_many(waited, n, until, &look_ns);

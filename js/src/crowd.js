@@ -118,7 +118,7 @@ export function gather(operations, timeout, signal) {
         wanted,
         phase: 0,
         place: shared.places++,
-        left(what) {
+        onLeave(what) {
           // One that gives up leaves the others their last attempt.
           if (what === LW_GAVE_UP && --waiting) return;
           waiting = 0;

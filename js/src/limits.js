@@ -30,10 +30,10 @@ export function bound(timeout, end, stopListening) {
   const deadline = performance.now() + timeout;
   /** @type {ReturnType<typeof setTimeout>} */
   let timer;
-  /** @param {number} left */
-  const look = (left) => {
-    if (left <= 0) end(LW_TIMED_OUT);
-    else if (left < Infinity) timer = setTimeout(() => look(deadline - performance.now()), Math.min(left, LONGEST_TIMER));
+  /** @param {number} remaining */
+  const look = (remaining) => {
+    if (remaining <= 0) end(LW_TIMED_OUT);
+    else if (remaining < Infinity) timer = setTimeout(() => look(deadline - performance.now()), Math.min(remaining, LONGEST_TIMER));
   };
   look(timeout);
   if (pending.count++ === 0) pending.timer = setInterval(nothing, BEAT);

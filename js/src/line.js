@@ -13,7 +13,7 @@
  * @property {Step} step
  * @property {number} wanted who asks, or what for
  * @property {number} phase
- * @property {(what: number) => void} left called when it has left the line
+ * @property {(what: number) => void} onLeave called when it has left the line
  * @property {number} [place] the lower, the earlier it came
  * @property {Queue} [queue] where it stands, and between which two
  * @property {any} [before]
@@ -140,6 +140,6 @@ export function part(caller) {
 export function leave(caller, what) {
   part(caller);
   caller.line.idle = 0;
-  caller.left(what);
+  caller.onLeave(what);
   forgetIfUnused(caller.line);
 }

@@ -91,7 +91,7 @@ export function enqueue(step, words, timeout, signal) {
       step,
       wanted: self,
       phase: 0,
-      left(what) {
+      onLeave(what) {
         stop();
         // A step that succeeds though it is cancelled has been granted what it wanted, and keeps it.
         if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);
