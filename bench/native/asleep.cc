@@ -1,0 +1,241 @@
+/* asleep.cc: what threads of the peers in C and C++ block in, as a table; rust/src/asleep.rs has Rust's. */
+#include <pthread.h>
+#include <semaphore.h>
+
+#include <functional>
+#include <new>
+
+#include <lockword/lockword.h>
+#ifdef BENCH_HAS_ABSL
+#include "absl/synchronization/mutex.h"
+#endif
+
+#include "bench.h"
+
+#ifdef BENCH_HAS_NSYNC
+/* In C++, nsync's headers are those of another library of that project. This is the one that the mutex's benchmark measures. */
+extern "C" {
+struct nsync_mu {
+    void *words[2];
+};
+struct nsync_cv {
+    void *words[2];
+};
+void nsync_mu_lock(nsync_mu *);
+void nsync_mu_unlock(nsync_mu *);
+void nsync_mu_rlock(nsync_mu *);
+void nsync_mu_runlock(nsync_mu *);
+void nsync_cv_wait(nsync_cv *, nsync_mu *);
+void nsync_cv_broadcast(nsync_cv *);
+}
+#endif
+
+namespace
+{
+
+template <typename T> void zeroed(T *)
+{
+}
+
+template <typename T> T *at(void *object)
+{
+    static_assert(sizeof(T) <= BENCH_OBJECT_SIZE, "an object fits");
+    return static_cast<T *>(object);
+}
+
+/* Takes and gives back what somebody holds in another way: reads behind a writer. */
+template <bench_block block, typename T, auto hold, auto release, auto take, auto give, auto init = zeroed<T>>
+constexpr bench_wait behind(const char *peer)
+{
+    return {
+        block,
+        peer,
+        [](void *object, int) {
+            init(at<T>(object));
+            std::invoke(hold, at<T>(object));
+        },
+        [](void *object) {
+            std::invoke(take, at<T>(object));
+            std::invoke(give, at<T>(object));
+        },
+        [](void *object) { std::invoke(release, at<T>(object)); },
+    };
+}
+
+/* The same in the same way. */
+template <bench_block block, typename T, auto take, auto give, auto init = zeroed<T>> constexpr bench_wait lock(const char *peer)
+{
+    return behind<block, T, take, give, take, give, init>(peer);
+}
+
+template <typename M, typename C> struct waited {
+    M mutex;
+    C cond;
+    int go;
+};
+
+template <typename M, typename C, auto lock, auto unlock, auto wait, auto notify_all, auto init = zeroed<waited<M, C>>>
+constexpr bench_wait condition(const char *peer)
+{
+    using T = waited<M, C>;
+    return {
+        BENCH_AT_CONDITION,
+        peer,
+        [](void *object, int) { init(at<T>(object)); },
+        [](void *object) {
+            T *all = at<T>(object);
+            std::invoke(lock, &all->mutex);
+            while (!all->go)
+                std::invoke(wait, &all->cond, &all->mutex);
+            std::invoke(unlock, &all->mutex);
+        },
+        [](void *object) {
+            T *all = at<T>(object);
+            std::invoke(lock, &all->mutex);
+            all->go = 1;
+            std::invoke(unlock, &all->mutex);
+            std::invoke(notify_all, &all->cond);
+        },
+    };
+}
+
+/* `prepare` knows how many will wait; then they wait until `release`. */
+template <bench_block block, typename T, auto prepare, auto wait, auto release> constexpr bench_wait until(const char *peer)
+{
+    return {
+        block,
+        peer,
+        [](void *object, int waiters) { prepare(at<T>(object), static_cast<unsigned>(waiters)); },
+        [](void *object) { wait(at<T>(object)); },
+        [](void *object) { release(at<T>(object)); },
+    };
+}
+
+template <typename T> void nothing(T *, unsigned)
+{
+}
+
+/* lockword's, where a call takes more than the object. */
+void one_permit(lw_sem *sem)
+{
+    lw_sem_release(sem, 1);
+}
+
+void acquire(lw_sem *sem)
+{
+    lw_sem_acquire(sem, 1);
+}
+
+void fail(lw_once *once)
+{
+    lw_once_finish(once, false);
+}
+
+void one_more(lw_barrier *barrier, unsigned waiters)
+{
+    lw_barrier_init(barrier, waiters + 1);
+}
+
+void one_task(lw_waitgroup *group, unsigned)
+{
+    lw_waitgroup_add(group, 1);
+}
+
+void await_one(lw_counter *counter)
+{
+    lw_counter_wait_at_least(counter, 1, LW_FOREVER, nullptr);
+}
+
+void add_one(lw_counter *counter)
+{
+    lw_counter_add(counter, 1, nullptr);
+}
+
+/* The C library's. */
+void plain(pthread_mutex_t *mutex)
+{
+    pthread_mutex_init(mutex, nullptr);
+}
+
+void recursive(pthread_mutex_t *mutex)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
+void posix_permit(sem_t *sem)
+{
+    sem_init(sem, 0, 1);
+}
+
+void posix_rwlock(pthread_rwlock_t *rwlock)
+{
+    pthread_rwlock_init(rwlock, nullptr);
+}
+
+void posix_waited(waited<pthread_mutex_t, pthread_cond_t> *all)
+{
+    pthread_mutex_init(&all->mutex, nullptr);
+    pthread_cond_init(&all->cond, nullptr);
+}
+
+void posix_one_more(pthread_barrier_t *barrier, unsigned waiters)
+{
+    pthread_barrier_init(barrier, nullptr, waiters + 1);
+}
+
+#ifdef BENCH_HAS_ABSL
+template <typename T> void made(T *object)
+{
+    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+    new (object) T{};
+}
+#endif
+
+} // namespace
+
+BENCH_WAITS bench_asleep[];
+const bench_wait bench_asleep[] = {
+    lock<BENCH_AT_MUTEX, lw_mutex, lw_mutex_lock, lw_mutex_unlock>("lockword"),
+    lock<BENCH_AT_RECURSIVE, lw_rmutex, lw_rmutex_lock, lw_rmutex_unlock>("lockword"),
+    condition<lw_mutex, lw_cond, lw_mutex_lock, lw_mutex_unlock, lw_cond_wait, lw_cond_notify_all>("lockword"),
+    lock<BENCH_AT_PERMIT, lw_sem, acquire, one_permit, one_permit>("lockword"),
+    behind<BENCH_AT_READ, lw_rwlock, lw_rwlock_wrlock, lw_rwlock_unlock, lw_rwlock_rdlock, lw_rwlock_unlock>("lockword"),
+    lock<BENCH_AT_WRITE, lw_rwlock, lw_rwlock_wrlock, lw_rwlock_unlock>("lockword"),
+    until<BENCH_AT_BARRIER, lw_barrier, one_more, lw_barrier_wait, lw_barrier_wait>("lockword"),
+    until<BENCH_AT_GROUP, lw_waitgroup, one_task, lw_waitgroup_wait, lw_waitgroup_done>("lockword"),
+    until<BENCH_AT_EVENT, lw_event, nothing<lw_event>, lw_event_wait, lw_event_set>("lockword"),
+    lock<BENCH_AT_ONCE, lw_once, lw_once_begin, fail>("lockword"),
+    until<BENCH_AT_COUNTER, lw_counter, nothing<lw_counter>, await_one, add_one>("lockword"),
+
+    lock<BENCH_AT_MUTEX, pthread_mutex_t, pthread_mutex_lock, pthread_mutex_unlock, plain>("pthread_mutex"),
+    lock<BENCH_AT_RECURSIVE, pthread_mutex_t, pthread_mutex_lock, pthread_mutex_unlock, recursive>("pthread_mutex, recursive"),
+    condition<pthread_mutex_t, pthread_cond_t, pthread_mutex_lock, pthread_mutex_unlock, pthread_cond_wait, pthread_cond_broadcast,
+              posix_waited>("pthread_cond"),
+    lock<BENCH_AT_PERMIT, sem_t, sem_wait, sem_post, posix_permit>("sem_t"),
+    behind<BENCH_AT_READ, pthread_rwlock_t, pthread_rwlock_wrlock, pthread_rwlock_unlock, pthread_rwlock_rdlock,
+           pthread_rwlock_unlock, posix_rwlock>("pthread_rwlock"),
+    lock<BENCH_AT_WRITE, pthread_rwlock_t, pthread_rwlock_wrlock, pthread_rwlock_unlock, posix_rwlock>("pthread_rwlock"),
+    until<BENCH_AT_BARRIER, pthread_barrier_t, posix_one_more, pthread_barrier_wait, pthread_barrier_wait>("pthread_barrier"),
+
+#ifdef BENCH_HAS_NSYNC
+    lock<BENCH_AT_MUTEX, nsync_mu, nsync_mu_lock, nsync_mu_unlock>("nsync"),
+    condition<nsync_mu, nsync_cv, nsync_mu_lock, nsync_mu_unlock, nsync_cv_wait, nsync_cv_broadcast>("nsync"),
+    behind<BENCH_AT_READ, nsync_mu, nsync_mu_lock, nsync_mu_unlock, nsync_mu_rlock, nsync_mu_runlock>("nsync"),
+    lock<BENCH_AT_WRITE, nsync_mu, nsync_mu_lock, nsync_mu_unlock>("nsync"),
+#endif
+
+#ifdef BENCH_HAS_ABSL
+    lock<BENCH_AT_MUTEX, absl::Mutex, &absl::Mutex::Lock, &absl::Mutex::Unlock, made<absl::Mutex>>("absl"),
+    condition<absl::Mutex, absl::CondVar, &absl::Mutex::Lock, &absl::Mutex::Unlock, &absl::CondVar::Wait, &absl::CondVar::SignalAll,
+              made<waited<absl::Mutex, absl::CondVar>>>("absl"),
+    behind<BENCH_AT_READ, absl::Mutex, &absl::Mutex::Lock, &absl::Mutex::Unlock, &absl::Mutex::ReaderLock,
+           &absl::Mutex::ReaderUnlock, made<absl::Mutex>>("absl"),
+    lock<BENCH_AT_WRITE, absl::Mutex, &absl::Mutex::Lock, &absl::Mutex::Unlock, made<absl::Mutex>>("absl"),
+#endif
+
+    {BENCH_BLOCKS, nullptr, nullptr, nullptr, nullptr},
+};
