@@ -115,8 +115,8 @@ function asleep({ native }) {
   if (!native.asleep?.length) return NOT_MEASURED;
   const crowds = unique(native.asleep.map((row) => row.waiters));
   const rows = operationsOf(native.asleep).flatMap(({ name, rows: all }) =>
-    unique(all.map((row) => row.peer)).map((peer) => [
-      name,
+    unique(all.map((row) => row.peer)).map((peer, k) => [
+      k === 0 ? name : '',
       bold(peer, peer === HERO),
       ...crowds.flatMap((waiters) => {
         const { wakings, cpu } = all.find((row) => row.peer === peer && row.waiters === waiters);

@@ -7,7 +7,7 @@ import { fixed, time as timed } from './js/table.js';
 export const NOISE = 0.01;
 
 export const time = (ns) => timed(ns).replace('us', 'µs');
-export const short = (n) => (n < 1 ? n.toPrecision(3) : n < 100 ? fixed(n, 1) : Math.round(n).toLocaleString('en'));
+export const short = (n) => (n === 0 ? '0' : n < 1 ? n.toPrecision(3) : n < 100 ? fixed(n, 1) : Math.round(n).toLocaleString('en'));
 export const bold = (text, isBold) => (isBold ? `**${text}**` : text);
 export const list = (items) => items.map((item) => `- ${item}`).join('\n');
 export const fold = (summary, text) => `<details>\n<summary>${summary}</summary>\n\n${text}\n\n</details>`;
