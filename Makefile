@@ -7,7 +7,14 @@ TREE ?= /usr/include
 # Development tools run on a pinned Node, whatever the machine has.
 NODE := test/runtimes/node_modules/node24-$(subst aarch64,arm64,$(subst x86_64,x64,$(shell uname -m)))/bin/node
 
-.PHONY: help setup setup-bench build core test matrix verify demo page bench lint format install clean
+# One test more at once than there are CPUs: most of those that share them sleep now and then.
+export CTEST_PARALLEL_LEVEL ?= $(shell echo $$(($$(nproc) + 1)))
+
+# $(call ctest,BUILD PRESET or nothing,TEST PRESET): builds, tests and sums up; summary.js decides whether they have passed.
+ctest = rm -f build/tests.xml; cmake --preset gcc >build/configure.log || { cat build/configure.log; exit 1; }; \
+	$(if $(1),cmake --build --preset $(1) &&) ctest --preset $(2); $(NODE) test/summary.js
+
+.PHONY: help setup setup-bench build core check test matrix verify demo page bench lint format install clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -25,14 +32,17 @@ build: setup ## build the library, C tests and tools in build/$(PRESET); PRESET=
 core: setup ## translate the C core to js/src/core.js and to the wasm library
 	@$(NODE) tools/core/build.js && $(NODE) tools/core/meanings.js && $(NODE) tools/core/wasm.js
 
+check: setup ## the loop while one works: build and run what takes a minute, and say what that leaves out
+	@$(call ctest,check,check)
+
 test: setup ## run every test there is and count them
-	@$(NODE) tools/test.js
+	@$(call ctest,gcc,gcc); status=$$?; echo; $(NODE) test/js/matrix.js; exit $$status
 
 matrix: setup ## run the JavaScript suite on every runtime and in every browser; DOCS=1 puts the table into docs/
 	@$(NODE) test/js/run.js; status=$$?; echo; $(NODE) test/js/matrix.js $(if $(DOCS),--docs); exit $$status
 
 verify: setup ## explore every interleaving of the core, and of its mutants
-	@$(NODE) tools/test.js --show verify
+	@$(call ctest,gcc,verify)
 
 demo: setup ## count the C identifiers under TREE=/usr/include by threads, wasm and JavaScript at once
 	@$(NODE) demo/run.js "$(TREE)"
@@ -44,10 +54,10 @@ bench: setup-bench ## measure locks beside their peers; QUICK=1: in three minute
 	@$(NODE) bench/run.js $(if $(QUICK),--quick) $(if $(DOCS),--docs)
 
 lint: setup ## check formatting, C and JavaScript
-	@$(NODE) tools/test.js lint
+	@$(call ctest,,lint)
 
 format: setup ## format C and JavaScript
-	@$(NODE) tools/test.js format
+	@cmake --preset gcc >/dev/null && cmake --build --preset gcc --target format
 
 install: ## install headers, libraries, CMake package and pkg-config file; PREFIX=/usr/local, DESTDIR=
 	@cmake -S . -B build/install -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$(PREFIX)"

@@ -1,7 +1,7 @@
 /**
- * mutants.js [--mortal] [NAME...]: breaks src/core/NAME.c, or the model of the drivers, explorer/NAME.c, in each of the ways that NAME.mutants
- * lists, and shows that the explorer notices. What is part of several primitives is explored in one after the other, in the order in which
- * CMakeLists.txt has them. Prints a line for each mutant: which configuration killed it, after how many, and by a trace of what length.
+ * mutants.js [--mortal] [NAME...]: breaks src/core/NAME.c, or the model of the drivers, explorer/NAME.c, in each of the ways that
+ * NAME.mutants lists, and shows that the explorer notices. What is part of several primitives is explored in one after the other.
+ * Prints a line for each mutant: which configuration killed it, after how many, and by a trace of what length.
  *
  * NAME.h is include/lockword/NAME.h, and what its functions inline; core-NAME.h is include/lockword/core/NAME.h.
  *
@@ -11,7 +11,7 @@
  * a line of the core that has an atomic operation, a notify or a flag in it is touched by no mutant.
  */
 import { execFile } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
@@ -109,15 +109,31 @@ function faults(source, mutants, matters) {
   return found;
 }
 
+/** A file, all of lockword's headers that it includes, and the files of the core that these belong to. */
+function needed(file, found = new Set()) {
+  if (found.has(file) || !existsSync(join(ROOT, file))) return found;
+  found.add(file);
+  for (const [, header] of readFileSync(join(ROOT, file), 'utf8').matchAll(/^#include <lockword\/(.+)\.h>/gm)) {
+    needed(`include/lockword/${header}.h`, found);
+    if (header.startsWith('core/')) needed(`src/${header}.c`, found);
+  }
+  return found;
+}
+
+/** The files of the core that a primitive's explorer needs. */
+function sourcesOf(primitive) {
+  return [...needed(`verify/${primitive}.c`)].flatMap((file) => /^src\/core\/(\w+)\.c$/.exec(file)?.[1] ?? []);
+}
+
 /**
  * The primitives that have a file of the core in them; the one of its name alone, if there is one.
  *
  * @returns {{primitive: string, sources: string[]}[]}
  */
 function primitivesWith(name) {
-  const lists = readFileSync(join(HERE, 'CMakeLists.txt'), 'utf8').matchAll(/^add_explorer\(explore-(\w+) \w+ (.+)\)$/gm);
-  const having = [...lists]
-    .map(([, primitive, sources]) => ({ primitive, sources: sources.split(' ') }))
+  const having = readdirSync(HERE)
+    .flatMap((file) => (file.endsWith('.c') ? [basename(file, '.c')] : []))
+    .map((primitive) => ({ primitive, sources: sourcesOf(primitive) }))
     .filter(({ sources }) => sources.includes(name) || EXPLORER.includes(name));
   const own = having.filter(({ primitive }) => primitive === name);
   return own.length > 0 ? own : having;

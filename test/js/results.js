@@ -1,22 +1,13 @@
-/** results.js: what each runtime's runs counted, kept for matrix.js. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+/** results.js: what each runtime's last run in each mode counted, kept for matrix.js. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const folder = fileURLToPath(new URL('../../build/matrix/', import.meta.url));
-const fileOf = (name) => `${folder}${name}.json`;
+import * as lockword from '../../js/src/index.js';
 
-export const PRIMITIVES = [
-  'Mutex',
-  'RecursiveMutex',
-  'Condition',
-  'Semaphore',
-  'RWLock',
-  'Barrier',
-  'WaitGroup',
-  'Event',
-  'Once',
-  'Counter',
-];
+const folder = fileURLToPath(new URL('../../build/matrix/', import.meta.url));
+
+/** The names of the classes. */
+export const PRIMITIVES = Object.values(lockword).flatMap(({ BYTE_LENGTH, type }) => (BYTE_LENGTH ? [type] : []));
 
 /** Several of them at once, and all else. */
 export const OTHERS = 'others';
@@ -27,23 +18,22 @@ function subjectOf(title) {
   return PRIMITIVES.includes(first) ? first : OTHERS;
 }
 
-/**
- * Keeps the sums of a runtime's runs, in all modes, by primitive.
- *
- * @param {string} name
- * @param {any[]} outcomes of run.js
- */
-export function keep(name, outcomes) {
+/** Keeps the sums of a runtime's run in one mode, by primitive. */
+export function keep({ runtime, mode, engine, passed, failed }) {
   const counts = Object.fromEntries([...PRIMITIVES, OTHERS].map((subject) => [subject, { passed: 0, failed: 0 }]));
-  for (const outcome of outcomes) {
-    for (const { passed } of outcome.passed) counts[subjectOf(passed)].passed++;
-    for (const { failed } of outcome.failed) counts[subjectOf(failed)].failed++;
-  }
-  const { runtime, engine } = outcomes[0];
-  const modes = outcomes.map(({ mode }) => mode);
+  for (const test of passed) counts[subjectOf(test.passed)].passed++;
+  for (const test of failed) counts[subjectOf(test.failed)].failed++;
+  const { name, title, version } = runtime;
   mkdirSync(folder, { recursive: true });
-  writeFileSync(fileOf(name), JSON.stringify({ title: runtime.title, version: runtime.version, modes, engine, counts }));
+  writeFileSync(`${folder}${name}-${mode}.json`, JSON.stringify({ title, version, engine, counts }));
 }
 
-/** What was kept, or undefined. */
-export const kept = (name) => (existsSync(fileOf(name)) ? JSON.parse(readFileSync(fileOf(name), 'utf8')) : undefined);
+/** What was kept of a runtime, the sums of all modes; undefined if it was not run. */
+export function kept(name) {
+  mkdirSync(folder, { recursive: true });
+  const files = readdirSync(folder).filter((file) => file.startsWith(`${name}-`));
+  const results = files.map((file) => JSON.parse(readFileSync(`${folder}${file}`, 'utf8')));
+  const sum = (subject, fate) => results.reduce((total, { counts }) => total + (counts[subject]?.[fate] ?? 0), 0);
+  const sums = (subject) => [subject, { passed: sum(subject, 'passed'), failed: sum(subject, 'failed') }];
+  return results.length > 0 ? { ...results[0], counts: Object.fromEntries([...PRIMITIVES, OTHERS].map(sums)) } : undefined;
+}

@@ -139,8 +139,8 @@ for (const runtime of runtimes) {
     const outcome = await run(runtime, mode);
     outcomes.push(outcome);
     print(outcome);
+    if (!options.grep && !options.here) keep(outcome);
   }
-  if (runs.length > 0 && !options.grep && !options.here) keep(runtime.name, outcomes.slice(-runs.length));
 }
 printSkipped(outcomes);
 printFailed(outcomes);
