@@ -2,7 +2,9 @@
 #ifndef LOCKWORD_BENCH_FAMILY_H
 #define LOCKWORD_BENCH_FAMILY_H
 
-#include "report.h"
+#include <stdio.h>
+
+#include "measure.h"
 
 #define MAX_OPERATIONS 200
 

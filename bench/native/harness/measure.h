@@ -1,4 +1,4 @@
-/* measure.h: one measurement each. Choosing rounds, interleaving peers and taking medians is up to main.c. */
+/* measure.h: one measurement each, and the median of several. Choosing rounds and interleaving peers is up to the caller. */
 #ifndef LOCKWORD_BENCH_MEASURE_H
 #define LOCKWORD_BENCH_MEASURE_H
 
@@ -6,6 +6,7 @@
 
 #define BENCH_MUTEX_SIZE BENCH_OBJECT_SIZE
 #define BENCH_MAX_THREADS 64
+#define MAX_ROUNDS 1000
 
 /* Units of time that the other functions need, measured once, on the thread's own CPU. */
 struct bench_units {
@@ -14,6 +15,9 @@ struct bench_units {
 };
 
 struct bench_units bench_calibrate(void);
+
+/* Reorders the samples. */
+double bench_median(double *samples, int n);
 
 /* The monotonic clock, ns. */
 double bench_now(void);

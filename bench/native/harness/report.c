@@ -4,24 +4,11 @@
 #include "asleep.h"
 #include "family.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define REFERENCE "lockword"
 #define FLOOR "raw cas+exchange"
 #define OWNED_FLOOR "raw cas+cas"
-
-static int compare(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-double bench_median(double *samples, int n)
-{
-    qsort(samples, (size_t)n, sizeof *samples, compare);
-    return n == 0 ? 0 : n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
-}
 
 /* The index of a peer, to whose figures ratios are taken; if it does not run, of whoever comes first. */
 static int named(const struct bench_results *results, const char *name)

@@ -8,7 +8,6 @@
 
 #define MAX_PEERS 32
 #define MAX_CELLS 32
-#define MAX_ROUNDS 1000
 
 /* One column of the benchmark: so many threads, sections of such a length. */
 struct bench_cell {
@@ -38,9 +37,6 @@ struct bench_results {
     const struct bench_family *family; /* harness/family.h */
     const struct bench_asleep *asleep; /* harness/asleep.h */
 };
-
-/* Reorders the samples. */
-double bench_median(double *samples, int n);
 
 void bench_print(const struct bench_results *results, FILE *out);
 void bench_print_json(const struct bench_results *results, FILE *out);

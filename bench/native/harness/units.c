@@ -1,8 +1,9 @@
-/* units.c: what every loop calls, and the units it is reckoned in. */
+/* units.c: what every loop calls, the units it is reckoned in, and the median. */
 #define _GNU_SOURCE
 #include "measure.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <time.h>
 
 #if defined(__x86_64__)
@@ -101,4 +102,16 @@ void bench_pin(int k)
             return;
         }
     }
+}
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+double bench_median(double *samples, int n)
+{
+    qsort(samples, (size_t)n, sizeof *samples, compare);
+    return n == 0 ? 0 : n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
 }
