@@ -1,5 +1,5 @@
 /**
- * node bench/js/main.js [--quick] [--json FILE]: lockword's Mutex beside the other locks of JavaScript, in workers of one process, and what
+ * node bench/js/main.js [--quick | --smoke] [--json FILE]: lockword's Mutex beside the other locks of JavaScript, in workers of one process, and what
  * the rest of the family costs.
  * Ratios are taken within a round, where the peers ran side by side, and only then the median of the rounds.
  */
@@ -17,10 +17,14 @@ import { measureQueue } from './queue.js';
 import { median, percentile } from './statistics.js';
 import { fixed, sayTable, time } from './table.js';
 
-const { values: options } = parseArgs({ options: { quick: { type: 'boolean' }, json: { type: 'string' } } });
-const settings = options.quick
-  ? { pairRounds: 61, familyRounds: 31, rounds: 3, seconds: 0.1, wakes: 40, relockSeconds: 0.5, busySeconds: 0.3 }
-  : { pairRounds: 301, familyRounds: 101, rounds: 11, seconds: 0.2, wakes: 40, relockSeconds: 1, busySeconds: 0.5 };
+const { values: options } = parseArgs({
+  options: { quick: { type: 'boolean' }, smoke: { type: 'boolean' }, json: { type: 'string' } },
+});
+const WHOLE = { pairRounds: 301, familyRounds: 101, rounds: 11, seconds: 0.2, wakes: 40, relockSeconds: 1, busySeconds: 0.5 };
+const QUICK = { pairRounds: 61, familyRounds: 31, rounds: 3, seconds: 0.1, wakes: 40, relockSeconds: 0.5, busySeconds: 0.3 };
+/** Shows only that everything runs: its figures mean nothing. */
+const SMOKE = { pairRounds: 1, familyRounds: 1, rounds: 1, seconds: 0.01, wakes: 1, relockSeconds: 0.02, busySeconds: 0.05 };
+const settings = (options.smoke && SMOKE) || (options.quick && QUICK) || WHOLE;
 const PAIRS = 50_000;
 const WARM_UP_ROUNDS = 10;
 const WORKERS = [2, 4, 8];
@@ -28,7 +32,7 @@ const WORKERS = [2, 4, 8];
 const SECTIONS = [0, 180, 15_000];
 const RELOCKERS = [1, 2];
 /** How many tasks of one event loop ask at once. */
-const QUEUE_LENGTHS = [1_000, 10_000, 100_000];
+const QUEUE_LENGTHS = options.smoke ? [1_000] : [1_000, 10_000, 100_000];
 
 async function startCrews() {
   const crews = [];

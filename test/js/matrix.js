@@ -6,12 +6,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 import { BROWSERS, isInstalled } from '../browsers/index.js';
-import { kept, PRIMITIVES, OTHERS } from './results.js';
+import { kept, NAMES, OTHERS } from './results.js';
 import { RUNTIMES } from './runtimes.js';
 
 const PAGE = new URL('../../docs/runtimes.md', import.meta.url);
 const BETWEEN = /(?<=<!-- make matrix DOCS=1 -->\n\n).*?(?=\n\n<!-- end -->)/s;
-const HEADS = ['', ...PRIMITIVES, OTHERS, 'waitAsync', 'Atomics.pause', 'using'];
+const HEADS = ['', ...NAMES, OTHERS, 'waitAsync', 'Atomics.pause', 'using'];
 
 const tell = ({ passed, failed }) => (failed > 0 ? `${passed}, ${failed} FAILED` : `${passed}`);
 
@@ -27,7 +27,7 @@ function rowOf(runtime) {
   const { title, version, counts, engine } = result;
   return [
     `${title} ${version}`,
-    ...[...PRIMITIVES, OTHERS].map((subject) => tell(counts[subject])),
+    ...[...NAMES, OTHERS].map((subject) => tell(counts[subject])),
     engine.waitAsync ? 'native' : 'polled',
     engine.pause ? 'yes' : 'no',
     usingOf(engine),

@@ -2,12 +2,11 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-import * as lockword from '../../js/src/index.js';
+import { PRIMITIVES } from './primitives.js';
 
 const folder = fileURLToPath(new URL('../../build/matrix/', import.meta.url));
 
-/** The names of the classes. */
-export const PRIMITIVES = Object.values(lockword).flatMap(({ BYTE_LENGTH, type }) => (BYTE_LENGTH ? [type] : []));
+export const NAMES = PRIMITIVES.map(({ type }) => type);
 
 /** Several of them at once, and all else. */
 export const OTHERS = 'others';
@@ -15,12 +14,12 @@ export const OTHERS = 'others';
 /** The primitive with whose name a test's title begins. */
 function subjectOf(title) {
   const [first] = title.split(/\W/);
-  return PRIMITIVES.includes(first) ? first : OTHERS;
+  return NAMES.includes(first) ? first : OTHERS;
 }
 
 /** Keeps the sums of a runtime's run in one mode, by primitive. */
 export function keep({ runtime, mode, engine, passed, failed }) {
-  const counts = Object.fromEntries([...PRIMITIVES, OTHERS].map((subject) => [subject, { passed: 0, failed: 0 }]));
+  const counts = Object.fromEntries([...NAMES, OTHERS].map((subject) => [subject, { passed: 0, failed: 0 }]));
   for (const test of passed) counts[subjectOf(test.passed)].passed++;
   for (const test of failed) counts[subjectOf(test.failed)].failed++;
   const { name, title, version } = runtime;
@@ -35,5 +34,5 @@ export function kept(name) {
   const results = files.map((file) => JSON.parse(readFileSync(`${folder}${file}`, 'utf8')));
   const sum = (subject, fate) => results.reduce((total, { counts }) => total + (counts[subject]?.[fate] ?? 0), 0);
   const sums = (subject) => [subject, { passed: sum(subject, 'passed'), failed: sum(subject, 'failed') }];
-  return results.length > 0 ? { ...results[0], counts: Object.fromEntries([...PRIMITIVES, OTHERS].map(sums)) } : undefined;
+  return results.length > 0 ? { ...results[0], counts: Object.fromEntries([...NAMES, OTHERS].map(sums)) } : undefined;
 }

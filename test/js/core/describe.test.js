@@ -2,26 +2,13 @@
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 
-import * as lockword from '../../../js/src/index.js';
 import '../../../js/src/inspect.js';
 import { imports } from '../../../js/src/wasm.js';
 import { link } from '../../../tools/core/link.js';
+import { nameInC, PRIMITIVES } from '../primitives.js';
 
 const SOURCE = fileURLToPath(new URL('describe.c', import.meta.url));
 const { self } = imports().lockword;
-
-const CLASSES = {
-  mutex: lockword.Mutex,
-  rmutex: lockword.RecursiveMutex,
-  cond: lockword.Condition,
-  sem: lockword.Semaphore,
-  rwlock: lockword.RWLock,
-  barrier: lockword.Barrier,
-  waitgroup: lockword.WaitGroup,
-  event: lockword.Event,
-  once: lockword.Once,
-  counter: lockword.Counter,
-};
 
 /** Numbers that mean something to one primitive or other; each bit on its own comes on top. */
 const NUMBERS = [0, 1, 2, 3, 4711, 0xfff, 0x3fffff, 0xffffff, 0x1a2b3c4d, self()];
@@ -39,7 +26,7 @@ describe('C and JavaScript describe', function () {
   let words;
 
   before(async () => {
-    const functions = Object.keys(CLASSES).map((name) => `lw_${name}_describe`);
+    const functions = PRIMITIVES.map((Class) => `lw_${nameInC(Class)}_describe`);
     const wasm = await link([SOURCE], { exports: ['words', 'text', ...functions] });
     const memory = new WebAssembly.Memory({ initial: 2, maximum: 65536, shared: true });
     const { instance } = await WebAssembly.instantiate(wasm, { env: { memory }, ...imports() });
@@ -53,7 +40,8 @@ describe('C and JavaScript describe', function () {
     return { length, text: String.fromCharCode(...bytes.subarray(0, bytes.indexOf(0))) };
   }
 
-  for (const [name, Class] of Object.entries(CLASSES)) {
+  for (const Class of PRIMITIVES) {
+    const name = nameInC(Class);
     it(`a ${name} in the same words`, () => {
       const primitive = new Class(c.memory, c.words.value);
       for (const other of name === 'rmutex' ? [...OTHERS, ...DEPTHS] : OTHERS) {
