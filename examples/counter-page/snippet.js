@@ -6,8 +6,7 @@ if (isMainThread) {
   const mutex = new Mutex();
   const count = new Int32Array(new SharedArrayBuffer(4));
   for (let i = 0; i < 4; i++) {
-    const workerData = { handle: mutex.handle, count };
-    new Worker(new URL(import.meta.url), { workerData });
+    new Worker(new URL(import.meta.url), { workerData: { handle: mutex.handle, count } });
   }
   for (let i = 0; i < 1000; i++) {
     await mutex.lockAsync(); // never blocks the event loop
