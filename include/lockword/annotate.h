@@ -32,7 +32,7 @@
 #endif
 #endif
 
-/* In which way something is locked, or'ed. */
+/* In which way something is locked; these are or'ed. */
 enum lw_note {
     LW_NOTE_WRITE = 0,   /* by one at a time */
     LW_NOTE_READ = 1,    /* beside others that read */

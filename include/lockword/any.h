@@ -1,5 +1,5 @@
 /*
- * any.h: waits for whichever comes first.
+ * any.h: waits for several things, and returns the one that comes first.
  *
  *     const lw_source sources[] = {lw_source_event(&stop), lw_source_sem(&jobs, 1)};
  *     uint32_t which;
@@ -7,9 +7,10 @@
  *     if (lw_wait_any(sources, 2, lw_after_ms(100), NULL, &which) == 0 && which == 1)
  *         do_a_job();                                     // has acquired the permit
  *
- * What is waited for happens for one source only: a permit is acquired, or an automatic event reset, if that source is the one that
- * is answered. If several can be had at once, the first in the array is. Waiters cost nothing when they leave. From Linux 5.16 on a
- * thread sleeps on all the sources at once; elsewhere it looks at them every millisecond (Linux) or four (WebAssembly).
+ * Only the source that is returned happens: a permit is acquired, or an automatic event reset, for
+ * that source alone. If several are ready at once, the first in the array is returned. Waiters cost
+ * nothing after they leave. From Linux 5.16 on a thread sleeps on all the sources at once;
+ * elsewhere it looks at them every millisecond (Linux) or four (WebAssembly).
  */
 #ifndef LOCKWORD_ANY_H
 #define LOCKWORD_ANY_H
@@ -25,31 +26,31 @@
 extern "C" {
 #endif
 
-/* How many sources can be waited for at once. */
+/* The most sources of one wait. */
 #define LW_ANY_MAX 63
 
-/* Something to wait for; made by the functions below, just before the wait. */
+/* Something to wait for. Make it by a function below, just before the wait. */
 typedef struct lw_source {
     lw_step *step;
     lw_word *words;
     uint32_t wanted;
 } lw_source;
 
-/* An event being set, from now on. */
+/* Waits for an event to be set, from now on. */
 LW_API lw_source lw_source_event(lw_event *event)
 {
     lw_source source = {lw_event_wait_step, event->word, lw_event_state(event->word)};
     return source;
 }
 
-/* n permits of a semaphore; 0 to LW_SEM_MAX. */
+/* Waits for n permits of a semaphore; 0 to LW_SEM_MAX. */
 LW_API lw_source lw_source_sem(lw_sem *sem, uint32_t n)
 {
     lw_source source = {lw_sem_acquire_step, sem->word, n};
     return source;
 }
 
-/* A counter being at least, or at most, n. */
+/* Waits for a counter to be at least, or at most, n. */
 LW_API lw_source lw_source_at_least(lw_counter *counter, uint32_t n)
 {
     lw_source source = {lw_counter_at_least_step, counter->word, n};
@@ -62,19 +63,20 @@ LW_API lw_source lw_source_at_most(lw_counter *counter, uint32_t n)
     return source;
 }
 
-/* A wait group being done, from now on. */
+/* Waits for the count of a wait group to be 0, from now on. */
 LW_API lw_source lw_source_waitgroup(lw_waitgroup *group)
 {
     lw_source source = {lw_waitgroup_wait_step, group->word, lw_waitgroup_state(group->word)};
     return source;
 }
 
-/* The half of the function below that waits; call that. */
+/* The half of the function below that waits. Call that function instead. */
 enum lw_ending lw_wait_any_slow(const lw_source *sources, uint32_t n, lw_deadline deadline, lw_cancel *cancel, uint32_t *which);
 
 /*
- * Waits for one of n sources, 1 to LW_ANY_MAX, until the deadline, or until `cancel` (NULL: never) fires; *which is its index.
- * 0; EINVAL: none, or too many sources; ETIMEDOUT; ECANCELED.
+ * Waits for one of n sources, 1 to LW_ANY_MAX, until the deadline, or until `cancel` fires (NULL:
+ * never), and stores its index in *which. Returns 0; EINVAL: no sources, or too many; ETIMEDOUT;
+ * ECANCELED.
  */
 LW_API int lw_wait_any(const lw_source *sources, uint32_t n, lw_deadline deadline, lw_cancel *cancel, uint32_t *which)
 {

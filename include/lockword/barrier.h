@@ -9,12 +9,12 @@
  *             publish();
  *     }
  *
- * 1 to LW_BARRIER_MAX (4095) parties. What each of them did before it arrived is seen by all of them afterwards. The barrier can be
- * used again as soon as a wait has returned. Cycles are counted modulo 4096: only as many resets, while a
- * waiter wakes up, could mislead it.
+ * 1 to LW_BARRIER_MAX (4095) parties. After a wait each party sees what all of them wrote before
+ * they arrived. The barrier can be used again as soon as a wait has returned. Cycles are counted
+ * modulo 4096: only that many resets, while a waiter wakes up, could mislead it.
  *
- * A party that gives up breaks the barrier: everybody who waits, and everybody who comes, is told EPIPE, until it is reset.
- * Otherwise the others would wait for ever for one who has left.
+ * A party that gives up breaks the barrier: every waiter, and every party that comes later, gets
+ * EPIPE until the barrier is reset. Otherwise they would wait for ever for a party that has left.
  */
 #ifndef LOCKWORD_BARRIER_H
 #define LOCKWORD_BARRIER_H
@@ -38,14 +38,17 @@ typedef struct lw_barrier {
 #define LW_BARRIER_INIT(parties) {{(parties), 0, (parties)}}
 /* clang-format on */
 
-/* What one party of each cycle is answered instead of 0. */
+/* What one party of each cycle gets instead of 0. */
 #define LW_BARRIER_LEADER (-1)
 
-/* The halves of the functions below; call those. *state is the cycle joined; *ending tells of the wait, if there was one. */
+/*
+ * The halves of the functions below. Call those functions instead. *state is the cycle that the
+ * caller joined; *ending says how the wait ended, if there was one.
+ */
 enum lw_barrier_outcome lw_barrier_arrive(lw_barrier *barrier, uint32_t *state);
 enum lw_barrier_outcome lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline deadline, lw_cancel *cancel, enum lw_ending *ending);
 
-/* The code for what came of an arrival. */
+/* Returns the code for the outcome of an arrival. */
 static inline int lw_barrier_error_of(enum lw_barrier_outcome outcome)
 {
     return outcome == LW_BARRIER_LEADS    ? LW_BARRIER_LEADER
@@ -54,7 +57,10 @@ static inline int lw_barrier_error_of(enum lw_barrier_outcome outcome)
                                           : 0;
 }
 
-/* Makes a barrier of unused memory, or of a barrier that nobody uses. 0; EINVAL: not 1 to LW_BARRIER_MAX parties. */
+/*
+ * Initialises a barrier in unused memory, or one that no agent uses. Returns 0; EINVAL: not 1 to
+ * LW_BARRIER_MAX parties.
+ */
 LW_API int lw_barrier_init(lw_barrier *barrier, uint32_t parties)
 {
     if (parties == 0 || parties > LW_BARRIER_MAX)
@@ -64,9 +70,10 @@ LW_API int lw_barrier_init(lw_barrier *barrier, uint32_t parties)
 }
 
 /*
- * Arrives, and waits for the others until the deadline, or until `cancel` (NULL: never) fires.
- * 0; LW_BARRIER_LEADER: 0, and the caller was the last; EPIPE: somebody gave up, or it was reset; ETIMEDOUT, ECANCELED: the caller
- * gave up; EINVAL: it has no parties.
+ * Arrives, and waits for the others until the deadline, or until `cancel` fires (NULL: never).
+ * Returns 0; LW_BARRIER_LEADER: the same, and the caller was the last to arrive; EPIPE: a party
+ * gave up, or the barrier was reset; ETIMEDOUT or ECANCELED: the caller gave up; EINVAL: the
+ * barrier has no parties.
  */
 LW_API int lw_barrier_wait_cancel(lw_barrier *barrier, lw_deadline deadline, lw_cancel *cancel)
 {
@@ -80,8 +87,9 @@ LW_API int lw_barrier_wait_cancel(lw_barrier *barrier, lw_deadline deadline, lw_
 }
 
 /*
- * Arrives, and takes one party off all cycles after this one, even if this one is broken. Never waits. Not beside a reset, which
- * would count the party neither here nor there. 0; LW_BARRIER_LEADER; EPIPE; EINVAL.
+ * Arrives, and removes one party from all cycles after this one, even if this one is broken. Never
+ * waits. Illegal at the same time as a reset, which would count the party in neither cycle. Returns
+ * 0, LW_BARRIER_LEADER, EPIPE or EINVAL.
  */
 LW_API int lw_barrier_drop(lw_barrier *barrier)
 {
@@ -93,26 +101,31 @@ LW_API int lw_barrier_drop(lw_barrier *barrier)
     return error;
 }
 
-/* Begins a new cycle, with all parties missing. Those who wait now are told EPIPE. */
+/* Begins a new cycle, with all parties missing. Parties that wait now get EPIPE. */
 LW_API void lw_barrier_reset(lw_barrier *barrier)
 {
     LW_NOTE_RELEASE(barrier->word);
     lw_barrier_reset_step(barrier->word);
 }
 
-/* Whether somebody gave up, and it has not been reset since. */
+/* Returns whether a party gave up, and the barrier has not been reset since. */
 LW_API bool lw_barrier_is_broken(const lw_barrier *barrier)
 {
     return (lw_barrier_state(barrier->word) & LW_BARRIER_BROKEN) != 0;
 }
 
-/* Arrives, and waits for the others until the deadline. 0; LW_BARRIER_LEADER; EPIPE; ETIMEDOUT; EINVAL. */
+/*
+ * Arrives, and waits for the others until the deadline. Returns 0, LW_BARRIER_LEADER, EPIPE,
+ * ETIMEDOUT or EINVAL.
+ */
 LW_API int lw_barrier_wait_until(lw_barrier *barrier, lw_deadline deadline)
 {
     return lw_barrier_wait_cancel(barrier, deadline, LW_NULL);
 }
 
-/* Arrives, and waits for the others. 0; LW_BARRIER_LEADER; EPIPE; EINVAL. */
+/*
+ * Arrives, and waits for the others without limit. Returns 0, LW_BARRIER_LEADER, EPIPE or EINVAL.
+ */
 LW_API int lw_barrier_wait(lw_barrier *barrier)
 {
     return lw_barrier_wait_until(barrier, LW_FOREVER);

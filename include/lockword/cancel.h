@@ -1,14 +1,14 @@
 /*
- * cancel.h: ends waits from outside, whatever they wait for.
+ * cancel.h: ends waits of other threads, for any primitive.
  *
  *     static lw_cancel shutdown = LW_CANCEL_INIT;                            // or any zeroed memory
  *
  *     error = lw_mutex_lock_cancel(&lock, LW_FOREVER, &shutdown);            // ECANCELED once it has fired
  *     lw_cancel_fire(&shutdown);                                             // in another thread, or before
  *
- * Every operation that has a form with a deadline has one that takes an lw_cancel, too; whichever comes first ends the wait. An
- * operation that need not wait succeeds even under an lw_cancel that has fired. Any number of waits, on anything, may share one. It
- * stays fired for good.
+ * Every operation that has a form with a deadline also has one that takes an lw_cancel; the one
+ * that comes first ends the wait. An operation that need not wait succeeds even under an lw_cancel
+ * that has fired. Any number of waits, on any primitives, may share one. It stays fired for good.
  */
 #ifndef LOCKWORD_CANCEL_H
 #define LOCKWORD_CANCEL_H
@@ -31,7 +31,9 @@ typedef struct lw_cancel {
 #define LW_CANCEL_INIT {{0}}
 /* clang-format on */
 
-/* Wakes everybody who waits under it, and nobody else. Those who come later do not wait at all. May be called any number of times.
+/*
+ * Wakes all threads that wait under it, and no others. Threads that come later do not wait at all.
+ * May be called any number of times.
  */
 LW_API void lw_cancel_fire(lw_cancel *cancel)
 {
@@ -39,7 +41,7 @@ LW_API void lw_cancel_fire(lw_cancel *cancel)
     lw_event_set_step(cancel->word);
 }
 
-/* Whether it has fired. Whoever sees true sees all that was written before. */
+/* Returns whether it has fired. A caller that gets true sees all that was written before. */
 LW_API bool lw_cancel_fired(const lw_cancel *cancel)
 {
     LW_NOTE_USE(cancel->word);

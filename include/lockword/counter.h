@@ -1,14 +1,15 @@
 /*
- * counter.h: a number that can be waited for, in eight bytes.
+ * counter.h: a number that threads can wait for, in eight bytes.
  *
  *     static lw_counter pending = LW_COUNTER_INIT(0);     // or any zeroed memory
  *
  *     lw_counter_add(&pending, 1, NULL);
  *     lw_counter_wait_at_most(&pending, 0, LW_FOREVER, NULL);
  *
- * 0 to LW_COUNTER_MAX (2^30 - 1). A change that would leave this range is refused, and changes nothing. A waiter looks at the value
- * when it wakes: one that has come and gone meanwhile may be missed; use an event or a wait group where it must not be. What was
- * written before a change is seen by whoever sees the change. Any number may wait.
+ * 0 to LW_COUNTER_MAX (2^30 - 1). A change that would leave this range is refused, and changes
+ * nothing. A waiter looks at the value when it wakes, so it may miss a value that has come and gone
+ * meanwhile; where it must not, use an event or a wait group. A thread that sees a change sees what
+ * was written before it. Any number of threads may wait.
  */
 #ifndef LOCKWORD_COUNTER_H
 #define LOCKWORD_COUNTER_H
@@ -32,10 +33,10 @@ typedef struct lw_counter {
 #define LW_COUNTER_INIT(value) {{(value)}}
 /* clang-format on */
 
-/* The half of the functions below that waits; call those. */
+/* The half of the functions below that waits. Call those functions instead. */
 enum lw_ending lw_counter_wait_slow(lw_counter *counter, lw_step *step, uint32_t value, lw_deadline deadline, lw_cancel *cancel);
 
-/* The value right now. */
+/* Returns the value right now. */
 LW_API uint32_t lw_counter_get(const lw_counter *counter)
 {
     LW_NOTE_USE(counter->word);
@@ -44,14 +45,16 @@ LW_API uint32_t lw_counter_get(const lw_counter *counter)
     return value;
 }
 
-/* Adds n, which may be negative; *old, unless NULL, is what it was. Never waits. 0; EOVERFLOW: it would leave its range; nothing
- * was changed. */
+/*
+ * Adds n, which may be negative, and stores the value before in *old, unless that is NULL. Never
+ * waits. Returns 0; EOVERFLOW: the value would leave its range, and nothing was changed.
+ */
 LW_API int lw_counter_add(lw_counter *counter, int32_t n, uint32_t *old)
 {
     LW_NOTE_RELEASE(counter->word);
     uint32_t before = lw_load(&counter->word[LW_COUNTER_STATE], lw_relaxed);
     const uint32_t sum = before + LW_CAST(uint32_t, n);
-    /* What the step does if nobody waits and nobody changes it meanwhile. */
+    /* What the step does if no agent waits and none changes the value meanwhile. */
     if (before > LW_COUNTER_MAX || sum > LW_COUNTER_MAX || !lw_cas(&counter->word[LW_COUNTER_STATE], &before, sum, lw_acq_rel))
         before = lw_counter_add_step(counter->word, n);
     LW_NOTE_ACQUIRE(counter->word);
@@ -62,7 +65,7 @@ LW_API int lw_counter_add(lw_counter *counter, int32_t n, uint32_t *old)
     return 0;
 }
 
-/* The part that the functions below have in common. */
+/* The part that the functions below share. */
 static inline int lw_counter_wait(lw_counter *counter, lw_step *step, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
     LW_NOTE_USE(counter->word);
@@ -71,19 +74,22 @@ static inline int lw_counter_wait(lw_counter *counter, lw_step *step, uint32_t n
     return error;
 }
 
-/* Waits until the value is at least n, or the deadline has passed, or `cancel` (NULL: never) has fired. 0; ETIMEDOUT; ECANCELED. */
+/*
+ * Waits until the value is at least n, or the deadline has passed, or `cancel` has fired (NULL:
+ * never). Returns 0, ETIMEDOUT or ECANCELED.
+ */
 LW_API int lw_counter_wait_at_least(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
     return lw_counter_wait(counter, lw_counter_at_least_step, n, deadline, cancel);
 }
 
-/* The same, until it is at most n. */
+/* The same, until the value is at most n. */
 LW_API int lw_counter_wait_at_most(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
     return lw_counter_wait(counter, lw_counter_at_most_step, n, deadline, cancel);
 }
 
-/* The same, until it is another than n: the way to wait for anything else. */
+/* The same, until the value is not n: the way to wait for anything else. */
 LW_API int lw_counter_wait_change(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
     return lw_counter_wait(counter, lw_counter_change_step, n, deadline, cancel);

@@ -1,21 +1,23 @@
 /*
- * describe.h: what a primitive has to say of itself, in words.
+ * describe.h: describes a primitive's state in words.
  *
  *     char line[LW_DESCRIBE_MAX];
  *
  *     lw_mutex_describe(&lock, line, sizeof line);
  *     puts(line);                     // Mutex { held by thread 4711, threads wait }
  *
- * JavaScript says the same, word for word, after `import 'lockword/inspect'`. For logs and debuggers: a program that does not call
- * it does not carry it, and the words may become others in any version.
+ * JavaScript describes it in the same words after `import 'lockword/inspect'`. This is for logs and
+ * debuggers: a program that does not call it does not contain it, and the words may change in any
+ * version.
  *
- * The state is that of one moment, and may be old when you read it. Every word is read once; reading changes nothing. Of those who
- * wait only a condition knows how many they are; the others know in which way, and where one says that threads or event loops wait,
- * they may all have given up since. A thread is called by the system's id of it, and an agent of a JavaScript engine by its id in
+ * The state is that of one moment, and may be old when you read it. Every word is read once;
+ * reading changes nothing. Only a condition knows how many agents wait. The others know in which
+ * way agents wait; where one says that threads or event loops wait, all of them may have given up
+ * since. A thread appears as the system's id of it, an agent of a JavaScript engine as its id in
  * hexadecimal.
  *
- * All functions write at most `size` bytes, of which the last is 0 unless size is 0, and answer how long the whole text is without
- * that one, as snprintf does. They need no C library.
+ * All functions write at most `size` bytes, of which the last is 0 unless size is 0. They return
+ * how long the whole text is without that 0, as snprintf does. They need no C library.
  */
 #ifndef LOCKWORD_DESCRIBE_H
 #define LOCKWORD_DESCRIBE_H

@@ -20,15 +20,16 @@
  *
  * What is different from Emscripten's. Each is 8 bytes, not 4: a volatile number of 64 bits, not 32. Zeroed memory is an unused
  * one, as there, and `lock = EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER` and `*lock = 0` make one, if nobody uses it. A lock's number is
- * 0 while nobody holds it and nobody waits, and says nothing otherwise. A semaphore's is how many permits it has until a call first
+ * 0 while it is free and no worker waits, and means nothing otherwise. A semaphore's is how many permits it has until a call first
  * waits for some; after that only its low 30 bits are. A program that gives one of these an address as a uint32_t *, or an atomic
  * operation on 4 bytes, must be changed: the compiler warns of the pointer.
  *
- * A lock has an owner: the worker that acquired it, in whatever way. Releasing what another worker holds, or nobody, throws an
- * OwnershipError in JavaScript, and changes nothing; Emscripten's lets anybody release a lock for anybody. Where one worker
- * acquires and another releases, use a semaphore of 1. A worker that waits without a limit for a lock that it holds gets a
- * DeadlockError, where Emscripten's sleeps or spins for ever; with a limit it is refused at once. The asynchronous form may be
- * called by the holder, and waits for its release.
+ * A lock has an owner: the worker that acquired it, in whatever way. To release a lock that another
+ * worker holds, or that is free, throws an OwnershipError in JavaScript, and changes nothing;
+ * Emscripten lets any worker release any lock. Where one worker acquires and another releases, use
+ * a semaphore of 1. A worker that waits without a limit for a lock that it holds gets a
+ * DeadlockError, where Emscripten's sleeps or spins for ever; with a limit it is refused at once.
+ * The asynchronous form may be called by the holder, and waits for its release.
  *
  * A semaphore counts to 2^30 - 1. A release of more than fits, and a negative number of permits, throw a RangeError and change
  * nothing. So does waiting for a condition variable without holding the lock, an OwnershipError.
@@ -115,19 +116,21 @@ typedef void (*lw_emscripten_signaled)(int32_t *address, uint32_t value, ATOMICS
 
 /* The lock: as lw_mutex (lockword/mutex.h) in all that is not said here. */
 
-/* Makes it a free lock. Nobody may be using it. */
+/* Makes it a free lock. No worker may be using it. */
 LW_API void lw_emscripten_lock_init(emscripten_lock_t *lock)
 {
     *lock = EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER;
 }
 
-/* Acquires the lock if it is free, and answers whether it did. Never waits. */
+/* Acquires the lock if it is free, and returns whether it did. Never waits. */
 LW_API bool lw_emscripten_lock_try_acquire(emscripten_lock_t *lock)
 {
     return lw_mutex_trylock(LW_EMSCRIPTEN_AS(lw_mutex, lock)) == 0;
 }
 
-/* Acquires the lock, sleeping this many ns at most, not at all if negative. false: it could not be had. */
+/*
+ * Acquires the lock, sleeping this many ns at most, not at all if negative. Returns whether it did.
+ */
 LW_API bool lw_emscripten_lock_wait_acquire(emscripten_lock_t *lock, int64_t max_wait_ns)
 {
     return lw_emscripten_lock_try_acquire(lock) ||
@@ -154,10 +157,13 @@ void lw_emscripten_lock_release(emscripten_lock_t *lock);
 
 /* The semaphore: as lw_sem (lockword/sem.h) in all that is not said here. */
 
-/* Makes it a semaphore of this many permits. Nobody may be using it. */
+/* Makes it a semaphore of this many permits. No worker may be using it. */
 void lw_emscripten_semaphore_init(emscripten_semaphore_t *sem, int num);
 
-/* Acquires `num` permits if they are to be had. Answers their index, that is, how many are left, or -1. Never waits. */
+/*
+ * Acquires `num` permits if there are as many. Returns their index, that is, how many are left, or
+ * -1. Never waits.
+ */
 int lw_emscripten_semaphore_try_acquire(emscripten_semaphore_t *sem, int num);
 
 /* The same, sleeping this many ns at most; or without a limit. */
@@ -169,7 +175,7 @@ LW_IMPORTED(lw_emscripten_semaphore_async_acquire)
 void lw_emscripten_semaphore_async_acquire(emscripten_semaphore_t *sem, int num, lw_emscripten_acquired finished, void *user_data,
                                            double max_wait_ms);
 
-/* Gives `num` permits. Answers how many there were before. */
+/* Adds `num` permits. Returns how many there were before. */
 uint32_t lw_emscripten_semaphore_release(emscripten_semaphore_t *sem, int num);
 
 /* The condition variable: as lw_cond (lockword/cond.h) in all that is not said here. */
@@ -180,7 +186,10 @@ LW_API void lw_emscripten_condvar_init(emscripten_condvar_t *condvar)
     *condvar = EMSCRIPTEN_CONDVAR_T_STATIC_INITIALIZER;
 }
 
-/* Gives up the lock, sleeps until signaled, and acquires the lock again. May return for no reason: check what you wait for. */
+/*
+ * Gives up the lock, sleeps until signaled, and acquires the lock again. The wake-up may be
+ * spurious: check what you wait for.
+ */
 void lw_emscripten_condvar_waitinf(emscripten_condvar_t *condvar, emscripten_lock_t *lock);
 
 /*
@@ -191,7 +200,7 @@ bool lw_emscripten_condvar_wait(emscripten_condvar_t *condvar, emscripten_lock_t
 
 /*
  * Gives up the lock at once, and calls back from the event loop when signaled (OK), or after this many ms (TIMED_OUT), without the
- * lock. The value is how often the condition variable had been signaled. Answers a token for emscripten_atomic_cancel_wait_async.
+ * lock. The value is how often the condition variable had been signaled. Returns a token for emscripten_atomic_cancel_wait_async.
  */
 LW_IMPORTED(lw_emscripten_condvar_wait_async)
 ATOMICS_WAIT_TOKEN_T lw_emscripten_condvar_wait_async(emscripten_condvar_t *condvar, emscripten_lock_t *lock,
@@ -204,12 +213,14 @@ LW_API void lw_emscripten_condvar_signal(emscripten_condvar_t *condvar, int64_t 
     lw_cond_notify(LW_EMSCRIPTEN_AS(lw_cond, condvar), n);
 }
 
-/* Cancels a wait of this worker for a condition variable, and answers whether it still was to be called back: now it will not be.
+/*
+ * Cancels a wait of this worker for a condition variable. Returns whether its callback was still to
+ * come: now it will not be called.
  */
 LW_IMPORTED(lw_emscripten_cancel)
 bool lw_emscripten_cancel(ATOMICS_WAIT_TOKEN_T token);
 
-/* The same for all at this address, or anywhere if NULL. Answers how many. */
+/* The same for all waits at this address, or anywhere if NULL. Returns how many it cancelled. */
 LW_IMPORTED(lw_emscripten_cancel_all)
 int lw_emscripten_cancel_all(const void *address);
 

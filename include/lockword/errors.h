@@ -1,7 +1,8 @@
 /*
- * errors.h: what the functions answer, as errno codes of whatever C library the caller has. liblockword itself knows none: in
- * WebAssembly one archive serves users of several C libraries, which number their codes differently, or of none. Only the archive's
- * symbols for other languages (lockword/api.h) have to choose: they return Linux's codes, those below.
+ * errors.h: what the functions return, as errno codes of the C library that the caller uses.
+ * liblockword itself knows none: in WebAssembly one archive serves users of several C libraries,
+ * which number their codes differently, or of none. Only the symbols of the archive for other
+ * languages (lockword/api.h) have to choose: they return Linux's codes, those below.
  */
 #ifndef LOCKWORD_ERRORS_H
 #define LOCKWORD_ERRORS_H
@@ -22,7 +23,7 @@
 #define ECANCELED 125
 #endif
 
-/* How an operation that waits has ended: as its step did, but with what made it give up. */
+/* How an operation that waits has ended: what its step returned, and what made it give up. */
 enum lw_ending {
     LW_ENDED_DONE,
     LW_ENDED_DEADLOCK,
@@ -32,7 +33,7 @@ enum lw_ending {
     LW_ENDED_CANCELLED,
 };
 
-/* The code for it. */
+/* Returns the code for an ending. */
 static inline int lw_error_of(enum lw_ending ending)
 {
     return ending == LW_ENDED_DONE        ? 0

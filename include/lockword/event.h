@@ -6,13 +6,13 @@
  *     lw_event_set(&ready);                               // one thread
  *     lw_event_wait(&ready);                              // any others, before or after
  *
- * A manual event stays set until it is reset, and releases everybody who waits, even if it is reset at once. An automatic event
- * releases one waiter and is reset by that; set twice before anybody waits, it still releases one. A set before a wait is never
- * lost.
+ * A manual event stays set until it is reset. It releases all waiters, even if it is reset at once.
+ * An automatic event releases one waiter, which resets it; set twice before any thread waits, it
+ * still releases only one. A set before a wait is never lost.
  *
- * What was written before the set is seen by whoever it releases. Any number may wait. An event may be freed as soon as nobody will
- * use it: set does not touch it any more once a waiter can return. Its generation, 28 bits, would have to wrap while a waiter wakes
- * up for a pulse to be missed.
+ * A released waiter sees what was written before the set. Any number of threads may wait. An event
+ * may be freed as soon as no thread will use it: set does not touch it any more once a waiter can
+ * return. To miss a pulse, a waiter would have to sleep through 2^28 sets while it wakes up.
  */
 #ifndef LOCKWORD_EVENT_H
 #define LOCKWORD_EVENT_H
@@ -37,17 +37,17 @@ typedef struct lw_event {
 #define LW_EVENT_AUTO_INIT {{LW_EVENT_AUTO}}
 /* clang-format on */
 
-/* The half of the functions below that waits; call those. */
+/* The half of the functions below that waits. Call those functions instead. */
 enum lw_ending lw_event_wait_slow(lw_event *event, lw_deadline deadline, lw_cancel *cancel);
 
-/* Sets it, and wakes those whom that releases. Never waits. */
+/* Sets it, and wakes the waiters that this releases. Never waits. */
 LW_API void lw_event_set(lw_event *event)
 {
     LW_NOTE_RELEASE(event->word);
     lw_event_set_step(event->word);
 }
 
-/* Resets it, and answers whether it was set. Never waits. */
+/* Resets it, and returns whether it was set. Never waits. */
 LW_API bool lw_event_reset(lw_event *event)
 {
     LW_NOTE_RELEASE(event->word);
@@ -56,7 +56,7 @@ LW_API bool lw_event_reset(lw_event *event)
     return was_set;
 }
 
-/* Whether it is set right now. */
+/* Returns whether it is set right now. */
 LW_API bool lw_event_is_set(const lw_event *event)
 {
     LW_NOTE_USE(event->word);
@@ -66,11 +66,14 @@ LW_API bool lw_event_is_set(const lw_event *event)
     return is_set;
 }
 
-/* Waits until it is set, or the deadline has passed, or `cancel` (NULL: never) has fired. 0; ETIMEDOUT; ECANCELED. */
+/*
+ * Waits until it is set, or the deadline has passed, or `cancel` has fired (NULL: never). Returns
+ * 0, ETIMEDOUT or ECANCELED.
+ */
 LW_API int lw_event_wait_cancel(lw_event *event, lw_deadline deadline, lw_cancel *cancel)
 {
     LW_NOTE_USE(event->word);
-    /* A manual event that is set needs no more than the look. */
+    /* A manual event that is set needs no more than this load. */
     const uint32_t state = lw_load(&event->word[LW_EVENT_STATE], lw_acquire);
     const int error = __builtin_expect((state & (LW_EVENT_SET | LW_EVENT_AUTO)) == LW_EVENT_SET, 1)
                           ? 0
@@ -79,13 +82,13 @@ LW_API int lw_event_wait_cancel(lw_event *event, lw_deadline deadline, lw_cancel
     return error;
 }
 
-/* Waits until it is set or the deadline has passed. 0; ETIMEDOUT. */
+/* Waits until it is set or the deadline has passed. Returns 0 or ETIMEDOUT. */
 LW_API int lw_event_wait_until(lw_event *event, lw_deadline deadline)
 {
     return lw_event_wait_cancel(event, deadline, LW_NULL);
 }
 
-/* Waits until it is set. 0. */
+/* Waits until it is set. Returns 0. */
 LW_API int lw_event_wait(lw_event *event)
 {
     return lw_event_wait_until(event, LW_FOREVER);

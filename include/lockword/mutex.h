@@ -7,20 +7,24 @@
  *     balance += amount;
  *     lw_mutex_unlock(&lock);
  *
- * An lw_mutex may live anywhere that its users share: static, on the heap, in a struct, in a WebAssembly memory that JavaScript
- * shares (js/src/mutex.js takes the very same lock). It needs 4-byte alignment, no constructor and no destructor.
+ * An lw_mutex may live anywhere that its users share: in static memory, on the heap, in a struct,
+ * or in a WebAssembly memory that JavaScript shares (js/src/mutex.js takes the very same lock). It
+ * needs 4-byte alignment, and no constructor or destructor.
  *
- * What it promises. At most one holder. Everything written under the lock is visible to the next holder. Nobody is shut
- * out: once a waiter has been overtaken eight times, or for about half a millisecond, only those who wait may take it. Up to that
- * a thread that runs may overtake one that sleeps, because waking a thread for every unlock costs more than it helps.
+ * What it promises. At most one thread holds it. Everything written under the lock is visible to
+ * the next holder. No waiter is shut out: a running thread may overtake a sleeping one, because waking
+ * a thread for every unlock costs more than it helps; but once a waiter has been overtaken eight
+ * times, or for about half a millisecond, only threads that wait may take the mutex.
  *
- * What is illegal. Locking it again while holding it (EDEADLK; use a recursive mutex), unlocking what another thread holds (EPERM),
- * moving or copying it while in use, ending a thread that holds it (everybody else waits for ever). Unlike a POSIX mutex, it
- * may be freed by its last holder as soon as unlock has made it free to take: unlock does not touch it any more after that.
+ * What is illegal. To lock it again while holding it (EDEADLK; use a recursive mutex). To unlock
+ * what another thread holds (EPERM). To move or copy it while it is in use. To end a thread that
+ * holds it: all others wait for ever. Unlike with a POSIX mutex, the next holder may free its
+ * memory at once: unlock does not touch it any more once the mutex is free.
  *
- * After fork() the child's thread has an id of its own: a lock that the parent held stays held in the child.
+ * After fork() the child's thread has an id of its own: a lock that the parent held stays held in
+ * the child.
  *
- * Functions answer 0 or an errno code. None sets errno, allocates, prints or aborts.
+ * Functions return 0 or an errno code. None sets errno, allocates, prints or aborts.
  */
 #ifndef LOCKWORD_MUTEX_H
 #define LOCKWORD_MUTEX_H
@@ -45,13 +49,14 @@ typedef struct lw_mutex {
 #define LW_MUTEX_INIT {{0}}
 /* clang-format on */
 
-/* The halves of the functions below that may wait or notify; call those. */
+/* The halves of the functions below that may wait or notify. Call those functions instead. */
 enum lw_ending lw_mutex_lock_slow(lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel);
 bool lw_mutex_unlock_slow(lw_mutex *mutex);
 
 /*
- * Takes the mutex, waiting until the deadline (LW_FOREVER: as long as it takes), or until `cancel` fires (NULL: never).
- * 0; EDEADLK: the caller holds it already; ETIMEDOUT: the deadline passed, after one more attempt; ECANCELED.
+ * Takes the mutex, waiting until the deadline (LW_FOREVER: without limit), or until `cancel` fires
+ * (NULL: never). Returns 0; EDEADLK: the caller holds it already; ETIMEDOUT: the deadline passed,
+ * after one more attempt; ECANCELED: `cancel` fired.
  */
 LW_API int lw_mutex_lock_cancel(lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
 {
@@ -63,19 +68,22 @@ LW_API int lw_mutex_lock_cancel(lw_mutex *mutex, lw_deadline deadline, lw_cancel
     return error;
 }
 
-/* Takes the mutex, waiting until the deadline. 0; EDEADLK; ETIMEDOUT. */
+/* Takes the mutex, waiting until the deadline. Returns 0, EDEADLK or ETIMEDOUT. */
 LW_API int lw_mutex_lock_until(lw_mutex *mutex, lw_deadline deadline)
 {
     return lw_mutex_lock_cancel(mutex, deadline, LW_NULL);
 }
 
-/* Takes the mutex, waiting as long as it takes. 0; EDEADLK. */
+/* Takes the mutex, waiting without limit. Returns 0 or EDEADLK. */
 LW_API int lw_mutex_lock(lw_mutex *mutex)
 {
     return lw_mutex_lock_until(mutex, LW_FOREVER);
 }
 
-/* Takes the mutex if it is free, even one that is kept for a waiter. Never waits. 0; EBUSY: held, perhaps by the caller. */
+/*
+ * Takes the mutex if it is free, even if it is reserved for a waiter. Never waits. Returns 0;
+ * EBUSY: a thread holds it, perhaps the caller.
+ */
 LW_API int lw_mutex_trylock(lw_mutex *mutex)
 {
     const uint32_t self = lw_self();
@@ -85,10 +93,13 @@ LW_API int lw_mutex_trylock(lw_mutex *mutex)
     return taken ? 0 : EBUSY;
 }
 
-/* Frees the mutex and wakes whom it must. Never waits. 0; EPERM: the caller does not hold it, and nothing was changed. */
+/*
+ * Frees the mutex and wakes a waiter, if one has to be woken. Never waits. Returns 0; EPERM: the
+ * caller does not hold it, and nothing was changed.
+ */
 LW_API int lw_mutex_unlock(lw_mutex *mutex)
 {
-    /* A tool would take this for a mistake of the program's. */
+    /* A race detector would report this as the program's fault. */
     if (LW_ANNOTATE && lw_mutex_owner(mutex->word) != lw_self())
         return EPERM;
     LW_NOTE_UNLOCKING(mutex->word, LW_NOTE_WRITE);

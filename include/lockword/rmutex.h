@@ -7,9 +7,10 @@
  *     visit(node);                                        // which locks it again, and unlocks it
  *     lw_rmutex_unlock(&lock);
  *
- * Others get it when it has been unlocked as often as it was locked. It can be taken 2^31 times (EOVERFLOW beyond), and any number
- * may wait. In all else it is the mutex of mutex.h, and makes its promises: everything written under it is visible to the next
- * holder once the last unlock has been made.
+ * Other threads can take it when it has been unlocked as often as it was locked. A thread can hold
+ * it 2^31 times (EOVERFLOW beyond); any number of threads may wait. In all else it is the mutex of
+ * mutex.h, and makes the same promises: everything written under it is visible to the next holder
+ * after the last unlock.
  */
 #ifndef LOCKWORD_RMUTEX_H
 #define LOCKWORD_RMUTEX_H
@@ -34,12 +35,13 @@ typedef struct lw_rmutex {
 #define LW_RMUTEX_INIT {{0}}
 /* clang-format on */
 
-/* The half of the functions below that may wait; call those. */
+/* The half of the functions below that may wait. Call those functions instead. */
 enum lw_ending lw_rmutex_lock_slow(lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel);
 
 /*
- * The halves of the functions below that are inlined: what their steps do. A depth is 0 unless it was taken again, or a task of an
- * event loop has it; nobody but its holder can change it or give the mutex away meanwhile.
+ * The halves of the functions below that are inlined: what their steps do. A depth is 0 unless the
+ * holder took the mutex again, or a task of an event loop holds it. Only the holder can change it,
+ * or give the mutex away, meanwhile.
  */
 static inline int lw_rmutex_reenter(lw_rmutex *rmutex, uint32_t self)
 {
@@ -51,7 +53,7 @@ static inline int lw_rmutex_reenter(lw_rmutex *rmutex, uint32_t self)
     return lw_rmutex_reenter_step(rmutex->word, self, 0) == LW_REENTRY_OVERFLOW ? EOVERFLOW : EBUSY;
 }
 
-/* false, with nothing changed: call the step. */
+/* Returns false, with nothing changed, if the step has to be called. */
 static inline bool lw_rmutex_leave(lw_rmutex *rmutex, uint32_t self)
 {
     const uint32_t depth = lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed);
@@ -59,15 +61,17 @@ static inline bool lw_rmutex_leave(lw_rmutex *rmutex, uint32_t self)
         return lw_mutex_free(rmutex->word, self);
     if (depth > LW_RMUTEX_AGAIN || (lw_load(&rmutex->word[LW_MUTEX_STATE], lw_relaxed) & LW_MUTEX_OWNER) != self)
         return false;
-    /* The caller holds it, so the depth was its own. */
+    /* The caller holds the mutex, so the depth was its own. */
     lw_store(&rmutex->word[LW_RMUTEX_DEPTH], depth - 1, lw_relaxed);
     return true;
 }
 
 /*
- * Takes it if it is free, or again if the caller has it. 0; EOVERFLOW; EBUSY: neither, and nothing was changed. The
- * compare-and-swap comes first, and finds the holder: a look at a word that was swapped a moment ago costs a third of another swap.
- * It is worth that only where the depth, which was not swapped, tells that somebody has it again: most likely the caller.
+ * Takes it if it is free, or again if the caller holds it. Returns 0; EOVERFLOW; EBUSY: another
+ * agent holds it, and nothing was changed.
+ * The compare-and-swap comes first, and finds the holder: to load a word that was swapped a moment
+ * ago costs a third of another swap. The load is worth that only where the depth, which was not
+ * swapped, says that the mutex was taken again: most likely by the caller.
  */
 static inline int lw_rmutex_enter(lw_rmutex *rmutex, uint32_t self)
 {
@@ -77,7 +81,7 @@ static inline int lw_rmutex_enter(lw_rmutex *rmutex, uint32_t self)
     if (state != self) {
         state = 0;
         if (lw_cas(&rmutex->word[LW_MUTEX_STATE], &state, self, lw_acquire)) {
-            /* Unless a task has left it so, it is 0. */
+            /* It is 0 unless a task has left another value. */
             if (__builtin_expect(lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed) != 0, 0))
                 lw_store(&rmutex->word[LW_RMUTEX_DEPTH], 0, lw_relaxed);
             return 0;
@@ -86,13 +90,16 @@ static inline int lw_rmutex_enter(lw_rmutex *rmutex, uint32_t self)
     return (state & LW_MUTEX_OWNER) == self ? lw_rmutex_reenter(rmutex, self) : EBUSY;
 }
 
-/* Whether the thread has it, and would not have it any more once it has given it back. */
+/* Returns whether the thread holds it exactly once, so that one unlock frees it. */
 static inline bool lw_rmutex_is_held_once(const lw_rmutex *rmutex, uint32_t self)
 {
     return lw_mutex_owner(rmutex->word) == self && lw_rmutex_depth(rmutex->word) == 1;
 }
 
-/* Takes it, or takes it again, if that can be done without waiting. 0; EBUSY: another holds it; EOVERFLOW. */
+/*
+ * Takes it, or takes it again, if it need not wait for that. Returns 0; EBUSY: another agent holds
+ * it; EOVERFLOW.
+ */
 LW_API int lw_rmutex_trylock(lw_rmutex *rmutex)
 {
     const uint32_t self = lw_self();
@@ -108,8 +115,9 @@ LW_API int lw_rmutex_trylock(lw_rmutex *rmutex)
 }
 
 /*
- * Takes it, or takes it again, waiting until the deadline, or until `cancel` (NULL: never) fires.
- * 0; ETIMEDOUT; ECANCELED; EOVERFLOW; EDEADLK: a task of this thread's event loop holds it (JavaScript's lockAsync).
+ * Takes it, or takes it again, waiting until the deadline, or until `cancel` fires (NULL: never).
+ * Returns 0; ETIMEDOUT; ECANCELED; EOVERFLOW; EDEADLK: a task of this thread's event loop holds it
+ * (JavaScript's lockAsync).
  */
 LW_API int lw_rmutex_lock_cancel(lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
 {
@@ -124,19 +132,25 @@ LW_API int lw_rmutex_lock_cancel(lw_rmutex *rmutex, lw_deadline deadline, lw_can
     return error;
 }
 
-/* Takes it, or takes it again, waiting until the deadline. 0; ETIMEDOUT; EOVERFLOW; EDEADLK. */
+/*
+ * Takes it, or takes it again, waiting until the deadline. Returns 0, ETIMEDOUT, EOVERFLOW or
+ * EDEADLK.
+ */
 LW_API int lw_rmutex_lock_until(lw_rmutex *rmutex, lw_deadline deadline)
 {
     return lw_rmutex_lock_cancel(rmutex, deadline, LW_NULL);
 }
 
-/* Takes it, or takes it again, waiting as long as it takes. 0; EOVERFLOW; EDEADLK. */
+/* Takes it, or takes it again, waiting without limit. Returns 0, EOVERFLOW or EDEADLK. */
 LW_API int lw_rmutex_lock(lw_rmutex *rmutex)
 {
     return lw_rmutex_lock_until(rmutex, LW_FOREVER);
 }
 
-/* Gives it back once. Never waits. 0; EPERM: the caller does not hold it, and nothing was changed. */
+/*
+ * Unlocks it once. Never waits. Returns 0; EPERM: the caller does not hold it, and nothing was
+ * changed.
+ */
 LW_API int lw_rmutex_unlock(lw_rmutex *rmutex)
 {
     const uint32_t self = lw_self();

@@ -14,20 +14,23 @@
  *     }
  *     lw_rwlock_unlock(&lock);
  *
- * Neither side starves the other: a writer that waits holds back readers that come later, and readers that waited while it wrote
- * go before the next writer. A turn that nobody comes for ends when the lock has been free for half a millisecond. Among writers,
- * and among those who read upgradably, the fastest wins, until one has been woken eight times in vain: then newcomers stand back.
- * Who gives up leaves nothing behind that would hold anybody back. The try forms take whatever is free, whoever's turn it is.
+ * Neither side starves the other. A writer that waits holds back readers that come later, and
+ * readers that waited while it wrote go before the next writer. A turn that nobody uses ends when
+ * the lock has been free for half a millisecond. Writers, and upgradable readers, overtake each
+ * other until one has been woken eight times in vain: then newcomers stand back. A waiter that
+ * gives up leaves nothing behind that holds others back. The try forms take a lock that is free,
+ * whatever turn it is.
  *
- * What is illegal. Reading again while reading, except by lw_rwlock_tryrdlock: a writer that waits in between would hold back the
- * reader that holds it back. Asking for anything but upgrade or downgrade while writing or reading upgradably (EDEADLK). Upgrading
- * what was only rdlocked (EPERM): two readers that did would wait for each other, which is why one has to say beforehand that it
- * might.
+ * What is illegal. To read again while reading, except by lw_rwlock_tryrdlock: a writer that waits
+ * in between would hold back the very reader that it waits for. To ask for anything but upgrade or
+ * downgrade while writing or reading upgradably (EDEADLK). To upgrade a plain read (EPERM): two
+ * readers that upgraded would wait for each other, which is why a thread has to say beforehand that
+ * it might.
  *
- * The lock knows its writer and its upgradable reader, but not its readers: unlocking somebody else's rdlock cannot be told from
- * unlocking one's own. What was written is seen by all who read or write after, and what was read before an unlock was read before
- * the next writer writes. 2^24 - 1 readers at a time, an upgradable one among them (EOVERFLOW); any number may wait. No count
- * wraps.
+ * The lock knows its writer and its upgradable reader, but not its readers: it cannot tell whether
+ * an unlock is of the caller's own read. Later readers and writers see what was written, and what
+ * was read before an unlock was read before the next writer writes. At most 2^24 - 1 readers at a
+ * time, including an upgradable one (EOVERFLOW); any number of threads may wait. No count wraps.
  */
 #ifndef LOCKWORD_RWLOCK_H
 #define LOCKWORD_RWLOCK_H
@@ -52,15 +55,16 @@ typedef struct lw_rwlock {
 #define LW_RWLOCK_INIT {{0}}
 /* clang-format on */
 
-/* The halves of the functions below that wait; call those. */
+/* The halves of the functions below that wait. Call those functions instead. */
 enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline, lw_cancel *cancel);
 enum lw_ending lw_rwlock_read_slow(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel);
 
 /*
- * The halves of the functions below that are inlined: what the steps do if nobody waits; false, with nothing changed: call them.
- * They guess the state rather than look at it, since the look would be all but half as dear as the compare-and-swap after it. A
- * guess that fails has told the state, and has the word's cache line here for another try. One more is enough: those who fail twice
- * are many, and had better stand back.
+ * The halves of the functions below that are inlined: what the steps do if nobody waits. They
+ * return false, with nothing changed, if the step has to be called.
+ * They guess the state rather than load it, since the load would cost nearly half of the
+ * compare-and-swap after it. A guess that fails returns the state, and brings the cache line here
+ * for another try. One more is enough: threads that fail twice are many, and had better back off.
  */
 static inline bool lw_rwlock_enter_read(lw_rwlock *rwlock)
 {
@@ -85,7 +89,10 @@ static inline bool lw_rwlock_leave_write(lw_rwlock *rwlock, uint32_t self)
     uint32_t state = LW_RWLOCK_WRITER;
     if (lw_load(&rwlock->word[LW_RWLOCK_OWNER], lw_relaxed) != self)
         return false;
-    /* Before the lock is free: the next owner may come at once, and the memory go. */
+    /*
+     * This precedes the swap that frees the lock: after it, the next owner may come, and the memory
+     * may be gone.
+     */
     lw_store(&rwlock->word[LW_RWLOCK_OWNER], 0, lw_relaxed);
     if (lw_cas(&rwlock->word[LW_RWLOCK_STATE], &state, 0, lw_release))
         return true;
@@ -94,8 +101,9 @@ static inline bool lw_rwlock_leave_write(lw_rwlock *rwlock, uint32_t self)
 }
 
 /*
- * What the tools of annotate.h are told when the caller gives up what it has for something else: first that it gives it up, and
- * which that was, then that it has the other. In between nobody but the library runs.
+ * Tells the tools of annotate.h that the caller exchanges what it holds for something else: first
+ * that it gives it up, and what that was, then that it holds the other. Only the library runs in
+ * between.
  */
 static inline int lw_rwlock_note_change(lw_rwlock *rwlock)
 {
@@ -113,7 +121,7 @@ static inline void lw_rwlock_note_changed(lw_rwlock *rwlock, int has)
     LW_NOTE_LOCKED(rwlock->word, has | LW_NOTE_TRY, true);
 }
 
-/* The try forms, for one who has nothing. */
+/* The try forms, for a caller that holds nothing. */
 static inline int lw_rwlock_try(lw_rwlock *rwlock, uint32_t after, uint32_t self, int how)
 {
     LW_NOTE_LOCKING(rwlock->word, how);
@@ -123,9 +131,9 @@ static inline int lw_rwlock_try(lw_rwlock *rwlock, uint32_t after, uint32_t self
 }
 
 /*
- * Reads, beside other readers, waiting until the deadline, or until `cancel` (NULL: never) fires.
- * 0; EDEADLK: the caller writes, or reads upgradably and would have to wait; EOVERFLOW: there are 2^24 - 1 readers; ETIMEDOUT;
- * ECANCELED.
+ * Takes the lock for reading, beside other readers, waiting until the deadline, or until `cancel`
+ * fires (NULL: never). Returns 0; EDEADLK: the caller writes, or reads upgradably and would have to
+ * wait; EOVERFLOW: there are 2^24 - 1 readers; ETIMEDOUT; ECANCELED.
  */
 LW_API int lw_rwlock_rdlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
@@ -137,27 +145,28 @@ LW_API int lw_rwlock_rdlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_c
     return error;
 }
 
-/* The same, without a way to cancel it. */
+/* The same without a cancel. */
 LW_API int lw_rwlock_rdlock_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
     return lw_rwlock_rdlock_cancel(rwlock, deadline, LW_NULL);
 }
 
-/* The same, for as long as it takes. */
+/* The same without a limit. */
 LW_API int lw_rwlock_rdlock(lw_rwlock *rwlock)
 {
     return lw_rwlock_rdlock_until(rwlock, LW_FOREVER);
 }
 
-/* The same, if it can be had at once, whoever's turn it is. Never waits. 0; EBUSY. */
+/* The same if the lock is free for it, whatever turn it is. Never waits. Returns 0 or EBUSY. */
 LW_API int lw_rwlock_tryrdlock(lw_rwlock *rwlock)
 {
     return lw_rwlock_try(rwlock, LW_RWLOCK_READER, 0, LW_NOTE_READ | LW_NOTE_TRY);
 }
 
 /*
- * Reads upgradably, beside readers, waiting until the deadline, or until `cancel` (NULL: never) fires.
- * 0; EDEADLK: the caller writes or reads upgradably; EOVERFLOW: there are 2^24 - 1 readers; ETIMEDOUT; ECANCELED.
+ * Takes the lock for reading upgradably, beside readers, waiting until the deadline, or until
+ * `cancel` fires (NULL: never). Returns 0; EDEADLK: the caller writes or reads upgradably;
+ * EOVERFLOW: there are 2^24 - 1 readers; ETIMEDOUT; ECANCELED.
  */
 LW_API int lw_rwlock_uplock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
@@ -169,27 +178,27 @@ LW_API int lw_rwlock_uplock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_c
     return error;
 }
 
-/* The same, without a way to cancel it. */
+/* The same without a cancel. */
 LW_API int lw_rwlock_uplock_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
     return lw_rwlock_uplock_cancel(rwlock, deadline, LW_NULL);
 }
 
-/* The same, for as long as it takes. */
+/* The same without a limit. */
 LW_API int lw_rwlock_uplock(lw_rwlock *rwlock)
 {
     return lw_rwlock_uplock_until(rwlock, LW_FOREVER);
 }
 
-/* The same, if it can be had at once, whoever's turn it is. Never waits. 0; EBUSY. */
+/* The same if the lock is free for it, whatever turn it is. Never waits. Returns 0 or EBUSY. */
 LW_API int lw_rwlock_tryuplock(lw_rwlock *rwlock)
 {
     return lw_rwlock_try(rwlock, LW_RWLOCK_UPGRADABLE, lw_self(), LW_NOTE_READ | LW_NOTE_TRY);
 }
 
 /*
- * Writes, waiting until the deadline, or until `cancel` (NULL: never) fires.
- * 0; EDEADLK: the caller writes or reads upgradably; ETIMEDOUT; ECANCELED.
+ * Takes the lock for writing, waiting until the deadline, or until `cancel` fires (NULL: never).
+ * Returns 0; EDEADLK: the caller writes or reads upgradably; ETIMEDOUT; ECANCELED.
  */
 LW_API int lw_rwlock_wrlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
@@ -202,28 +211,29 @@ LW_API int lw_rwlock_wrlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_c
     return error;
 }
 
-/* The same, without a way to cancel it. */
+/* The same without a cancel. */
 LW_API int lw_rwlock_wrlock_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
     return lw_rwlock_wrlock_cancel(rwlock, deadline, LW_NULL);
 }
 
-/* The same, for as long as it takes. */
+/* The same without a limit. */
 LW_API int lw_rwlock_wrlock(lw_rwlock *rwlock)
 {
     return lw_rwlock_wrlock_until(rwlock, LW_FOREVER);
 }
 
-/* The same, if it can be had at once, whoever's turn it is. Never waits. 0; EBUSY. */
+/* The same if the lock is free for it, whatever turn it is. Never waits. Returns 0 or EBUSY. */
 LW_API int lw_rwlock_trywrlock(lw_rwlock *rwlock)
 {
     return lw_rwlock_try(rwlock, LW_RWLOCK_WRITER, lw_self(), LW_NOTE_TRY);
 }
 
 /*
- * Turns the caller's upgradable read into a write: waits until all readers have left, lets none in meanwhile, and no other writer.
- * 0; EPERM: the caller does not read upgradably (in WebAssembly a task of its event loop may give that up while it waits);
- * ETIMEDOUT, ECANCELED: it still reads upgradably.
+ * Turns the caller's upgradable read into a write: waits until all readers have left, and lets no
+ * reader and no other writer in meanwhile. Returns 0; EPERM: the caller does not read upgradably
+ * (in WebAssembly a task of its event loop may unlock while it waits); ETIMEDOUT or ECANCELED: the
+ * caller still reads upgradably.
  */
 LW_API int lw_rwlock_upgrade_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
@@ -236,19 +246,22 @@ LW_API int lw_rwlock_upgrade_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_
     return error;
 }
 
-/* The same, without a way to cancel it. */
+/* The same without a cancel. */
 LW_API int lw_rwlock_upgrade_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
     return lw_rwlock_upgrade_cancel(rwlock, deadline, LW_NULL);
 }
 
-/* The same, for as long as it takes. */
+/* The same without a limit. */
 LW_API int lw_rwlock_upgrade(lw_rwlock *rwlock)
 {
     return lw_rwlock_upgrade_until(rwlock, LW_FOREVER);
 }
 
-/* The same, if nobody else reads. Never waits. 0; EBUSY: somebody does, or the caller does not read upgradably. */
+/*
+ * The same if there are no other readers. Never waits. Returns 0; EBUSY: there are, or the caller
+ * does not read upgradably.
+ */
 LW_API int lw_rwlock_tryupgrade(lw_rwlock *rwlock)
 {
     if (LW_ANNOTATE && lw_rwlock_owner(rwlock->word) != lw_self())
@@ -259,8 +272,10 @@ LW_API int lw_rwlock_tryupgrade(lw_rwlock *rwlock)
     return error;
 }
 
-/* Turns the caller's write, or upgradable read, into a read, letting nobody write in between. Never waits. 0; EPERM: the caller has
- * neither. */
+/*
+ * Turns the caller's write, or upgradable read, into a read, so that no other agent writes in
+ * between. Never waits. Returns 0; EPERM: the caller has neither.
+ */
 LW_API int lw_rwlock_downgrade(lw_rwlock *rwlock)
 {
     const uint32_t self = lw_self();
@@ -273,8 +288,10 @@ LW_API int lw_rwlock_downgrade(lw_rwlock *rwlock)
     return became ? 0 : EPERM;
 }
 
-/* Turns the caller's write into an upgradable read, letting nobody write in between. Never waits. 0; EPERM: the caller does not
- * write. */
+/*
+ * Turns the caller's write into an upgradable read, so that no other agent writes in between. Never
+ * waits. Returns 0; EPERM: the caller does not write.
+ */
 LW_API int lw_rwlock_downgrade_upgradable(lw_rwlock *rwlock)
 {
     if (LW_ANNOTATE && lw_rwlock_owner(rwlock->word) != lw_self())
@@ -285,15 +302,17 @@ LW_API int lw_rwlock_downgrade_upgradable(lw_rwlock *rwlock)
     return became ? 0 : EPERM;
 }
 
-/* Gives up the caller's write or upgradable read; if it has neither, a read. Never waits. 0; EPERM: nobody reads, and the caller
- * has nothing. */
+/*
+ * Gives up the caller's write or upgradable read; if it has neither, a read. Never waits. Returns
+ * 0; EPERM: there are no readers, and the caller holds nothing.
+ */
 LW_API int lw_rwlock_unlock(lw_rwlock *rwlock)
 {
     const uint32_t self = lw_self();
     if (LW_ANNOTATE && lw_rwlock_owner(rwlock->word) != self && !(lw_rwlock_state(rwlock->word) & LW_RWLOCK_READERS))
         return EPERM;
     const int had = lw_rwlock_note_change(rwlock);
-    /* The owner, who is looked at first, is on the same cache line. */
+    /* The word of the owner, which is loaded first, is on the same cache line. */
     lw_will_change(&rwlock->word[LW_RWLOCK_STATE]);
     const bool left = lw_rwlock_leave_write(rwlock, self) || lw_rwlock_leave_read(rwlock) ||
                       lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, 0, self) ||

@@ -7,12 +7,14 @@
  *     use_one_of_four();
  *     lw_sem_release(&slots, 1);
  *
- * Up to LW_SEM_MAX (2^30 - 1) permits. Any number may be asked for at once; all are had at once, or none. Requests of mixed sizes
- * strand nobody: a release wakes all who wait, and whoever finds enough takes it. That is not first come, first served: a large
- * request can be overtaken by small ones for as long as these leave too few.
+ * Up to LW_SEM_MAX (2^30 - 1) permits. A call may ask for any number, and gets all of them at once,
+ * or none. Requests of mixed sizes strand no waiter: a release wakes all waiters, and each one that
+ * finds enough permits takes them. This is not first come, first served: small requests can
+ * overtake a large one for as long as they leave too few permits for it.
  *
- * What was done before a release is seen by whoever acquires after it. Any number may wait, and no count wraps. It may be freed as
- * soon as nobody will use it any more: a release does not touch it any more once its permits can be had.
+ * An acquire sees what was written before the releases that gave its permits. Any number of threads
+ * may wait, and no count wraps. The semaphore may be freed as soon as no thread will use it any
+ * more: a release does not touch it any more once its permits can be acquired.
  */
 #ifndef LOCKWORD_SEM_H
 #define LOCKWORD_SEM_H
@@ -36,11 +38,14 @@ typedef struct lw_sem {
 #define LW_SEM_INIT(permits) {{(permits)}}
 /* clang-format on */
 
-/* The half of the functions below that waits; call those. */
+/* The half of the functions below that waits. Call those functions instead. */
 enum lw_ending lw_sem_acquire_slow(lw_sem *sem, uint32_t n, lw_deadline deadline, lw_cancel *cancel);
 
-/* The halves of the functions below that are inlined: what their steps do if nobody changes the word meanwhile and, for the second,
- * nobody waits; false: call the step. */
+/*
+ * The halves of the functions below that are inlined: what their steps do if no other agent changes
+ * the word meanwhile and, for the second, none waits. They return false if the step has to be
+ * called.
+ */
 static inline bool lw_sem_take(lw_sem *sem, uint32_t n)
 {
     uint32_t state = lw_load(&sem->word[LW_SEM_STATE], lw_relaxed);
@@ -53,7 +58,7 @@ static inline bool lw_sem_give(lw_sem *sem, uint32_t n)
     return state <= LW_SEM_MAX && n <= LW_SEM_MAX - state && lw_cas(&sem->word[LW_SEM_STATE], &state, state + n, lw_release);
 }
 
-/* Takes n permits if they are to be had. Never waits. 0; EBUSY: they are not. */
+/* Takes n permits if there are as many. Never waits. Returns 0; EBUSY: there are fewer. */
 LW_API int lw_sem_tryacquire(lw_sem *sem, uint32_t n)
 {
     LW_NOTE_USE(sem->word);
@@ -64,8 +69,8 @@ LW_API int lw_sem_tryacquire(lw_sem *sem, uint32_t n)
 }
 
 /*
- * Takes n permits, waiting until the deadline, or until `cancel` (NULL: never) fires.
- * 0; EINVAL: there can never be so many; ETIMEDOUT; ECANCELED.
+ * Takes n permits, waiting until the deadline, or until `cancel` fires (NULL: never). Returns 0;
+ * EINVAL: there can never be so many; ETIMEDOUT; ECANCELED.
  */
 LW_API int lw_sem_acquire_cancel(lw_sem *sem, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
@@ -77,19 +82,22 @@ LW_API int lw_sem_acquire_cancel(lw_sem *sem, uint32_t n, lw_deadline deadline, 
     return error;
 }
 
-/* Takes n permits, waiting until the deadline. 0; EINVAL; ETIMEDOUT. */
+/* Takes n permits, waiting until the deadline. Returns 0, EINVAL or ETIMEDOUT. */
 LW_API int lw_sem_acquire_until(lw_sem *sem, uint32_t n, lw_deadline deadline)
 {
     return lw_sem_acquire_cancel(sem, n, deadline, LW_NULL);
 }
 
-/* Takes n permits, waiting as long as it takes. 0; EINVAL. */
+/* Takes n permits, waiting without limit. Returns 0 or EINVAL. */
 LW_API int lw_sem_acquire(lw_sem *sem, uint32_t n)
 {
     return lw_sem_acquire_until(sem, n, LW_FOREVER);
 }
 
-/* Gives n permits and wakes. Never waits. 0; EOVERFLOW: there would be too many, and nothing was changed. */
+/*
+ * Adds n permits, and wakes waiters. Never waits. Returns 0; EOVERFLOW: there would be too many,
+ * and nothing was changed.
+ */
 LW_API int lw_sem_release(lw_sem *sem, uint32_t n)
 {
     LW_NOTE_RELEASE(sem->word);

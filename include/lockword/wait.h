@@ -1,5 +1,5 @@
 /*
- * wait.h: sleep on a word until it changes, and wake those who sleep. What every lockword primitive is made of.
+ * wait.h: sleeps on a word until it changes, and wakes sleepers. All primitives are made of it.
  *
  * The meaning is that of ECMAScript's Atomics.wait and Atomics.notify: a waiter compares the word and falls asleep in one
  * indivisible step, so that a notify after the comparison always finds it.
@@ -28,7 +28,10 @@ typedef int64_t lw_deadline;
 #define LW_FOREVER INT64_MAX /* never */
 #define LW_NOW 0             /* long past: do not wait at all */
 
-/* The deadline that lies this many nanoseconds or milliseconds ahead; at once if negative, LW_FOREVER if it would overflow. */
+/*
+ * Returns the deadline that lies this many nanoseconds or milliseconds ahead. A negative one has
+ * passed already; one that would overflow is LW_FOREVER.
+ */
 lw_deadline lw_after_ns(int64_t ns);
 lw_deadline lw_after_ms(int64_t ms);
 
@@ -38,13 +41,16 @@ typedef enum lw_why lw_woken;
 /*
  * Sleeps while *word holds expected, until notified or until the deadline.
  *
- * LW_OK: notified, or woken for no reason (check your condition again). LW_NOT_EQUAL: *word held something else; takes precedence
- * over LW_TIMED_OUT: the deadline has passed, and no notify was consumed. Signal handlers run meanwhile and do not end the wait. In
- * WebAssembly on an agent that may not block, such as a page's main thread, the engine traps.
+ * Returns LW_OK: notified, or a spurious wake-up (check your condition again); LW_NOT_EQUAL: *word
+ * held something else, which takes precedence over LW_TIMED_OUT: the deadline has passed, and no
+ * notify was consumed. Signal handlers run meanwhile and do not end the wait. In WebAssembly, on an
+ * agent that may not block, such as a page's main thread, the engine traps.
  */
 lw_woken lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline);
 
-/* Declared in core/word.h: uint32_t lw_notify(uint32_t *word, uint32_t n), wakes up to n (LW_ALL: all), answers how many it woke.
+/*
+ * Declared in core/word.h: uint32_t lw_notify(uint32_t *word, uint32_t n) wakes up to n sleepers
+ * (LW_ALL: all) and returns how many it woke.
  */
 
 #ifdef __cplusplus

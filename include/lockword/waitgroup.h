@@ -5,12 +5,14 @@
  *
  *     lw_waitgroup_add(&group, 8);                        // before the threads start
  *     lw_waitgroup_done(&group);                          // each of eight threads, at its end
- *     lw_waitgroup_wait(&group);                          // whoever has to know; the group may be freed, or used again, at once
+ *     lw_waitgroup_wait(&group);                          // the group may be freed, or used again, at once
  *
- * Counts up to LW_WAITGROUP_MAX (2^22 - 1). What was done before each done is seen after the wait. Adding while others wait is
- * legal; adding to a count of 0 that others wait for is a race of the caller's: they may return before or after. Unlike Go's, a
- * group may be used again before those who waited for the last round have returned. Any number may wait. Rounds are counted modulo
- * 256: a waiter that sleeps through exactly so many, and finds another one running, waits for the end of that, too.
+ * Counts up to LW_WAITGROUP_MAX (2^22 - 1). A wait sees what was written before each done. To add
+ * while others wait is legal; to add to a count of 0 that others wait for is a race of the program:
+ * they may return before or after. Unlike Go's, a group may be used again before the waiters of the
+ * last round have returned. Any number of threads may wait. Rounds are counted modulo 256: a waiter
+ * that sleeps through exactly that many, and finds another round running, waits for the end of
+ * that, too.
  */
 #ifndef LOCKWORD_WAITGROUP_H
 #define LOCKWORD_WAITGROUP_H
@@ -34,10 +36,10 @@ typedef struct lw_waitgroup {
 #define LW_WAITGROUP_INIT {{0}}
 /* clang-format on */
 
-/* The half of the functions below that waits; call those. */
+/* The half of the functions below that waits. Call those functions instead. */
 enum lw_ending lw_waitgroup_wait_slow(lw_waitgroup *group, lw_deadline deadline, lw_cancel *cancel);
 
-/* Adds n things to do. Never waits. 0; EOVERFLOW: too many, and nothing was changed. */
+/* Adds n to the count. Never waits. Returns 0; EOVERFLOW: too many, and nothing was changed. */
 LW_API int lw_waitgroup_add(lw_waitgroup *group, uint32_t n)
 {
     LW_NOTE_RELEASE(group->word);
@@ -46,7 +48,9 @@ LW_API int lw_waitgroup_add(lw_waitgroup *group, uint32_t n)
     return added ? 0 : EOVERFLOW;
 }
 
-/* One of them is done: at the last one, wakes all who wait. Never waits. 0; EINVAL: there was none left, and nothing was changed.
+/*
+ * Takes 1 off the count; at 0, wakes all waiters. Never waits. Returns 0; EINVAL: the count was 0,
+ * and nothing was changed.
  */
 LW_API int lw_waitgroup_done(lw_waitgroup *group)
 {
@@ -54,7 +58,10 @@ LW_API int lw_waitgroup_done(lw_waitgroup *group)
     return lw_waitgroup_done_step(group->word, 1) ? 0 : EINVAL;
 }
 
-/* Waits until all are done, or the deadline has passed, or `cancel` (NULL: never) has fired. 0; ETIMEDOUT; ECANCELED. */
+/*
+ * Waits until the count is 0, or the deadline has passed, or `cancel` has fired (NULL: never).
+ * Returns 0, ETIMEDOUT or ECANCELED.
+ */
 LW_API int lw_waitgroup_wait_cancel(lw_waitgroup *group, lw_deadline deadline, lw_cancel *cancel)
 {
     LW_NOTE_USE(group->word);
@@ -63,13 +70,13 @@ LW_API int lw_waitgroup_wait_cancel(lw_waitgroup *group, lw_deadline deadline, l
     return error;
 }
 
-/* Waits until all are done or the deadline has passed. 0; ETIMEDOUT. */
+/* Waits until the count is 0 or the deadline has passed. Returns 0 or ETIMEDOUT. */
 LW_API int lw_waitgroup_wait_until(lw_waitgroup *group, lw_deadline deadline)
 {
     return lw_waitgroup_wait_cancel(group, deadline, LW_NULL);
 }
 
-/* Waits until all are done. 0. */
+/* Waits until the count is 0. Returns 0. */
 LW_API int lw_waitgroup_wait(lw_waitgroup *group)
 {
     return lw_waitgroup_wait_until(group, LW_FOREVER);
