@@ -1,4 +1,7 @@
-/** Who is asking, and whether it may block. An agent is one thread of JavaScript: a worker, or the main thread. */
+/**
+ * The agent's id, and whether it may block. An agent is one thread of JavaScript: a worker, or the
+ * main thread.
+ */
 
 import { BlockingError } from './errors.js';
 import { nap } from './wait.js';
@@ -16,7 +19,8 @@ const agent = /** @type {any} */ (globalThis)[AGENT] ?? {
 Reflect.set(globalThis, AGENT, agent);
 
 /**
- * This agent's id, as the locks that it holds say it: for `nameAgent` of lockword/inspect, and `once.abandon`.
+ * This agent's id, as it stands in the locks that it holds: for `nameAgent` of lockword/inspect,
+ * and `once.abandon`.
  *
  * Bit 28 is set, so that no thread id of an operating system equals it, and 28 bits are random. Never `threadId`,
  * which is 0 on the main thread and repeats in every process. Ids need to differ, not to be unpredictable, so Math.random will do
@@ -28,10 +32,12 @@ Reflect.set(globalThis, AGENT, agent);
 export const self = agent.self;
 
 /**
- * What the copies of this very version share, such as the ES modules and the CommonJS of one package: who waits, so that all
- * tasks of the agent stand in one line. Copies of two versions do not, since neither knows what the other keeps. Each stands
- * in a line of its own, as two agents would: that is as safe, but the tasks of one may overtake those of the other. So does a copy
- * whose properties a tool has renamed, as esbuild does if told to, which makes another version's name of this one, too.
+ * What the copies of this very version share, such as the ES modules and the CommonJS of one
+ * package: the lines of callers, so that all tasks of the agent queue in one line. Copies of two
+ * versions do not share them, since neither knows what the other keeps. Each queues in a line of
+ * its own, as two agents would. That is as safe, but tasks of one copy may overtake those of the
+ * other. The same holds for a copy whose properties a tool has renamed, as esbuild does if told to,
+ * which also renames this version's name.
  *
  * @internal
  * @type {any}
@@ -42,8 +48,8 @@ export const shared = (agent[`0.1.0 ${Object.keys({ callers: 0, queued: 0 })}`] 
 let mayBlock;
 
 /**
- * Throws where a call may not block, before any word is touched. On the main thread of Node, Deno and Bun it may, and is told once
- * that its event loop stands still meanwhile.
+ * Throws where a call may not block, before any word is touched. The main thread of Node, Deno and
+ * Bun may block, and gets one warning that its event loop stands still meanwhile.
  *
  * @internal
  * @param {string} call what the user called; the same with 'Async' never blocks

@@ -1,4 +1,7 @@
-/** Waits for whichever comes first: the same as lw_wait_any in C (include/lockword/any.h), without blocking. */
+/**
+ * Waits for the first of several things: the same as lw_wait_any in C (include/lockword/any.h),
+ * without blocking.
+ */
 
 import { LW_DONE } from './core.js';
 import { gather } from './crowd.js';
@@ -10,8 +13,9 @@ import { signalOf, timeoutOf } from './options.js';
  */
 
 /**
- * Waits for one of several things. It happens for one of them only: a permit is acquired, or an automatic event reset, if that is the one whose
- * index is returned. If several can be had at once, the first of them is. No waiter stays behind at the others.
+ * Waits for one of several things. Only the source whose index is returned happens: a permit is
+ * acquired, or an automatic event reset, for that source alone. If several are ready at once, the
+ * first of them is returned. No waiter stays behind at the others.
  *
  *     switch (await waitAny([stop.when(), jobs.when(1), size.whenAtLeast(100)], 500)) { … }
  *

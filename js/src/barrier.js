@@ -16,8 +16,9 @@ import { assertInteger, blockFor } from './waiting.js';
  */
 
 /**
- * A cyclic barrier of 1 to 4095 parties. One that gives up breaks it for all, visibly, until it is reset: they would wait for ever otherwise.
- * What each party did before it arrived is seen by all of them afterwards.
+ * A cyclic barrier of 1 to 4095 parties. A party that gives up breaks it for all, visibly, until it
+ * is reset: otherwise they would wait for ever. After a wait each party sees what all of them wrote
+ * before they arrived.
  *
  * @extends {Primitive<'Barrier'>}
  */
@@ -37,7 +38,7 @@ export class Barrier extends Primitive {
   }
 
   /**
-   * Makes a barrier of memory that nobody uses yet. To be called once, by one agent.
+   * Makes a barrier in memory that no agent uses yet. Call it once, in one agent.
    *
    * @param {SharedMemory | undefined} memory
    * @param {number} byteOffset
@@ -51,7 +52,7 @@ export class Barrier extends Primitive {
     return barrier;
   }
 
-  /** Whether somebody gave up, and it has not been reset since. */
+  /** Whether a party gave up, and it has not been reset since. */
   get isBroken() {
     return (barrierState(this.words) & LW_BARRIER_BROKEN) !== 0;
   }
@@ -62,7 +63,7 @@ export class Barrier extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} whether this party leads: it was the last to arrive
    * @throws {TimeoutError} the time was up, and the barrier is broken by that
-   * @throws {BrokenBarrierError} somebody else gave up, or it was reset
+   * @throws {BrokenBarrierError} another party gave up, or it was reset
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   wait(options) {
@@ -77,7 +78,7 @@ export class Barrier extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<boolean>} whether this party leads; rejects with `signal.reason` on abort
    * @throws {TimeoutError} the time was up, and the barrier is broken by that
-   * @throws {BrokenBarrierError} somebody else gave up, or it was reset
+   * @throws {BrokenBarrierError} another party gave up, or it was reset
    */
   async waitAsync(options) {
     const timeout = timeoutOf(options);
@@ -89,8 +90,8 @@ export class Barrier extends Primitive {
   }
 
   /**
-   * Arrives, does not wait, and takes one party off all cycles after this one, even if this one is broken. Not beside a reset, which would
-   * count the party neither here nor there.
+   * Arrives, does not wait, and removes one party from all cycles after this one, even if this one
+   * is broken. Illegal at the same time as a reset, which would count the party in neither cycle.
    *
    * @returns {boolean} whether this party was the last to arrive
    * @throws {BrokenBarrierError} the barrier is broken
@@ -100,7 +101,7 @@ export class Barrier extends Primitive {
     return this.#arrive()[0];
   }
 
-  /** Begins a new cycle, with all parties missing. Those who wait now are told that it broke. */
+  /** Begins a new cycle, with all parties missing. Waiters get a BrokenBarrierError. */
   reset() {
     barrierResetStep(this.words);
   }

@@ -1,4 +1,4 @@
-/** A number that can be waited for: the same as lw_counter in C (include/lockword/counter.h). */
+/** A number that agents can wait for: the same as lw_counter in C (include/lockword/counter.h). */
 
 import { counterAddStep, counterAtLeastStep, counterAtMostStep, counterChangeStep, counterValue } from './core.js';
 import { LW_COUNTER_MAX, LW_DONE } from './core.js';
@@ -12,8 +12,9 @@ import { assertInteger, blockFor, remaining, sourceOf, waitFor } from './waiting
  */
 
 /**
- * A counter from 0 to 2^30 - 1. Who waits looks at the value when it wakes up: one that has come and gone meanwhile may be missed.
- * What was written before a change is seen by whoever sees the change. Any number may wait.
+ * A counter from 0 to 2^30 - 1. A waiter looks at the value when it wakes up, so it may miss a
+ * value that has come and gone meanwhile. An agent that sees a change sees what was written before
+ * it. Any number of agents may wait.
  *
  * @extends {Primitive<'Counter'>}
  */
@@ -33,7 +34,7 @@ export class Counter extends Primitive {
   }
 
   /**
-   * Makes a counter of memory that nobody uses yet. To be called once, by one agent; in zeroed memory there is one of 0.
+   * Makes a counter in memory that no agent uses yet. Call it once, in one agent; in zeroed memory there is one of 0.
    *
    * @param {SharedMemory | undefined} memory
    * @param {number} byteOffset
@@ -53,7 +54,7 @@ export class Counter extends Primitive {
   }
 
   /**
-   * Adds n, and wakes.
+   * Adds n, and wakes waiters.
    *
    * @param {number} [n]
    * @returns {number} the value before
@@ -65,7 +66,7 @@ export class Counter extends Primitive {
   }
 
   /**
-   * Takes n off, and wakes.
+   * Subtracts n, and wakes waiters.
    *
    * @param {number} [n]
    * @returns {number} the value before
@@ -84,7 +85,7 @@ export class Counter extends Primitive {
   }
 
   /**
-   * Its being at least n, as something for `waitAny`.
+   * A value of at least n, as a source for `waitAny`.
    *
    * @param {number} n 0 to 2^30 - 1
    * @returns {WaitSource}
@@ -95,7 +96,7 @@ export class Counter extends Primitive {
   }
 
   /**
-   * Its being at most n, as something for `waitAny`.
+   * A value of at most n, as a source for `waitAny`.
    *
    * @param {number} n 0 to 2^30 - 1
    * @returns {WaitSource}

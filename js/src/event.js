@@ -1,4 +1,4 @@
-/** Something has happened: the same event as lw_event in C (include/lockword/event.h). */
+/** Says that something has happened: the same event as lw_event in C (include/lockword/event.h). */
 
 import { eventResetStep, eventSetStep, eventState, eventWaitStep, LW_DONE, LW_EVENT_AUTO, LW_EVENT_SET } from './core.js';
 import { Primitive } from './primitive.js';
@@ -11,9 +11,10 @@ import { blockFor, sourceOf, waitFor } from './waiting.js';
  */
 
 /**
- * An event. A manual one, the default, stays set until it is reset, and releases everybody who waits, even if it is reset at once. An automatic
- * one releases one waiter and is reset by that. A set before a wait is never lost. What was written before the set is seen by whoever it
- * releases. Any number may wait; it would have to be set 2^28 times while a waiter wakes up for that one to miss them.
+ * An event. A manual one, the default, stays set until it is reset. It releases all waiters, even
+ * if it is reset at once. An automatic event releases one waiter, which resets it. A set before a
+ * wait is never lost. A released waiter sees what was written before the set. Any number of agents
+ * may wait; to miss a set, a waiter would have to sleep through 2^28 of them while it wakes up.
  *
  * @extends {Primitive<'Event'>}
  */
@@ -33,7 +34,7 @@ export class Event extends Primitive {
   }
 
   /**
-   * Makes an unset event of memory that nobody uses yet. To be called once, by one agent; a manual event in zeroed memory does not need it.
+   * Makes an unset event in memory that no agent uses yet. Call it once, in one agent; a manual event in zeroed memory does not need it.
    *
    * @param {SharedMemory | undefined} memory
    * @param {number} byteOffset
@@ -50,7 +51,7 @@ export class Event extends Primitive {
     return (eventState(this.words) & LW_EVENT_SET) !== 0;
   }
 
-  /** Sets it, and releases those who wait. */
+  /** Sets it, and releases waiters. */
   set() {
     eventSetStep(this.words);
   }
@@ -64,7 +65,7 @@ export class Event extends Primitive {
     return eventResetStep(this.words);
   }
 
-  /** Its being set, from now on, as something for `waitAny`.
+  /** The next set, from now on, as a source for `waitAny`.
    *
    * @returns {WaitSource}
    */

@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** A lock that is held, as a value: whoever has it releases it, at the latest at the end of its scope. */
+/** A lock that is held, as a value that releases it, at the latest at the end of its scope. */
 
 import { TimeoutError } from './errors.js';
 
@@ -11,12 +11,13 @@ import { TimeoutError } from './errors.js';
 export const dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
 
 /**
- * What is held: a mutex, a side of a read-write lock, or permits of a semaphore. `using guard = mutex.acquire()`
- * releases it at the end of the block, however that ends, and so does
+ * A lock that is held: a mutex, a side of a read-write lock, or permits of a semaphore. `using
+ * guard = mutex.acquire()` releases it at the end of the block, however that ends, and so does
  * `using guard = await mutex.acquireAsync()`.
  *
- * What it releases is the lock that this agent holds then. An agent holds a lock, not a task: if another task of it has unlocked meanwhile, that is an
- * OwnershipError; and if one has locked again since, its lock is released.
+ * A guard releases the lock that this agent holds at that time. An agent holds a lock, not a task.
+ * If another task of the agent has unlocked it meanwhile, the guard throws an OwnershipError; if a
+ * task has locked it again since, the guard releases that lock.
  */
 export class Guard {
   /** @type {(() => void) | undefined} */
@@ -33,7 +34,7 @@ export class Guard {
   /**
    * Releases what is held, the first time. Further calls do nothing.
    *
-   * @throws {OwnershipError} it has been given back by other means, such as `mutex.unlock()`
+   * @throws {OwnershipError} it was released by other means, such as `mutex.unlock()`
    */
   unlock() {
     const unlock = this.#unlock;

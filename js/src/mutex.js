@@ -16,8 +16,9 @@ import { enqueue, handOver } from './turn.js';
 /**
  * A mutex. It has at most one holder: an agent, that is a thread, whether it runs JavaScript or C.
  *
- * What is written under the lock is seen by the next holder. Nobody is shut out: once a waiter was overtaken eight times, only those who wait
- * may take it. Tasks of one agent exclude each other, too, if they use `lockAsync`, and are served in the order in which they asked.
+ * The next holder sees what was written under the lock. No waiter is shut out: once a waiter was
+ * overtaken eight times, only agents that wait may take the mutex. Tasks of one agent exclude each
+ * other, too, if they use `lockAsync`, and get the mutex in the order in which they asked.
  *
  *     const mutex = new Mutex();
  *     worker.postMessage(mutex.handle);         // there: const mutex = Mutex.from(handle)
@@ -30,7 +31,7 @@ export class Mutex extends Primitive {
   /** @readonly @type {'Mutex'} */
   static type = 'Mutex';
 
-  /** Whether anybody holds it. True may be old when you read it. */
+  /** Whether an agent holds it. True may be old when you read it. */
   get isLocked() {
     return mutexOwner(this.words) !== 0;
   }
@@ -41,7 +42,7 @@ export class Mutex extends Primitive {
   }
 
   /**
-   * Takes the mutex, blocking this thread until it is to be had.
+   * Takes the mutex, blocking this thread until it gets it.
    *
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up
@@ -76,16 +77,16 @@ export class Mutex extends Primitive {
   }
 
   /**
-   * Takes the mutex if it is free. Never waits, and does not stand in line.
+   * Takes the mutex if it is free. Never waits, and never queues.
    *
-   * @returns {boolean} false: somebody holds it, perhaps this agent
+   * @returns {boolean} false: an agent holds it, perhaps this one
    */
   tryLock() {
     return mutexTake(this.words, self) || mutexTryStep(this.words, self);
   }
 
   /**
-   * Frees the mutex and wakes whom it must. Never waits.
+   * Frees the mutex and wakes a waiter, if one has to be woken. Never waits.
    *
    * @throws {OwnershipError} this agent does not hold it
    */
@@ -133,7 +134,7 @@ export class Mutex extends Primitive {
   }
 
   /**
-   * Takes the mutex, or stands in line for it.
+   * Takes the mutex, or queues for it.
    *
    * @param {number | WaitOptions} [options]
    * @returns {true | Promise<boolean>}

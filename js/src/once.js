@@ -1,4 +1,4 @@
-/** Something that is done exactly once: the same as lw_once in C (include/lockword/once.h). */
+/** Runs something exactly once: the same as lw_once in C (include/lockword/once.h). */
 
 import { LW_DEADLOCK, LW_GAVE_UP, onceBeginStep, onceEndStep, onceRan, onceRunner } from './core.js';
 import { self } from './agent.js';
@@ -9,8 +9,10 @@ import { blockFor, waitFor } from './waiting.js';
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
 /**
- * Runs something once, by whoever needs it first; others wait meanwhile. If it throws, the next one tries. A runner that is terminated leaves the
- * others waiting until whoever knows says so: `once.abandon(itsId)`. What the runner wrote is seen by all who find it run. Any number may wait.
+ * Runs something once, in the agent that needs it first; others wait meanwhile. If it throws, the
+ * next agent tries. A runner that is terminated leaves the others waiting until an agent that knows
+ * says so: `once.abandon(itsId)`. All agents that find it run see what the runner wrote. Any number
+ * of agents may wait.
  *
  * @extends {Primitive<'Once'>}
  */
@@ -73,8 +75,9 @@ export class Once extends Primitive {
   }
 
   /**
-   * An agent has been terminated while it ran it: the next one tries. If it lives after all, its `run` throws an OwnershipError when `fn` has
-   * ended, for it was not the one; unless another task of it runs `fn` by then, whose run is ended by that.
+   * Says that an agent was terminated while it ran it, so that the next agent tries. If that agent
+   * is alive after all, its `run` throws an OwnershipError when `fn` has ended. But if another task
+   * of that agent runs `fn` by then, the end of the first `fn` ends that run.
    *
    * @param {number} runner its id, as `runner` told
    * @throws {OwnershipError} it does not run it

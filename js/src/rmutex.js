@@ -16,8 +16,9 @@ import { enqueue, handOver } from './turn.js';
 /**
  * A recursive mutex. The blocking form, `lock`, re-enters by thread: code that holds it may call code that locks it.
  *
- * Tasks of an event loop are not threads: two of them do NOT share it. `lockAsync` gives one task a guard, and only that guard can take it again,
- * `guard.lock()`, or wait at a condition. While a task holds it, `lock` by the task's own thread throws a DeadlockError.
+ * Tasks of an event loop are not threads: two of them do NOT share it. `lockAsync` gives one task a
+ * guard. Only that guard can take the mutex again, by `guard.lock()`, or wait at a condition. While
+ * a task holds the mutex, `lock` by the task's own thread throws a DeadlockError.
  *
  * @extends {Primitive<'RecursiveMutex'>}
  */
@@ -26,7 +27,7 @@ export class RecursiveMutex extends Primitive {
   /** @readonly @type {'RecursiveMutex'} */
   static type = 'RecursiveMutex';
 
-  /** Whether anybody holds it. True may be old when you read it. */
+  /** Whether an agent holds it. True may be old when you read it. */
   get isLocked() {
     return mutexOwner(this.words) !== 0;
   }
@@ -36,13 +37,13 @@ export class RecursiveMutex extends Primitive {
     return mutexOwner(this.words) === self;
   }
 
-  /** How often its holder has it. */
+  /** How often its holder has taken it. */
   get depth() {
     return rmutexDepth(this.words) >>> 0;
   }
 
   /**
-   * Takes it, or takes it again, blocking this thread until it is to be had.
+   * Takes it, or takes it again, blocking this thread until it gets it.
    *
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up
@@ -69,7 +70,7 @@ export class RecursiveMutex extends Primitive {
   }
 
   /**
-   * Takes it, or takes it again, if that can be done without waiting.
+   * Takes it, or takes it again, if it need not wait for that.
    *
    * @returns {boolean} whether it did
    * @throws {RangeError} it has been taken 2^31 times
@@ -82,7 +83,7 @@ export class RecursiveMutex extends Primitive {
   }
 
   /**
-   * Gives it back once.
+   * Unlocks it once.
    *
    * @throws {OwnershipError} this thread does not hold it
    */
@@ -142,7 +143,10 @@ export class RecursiveMutex extends Primitive {
   }
 }
 
-/** A recursive mutex in the hands of one task: what its `lockAsync` and `acquireAsync` return. `using` gives it back. */
+/**
+ * A recursive mutex that one task holds: what its `lockAsync` and `acquireAsync` return. `using`
+ * unlocks it.
+ */
 export class TaskGuard {
   #words;
   #depth = 1;
@@ -156,12 +160,12 @@ export class TaskGuard {
     this.#words = words;
   }
 
-  /** How often the task has it; 0: it has given it back. */
+  /** How often the task has taken it; 0: it has unlocked it. */
   get depth() {
     return this.#depth;
   }
 
-  /** Whether the task has it. */
+  /** Whether the task holds it. */
   get isMine() {
     return this.#depth > 0;
   }
@@ -178,7 +182,8 @@ export class TaskGuard {
   }
 
   /**
-   * Takes it again, or waits for it if the task has given it back. One call at a time: a second one waits until the first one's is given back.
+   * Takes it again, or waits for it if the task has unlocked it. One call at a time: a second call
+   * waits until the first one's lock is unlocked.
    *
    * @returns {Promise<void>}
    * @throws {OwnershipError} the task's block has ended, perhaps while this waited: nobody would give it back
@@ -192,14 +197,14 @@ export class TaskGuard {
     this.lock(); // refused
   }
 
-  /** Gives it back once; when the task has it no more, does nothing. */
+  /** Unlocks it once; does nothing if the task does not hold it any more. */
   unlock() {
     if (this.#depth === 0) return;
     unlock(this.#words, LW_RMUTEX_TASK);
     this.#depth--;
   }
 
-  /** Gives it back as often as it was taken, for good: at the end of a `using` block. */
+  /** Unlocks it as often as the task took it, for good: at the end of a `using` block. */
   [dispose]() {
     this.#disposed = true;
     while (this.#depth > 0) this.unlock();

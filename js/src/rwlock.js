@@ -15,16 +15,20 @@ import { waitFor } from './waiting.js';
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
 /**
- * A read-write lock with upgradable reads. Neither side starves the other: a writer that waits holds back readers that come later, and readers
- * that waited while it wrote go before the next writer. Among writers, and among those who read upgradably, the fastest wins, until one has been
- * woken eight times in vain: then newcomers stand back. What was written is seen by all who read or write after. 2^24 - 1 readers at a time, an
- * upgradable one among them (RangeError); any number may wait.
+ * A read-write lock with upgradable reads. Neither side starves the other. A writer that waits
+ * holds back readers that come later, and readers that waited while it wrote go before the next
+ * writer. Writers, and upgradable readers, overtake each other until one has been woken eight times
+ * in vain: then newcomers stand back. Later readers and writers see what was written. At most 2^24
+ * - 1 readers at a time, including an upgradable one (RangeError); any number of agents may wait.
  *
- * Reading again while reading is illegal, except by `tryReadLock`: a writer that came in between would wait for the first read, and the second
- * one for the writer. The lock knows its writer and its upgradable reader, but not its readers.
+ * To read again while reading is illegal, except by `tryReadLock`: a writer that came in between
+ * would wait for the first read, and the second read for the writer. The lock knows its writer and
+ * its upgradable reader, but not its readers.
  *
- * What it knows is an agent, that is a thread, and not a task: another task of the same agent may unlock, upgrade or downgrade what this one took.
- * An `upgradeAsync` that waits then rejects with an OwnershipError; but if the agent reads upgradably again by the time it looks, it upgrades that.
+ * It knows agents, that is threads, and not tasks: another task of the same agent may unlock,
+ * upgrade or downgrade the lock that this task took. An `upgradeAsync` that waits then rejects with
+ * an OwnershipError; but if the agent reads upgradably again by the time it looks, it upgrades that
+ * read.
  *
  * Every way to lock comes as `…Lock(options)`, which blocks, `…LockAsync(options)`, which does not, and `try…Lock()`, which does not wait.
  * The first two return false when the time was up; `signal` aborts.
@@ -36,12 +40,12 @@ export class RWLock extends Primitive {
   /** @readonly @type {'RWLock'} */
   static type = 'RWLock';
 
-  /** How many read right now, an upgradable reader not counted. */
+  /** How many read right now, without an upgradable reader. */
   get readers() {
     return rwlockState(this.words) & LW_RWLOCK_READERS;
   }
 
-  /** Whether somebody writes right now. */
+  /** Whether an agent writes right now. */
   get isWriteLocked() {
     return (rwlockState(this.words) & LW_RWLOCK_WRITER) !== 0;
   }
@@ -188,8 +192,9 @@ export class RWLock extends Primitive {
   }
 
   /**
-   * `upgrade`, without blocking. Of several that wait at once in this agent, one succeeds; the others reject with an OwnershipError, and so do all
-   * of them if this agent gives up its upgradable read meanwhile.
+   * `upgrade`, without blocking. If several calls of this agent wait at once, one succeeds, and the
+   * others reject with an OwnershipError. All of them do if this agent gives up its upgradable read
+   * meanwhile.
    *
    * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<boolean>} false: the time was up, and it still reads upgradably; rejects with `signal.reason` on abort
@@ -200,7 +205,7 @@ export class RWLock extends Primitive {
   }
 
   /**
-   * Turns this agent's upgradable read into a write if nobody else reads.
+   * Turns this agent's upgradable read into a write if there are no other readers.
    *
    * @returns {boolean} whether it did
    */
@@ -209,7 +214,7 @@ export class RWLock extends Primitive {
   }
 
   /**
-   * Turns this agent's write, or upgradable read, into a read, and lets nobody write in between.
+   * Turns this agent's write, or upgradable read, into a read, so that no agent writes in between.
    *
    * @throws {OwnershipError} it has neither
    */
@@ -218,7 +223,7 @@ export class RWLock extends Primitive {
   }
 
   /**
-   * Turns this agent's write into an upgradable read, and lets nobody write in between.
+   * Turns this agent's write into an upgradable read, so that no agent writes in between.
    *
    * @throws {OwnershipError} it does not write
    */

@@ -17,24 +17,26 @@ import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';
  */
 
 /**
- * A semaphore of up to 2^30 - 1 permits. Any number may be asked for at once; all are had at once, or none. A release wakes all who wait,
- * and whoever finds enough takes it: nobody sleeps beside permits that would do. What was done before a release is seen by whoever acquires
- * after it. Any number may wait.
+ * A semaphore of up to 2^30 - 1 permits. A call may ask for any number, and gets all of them at
+ * once, or none. A release wakes all waiters, and each one that finds enough permits takes them: no
+ * waiter sleeps beside permits that it could take. An acquire sees what was written before the
+ * releases that gave its permits. Any number of agents may wait.
  *
  *     const slots = Semaphore.create(4);
  *     await slots.runExclusive(() => fetch(url), { timeout: 1000 });
  *     using permits = slots.acquire({ permits: 2 });    // in a worker
  *
- * To end everybody's wait, have an event beside it. An event loop waits for whichever comes first:
+ * To end all waits, put an event beside it. An event loop waits for either:
  *
  *     const open = (await waitAny([closed.when(), slots.when()])) === 1;
  *
- * A thread that was let in looks at the event, and passes its permit on if it is set. Then one permit wakes all:
+ * A thread that got its permit looks at the event, and passes the permit on if the event is set.
+ * Then one permit wakes all:
  *
  *     slots.wait();
  *     if (closed.isSet) slots.release();                // and leave
  *
- *     closed.set(), slots.release();                    // whoever closes it
+ *     closed.set(), slots.release();                    // the thread that closes it
  *
  * @extends {Primitive<'Semaphore'>}
  */
@@ -54,7 +56,7 @@ export class Semaphore extends Primitive {
   }
 
   /**
-   * Makes a semaphore of memory that nobody uses yet. To be called once, by one agent; in zeroed memory there is one without permits.
+   * Makes a semaphore in memory that no agent uses yet. Call it once, in one agent; in zeroed memory there is one without permits.
    *
    * @param {SharedMemory | undefined} memory
    * @param {number} byteOffset
@@ -68,13 +70,13 @@ export class Semaphore extends Primitive {
     return semaphore;
   }
 
-  /** How many permits are to be had right now. */
+  /** How many permits are available right now. */
   get permits() {
     return semPermits(this.words);
   }
 
   /**
-   * n permits being acquired, as something for `waitAny`.
+   * Acquiring n permits, as a source for `waitAny`.
    *
    * @param {number} [n] 0 to 2^30 - 1
    * @returns {WaitSource}
@@ -86,7 +88,7 @@ export class Semaphore extends Primitive {
   }
 
   /**
-   * Takes permits, blocking until they are to be had. `release` gives them back.
+   * Takes permits, blocking until it gets them. `release` gives them back.
    *
    * @param {PermitOptions} [options] how many, 1 by default, and `{ timeout, signal }`, in ms; a signal is looked at once, before
    * @returns {boolean} false: the time was up
@@ -144,7 +146,7 @@ export class Semaphore extends Primitive {
   }
 
   /**
-   * Takes n permits if they are to be had. Never waits.
+   * Takes n permits if there are as many. Never waits.
    *
    * @param {number} [n] 0 to 2^30 - 1
    * @returns {boolean} whether it did
@@ -156,7 +158,7 @@ export class Semaphore extends Primitive {
   }
 
   /**
-   * Gives n permits, whoever took them, and wakes.
+   * Adds n permits, whichever agent took them, and wakes waiters.
    *
    * @param {number} [n] 0 to 2^30 - 1
    * @throws {RangeError} there would be more than 2^30 - 1; nothing was changed
@@ -167,7 +169,7 @@ export class Semaphore extends Primitive {
   }
 
   /**
-   * What a call with these options wants. A mere number could be meant as permits or as milliseconds.
+   * What a call with these options wants. A bare number could mean permits or milliseconds.
    *
    * @param {PermitOptions | undefined} options
    * @returns {import('./crowd.js').Operation}

@@ -11,8 +11,9 @@ import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';
  */
 
 /**
- * A wait group, as Go has it, of up to 2^22 - 1 things. It can be used again as soon as its count has come to 0. What was done before each `done`
- * is seen after the wait. Any number may wait; one that sleeps through exactly 256 rounds waits for the next one's end, too.
+ * A wait group, as in Go, with a count of up to 2^22 - 1. It can be used again as soon as its count
+ * has come to 0. A wait sees what was written before each `done`. Any number of agents may wait; a
+ * waiter that sleeps through exactly 256 rounds waits for the end of the next one, too.
  *
  * @extends {Primitive<'WaitGroup'>}
  */
@@ -22,13 +23,13 @@ export class WaitGroup extends Primitive {
    * @readonly @type {'WaitGroup'} */
   static type = 'WaitGroup';
 
-  /** How much is not done yet. */
+  /** The count: what is not done yet. */
   get count() {
     return waitgroupState(this.words) & LW_WAITGROUP_MAX;
   }
 
   /**
-   * Adds n things to do.
+   * Adds n to the count.
    *
    * @param {number} [n] 0 to 2^22 - 1
    * @throws {RangeError} there would be more than 2^22 - 1; nothing was changed
@@ -39,17 +40,17 @@ export class WaitGroup extends Primitive {
   }
 
   /**
-   * n of them are done; with the last one everybody who waits is released.
+   * Takes n off the count; at 0, releases all waiters.
    *
    * @param {number} [n] 0 to 2^22 - 1
-   * @throws {RangeError} there were not so many; nothing was changed
+   * @throws {RangeError} the count was less; nothing was changed
    */
   done(n = 1) {
     assertInteger(n, 0, LW_WAITGROUP_MAX, 'n');
     if (!waitgroupDoneStep(this.words, n)) throw new RangeError('too few');
   }
 
-  /** All being done, from now on, as something for `waitAny`.
+  /** A count of 0, from now on, as a source for `waitAny`.
    *
    * @returns {WaitSource}
    */
