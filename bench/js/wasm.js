@@ -1,7 +1,9 @@
 /**
- * node bench/js/wasm.js: what it would gain JavaScript on a shared WebAssembly.Memory to call the C core as WebAssembly instead of the one that was
- * translated: one uncontended lock and unlock by either, on the same word, and by the class that users call; and by turns on several memories,
- * each of which needs an instance, so that the engine knows less and less well what is called. docs/design.md says why lockword does not.
+ * node bench/js/wasm.js: what JavaScript on a shared WebAssembly.Memory would gain by calling the C
+ * core as WebAssembly instead of the translated one. Measures one uncontended lock and unlock by
+ * either, on the same word, and by the class that users call; then by turns on several memories.
+ * Each memory needs an instance, so the engine knows less and less well what is called.
+ * docs/experiments.md says why lockword does not do it.
  */
 
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,7 @@
 /**
- * The driver of what releases many at once, without blocking: whenever the word changes, the callers of an agent run their steps, all but those
- * to whom it makes no difference.
+ * The driver of primitives that release many waiters at once, without blocking: whenever the word
+ * changes, the callers of an agent run their steps, except those for which the change makes no
+ * difference.
  *
  * @typedef {import('./line.js').Caller} Caller
  * @typedef {import('./line.js').Line} Line
@@ -13,7 +14,7 @@
  * @property {number} wanted
  *
  * @typedef {object} Outcome
- * @property {number} what LW_DONE, or what else ended it
+ * @property {number} what LW_DONE, or the other code that ended it
  * @property {number} result of the operation, if it has one
  * @property {number} index of the operation
  */
@@ -52,9 +53,9 @@ shared.places ??= 0;
 const latestFirst = (a, b) => (b.after.place ?? 0) - (a.after.place ?? 0);
 
 /**
- * Runs the steps of those in line, in the order in which they came. Where a caller has to wait, those
- * behind it with the same key would have to, too, and their steps are not run before the next change. So
- * a change that serves k callers takes about k steps, however many wait.
+ * Runs the steps of the callers in line, in the order in which they came. If a caller has to wait,
+ * the callers behind it with the same key would have to, too; their steps are not run before the
+ * next change. So a change that serves k callers takes about k steps, however many wait.
  *
  * @param {Line} line
  * @param {number} why
@@ -69,7 +70,7 @@ function advance(line, why, queues = [...line.queues.values()]) {
     if (after === queue) continue;
     if (run(after, why) >= LW_WAIT) waiting.push(after);
     else {
-      // Whoever is first now may have come later than the first ones of other queues.
+      // The caller that is first now may have come later than the first ones of other queues.
       queues.push(queue);
       queues.sort(latestFirst);
     }

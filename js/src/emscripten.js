@@ -1,4 +1,7 @@
-/** For C that uses lockword/emscripten.h in WebAssembly: what its module imports. It is the manual of these functions. */
+/**
+ * What a wasm module imports whose C uses lockword/emscripten.h, which is the manual of these
+ * functions.
+ */
 
 import { LW_DONE } from './core.js';
 import { Condition } from './condition.js';
@@ -14,7 +17,7 @@ const [OK, TIMED_OUT] = [0, 2];
 /** Tokens are negative, and not those that Emscripten itself gives, which go down from 0. */
 const FIRST_TOKEN = -0x80000000;
 
-/** What C cannot answer: enum misuse in src/wasm/emscripten.c. */
+/** The misuse that C cannot return: enum misuse in src/wasm/emscripten.c. */
 const MISUSES = [
   () => new DeadlockError('held by this worker already'),
   () => new OwnershipError('not held by this worker'),
@@ -42,7 +45,8 @@ export function imports(memory, table) {
   const end = new AbortController();
 
   /**
-   * Waits, from the event loop on, so that the caller may still do to the lock what it likes, and then calls back.
+   * Waits, beginning from the event loop, so that the caller may still use the lock, and then calls
+   * back.
    *
    * @param {number} callback
    * @param {number} address
@@ -128,7 +132,7 @@ export function imports(memory, table) {
       pending.set(token, { address: condvar, abort: () => controller.abort() });
       const finish = (/** @type {boolean} */ signaled) => {
         if (pending.delete(token)) table().get(callback)(condvar, sequence, signaled ? OK : TIMED_OUT, userData);
-        // Cancelled, but signaled before: that was for somebody who still waits.
+        // Cancelled, but signaled before: the signal goes to another waiter.
         else if (signaled) condition.notify();
       };
       waiting.then(finish, () => {});
@@ -145,8 +149,9 @@ export function imports(memory, table) {
     },
 
     /**
-     * For a program that exits: ends all that pends, calls nobody back, and so lets the process end, which a call that pends keeps
-     * alive. C does not import it; Emscripten's `exit` and `emscripten_force_exit` call it.
+     * For a program that exits: ends all pending calls without calling back, and so lets the
+     * process end, which a pending call would keep alive. C does not import it; Emscripten's `exit`
+     * and `emscripten_force_exit` call it.
      */
     lw_emscripten_end() {
       end.abort();

@@ -1,24 +1,24 @@
 /**
- * What every primitive says of itself, in words, which are also those of lockword/describe.h in C:
+ * Describes a primitive's state in words, the same as lockword/describe.h in C:
  *
  *     import 'lockword/inspect';
  *     console.log(`${mutex}`);                     // Mutex { held by agent 1a2b3c4d (this one), threads wait, event loops wait }
  *
- * From then on all primitives of this agent say their states with toString(), and in Node, Deno and Bun to console.log and
- * util.inspect.
- * A name says more than an id. A worker posts its id, `self`, to those who want to name it:
+ * From then on all primitives of this agent describe their states by toString(), and in Node, Deno
+ * and Bun in console.log and util.inspect. A name says more than an id. A worker posts its id,
+ * `self`, to the agents that want to name it:
  *
  *     import { nameAgent } from 'lockword/inspect';
  *     nameAgent(id, 'parser');
  *     console.log(`${mutex}`);                     // Mutex { held by parser (agent 1a2b3c4d), threads wait }
  *
- * It is imported for its effect, and for itself alone, so that bundles that do not want it do not carry it.
+ * Import it for its effect. Only a bundle that imports it contains it.
  *
- * The state is that of one moment, and may be old when you read it; reading it changes nothing. An agent is called by its id in
- * hexadecimal, and a native thread by the system's id of it. Since when it is held, nothing tells: every lock would have to read a
- * clock and write it down. Only a condition counts those who wait; the others know in which way:
- * where one
- * says that threads or event loops wait, they may all have given up since.
+ * The state is that of one moment, and may be old when you read it; reading it changes nothing. An
+ * agent appears as its id in hexadecimal, a native thread as the system's id of it. It does not
+ * tell how long a lock has been held: every lock would have to read a clock and store the time.
+ * Only a condition counts its waiters. The others know in which way agents wait; where one says
+ * that threads or event loops wait, all of them may have given up since.
  */
 
 import { self, shared } from './agent.js';
@@ -34,7 +34,8 @@ const IN_AN_ENGINE = 0x10000000;
 const names = (shared.names ??= new Map());
 
 /**
- * Has this agent call another, or itself, by a name when it says who holds a lock. Others do not see the name.
+ * Gives an agent a name, by which this agent describes the holder of a lock. Other agents do not
+ * see the name.
  *
  * @param {number} id what that agent's `self` is, or the kernel's id of a native thread
  * @param {string | undefined} name undefined: forgets it

@@ -1,12 +1,16 @@
 /**
- * `lockword/worker-mutex`: the interface of npm's package worker-mutex, on lockword's recursive mutex. Programs that were written for that
- * package run on this one with the import changed. `lw_rmutex` in C and RecursiveMutex exclude its holders, and are excluded by them.
+ * `lockword/worker-mutex`: the interface of npm's package worker-mutex, on lockword's recursive
+ * mutex. Programs for that package run on this one with the import changed. It shares its words
+ * with `lw_rmutex` in C and with RecursiveMutex: a holder by one of them excludes the others.
  *
- * A mutex has three words there as here, but not the same ones: all threads must use the same package.
+ * A mutex has three words in that package, too, but other ones: all threads must use the same
+ * package.
  *
- * Who holds it is in the word that is exchanged, as `threadId + 1`. A thread knows its id from the start, and those of its workers, so that it can
- * say of a word what a dead worker held; no two threads of a process ever have the same; none is 0, which means free, and none is that of an agent
- * of lockword's other classes, which all have bit 28 set. A program that imports this file and requires its CommonJS twin is still one thread.
+ * The word that is exchanged holds the owner as `threadId + 1`. A thread knows its own id from the
+ * start, and those of its workers, so it can tell from a word what a dead worker held. No two
+ * threads of a process have the same id. None is 0, which means free. None is the id of an agent of
+ * lockword's other classes, which all have bit 28 set. A program that imports this file and
+ * requires its CommonJS twin is still one thread.
  */
 
 import { threadId } from 'node:worker_threads';
@@ -40,7 +44,10 @@ const MAX_COUNT = Math.floor(Number.MAX_SAFE_INTEGER / BYTES);
 /** @param {number} id */
 const ownerOf = (id) => id + 1;
 
-/** This thread's. To Deno, its web workers are all thread 0: each is an agent of its own there, as in the rest of lockword. */
+/**
+ * This thread's id. Deno gives all its web workers the id 0: there each is an agent of its own, as
+ * in the rest of lockword.
+ */
 const me = threadId === 0 && WorkerGlobalScope ? self : ownerOf(threadId);
 
 let hasWarned = false;
@@ -52,7 +59,7 @@ function warnOnMainThread() {
   process.emitWarning('WORKER_MUTEX_LOCK_ON_MAIN_THREAD_BLOCKS_EVENT_LOOP');
 }
 
-/** What is thrown here. The message is the code, too. */
+/** What this file throws. The message is the code, too. */
 export class WorkerMutexError extends Error {
   name = 'WorkerMutexError';
 
@@ -64,8 +71,9 @@ export class WorkerMutexError extends Error {
 }
 
 /**
- * A mutex that threads share, and that a thread may take again. Whoever asks is the thread, not a task of it: a thread that holds the mutex is given
- * it again at once, by `lock` and by `lockAsync`, and must unlock it as often. So tasks of one thread that `lockAsync` do NOT exclude each other
+ * A mutex that threads share, and that a thread may take again. It belongs to the thread, not to a
+ * task of it: a thread that holds the mutex gets it again at once, by `lock` and by `lockAsync`,
+ * and must unlock it as often. So tasks of one thread that `lockAsync` do NOT exclude each other
  * while it is held. For that, use lockword's Mutex or RecursiveMutex.
  */
 export class WorkerMutex {
@@ -73,7 +81,7 @@ export class WorkerMutex {
   #index;
 
   /**
-   * Makes memory for mutexes that nobody uses yet.
+   * Makes memory for new mutexes.
    *
    * @param {number} [count] how many
    * @returns {SharedArrayBuffer}
@@ -85,11 +93,13 @@ export class WorkerMutex {
   }
 
   /**
-   * From now on, whatever of these mutexes the worker holds when it ends, however it ends, is released then, and those who wait for it go on. What
-   * the mutex guards may be half done: it is for the program to know.
+   * From now on, the mutexes of this buffer that the worker holds when it ends, however it ends,
+   * are released then, and their waiters go on. The data that a mutex guards may be half changed:
+   * the program has to know.
    *
-   * It takes the event loop of the thread that calls this: one that blocks in `lock` never hears that the holder died. Call it before the worker can
-   * have ended. In Deno, `terminate` reports the end of a worker that may still run for some hundred ms.
+   * It needs the event loop of the thread that calls this: a thread that blocks in `lock` never
+   * hears that the holder died. Call it before the worker can have ended. In Deno, `terminate`
+   * reports the end of a worker that may still run for some hundred ms.
    *
    * @param {WorkerLike} worker
    * @param {SharedArrayBuffer} sharedBuffer
@@ -97,7 +107,7 @@ export class WorkerMutex {
    */
   static bindWorkerExit(worker, sharedBuffer) {
     assert(typeof worker?.once === 'function', 'WORKER_INSTANCE_MUST_SUPPORT_EXIT_EVENT');
-    // A worker that has ended does not know its id any more: it has to be asked now.
+    // A worker that has ended does not know its id any more, so ask it now.
     const { threadId } = worker;
     assert(threadId !== -1 && typeof worker.exitCode !== 'number', 'WORKER_IS_ALREADY_EXITED');
     assert(Number.isSafeInteger(threadId) && threadId > 0, 'WORKER_THREAD_ID_MUST_BE_A_POSITIVE_INTEGER');
@@ -153,18 +163,21 @@ export class WorkerMutex {
     return this.#index;
   }
 
-  /** Takes the mutex, or takes it again, blocking this thread until it is to be had. */
+  /** Takes the mutex, or takes it again, blocking this thread until it gets it. */
   lock() {
     warnOnMainThread();
     if (!reenter(this.#words)) block(lockStep, this.#words, me, Infinity);
   }
 
-  /** The same, without blocking. Calls that have to wait are served one by one, each when the one before it has unlocked. */
+  /**
+   * The same, without blocking. Calls that have to wait are served in order, each when the one
+   * before it has unlocked.
+   */
   async lockAsync() {
     if (!reenter(this.#words)) await enqueue(lockStep, this.#words, Infinity, undefined);
   }
 
-  /** Gives it back once. */
+  /** Unlocks it once. */
   unlock() {
     const nobodyWaits = this.#words[LW_MUTEX_STATE] === me;
     if (rmutexUnlockStep(this.#words, me, 0)) return nobodyWaits ? handOver(this.#words) : undefined;
@@ -211,7 +224,7 @@ function wordsAt(buffer, index) {
  * Takes the mutex once more if this thread holds it.
  *
  * @param {import('./wait.js').Words} words
- * @returns {boolean} false: it has to be locked
+ * @returns {boolean} false: this thread does not hold it
  */
 function reenter(words) {
   const reentry = rmutexReenterStep(words, me, 0);
@@ -223,7 +236,8 @@ function reenter(words) {
 }
 
 /**
- * The step of whoever does not hold it yet. Says in the same moment how often it is held.
+ * The step of a thread that does not hold it yet. In the same moment it stores how often the mutex
+ * is held.
  *
  * @type {import('./blocking.js').Step}
  */
