@@ -12,7 +12,7 @@ enum { ACQUIRE, TRY_ACQUIRE, RELEASE, RELEASE_TOO_MUCH, PERMITS, FACE_ACQUIRE, F
 enum {
     HOLDS = FIRST_OWN_FLAG,           /* has its permits, and is to release them */
     TOOK = FIRST_OWN_FLAG * 2,        /* during its call */
-    GAVE = FIRST_OWN_FLAG * 4,        /* during its call */
+    GAVE = FIRST_OWN_FLAG * 4,        /* during its call; what there was before is in `wanted` */
     SAW_TOO_FEW = FIRST_OWN_FLAG * 8, /* during this step */
 };
 
@@ -30,9 +30,8 @@ CALL(face_release, lw_sem_release((lw_sem *)words, a) == 0)
 static const struct function functions[] = {
     [ACQUIRE] = {.name = "sem_acquire_step", .label = "acquire", .is_step = true, .arguments = 3, .call = lw_sem_acquire_step},
     [TRY_ACQUIRE] = {.name = "sem_try_step", .label = "try", .arguments = 1, .answers_bool = true, .call = try_acquire},
-    [RELEASE] = {.name = "sem_release_step", .label = "release", .arguments = 1, .answers_bool = true, .call = release},
-    [RELEASE_TOO_MUCH] =
-        {.name = "sem_release_step", .label = "release too much", .arguments = 1, .answers_bool = true, .call = release},
+    [RELEASE] = {.name = "sem_release_step", .label = "release", .arguments = 1, .call = release},
+    [RELEASE_TOO_MUCH] = {.name = "sem_release_step", .label = "release too much", .arguments = 1, .call = release},
     [PERMITS] = {.name = "sem_permits", .label = "permits", .arguments = 0, .call = permits},
     [FACE_ACQUIRE] = FACE("sem_tryacquire", "tryacquire", face_acquire),
     [FACE_RELEASE] = FACE("sem_release", "release", face_release),
@@ -97,6 +96,7 @@ static const char *changed(struct state *state, int agent, const struct operatio
     if (!is_release(a->function) || after - before != n)
         return "gives permits that it was not asked to give";
     state->ghosts[HELD] -= (uint8_t)n;
+    c->wanted = before;
     c->flags = (c->flags | GAVE) & (uint8_t)~HOLDS;
     return NULL;
 }
@@ -140,12 +140,16 @@ static const char *try_ended(struct caller *caller, bool result)
     return result != took ? "does not know whether it took permits" : !took && !saw_too_few ? "try refuses beside enough" : NULL;
 }
 
-static const char *release_ended(struct caller *caller, bool result)
+static const char *release_ended(struct caller *caller, bool says_before, uint32_t result)
 {
     const bool gave = caller->flags & GAVE;
+    const uint32_t before = caller->wanted;
     caller->flags = 0;
+    caller->wanted = 0;
     use_up_round(caller);
-    return gave && result ? NULL : "has not released";
+    if (!gave)
+        return "has not released";
+    return result == (says_before ? before : 1) ? NULL : "does not know what it released";
 }
 
 static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
@@ -159,11 +163,11 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         return try_ended(c, result);
     case RELEASE:
     case FACE_RELEASE:
-        return release_ended(c, result);
+        return release_ended(c, function == RELEASE, (uint32_t)result);
     case RELEASE_TOO_MUCH:
     case FACE_RELEASE_TOO_MUCH:
         c->flags &= HOLDS;
-        return result ? "releases too much" : NULL;
+        return result == (function == RELEASE_TOO_MUCH ? LW_SEM_OVERFLOW : 0) ? NULL : "releases too much";
     default:
         c->flags &= HOLDS;
         return result != (state->words[LW_SEM_STATE] & LW_SEM_MAX) ? "does not know how many permits there are" : NULL;

@@ -55,7 +55,8 @@ LW_API int lw_counter_add(lw_counter *counter, int32_t n, uint32_t *old)
     uint32_t before = lw_load(&counter->word[LW_COUNTER_STATE], lw_relaxed);
     const uint32_t sum = before + LW_CAST(uint32_t, n);
     /* What the step does if no agent waits and none changes the value meanwhile. */
-    if (before > LW_COUNTER_MAX || sum > LW_COUNTER_MAX || !lw_cas(&counter->word[LW_COUNTER_STATE], &before, sum, lw_acq_rel))
+    if (before > LW_COUNTER_MAX || sum > LW_COUNTER_MAX ||
+        lw_cas(&counter->word[LW_COUNTER_STATE], before, sum, lw_acq_rel) != before)
         before = lw_counter_add_step(counter->word, n);
     LW_NOTE_ACQUIRE(counter->word);
     if (before == LW_COUNTER_OVERFLOW)

@@ -79,8 +79,8 @@ static inline int lw_rmutex_enter(lw_rmutex *rmutex, uint32_t self)
     if (lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed) != 0)
         state = lw_load(&rmutex->word[LW_MUTEX_STATE], lw_relaxed) & LW_MUTEX_OWNER;
     if (state != self) {
-        state = 0;
-        if (lw_cas(&rmutex->word[LW_MUTEX_STATE], &state, self, lw_acquire)) {
+        state = lw_cas(&rmutex->word[LW_MUTEX_STATE], 0, self, lw_acquire);
+        if (state == 0) {
             /* It is 0 unless a task has left another value. */
             if (__builtin_expect(lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed) != 0, 0))
                 lw_store(&rmutex->word[LW_RMUTEX_DEPTH], 0, lw_relaxed);

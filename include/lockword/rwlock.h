@@ -69,24 +69,25 @@ enum lw_ending lw_rwlock_read_slow(lw_rwlock *rwlock, lw_deadline deadline, lw_c
 static inline bool lw_rwlock_enter_read(lw_rwlock *rwlock)
 {
     lw_word *word = &rwlock->word[LW_RWLOCK_STATE];
-    uint32_t state = 0;
-    return __builtin_expect(lw_cas(word, &state, LW_RWLOCK_READER, lw_acquire), 1) ||
-           (state < LW_RWLOCK_READERS && lw_cas(word, &state, state + LW_RWLOCK_READER, lw_acquire));
+    const uint32_t state = lw_cas(word, 0, LW_RWLOCK_READER, lw_acquire);
+    return __builtin_expect(state == 0, 1) ||
+           (state < LW_RWLOCK_READERS && lw_cas(word, state, state + LW_RWLOCK_READER, lw_acquire) == state);
 }
 
 static inline bool lw_rwlock_leave_read(lw_rwlock *rwlock)
 {
-    uint32_t state = LW_RWLOCK_READER;
+    uint32_t seen = LW_RWLOCK_READER;
     do {
-        if (__builtin_expect(lw_cas(&rwlock->word[LW_RWLOCK_STATE], &state, state - LW_RWLOCK_READER, lw_release), 1))
+        const uint32_t state = seen;
+        seen = lw_cas(&rwlock->word[LW_RWLOCK_STATE], state, state - LW_RWLOCK_READER, lw_release);
+        if (__builtin_expect(seen == state, 1))
             return true;
-    } while (LW_RWLOCK_READER < state && state <= LW_RWLOCK_READERS);
+    } while (LW_RWLOCK_READER < seen && seen <= LW_RWLOCK_READERS);
     return false;
 }
 
 static inline bool lw_rwlock_leave_write(lw_rwlock *rwlock, uint32_t self)
 {
-    uint32_t state = LW_RWLOCK_WRITER;
     if (lw_load(&rwlock->word[LW_RWLOCK_OWNER], lw_relaxed) != self)
         return false;
     /*
@@ -94,7 +95,7 @@ static inline bool lw_rwlock_leave_write(lw_rwlock *rwlock, uint32_t self)
      * may be gone.
      */
     lw_store(&rwlock->word[LW_RWLOCK_OWNER], 0, lw_relaxed);
-    if (lw_cas(&rwlock->word[LW_RWLOCK_STATE], &state, 0, lw_release))
+    if (lw_cas(&rwlock->word[LW_RWLOCK_STATE], LW_RWLOCK_WRITER, 0, lw_release) == LW_RWLOCK_WRITER)
         return true;
     lw_store(&rwlock->word[LW_RWLOCK_OWNER], self, lw_relaxed);
     return false;

@@ -41,28 +41,11 @@ typedef struct lw_sem {
 /* The half of the functions below that waits. Call those functions instead. */
 enum lw_ending lw_sem_acquire_slow(lw_sem *sem, uint32_t n, lw_deadline deadline, lw_cancel *cancel);
 
-/*
- * The halves of the functions below that are inlined: what their steps do if no other agent changes
- * the word meanwhile and, for the second, none waits. They return false if the step has to be
- * called.
- */
-static inline bool lw_sem_take(lw_sem *sem, uint32_t n)
-{
-    uint32_t state = lw_load(&sem->word[LW_SEM_STATE], lw_relaxed);
-    return (state & LW_SEM_MAX) >= n && lw_cas(&sem->word[LW_SEM_STATE], &state, state - n, lw_acquire);
-}
-
-static inline bool lw_sem_give(lw_sem *sem, uint32_t n)
-{
-    uint32_t state = lw_load(&sem->word[LW_SEM_STATE], lw_relaxed);
-    return state <= LW_SEM_MAX && n <= LW_SEM_MAX - state && lw_cas(&sem->word[LW_SEM_STATE], &state, state + n, lw_release);
-}
-
 /* Takes n permits if there are as many. Never waits. Returns 0; EBUSY: there are fewer. */
 LW_API int lw_sem_tryacquire(lw_sem *sem, uint32_t n)
 {
     LW_NOTE_USE(sem->word);
-    const int error = __builtin_expect(lw_sem_take(sem, n), 1) || lw_sem_try_step(sem->word, n) ? 0 : EBUSY;
+    const int error = __builtin_expect(lw_sem_take(sem->word, n), 1) || lw_sem_try_step(sem->word, n) ? 0 : EBUSY;
     if (error == 0)
         LW_NOTE_ACQUIRE(sem->word);
     return error;
@@ -77,7 +60,8 @@ LW_API int lw_sem_acquire_cancel(lw_sem *sem, uint32_t n, lw_deadline deadline, 
     if (n > LW_SEM_MAX)
         return EINVAL;
     LW_NOTE_USE(sem->word);
-    const int error = __builtin_expect(lw_sem_take(sem, n), 1) ? 0 : lw_error_of(lw_sem_acquire_slow(sem, n, deadline, cancel));
+    const int error =
+        __builtin_expect(lw_sem_take(sem->word, n), 1) ? 0 : lw_error_of(lw_sem_acquire_slow(sem, n, deadline, cancel));
     LW_NOTE_WAITED(sem->word, error, cancel);
     return error;
 }
@@ -101,7 +85,7 @@ LW_API int lw_sem_acquire(lw_sem *sem, uint32_t n)
 LW_API int lw_sem_release(lw_sem *sem, uint32_t n)
 {
     LW_NOTE_RELEASE(sem->word);
-    return __builtin_expect(lw_sem_give(sem, n), 1) || lw_sem_release_step(sem->word, n) ? 0 : EOVERFLOW;
+    return __builtin_expect(lw_sem_give(sem->word, n), 1) || lw_sem_release_step(sem->word, n) != LW_SEM_OVERFLOW ? 0 : EOVERFLOW;
 }
 
 /* How many permits are to be had right now. By the time the caller looks at the result it may be old. */

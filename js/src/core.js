@@ -97,6 +97,7 @@ export const LW_SEM_STATE = 0;
 export const LW_SEM_GATE = 1;
 export const LW_SEM_WORDS = 2;
 export const LW_SEM_MAX = 0x3fffffff;
+export const LW_SEM_OVERFLOW = 0xffffffff | 0;
 export const LW_ASYNC_WAITERS = 0x40000000;
 export const LW_BLOCKED_WAITERS = 0x80000000 | 0;
 export const LW_WAITERS = 0xc0000000 | 0;
@@ -209,16 +210,11 @@ export function barrierArriveStep(words, state) {
  */
 export function barrierDropStep(words) {
   let a = load(words, 2);
-  block: {
-    if (a) {
-      do {
-        const b = compareExchange(words, 2, a, (a - 1) | 0);
-        if (b === a) {
-          break block;
-        }
-        a = b;
-      } while (a);
-    }
+  for (;;) {
+    if (!a) break;
+    const b = compareExchange(words, 2, a, (a - 1) | 0);
+    if (b === a) break;
+    a = b;
   }
 }
 
@@ -277,22 +273,13 @@ export function barrierBroke(state, ended) {
  * @returns {number}
  */
 export function condEnterStep(words) {
-  condAdd(words, 1, 1);
-  return load(words, 0);
-}
-
-/**
- * @param {Words} words
- * @param {number} word
- * @param {number} n
- */
-function condAdd(words, word, n) {
-  let a = load(words, word);
+  let a = load(words, 1);
   for (;;) {
-    const b = compareExchange(words, word, a, (n + a) | 0);
+    const b = compareExchange(words, 1, a, (a + 1) | 0);
     if (b === a) break;
     a = b;
   }
+  return load(words, 0);
 }
 
 /**
@@ -314,9 +301,7 @@ export function condWaitStep(words, sequence, why, phase) {
           break block;
         }
         const b = compareExchange(words, 1, a, a | 0x80000000);
-        if (b === a) {
-          break block;
-        }
+        if (b === a) break;
         a = b;
       }
     }
@@ -332,7 +317,12 @@ export function condWaitStep(words, sequence, why, phase) {
  * @param {Words} words
  */
 export function condLeaveStep(words) {
-  condAdd(words, 1, -1);
+  let a = load(words, 1);
+  for (;;) {
+    const b = compareExchange(words, 1, a, (a - 1) | 0);
+    if (b === a) break;
+    a = b;
+  }
 }
 
 /**
@@ -346,32 +336,31 @@ export function condLeaveStep(words) {
 export function condNotifyStep(words, n) {
   let a = 0;
   let b = 0;
-  let c = 0;
-  block: {
-    if (n) {
-      if (load(words, 1) & 0x7fffffff) {
-        condAdd(words, 0, 1);
-        a = load(words, 1);
-        for (;;) {
-          const d = 0;
-          block3: {
-            if (a >= 0) {
-              b = n;
-            } else {
-              c = compareExchange(words, 1, a, a & 0x7fffffff);
-              if (c !== a) {
-                break block3;
-              }
-              b = -1;
-            }
-            a = b;
-            const e = notify(words, d, a >>> 0);
-            a = n >>> 0 > e >>> 0 ? e : n;
-            break block;
-          }
-          a = c;
-        }
+  if (n) {
+    if (load(words, 1) & 0x7fffffff) {
+      a = load(words, 0);
+      for (;;) {
+        const c = compareExchange(words, 0, a, (a + 1) | 0);
+        if (c === a) break;
+        a = c;
       }
+      a = load(words, 1);
+      const d = 0;
+      block2: {
+        for (;;) {
+          b = n;
+          if (a >= 0) {
+            break block2;
+          }
+          const e = compareExchange(words, 1, a, a & 0x7fffffff);
+          if (e === a) break;
+          a = e;
+        }
+        b = -1;
+      }
+      a = b;
+      const f = notify(words, d, a >>> 0);
+      a = n >>> 0 > f >>> 0 ? f : n;
     }
   }
   return a;
@@ -518,35 +507,33 @@ export function eventResetStep(words) {
  */
 export function eventWaitStep(words, since, why, phase) {
   let a = 0;
-  let b = 0;
-  let c = load(words, 0);
-  block3: {
+  let b = false;
+  let c = 0;
+  let d = load(words, 0);
+  block2: {
     block1: {
-      if (c & 2) {
-        for (;;) {
-          if (!(c & 1)) {
+      if (d & 2) {
+        do {
+          if (!(d & 1)) {
             break block1;
           }
-          const d = compareExchange(words, 0, c, c & 0xfffffffe);
-          if (c === d) {
-            answerHigh = 0;
-            return 0;
-          } else {
-            c = d;
-            continue;
-          }
-        }
+          const e = compareExchange(words, 0, d, d & 0xfffffffe);
+          b = e === d;
+          d = e;
+        } while (!b);
+        answerHigh = 0;
+        return 0;
       }
       a = 0;
-      if (((since | c) & 1) | ((since ^ c) & 0x3ffffffc)) {
-        break block3;
+      if (((since | d) & 1) | ((since ^ d) & 0x3ffffffc)) {
+        break block2;
       }
     }
-    b = waitersWait(words, c, 0, 6, why, phase);
+    c = waitersWait(words, d, 0, 6, why, phase);
     a = answerHigh;
   }
   answerHigh = a;
-  return b;
+  return c;
 }
 
 /**
@@ -560,72 +547,89 @@ export function eventWaitStep(words, since, why, phase) {
  */
 export function mutexLockStep(words, self, why, phase) {
   let a = 0;
-  let b = 0;
-  let c = 0;
-  const d = why & 0x10;
-  const e = d >>> 4;
-  const f = e ? 0 : -0x80000000;
-  const g = why & 0xf;
-  switch (g) {
-    case 2:
-      b = phase & 0xfffffffc;
-      phase = phase >>> 0 > 35 ? b | 2 : (b + 6) | 0;
-      break;
-    case 3:
-      phase = (phase & 0xfffffffc) | 2;
-      break;
-    case 4:
-      phase = phase >>> 0 < 36 ? 39 : (phase >>> 0 < 64 ? (phase + 4) | 0 : phase) | 3;
-      break;
-    case 7:
-      return mutexGiveUp(words, f, phase | 1);
-    case 1:
-      c = phase | 3;
-      phase = phase >>> 0 > 35 ? c : (c + 4) | 0;
-  }
-  const h = e ? 0x40000000 : -0x80000000;
-  const i = phase & 2;
-  const j = ((0 - (phase & 1)) & f) | self;
-  let k = load(words, 0);
-  const l = g !== 3;
-  const m = (why & 0x30) !== 16;
-  const n = phase >>> 0 > 35;
-  for (;;) {
-    const o = k & 0x1fffffff;
-    block8: {
-      if (!o && (i || !(k & 0x20000000))) {
-        a = compareExchange(words, 0, k, (k & 0xc0000000) | j);
-        if (a !== k) {
-          break block8;
+  const b = why & 0x10;
+  const c = b >>> 4;
+  const d = c ? 0 : -0x80000000;
+  const e = why & 0xf;
+  block5: {
+    block4: {
+      block: {
+        block3: {
+          block2: {
+            block1: {
+              switch ((e - 1) | 0) {
+                case 0:
+                  break block;
+                case 1:
+                  break block1;
+                case 2:
+                  break block2;
+                case 3:
+                  break block3;
+                case 6:
+                  break block5;
+                default:
+                  break block4;
+              }
+            }
+            const f = phase & 0xfffffffc;
+            phase = phase >>> 0 > 35 ? f | 2 : (f + 6) | 0;
+            break block4;
+          }
+          phase = (phase & 0xfffffffc) | 2;
+          break block4;
         }
-        answerHigh = 0;
-        return 0;
+        phase = phase >>> 0 < 36 ? 39 : (phase >>> 0 < 64 ? (phase + 4) | 0 : phase) | 3;
+        break block4;
       }
-      if (!l) {
-        return mutexGiveUp(words, f, phase);
-      }
-      if (!d && self === o) {
-        answerHigh = 0;
-        return 2;
-      }
-      if (!m) {
-        answerHigh = 0;
-        return (phase << 16) | 0x108;
-      }
-      let p = (n ? (o ? 0x20000000 : 0) : 0) | h | k;
-      if (k === p) {
-        p = k;
-      } else {
-        a = compareExchange(words, 0, k, p);
-        if (a !== k) {
-          break block8;
-        }
-      }
-      answerHigh = d ? 0 : p;
-      return (phase << 16) | (d << 4) | (o ? (phase >>> 0 < 64 ? 5 : 6) : 7);
+      const g = phase | 3;
+      phase = phase >>> 0 > 35 ? g : (g + 4) | 0;
     }
-    k = a;
+    const h = c ? 0x40000000 : -0x80000000;
+    const i = phase & 2;
+    const j = ((0 - (phase & 1)) & d) | self;
+    let k = load(words, 0);
+    const l = e !== 3;
+    const m = (why & 0x30) !== 16;
+    const n = phase >>> 0 > 35;
+    for (;;) {
+      const o = k & 0x1fffffff;
+      block8: {
+        if (!o && (i || !(k & 0x20000000))) {
+          a = compareExchange(words, 0, k, (k & 0xc0000000) | j);
+          if (a !== k) {
+            break block8;
+          }
+          answerHigh = 0;
+          return 0;
+        }
+        if (!l) {
+          return mutexGiveUp(words, d, phase);
+        }
+        if (!b && self === o) {
+          answerHigh = 0;
+          return 2;
+        }
+        if (!m) {
+          answerHigh = 0;
+          return (phase << 16) | 0x108;
+        }
+        let p = (n ? (o ? 0x20000000 : 0) : 0) | h | k;
+        if (k === p) {
+          p = k;
+        } else {
+          a = compareExchange(words, 0, k, p);
+          if (a !== k) {
+            break block8;
+          }
+        }
+        answerHigh = b ? 0 : p;
+        return (phase << 16) | (b << 4) | (o ? (phase >>> 0 < 64 ? 5 : 6) : 7);
+      }
+      k = a;
+    }
   }
+  return mutexGiveUp(words, d, phase | 1);
 }
 
 /**
@@ -636,20 +640,20 @@ export function mutexLockStep(words, self, why, phase) {
  */
 function mutexGiveUp(words, owed, phase) {
   let a = 0;
+  let b = 0;
   block: {
     if (phase >>> 0 >= 36) {
-      let b = load(words, 0);
-      for (;;) {
-        if (!(b & 0x20000000)) {
+      let c = load(words, 0);
+      do {
+        a = c;
+        if (!(a & 0x20000000)) {
           break block;
         }
-        a = b & 0x1fffffff ? b & 0xdfffffff : 0;
-        const c = compareExchange(words, 0, b, a);
-        if (b === c) break;
-        b = c;
-      }
-      if (!a) {
-        mutexNotifyWaiters(words, b);
+        b = a & 0x1fffffff ? a & 0xdfffffff : 0;
+        c = compareExchange(words, 0, a, b);
+      } while (a !== c);
+      if (!b) {
+        mutexNotifyWaiters(words, a);
       }
     }
   }
@@ -712,20 +716,21 @@ export function mutexTryStep(words, self) {
  */
 export function mutexUnlockStep(words, self) {
   let a = 0;
-  let b = load(words, 0);
+  let b = 0;
+  let c = load(words, 0);
   block: {
     for (;;) {
-      a = b & 0x1fffffff;
-      if (a !== self) {
+      a = c;
+      b = a & 0x1fffffff;
+      if (b !== self) {
         break block;
       }
-      const c = compareExchange(words, 0, b, b & 0x20000000);
-      if (b === c) break;
-      b = c;
+      c = compareExchange(words, 0, a, a & 0x20000000);
+      if (a === c) break;
     }
-    mutexNotifyWaiters(words, b);
+    mutexNotifyWaiters(words, a);
   }
-  return self === a;
+  return self === b;
 }
 
 /**
@@ -737,15 +742,16 @@ export function mutexUnlockStep(words, self) {
  * @param {number} dead
  */
 export function mutexBuryStep(words, dead) {
-  let a = load(words, 0);
+  let a = 0;
+  let b = load(words, 0);
   block: {
     for (;;) {
+      a = b;
       if ((a & 0x1fffffff) !== dead) {
         break block;
       }
-      const b = compareExchange(words, 0, a, a & 0x20000000);
+      b = compareExchange(words, 0, a, a & 0x20000000);
       if (a === b) break;
-      a = b;
     }
     mutexNotifyWaiters(words, a);
   }
@@ -1066,11 +1072,13 @@ function rwlockLockStep(words, before, after, self, why, phase) {
             break block16;
           }
         }
-        a = after === 0x2000000 ? 0x4000000 : (e << 2) & 0x8000000;
+        const o = after === 0x2000000 ? 0x4000000 : 0x8000000;
+        a = after !== 0x2000000 ? o & ((e << 6) >> 31) : o;
+        const p = e & 0x2000000;
         if (phase >>> 0 >= 64) {
           a = (rwlockClaimsOf(before, after) & 0x10000000) | a;
         }
-        return waitersWait(words, e, a, f ? 6 : 7, why, ((a ? phase | 2 : phase) & 0xfffffffb) | ((e >>> 25) & 1));
+        return waitersWait(words, e, a, f ? 6 : 7, why, ((a ? phase | 2 : phase) & 0xfffffffb) | (p >>> 25));
       }
       answerHigh = 0;
       return d;
@@ -1078,12 +1086,12 @@ function rwlockLockStep(words, before, after, self, why, phase) {
     c = ~rwlockClaimsOf(before, after);
   }
   a = c;
-  const o = compareExchange(words, h, i, (j + (a & e)) | 0) === e;
-  if (o && after !== 1) {
+  const q = compareExchange(words, h, i, (j + (a & e)) | 0) === e;
+  if (q && after !== 1) {
     store(words, 2, self);
   }
   answerHigh = 0;
-  return (phase << 16) | (o ? 0 : 9);
+  return (phase << 16) | (q ? 0 : 9);
 }
 
 /**
@@ -1168,40 +1176,37 @@ export function rwlockUpgradeStep(words, self, why, phase) {
  */
 export function rwlockTryStep(words, before, after, self) {
   let a = false;
-  let b = load(words, 0);
+  let b = false;
+  let c = load(words, 0);
   block1: {
     if (before) {
-      if (!(before & b)) {
+      if (!(before & c)) {
         break block1;
       }
       if (load(words, 2) !== self) {
         break block1;
       }
     }
-    const c = (after - before) | 0;
-    const d = rwlockExcludedBy(before, after);
-    for (;;) {
-      if (b & d) {
+    const d = (after - before) | 0;
+    const e = rwlockExcludedBy(before, after);
+    const f = after === 1;
+    do {
+      const g = c;
+      if (g & e) {
         break block1;
       }
-      if (rwlockIsFull(b, after)) {
+      if (rwlockIsFull(g, after)) {
         break block1;
       }
-      const e = compareExchange(words, 0, b, ((~rwlockClaimsOf(before, after) & b) + c) | 0);
-      if (b === e) {
-        a = true;
-        if (after === 1) {
-          break block1;
-        }
+      c = compareExchange(words, 0, g, ((g & ~rwlockClaimsOf(before, after)) + d) | 0);
+      a = g === c;
+      if (a && !f) {
         store(words, 2, self);
-      } else {
-        b = e;
-        continue;
       }
-      break;
-    }
+    } while (!a);
+    b = true;
   }
-  return a;
+  return b;
 }
 
 /**
@@ -1212,31 +1217,20 @@ export function rwlockTryStep(words, before, after, self) {
  */
 export function rwlockUnreadStep(words) {
   let a = 0;
-  let b = load(words, 0);
-  block: {
-    for (;;) {
-      a = 0;
-      block3: {
-        block2: {
-          switch (b & 0xffffff) {
-            case 1:
-              a = waitersChange(words, b, (b - 1) | 0);
-              break block3;
-            case 0:
-              break block;
-            default:
-              break block2;
-          }
-        }
-        a = compareExchange(words, 0, b, (b - 1) | 0);
-        if (a === b) {
-          break;
-        }
-      }
-      if (b === a) break;
-      b = a;
+  let b = 0;
+  let c = load(words, 0);
+  for (;;) {
+    a = c & 0xffffff;
+    if (!a) break;
+    const d = (c - 1) | 0;
+    if (a === 1) {
+      b = waitersChange(words, c, d);
+    } else {
+      b = compareExchange(words, 0, c, d);
     }
-    a = 1;
+    const e = b;
+    if (e === c) break;
+    c = e;
   }
   return a !== 0;
 }
@@ -1278,12 +1272,13 @@ export function rwlockBecomeStep(words, before, after, self) {
  * @returns {boolean}
  */
 export function rwlockTakeRead(words) {
-  let a = load(words, 0);
+  let a = 0;
+  let b = load(words, 0);
   for (;;) {
-    if (a >>> 0 > 0xfffffe) break;
-    const b = compareExchange(words, 0, a, (a + 1) | 0);
-    if (b === a) break;
     a = b;
+    if (a >>> 0 > 0xfffffe) break;
+    b = compareExchange(words, 0, a, (a + 1) | 0);
+    if (a === b) break;
   }
   return a >>> 0 < 0xffffff;
 }
@@ -1324,7 +1319,7 @@ export function semTryStep(words, n) {
   let b = load(words, 0);
   for (;;) {
     a = b & 0x3fffffff;
-    if (a >>> 0 < n >>> 0) break;
+    if (n >>> 0 > a >>> 0) break;
     const c = compareExchange(words, 0, b, (b - n) | 0);
     if (c === b) break;
     b = c;
@@ -1351,7 +1346,7 @@ export function semAcquireStep(words, n, why, phase) {
         break block;
       }
       const c = compareExchange(words, 0, b, (b - n) | 0);
-      if (b === c) break;
+      if (c === b) break;
       b = c;
     }
     answerHigh = (a - n) | 0;
@@ -1361,24 +1356,57 @@ export function semAcquireStep(words, n, why, phase) {
 }
 
 /**
- * Gives n permits back, and wakes; answers false, with nothing changed, if there would be more than LW_SEM_MAX.
+ * Gives n permits, and wakes. Returns how many there were before, or LW_SEM_OVERFLOW, with nothing changed.
  *
  * @param {Words} words
  * @param {number} n
- * @returns {boolean}
+ * @returns {number}
  */
 export function semReleaseStep(words, n) {
   let a = 0;
   let b = load(words, 0);
   for (;;) {
-    const c = b & 0x3fffffff;
-    a = c ^ 0x3fffffff;
-    if (n >>> 0 > a >>> 0) break;
-    const d = waitersChange(words, b, (n + c) | 0);
-    if (d === b) break;
-    b = d;
+    a = b & 0x3fffffff;
+    if (n >>> 0 > (a ^ 0x3fffffff) >>> 0) {
+      return -1;
+    }
+    const c = waitersChange(words, b, (n + a) | 0);
+    if (c === b) break;
+    b = c;
   }
-  return n >>> 0 <= a >>> 0;
+  return a;
+}
+
+/**
+ * Takes n permits, unless there are fewer or the word changes meanwhile. The fast half of an acquire.
+ *
+ * @param {Words} words
+ * @param {number} n
+ * @returns {boolean}
+ */
+export function semTake(words, n) {
+  let a = false;
+  const b = load(words, 0);
+  if (n >>> 0 <= (b & 0x3fffffff)) {
+    a = compareExchange(words, 0, b, (b - n) | 0) === b;
+  }
+  return a;
+}
+
+/**
+ * Gives n permits, unless somebody waits, there would be too many, or the word changes meanwhile. The fast half of a release.
+ *
+ * @param {Words} words
+ * @param {number} n
+ * @returns {boolean}
+ */
+export function semGive(words, n) {
+  let a = false;
+  const b = load(words, 0);
+  if (b >>> 0 <= 0x3fffffff && (0x3fffffff - b) >>> 0 >= n >>> 0) {
+    a = compareExchange(words, 0, b, (n + b) | 0) === b;
+  }
+  return a;
 }
 
 /**
@@ -1437,17 +1465,16 @@ export function waitersWait(words, seen, mark, way, why, phase) {
  * @returns {number}
  */
 export function waitersChange(words, seen, next) {
-  next = compareExchange(words, 0, seen, next & 0x3fffffff);
-  if (seen === next) {
+  const a = compareExchange(words, 0, seen, next & 0x3fffffff);
+  if (a === seen) {
     if (seen < 0) {
       notify(words, 0, 0xffffffff);
     }
     if (seen & 0x40000000) {
       notify(words, 1, 0xffffffff);
     }
-    next = seen;
   }
-  return next;
+  return a;
 }
 
 /**
@@ -1481,16 +1508,16 @@ export function waitgroupAddStep(words, n) {
   let a = 0;
   let b = load(words, 0);
   for (;;) {
-    const c = b & 0x3fffff;
-    a = c ^ 0x3fffff;
-    if (a >>> 0 < n >>> 0) break;
-    let d = (n + b) | 0;
-    if (!c && n) {
-      d = (b & 0xc0000000) | ((b + 0x400000) & 0x3fc00000) | n;
+    const c = b;
+    const d = c & 0x3fffff;
+    a = d ^ 0x3fffff;
+    if (n >>> 0 > a >>> 0) break;
+    b = (n + c) | 0;
+    if (!d && n) {
+      b = (c & 0xc0000000) | ((c + 0x400000) & 0x3fc00000) | n;
     }
-    const e = compareExchange(words, 0, b, d);
-    if (e === b) break;
-    b = e;
+    b = compareExchange(words, 0, c, b);
+    if (c === b) break;
   }
   return n >>> 0 <= a >>> 0;
 }
@@ -1507,21 +1534,19 @@ export function waitgroupDoneStep(words, n) {
   let b = 0;
   let c = load(words, 0);
   for (;;) {
-    b = c & 0x3fffff;
-    if (b >>> 0 < n >>> 0) break;
+    a = c & 0x3fffff;
+    if (n >>> 0 > a >>> 0) break;
     const d = (c - n) | 0;
-    if (n === b) {
-      a = waitersChange(words, c, d);
+    if (n === a) {
+      b = waitersChange(words, c, d);
     } else {
-      a = compareExchange(words, 0, c, d);
-      if (a === c) {
-        break;
-      }
+      b = compareExchange(words, 0, c, d);
     }
-    if (c === a) break;
-    c = a;
+    const e = b;
+    if (e === c) break;
+    c = e;
   }
-  return n >>> 0 <= b >>> 0;
+  return n >>> 0 <= a >>> 0;
 }
 
 /**

@@ -165,7 +165,7 @@ export class Semaphore extends Primitive {
    */
   release(n = 1) {
     assertInteger(n, 0, LW_SEM_MAX, 'n');
-    if (!semReleaseStep(this.words, n)) throw new RangeError('too many');
+    if (semReleaseStep(this.words, n) < 0) throw new RangeError('too many');
   }
 
   /**

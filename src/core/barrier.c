@@ -2,6 +2,9 @@
 #include <lockword/core/barrier.h>
 #include <lockword/core/waiters.h>
 
+#define GENERATION_SHIFT 12u
+#define CYCLES_IN_HISTORY 5u
+
 uint32_t lw_barrier_state(const lw_word *barrier)
 {
     return lw_load(&barrier[LW_BARRIER_STATE], lw_acquire);
@@ -35,14 +38,13 @@ enum lw_barrier_outcome lw_barrier_arrive_step(lw_word *barrier, uint32_t state)
 {
     /* Looks again, and acquires: whoever leads must see the parties that those who have arrived left behind them. */
     for (uint32_t seen = state;; seen = lw_barrier_state(barrier)) {
-        uint32_t expected = seen;
         if (!same_cycle(seen, state) || seen & LW_BARRIER_BROKEN)
             return LW_BARRIER_BROKE;
         if ((seen & LW_BARRIER_MISSING) == 0)
             return LW_BARRIER_UNMADE;
         if ((seen & LW_BARRIER_MISSING) > 1) {
             /* Release: pairs with the end of the cycle. */
-            if (lw_cas(&barrier[LW_BARRIER_STATE], &expected, seen - 1, lw_release))
+            if (lw_cas(&barrier[LW_BARRIER_STATE], seen, seen - 1, lw_release) == seen)
                 return LW_BARRIER_WAITS;
         } else if (lw_waiters_change(barrier, seen, next_cycle(barrier, seen, 0)) == seen) {
             return LW_BARRIER_LEADS;
@@ -52,12 +54,16 @@ enum lw_barrier_outcome lw_barrier_arrive_step(lw_word *barrier, uint32_t state)
 
 void lw_barrier_drop_step(lw_word *barrier)
 {
-    uint32_t n = parties(barrier);
-    while (n > 0 && !lw_cas(&barrier[LW_BARRIER_PARTIES], &n, n - 1, lw_relaxed))
-        ;
+    uint32_t seen = parties(barrier);
+    while (seen != 0) {
+        const uint32_t n = seen;
+        seen = lw_cas(&barrier[LW_BARRIER_PARTIES], n, n - 1, lw_relaxed);
+        if (seen == n)
+            return;
+    }
 }
 
-lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t state, uint32_t why, uint32_t phase)
+lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t state, uint32_t why, lw_phase phase)
 {
     const uint32_t seen = lw_load(&barrier[LW_BARRIER_STATE], lw_acquire);
     if (!same_cycle(seen, state) || seen & LW_BARRIER_BROKEN)
@@ -69,11 +75,12 @@ lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t state, uint32_t why, u
 
 bool lw_barrier_broke(uint32_t state, uint32_t ended)
 {
-    const uint32_t cycles = ((ended & LW_BARRIER_GENERATION) - (state & LW_BARRIER_GENERATION)) / LW_BARRIER_ONE_GENERATION & 0xfff;
+    const uint32_t moved = ((ended & LW_BARRIER_GENERATION) - (state & LW_BARRIER_GENERATION)) & LW_BARRIER_GENERATION;
+    const uint32_t cycles = moved >> GENERATION_SHIFT;
     if (cycles == 0)
         return true; /* the same cycle: it is BROKEN */
     /* Beyond the history: if these could not trip without the caller, they all broke; if they could, it has tripped most likely. */
-    return ended & (cycles > 5 ? LW_BARRIER_HISTORY : LW_BARRIER_BROKE_LAST << (cycles - 1));
+    return ended & (cycles > CYCLES_IN_HISTORY ? LW_BARRIER_HISTORY : LW_BARRIER_BROKE_LAST << (cycles - 1));
 }
 
 void lw_barrier_reset_step(lw_word *barrier)

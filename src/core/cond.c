@@ -20,28 +20,35 @@
  */
 #include <lockword/core/cond.h>
 
-/* One function in the translation, too, which has to be small. */
-__attribute__((noinline)) static void add(lw_word *word, uint32_t n)
+#define MINUS_ONE UINT32_MAX
+
+static void add(lw_word *cond, uint32_t word, uint32_t n)
 {
-    uint32_t old = lw_load(word, lw_relaxed);
-    while (!lw_cas(word, &old, old + n, lw_relaxed))
-        ;
+    uint32_t seen = lw_load(&cond[word], lw_relaxed);
+    uint32_t old;
+    do {
+        old = seen;
+        seen = lw_cas(&cond[word], old, old + n, lw_relaxed);
+    } while (seen != old);
 }
 
 uint32_t lw_cond_enter_step(lw_word *cond)
 {
-    add(&cond[LW_COND_WAITERS], 1);
+    add(cond, LW_COND_WAITERS, 1);
     return lw_load(&cond[LW_COND_SEQUENCE], lw_relaxed);
 }
 
-lw_answer lw_cond_wait_step(lw_word *cond, uint32_t sequence, uint32_t why, uint32_t phase)
+lw_answer lw_cond_wait_step(lw_word *cond, uint32_t sequence, uint32_t why, lw_phase phase)
 {
     (void)phase;
     if (lw_gives_up(why) && why & LW_QUEUED) {
-        uint32_t waiters = lw_load(&cond[LW_COND_WAITERS], lw_relaxed);
-        while (!(waiters & LW_COND_LEFT_BEHIND) &&
-               !lw_cas(&cond[LW_COND_WAITERS], &waiters, waiters | LW_COND_LEFT_BEHIND, lw_relaxed))
-            ;
+        uint32_t seen = lw_load(&cond[LW_COND_WAITERS], lw_relaxed);
+        while (!(seen & LW_COND_LEFT_BEHIND)) {
+            const uint32_t waiters = seen;
+            seen = lw_cas(&cond[LW_COND_WAITERS], waiters, waiters | LW_COND_LEFT_BEHIND, lw_relaxed);
+            if (seen == waiters)
+                break;
+        }
     }
     if (lw_load(&cond[LW_COND_SEQUENCE], lw_relaxed) != sequence)
         return lw_answer_of(LW_DONE, 0, 0, 0);
@@ -50,17 +57,27 @@ lw_answer lw_cond_wait_step(lw_word *cond, uint32_t sequence, uint32_t why, uint
 
 void lw_cond_leave_step(lw_word *cond)
 {
-    add(&cond[LW_COND_WAITERS], (uint32_t)-1);
+    add(cond, LW_COND_WAITERS, MINUS_ONE);
+}
+
+/* Returns whether it was set. */
+static bool clear_left_behind(lw_word *cond)
+{
+    uint32_t seen = lw_load(&cond[LW_COND_WAITERS], lw_relaxed);
+    while (seen & LW_COND_LEFT_BEHIND) {
+        const uint32_t waiters = seen;
+        seen = lw_cas(&cond[LW_COND_WAITERS], waiters, waiters & ~LW_COND_LEFT_BEHIND, lw_relaxed);
+        if (seen == waiters)
+            return true;
+    }
+    return false;
 }
 
 uint32_t lw_cond_notify_step(lw_word *cond, uint32_t n)
 {
     if (n == 0 || (lw_load(&cond[LW_COND_WAITERS], lw_relaxed) & ~LW_COND_LEFT_BEHIND) == 0)
         return 0;
-    add(&cond[LW_COND_SEQUENCE], 1);
-    uint32_t waiters = lw_load(&cond[LW_COND_WAITERS], lw_relaxed);
-    while (waiters & LW_COND_LEFT_BEHIND && !lw_cas(&cond[LW_COND_WAITERS], &waiters, waiters & ~LW_COND_LEFT_BEHIND, lw_relaxed))
-        ;
-    const uint32_t found = lw_notify(&cond[LW_COND_SEQUENCE], waiters & LW_COND_LEFT_BEHIND ? LW_ALL : n);
+    add(cond, LW_COND_SEQUENCE, 1);
+    const uint32_t found = lw_notify(&cond[LW_COND_SEQUENCE], clear_left_behind(cond) ? LW_ALL : n);
     return found < n ? found : n;
 }

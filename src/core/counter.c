@@ -14,7 +14,7 @@ uint32_t lw_counter_add_step(lw_word *counter, int32_t n)
     do {
         state = seen;
         /* At most 2^30 - 1 plus or minus 2^31: as an unsigned number, what is out of range is too large. */
-        uint32_t sum = (state & LW_COUNTER_MAX) + (uint32_t)n;
+        const uint32_t sum = (state & LW_COUNTER_MAX) + (uint32_t)n;
         if (sum > LW_COUNTER_MAX)
             return LW_COUNTER_OVERFLOW;
         seen = lw_waiters_change(counter, state, sum);
@@ -36,25 +36,25 @@ static bool satisfies(uint32_t value, enum wanted wanted, uint32_t n)
 
 static lw_answer wait_step(lw_word *counter, enum wanted wanted, uint32_t n, uint32_t why)
 {
-    uint32_t state = lw_load(&counter[LW_COUNTER_STATE], lw_acquire);
+    const uint32_t state = lw_load(&counter[LW_COUNTER_STATE], lw_acquire);
     if (satisfies(state & LW_COUNTER_MAX, wanted, n))
         return lw_answer_of(LW_DONE, 0, 0, state & LW_COUNTER_MAX);
     return lw_waiters_wait(counter, state, 0, LW_WAIT_IDLE, why, 0);
 }
 
-lw_answer lw_counter_change_step(lw_word *counter, uint32_t value, uint32_t why, uint32_t phase)
+lw_answer lw_counter_change_step(lw_word *counter, uint32_t value, uint32_t why, lw_phase phase)
 {
     (void)phase;
     return wait_step(counter, OTHER_THAN, value, why);
 }
 
-lw_answer lw_counter_at_least_step(lw_word *counter, uint32_t value, uint32_t why, uint32_t phase)
+lw_answer lw_counter_at_least_step(lw_word *counter, uint32_t value, uint32_t why, lw_phase phase)
 {
     (void)phase;
     return wait_step(counter, AT_LEAST, value, why);
 }
 
-lw_answer lw_counter_at_most_step(lw_word *counter, uint32_t value, uint32_t why, uint32_t phase)
+lw_answer lw_counter_at_most_step(lw_word *counter, uint32_t value, uint32_t why, lw_phase phase)
 {
     (void)phase;
     return wait_step(counter, AT_MOST, value, why);

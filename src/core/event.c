@@ -14,31 +14,35 @@ void lw_event_set_step(lw_word *event)
     do {
         /* Even if it is set already, the generation moves: this very moment releases whoever waits, though it be reset at once. */
         state = seen;
-        uint32_t generation = (state + LW_EVENT_ONE_GENERATION) & LW_EVENT_GENERATION;
+        const uint32_t generation = (state + LW_EVENT_ONE_GENERATION) & LW_EVENT_GENERATION;
         seen = lw_waiters_change(event, state, generation | (state & LW_EVENT_AUTO) | LW_EVENT_SET);
     } while (seen != state);
 }
 
 bool lw_event_reset_step(lw_word *event)
 {
-    uint32_t state = lw_load(&event[LW_EVENT_STATE], lw_relaxed);
-    while (state & LW_EVENT_SET) {
-        if (lw_cas(&event[LW_EVENT_STATE], &state, state & ~LW_EVENT_SET, lw_acq_rel))
+    uint32_t seen = lw_load(&event[LW_EVENT_STATE], lw_relaxed);
+    while (seen & LW_EVENT_SET) {
+        const uint32_t state = seen;
+        seen = lw_cas(&event[LW_EVENT_STATE], state, state & ~LW_EVENT_SET, lw_acq_rel);
+        if (seen == state)
             return true;
     }
     return false;
 }
 
-lw_answer lw_event_wait_step(lw_word *event, uint32_t since, uint32_t why, uint32_t phase)
+lw_answer lw_event_wait_step(lw_word *event, uint32_t since, uint32_t why, lw_phase phase)
 {
-    uint32_t state = lw_load(&event[LW_EVENT_STATE], lw_acquire);
-    if (state & LW_EVENT_AUTO) {
-        while (state & LW_EVENT_SET) {
-            if (lw_cas(&event[LW_EVENT_STATE], &state, state & ~LW_EVENT_SET, lw_acquire))
+    uint32_t seen = lw_load(&event[LW_EVENT_STATE], lw_acquire);
+    if (seen & LW_EVENT_AUTO) {
+        while (seen & LW_EVENT_SET) {
+            const uint32_t state = seen;
+            seen = lw_cas(&event[LW_EVENT_STATE], state, state & ~LW_EVENT_SET, lw_acquire);
+            if (seen == state)
                 return lw_answer_of(LW_DONE, 0, 0, 0);
         }
-    } else if ((state | since) & LW_EVENT_SET || (state ^ since) & LW_EVENT_GENERATION) {
+    } else if ((seen | since) & LW_EVENT_SET || (seen ^ since) & LW_EVENT_GENERATION) {
         return lw_answer_of(LW_DONE, 0, 0, 0);
     }
-    return lw_waiters_wait(event, state, 0, LW_WAIT_IDLE, why, phase);
+    return lw_waiters_wait(event, seen, 0, LW_WAIT_IDLE, why, phase);
 }

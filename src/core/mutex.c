@@ -58,19 +58,19 @@ static void notify_waiters(lw_word *mutex, uint32_t state)
         lw_notify(&mutex[LW_MUTEX_GATE], LW_ALL);
 }
 
-static bool is_starving(uint32_t phase)
+static bool is_starving(lw_phase phase)
 {
     return phase >= STARVES;
 }
 
 /* The phase after one more wait in vain. A waiter that starves counts re-checks alone. */
-static uint32_t count_failed_wait(uint32_t phase)
+static lw_phase count_failed_wait(lw_phase phase)
 {
     return is_starving(phase) ? phase : phase + ONE_FAILED_WAIT;
 }
 
 /* The phase after one more re-check, be it the first: then the waiter starves. */
-static uint32_t count_recheck(uint32_t phase)
+static lw_phase count_recheck(lw_phase phase)
 {
     if (!is_starving(phase))
         return STARVES;
@@ -78,7 +78,7 @@ static uint32_t count_recheck(uint32_t phase)
 }
 
 /* What the phase becomes when the caller returns for this reason. A wait that has begun paid what was owed before it. */
-static uint32_t resume(uint32_t phase, uint32_t why)
+static lw_phase resume(lw_phase phase, uint32_t why)
 {
     switch (why & LW_WHY) {
     case LW_OK:
@@ -100,7 +100,7 @@ static uint32_t resume(uint32_t phase, uint32_t why)
  * How to wait for what the word holds. A brief wait is for a mutex that is free, but reserved, and its caller has not waited yet:
  * so each call makes one at most.
  */
-static uint32_t way_to_wait(uint32_t state, uint32_t phase)
+static uint32_t way_to_wait(uint32_t state, lw_phase phase)
 {
     return is_free(state) ? LW_WAIT_BRIEF : phase < RESTS ? LW_WAIT : LW_WAIT_IDLE;
 }
@@ -108,10 +108,12 @@ static uint32_t way_to_wait(uint32_t state, uint32_t phase)
 /* Takes back a reservation. A free, reserved mutex becomes free for all: whoever it named is told. */
 static void withdraw(lw_word *mutex)
 {
-    uint32_t state = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
-    while (state & LW_MUTEX_RESERVED) {
-        uint32_t next = is_free(state) ? 0 : state & ~LW_MUTEX_RESERVED;
-        if (lw_cas(&mutex[LW_MUTEX_STATE], &state, next, lw_acquire)) {
+    uint32_t seen = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
+    while (seen & LW_MUTEX_RESERVED) {
+        const uint32_t state = seen;
+        const uint32_t next = is_free(state) ? 0 : state & ~LW_MUTEX_RESERVED;
+        seen = lw_cas(&mutex[LW_MUTEX_STATE], state, next, lw_acquire);
+        if (seen == state) {
             if (next == 0)
                 notify_waiters(mutex, state);
             return;
@@ -119,7 +121,7 @@ static void withdraw(lw_word *mutex)
     }
 }
 
-static lw_answer give_up(lw_word *mutex, uint32_t owed, uint32_t phase)
+static lw_answer give_up(lw_word *mutex, uint32_t owed, lw_phase phase)
 {
     if (is_starving(phase))
         withdraw(mutex);
@@ -128,7 +130,7 @@ static lw_answer give_up(lw_word *mutex, uint32_t owed, uint32_t phase)
     return lw_answer_of(LW_GAVE_UP, 0, 0, 0);
 }
 
-lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, uint32_t phase)
+lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, lw_phase phase)
 {
     const bool async = why & LW_ASYNC;
     const uint32_t flag = async ? LW_MUTEX_ASYNC : LW_MUTEX_BLOCKED;
@@ -137,11 +139,13 @@ lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, uint32
     if ((why & LW_WHY) == LW_CANCELLED)
         return give_up(mutex, owed, phase);
 
-    uint32_t state = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
+    uint32_t seen = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
     for (;;) {
+        const uint32_t state = seen;
         if (is_free(state) && (!(state & LW_MUTEX_RESERVED) || phase & ENTITLED)) {
-            uint32_t taken = (state & ~LW_MUTEX_RESERVED) | self | (phase & OWES ? owed : 0);
-            if (lw_cas(&mutex[LW_MUTEX_STATE], &state, taken, lw_acquire))
+            const uint32_t taken = (state & ~LW_MUTEX_RESERVED) | self | (phase & OWES ? owed : 0);
+            seen = lw_cas(&mutex[LW_MUTEX_STATE], state, taken, lw_acquire);
+            if (seen == state)
                 return lw_answer_of(LW_DONE, 0, 0, 0);
             continue;
         }
@@ -152,10 +156,13 @@ lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, uint32
         if (async && !(why & LW_QUEUED))
             return lw_answer_of(LW_QUEUE, LW_MUTEX_GATE, phase, 0);
 
-        uint32_t marked = state | flag | (is_starving(phase) && !is_free(state) ? LW_MUTEX_RESERVED : 0);
-        /* Release: an unlocker that sees the mark also sees the wait that was queued before it. */
-        if (marked != state && !lw_cas(&mutex[LW_MUTEX_STATE], &state, marked, lw_release))
-            continue;
+        const uint32_t marked = state | flag | (is_starving(phase) && !is_free(state) ? LW_MUTEX_RESERVED : 0);
+        if (marked != state) {
+            /* Release: an unlocker that sees the mark also sees the wait that was queued before it. */
+            seen = lw_cas(&mutex[LW_MUTEX_STATE], state, marked, lw_release);
+            if (seen != state)
+                continue;
+        }
         return lw_answer_of(way_to_wait(marked, phase), async ? LW_MUTEX_GATE : LW_MUTEX_STATE, phase, async ? 0 : marked);
     }
 }
@@ -167,9 +174,11 @@ uint32_t lw_mutex_owner(const lw_word *mutex)
 
 bool lw_mutex_try_step(lw_word *mutex, uint32_t self)
 {
-    uint32_t state = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
-    while (is_free(state)) {
-        if (lw_cas(&mutex[LW_MUTEX_STATE], &state, state | self, lw_acquire))
+    uint32_t seen = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
+    while (is_free(seen)) {
+        const uint32_t state = seen;
+        seen = lw_cas(&mutex[LW_MUTEX_STATE], state, state | self, lw_acquire);
+        if (seen == state)
             return true;
     }
     return false;
@@ -177,12 +186,15 @@ bool lw_mutex_try_step(lw_word *mutex, uint32_t self)
 
 bool lw_mutex_unlock_step(lw_word *mutex, uint32_t self)
 {
-    uint32_t state = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
+    uint32_t seen = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
+    uint32_t state;
     do {
+        state = seen;
         if ((state & LW_MUTEX_OWNER) != self)
             return false;
         /* Acquire: pairs with the mark, so that the notify below comes after the wait that it is for. */
-    } while (!lw_cas(&mutex[LW_MUTEX_STATE], &state, state & LW_MUTEX_RESERVED, lw_acq_rel));
+        seen = lw_cas(&mutex[LW_MUTEX_STATE], state, state & LW_MUTEX_RESERVED, lw_acq_rel);
+    } while (seen != state);
     /* From here on the memory may be gone: the next owner may have freed it. */
     notify_waiters(mutex, state);
     return true;

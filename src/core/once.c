@@ -7,15 +7,16 @@ uint32_t lw_once_runner(const lw_word *once)
     return lw_load(&once[LW_ONCE_STATE], lw_relaxed) & LW_ONCE_RUNNER;
 }
 
-lw_answer lw_once_begin_step(lw_word *once, uint32_t self, uint32_t why, uint32_t phase)
+lw_answer lw_once_begin_step(lw_word *once, uint32_t self, uint32_t why, lw_phase phase)
 {
     /* Acquire: pairs with the end of the run, as in lw_once_ran. */
-    uint32_t state = lw_load(&once[LW_ONCE_STATE], lw_acquire);
+    const uint32_t state = lw_load(&once[LW_ONCE_STATE], lw_acquire);
     if (state & LW_ONCE_RAN)
         return lw_answer_of(LW_DONE, 0, 0, 0);
     /* Acquire: pairs with the end of a run that failed. If another was quicker, the look at what it did must acquire, too. */
     if ((state & LW_ONCE_RUNNER) == 0)
-        return lw_answer_of(lw_cas(&once[LW_ONCE_STATE], &state, state | self, lw_acquire) ? LW_DONE : LW_RETRY, 0, 0, self);
+        return lw_answer_of(lw_cas(&once[LW_ONCE_STATE], state, state | self, lw_acquire) == state ? LW_DONE : LW_RETRY, 0, 0,
+                            self);
     if ((state & LW_ONCE_RUNNER) == self && !(why & LW_ASYNC))
         return lw_answer_of(LW_DEADLOCK, 0, 0, 0);
     return lw_waiters_wait(once, state, 0, LW_WAIT_IDLE, why, phase);

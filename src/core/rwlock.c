@@ -18,12 +18,11 @@
 #ifndef MAX_WAKES
 #define MAX_WAKES 8u
 #endif
+#define WOKEN_OFTEN (MAX_WAKES * ONE_WAKE)
 
 /*
- * A way to lock is what the caller has before, and after: 0 or UPGRADABLE; and READER, UPGRADABLE or WRITER.
- */
-
-/* Those it cannot be beside. Not inlined, like two more below: they stand at several places, and the translation has to be small.
+ * A way to lock is what the caller has before, and after: 0 or UPGRADABLE; and READER, UPGRADABLE or WRITER. This returns those
+ * beside whom it cannot be had. Not inlined, like two more below, since they stand at several places.
  */
 __attribute__((noinline)) static uint32_t excluded_by(uint32_t before, uint32_t after)
 {
@@ -65,13 +64,13 @@ static bool has(const lw_word *rwlock, uint32_t state, uint32_t before, uint32_t
     return state & before && lw_rwlock_owner(rwlock) == self;
 }
 
-static bool was_woken_often(uint32_t phase)
+static bool was_woken_often(lw_phase phase)
 {
-    return phase >= MAX_WAKES * ONE_WAKE;
+    return phase >= WOKEN_OFTEN;
 }
 
 /* Whether others go first, though nobody is in the way. */
-static bool is_barred(uint32_t state, uint32_t after, uint32_t phase)
+static bool is_barred(uint32_t state, uint32_t after, lw_phase phase)
 {
     if (phase & ENTITLED)
         return false;
@@ -90,15 +89,14 @@ __attribute__((noinline)) static bool is_full(uint32_t state, uint32_t after)
     return after != LW_RWLOCK_WRITER && (state & LW_RWLOCK_READERS) + kept >= LW_RWLOCK_READERS;
 }
 
-/* Takes the lock, unless *state, which is refreshed, does not hold any more. Entitlement ends a claim that nobody came for. */
-LW_INLINE bool take(lw_word *rwlock, uint32_t *state, uint32_t before, uint32_t after, uint32_t self, uint32_t phase)
+/* Takes the lock, and returns what the word held: `state`, or look again. Entitlement ends a claim that nobody came for. */
+static uint32_t take(lw_word *rwlock, uint32_t state, uint32_t before, uint32_t after, uint32_t self, lw_phase phase)
 {
     const uint32_t ended = phase & ENTITLED ? CLAIMS : claims_of(before, after);
-    if (!lw_cas(&rwlock[LW_RWLOCK_STATE], state, (*state & ~ended) - before + after, lw_acquire))
-        return false;
-    if (after != LW_RWLOCK_READER)
+    const uint32_t seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, (state & ~ended) - before + after, lw_acquire);
+    if (seen == state && after != LW_RWLOCK_READER)
         lw_store(&rwlock[LW_RWLOCK_OWNER], self, lw_relaxed);
-    return true;
+    return seen;
 }
 
 /* Takes the claims back, and wakes whom they kept waiting. Others who claim the same set it again. */
@@ -113,21 +111,21 @@ static void withdraw(lw_word *rwlock, uint32_t claims)
     }
 }
 
-static uint32_t resume(uint32_t phase, uint32_t why, uint32_t state)
+static lw_phase resume(lw_phase phase, uint32_t why, uint32_t state)
 {
-    why &= LW_WHY;
-    if (why == LW_SLICE && !(state & HOLDERS))
+    const uint32_t reason = why & LW_WHY;
+    if (reason == LW_SLICE && !(state & HOLDERS))
         return phase | ENTITLED;
-    return (why == LW_OK || why == LW_NOT_EQUAL) && !was_woken_often(phase) ? phase + ONE_WAKE : phase;
+    return (reason == LW_OK || reason == LW_NOT_EQUAL) && !was_woken_often(phase) ? phase + ONE_WAKE : phase;
 }
 
-static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self, uint32_t why, uint32_t phase)
+static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self, uint32_t why, lw_phase phase)
 {
-    uint32_t state = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
+    const uint32_t state = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
     const uint32_t refused = before && !has(rwlock, state, before, self) ? LW_NOT_OWNER : is_full(state, after) ? LW_OVERFLOW : 0;
     phase = resume(phase, why, state);
     if (!refused && !(state & excluded_by(before, after)) && (before || !is_barred(state, after, phase)))
-        return lw_answer_of(take(rwlock, &state, before, after, self, phase) ? LW_DONE : LW_RETRY, 0, phase, 0);
+        return lw_answer_of(take(rwlock, state, before, after, self, phase) == state ? LW_DONE : LW_RETRY, 0, phase, 0);
     if (phase & CLAIMED && (refused || lw_gives_up(why)))
         withdraw(rwlock, claims_of(before, after));
     if (refused)
@@ -147,33 +145,35 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
     return lw_waiters_wait(rwlock, state, claim, state & HOLDERS ? LW_WAIT_IDLE : LW_WAIT_BRIEF, why, phase & ~ENTITLED);
 }
 
-lw_answer lw_rwlock_read_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase)
+lw_answer lw_rwlock_read_step(lw_word *rwlock, uint32_t self, uint32_t why, lw_phase phase)
 {
     return lock_step(rwlock, 0, LW_RWLOCK_READER, self, why, phase);
 }
 
-lw_answer lw_rwlock_upread_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase)
+lw_answer lw_rwlock_upread_step(lw_word *rwlock, uint32_t self, uint32_t why, lw_phase phase)
 {
     return lock_step(rwlock, 0, LW_RWLOCK_UPGRADABLE, self, why, phase);
 }
 
-lw_answer lw_rwlock_write_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase)
+lw_answer lw_rwlock_write_step(lw_word *rwlock, uint32_t self, uint32_t why, lw_phase phase)
 {
     return lock_step(rwlock, 0, LW_RWLOCK_WRITER, self, why, phase);
 }
 
-lw_answer lw_rwlock_upgrade_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase)
+lw_answer lw_rwlock_upgrade_step(lw_word *rwlock, uint32_t self, uint32_t why, lw_phase phase)
 {
     return lock_step(rwlock, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, self, why, phase);
 }
 
 bool lw_rwlock_try_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self)
 {
-    uint32_t state = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
-    if (before && !has(rwlock, state, before, self))
+    uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
+    if (before && !has(rwlock, seen, before, self))
         return false;
-    while (!(state & excluded_by(before, after)) && !is_full(state, after)) {
-        if (take(rwlock, &state, before, after, self, 0))
+    while (!(seen & excluded_by(before, after)) && !is_full(seen, after)) {
+        const uint32_t state = seen;
+        seen = take(rwlock, state, before, after, self, 0);
+        if (seen == state)
             return true;
     }
     return false;
@@ -191,8 +191,8 @@ bool lw_rwlock_unread_step(lw_word *rwlock)
         /* Only the last one to leave makes room for anybody. */
         if (readers == 1)
             seen = lw_waiters_change(rwlock, state, state - 1);
-        else if (lw_cas(&rwlock[LW_RWLOCK_STATE], &seen, state - 1, lw_release))
-            return true;
+        else
+            seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, state - 1, lw_release);
     } while (seen != state);
     return true;
 }

@@ -6,30 +6,30 @@ enum {
     GATE = 1,
 };
 
-lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t way, uint32_t why, uint32_t phase)
+lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t way, uint32_t why, lw_phase phase)
 {
     const bool async = why & LW_ASYNC;
     if (lw_gives_up(why))
         return lw_answer_of(LW_GAVE_UP, 0, 0, 0);
     if (async && !(why & LW_QUEUED))
         return lw_answer_of(LW_QUEUE, GATE, phase, 0);
-    uint32_t marked = seen | mark | (async ? LW_ASYNC_WAITERS : LW_BLOCKED_WAITERS);
+    const uint32_t marked = seen | mark | (async ? LW_ASYNC_WAITERS : LW_BLOCKED_WAITERS);
     /* Release: whoever sees the mark also sees the wait that was queued before it. */
-    if (marked != seen && !lw_cas(&words[STATE], &seen, marked, lw_release))
+    if (marked != seen && lw_cas(&words[STATE], seen, marked, lw_release) != seen)
         return lw_answer_of(LW_RETRY, 0, phase, 0);
     return lw_answer_of(way, async ? GATE : STATE, phase, async ? 0 : marked);
 }
 
 uint32_t lw_waiters_change(lw_word *words, uint32_t seen, uint32_t next)
 {
-    const uint32_t expected = seen;
     /* Acquire: pairs with the mark. Release: what was done before is seen by whoever this wakes. */
-    if (lw_cas(&words[STATE], &seen, next & ~LW_WAITERS, lw_acq_rel)) {
+    const uint32_t found = lw_cas(&words[STATE], seen, next & ~LW_WAITERS, lw_acq_rel);
+    if (found == seen) {
         /* From here on the memory may be gone. */
-        if (expected & LW_BLOCKED_WAITERS)
+        if (seen & LW_BLOCKED_WAITERS)
             lw_notify(&words[STATE], LW_ALL);
-        if (expected & LW_ASYNC_WAITERS)
+        if (seen & LW_ASYNC_WAITERS)
             lw_notify(&words[GATE], LW_ALL);
     }
-    return seen;
+    return found;
 }

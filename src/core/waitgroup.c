@@ -14,16 +14,18 @@ uint32_t lw_waitgroup_count(const lw_word *group)
 
 bool lw_waitgroup_add_step(lw_word *group, uint32_t n)
 {
-    uint32_t state = lw_load(&group[LW_WAITGROUP_STATE], lw_relaxed);
-    uint32_t next;
+    uint32_t seen = lw_load(&group[LW_WAITGROUP_STATE], lw_relaxed);
+    uint32_t state;
     do {
+        state = seen;
         const uint32_t count = state & LW_WAITGROUP_MAX;
         if (n > LW_WAITGROUP_MAX - count)
             return false;
-        next = state + n;
-        if (count == 0 && n > 0)
+        uint32_t next = state + n;
+        if (count == 0 && n != 0)
             next = ((state + LW_WAITGROUP_ONE_ROUND) & LW_WAITGROUP_ROUND) | (state & LW_WAITERS) | n;
-    } while (!lw_cas(&group[LW_WAITGROUP_STATE], &state, next, lw_acq_rel));
+        seen = lw_cas(&group[LW_WAITGROUP_STATE], state, next, lw_acq_rel);
+    } while (seen != state);
     return true;
 }
 
@@ -33,18 +35,18 @@ bool lw_waitgroup_done_step(lw_word *group, uint32_t n)
     uint32_t state;
     do {
         state = seen;
-        uint32_t count = state & LW_WAITGROUP_MAX;
+        const uint32_t count = state & LW_WAITGROUP_MAX;
         if (n > count)
             return false;
         if (n == count)
             seen = lw_waiters_change(group, state, state - n);
-        else if (lw_cas(&group[LW_WAITGROUP_STATE], &seen, state - n, lw_release))
-            return true;
+        else
+            seen = lw_cas(&group[LW_WAITGROUP_STATE], state, state - n, lw_release);
     } while (seen != state);
     return true;
 }
 
-lw_answer lw_waitgroup_wait_step(lw_word *group, uint32_t since, uint32_t why, uint32_t phase)
+lw_answer lw_waitgroup_wait_step(lw_word *group, uint32_t since, uint32_t why, lw_phase phase)
 {
     const uint32_t state = lw_waitgroup_state(group);
     if ((state & LW_WAITGROUP_MAX) == 0 || (state ^ since) & LW_WAITGROUP_ROUND)

@@ -100,19 +100,13 @@ int lw_emscripten_semaphore_waitinf_acquire(emscripten_semaphore_t *sem, int num
     return acquire(sem, num, LW_FOREVER);
 }
 
-/* lw_sem_release_step, and what there was before. */
 uint32_t lw_emscripten_semaphore_release(emscripten_semaphore_t *sem, int num)
 {
-    uint32_t *const words = LW_EMSCRIPTEN_AS(lw_sem, sem)->word;
-    uint32_t seen = lw_load(&words[LW_SEM_STATE], lw_relaxed);
-    uint32_t state;
-    do {
-        state = seen;
-        if (num < 0 || (uint32_t)num > LW_SEM_MAX - (state & LW_SEM_MAX))
-            lw_emscripten_refuse(OUT_OF_RANGE);
-        seen = lw_waiters_change(words, state, (state & LW_SEM_MAX) + (uint32_t)num);
-    } while (seen != state);
-    return state & LW_SEM_MAX;
+    /* A negative number is, unsigned, more than there can be. */
+    const uint32_t before = lw_sem_release_step(LW_EMSCRIPTEN_AS(lw_sem, sem)->word, (uint32_t)num);
+    if (before == LW_SEM_OVERFLOW)
+        lw_emscripten_refuse(OUT_OF_RANGE);
+    return before;
 }
 
 void lw_emscripten_condvar_waitinf(emscripten_condvar_t *condvar, emscripten_lock_t *lock)

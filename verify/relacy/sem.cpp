@@ -31,7 +31,7 @@ struct permit {
 
     static void give(lw_word *sem, uint32_t, bool)
     {
-        RL_ASSERT(lw_sem_release_step(sem, 1));
+        RL_ASSERT(lw_sem_release_step(sem, 1) != LW_SEM_OVERFLOW);
     }
 };
 

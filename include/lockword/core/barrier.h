@@ -61,7 +61,7 @@ void lw_barrier_drop_step(lw_word *barrier);
 
 /* A step: waits until the cycle of `state` has ended, and answers with the state that ended it; one that gives up breaks the
  * barrier. */
-lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t state, uint32_t why, uint32_t phase);
+lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t state, uint32_t why, lw_phase phase);
 
 /* Whether the cycle of `state` broke, as the state tells that ended a wait in it. */
 bool lw_barrier_broke(uint32_t state, uint32_t ended);

@@ -39,7 +39,7 @@ uint32_t lw_cond_enter_step(lw_word *cond);
  * A step, without the mutex: waits for a notify since `sequence` was read. An async waiter that gives up while its wait is pending
  * says so by LW_QUEUED, and leaves that wait behind.
  */
-lw_answer lw_cond_wait_step(lw_word *cond, uint32_t sequence, uint32_t why, uint32_t phase);
+lw_answer lw_cond_wait_step(lw_word *cond, uint32_t sequence, uint32_t why, lw_phase phase);
 
 /* Ends what lw_cond_enter_step began. */
 void lw_cond_leave_step(lw_word *cond);

@@ -34,9 +34,9 @@ uint32_t lw_counter_value(const lw_word *counter);
 uint32_t lw_counter_add_step(lw_word *counter, int32_t n);
 
 /* Steps: wait until the value is another than `value`, at least, or at most. The result is the value that ended the wait. */
-lw_answer lw_counter_change_step(lw_word *counter, uint32_t value, uint32_t why, uint32_t phase);
-lw_answer lw_counter_at_least_step(lw_word *counter, uint32_t value, uint32_t why, uint32_t phase);
-lw_answer lw_counter_at_most_step(lw_word *counter, uint32_t value, uint32_t why, uint32_t phase);
+lw_answer lw_counter_change_step(lw_word *counter, uint32_t value, uint32_t why, lw_phase phase);
+lw_answer lw_counter_at_least_step(lw_word *counter, uint32_t value, uint32_t why, lw_phase phase);
+lw_answer lw_counter_at_most_step(lw_word *counter, uint32_t value, uint32_t why, lw_phase phase);
 
 #ifdef __cplusplus
 }

@@ -41,7 +41,7 @@ void lw_event_set_step(lw_word *event);
 bool lw_event_reset_step(lw_word *event);
 
 /* A step: waits until it is set, or has been since the state `since` was read. Resets an automatic event. */
-lw_answer lw_event_wait_step(lw_word *event, uint32_t since, uint32_t why, uint32_t phase);
+lw_answer lw_event_wait_step(lw_word *event, uint32_t since, uint32_t why, lw_phase phase);
 
 #ifdef __cplusplus
 }

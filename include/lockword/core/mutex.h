@@ -45,15 +45,13 @@ extern "C" {
 /* Takes the mutex if it is free and nobody waits. The fast half of every lock. */
 LW_INLINE bool lw_mutex_take(lw_word *mutex, uint32_t self)
 {
-    uint32_t state = 0;
-    return lw_cas(&mutex[LW_MUTEX_STATE], &state, self, lw_acquire);
+    return lw_cas(&mutex[LW_MUTEX_STATE], 0, self, lw_acquire) == 0;
 }
 
 /* Frees the mutex if self holds it and nobody waits. The fast half of unlock. */
 LW_INLINE bool lw_mutex_free(lw_word *mutex, uint32_t self)
 {
-    uint32_t state = self;
-    return lw_cas(&mutex[LW_MUTEX_STATE], &state, 0, lw_release);
+    return lw_cas(&mutex[LW_MUTEX_STATE], self, 0, lw_release) == self;
 }
 
 /* Takes the mutex if it is free, reserved or not, and answers whether it did. */
@@ -63,7 +61,7 @@ bool lw_mutex_try_step(lw_word *mutex, uint32_t self);
 uint32_t lw_mutex_owner(const lw_word *mutex);
 
 /* A step: takes the mutex, waiting as often as needed. */
-lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, uint32_t phase);
+lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, lw_phase phase);
 
 /* Frees the mutex, notifies, and answers true; answers false, with nothing changed, if self does not hold it. */
 bool lw_mutex_unlock_step(lw_word *mutex, uint32_t self);

@@ -38,7 +38,7 @@ uint32_t lw_once_runner(const lw_word *once);
  * A step: waits until it has been run, or until it is the caller's turn to run it. The `expected` of LW_DONE tells which: 0, or
  * self; in the latter case the caller must call lw_once_end_step.
  */
-lw_answer lw_once_begin_step(lw_word *once, uint32_t self, uint32_t why, uint32_t phase);
+lw_answer lw_once_begin_step(lw_word *once, uint32_t self, uint32_t why, lw_phase phase);
 
 /* The runner's turn ends: with success, or leaving it to the next. Answers false, with nothing changed, if `runner` does not run
  * it. */

@@ -48,9 +48,11 @@ extern "C" {
 /* Reads, or writes, if nobody waits and nobody is in the way. The fast halves of the steps. */
 LW_INLINE bool lw_rwlock_take_read(lw_word *rwlock)
 {
-    uint32_t state = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
-    while (state < LW_RWLOCK_READERS) {
-        if (lw_cas(&rwlock[LW_RWLOCK_STATE], &state, state + 1, lw_acquire))
+    uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
+    while (seen < LW_RWLOCK_READERS) {
+        const uint32_t state = seen;
+        seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, state + LW_RWLOCK_READER, lw_acquire);
+        if (seen == state)
             return true;
     }
     return false;
@@ -58,8 +60,7 @@ LW_INLINE bool lw_rwlock_take_read(lw_word *rwlock)
 
 LW_INLINE bool lw_rwlock_take_write(lw_word *rwlock, uint32_t self)
 {
-    uint32_t state = 0;
-    if (!lw_cas(&rwlock[LW_RWLOCK_STATE], &state, LW_RWLOCK_WRITER, lw_acquire))
+    if (lw_cas(&rwlock[LW_RWLOCK_STATE], 0, LW_RWLOCK_WRITER, lw_acquire) != 0)
         return false;
     lw_store(&rwlock[LW_RWLOCK_OWNER], self, lw_relaxed);
     return true;
@@ -74,10 +75,10 @@ uint32_t lw_rwlock_owner(const lw_word *rwlock);
  * too many readers. LW_NOT_OWNER, of the last, whenever it is called: self does not read upgradably, or not any more, since another
  * caller of the same agent has given that up, or has become the writer.
  */
-lw_answer lw_rwlock_read_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase);
-lw_answer lw_rwlock_upread_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase);
-lw_answer lw_rwlock_write_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase);
-lw_answer lw_rwlock_upgrade_step(lw_word *rwlock, uint32_t self, uint32_t why, uint32_t phase);
+lw_answer lw_rwlock_read_step(lw_word *rwlock, uint32_t self, uint32_t why, lw_phase phase);
+lw_answer lw_rwlock_upread_step(lw_word *rwlock, uint32_t self, uint32_t why, lw_phase phase);
+lw_answer lw_rwlock_write_step(lw_word *rwlock, uint32_t self, uint32_t why, lw_phase phase);
+lw_answer lw_rwlock_upgrade_step(lw_word *rwlock, uint32_t self, uint32_t why, lw_phase phase);
 
 /*
  * Goes from having `before` (0, or LW_RWLOCK_UPGRADABLE, which must be the caller's) to `after` (LW_RWLOCK_READER,

@@ -22,9 +22,26 @@ enum {
 
 #define LW_SEM_MAX 0x3fffffffu
 
+/* What lw_sem_release_step returns when there would be more than LW_SEM_MAX permits. */
+#define LW_SEM_OVERFLOW UINT32_MAX
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Takes n permits, unless there are fewer or the word changes meanwhile. The fast half of an acquire. */
+LW_INLINE bool lw_sem_take(lw_word *sem, uint32_t n)
+{
+    const uint32_t state = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
+    return (state & LW_SEM_MAX) >= n && lw_cas(&sem[LW_SEM_STATE], state, state - n, lw_acquire) == state;
+}
+
+/* Gives n permits, unless somebody waits, there would be too many, or the word changes meanwhile. The fast half of a release. */
+LW_INLINE bool lw_sem_give(lw_word *sem, uint32_t n)
+{
+    const uint32_t state = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
+    return state <= LW_SEM_MAX && n <= LW_SEM_MAX - state && lw_cas(&sem[LW_SEM_STATE], state, state + n, lw_release) == state;
+}
 
 /* How many permits are to be had right now. */
 uint32_t lw_sem_permits(const lw_word *sem);
@@ -33,10 +50,10 @@ uint32_t lw_sem_permits(const lw_word *sem);
 bool lw_sem_try_step(lw_word *sem, uint32_t n);
 
 /* A step: takes n permits, all at once, waiting as often as needed. The result is how many it left. */
-lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, uint32_t phase);
+lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase phase);
 
-/* Gives n permits back, and wakes; answers false, with nothing changed, if there would be more than LW_SEM_MAX. */
-bool lw_sem_release_step(lw_word *sem, uint32_t n);
+/* Gives n permits, and wakes. Returns how many there were before, or LW_SEM_OVERFLOW, with nothing changed. */
+uint32_t lw_sem_release_step(lw_word *sem, uint32_t n);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
  *
  * An operation that may wait is a function that never waits, a *step*:
  *
- *     lw_answer step(lw_word *words, uint32_t wanted, uint32_t why, uint32_t phase);
+ *     lw_answer step(lw_word *words, uint32_t wanted, uint32_t why, lw_phase phase);
  *
  * `wanted` is what the operation has to know: who asks, or how many are asked for. A step does a few atomic operations and
  * answers what its caller has to do before it calls again, with the phase of the answer and the reason why it calls. The first
@@ -73,9 +73,12 @@ enum lw_what {
 /* bits 0-7 what, 8-15 word k, 16-31 phase, 32-63 expected: it travels in registers, and as two numbers in JavaScript. */
 typedef uint64_t lw_answer;
 
-typedef lw_answer lw_step(lw_word *words, uint32_t wanted, uint32_t why, uint32_t phase);
+/* What a step remembers from one call to the next: 16 bits. */
+typedef uint32_t lw_phase;
 
-static inline lw_answer lw_answer_of(uint32_t what, uint32_t word, uint32_t phase, uint32_t expected)
+typedef lw_answer lw_step(lw_word *words, uint32_t wanted, uint32_t why, lw_phase phase);
+
+static inline lw_answer lw_answer_of(uint32_t what, uint32_t word, lw_phase phase, uint32_t expected)
 {
     return LW_CAST(lw_answer, expected) << 32 | LW_CAST(lw_answer, phase << 16 | word << 8 | what);
 }

@@ -38,7 +38,7 @@ extern "C" {
  * answers what to do: to wait in this `way`, after LW_QUEUE if the caller is async and not queued; LW_RETRY if the state holds
  * something else by now; LW_GAVE_UP if that is the reason.
  */
-lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t way, uint32_t why, uint32_t phase);
+lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t way, uint32_t why, lw_phase phase);
 
 /* Rule 2: changes the state from `seen` to `next` less the waiters' bits, and wakes all whom `seen` names. Answers what it held:
  * `seen`, or look again. */

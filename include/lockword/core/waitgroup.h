@@ -43,7 +43,7 @@ bool lw_waitgroup_add_step(lw_word *group, uint32_t n);
 bool lw_waitgroup_done_step(lw_word *group, uint32_t n);
 
 /* A step: waits until the count is 0, or has been since the state `since` was read. */
-lw_answer lw_waitgroup_wait_step(lw_word *group, uint32_t since, uint32_t why, uint32_t phase);
+lw_answer lw_waitgroup_wait_step(lw_word *group, uint32_t since, uint32_t why, lw_phase phase);
 
 #ifdef __cplusplus
 }

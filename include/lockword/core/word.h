@@ -41,10 +41,17 @@ LW_INLINE void lw_store(lw_word *word, uint32_t value, int order)
     __atomic_store_n(word, value, order);
 }
 
-/* If *word holds *expected, stores desired and answers true; if not, stores what it holds in *expected. Never fails spuriously. */
-LW_INLINE bool lw_cas(lw_word *word, uint32_t *expected, uint32_t desired, int order)
+/* If *word holds expected, stores desired. Returns the value that it found, as Atomics.compareExchange does. Never fails
+ * spuriously. */
+LW_INLINE uint32_t lw_cas(lw_word *word, uint32_t expected, uint32_t desired, int order)
 {
-    return __atomic_compare_exchange_n(word, expected, desired, false, order, lw_relaxed);
+    uint32_t found = expected;
+    if (__atomic_compare_exchange_n(word, &found, desired, false, order, lw_relaxed))
+        return expected;
+    /* So that a caller who compares branches on the flags of the instruction. */
+    if (found == expected)
+        __builtin_unreachable();
+    return found;
 }
 
 /*

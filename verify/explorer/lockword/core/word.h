@@ -40,12 +40,10 @@ LW_INLINE void lw_store(lw_word *word, uint32_t value, int order)
     runs_store(word, value);
 }
 
-LW_INLINE bool lw_cas(lw_word *word, uint32_t *expected, uint32_t desired, int order)
+LW_INLINE uint32_t lw_cas(lw_word *word, uint32_t expected, uint32_t desired, int order)
 {
     (void)order;
-    const uint32_t wanted = *expected;
-    *expected = runs_cas(word, wanted, desired);
-    return *expected == wanted;
+    return runs_cas(word, expected, desired);
 }
 
 LW_INLINE void lw_will_change(const lw_word *word)

@@ -31,12 +31,10 @@ LW_INLINE void lw_store(lw_word *word, uint32_t value, int order)
     played_store(word, value);
 }
 
-LW_INLINE bool lw_cas(lw_word *word, uint32_t *expected, uint32_t desired, int order)
+LW_INLINE uint32_t lw_cas(lw_word *word, uint32_t expected, uint32_t desired, int order)
 {
     (void)order;
-    const uint32_t wanted = *expected;
-    *expected = played_cas(word, wanted, desired);
-    return *expected == wanted;
+    return played_cas(word, expected, desired);
 }
 
 #endif
