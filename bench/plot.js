@@ -73,7 +73,7 @@ function config(theme) {
   };
 }
 
-/** Who is drawn, in the order of PEERS, and then whoever is not known there. */
+/** The peers that are drawn, in the order of PEERS, and then those that are not known there. */
 function domainOf(rows) {
   const present = new Set(rows.map((row) => row.peer));
   return [...Object.keys(PEERS).filter((peer) => present.has(peer)), ...[...present].filter((peer) => !(peer in PEERS))];

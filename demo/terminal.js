@@ -37,7 +37,7 @@ export function sayTable(rows) {
 }
 
 /**
- * Shows a bar while `work` runs, on a terminal only, and answers what `work` answers.
+ * Shows a bar while `work` runs, on a terminal only, and returns what `work` returns.
  *
  * @template T
  * @param {string} label

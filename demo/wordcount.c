@@ -147,7 +147,7 @@ static bool is_word(struct wc_arena *arena, uint32_t offset, volatile struct wc_
     return i == key->length;
 }
 
-/* Counts a word that the table knows and answers true; false: it is unknown, or *damaged tells that the search led nowhere. */
+/* Counts a word that the table knows and returns true; false: it is unknown, or *damaged tells that the search led nowhere. */
 static bool count_known(struct wc_arena *arena, const struct key *key, bool *damaged)
 {
     uint32_t offset = *bucket_of(arena, key->hash);

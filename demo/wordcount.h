@@ -30,7 +30,7 @@
 struct wc_arena {
     /* Written once, by wc_format. */
     uint32_t magic;
-    uint32_t arena_bytes, word_bytes, tally_bytes; /* sizes of the structs here: whoever else knows the layout compares them */
+    uint32_t arena_bytes, word_bytes, tally_bytes; /* sizes of the structs here: other code that knows the layout compares them */
     uint32_t size;
     uint32_t stripes, stripes_at;
     uint32_t buckets, buckets_at;

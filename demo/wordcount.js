@@ -87,7 +87,7 @@ class Scanner {
 const UNKNOWN = 0;
 const DAMAGED = -1;
 
-/** The bytes of a table, wherever it is. Takes no lock: whoever calls holds what wordcount.h asks for. */
+/** The bytes of a table, wherever it is. Takes no lock: the caller holds what wordcount.h asks for. */
 export class Table {
   /**
    * @param {ArrayBuffer | SharedArrayBuffer} buffer
@@ -171,7 +171,7 @@ export class Table {
     return UNKNOWN;
   }
 
-  /** Counts the scanner's word if the table has it, and answers false if it must be inserted. */
+  /** Counts the scanner's word if the table has it, and returns false if it must be inserted. */
   countKnown(scanner, tally) {
     const offset = this.#find(scanner);
     tally.words++;

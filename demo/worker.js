@@ -15,7 +15,7 @@ import { Counter, NO_FILE, readTally, Table } from './wordcount.js';
  * @property {number} textBytes
  */
 
-/** Reads a file into the bytes, and answers the part that it fills. */
+/** Reads a file into the bytes, and returns the part that it fills. */
 function readInto(bytes, path) {
   const fd = fs.openSync(bytesOf(path));
   try {

@@ -25,7 +25,7 @@ enum {
 CALL(value, lw_counter_value(words))
 CALL(add, lw_counter_add_step(words, (int32_t)a))
 
-/* Answers as the step does. */
+/* Returns as the step does. */
 static uint64_t face_add(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
 {
     (void)b, (void)c;

@@ -1,5 +1,5 @@
 /*
- * once.c: what the explorer knows of the once. b, a and p begin, and whoever has to run it succeeds or fails, as it likes; f and g,
+ * once.c: what the explorer knows of the once. b, a and p begin, and the runner succeeds or fails, as it likes; f and g,
  * which is async, always fail. r says so when a runner has died.
  */
 #include <lockword/core/once.h>

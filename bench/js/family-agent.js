@@ -1,4 +1,4 @@
-/** One worker, one operation, as in agent.js: the engine compiles each for itself. Told a number, does it so often and answers its ns. */
+/** One worker, one operation, as in agent.js: the engine compiles each for itself. Told a number, it repeats the operation so often and posts the ns. */
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { operations } from './family.js';

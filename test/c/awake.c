@@ -94,7 +94,7 @@ static void who_sees_that_others_sleep_joins_them(void **state)
     }
 }
 
-/* What a busy stranger on the CPU does to whoever lets it run. */
+/* What a busy stranger on the CPU does to a thread that lets it run. */
 static void take_long(void)
 {
     sleep_ms(4);

@@ -14,7 +14,7 @@
 
 enum { THREADS = 4, CALLS = 60, RUNS = 12 };
 
-/* Whoever has not ended by then will not. */
+/* A thread that has not ended by then will not. */
 #define STRANDED_NS (10 * 1000 * (int64_t)NS_PER_MS)
 
 /* What all threads share. `cells` are what each program says. */

@@ -273,7 +273,7 @@ static void an_upgradable_reader_has_its_place_kept(void **state)
     assert_int_equal(STATE(&rwlock), LW_RWLOCK_READERS - 1);
 }
 
-/* Answers whether the writer went first. */
+/* Returns whether the writer went first. */
 static bool writer_beats_a_later_reader(void)
 {
     lw_rwlock rwlock = LW_RWLOCK_INIT;
@@ -286,7 +286,7 @@ static bool writer_beats_a_later_reader(void)
     await_sleep(&reader.helper);
     sleep_ms(3);
     assert_false(has_ended(&reader));
-    /* The try forms take what is free, whoever's turn it is. */
+    /* The try forms take a lock that is free, whatever turn it is. */
     assert_int_equal(lw_rwlock_tryrdlock(&rwlock), 0);
     assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
     assert_int_equal(lw_rwlock_unlock(&rwlock), 0);

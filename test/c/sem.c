@@ -79,7 +79,7 @@ static void an_overflow_leaves_the_waiters_marks(void **state)
 static void a_small_request_is_not_stranded_behind_a_large_one(void **state)
 {
     (void)state;
-    /* Whoever came first. */
+    /* The thread that came first. */
     for (uint32_t first = 1; first <= 3; first += 2) {
         lw_sem sem = LW_SEM_INIT(0);
         struct call one = acquiring(&sem, first);

@@ -512,7 +512,7 @@ static void begin_to_sleep(struct sleepers *sleepers, const struct operation *op
     }
 }
 
-/* Whoever waits for what does not come costs nothing. All operations at once, since it takes a while. */
+/* A waiter for something that does not come costs nothing. All operations at once, since it takes a while. */
 static void blocked_waiters_sleep(void **state)
 {
     (void)state;

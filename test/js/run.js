@@ -58,7 +58,7 @@ function chooseRuntimes() {
 
 const titleOf = ({ name, title = name.replace(/\d+$/, ''), version = '' }) => `${title} ${version}`;
 
-/** Runs the suite once; answers what it reported. */
+/** Runs the suite once; returns what it reported. */
 async function run(runtime, mode) {
   const start = performance.now();
   const outcome = { runtime, mode, passed: [], failed: [], skipped: [], engine: {} };

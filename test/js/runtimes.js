@@ -46,7 +46,7 @@ function isInstalled(runtime, pins) {
   return existsSync(manifest) && pins[runtime.package].split('@').at(-1) === versionOf(runtime);
 }
 
-/** Installs what is missing, and answers the runtimes with `path` and `version` added. */
+/** Installs what is missing, and returns the runtimes with `path` and `version` added. */
 export function install(runtimes) {
   if (process.platform !== 'linux') throw new Error('test/runtimes has packages for Linux only: use --only here');
   const pins = read(home, 'package.json').optionalDependencies;

@@ -39,7 +39,7 @@ function keepOnly(suite, wanted) {
 }
 
 /**
- * Runs the suite in a mode of modes.js; answers how many failed.
+ * Runs the suite in a mode of modes.js; returns how many failed.
  *
  * @param {typeof import('mocha')} Mocha
  * @param {(() => Promise<unknown>)[]} tests each imports a file of tests

@@ -30,7 +30,7 @@ export function spin(ms) {
   while (performance.now() < end);
 }
 
-/** Keeps this agent's event loop busy until the condition holds; answers whether it did. */
+/** Keeps this agent's event loop busy until the condition holds; returns whether it did. */
 export function spinUntil(condition, ms = 10_000) {
   const end = performance.now() + ms;
   while (!condition()) if (performance.now() > end) return false;
@@ -94,7 +94,7 @@ export class Stranger {
     return Atomics.load(this.#words, 0);
   }
 
-  /** Takes a free mutex; answers itself. */
+  /** Takes a free mutex; returns itself. */
   lock() {
     if (Atomics.compareExchange(this.#words, 0, 0, STRANGER) !== 0) throw new Error('the mutex is not free');
     return this;

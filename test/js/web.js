@@ -33,7 +33,7 @@ const tellServer = (report) => {
 };
 const tellPage = (report) => globalThis.postMessage(report);
 
-/** The same script in a worker; answers how many failed. */
+/** The same script in a worker; returns how many failed. */
 function runInWorker() {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL(location.search, import.meta.url), { type: 'module' });

@@ -141,7 +141,7 @@ struct primitive {
     uint16_t last_phase;
     /* The calls that this caller, who is in none, may make now. */
     int (*choices)(const struct state *state, int agent, int caller, struct choice *choices);
-    /* An operation was done. Answers what is wrong, or NULL. */
+    /* An operation was done. Returns what is wrong, or NULL. */
     const char *(*operated)(struct state *state, int agent, const struct operation *operation, uint32_t result);
     /* A call has ended; of a step, `result` is its last answer. The same. */
     const char *(*ended)(struct state *state, int agent, int caller, uint32_t function, uint64_t result);

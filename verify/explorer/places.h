@@ -19,12 +19,12 @@ enum place {
 
 enum place places_of(const struct state *state, int agent, int caller);
 
-/* The last to come. Answers what is wrong, or NULL. */
+/* The last to come. Returns what is wrong, or NULL. */
 const char *places_add(struct state *state, int agent, int caller, enum place place);
 
 /* Leaves; or does nothing, if it has no place. */
 void places_remove(struct state *state, int agent, int caller);
-/* The same for one of this kind, of which NOBODY may have several. Answers whether there was one. */
+/* The same for one of this kind, of which NOBODY may have several. Returns whether there was one. */
 bool places_remove_one(struct state *state, int agent, int caller, enum place place);
 void places_remove_agent(struct state *state, int agent);
 

@@ -127,7 +127,7 @@ template <unsigned n, unsigned m> void check_weakenings(const test (&tests)[n], 
     }
 }
 
-/* Prints the sum, and answers the exit status. */
+/* Prints the sum, and returns the exit status. */
 int finish()
 {
     printf("\n%u passed, %u failed\n", passes, failures);

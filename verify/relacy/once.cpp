@@ -37,7 +37,7 @@ template <kind a, kind b, kind c> struct attempted : rl::test_suite<attempted<a,
         make_lists(waiting, words);
     }
 
-    /* Answers whether it has been run. */
+    /* Returns whether it has been run. */
     bool runs(uint32_t id, agent &self, kind kind)
     {
         if (kind == trying)

@@ -21,7 +21,7 @@ static struct {
 
 #define PLACES 256
 
-/* As many turns go unnoticed by the clock, and by whoever stops them. */
+/* As many turns go unnoticed by the clock, and by the thread that stops them. */
 #define TURNS_TOGETHER 100
 
 struct bench_pair bench_pair(const struct bench_peer *peer, uint64_t pairs, int round)

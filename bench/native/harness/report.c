@@ -10,7 +10,7 @@
 #define FLOOR "raw cas+exchange"
 #define OWNED_FLOOR "raw cas+cas"
 
-/* The index of a peer, to whose figures ratios are taken; if it does not run, of whoever comes first. */
+/* The index of a peer, to whose figures ratios are taken; if it does not run, of the first peer. */
 static int named(const struct bench_results *results, const char *name)
 {
     for (int p = 0; p < results->peer_count; p++) {

@@ -20,7 +20,7 @@ const wordsOf = ({ handle }) => wordsAt(handle);
 /** Written by interop.build.js. */
 const module = await built('emscripten.wasm');
 
-/** Makes an instance for this agent, and answers its exports. Crosses over into workers as source. */
+/** Makes an instance for this agent, and returns its exports. Crosses over into workers as source. */
 async function open({ data, emscripten, finished = () => {}, counted = () => {} }) {
   const { memory, module, stack } = data;
   let c;

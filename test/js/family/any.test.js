@@ -36,7 +36,7 @@ function sources() {
 
 describe('waitAny()', () => {
   for (let which = 0; which < 6; which++) {
-    it(`answers the index of what happens: ${which}`, async () => {
+    it(`returns the index of what happens: ${which}`, async () => {
       const { whens, ends, left } = sources();
       const waiting = waitAny(whens, 20_000);
       expect(await stateOf(waiting)).to.equal('pending');
@@ -45,7 +45,7 @@ describe('waitAny()', () => {
       expect(left()).to.deep.equal([false, which === 2 ? 0 : 1]);
     });
 
-    it(`answers at once what is there: ${which}`, async () => {
+    it(`returns at once what is there: ${which}`, async () => {
       const { whens, ends, left } = sources();
       ends[which]();
       expect(await waitAny(whens, 0)).to.equal(which);

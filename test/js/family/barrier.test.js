@@ -43,7 +43,7 @@ describe('Barrier', () => {
       expect(barrier.isBroken).to.equal(true);
       for (const agent of others) expect((await within(10_000, agent.result)).code).to.equal('ERR_BROKEN_BARRIER');
       for (const again of FORMS) await expectBroken(async () => barrier[`wait${again}`]());
-      // Whoever leaves a broken barrier is told, and has left.
+      // A party that leaves a broken barrier gets an error, and has left.
       await expectBroken(() => barrier.arriveAndDrop());
       barrier.reset();
       expect(barrier.isBroken).to.equal(false);

@@ -10,7 +10,7 @@ import { FORMS, wordsOf } from './waits.js';
 /** How many have announced that they wait. */
 const waitersOf = (condition) => Atomics.load(wordsOf(condition), 1) & 0x7fffffff;
 
-/** A worker that waits once, and answers what that answered and whether it held the mutex then. */
+/** A worker that waits once, and returns what the wait returned and whether it held the mutex then. */
 const waitElsewhere = (form, condition, mutex, options) =>
   spawn(
     async ({ Condition, data, ...lockword }) => {
@@ -126,7 +126,7 @@ describe('Condition', () => {
       expect(await within(10_000, notifyUntil(condition, agent.result))).to.deep.equal([true, true, true, true]);
     });
 
-    itCalling(form)(`waitFor${form}() answers the predicate when the time is up, however often it was notified`, async () => {
+    itCalling(form)(`waitFor${form}() returns the predicate when the time is up, however often it was notified`, async () => {
       const [condition, mutex] = [new Condition(), new Mutex()];
       mutex.tryLock();
       expect(await condition[`waitFor${form}`](mutex, () => true, 0)).to.equal(true);
@@ -350,7 +350,7 @@ describe('Condition', () => {
       condition.notify();
       if (i % 20 === 0) await sleep(1);
     }
-    // An impatient one may have taken a notify and a token that was there anyway: whoever sleeps beside tokens is told.
+    // An impatient one may have taken a notify and a token that was there anyway: an agent that sleeps beside tokens is told.
     const ended = Promise.all(agents.map((agent) => agent.result));
     await within(25_000, notifyUntil(condition, ended));
     expect([tokens[0], waitersOf(condition), mutex.isLocked]).to.deep.equal([0, 0, false]);

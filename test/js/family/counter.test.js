@@ -9,7 +9,7 @@ import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js
 const MAX = 2 ** 30 - 1;
 
 describe('Counter', () => {
-  it('answers the value before', () => {
+  it('returns the value before', () => {
     const counter = Counter.create(5);
     expect([counter.increment(), counter.increment(4), counter.decrement(), counter.decrement(9)]).to.deep.equal([5, 6, 10, 9]);
     expect([counter.value, counter.increment(0), counter.decrement(0), counter.value]).to.deep.equal([0, 0, 0, 0]);

@@ -7,7 +7,7 @@ import { mode } from '../modes.js';
 import { sleep, Stranger, within } from '../support.js';
 import { shapeOf } from './waits.js';
 
-/** Has each of these calls made, and answers the order in which they were let through. */
+/** Has each of these calls made, and returns the order in which they were let through. */
 async function orderOf(calls) {
   const order = [];
   const all = calls.map(async (call, i) => {

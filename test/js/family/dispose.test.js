@@ -3,7 +3,7 @@ import { expect } from 'chai';
 
 import { spawn } from '../agents.js';
 
-/** Ends a guard of each kind at the symbol with this name; answers whether anything is still held. */
+/** Ends a guard of each kind at the symbol with this name; returns whether anything is still held. */
 const endAll = async ({ data, Mutex, RecursiveMutex, RWLock }) => {
   const key = data.registered ? Symbol.for('Symbol.dispose') : Symbol.dispose;
   const [mutex, recursive, rwlock] = [new Mutex(), new RecursiveMutex(), new RWLock()];

@@ -52,7 +52,7 @@ const STORMS = {
   },
 };
 
-/** Waits impatiently, again and again, until it has happened; with a signal in the async form. Answers how often it gave up. */
+/** Waits impatiently, again and again, until it has happened; with a signal in the async form. Returns how often it gave up. */
 const impatient = async ({ data, ...lockword }) => {
   const primitive = lockword[data.handle.type].from(data.handle);
   for (let times = 0; ; times++) {

@@ -52,7 +52,7 @@ describe('Once', () => {
       expect(once.done).to.equal(true);
     });
 
-    it(`a runner that was terminated is abandoned by whoever knows: ${run}()`, async () => {
+    it(`a runner that was terminated is abandoned by an agent that knows: ${run}()`, async () => {
       const once = new Once();
       const runner = spawn(({ Once, data, say }) => {
         Once.from(data).run(() => {
@@ -83,7 +83,7 @@ describe('Once', () => {
         const job = async ({ Once, data }) => {
           const once = Once.from(data.handle);
           const ran = await once[data.run](() => void Atomics.add(data.runs, 0, 1));
-          // Whoever returns sees what was run.
+          // A caller that returns sees what was run.
           return [ran, data.runs[0]];
         };
         const data = { handle: once.handle, runs, run };

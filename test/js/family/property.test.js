@@ -127,7 +127,7 @@ const programs = {
     }
   },
 
-  /** cells: 0 how many meet in this round, at most; 1 leaders; 2 rounds. Whoever sees it broken stops. */
+  /** cells: 0 how many meet in this round, at most; 1 leaders; 2 rounds. A party that sees it broken stops. */
   async barrier({ BrokenBarrierError, TimeoutError, lock, cells, form, operations, options, pause, assert }) {
     for (const operation of operations) {
       await pause(operation);
@@ -232,7 +232,7 @@ const programs = {
   },
 };
 
-/** Runs a program for a list of operations. Answers what went wrong. Crosses over, too. */
+/** Runs a program for a list of operations. Returns what went wrong. Crosses over, too. */
 async function play(library, { program, handle, hiddenHandle, cells, form, operations }) {
   const errors = [];
   const attach = (handle) => handle && library[handle.type].from(handle);

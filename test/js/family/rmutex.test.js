@@ -214,7 +214,7 @@ describe('RecursiveMutex: a task', () => {
     expect(mutex.depth).to.equal(1);
   });
 
-  it('runExclusive() hands the guard over, answers, and frees it all, also when it throws', async () => {
+  it('runExclusive() passes the guard, returns the value, and frees the mutex, also when it throws', async () => {
     const mutex = new RecursiveMutex();
     const value = await mutex.runExclusive(async (guard) => {
       guard.lock();

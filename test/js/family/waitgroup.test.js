@@ -33,7 +33,7 @@ describe('WaitGroup', () => {
       group.done();
       expect(await stateOf(mine)).to.equal('pending');
       group.done();
-      // Whoever waited until now must not wait for what comes next.
+      // A waiter until now must not wait for what comes next.
       group.add(3);
       expect(await within(10_000, mine)).to.equal(true);
       expect(group.count).to.equal(3);

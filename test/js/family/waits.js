@@ -159,7 +159,7 @@ const optionsOf = ({ permits }, options) =>
 export const ask = (row, form, primitive, options) => primitive[row.call + form](...argsOf(row), optionsOf(row, options));
 
 /**
- * Calls in one of the forms, in a worker, which says 'calling' before. Answers { value } or { error, code }, and how long it took,
+ * Calls in one of the forms, in a worker, which says 'calling' before. Returns { value } or { error, code }, and how long it took,
  * in ms.
  */
 export const askElsewhere = (row, form, primitive, options) =>

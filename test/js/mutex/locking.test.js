@@ -71,7 +71,7 @@ for (const how of ['lock', 'lockAsync']) {
       expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
     });
 
-    itCalling(how)('with timeout 0 answers at once', async () => {
+    itCalling(how)('with timeout 0 returns at once', async () => {
       const mutex = new Mutex();
       expect(await mutex[how](0)).to.equal(true);
       mutex.unlock();
@@ -83,7 +83,7 @@ for (const how of ['lock', 'lockAsync']) {
     });
 
     for (const timeout of [1, 5, 20, 50.5, 120, 450]) {
-      itCalling(how)(`with timeout ${timeout} answers false, never early`, async () => {
+      itCalling(how)(`with timeout ${timeout} returns false, never early`, async () => {
         const mutex = new Mutex();
         const stranger = new Stranger(mutex).lock();
         const start = performance.now();
@@ -312,7 +312,7 @@ describe('Mutex: isLocked and isMine', () => {
 
 describe('Mutex: acquire() and acquireAsync()', () => {
   for (const how of ['acquire', 'acquireAsync']) {
-    itCalling(how)(`${how}() answers a guard whose unlock is idempotent`, async () => {
+    itCalling(how)(`${how}() returns a guard whose unlock is idempotent`, async () => {
       const mutex = new Mutex();
       const guard = await mutex[how]();
       expect(mutex.isMine).to.equal(true);
@@ -358,7 +358,7 @@ describe('Mutex: acquire() and acquireAsync()', () => {
 });
 
 describe('Mutex: runExclusive()', () => {
-  it('holds the mutex while a function runs, and answers its value', async () => {
+  it('holds the mutex while a function runs, and returns its value', async () => {
     const mutex = new Mutex();
     const value = await mutex.runExclusive(() => {
       expect(mutex.isMine).to.equal(true);

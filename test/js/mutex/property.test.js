@@ -13,7 +13,7 @@ const HOLD_NOTHING = 0;
 const HOLD_A_TURN = 1;
 
 /**
- * What a caller does: a list of operations, one after the other. Answers how often the mutex was held by two, and how often taken.
+ * What a caller does: a list of operations, one after the other. Returns how often the mutex was held by two, and how often taken.
  * Crosses over to workers as source.
  */
 async function play({ Mutex, sleep, spin }, { handle, inside }, operations) {

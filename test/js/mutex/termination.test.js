@@ -37,7 +37,7 @@ const survivor = async ({ Mutex, heard, say }) => {
   }
 };
 
-/** One victim, one blocking survivor and this agent; answers how long the survivors were delayed. */
+/** One victim, one blocking survivor and this agent; returns how long the survivors were delayed. */
 async function race(blocking, batch, i) {
   const mutex = new Mutex();
   expect(mutex.tryLock()).to.equal(true);

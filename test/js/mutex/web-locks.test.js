@@ -23,7 +23,7 @@ const makers = {
 
 const reasons = { 'the default': undefined, 'an error': new Error('enough'), 'a string': 'enough', null: null, 'a number': 0 };
 
-/** Takes the lock, and answers what gives it back. */
+/** Takes the lock, and returns what gives it back. */
 function hold(request) {
   return new Promise((held) => {
     const ended = request({}, () => new Promise((release) => held(() => (release(), ended))));

@@ -103,7 +103,7 @@ describeIf('WorkerMutex.bindWorkerExit', () => {
     mutex.unlock();
   });
 
-  it('answers what undoes it; another binding stays', async () => {
+  it('returns what undoes it; another binding stays', async () => {
     const buffers = [createSharedBuffer(), createSharedBuffer()];
     const thread = await start();
     const unbind = bindWorkerExit(thread.worker, buffers[0]);
