@@ -11,7 +11,7 @@ NODE := test/runtimes/node_modules/node24-$(subst aarch64,arm64,$(subst x86_64,x
 export CTEST_PARALLEL_LEVEL ?= $(shell echo $$(($$(nproc) + 1)))
 
 # $(call ctest,BUILD PRESET or nothing,TEST PRESET): builds, tests and sums up; summary.js decides whether they have passed.
-ctest = rm -f build/tests.xml; cmake --preset gcc >build/configure.log || { cat build/configure.log; exit 1; }; \
+ctest = rm -f build/tests.xml; cmake --preset gcc >build/configure.log && \
 	$(if $(1),cmake --build --preset $(1) &&) ctest --preset $(2); $(NODE) test/summary.js
 
 .PHONY: help setup setup-bench build core check test matrix verify demo page bench lint format install clean
