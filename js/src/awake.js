@@ -2,7 +2,7 @@
  * The waiting policy: how long an agent spins before it sleeps, how it spares those that run
  * meanwhile, how long a sleep lasts, and how long its callers keep the event loop. Nothing but time
  * depends on it. Its words are those of src/wait/awake.h, and its numbers are explained in
- * docs/design.md, 'Constants'.
+ * docs/experiments.md, 'Constants'.
  *
  * It has no imports, because bundlers inline the constants of such a file.
  */

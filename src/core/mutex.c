@@ -23,7 +23,7 @@
 /*
  * How many waits may end without the mutex before a waiter reserves it. Natively a waiter reserves
  * sooner as a rule, after a slice (src/wait/awake.h), and nothing tells 1 from 32. In an engine,
- * whose slices are long, this is what gives lockAsync its turn: docs/design.md, 'Constants'.
+ * whose slices are long, this is what gives lockAsync its turn: docs/experiments.md, 'Constants'.
  */
 #ifndef MAX_FAILED_WAITS
 #define MAX_FAILED_WAITS 8u

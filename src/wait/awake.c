@@ -3,7 +3,7 @@
  *
  * To fall asleep and be woken takes longer than most sections last, and the thread that unlocks
  * pays for the wake-up. So a thread spins for some tens of microseconds first. What it does between
- * two attempts is what measured best: docs/design.md, 'Awake'.
+ * two attempts is what measured best: docs/experiments.md.
  *
  * For a mutex:
  *
@@ -29,7 +29,7 @@
 
 #include <lockword/core/mutex.h>
 
-/* All constants: docs/design.md, 'Constants'. */
+/* All constants: docs/experiments.md, 'Constants'. */
 
 /* For a mutex. */
 #define ROUNDS 16               /* of spinning and yielding, before it sleeps, */
