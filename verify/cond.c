@@ -369,6 +369,7 @@ static const struct configuration configurations[] = {
     {"aa,n2", 1, UNTIMELY, 0, SMALL, 0},
     {"b,p,n", 1, UNTIMELY, 0, SMALL, 0},
     {"b,b,n", 2, 0, 0, SMALL, 0},
+    {"aa,u,u", 1, SLICES, 0, SMALL, 0},
     {"b,b,n", 1, HEALS | TIMEOUTS | DEATHS, 0, MEDIUM, 0},
     {"b,a,u", 1, HEALS | DEATHS, 0, MEDIUM, 0},
     {"b,a,n", 1, UNTIMELY, 0, MEDIUM, 0},

@@ -35,7 +35,7 @@ const ALL = -1;
  * A condition. To wait, hold the mutex: it is given up so that no notify in between is missed, and held again when the wait ends, however that
  * is: notified, timed out, aborted. Check what you waited for in a loop, or let `waitFor` do it: wakes may be spurious.
  *
- * Those who wait are woken in the order in which they came, or last re-checked, which they do once a second. What is written
+ * Those who wait are woken in the order in which they came, or last re-checked, which blocked threads do once a second. What is written
  * under the mutex, the next holder sees; a notify publishes nothing by itself.
  *
  * Illegal: to wait on a condition with one mutex while others wait on it with another. It throws no error, and damages no word, but
@@ -190,12 +190,18 @@ export class Condition extends Primitive {
       let idle = 0;
       /** @param {number} why */
       const look = (why) => {
+        if (why === LW_SLICE) {
+          if (words[LW_COND_SEQUENCE] === sequence) return !over;
+          // Others were notified: that ends this wait, too, and the engine's is left behind.
+          why = LW_TIMED_OUT | LW_QUEUED;
+        }
         if (over) return;
         const what = condWaitStep(words, sequence, why, 0) & 0xff;
         over = what < LW_WAIT;
-        if (!over) return waitAsync(words, LW_COND_SEQUENCE, sequence, idle++, () => look(LW_SLICE));
-        stop();
-        resolve(what === LW_DONE ? LW_OK : why & LW_WHY);
+        if (over) {
+          stop();
+          resolve(what === LW_DONE ? LW_OK : why & LW_WHY);
+        } else waitAsync(words, LW_COND_SEQUENCE, sequence, idle++, look);
       };
       /** @param {number} why */
       const giveUp = (why) => look(why | LW_QUEUED);

@@ -2,7 +2,7 @@
  * Those callers of this agent that queue at one word. They stand in line behind one pending wait, so that a caller leaves without the engine
  * knowing, and a thousand callers cost one waiter. Whose steps run when it fires is the business of turn.js and crowd.js.
  *
- * A pending wait cannot be withdrawn. It may fire when the line has gone: whoever notifies the word notifies all who wait there, so nobody
+ * A pending wait cannot be withdrawn. It may fire when the line is empty: whoever notifies the word notifies all who wait there, so nobody
  * else has missed that.
  *
  * @typedef {import('./wait.js').Words} Words
@@ -32,13 +32,13 @@
  * @property {Advance} advance
  * @property {Map<number, Queue>} queues those in line, by a key of their driver's; none is empty
  * @property {number} queued LW_QUEUED while a wait at the gate is pending, or 0
- * @property {number} idle how many waits in a row have been in vain
+ * @property {number} idle how many waits there have been since a caller left the line
  * @property {boolean} [handing] turn.js: whether a microtask is to run the head's step
  * @property {number} [turnsBy] turn.js: after that time only a turn of the event loop does, which has been asked for; 0: it has not
  */
 
 import { shared } from './agent.js';
-import { LW_AGAIN, LW_ASYNC, LW_NOT_EQUAL, LW_OK, LW_QUEUE, LW_QUEUED, LW_SLICE, LW_WAIT, LW_WAIT_BRIEF } from './core.js';
+import { LW_AGAIN, LW_ASYNC, LW_QUEUE, LW_QUEUED, LW_SLICE, LW_WAIT, LW_WAIT_BRIEF } from './core.js';
 import { BRIEF } from './awake.js';
 import { waitAsync } from './wait.js';
 
@@ -75,8 +75,8 @@ export function lineAt(words, advance) {
 export const findLine = (words) => linesOf.get(words.buffer)?.get(words.byteOffset);
 
 /** @param {Line} line */
-function forgetIfUnused({ words, queues, queued }) {
-  if (queues.size === 0 && !queued) linesOf.get(words.buffer)?.delete(words.byteOffset);
+export function forgetIfUnused({ words, queues, queued, turnsBy }) {
+  if (queues.size === 0 && !queued && !turnsBy) linesOf.get(words.buffer)?.delete(words.byteOffset);
 }
 
 /**
@@ -98,11 +98,12 @@ export function run(caller, why) {
     if (what < LW_QUEUE) return what;
     if (what === LW_QUEUE) {
       line.queued = LW_QUEUED;
-      waitAsync(line.words, (answer >>> 8) & 0xff, 0, line.idle, (woken) => {
-        line.queued = 0;
-        line.idle = woken === 'ok' ? 0 : line.idle + 1;
-        line.advance(line, woken === 'ok' ? LW_OK : woken === 'timed-out' ? LW_SLICE : LW_NOT_EQUAL);
+      waitAsync(line.words, (answer >>> 8) & 0xff, 0, line.idle, (why) => {
+        if (why !== LW_SLICE) line.queued = 0;
+        line.idle++;
+        line.advance(line, why);
         forgetIfUnused(line);
+        return line.queues.size;
       });
       why = LW_AGAIN;
     }

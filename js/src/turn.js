@@ -9,9 +9,9 @@
  */
 
 import { self } from './agent.js';
-import { LW_DONE, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
+import { LW_DONE, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT, mutexOwner } from './core.js';
 import { bound, nothingPends, onAbort } from './limits.js';
-import { findLine, join, leave, lineAt, run } from './line.js';
+import { findLine, forgetIfUnused, join, leave, lineAt, run } from './line.js';
 import { HAND_OVER } from './awake.js';
 import { afterTurn } from './wait.js';
 
@@ -46,6 +46,7 @@ function advanceAfterTurn(line) {
   afterTurn(() => {
     line.turnsBy = 0;
     advance(line, LW_START);
+    forgetIfUnused(line);
   });
 }
 
@@ -99,7 +100,8 @@ export function enqueue(step, words, timeout, signal) {
       },
     };
     join(caller, ALL);
-    if (headOf(line) === caller) advance(line, LW_START);
+    // While this agent holds it, as if the head had come after the one who does.
+    if (headOf(line) === caller) (mutexOwner(words) === self ? advanceAfterTurn : advance)(line, LW_START);
     if (timeout === 0 && caller.queue) end(LW_TIMED_OUT);
     if (caller.queue) stop = bound(timeout, end, stop);
   });

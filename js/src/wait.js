@@ -6,6 +6,7 @@
  * @typedef {'ok' | 'not-equal' | 'timed-out'} Woken
  */
 
+import { LW_NOT_EQUAL, LW_OK, LW_SLICE } from './core.js';
 import { LONGEST_POLL, SLICE } from './awake.js';
 
 /**
@@ -34,21 +35,32 @@ export function nap(ms) {
 }
 
 /**
- * Waits without blocking while the word holds `expected`, and calls `fired` once, later: with 'ok' after a notify, with 'timed-out' if none
- * came for a slice. Cannot be withdrawn.
+ * Waits without blocking while the word holds `expected`: calls `look` with LW_OK once, after a notify. While the wait goes on,
+ * `look` is called with LW_SLICE once a second, and says whether anybody stands behind the wait. A wait cannot be withdrawn. One that
+ * nobody stands behind would keep its memory for ever: a notify ends it, and all others at the word, which look and wait again.
  *
- * An engine without Atomics.waitAsync polls: 'not-equal' then means 'look again'.
+ * The engine's wait has no timeout, because V8 keeps the timer of a wait that was notified: after 100,000 of them the event loop stops
+ * for seconds.
+ *
+ * An engine without Atomics.waitAsync polls: LW_NOT_EQUAL then means 'look again'.
  *
  * @param {Words} words
  * @param {number} index
  * @param {number} expected
  * @param {number} idle how many such waits have been in vain before this one
- * @param {(woken: Woken) => void} fired
+ * @param {(why: number) => unknown} look
  */
-export function waitAsync(words, index, expected, idle, fired) {
-  const waiter = Atomics.waitAsync?.(words, index, expected, SLICE);
-  if (waiter?.async) waiter.value.then(fired);
-  else setTimeout(fired, Math.min(2 ** idle, LONGEST_POLL), 'not-equal');
+export function waitAsync(words, index, expected, idle, look) {
+  const waiter = Atomics.waitAsync?.(words, index, expected);
+  if (waiter?.async) {
+    /** @type {any} In a browser it is a number. */
+    const timer = setInterval(() => look(LW_SLICE) || notify(words, index), SLICE);
+    timer.unref?.();
+    waiter.value.then(() => {
+      clearInterval(timer);
+      look(LW_OK);
+    });
+  } else setTimeout(look, Math.min(2 ** idle, LONGEST_POLL), LW_NOT_EQUAL);
 }
 
 /**
@@ -71,7 +83,7 @@ export function afterTurn(callback) {
  *
  * @param {Words} words
  * @param {number} index
- * @param {number} n
+ * @param {number} [n] all, if it is left out
  * @returns {number} how many
  */
 export function notify(words, index, n) {

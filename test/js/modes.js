@@ -29,10 +29,9 @@ const changes = {
   },
 
   unhealed() {
-    const { wait, waitAsync } = Atomics;
+    const { wait } = Atomics;
     const { setTimeout, setInterval } = globalThis;
     Atomics.wait = (words, index, value, ms) => wait(words, index, value, isRecheck(ms) ? Infinity : ms);
-    Atomics.waitAsync = (words, index, value, ms) => waitAsync(words, index, value, isRecheck(ms) ? Infinity : ms);
     const inert = () => {};
     globalThis.setTimeout = (callback, ms, ...rest) => setTimeout(isRecheck(ms) ? inert : callback, ms, ...rest);
     globalThis.setInterval = (callback, ms, ...rest) => setInterval(isRecheck(ms) ? inert : callback, ms, ...rest);

@@ -353,25 +353,30 @@ static void notify(const struct scene *scene, const struct state *state, run_id 
     }
 }
 
-/* The fair word: those who came first are woken. */
+/* The fair word: wakes those who came first, and returns how many. Sets a bit of `woken` for each. */
+static uint32_t wake_in_order(struct state *state, uint32_t most, uint32_t *woken)
+{
+    uint32_t count = 0;
+    for (int agent, caller; count < most && (agent = places_first(state, &caller)) >= 0; count++) {
+        struct agent *a = &state->agents[agent];
+        if (caller != NOBODY && !model_is_async(agent, caller)) {
+            places_remove(state, agent, caller);
+            will_call(a, caller, a->function, LW_OK);
+            *woken |= 1u << agent;
+        } else if (caller == NOBODY) {
+            places_remove(state, agent, NOBODY);
+        } else {
+            places_tell(state, agent, caller);
+            *woken |= 1u << (agent + MAX_AGENTS);
+        }
+    }
+    return count;
+}
+
 static void notify_in_order(const struct scene *scene, const struct state *state, run_id run, struct event event)
 {
     struct state next = *state;
-    const uint32_t most = runs_next(run)->a;
-    uint32_t count = 0;
-    for (int agent, caller; count < most && (agent = places_first(&next, &caller)) >= 0; count++) {
-        struct agent *a = &next.agents[agent];
-        if (caller != NOBODY && !model_is_async(agent, caller)) {
-            places_remove(&next, agent, caller);
-            will_call(a, caller, a->function, LW_OK);
-            event.woken |= 1u << agent;
-        } else if (caller == NOBODY) {
-            places_remove(&next, agent, NOBODY);
-        } else {
-            places_tell(&next, agent, caller);
-            event.woken |= 1u << (agent + MAX_AGENTS);
-        }
-    }
+    const uint32_t count = wake_in_order(&next, runs_next(run)->a, &event.woken);
     go_on(scene, &next, run, count, event);
 }
 
@@ -472,24 +477,28 @@ static void start(const struct scene *scene, int agent, int caller, struct choic
     a->callers[caller].wanted = choice.a;
     if (model_is_async(agent, caller) && !function_of(a)->stands_alone) {
         a->line[a->in_line++] = (uint8_t)caller;
-        if (a->in_line > 1 && !model_primitive->crowd) {
-            become_idle(a);
-            event.kind = STANDS_IN_LINE;
-            emit_event(scene, &next, event);
-            return;
+        const bool is_head = a->in_line == 1;
+        if (!model_primitive->crowd && (!is_head || model_primitive->is_needed(scene->before, agent))) {
+            struct state standing = next;
+            struct event stands = event;
+            become_idle(&standing.agents[agent]);
+            standing.agents[agent].handing |= is_head ? IS_TO_TURN : 0;
+            stands.kind = STANDS_IN_LINE;
+            emit_event(scene, &standing, stands);
         }
+        /* While its agent holds the lock, js/src/worker-mutex.js calls the head's step nevertheless. */
+        if (!model_primitive->crowd && !is_head)
+            return;
     }
     call_step(scene, &next, event);
 }
 
-/* The pending wait ends: with LW_OK if it was notified, with LW_SLICE if not, with LW_NOT_EQUAL if it is a poll that looks again.
- */
+/* The pending wait ends: with LW_OK if it was notified, with LW_NOT_EQUAL if it is a poll that looks again. */
 static void fire(const struct scene *scene, int agent, uint32_t why)
 {
     struct state next = *scene->before;
     struct agent *a = &next.agents[agent];
     struct event event = event_of(agent);
-    event.help = why == LW_SLICE ? SLICES | RECHECK : 0;
     a->pending = NOT_QUEUED;
     a->pending_word = 0;
     if (a->in_line) {
@@ -501,14 +510,26 @@ static void fire(const struct scene *scene, int agent, uint32_t why)
     }
 }
 
-/* A brief wait's timer: the pending wait stays. */
-static void look_again(const struct scene *scene, int agent)
+/* A re-check, or a brief wait's timer: the pending wait goes on, and a notify may still end it. */
+static void look_again(const struct scene *scene, int agent, unsigned help)
 {
     struct state next = *scene->before;
     struct event event = event_of(agent);
-    event.help = BRIEFS;
+    event.help = help;
     call_line(&next.agents[agent], LW_SLICE);
     call_step(scene, &next, event);
+}
+
+/* Nobody stands behind the pending wait. A notify ends it, and all others at the word. */
+static void flush(const struct scene *scene, int agent)
+{
+    struct state next = *scene->before;
+    struct event event = event_of(agent);
+    event.kind = LET_GO;
+    event.help = SLICES | RECHECK;
+    event.woken = waiters_of(&next, next.agents[agent].pending_word);
+    wake(&next, event.woken);
+    emit_event(scene, &next, event);
 }
 
 /* The head's step is run: by the microtask that hands over, or after a turn of the event loop. */
@@ -587,21 +608,25 @@ static void wait_alone(const struct scene *scene, int agent, int caller)
         end_place(scene, agent, caller, LW_OK, 0);
     if (place == PLACE_TIMER)
         end_place(scene, agent, caller, LW_NOT_EQUAL, 0);
-    if (place == PLACE_WAITS && with(SLICES))
-        end_place(scene, agent, caller, LW_SLICE, SLICES | RECHECK);
+    /* A re-check that finds that others were notified: it leaves the wait behind. */
+    const struct caller *c = &scene->before->agents[agent].callers[caller];
+    if (place == PLACE_WAITS && with(SLICES) && scene->before->words[model_primitive->fair_word - 1] != c->wanted)
+        call_with(scene, agent, caller, c->function, LW_TIMED_OUT, SLICES | RECHECK);
     if (place == PLACE_WAITS && with(SPURIOUS))
         tell_for_no_reason(scene, agent, caller);
 }
 
-/* A re-check ends a wait that was left behind. */
-static void wait_for_nobody(const struct scene *scene, int agent)
+/* The fair word: a notify ends a wait that was left behind, and all others. */
+static void flush_places(const struct scene *scene, int agent)
 {
     struct state next = *scene->before;
     struct event event = event_of(agent);
     event.kind = LET_GO;
     event.help = SLICES | RECHECK;
-    if (with(SLICES) && places_remove_one(&next, agent, NOBODY, PLACE_WAITS))
+    if (with(SLICES) && places_remove_one(&next, agent, NOBODY, PLACE_WAITS)) {
+        wake_in_order(&next, LW_ALL, &event.woken);
         emit_event(scene, &next, event);
+    }
 }
 
 static void idle(const struct scene *scene, int agent)
@@ -626,7 +651,7 @@ static void idle(const struct scene *scene, int agent)
     }
     if (!model_primitive->crowd && a->handing & IS_TO_TURN)
         run_head(scene, agent, IS_TO_TURN);
-    wait_for_nobody(scene, agent);
+    flush_places(scene, agent);
     for (int i = 0; i < a->in_line; i++) {
         for (unsigned help = TIMEOUTS; help <= CANCELS; help <<= 1) {
             if (!help_for(a->callers[a->line[i]].function, help))
@@ -640,11 +665,15 @@ static void idle(const struct scene *scene, int agent)
     }
     const unsigned help = a->in_line ? help_for(a->callers[a->line[0]].function, HELP) : with(HELP);
     if (a->in_brief && help & BRIEFS)
-        look_again(scene, agent);
+        look_again(scene, agent, BRIEFS);
     if (a->pending == NOTIFIED)
         fire(scene, agent, LW_OK);
-    if (a->pending == QUEUED && help & SLICES)
-        fire(scene, agent, LW_SLICE);
+    if (a->pending == QUEUED && help & SLICES && !model_polls(agent)) {
+        if (a->in_line)
+            look_again(scene, agent, SLICES | RECHECK);
+        else
+            flush(scene, agent);
+    }
     if (a->pending == QUEUED && model_polls(agent))
         fire(scene, agent, LW_NOT_EQUAL);
     if (a->pending == QUEUED && help & SPURIOUS) {

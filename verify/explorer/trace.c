@@ -150,6 +150,10 @@ static void print_event(FILE *out, const struct event *event)
         break;
     case LET_GO:
         fputs("nobody needs what it waited for, or was about to do", out);
+        if (event->woken) {
+            fputs(": ", out);
+            print_woken(out, event->woken);
+        }
         break;
     case WAKES:
         fprintf(out, "its wait ends: %s", WHY[event->why]);

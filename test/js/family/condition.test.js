@@ -252,7 +252,6 @@ describe('Condition', () => {
           await mutex.lockAsync();
           const notified = await condition.waitAsync(mutex, 1);
           const { pending } = counts;
-          // WebKitGTK's workers see that a wait has timed out when their loop turns.
           for (let i = 0; i < 10 && counts.pending > 0; i++) await sleep(400);
           return [notified, pending, counts.pending];
         },
@@ -260,6 +259,18 @@ describe('Condition', () => {
         'counted',
       );
       expect(await within(10_000, agent.result)).to.deep.equal([false, 1, 0]);
+    });
+
+    it('a re-check that finds that others were notified ends the wait, and says that the engine has it still', async () => {
+      const [condition, mutex] = [new Condition(), new Mutex()];
+      await mutex.lockAsync();
+      const waiting = condition.waitAsync(mutex);
+      const words = wordsOf(condition);
+      // As if a worker that was terminated had been woken.
+      Atomics.add(words, 0, 1);
+      expect(await within(10_000, waiting)).to.equal(true);
+      expect(Atomics.load(words, 1) >>> 31).to.equal(1);
+      mutex.unlock();
     });
   }
 

@@ -319,6 +319,42 @@ if (mode === 'normal') {
       for (const calls of await within(20_000, agent.result)) expect(calls).to.be.below(200);
     });
 
+    it('hand over to each other without the engine, if they are tasks that come back', async () => {
+      const agent = spawn(
+        async ({ Mutex, RecursiveMutex, counts }) => {
+          const calls = [];
+          for (const mutex of [new Mutex(), new RecursiveMutex()]) {
+            const before = counts.calls;
+            const task = async () => {
+              for (let i = 0; i < 1000; i++) await mutex.runExclusive(() => {});
+            };
+            await Promise.all([task(), task()]);
+            calls.push(counts.calls - before);
+          }
+          return calls;
+        },
+        {},
+        'counted',
+      );
+      for (const calls of await within(20_000, agent.result)) expect(calls).to.be.below(200);
+    });
+
+    it('leave no wait behind in the engine for long, if they have given up', async () => {
+      const agent = spawn(
+        async ({ Mutex, Stranger, counts, until }) => {
+          const mutexes = Array.from({ length: 100 }, () => new Mutex());
+          for (const mutex of mutexes) new Stranger(mutex).lock();
+          const taken = await Promise.all(mutexes.map((mutex) => mutex.lockAsync(1)));
+          const { pending } = counts;
+          await until(() => counts.pending === 0, 10_000);
+          return { taken: taken.includes(true), pending };
+        },
+        {},
+        'counted',
+      );
+      expect(await within(20_000, agent.result)).to.deep.equal({ taken: false, pending: 100 });
+    });
+
     it('that come and go by timeout leave at most one engine waiter behind', async () => {
       const agent = spawn(
         async ({ Mutex, Stranger, counts }) => {
@@ -337,6 +373,29 @@ if (mode === 'normal') {
       expect(pending).to.be.at.most(1);
       expect(most).to.be.at.most(1);
       expect(taken).to.equal(true);
+    });
+  });
+
+  describe('Mutex: the event loop', () => {
+    // V8 keeps the timer of each engine wait that has a timeout, for as long as that is, and clears them in quadratic time.
+    it('does not stop after 100,000 waits', async () => {
+      const mutex = new Mutex();
+      const stranger = new Stranger(mutex);
+      const end = performance.now() + 8_000;
+      for (let i = 0; i < 100_000 && performance.now() < end; i++) {
+        stranger.lock();
+        const waiting = mutex.lockAsync();
+        stranger.unlock();
+        await waiting;
+        mutex.unlock();
+      }
+      let longest = 0;
+      for (const start = performance.now(); performance.now() < start + 1_500;) {
+        const turn = performance.now();
+        await sleep(1);
+        longest = Math.max(longest, performance.now() - turn);
+      }
+      expect(longest).to.be.below(1_000);
     });
   });
 
