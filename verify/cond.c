@@ -337,6 +337,12 @@ static bool was_chosen(const struct state *state, int agent)
     return places_is_told(state, agent);
 }
 
+/* A re-check is for engines alone: whoever waits goes to the end of the queue with each. */
+static const char *waits_idly(const struct state *state, int agent, uint32_t way)
+{
+    return state->agents[agent].function == WAIT && way != LW_WAIT_IDLE ? "waits impatiently" : NULL;
+}
+
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
     const int agent = model_agent_of(value & LW_MUTEX_OWNER);
@@ -406,6 +412,7 @@ static const struct primitive cond = {
     .is_needed = is_needed,
     .was_chosen = was_chosen,
     .may_wait = may_wait,
+    .waits = waits_idly,
     .describe_word = describe_word,
 };
 

@@ -30,7 +30,9 @@ static uint64_t face_add(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
 {
     (void)b, (void)c;
     uint32_t old;
-    return lw_counter_add((lw_counter *)words, (int32_t)n, &old) == 0 ? old : LW_COUNTER_OVERFLOW;
+    if (lw_counter_add((lw_counter *)words, (int32_t)n, &old) != 0)
+        return LW_COUNTER_OVERFLOW;
+    return old & LW_COUNTER_MAX; /* never what says that it failed */
 }
 
 static const struct function functions[] = {
@@ -204,6 +206,7 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
 static const struct configuration configurations[] = {
     {"b,i", 1, 0, 0, SMALL, 0},
     {"m,o", 1, 0, 0, SMALL, 1},
+    {"m2,o", 1, 0, 0, SMALL, 2},
     {"c,i", 2, 0, 0, SMALL, 0},
     {"c,o", 1, 0, 0, SMALL, 1},
     {"b2,i", 2, STRAYS, 0, SMALL, 0},

@@ -117,13 +117,16 @@ static const char *operated(struct state *state, int agent, const struct operati
     return NULL;
 }
 
-static const char *acquire_ended(struct state *state, int agent, struct caller *caller, uint32_t what)
+static const char *acquire_ended(struct state *state, int agent, struct caller *caller, lw_answer answer)
 {
+    const uint32_t what = lw_answer_what(answer);
     const bool took = caller->flags & TOOK;
     const bool saw_too_few = caller->flags & SAW_TOO_FEW;
     caller->flags = took ? HOLDS : 0;
+    if (what == LW_DONE && !took)
+        return "says that it has its permits, and has not";
     if (what == LW_DONE)
-        return took ? NULL : "says that it has its permits, and has not";
+        return lw_answer_expected(answer) == (state->words[LW_SEM_STATE] & LW_SEM_MAX) ? NULL : "does not know how many it left";
     use_up_round(caller);
     if (took)
         return "gives up with permits in its hand";
@@ -157,7 +160,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     struct caller *c = &state->agents[agent].callers[caller];
     switch (function) {
     case ACQUIRE:
-        return acquire_ended(state, agent, c, lw_answer_what(result));
+        return acquire_ended(state, agent, c, result);
     case TRY_ACQUIRE:
     case FACE_ACQUIRE:
         return try_ended(c, result);

@@ -173,12 +173,12 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
 
 static const char *invariant(const struct state *state)
 {
-    uint32_t count = 0;
+    uint32_t count = model_configuration->first;
     for (int agent = 0; agent < model_agents; agent++) {
         for (int caller = 0; caller < model_callers[agent]; caller++) {
             const struct caller *c = &state->agents[agent].callers[caller];
             const char letter = model_letter(agent, caller);
-            count += letter == 'd' ? c->rounds * model_size(agent, caller) : 0;
+            count -= letter == 'd' ? (model_configuration->rounds - c->rounds) * model_size(agent, caller) : 0u;
             count += letter == 'w' && c->rounds && c->flags & ADDED ? model_size(agent, caller) : 0;
         }
     }
@@ -205,6 +205,7 @@ static const struct configuration configurations[] = {
     {"f,w", 2, 0, 0, SMALL, 0},
     {"b,w", 2, STRAYS, 0, SMALL, 0},
     {"b,w,w2", 1, STRAYS, 0, SMALL, 0},
+    {"w2", 1, 0, 0, SMALL, LW_WAITGROUP_MAX - 2},
     {"b,b,d", 2, NATIVE, 0, SMALL, 2},
     {"b,d2,w", 1, UNRELIABLE, 0, SMALL, 2},
     {"b,b,d", 2, UNRELIABLE, 0, SMALL, 2},
