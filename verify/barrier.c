@@ -292,6 +292,7 @@ static const struct configuration configurations[] = {
     {"b,r", 2, 0, 0, SMALL, 2},
     {"b,r", 6, 0, 0, SMALL, 2},
     {"d,b", 1, 0, 0, SMALL, 0},
+    {"d", 1, 0, 0, SMALL, 1},
     {"b,d,d", 1, 0, 0, SMALL, 3},
     {"b,b,d", 2, 0, 0, SMALL, 3},
     {"b,b,b", 1, NATIVE, 0, SMALL, 3},
