@@ -29,7 +29,7 @@ setup-bench:
 build: setup ## build the library, C tests and tools in build/$(PRESET); PRESET=gcc, clang, asan, tsan or release
 	@cmake --preset $(PRESET) && cmake --build --preset $(PRESET)
 
-core: setup ## translate the C core to js/src/core.js and to the wasm library
+core: setup ## print the C core as js/src/core, and build the wasm library
 	@$(NODE) tools/core/build.js && $(NODE) tools/core/meanings.js && $(NODE) tools/core/wasm.js
 
 check: setup ## the loop while one works: build and run what takes a minute, and say what that leaves out

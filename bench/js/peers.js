@@ -5,7 +5,8 @@
 
 import { self } from '../../js/src/agent.js';
 import { block } from '../../js/src/blocking.js';
-import { LW_MUTEX_RESERVED, mutexLockStep, mutexTake } from '../../js/src/core.js';
+import { LW_MUTEX_RESERVED } from '../../js/src/core/constants.js';
+import { mutexLockStep, mutexTake } from '../../js/src/core/mutex.js';
 import { Mutex } from '../../js/src/index.js';
 import { nap } from '../../js/src/wait.js';
 

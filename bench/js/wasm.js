@@ -8,7 +8,7 @@
 
 import { fileURLToPath } from 'node:url';
 import { imports } from '../../js/src/wasm.js';
-import { mutexFree, mutexTake } from '../../js/src/core.js';
+import { mutexFree, mutexTake } from '../../js/src/core/mutex.js';
 import { Mutex } from '../../js/src/index.js';
 import { link } from '../../tools/core/link.js';
 import { pin } from './crew.js';
@@ -50,7 +50,7 @@ const ways = [
     },
   },
   {
-    name: 'the translated core',
+    name: 'the core in JavaScript',
     pairs(n) {
       for (let i = 0; i < n; i++) {
         mutexTake(words, SELF);
@@ -68,7 +68,7 @@ const ways = [
     },
   },
   {
-    name: 'the translated core, five memories',
+    name: 'the core in JavaScript, five memories',
     pairs(n) {
       for (let i = 0; i < n; i++) {
         const { words } = places[i % 5];

@@ -3,7 +3,7 @@
  * without blocking.
  */
 
-import { LW_DONE } from './core.js';
+import { LW_DONE } from './core/constants.js';
 import { gather } from './crowd.js';
 import { signalOf, timeoutOf } from './options.js';
 

@@ -1,8 +1,22 @@
 /** Makes a number of parties meet, again and again: the same as lw_barrier in C (include/lockword/barrier.h). */
 
-import { barrierArriveStep, barrierDropStep, barrierMakeStep, barrierBroke, barrierResetStep } from './core.js';
-import { barrierState, barrierWaitStep, LW_BARRIER_BROKE, LW_BARRIER_BROKEN, LW_BARRIER_LEADS } from './core.js';
-import { LW_BARRIER_MAX, LW_BARRIER_UNMADE, LW_DONE } from './core.js';
+import {
+  barrierArriveStep,
+  barrierDropStep,
+  barrierMakeStep,
+  barrierBroke,
+  barrierResetStep,
+  barrierState,
+  barrierWaitStep,
+} from './core/barrier.js';
+import {
+  LW_BARRIER_BROKE,
+  LW_BARRIER_BROKEN,
+  LW_BARRIER_LEADS,
+  LW_BARRIER_MAX,
+  LW_BARRIER_UNMADE,
+  LW_DONE,
+} from './core/constants.js';
 import { gather } from './crowd.js';
 import { BrokenBarrierError, TimeoutError } from './errors.js';
 import { onAbort } from './limits.js';
@@ -127,11 +141,11 @@ export class Barrier extends Primitive {
 
   /**
    * @param {number} state
-   * @param {{ what: number, result: number }} outcome
+   * @param {{ what: number, expected: number }} outcome
    */
-  #end(state, { what, result }) {
+  #end(state, { what, expected }) {
     if (what !== LW_DONE) throw new TimeoutError('timed out');
-    if (barrierBroke(state, result)) throw new BrokenBarrierError('the barrier is broken');
+    if (barrierBroke(state, expected)) throw new BrokenBarrierError('the barrier is broken');
     return false;
   }
 }

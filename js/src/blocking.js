@@ -6,7 +6,6 @@
 import { self as thisAgent } from './agent.js';
 import { BRIEF, mayTryAgain, SLICE } from './awake.js';
 import {
-  answerExpected,
   LW_DONE,
   LW_MUTEX_RESERVED,
   LW_MUTEX_STATE,
@@ -18,14 +17,20 @@ import {
   LW_TIMED_OUT,
   LW_WAIT,
   LW_WAIT_BRIEF,
-  mutexLockStep,
-  mutexTake,
-} from './core.js';
+} from './core/constants.js';
+import { mutexLockStep, mutexTake } from './core/mutex.js';
 import { nap, wait } from './wait.js';
 
 /**
  * @typedef {import('./wait.js').Words} Words
- * @typedef {(words: Words, self: number, why: number, phase: number) => number} Step
+ *
+ * @typedef {object} Answer what a step says (include/lockword/core/step.h)
+ * @property {number} what is to be done; nothing any more, if it is less than LW_WAIT
+ * @property {number} word which one to wait for, by its index
+ * @property {number} phase what the step remembers
+ * @property {number} expected the value to wait on; of LW_DONE, the result of the operation, if it has one
+ *
+ * @typedef {(words: Words, self: number, why: number, phase: number) => Answer} Step
  */
 
 /**
@@ -33,7 +38,7 @@ import { nap, wait } from './wait.js';
  * @param {Words} words of the primitive
  * @param {number} self
  * @param {number} timeout ms
- * @returns {number} LW_DONE, LW_GAVE_UP or LW_DEADLOCK
+ * @returns {Answer} what ended it: LW_DONE, LW_GAVE_UP or another that is less than LW_WAIT
  */
 export function block(step, words, self, timeout) {
   /** @type {number | undefined} Not before it is needed: a clock costs more than a step that need not wait. */
@@ -42,16 +47,15 @@ export function block(step, words, self, timeout) {
   let phase = 0;
   for (;;) {
     const answer = step(words, self, why, phase);
-    const expected = answerExpected();
-    const what = answer & 0xff;
-    if (what < LW_WAIT) return what;
-    phase = answer >>> 16;
+    const { what } = answer;
+    if (what < LW_WAIT) return answer;
+    phase = answer.phase;
     if (what === LW_RETRY) continue;
 
     deadline ??= performance.now() + timeout;
     const slice = what === LW_WAIT_BRIEF ? BRIEF : SLICE;
     const remaining = deadline - performance.now();
-    const woken = wait(words, (answer >>> 8) & 0xff, expected, Math.min(remaining, slice));
+    const woken = wait(words, answer.word, answer.expected, Math.min(remaining, slice));
     if (woken === 'ok') why = LW_OK;
     else if (woken === 'not-equal') why = LW_NOT_EQUAL;
     else if (remaining > slice) why = LW_SLICE;
@@ -73,5 +77,5 @@ export function lockBlocking(words, timeout) {
     if (mutexTake(words, thisAgent)) return LW_DONE;
     if (Atomics.load(words, LW_MUTEX_STATE) & LW_MUTEX_RESERVED) break;
   }
-  return block(mutexLockStep, words, thisAgent, timeout);
+  return block(mutexLockStep, words, thisAgent, timeout).what;
 }

@@ -1,7 +1,8 @@
 /** Waits until something becomes true that a mutex guards: the same condition as lw_cond in C (include/lockword/cond.h). */
 
-import { condEnterStep, condLeaveStep, condNotifyStep, condWaitStep } from './core.js';
+import { condEnterStep, condLeaveStep, condNotifyStep, condWaitStep } from './core/cond.js';
 import {
+  LW_ALL,
   LW_CANCELLED,
   LW_COND_SEQUENCE,
   LW_DONE,
@@ -12,7 +13,7 @@ import {
   LW_TIMED_OUT,
   LW_WAIT,
   LW_WHY,
-} from './core.js';
+} from './core/constants.js';
 import { block } from './blocking.js';
 import { OwnershipError } from './errors.js';
 import { bound, onAbort } from './limits.js';
@@ -27,9 +28,6 @@ import { assertInteger, remaining } from './waiting.js';
  * @typedef {import('./rmutex.js').RecursiveMutex} RecursiveMutex
  * @typedef {import('./rmutex.js').TaskGuard} TaskGuard
  */
-
-/** How many are woken by 'all': as a 32-bit number, the most there is. */
-const ALL = -1;
 
 /**
  * A condition. To wait, hold the mutex: it is given up so that no notify in between is missed, and held again when the wait ends, however that
@@ -72,7 +70,7 @@ export class Condition extends Primitive {
     const timeout = timeoutToBlock(options, call);
     const [sequence, depth] = this.#enter(mutex, false);
     try {
-      return block(condWaitStep, this.words, sequence, timeout) === LW_DONE;
+      return block(condWaitStep, this.words, sequence, timeout).what === LW_DONE;
     } finally {
       condLeaveStep(this.words);
       for (let i = 0; i < depth; i++) mutex.lock();
@@ -151,7 +149,7 @@ export class Condition extends Primitive {
    * @returns {number} how many were found asleep, as `notify`
    */
   notifyAll() {
-    return condNotifyStep(this.words, ALL);
+    return condNotifyStep(this.words, LW_ALL);
   }
 
   /**
@@ -196,7 +194,7 @@ export class Condition extends Primitive {
           why = LW_TIMED_OUT | LW_QUEUED;
         }
         if (over) return;
-        const what = condWaitStep(words, sequence, why, 0) & 0xff;
+        const { what } = condWaitStep(words, sequence, why, 0);
         over = what < LW_WAIT;
         if (over) {
           stop();

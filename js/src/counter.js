@@ -1,7 +1,7 @@
 /** A number that agents can wait for: the same as lw_counter in C (include/lockword/counter.h). */
 
-import { counterAddStep, counterAtLeastStep, counterAtMostStep, counterChangeStep, counterValue } from './core.js';
-import { LW_COUNTER_MAX, LW_DONE } from './core.js';
+import { LW_COUNTER_MAX, LW_DONE } from './core/constants.js';
+import { counterAddStep, counterAtLeastStep, counterAtMostStep, counterChangeStep, counterValue } from './core/counter.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, remaining, sourceOf, waitFor } from './waiting.js';
 

@@ -15,12 +15,12 @@
  *
  * @typedef {object} Outcome
  * @property {number} what LW_DONE, or the other code that ended it
- * @property {number} result of the operation, if it has one
+ * @property {number} expected the result of the operation, if it has one
  * @property {number} index of the operation
  */
 
 import { shared } from './agent.js';
-import { answerExpected, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core.js';
+import { LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core/constants.js';
 import { bound, onAbort } from './limits.js';
 import { join, lineAt, part, run } from './line.js';
 
@@ -119,14 +119,14 @@ export function gather(operations, timeout, signal) {
         wanted,
         phase: 0,
         place: shared.places++,
-        onLeave(what) {
+        onLeave({ what, expected }) {
           // One that gives up leaves the others their last attempt.
           if (what === LW_GAVE_UP && --waiting) return;
           waiting = 0;
           stop();
           // A step that succeeds though it is cancelled has been granted what it wanted, and keeps it.
           if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);
-          else resolve({ what, result: answerExpected(), index });
+          else resolve({ what, expected, index });
           // Without running their steps, which might take what they wanted, too.
           callers.forEach(part);
         },

@@ -3,7 +3,7 @@
  * functions.
  */
 
-import { LW_DONE } from './core.js';
+import { LW_DONE } from './core/constants.js';
 import { Condition } from './condition.js';
 import { DeadlockError, OwnershipError } from './errors.js';
 import { Mutex } from './mutex.js';
@@ -103,8 +103,8 @@ export function imports(memory, table) {
     lw_emscripten_semaphore_async_acquire(sem, num, callback, userData, ms) {
       const permits = new Semaphore(memory, sem >>> 0).when(num);
       later(callback, sem, userData, ms, async (options) => {
-        const { what, result } = await waitFor(permits, options);
-        return what === LW_DONE ? result : -1;
+        const { what, expected } = await waitFor(permits, options);
+        return what === LW_DONE ? expected : -1;
       });
     },
 

@@ -1,6 +1,7 @@
 /** Says that something has happened: the same event as lw_event in C (include/lockword/event.h). */
 
-import { eventResetStep, eventSetStep, eventState, eventWaitStep, LW_DONE, LW_EVENT_AUTO, LW_EVENT_SET } from './core.js';
+import { LW_DONE, LW_EVENT_AUTO, LW_EVENT_SET } from './core/constants.js';
+import { eventResetStep, eventSetStep, eventState, eventWaitStep } from './core/event.js';
 import { Primitive } from './primitive.js';
 import { blockFor, sourceOf, waitFor } from './waiting.js';
 

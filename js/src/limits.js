@@ -1,7 +1,7 @@
 /** What ends a wait from outside: its time being up, and its signal. */
 
 import { shared } from './agent.js';
-import { LW_CANCELLED, LW_TIMED_OUT } from './core.js';
+import { LW_CANCELLED, LW_TIMED_OUT } from './core/constants.js';
 import { BEAT, LONGEST_TIMER } from './awake.js';
 
 /**

@@ -8,12 +8,14 @@
  * @typedef {import('./wait.js').Words} Words
  * @typedef {import('./blocking.js').Step} Step
  *
+ * @typedef {Pick<import('./blocking.js').Answer, 'what' | 'expected'>} Ended
+ *
  * @typedef {object} Caller a call that waits, and where its step left off
  * @property {Line} line
  * @property {Step} step
  * @property {number} wanted who asks, or what for
  * @property {number} phase
- * @property {(what: number) => void} onLeave called when it has left the line
+ * @property {(ended: Ended) => void} onLeave called when it has left the line
  * @property {number} [place] the lower, the earlier it came
  * @property {Queue} [queue] where it stands, and between which two
  * @property {any} [before]
@@ -38,7 +40,7 @@
  */
 
 import { shared } from './agent.js';
-import { LW_AGAIN, LW_ASYNC, LW_QUEUE, LW_QUEUED, LW_SLICE, LW_WAIT, LW_WAIT_BRIEF } from './core.js';
+import { LW_AGAIN, LW_ASYNC, LW_QUEUE, LW_QUEUED, LW_SLICE, LW_WAIT, LW_WAIT_BRIEF } from './core/constants.js';
 import { BRIEF } from './awake.js';
 import { waitAsync } from './wait.js';
 
@@ -90,15 +92,15 @@ export function run(caller, why) {
   const { line } = caller;
   for (;;) {
     const answer = caller.step(line.words, caller.wanted, why | LW_ASYNC | line.queued, caller.phase);
-    caller.phase = answer >>> 16;
-    const what = answer & 0xff;
+    const { what } = answer;
+    caller.phase = answer.phase;
     // Those who have come since then have not waited.
     if (what === LW_WAIT_BRIEF) setTimeout(() => caller.queue && line.advance(line, LW_SLICE), BRIEF);
-    if (what < LW_WAIT) leave(caller, what);
+    if (what < LW_WAIT) leave(caller, answer);
     if (what < LW_QUEUE) return what;
     if (what === LW_QUEUE) {
       line.queued = LW_QUEUED;
-      waitAsync(line.words, (answer >>> 8) & 0xff, 0, line.idle, (why) => {
+      waitAsync(line.words, answer.word, 0, line.idle, (why) => {
         if (why !== LW_SLICE) line.queued = 0;
         line.idle++;
         line.advance(line, why);
@@ -136,11 +138,11 @@ export function part(caller) {
 
 /**
  * @param {Caller} caller
- * @param {number} what became of it
+ * @param {Ended} ended what became of it
  */
-export function leave(caller, what) {
+export function leave(caller, ended) {
   part(caller);
   caller.line.idle = 0;
-  caller.onLeave(what);
+  caller.onLeave(ended);
   forgetIfUnused(caller.line);
 }

@@ -11,7 +11,7 @@
  *
  * @typedef {readonly Phrase[]} Choice of whose phrases the first that applies is said
  */
-import * as core from './core.js';
+import * as core from './core/constants.js';
 
 /** @type {Field} */
 const HELD = [core.LW_MUTEX_STATE, core.LW_MUTEX_OWNER];

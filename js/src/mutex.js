@@ -1,7 +1,7 @@
 /** Mutual exclusion in eight bytes: the same lock as lw_mutex in C (include/lockword/mutex.h). */
 
-import { LW_DEADLOCK, LW_DONE } from './core.js';
-import { mutexFree, mutexLockStep, mutexOwner, mutexTake, mutexTryStep, mutexUnlockStep } from './core.js';
+import { LW_DEADLOCK, LW_DONE } from './core/constants.js';
+import { mutexFree, mutexLockStep, mutexOwner, mutexTake, mutexTryStep, mutexUnlockStep } from './core/mutex.js';
 import { self } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { guardOf } from './guard.js';

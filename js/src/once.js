@@ -1,6 +1,7 @@
 /** Runs something exactly once: the same as lw_once in C (include/lockword/once.h). */
 
-import { LW_DEADLOCK, LW_GAVE_UP, onceBeginStep, onceEndStep, onceRan, onceRunner } from './core.js';
+import { LW_DEADLOCK, LW_GAVE_UP } from './core/constants.js';
+import { onceBeginStep, onceEndStep, onceRan, onceRunner } from './core/once.js';
 import { self } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { Primitive } from './primitive.js';
@@ -47,10 +48,10 @@ export class Once extends Primitive {
     try {
       fn();
     } catch (error) {
-      onceEndStep(this.words, self, 0);
+      onceEndStep(this.words, self, false);
       throw error;
     }
-    this.#end(self, 1);
+    this.#end(self, true);
     return true;
   }
 
@@ -67,10 +68,10 @@ export class Once extends Primitive {
     try {
       await fn();
     } catch (error) {
-      onceEndStep(this.words, self, 0);
+      onceEndStep(this.words, self, false);
       throw error;
     }
-    this.#end(self, 1);
+    this.#end(self, true);
     return true;
   }
 
@@ -83,12 +84,12 @@ export class Once extends Primitive {
    * @throws {OwnershipError} it does not run it
    */
   abandon(runner) {
-    this.#end(runner, 0);
+    this.#end(runner, false);
   }
 
   /**
    * @param {number} runner
-   * @param {number} ran
+   * @param {boolean} ran
    */
   #end(runner, ran) {
     if (!onceEndStep(this.words, runner, ran)) throw new OwnershipError('that agent does not run it');
@@ -98,10 +99,10 @@ export class Once extends Primitive {
     return { step: onceBeginStep, words: this.words, wanted: self };
   }
 
-  /** @param {{ what: number, result: number }} outcome */
-  #begins({ what, result }) {
+  /** @param {{ what: number, expected: number }} outcome */
+  #begins({ what, expected }) {
     if (what === LW_DEADLOCK) throw new DeadlockError('this thread runs it already');
     if (what === LW_GAVE_UP) throw new TimeoutError('timed out');
-    return result !== 0;
+    return expected !== 0;
   }
 }

@@ -1,8 +1,8 @@
 /** A mutex that its holder may take again: the same as lw_rmutex in C (include/lockword/rmutex.h). */
 
-import { LW_DEADLOCK, LW_DONE, LW_MUTEX_STATE, LW_REENTRY_NO, LW_REENTRY_OVERFLOW, LW_RMUTEX_TASK } from './core.js';
-import { mutexLockStep, mutexOwner, mutexTake, mutexTryStep } from './core.js';
-import { rmutexDepth, rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core.js';
+import { LW_DEADLOCK, LW_DONE, LW_MUTEX_STATE, LW_REENTRY_NO, LW_REENTRY_OVERFLOW, LW_RMUTEX_TASK } from './core/constants.js';
+import { mutexLockStep, mutexOwner, mutexTake, mutexTryStep } from './core/mutex.js';
+import { rmutexDepth, rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core/rmutex.js';
 import { self } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { dispose, guardOf } from './guard.js';
@@ -218,7 +218,7 @@ export class TaskGuard {
  */
 function lockTask(words, wanted, why, phase) {
   const answer = mutexLockStep(words, wanted, why, phase);
-  if ((answer & 0xff) === LW_DONE) rmutexEnteredStep(words, LW_RMUTEX_TASK);
+  if (answer.what === LW_DONE) rmutexEnteredStep(words, LW_RMUTEX_TASK);
   return answer;
 }
 

@@ -1,9 +1,28 @@
 /** Many readers, or one writer: the same lock as lw_rwlock in C (include/lockword/rwlock.h). */
 
-import { LW_DEADLOCK, LW_DONE, LW_NOT_OWNER, LW_OVERFLOW, LW_RWLOCK_READER, LW_RWLOCK_READERS } from './core.js';
-import { LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, rwlockBecomeStep, rwlockOwner, rwlockReadStep, rwlockState } from './core.js';
-import { rwlockTakeRead, rwlockTakeWrite, rwlockTryStep, rwlockUnreadStep, rwlockUpgradeStep, rwlockUpreadStep } from './core.js';
-import { rwlockWriteStep } from './core.js';
+import {
+  LW_DEADLOCK,
+  LW_DONE,
+  LW_NOT_OWNER,
+  LW_OVERFLOW,
+  LW_RWLOCK_READER,
+  LW_RWLOCK_READERS,
+  LW_RWLOCK_UPGRADABLE,
+  LW_RWLOCK_WRITER,
+} from './core/constants.js';
+import {
+  rwlockBecomeStep,
+  rwlockOwner,
+  rwlockReadStep,
+  rwlockState,
+  rwlockTakeRead,
+  rwlockTakeWrite,
+  rwlockTryStep,
+  rwlockUnreadStep,
+  rwlockUpgradeStep,
+  rwlockUpreadStep,
+  rwlockWriteStep,
+} from './core/rwlock.js';
 import { self } from './agent.js';
 import { block } from './blocking.js';
 import { DeadlockError, OwnershipError } from './errors.js';
@@ -341,7 +360,7 @@ export class RWLock extends Primitive {
    */
   #lock(step, options, call, take) {
     const timeout = timeoutToBlock(options, call);
-    return take?.(this.words, self) || succeeded(block(step, this.words, self, timeout));
+    return take?.(this.words, self) || succeeded(block(step, this.words, self, timeout).what);
   }
 
   /**

@@ -1,6 +1,7 @@
 /** A counting semaphore: the same as lw_sem in C (include/lockword/sem.h). */
 
-import { LW_DONE, LW_SEM_MAX, semAcquireStep, semPermits, semReleaseStep, semTryStep } from './core.js';
+import { LW_DONE, LW_SEM_MAX } from './core/constants.js';
+import { semAcquireStep, semPermits, semReleaseStep, semTryStep } from './core/sem.js';
 import { guardOf, runUnder } from './guard.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';

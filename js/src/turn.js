@@ -9,7 +9,8 @@
  */
 
 import { self } from './agent.js';
-import { LW_DONE, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT, mutexOwner } from './core.js';
+import { LW_DONE, LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core/constants.js';
+import { mutexOwner } from './core/mutex.js';
 import { bound, nothingPends, onAbort } from './limits.js';
 import { findLine, forgetIfUnused, join, leave, lineAt, run } from './line.js';
 import { HAND_OVER } from './awake.js';
@@ -82,7 +83,7 @@ export function enqueue(step, words, timeout, signal) {
      *
      * @param {number} why LW_TIMED_OUT or LW_CANCELLED
      */
-    const end = (why) => (headOf(line) === caller ? advance(line, why) : leave(caller, LW_GAVE_UP));
+    const end = (why) => (headOf(line) === caller ? advance(line, why) : leave(caller, { what: LW_GAVE_UP, expected: 0 }));
     // This may throw, and the rest may not.
     let stop = onAbort(signal, end);
     const line = lineAt(words, advance);
@@ -92,7 +93,7 @@ export function enqueue(step, words, timeout, signal) {
       step,
       wanted: self,
       phase: 0,
-      onLeave(what) {
+      onLeave({ what }) {
         stop();
         // A step that succeeds though it is cancelled has been granted what it wanted, and keeps it.
         if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);

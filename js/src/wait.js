@@ -6,7 +6,7 @@
  * @typedef {'ok' | 'not-equal' | 'timed-out'} Woken
  */
 
-import { LW_NOT_EQUAL, LW_OK, LW_SLICE } from './core.js';
+import { LW_NOT_EQUAL, LW_OK, LW_SLICE } from './core/constants.js';
 import { LONGEST_POLL, SLICE } from './awake.js';
 
 /**

@@ -1,7 +1,7 @@
 /** Waits until all of a number of things are done: the same as lw_waitgroup in C (include/lockword/waitgroup.h). */
 
-import { LW_DONE, LW_WAITGROUP_MAX } from './core.js';
-import { waitgroupAddStep, waitgroupDoneStep, waitgroupState, waitgroupWaitStep } from './core.js';
+import { LW_DONE, LW_WAITGROUP_MAX } from './core/constants.js';
+import { waitgroupAddStep, waitgroupCount, waitgroupDoneStep, waitgroupState, waitgroupWaitStep } from './core/waitgroup.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';
 
@@ -25,7 +25,7 @@ export class WaitGroup extends Primitive {
 
   /** The count: what is not done yet. */
   get count() {
-    return waitgroupState(this.words) & LW_WAITGROUP_MAX;
+    return waitgroupCount(this.words);
   }
 
   /**

@@ -1,6 +1,5 @@
 /** How the faces of all that releases many at once wait: blocking or not, with a timeout and a signal. */
 
-import { answerExpected } from './core.js';
 import { block } from './blocking.js';
 import { gather } from './crowd.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
@@ -30,9 +29,7 @@ export function sourceOf(operation) {
  */
 export function blockFor(operation, options, call) {
   const { step, words, wanted } = /** @type {Operation} */ (operation);
-  const timeout = timeoutToBlock(options, call);
-  const what = block(step, words, wanted, timeout);
-  return { what, result: answerExpected() };
+  return block(step, words, wanted, timeoutToBlock(options, call));
 }
 
 /**

@@ -15,9 +15,9 @@
 
 import { threadId } from 'node:worker_threads';
 
-import { LW_DONE, LW_MUTEX_STATE, LW_REENTRY_OVERFLOW, LW_REENTRY_YES, LW_RMUTEX_WORDS } from './core.js';
-import { mutexBuryStep, mutexLockStep, mutexOwner } from './core.js';
-import { rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core.js';
+import { LW_DONE, LW_MUTEX_STATE, LW_REENTRY_OVERFLOW, LW_REENTRY_YES, LW_RMUTEX_WORDS } from './core/constants.js';
+import { mutexBuryStep, mutexLockStep, mutexOwner } from './core/mutex.js';
+import { rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core/rmutex.js';
 import { self } from './agent.js';
 import { block } from './blocking.js';
 import { enqueue, handOver } from './turn.js';
@@ -243,6 +243,6 @@ function reenter(words) {
  */
 function lockStep(words, _, why, phase) {
   const answer = mutexLockStep(words, me, why, phase);
-  if ((answer & 0xff) === LW_DONE) rmutexEnteredStep(words, 0);
+  if (answer.what === LW_DONE) rmutexEnteredStep(words, 0);
   return answer;
 }

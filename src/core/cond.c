@@ -20,8 +20,6 @@
  */
 #include <lockword/core/cond.h>
 
-#define MINUS_ONE UINT32_MAX
-
 static void add(lw_word *cond, uint32_t word, uint32_t n)
 {
     uint32_t seen = lw_load(&cond[word], lw_relaxed);
@@ -57,7 +55,7 @@ lw_answer lw_cond_wait_step(lw_word *cond, uint32_t sequence, uint32_t why, lw_p
 
 void lw_cond_leave_step(lw_word *cond)
 {
-    add(cond, LW_COND_WAITERS, MINUS_ONE);
+    add(cond, LW_COND_WAITERS, UINT32_MAX);
 }
 
 /* Returns whether it was set. */

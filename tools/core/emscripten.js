@@ -15,10 +15,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { parse } from 'acorn';
 import { buildSync } from 'esbuild';
+import { parsers } from 'prettier/plugins/acorn';
 
-import { walk } from './syntax.js';
 import { ROOT } from './toolchain.js';
 
 const LIBRARY = 'library_lockword.js';
@@ -55,10 +54,16 @@ function bundle() {
   return quoted(expression);
 }
 
+/** Calls back for each node of a syntax tree. */
+function walk(node, visit) {
+  if (node?.type) visit(node);
+  if (typeof node === 'object' && node) for (const inner of Object.values(node)) walk(inner, visit);
+}
+
 /** The same expression with every name of a property as a string. It has been minified: a dot is beside its name. */
 function quoted(expression) {
   const edits = [];
-  walk(parse(`(${expression})`, { ecmaVersion: 2020 }), ({ type, computed, optional, shorthand, kind, key, property }) => {
+  walk(parsers.acorn.parse(`(${expression})`, {}), ({ type, computed, optional, shorthand, kind, key, property }) => {
     const name = key ?? property;
     if (computed || name?.type !== 'Identifier' || type === 'MetaProperty' || kind === 'constructor') return;
     const string = JSON.stringify(name.name);

@@ -28,6 +28,11 @@ export function list(folder) {
     .sort();
 }
 
+/** lw_mutex_lock_step is mutexLockStep. */
+export function camelCase(name) {
+  return name.replace(/^lw_/, '').replace(/_+([a-z0-9])/g, (_, letter) => letter.toUpperCase());
+}
+
 export function read(path) {
   return readFileSync(join(ROOT, path), 'utf8');
 }

@@ -25,6 +25,12 @@
 #include <lockword/core/step.h>
 #include <lockword/core/word.h>
 
+/* The words that all primitives begin with. */
+enum {
+    LW_WAITERS_STATE = 0,
+    LW_WAITERS_GATE = 1,
+};
+
 #define LW_ASYNC_WAITERS 0x40000000u
 #define LW_BLOCKED_WAITERS 0x80000000u
 #define LW_WAITERS (LW_ASYNC_WAITERS | LW_BLOCKED_WAITERS)

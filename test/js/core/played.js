@@ -1,14 +1,16 @@
-/** played.js: the functions of js/src/core.js, over words that a test plays: it is asked what comes of every operation. */
+/** played.js: the functions of js/src/core, over words that a test plays: it is asked what comes of every operation. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 
 import { transformSync } from 'esbuild';
 
+const CORE = new URL('../../../js/src/core/', import.meta.url);
 const WORDS = { of: 'nothing but what the test says' };
 
 let play;
 
-/** An operation of core.js in the words of the explorer. Operands are unsigned, results are what Atomics answers: signed. */
+/** An operation of the core in the words of the explorer. Operands are unsigned, results are what Atomics returns: signed. */
 const operation =
   (kind) =>
   (words, index, ...operands) => {
@@ -16,31 +18,95 @@ const operation =
     return play(kind, index, ...operands.map((operand) => operand >>> 0)) | 0;
   };
 
-/** All that core.js may use. */
+/** All that the core may use. */
 const Atomics = { load: operation('load'), store: operation('store'), compareExchange: operation('cas') };
-const modules = { './wait.js': { notify: operation('notify') } };
+const modules = { 'wait.js': { notify: playedNotify } };
 
-const source = readFileSync(new URL('../../../js/src/core.js', import.meta.url), 'utf8');
-const module = { exports: {} };
-new Function('module', 'require', 'Atomics', transformSync(source, { format: 'cjs' }).code)(
-  module,
-  (name) => modules[name],
-  Atomics,
-);
+/** Engines notify nobody if they are told to notify a negative number. */
+function playedNotify(words, index, n) {
+  assert.ok(n >= 0, `${n} to be notified`);
+  return operation('notify')(words, index, n);
+}
 
-/** core.js's constants. */
-export const constants = module.exports;
+function load(path) {
+  const name = basename(path);
+  if (!modules[name]) {
+    const module = { exports: {} };
+    modules[name] = module.exports;
+    const source = readFileSync(new URL(name, CORE), 'utf8').split('\n');
+    if (without?.file === name) source[without.line - 1] = without.dropped;
+    const { code } = transformSync(source.join('\n'), { format: 'cjs' });
+    new Function('module', 'require', 'Atomics', code)(module, load, Atomics);
+    modules[name] = module.exports;
+  }
+  return modules[name];
+}
+
+/** One of coercions(), which is left out. */
+let without;
 
 /**
- * Calls a function of core.js.
+ * Loads the core anew.
+ *
+ * @param {string} [coercion] to be left out
+ */
+export function reload(coercion) {
+  without = coercion && JSON.parse(coercion);
+  for (const name of Object.keys(modules)) if (name !== 'wait.js') delete modules[name];
+  functions = Object.assign({}, ...readdirSync(CORE).map(load));
+}
+
+const MASKED = 'waitersChange takes bits of it';
+const SMALL = 'the value is at most LW_COUNTER_MAX';
+
+/** Coercions that change no result, for a reason that the printer cannot know: the file, how the line goes up to there, and the reason. */
+const NOT_NEEDED = [
+  ['counter.js', 'const sum = ((state & LW_COUNTER_MAX) + n) | 0', `its order is unsigned, and ${MASKED}`],
+  ['counter.js', 'wanted === AT_LEAST ? value >>> 0', SMALL],
+  ['counter.js', ': value >>> 0', SMALL],
+  ['rwlock.js', 'waitersChange(rwlock, state, (state - 1) | 0', MASKED],
+  ['rwlock.js', 'waitersChange(rwlock, state, (state - before + after) | 0', MASKED],
+  ['sem.js', 'expected: (permits - n) | 0', 'there are n permits at least'],
+  ['sem.js', 'waitersChange(sem, state, ((state & LW_SEM_MAX) + n) | 0', MASKED],
+  ['waitgroup.js', 'let next = (state + n) | 0', 'Atomics makes an int32 of it'],
+  ['waitgroup.js', 'waitersChange(group, state, (state - n) | 0', MASKED],
+];
+
+/**
+ * Every `>>> 0` and `| 0` in the functions of the core.
+ *
+ * @returns {[coercion: string, why: string | undefined][]} why: the reason, if it is not needed
+ */
+export function coercions() {
+  return readdirSync(CORE).flatMap((file) => {
+    if (file === 'constants.js') return [];
+    const lines = readFileSync(new URL(file, CORE), 'utf8').split('\n');
+    return lines.flatMap((text, i) => {
+      return [...text.matchAll(/ (>>> 0|\| 0)\b/g)].map(({ 0: coercion, index }) => {
+        const dropped = text.slice(0, index) + text.slice(index + coercion.length);
+        const known = NOT_NEEDED.find(([where, part]) => where === file && text.slice(0, index + coercion.length).endsWith(part));
+        return [JSON.stringify({ file, line: i + 1, text: text.trim(), dropped }), known?.[2]];
+      });
+    });
+  });
+}
+
+let functions;
+reload();
+
+/** The core's constants, as drivers read them. */
+export const constants = modules['constants.js'];
+
+/**
+ * Calls a function of the core.
  *
  * @param {string} name in JavaScript
- * @param {number[]} args what follows the words
- * @param {(kind: string, word: number, ...operands: number[]) => number} player answers each operation
- * @returns {{ result: number | boolean, expected: number }} the second for steps
+ * @param {any[]} args what follows the words
+ * @param {(kind: string, word: number, ...operands: number[]) => number} player returns the result of each operation
+ * @param {boolean} [hasWords] whether it takes the words
+ * @returns {any}
  */
-export function call(name, args, player) {
+export function call(name, args, player, hasWords = true) {
   play = player;
-  const result = module.exports[name](WORDS, ...args);
-  return { result, expected: module.exports.answerExpected() };
+  return hasWords ? functions[name](WORDS, ...args) : functions[name](...args);
 }

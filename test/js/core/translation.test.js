@@ -1,15 +1,14 @@
 /**
- * js/src/core.js is the C core: whatever a function is asked, and whatever comes of its operations, in states that can be reached or not,
+ * js/src/core is the C core: whatever a function is asked, and whatever comes of its operations, in states that can be reached or not,
  * both do the same. Here the C runs as wasm, compiled over words that this test plays (hooked/), and every choice of outcomes is tried.
  */
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 
-import { compileCore } from '../../../tools/core/compile.js';
-import { tree } from '../../../tools/core/toolchain.js';
-import { camelCase } from '../../../tools/core/translate.js';
-import * as real from '../../../js/src/core.js';
-import { call, constants } from './played.js';
+import { printers } from '../../../tools/core/build.js';
+import { camelCase, CFLAGS, clang, headers, llvm, read, tree } from '../../../tools/core/toolchain.js';
+import { mutexTake, mutexUnlockStep } from '../../../js/src/core/mutex.js';
+import { call, coercions, constants, reload } from './played.js';
 
 /** Where the C has the primitive. */
 const ADDRESS = 0x40;
@@ -35,7 +34,7 @@ const ANY = [0, 1, 2, 0x7fffffff, 0x80000000, 0xffffffff];
 
 /** What words may hold: nobody, the caller or another agent, with any of the three highest bits, which are every primitive's flags. */
 const VALUES = [0, SELF, OTHER].flatMap((low) => range(8).map((flags) => unsigned(low | (flags << 29))));
-const FEWER_VALUES = [0, OTHER, 0x20000000, 0xe0000000, OTHER | 0x80000000].map(unsigned);
+const FEWER_VALUES = [0, OTHER, 0x20000000, 0x7fffffff, 0xe0000000, OTHER | 0x80000000].map(unsigned);
 
 /** What may come of an operation. A call's later ones have fewer outcomes, for it has to end. */
 const OUTCOMES = {
@@ -55,6 +54,11 @@ class Choices {
     return options[this.#path[this.#at++].chosen];
   }
 
+  reset() {
+    this.#path = [];
+    this.#at = 0;
+  }
+
   /** Starts again and chooses otherwise; false if there is no other way. */
   next() {
     this.#at = 0;
@@ -70,7 +74,17 @@ class Choices {
 /** The C core as { name: function }, which plays its operations like played.js. */
 async function loadC(player) {
   const words = tree(fileURLToPath(new URL('hooked', import.meta.url)));
-  const { wasm, declared, exported } = await compileCore(words);
+  const found = await printers();
+  const objects = {};
+  for (const { name, prototypes } of found) {
+    // What the header inlines gets a function of its own.
+    const source = [read(`src/core/${name}.c`), ...prototypes.filter(({ isInline }) => isInline).map(wrapper)].join('\n');
+    const args = ['-Iwords', ...CFLAGS, '-c', '-o', 'core.o', 'core.c'];
+    const { files } = await clang(args, { ...headers(), words, 'core.c': source });
+    objects[`${name}.o`] = files['core.o'];
+  }
+  const declared = found.flatMap(({ prototypes }) => prototypes);
+  const wasm = await link(objects, declared.map(symbolOf));
   const imports = Object.fromEntries(
     Object.keys(OUTCOMES).map((kind) => [
       kind,
@@ -79,8 +93,24 @@ async function loadC(player) {
   );
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
   const { instance } = await WebAssembly.instantiate(wasm, { env: { memory }, words: imports });
-  return [...exported].map((symbol) => ({ name: camelCase(symbol), c: declared.get(symbol), run: instance.exports[symbol] }));
+  return declared.map((c) => ({ name: camelCase(c.name), c, run: instance.exports[symbolOf(c)] }));
 }
+
+const symbolOf = ({ name, isInline }) => (isInline ? `${name}_` : name);
+
+function wrapper(c) {
+  const parameters = c.parameters.map(({ name, type }) => `${type} ${name}`).join(', ');
+  return `${c.returns} ${symbolOf(c)}(${parameters}) { return ${c.name}(${c.parameters.map(({ name }) => name).join(', ')}); }`;
+}
+
+async function link(objects, symbols) {
+  const memory = ['--no-entry', '--import-memory', '--shared-memory', '--max-memory=65536', '-z', 'stack-size=0'];
+  const exports = ['--allow-undefined', ...symbols.map((symbol) => `--export=${symbol}`)];
+  const { files } = await llvm(['wasm-ld', ...memory, ...exports, '-o', 'core.wasm', ...Object.keys(objects)], objects);
+  return files['core.wasm'];
+}
+
+const takesWords = ({ parameters }) => parameters[0].type.includes('*');
 
 /** All lists of arguments. */
 function lists([parameter, ...others]) {
@@ -89,13 +119,19 @@ function lists([parameter, ...others]) {
   return (ARGUMENTS[parameter.name] ?? ANY).flatMap((first) => rest.map((list) => [first, ...list]));
 }
 
-/** What a C function returned, as core.js has it. */
+/** What a C function returned, as JavaScript has it. */
 function resultOf(c, returned) {
-  if (c.returns === 'lw_answer') return { result: Number(BigInt.asIntN(32, returned)), expected: Number(returned >> 32n) };
-  return { result: c.returns === 'bool' ? returned !== 0 : returned };
+  if (c.returns !== 'lw_answer') return /[bB]ool/.test(c.returns) ? returned !== 0 : returned;
+  const low = Number(BigInt.asUintN(32, returned));
+  return { what: low & 0xff, word: (low >>> 8) & 0xff, phase: low >>> 16, expected: Number(BigInt.asIntN(32, returned >> 32n)) };
 }
 
-describe('core.js does what the C core does', function () {
+function areSame(one, other) {
+  if (typeof one !== 'object') return one === other;
+  return ['what', 'word', 'phase', 'expected'].every((field) => one[field] === other[field]);
+}
+
+describe('js/src/core does what the C core does', function () {
   this.timeout(120_000);
   const player = { play: undefined };
   const choices = new Choices();
@@ -112,35 +148,58 @@ describe('core.js does what the C core does', function () {
       operations.push([kind, word, ...operands, outcome]);
       return outcome;
     };
-    const wanted = resultOf(c, run(ADDRESS, ...args));
+    const wanted = resultOf(c, takesWords(c) ? run(ADDRESS, ...args) : run(...args));
     let at = 0;
     // As JavaScript has them: what came from words is signed.
     const got = call(
       name,
-      args.map((arg) => arg | 0),
+      args.map((arg, i) => (/[bB]ool/.test(c.parameters.at(i - args.length).type) ? arg !== 0 : arg | 0)),
       (...operation) => {
         const { [at++]: recorded = [] } = operations;
         if (operation.some((part, i) => part !== recorded[i])) assert.deepEqual(operation, recorded.slice(0, -1));
         return recorded.at(-1);
       },
+      takesWords(c),
     );
-    if (at !== operations.length || got.result !== wanted.result || got.expected !== (wanted.expected ?? got.expected)) {
-      assert.deepEqual({ at, ...got }, { at: operations.length, ...wanted }, JSON.stringify({ name, args, operations }));
+    if (at !== operations.length || !areSame(got, wanted)) {
+      assert.deepEqual({ at, got }, { at: operations.length, got: wanted }, JSON.stringify({ name, args, operations }));
     }
   }
 
-  it('on every choice of arguments and outcomes', () => {
+  /** Compares functions on every choice of arguments and outcomes. Returns how many calls that took. */
+  function compareAll(some) {
     let compared = 0;
-    for (const which of functions.filter(({ c }) => c.parameters[0].type.includes('*'))) {
-      for (const args of lists(which.c.parameters.slice(1))) {
+    for (const which of some) {
+      for (const args of lists(which.c.parameters.slice(takesWords(which.c) ? 1 : 0))) {
         do {
           compare(which, args);
           compared++;
         } while (choices.next());
       }
     }
+    return compared;
+  }
+
+  it('on every choice of arguments and outcomes', () => {
+    const compared = compareAll(functions);
     assert.ok(compared > 10_000, `${compared} calls`);
   });
+
+  for (const [coercion, why] of coercions()) {
+    const { file, line, text } = JSON.parse(coercion);
+    it(`${why ? 'whether or not' : 'only since'} ${file}:${line} coerces: ${text}${why ? ` (${why})` : ''}`, () => {
+      reload(coercion);
+      const primitive = file.replace('.js', '');
+      const compare = () => compareAll(functions.filter(({ name }) => name.startsWith(primitive)));
+      try {
+        if (why) compare();
+        else assert.throws(compare, assert.AssertionError);
+      } finally {
+        choices.reset();
+        reload();
+      }
+    });
+  }
 
   it('in memory beyond 2 GiB', function () {
     const address = 2 ** 31 + 64;
@@ -151,10 +210,10 @@ describe('core.js does what the C core does', function () {
       this.skip();
     }
     const heap = new Int32Array(buffer);
-    const words = new Int32Array(buffer, address, real.LW_MUTEX_WORDS);
-    assert.equal(real.mutexTake(words, SELF), true);
+    const words = new Int32Array(buffer, address, 2);
+    assert.equal(mutexTake(words, SELF), true);
     assert.equal(heap[address / 4], SELF);
-    assert.equal(real.mutexUnlockStep(words, SELF), true);
+    assert.equal(mutexUnlockStep(words, SELF), true);
     assert.equal(heap[address / 4], 0);
   });
 });

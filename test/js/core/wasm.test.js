@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { mutexFree, mutexTake } from '../../../js/src/core.js';
+import { mutexFree, mutexTake } from '../../../js/src/core/mutex.js';
 import { link } from '../../../tools/core/link.js';
 import { llvm, ROOT } from '../../../tools/core/toolchain.js';
 import { archive, build } from '../../../tools/core/wasm.js';

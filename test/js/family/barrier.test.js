@@ -1,11 +1,13 @@
 /** The barrier: cycles, leaders, parties that leave, and what breaks it. */
 import { expect } from 'chai';
 
-import { LW_BARRIER_GENERATION } from '../../../js/src/core.js';
 import { Barrier, BrokenBarrierError, LockError, TimeoutError } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { failure, itBlocks, itCalling, sleep, stateOf, until, within } from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
+
+/** Of its state: how many cycles have ended. */
+const GENERATION = 0x00fff000;
 
 /** Expects a call to find the barrier broken. */
 async function expectBroken(call) {
@@ -110,7 +112,7 @@ describe('Barrier', () => {
 
   itBlocks('goes on through all generations', async () => {
     const barrier = Barrier.create(2);
-    wordsOf(barrier)[0] = LW_BARRIER_GENERATION | 2;
+    wordsOf(barrier)[0] = GENERATION | 2;
     const waiting = barrier.waitAsync();
     expect(barrier.wait(1_000_000)).to.equal(true);
     expect(await within(10_000, waiting)).to.equal(false);

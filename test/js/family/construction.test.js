@@ -1,7 +1,7 @@
 /** Where primitives live, how they are made and laid out, and how they travel. */
 import { expect } from 'chai';
 
-import { LW_BARRIER_MISSING } from '../../../js/src/core.js';
+import { LW_BARRIER_MISSING } from '../../../js/src/core/constants.js';
 import * as lockword from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';

@@ -1,7 +1,8 @@
 /** The once: exactly one runner at a time, until one succeeds. */
 import { expect } from 'chai';
 
-import * as core from '../../../js/src/core.js';
+import { LW_ONCE_RUNNER, LW_START } from '../../../js/src/core/constants.js';
+import { onceBeginStep, onceEndStep } from '../../../js/src/core/once.js';
 import { DeadlockError, Once, OwnershipError } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { failure, itBlocks, itCalling, sleep, STRANGER, until, within } from '../support.js';
@@ -19,7 +20,7 @@ describe('Once', () => {
       let runs = 0;
       const ran = await once[run](() => {
         runs++;
-        expect([once.done, once.runner]).to.deep.equal([false, wordsOf(once)[0] & core.LW_ONCE_RUNNER]);
+        expect([once.done, once.runner]).to.deep.equal([false, wordsOf(once)[0] & LW_ONCE_RUNNER]);
         expect(once.runner).to.not.equal(0);
       });
       expect([ran, runs, once.done, once.runner]).to.deep.equal([true, 1, true, 0]);
@@ -142,11 +143,11 @@ describe('Once', () => {
   it('a wait that is aborted when its turn may have come keeps nobody waiting', async () => {
     for (let i = 0; i < 20; i++) {
       const once = new Once();
-      core.onceBeginStep(wordsOf(once), STRANGER, core.LW_START, 0);
+      onceBeginStep(wordsOf(once), STRANGER, LW_START, 0);
       const controller = new AbortController();
       const mine = once.runAsync(() => {}, { signal: controller.signal }).catch((reason) => reason);
       await sleep(0);
-      core.onceEndStep(wordsOf(once), STRANGER, 0);
+      onceEndStep(wordsOf(once), STRANGER, false);
       if (i % 2) await null;
       controller.abort('enough');
       const outcome = await within(10_000, mine);

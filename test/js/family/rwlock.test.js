@@ -1,7 +1,13 @@
 /** The read-write lock: who may be beside whom, upgrades and downgrades, whose turn it is, limits. */
 import { expect } from 'chai';
 
-import * as core from '../../../js/src/core.js';
+import {
+  LW_RWLOCK_READER,
+  LW_RWLOCK_UPGRADABLE,
+  LW_RWLOCK_WRITER,
+  LW_RWLOCK_WRITERS_TURN,
+} from '../../../js/src/core/constants.js';
+import { rwlockBecomeStep, rwlockTryStep } from '../../../js/src/core/rwlock.js';
 import { DeadlockError, OwnershipError, RWLock, TimeoutError } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
@@ -17,8 +23,8 @@ const tryOf = (way) => `try${way[0].toUpperCase()}${way.slice(1)}`;
 const together = (a, b) => a !== 'writeLock' && b !== 'writeLock' && !(a === 'upgradableLock' && b === 'upgradableLock');
 
 /** Another agent without a worker. */
-const take = (lock, way) => core.rwlockTryStep(wordsOf(lock), 0, way, STRANGER);
-const give = (lock, way) => core.rwlockBecomeStep(wordsOf(lock), way, 0, STRANGER);
+const take = (lock, way) => rwlockTryStep(wordsOf(lock), 0, way, STRANGER);
+const give = (lock, way) => rwlockBecomeStep(wordsOf(lock), way, 0, STRANGER);
 
 describe('RWLock', () => {
   for (const first of WAYS) {
@@ -85,7 +91,7 @@ describe('RWLock', () => {
       expect(lock.tryUpgrade()).to.equal(false);
     };
     await refuse(calls);
-    for (const way of [core.LW_RWLOCK_WRITER, core.LW_RWLOCK_UPGRADABLE]) {
+    for (const way of [LW_RWLOCK_WRITER, LW_RWLOCK_UPGRADABLE]) {
       take(lock, way);
       await refuse(calls);
       give(lock, way);
@@ -183,7 +189,7 @@ describe('RWLock', () => {
       expect(await failure(() => guard.unlock())).to.be.instanceOf(OwnershipError);
       expect(lock.readers).to.equal(1);
       lock.readUnlock();
-      expect(take(lock, core.LW_RWLOCK_WRITER)).to.equal(true);
+      expect(take(lock, LW_RWLOCK_WRITER)).to.equal(true);
       expect(await failure(async () => lock[`acquireUpgradable${form}`](5))).to.be.instanceOf(TimeoutError);
     });
   }
@@ -228,7 +234,7 @@ describe('RWLock', () => {
 
     itBlocks(`is not barred by a writer that gave up: writeLock${form}()`, async () => {
       const lock = new RWLock();
-      take(lock, core.LW_RWLOCK_READER);
+      take(lock, LW_RWLOCK_READER);
       expect(await lock[`writeLock${form}`](10)).to.equal(false);
       expect(await lock.readLockAsync(0)).to.equal(true);
       expect(lock.readLock(0)).to.equal(true);
@@ -237,10 +243,10 @@ describe('RWLock', () => {
 
     it(`wakes readers whom a writer kept waiting that gives up: readLock${form}()`, async () => {
       const lock = new RWLock();
-      take(lock, core.LW_RWLOCK_READER);
+      take(lock, LW_RWLOCK_READER);
       const controller = new AbortController();
       const writer = failure(() => lock.writeLockAsync({ signal: controller.signal }));
-      await until(() => (wordsOf(lock)[0] & core.LW_RWLOCK_WRITERS_TURN) !== 0);
+      await until(() => (wordsOf(lock)[0] & LW_RWLOCK_WRITERS_TURN) !== 0);
       const reader = askElsewhere({ call: 'readLock', args: [] }, form, lock);
       await reader.said('calling');
       await sleep(10);
@@ -266,7 +272,7 @@ describe('RWLock', () => {
   itBlocks('an upgrade that gave up still reads upgradably', async () => {
     const lock = new RWLock();
     lock.tryUpgradableLock();
-    take(lock, core.LW_RWLOCK_READER);
+    take(lock, LW_RWLOCK_READER);
     expect([lock.upgrade(5), await lock.upgradeAsync(5), lock.tryUpgrade()]).to.deep.equal([false, false, false]);
     expect([lock.isMine, lock.isWriteLocked, lock.readers]).to.deep.equal([true, false, 1]);
     expect(lock.tryReadLock()).to.equal(true);
@@ -282,7 +288,7 @@ describe('RWLock', () => {
     it(`an upgrade that waits is refused after ${how}()`, async () => {
       const lock = new RWLock();
       lock.tryUpgradableLock();
-      take(lock, core.LW_RWLOCK_READER);
+      take(lock, LW_RWLOCK_READER);
       const upgrade = failure(() => lock.upgradeAsync());
       await until(() => loopsWait(lock));
       lock[how]();
@@ -296,22 +302,22 @@ describe('RWLock', () => {
   it('an upgrade whose read was given up does not write beside another agent', async () => {
     const lock = new RWLock();
     lock.tryUpgradableLock();
-    take(lock, core.LW_RWLOCK_READER);
+    take(lock, LW_RWLOCK_READER);
     const upgrade = failure(() => lock.upgradeAsync());
     await until(() => loopsWait(lock));
     lock.upgradableUnlock();
     lock.readUnlock();
-    expect(take(lock, core.LW_RWLOCK_WRITER)).to.equal(true);
+    expect(take(lock, LW_RWLOCK_WRITER)).to.equal(true);
     expect((await within(10_000, upgrade)).code).to.equal('ERR_NOT_OWNER');
     expect(lock.isMine).to.equal(false);
-    expect(give(lock, core.LW_RWLOCK_WRITER)).to.equal(true);
+    expect(give(lock, LW_RWLOCK_WRITER)).to.equal(true);
     expect([...wordsOf(lock)].map((word) => word & 0x3fffffff)).to.deep.equal([0, 0, 0]);
   });
 
   it('of two upgrades of one agent one succeeds, and the other is refused', async () => {
     const lock = new RWLock();
     lock.tryUpgradableLock();
-    take(lock, core.LW_RWLOCK_READER);
+    take(lock, LW_RWLOCK_READER);
     const upgrades = [lock.upgradeAsync(), failure(() => lock.upgradeAsync())];
     await until(() => loopsWait(lock));
     lock.readUnlock();
@@ -324,7 +330,7 @@ describe('RWLock', () => {
   it('an upgrade that gives up says so if its read was given up before', async () => {
     const lock = new RWLock();
     lock.tryUpgradableLock();
-    take(lock, core.LW_RWLOCK_READER);
+    take(lock, LW_RWLOCK_READER);
     const controller = new AbortController();
     const upgrades = [lock.upgradeAsync({ signal: controller.signal }), lock.upgradeAsync(5)].map((it) => failure(() => it));
     await until(() => loopsWait(lock));

@@ -1,13 +1,14 @@
 /** The wait group: its count, its limits, and that it can be used again at once. */
 import { expect } from 'chai';
 
-import { LW_WAITGROUP_ROUND } from '../../../js/src/core.js';
 import { WaitGroup } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { failure, itCalling, stateOf, until, within } from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
 
 const MAX = 2 ** 22 - 1;
+/** Of its state: how often the count has left 0. */
+const ROUND = 0x3fc00000;
 const groupOf = (n) => {
   const group = new WaitGroup();
   group.add(n);
@@ -91,7 +92,7 @@ describe('WaitGroup', () => {
 
   it('goes on when its rounds wrap', async () => {
     const group = new WaitGroup();
-    wordsOf(group)[0] = LW_WAITGROUP_ROUND;
+    wordsOf(group)[0] = ROUND;
     group.add();
     expect(wordsOf(group)[0]).to.equal(1);
     const waiting = group.waitAsync();

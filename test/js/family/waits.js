@@ -4,7 +4,17 @@
  * a test runs over all rows, in the form that blocks and in the one that does not.
  */
 import { Barrier, Counter, Event, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } from '../../../js/src/index.js';
-import * as core from '../../../js/src/core.js';
+import {
+  LW_ASYNC_WAITERS,
+  LW_BLOCKED_WAITERS,
+  LW_RWLOCK_READER,
+  LW_RWLOCK_UPGRADABLE,
+  LW_RWLOCK_WRITER,
+  LW_START,
+} from '../../../js/src/core/constants.js';
+import { mutexTryStep, mutexUnlockStep } from '../../../js/src/core/mutex.js';
+import { onceBeginStep, onceEndStep } from '../../../js/src/core/once.js';
+import { rwlockBecomeStep, rwlockTryStep } from '../../../js/src/core/rwlock.js';
 import { spawn } from '../agents.js';
 import { STRANGER } from '../support.js';
 
@@ -18,17 +28,17 @@ export const wordsOf = (primitive) => {
 export const stateOf = (primitive) => wordsOf(primitive).map((word, i) => (i === 0 ? word & 0x3fffffff : word));
 
 /** Whether threads, or event loops, may wait. */
-export const threadsWait = (primitive) => (wordsOf(primitive)[0] & core.LW_BLOCKED_WAITERS) !== 0;
-export const loopsWait = (primitive) => (wordsOf(primitive)[0] & core.LW_ASYNC_WAITERS) !== 0;
+export const threadsWait = (primitive) => (wordsOf(primitive)[0] & LW_BLOCKED_WAITERS) !== 0;
+export const loopsWait = (primitive) => (wordsOf(primitive)[0] & LW_ASYNC_WAITERS) !== 0;
 
 /** Another agent without a worker: it runs the steps that never wait under an id of its own. */
 const stranger = {
-  lock: (mutex) => core.mutexTryStep(wordsOf(mutex), STRANGER),
-  unlock: (mutex) => core.mutexUnlockStep(wordsOf(mutex), STRANGER),
-  take: (rwlock, way) => core.rwlockTryStep(wordsOf(rwlock), 0, way, STRANGER),
-  give: (rwlock, way) => core.rwlockBecomeStep(wordsOf(rwlock), way, 0, STRANGER),
-  begin: (once) => core.onceBeginStep(wordsOf(once), STRANGER, core.LW_START, 0),
-  finish: (once, ran) => core.onceEndStep(wordsOf(once), STRANGER, ran),
+  lock: (mutex) => mutexTryStep(wordsOf(mutex), STRANGER),
+  unlock: (mutex) => mutexUnlockStep(wordsOf(mutex), STRANGER),
+  take: (rwlock, way) => rwlockTryStep(wordsOf(rwlock), 0, way, STRANGER),
+  give: (rwlock, way) => rwlockBecomeStep(wordsOf(rwlock), way, 0, STRANGER),
+  begin: (once) => onceBeginStep(wordsOf(once), STRANGER, LW_START, 0),
+  finish: (once, ran) => onceEndStep(wordsOf(once), STRANGER, ran),
 };
 
 /** A primitive that a stranger has done something to. */
@@ -76,27 +86,27 @@ export const WAITS = [
     won: 'guard',
     throws: 'TimeoutError',
   },
-  { type: 'RWLock', call: 'readLock', ...kept(core.LW_RWLOCK_WRITER) },
-  { type: 'RWLock', call: 'writeLock', ...kept(core.LW_RWLOCK_WRITER) },
-  { type: 'RWLock', call: 'writeLock', ...kept(core.LW_RWLOCK_UPGRADABLE) },
+  { type: 'RWLock', call: 'readLock', ...kept(LW_RWLOCK_WRITER) },
+  { type: 'RWLock', call: 'writeLock', ...kept(LW_RWLOCK_WRITER) },
+  { type: 'RWLock', call: 'writeLock', ...kept(LW_RWLOCK_UPGRADABLE) },
   {
     type: 'RWLock',
     call: 'writeLock',
-    make: () => done(new RWLock(), 'take', core.LW_RWLOCK_READER),
+    make: () => done(new RWLock(), 'take', LW_RWLOCK_READER),
     end: (it) => it.readUnlock(),
   },
-  { type: 'RWLock', call: 'upgradableLock', ...kept(core.LW_RWLOCK_WRITER) },
-  { type: 'RWLock', call: 'upgradableLock', ...kept(core.LW_RWLOCK_UPGRADABLE) },
+  { type: 'RWLock', call: 'upgradableLock', ...kept(LW_RWLOCK_WRITER) },
+  { type: 'RWLock', call: 'upgradableLock', ...kept(LW_RWLOCK_UPGRADABLE) },
   {
     type: 'RWLock',
     call: 'upgrade',
     before: 'tryUpgradableLock',
-    make: () => done(new RWLock(), 'take', core.LW_RWLOCK_READER),
+    make: () => done(new RWLock(), 'take', LW_RWLOCK_READER),
     end: (it) => it.readUnlock(),
   },
-  { type: 'RWLock', call: 'acquireRead', ...kept(core.LW_RWLOCK_WRITER), won: 'guard', throws: 'TimeoutError' },
-  { type: 'RWLock', call: 'acquireWrite', ...kept(core.LW_RWLOCK_WRITER), won: 'guard', throws: 'TimeoutError' },
-  { type: 'RWLock', call: 'acquireUpgradable', ...kept(core.LW_RWLOCK_WRITER), won: 'guard', throws: 'TimeoutError' },
+  { type: 'RWLock', call: 'acquireRead', ...kept(LW_RWLOCK_WRITER), won: 'guard', throws: 'TimeoutError' },
+  { type: 'RWLock', call: 'acquireWrite', ...kept(LW_RWLOCK_WRITER), won: 'guard', throws: 'TimeoutError' },
+  { type: 'RWLock', call: 'acquireUpgradable', ...kept(LW_RWLOCK_WRITER), won: 'guard', throws: 'TimeoutError' },
   {
     type: 'Barrier',
     call: 'wait',
@@ -123,7 +133,7 @@ export const WAITS = [
     call: 'run',
     args: ['fn'],
     make: () => done(new Once(), 'begin'),
-    end: (it) => stranger.finish(it, 1),
+    end: (it) => stranger.finish(it, true),
     won: false,
     throws: 'TimeoutError',
   },
@@ -132,7 +142,7 @@ export const WAITS = [
     call: 'run',
     args: ['fn'],
     make: () => done(new Once(), 'begin'),
-    end: (it) => stranger.finish(it, 0),
+    end: (it) => stranger.finish(it, false),
     throws: 'TimeoutError',
   },
   { type: 'Counter', call: 'waitUntil', args: [3], make: () => Counter.create(2), end: (it) => it.increment(2) },

@@ -1,0 +1,109 @@
+/*
+ * counter.c: the counter's steps. The meaning of the words is in core/counter.h.
+ *
+ * Printed by `make core` from src/core/counter.c and include/lockword/core/counter.h: do not edit.
+ */
+
+import { waitersChange, waitersWait } from './waiters.js';
+import { LW_COUNTER_MAX, LW_COUNTER_OVERFLOW, LW_COUNTER_STATE, LW_DONE, LW_WAIT_IDLE } from './constants.js';
+
+const { load } = Atomics;
+
+/**
+ * @typedef {import('../blocking.js').Answer} Answer
+ * @typedef {import('../wait.js').Words} Words
+ */
+
+// What a waiter wants the value to be.
+const OTHER_THAN = 0;
+const AT_LEAST = 1;
+const AT_MOST = 2;
+
+/**
+ * The value right now.
+ *
+ * @param {Words} counter
+ * @returns {number}
+ */
+export function counterValue(counter) {
+  return load(counter, LW_COUNTER_STATE) & LW_COUNTER_MAX;
+}
+
+/**
+ * Adds n, which may be negative, wakes those who wait for a change, and answers the old value; or LW_COUNTER_OVERFLOW, with nothing
+ * changed.
+ *
+ * @param {Words} counter
+ * @param {number} n
+ * @returns {number}
+ */
+export function counterAddStep(counter, n) {
+  let seen = load(counter, LW_COUNTER_STATE);
+  let state;
+  do {
+    state = seen;
+    // At most 2^30 - 1 plus or minus 2^31: as an unsigned number, what is out of range is too large.
+    const sum = ((state & LW_COUNTER_MAX) + n) | 0;
+    if (sum >>> 0 > LW_COUNTER_MAX) return LW_COUNTER_OVERFLOW;
+    seen = waitersChange(counter, state, sum);
+  } while (seen !== state);
+  return state & LW_COUNTER_MAX;
+}
+
+/**
+ * @param {number} value
+ * @param {number} wanted
+ * @param {number} n
+ * @returns {boolean}
+ */
+function satisfies(value, wanted, n) {
+  return wanted === OTHER_THAN ? value !== n : wanted === AT_LEAST ? value >>> 0 >= n >>> 0 : value >>> 0 <= n >>> 0;
+}
+
+/**
+ * @param {Words} counter
+ * @param {number} wanted
+ * @param {number} n
+ * @param {number} why
+ * @returns {Answer}
+ */
+function waitStep(counter, wanted, n, why) {
+  const state = load(counter, LW_COUNTER_STATE);
+  if (satisfies(state & LW_COUNTER_MAX, wanted, n)) return { what: LW_DONE, word: 0, phase: 0, expected: state & LW_COUNTER_MAX };
+  return waitersWait(counter, state, 0, LW_WAIT_IDLE, why, 0);
+}
+
+/**
+ * Steps: wait until the value is another than `value`, at least, or at most. The result is the value that ended the wait.
+ *
+ * @param {Words} counter
+ * @param {number} value
+ * @param {number} why
+ * @param {number} phase
+ * @returns {Answer}
+ */
+export function counterChangeStep(counter, value, why, phase) {
+  return waitStep(counter, OTHER_THAN, value, why);
+}
+
+/**
+ * @param {Words} counter
+ * @param {number} value
+ * @param {number} why
+ * @param {number} phase
+ * @returns {Answer}
+ */
+export function counterAtLeastStep(counter, value, why, phase) {
+  return waitStep(counter, AT_LEAST, value, why);
+}
+
+/**
+ * @param {Words} counter
+ * @param {number} value
+ * @param {number} why
+ * @param {number} phase
+ * @returns {Answer}
+ */
+export function counterAtMostStep(counter, value, why, phase) {
+  return waitStep(counter, AT_MOST, value, why);
+}

@@ -1,0 +1,88 @@
+/*
+ * event.c: the event's steps. The meaning of the words is in core/event.h.
+ *
+ * Printed by `make core` from src/core/event.c and include/lockword/core/event.h: do not edit.
+ */
+
+import { waitersChange, waitersWait } from './waiters.js';
+import {
+  LW_DONE,
+  LW_EVENT_AUTO,
+  LW_EVENT_GENERATION,
+  LW_EVENT_ONE_GENERATION,
+  LW_EVENT_SET,
+  LW_EVENT_STATE,
+  LW_WAIT_IDLE,
+} from './constants.js';
+
+const { compareExchange, load } = Atomics;
+
+/**
+ * @typedef {import('../blocking.js').Answer} Answer
+ * @typedef {import('../wait.js').Words} Words
+ */
+
+/**
+ * The state right now: what eventWaitStep has to be told.
+ *
+ * @param {Words} event
+ * @returns {number}
+ */
+export function eventState(event) {
+  return load(event, LW_EVENT_STATE);
+}
+
+/**
+ * Sets it: all waiters of a manual event are released, one waiter of an automatic one.
+ *
+ * @param {Words} event
+ */
+export function eventSetStep(event) {
+  let seen = load(event, LW_EVENT_STATE);
+  let state;
+  do {
+    // Even if it is set already, the generation moves: this very moment releases whoever waits, though it be reset at once.
+    state = seen;
+    const generation = (state + LW_EVENT_ONE_GENERATION) & LW_EVENT_GENERATION;
+    seen = waitersChange(event, state, generation | (state & LW_EVENT_AUTO) | LW_EVENT_SET);
+  } while (seen !== state);
+}
+
+/**
+ * Resets it, and answers whether it was set.
+ *
+ * @param {Words} event
+ * @returns {boolean}
+ */
+export function eventResetStep(event) {
+  let seen = load(event, LW_EVENT_STATE);
+  while (seen & LW_EVENT_SET) {
+    const state = seen;
+    seen = compareExchange(event, LW_EVENT_STATE, state, state & ~LW_EVENT_SET);
+    if (seen === state) return true;
+  }
+  return false;
+}
+
+/**
+ * A step: waits until it is set, or has been since the state `since` was read. Resets an automatic event.
+ *
+ * @param {Words} event
+ * @param {number} since
+ * @param {number} why
+ * @param {number} phase
+ * @returns {Answer}
+ */
+export function eventWaitStep(event, since, why, phase) {
+  let seen = load(event, LW_EVENT_STATE);
+  if (seen & LW_EVENT_AUTO) {
+    while (seen & LW_EVENT_SET) {
+      const state = seen;
+      seen = compareExchange(event, LW_EVENT_STATE, state, state & ~LW_EVENT_SET);
+      if (seen === state) return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
+    }
+  } else if ((seen | since) & LW_EVENT_SET || (seen ^ since) & LW_EVENT_GENERATION) {
+    return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
+  }
+  return waitersWait(event, seen, 0, LW_WAIT_IDLE, why, phase);
+}

@@ -1,0 +1,313 @@
+/*
+ * mutex.c: the mutex's steps. The meaning of the words is in core/mutex.h.
+ *
+ * Why nobody is stranded. Each line names the rule that the explorer breaks when it mutates it (verify/mutex.mutants).
+ *
+ *   1. A waiter marks the word before it waits, and waits only while the mark stands. An async waiter cannot do both at once, so it
+ *      queues first and marks then: a notify between the two finds it queued.
+ *   2. An unlocker frees the word and learns who waits in one operation. Then it notifies one thread
+ *      and all event loops, if it saw their marks. An event loop runs when its own work lets it: were
+ *      one alone notified, and busy, the others would wait for it.
+ *   3. A notify wakes one thread, but the mark named all of them. So a thread that may have consumed
+ *      a notify owes one: it takes the mutex with the mark set again, or marks before it waits again,
+ *      or notifies in its turn when it leaves. A wake orders memory, in ECMAScript and in the kernel:
+ *      the woken never read the mark that the unlock which woke them has cleared. An event loop owes
+ *      nothing: the notify that ended its wait ended all waits at the gate.
+ *   4. A waiter that was overtaken too often reserves the mutex. From then on only those who have returned from a wait may take it,
+ *      whatever ended that wait: were it 'only the woken', one who found the word changed would bar everyone including itself.
+ *      A reserver that leaves withdraws the reservation. If nobody comes for a reserved, free mutex (its reserver's event loop is
+ *      busy, or it died), a newcomer's brief wait ends and it is entitled, too.
+ *
+ * Printed by `make core` from src/core/mutex.c and include/lockword/core/mutex.h: do not edit.
+ */
+
+import { notify } from '../wait.js';
+import {
+  LW_ALL,
+  LW_ASYNC,
+  LW_CANCELLED,
+  LW_DEADLOCK,
+  LW_DONE,
+  LW_GAVE_UP,
+  LW_MUTEX_ASYNC,
+  LW_MUTEX_BLOCKED,
+  LW_MUTEX_GATE,
+  LW_MUTEX_OWNER,
+  LW_MUTEX_RESERVED,
+  LW_NOT_EQUAL,
+  LW_OK,
+  LW_QUEUE,
+  LW_QUEUED,
+  LW_SLICE,
+  LW_TIMED_OUT,
+  LW_WAIT,
+  LW_WAIT_BRIEF,
+  LW_WAIT_IDLE,
+  LW_WHY,
+} from './constants.js';
+
+const { compareExchange, load } = Atomics;
+
+/**
+ * @typedef {import('../blocking.js').Answer} Answer
+ * @typedef {import('../wait.js').Words} Words
+ */
+
+const LW_MUTEX_STATE = 0;
+
+// How many waits may end without the mutex before a waiter reserves it. Natively a waiter reserves
+// sooner as a rule, after a slice (src/wait/awake.h), and nothing tells 1 from 32. In an engine,
+// whose slices are long, this is what gives lockAsync its turn: docs/experiments.md, 'Constants'.
+const MAX_FAILED_WAITS = 8;
+
+// How often a waiter that starves re-checks before it sleeps until it is woken. Its driver makes each of these waits longer than
+// the one before. Beside busy threads they give the unlucky their share; no waiter needs one in order to be woken
+// (verify/README.md).
+const MAX_RECHECKS = 7;
+
+// The phase: what a locker remembers from one call to the next. The count never wraps: see count_failed_wait and RESTS.
+const OWES = 0x0001; // may have consumed a notify, and has not passed it on
+const ENTITLED = 0x0002; // has returned from a wait
+const ONE_FAILED_WAIT = 0x0004; // counted in the bits from here on: waits that ended without the mutex
+const STARVES = (MAX_FAILED_WAITS + 1) * ONE_FAILED_WAIT; // a count from here on: the waiter reserves the mutex
+const RESTS = STARVES + MAX_RECHECKS * ONE_FAILED_WAIT; // the highest count: it re-checks no more
+
+/**
+ * Takes the mutex if it is free and nobody waits. The fast half of every lock.
+ *
+ * @param {Words} mutex
+ * @param {number} self
+ * @returns {boolean}
+ */
+export function mutexTake(mutex, self) {
+  return compareExchange(mutex, LW_MUTEX_STATE, 0, self) === 0;
+}
+
+/**
+ * Frees the mutex if self holds it and nobody waits. The fast half of unlock.
+ *
+ * @param {Words} mutex
+ * @param {number} self
+ * @returns {boolean}
+ */
+export function mutexFree(mutex, self) {
+  return compareExchange(mutex, LW_MUTEX_STATE, self, 0) === self;
+}
+
+/**
+ * @param {number} state
+ * @returns {boolean}
+ */
+function isFree(state) {
+  return (state & LW_MUTEX_OWNER) === 0;
+}
+
+/**
+ * @param {Words} mutex
+ * @param {number} state
+ */
+function notifyWaiters(mutex, state) {
+  if (state & LW_MUTEX_BLOCKED) notify(mutex, LW_MUTEX_STATE, 1);
+  if (state & LW_MUTEX_ASYNC) notify(mutex, LW_MUTEX_GATE, LW_ALL >>> 0);
+}
+
+/**
+ * @param {number} phase
+ * @returns {boolean}
+ */
+function isStarving(phase) {
+  return phase >= STARVES;
+}
+
+/**
+ * The phase after one more wait in vain. A waiter that starves counts re-checks alone.
+ *
+ * @param {number} phase
+ * @returns {number}
+ */
+function countFailedWait(phase) {
+  return isStarving(phase) ? phase : phase + ONE_FAILED_WAIT;
+}
+
+/**
+ * The phase after one more re-check, be it the first: then the waiter starves.
+ *
+ * @param {number} phase
+ * @returns {number}
+ */
+function countRecheck(phase) {
+  if (!isStarving(phase)) return STARVES;
+  return phase < RESTS ? phase + ONE_FAILED_WAIT : phase;
+}
+
+/**
+ * What the phase becomes when the caller returns for this reason. A wait that has begun paid what was owed before it.
+ *
+ * @param {number} phase
+ * @param {number} why
+ * @returns {number}
+ */
+function resume(phase, why) {
+  switch (why & LW_WHY) {
+    case LW_OK:
+      return countFailedWait(phase | OWES | ENTITLED);
+    case LW_NOT_EQUAL:
+      return countFailedWait((phase & ~OWES) | ENTITLED);
+    case LW_TIMED_OUT:
+      return (phase & ~OWES) | ENTITLED;
+    case LW_SLICE:
+      return countRecheck(phase) | OWES | ENTITLED;
+    case LW_CANCELLED:
+      return phase | OWES;
+    default:
+      return phase;
+  }
+}
+
+/**
+ * How to wait for what the word holds. A brief wait is for a mutex that is free, but reserved, and its caller has not waited yet:
+ * so each call makes one at most.
+ *
+ * @param {number} state
+ * @param {number} phase
+ * @returns {number}
+ */
+function wayToWait(state, phase) {
+  return isFree(state) ? LW_WAIT_BRIEF : phase < RESTS ? LW_WAIT : LW_WAIT_IDLE;
+}
+
+/**
+ * Takes back a reservation. A free, reserved mutex becomes free for all: whoever it named is told.
+ *
+ * @param {Words} mutex
+ */
+function withdraw(mutex) {
+  let seen = load(mutex, LW_MUTEX_STATE);
+  while (seen & LW_MUTEX_RESERVED) {
+    const state = seen;
+    const next = isFree(state) ? 0 : state & ~LW_MUTEX_RESERVED;
+    seen = compareExchange(mutex, LW_MUTEX_STATE, state, next);
+    if (seen === state) {
+      if (next === 0) notifyWaiters(mutex, state);
+      return;
+    }
+  }
+}
+
+/**
+ * @param {Words} mutex
+ * @param {number} owed
+ * @param {number} phase
+ * @returns {Answer}
+ */
+function giveUp(mutex, owed, phase) {
+  if (isStarving(phase)) withdraw(mutex);
+  if (phase & OWES) notifyWaiters(mutex, owed);
+  return { what: LW_GAVE_UP, word: 0, phase: 0, expected: 0 };
+}
+
+/**
+ * A step: takes the mutex, waiting as often as needed.
+ *
+ * @param {Words} mutex
+ * @param {number} self
+ * @param {number} why
+ * @param {number} phase
+ * @returns {Answer}
+ */
+export function mutexLockStep(mutex, self, why, phase) {
+  const async = (why & LW_ASYNC) !== 0;
+  const flag = async ? LW_MUTEX_ASYNC : LW_MUTEX_BLOCKED;
+  const owed = async ? 0 : LW_MUTEX_BLOCKED;
+  phase = resume(phase, why);
+  if ((why & LW_WHY) === LW_CANCELLED) return giveUp(mutex, owed, phase);
+
+  let seen = load(mutex, LW_MUTEX_STATE);
+  for (;;) {
+    const state = seen;
+    if (isFree(state) && (!(state & LW_MUTEX_RESERVED) || phase & ENTITLED)) {
+      const taken = (state & ~LW_MUTEX_RESERVED) | self | (phase & OWES ? owed : 0);
+      seen = compareExchange(mutex, LW_MUTEX_STATE, state, taken);
+      if (seen === state) return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
+      continue;
+    }
+    if ((why & LW_WHY) === LW_TIMED_OUT) return giveUp(mutex, owed, phase);
+    if ((state & LW_MUTEX_OWNER) === self && !async) return { what: LW_DEADLOCK, word: 0, phase: 0, expected: 0 };
+    if (async && !(why & LW_QUEUED)) return { what: LW_QUEUE, word: LW_MUTEX_GATE, phase, expected: 0 };
+
+    const marked = state | flag | (isStarving(phase) && !isFree(state) ? LW_MUTEX_RESERVED : 0);
+    if (marked !== state) {
+      // Release: an unlocker that sees the mark also sees the wait that was queued before it.
+      seen = compareExchange(mutex, LW_MUTEX_STATE, state, marked);
+      if (seen !== state) continue;
+    }
+    return { what: wayToWait(marked, phase), word: async ? LW_MUTEX_GATE : LW_MUTEX_STATE, phase, expected: async ? 0 : marked };
+  }
+}
+
+/**
+ * Who holds the mutex right now; 0: nobody. By the time the answer arrives it may be old, unless it is self.
+ *
+ * @param {Words} mutex
+ * @returns {number}
+ */
+export function mutexOwner(mutex) {
+  return load(mutex, LW_MUTEX_STATE) & LW_MUTEX_OWNER;
+}
+
+/**
+ * Takes the mutex if it is free, reserved or not, and answers whether it did.
+ *
+ * @param {Words} mutex
+ * @param {number} self
+ * @returns {boolean}
+ */
+export function mutexTryStep(mutex, self) {
+  let seen = load(mutex, LW_MUTEX_STATE);
+  while (isFree(seen)) {
+    const state = seen;
+    seen = compareExchange(mutex, LW_MUTEX_STATE, state, state | self);
+    if (seen === state) return true;
+  }
+  return false;
+}
+
+/**
+ * Frees the mutex, notifies, and answers true; answers false, with nothing changed, if self does not hold it.
+ *
+ * @param {Words} mutex
+ * @param {number} self
+ * @returns {boolean}
+ */
+export function mutexUnlockStep(mutex, self) {
+  let seen = load(mutex, LW_MUTEX_STATE);
+  let state;
+  do {
+    state = seen;
+    if ((state & LW_MUTEX_OWNER) !== self) return false;
+    // Acquire: pairs with the mark, so that the notify below comes after the wait that it is for.
+    seen = compareExchange(mutex, LW_MUTEX_STATE, state, state & LW_MUTEX_RESERVED);
+  } while (seen !== state);
+  // From here on the memory may be gone: the next owner may have freed it.
+  notifyWaiters(mutex, state);
+  return true;
+}
+
+/**
+ * The dead makes no step any more: if the word names it, because it held the mutex or was about to free it, nobody but this
+ * function ends that.
+ *
+ * It may also have taken a wake along that it owed to others: it freed the mutex and had not yet notified (rule 2), or it was woken
+ * and had done nothing yet (rule 3). Nothing tells. So those whom an unlock notifies are woken in any case. If no wake was lost,
+ * these are spurious, and every wait survives that.
+ *
+ * What else it can leave are marks, which cost the next unlock a notify, and a reservation, which a newcomer's brief wait ends
+ * (rule 4).
+ *
+ * @param {Words} mutex
+ * @param {number} dead
+ */
+export function mutexBuryStep(mutex, dead) {
+  mutexUnlockStep(mutex, dead);
+  notifyWaiters(mutex, LW_MUTEX_BLOCKED | LW_MUTEX_ASYNC);
+}

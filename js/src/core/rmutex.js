@@ -1,0 +1,96 @@
+/*
+ * rmutex.c: the recursive mutex's steps. The meaning of the words is in core/rmutex.h; locking is lw_mutex_lock_step.
+ *
+ * The depth needs no order of its own: only the holder changes it, and the mutex orders one holder after another. Whoever reads it
+ * and does not hold the mutex learns nothing from it; whoever holds it reads what it wrote itself.
+ *
+ * Printed by `make core` from src/core/rmutex.c and include/lockword/core/rmutex.h: do not edit.
+ */
+
+import { mutexFree, mutexOwner, mutexUnlockStep } from './mutex.js';
+import {
+  LW_REENTRY_NO,
+  LW_REENTRY_OVERFLOW,
+  LW_REENTRY_YES,
+  LW_RMUTEX_AGAIN,
+  LW_RMUTEX_DEPTH,
+  LW_RMUTEX_TASK,
+} from './constants.js';
+
+const { load, store } = Atomics;
+
+/**
+ * @typedef {import('../wait.js').Words} Words
+ */
+
+/**
+ * @param {Words} rmutex
+ * @returns {number}
+ */
+function depthOf(rmutex) {
+  return load(rmutex, LW_RMUTEX_DEPTH);
+}
+
+/**
+ * @param {number} depth
+ * @param {number} task
+ * @returns {boolean}
+ */
+function isHeldAs(depth, task) {
+  return (depth & LW_RMUTEX_TASK) === task;
+}
+
+/**
+ * How often its holder has it; 0: nobody holds it.
+ *
+ * @param {Words} rmutex
+ * @returns {number}
+ */
+export function rmutexDepth(rmutex) {
+  return mutexOwner(rmutex) ? ((depthOf(rmutex) & LW_RMUTEX_AGAIN) + 1) | 0 : 0;
+}
+
+/**
+ * Takes it once more if self holds it in the same way: `task` 0 for the thread, LW_RMUTEX_TASK for a task.
+ *
+ * @param {Words} rmutex
+ * @param {number} self
+ * @param {number} task
+ * @returns {number}
+ */
+export function rmutexReenterStep(rmutex, self, task) {
+  if (mutexOwner(rmutex) !== self) return LW_REENTRY_NO;
+  const depth = depthOf(rmutex);
+  if (!isHeldAs(depth, task)) return LW_REENTRY_NO;
+  if ((depth & LW_RMUTEX_AGAIN) === LW_RMUTEX_AGAIN) return LW_REENTRY_OVERFLOW;
+  store(rmutex, LW_RMUTEX_DEPTH, depth + 1);
+  return LW_REENTRY_YES;
+}
+
+/**
+ * To be called when the mutex has just been locked: says in which way, and how often besides: LW_RMUTEX_TASK plus LW_RMUTEX_AGAIN.
+ * 0, too, before a holder that has it more than once gives it up whole.
+ *
+ * @param {Words} rmutex
+ * @param {number} depth
+ */
+export function rmutexEnteredStep(rmutex, depth) {
+  if (depthOf(rmutex) !== depth) store(rmutex, LW_RMUTEX_DEPTH, depth);
+}
+
+/**
+ * Gives it back once. Answers false, with nothing changed, if self does not hold it in this way.
+ *
+ * @param {Words} rmutex
+ * @param {number} self
+ * @param {number} task
+ * @returns {boolean}
+ */
+export function rmutexUnlockStep(rmutex, self, task) {
+  const depth = depthOf(rmutex);
+  // Taken once. If it is not held by self, the depth was another's, and freeing it fails.
+  if (depth === task) return mutexFree(rmutex, self) || mutexUnlockStep(rmutex, self);
+  if (mutexOwner(rmutex) !== self || !isHeldAs(depth, task)) return false;
+  store(rmutex, LW_RMUTEX_DEPTH, depth - 1);
+  return true;
+}

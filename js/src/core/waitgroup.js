@@ -1,0 +1,100 @@
+/*
+ * waitgroup.c: the wait group's steps. The meaning of the words is in core/waitgroup.h.
+ *
+ * Printed by `make core` from src/core/waitgroup.c and include/lockword/core/waitgroup.h: do not edit.
+ */
+
+import { waitersChange, waitersWait } from './waiters.js';
+import {
+  LW_DONE,
+  LW_WAITERS,
+  LW_WAITGROUP_MAX,
+  LW_WAITGROUP_ONE_ROUND,
+  LW_WAITGROUP_ROUND,
+  LW_WAITGROUP_STATE,
+  LW_WAIT_IDLE,
+} from './constants.js';
+
+const { compareExchange, load } = Atomics;
+
+/**
+ * @typedef {import('../blocking.js').Answer} Answer
+ * @typedef {import('../wait.js').Words} Words
+ */
+
+/**
+ * The state right now: what waitgroupWaitStep has to be told.
+ *
+ * @param {Words} group
+ * @returns {number}
+ */
+export function waitgroupState(group) {
+  return load(group, LW_WAITGROUP_STATE);
+}
+
+/**
+ * How much is not done yet, right now.
+ *
+ * @param {Words} group
+ * @returns {number}
+ */
+export function waitgroupCount(group) {
+  return waitgroupState(group) & LW_WAITGROUP_MAX;
+}
+
+/**
+ * Adds n; answers false, with nothing changed, if the count would exceed LW_WAITGROUP_MAX.
+ *
+ * @param {Words} group
+ * @param {number} n
+ * @returns {boolean}
+ */
+export function waitgroupAddStep(group, n) {
+  let seen = load(group, LW_WAITGROUP_STATE);
+  let state;
+  do {
+    state = seen;
+    const count = state & LW_WAITGROUP_MAX;
+    if (n >>> 0 > LW_WAITGROUP_MAX - count) return false;
+    let next = (state + n) | 0;
+    if (count === 0 && n !== 0) next = ((state + LW_WAITGROUP_ONE_ROUND) & LW_WAITGROUP_ROUND) | (state & LW_WAITERS) | n;
+    seen = compareExchange(group, LW_WAITGROUP_STATE, state, next);
+  } while (seen !== state);
+  return true;
+}
+
+/**
+ * Takes n off, and wakes everybody at 0; answers false, with nothing changed, if the count is less than n.
+ *
+ * @param {Words} group
+ * @param {number} n
+ * @returns {boolean}
+ */
+export function waitgroupDoneStep(group, n) {
+  let seen = load(group, LW_WAITGROUP_STATE);
+  let state;
+  do {
+    state = seen;
+    const count = state & LW_WAITGROUP_MAX;
+    if (n >>> 0 > count) return false;
+    if (n === count) seen = waitersChange(group, state, (state - n) | 0);
+    else seen = compareExchange(group, LW_WAITGROUP_STATE, state, state - n);
+  } while (seen !== state);
+  return true;
+}
+
+/**
+ * A step: waits until the count is 0, or has been since the state `since` was read.
+ *
+ * @param {Words} group
+ * @param {number} since
+ * @param {number} why
+ * @param {number} phase
+ * @returns {Answer}
+ */
+export function waitgroupWaitStep(group, since, why, phase) {
+  const state = waitgroupState(group);
+  if ((state & LW_WAITGROUP_MAX) === 0 || (state ^ since) & LW_WAITGROUP_ROUND)
+    return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
+  return waitersWait(group, state, 0, LW_WAIT_IDLE, why, phase);
+}
