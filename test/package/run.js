@@ -33,7 +33,8 @@ const WORK = join(ROOT, 'build/test-package');
 const PACKAGE = join(WORK, 'node_modules/lockword');
 const PROGRAMS = ['consumer.ts', 'consumer.cts', 'platform.ts', 'copies.cjs', 'jest.test.cjs'];
 const USERS_NEED = [
-  /^(package\.json|README\.md|LICENSE|js\/src\/[\w-]+\.js|js\/types\/[\w-]+\.d\.ts|js\/cjs\/([\w-]+\.js|[\w-]+\.d\.ts|package\.json))$/,
+  /^(package\.json|README\.md|LICENSE|js\/src\/(core\/)?[\w-]+\.js|js\/types\/(core\/)?[\w-]+\.d\.ts)$/,
+  /^js\/cjs\/([\w-]+\.js|(core\/)?[\w-]+\.d\.ts|package\.json)$/,
   /^(include\/lockword\/.*\.h|src\/.*\.[ch]|wasm\/(liblockword\.a|library_lockword\.js))$/,
   // What README.md links to.
   /^(CONTRIBUTING\.md|docs\/[\w-]+\.md|docs\/img\/.*\.(png|svg)|examples\/.*|verify\/README\.md)$/,
