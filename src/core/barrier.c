@@ -20,7 +20,7 @@ static bool same_cycle(uint32_t a, uint32_t b)
     return ((a ^ b) & LW_BARRIER_GENERATION) == 0;
 }
 
-/* The next cycle's first state. */
+/* Returns the first state of the next cycle. */
 static uint32_t next_cycle(const lw_word *barrier, uint32_t state, uint32_t broke)
 {
     const uint32_t history = ((state & LW_BARRIER_HISTORY) << 1 | broke) & LW_BARRIER_HISTORY;
@@ -29,14 +29,20 @@ static uint32_t next_cycle(const lw_word *barrier, uint32_t state, uint32_t brok
 
 void lw_barrier_make_step(lw_word *barrier, uint32_t n)
 {
-    /* Nobody uses it yet, so nobody else changes this; the first cycle, begun by the reset, is what others look at. */
+    /*
+     * No agent uses the barrier yet, so that no other one changes this word. Arrivals look at the
+     * state of the first cycle, which the reset begins.
+     */
     lw_store(&barrier[LW_BARRIER_PARTIES], n, lw_relaxed);
     lw_barrier_reset_step(barrier);
 }
 
 enum lw_barrier_outcome lw_barrier_arrive_step(lw_word *barrier, uint32_t state)
 {
-    /* Looks again, and acquires: whoever leads must see the parties that those who have arrived left behind them. */
+    /*
+     * Each new look acquires: the last party to arrive must see the number of parties that earlier
+     * arrivals left behind.
+     */
     for (uint32_t seen = state;; seen = lw_barrier_state(barrier)) {
         if (!same_cycle(seen, state) || seen & LW_BARRIER_BROKEN)
             return LW_BARRIER_BROKE;
@@ -79,7 +85,10 @@ bool lw_barrier_broke(uint32_t state, uint32_t ended)
     const uint32_t cycles = moved >> GENERATION_SHIFT;
     if (cycles == 0)
         return true; /* the same cycle: it is BROKEN */
-    /* Beyond the history: if these could not trip without the caller, they all broke; if they could, it has tripped most likely. */
+    /*
+     * The history does not reach back to this cycle. If later cycles could not trip without the
+     * caller, all of them broke. If they could, this one has most likely tripped.
+     */
     return ended & (cycles > CYCLES_IN_HISTORY ? LW_BARRIER_HISTORY : LW_BARRIER_BROKE_LAST << (cycles - 1));
 }
 
@@ -89,7 +98,10 @@ void lw_barrier_reset_step(lw_word *barrier)
     uint32_t state;
     do {
         state = seen;
-        /* Nobody has arrived: a reset more would only push those who are late out of the history. */
+        /*
+         * No party has arrived. One more reset would only push older cycles out of the history, of
+         * which late waiters still have to learn.
+         */
         if (!(state & LW_BARRIER_BROKEN) && (state & LW_BARRIER_MISSING) == parties(barrier))
             return;
         seen = lw_waiters_change(barrier, state, next_cycle(barrier, state, LW_BARRIER_BROKE_LAST));

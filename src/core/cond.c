@@ -3,20 +3,27 @@
  *
  * Why no notify is lost.
  *
- *   1. A waiter counts itself and reads the sequence while it holds the mutex. Whoever makes true what it waits for holds the mutex
- *      after that, and notifies after that: it finds somebody counted, and moves the sequence away from what the waiter has read.
- *   2. A notify moves the sequence first and wakes then. So who is not asleep yet will not fall asleep, and who is asleep is in the
- *      queue, in front of all who come after the move.
- *   3. A waiter that finds the sequence moved has been notified, whatever ended its wait: cancelled or late, it returns that it was
- *      notified, so that its caller looks.
- *   4. The wait of an async waiter cannot be withdrawn. One that gives up leaves it in the queue, in front of others, and could
- * only pass on what it consumes when its event loop gets to it. So it says first that it leaves a wait behind, and looks at the
- *      sequence then. A notifier moves the sequence first, and looks then: one of the two sees the other. A notifier that sees that
- *      waits were left behind wakes everybody, and none is left behind any more.
+ *   1. A waiter counts itself and reads the sequence while it holds the mutex. The agent that makes
+ *      the condition true holds the mutex after that, and notifies after that: it finds the waiter
+ *      counted, and moves the sequence away from the value that the waiter has read.
+ *   2. A notify first moves the sequence, then wakes. So a waiter that is not asleep yet will not
+ *      fall asleep. A waiter that is asleep is in the queue, in front of all waiters that come
+ *      after the move.
+ *   3. A waiter that finds the sequence moved has been notified, whatever ended its wait. Even if
+ *      it was cancelled or is late, it returns that it was notified, so that its caller looks at
+ *      the condition.
+ *   4. The wait of an async waiter cannot be withdrawn. A waiter that gives up leaves its wait in
+ *      the queue, in front of others. It could pass on the notify that this wait consumes only when
+ *      its event loop gets to it. So it first sets LEFT_BEHIND, and reads the sequence then. A
+ *      notifier first moves the sequence, and reads LEFT_BEHIND then: one of the two sees what the
+ *      other did. A notifier that sees LEFT_BEHIND wakes all waiters, and no wait is left behind
+ *      any more.
  *
- * No operation here has a memory order of its own: the mutex has them. What a waiter does before it gives up the mutex comes before
- * what a notifier does after it has taken it; and what the notifier wrote, the waiter sees when it has the mutex again. Rule 4
- * needs sequential consistency, which everything has in JavaScript and WebAssembly; natively nobody waits asynchronously.
+ * The mutex provides all memory orders, and no operation here has one of its own. What a waiter
+ * does before it gives up the mutex comes before what a notifier does after it has taken the mutex.
+ * What the notifier wrote, the waiter sees when it has the mutex again. Rule 4 needs sequential
+ * consistency. In JavaScript and WebAssembly every operation has it; natively there are no async
+ * waiters.
  */
 #include <lockword/core/cond.h>
 
@@ -58,7 +65,7 @@ void lw_cond_leave_step(lw_word *cond)
     add(cond, LW_COND_WAITERS, UINT32_MAX);
 }
 
-/* Returns whether it was set. */
+/* Clears LEFT_BEHIND and returns whether it was set. */
 static bool clear_left_behind(lw_word *cond)
 {
     uint32_t seen = lw_load(&cond[LW_COND_WAITERS], lw_relaxed);

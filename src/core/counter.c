@@ -13,7 +13,10 @@ uint32_t lw_counter_add_step(lw_word *counter, int32_t n)
     uint32_t state;
     do {
         state = seen;
-        /* At most 2^30 - 1 plus or minus 2^31: as an unsigned number, what is out of range is too large. */
+        /*
+         * The sum is between -2^31 and 2^30 - 1 + 2^31. As an unsigned number, every sum that is
+         * out of range is too large.
+         */
         const uint32_t sum = (state & LW_COUNTER_MAX) + (uint32_t)n;
         if (sum > LW_COUNTER_MAX)
             return LW_COUNTER_OVERFLOW;
@@ -22,7 +25,7 @@ uint32_t lw_counter_add_step(lw_word *counter, int32_t n)
     return state & LW_COUNTER_MAX;
 }
 
-/* What a waiter wants the value to be. */
+/* What a waiter waits for the value to be. */
 enum wanted {
     OTHER_THAN,
     AT_LEAST,

@@ -12,7 +12,10 @@ void lw_event_set_step(lw_word *event)
     uint32_t seen = lw_load(&event[LW_EVENT_STATE], lw_relaxed);
     uint32_t state;
     do {
-        /* Even if it is set already, the generation moves: this very moment releases whoever waits, though it be reset at once. */
+        /*
+         * The generation moves even if the event is set already. This set releases all agents that
+         * wait now, even if the event is reset at once.
+         */
         state = seen;
         const uint32_t generation = (state + LW_EVENT_ONE_GENERATION) & LW_EVENT_GENERATION;
         seen = lw_waiters_change(event, state, generation | (state & LW_EVENT_AUTO) | LW_EVENT_SET);

@@ -13,7 +13,10 @@ lw_answer lw_once_begin_step(lw_word *once, uint32_t self, uint32_t why, lw_phas
     const uint32_t state = lw_load(&once[LW_ONCE_STATE], lw_acquire);
     if (state & LW_ONCE_RAN)
         return lw_answer_of(LW_DONE, 0, 0, 0);
-    /* Acquire: pairs with the end of a run that failed. If another was quicker, the look at what it did must acquire, too. */
+    /*
+     * Acquire: pairs with the end of a run that failed. If another agent wins this race, the next
+     * look at the state must acquire, too.
+     */
     if ((state & LW_ONCE_RUNNER) == 0)
         return lw_answer_of(lw_cas(&once[LW_ONCE_STATE], state, state | self, lw_acquire) == state ? LW_DONE : LW_RETRY, 0, 0,
                             self);

@@ -1,8 +1,10 @@
 /*
- * rmutex.c: the recursive mutex's steps. The meaning of the words is in core/rmutex.h; locking is lw_mutex_lock_step.
+ * rmutex.c: the recursive mutex's steps. The meaning of the words is in core/rmutex.h; locking is
+ * lw_mutex_lock_step.
  *
- * The depth needs no order of its own: only the holder changes it, and the mutex orders one holder after another. Whoever reads it
- * and does not hold the mutex learns nothing from it; whoever holds it reads what it wrote itself.
+ * The depth needs no memory order of its own: only the holder changes it, and the mutex orders one
+ * holder after another. An agent that does not hold the mutex learns nothing from the depth. The
+ * holder reads what it wrote itself.
  */
 #include <lockword/core/rmutex.h>
 
@@ -43,7 +45,10 @@ void lw_rmutex_entered_step(lw_word *rmutex, uint32_t depth)
 bool lw_rmutex_unlock_step(lw_word *rmutex, uint32_t self, uint32_t task)
 {
     const uint32_t depth = depth_of(rmutex);
-    /* Taken once. If it is not held by self, the depth was another's, and freeing it fails. */
+    /*
+     * The mutex was taken once. If self does not hold it, the depth was another agent's, and
+     * freeing the mutex fails.
+     */
     if (depth == task)
         return lw_mutex_free(rmutex, self) || lw_mutex_unlock_step(rmutex, self);
     if (lw_mutex_owner(rmutex) != self || !is_held_as(depth, task))

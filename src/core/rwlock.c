@@ -6,14 +6,15 @@
 #define CLAIMS (LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED)
 
 /* The phase: what a locker remembers from one call to the next. */
-#define WAITED_FOR_WRITER 0x1u /* waited while somebody wrote */
-#define CLAIMED 0x2u           /* has claimed something, perhaps */
-#define ENTITLED 0x4u          /* the lock stood free through a brief wait: whoever's turn it was does not come */
-#define ONE_WAKE 0x8u          /* counted in the bits from here on, up to MAX_WAKES: waits that ended without the lock */
+#define WAITED_FOR_WRITER 0x1u /* waited while an agent wrote */
+#define CLAIMED 0x2u           /* may have set a claim */
+#define ENTITLED 0x4u          /* the lock stayed free through a brief wait: the claims are stale */
+#define ONE_WAKE 0x8u          /* bits from here on: waits without success, up to MAX_WAKES */
 
 /*
- * A reader that was woken this often, and was never quick enough to see the writer that it waited for, goes first all the same; one
- * that would own the lock reserves it.
+ * A reader that saw a writer while it waited goes first after that writer. A reader that was woken
+ * this often, and was never fast enough to see one, goes first all the same. A future owner that
+ * was woken this often reserves the lock.
  */
 #ifndef MAX_WAKES
 #define MAX_WAKES 8u
@@ -21,8 +22,9 @@
 #define WOKEN_OFTEN (MAX_WAKES * ONE_WAKE)
 
 /*
- * A way to lock is what the caller has before, and after: 0 or UPGRADABLE; and READER, UPGRADABLE or WRITER. This returns those
- * beside whom it cannot be had. Not inlined, like two more below, since they stand at several places.
+ * A way to lock is given by what the caller has before (0 or UPGRADABLE) and after (READER,
+ * UPGRADABLE or WRITER). This function returns the holders that exclude it. Not inlined, like two
+ * more functions below, since they have several callers.
  */
 __attribute__((noinline)) static uint32_t excluded_by(uint32_t before, uint32_t after)
 {
@@ -33,13 +35,16 @@ __attribute__((noinline)) static uint32_t excluded_by(uint32_t before, uint32_t 
     return before ? LW_RWLOCK_READERS : HOLDERS;
 }
 
-/* The turn that it may claim. */
+/* Returns the turn that a caller may claim. */
 static uint32_t turn_of(uint32_t after)
 {
     return after == LW_RWLOCK_WRITER ? LW_RWLOCK_WRITERS_TURN : LW_RWLOCK_READERS_TURN;
 }
 
-/* All that it may claim while it waits, and clears. An owner that upgrades takes from nobody who would be the next one. */
+/*
+ * Returns all claims that a caller may set while it waits, and that it clears. An owner that
+ * upgrades reserves nothing: it is the owner already, and takes from no future owner.
+ */
 __attribute__((noinline)) static uint32_t claims_of(uint32_t before, uint32_t after)
 {
     return turn_of(after) | (before || after == LW_RWLOCK_READER ? 0 : LW_RWLOCK_RESERVED);
@@ -56,8 +61,9 @@ uint32_t lw_rwlock_owner(const lw_word *rwlock)
 }
 
 /*
- * Whether the caller has `before`, with which it means to become something else. It is asked whenever a step is resumed: an agent
- * has several callers, and another one may have given up meanwhile what this one had when its wait began.
+ * Returns whether the caller has `before`, from which it wants to become something else. Each step
+ * checks this whenever it is resumed: an agent has several callers, and another one may have given
+ * up meanwhile what this one had when its wait began.
  */
 static bool has(const lw_word *rwlock, uint32_t state, uint32_t before, uint32_t self)
 {
@@ -69,7 +75,7 @@ static bool was_woken_often(lw_phase phase)
     return phase >= WOKEN_OFTEN;
 }
 
-/* Whether others go first, though nobody is in the way. */
+/* Returns whether the caller has to let others go first, although no holder excludes it. */
 static bool is_barred(uint32_t state, uint32_t after, lw_phase phase)
 {
     if (phase & ENTITLED)
@@ -82,14 +88,17 @@ static bool is_barred(uint32_t state, uint32_t after, lw_phase phase)
            !was_woken_often(phase);
 }
 
-/* Whether there is no place for one more reader, of either kind. */
+/* Returns whether there is no place for one more reader, of either kind. */
 __attribute__((noinline)) static bool is_full(uint32_t state, uint32_t after)
 {
     const uint32_t kept = state & LW_RWLOCK_UPGRADABLE ? 1 : 0;
     return after != LW_RWLOCK_WRITER && (state & LW_RWLOCK_READERS) + kept >= LW_RWLOCK_READERS;
 }
 
-/* Takes the lock, and returns what the word held: `state`, or look again. Entitlement ends a claim that nobody came for. */
+/*
+ * Takes the lock, and returns what the word held: `state`, or a newer value to look at. An entitled
+ * caller ends all claims, since they are stale.
+ */
 static uint32_t take(lw_word *rwlock, uint32_t state, uint32_t before, uint32_t after, uint32_t self, lw_phase phase)
 {
     const uint32_t ended = phase & ENTITLED ? CLAIMS : claims_of(before, after);
@@ -99,7 +108,10 @@ static uint32_t take(lw_word *rwlock, uint32_t state, uint32_t before, uint32_t 
     return seen;
 }
 
-/* Takes the claims back, and wakes whom they kept waiting. Others who claim the same set it again. */
+/*
+ * Takes the claims back, and wakes the agents that they kept waiting. Other waiters with the same
+ * claim set it again.
+ */
 static void withdraw(lw_word *rwlock, uint32_t claims)
 {
     uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
@@ -188,7 +200,7 @@ bool lw_rwlock_unread_step(lw_word *rwlock)
         const uint32_t readers = state & LW_RWLOCK_READERS;
         if (readers == 0)
             return false;
-        /* Only the last one to leave makes room for anybody. */
+        /* Only the last reader to leave makes room for another agent. */
         if (readers == 1)
             seen = lw_waiters_change(rwlock, state, state - 1);
         else

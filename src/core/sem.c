@@ -7,7 +7,10 @@ uint32_t lw_sem_permits(const lw_word *sem)
     return lw_load(&sem[LW_SEM_STATE], lw_relaxed) & LW_SEM_MAX;
 }
 
-/* Takes n permits if the state has them, and returns it. The waiters' bits stay: those who wait need not have been woken. */
+/*
+ * Takes n permits if the state has them, and returns the state that it found. The waiters' bits
+ * stay, since the waiters that they stand for need not have been woken.
+ */
 static uint32_t take(lw_word *sem, uint32_t n)
 {
     uint32_t seen = lw_load(&sem[LW_SEM_STATE], lw_relaxed);

@@ -1,4 +1,6 @@
-/* waiters.c: the two things that every primitive but the mutex does about those who wait. Why they are enough: core/waiters.h. */
+/*
+ * waiters.c: how every primitive but the mutex waits and wakes. Why this is enough: core/waiters.h.
+ */
 #include <lockword/core/waiters.h>
 
 lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t way, uint32_t why, lw_phase phase)
@@ -9,7 +11,7 @@ lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t
     if (async && !(why & LW_QUEUED))
         return lw_answer_of(LW_QUEUE, LW_WAITERS_GATE, phase, 0);
     const uint32_t marked = seen | mark | (async ? LW_ASYNC_WAITERS : LW_BLOCKED_WAITERS);
-    /* Release: whoever sees the mark also sees the wait that was queued before it. */
+    /* Release: an agent that sees the mark also sees the wait that was queued before it. */
     if (marked != seen && lw_cas(&words[LW_WAITERS_STATE], seen, marked, lw_release) != seen)
         return lw_answer_of(LW_RETRY, 0, phase, 0);
     return lw_answer_of(way, async ? LW_WAITERS_GATE : LW_WAITERS_STATE, phase, async ? 0 : marked);
@@ -17,7 +19,7 @@ lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t
 
 uint32_t lw_waiters_change(lw_word *words, uint32_t seen, uint32_t next)
 {
-    /* Acquire: pairs with the mark. Release: what was done before is seen by whoever this wakes. */
+    /* Acquire: pairs with the mark. Release: a waiter that this wakes sees what was done before. */
     const uint32_t found = lw_cas(&words[LW_WAITERS_STATE], seen, next & ~LW_WAITERS, lw_acq_rel);
     if (found == seen) {
         /* From here on the memory may be gone. */

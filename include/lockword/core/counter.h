@@ -19,21 +19,26 @@ enum {
 
 #define LW_COUNTER_MAX 0x3fffffffu
 
-/* What lw_counter_add_step answers when the sum would leave 0 to LW_COUNTER_MAX. */
+/* lw_counter_add_step returns this if the sum would be less than 0 or more than LW_COUNTER_MAX. */
 #define LW_COUNTER_OVERFLOW UINT32_MAX
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The value right now. */
+/* Returns the value of this moment. */
 uint32_t lw_counter_value(const lw_word *counter);
 
-/* Adds n, which may be negative, wakes those who wait for a change, and answers the old value; or LW_COUNTER_OVERFLOW, with nothing
- * changed. */
+/*
+ * Adds n, which may be negative, wakes all waiters, and returns the old value. Returns
+ * LW_COUNTER_OVERFLOW, with nothing changed, if the sum is out of range.
+ */
 uint32_t lw_counter_add_step(lw_word *counter, int32_t n);
 
-/* Steps: wait until the value is another than `value`, at least, or at most. The result is the value that ended the wait. */
+/*
+ * Steps: wait until the value is another one than `value`, at least `value`, or at most `value`.
+ * The result is the value that ended the wait.
+ */
 lw_answer lw_counter_change_step(lw_word *counter, uint32_t value, uint32_t why, lw_phase phase);
 lw_answer lw_counter_at_least_step(lw_word *counter, uint32_t value, uint32_t why, lw_phase phase);
 lw_answer lw_counter_at_most_step(lw_word *counter, uint32_t value, uint32_t why, lw_phase phase);

@@ -1,12 +1,13 @@
 /*
  * core/sem.h: the semaphore's two words.
  *
- *     word 0, state   bits 0-29   PERMITS  how many are to be had
+ *     word 0, state   bits 0-29   PERMITS  how many permits are available
  *                     bits 30-31  see core/waiters.h
  *     word 1, gate    see core/waiters.h
  *
- * A release wakes everybody, since only the waiters know how many permits each of them needs: woken one by one, the permits of a
- * release could go to one who needs more of them, and leave another asleep beside enough for it.
+ * A release wakes all waiters, since only they know how many permits each of them needs. If it woke
+ * them one by one, it could wake a waiter that needs more permits than there are, and leave another
+ * asleep for which they would suffice.
  */
 #ifndef LOCKWORD_CORE_SEM_H
 #define LOCKWORD_CORE_SEM_H
@@ -22,37 +23,49 @@ enum {
 
 #define LW_SEM_MAX 0x3fffffffu
 
-/* What lw_sem_release_step returns when there would be more than LW_SEM_MAX permits. */
+/* lw_sem_release_step returns this if there would be more than LW_SEM_MAX permits. */
 #define LW_SEM_OVERFLOW UINT32_MAX
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Takes n permits, unless there are fewer or the word changes meanwhile. The fast half of an acquire. */
+/*
+ * Takes n permits, unless there are fewer or the word changes meanwhile. The fast path of an
+ * acquire.
+ */
 LW_INLINE bool lw_sem_take(lw_word *sem, uint32_t n)
 {
     const uint32_t state = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
     return (state & LW_SEM_MAX) >= n && lw_cas(&sem[LW_SEM_STATE], state, state - n, lw_acquire) == state;
 }
 
-/* Gives n permits, unless somebody waits, there would be too many, or the word changes meanwhile. The fast half of a release. */
+/*
+ * Gives n permits, unless an agent waits, there would be too many, or the word changes meanwhile.
+ * The fast path of a release.
+ */
 LW_INLINE bool lw_sem_give(lw_word *sem, uint32_t n)
 {
     const uint32_t state = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
     return state <= LW_SEM_MAX && n <= LW_SEM_MAX - state && lw_cas(&sem[LW_SEM_STATE], state, state + n, lw_release) == state;
 }
 
-/* How many permits are to be had right now. */
+/* Returns how many permits are available at this moment. */
 uint32_t lw_sem_permits(const lw_word *sem);
 
-/* Takes n permits if they are to be had, and answers whether it did. */
+/* Takes n permits if they are available, and returns whether it did. */
 bool lw_sem_try_step(lw_word *sem, uint32_t n);
 
-/* A step: takes n permits, all at once, waiting as often as needed. The result is how many it left. */
+/*
+ * A step: takes n permits, all at once, and waits as often as needed. The result is how many
+ * permits are left.
+ */
 lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase phase);
 
-/* Gives n permits, and wakes. Returns how many there were before, or LW_SEM_OVERFLOW, with nothing changed. */
+/*
+ * Gives n permits, and wakes. Returns how many permits there were before, or LW_SEM_OVERFLOW, with
+ * nothing changed.
+ */
 uint32_t lw_sem_release_step(lw_word *sem, uint32_t n);
 
 #ifdef __cplusplus

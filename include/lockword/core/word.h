@@ -1,10 +1,11 @@
 /*
  * word.h: the only code that touches shared memory.
  *
- * A word is 32 bits, 4-byte aligned, zero when unused. The algorithms in src/core reach it through the functions below and
- * through nothing else, so that the very same sources run on hardware (this file), under the explorer
- * (verify/explorer/lockword/core/word.h) and under Relacy (verify/relacy/lockword/core/word.h): whichever comes first on the
- * include path. In JavaScript and WebAssembly every order is sequentially consistent, whatever is asked for here.
+ * A word is 32 bits, 4-byte aligned, zero when unused. The algorithms in src/core reach it only
+ * through the functions below. So the very same sources run on hardware (this file), under the
+ * explorer (verify/explorer/lockword/core/word.h) and under Relacy
+ * (verify/relacy/lockword/core/word.h): the file that comes first on the include path is used. In
+ * JavaScript and WebAssembly every order is sequentially consistent, whatever is asked for here.
  */
 #ifndef LOCKWORD_CORE_WORD_H
 #define LOCKWORD_CORE_WORD_H
@@ -20,7 +21,10 @@ extern "C" {
 
 typedef uint32_t lw_word;
 
-/* The order an operation asks for. A compare-and-swap that fails is always relaxed: its value only guides the next attempt. */
+/*
+ * The memory order of an operation. A compare-and-swap that fails is always relaxed: its value only
+ * guides the next attempt.
+ */
 enum {
     lw_relaxed = __ATOMIC_RELAXED,
     lw_acquire = __ATOMIC_ACQUIRE,
@@ -28,7 +32,7 @@ enum {
     lw_acq_rel = __ATOMIC_ACQ_REL,
 };
 
-/* Orders must be constants where they reach the compiler's builtins, even when nothing is optimised. */
+/* Orders must be constants where they reach the compiler's builtins, even without optimization. */
 #define LW_INLINE static inline __attribute__((always_inline))
 
 LW_INLINE uint32_t lw_load(const lw_word *word, int order)
@@ -41,22 +45,24 @@ LW_INLINE void lw_store(lw_word *word, uint32_t value, int order)
     __atomic_store_n(word, value, order);
 }
 
-/* If *word holds expected, stores desired. Returns the value that it found, as Atomics.compareExchange does. Never fails
- * spuriously. */
+/*
+ * If *word holds `expected`, stores `desired`. Returns the value that it found, as
+ * Atomics.compareExchange does. Never fails spuriously.
+ */
 LW_INLINE uint32_t lw_cas(lw_word *word, uint32_t expected, uint32_t desired, int order)
 {
     uint32_t found = expected;
     if (__atomic_compare_exchange_n(word, &found, desired, false, order, lw_relaxed))
         return expected;
-    /* So that a caller who compares branches on the flags of the instruction. */
+    /* With this, a caller's comparison becomes a branch on the instruction's flags. */
     if (found == expected)
         __builtin_unreachable();
     return found;
 }
 
 /*
- * Says that the word is going to be changed: its cache line is fetched to be written. A look that came first would fetch it to be
- * read, and the change fetch it again.
+ * Announces a change of the word: its cache line is fetched for writing. A load that came first
+ * would fetch it for reading, and the change would fetch it again.
  */
 LW_INLINE void lw_will_change(const lw_word *word)
 {
@@ -64,8 +70,9 @@ LW_INLINE void lw_will_change(const lw_word *word)
 }
 
 /*
- * Wakes up to n agents asleep on this address and answers how many. Never reads or writes the word: it may be called on memory
- * that has been freed since the caller's last atomic operation on it.
+ * Wakes up to n agents asleep on this address and returns how many it woke. Never reads or writes
+ * the word: it may be called on memory that has been freed since the caller's last atomic operation
+ * on it.
  */
 uint32_t lw_notify(lw_word *word, uint32_t n);
 

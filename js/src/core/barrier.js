@@ -34,7 +34,8 @@ const GENERATION_SHIFT = 12;
 const CYCLES_IN_HISTORY = 5;
 
 /**
- * Whether the reason for this call ends the operation, if it cannot succeed now: LW_TIMED_OUT and LW_CANCELLED.
+ * Returns whether this reason ends the operation if it cannot succeed now: LW_TIMED_OUT and
+ * LW_CANCELLED do.
  *
  * @param {number} why
  * @returns {boolean}
@@ -44,7 +45,7 @@ function givesUp(why) {
 }
 
 /**
- * The state right now.
+ * Returns the state of this moment.
  *
  * @param {Words} barrier
  * @returns {number}
@@ -71,7 +72,7 @@ function sameCycle(a, b) {
 }
 
 /**
- * The next cycle's first state.
+ * Returns the first state of the next cycle.
  *
  * @param {Words} barrier
  * @param {number} state
@@ -84,26 +85,29 @@ function nextCycle(barrier, state, broke) {
 }
 
 /**
- * Makes, or re-makes, an unused barrier. parties: 1 to LW_BARRIER_MAX.
+ * Makes, or makes anew, a barrier that no agent uses. parties: 1 to LW_BARRIER_MAX.
  *
  * @param {Words} barrier
  * @param {number} n
  */
 export function barrierMakeStep(barrier, n) {
-  // Nobody uses it yet, so nobody else changes this; the first cycle, begun by the reset, is what others look at.
+  // No agent uses the barrier yet, so that no other one changes this word. Arrivals look at the
+  // state of the first cycle, which the reset begins.
   store(barrier, LW_BARRIER_PARTIES, n);
   barrierResetStep(barrier);
 }
 
 /**
- * Arrives in the cycle that `state` was read in. The last one to arrive ends it and wakes everybody.
+ * Arrives in the cycle in which `state` was read. The last party to arrive ends the cycle and wakes
+ * all waiters.
  *
  * @param {Words} barrier
  * @param {number} state
  * @returns {number}
  */
 export function barrierArriveStep(barrier, state) {
-  // Looks again, and acquires: whoever leads must see the parties that those who have arrived left behind them.
+  // Each new look acquires: the last party to arrive must see the number of parties that earlier
+  // arrivals left behind.
   for (let seen = state; ; seen = barrierState(barrier)) {
     if (!sameCycle(seen, state) || seen & LW_BARRIER_BROKEN) return LW_BARRIER_BROKE;
     if ((seen & LW_BARRIER_MISSING) === 0) return LW_BARRIER_UNMADE;
@@ -117,7 +121,7 @@ export function barrierArriveStep(barrier, state) {
 }
 
 /**
- * Takes one party off the cycles after this one. To be followed by an arrival in this one.
+ * Takes one party off all cycles after this one. An arrival in this cycle must follow.
  *
  * @param {Words} barrier
  */
@@ -131,8 +135,8 @@ export function barrierDropStep(barrier) {
 }
 
 /**
- * A step: waits until the cycle of `state` has ended, and answers with the state that ended it; one that gives up breaks the
- * barrier.
+ * A step: waits until the cycle of `state` has ended. Its result is the state that ended the cycle.
+ * A waiter that gives up breaks the barrier.
  *
  * @param {Words} barrier
  * @param {number} state
@@ -149,7 +153,7 @@ export function barrierWaitStep(barrier, state, why, phase) {
 }
 
 /**
- * Whether the cycle of `state` broke, as the state tells that ended a wait in it.
+ * Returns whether the cycle of `state` broke; `ended` is the result of a wait in that cycle.
  *
  * @param {number} state
  * @param {number} ended
@@ -159,12 +163,14 @@ export function barrierBroke(state, ended) {
   const moved = ((ended & LW_BARRIER_GENERATION) - (state & LW_BARRIER_GENERATION)) & LW_BARRIER_GENERATION;
   const cycles = moved >>> GENERATION_SHIFT;
   if (cycles === 0) return true; // the same cycle: it is BROKEN
-  // Beyond the history: if these could not trip without the caller, they all broke; if they could, it has tripped most likely.
+  // The history does not reach back to this cycle. If later cycles could not trip without the
+  // caller, all of them broke. If they could, this one has most likely tripped.
   return (ended & (cycles > CYCLES_IN_HISTORY ? LW_BARRIER_HISTORY : LW_BARRIER_BROKE_LAST << (cycles - 1))) !== 0;
 }
 
 /**
- * Begins a new cycle, unless this one is as good as new. Whoever waits in it is told that it broke.
+ * Begins a new cycle, unless no party has arrived in this one. Agents that wait in this cycle see
+ * it as broken.
  *
  * @param {Words} barrier
  */
@@ -173,7 +179,8 @@ export function barrierResetStep(barrier) {
   let state;
   do {
     state = seen;
-    // Nobody has arrived: a reset more would only push those who are late out of the history.
+    // No party has arrived. One more reset would only push older cycles out of the history, of
+    // which late waiters still have to learn.
     if (!(state & LW_BARRIER_BROKEN) && (state & LW_BARRIER_MISSING) === parties(barrier)) return;
     seen = waitersChange(barrier, state, nextCycle(barrier, state, LW_BARRIER_BROKE_LAST));
   } while (seen !== state);

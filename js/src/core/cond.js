@@ -3,20 +3,27 @@
  *
  * Why no notify is lost.
  *
- *   1. A waiter counts itself and reads the sequence while it holds the mutex. Whoever makes true what it waits for holds the mutex
- *      after that, and notifies after that: it finds somebody counted, and moves the sequence away from what the waiter has read.
- *   2. A notify moves the sequence first and wakes then. So who is not asleep yet will not fall asleep, and who is asleep is in the
- *      queue, in front of all who come after the move.
- *   3. A waiter that finds the sequence moved has been notified, whatever ended its wait: cancelled or late, it returns that it was
- *      notified, so that its caller looks.
- *   4. The wait of an async waiter cannot be withdrawn. One that gives up leaves it in the queue, in front of others, and could
- * only pass on what it consumes when its event loop gets to it. So it says first that it leaves a wait behind, and looks at the
- *      sequence then. A notifier moves the sequence first, and looks then: one of the two sees the other. A notifier that sees that
- *      waits were left behind wakes everybody, and none is left behind any more.
+ *   1. A waiter counts itself and reads the sequence while it holds the mutex. The agent that makes
+ *      the condition true holds the mutex after that, and notifies after that: it finds the waiter
+ *      counted, and moves the sequence away from the value that the waiter has read.
+ *   2. A notify first moves the sequence, then wakes. So a waiter that is not asleep yet will not
+ *      fall asleep. A waiter that is asleep is in the queue, in front of all waiters that come
+ *      after the move.
+ *   3. A waiter that finds the sequence moved has been notified, whatever ended its wait. Even if
+ *      it was cancelled or is late, it returns that it was notified, so that its caller looks at
+ *      the condition.
+ *   4. The wait of an async waiter cannot be withdrawn. A waiter that gives up leaves its wait in
+ *      the queue, in front of others. It could pass on the notify that this wait consumes only when
+ *      its event loop gets to it. So it first sets LEFT_BEHIND, and reads the sequence then. A
+ *      notifier first moves the sequence, and reads LEFT_BEHIND then: one of the two sees what the
+ *      other did. A notifier that sees LEFT_BEHIND wakes all waiters, and no wait is left behind
+ *      any more.
  *
- * No operation here has a memory order of its own: the mutex has them. What a waiter does before it gives up the mutex comes before
- * what a notifier does after it has taken it; and what the notifier wrote, the waiter sees when it has the mutex again. Rule 4
- * needs sequential consistency, which everything has in JavaScript and WebAssembly; natively nobody waits asynchronously.
+ * The mutex provides all memory orders, and no operation here has one of its own. What a waiter
+ * does before it gives up the mutex comes before what a notifier does after it has taken the mutex.
+ * What the notifier wrote, the waiter sees when it has the mutex again. Rule 4 needs sequential
+ * consistency. In JavaScript and WebAssembly every operation has it; natively there are no async
+ * waiters.
  *
  * Printed by `make core` from src/core/cond.c and include/lockword/core/cond.h: do not edit.
  */
@@ -41,7 +48,8 @@ const { compareExchange, load } = Atomics;
  */
 
 /**
- * Whether the reason for this call ends the operation, if it cannot succeed now: LW_TIMED_OUT and LW_CANCELLED.
+ * Returns whether this reason ends the operation if it cannot succeed now: LW_TIMED_OUT and
+ * LW_CANCELLED do.
  *
  * @param {number} why
  * @returns {boolean}
@@ -65,7 +73,7 @@ function add(cond, word, n) {
 }
 
 /**
- * Announces a waiter, which holds the mutex, and answers the sequence that condWaitStep has to be told.
+ * Counts a waiter, which holds the mutex, and returns the sequence to pass to condWaitStep.
  *
  * @param {Words} cond
  * @returns {number}
@@ -76,8 +84,9 @@ export function condEnterStep(cond) {
 }
 
 /**
- * A step, without the mutex: waits for a notify since `sequence` was read. An async waiter that gives up while its wait is pending
- * says so by LW_QUEUED, and leaves that wait behind.
+ * A step, for a caller that does not hold the mutex: waits for a notify since `sequence` was read.
+ * An async waiter that gives up while its wait is pending passes LW_QUEUED, and leaves that wait
+ * behind.
  *
  * @param {Words} cond
  * @param {number} sequence
@@ -99,7 +108,7 @@ export function condWaitStep(cond, sequence, why, phase) {
 }
 
 /**
- * Ends what condEnterStep began.
+ * Takes back the count of condEnterStep.
  *
  * @param {Words} cond
  */
@@ -108,7 +117,7 @@ export function condLeaveStep(cond) {
 }
 
 /**
- * Returns whether it was set.
+ * Clears LEFT_BEHIND and returns whether it was set.
  *
  * @param {Words} cond
  * @returns {boolean}
@@ -124,8 +133,8 @@ function clearLeftBehind(cond) {
 }
 
 /**
- * Wakes n waiters (LW_ALL: all), or more if waits were left behind. Returns how many it found asleep, at most n; others may see it
- * before they fall asleep.
+ * Wakes n waiters (LW_ALL: all), or more if waits were left behind. Returns how many of them were
+ * asleep, at most n. Waiters that are not asleep yet see the new sequence before they sleep.
  *
  * @param {Words} cond
  * @param {number} n

@@ -14,13 +14,13 @@ const { load } = Atomics;
  * @typedef {import('../wait.js').Words} Words
  */
 
-// What a waiter wants the value to be.
+// What a waiter waits for the value to be.
 const OTHER_THAN = 0;
 const AT_LEAST = 1;
 const AT_MOST = 2;
 
 /**
- * The value right now.
+ * Returns the value of this moment.
  *
  * @param {Words} counter
  * @returns {number}
@@ -30,8 +30,8 @@ export function counterValue(counter) {
 }
 
 /**
- * Adds n, which may be negative, wakes those who wait for a change, and answers the old value; or LW_COUNTER_OVERFLOW, with nothing
- * changed.
+ * Adds n, which may be negative, wakes all waiters, and returns the old value. Returns
+ * LW_COUNTER_OVERFLOW, with nothing changed, if the sum is out of range.
  *
  * @param {Words} counter
  * @param {number} n
@@ -42,7 +42,8 @@ export function counterAddStep(counter, n) {
   let state;
   do {
     state = seen;
-    // At most 2^30 - 1 plus or minus 2^31: as an unsigned number, what is out of range is too large.
+    // The sum is between -2^31 and 2^30 - 1 + 2^31. As an unsigned number, every sum that is
+    // out of range is too large.
     const sum = ((state & LW_COUNTER_MAX) + n) | 0;
     if (sum >>> 0 > LW_COUNTER_MAX) return LW_COUNTER_OVERFLOW;
     seen = waitersChange(counter, state, sum);
@@ -74,7 +75,8 @@ function waitStep(counter, wanted, n, why) {
 }
 
 /**
- * Steps: wait until the value is another than `value`, at least, or at most. The result is the value that ended the wait.
+ * Steps: wait until the value is another one than `value`, at least `value`, or at most `value`.
+ * The result is the value that ended the wait.
  *
  * @param {Words} counter
  * @param {number} value

@@ -23,7 +23,7 @@ const { compareExchange, load } = Atomics;
  */
 
 /**
- * The state right now: what eventWaitStep has to be told.
+ * Returns the state of this moment, to be passed to eventWaitStep.
  *
  * @param {Words} event
  * @returns {number}
@@ -33,7 +33,7 @@ export function eventState(event) {
 }
 
 /**
- * Sets it: all waiters of a manual event are released, one waiter of an automatic one.
+ * Sets the event. This releases all waiters of a manual event, or one waiter of an automatic one.
  *
  * @param {Words} event
  */
@@ -41,7 +41,8 @@ export function eventSetStep(event) {
   let seen = load(event, LW_EVENT_STATE);
   let state;
   do {
-    // Even if it is set already, the generation moves: this very moment releases whoever waits, though it be reset at once.
+    // The generation moves even if the event is set already. This set releases all agents that
+    // wait now, even if the event is reset at once.
     state = seen;
     const generation = (state + LW_EVENT_ONE_GENERATION) & LW_EVENT_GENERATION;
     seen = waitersChange(event, state, generation | (state & LW_EVENT_AUTO) | LW_EVENT_SET);
@@ -49,7 +50,7 @@ export function eventSetStep(event) {
 }
 
 /**
- * Resets it, and answers whether it was set.
+ * Resets the event, and returns whether it was set.
  *
  * @param {Words} event
  * @returns {boolean}
@@ -65,7 +66,8 @@ export function eventResetStep(event) {
 }
 
 /**
- * A step: waits until it is set, or has been since the state `since` was read. Resets an automatic event.
+ * A step: waits until the event is set, or has been set since the state `since` was read. Resets an
+ * automatic event.
  *
  * @param {Words} event
  * @param {number} since

@@ -1,22 +1,26 @@
 /*
  * mutex.c: the mutex's steps. The meaning of the words is in core/mutex.h.
  *
- * Why nobody is stranded. Each line names the rule that the explorer breaks when it mutates it (verify/mutex.mutants).
+ * Why no waiter is stranded: the four rules below. If one of them is mutated
+ * (verify/mutex.mutants), the explorer finds a waiter that is.
  *
- *   1. A waiter marks the word before it waits, and waits only while the mark stands. An async waiter cannot do both at once, so it
- *      queues first and marks then: a notify between the two finds it queued.
- *   2. An unlocker frees the word and learns who waits in one operation. Then it notifies one thread
- *      and all event loops, if it saw their marks. An event loop runs when its own work lets it: were
- *      one alone notified, and busy, the others would wait for it.
- *   3. A notify wakes one thread, but the mark named all of them. So a thread that may have consumed
- *      a notify owes one: it takes the mutex with the mark set again, or marks before it waits again,
- *      or notifies in its turn when it leaves. A wake orders memory, in ECMAScript and in the kernel:
- *      the woken never read the mark that the unlock which woke them has cleared. An event loop owes
- *      nothing: the notify that ended its wait ended all waits at the gate.
- *   4. A waiter that was overtaken too often reserves the mutex. From then on only those who have returned from a wait may take it,
- *      whatever ended that wait: were it 'only the woken', one who found the word changed would bar everyone including itself.
- *      A reserver that leaves withdraws the reservation. If nobody comes for a reserved, free mutex (its reserver's event loop is
- *      busy, or it died), a newcomer's brief wait ends and it is entitled, too.
+ *   1. A waiter marks the word before it waits, and waits only while the mark stands. An async
+ *      waiter cannot do both at once, so it queues first and marks then: a notify between the two
+ *      finds it queued.
+ *   2. An unlocker frees the word and learns of the waiters in one operation. Then it notifies one
+ *      thread and all event loops, if it saw their marks. An event loop runs when its own work lets
+ *      it. If only one were notified, and it were busy, the others would wait for it.
+ *   3. A notify wakes one thread, but the mark stood for all of them. So a thread that may have
+ *      consumed a notify owes one: it takes the mutex with the mark set again, or marks before it
+ *      waits again, or notifies when it gives up. A wake orders memory, in ECMAScript and in the
+ *      kernel: the woken thread never reads the mark that was cleared by the unlock which woke it.
+ *      An event loop owes nothing: the notify that ended its wait ended all waits at the gate.
+ *   4. A waiter that was overtaken too often reserves the mutex. From then on only agents that have
+ *      returned from a wait may take it, whatever ended that wait. If a notify alone entitled them,
+ *      a waiter that found the word changed would bar all agents, including itself. A reserver that
+ *      gives up withdraws the reservation. If no waiter comes for a free, reserved mutex (the
+ *      reserver's event loop is busy, or it died), a newcomer's brief wait ends, and then the
+ *      newcomer is entitled, too.
  *
  * Printed by `make core` from src/core/mutex.c and include/lockword/core/mutex.h: do not edit.
  */
@@ -55,25 +59,31 @@ const { compareExchange, load } = Atomics;
 
 const LW_MUTEX_STATE = 0;
 
-// How many waits may end without the mutex before a waiter reserves it. Natively a waiter reserves
-// sooner as a rule, after a slice (src/wait/awake.h), and nothing tells 1 from 32. In an engine,
-// whose slices are long, this is what gives lockAsync its turn: docs/experiments.md, 'Constants'.
+// How many waits may end without the mutex before a waiter reserves it. Natively a waiter usually
+// reserves sooner, after a slice (src/wait/awake.h), and no measurement tells 1 from 32. In an
+// engine, where slices are long, this constant is what gives lockAsync its turn:
+// docs/experiments.md, 'Constants'.
 const MAX_FAILED_WAITS = 8;
 
-// How often a waiter that starves re-checks before it sleeps until it is woken. Its driver makes each of these waits longer than
-// the one before. Beside busy threads they give the unlucky their share; no waiter needs one in order to be woken
-// (verify/README.md).
+// How often a starving waiter re-checks before it sleeps until it is woken. Its driver makes each
+// of these waits longer than the one before. Re-checks give unlucky waiters their share beside busy
+// threads. No waiter needs one in order to be woken (verify/README.md).
 const MAX_RECHECKS = 7;
 
-// The phase: what a locker remembers from one call to the next. The count never wraps: see count_failed_wait and RESTS.
+// The phase: what a locker remembers from one call to the next. The count never wraps: see
+// count_failed_wait and RESTS.
 const OWES = 0x0001; // may have consumed a notify, and has not passed it on
 const ENTITLED = 0x0002; // has returned from a wait
-const ONE_FAILED_WAIT = 0x0004; // counted in the bits from here on: waits that ended without the mutex
-const STARVES = (MAX_FAILED_WAITS + 1) * ONE_FAILED_WAIT; // a count from here on: the waiter reserves the mutex
-const RESTS = STARVES + MAX_RECHECKS * ONE_FAILED_WAIT; // the highest count: it re-checks no more
+const ONE_FAILED_WAIT = 0x0004; // bits from here on: the number of waits without success
+
+// From this count on, the waiter reserves the mutex.
+const STARVES = (MAX_FAILED_WAITS + 1) * ONE_FAILED_WAIT;
+
+// The highest count: the waiter re-checks no more.
+const RESTS = STARVES + MAX_RECHECKS * ONE_FAILED_WAIT;
 
 /**
- * Takes the mutex if it is free and nobody waits. The fast half of every lock.
+ * Takes the mutex if it is free and no agent waits. The fast path of every lock.
  *
  * @param {Words} mutex
  * @param {number} self
@@ -84,7 +94,7 @@ export function mutexTake(mutex, self) {
 }
 
 /**
- * Frees the mutex if self holds it and nobody waits. The fast half of unlock.
+ * Frees the mutex if self holds it and no agent waits. The fast path of unlock.
  *
  * @param {Words} mutex
  * @param {number} self
@@ -120,7 +130,8 @@ function isStarving(phase) {
 }
 
 /**
- * The phase after one more wait in vain. A waiter that starves counts re-checks alone.
+ * Returns the phase after one more wait without success. For a starving waiter, only re-checks
+ * count.
  *
  * @param {number} phase
  * @returns {number}
@@ -130,7 +141,7 @@ function countFailedWait(phase) {
 }
 
 /**
- * The phase after one more re-check, be it the first: then the waiter starves.
+ * Returns the phase after one more re-check. From the first re-check on, the waiter starves.
  *
  * @param {number} phase
  * @returns {number}
@@ -141,7 +152,8 @@ function countRecheck(phase) {
 }
 
 /**
- * What the phase becomes when the caller returns for this reason. A wait that has begun paid what was owed before it.
+ * Returns the phase of a caller that was resumed for this reason. A wait that has begun paid what
+ * was owed before it: rule 3.
  *
  * @param {number} phase
  * @param {number} why
@@ -165,8 +177,9 @@ function resume(phase, why) {
 }
 
 /**
- * How to wait for what the word holds. A brief wait is for a mutex that is free, but reserved, and its caller has not waited yet:
- * so each call makes one at most.
+ * Returns how to wait while the word holds `state`. A brief wait is for a mutex that is free, but
+ * reserved, and for a caller that has not waited yet. So each operation makes at most one brief
+ * wait.
  *
  * @param {number} state
  * @param {number} phase
@@ -177,7 +190,8 @@ function wayToWait(state, phase) {
 }
 
 /**
- * Takes back a reservation. A free, reserved mutex becomes free for all: whoever it named is told.
+ * Takes back a reservation. A free, reserved mutex becomes free for all agents, and the waiters
+ * that its marks stand for are notified.
  *
  * @param {Words} mutex
  */
@@ -207,7 +221,7 @@ function giveUp(mutex, owed, phase) {
 }
 
 /**
- * A step: takes the mutex, waiting as often as needed.
+ * A step: takes the mutex, and waits as often as needed.
  *
  * @param {Words} mutex
  * @param {number} self
@@ -246,7 +260,8 @@ export function mutexLockStep(mutex, self, why, phase) {
 }
 
 /**
- * Who holds the mutex right now; 0: nobody. By the time the answer arrives it may be old, unless it is self.
+ * Returns the holder's id; 0: the mutex is free. By the time the caller reads it, it may be
+ * outdated, unless it is self.
  *
  * @param {Words} mutex
  * @returns {number}
@@ -256,7 +271,7 @@ export function mutexOwner(mutex) {
 }
 
 /**
- * Takes the mutex if it is free, reserved or not, and answers whether it did.
+ * Takes the mutex if it is free, reserved or not, and returns whether it did.
  *
  * @param {Words} mutex
  * @param {number} self
@@ -273,7 +288,8 @@ export function mutexTryStep(mutex, self) {
 }
 
 /**
- * Frees the mutex, notifies, and answers true; answers false, with nothing changed, if self does not hold it.
+ * Frees the mutex, notifies, and returns true. Returns false, with nothing changed, if self does
+ * not hold the mutex.
  *
  * @param {Words} mutex
  * @param {number} self
@@ -285,7 +301,8 @@ export function mutexUnlockStep(mutex, self) {
   do {
     state = seen;
     if ((state & LW_MUTEX_OWNER) !== self) return false;
-    // Acquire: pairs with the mark, so that the notify below comes after the wait that it is for.
+    // Acquire: pairs with the mark, so that the notify below comes after the wait for which it
+    // is meant.
     seen = compareExchange(mutex, LW_MUTEX_STATE, state, state & LW_MUTEX_RESERVED);
   } while (seen !== state);
   // From here on the memory may be gone: the next owner may have freed it.
@@ -294,15 +311,16 @@ export function mutexUnlockStep(mutex, self) {
 }
 
 /**
- * The dead makes no step any more: if the word names it, because it held the mutex or was about to free it, nobody but this
- * function ends that.
+ * A dead agent makes no further step. If the word names it as the owner, because it held the mutex
+ * or was about to free it, only this function can free the mutex.
  *
- * It may also have taken a wake along that it owed to others: it freed the mutex and had not yet notified (rule 2), or it was woken
- * and had done nothing yet (rule 3). Nothing tells. So those whom an unlock notifies are woken in any case. If no wake was lost,
- * these are spurious, and every wait survives that.
+ * The dead agent may also have consumed a wake that it owed to other waiters: it freed the mutex
+ * and had not yet notified (rule 2), or it was woken and had done nothing yet (rule 3). The words
+ * do not tell whether it did. So this function wakes those waiters that an unlock would notify, in
+ * any case. If no wake was lost, these wake-ups are spurious, and every wait survives that.
  *
- * What else it can leave are marks, which cost the next unlock a notify, and a reservation, which a newcomer's brief wait ends
- * (rule 4).
+ * A dead agent can also leave marks, which cost the next unlock a notify, and a reservation, which
+ * a newcomer's brief wait ends (rule 4).
  *
  * @param {Words} mutex
  * @param {number} dead

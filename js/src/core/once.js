@@ -17,7 +17,7 @@ const { compareExchange, load } = Atomics;
 const LW_ONCE_STATE = 0;
 
 /**
- * Whether it has been run. Whoever sees true sees all that the runner wrote.
+ * Returns whether the initializer has run. A caller that gets true sees all that the runner wrote.
  *
  * @param {Words} once
  * @returns {boolean}
@@ -27,7 +27,7 @@ export function onceRan(once) {
 }
 
 /**
- * Who runs it right now; 0: nobody.
+ * Returns the id of the agent that runs the initializer now; 0: none.
  *
  * @param {Words} once
  * @returns {number}
@@ -37,8 +37,9 @@ export function onceRunner(once) {
 }
 
 /**
- * A step: waits until it has been run, or until it is the caller's turn to run it. The `expected` of LW_DONE tells which: 0, or
- * self; in the latter case the caller must call onceEndStep.
+ * A step: waits until the initializer has run, or until it is the caller's turn to run it. The
+ * `expected` of LW_DONE tells which: 0 if it has run; self if it is the caller's turn. In the
+ * latter case the caller must call onceEndStep.
  *
  * @param {Words} once
  * @param {number} self
@@ -50,7 +51,8 @@ export function onceBeginStep(once, self, why, phase) {
   // Acquire: pairs with the end of the run, as in onceRan.
   const state = load(once, LW_ONCE_STATE);
   if (state & LW_ONCE_RAN) return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
-  // Acquire: pairs with the end of a run that failed. If another was quicker, the look at what it did must acquire, too.
+  // Acquire: pairs with the end of a run that failed. If another agent wins this race, the next
+  // look at the state must acquire, too.
   if ((state & LW_ONCE_RUNNER) === 0)
     return {
       what: compareExchange(once, LW_ONCE_STATE, state, state | self) === state ? LW_DONE : LW_RETRY,
@@ -63,8 +65,8 @@ export function onceBeginStep(once, self, why, phase) {
 }
 
 /**
- * The runner's turn ends: with success, or leaving it to the next. Answers false, with nothing changed, if `runner` does not run
- * it.
+ * Ends the runner's turn. `ran` tells whether the initializer succeeded; if not, the turn is the
+ * next caller's. Returns false, with nothing changed, if `runner` is not the runner.
  *
  * @param {Words} once
  * @param {number} runner

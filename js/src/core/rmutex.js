@@ -1,8 +1,10 @@
 /*
- * rmutex.c: the recursive mutex's steps. The meaning of the words is in core/rmutex.h; locking is lw_mutex_lock_step.
+ * rmutex.c: the recursive mutex's steps. The meaning of the words is in core/rmutex.h; locking is
+ * lw_mutex_lock_step.
  *
- * The depth needs no order of its own: only the holder changes it, and the mutex orders one holder after another. Whoever reads it
- * and does not hold the mutex learns nothing from it; whoever holds it reads what it wrote itself.
+ * The depth needs no memory order of its own: only the holder changes it, and the mutex orders one
+ * holder after another. An agent that does not hold the mutex learns nothing from the depth. The
+ * holder reads what it wrote itself.
  *
  * Printed by `make core` from src/core/rmutex.c and include/lockword/core/rmutex.h: do not edit.
  */
@@ -41,7 +43,7 @@ function isHeldAs(depth, task) {
 }
 
 /**
- * How often its holder has it; 0: nobody holds it.
+ * Returns how often its holder has it; 0: no agent holds it.
  *
  * @param {Words} rmutex
  * @returns {number}
@@ -51,7 +53,8 @@ export function rmutexDepth(rmutex) {
 }
 
 /**
- * Takes it once more if self holds it in the same way: `task` 0 for the thread, LW_RMUTEX_TASK for a task.
+ * Takes the mutex once more if self holds it in the same way: `task` is 0 for the thread,
+ * LW_RMUTEX_TASK for a task.
  *
  * @param {Words} rmutex
  * @param {number} self
@@ -68,8 +71,9 @@ export function rmutexReenterStep(rmutex, self, task) {
 }
 
 /**
- * To be called when the mutex has just been locked: says in which way, and how often besides: LW_RMUTEX_TASK plus LW_RMUTEX_AGAIN.
- * 0, too, before a holder that has it more than once gives it up whole.
+ * Call this just after locking the mutex, with `depth` telling in which way it is held, and how
+ * often besides the first time: LW_RMUTEX_TASK plus LW_RMUTEX_AGAIN. Also call it, with 0, before a
+ * holder that has the mutex more than once frees it at once.
  *
  * @param {Words} rmutex
  * @param {number} depth
@@ -79,7 +83,8 @@ export function rmutexEnteredStep(rmutex, depth) {
 }
 
 /**
- * Gives it back once. Answers false, with nothing changed, if self does not hold it in this way.
+ * Gives the mutex back once. Returns false, with nothing changed, if self does not hold it in this
+ * way.
  *
  * @param {Words} rmutex
  * @param {number} self
@@ -88,7 +93,8 @@ export function rmutexEnteredStep(rmutex, depth) {
  */
 export function rmutexUnlockStep(rmutex, self, task) {
   const depth = depthOf(rmutex);
-  // Taken once. If it is not held by self, the depth was another's, and freeing it fails.
+  // The mutex was taken once. If self does not hold it, the depth was another agent's, and
+  // freeing the mutex fails.
   if (depth === task) return mutexFree(rmutex, self) || mutexUnlockStep(rmutex, self);
   if (mutexOwner(rmutex) !== self || !isHeldAs(depth, task)) return false;
   store(rmutex, LW_RMUTEX_DEPTH, depth - 1);

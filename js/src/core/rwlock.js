@@ -41,18 +41,20 @@ const HOLDERS = LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER;
 const CLAIMS = LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED;
 
 // The phase: what a locker remembers from one call to the next.
-const WAITED_FOR_WRITER = 0x1; // waited while somebody wrote
-const CLAIMED = 0x2; // has claimed something, perhaps
-const ENTITLED = 0x4; // the lock stood free through a brief wait: whoever's turn it was does not come
-const ONE_WAKE = 0x8; // counted in the bits from here on, up to MAX_WAKES: waits that ended without the lock
+const WAITED_FOR_WRITER = 0x1; // waited while an agent wrote
+const CLAIMED = 0x2; // may have set a claim
+const ENTITLED = 0x4; // the lock stayed free through a brief wait: the claims are stale
+const ONE_WAKE = 0x8; // bits from here on: waits without success, up to MAX_WAKES
 
-// A reader that was woken this often, and was never quick enough to see the writer that it waited for, goes first all the same; one
-// that would own the lock reserves it.
+// A reader that saw a writer while it waited goes first after that writer. A reader that was woken
+// this often, and was never fast enough to see one, goes first all the same. A future owner that
+// was woken this often reserves the lock.
 const MAX_WAKES = 8;
 const WOKEN_OFTEN = MAX_WAKES * ONE_WAKE;
 
 /**
- * Whether the reason for this call ends the operation, if it cannot succeed now: LW_TIMED_OUT and LW_CANCELLED.
+ * Returns whether this reason ends the operation if it cannot succeed now: LW_TIMED_OUT and
+ * LW_CANCELLED do.
  *
  * @param {number} why
  * @returns {boolean}
@@ -62,7 +64,8 @@ function givesUp(why) {
 }
 
 /**
- * Reads, or writes, if nobody waits and nobody is in the way. The fast halves of the steps.
+ * Reads, or writes, if no agent waits and none holds the lock in a way that excludes it. The fast
+ * paths of the steps.
  *
  * @param {Words} rwlock
  * @returns {boolean}
@@ -89,8 +92,9 @@ export function rwlockTakeWrite(rwlock, self) {
 }
 
 /**
- * A way to lock is what the caller has before, and after: 0 or UPGRADABLE; and READER, UPGRADABLE or WRITER. This returns those
- * beside whom it cannot be had. Not inlined, like two more below, since they stand at several places.
+ * A way to lock is given by what the caller has before (0 or UPGRADABLE) and after (READER,
+ * UPGRADABLE or WRITER). This function returns the holders that exclude it. Not inlined, like two
+ * more functions below, since they have several callers.
  *
  * @param {number} before
  * @param {number} after
@@ -103,7 +107,7 @@ function excludedBy(before, after) {
 }
 
 /**
- * The turn that it may claim.
+ * Returns the turn that a caller may claim.
  *
  * @param {number} after
  * @returns {number}
@@ -113,7 +117,8 @@ function turnOf(after) {
 }
 
 /**
- * All that it may claim while it waits, and clears. An owner that upgrades takes from nobody who would be the next one.
+ * Returns all claims that a caller may set while it waits, and that it clears. An owner that
+ * upgrades reserves nothing: it is the owner already, and takes from no future owner.
  *
  * @param {number} before
  * @param {number} after
@@ -124,7 +129,7 @@ function claimsOf(before, after) {
 }
 
 /**
- * The state right now, and the agent that writes or reads upgradably; 0: none.
+ * Return the state of this moment, and the agent that writes or reads upgradably (0: none).
  *
  * @param {Words} rwlock
  * @returns {number}
@@ -142,8 +147,9 @@ export function rwlockOwner(rwlock) {
 }
 
 /**
- * Whether the caller has `before`, with which it means to become something else. It is asked whenever a step is resumed: an agent
- * has several callers, and another one may have given up meanwhile what this one had when its wait began.
+ * Returns whether the caller has `before`, from which it wants to become something else. Each step
+ * checks this whenever it is resumed: an agent has several callers, and another one may have given
+ * up meanwhile what this one had when its wait began.
  *
  * @param {Words} rwlock
  * @param {number} state
@@ -164,7 +170,7 @@ function wasWokenOften(phase) {
 }
 
 /**
- * Whether others go first, though nobody is in the way.
+ * Returns whether the caller has to let others go first, although no holder excludes it.
  *
  * @param {number} state
  * @param {number} after
@@ -184,7 +190,7 @@ function isBarred(state, after, phase) {
 }
 
 /**
- * Whether there is no place for one more reader, of either kind.
+ * Returns whether there is no place for one more reader, of either kind.
  *
  * @param {number} state
  * @param {number} after
@@ -196,7 +202,8 @@ function isFull(state, after) {
 }
 
 /**
- * Takes the lock, and returns what the word held: `state`, or look again. Entitlement ends a claim that nobody came for.
+ * Takes the lock, and returns what the word held: `state`, or a newer value to look at. An entitled
+ * caller ends all claims, since they are stale.
  *
  * @param {Words} rwlock
  * @param {number} state
@@ -214,7 +221,8 @@ function take(rwlock, state, before, after, self, phase) {
 }
 
 /**
- * Takes the claims back, and wakes whom they kept waiting. Others who claim the same set it again.
+ * Takes the claims back, and wakes the agents that they kept waiting. Other waiters with the same
+ * claim set it again.
  *
  * @param {Words} rwlock
  * @param {number} claims
@@ -268,9 +276,10 @@ function lockStep(rwlock, before, after, self, why, phase) {
 }
 
 /**
- * Steps: read, read upgradably, write; and become the writer, for the upgradable reader. LW_OVERFLOW, of the first two: there are
- * too many readers. LW_NOT_OWNER, of the last, whenever it is called: self does not read upgradably, or not any more, since another
- * caller of the same agent has given that up, or has become the writer.
+ * Steps: read, read upgradably, write; and become the writer, for the upgradable reader. The first
+ * two return LW_OVERFLOW if there are too many readers. The last returns LW_NOT_OWNER, on any call,
+ * if self does not read upgradably, or not any more, since another caller of the same agent has
+ * given that up or has become the writer.
  *
  * @param {Words} rwlock
  * @param {number} self
@@ -316,8 +325,9 @@ export function rwlockUpgradeStep(rwlock, self, why, phase) {
 }
 
 /**
- * Goes from having `before` (0, or LW_RWLOCK_UPGRADABLE, which must be the caller's) to `after` (LW_RWLOCK_READER,
- * LW_RWLOCK_UPGRADABLE or LW_RWLOCK_WRITER) if nobody is in the way, whoever's turn it is. Answers whether it did.
+ * Goes from `before` (0, or LW_RWLOCK_UPGRADABLE, which the caller must have) to `after`
+ * (LW_RWLOCK_READER, LW_RWLOCK_UPGRADABLE or LW_RWLOCK_WRITER) if no holder excludes that, whatever
+ * claims waiters have. Returns whether it did.
  *
  * @param {Words} rwlock
  * @param {number} before
@@ -337,7 +347,7 @@ export function rwlockTryStep(rwlock, before, after, self) {
 }
 
 /**
- * Gives up a read, and wakes. Answers false, with nothing changed, if nobody reads.
+ * Gives up a read, and wakes. Returns false, with nothing changed, if no agent reads.
  *
  * @param {Words} rwlock
  * @returns {boolean}
@@ -349,7 +359,7 @@ export function rwlockUnreadStep(rwlock) {
     state = seen;
     const readers = state & LW_RWLOCK_READERS;
     if (readers === 0) return false;
-    // Only the last one to leave makes room for anybody.
+    // Only the last reader to leave makes room for another agent.
     if (readers === 1) seen = waitersChange(rwlock, state, (state - 1) | 0);
     else seen = compareExchange(rwlock, LW_RWLOCK_STATE, state, state - 1);
   } while (seen !== state);
@@ -357,8 +367,8 @@ export function rwlockUnreadStep(rwlock) {
 }
 
 /**
- * Goes from LW_RWLOCK_WRITER or LW_RWLOCK_UPGRADABLE to something less, 0 being nothing, and wakes. Answers false, with nothing
- * changed, if self does not have it.
+ * Goes from LW_RWLOCK_WRITER or LW_RWLOCK_UPGRADABLE to something less (0 is nothing), and wakes.
+ * Returns false, with nothing changed, if self does not have `before`.
  *
  * @param {Words} rwlock
  * @param {number} before

@@ -15,7 +15,7 @@ const { compareExchange, load } = Atomics;
  */
 
 /**
- * How many permits are to be had right now.
+ * Returns how many permits are available at this moment.
  *
  * @param {Words} sem
  * @returns {number}
@@ -25,7 +25,8 @@ export function semPermits(sem) {
 }
 
 /**
- * Takes n permits if the state has them, and returns it. The waiters' bits stay: those who wait need not have been woken.
+ * Takes n permits if the state has them, and returns the state that it found. The waiters' bits
+ * stay, since the waiters that they stand for need not have been woken.
  *
  * @param {Words} sem
  * @param {number} n
@@ -42,7 +43,7 @@ function take(sem, n) {
 }
 
 /**
- * Takes n permits if they are to be had, and answers whether it did.
+ * Takes n permits if they are available, and returns whether it did.
  *
  * @param {Words} sem
  * @param {number} n
@@ -53,7 +54,8 @@ export function semTryStep(sem, n) {
 }
 
 /**
- * A step: takes n permits, all at once, waiting as often as needed. The result is how many it left.
+ * A step: takes n permits, all at once, and waits as often as needed. The result is how many
+ * permits are left.
  *
  * @param {Words} sem
  * @param {number} n
@@ -69,7 +71,8 @@ export function semAcquireStep(sem, n, why, phase) {
 }
 
 /**
- * Gives n permits, and wakes. Returns how many there were before, or LW_SEM_OVERFLOW, with nothing changed.
+ * Gives n permits, and wakes. Returns how many permits there were before, or LW_SEM_OVERFLOW, with
+ * nothing changed.
  *
  * @param {Words} sem
  * @param {number} n

@@ -1,5 +1,5 @@
 /*
- * waiters.c: the two things that every primitive but the mutex does about those who wait. Why they are enough: core/waiters.h.
+ * waiters.c: how every primitive but the mutex waits and wakes. Why this is enough: core/waiters.h.
  *
  * Printed by `make core` from src/core/waiters.c and include/lockword/core/waiters.h: do not edit.
  */
@@ -27,7 +27,8 @@ const { compareExchange } = Atomics;
  */
 
 /**
- * Whether the reason for this call ends the operation, if it cannot succeed now: LW_TIMED_OUT and LW_CANCELLED.
+ * Returns whether this reason ends the operation if it cannot succeed now: LW_TIMED_OUT and
+ * LW_CANCELLED do.
  *
  * @param {number} why
  * @returns {boolean}
@@ -37,9 +38,10 @@ function givesUp(why) {
 }
 
 /**
- * Rule 1, the end of every step: marks the state, which was seen to hold `seen`, with the waiter's bit and the bits of `mark`, and
- * answers what to do: to wait in this `way`, after LW_QUEUE if the caller is async and not queued; LW_RETRY if the state holds
- * something else by now; LW_GAVE_UP if that is the reason.
+ * Rule 1, the end of every step: marks the state, which was seen to hold `seen`, with the waiter's
+ * bit and the bits of `mark`, and returns what to do. That is to wait in this `way`, after LW_QUEUE
+ * if the caller is async and not queued; LW_RETRY if the state holds another value by now;
+ * LW_GAVE_UP if that is the reason.
  *
  * @param {Words} words
  * @param {number} seen
@@ -54,15 +56,16 @@ export function waitersWait(words, seen, mark, way, why, phase) {
   if (givesUp(why)) return { what: LW_GAVE_UP, word: 0, phase: 0, expected: 0 };
   if (async && !(why & LW_QUEUED)) return { what: LW_QUEUE, word: LW_WAITERS_GATE, phase, expected: 0 };
   const marked = seen | mark | (async ? LW_ASYNC_WAITERS : LW_BLOCKED_WAITERS);
-  // Release: whoever sees the mark also sees the wait that was queued before it.
+  // Release: an agent that sees the mark also sees the wait that was queued before it.
   if (marked !== seen && compareExchange(words, LW_WAITERS_STATE, seen, marked) !== seen)
     return { what: LW_RETRY, word: 0, phase, expected: 0 };
   return { what: way, word: async ? LW_WAITERS_GATE : LW_WAITERS_STATE, phase, expected: async ? 0 : marked };
 }
 
 /**
- * Rule 2: changes the state from `seen` to `next` less the waiters' bits, and wakes all whom `seen` names. Answers what it held:
- * `seen`, or look again.
+ * Rule 2: changes the state from `seen` to `next` without the waiters' bits, and wakes all waiters
+ * that `seen` stands for. Returns the value that the state held: if it is not `seen`, nothing has
+ * changed.
  *
  * @param {Words} words
  * @param {number} seen
@@ -70,7 +73,7 @@ export function waitersWait(words, seen, mark, way, why, phase) {
  * @returns {number}
  */
 export function waitersChange(words, seen, next) {
-  // Acquire: pairs with the mark. Release: what was done before is seen by whoever this wakes.
+  // Acquire: pairs with the mark. Release: a waiter that this wakes sees what was done before.
   const found = compareExchange(words, LW_WAITERS_STATE, seen, next & ~LW_WAITERS);
   if (found === seen) {
     // From here on the memory may be gone.

@@ -23,7 +23,7 @@ const { compareExchange, load } = Atomics;
  */
 
 /**
- * The state right now: what waitgroupWaitStep has to be told.
+ * Returns the state of this moment, to be passed to waitgroupWaitStep.
  *
  * @param {Words} group
  * @returns {number}
@@ -33,7 +33,7 @@ export function waitgroupState(group) {
 }
 
 /**
- * How much is not done yet, right now.
+ * Returns how many pieces of work are not done at this moment.
  *
  * @param {Words} group
  * @returns {number}
@@ -43,7 +43,7 @@ export function waitgroupCount(group) {
 }
 
 /**
- * Adds n; answers false, with nothing changed, if the count would exceed LW_WAITGROUP_MAX.
+ * Adds n. Returns false, with nothing changed, if the count would exceed LW_WAITGROUP_MAX.
  *
  * @param {Words} group
  * @param {number} n
@@ -64,7 +64,8 @@ export function waitgroupAddStep(group, n) {
 }
 
 /**
- * Takes n off, and wakes everybody at 0; answers false, with nothing changed, if the count is less than n.
+ * Takes n off, and wakes all waiters at 0. Returns false, with nothing changed, if the count is
+ * less than n.
  *
  * @param {Words} group
  * @param {number} n
@@ -84,7 +85,7 @@ export function waitgroupDoneStep(group, n) {
 }
 
 /**
- * A step: waits until the count is 0, or has been since the state `since` was read.
+ * A step: waits until the count is 0, or has been 0 since the state `since` was read.
  *
  * @param {Words} group
  * @param {number} since
