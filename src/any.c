@@ -1,4 +1,4 @@
-/* any.c: the half of waiting for any of several sources that waits. */
+/* any.c: waiting for any of several sources: the part that waits. */
 #include <lockword/any.h>
 
 #include "blocking.h"

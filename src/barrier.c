@@ -1,4 +1,4 @@
-/* barrier.c: the half of the barrier's C face that waits. */
+/* barrier.c: the barrier's C interface: the functions that wait. */
 #include <lockword/barrier.h>
 
 #include "blocking.h"
@@ -11,12 +11,15 @@ enum lw_barrier_outcome lw_barrier_arrive(lw_barrier *barrier, uint32_t *state)
     do {
         *state = lw_barrier_state(barrier->word);
         outcome = lw_barrier_arrive_step(barrier->word, *state);
-        /* Where there are more threads than parties, others may end a cycle between the look and the arrival. */
+        /*
+         * If there are more threads than parties, others may end a cycle between the load and the
+         * arrival.
+         */
     } while (outcome == LW_BARRIER_BROKE && !lw_barrier_is_broken(barrier));
     return outcome;
 }
 
-/* The wait's step, were its time up, would break the barrier. */
+/* A step for spinning. The wait's own step would break the barrier when its time is up. */
 static lw_answer look_step(lw_word *barrier, uint32_t state, uint32_t why, uint32_t phase)
 {
     (void)why, (void)phase;

@@ -1,16 +1,17 @@
 /*
  * blocking.c: the driver of everything that blocks.
  *
- * Waiting for one of several operations is running the step of each, and sleeping on all the words that they name. An lw_cancel is
- * one more operation, waiting for an event.
+ * To wait for one of several operations is to run the step of each, and to sleep on all the words
+ * that they name. An lw_cancel is one more operation, which waits for an event.
  *
- * How long to spin before a sleep, and how long a sleep lasts, is the policy's: wait/awake.h.
+ * The waiting policy (wait/awake.h) decides how long to spin before a sleep, and how long a sleep
+ * lasts.
  */
 #include "blocking.h"
 
 #include "wait/awake.h"
 
-/* How long a wait of this kind lasts before the step looks again, ns. */
+/* Returns how long a wait of this kind lasts before the step is run again, ns. */
 static int64_t patience(uint32_t way, int64_t slice_ns)
 {
     return way == LW_WAIT_BRIEF ? LW_BRIEF_NS : way == LW_WAIT_IDLE ? LW_IDLE_NS : slice_ns;
@@ -31,8 +32,9 @@ static enum lw_ending ending_of(uint32_t what)
 }
 
 /*
- * One round: runs every step for this reason. Returns true if all have to wait: on what, and how (LW_WAIT_BRIEF if one waits
- * briefly, LW_WAIT_IDLE if all are idle); or false, and how it ended.
+ * Runs each operation's step once, for this reason. Returns true if all have to wait: `waited`
+ * holds the words, `way` how to wait (LW_WAIT_BRIEF if one waits briefly, LW_WAIT_IDLE if all are
+ * idle). Returns false if an operation has ended, with its outcome in `end`.
  */
 static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t why, uint16_t *phases, struct lw_waited *waited,
                     uint32_t *way, struct lw_end *end)
@@ -48,7 +50,7 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
         const uint32_t what = lw_answer_what(answer);
         if (what < LW_WAIT) {
             *end = (struct lw_end){ending_of(what), i, lw_answer_expected(answer)};
-            /* One that gives up at the deadline leaves the others their last attempt. */
+            /* An operation that gives up at the deadline leaves the others their last attempt. */
             if (what != LW_GAVE_UP)
                 return false;
             continue;
@@ -61,15 +63,16 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
 }
 
 /*
- * Of n operations the last `cancels` are lw_cancels. These have no say any more at the deadline, when the others have their last
- * attempt: who has given up must not be run again to be cancelled. A barrier's step would find the barrier broken, and not know
- * that it was the caller who broke it.
+ * Of n operations the last `cancels` are lw_cancels. They no longer count at the deadline, when the
+ * others have their last attempt: an operation that has given up must not be run again to be
+ * cancelled. A barrier's step would find the barrier broken, and not know that its own caller broke
+ * it.
  */
 static struct lw_end block(const struct lw_operation *operations, uint32_t n, uint32_t cancels, lw_deadline deadline,
                            uint16_t *phases)
 {
     struct lw_waited waited[LW_BLOCK_MAX];
-    waited[0] = (struct lw_waited){NULL, 0}; /* gcc cannot know that a step does not give up before its time */
+    waited[0] = (struct lw_waited){NULL, 0}; /* for gcc: a step never gives up early */
     struct lw_end end = {LW_ENDED_TIMED_OUT, 0, 0};
     uint32_t way;
     int64_t slice_ns = LW_SLICE_NS;
@@ -89,8 +92,9 @@ static struct lw_end block(const struct lw_operation *operations, uint32_t n, ui
 }
 
 /*
- * The operation has been cancelled: it clears its traces away, and passes on what notify it may have consumed. What it could have
- * just then, it has: nobody may lose a permit because a cancel came in the same moment.
+ * Runs the step of an operation that has been cancelled: it clears its marks and claims, and passes
+ * on a notify that it may have consumed. If it succeeds at this moment, it has succeeded: no permit
+ * may be lost because a cancel came at the same time.
  */
 static struct lw_end cancelled(const struct lw_operation *operation, uint32_t phase)
 {

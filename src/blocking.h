@@ -1,4 +1,4 @@
-/* blocking.h: runs steps to their end, blocking the calling agent as they say. */
+/* blocking.h: runs steps until they end, and blocks the calling agent when they say so. */
 #ifndef LOCKWORD_BLOCKING_H
 #define LOCKWORD_BLOCKING_H
 
@@ -6,7 +6,7 @@
 #include <lockword/errors.h>
 #include <lockword/wait.h>
 
-/* No symbols of the shared library. */
+/* These are no symbols of the shared library. */
 #pragma GCC visibility push(hidden)
 
 /* An operation that may wait. */
@@ -16,32 +16,34 @@ struct lw_operation {
     uint32_t wanted;
 };
 
-/* How waiting has ended. */
+/* How a wait has ended. */
 struct lw_end {
     enum lw_ending ending;
-    uint32_t index;  /* which operation ended it; of no meaning if none did in time */
-    uint32_t result; /* with what */
+    uint32_t index;  /* the operation that ended it; meaningless if none did in time */
+    uint32_t result; /* of that operation */
 };
 
-/* How many operations, an lw_cancel included, can be waited for at once. */
+/* How many operations a call can wait for at once, an lw_cancel included. */
 #define LW_BLOCK_MAX 64
 
 /*
- * Runs n operations until one has ended. The first that can, ends, in the order given. More than one: of kinds that need not be
- * withdrawn. cancel may be NULL; if not, operations has room for one more.
+ * Runs n operations until one has ended: if several can end, the first one in the given order. If n
+ * is more than 1, they must be of kinds that need not be withdrawn. cancel may be NULL; if not, the
+ * array must have room for one more operation.
  */
 struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadline deadline, lw_cancel *cancel);
 
-/* Runs one. */
+/* Runs one operation. */
 struct lw_end lw_block(struct lw_operation operation, lw_deadline deadline, lw_cancel *cancel);
 
 /*
  * Tries the operation a few times, and yields in between (wait/awake.h). Returns whether it has
- * ended, and how in *end. The step is told each time that its time is up, so it leaves no trace.
+ * ended, with its outcome in *end. Each time the step is told that its time is up, so that it
+ * leaves no mark.
  */
 bool lw_spin(struct lw_operation operation, lw_deadline deadline, struct lw_end *end);
 
-/* Spins, and then blocks. */
+/* Spins, then blocks. */
 struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline deadline, lw_cancel *cancel);
 
 #pragma GCC visibility pop

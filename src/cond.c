@@ -1,4 +1,4 @@
-/* cond.c: the half of the condition's C face that waits. The other half annotates both. */
+/* cond.c: the condition's C interface: the functions that wait. The inline part annotates both. */
 #undef LW_ANNOTATE
 #define LW_ANNOTATE 0
 #include <lockword/cond.h>

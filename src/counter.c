@@ -1,4 +1,4 @@
-/* counter.c: the half of the counter's C face that waits. */
+/* counter.c: the counter's C interface: the functions that wait. */
 #include <lockword/counter.h>
 
 #include "blocking.h"

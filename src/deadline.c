@@ -1,4 +1,4 @@
-/* deadline.c: from 'how long' to 'until when'. */
+/* deadline.c: from a timeout to a deadline. */
 #include "wait/platform.h"
 
 #define NS_PER_MS 1000000

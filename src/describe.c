@@ -1,5 +1,5 @@
 /*
- * describe.c: what lockword/describe.h promises. The texts are those of JavaScript: `make core` prints
+ * describe.c: implements lockword/describe.h. The texts are those of JavaScript: `make core` prints
  * src/meanings.h from js/src/meanings.js, which explains them.
  */
 #include <lockword/describe.h>
@@ -19,10 +19,12 @@ struct phrase {
 
 #include "meanings.h"
 
-/* Ids with this bit are those of agents in an engine; others are threads of the operating system. */
+/*
+ * Ids with this bit are those of agents in an engine. Others are threads of the operating system.
+ */
 #define IN_AN_ENGINE 0x10000000u
 
-/* What has been written, of which the buffer holds what fits. */
+/* The text written so far. The buffer holds as much of it as fits. */
 struct text {
     char *buffer;
     size_t size;
@@ -36,7 +38,7 @@ static void put(struct text *text, char c)
     text->length++;
 }
 
-/* Not inlined, for it is called everywhere, and there is no hurry. */
+/* Not inlined: it has many callers, and speed does not matter here. */
 __attribute__((noinline)) static void say(struct text *text, const char *words)
 {
     while (*words)

@@ -1,4 +1,4 @@
-/* event.c: the half of the event's C face that waits. */
+/* event.c: the event's C interface: the functions that wait. */
 #include <lockword/event.h>
 
 #include "blocking.h"

@@ -1,4 +1,4 @@
-/* mutex.c: the halves of the mutex's C face that are not inlined. */
+/* mutex.c: the mutex's C interface: the functions that are not inlined. */
 #include <lockword/mutex.h>
 
 #include "blocking.h"

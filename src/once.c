@@ -1,4 +1,4 @@
-/* once.c: the half of the once's C face that waits. */
+/* once.c: the once's C interface: the functions that wait. */
 #include <lockword/once.h>
 
 #include "blocking.h"

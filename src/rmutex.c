@@ -1,4 +1,4 @@
-/* rmutex.c: the half of the recursive mutex's C face that may wait. */
+/* rmutex.c: the recursive mutex's C interface: the functions that may wait. */
 #include <lockword/rmutex.h>
 
 #include "blocking.h"

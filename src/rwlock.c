@@ -1,4 +1,4 @@
-/* rwlock.c: the halves of the read-write lock's C face that wait. */
+/* rwlock.c: the read-write lock's C interface: the functions that wait. */
 #include <lockword/rwlock.h>
 
 #include "blocking.h"
@@ -11,7 +11,10 @@ enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline dead
     return lw_spin_then_block((struct lw_operation){step, rwlock->word, lw_self()}, deadline, cancel).ending;
 }
 
-/* Called when two attempts have failed. If nothing is in the way but other readers, these were faster. */
+/*
+ * Called when two attempts have failed. If the lock has no holders but readers, other readers were
+ * faster.
+ */
 enum lw_ending lw_rwlock_read_slow(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
     for (int lost = 0; lw_rwlock_state(rwlock->word) < LW_RWLOCK_READERS && lw_back_off(lost, deadline); lost++) {

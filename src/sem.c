@@ -1,4 +1,4 @@
-/* sem.c: the half of the semaphore's C face that waits. */
+/* sem.c: the semaphore's C interface: the functions that wait. */
 #include <lockword/sem.h>
 
 #include "blocking.h"

@@ -1,4 +1,4 @@
-/* waitgroup.c: the half of the wait group's C face that waits. */
+/* waitgroup.c: the wait group's C interface: the functions that wait. */
 #include <lockword/waitgroup.h>
 
 #include "blocking.h"

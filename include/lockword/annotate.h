@@ -1,12 +1,15 @@
 /*
  * annotate.h: tells tools that look for data races what the functions of these headers do.
  *
- * ThreadSanitizer sees the atomic operations that a program inlines, but not those of a library that it has not instrumented, and
- * so would report what these locks guard. In a program that is built with -fsanitize=thread each function says what it acquires and
- * releases: which is also how the sanitizer learns of locks that are taken in different orders. -DLOCKWORD_VALGRIND makes each
- * function tell Helgrind and DRD the same. In any other build nothing of this is left. docs/building.md, 'Looking for data races'.
+ * ThreadSanitizer sees the atomic operations that a program inlines, but not those of a library
+ * that it has not instrumented. Without annotations it would report races on data that these locks
+ * guard. In a program that is built with -fsanitize=thread, each function announces what it
+ * acquires and releases. This is also how the sanitizer learns of locks that are taken in different
+ * orders. -DLOCKWORD_VALGRIND makes each function tell Helgrind and DRD the same. Any other build
+ * contains no annotations. docs/building.md, 'Looking for data races'.
  *
- * A source file that defines LW_ANNOTATE as 0 before it includes anything of lockword says nothing.
+ * A source file that defines LW_ANNOTATE as 0 before it includes a header of lockword has no
+ * annotations.
  */
 #ifndef LOCKWORD_ANNOTATE_H
 #define LOCKWORD_ANNOTATE_H
@@ -32,12 +35,12 @@
 #endif
 #endif
 
-/* In which way something is locked; these are or'ed. */
+/* In which way something is locked; flags to be or-ed. */
 enum lw_note {
-    LW_NOTE_WRITE = 0,   /* by one at a time */
-    LW_NOTE_READ = 1,    /* beside others that read */
-    LW_NOTE_TRY = 2,     /* without waiting for as long as it takes: this is no part of a deadlock */
-    LW_NOTE_NOTHING = 4, /* the tool need not know, because the caller has it already, or keeps it */
+    LW_NOTE_WRITE = 0,   /* by one agent at a time */
+    LW_NOTE_READ = 1,    /* beside other readers */
+    LW_NOTE_TRY = 2,     /* with a limited wait, or none: it is no part of a deadlock */
+    LW_NOTE_NOTHING = 4, /* no news for the tool: the caller has it already, or keeps it */
 };
 
 #define LW_NOTE_WAIT(deadline, cancel) ((deadline) == LW_FOREVER && !(cancel) ? LW_NOTE_WRITE : LW_NOTE_TRY)
@@ -46,7 +49,7 @@ enum lw_note {
 
 #include <sanitizer/tsan_interface.h>
 
-/* The tools' functions take addresses of what is not const. */
+/* The tools' functions take pointers that are not const. */
 static inline void *lw_note_address(const void *address)
 {
     union {
@@ -97,10 +100,10 @@ static inline void lw_note_unlocked(void *words, int how)
 #elif LW_ANNOTATE == 2
 
 #include <valgrind/helgrind.h>
-/* DRD takes Helgrind's requests for its own, but for one. */
+/* All but one of Helgrind's requests are also DRD's. */
 #include <valgrind/drd.h>
 
-/* The words themselves are changed by atomic operations, which neither tool tells from others. */
+/* Atomic operations change the words themselves. Neither tool tells these from others. */
 static inline void lw_note_use(const void *words, size_t size)
 {
     VALGRIND_HG_DISABLE_CHECKING(words, size);
@@ -159,7 +162,10 @@ static inline void lw_note_unlocking(const void *words, int how)
             LW_NOTE_ACQUIRE((cancel)->word);                                                                                       \
     } while (0)
 
-/* The same of what is no lock: a caller that did not wait in vain sees what was released at these words, too. */
+/*
+ * The same for a primitive that is no lock: a caller whose wait succeeded also sees what was
+ * released at these words.
+ */
 #define LW_NOTE_WAITED(words, error, cancel)                                                                                       \
     do {                                                                                                                           \
         if ((error) == 0)                                                                                                          \

@@ -1,50 +1,57 @@
 /*
- * emscripten.h: the lock, semaphore and condition variable of Emscripten's Wasm Workers, by the same names, made of lockword's.
+ * emscripten.h: the lock, semaphore and condition variable of Emscripten's Wasm Workers, under the
+ * same names, made of lockword's.
  *
- *     #include <lockword/emscripten.h>                    // instead of <emscripten/wasm_worker.h>
+ *     #include <lockword/emscripten.h>                   // instead of <emscripten/wasm_worker.h>
  *
  *     static emscripten_lock_t lock = EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER;
  *
- *     if (emscripten_lock_wait_acquire(&lock, 5000000))   // in a worker, 5 ms at most
+ *     if (emscripten_lock_wait_acquire(&lock, 5000000))  // in a worker, 5 ms at most
  *         emscripten_lock_release(&lock);
- *     emscripten_lock_async_acquire(&lock, entered, user_data, 5.0);    // anywhere: calls entered() later, from the event loop
+ *     // anywhere: calls entered() later, from the event loop
+ *     emscripten_lock_async_acquire(&lock, entered, user_data, 5.0);
  *
- * A program needs its include changed, and nothing else, to have deadlines that are kept, asynchronous and blocking waiters that do
- * not starve each other, and the same locks in JavaScript: an emscripten_lock_t is an lw_mutex and a Mutex, an
- * emscripten_semaphore_t an lw_sem and a Semaphore, an emscripten_condvar_t an lw_cond and a Condition, at the same address: for
- * lw_mutex_lock, write `(lw_mutex *)&lock`. Under emcc the rest of <emscripten/wasm_worker.h> is there as ever; under plain clang
- * there is what this file declares.
+ * A program has to change only its include. It gets deadlines that are kept, asynchronous and
+ * blocking waiters that do not starve each other, and the same locks in JavaScript. An
+ * emscripten_lock_t is an lw_mutex and a Mutex, an emscripten_semaphore_t is an lw_sem and a
+ * Semaphore, and an emscripten_condvar_t is an lw_cond and a Condition, at the same address: for
+ * lw_mutex_lock, write `(lw_mutex *)&lock`. Under emcc the rest of <emscripten/wasm_worker.h> stays
+ * available; under plain clang there is only what this file declares.
  *
- * The asynchronous forms, and what reports misuse, are JavaScript: `imports` of 'lockword/emscripten' for an instance of plain
- * WebAssembly, `--js-library` under emcc (docs/building.md).
+ * The asynchronous functions, and those that report misuse, are JavaScript: `imports` of
+ * 'lockword/emscripten' for an instance of plain WebAssembly, `--js-library` under emcc
+ * (docs/building.md).
  *
- * What is different from Emscripten's. Each is 8 bytes, not 4: a volatile number of 64 bits, not 32. Zeroed memory is an unused
- * one, as there, and `lock = EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER` and `*lock = 0` make one, if nobody uses it. A lock's number is
- * 0 while it is free and no worker waits, and means nothing otherwise. A semaphore's is how many permits it has until a call first
- * waits for some; after that only its low 30 bits are. A program that gives one of these an address as a uint32_t *, or an atomic
- * operation on 4 bytes, must be changed: the compiler warns of the pointer.
+ * Differences to Emscripten's types: each is 8 bytes, not 4: a volatile number of 64 bits, not 32.
+ * As there, zeroed memory is an unused one, and `lock = EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER` and
+ * `*lock = 0` make one, if no worker uses it. A lock's number is 0 while the lock is free and no
+ * worker waits, and means nothing otherwise. A semaphore's number is how many permits it has, until
+ * a call first waits for permits; after that only its low 30 bits are. A program that passes the
+ * address of one of these as a uint32_t *, or uses an atomic operation on 4 bytes, must be changed:
+ * the compiler warns of the pointer.
  *
- * A lock has an owner: the worker that acquired it, in whatever way. To release a lock that another
- * worker holds, or that is free, throws an OwnershipError in JavaScript, and changes nothing;
- * Emscripten lets any worker release any lock. Where one worker acquires and another releases, use
- * a semaphore of 1. A worker that waits without a limit for a lock that it holds gets a
- * DeadlockError, where Emscripten's sleeps or spins for ever; with a limit it is refused at once.
- * The asynchronous form may be called by the holder, and waits for its release.
+ * A lock has an owner: the worker that acquired it, in whatever way. A release of a lock that
+ * another worker holds, or that is free, throws an OwnershipError in JavaScript, and changes
+ * nothing; Emscripten lets any worker release any lock. Where one worker acquires and another
+ * releases, use a semaphore of 1. A worker that waits without a limit for a lock that it holds gets
+ * a DeadlockError, where Emscripten's sleeps or spins for ever; with a limit it is refused at once.
+ * The holder may call the asynchronous function, which waits for the release.
  *
- * A semaphore counts to 2^30 - 1. A release of more than fits, and a negative number of permits, throw a RangeError and change
- * nothing. So does waiting for a condition variable without holding the lock, an OwnershipError.
+ * A semaphore counts to 2^30 - 1. A release of more than fits, and a negative number of permits,
+ * throw a RangeError and change nothing. A wait for a condition variable without holding the lock
+ * throws an OwnershipError and changes nothing.
  *
- * A time is the limit of the whole call, however often it is woken in vain, and is never up early.
+ * A timeout limits the whole call, however many spurious wake-ups it has, and never ends early.
  *
- * The forms that wait need a thread that may block. A page's main thread may not: the engine traps. The busyspin, async and try
- * forms work there.
+ * The functions that wait need a thread that may block. A page's main thread may not: the engine
+ * traps. The busyspin, async and try functions work there.
  */
 #ifndef LOCKWORD_EMSCRIPTEN_H
 #define LOCKWORD_EMSCRIPTEN_H
 
 #if defined __EMSCRIPTEN__ && __has_include(<emscripten/wasm_worker.h>)
 #define LW_HAS_WASM_WORKERS
-/* All that declares one of the names below, before they are given another meaning. */
+/* These headers declare the names below, before the names get another meaning. */
 #include <emscripten/wasm_worker.h>
 #if __has_include(<emscripten/threading_primitives.h>)
 #include <emscripten/threading_primitives.h>
@@ -81,12 +88,15 @@ extern "C" {
 #endif
 
 /*
- * The words of an lw_mutex, an lw_sem or an lw_cond as one number, since programs assign to Emscripten's, and compare them. As for
- * these, a multiple of 4 will do for its address.
+ * The words of an lw_mutex, an lw_sem or an lw_cond as one number, since programs assign to
+ * Emscripten's types, and compare them. As with those, the address has to be a multiple of 4.
  */
 typedef volatile uint64_t __attribute__((__may_alias__, __aligned__(4))) lw_emscripten_words;
 
-/* The primitive that such words are. By way of a number, since no cast drops `volatile` in C++ and C alike. */
+/*
+ * Casts such words to a primitive. The cast goes by way of an integer, since no other cast drops
+ * `volatile` in C and in C++.
+ */
 #ifdef __cplusplus
 #define LW_EMSCRIPTEN_AS(type, words) reinterpret_cast<type *>(reinterpret_cast<uintptr_t>(words))
 #else
@@ -103,11 +113,17 @@ typedef volatile uint64_t __attribute__((__may_alias__, __aligned__(4))) lw_emsc
 #define EMSCRIPTEN_SEMAPHORE_T_STATIC_INITIALIZER(num) LW_CAST(uint32_t, num)
 #define EMSCRIPTEN_CONDVAR_T_STATIC_INITIALIZER 0
 
-/* How asynchronous waits end: with ATOMICS_WAIT_OK or ATOMICS_WAIT_TIMED_OUT. What the value is, is said below. */
+/*
+ * The callbacks of asynchronous waits. `result` is ATOMICS_WAIT_OK or ATOMICS_WAIT_TIMED_OUT. The
+ * meaning of `value` depends on the function: see below.
+ */
 typedef void (*lw_emscripten_acquired)(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data);
 typedef void (*lw_emscripten_signaled)(int32_t *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data);
 
-/* Implemented in JavaScript, imported from env under emcc, from lockword elsewhere: js/src/emscripten.js. */
+/*
+ * Implemented in JavaScript (js/src/emscripten.js), and imported from env under emcc, from lockword
+ * elsewhere.
+ */
 #if defined(__wasm__) && !defined(__EMSCRIPTEN__)
 #define LW_IMPORTED(name) __attribute__((import_module("lockword"), import_name(#name)))
 #else
@@ -140,13 +156,17 @@ LW_API bool lw_emscripten_lock_wait_acquire(emscripten_lock_t *lock, int64_t max
 /* The same, without a limit. */
 void lw_emscripten_lock_waitinf_acquire(emscripten_lock_t *lock);
 
-/* Acquires the lock, trying again and again for this many ms at most, without ever giving the processor away. */
+/*
+ * Acquires the lock, trying again and again for this many ms at most, without ever giving up the
+ * CPU.
+ */
 bool lw_emscripten_lock_busyspin_wait_acquire(emscripten_lock_t *lock, double max_wait_ms);
 void lw_emscripten_lock_busyspin_waitinf_acquire(emscripten_lock_t *lock);
 
 /*
- * Acquires the lock asynchronously: begins when the caller has returned to its event loop, and calls back from there, when the lock
- * is held (OK) or after this many ms (TIMED_OUT). The value is 0 if it is held, (uint32_t)-1 if not.
+ * Acquires the lock asynchronously. It begins when the caller has returned to its event loop, and
+ * calls back from there, when the lock is held (OK) or after this many ms (TIMED_OUT). The value is
+ * 0 if the lock is held, (uint32_t)-1 if not.
  */
 LW_IMPORTED(lw_emscripten_lock_async_acquire)
 void lw_emscripten_lock_async_acquire(emscripten_lock_t *lock, lw_emscripten_acquired finished, void *user_data,
@@ -193,14 +213,16 @@ LW_API void lw_emscripten_condvar_init(emscripten_condvar_t *condvar)
 void lw_emscripten_condvar_waitinf(emscripten_condvar_t *condvar, emscripten_lock_t *lock);
 
 /*
- * The same, for this many ns at most in all, for ever if negative. true: signaled, and the lock is held. false: the time was up,
- * and the lock is not held. A signal that came too late to have the lock in time is passed on to another waiter.
+ * The same, for this many ns at most in all, for ever if negative. Returns true if it was signaled;
+ * the lock is held then. Returns false if the time was up; the lock is not held then. A signal that
+ * came too late to acquire the lock in time is passed on to another waiter.
  */
 bool lw_emscripten_condvar_wait(emscripten_condvar_t *condvar, emscripten_lock_t *lock, int64_t max_wait_ns);
 
 /*
- * Gives up the lock at once, and calls back from the event loop when signaled (OK), or after this many ms (TIMED_OUT), without the
- * lock. The value is how often the condition variable had been signaled. Returns a token for emscripten_atomic_cancel_wait_async.
+ * Gives up the lock at once, and calls back from the event loop when signaled (OK), or after this
+ * many ms (TIMED_OUT), without the lock. The value is how often the condition variable had been
+ * signaled. Returns a token for emscripten_atomic_cancel_wait_async.
  */
 LW_IMPORTED(lw_emscripten_condvar_wait_async)
 ATOMICS_WAIT_TOKEN_T lw_emscripten_condvar_wait_async(emscripten_condvar_t *condvar, emscripten_lock_t *lock,
@@ -224,7 +246,10 @@ bool lw_emscripten_cancel(ATOMICS_WAIT_TOKEN_T token);
 LW_IMPORTED(lw_emscripten_cancel_all)
 int lw_emscripten_cancel_all(const void *address);
 
-/* Emscripten's own functions for that see waits by emscripten_atomic_wait_async only; under emcc these see both. */
+/*
+ * Emscripten's own functions for that see only waits by emscripten_atomic_wait_async. Under emcc
+ * these functions see both kinds.
+ */
 LW_API EMSCRIPTEN_RESULT lw_emscripten_atomic_cancel_wait_async(ATOMICS_WAIT_TOKEN_T token)
 {
     if (lw_emscripten_cancel(token))
@@ -254,7 +279,10 @@ LW_API int lw_emscripten_atomic_cancel_all_wait_asyncs_at_address(int32_t *addre
 #endif
 }
 
-/* Macros, since under emcc functions of these names exist, and take locks of another kind. */
+/*
+ * These are macros, since under emcc functions of these names exist, and take locks of another
+ * type.
+ */
 #define emscripten_lock_init lw_emscripten_lock_init
 #define emscripten_lock_try_acquire lw_emscripten_lock_try_acquire
 #define emscripten_lock_wait_acquire lw_emscripten_lock_wait_acquire

@@ -32,24 +32,24 @@
 /* All constants: docs/experiments.md, 'Constants'. */
 
 /* For a mutex. */
-#define ROUNDS 16               /* of spinning and yielding, before it sleeps, */
-#define OVERSUBSCRIBED_ROUNDS 8 /* and where it does not yield */
-#define SPIN_NS 1000            /* of each round, closely */
-#define LOST_RACES 3            /* in one round make a thread back off, ... */
-#define BACKOFF_ROUNDS 200      /* for so many rounds to come, ... */
-#define BACKOFF_AT_ONCE 6       /* but at most for so many of those that it waits for one mutex */
-#define QUANTUM_NS 20000        /* without a yield */
-#define PAUSE_NS 250            /* instead of a yield */
-#define LONG_YIELD_NS 2000000
-#define APART_NS 50000000       /* a second long yield within so long says that the CPU is oversubscribed, ... */
-#define OVERSUBSCRIBED_FACTOR 8 /* and stays so for so many times as long as that yield lasted */
+#define ROUNDS 16               /* spins and yields before a sleep */
+#define OVERSUBSCRIBED_ROUNDS 8 /* the same on an oversubscribed CPU, without yields */
+#define SPIN_NS 1000            /* how long the close spin of a round lasts */
+#define LOST_RACES 3            /* so many lost races in one round make a thread back off */
+#define BACKOFF_ROUNDS 200      /* it backs off in so many rounds to come, */
+#define BACKOFF_AT_ONCE 6       /* but in at most so many of one wait for a mutex */
+#define QUANTUM_NS 20000        /* a thread yields if it has not for so long */
+#define PAUSE_NS 250            /* a pause that replaces a yield */
+#define LONG_YIELD_NS 2000000   /* a yield of so long is a long one */
+#define APART_NS 50000000       /* two long yields within so long: the CPU is oversubscribed, */
+#define OVERSUBSCRIBED_FACTOR 8 /* for so many times as long as the second one lasted */
 
 /* For everything else. */
 #define TRIES 8
-#define LONG_TRY_NS 500000 /* with the yield that follows it, says that the CPU is oversubscribed, ... */
-#define ASLEEP_FACTOR 16   /* so that threads sleep at once for so many times as long */
+#define LONG_TRY_NS 500000 /* a try and a yield of so long: the CPU is oversubscribed, */
+#define ASLEEP_FACTOR 16   /* and threads sleep at once for so many times as long */
 
-/* For readers. Two CPUs, which is all that was measured, do not get to the last of them. */
+/* For readers. On two CPUs, and nothing else was measured, no reader gets to the last back-off. */
 #define BACKOFFS 4
 #define BACKOFF_NS 1000
 
@@ -57,10 +57,10 @@ static LW_AGENT_LOCAL struct {
     int64_t last_yield;
     int64_t last_long_yield;
     int64_t oversubscribed_until;
-    int backoff_rounds; /* that are yet to come */
+    int backoff_rounds; /* how many are yet to come */
 } me;
 
-static bool others_run; /* while this thread spins */
+static bool others_run; /* other threads can run while this one spins */
 
 LW_CONSTRUCTOR static void count_cpus(void)
 {
@@ -83,7 +83,10 @@ static bool is_oversubscribed(int64_t now)
     return now < me.oversubscribed_until;
 }
 
-/* Lets others run: on this CPU or, if it is oversubscribed, on the other ones. Returns the time. */
+/*
+ * Lets other threads run: on this CPU or, if it is oversubscribed, on the other ones. Returns the
+ * time.
+ */
 static int64_t yield(int64_t before)
 {
     if (is_oversubscribed(before))
@@ -91,7 +94,9 @@ static int64_t yield(int64_t before)
     lw_yield();
     const int64_t now = me.last_yield = lw_now();
     if (now - before > LONG_YIELD_NS) {
-        /* A single one may be a hypervisor's, which has stopped this machine for a moment. */
+        /*
+         * A single long yield may be a hypervisor's, which has stopped this machine for a moment.
+         */
         if (now - me.last_long_yield < APART_NS)
             me.oversubscribed_until = now + OVERSUBSCRIBED_FACTOR * (now - before);
         me.last_long_yield = now;
@@ -99,14 +104,20 @@ static int64_t yield(int64_t before)
     return now;
 }
 
-/* Not beside threads that sleep, which would be overtaken; nor if the caller holds the mutex. */
+/*
+ * A thread may not spin beside threads that sleep, which it would overtake, nor if it holds the
+ * mutex.
+ */
 static bool may_spin(const lw_word *mutex, uint32_t self)
 {
     const uint32_t state = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
     return !(state & (LW_MUTEX_BLOCKED | LW_MUTEX_RESERVED)) && (state & LW_MUTEX_OWNER) != self;
 }
 
-/* Takes the mutex as soon as it is free. False: the round is over, or other threads are faster. */
+/*
+ * Takes the mutex as soon as it is free, and returns true. Returns false if the round is over, or
+ * other threads are faster.
+ */
 static bool spin_closely(lw_word *mutex, uint32_t self, int64_t *now)
 {
     const int64_t end = *now + SPIN_NS;
@@ -153,7 +164,7 @@ bool lw_spin_for_mutex(lw_word *mutex, uint32_t self, lw_deadline deadline)
 }
 
 /*
- * Until when all threads sleep at once: in units of 2^20 ns, which is about a millisecond, modulo
+ * The time until which all threads sleep at once, in units of 2^20 ns (about a millisecond), modulo
  * 2^32, so that it fits into a word.
  */
 static lw_word asleep_until;
@@ -164,7 +175,7 @@ static lw_word asleep_until;
 static bool must_sleep_at_once(int64_t now)
 {
     const uint32_t units = lw_load(&asleep_until, lw_relaxed) - (uint32_t)(now >> UNIT_BITS);
-    return 0 < units && units <= LONGEST_ASLEEP; /* if more, it has wrapped: the time is over */
+    return 0 < units && units <= LONGEST_ASLEEP; /* if more, the difference has wrapped */
 }
 
 static void sleep_at_once(int64_t now, int64_t ns)

@@ -1,14 +1,14 @@
 /*
- * awake.h: the waiting policy. How long an agent spins before it sleeps, how it spares those that
- * run meanwhile, and how long a sleep lasts. Nothing but time depends on it: drivers and faces ask
- * it what to do next, and steps know nothing of it.
+ * awake.h: the waiting policy. How long an agent spins before it sleeps, how it makes room for
+ * agents that run meanwhile, and how long a sleep lasts. Nothing but time depends on it: drivers
+ * and interfaces ask it what to do next, and steps know nothing of it.
  *
- * Its words, here and in JavaScript:
+ * Its terms, here and in JavaScript:
  *
- *   spin            look at a word again and again, without sleeping
+ *   spin            poll a word again and again, without sleeping
  *   back off        leave the word's cache line to other CPUs for a while
  *   yield           let another thread run on this CPU
- *   oversubscribed  a CPU is, if busy threads share it that have nothing to do with the lock
+ *   oversubscribed  a CPU that busy threads share which have nothing to do with the lock
  */
 #ifndef LOCKWORD_AWAKE_H
 #define LOCKWORD_AWAKE_H
@@ -25,13 +25,13 @@
  *                wait on
  */
 #if LW_ENGINE
-/* A terminated agent may take a notify along, so every wait looks again; seldom, as that costs. */
+/* A terminated agent may have consumed a notify, so every wait re-checks; seldom, as that costs. */
 #define LW_SLICE_NS 1000000000
 #define LW_IDLE_NS 1000000000
 #define LW_BRIEF_NS 4000000
 #define LW_LOOK_NS 4000000
 #else
-/* A thread does not die alone, and no notify is lost. */
+/* A thread does not die alone, so that no notify is lost. */
 #define LW_SLICE_NS 500000
 #define LW_IDLE_NS LW_FOREVER
 #define LW_BRIEF_NS 500000
@@ -73,14 +73,15 @@ static inline bool lw_back_off(int lost, lw_deadline deadline)
 bool lw_spin_for_mutex(lw_word *mutex, uint32_t self, lw_deadline deadline);
 
 /*
- * For everything but a mutex. Returns whether to try once more before a sleep. Yields first, unless
- * it is the first try.
+ * For every primitive but a mutex. Returns whether to try once more before a sleep. Yields first,
+ * unless it is the first try.
  */
 bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline);
 
 /*
- * For a reader that has lost a race with other readers; `lost` is how many before that. Backs off,
- * each time for twice as long, and returns true; or returns false: it has done so often enough.
+ * For a reader that has lost a race with other readers; `lost` is the number of races lost before.
+ * Backs off, each time twice as long, and returns true. Returns false if it has backed off often
+ * enough.
  */
 bool lw_back_off(int lost, lw_deadline deadline);
 

@@ -1,4 +1,7 @@
-/* linux.c: waiting on the kernel's futex. Private futexes: the word's waiters are threads of one process. */
+/*
+ * linux.c: waiting on the kernel's futex. The futexes are private: a word's waiters are threads of
+ * one process.
+ */
 #define _GNU_SOURCE
 #include "platform.h"
 
@@ -13,7 +16,10 @@
 
 #define NS_PER_S 1000000000
 
-/* lw_wait_ringing: a word that moves with each notify while threads wait at it, and how many do. */
+/*
+ * For lw_wait_ringing: a word that changes with each notify while threads wait at it, and how many
+ * threads wait there.
+ */
 static lw_word bell;
 static lw_word listeners;
 
@@ -53,7 +59,10 @@ void lw_yield(void)
     sched_yield();
 }
 
-/* How the kernel takes times, on 32 bits, too. struct timespec has as many bits there as the C library was told to give it. */
+/*
+ * A time as the kernel takes it, on 32-bit systems, too. There struct timespec has as many bits as
+ * the C library was configured for.
+ */
 struct time64 {
     int64_t s;
     int64_t ns;
@@ -65,7 +74,9 @@ static struct time64 time_of(lw_deadline deadline)
 }
 
 #ifdef SYS_futex_time64
-/* 32 bits. Before Linux 5.1, and where a sandbox does not know the call: times that fit in a long. Later is no time that matters.
+/*
+ * On 32-bit systems. Before Linux 5.1, and in a sandbox that does not know the call, a time has to
+ * fit in a long. A later deadline is as good as none.
  */
 static long futex(const uint32_t *word, int operation, uint32_t value, const struct time64 *until)
 {
@@ -120,7 +131,10 @@ lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline de
 
 lw_woken lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)
 {
-    /* FUTEX_WAIT_BITSET takes an absolute time, so an interrupted wait needs no arithmetic to go on. */
+    /*
+     * FUTEX_WAIT_BITSET takes an absolute time, so that an interrupted wait goes on without
+     * arithmetic.
+     */
     const struct time64 until = time_of(deadline);
     const struct time64 *limit = deadline == LW_FOREVER ? NULL : &until;
     int saved = errno;
@@ -143,9 +157,10 @@ static bool has_changed(const struct lw_waited *waited, uint32_t n)
 }
 
 /*
- * A notify either comes before the look at the words, which then have changed or may be waited for as they are; or it finds this
- * listener counted, and moves the bell, so that the wait ends. What a notifier changed comes before its look at the count, because
- * the kernel's wake orders memory: it has to see who fell asleep meanwhile.
+ * A notify either comes before this function looks at the words. Then the words have changed, or
+ * the caller may wait for them as they are. Or the notify finds this listener counted, and changes
+ * the bell, so that the wait ends. What a notifier changed comes before its look at the count,
+ * because the kernel's wake orders memory: it has to see which threads fell asleep meanwhile.
  */
 lw_woken lw_wait_ringing(const struct lw_waited *waited, uint32_t n, lw_deadline deadline)
 {
@@ -164,7 +179,7 @@ lw_woken lw_wait_ringing(const struct lw_waited *waited, uint32_t n, lw_deadline
     return woken;
 }
 
-/* For those whom a notify at its word cannot reach. */
+/* Wakes the threads in lw_wait_ringing, which a notify at its own word does not reach. */
 static void ring(void)
 {
     __atomic_fetch_add(&bell, 1, __ATOMIC_SEQ_CST);
@@ -173,7 +188,7 @@ static void ring(void)
 
 uint32_t lw_notify(lw_word *word, uint32_t n)
 {
-    /* The kernel would wake one. */
+    /* If n is 0, the kernel would wake one thread. */
     if (n == 0)
         return 0;
     int saved = errno;

@@ -3,8 +3,9 @@
  * the manual for a new one.
  *
  * Five functions wait: lw_wait and lw_notify (lockword/wait.h), lw_now, lw_yield and lw_wait_many.
- * Two tell a fact: lw_thread_id and lw_has_one_cpu. A platform knows no primitive, and not how long
- * or how often to wait: that is awake.h's. In an engine no code needs lw_yield and the two facts.
+ * Two return a fact: lw_thread_id and lw_has_one_cpu. A platform knows no primitive, and does not
+ * decide how long or how often to wait: awake.h does. In an engine no code needs lw_yield and the
+ * two facts.
  */
 #ifndef LOCKWORD_PLATFORM_H
 #define LOCKWORD_PLATFORM_H
@@ -14,7 +15,7 @@
 #include <lockword/self.h>
 #include <lockword/wait.h>
 
-/* No symbols of the shared library. */
+/* These are no symbols of the shared library. */
 #pragma GCC visibility push(hidden)
 
 /* The monotonic clock, ns. Never negative. */
@@ -23,7 +24,7 @@ int64_t lw_now(void);
 /* Gives the CPU to another thread that is ready to run on it, if there is one. */
 void lw_yield(void);
 
-/* A word to wait on, while it holds the value. */
+/* A word, and the value that it has to hold while an agent waits on it. */
 struct lw_waited {
     const uint32_t *word;
     uint32_t expected;
@@ -53,13 +54,16 @@ lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline
 lw_woken lw_wait_ringing(const struct lw_waited *waited, uint32_t n, lw_deadline deadline);
 
 /*
- * The number by which the system, and so a debugger, knows the calling thread. No other thread of
- * the process has it meanwhile. It may be any number: self.c makes an agent's id of it. Where there
- * is fork(), the platform sets lw_self_cached to LW_SELF_UNKNOWN in the child.
+ * Returns the number by which the system, and so a debugger, knows the calling thread. No other
+ * thread of the process has this number at the same time. It may be any number: self.c makes an
+ * agent's id of it. Where there is fork(), the platform sets lw_self_cached to LW_SELF_UNKNOWN in
+ * the child.
  */
 uint64_t lw_thread_id(void);
 
-/* Whether the process may use one CPU only, so that no other thread runs while one spins. */
+/*
+ * Returns whether the process may use one CPU only, so that no other thread runs while one spins.
+ */
 bool lw_has_one_cpu(void);
 
 #pragma GCC visibility pop

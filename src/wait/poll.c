@@ -1,4 +1,4 @@
-/* poll.c: waiting on several words where a platform can wait on one only. */
+/* poll.c: waiting on several words, for a platform that can wait only on one. */
 #include "platform.h"
 
 #define LONGEST_LOOK_NS 1000000000

@@ -1,8 +1,10 @@
 /*
- * wasm.c: waiting with WebAssembly's own instructions, on the list that Atomics.wait and Atomics.notify use, too.
+ * wasm.c: waiting with WebAssembly's own instructions, on the list that Atomics.wait and
+ * Atomics.notify also use.
  *
- * Two imports, which the npm package provides (`import { imports } from 'lockword/wasm'`): who the agent is, and what time it is.
- * For Emscripten, whose programs import from `env`, they are in its --js-library (docs/building.md).
+ * The npm package provides two imports (`import { imports } from 'lockword/wasm'`): the agent's id,
+ * and the time. For Emscripten, whose programs import from `env`, they are in lockword's
+ * --js-library (docs/building.md).
  */
 #include "platform.h"
 
@@ -28,8 +30,9 @@ int64_t lw_now(void)
 }
 
 /*
- * The instructions stand alone in functions that nothing may inline: Node 20's baseline compiler zeroes a local that lives across
- * memory.atomic.wait32. For the same reason, no wasm-opt may run on what is linked from this file.
+ * The instructions stand alone in functions that nothing may inline: Node 20's baseline compiler
+ * zeroes a local that lives across memory.atomic.wait32. For the same reason, no wasm-opt may run
+ * on what is linked from this file.
  */
 __attribute__((noinline)) static int wait32(uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
@@ -48,7 +51,7 @@ lw_woken lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)
         int64_t now = lw_now();
         timeout_ns = deadline > now ? deadline - now : 0;
     }
-    /* The instruction answers 0, 1 or 2 in the order of LW_OK, LW_NOT_EQUAL, LW_TIMED_OUT. */
+    /* The instruction returns 0, 1 or 2, in the order of LW_OK, LW_NOT_EQUAL, LW_TIMED_OUT. */
     return (lw_woken)(LW_OK + wait32((uint32_t *)word, expected, timeout_ns));
 }
 

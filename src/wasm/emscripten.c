@@ -1,4 +1,7 @@
-/* emscripten.c: what lockword/emscripten.h does not inline; and what it does, as symbols (lockword/api.h). */
+/*
+ * emscripten.c: the functions that lockword/emscripten.h does not inline, and symbols of those that
+ * it does (lockword/api.h).
+ */
 #include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
@@ -14,7 +17,9 @@ _Static_assert(sizeof(lw_sem) == sizeof(emscripten_semaphore_t), "a semaphore is
 _Static_assert(sizeof(lw_cond) == sizeof(emscripten_condvar_t), "a condition variable is one number");
 _Static_assert(_Alignof(lw_mutex) == _Alignof(emscripten_lock_t), "wherever there is one, the other may be");
 
-/* What these functions cannot answer, and JavaScript throws instead: js/src/emscripten.js. */
+/*
+ * Errors that these functions cannot return. JavaScript throws them instead: js/src/emscripten.js.
+ */
 enum misuse {
     DEADLOCK = 0,
     NOT_OWNER = 1,
@@ -23,7 +28,7 @@ enum misuse {
 
 LW_IMPORTED(lw_emscripten_refuse) _Noreturn void lw_emscripten_refuse(enum misuse misuse);
 
-/* Longer is for ever, ms: beyond the ns that fit in a deadline. */
+/* A timeout of more ms lasts for ever: its ns would not fit in a deadline. */
 #define LONGEST_MS 4e12
 
 static lw_deadline after_ms(double ms)
@@ -102,7 +107,7 @@ int lw_emscripten_semaphore_waitinf_acquire(emscripten_semaphore_t *sem, int num
 
 uint32_t lw_emscripten_semaphore_release(emscripten_semaphore_t *sem, int num)
 {
-    /* A negative number is, unsigned, more than there can be. */
+    /* As an unsigned number, a negative one is more than there can be. */
     const uint32_t before = lw_sem_release_step(LW_EMSCRIPTEN_AS(lw_sem, sem)->word, (uint32_t)num);
     if (before == LW_SEM_OVERFLOW)
         lw_emscripten_refuse(OUT_OF_RANGE);
@@ -130,7 +135,7 @@ bool lw_emscripten_condvar_wait(emscripten_condvar_t *condvar, emscripten_lock_t
         return false;
     if (lw_mutex_lock_until(mutex, deadline) == 0)
         return true;
-    /* The signal was meant for one who comes to see what it announced. */
+    /* The signal was meant for a waiter that comes to see what it announced. */
     lw_cond_notify_one(cond);
     return false;
 }
