@@ -1,4 +1,7 @@
-/** Waits until something becomes true that a mutex guards: the same condition as lw_cond in C (include/lockword/cond.h). */
+/**
+ * Waits until a condition that a mutex guards becomes true: the same as lw_cond in C
+ * (include/lockword/cond.h).
+ */
 
 import { condEnterStep, condLeaveStep, condNotifyStep, condWaitStep } from './core/cond.js';
 import {
@@ -30,15 +33,18 @@ import { assertInteger, remaining } from './waiting.js';
  */
 
 /**
- * A condition. To wait, hold the mutex: it is given up so that no notify in between is missed, and held again when the wait ends, however that
- * is: notified, timed out, aborted. Check what you waited for in a loop, or let `waitFor` do it: wakes may be spurious.
+ * A condition. To wait, hold the mutex. A wait gives the mutex up in such a way that no notify in
+ * between is missed. The mutex is held again when the wait ends, whether by a notify, its timeout
+ * or an abort. Check the condition in a loop, or let `waitFor` do it: wake-ups may be spurious.
  *
- * Those who wait are woken in the order in which they came, or last re-checked, which blocked threads do once a second. What is written
- * under the mutex, the next holder sees; a notify publishes nothing by itself.
+ * Waiters are woken in the order in which they came, or last re-checked, which blocked threads do
+ * once a second. The next holder of the mutex sees what was written under it; a notify publishes
+ * nothing by itself.
  *
- * Illegal: to wait on a condition with one mutex while others wait on it with another. It throws no error, and damages no word, but
- * wake-ups are lost: the holder of the other mutex can make the predicate true, and notify, after a waiter has looked at it and
- * before it has begun to wait. That waiter sleeps until the next notify, or for ever. Once nobody waits, the next to wait may bring
+ * Illegal: to wait on a condition with one mutex while other waiters use another mutex. This throws
+ * no error, and damages no word, but wake-ups are lost: the holder of the other mutex can make the
+ * predicate true, and notify, after a waiter has looked at it and before it has begun to wait. That
+ * waiter sleeps until the next notify, or for ever. Once no waiter is left, the next one may use
  * another mutex.
  *
  * @extends {Primitive<'Condition'>}
@@ -78,18 +84,21 @@ export class Condition extends Primitive {
   }
 
   /**
-   * Waits until notified, without blocking. It takes the mutex again whenever it ends: one that nobody awaits any more, such as the loser of a
-   * Promise.race, would keep it for good. Use `timeout` and `signal`.
+   * Waits until notified, without blocking. The wait takes the mutex again whenever it ends. If its
+   * promise is dropped, as that of the loser of a Promise.race, it keeps the mutex for good. Use
+   * `timeout` and `signal`.
    *
-   * @param {Mutex | TaskGuard} mutex held by this agent; of a recursive one, the guard of the task that holds it, which gives it up whole
+   * @param {Mutex | TaskGuard} mutex held by this agent; of a recursive one, the guard of the task
+   *   that holds it, which gives it up whole
    * @param {number | WaitOptions} [options] ms, or options
-   * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort, when the mutex is held again
+   * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort, when
+   *   the mutex is held again
    * @throws {OwnershipError} this agent, or the guard, does not hold the mutex
    */
   async waitAsync(mutex, options) {
     const timeout = timeoutOf(options);
     const signal = signalOf(options);
-    // It may throw, and not after the mutex was given up.
+    // onAbort may throw, but not once the mutex has been given up.
     onAbort(signal, () => {})();
     const [sequence, depth] = this.#enter(mutex, true);
     const why = await this.#sleep(sequence, timeout, signal);
@@ -101,12 +110,12 @@ export class Condition extends Primitive {
   }
 
   /**
-   * Blocks until the predicate is true, which is called with the mutex held.
+   * Blocks until the predicate is true. The predicate is called with the mutex held.
    *
    * @param {Mutex | RecursiveMutex} mutex held by this agent
    * @param {() => boolean} predicate
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
-   * @returns {boolean} false: the time was up, and it was not true
+   * @returns {boolean} false: the time was up, and the predicate was not true
    * @throws {OwnershipError} this agent does not hold the mutex
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
@@ -122,7 +131,8 @@ export class Condition extends Primitive {
    * @param {Mutex | TaskGuard} mutex held by this agent, or the guard of the task that holds it
    * @param {() => boolean} predicate
    * @param {number | WaitOptions} [options] ms, or options
-   * @returns {Promise<boolean>} false: the time was up, and it was not true; rejects with `signal.reason` on abort
+   * @returns {Promise<boolean>} false: the time was up, and the predicate was not true; rejects
+   *   with `signal.reason` on abort
    * @throws {OwnershipError} this agent, or the guard, does not hold the mutex
    */
   async waitForAsync(mutex, predicate, options) {
@@ -132,10 +142,12 @@ export class Condition extends Primitive {
   }
 
   /**
-   * Wakes up to n of those who wait, or all, if a `waitAsync` has given up since the last notify. Best after what they wait for was made true under the mutex, and the mutex unlocked.
+   * Wakes up to n waiters, or all, if a `waitAsync` has given up since the last notify. Best called
+   * after the condition was made true under the mutex, and the mutex unlocked.
    *
    * @param {number} [n] 0 to 2^31 - 1
-   * @returns {number} how many were found asleep, at most n: not those about to fall asleep, but perhaps some that gave up just before
+   * @returns {number} how many were found asleep, at most n: not those about to fall asleep, but
+   *   perhaps some that gave up just before
    * @throws {RangeError} n is out of range
    */
   notify(n = 1) {
@@ -144,7 +156,7 @@ export class Condition extends Primitive {
   }
 
   /**
-   * Wakes all who wait.
+   * Wakes all waiters.
    *
    * @returns {number} how many were found asleep, as `notify`
    */
@@ -153,18 +165,19 @@ export class Condition extends Primitive {
   }
 
   /**
-   * Announces a waiter, and gives up the mutex.
+   * Counts a waiter, and gives up the mutex.
    *
    * @param {Mutex | RecursiveMutex | TaskGuard} mutex
    * @param {boolean} async
-   * @returns {[sequence: number, depth: number]} what to wait with, and how often the mutex was held
+   * @returns {[sequence: number, depth: number]} the sequence to wait with, and how often the mutex
+   *   was held
    */
   #enter(mutex, async) {
     const recursive = 'depth' in mutex;
     if (recursive && 'acquire' in mutex === async)
       throw new TypeError(async ? 'waitAsync needs the guard of the task' : 'wait needs a RecursiveMutex');
     if (!mutex.isMine) throw new OwnershipError('not held by this thread');
-    // Refused, if a task holds it: then it is not the thread's to give up.
+    // This throws if a task holds the mutex: then the thread may not give it up.
     if (recursive && 'acquire' in mutex) mutex.acquire().unlock();
     const depth = recursive ? mutex.depth : 1;
     const sequence = condEnterStep(this.words);
@@ -173,8 +186,8 @@ export class Condition extends Primitive {
   }
 
   /**
-   * Each waiter has a wait of its own at the sequence, since each notify is for one of them. One that gives up leaves it behind, and its step says
-   * so.
+   * Sleeps until a notify. Each waiter has a wait of its own at the sequence, since each notify is
+   * for one waiter. A waiter that gives up leaves its wait behind, and its step marks that.
    *
    * @param {number} sequence
    * @param {number} timeout
@@ -190,7 +203,7 @@ export class Condition extends Primitive {
       const look = (why) => {
         if (why === LW_SLICE) {
           if (words[LW_COND_SEQUENCE] === sequence) return !over;
-          // Others were notified: that ends this wait, too, and the engine's is left behind.
+          // Other waiters were notified. That ends this wait, too, and leaves the engine's behind.
           why = LW_TIMED_OUT | LW_QUEUED;
         }
         if (over) return;

@@ -32,7 +32,7 @@ import { join, lineAt, part, run } from './line.js';
 const numbers = (shared.numbers ??= new Map());
 
 /**
- * What a caller's step returns depends on the words, on why it is run, and on this alone.
+ * Returns a caller's key. What its step returns depends only on the words, the reason and this key.
  *
  * @param {Caller} caller
  */
@@ -45,7 +45,7 @@ function keyOf({ step, wanted, phase }) {
 shared.places ??= 0;
 
 /**
- * An empty queue comes last.
+ * Compares two queues for sorting. An empty queue comes last.
  *
  * @param {import('./line.js').Queue} a
  * @param {import('./line.js').Queue} b
@@ -59,7 +59,7 @@ const latestFirst = (a, b) => (b.after.place ?? 0) - (a.after.place ?? 0);
  *
  * @param {Line} line
  * @param {number} why
- * @param {import('./line.js').Queue[]} [queues] in which they stand
+ * @param {import('./line.js').Queue[]} [queues] of the callers
  */
 function advance(line, why, queues = [...line.queues.values()]) {
   /** @type {Caller[]} */
@@ -75,7 +75,8 @@ function advance(line, why, queues = [...line.queues.values()]) {
       queues.sort(latestFirst);
     }
   }
-  // A step may remember something else now. Not before the end of the round, lest it be run twice.
+  // A step may have changed its phase, and with it the key. A caller changes its queue only at the
+  // end of the round, so that its step does not run twice.
   for (const caller of waiting) {
     const key = keyOf(caller);
     if (caller.queue && caller.queue.key !== key) {
@@ -88,7 +89,7 @@ function advance(line, why, queues = [...line.queues.values()]) {
 /**
  * Runs operations until one of them has ended, and withdraws the others.
  *
- * @param {Operation[]} operations the first that can, ends
+ * @param {Operation[]} operations if several can end, the first of them does
  * @param {number} timeout ms
  * @param {AbortSignal | undefined} signal not aborted yet
  * @returns {Promise<Outcome>} rejects with the signal's reason
@@ -104,11 +105,11 @@ export function gather(operations, timeout, signal) {
         if (!queue) continue;
         const isFirst = queue.after === caller;
         run(caller, why);
-        // It has waited for those behind it, too.
+        // The callers behind it had not run their steps: it waited for them, too.
         if (isFirst) advance(line, LW_START, [queue]);
       }
     };
-    // This may throw, and the rest may not.
+    // onAbort may throw; what follows may not.
     let stop = onAbort(signal, giveUp);
     let waiting = operations.length;
     operations.every(({ step, words, wanted }, index) => {
@@ -120,14 +121,14 @@ export function gather(operations, timeout, signal) {
         phase: 0,
         place: shared.places++,
         onLeave({ what, expected }) {
-          // One that gives up leaves the others their last attempt.
+          // A caller that gives up leaves the others their last attempt.
           if (what === LW_GAVE_UP && --waiting) return;
           waiting = 0;
           stop();
-          // A step that succeeds though it is cancelled has been granted what it wanted, and keeps it.
+          // A step that succeeds although it is cancelled keeps what it took.
           if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);
           else resolve({ what, expected, index });
-          // Without running their steps, which might take what they wanted, too.
+          // Their steps are not run: these might take what they wanted, too.
           callers.forEach(part);
         },
       };

@@ -52,7 +52,8 @@ export function imports(memory, table) {
    * @param {number} address
    * @param {number} userData
    * @param {number} ms
-   * @param {(options: import('./options.js').WaitOptions) => Promise<number>} wait answers the value for the callback, -1: time is up
+   * @param {(options: import('./options.js').WaitOptions) => Promise<number>} wait returns the
+   *   callback's value; -1: the time is up
    */
   const later = (callback, address, userData, ms, wait) => {
     const deadline = performance.now() + limitOf(ms);

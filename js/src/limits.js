@@ -1,12 +1,12 @@
-/** What ends a wait from outside: its time being up, and its signal. */
+/** Ends a wait from outside: when its time is up, or its signal is aborted. */
 
 import { shared } from './agent.js';
 import { LW_CANCELLED, LW_TIMED_OUT } from './core/constants.js';
 import { BEAT, LONGEST_TIMER } from './awake.js';
 
 /**
- * The pending calls of this agent: how many there are, and a timer that runs while there are any. It
- * keeps the process alive, which a pending Atomics.waitAsync does not.
+ * The pending calls of this agent: how many there are, and a timer that runs while there are any.
+ * It keeps the process alive, which a pending Atomics.waitAsync does not.
  *
  * @type {{ count: number, timer?: ReturnType<typeof setInterval> }}
  */
@@ -24,7 +24,7 @@ function nothing() {}
  * @param {number} timeout ms, more than 0
  * @param {(why: number) => void} end called with LW_TIMED_OUT when the time is up, never earlier
  * @param {() => void} stopListening
- * @returns {() => void} to be called when the wait has ended; stops listening, too
+ * @returns {() => void} call this when the wait has ended; it stops listening, too
  */
 export function bound(timeout, end, stopListening) {
   const deadline = performance.now() + timeout;
@@ -45,8 +45,8 @@ export function bound(timeout, end, stopListening) {
 }
 
 /**
- * The calls to end when a signal is aborted. While there are any, the signal has one listener, however
- * many they are: Node takes more than ten for a leak, and says so. Afterwards it has none, since a
+ * The calls to end when a signal is aborted. While there are any, the signal has one listener,
+ * however many calls there are: Node warns of a leak at more than ten. Afterwards it has none, since a
  * listener keeps a composite signal, or one with a timeout, alive as long as what it is made of.
  *
  * @type {WeakMap<AbortSignal, Set<(why: number) => void>>}
@@ -59,8 +59,8 @@ function abort() {
 }
 
 /**
- * Ends a wait when the signal is aborted, unless stopped. Throws what a signal throws that is not the
- * engine's own: to be called before the wait leaves any trace.
+ * Ends a wait when the signal is aborted, unless stopped. Throws what a signal throws that is not
+ * the engine's own, so call it before the wait changes anything.
  *
  * @param {AbortSignal | undefined} signal
  * @param {(why: number) => void} end called with LW_CANCELLED

@@ -1,9 +1,10 @@
 /**
- * Those callers of this agent that queue at one word. They stand in line behind one pending wait, so that a caller leaves without the engine
- * knowing, and a thousand callers cost one waiter. Whose steps run when it fires is the business of turn.js and crowd.js.
+ * The callers of this agent that queue at one word. They share one pending wait, so that a caller
+ * leaves without the engine knowing, and a thousand callers cost one waiter. turn.js and crowd.js
+ * decide which steps run when the wait ends.
  *
- * A pending wait cannot be withdrawn. It may fire when the line is empty: whoever notifies the word notifies all who wait there, so nobody
- * else has missed that.
+ * A pending wait cannot be withdrawn. It may end when the line is empty. No other agent has missed
+ * a notify by that, since each notify of the word is for all agents that wait there.
  *
  * @typedef {import('./wait.js').Words} Words
  * @typedef {import('./blocking.js').Step} Step
@@ -13,30 +14,31 @@
  * @typedef {object} Caller a call that waits, and where its step left off
  * @property {Line} line
  * @property {Step} step
- * @property {number} wanted who asks, or what for
+ * @property {number} wanted the step's argument: an agent's id, or a value
  * @property {number} phase
  * @property {(ended: Ended) => void} onLeave called when it has left the line
  * @property {number} [place] the lower, the earlier it came
- * @property {Queue} [queue] where it stands, and between which two
+ * @property {Queue} [queue] the queue in which it stands, between these two:
  * @property {any} [before]
  * @property {any} [after]
  *
- * @typedef {object} Queue a ring of callers, in the order in which they joined, and of itself. A Set would
- *   keep the holes that its deletions leave, and look for the first caller behind them
+ * @typedef {object} Queue a ring of callers, in the order in which they joined, and of itself. A Set
+ *   would keep the holes that its deletions leave, and look for the first caller behind them
  * @property {number} key
  * @property {any} before the last caller
  * @property {any} after the first caller
  *
- * @typedef {(line: Line, why: number) => void} Advance runs the steps of those whose turn it is
+ * @typedef {(line: Line, why: number) => void} Advance runs the steps of callers whose turn it is
  *
  * @typedef {object} Line
  * @property {Words} words of the primitive
  * @property {Advance} advance
- * @property {Map<number, Queue>} queues those in line, by a key of their driver's; none is empty
+ * @property {Map<number, Queue>} queues of callers, by a key of their driver's; none is empty
  * @property {number} queued LW_QUEUED while a wait at the gate is pending, or 0
  * @property {number} idle how many waits there have been since a caller left the line
  * @property {boolean} [handing] turn.js: whether a microtask is to run the head's step
- * @property {number} [turnsBy] turn.js: after that time only a turn of the event loop does, which has been asked for; 0: it has not
+ * @property {number} [turnsBy] turn.js: a turn of the event loop was asked for, and
+ *   after this time only that turn runs the head's step; 0: none was asked for
  */
 
 import { shared } from './agent.js';
@@ -45,16 +47,16 @@ import { BRIEF } from './awake.js';
 import { waitAsync } from './wait.js';
 
 /**
- * The lines that are of use, by buffer and address of the primitive. Callers of several copies of lockword stand in them together:
- * a step, and what becomes of its caller, is of the caller's own copy.
+ * The lines in use, by buffer and address of the primitive. Callers of several copies of lockword
+ * stand in them together. A caller's step, and what happens when it leaves, belong to its own copy.
  *
  * @type {WeakMap<SharedArrayBuffer, Map<number, Line>>}
  */
 const linesOf = (shared.lines ??= new WeakMap());
 
 /**
- * The line at this primitive. If the memory was another one's a moment ago, whose last wait is pending still, the line is this
- * one's from now on.
+ * Returns the line at this primitive. The memory may have been another primitive's before, and that
+ * one's last wait may still be pending: then its line becomes this primitive's.
  *
  * @param {Words} words
  * @param {Advance} advance
@@ -70,7 +72,7 @@ export function lineAt(words, advance) {
 }
 
 /**
- * The line at this primitive, if there is one.
+ * Returns the line at this primitive, if there is one.
  *
  * @param {Words} words
  */
@@ -86,7 +88,7 @@ export function forgetIfUnused({ words, queues, queued, turnsBy }) {
  *
  * @param {Caller} caller
  * @param {number} why
- * @returns {number} what the step says, other than LW_QUEUE and LW_RETRY
+ * @returns {number} what the step returned, other than LW_QUEUE and LW_RETRY
  */
 export function run(caller, why) {
   const { line } = caller;
@@ -94,7 +96,7 @@ export function run(caller, why) {
     const answer = caller.step(line.words, caller.wanted, why | LW_ASYNC | line.queued, caller.phase);
     const { what } = answer;
     caller.phase = answer.phase;
-    // Those who have come since then have not waited.
+    // Only for this caller: callers that have come since then have not waited.
     if (what === LW_WAIT_BRIEF) setTimeout(() => caller.queue && line.advance(line, LW_SLICE), BRIEF);
     if (what < LW_WAIT) leave(caller, answer);
     if (what < LW_QUEUE) return what;
@@ -138,7 +140,7 @@ export function part(caller) {
 
 /**
  * @param {Caller} caller
- * @param {Ended} ended what became of it
+ * @param {Ended} ended how it ended
  */
 export function leave(caller, ended) {
   part(caller);

@@ -1,6 +1,6 @@
 /**
- * The driver of what is had by one at a time, without blocking: the callers of an agent are served in the order in which they came. Only the
- * head of the line runs its step.
+ * The driver of primitives that one caller has at a time, without blocking: the callers of an agent
+ * are served in the order in which they came. Only the head of the line runs its step.
  *
  * @typedef {import('./line.js').Caller} Caller
  * @typedef {import('./line.js').Line} Line
@@ -16,7 +16,7 @@ import { findLine, forgetIfUnused, join, leave, lineAt, run } from './line.js';
 import { HAND_OVER } from './awake.js';
 import { afterTurn } from './wait.js';
 
-/** The key of their only queue. */
+/** The key of the line's only queue. */
 const ALL = 0;
 
 /**
@@ -26,8 +26,10 @@ const ALL = 0;
 const headOf = (line) => line.queues.get(ALL)?.after;
 
 /**
- * Runs the head's step, then that of each next head, until one has to wait or has what it wanted. Then the next has to wait for this one: it is told
- * when that gives back what it has (handOver), and queues when the event loop has turned, to be told by others, too.
+ * Runs the head's step, then that of each next head, until one has to wait or has the lock. In the
+ * latter case the next head has to wait for that caller. It is told when the caller gives the lock
+ * back (handOver). It also queues once the event loop has turned, so that other agents tell it,
+ * too.
  *
  * @param {Line} line
  * @param {number} why the reason for the first of them
@@ -52,8 +54,9 @@ function advanceAfterTurn(line) {
 }
 
 /**
- * To be called after something was given back that no agent waits for, not even this one: a microtask lets the head try. If others do
- * wait, the head does as they do: it hears of a notify, or tries when the event loop has turned.
+ * Call this after giving back a lock for which no agent waits, not even this one: a microtask lets
+ * the head try. If other agents do wait, the head does as they do: it learns of a notify, or tries
+ * when the event loop has turned.
  *
  * @param {Words} words
  */
@@ -70,7 +73,7 @@ export function handOver(words) {
 /**
  * Runs a step to its end.
  *
- * @param {Step} step which wants to know who asks
+ * @param {Step} step whose argument is the agent's id
  * @param {Words} words
  * @param {number} timeout ms
  * @param {AbortSignal | undefined} signal not aborted yet
@@ -79,12 +82,13 @@ export function handOver(words) {
 export function enqueue(step, words, timeout, signal) {
   return new Promise((resolve, reject) => {
     /**
-     * The caller gives up. Only the head has left traces to clear away, and only the head may still succeed, if its time was up.
+     * The caller gives up. Only the head has marks and claims to clear. Only the head may still
+     * succeed, if its time was up.
      *
      * @param {number} why LW_TIMED_OUT or LW_CANCELLED
      */
     const end = (why) => (headOf(line) === caller ? advance(line, why) : leave(caller, { what: LW_GAVE_UP, expected: 0 }));
-    // This may throw, and the rest may not.
+    // onAbort may throw; what follows may not.
     let stop = onAbort(signal, end);
     const line = lineAt(words, advance);
     /** @type {Caller} */
@@ -95,13 +99,13 @@ export function enqueue(step, words, timeout, signal) {
       phase: 0,
       onLeave({ what }) {
         stop();
-        // A step that succeeds though it is cancelled has been granted what it wanted, and keeps it.
+        // A step that succeeds although it is cancelled keeps what it took.
         if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);
         else resolve(what === LW_DONE);
       },
     };
     join(caller, ALL);
-    // While this agent holds it, as if the head had come after the one who does.
+    // While this agent holds the lock, the head acts as if it had come after the holder.
     if (headOf(line) === caller) (mutexOwner(words) === self ? advanceAfterTurn : advance)(line, LW_START);
     if (timeout === 0 && caller.queue) end(LW_TIMED_OUT);
     if (caller.queue) stop = bound(timeout, end, stop);

@@ -1,6 +1,7 @@
 /**
- * The waiting domain: how this agent sleeps on a word, is told of a notify, and notifies. By default the engine's own three calls; nothing
- * else in the package uses Atomics.wait, waitAsync or notify.
+ * The waiting domain: how this agent sleeps on a word, learns of a notify, and notifies. By default
+ * these are the engine's own three calls. No other module of the package uses Atomics.wait,
+ * waitAsync or notify.
  *
  * @typedef {Int32Array<SharedArrayBuffer>} Words a view of a primitive's own words
  * @typedef {'ok' | 'not-equal' | 'timed-out'} Woken
@@ -22,11 +23,11 @@ export function wait(words, index, expected, timeout) {
   return Atomics.wait(words, index, expected, timeout);
 }
 
-/** @type {Words | undefined} Nobody notifies it. */
+/** @type {Words | undefined} A word that no agent notifies. */
 let napWord;
 
 /**
- * Lets others have this CPU for `ms` at least. Throws where a thread may not block.
+ * Gives this CPU to other threads for `ms` at least. Throws where a thread may not block.
  *
  * @param {number} ms
  */
@@ -35,12 +36,14 @@ export function nap(ms) {
 }
 
 /**
- * Waits without blocking while the word holds `expected`: calls `look` with LW_OK once, after a notify. While the wait goes on,
- * `look` is called with LW_SLICE once a second, and says whether anybody stands behind the wait. A wait cannot be withdrawn. One that
- * nobody stands behind would keep its memory for ever: a notify ends it, and all others at the word, which look and wait again.
+ * Waits without blocking while the word holds `expected`: calls `look` with LW_OK once, after a
+ * notify. While the wait goes on, it calls `look` with LW_SLICE once a second, and `look` returns
+ * whether any caller still needs the wait. A wait cannot be withdrawn, and one that no caller needs
+ * would keep its memory for ever. So a notify ends it, and with it all other waits at the word,
+ * whose callers look and wait again.
  *
- * The engine's wait has no timeout, because V8 keeps the timer of a wait that was notified: after 100,000 of them the event loop stops
- * for seconds.
+ * The engine's wait has no timeout, because V8 keeps the timer of a wait that was notified: after
+ * 100,000 of them the event loop stops for seconds.
  *
  * An engine without Atomics.waitAsync polls: LW_NOT_EQUAL then means 'look again'.
  *
@@ -64,8 +67,9 @@ export function waitAsync(words, index, expected, idle, look) {
 }
 
 /**
- * Calls back as soon as the event loop has turned. Not by a timer: those of a page that nobody looks at come once in a second. Nor
- * by a wait: in Firefox one that its own thread notifies ends before the loop turns.
+ * Calls back as soon as the event loop has turned. It uses no timer, since those of a page in the
+ * background fire once a second. It uses no wait, since in Firefox a wait that its own thread
+ * notifies ends before the loop turns.
  *
  * @param {() => void} callback
  */
@@ -79,7 +83,7 @@ export function afterTurn(callback) {
 }
 
 /**
- * Wakes up to `n` of those who wait on the word.
+ * Wakes up to `n` agents that wait on the word.
  *
  * @param {Words} words
  * @param {number} index
