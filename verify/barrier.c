@@ -1,7 +1,8 @@
 /*
- * barrier.c: what the explorer knows of the barrier. b, a and p arrive and wait, d arrives and drops out, r resets it, k makes it
- * of as many parties as its size and then does what b does. The configuration says how many parties it begins with; 0: somebody has
- * to make it.
+ * barrier.c: the explorer's model of the barrier. Callers b, a and p arrive and wait, d arrives and
+ * drops out, r resets the barrier, k makes it with as many parties as its size and then does what b
+ * does. The configuration gives the number of parties at first; 0: a caller has to make the
+ * barrier.
  */
 #include <lockword/core/barrier.h>
 
@@ -16,7 +17,7 @@ enum {
     REFUSED = FIRST_OWN_FLAG * 4,  /* is to see whether the barrier is broken */
     PREPARED = FIRST_OWN_FLAG * 8, /* has dropped out, or made it */
     ENDED = FIRST_OWN_FLAG * 16,   /* during its call: has ended the cycle, or broken it */
-    SAW_NEW = FIRST_OWN_FLAG * 32, /* during its call: a cycle in which nobody had arrived */
+    SAW_NEW = FIRST_OWN_FLAG * 32, /* during its call: a cycle in which no party had arrived */
 };
 
 #define CYCLE 0 /* of a caller's own: the one that it knows of */
@@ -24,7 +25,7 @@ enum {
 /* Ghosts: what was done, not what the words say. */
 enum {
     CYCLES,  /* that have ended */
-    HISTORY, /* of those: which did not trip, the latest in bit 0 */
+    HISTORY, /* which of these did not trip, the latest in bit 0 */
     PARTIES, /* of the cycles to come */
     EXPECTED /* in this one */,
     COME, /* in this one */
@@ -86,7 +87,10 @@ static void begin_cycle(struct state *state, bool broke)
     state->ghosts[COME] = state->ghosts[BROKEN] = 0;
 }
 
-/* What was meant to count for a cycle that it does not count for, or counts wrong, breaks the invariant. */
+/*
+ * An arrival that counts for another cycle than it was meant for, or counts wrong, breaks the
+ * invariant.
+ */
 static const char *changed_state(struct state *state, int agent, const struct operation *operation)
 {
     const struct agent *a = &state->agents[agent];
@@ -264,7 +268,7 @@ static bool may_wait(const struct state *state, int agent, int caller)
     return state->agents[agent].callers[caller].own[CYCLE] == state->ghosts[CYCLES] && !state->ghosts[BROKEN];
 }
 
-/* Nobody owes anybody an arrival. */
+/* No party owes another one an arrival. */
 static bool is_needed(const struct state *state, int agent)
 {
     (void)state, (void)agent;

@@ -1,4 +1,7 @@
-/* callers.h: what the primitives' files, other than the mutex's, say about their callers in the same way. */
+/*
+ * callers.h: what the primitives' files, other than the mutex's, say about their callers in the
+ * same way.
+ */
 #ifndef CALLERS_H
 #define CALLERS_H
 
@@ -15,7 +18,10 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* A function of the core, or of a face, as the step machine calls it: an expression of words, a, b and c. */
+/*
+ * A function of the core, or of a face, as the step machine calls it: an expression of words, a, b
+ * and c.
+ */
 #define CALL(name, expression)                                                                                                     \
     static uint64_t name(lw_word *words, uint32_t a, uint32_t b, uint32_t c)                                                       \
     {                                                                                                                              \
@@ -29,7 +35,10 @@
         .name = full_name, .label = short_name, .arguments = 1, .answers_bool = true, .inlined = true, .call = wrapper             \
     }
 
-/* The program: a primitive of so many words, of what its file defines under these names, and of what else is said. */
+/*
+ * The program: a primitive of so many words, of what its file defines under these names, and of
+ * what else is said.
+ */
 #define EXPLORE(primitive_name, word_count, ...)                                                                                   \
     static const struct primitive primitive = {                                                                                    \
         .name = primitive_name,                                                                                                    \

@@ -1,8 +1,9 @@
 /*
- * cond.c: what the explorer knows of the condition, which it explores with its mutex. b, a and p wait under the mutex until there
- * is something, and take it; n and u make as much as their size and notify as many, n after it has unlocked the mutex, u before.
- * Size 9 is 'all'. f is n, but notifies by the C face, half of which is inlined. The configuration says whether what is there stays
- * there when it is taken.
+ * cond.c: the explorer's model of the condition, explored with its mutex. Callers b, a and p wait
+ * under the mutex until there is something, and take it. Callers n and u make as many things as
+ * their size and notify as many waiters, n after it has unlocked the mutex, u before. Size 9 is
+ * 'all'. Caller f is like n, but notifies by the C interface, half of which is inlined. The
+ * configuration says whether a thing stays there when it is taken.
  */
 #include <lockword/cond.h>
 
@@ -122,7 +123,7 @@ static void begin(struct state *state)
     state->words[LW_COND_SEQUENCE] = UINT32_MAX; /* the next notify wraps */
 }
 
-/* How often the mutex was not to be had is the mutex's own business: here nobody starves. */
+/* How often a caller fails to get the mutex is checked for the mutex: here no caller starves. */
 static uint16_t same_phase(uint16_t phase)
 {
     return phase & 3;
@@ -162,8 +163,11 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     }
 }
 
-/* The last of those who wait holds the mutex, everything was made, and made known under the mutex: no notify is to come, and this
- * one may free the memory. If n notifies, which has given up the mutex before, it may not. */
+/*
+ * The last waiter holds the mutex, all things were made, and were notified under the mutex. No
+ * notify is to come, and this waiter may free the memory. It may not if there is an n, which
+ * notifies after it has given up the mutex.
+ */
 static bool may_free(const struct state *state, int agent, int caller)
 {
     uint32_t all = 0;
@@ -315,7 +319,7 @@ static const char *invariant(const struct state *state)
     return waiters == state->ghosts[INSIDE] ? NULL : "the waiters are not who waits";
 }
 
-/* Nobody can make anything for it, and nothing is there. */
+/* No caller can make a thing for this waiter, and nothing is there. */
 static bool may_wait(const struct state *state, int agent, int caller)
 {
     return state->agents[agent].callers[caller].function == WAIT && state->ghosts[ITEMS] == 0;
@@ -337,7 +341,7 @@ static bool was_chosen(const struct state *state, int agent)
     return places_is_told(state, agent);
 }
 
-/* A re-check is for engines alone: whoever waits goes to the end of the queue with each. */
+/* Only engines re-check: with each re-check a waiter goes to the end of the queue. */
 static const char *waits_idly(const struct state *state, int agent, uint32_t way)
 {
     return state->agents[agent].function == WAIT && way != LW_WAIT_IDLE ? "waits impatiently" : NULL;

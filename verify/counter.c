@@ -1,7 +1,9 @@
 /*
- * counter.c: what the explorer knows of the counter. Who waits: b and a until it is at least their size, m and n until it is less,
- * c and d until it changes; the second of each, and p, which else is like a, without blocking. i adds its size, o takes it off; f
- * and g are the same by the C face, whose inlined half goes before the step. The configuration says what it begins with.
+ * counter.c: the explorer's model of the counter. Callers b and a wait until the value is at least
+ * their size, m and n until it is less, c and d until it changes. The second of each pair waits
+ * without blocking. So does p, which is otherwise like a. Caller i adds its size, o subtracts it; f
+ * and g do the same by the C interface, whose inlined half goes before the step. The configuration
+ * gives the first value.
  */
 #include <lockword/counter.h>
 
@@ -188,7 +190,7 @@ static bool may_wait(const struct state *state, int agent, int caller)
     return !satisfies(value_of(state), c->function, c->wanted);
 }
 
-/* Nobody owes anybody a value. */
+/* No caller owes a waiter a value. */
 static bool is_needed(const struct state *state, int agent)
 {
     (void)state, (void)agent;

@@ -1,6 +1,7 @@
 /*
- * event.c: what the explorer knows of the event. b, a and p wait; s sets it, r resets it, u does one after the other. The
- * configuration says whether it resets itself. f asks, as the C face's inlined half does, whether it need wait.
+ * event.c: the explorer's model of the event. Callers b, a and p wait; s sets the event, r resets
+ * it, u does one after the other. Caller f asks whether it needs to wait, as the inlined half of
+ * the C interface does. The configuration says whether the event resets itself.
  */
 #include <lockword/event.h>
 
@@ -175,7 +176,7 @@ static const char *invariant(const struct state *state)
     return state->words[LW_EVENT_GATE] ? "the gate is not 0" : NULL;
 }
 
-/* Nobody has set it for this one. */
+/* No caller has set the event for this waiter. */
 static bool may_wait(const struct state *state, int agent, int caller)
 {
     const bool is_set = state->words[LW_EVENT_STATE] & LW_EVENT_SET;

@@ -1,6 +1,7 @@
 /*
- * mutex.c: what the explorer knows of the mutex. The rules are those of include/lockword/core/mutex.h. r buries who has died. f
- * blocks as the faces do, which call the inlined half first, and the step where that fails.
+ * mutex.c: the explorer's model of the mutex. The rules are those of include/lockword/core/mutex.h.
+ * Caller r buries agents that have died. Caller f blocks as the interfaces do: it calls the inlined
+ * half first, and the step if that fails.
  */
 #include <lockword/core/mutex.h>
 
@@ -20,8 +21,8 @@ enum {
     TRIED = FIRST_OWN_FLAG * 16,      /* its inlined half has failed: the step is next */
 };
 
-/* Ghosts: whose the mutex is by what was done, not by what the word says. */
-#define OWNER_AGENT 0 /* plus one; 0: nobody */
+/* Ghosts: the owner by what was done, not by what the word says. */
+#define OWNER_AGENT 0 /* plus one; 0: no agent */
 #define OWNER_CALLER 1
 
 static uint64_t lock(lw_word *words, uint32_t self, uint32_t why, uint32_t phase)
@@ -82,7 +83,7 @@ static bool owns(const struct state *state, int agent)
     return state->ghosts[OWNER_AGENT] == agent + 1;
 }
 
-/* Who has died, or -1. */
+/* Returns the agent that has died, or -1. */
 static int dead_agent(const struct state *state)
 {
     for (int agent = 0; agent < model_agents; agent++) {
@@ -92,7 +93,7 @@ static int dead_agent(const struct state *state)
     return -1;
 }
 
-/* Whether it may take the mutex away: its holder, or who buries its holder. */
+/* Returns whether the agent may free the mutex: it is the holder, or it buries the holder. */
 static bool may_unlock(const struct state *state, int agent)
 {
     const int dead = dead_agent(state);
@@ -131,7 +132,7 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     return count;
 }
 
-/* All others who are in a call have lost a turn, if they come to know of it. */
+/* All other callers within a call have lost a turn, if they come to know of it. */
 static void overtake(struct state *state, int taker)
 {
     for (int agent = 0; model_configuration->most_lost && agent < model_agents; agent++) {
@@ -292,7 +293,10 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     }
 }
 
-/* A waiter that re-checks has waited long enough: from then on the mutex is reserved while somebody holds it. */
+/*
+ * A waiter that re-checks has waited long enough: from then on the mutex is reserved while an agent
+ * holds it.
+ */
 static const char *waits(const struct state *state, int agent, uint32_t way)
 {
     (void)way;
@@ -314,7 +318,7 @@ static const char *invariant(const struct state *state)
     return NULL;
 }
 
-/* Everybody but who holds it; where somebody buries the dead, everybody but that one. */
+/* All agents but the holder; or, if an agent buries the dead, all agents but that one. */
 static bool may_die(const struct state *state, int agent)
 {
     return model_configuration->with & BURIALS ? model_letter(agent, 0) != 'r' : !owns(state, agent);
@@ -406,7 +410,10 @@ static const struct configuration configurations[] = {
     {"b,b,b,b", 1, UNRELIABLE, 0, LARGE, 0},
     {"b,b,b,a", 1, SLICES | ALMOST, 0, LARGE, 0},
     {"b,a,a,a", 1, ALMOST, 0, MEDIUM, 0},
-/* Among few states only: the chances are those of a waiter that reserves after one wait in vain. */
+/*
+ * Only in models with few states. The chances are those of a waiter that reserves after one failed
+ * wait.
+ */
 #if MAX_FAILED_WAITS == 1
     {"B,B,b", 1, BY_CHANCE, 10, SMALL, 0},
     {"B,B,a", 1, BY_CHANCE, 12, SMALL, 0},

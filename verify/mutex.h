@@ -1,6 +1,6 @@
 /*
- * mutex.h: the constants of src/core/mutex.c, as CMakeLists.txt builds with them: as shipped, or small, so that what happens after
- * eight failed waits happens after one, among fewer states.
+ * mutex.h: the constants of src/core/mutex.c, as CMakeLists.txt builds with them: as shipped, or
+ * small, so that what happens after eight failed waits happens after one, among fewer states.
  */
 #ifndef MUTEX_H
 #define MUTEX_H

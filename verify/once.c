@@ -1,6 +1,7 @@
 /*
- * once.c: what the explorer knows of the once. b, a and p begin, and the runner succeeds or fails, as it likes; f and g,
- * which is async, always fail. r says so when a runner has died.
+ * once.c: the explorer's model of the once. Callers b, a and p begin, and the runner succeeds or
+ * fails, in every choice. Callers f and g (async) always fail. Caller r reports that a runner has
+ * died.
  */
 #include <lockword/core/once.h>
 
@@ -18,7 +19,7 @@ enum {
 };
 
 /* Ghosts: what was done, not what the word says. */
-#define RUNNING 0 /* the agent that runs it, plus one; 0: nobody */
+#define RUNNING 0 /* the agent that runs it, plus one; 0: none */
 #define HAS_RUN 1
 
 CALL(end, lw_once_end_step(words, a, b))
@@ -50,8 +51,10 @@ static bool is_end(uint32_t function)
     return function == SUCCEED || function == FAIL || function == ABANDON;
 }
 
-/* What is illegal, or pointless; or another's to do: a run is ended by another caller of its agent, or by who takes the runner for
- * dead. */
+/*
+ * Calls that are illegal or pointless, or for another caller to make: only another caller of the
+ * same agent, or one that takes the runner for dead, may end a run.
+ */
 static int strays(const struct state *state, int agent, const struct caller *caller, struct choice *choices, int count)
 {
     const int running = state->ghosts[RUNNING] - 1;
@@ -181,7 +184,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         c->flags &= RUNS;
         if (!(c->flags & RUNS))
             use_up_round(c);
-        if (!(flags & ENDED) && (function == ABANDON || model_configuration->with & STRAYS)) /* another was quicker */
+        if (!(flags & ENDED) && (function == ABANDON || model_configuration->with & STRAYS)) /* another caller was faster */
             return result ? "says that it ended a run" : NULL;
         return flags & ENDED && result ? NULL : "has not ended its run";
     }
@@ -194,7 +197,10 @@ static const char *invariant(const struct state *state)
     return (state->words[LW_ONCE_STATE] & ~LW_WAITERS) == word ? NULL : "the word does not say who runs it, or that it was run";
 }
 
-/* Where one says that a runner has died, it may. (Not an event loop: threads may have to wait for it for as long as it lives.) */
+/*
+ * A runner may die if a caller reports that. It must not be an event loop: threads may have to wait
+ * for it as long as it lives.
+ */
 static bool is_needed(const struct state *state, int agent)
 {
     for (int other = 0; other < model_agents && !model_has_async(agent); other++) {

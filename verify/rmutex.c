@@ -1,7 +1,9 @@
 /*
- * rmutex.c: what the explorer knows of the recursive mutex. Everyone takes it, again and again up to its size, and gives it back. b
- * is a thread, f a thread that uses the C face, whose inlined halves go before the steps, a is a task of an event loop and p one
- * whose engine polls. A configuration may begin with the first agent holding it, which has taken it so often already.
+ * rmutex.c: the explorer's model of the recursive mutex. Each caller takes it, again and again up
+ * to its size, and gives it back. Caller b is a thread, f a thread that uses the C interface, whose
+ * inlined halves go before the steps, a is a task of an event loop and p one whose engine polls. A
+ * configuration may begin with the first agent holding the mutex, which has then taken it this
+ * often already.
  */
 #include <lockword/rmutex.h>
 
@@ -19,10 +21,12 @@ enum {
     SAW_IT_HELD = FIRST_OWN_FLAG * 16,  /* during this step */
 };
 
-/* Ghosts: whose it is by what was done, not by what the words say, and how often. */
-#define OWNER_AGENT 0 /* plus one; 0: nobody */
+/*
+ * Ghosts: the owner, and how often it has the mutex, by what was done, not by what the words say.
+ */
+#define OWNER_AGENT 0 /* plus one; 0: no agent */
 #define OWNER_CALLER 1
-#define TIMES 2 /* besides those that the configuration begins with */
+#define TIMES 2 /* besides the ones with which the configuration begins */
 
 /* The step, and what its driver does when it has succeeded. */
 static lw_answer lock_as(lw_word *words, uint32_t self, uint32_t why, uint32_t phase, uint32_t task)

@@ -1,4 +1,7 @@
-/* rwlock.c: what the explorer knows of the read-write lock. The rules are those of include/lockword/core/rwlock.h. */
+/*
+ * rwlock.c: the explorer's model of the read-write lock. The rules are those of
+ * include/lockword/core/rwlock.h.
+ */
 #include <lockword/core/waiters.h>
 #include <lockword/rwlock.h>
 
@@ -14,8 +17,8 @@ enum {
     HAS_READ = FIRST_OWN_FLAG,
     HAS_OWN = FIRST_OWN_FLAG * 2,     /* it writes, or reads upgradably: the ghost knows which */
     CHANGED = FIRST_OWN_FLAG * 4,     /* during its call: it has taken, or given up, or become */
-    SAW_OTHERS = FIRST_OWN_FLAG * 8,  /* during this step: somebody in its way, or whose turn it is */
-    SAW_WRITER = FIRST_OWN_FLAG * 16, /* during its call: somebody wrote */
+    SAW_OTHERS = FIRST_OWN_FLAG * 8,  /* during this step: an agent that excludes it or goes first */
+    SAW_WRITER = FIRST_OWN_FLAG * 16, /* during its call: an agent wrote */
     SAW_FULL = FIRST_OWN_FLAG * 32,   /* during this step: as many readers as there may be */
 };
 
@@ -23,9 +26,9 @@ enum {
 #define CLAIMS (LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED)
 #define HOLDERS (LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER)
 
-/* Ghosts: who has the lock by what was done, not by what the words say. */
+/* Ghosts: the holders by what was done, not by what the words say. */
 #define READER_COUNT 0
-#define OWNER_AGENT 1 /* plus one; 0: nobody */
+#define OWNER_AGENT 1 /* plus one; 0: no agent */
 #define OWNER_CALLER 2
 #define WRITES 3
 
@@ -110,7 +113,10 @@ static const struct function functions[] = {
     [UNLOCK] = {.name = "rwlock_unlock", .label = "unlock", .arguments = 1, .answers_bool = true, .inlined = true, .call = unlock},
 };
 
-/* CMakeLists.txt builds with a small constant: what happens after eight wakes then happens after one, among fewer states. */
+/*
+ * CMakeLists.txt builds this with a small constant: what happens after eight wakes happens after
+ * one then, and there are fewer states.
+ */
 #ifndef MAX_WAKES
 #define MAX_WAKES 8
 #endif
@@ -121,9 +127,10 @@ static bool owns(const struct state *state, int agent)
 }
 
 /*
- * Letters. r reads, w writes, u reads upgradably and may upgrade and downgrade as it likes; x, y and z are the same without
- * blocking. b does any of these, a does so without blocking, t only tries. s reads and writes by the C face, whose inlined halves
- * go before the steps.
+ * The letters: r reads, w writes, u reads upgradably and may upgrade and downgrade, in every
+ * choice; x, y and z are the same without blocking. b does any of these, a does so without
+ * blocking, t only tries. s reads and writes by the C interface, whose inlined halves go before the
+ * steps.
  */
 static bool is_one_of(int agent, int caller, const char *letters)
 {
@@ -203,7 +210,10 @@ static int ways_in(int agent, int caller, struct choice *choices)
     return count;
 }
 
-/* Nobody else, not even its own agent, ever reads: unlocking the read of another cannot be told from unlocking one's own. */
+/*
+ * No other caller, not even one of the same agent, ever reads: an unlock of another caller's read
+ * looks like an unlock of one's own.
+ */
 static bool others_write(int agent)
 {
     for (int other = 0; other < model_agents; other++) {
@@ -218,7 +228,10 @@ static bool reads_upgradably(const struct state *state, int agent)
     return owns(state, agent) && !state->ghosts[WRITES];
 }
 
-/* What another caller of this agent owns can be given up, or changed, by this one, too, at any moment: the lock knows agents. */
+/*
+ * At any moment this caller may also give up, or change, what another caller of its agent owns: the
+ * lock knows only agents.
+ */
 static int ways_on_for_another(const struct state *state, int agent, struct choice *choices, int count)
 {
     if (state->ghosts[WRITES])
@@ -291,8 +304,10 @@ static uint32_t excluded_by(uint32_t wanted, bool upgrades)
     return upgrades ? LW_RWLOCK_READERS | LW_RWLOCK_WRITER : HOLDERS;
 }
 
-/* Others who are in a call and cannot be beside what the taker has now, though they could beside what it had, have lost a turn, if
- * they come to know of it. */
+/*
+ * Other callers within a call have lost a turn, if they come to know of it: those that the taker
+ * excludes now, though it did not by what it had before.
+ */
 static void overtake(struct state *state, int taker, uint32_t had, uint32_t has)
 {
     for (int agent = 0; model_configuration->most_lost && agent < model_agents; agent++) {
@@ -538,7 +553,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     return error;
 }
 
-/* Whether somebody alive is in a call that may claim this. */
+/* Returns whether a living agent is in a call that may set this claim. */
 static bool is_claimed(const struct state *state, uint32_t claim)
 {
     for (int agent = 0; agent < model_agents; agent++) {
@@ -605,7 +620,10 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
 /* What ends a native wait besides its notify, if nothing re-checks. */
 #define NATIVE (SPURIOUS | TIMEOUTS | CANCELS)
 
-/* What one that comes back without end may cost another: a turn for each wake, and one that is lost while the last wake comes. */
+/*
+ * How many turns an endless caller may cost another caller: one for each wake, and one that is lost
+ * while the last wake comes.
+ */
 #define BOUND (MAX_WAKES + 1)
 
 /* From small to large: a mutant's first failure is its shortest. */

@@ -1,6 +1,7 @@
 /*
- * sem.c: what the explorer knows of the semaphore. Everyone acquires as many permits as its size and releases them; t only tries, f
- * does so by the C face, whose inlined halves go before the steps. The configuration begins with so many permits.
+ * sem.c: the explorer's model of the semaphore. Each caller acquires as many permits as its size
+ * and releases them; t only tries, f does so by the C interface, whose inlined halves go before the
+ * steps. The configuration gives the number of permits at first.
  */
 #include <lockword/sem.h>
 

@@ -1,7 +1,7 @@
 /*
- * waitgroup.c: what the explorer knows of the wait group. b, a and p wait; w adds its size and takes it off; d takes its size off
- * what is there from the first: so much the configuration begins with. f asks, as the C face's inlined half does, whether it need
- * wait.
+ * waitgroup.c: what the explorer knows of the wait group. b, a and p wait; w adds its size and
+ * takes it off; d takes its size off what is there from the first: so much the configuration begins
+ * with. f asks, as the C face's inlined half does, whether it need wait.
  */
 #include <lockword/waitgroup.h>
 

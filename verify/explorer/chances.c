@@ -1,8 +1,7 @@
 /*
- * chances.c: see chances.h.
- *
- * Each state's chance is the mean of those of its successors, over agents first. To begin with every chance is 1, which is too
- * much; a mean of what is too much is too much, so after any number of rounds the result is an upper bound.
+ * chances.c: see chances.h. Each state's chance is the mean of its successors' chances, taken over
+ * agents first. At first every chance is 1, which is too high. A mean of values that are too high
+ * is too high. So after any number of rounds the result is an upper bound.
  */
 #include "chances.h"
 
@@ -55,7 +54,7 @@ static double mean(const struct chances *chances, size_t first, size_t end, cons
     return sum / agents;
 }
 
-/* One round, from the last state, whose successors tend to be known, to the first. */
+/* One round, from the last state to the first: the successors of later states tend to be known. */
 static void improve(const struct chances *chances, const unsigned char *ends, double *chance)
 {
     for (size_t end = chances->count; end > 0;) {

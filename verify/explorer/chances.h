@@ -1,6 +1,7 @@
 /*
- * chances.h: how likely it is that a waiter loses more turns than it may, if chance decides who makes the next operation: any of
- * those who can, all equally likely. Of those who sleep at a word, a notify then wakes any, too.
+ * chances.h: how likely it is that a waiter loses more turns than it may, if chance decides which
+ * agent makes the next operation. All agents that can make one are equally likely. A notify then
+ * wakes any of the agents that sleep at its word, with equal chances, too.
  */
 #ifndef EXPLORER_CHANCES_H
 #define EXPLORER_CHANCES_H
@@ -23,8 +24,8 @@ void chances_add(struct chances *chances, uint32_t from, uint32_t to, int agent)
 void chances_close(struct chances *chances);
 
 /*
- * At most this likely is TOO_MANY, from the worst of the states that are marked `begins`; from those marked `ends` it cannot come
- * to that.
+ * At most this likely is TOO_MANY, from the worst of the states that are marked `begins`; from
+ * those marked `ends` it cannot come to that.
  */
 double chances_of_too_many(const struct chances *chances, const unsigned char *begins, const unsigned char *ends, uint32_t states);
 

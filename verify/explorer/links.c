@@ -67,7 +67,9 @@ void links_spread_backwards(const struct links *links, struct reliance reliance,
     free(queue);
 }
 
-/* Unmarks all states from which no link leads to a marked one, again and again until each has one. */
+/*
+ * Unmarks all states from which no link leads to a marked one, again and again until each has one.
+ */
 static void unmark_ends(const struct links *links, unsigned char *marked, uint32_t states)
 {
     size_t *left = allocate(states, sizeof *left);

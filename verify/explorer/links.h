@@ -1,4 +1,7 @@
-/* links.h: the transitions that the questions of liveness are about, and who can reach whom by them. */
+/*
+ * links.h: the transitions that the questions of liveness are about, and which states can reach
+ * which by them.
+ */
 #ifndef EXPLORER_LINKS_H
 #define EXPLORER_LINKS_H
 
@@ -18,7 +21,10 @@ struct links {
     size_t *start; /* the links into state s: all[start[s]] to all[start[s + 1] - 1]; NULL: not sorted */
 };
 
-/* The transitions that a question counts on: those that need no other help, and are made by no frozen agent. */
+/*
+ * The transitions that a question counts on: those that need no other help, and are made by no
+ * frozen agent.
+ */
 struct reliance {
     unsigned help;
     unsigned frozen; /* agents, one bit each */

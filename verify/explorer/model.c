@@ -1,4 +1,4 @@
-/* model.c: who plays, and how a state is kept. */
+/* model.c: the agents and callers of a configuration, and how a state is stored. */
 #include "places.h"
 
 #include <ctype.h>
@@ -143,7 +143,9 @@ bool model_has_finished(const struct state *state, int agent)
     return true;
 }
 
-/* Copies all that is used between the state and its packed form, in the direction that `copy` has. */
+/*
+ * Copies all that is used between the state and its packed form, in the direction that `copy` has.
+ */
 static size_t transfer(struct state *state, unsigned char *packed, void copy(void *part, unsigned char *packed, size_t size))
 {
     size_t size = 0;

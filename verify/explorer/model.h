@@ -1,10 +1,12 @@
 /*
- * model.h: what a state of the model is, what a primitive tells the explorer about itself, and what happens between two states.
+ * model.h: what a state of the model is, what a primitive tells the explorer about itself, and what
+ * happens between two states.
  *
- * An agent is a thread or a worker. It has an id, an event loop, and callers: a blocking caller's call occupies the agent until it
- * returns, sleep included; async callers stand in the agent's one line (js/src/line.js), and whose steps run when is said by one of
- * two disciplines: that of the turn, where only the head's does (js/src/turn.js), or that of the crowd (js/src/crowd.js). What an
- * agent does between two waits is a handler: handlers of one agent never overlap, those of different agents mix at every atomic
+ * An agent is a thread or a worker. It has an id, an event loop, and callers. A blocking caller's
+ * call occupies the agent until it returns, sleep included. Async callers stand in the agent's one
+ * line (js/src/line.js). One of two disciplines decides which steps run when: with turns, only the
+ * head's (js/src/turn.js); or with a crowd (js/src/crowd.js). What an agent does between two waits
+ * is a handler. Handlers of one agent never overlap; those of different agents mix at every atomic
  * operation.
  */
 #ifndef EXPLORER_MODEL_H
@@ -30,10 +32,10 @@ enum {
     BRIEFS = 1 << 4,    /* the same for brief waits only */
     DEATHS = 1 << 5,    /* one agent may die, wherever the primitive says that it may */
     STRAYS = 1 << 6,    /* the primitive's illegal calls are made, too */
-    BURIALS = 1 << 7,   /* who has died is buried by another: re-checks need not heal what it took along */
+    BURIALS = 1 << 7,   /* another agent buries the dead: re-checks need not replace their wakes */
     BY_CHANCE = 1 << 8, /* the bound on lost turns is exceeded with a small chance only: chances.h */
     RECHECK = 1 << 9,   /* not switched on, only marks transitions: a slice that there is in engines only, since agents die there */
-    HELP = SPURIOUS | TIMEOUTS | CANCELS | SLICES | BRIEFS | DEATHS, /* what nobody can count on */
+    HELP = SPURIOUS | TIMEOUTS | CANCELS | SLICES | BRIEFS | DEATHS, /* events on which no caller can count */
 };
 
 enum doing {
@@ -56,7 +58,7 @@ enum handing {
 
 enum {
     HAS_WAITED = 1, /* has returned from a wait during its call */
-    OVERTAKEN = 2,  /* somebody else got what it waits for, since it last looked; set by the primitive */
+    OVERTAKEN = 2,  /* another got what it waits for since it last looked; set by the primitive */
     FIRST_OWN_FLAG = 4,
 };
 
@@ -75,7 +77,7 @@ struct agent {
     uint8_t doing;
     uint8_t function;
     uint8_t why;
-    uint8_t caller; /* whose call it is */
+    uint8_t caller; /* the caller of this call */
     uint8_t word;
     uint8_t way;     /* how it waits there: LW_WAIT, LW_WAIT_IDLE or LW_WAIT_BRIEF */
     uint8_t pending; /* the wait that async callers stand behind */
@@ -101,9 +103,10 @@ struct state {
 };
 
 /*
- * Who plays, and with what. In `agents`, a letter per caller, a comma between agents: 'b,b,aa'. Async callers are a and A, and p,
- * whose engine polls; what the other letters do is up to the primitive. Capitals never stop. A digit after a letter is the caller's
- * size, which is 1 if there is none.
+ * The agents and callers. In `agents` there is a letter per caller, and a comma between agents:
+ * 'b,b,aa'. Async callers are a, A, and p, whose engine polls. The primitive decides what the other
+ * letters do. Callers with capital letters never stop. A digit after a letter is the caller's size,
+ * which is 1 if there is none.
  */
 struct configuration {
     const char *agents;
@@ -139,11 +142,11 @@ struct primitive {
     uint16_t (*same_phase)(uint16_t phase);
     /* The highest phase of its steps: a count without end would wrap. */
     uint16_t last_phase;
-    /* The calls that this caller, who is in none, may make now. */
+    /* Returns the calls that this caller may make now. It is within none. */
     int (*choices)(const struct state *state, int agent, int caller, struct choice *choices);
     /* An operation was done. Returns what is wrong, or NULL. */
     const char *(*operated)(struct state *state, int agent, const struct operation *operation, uint32_t result);
-    /* A call has ended; of a step, `result` is its last answer. The same. */
+    /* A call has ended; if it was a step, `result` is what it last returned. The same. */
     const char *(*ended)(struct state *state, int agent, int caller, uint32_t function, uint64_t result);
     /* A step has just asked its caller to wait, in this way. The same; may be NULL. */
     const char *(*waits)(const struct state *state, int agent, uint32_t way);
@@ -151,11 +154,14 @@ struct primitive {
     const char *(*invariant)(const struct state *state);
     /* Others may have to wait until this agent goes on. */
     bool (*is_needed)(const struct state *state, int agent);
-    /* This event loop was given what others wait for: they may have to wait until it goes on. May be NULL. */
+    /*
+     * This event loop was given what others wait for: they may have to wait until it goes on. May
+     * be NULL.
+     */
     bool (*was_chosen)(const struct state *state, int agent);
     /* This agent may die now. NULL: if it is not needed. */
     bool (*may_die)(const struct state *state, int agent);
-    /* Nobody owes this caller, who is in a wait, its end: it may well wait for ever. May be NULL. */
+    /* No agent owes this waiting caller an end of its wait: it may wait for ever. May be NULL. */
     bool (*may_wait)(const struct state *state, int agent, int caller);
     /* The word's value, for people. */
     void (*describe_word)(char *text, size_t size, uint32_t word, uint32_t value);
@@ -208,13 +214,19 @@ void model_successors(const struct state *state, emit *emit, void *context);
 /* The agent's name for people: B1 blocks, A2 is async, M3 is both. */
 const char *model_name(int agent);
 
-/* The letter of a caller; its size; is it async; has the agent async callers, or both kinds; its id. */
+/*
+ * The letter of a caller; its size; is it async; has the agent async callers, or both kinds; its
+ * id.
+ */
 char model_letter(int agent, int caller);
 uint32_t model_size(int agent, int caller);
 bool model_is_async(int agent, int caller);
 bool model_has_async(int agent);
 bool model_is_mixed(int agent);
-/* Its engine has no Atomics.waitAsync: the wait of its line is a timer, which only its own notifies end before its time. */
+/*
+ * Its engine has no Atomics.waitAsync: the wait of its line is a timer, which only its own notifies
+ * end before its time.
+ */
 bool model_polls(int agent);
 uint32_t model_id(int agent);
 /* The agent with this id, or -1. */

@@ -1,6 +1,7 @@
 /*
- * places.c: see places.h. A place is a byte: what it is, whose agent's, which caller's. Those that are in the queue come first, in
- * the order in which they came; the others follow in an order that means nothing, so that equal states look equal.
+ * places.c: see places.h. A place is a byte: its kind, its agent and its caller. The places in the
+ * queue come first, in the order in which they came. The others follow in an order without meaning,
+ * chosen so that equal states look equal.
  */
 #include "places.h"
 

@@ -1,6 +1,7 @@
 /*
- * places.h: who waits at a primitive's fair word, whose waiters are woken in the order in which they came: threads, and async
- * callers that have a wait of their own there. An async caller that gives up leaves its wait behind, for nobody.
+ * places.h: the waiters at a primitive's fair word, which are woken in the order in which they
+ * came: threads, and async callers that have a wait of their own there. An async caller that gives
+ * up leaves its wait behind; it then belongs to no caller.
  */
 #ifndef EXPLORER_PLACES_H
 #define EXPLORER_PLACES_H
@@ -24,11 +25,16 @@ const char *places_add(struct state *state, int agent, int caller, enum place pl
 
 /* Leaves; or does nothing, if it has no place. */
 void places_remove(struct state *state, int agent, int caller);
-/* The same for one of this kind, of which NOBODY may have several. Returns whether there was one. */
+/*
+ * The same for one of this kind, of which NOBODY may have several. Returns whether there was one.
+ */
 bool places_remove_one(struct state *state, int agent, int caller, enum place place);
 void places_remove_agent(struct state *state, int agent);
 
-/* The caller's call has ended: if it has a wait in the queue, that is nobody's from now on. */
+/*
+ * The caller's call has ended: if it has a wait in the queue, that wait belongs to no caller from
+ * now on.
+ */
 void places_abandon(struct state *state, int agent, int caller);
 
 /* Async: the caller is told of a notify, if only for no reason. */
@@ -37,7 +43,7 @@ void places_tell(struct state *state, int agent, int caller);
 /* Whether one of its callers has been told of a notify, and has not gone on yet. */
 bool places_is_told(const struct state *state, int agent);
 
-/* The agent whose wait has been longest in the queue, or -1; and the caller. */
+/* Returns the agent whose wait has been longest in the queue, or -1; and the caller. */
 int places_first(const struct state *state, int *caller);
 
 #endif

@@ -94,7 +94,9 @@ uint32_t runs_notify(lw_word *word, uint32_t n)
     return operate((struct operation){NOTIFY, index_of(word), n, 0, 0});
 }
 
-/* Runs the call, fed with the log, up to the operation after it. Leaves all operations in `seen`. */
+/*
+ * Runs the call, fed with the log, up to the operation after it. Leaves all operations in `seen`.
+ */
 static struct operation replay(const struct arguments *call, const struct log *log)
 {
     feed = log;
@@ -163,8 +165,8 @@ static run_id intern(const struct arguments *call, const struct log *log)
 }
 
 /*
- * If the last result in the log is that of a compare-and-swap that failed: the log in which the value that it found was found at
- * once, where the word was last read.
+ * If the last result in the log is that of a compare-and-swap that failed: the log in which the
+ * value that it found was found at once, where the word was last read.
  */
 static bool shorten(const struct log *log, const struct operation *operations, struct log *shorter)
 {

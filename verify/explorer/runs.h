@@ -1,17 +1,19 @@
 /*
  * runs.h: the step machine. It runs the core's functions one atomic operation at a time.
  *
- * A run is a function, its arguments, and the results of the operations that it has done so far: its log. To go on, the function is
- * called again from its beginning, is fed the log, and is cut at the first operation that the log does not answer. So a run is
- * plain data, two agents at the same place in the same function with the same past share it, and a state of the model holds only
- * its number.
+ * A run is a function, its arguments, and the results of the operations that it has done so far:
+ * its log. To go on, the function is called again from its beginning, is fed the log, and is cut at
+ * the first operation for which the log has no result. So a run is plain data. Two agents at the
+ * same place in the same function with the same past share it, and a state of the model holds only
+ * its number. Each pair of a run and a result is computed once; from then on the exploration is
+ * table look-ups.
  *
- * Each pair of a run and a result is computed once; from then on the exploration is table look-ups.
- *
- * Loops. A compare-and-swap that fails gives the value to try next, and the past does not matter any more: load a, cas fails with b
- * is as good as load b. The log is shortened so, or loops would make the state space infinite. That is an assumption about the
- * code, and it is checked, not believed: of every shortened run some originals are kept, and follow each step that the short one
- * takes. If one ever does something else, runs_differ is set, and the caller starts again with runs_shorten off.
+ * Loops: a compare-and-swap that fails gives the value to try next, and the past no longer matters:
+ * load a, then a cas that fails with b, is as good as load b. The log is shortened in this way,
+ * since loops would make the state space infinite otherwise. This is an assumption about the code,
+ * and it is checked: of every shortened run some originals are kept, and follow each step that the
+ * short one takes. If one of them ever does something else, runs_differ is set, and the caller
+ * starts again with runs_shorten off.
  */
 #ifndef EXPLORER_RUNS_H
 #define EXPLORER_RUNS_H
@@ -24,8 +26,10 @@
 
 #define MAX_WORDS 8
 
-/* A function of the core, of up to three arguments. A step's are what it wants, why, and the phase. The others' result is what they
- * return. */
+/*
+ * A function of the core, of up to three arguments. A step's are what it wants, why, and the phase.
+ * The others' result is what they return.
+ */
 struct function {
     const char *name;  /* in C, less its prefix lw_ */
     const char *label; /* the same, in traces */
@@ -58,7 +62,7 @@ extern bool runs_shorten;
 extern bool runs_differ;
 extern bool runs_endless; /* a call has done more operations than any would */
 
-/* Who calls, for functions that ask lw_self. To be set by what calls them. */
+/* The calling agent, for functions that use lw_self. Their callers set it. */
 extern uint32_t runs_self;
 
 /* Forgets everything. The functions and the number of words apply to all runs from now on. */
@@ -73,7 +77,10 @@ const struct operation *runs_next(run_id run);
 /* Which function it is in. */
 uint32_t runs_function(run_id run);
 
-/* The run that it becomes when its next operation has this result: the value found or stored, or the number woken. */
+/*
+ * The run that it becomes when its next operation has this result: the value found or stored, or
+ * the number woken.
+ */
 run_id runs_advance(run_id run, uint32_t result);
 
 /* Writes all calls that have run to their end, as JSON lines. */

@@ -63,7 +63,10 @@ static bool is_goal(const struct question *question, const struct state *state)
     return true;
 }
 
-/* States in which the question is not asked: a frozen event loop is within a step, or others have to wait for it anyway. */
+/*
+ * States in which the question is not asked: a frozen event loop is within a step, or others have
+ * to wait for it anyway.
+ */
 static bool is_exempt(const struct question *question, const struct state *state)
 {
     for (int agent = 0; agent < model_agents; agent++) {
@@ -116,7 +119,10 @@ static uint32_t length_of(const struct store *store, uint32_t state)
     return length;
 }
 
-/* The first state from which the question's goals are out of reach; best one that is a dead end. UINT32_MAX: none. */
+/*
+ * The first state from which the question's goals are out of reach; best one that is a dead end.
+ * UINT32_MAX: none.
+ */
 static uint32_t find_lost(const struct exploration *e, const struct question *question, unsigned char *lost)
 {
     const uint32_t states = e->store.count;
@@ -189,8 +195,8 @@ static void ask(struct exploration *e, struct verdict *verdict, FILE *out)
 }
 
 /*
- * The circle that is found from this state on, of those marked, as an array of states; and how many they are. Each is linked to
- * another one.
+ * The circle that is found from this state on, of those marked, as an array of states; and how many
+ * they are. Each is linked to another one.
  */
 static uint32_t *find_circle(const struct links *links, const unsigned char *marked, uint32_t state, uint32_t states,
                              uint32_t *length)

@@ -1,4 +1,7 @@
-/* store.h: the set of states found so far, numbered in the order of their discovery, each with the one it was found from. */
+/*
+ * store.h: the set of states found so far, numbered in the order of their discovery, each with the
+ * one it was found from.
+ */
 #ifndef EXPLORER_STORE_H
 #define EXPLORER_STORE_H
 

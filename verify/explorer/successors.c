@@ -1,4 +1,6 @@
-/* successors.c: everything that can happen next. The drivers, src/blocking.c and js/src/{line,turn,crowd,condition}.js, as a model.
+/*
+ * successors.c: everything that can happen next. The drivers, src/blocking.c and
+ * js/src/{line,turn,crowd,condition}.js, as a model.
  */
 #include <string.h>
 
@@ -44,7 +46,10 @@ static void call_head(struct agent *agent, uint32_t why)
     will_call(agent, agent->line[0], agent->callers[agent->line[0]].function, why);
 }
 
-/* Crowd: whether what their steps say depends on the words alone, so that where one has to wait, the other would have to, too. */
+/*
+ * Crowd: returns whether what both steps return depends on the words alone, so that if one has to
+ * wait, so has the other.
+ */
 static bool are_alike(const struct caller *a, const struct caller *b)
 {
     return a->function == b->function && a->wanted == b->wanted && a->phase == b->phase;
@@ -61,7 +66,7 @@ static uint8_t alike_among(const struct agent *agent, int caller, uint8_t caller
     return alike;
 }
 
-/* Crowd: those in line who are like this one, if it came first. */
+/* Crowd: the callers in line that are like this one, if it came first. */
 static uint8_t alike_behind(const struct agent *agent, int caller)
 {
     uint8_t before = 0;
@@ -73,7 +78,10 @@ static uint8_t alike_behind(const struct agent *agent, int caller)
     return alike_among(agent, caller, before) ? 0 : alike_among(agent, caller, behind);
 }
 
-/* Crowd: the next one in line whose step is still to run in this handler; if there is none, the handler ends. */
+/*
+ * Crowd: the next caller in line whose step is still to run in this handler. If there is none, the
+ * handler ends.
+ */
 static void call_next_of_crowd(struct agent *agent)
 {
     agent->alike = 0;
@@ -231,7 +239,7 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
         become_idle(a);
         if (in_line) {
             leave_line(a, caller);
-            /* One that gives up has waited for those behind it, too. */
+            /* A caller that gives up has also waited for the callers behind it. */
             if (last_try)
                 a->to_run = a->alike;
             if (model_primitive->crowd)
@@ -261,7 +269,10 @@ static const char *returned(struct state *state, int agent, run_id run)
     return error;
 }
 
-/* It is about to sleep on the word that it has just read or changed, but not while that stays as it is. */
+/*
+ * It is about to sleep on the word that it has just read or changed, but not while that stays as it
+ * is.
+ */
 static bool is_blind(const struct agent *agent, const struct operation *last, const uint32_t *words)
 {
     return agent->doing == GOING_TO_SLEEP && (last->kind == LOAD || last->kind == CAS) && last->word == agent->word &&
@@ -332,7 +343,7 @@ static uint32_t count_bits(uint32_t bits)
     return count;
 }
 
-/* Every choice of those who are woken. */
+/* Every choice of the agents that are woken. */
 static void notify(const struct scene *scene, const struct state *state, run_id run, struct event event)
 {
     const struct operation operation = *runs_next(run);
@@ -353,7 +364,10 @@ static void notify(const struct scene *scene, const struct state *state, run_id 
     }
 }
 
-/* The fair word: wakes those who came first, and returns how many. Sets a bit of `woken` for each. */
+/*
+ * The fair word: wakes the agents that came first, and returns how many. Sets a bit of `woken` for
+ * each.
+ */
 static uint32_t wake_in_order(struct state *state, uint32_t most, uint32_t *woken)
 {
     uint32_t count = 0;
@@ -486,14 +500,20 @@ static void start(const struct scene *scene, int agent, int caller, struct choic
             stands.kind = STANDS_IN_LINE;
             emit_event(scene, &standing, stands);
         }
-        /* While its agent holds the lock, js/src/worker-mutex.js calls the head's step nevertheless. */
+        /*
+         * While its agent holds the lock, js/src/worker-mutex.js calls the head's step
+         * nevertheless.
+         */
         if (!model_primitive->crowd && !is_head)
             return;
     }
     call_step(scene, &next, event);
 }
 
-/* The pending wait ends: with LW_OK if it was notified, with LW_NOT_EQUAL if it is a poll that looks again. */
+/*
+ * The pending wait ends: with LW_OK if it was notified, with LW_NOT_EQUAL if it is a poll that
+ * looks again.
+ */
 static void fire(const struct scene *scene, int agent, uint32_t why)
 {
     struct state next = *scene->before;
@@ -520,7 +540,7 @@ static void look_again(const struct scene *scene, int agent, unsigned help)
     call_step(scene, &next, event);
 }
 
-/* Nobody stands behind the pending wait. A notify ends it, and all others at the word. */
+/* No caller needs the pending wait any more. A notify ends it, and all other waits at the word. */
 static void flush(const struct scene *scene, int agent)
 {
     struct state next = *scene->before;
@@ -548,7 +568,7 @@ static void run_head(const struct scene *scene, int agent, uint8_t reason)
     call_step(scene, &next, event);
 }
 
-/* There is no microtask: somebody waits, or they have handed over for long enough. */
+/* There is no microtask: other agents wait, or these callers have handed over for long enough. */
 static void hand_over_later(const struct scene *scene, int agent)
 {
     struct state next = *scene->before;
@@ -558,7 +578,7 @@ static void hand_over_later(const struct scene *scene, int agent)
     emit_event(scene, &next, event);
 }
 
-/* A caller that is not the head leaves the line, and nobody needs to know. */
+/* A caller that is not the head leaves the line, which has no effect on others. */
 static void leave(const struct scene *scene, int agent, int caller, unsigned help)
 {
     struct state next = *scene->before;
@@ -703,7 +723,10 @@ static void wake_up(const struct scene *scene, int agent, uint32_t why, unsigned
     emit_event(scene, &next, event);
 }
 
-/* A thread compares and sleeps; an async caller that stands alone compares and queues, or looks again later. */
+/*
+ * A thread compares and sleeps; an async caller that stands alone compares and queues, or looks
+ * again later.
+ */
 static void sleep_or_not(const struct scene *scene, int agent)
 {
     struct state next = *scene->before;

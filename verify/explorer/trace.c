@@ -10,7 +10,10 @@ static const char *const WHY[] = {"START", "OK", "NOT_EQUAL", "TIMED_OUT", "SLIC
 static const char *const WHAT[] = {"DONE", "GAVE_UP",   "DEADLOCK",   "OVERFLOW", "NOT_OWNER",
                                    "WAIT", "WAIT_IDLE", "WAIT_BRIEF", "QUEUE",    "RETRY"};
 
-/* What the packed form of the wanted state is found by, when its parent is asked again for its successors. */
+/*
+ * What the packed form of the wanted state is found by, when its parent is asked again for its
+ * successors.
+ */
 struct wanted {
     const unsigned char *packed;
     unsigned char *buffer;

@@ -8,8 +8,8 @@
 #include "store.h"
 
 /*
- * Writes how this state comes about, one line per transition, and what went wrong after it, if given. `lost`, if given, tells of
- * each state whether it is too late.
+ * Writes how this state comes about, one line per transition, and what went wrong after it, if
+ * given. `lost`, if given, tells of each state whether it is too late.
  */
 void trace_print(FILE *out, const struct store *store, uint32_t state, const struct event *failure, const unsigned char *lost);
 

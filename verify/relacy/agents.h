@@ -1,9 +1,9 @@
 /*
- * agents.h: what surrounds a step, under Relacy: agents that block, give up, or wait at a gate, and the lists they wait on.
- *
- * A list promises what ECMAScript and the kernel do, and no more: comparing the word and joining the list is one critical section,
- * a notify is another, and whoever was woken passes through a third. So a notify finds whoever joined before it, who joins after it
- * sees what was written before it, and so does whom it woke.
+ * agents.h: what surrounds a step, under Relacy: agents that block, give up, or wait at a gate, and
+ * the lists on which they wait. A list promises what ECMAScript and the kernel do, and no more. To
+ * compare the word and join the list is one critical section, a notify is another, and a woken
+ * agent passes through a third. So a notify finds the agents that joined before it. An agent that
+ * joins after it sees what was written before it, and so does an agent that it woke.
  */
 #ifndef LOCKWORD_RELACY_AGENTS_H
 #define LOCKWORD_RELACY_AGENTS_H
@@ -28,7 +28,7 @@ struct agent {
     rl::waitset<most> bed;
     bool notified;
     bool pending;   /* async: waits at the gate */
-    bool abandoned; /* async: waits there for nobody */
+    bool abandoned; /* async: a wait that no agent needs any more */
 };
 
 /* By address, like a kernel's or an engine's, so that it outlives the word. */
@@ -63,7 +63,10 @@ template <unsigned n> static inline void make_lists(list (&waiting)[n], lw_word 
     lists = waiting;
 }
 
-/* Whether a woken agent sees what was written before its notify. False is no platform that we know: it shows what leans on it. */
+/*
+ * Whether a woken agent sees what was written before its notify. False is no platform that we know:
+ * it shows what leans on it.
+ */
 static bool wakes_order = true;
 
 static list &list_of(const lw_word *word)
@@ -113,7 +116,10 @@ static uint32_t wait(lw_word *word, uint32_t expected, agent &self, bool may_tim
     return (self.notified && !wakes_order) || leave(word, self) ? LW_OK : LW_TIMED_OUT;
 }
 
-/* How a wait of a blocking agent ended: a timed one takes some timeouts for a re-check, others for its deadline. */
+/*
+ * How a wait of a blocking agent ended: a timed one takes some timeouts for a re-check, others for
+ * its deadline.
+ */
 static uint32_t wait_blocking(lw_word *word, lw_answer answer, agent &self, bool is_timed)
 {
     const bool brief = lw_answer_what(answer) == LW_WAIT_BRIEF;
@@ -164,7 +170,10 @@ static bool run(lw_step *step, lw_word *words, uint32_t wanted, agent &self, kin
     }
 }
 
-/* An agent that ends leaves its wait behind: a notify that reached it, or will, belongs to another. */
+/*
+ * An agent that ends leaves its wait behind: a notify that reached this wait, or will, belongs to
+ * another agent.
+ */
 static inline void end(lw_word *gate, agent &self)
 {
     self.abandoned = true;

@@ -1,6 +1,7 @@
 /*
- * announcement.h: some agents write a part of the data each and announce it, one waits for all of them, reads, and frees the
- * memory. `what` says how: its words, their first state, announce, and the step that waits.
+ * announcement.h: some agents each write a part of the data and announce it. One agent waits for
+ * all of them, reads, and frees the memory. `what` supplies the words, their first state, announce,
+ * and the step that waits.
  */
 #ifndef LOCKWORD_RELACY_ANNOUNCEMENT_H
 #define LOCKWORD_RELACY_ANNOUNCEMENT_H

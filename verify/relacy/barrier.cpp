@@ -1,6 +1,6 @@
 /*
- * barrier.cpp: src/core/barrier.c under C++'s memory model: what each party did before it arrived is seen by all of them
- * afterwards, cycle by cycle, and a party that has dropped out is not waited for.
+ * barrier.cpp: src/core/barrier.c under C++'s memory model. All parties see after a cycle what each
+ * party did before it arrived, and do not wait for a party that has dropped out.
  */
 #include <lockword/core/word.h>
 
@@ -84,8 +84,9 @@ const test tests[] = {
 };
 
 /*
- * The notify after the wait that it is for: the critical sections of the list order that already, see mutex.cpp. Nor does whoever
- * ends the cycle have to acquire as it does so: it acquired all arrivals when it looked at the state that it changes.
+ * Both order a notify after the wait for which it is meant. The critical sections of the list do so
+ * already: see mutex.cpp. Besides, the party that ends the cycle need not acquire at that moment:
+ * it acquired all arrivals when it looked at the state that it changes.
  */
 const spare spares[] = {
     {"lw_waiters_wait", lw_release, lw_relaxed},

@@ -1,7 +1,7 @@
 /*
- * cond.cpp: src/core/cond.c with its mutex under C++'s memory model: what one makes under the mutex, others wait for and take. The
- * condition asks for no order, since the mutex has them all: so those of the mutex are weakened, one at a time, and Relacy must
- * notice.
+ * cond.cpp: src/core/cond.c with its mutex under C++'s memory model. An agent makes things under
+ * the mutex; others wait for them and take them. The condition asks for no order, since the mutex
+ * has all of them. So the mutex's orders are weakened, one at a time, and Relacy must notice.
  */
 #include <lockword/core/word.h>
 

@@ -1,6 +1,7 @@
 /*
- * counter.cpp: src/core/counter.c, and what its header inlines, under C++'s memory model: what was written before a change is seen
- * by whoever waits for it, by whoever looks at the value, and by whoever changes it next.
+ * counter.cpp: src/core/counter.c, and what its header inlines, under C++'s memory model. What was
+ * written before a change is seen by the agents that wait for it, that read the value, and that
+ * change it next.
  */
 #include <lockword/core/word.h>
 
@@ -86,7 +87,10 @@ const test tests[] = {
     {"two count down, for an event loop", rl::simulate<announcement<countdown<true>, 2, async>>},
 };
 
-/* The notify after the wait that it is for: the critical sections of the list order that already, see mutex.cpp. */
+/*
+ * These order a notify after the wait for which it is meant. The critical sections of the list do
+ * so already: see mutex.cpp.
+ */
 const spare spares[] = {
     {"lw_waiters_wait", lw_release, lw_relaxed},
 };

@@ -1,4 +1,7 @@
-/* event.cpp: src/core/event.c under C++'s memory model: an automatic event, which hands data from agent to agent. */
+/*
+ * event.cpp: src/core/event.c under C++'s memory model: an automatic event, which hands data from
+ * agent to agent.
+ */
 #include <lockword/core/word.h>
 
 #include "orders.h"
@@ -60,8 +63,9 @@ const test tests[] = {
 };
 
 /*
- * The notify after the wait that it is for: the critical sections of the list order that already, see mutex.cpp. The release of a
- * reset: it publishes nothing that whoever sets the event next does not publish, too.
+ * The first two order a notify after the wait for which it is meant. The critical sections of the
+ * list do so already: see mutex.cpp. The third is the release of a reset: it publishes nothing that
+ * the agent which sets the event next does not publish, too.
  */
 const spare spares[] = {
     {"lw_waiters_wait", lw_release, lw_relaxed},

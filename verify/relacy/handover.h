@@ -1,6 +1,7 @@
 /*
- * handover.h: agents of given kinds that each get something, use plain data under it, and hand it on, so many times; the last one
- * to leave frees the memory. `lock` says how: its words, their first state, take, give, and which agents write.
+ * handover.h: agents of given kinds each take something, use plain data under it, and hand it on,
+ * this many times. The last one to leave frees the memory. `lock` supplies the words, their first
+ * state, take, give, and which agents write.
  */
 #ifndef LOCKWORD_RELACY_HANDOVER_H
 #define LOCKWORD_RELACY_HANDOVER_H
@@ -23,7 +24,7 @@ struct handover : rl::test_suite<handover<lock, rounds, a, b, c>, c == none ? 2 
     shared *memory;
     agent everyone[threads];
     list waiting[2];
-    unsigned counted; /* Relacy's threads are fibers: it is nobody's race */
+    unsigned counted; /* Relacy's threads are fibers: this is no race */
 
     void before()
     {

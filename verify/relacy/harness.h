@@ -1,6 +1,6 @@
 /*
- * harness.h: simulates a primitive's scenarios as they are written, then with each memory order that the core asks for weakened,
- * one at a time: Relacy must notice.
+ * harness.h: simulates a primitive's scenarios as they are written, then with each memory order of
+ * the core weakened, one at a time: Relacy must notice.
  */
 #ifndef LOCKWORD_RELACY_HARNESS_H
 #define LOCKWORD_RELACY_HARNESS_H
@@ -20,7 +20,10 @@ struct test {
     bool (*simulate)(rl::test_params &);
 };
 
-/* What Relacy says is kept where no heap is needed: it takes every allocation for one of the tested program. */
+/*
+ * Relacy's output is kept where no heap is needed: it takes every allocation for one of the tested
+ * program.
+ */
 struct trace : std::streambuf {
     char text[1 << 20];
 

@@ -1,7 +1,8 @@
 /*
- * mutex.cpp: src/core/mutex.c under C++'s memory model, by Relacy: data written under the mutex, waits, timeouts and event loops,
- * in random executions with every value that a weak machine may read. Then each memory order that the core asks for is weakened,
- * one at a time, and Relacy must notice.
+ * mutex.cpp: src/core/mutex.c under C++'s memory model, by Relacy: data written under the mutex,
+ * waits, timeouts and event loops, in random executions with every value that a weak machine may
+ * read. Then each memory order that the core asks for is weakened, one at a time, and Relacy must
+ * notice.
  */
 #include <lockword/core/word.h>
 
@@ -26,7 +27,10 @@ struct shared {
     rl::var<unsigned> users;
 };
 
-/* Agents of these kinds each lock, count and unlock so many times. The last one to leave frees the mutex. */
+/*
+ * Agents of these kinds each lock, count and unlock so many times. The last one to leave frees the
+ * mutex.
+ */
 template <int rounds, kind a, kind b, kind c = none>
 struct contention : rl::test_suite<contention<rounds, a, b, c>, c == none ? 2 : 3> {
     static constexpr unsigned threads = c == none ? 2 : 3;
@@ -34,7 +38,7 @@ struct contention : rl::test_suite<contention<rounds, a, b, c>, c == none ? 2 : 
     shared *memory;
     agent everyone[threads];
     list waiting[LW_MUTEX_WORDS];
-    unsigned counted; /* Relacy's threads are fibers: it is nobody's race */
+    unsigned counted; /* Relacy's threads are fibers: this is no race */
 
     void before()
     {
@@ -109,10 +113,12 @@ const test tests[] = {
 };
 
 /*
- * Orders that the mutex could do without. All three order a notify after the wait that it is for, which the critical sections of
- * the list do already: whoever marks has joined the list, or joins it only while the word still holds the mark; and had the
- * notify's critical section come first, the wait's would have seen what the notifier wrote before it. They stay, since they cost
- * nothing on the machines there are, and since they make the mutex right for lists that promise less.
+ * Orders that the mutex could do without. All three order a notify after the wait for which it is
+ * meant, and the critical sections of the list do so already. A waiter that marks has joined the
+ * list, or joins it only while the word still holds the mark. If the notify's critical section had
+ * come first, the wait's would have seen what the notifier wrote before it. These orders stay,
+ * since they cost nothing on today's machines, and since they make the mutex right for lists that
+ * promise less.
  */
 const spare spares[] = {
     {"lw_mutex_lock_step", lw_release, lw_relaxed},
@@ -121,8 +127,9 @@ const spare spares[] = {
 };
 
 /*
- * A woken waiter owes a notify until it has marked the mutex again, and takes a mark that it only reads for its own. Could it still
- * read the mark that the unlock has cleared which woke it, it would think its debt paid, and strand the next.
+ * A woken waiter owes a notify until it has marked the mutex again, and takes a mark that it only
+ * reads for its own. Suppose that it could still read the mark which was cleared by the unlock that
+ * woke it. It would then take its debt for paid, and strand the next waiter.
  */
 void check_that_wakes_must_order(unsigned iterations)
 {

@@ -1,6 +1,6 @@
 /*
- * once.cpp: src/core/once.c under C++'s memory model: a run that fails before one that succeeds, each of which goes on with what
- * the last one left, and those who pass, who read it.
+ * once.cpp: src/core/once.c under C++'s memory model. A run that fails comes before one that
+ * succeeds; each goes on with what the last one left. The agents that pass read the result.
  */
 #include <lockword/core/word.h>
 
@@ -72,7 +72,10 @@ const test tests[] = {
     {"event loop, abort and one that blocks", rl::simulate<attempted<async, aborting, blocking>>},
 };
 
-/* The notify after the wait that it is for: the critical sections of the list order that already, see mutex.cpp. */
+/*
+ * These order a notify after the wait for which it is meant. The critical sections of the list do
+ * so already: see mutex.cpp.
+ */
 const spare spares[] = {
     {"lw_waiters_wait", lw_release, lw_relaxed},
     {"lw_waiters_change", lw_acq_rel, lw_release},

@@ -1,4 +1,7 @@
-/* orders.h: the places of the core that ask for a memory order, and weakening one of them at a time. */
+/*
+ * orders.h: the places of the core that ask for a memory order, and weakening one of them at a
+ * time.
+ */
 #ifndef LOCKWORD_RELACY_ORDERS_H
 #define LOCKWORD_RELACY_ORDERS_H
 

@@ -1,6 +1,7 @@
 /*
- * rmutex.cpp: src/core/rmutex.c, and what its header inlines, under C++'s memory model: data written while it is held twice, and a
- * depth that goes from holder to holder with no order of its own. All orders are the mutex's: mutex.cpp weakens them.
+ * rmutex.cpp: src/core/rmutex.c, and what its header inlines, under C++'s memory model: data
+ * written while the mutex is held twice, and a depth that goes from holder to holder with no order
+ * of its own. All orders are the mutex's: mutex.cpp weakens them.
  */
 #include <lockword/core/word.h>
 
@@ -26,7 +27,10 @@ lw_rmutex *seen_by(uint32_t id, lw_word *words)
     return reinterpret_cast<lw_rmutex *>(words);
 }
 
-/* Threads by the face, tasks by the steps; everyone takes it twice. Who writes is all one: everyone does. */
+/*
+ * Threads use the C interface, tasks the steps. Every agent takes the mutex twice, and every agent
+ * writes.
+ */
 struct held_twice {
     static constexpr unsigned words = LW_RMUTEX_WORDS;
     static constexpr uint32_t initial = 0;

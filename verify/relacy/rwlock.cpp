@@ -1,4 +1,7 @@
-/* rwlock.cpp: src/core/rwlock.c under C++'s memory model: writers and a reader of the data that it guards. */
+/*
+ * rwlock.cpp: src/core/rwlock.c under C++'s memory model: writers and a reader of the data that it
+ * guards.
+ */
 #include <lockword/core/word.h>
 
 #include "orders.h"
@@ -46,7 +49,10 @@ const test tests[] = {
     {"event loop and abort write, one reads", rl::simulate<handover<read_write<2>, 1, async, aborting, blocking>>},
 };
 
-/* The notify after the wait that it is for: the critical sections of the list order that already, see mutex.cpp. */
+/*
+ * These order a notify after the wait for which it is meant. The critical sections of the list do
+ * so already: see mutex.cpp.
+ */
 const spare spares[] = {
     {"lw_waiters_wait", lw_release, lw_relaxed},
     {"lw_waiters_change", lw_acq_rel, lw_release},

@@ -1,4 +1,7 @@
-/* sem.cpp: src/core/sem.c under C++'s memory model: one permit, handed from agent to agent with the data that it guards. */
+/*
+ * sem.cpp: src/core/sem.c under C++'s memory model: one permit, handed from agent to agent with the
+ * data that it guards.
+ */
 #include <lockword/core/word.h>
 
 #include "orders.h"
@@ -42,7 +45,10 @@ const test tests[] = {
     {"event loop, abort and one that blocks", rl::simulate<handover<permit, 2, async, aborting, blocking>>},
 };
 
-/* All orders a notify after the wait that it is for, which the critical sections of the list do already: see mutex.cpp. */
+/*
+ * All of these order a notify after the wait for which it is meant. The critical sections of the
+ * list do so already: see mutex.cpp.
+ */
 const spare spares[] = {
     {"lw_waiters_wait", lw_release, lw_relaxed},
     {"lw_waiters_change", lw_acq_rel, lw_release},

@@ -1,4 +1,7 @@
-/* waitgroup.cpp: src/core/waitgroup.c under C++'s memory model: what was done before each done is seen after the wait. */
+/*
+ * waitgroup.cpp: src/core/waitgroup.c under C++'s memory model: what was done before each done is
+ * seen after the wait.
+ */
 #include <lockword/core/word.h>
 
 #include "orders.h"
@@ -38,8 +41,9 @@ const test tests[] = {
 };
 
 /*
- * The notify after the wait that it is for: the critical sections of the list order that already, see mutex.cpp. Nor does the last
- * done have to acquire what the others released: the waiter reads what it wrote, and so acquires from all of them.
+ * Both order a notify after the wait for which it is meant. The critical sections of the list do so
+ * already: see mutex.cpp. Besides, the last done need not acquire what the others released: the
+ * waiter reads what it wrote, and so acquires from all of them.
  */
 const spare spares[] = {
     {"lw_waiters_wait", lw_release, lw_relaxed},

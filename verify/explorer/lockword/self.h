@@ -1,4 +1,7 @@
-/* self.h, as the explorer has it, for those functions of the faces that ask who calls: the one that the model says. */
+/*
+ * self.h, as the explorer has it, for those functions of the faces that ask who calls: the one that
+ * the model says.
+ */
 #ifndef LOCKWORD_SELF_H
 #define LOCKWORD_SELF_H
 

@@ -1,8 +1,10 @@
 /*
- * word.h, as the explorer has it: every operation on shared memory asks the step machine (../../runs.h) what its result is, or ends
- * there, because that is where another agent may come between. It replaces include/lockword/core/word.h by the include path.
+ * word.h, as the explorer has it: every operation on shared memory asks the step machine
+ * (../../runs.h) what its result is, or ends there, because that is where another agent may come
+ * between. It replaces include/lockword/core/word.h by the include path.
  *
- * The explorer is sequentially consistent: orders are ignored here. They are Relacy's and ThreadSanitizer's business.
+ * The explorer is sequentially consistent: orders are ignored here. They are Relacy's and
+ * ThreadSanitizer's business.
  */
 #ifndef LOCKWORD_CORE_WORD_H
 #define LOCKWORD_CORE_WORD_H

@@ -1,7 +1,7 @@
 /*
- * word.h for Relacy: the same functions over rl::atomic, so that src/core runs unchanged under the C++ memory model, where a load
- * may return any value that the orders asked for allow. Every place that asks for an order is a site, and can be made to ask for
- * less.
+ * word.h for Relacy: the same functions over rl::atomic, so that src/core runs unchanged under the
+ * C++ memory model, where a load may return any value that the orders asked for allow. Every place
+ * that asks for an order is a site, and can be made to ask for less.
  */
 #ifndef LOCKWORD_CORE_WORD_H
 #define LOCKWORD_CORE_WORD_H
