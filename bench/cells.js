@@ -34,7 +34,7 @@ export function frontier(rows) {
   });
 }
 
-/** How long a lock is held, in words: as long again nobody holds it. */
+/** How long a lock is held, in words. Between two turns it is not held for as long. */
 export function heldFor(ns) {
   if (ns === 0) return 'an increment';
   return ns < 1000 ? `${ns} ns` : `${ns / 1000} µs`;

@@ -1,4 +1,4 @@
-/** What a run was measured on, and with: for a reader who wants to know why his own figures differ. */
+/** The machine and the software of a run, for a reader whose own figures differ. */
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -188,7 +188,7 @@ function jsQueued({ js }) {
   ]);
 }
 
-/** Everything in which somebody else did better, however little. */
+/** All measurements in which another library did better, however little. */
 function better({ native, js }) {
   const contended = (rows, unit) =>
     cellsOf(rows).flatMap((cell) => {

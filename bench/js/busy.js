@@ -47,7 +47,10 @@ function writes(buffer) {
   return { lock: () => lock.writeLock(), lockAsync: () => lock.writeLockAsync(), unlock: () => lock.writeUnlock() };
 }
 
-/** What of lockword's can exclude others, besides the mutex, as peers.js has locks; and what excludes nobody. */
+/**
+ * The primitives of lockword, besides the mutex, that can exclude others, in the form of the locks
+ * in peers.js; and a peer that excludes no agent.
+ */
 export const family = [
   { name: NO_LOCK, attach: () => ({ lock() {}, async lockAsync() {}, unlock() {} }) },
   { name: 'lockword Condition', attach: notified },
@@ -55,7 +58,7 @@ export const family = [
   { name: 'lockword RWLock, writing', attach: writes },
 ];
 
-/** Which agents there are; `asks` says whose waits are looked at. */
+/** The agents of each crowd; `asks` names the role whose waits are measured. */
 export const CROWDS = [
   { name: 'two loops that turn, beside one that never does', agents: ['turns', 'turns', 'never'], asks: 'turns' },
   { name: 'three loops that never turn', agents: ['never', 'never', 'never'], asks: 'never' },
@@ -66,7 +69,7 @@ const START_DELAY_MS = 15;
 /** A lock whose loops do not end is left out. */
 const PATIENCE_MS = 5000;
 
-/** One round: the longest wait of those who are looked at, in ms, and everybody's turns a second. */
+/** One round: the longest measured wait, in ms, and the turns of all agents a second. */
 async function round(crew, { agents, asks }, seconds) {
   crew.control.fill(0);
   crew.count = 0;

@@ -37,7 +37,7 @@ export class Crew {
     }
   }
 
-  /** What the k-th worker answers to a task. */
+  /** Resolves to what the k-th worker replies to a task. */
   async ask(k, task) {
     const worker = this.workers[k];
     worker.postMessage(task);

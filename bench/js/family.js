@@ -1,4 +1,7 @@
-/** What the primitives do most, when nobody has to wait; and the atomic operations that it takes at least. */
+/**
+ * The primitives' most frequent operations, when no agent has to wait; and the atomic operations
+ * that these take at least.
+ */
 
 import { Condition, Counter, Event, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } from '../../js/src/index.js';
 

@@ -16,7 +16,7 @@ export const CONTROL_WORDS = 5;
 
 export const KINDS = { lock: 'lock', signal: 'signal', message: 'message' };
 
-/** A peer that excludes nobody: its longest wait is how long the machine stopped a thread. */
+/** A peer that excludes no agent: its longest wait is how long the machine stopped a thread. */
 export const NO_LOCK = 'no lock';
 
 /** Long enough for the main thread to have gone to sleep. */

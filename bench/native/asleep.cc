@@ -43,7 +43,7 @@ template <typename T> T *at(void *object)
     return static_cast<T *>(object);
 }
 
-/* Takes and gives back what somebody holds in another way: reads behind a writer. */
+/* Takes and gives back a lock that another thread holds in another way: reads behind a writer. */
 template <bench_block block, typename T, auto hold, auto release, auto take, auto give, auto init = zeroed<T>>
 constexpr bench_wait behind(const char *peer)
 {

@@ -72,7 +72,7 @@ enum bench_subject {
 struct bench_operation {
     enum bench_subject subject;
     const char *peer;
-    bool floor;                                /* the atomic operations alone, with which nobody could wait */
+    bool floor;                                /* the atomic operations alone, with which no thread could wait */
     void (*init)(void *object);                /* of zeroed memory; NULL: that will do */
     void (*destroy)(void *object);             /* NULL: nothing to do */
     void (*turns)(void *object, uint64_t n);   /* does it n times */

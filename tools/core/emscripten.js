@@ -68,7 +68,7 @@ function quoted(expression) {
     if (computed || name?.type !== 'Identifier' || type === 'MetaProperty' || kind === 'constructor') return;
     const string = JSON.stringify(name.name);
     if (property) edits.push([name.start - (optional ? 0 : 1), name.end, `[${string}]`]);
-    // Closure drops a getter whose name is a mere string, if it sees nobody use it.
+    // Closure drops a getter whose name is a mere string, if it sees no use of it.
     else if (type === 'MethodDefinition') edits.push([name.start, name.end, `[${string}]`]);
     else edits.push([name.start, name.end, shorthand ? `${string}:${name.name}` : string]);
   });
@@ -108,7 +108,7 @@ ${functions.join('\n')}
 });
 `;
 
-/** Writes the library and answers its path. */
+/** Writes the library and returns its path. */
 export function build(folder = join(ROOT, 'build/wasm')) {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, LIBRARY);

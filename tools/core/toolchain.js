@@ -53,7 +53,8 @@ export function headers() {
 }
 
 /**
- * Runs clang on the files and answers the files there are then, with what it printed as `stdout`. Throws what it complained about.
+ * Runs clang on the files. Returns the files that exist then, and its output as `stdout`. Throws its
+ * error messages.
  *
  * @param {string[]} args
  * @param {object} files

@@ -15,7 +15,7 @@ const FOLDER = join(ROOT, 'build/wasm');
 
 /**
  * The archive's members and what they are made of: everything but the other platforms' ways of waiting. What files have in common is in their
- * member once; whoever links it takes the functions that it uses, and no others.
+ * member once; a program that is linked with it takes only the functions that it uses.
  */
 const MEMBERS = {
   'lockword.o': [
@@ -44,7 +44,7 @@ async function member(name) {
   return files[name];
 }
 
-/** Builds the archive and answers its path. */
+/** Builds the archive and returns its path. */
 export async function build(folder = FOLDER) {
   const members = {};
   for (const name of Object.keys(MEMBERS)) members[name] = await member(name);

@@ -1,4 +1,4 @@
-/* raw.h: what the floors have in common. They are no locks: nobody could wait. */
+/* raw.h: what the floors have in common. They are no locks: no thread could wait. */
 #include <stdbool.h>
 #include <stdint.h>
 
