@@ -1,113 +1,40 @@
 /**
- * mutants.js [--mortal] [NAME...]: breaks src/core/NAME.c, or the model of the drivers, explorer/NAME.c, in each of the ways that
- * NAME.mutants lists, and shows that the explorer notices. What is part of several primitives is explored in one after the other.
- * Prints a line for each mutant: which configuration killed it, after how many, and by a trace of what length.
+ * mutants.js [--mortal] [--list] [NAME...]: breaks the core in every way that the operators know
+ * (mutants/operators.js), and in those of mutants/by-hand.txt, and shows that the explorer notices.
  *
- * NAME.h is include/lockword/NAME.h, and what its functions inline; core-NAME.h is include/lockword/core/NAME.h.
+ * NAME is a primitive, or `waiters`: its file in src/core, and what its headers inline. Without one, all.
  *
- * --mortal leaves out those that are said to be equivalent, for which every configuration has to be explored.
+ *   --mortal  leaves out the mutants that mutants/equivalent.txt argues about, for which every
+ *             configuration has to be explored
+ *   --list    a line for each mutant: what became of it, and by which configuration
  *
- * It fails, too, if a mutant that is said to be equivalent dies, if what a mutant replaces does not stand exactly once in the source, and if
- * a line of the core that has an atomic operation, a notify or a flag in it is touched by no mutant.
+ * A mutant that does the same as the original in all calls that mutants/same.c draws is none. All
+ * others must be killed, or be argued about. It fails, too, if one that is argued about dies, or is not there.
  */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { basename, dirname, join, relative } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
+import { Mutator } from './mutants/operators.js';
 
 const run = promisify(execFile);
 
-const { values, positionals } = parseArgs({ options: { mortal: { type: 'boolean', default: false } }, allowPositionals: true });
+const { values, positionals } = parseArgs({
+  options: { mortal: { type: 'boolean', default: false }, list: { type: 'boolean', default: false } },
+  allowPositionals: true,
+});
 
 const HERE = import.meta.dirname;
 const ROOT = join(HERE, '..');
+const BUILD = join(ROOT, 'build/mutants');
 const CC = process.env.CC ?? 'cc';
-const FLAGS = [
-  '-std=c11',
-  '-O2',
-  '-w',
-  `-I${HERE}/explorer`,
-  `-I${ROOT}/include`,
-  '-DMAX_FAILED_WAITS=1u',
-  '-DMAX_RECHECKS=1u',
-  '-DMAX_WAKES=1u',
-];
+const INCLUDES = [`-I${HERE}/explorer`, `-I${HERE}/mutants`];
+const FLAGS = ['-std=c11', '-O2', '-w', '-DMAX_FAILED_WAITS=1u', '-DMAX_RECHECKS=1u', '-DMAX_WAKES=1u'];
 const EXPLORER = ['chances', 'links', 'main', 'memory', 'model', 'places', 'runs', 'search', 'store', 'successors', 'trace'];
 const LIMIT_MS = 120_000;
-
-/** What must be touched: anything that decides about, or acts on, what agents share. */
-const MATTERS =
-  /\blw_(load|store|cas|notify|waiters_\w+)\(|\bnotify_waiters\(|\bLW_[A-Z]+_[A-Z]+\b|\b(OWES|ENTITLED|STARVES|RESTS|ONE_FAILED_WAIT)\b|\breturn lw_answer_of/;
-
-/**
- * @typedef {object} Mutant
- * @property {string} name
- * @property {string} why it must die, or is equivalent
- * @property {boolean} equivalent
- * @property {string} from
- * @property {string} to
- */
-
-/**
- * Reads a table: entries of `mutant: NAME` or `equivalent: NAME`, prose, and the source before and after between fences.
- *
- * @param {string} text
- * @returns {Mutant[]}
- */
-function parse(text) {
-  const entry = /^(mutant|equivalent): (.+)\n((?:.*\n)*?)<<<<\n((?:.*\n)*?)====\n((?:.*\n)*?)>>>>$/gm;
-  const mutants = [...text.matchAll(entry)].map(([, fate, name, why, from, to]) => ({
-    name,
-    why: why.trim(),
-    equivalent: fate === 'equivalent',
-    from: from.slice(0, -1),
-    to: to.slice(0, -1),
-  }));
-  const announced = text.match(/^(mutant|equivalent): /gm)?.length ?? 0;
-  if (announced !== mutants.length) throw new Error(`${announced} entries begin, ${mutants.length} can be read`);
-  return mutants;
-}
-
-/** The same in a header: what it inlines and the explorer runs, by rule all that touches a word. */
-const MATTERS_IN_A_HEADER = /\blw_(load|store|cas)\(/;
-
-const isHeader = (name) => name.endsWith('.h');
-
-/** Of the explorer's model, any lines may be mutated. */
-const NOTHING = /$^/;
-
-const mattersIn = (name) => (isHeader(name) ? MATTERS_IN_A_HEADER : EXPLORER.includes(name) ? NOTHING : MATTERS);
-
-/** Where the source is, from the repository's root. */
-function pathOf(name) {
-  if (isHeader(name)) return join('include/lockword', name.replace(/^core-/, 'core/'));
-  return join(EXPLORER.includes(name) ? 'verify/explorer' : 'src/core', `${name}.c`);
-}
-
-/** Source lines, with comments blanked out. */
-function codeLines(source) {
-  return source.replace(/\/\*[^]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ' ')).split('\n');
-}
-
-/** What is wrong with the table itself. */
-function faults(source, mutants, matters) {
-  const found = [];
-  const touched = new Set();
-  for (const { name, why, from, to } of mutants) {
-    const times = source.split(from).length - 1;
-    if (times !== 1) found.push(`${name}: what it replaces stands ${times} times in the source`);
-    if (from === to) found.push(`${name}: changes nothing`);
-    if (why === '') found.push(`${name}: does not say why`);
-    const first = source.slice(0, source.indexOf(from)).split('\n').length;
-    for (let line = first; line < first + from.split('\n').length; line++) touched.add(line);
-  }
-  codeLines(source).forEach((line, index) => {
-    if (/^ +(?! |case )/.test(line) && matters.test(line) && !touched.has(index + 1))
-      found.push(`line ${index + 1} is in no mutant: ${line.trim()}`);
-  });
-  return found;
-}
+/** Calls that are drawn to tell a mutant from the original. */
+const TRIES = 30_000;
 
 /** A file, all of lockword's headers that it includes, and the files of the core that these belong to. */
 function needed(file, found = new Set()) {
@@ -120,139 +47,241 @@ function needed(file, found = new Set()) {
   return found;
 }
 
-/** The files of the core that a primitive's explorer needs. */
-function sourcesOf(primitive) {
-  return [...needed(`verify/${primitive}.c`)].flatMap((file) => /^src\/core\/(\w+)\.c$/.exec(file)?.[1] ?? []);
+/** The primitives, found by the names of their explorers, and the files of the core that each is made of. */
+const PRIMITIVES = new Map(
+  readdirSync(HERE)
+    .filter((file) => file.endsWith('.c'))
+    .map((file) => [
+      basename(file, '.c'),
+      [...needed(`verify/${file}`)].flatMap((source) => /^src\/core\/(\w+)\.c$/.exec(source)?.[1] ?? []),
+    ]),
+);
+
+/** What is mutated under a name: files, and the primitives that have them. */
+function unitOf(name) {
+  if (name === 'waiters')
+    return {
+      files: ['src/core/waiters.c', 'include/lockword/core/waiters.h', 'include/lockword/core/step.h'],
+      primitives: [...PRIMITIVES.keys()].filter((primitive) => PRIMITIVES.get(primitive).includes('waiters')),
+    };
+  if (!PRIMITIVES.has(name)) throw new Error(`no such primitive: ${name}`);
+  return { files: [`src/core/${name}.c`, `include/lockword/core/${name}.h`, `include/lockword/${name}.h`], primitives: [name] };
 }
 
-/**
- * The primitives that have a file of the core in them; the one of its name alone, if there is one.
- *
- * @returns {{primitive: string, sources: string[]}[]}
- */
-function primitivesWith(name) {
-  const having = readdirSync(HERE)
-    .flatMap((file) => (file.endsWith('.c') ? [basename(file, '.c')] : []))
-    .map((primitive) => ({ primitive, sources: sourcesOf(primitive) }))
-    .filter(({ sources }) => sources.includes(name) || EXPLORER.includes(name));
-  const own = having.filter(({ primitive }) => primitive === name);
-  return own.length > 0 ? own : having;
+/** Reads equivalent.txt: mutants, one a line, and below them an indented argument. */
+function readEquivalents() {
+  const equivalents = new Map();
+  for (const block of readFileSync(join(HERE, 'mutants/equivalent.txt'), 'utf8').split(/\n\n+/)) {
+    const lines = block.split('\n').filter((line) => line && !line.startsWith('#'));
+    const argument = lines.filter((line) => line.startsWith('    ')).map((line) => line.trim());
+    for (const key of lines.filter((line) => !line.startsWith('    '))) {
+      if (argument.length === 0) throw new Error(`equivalent.txt: no argument: ${key}`);
+      equivalents.set(key, argument.join(' '));
+    }
+  }
+  return equivalents;
 }
 
-async function compile(sources, folder) {
-  return Promise.all(
-    sources.map(async (source) => {
-      const object = join(folder, `${relative(ROOT, source).replace(/\W/g, '-')}.o`);
-      await run(CC, [...FLAGS, '-c', source, '-o', object]);
-      return object;
-    }),
-  );
-}
-
-/** Compiles what all mutants of a file share. Answers the object files, for each primitive that has it in it. */
-async function compileExplorers(name, folder) {
-  const explorer = await compile(
-    EXPLORER.filter((part) => part !== name).map((part) => join(HERE, 'explorer', `${part}.c`)),
-    folder,
-  );
-  return Promise.all(
-    primitivesWith(name.replace(/^core-|\.h$/g, '')).map(async ({ primitive, sources }) => {
-      const all = [join(HERE, `${primitive}.c`), ...sources.map((source) => join(ROOT, pathOf(source)))];
-      // A header may be in any of them.
-      if (isHeader(name)) return { primitive, sources: all, objects: explorer };
-      const others = all.filter((source) => source !== join(ROOT, pathOf(name)));
-      return { primitive, sources: [], objects: [...explorer, ...(await compile(others, folder))] };
-    }),
-  );
-}
-
-/** What became of a mutant: `null` if it lived, or what the first explorer to notice said of it. */
-async function explore(name, source, mutant, number, explorers, folder) {
-  const first = join(folder, `mutant-${number}`);
-  const file = isHeader(name) ? join(first, relative('include', pathOf(name))) : `${first}.c`;
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(
+/** Reads by-hand.txt: `FILE, PRIMITIVE: NAME`, and the source before and after between fences. */
+function readByHand() {
+  const entry = /^(\S+), (\w+): (.+)\n<<<<\n((?:.*\n)*?)====\n((?:.*\n)*?)>>>>$/gm;
+  const text = readFileSync(join(HERE, 'mutants/by-hand.txt'), 'utf8');
+  const mutants = [...text.matchAll(entry)].map(([, file, primitive, key, from, to], number) => ({
     file,
-    source.replace(mutant.from, () => mutant.to),
+    primitive,
+    key,
+    operator: 'by hand',
+    from,
+    to,
+    number,
+  }));
+  if (mutants.length !== text.split('\n<<<<\n').length - 1) throw new Error('by-hand.txt: an entry cannot be read');
+  return mutants;
+}
+
+function write(file, text) {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+/** Runs a job for each item, as many at once as there are CPUs. */
+async function inParallel(items, job) {
+  const queue = items.entries();
+  const lane = async () => {
+    for (const [, item] of queue) await job(item);
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, lane));
+}
+
+async function compile(source, object, flags) {
+  mkdirSync(dirname(object), { recursive: true });
+  // Another run may need the same file at the same time.
+  const own = `${object}.${process.pid}`;
+  await run(CC, [...FLAGS, ...flags, '-c', source, '-o', own]);
+  renameSync(own, object);
+  return object;
+}
+
+const compiled = new Map();
+/** The explorer's object files. */
+function explorer() {
+  for (const name of EXPLORER.filter((part) => !compiled.has(part)))
+    compiled.set(
+      name,
+      compile(join(HERE, `explorer/${name}.c`), join(BUILD, `explorer/${name}.o`), [...INCLUDES, `-I${ROOT}/include`]),
+    );
+  return Promise.all(compiled.values());
+}
+
+/** Builds a primitive's explorer from the files in `folder`, and where that has none, from the repository. */
+async function build(primitive, folder, program, extra = [], flags = []) {
+  const at = (path) => (existsSync(join(folder, path)) ? join(folder, path) : join(ROOT, path));
+  const sources = [`verify/${primitive}.c`, ...PRIMITIVES.get(primitive).map((name) => `src/core/${name}.c`), ...extra];
+  const includes = [...INCLUDES, `-I${folder}/include`, `-I${ROOT}/include`, `-I${HERE}`];
+  const objects = await Promise.all(
+    sources.map((path) => compile(at(path), join(folder, `${program}-${path.replace(/\W/g, '-')}.o`), [...includes, ...flags])),
   );
-  for (const { primitive, sources, objects } of explorers) {
-    const program = join(folder, `mutant-${number}-${primitive}`);
-    const files = isHeader(name) ? sources : [file];
-    await run(CC, [`-I${first}`, ...FLAGS, ...files, ...objects, '-o', program]);
+  const model = existsSync(join(folder, 'verify/explorer'))
+    ? [
+        await compile(at('verify/explorer/successors.c'), join(folder, 'successors.o'), includes),
+        ...(await explorer()).filter((object) => !object.endsWith('successors.o')),
+      ]
+    : await explorer();
+  await run(CC, [...objects, ...model, '-Wl,-z,muldefs', '-o', join(folder, program)]);
+  return { primitive, program: join(folder, program) };
+}
+
+/** What became of a mutant: null if it lived, or what the first explorer to notice said of it. */
+async function explore(programs, number) {
+  for (const { primitive, program } of programs) {
     try {
-      await run(program, ['--kill'], { timeout: LIMIT_MS });
+      await run(program, ['--kill'], { timeout: LIMIT_MS, env: { LW_MUTANT: String(number) } });
     } catch (error) {
-      if (error.code !== 1) throw new Error(`${mutant.name}: the explorer ended with ${error.code ?? error.signal}`);
+      if (error.code !== 1) return { primitive, reason: `the explorer ended with ${error.code ?? error.signal}` };
       const [configuration, length, reason] = error.stdout.trim().split('\t');
-      return { primitive, configuration, length: +length, reason };
+      return { primitive, configuration, length, reason };
     }
   }
   return null;
 }
 
-/** Runs a job for each item, as many at once as there are CPUs; the results come in order. */
-async function* inParallel(items, job) {
-  const running = [];
-  let next = 0;
-  const start = () => {
-    if (next < items.length) {
-      const index = next++;
-      running[index] = job(items[index], index).then(
-        (value) => (start(), { value }),
-        (error) => (start(), { error }),
-      );
+/** The numbers by what same.c says of them, by all primitives together. */
+async function compare(name, primitives, folder, count) {
+  const numbers = [...readConstants(folder)].join(',');
+  const flags = ['-include', 'mutant.h', `-DMUTANTS=${count}`, `-DTRIES=${TRIES}`, `-DPOOL=${numbers}`];
+  const verdicts = new Map();
+  await inParallel(primitives, async (primitive) => {
+    const { program } = await build(primitive, folder, `same-${primitive}`, ['verify/mutants/same.c'], flags);
+    const { stdout } = await run(program, [], { maxBuffer: 1 << 24 });
+    for (const line of stdout.trim().split('\n')) {
+      const [number, verdict] = line.split(' ');
+      const known = verdicts.get(+number);
+      if (!known || verdict === 'differs' || (verdict === 'same' && known === 'missed')) verdicts.set(+number, verdict);
     }
-  };
-  for (let i = 0; i < availableParallelism(); i++) start();
-  for (let index = 0; index < items.length; index++) {
-    const { value, error } = await running[index];
-    if (error) throw error;
-    yield { item: items[index], value };
-  }
+  });
+  return verdicts;
 }
 
-const chosen = (mutants) => (values.mortal ? mutants.filter(({ equivalent }) => !equivalent) : mutants);
-
-/** Tells of each mutant of a file of the core. Answers how many tests passed and failed. */
-async function test(name) {
-  const folder = join(ROOT, 'build/mutants', name);
-  mkdirSync(folder, { recursive: true });
-  const source = readFileSync(join(ROOT, pathOf(name)), 'utf8');
-  const mutants = parse(readFileSync(join(HERE, `${name}.mutants`), 'utf8'));
-  const wrong = faults(source, mutants, mattersIn(name));
-  let passed = 0;
-  let failed = wrong.length;
-  for (const fault of wrong) console.log(`error: ${fault}`);
-
-  console.log(`\n${`mutant of ${pathOf(name)}`.padEnd(50)}  configuration, trace, failure`);
-  const explorers = await compileExplorers(name, folder);
-  for await (const { item, value } of inParallel(chosen(mutants), (m, i) => explore(name, source, m, i, explorers, folder))) {
-    const good = item.equivalent === (value === null);
-    const end = value
-      ? `${explorers.length > 1 ? value.primitive : ''}#${value.configuration}, ${String(value.length).padStart(2)}: ${value.reason}`
-      : 'lives';
-    const verdict = good
-      ? item.equivalent
-        ? '(equivalent)'
-        : ''
-      : item.equivalent
-        ? 'BUT IS SAID TO BE EQUIVALENT'
-        : 'BUT MUST DIE';
-    console.log(`${item.name.padEnd(50)}  ${end} ${verdict}`.trimEnd());
-    if (good) passed++;
-    else failed++;
-  }
-  return { passed, failed };
+/** Values to draw from: those of the constants in the core's headers, and small numbers. */
+function readConstants() {
+  const constants = new Set(['0u', '1u', '2u', '3u', '0x10000001u', '0x3fffffffu', '0xffffffffu']);
+  for (const name of [...PRIMITIVES.keys(), 'waiters'])
+    for (const [, value] of readFileSync(join(ROOT, `include/lockword/core/${name}.h`), 'utf8').matchAll(
+      /^#define \w+ (0x[\da-f]+u)$/gm,
+    ))
+      constants.add(value);
+  return constants;
 }
 
-const all = readdirSync(HERE).flatMap((file) => (file.endsWith('.mutants') ? [basename(file, '.mutants')] : []));
-const names = positionals.length > 0 ? positionals : all;
-let passed = 0;
-let failed = 0;
-for (const name of names) {
-  const count = await test(name);
-  passed += count.passed;
-  failed += count.failed;
+const verdict = (end, primitives) =>
+  end
+    ? `${primitives.length > 1 ? `${end.primitive} ` : ''}#${end.configuration ?? '?'}, ${end.length ?? '?'}: ${end.reason}`
+    : 'lives';
+
+const total = { mutants: 0, killed: 0, equivalent: 0, same: 0, failed: 0 };
+const equivalents = readEquivalents();
+
+function fail(mutant, what) {
+  total.failed++;
+  console.log(`error: ${mutant.file}:${mutant.line}: ${mutant.operator}: ${what}\n    ${mutant.key}`);
 }
-console.log(`\n${passed} passed, ${failed} failed`);
-process.exitCode = failed === 0 ? 0 : 1;
+
+/** Judges what became of a mutant. */
+function judge(mutant, end, primitives) {
+  const argument = equivalents.get(mutant.key);
+  if (values.list) console.log(`${mutant.file}:${mutant.line}: ${mutant.key}\n    ${verdict(end, primitives)}`);
+  if (end && argument) fail(mutant, `is said to be equivalent, but dies: ${verdict(end, primitives)}`);
+  else if (end) total.killed++;
+  else if (argument) total.equivalent++;
+  else fail(mutant, 'nothing kills it');
+}
+
+async function testUnit(name) {
+  const start = performance.now();
+  const { files, primitives } = unitOf(name);
+  const folder = join(BUILD, name);
+  const mutator = new Mutator(
+    ROOT,
+    files.filter((file) => existsSync(join(ROOT, file))),
+    ['-std=c11', ...INCLUDES, `-I${ROOT}/include`, `-I${HERE}`],
+  );
+  const inCore = (node) => node.loc.file?.startsWith(join(ROOT, 'src/core/'));
+  mutator.read(files[0], inCore);
+  for (const primitive of primitives.length === 1 ? primitives : [])
+    mutator.read(`verify/${primitive}.c`, (node) => (node.loc.expansionLoc ?? node.loc).file?.startsWith(join(HERE, primitive)));
+  const { mutants } = mutator;
+  for (const { path, text } of mutator.schemata()) write(join(folder, path), text);
+
+  const verdicts = await compare(name, primitives, folder, mutants.length);
+  const programs = await Promise.all(
+    primitives.map((primitive) =>
+      build(primitive, folder, `explore-${primitive}`, ['verify/mutants/mutant.c'], ['-include', 'mutant.h']),
+    ),
+  );
+  const before = { ...total };
+  const chosen = [];
+  mutants.forEach((mutant, index) => {
+    if (values.mortal && equivalents.has(mutant.key)) return;
+    if (verdicts.get(index + 1) !== 'same') chosen.push({ mutant, number: index + 1 });
+    else {
+      total.same++;
+      if (values.list) console.log(`${mutant.file}:${mutant.line}: ${mutant.key}\n    same`);
+    }
+  });
+  total.mutants += chosen.length;
+  await inParallel(chosen, async ({ mutant, number }) => judge(mutant, await explore(programs, number), primitives));
+  const keys = new Set(mutants.map(({ key }) => key));
+  known.push(...keys);
+  const of = (what) => `${total[what] - before[what]} ${what}`;
+  const seconds = ((performance.now() - start) / 1000).toFixed(1);
+  console.log(
+    `${name.padEnd(10)} ${of('mutants')}: ${of('killed')}, ${of('equivalent')}, ${of('failed')}; ${of('same')}; ${seconds} s`,
+  );
+}
+
+/** Tests those made by hand, which are compiled one by one. */
+async function testByHand(names) {
+  const before = { ...total };
+  const mutants = readByHand().filter(({ primitive }) => names.includes(primitive));
+  await inParallel(mutants, async (mutant) => {
+    const { file, primitive, from, to, number } = mutant;
+    const [first, ...others] = readFileSync(join(ROOT, file), 'utf8').split(from);
+    mutant.line = first.split('\n').length;
+    total.mutants++;
+    if (others.length !== 1) return fail(mutant, `what it replaces stands ${others.length} times in the source`);
+    const folder = join(BUILD, `by-hand/${number}`);
+    write(join(folder, file), first + to + others[0]);
+    judge(mutant, await explore([await build(primitive, folder, `explore-${primitive}`)], 0), [primitive]);
+  });
+  console.log(`by hand    ${total.mutants - before.mutants} mutants: ${total.killed - before.killed} killed`);
+}
+
+const names = positionals.length > 0 ? positionals : ['waiters', ...PRIMITIVES.keys()];
+const known = [];
+for (const name of names) await testUnit(name);
+await testByHand(names);
+if (positionals.length === 0)
+  for (const key of equivalents.keys())
+    if (!known.includes(key)) fail({ file: 'verify/mutants/equivalent.txt', line: 0, operator: 'table', key }, 'no such mutant');
+console.log(`\n${total.killed + total.equivalent} passed, ${total.failed} failed`);
+process.exitCode = total.failed === 0 ? 0 : 1;

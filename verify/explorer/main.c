@@ -7,6 +7,8 @@
 #include "search.h"
 
 #define MOST_STATES 20000000u
+#define MAX_CONFIGURATIONS 100
+#define FEW_STATES 20000u /* a configuration of more is put off until all others are explored, if one failure is enough */
 
 struct options {
     bool deep, kill;
@@ -52,7 +54,9 @@ static void describe(const struct configuration *configuration, char *text, size
         snprintf(text + used, size - (size_t)used, "%sat most %d turns lost", separator, configuration->most_lost);
 }
 
-static bool explore(const struct primitive *primitive, uint32_t number, const struct options *options)
+enum outcome { HOLDS, FAILS, TOO_LARGE };
+
+static enum outcome explore(const struct primitive *primitive, uint32_t number, const struct options *options, uint32_t most_states)
 {
     const struct configuration *configuration = &primitive->configurations[number];
     char text[160];
@@ -63,7 +67,9 @@ static bool explore(const struct primitive *primitive, uint32_t number, const st
         fflush(stdout);
     }
     FILE *trace = options->kill ? NULL : tmpfile();
-    const struct verdict verdict = search(MOST_STATES, trace);
+    const struct verdict verdict = search(most_states, trace);
+    if (verdict.states > most_states && most_states < MOST_STATES)
+        return TOO_LARGE;
     if (!options->kill) {
         printf("%9u %10llu %6.2f  %s", verdict.states, (unsigned long long)verdict.transitions, verdict.seconds,
                verdict.error ? "FAILS" : "holds");
@@ -79,7 +85,7 @@ static bool explore(const struct primitive *primitive, uint32_t number, const st
             putchar(c);
         fclose(trace);
     }
-    return !verdict.error;
+    return verdict.error ? FAILS : HOLDS;
 }
 
 static bool dump(const char *file)
@@ -105,12 +111,19 @@ int explorer_main(const struct primitive *primitive, int argc, char **argv)
         printf("  #  %-71s   states transitions    s  verdict\n", "agents ×rounds and what may happen");
     const int most = options.kill ? SMALL : options.deep ? LARGE : MEDIUM;
     bool all_hold = true;
-    for (uint32_t i = 0; i < primitive->configuration_count; i++) {
-        if (options.only ? (uint32_t)options.only != i + 1 : (int)primitive->configurations[i].size > most)
-            continue;
-        all_hold &= explore(primitive, i, &options);
-        if (!all_hold && options.kill)
-            return 1;
+    bool is_done[MAX_CONFIGURATIONS] = {false};
+    for (uint32_t limit = options.kill ? FEW_STATES : MOST_STATES;; limit = MOST_STATES) {
+        for (uint32_t i = 0; i < primitive->configuration_count; i++) {
+            if (options.only ? (uint32_t)options.only != i + 1 : (int)primitive->configurations[i].size > most)
+                continue;
+            const enum outcome outcome = is_done[i] ? HOLDS : explore(primitive, i, &options, limit);
+            is_done[i] = outcome != TOO_LARGE;
+            all_hold &= outcome != FAILS;
+            if (!all_hold && options.kill)
+                return 1;
+        }
+        if (limit == MOST_STATES)
+            break;
     }
     if (options.dump && !dump(options.dump))
         return 2;
