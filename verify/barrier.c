@@ -29,6 +29,7 @@ enum {
     PARTIES, /* of the cycles to come */
     EXPECTED /* in this one */,
     COME, /* in this one */
+    GONE, /* of those: have dropped out, so that nobody waits */
     BROKEN,
 };
 
@@ -58,11 +59,24 @@ static void begin(struct state *state)
     state->ghosts[PARTIES] = state->ghosts[EXPECTED] = (uint8_t)parties;
 }
 
+/* Whether somebody is dropping out, or resets it: the one is illegal at the same time as the other. */
+static bool any_is_at(const struct state *state, char letter)
+{
+    for (int agent = 0; agent < model_agents; agent++) {
+        const struct agent *a = &state->agents[agent];
+        const bool has_dropped_out = letter == 'd' && a->callers[0].flags & PREPARED && a->callers[0].rounds > 0;
+        if (model_letter(agent, 0) == letter && (a->doing != IDLE || has_dropped_out))
+            return true;
+    }
+    return false;
+}
+
 static int choices(const struct state *state, int agent, int caller, struct choice *choices)
 {
     const struct caller *c = &state->agents[agent].callers[caller];
     const char letter = model_letter(agent, caller);
-    if (c->rounds == 0)
+    if (c->rounds == 0 || (letter == 'r' && any_is_at(state, 'd')) ||
+        (letter == 'd' && !(c->flags & PREPARED) && any_is_at(state, 'r')))
         return 0;
     if (letter == 'r')
         choices[0] = (struct choice){.function = RESET};
@@ -79,12 +93,18 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     return 1;
 }
 
+/* Nobody who waits has arrived, and nobody has given up. */
+static bool is_new(const struct state *state)
+{
+    return state->ghosts[COME] == state->ghosts[GONE] && !state->ghosts[BROKEN];
+}
+
 static void begin_cycle(struct state *state, bool broke)
 {
     state->ghosts[CYCLES]++;
     state->ghosts[HISTORY] = (uint8_t)(state->ghosts[HISTORY] << 1 | broke);
     state->ghosts[EXPECTED] = state->ghosts[PARTIES];
-    state->ghosts[COME] = state->ghosts[BROKEN] = 0;
+    state->ghosts[COME] = state->ghosts[GONE] = state->ghosts[BROKEN] = 0;
 }
 
 /*
@@ -110,11 +130,12 @@ static const char *changed_state(struct state *state, int agent, const struct op
     if (breaks) {
         state->ghosts[BROKEN] = 1;
     } else if (a->function != ARRIVE) {
-        if (state->ghosts[COME] == 0 && !state->ghosts[BROKEN] && state->ghosts[EXPECTED] == state->ghosts[PARTIES])
+        if (is_new(state) && state->ghosts[EXPECTED] - state->ghosts[COME] == state->ghosts[PARTIES])
             return "resets what is as good as new";
         begin_cycle(state, true);
     } else if (state->ghosts[COME] + 1 < state->ghosts[EXPECTED]) {
         state->ghosts[COME]++;
+        state->ghosts[GONE] += model_letter(agent, a->caller) == 'd';
         c->flags |= ARRIVED;
     } else {
         begin_cycle(state, false);
@@ -152,7 +173,7 @@ static const char *operated(struct state *state, int agent, const struct operati
         return has_changed(operation, result) ? changed_parties(state, agent, operation->a, operation->b) : NULL;
     if (has_changed(operation, result))
         return changed_state(state, agent, operation);
-    if (state->ghosts[COME] == 0 && !state->ghosts[BROKEN])
+    if (is_new(state))
         c->flags |= SAW_NEW;
     return NULL;
 }
@@ -307,6 +328,8 @@ static const struct configuration configurations[] = {
     {"b,b,b", 1, TIMEOUTS | CANCELS, 0, SMALL, 3},
     {"b,a,d", 1, TIMEOUTS, 0, SMALL, 3},
     {"b,a,r", 1, UNRELIABLE, 0, SMALL, 2},
+    {"b,d,r", 1, TIMEOUTS, 0, SMALL, 2},
+    {"b,d,r", 2, TIMEOUTS | CANCELS, 0, SMALL, 2},
     {"b,b,b", 2, 0, 0, SMALL, 2},
     {"b,b,r", 3, 0, 0, SMALL, 1},
     {"b,b,r", 3, 0, 0, SMALL, 2},

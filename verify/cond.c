@@ -19,6 +19,7 @@ enum {
     GAVE_UP = FIRST_OWN_FLAG,         /* its last wait did: it leaves without another look */
     CHANGED = FIRST_OWN_FLAG * 2,     /* during this call */
     SAW_WAITERS = FIRST_OWN_FLAG * 4, /* during this call */
+    CLEARED = FIRST_OWN_FLAG * 8,     /* during this call: what was left behind */
 };
 
 /* Where a caller is in its program: own[PLACE]. */
@@ -188,8 +189,11 @@ static const char *changed(struct state *state, int agent, const struct operatio
     struct caller *c = operator_of(state, agent);
     const uint32_t by = operation->b - operation->a;
     if (operation->word == LW_COND_WAITERS && by == LW_COND_LEFT_BEHIND) {
-        if (operation->a & LW_COND_LEFT_BEHIND)
-            return function == NOTIFY_SOME && c->flags & CHANGED ? NULL : "forgets what was left behind, and is no notify";
+        if (operation->a & LW_COND_LEFT_BEHIND) {
+            const bool is_due = function == NOTIFY_SOME && c->flags & CHANGED;
+            c->flags |= CLEARED;
+            return is_due ? NULL : "forgets what was left behind, and is no notify";
+        }
         return function == WAIT && lw_gives_up(state->agents[agent].why) && model_is_async(agent, state->agents[agent].caller)
                    ? NULL
                    : "leaves nothing behind";
@@ -216,6 +220,8 @@ static const char *operated(struct state *state, int agent, const struct operati
     if (operation->kind == NOTIFY) {
         const uint32_t most = model_size(agent, state->agents[agent].caller);
         c->own[FOUND] = (uint8_t)(result < most ? result : most);
+        if (operation->word == LW_COND_SEQUENCE && operation->a == LW_ALL && most != ALL && !(c->flags & CLEARED))
+            return "wakes everybody, and has not forgotten what was left behind";
         return NULL;
     }
     if (operation->word >= MUTEX)
@@ -277,7 +283,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     const uint8_t found = c->own[FOUND];
     const bool has_changed_it = c->flags & CHANGED;
     c->own[FOUND] = 0;
-    c->flags &= (uint8_t) ~(CHANGED | SAW_WAITERS);
+    c->flags &= (uint8_t) ~(CHANGED | SAW_WAITERS | CLEARED);
     switch (function) {
     case ENTER:
         c->own[PLACE] = IS_TO_GIVE_UP;

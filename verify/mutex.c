@@ -221,13 +221,15 @@ static const char *lock_ended(struct state *state, int agent, int caller, uint32
         c->flags &= HOLDS;
         use_up_round(c);
         return NULL;
-    default:
+    case LW_DEADLOCK:
         if (!owns(state, agent) || model_is_async(agent, caller))
             return "sees a deadlock where none is";
         if (!(c->flags & HOLDS))
             use_up_round(c);
         c->flags &= HOLDS;
         return NULL;
+    default:
+        return "returns what no lock returns";
     }
 }
 
@@ -295,12 +297,16 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
 
 /*
  * A waiter that re-checks has waited long enough: from then on the mutex is reserved while an agent
- * holds it.
+ * holds it. Until it is, a wait must end in a re-check. A waiter waits briefly only for a mutex that
+ * is free.
  */
 static const char *waits(const struct state *state, int agent, uint32_t way)
 {
-    (void)way;
     const uint32_t word = state->words[LW_MUTEX_STATE];
+    if (way == LW_WAIT_IDLE && !(word & LW_MUTEX_RESERVED))
+        return "waits without a re-check, and has not reserved the mutex";
+    if (way == LW_WAIT_BRIEF && word & LW_MUTEX_OWNER)
+        return "waits briefly for a mutex that is held";
     if (state->agents[agent].why == LW_SLICE && word & LW_MUTEX_OWNER && !(word & LW_MUTEX_RESERVED))
         return "waits again after a re-check, and has not reserved the mutex";
     return NULL;

@@ -8,10 +8,14 @@
 
 #define MOST_STATES 20000000u
 #define MAX_CONFIGURATIONS 100
-#define FEW_STATES 20000u /* a configuration of more is put off until all others are explored, if one failure is enough */
+
+/* With --kill one failure is enough: configurations of more states are put off until the others are explored; with --few, left out.
+ */
+static const uint32_t limits[] = {3000, 30000, MOST_STATES};
+#define LIMITS (sizeof limits / sizeof *limits)
 
 struct options {
-    bool deep, kill;
+    bool deep, kill, few;
     int only;
     const char *dump;
 };
@@ -25,6 +29,8 @@ static bool read_options(struct options *options, int argc, char **argv)
             options->deep = true;
         else if (strcmp(argv[i], "--kill") == 0)
             options->kill = true;
+        else if (strcmp(argv[i], "--few") == 0)
+            options->kill = options->few = true;
         else if (strcmp(argv[i], "--only") == 0 && more)
             options->only = atoi(argv[++i]);
         else if (strcmp(argv[i], "--dump") == 0 && more)
@@ -103,7 +109,7 @@ int explorer_main(const struct primitive *primitive, int argc, char **argv)
 {
     struct options options;
     if (!read_options(&options, argc, argv)) {
-        fprintf(stderr, "usage: explore-%s [--deep] [--only N] [--dump FILE] [--kill]\n", primitive->name);
+        fprintf(stderr, "usage: explore-%s [--deep] [--only N] [--dump FILE] [--kill | --few]\n", primitive->name);
         return 2;
     }
     runs_reset(primitive->functions, primitive->words);
@@ -112,18 +118,17 @@ int explorer_main(const struct primitive *primitive, int argc, char **argv)
     const int most = options.kill ? SMALL : options.deep ? LARGE : MEDIUM;
     bool all_hold = true;
     bool is_done[MAX_CONFIGURATIONS] = {false};
-    for (uint32_t limit = options.kill ? FEW_STATES : MOST_STATES;; limit = MOST_STATES) {
+    const unsigned passes = options.few ? LIMITS - 1 : LIMITS;
+    for (unsigned pass = options.kill ? 0 : LIMITS - 1; pass < passes; pass++) {
         for (uint32_t i = 0; i < primitive->configuration_count; i++) {
             if (options.only ? (uint32_t)options.only != i + 1 : (int)primitive->configurations[i].size > most)
                 continue;
-            const enum outcome outcome = is_done[i] ? HOLDS : explore(primitive, i, &options, limit);
+            const enum outcome outcome = is_done[i] ? HOLDS : explore(primitive, i, &options, limits[pass]);
             is_done[i] = outcome != TOO_LARGE;
             all_hold &= outcome != FAILS;
             if (!all_hold && options.kill)
                 return 1;
         }
-        if (limit == MOST_STATES)
-            break;
     }
     if (options.dump && !dump(options.dump))
         return 2;

@@ -1,8 +1,7 @@
 /*
  * mutex.c: the mutex's steps. The meaning of the words is in core/mutex.h.
  *
- * Why no waiter is stranded: the four rules below. If one of them is mutated
- * (verify/mutex.mutants), the explorer finds a waiter that is.
+ * Why no waiter is stranded: the four rules below, each of which mutants break (verify/README.md).
  *
  *   1. A waiter marks the word before it waits, and waits only while the mark stands. An async
  *      waiter cannot do both at once, so it queues first and marks then: a notify between the two
