@@ -275,13 +275,19 @@ async function testUnit(name) {
   );
 }
 
+/** What a fragment of C looks like, whatever its comments and its line breaks. */
+function patternOf(fragment) {
+  const tokens = fragment.replace(/\/\*[^]*?\*\//g, '').match(/\w+|[^\w\s]/g);
+  return new RegExp(tokens.map((token) => token.replace(/\W/, '\\$&')).join(String.raw`(?:\s|/\*[^]*?\*/)*`));
+}
+
 /** Tests those made by hand, which are compiled one by one. */
 async function testByHand(names) {
   const before = { ...total };
   const mutants = readByHand().filter(({ primitive }) => names.includes(primitive));
   await inParallel(mutants, async (mutant) => {
     const { file, primitive, from, to, number } = mutant;
-    const [first, ...others] = readFileSync(join(ROOT, file), 'utf8').split(from);
+    const [first, ...others] = readFileSync(join(ROOT, file), 'utf8').split(patternOf(from));
     mutant.line = first.split('\n').length;
     total.mutants++;
     if (others.length !== 1) return fail(mutant, `what it replaces stands ${others.length} times in the source`);
