@@ -5,9 +5,10 @@
  * so that C threads, C in WebAssembly and JavaScript (wordcount.js) all work on the same bytes:
  *
  *     0            struct wc_arena
- *     stripes_at   lw_mutex[stripes]      number i guards every bucket b with b % stripes == i, and the words chained there
+ *     stripes_at   lw_mutex[stripes]      number i guards every bucket b with b % stripes == i,
+ *                                         and the words chained there
  *     buckets_at   uint32_t[buckets]      offset of the chain's first word; 0: none
- *     heap_at      struct wc_word, ...    each followed by its letters and padded to a multiple of 4
+ *     heap_at      struct wc_word, ...    each followed by its letters, padded to 4 bytes
  *     size
  *
  * All numbers are little-endian. A word's bucket is its hash (32-bit FNV-1a) modulo the buckets. Both moduli are powers of two.

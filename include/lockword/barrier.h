@@ -5,7 +5,8 @@
  *
  *     for (;;) {
  *         compute_my_quarter();
- *         if (lw_barrier_wait(&barrier) == LW_BARRIER_LEADER)   // one of the four, each time: the last to arrive
+ *         // one of the four, each time: the last to arrive
+ *         if (lw_barrier_wait(&barrier) == LW_BARRIER_LEADER)
  *             publish();
  *     }
  *

@@ -1,10 +1,10 @@
 /*
  * cancel.h: ends waits of other threads, for any primitive.
  *
- *     static lw_cancel shutdown = LW_CANCEL_INIT;                            // or any zeroed memory
+ *     static lw_cancel shutdown = LW_CANCEL_INIT;                  // or any zeroed memory
  *
- *     error = lw_mutex_lock_cancel(&lock, LW_FOREVER, &shutdown);            // ECANCELED once it has fired
- *     lw_cancel_fire(&shutdown);                                             // in another thread, or before
+ *     error = lw_mutex_lock_cancel(&lock, LW_FOREVER, &shutdown);  // ECANCELED once it has fired
+ *     lw_cancel_fire(&shutdown);                                   // in another thread, or before
  *
  * Every operation that has a form with a deadline also has one that takes an lw_cancel; the one
  * that comes first ends the wait. An operation that need not wait succeeds even under an lw_cancel

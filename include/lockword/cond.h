@@ -2,7 +2,7 @@
  * cond.h: waits until a condition holds for data that a mutex guards.
  *
  *     lw_mutex_lock(&lock);
- *     while (queue_is_empty())                            // always in a loop: a wake-up may be late or spurious
+ *     while (queue_is_empty())              // in a loop: a wake-up may be late or spurious
  *         lw_cond_wait(&not_empty, &lock);
  *     take_from_queue();
  *     lw_mutex_unlock(&lock);
@@ -10,7 +10,7 @@
  *     lw_mutex_lock(&lock);
  *     put_into_queue();
  *     lw_mutex_unlock(&lock);
- *     lw_cond_notify_one(&not_empty);                     // better after the unlock, though legal before
+ *     lw_cond_notify_one(&not_empty);       // better after the unlock, though legal before
  *
  * A wait gives up the mutex and falls asleep in such a way that it misses no notify in between.
  * When it returns, whatever it returns, the caller holds the mutex again. Waiters are woken in the

@@ -1,10 +1,10 @@
 /*
  * event.h: something has happened, in eight bytes.
  *
- *     static lw_event ready = LW_EVENT_INIT;              // or any zeroed memory; LW_EVENT_AUTO_INIT resets itself
+ *     static lw_event ready = LW_EVENT_INIT;  // or any zeroed memory; or LW_EVENT_AUTO_INIT
  *
- *     lw_event_set(&ready);                               // one thread
- *     lw_event_wait(&ready);                              // any others, before or after
+ *     lw_event_set(&ready);                   // one thread
+ *     lw_event_wait(&ready);                  // any others, before or after
  *
  * A manual event stays set until it is reset. It releases all waiters, even if it is reset at once.
  * An automatic event releases one waiter, which resets it; set twice before any thread waits, it

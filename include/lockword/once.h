@@ -1,10 +1,10 @@
 /*
  * once.h: runs something exactly once, in the thread that needs it first.
  *
- *     static lw_once once = LW_ONCE_INIT;                 // or any zeroed memory
+ *     static lw_once once = LW_ONCE_INIT;      // or any zeroed memory
  *
  *     if (lw_once_begin(&once) == LW_ONCE_RUN)
- *         lw_once_finish(&once, load_tables());           // true: done for good; false: the next thread tries
+ *         lw_once_finish(&once, load_tables());  // false: the next thread tries
  *     use_tables();
  *
  * Other threads wait until the runner has finished. If it failed, one of them runs next. All

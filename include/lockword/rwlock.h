@@ -9,7 +9,7 @@
  *
  *     lw_rwlock_uplock(&lock);                            // one at a time, beside readers
  *     if (!lookup(key)) {
- *         lw_rwlock_upgrade(&lock);                       // waits for the readers to leave, and lets no writer in between
+ *         lw_rwlock_upgrade(&lock);                       // waits for the readers alone
  *         insert(key);
  *     }
  *     lw_rwlock_unlock(&lock);

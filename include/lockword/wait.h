@@ -1,8 +1,8 @@
 /*
  * wait.h: sleeps on a word until it changes, and wakes sleepers. All primitives are made of it.
  *
- * The meaning is that of ECMAScript's Atomics.wait and Atomics.notify: a waiter compares the word and falls asleep in one
- * indivisible step, so that a notify after the comparison always finds it.
+ * The meaning is that of ECMAScript's Atomics.wait and Atomics.notify: a waiter compares the word
+ * and falls asleep in one indivisible step, so that a notify after the comparison always finds it.
  *
  *     while (__atomic_load_n(&flag, __ATOMIC_ACQUIRE) == 0)
  *         lw_wait(&flag, 0, LW_FOREVER);
@@ -10,7 +10,8 @@
  *     __atomic_store_n(&flag, 1, __ATOMIC_RELEASE);       // in another thread
  *     lw_notify(&flag, LW_ALL);
  *
- * Natively the word may be any 4-byte aligned memory of this process; in WebAssembly, of a shared memory.
+ * Natively the word may be any 4-byte aligned memory of this process; in WebAssembly, of a shared
+ * memory.
  */
 #ifndef LOCKWORD_WAIT_H
 #define LOCKWORD_WAIT_H

@@ -1,11 +1,12 @@
 /*
- * waitgroup.h: waits until all of a number of things are done. The meaning is that of Go's sync.WaitGroup.
+ * waitgroup.h: waits until all of a number of things are done. The meaning is that of Go's
+ * sync.WaitGroup.
  *
- *     lw_waitgroup group = LW_WAITGROUP_INIT;             // or any zeroed memory
+ *     lw_waitgroup group = LW_WAITGROUP_INIT;  // or any zeroed memory
  *
- *     lw_waitgroup_add(&group, 8);                        // before the threads start
- *     lw_waitgroup_done(&group);                          // each of eight threads, at its end
- *     lw_waitgroup_wait(&group);                          // the group may be freed, or used again, at once
+ *     lw_waitgroup_add(&group, 8);            // before the threads start
+ *     lw_waitgroup_done(&group);              // each of eight threads, at its end
+ *     lw_waitgroup_wait(&group);              // the group may be freed, or used again, at once
  *
  * Counts up to LW_WAITGROUP_MAX (2^22 - 1). A wait sees what was written before each done. To add
  * while others wait is legal; to add to a count of 0 that others wait for is a race of the program:

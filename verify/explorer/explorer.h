@@ -5,12 +5,14 @@
 #include "model.h"
 
 /*
- * Explores the primitive's configurations and prints a table; the exit status is 1 if anything fails.
+ * Explores the primitive's configurations and prints a table; the exit status is 1 if anything
+ * fails.
  *
  *   --deep          the large configurations, too: minutes, and gigabytes
  *   --only N        configuration N alone
  *   --dump FILE     writes what every call did, as JSON lines
- *   --kill          the small configurations, up to the first failure, and one line about it: for mutants.js
+ *   --kill          the small configurations, up to the first failure, and one line about it: for
+ *                   mutants.js
  */
 int explorer_main(const struct primitive *primitive, int argc, char **argv);
 

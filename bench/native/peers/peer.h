@@ -1,8 +1,10 @@
 /*
  * peer.h: the measured loops. A peer includes it after it has defined
  *
- *     PEER_SYMBOL, PEER_NAME, PEER_CONTENDS    the variable to define, the name to print, whether it is a lock at all
- *     peer_mutex                               a type of at most BENCH_MUTEX_SIZE bytes
+ *     PEER_SYMBOL    the variable to define
+ *     PEER_NAME      the name to print
+ *     PEER_CONTENDS  whether it is a lock at all
+ *     peer_mutex     a type of at most BENCH_MUTEX_SIZE bytes
  *     peer_init, peer_destroy, peer_lock, peer_unlock
  */
 #include "../bench.h"
