@@ -1,16 +1,20 @@
 /**
- * mutants.js [--mortal] [--list] [NAME...]: breaks the core in every way that the operators know
- * (mutants/operators.js), and in those of mutants/by-hand.txt, and shows that the explorer notices.
+ * mutants.js [--mortal] [--by-hand] [--only TEXT] [--list] [NAME...]: breaks the core in every way
+ * that the operators know (mutants/operators.js), and in those of mutants/by-hand.txt, and shows
+ * that the explorer notices.
  *
- * NAME is a primitive, or `waiters`: its file in src/core, and what its headers inline. Without one, all.
+ * NAME is a primitive, or `waiters`: its file in src/core, and what its headers inline. Without a
+ * name, all of them are tested.
  *
- *   --mortal  leaves out the mutants that mutants/equivalent.txt argues about, for which every
- *             configuration has to be explored
- *   --only TEXT  takes only the mutants whose names have this in them
- *   --list    a line for each mutant: what became of it, and by which configuration
+ *   --mortal     leaves out the mutants that mutants/equivalent.txt argues about, for which every
+ *                configuration has to be explored
+ *   --by-hand    tests only the mutants of by-hand.txt
+ *   --only TEXT  tests only the mutants whose names contain this
+ *   --list       prints for each mutant what became of it, and by which configuration
  *
- * A mutant that does the same as the original in all calls that mutants/same.c draws is none. All
- * others must be killed, or be argued about. It fails, too, if one that is argued about dies, or is not there.
+ * A mutant that does the same as the original in all calls that mutants/same.c draws is not counted.
+ * Every other one must be killed, or be argued about. The program fails, too, if one that is argued
+ * about dies or does not exist, or if the explorer finds a failure in the sources as they are.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -24,6 +28,7 @@ const run = promisify(execFile);
 const { values, positionals } = parseArgs({
   options: {
     mortal: { type: 'boolean', default: false },
+    'by-hand': { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
   },
@@ -299,7 +304,7 @@ async function testByHand(names) {
 }
 
 const names = positionals.length > 0 ? positionals : ['waiters', ...PRIMITIVES.keys()];
-for (const name of names) await testUnit(name);
+for (const name of values['by-hand'] ? [] : names) await testUnit(name);
 await testByHand(names);
 console.log(`\n${total.killed + total.equivalent} passed, ${total.failed} failed`);
 process.exitCode = total.failed === 0 ? 0 : 1;
