@@ -45,7 +45,7 @@ const EXPLORER = ['chances', 'links', 'main', 'memory', 'model', 'places', 'runs
 /** Not to wait for ever. The verdict depends on states, not on time. */
 const LIMIT_MS = 600_000;
 /** Calls that are drawn to tell a mutant from the original. */
-const TRIES = 30_000;
+const TRIES = 400_000;
 
 /** A file, all of lockword's headers that it includes, and the files of the core that these belong to. */
 function needed(file, found = new Set()) {

@@ -220,9 +220,10 @@ export class Mutator {
       case 'CompoundStmt': {
         const { scope } = this;
         this.scope = [...scope];
+        let chain = null;
         parts.forEach((part, i) => {
           this.statement(part, node);
-          this.swapStatements(part, parts[i + 1]);
+          chain = this.swapStatements(part, parts[i + 1], chain);
         });
         this.scope = scope;
         return;
@@ -306,15 +307,22 @@ export class Mutator {
     this.statement(body, { kind: 'loop' });
   }
 
-  swapStatements(node, next) {
-    if (!next || ![node, next].every(({ kind }) => /^(CallExpr|BinaryOperator|CompoundAssignOperator|IfStmt)$/.test(kind))) return;
+  /**
+   * Two statements in the other order. Of three, the second swap's text begins with the first one's (`chain`),
+   * so that mutants nest. Returns where it begins, or null.
+   */
+  swapStatements(node, next, chain) {
+    if (!next || ![node, next].every(({ kind }) => /^(CallExpr|BinaryOperator|CompoundAssignOperator|IfStmt)$/.test(kind)))
+      return null;
     const [one, other] = [node, next].map((part) => this.whole(part));
     const between = this.source.slice(one.end, other.start);
-    if (/\breturn\b|LW_NOTE/.test(this.source.slice(one.start, other.end))) return;
+    if (/\breturn\b|LW_NOTE/.test(this.source.slice(one.start, other.end))) return null;
     const text = ({ start, end }) => this.source.slice(start, end);
     this.context = null;
-    const range = { start: one.start, end: other.end };
-    this.addRange(range, 'swap two statements', `${text(other)}${between}${text(one)}`);
+    const start = chain ?? one.start;
+    const before = this.source.slice(start, one.start);
+    this.addRange({ start, end: other.end }, 'swap two statements', `${before}${text(other)}${between}${text(one)}`);
+    return start;
   }
 
   addRange({ start, end }, operator, mutated) {
@@ -496,6 +504,13 @@ export class Mutator {
       const edits = [...source.regions.values()].sort(
         (a, b) => a.start - b.start || b.end - a.end || (a.kind === 'statement' ? -1 : 1),
       );
+      const open = [];
+      for (const edit of edits) {
+        while (open.length > 0 && open.at(-1).end <= edit.start) open.pop();
+        if (open.length > 0 && edit.end > open.at(-1).end)
+          throw new Error(`${source.path}: two mutants overlap: ${source.slice(edit.start, edit.end)}`);
+        open.push(edit);
+      }
       yield { path: source.path, text: render(source, edits) };
     }
   }
