@@ -10,7 +10,23 @@
 
 #include "explorer/explorer.h"
 
-enum { STATE, OWNER, READ, UPREAD, WRITE, UPGRADE, TRY, BECOME, UNREAD, RDLOCK, WRLOCK, UNLOCK };
+enum {
+    STATE,
+    OWNER,
+    READ,
+    UPREAD,
+    WRITE,
+    UPGRADE,
+    TRY_READ,
+    TRY_UPREAD,
+    TRY_WRITE,
+    TRY_UPGRADE,
+    BECOME,
+    UNREAD,
+    RDLOCK,
+    WRLOCK,
+    UNLOCK
+};
 
 /* A caller's own flags. The first two: what it has. */
 enum {
@@ -18,8 +34,19 @@ enum {
     HAS_OWN = FIRST_OWN_FLAG * 2,     /* it writes, or reads upgradably: the ghost knows which */
     CHANGED = FIRST_OWN_FLAG * 4,     /* during its call: it has taken, or given up, or become */
     SAW_OTHERS = FIRST_OWN_FLAG * 8,  /* during this step: an agent that excludes it or goes first */
-    SAW_WRITER = FIRST_OWN_FLAG * 16, /* during its call: an agent wrote */
+    SAW_WRITER = FIRST_OWN_FLAG * 16, /* during its call, when a step began: an agent wrote */
     SAW_FULL = FIRST_OWN_FLAG * 32,   /* during this step: as many readers as there may be */
+};
+
+/* A caller's own bytes, during its call. */
+enum {
+    WOKEN = 0,       /* how often it was woken, up to MAX_WAKES */
+    MARKS = 1,       /* bits of the following */
+    HAS_CLAIMED = 1, /* it had to wait, and to claim something */
+    IS_ENTITLED = 2, /* the lock was free when its wait was interrupted: whoever's turn it is does not come */
+    SAW_NOBODY = 4,  /* in what it would wait for: in its way, or whose turn it is */
+    LACKS_CLAIM = 8, /* there it has not claimed what it has to */
+    HAS_ENDED = 16,  /* it has taken its claims back */
 };
 
 #define HAS (HAS_READ | HAS_OWN)
@@ -105,7 +132,10 @@ static const struct function functions[] = {
     [WRITE] = {.name = "rwlock_write_step", .label = "write", .is_step = true, .arguments = 3, .call = lw_rwlock_write_step},
     [UPGRADE] =
         {.name = "rwlock_upgrade_step", .label = "upgrade", .is_step = true, .arguments = 3, .call = lw_rwlock_upgrade_step},
-    [TRY] = {.name = "rwlock_try_step", .label = "try", .arguments = 3, .answers_bool = true, .call = try_it},
+    [TRY_READ] = {.name = "rwlock_try_step", .label = "try_read", .arguments = 3, .answers_bool = true, .call = try_it},
+    [TRY_UPREAD] = {.name = "rwlock_try_step", .label = "try_upread", .arguments = 3, .answers_bool = true, .call = try_it},
+    [TRY_WRITE] = {.name = "rwlock_try_step", .label = "try_write", .arguments = 3, .answers_bool = true, .call = try_it},
+    [TRY_UPGRADE] = {.name = "rwlock_try_step", .label = "try_upgrade", .arguments = 3, .answers_bool = true, .call = try_it},
     [BECOME] = {.name = "rwlock_become_step", .label = "become", .arguments = 3, .answers_bool = true, .call = become},
     [UNREAD] = {.name = "rwlock_unread_step", .label = "unread", .arguments = 0, .answers_bool = true, .call = unread},
     [RDLOCK] = {.name = "rwlock_rdlock", .label = "rdlock", .arguments = 1, .answers_bool = true, .inlined = true, .call = rdlock},
@@ -129,8 +159,8 @@ static bool owns(const struct state *state, int agent)
 /*
  * The letters: r reads, w writes, u reads upgradably and may upgrade and downgrade, in every
  * choice; x, y and z are the same without blocking. b does any of these, a does so without
- * blocking, t only tries. s reads and writes by the C interface, whose inlined halves go before the
- * steps.
+ * blocking, p the same in an engine that has to poll, t only tries. s reads, writes and tries to read
+ * upgradably by the C interface, whose inlined halves go before the steps.
  */
 static bool is_one_of(int agent, int caller, const char *letters)
 {
@@ -181,7 +211,7 @@ static int ways_on(const struct state *state, int agent, int caller, struct choi
         count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, 0, agent);
         count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER, agent);
         if (is_one_of(agent, caller, "t"))
-            count = add_change(choices, count, TRY, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
+            count = add_change(choices, count, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
         else if (for_ever() == 0)
             count = add(choices, count, UPGRADE, agent);
     }
@@ -191,21 +221,22 @@ static int ways_on(const struct state *state, int agent, int caller, struct choi
 static int ways_in(int agent, int caller, struct choice *choices)
 {
     int count = 0;
-    if (is_one_of(agent, caller, "rxRXba"))
+    if (is_one_of(agent, caller, "rxRXbap"))
         count = add(choices, count, READ, agent);
-    if (is_one_of(agent, caller, "wyWYba"))
+    if (is_one_of(agent, caller, "wyWYbap"))
         count = add(choices, count, WRITE, agent);
-    if (is_one_of(agent, caller, "uzUZba"))
+    if (is_one_of(agent, caller, "uzUZbap"))
         count = add(choices, count, UPREAD, agent);
     if (is_one_of(agent, caller, "t")) {
-        count = add_change(choices, count, TRY, 0, LW_RWLOCK_READER, agent);
-        count = add_change(choices, count, TRY, 0, LW_RWLOCK_WRITER, agent);
-        count = add_change(choices, count, TRY, 0, LW_RWLOCK_UPGRADABLE, agent);
+        count = add_change(choices, count, TRY_READ, 0, LW_RWLOCK_READER, agent);
+        count = add_change(choices, count, TRY_WRITE, 0, LW_RWLOCK_WRITER, agent);
+        count = add_change(choices, count, TRY_UPREAD, 0, LW_RWLOCK_UPGRADABLE, agent);
     }
     if (is_one_of(agent, caller, "s")) {
         count = add(choices, count, RDLOCK, agent);
         count = add(choices, count, WRLOCK, agent);
-        count = add_change(choices, count, TRY, 0, LW_RWLOCK_READER, agent);
+        count = add_change(choices, count, TRY_READ, 0, LW_RWLOCK_READER, agent);
+        count = add_change(choices, count, TRY_UPREAD, 0, LW_RWLOCK_UPGRADABLE, agent);
     }
     return count;
 }
@@ -238,7 +269,7 @@ static int ways_on_for_another(const struct state *state, int agent, struct choi
         return add_change(choices, count, BECOME, LW_RWLOCK_WRITER, 0, agent);
     count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, 0, agent);
     count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER, agent);
-    return add_change(choices, count, TRY, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
+    return add_change(choices, count, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
 }
 
 /* What is illegal, and must be told so and change nothing; or is another caller's to do. */
@@ -257,12 +288,12 @@ static int strays(const struct state *state, int agent, int caller, struct choic
         count = add(choices, count, UNLOCK, agent);
     if (!owns(state, agent)) {
         count = add_change(choices, count, BECOME, LW_RWLOCK_WRITER, 0, agent);
-        count = add_change(choices, count, TRY, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
+        count = add_change(choices, count, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
     } else if (!model_is_async(agent, caller)) {
         count = add(choices, count, WRITE, agent);
         count = add_change(choices, count, BECOME, state->ghosts[WRITES] ? LW_RWLOCK_UPGRADABLE : LW_RWLOCK_WRITER, 0, agent);
         if (state->ghosts[WRITES])
-            count = add_change(choices, count, TRY, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
+            count = add_change(choices, count, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
     }
     return count;
 }
@@ -276,32 +307,46 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     return model_configuration->with & STRAYS ? strays(state, agent, caller, choices, count) : count;
 }
 
-/* What the function's caller wants to have. */
-static uint32_t wanted_by(uint32_t function, uint32_t b)
+/* What the function's caller wants to have; 0: its arguments say so. */
+static uint32_t wanted_by(uint32_t function)
 {
     switch (function) {
     case READ:
+    case TRY_READ:
     case RDLOCK:
         return LW_RWLOCK_READER;
     case UPREAD:
+    case TRY_UPREAD:
         return LW_RWLOCK_UPGRADABLE;
     case WRITE:
     case UPGRADE:
+    case TRY_WRITE:
+    case TRY_UPGRADE:
     case WRLOCK:
         return LW_RWLOCK_WRITER;
     default:
-        return b;
+        return 0;
     }
 }
 
+static bool is_try(uint32_t function)
+{
+    return function >= TRY_READ && function <= TRY_UPGRADE;
+}
+
+static bool upgrades(uint32_t function)
+{
+    return function == UPGRADE || function == TRY_UPGRADE;
+}
+
 /* Who cannot be beside it, itself apart. */
-static uint32_t excluded_by(uint32_t wanted, bool upgrades)
+static uint32_t excluded_by(uint32_t wanted, bool is_upgrade)
 {
     if (wanted == LW_RWLOCK_READER)
         return LW_RWLOCK_WRITER;
     if (wanted == LW_RWLOCK_UPGRADABLE)
         return LW_RWLOCK_WRITER | LW_RWLOCK_UPGRADABLE;
-    return upgrades ? LW_RWLOCK_READERS | LW_RWLOCK_WRITER : HOLDERS;
+    return is_upgrade ? LW_RWLOCK_READERS | LW_RWLOCK_WRITER : HOLDERS;
 }
 
 /*
@@ -315,7 +360,7 @@ static void overtake(struct state *state, int taker, uint32_t had, uint32_t has)
             struct caller *c = &state->agents[agent].callers[caller];
             if (agent == taker || !is_lock(c->function) || c->rounds == ENDLESS)
                 continue;
-            const uint32_t excluded = excluded_by(wanted_by(c->function, 0), c->function == UPGRADE);
+            const uint32_t excluded = excluded_by(wanted_by(c->function), upgrades(c->function));
             if (has & excluded && !(had & excluded))
                 c->flags |= OVERTAKEN;
         }
@@ -351,19 +396,60 @@ static uint32_t claims_of(uint32_t function)
     return turn | (function == WRITE || function == UPREAD ? LW_RWLOCK_RESERVED : 0);
 }
 
-/* Goes first although it is not its turn. */
-static const char *jumps(const struct caller *caller, uint32_t function, uint32_t why, uint32_t before)
+static bool was_woken_often(const struct caller *caller)
 {
-    if (why == LW_SLICE)
+    return caller->own[WOKEN] >= MAX_WAKES;
+}
+
+/* What it has to claim if it waits in this state, and no more than that. */
+static uint32_t claims_in(const struct caller *caller, uint32_t state)
+{
+    const uint32_t function = caller->function;
+    const uint32_t turns = function == WRITE || function == UPGRADE ? LW_RWLOCK_WRITERS_TURN
+                           : state & LW_RWLOCK_WRITER               ? LW_RWLOCK_READERS_TURN
+                                                                    : 0;
+    return (turns | (was_woken_often(caller) ? LW_RWLOCK_RESERVED : 0)) & claims_of(function);
+}
+
+/* The claims of others for which it stands back, though nobody is in its way. */
+static uint32_t respected_by(const struct caller *caller, uint32_t state)
+{
+    const uint32_t function = caller->function;
+    if (function == UPGRADE)
+        return 0;
+    uint32_t claims = 0;
+    if (function == WRITE)
+        claims = LW_RWLOCK_READERS_TURN;
+    else if (!(state & LW_RWLOCK_READERS_TURN) && !(caller->flags & SAW_WRITER) && !was_woken_often(caller))
+        claims = LW_RWLOCK_WRITERS_TURN;
+    if (function != READ && caller->own[WOKEN] == 0)
+        claims |= LW_RWLOCK_RESERVED;
+    return state & claims;
+}
+
+/* Goes first although it is not its turn. */
+static const char *jumps(const struct caller *caller, uint32_t before)
+{
+    if (caller->own[MARKS] & IS_ENTITLED)
         return NULL;
-    if ((function == WRITE || function == UPREAD) && before & LW_RWLOCK_RESERVED && !(caller->flags & HAS_WAITED))
+    const uint32_t claims = respected_by(caller, before);
+    if (claims & LW_RWLOCK_RESERVED)
         return "owns what is kept for waiters, and has not waited";
-    if (function == WRITE && before & LW_RWLOCK_READERS_TURN)
+    if (claims & LW_RWLOCK_READERS_TURN)
         return "writes although it is the readers' turn";
-    if ((function == READ || function == UPREAD) && !(caller->flags & (HAS_WAITED | SAW_WRITER)) &&
-        before & LW_RWLOCK_WRITERS_TURN && !(before & LW_RWLOCK_READERS_TURN))
+    if (claims & LW_RWLOCK_WRITERS_TURN)
         return "reads although it is a writer's turn, and has not waited";
     return NULL;
+}
+
+/* Takes the lock, and ends claims with that. */
+static const char *takes(const struct caller *caller, uint32_t why, uint32_t before, uint32_t after)
+{
+    if (caller->function != UPGRADE && why == LW_SLICE && !(before & HOLDERS))
+        return after & CLAIMS ? "leaves a claim for which nobody came" : NULL;
+    if (before & ~after & CLAIMS & ~claims_of(caller->function) && !(caller->own[MARKS] & IS_ENTITLED))
+        return "ends what others claim";
+    return jumps(caller, before);
 }
 
 /* From now on this caller has what another one of its agent owned. */
@@ -402,11 +488,9 @@ static const char *changed_holders(struct state *state, int agent, uint32_t befo
         return "changes what others have";
     if (has & excluded_by(has, false) & left || (left && has == LW_RWLOCK_WRITER) || (left & LW_RWLOCK_WRITER && has))
         return "takes the lock beside one that it cannot be beside";
-    if (function == UNREAD || function == UNLOCK ? has != 0 : is_lock(function) && has != wanted_by(function, 0))
+    if (function != BECOME && has != wanted_by(function))
         return "takes what it does not want";
-    const char *error = is_lock(function) && function != UPGRADE ? jumps(c, function, a->why, before) : NULL;
-    if (is_lock(function) && before & ~after & CLAIMS & ~claims_of(function) && a->why != LW_SLICE)
-        error = "ends what others claim";
+    const char *error = is_lock(function) ? takes(c, a->why, before, after) : NULL;
     give_up(state, agent, c);
     have(state, agent, c, has);
     overtake(state, agent, had, has);
@@ -430,16 +514,59 @@ static void use_up_round(struct caller *caller)
 }
 
 /* Whether what it sees is a reason not to take the lock. */
-static bool is_in_the_way(uint32_t function, uint32_t state)
+static bool is_in_the_way(const struct caller *caller, uint32_t function, uint32_t why, uint32_t state)
 {
-    if (!is_lock(function))
-        return function == TRY || function == RDLOCK || function == WRLOCK;
-    if (function == UPGRADE)
-        return state & excluded_by(LW_RWLOCK_WRITER, true);
-    const uint32_t claims = function == WRITE    ? LW_RWLOCK_READERS_TURN | LW_RWLOCK_RESERVED
-                            : function == UPREAD ? LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED
-                                                 : LW_RWLOCK_WRITERS_TURN;
-    return state & (excluded_by(wanted_by(function, 0), false) | claims);
+    if (function == RDLOCK || function == WRLOCK)
+        return true;
+    if (state & excluded_by(wanted_by(function), upgrades(function)))
+        return true;
+    if (is_try(function))
+        return wanted_by(function) != LW_RWLOCK_WRITER && is_full(state);
+    if (why == LW_SLICE && !(state & HOLDERS))
+        return false;
+    return respected_by(caller, state);
+}
+
+static void mark(struct caller *caller, uint8_t bits, bool is_so)
+{
+    caller->own[MARKS] = (uint8_t)(is_so ? caller->own[MARKS] | bits : caller->own[MARKS] & ~bits);
+}
+
+/* A step of this caller looks at the state, as the first thing that it does. */
+static void look(struct caller *caller, uint32_t function, uint32_t why, uint32_t state)
+{
+    if (state & LW_RWLOCK_WRITER)
+        caller->flags |= SAW_WRITER;
+    if ((why == LW_OK || why == LW_NOT_EQUAL) && !was_woken_often(caller))
+        caller->own[WOKEN]++;
+    if (why != LW_SLICE || !(state & HOLDERS))
+        mark(caller, IS_ENTITLED, why == LW_SLICE);
+    if (!lw_gives_up(why) && claims_in(caller, state))
+        mark(caller, HAS_CLAIMED, true);
+    mark(caller, SAW_NOBODY, !is_in_the_way(caller, function, why, state));
+    mark(caller, LACKS_CLAIM, claims_in(caller, state) & ~state);
+}
+
+/* It changes the state, but not who has the lock. */
+static const char *changed_claims(const struct state *state, int agent, struct caller *c, uint32_t before, uint32_t after)
+{
+    const struct agent *a = &state->agents[agent];
+    if (!is_lock(a->function))
+        return "changes the turns, and does not wait";
+    const bool is_refused = c->flags & SAW_FULL || (a->function == UPGRADE && !reads_upgradably(state, agent));
+    const uint32_t ended = before & ~after & ~LW_WAITERS;
+    if (ended && !lw_gives_up(a->why) && !is_refused)
+        return "ends a claim, and does not give up";
+    if (ended && !(c->own[MARKS] & HAS_CLAIMED))
+        return "ends a claim, and never had one";
+    if (ended && c->own[MARKS] & HAS_ENDED)
+        return "ends its claims twice";
+    mark(c, HAS_ENDED, ended);
+    if (after & ~before & CLAIMS & ~claims_in(c, before))
+        return "claims what it may not";
+    mark(c, IS_ENTITLED, false);
+    mark(c, LACKS_CLAIM, claims_in(c, before) & ~after);
+    return NULL;
 }
 
 static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
@@ -460,20 +587,25 @@ static const char *operated(struct state *state, int agent, const struct operati
     if (operation->kind == CAS && result == operation->a) {
         if ((operation->a ^ operation->b) & HOLDERS)
             return changed_holders(state, agent, operation->a, operation->b);
-        if (!is_lock(a->function))
-            return "changes the turns, and does not wait";
-        const bool is_refused = c->flags & SAW_FULL || (a->function == UPGRADE && !reads_upgradably(state, agent));
-        if (operation->a & ~operation->b & ~LW_WAITERS && !lw_gives_up(a->why) && !is_refused)
-            return "ends a claim, and does not give up";
-        return NULL;
+        return changed_claims(state, agent, c, operation->a, operation->b);
     }
-    if (a->function == TRY && c->flags & HAS_OWN ? result & LW_RWLOCK_READERS : is_in_the_way(a->function, result))
+    if (operation->kind == LOAD && is_lock(a->function))
+        look(c, a->function, a->why, result);
+    if (wanted_by(a->function) && is_in_the_way(c, a->function, a->why, result))
         c->flags |= SAW_OTHERS;
-    if (result & LW_RWLOCK_WRITER)
-        c->flags |= SAW_WRITER;
     if (is_full(result))
         c->flags |= SAW_FULL;
     return NULL;
+}
+
+static const char *waits(const struct state *state, int agent, uint32_t way)
+{
+    (void)way;
+    const struct agent *a = &state->agents[agent];
+    const uint8_t marks = a->callers[a->caller].own[MARKS];
+    if (marks & SAW_NOBODY)
+        return "waits although nobody is in its way";
+    return marks & LACKS_CLAIM ? "waits, and does not claim its turn" : NULL;
 }
 
 static const char *lock_ended(struct state *state, int agent, int caller, uint32_t function, uint32_t what)
@@ -520,13 +652,16 @@ static const char *call_ended(struct state *state, int agent, struct caller *c, 
         return result != state->words[LW_RWLOCK_STATE] ? "does not know the state" : NULL;
     case OWNER:
         return owns(state, agent) && result != model_id(agent) ? "does not know the owner" : NULL;
-    case TRY:
+    case TRY_READ:
+    case TRY_UPREAD:
+    case TRY_WRITE:
+    case TRY_UPGRADE:
     case RDLOCK:
     case WRLOCK:
         if (changed != (bool)result)
             return "does not know whether it took the lock";
-        if (function == TRY && !changed && c->flags & HAS_OWN && !state->ghosts[WRITES] && !(c->flags & SAW_OTHERS))
-            return "does not upgrade although nobody was in its way";
+        if (!changed && !(c->flags & SAW_OTHERS) && (function != TRY_UPGRADE || (c->flags & HAS_OWN && !state->ghosts[WRITES])))
+            return "does not take the lock although nobody was in its way";
         if (!changed && !(c->flags & HAS))
             use_up_round(c);
         return NULL;
@@ -550,6 +685,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     if (!error && owns(state, agent) && state->ghosts[OWNER_CALLER] == caller && state->words[LW_RWLOCK_OWNER] != model_id(agent))
         error = "has not written down who owns the lock";
     c->flags &= (uint8_t)(HAS | HAS_WAITED | OVERTAKEN);
+    c->own[WOKEN] = c->own[MARKS] = 0;
     return error;
 }
 
@@ -601,6 +737,13 @@ static bool has_any(const struct state *state, int agent)
     return false;
 }
 
+/* Readers that never leave keep a writer waiting, and those who let it go first. */
+static bool may_wait(const struct state *state, int agent, int caller)
+{
+    (void)agent, (void)caller;
+    return for_ever() && state->words[LW_RWLOCK_STATE] & LW_RWLOCK_WRITERS_TURN;
+}
+
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
     if (word != LW_RWLOCK_STATE) {
@@ -632,12 +775,20 @@ static const struct configuration configurations[] = {
     {"r,r", 1, 0, 0, SMALL, 1},
     {"r,s", 1, 0, 0, SMALL, 1},
     {"r,u", 1, 0, 0, SMALL, 1},
+    {"r,w", 1, TIMEOUTS, 0, SMALL, 1},
     {"r,u,u", 1, SPURIOUS, 0, SMALL, 2},
+    {"r,w", 2, TIMEOUTS | BRIEFS, 0, SMALL, 0},
+    {"xy,w", 1, TIMEOUTS | BRIEFS, 0, SMALL, 0},
+    {"p,b", 1, BRIEFS, 0, SMALL, 0},
+    {"r,r,w", 1, TIMEOUTS, 0, SMALL, 0},
+    {"zz,u", 1, BRIEFS, 0, SMALL, 0},
     {"b,b", 1, 0, 0, SMALL, 0},
     {"s,b", 2, 0, 0, SMALL, 0},
     {"s,w", 2, STRAYS, 0, SMALL, 0},
     {"s,r,w", 1, 0, 0, SMALL, 0},
     {"a,b", 1, BRIEFS, 0, SMALL, 0},
+    {"x,y,r", 1, BRIEFS, 0, SMALL, 0},
+    {"r,r,w", 1, SLICES, 0, SMALL, 0},
     {"b,b", 2, STRAYS, 0, SMALL, 0},
     {"t,b", 2, STRAYS, 0, SMALL, 0},
     {"R,w", 1, 0, 1, SMALL, 0},
@@ -703,7 +854,7 @@ static const char *const word_names[] = {"state", "gate", "owner"};
 static const struct primitive rwlock = {
     .name = "rwlock",
     .words = LW_RWLOCK_WORDS,
-    .async_letters = "axyzAXYZ",
+    .async_letters = "apxyzAXYZ",
     .word_names = word_names,
     .functions = functions,
     .flags_of_a_step = SAW_OTHERS | SAW_FULL,
@@ -716,8 +867,10 @@ static const struct primitive rwlock = {
     .choices = choices,
     .operated = operated,
     .ended = ended,
+    .waits = waits,
     .invariant = invariant,
     .is_needed = has_any,
+    .may_wait = may_wait,
     .describe_word = describe_word,
 };
 
