@@ -1,6 +1,6 @@
 /*
  * describe.c: implements lockword/describe.h. The texts are those of JavaScript: `make core` prints
- * src/meanings.h from js/src/meanings.js, which explains them.
+ * src/meanings.h, the list of all primitives, from js/src/meanings.js, which explains them.
  */
 #include <lockword/describe.h>
 
@@ -16,8 +16,6 @@ struct phrase {
     bool otherwise; /* an alternative to the phrase before it */
     char text[30];  /* no pointer, so that nothing has to be relocated */
 };
-
-#include "meanings.h"
 
 /*
  * Ids with this bit are those of agents in an engine. Others are threads of the operating system.
@@ -121,14 +119,4 @@ static size_t describe(const char *type, const struct phrase *phrases, size_t n,
         return describe(#Type, Type, COUNT(Type), it->word, COUNT(it->word), buffer, size);                                        \
     }
 
-DESCRIBE(mutex, Mutex)
-DESCRIBE(rmutex, RecursiveMutex)
-DESCRIBE(cond, Condition)
-DESCRIBE(sem, Semaphore)
-DESCRIBE(rwlock, RWLock)
-DESCRIBE(barrier, Barrier)
-DESCRIBE(waitgroup, WaitGroup)
-DESCRIBE(event, Event)
-DESCRIBE(once, Once)
-DESCRIBE(counter, Counter)
-DESCRIBE(cancel, Cancel)
+#include "meanings.h"

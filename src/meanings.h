@@ -6,6 +6,7 @@ static const struct phrase Mutex[] = {
     {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},
     {{0, 0x40000000}, {0, 0x0}, {0, 0x40000000}, false, "event loops wait"},
 };
+DESCRIBE(mutex, Mutex)
 
 static const struct phrase RecursiveMutex[] = {
     {{0, 0x1fffffff}, {0, 0x0}, {0, 0x1fffffff}, false, "held by %a"},
@@ -16,11 +17,13 @@ static const struct phrase RecursiveMutex[] = {
     {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},
     {{0, 0x40000000}, {0, 0x0}, {0, 0x40000000}, false, "event loops wait"},
 };
+DESCRIBE(rmutex, RecursiveMutex)
 
 static const struct phrase Condition[] = {
     {{1, 0x7fffffff}, {0, 0x0}, {1, 0x7fffffff}, false, "%d waiting"},
     {{0, 0x0}, {0, 0x0}, {0, 0x0}, true, "nobody waits"},
 };
+DESCRIBE(cond, Condition)
 
 static const struct phrase Semaphore[] = {
     {{0, 0x3fffffff}, {0, 0x0}, {0, 0x3fffffff}, false, "%d permit%s"},
@@ -28,6 +31,7 @@ static const struct phrase Semaphore[] = {
     {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},
     {{0, 0x40000000}, {0, 0x0}, {0, 0x40000000}, false, "event loops wait"},
 };
+DESCRIBE(sem, Semaphore)
 
 static const struct phrase RWLock[] = {
     {{0, 0x2000000}, {0, 0x0}, {2, 0xffffffff}, false, "written by %a"},
@@ -41,6 +45,7 @@ static const struct phrase RWLock[] = {
     {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},
     {{0, 0x40000000}, {0, 0x0}, {0, 0x40000000}, false, "event loops wait"},
 };
+DESCRIBE(rwlock, RWLock)
 
 static const struct phrase Barrier[] = {
     {{0, 0x20000000}, {0, 0x0}, {0, 0x20000000}, false, "broken"},
@@ -50,6 +55,7 @@ static const struct phrase Barrier[] = {
     {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},
     {{0, 0x40000000}, {0, 0x0}, {0, 0x40000000}, false, "event loops wait"},
 };
+DESCRIBE(barrier, Barrier)
 
 static const struct phrase WaitGroup[] = {
     {{0, 0x3fffff}, {0, 0x0}, {0, 0x3fffff}, false, "%d to do"},
@@ -57,6 +63,7 @@ static const struct phrase WaitGroup[] = {
     {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},
     {{0, 0x40000000}, {0, 0x0}, {0, 0x40000000}, false, "event loops wait"},
 };
+DESCRIBE(waitgroup, WaitGroup)
 
 static const struct phrase Event[] = {
     {{0, 0x1}, {0, 0x0}, {0, 0x1}, false, "set"},
@@ -66,6 +73,7 @@ static const struct phrase Event[] = {
     {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},
     {{0, 0x40000000}, {0, 0x0}, {0, 0x40000000}, false, "event loops wait"},
 };
+DESCRIBE(event, Event)
 
 static const struct phrase Once[] = {
     {{0, 0x1fffffff}, {0, 0x0}, {0, 0x1fffffff}, false, "run by %a"},
@@ -74,6 +82,7 @@ static const struct phrase Once[] = {
     {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},
     {{0, 0x40000000}, {0, 0x0}, {0, 0x40000000}, false, "event loops wait"},
 };
+DESCRIBE(once, Once)
 
 static const struct phrase Counter[] = {
     {{0, 0x3fffffff}, {0, 0x0}, {0, 0x3fffffff}, false, "%d"},
@@ -81,6 +90,7 @@ static const struct phrase Counter[] = {
     {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},
     {{0, 0x40000000}, {0, 0x0}, {0, 0x40000000}, false, "event loops wait"},
 };
+DESCRIBE(counter, Counter)
 
 static const struct phrase Cancel[] = {
     {{0, 0x1}, {0, 0x0}, {0, 0x1}, false, "fired"},
@@ -88,3 +98,4 @@ static const struct phrase Cancel[] = {
     {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},
     {{0, 0x40000000}, {0, 0x0}, {0, 0x40000000}, false, "event loops wait"},
 };
+DESCRIBE(cancel, Cancel)

@@ -22,10 +22,11 @@
  */
 
 import { self, shared } from './agent.js';
-import { Barrier, Condition, Counter, Event, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } from './index.js';
+import * as lockword from './index.js';
 import { meanings } from './meanings.js';
 
-const primitives = [Barrier, Condition, Counter, Event, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup];
+/** @type {(typeof import('./primitive.js').Primitive)[]} */
+const primitives = Object.values(/** @type {Record<string, any>} */ (lockword)).filter(({ type }) => type in meanings);
 
 /** Ids with this bit are those of agents in an engine; others are threads of the operating system. */
 const IN_AN_ENGINE = 0x10000000;

@@ -10,6 +10,15 @@
 
 #define BYTES(words) (4 * (words))
 
+/* clang-format off */
+/* What core/waiters.h says of the first two words. */
+#define WAITERS(name) \
+    {name ".state", "ASYNC", BYTES(LW_WAITERS_STATE), LW_ASYNC_WAITERS}, \
+    {name ".state", "BLOCKED", BYTES(LW_WAITERS_STATE), LW_BLOCKED_WAITERS}, \
+    {name ".gate", "GATE", BYTES(LW_WAITERS_GATE), UINT32_MAX}
+#define SIZE(name) {#name, sizeof(lw_##name), _Alignof(lw_##name)}
+/* clang-format on */
+
 static const struct field {
     const char *word;
     const char *name;
@@ -29,47 +38,33 @@ static const struct field {
     {"cond.waiters", "WAITERS", BYTES(LW_COND_WAITERS), ~LW_COND_LEFT_BEHIND},
     {"cond.waiters", "LEFT_BEHIND", BYTES(LW_COND_WAITERS), LW_COND_LEFT_BEHIND},
     {"sem.state", "PERMITS", BYTES(LW_SEM_STATE), LW_SEM_MAX},
-    {"sem.state", "ASYNC", BYTES(LW_SEM_STATE), LW_ASYNC_WAITERS},
-    {"sem.state", "BLOCKED", BYTES(LW_SEM_STATE), LW_BLOCKED_WAITERS},
-    {"sem.gate", "GATE", BYTES(LW_SEM_GATE), UINT32_MAX},
+    WAITERS("sem"),
     {"rwlock.state", "READERS", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_READERS},
     {"rwlock.state", "UPGRADABLE", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_UPGRADABLE},
     {"rwlock.state", "WRITER", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_WRITER},
     {"rwlock.state", "WRITERS_TURN", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_WRITERS_TURN},
     {"rwlock.state", "READERS_TURN", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_READERS_TURN},
     {"rwlock.state", "RESERVED", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_RESERVED},
-    {"rwlock.state", "ASYNC", BYTES(LW_RWLOCK_STATE), LW_ASYNC_WAITERS},
-    {"rwlock.state", "BLOCKED", BYTES(LW_RWLOCK_STATE), LW_BLOCKED_WAITERS},
-    {"rwlock.gate", "GATE", BYTES(LW_RWLOCK_GATE), UINT32_MAX},
+    WAITERS("rwlock"),
     {"rwlock.owner", "OWNER", BYTES(LW_RWLOCK_OWNER), UINT32_MAX},
     {"barrier.state", "MISSING", BYTES(LW_BARRIER_STATE), LW_BARRIER_MISSING},
     {"barrier.state", "GENERATION", BYTES(LW_BARRIER_STATE), LW_BARRIER_GENERATION},
     {"barrier.state", "HISTORY", BYTES(LW_BARRIER_STATE), LW_BARRIER_HISTORY},
     {"barrier.state", "BROKEN", BYTES(LW_BARRIER_STATE), LW_BARRIER_BROKEN},
-    {"barrier.state", "ASYNC", BYTES(LW_BARRIER_STATE), LW_ASYNC_WAITERS},
-    {"barrier.state", "BLOCKED", BYTES(LW_BARRIER_STATE), LW_BLOCKED_WAITERS},
-    {"barrier.gate", "GATE", BYTES(LW_BARRIER_GATE), UINT32_MAX},
+    WAITERS("barrier"),
     {"barrier.parties", "PARTIES", BYTES(LW_BARRIER_PARTIES), UINT32_MAX},
     {"waitgroup.state", "COUNT", BYTES(LW_WAITGROUP_STATE), LW_WAITGROUP_MAX},
     {"waitgroup.state", "ROUND", BYTES(LW_WAITGROUP_STATE), LW_WAITGROUP_ROUND},
-    {"waitgroup.state", "ASYNC", BYTES(LW_WAITGROUP_STATE), LW_ASYNC_WAITERS},
-    {"waitgroup.state", "BLOCKED", BYTES(LW_WAITGROUP_STATE), LW_BLOCKED_WAITERS},
-    {"waitgroup.gate", "GATE", BYTES(LW_WAITGROUP_GATE), UINT32_MAX},
+    WAITERS("waitgroup"),
     {"event.state", "SET", BYTES(LW_EVENT_STATE), LW_EVENT_SET},
     {"event.state", "AUTO", BYTES(LW_EVENT_STATE), LW_EVENT_AUTO},
     {"event.state", "GENERATION", BYTES(LW_EVENT_STATE), LW_EVENT_GENERATION},
-    {"event.state", "ASYNC", BYTES(LW_EVENT_STATE), LW_ASYNC_WAITERS},
-    {"event.state", "BLOCKED", BYTES(LW_EVENT_STATE), LW_BLOCKED_WAITERS},
-    {"event.gate", "GATE", BYTES(LW_EVENT_GATE), UINT32_MAX},
+    WAITERS("event"),
     {"once.state", "RUNNER", BYTES(LW_ONCE_STATE), LW_ONCE_RUNNER},
     {"once.state", "RAN", BYTES(LW_ONCE_STATE), LW_ONCE_RAN},
-    {"once.state", "ASYNC", BYTES(LW_ONCE_STATE), LW_ASYNC_WAITERS},
-    {"once.state", "BLOCKED", BYTES(LW_ONCE_STATE), LW_BLOCKED_WAITERS},
-    {"once.gate", "GATE", BYTES(LW_ONCE_GATE), UINT32_MAX},
+    WAITERS("once"),
     {"counter.state", "VALUE", BYTES(LW_COUNTER_STATE), LW_COUNTER_MAX},
-    {"counter.state", "ASYNC", BYTES(LW_COUNTER_STATE), LW_ASYNC_WAITERS},
-    {"counter.state", "BLOCKED", BYTES(LW_COUNTER_STATE), LW_BLOCKED_WAITERS},
-    {"counter.gate", "GATE", BYTES(LW_COUNTER_GATE), UINT32_MAX},
+    WAITERS("counter"),
 };
 
 static const struct size {
@@ -77,16 +72,8 @@ static const struct size {
     uint32_t bytes;
     uint32_t alignment;
 } sizes[] = {
-    {"mutex", sizeof(lw_mutex), _Alignof(lw_mutex)},
-    {"rmutex", sizeof(lw_rmutex), _Alignof(lw_rmutex)},
-    {"cond", sizeof(lw_cond), _Alignof(lw_cond)},
-    {"sem", sizeof(lw_sem), _Alignof(lw_sem)},
-    {"rwlock", sizeof(lw_rwlock), _Alignof(lw_rwlock)},
-    {"barrier", sizeof(lw_barrier), _Alignof(lw_barrier)},
-    {"waitgroup", sizeof(lw_waitgroup), _Alignof(lw_waitgroup)},
-    {"event", sizeof(lw_event), _Alignof(lw_event)},
-    {"once", sizeof(lw_once), _Alignof(lw_once)},
-    {"counter", sizeof(lw_counter), _Alignof(lw_counter)},
+    SIZE(mutex),   SIZE(rmutex),    SIZE(cond),  SIZE(sem),  SIZE(rwlock),
+    SIZE(barrier), SIZE(waitgroup), SIZE(event), SIZE(once), SIZE(counter),
 };
 
 /* The bits of "7" or "0-28". */

@@ -21,6 +21,13 @@ export function primitives() {
   return list('src/core').map((name) => name.replace(/\.c$/, ''));
 }
 
+const SHORT = { RecursiveMutex: 'rmutex', Condition: 'cond', Semaphore: 'sem' };
+
+/** The name in C, lw_NAME, of a class in JavaScript. */
+export function nameInC(type) {
+  return SHORT[type] ?? type.toLowerCase();
+}
+
 /** The C files of a folder of the repository, sorted. */
 export function list(folder) {
   return readdirSync(join(ROOT, folder))

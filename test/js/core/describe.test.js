@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import '../../../js/src/inspect.js';
 import { imports } from '../../../js/src/wasm.js';
 import { link } from '../../../tools/core/link.js';
-import { nameInC, PRIMITIVES } from '../primitives.js';
+import { nameInC } from '../../../tools/core/toolchain.js';
+import { PRIMITIVES } from '../primitives.js';
 
 const SOURCE = fileURLToPath(new URL('describe.c', import.meta.url));
 const { self } = imports().lockword;
@@ -26,7 +27,7 @@ describe('C and JavaScript describe', function () {
   let words;
 
   before(async () => {
-    const functions = PRIMITIVES.map((Class) => `lw_${nameInC(Class)}_describe`);
+    const functions = PRIMITIVES.map((Class) => `lw_${nameInC(Class.type)}_describe`);
     const wasm = await link([SOURCE], { exports: ['words', 'text', ...functions] });
     const memory = new WebAssembly.Memory({ initial: 2, maximum: 65536, shared: true });
     const { instance } = await WebAssembly.instantiate(wasm, { env: { memory }, ...imports() });
@@ -41,7 +42,7 @@ describe('C and JavaScript describe', function () {
   }
 
   for (const Class of PRIMITIVES) {
-    const name = nameInC(Class);
+    const name = nameInC(Class.type);
     it(`a ${name} in the same words`, () => {
       const primitive = new Class(c.memory, c.words.value);
       for (const other of name === 'rmutex' ? [...OTHERS, ...DEPTHS] : OTHERS) {

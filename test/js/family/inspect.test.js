@@ -15,6 +15,7 @@ import {
   WaitGroup,
 } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
+import { PRIMITIVES } from '../primitives.js';
 import { failure, itBlocks, until } from '../support.js';
 import { askElsewhere, loopsWait, threadsWait, wordsOf } from './waits.js';
 
@@ -81,6 +82,8 @@ describe('lockword/inspect', () => {
     expect(`${new Mutex()}`).to.equal('[object Object]');
     await import('../../../js/src/inspect.js');
   });
+
+  it('describes every primitive', () => expect(new Set(said.map(([Class]) => Class))).to.deep.equal(new Set(PRIMITIVES)));
 
   for (const [Class, words, expected] of said) {
     it(`says ${expected}`, () => {
