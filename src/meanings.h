@@ -65,6 +65,14 @@ static const struct phrase WaitGroup[] = {
 };
 DESCRIBE(waitgroup, WaitGroup)
 
+static const struct phrase Latch[] = {
+    {{0, 0x3fffffff}, {0, 0x0}, {0, 0x3fffffff}, false, "%d to go"},
+    {{0, 0x0}, {0, 0x0}, {0, 0x0}, true, "open"},
+    {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},
+    {{0, 0x40000000}, {0, 0x0}, {0, 0x40000000}, false, "event loops wait"},
+};
+DESCRIBE(latch, Latch)
+
 static const struct phrase Event[] = {
     {{0, 0x1}, {0, 0x0}, {0, 0x1}, false, "set"},
     {{0, 0x0}, {0, 0x0}, {0, 0x0}, true, "not set"},

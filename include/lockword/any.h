@@ -19,6 +19,7 @@
 #include <lockword/api.h>
 #include <lockword/counter.h>
 #include <lockword/event.h>
+#include <lockword/latch.h>
 #include <lockword/sem.h>
 #include <lockword/waitgroup.h>
 
@@ -67,6 +68,13 @@ LW_API lw_source lw_source_at_most(lw_counter *counter, uint32_t n)
 LW_API lw_source lw_source_waitgroup(lw_waitgroup *group)
 {
     lw_source source = {lw_waitgroup_wait_step, group->word, lw_waitgroup_state(group->word)};
+    return source;
+}
+
+/* Waits for the count of a latch to be 0. */
+LW_API lw_source lw_source_latch(lw_latch *latch)
+{
+    lw_source source = {lw_latch_wait_step, latch->word, 0};
     return source;
 }
 

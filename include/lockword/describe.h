@@ -38,6 +38,7 @@ size_t lw_sem_describe(const lw_sem *sem, char *buffer, size_t size);
 size_t lw_rwlock_describe(const lw_rwlock *rwlock, char *buffer, size_t size);
 size_t lw_barrier_describe(const lw_barrier *barrier, char *buffer, size_t size);
 size_t lw_waitgroup_describe(const lw_waitgroup *group, char *buffer, size_t size);
+size_t lw_latch_describe(const lw_latch *latch, char *buffer, size_t size);
 size_t lw_event_describe(const lw_event *event, char *buffer, size_t size);
 size_t lw_once_describe(const lw_once *once, char *buffer, size_t size);
 size_t lw_counter_describe(const lw_counter *counter, char *buffer, size_t size);

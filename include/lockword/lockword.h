@@ -8,6 +8,7 @@
 #include <lockword/cond.h>
 #include <lockword/counter.h>
 #include <lockword/event.h>
+#include <lockword/latch.h>
 #include <lockword/mutex.h>
 #include <lockword/once.h>
 #include <lockword/rmutex.h>

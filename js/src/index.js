@@ -7,6 +7,7 @@ export { Condition } from './condition.js';
 export { Counter } from './counter.js';
 export { BlockingError, BrokenBarrierError, DeadlockError, LockError, OwnershipError, TimeoutError } from './errors.js';
 export { Event } from './event.js';
+export { Latch } from './latch.js';
 export { layout } from './layout.js';
 export { Mutex } from './mutex.js';
 export { Once } from './once.js';

@@ -64,6 +64,7 @@ export const meanings = {
     ...WAITERS,
   ],
   WaitGroup: [[['%d to do', state(core.LW_WAITGROUP_MAX)], ['done']], ...WAITERS],
+  Latch: [[['%d to go', state(core.LW_LATCH_MAX)], ['open']], ...WAITERS],
   Event: [
     [['set', state(core.LW_EVENT_SET)], ['not set']],
     [['resets itself', state(core.LW_EVENT_AUTO)], ['stays set']],

@@ -14,9 +14,10 @@ struct things {
     lw_sem sem;
     lw_counter counter;
     lw_waitgroup group;
+    lw_latch latch;
 };
 
-#define THINGS 6
+#define THINGS 7
 
 static struct things make_things(void)
 {
@@ -25,6 +26,7 @@ static struct things make_things(void)
     things.automatic = (lw_event)LW_EVENT_AUTO_INIT;
     lw_counter_add(&things.counter, 5, NULL);
     lw_waitgroup_add(&things.group, 1);
+    lw_latch_init(&things.latch, 1);
     return things;
 }
 
@@ -34,6 +36,7 @@ static int wait_any(struct call *call)
     const lw_source sources[THINGS] = {
         lw_source_event(&things->event),          lw_source_event(&things->automatic),    lw_source_sem(&things->sem, 2),
         lw_source_at_least(&things->counter, 10), lw_source_at_most(&things->counter, 0), lw_source_waitgroup(&things->group),
+        lw_source_latch(&things->latch),
     };
     call->n = UINT32_MAX;
     return lw_wait_any(sources, THINGS, call->deadline, call->cancel, &call->n);
@@ -58,8 +61,11 @@ static void come(struct things *things, uint32_t which)
     case 4:
         lw_counter_add(&things->counter, -5, NULL);
         break;
-    default:
+    case 5:
         lw_waitgroup_done(&things->group);
+        break;
+    default:
+        lw_latch_count_down(&things->latch, 1);
     }
 }
 

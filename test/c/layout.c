@@ -56,6 +56,8 @@ static const struct field {
     {"waitgroup.state", "COUNT", BYTES(LW_WAITGROUP_STATE), LW_WAITGROUP_MAX},
     {"waitgroup.state", "ROUND", BYTES(LW_WAITGROUP_STATE), LW_WAITGROUP_ROUND},
     WAITERS("waitgroup"),
+    {"latch.state", "COUNT", BYTES(LW_LATCH_STATE), LW_LATCH_MAX},
+    WAITERS("latch"),
     {"event.state", "SET", BYTES(LW_EVENT_STATE), LW_EVENT_SET},
     {"event.state", "AUTO", BYTES(LW_EVENT_STATE), LW_EVENT_AUTO},
     {"event.state", "GENERATION", BYTES(LW_EVENT_STATE), LW_EVENT_GENERATION},
@@ -72,8 +74,8 @@ static const struct size {
     uint32_t bytes;
     uint32_t alignment;
 } sizes[] = {
-    SIZE(mutex),   SIZE(rmutex),    SIZE(cond),  SIZE(sem),  SIZE(rwlock),
-    SIZE(barrier), SIZE(waitgroup), SIZE(event), SIZE(once), SIZE(counter),
+    SIZE(mutex),     SIZE(rmutex), SIZE(cond),  SIZE(sem),  SIZE(rwlock),  SIZE(barrier),
+    SIZE(waitgroup), SIZE(latch),  SIZE(event), SIZE(once), SIZE(counter),
 };
 
 /* The bits of "7" or "0-28". */

@@ -28,6 +28,7 @@ struct room {
         lw_once once;
         lw_counter counter;
         lw_waitgroup group;
+        lw_latch latch;
         lw_cond cond;
     } it;
     lw_mutex mutex;
@@ -221,6 +222,18 @@ static void play_waitgroup(struct player *player)
     succeeded(player, lw_waitgroup_wait_cancel(&room->it.group, some_deadline(player), some_cancel(player)));
 }
 
+/* Every call counts down. The last one of each thread waits for all of them. */
+static void play_latch(struct player *player)
+{
+    struct room *room = player->room;
+    if (player->call < CALLS - 1) {
+        check(player, lw_latch_count_down(&room->it.latch, 1) == 0, "cannot count down");
+        pause_a_while(player);
+    } else if (succeeded(player, lw_latch_arrive_and_wait_cancel(&room->it.latch, some_deadline(player), some_cancel(player)))) {
+        check(player, lw_latch_try_wait(&room->it.latch), "has waited in vain");
+    }
+}
+
 /* Who puts something into a store, and who takes it, as often. cells: what is there, who are inside, how many have given up. */
 static void play_cond(struct player *player)
 {
@@ -262,6 +275,11 @@ static void make_sem(struct room *room)
     room->it.sem = sem;
 }
 
+static void make_latch(struct room *room)
+{
+    lw_latch_init(&room->it.latch, THREADS * CALLS);
+}
+
 static void make_event(struct room *room)
 {
     const lw_event event = LW_EVENT_AUTO_INIT;
@@ -289,6 +307,7 @@ static const struct subject {
     {"once", make_nothing, play_once, LW_ONCE_RAN},
     {"counter", make_nothing, play_counter, THREADS *CALLS},
     {"wait group", make_nothing, play_waitgroup, 0},
+    {"latch", make_latch, play_latch, 0},
     {"condition", make_nothing, play_cond, 0},
 };
 

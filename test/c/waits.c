@@ -18,6 +18,7 @@ struct subject {
     lw_rwlock rwlock;
     lw_barrier barrier;
     lw_waitgroup group;
+    lw_latch latch;
     lw_event event;
     lw_once once;
     lw_counter counter;
@@ -168,6 +169,33 @@ static int wait_waitgroup(struct subject *subject, lw_deadline deadline, lw_canc
     return lw_waitgroup_wait_cancel(&subject->group, deadline, cancel);
 }
 
+static void forbid_latch(struct subject *subject)
+{
+    assert_int_equal(lw_latch_init(&subject->latch, 1), 0);
+}
+
+static void forbid_arrival(struct subject *subject)
+{
+    assert_int_equal(lw_latch_init(&subject->latch, 1000), 0);
+}
+
+static void allow_latch(struct subject *subject)
+{
+    assert_int_equal(lw_latch_count_down(&subject->latch, lw_latch_pending(&subject->latch)), 0);
+}
+
+static int wait_latch(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    return lw_latch_wait_cancel(&subject->latch, deadline, cancel);
+}
+
+/* One that comes when the latch is open is told so. */
+static int wait_arrival(struct subject *subject, lw_deadline deadline, lw_cancel *cancel)
+{
+    const int error = lw_latch_arrive_and_wait_cancel(&subject->latch, deadline, cancel);
+    return error == EINVAL && lw_latch_try_wait(&subject->latch) ? 0 : error;
+}
+
 static void forbid_auto_event(struct subject *subject)
 {
     subject->event = (lw_event)LW_EVENT_AUTO_INIT;
@@ -258,6 +286,8 @@ static const struct operation operations[] = {
     {"rwlock upgrade", forbid_writers, allow_rwlock, wait_upgrade, false, true},
     {"barrier wait", forbid_barrier, allow_barrier, wait_barrier, false, true},
     {"waitgroup wait", forbid_waitgroup, allow_waitgroup, wait_waitgroup, false, false},
+    {"latch wait", forbid_latch, allow_latch, wait_latch, false, false},
+    {"latch arrive and wait", forbid_arrival, allow_latch, wait_arrival, false, false},
     {"event wait", forbid_nothing, allow_event, wait_event, false, false},
     {"event wait, auto", forbid_auto_event, allow_event, wait_auto_event, false, false},
     {"once begin", forbid_once, allow_once, wait_once, false, false},

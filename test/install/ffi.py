@@ -8,7 +8,7 @@ EACH = 20000
 FOREVER = 2**63 - 1
 
 # docs/building.md, 'From other languages': memory of zeros, as many bytes as docs/layout.md says.
-Mutex = Cond = Sem = WaitGroup = Event = Once = Counter = Cancel = ctypes.c_uint32 * 2
+Mutex = Cond = Sem = WaitGroup = Latch = Event = Once = Counter = Cancel = ctypes.c_uint32 * 2
 RMutex = RWLock = Barrier = ctypes.c_uint32 * 3
 
 
@@ -66,7 +66,7 @@ def wait_for_another_thread():
 
 def use_the_rest():
     mutex, rmutex, rwlock, sem, barrier = Mutex(), RMutex(), RWLock(), Sem(), Barrier()
-    group, once, counter, cancel, cond = WaitGroup(), Once(), Counter(), Cancel(), Cond()
+    group, latch, once, counter, cancel, cond = WaitGroup(), Latch(), Once(), Counter(), Cancel(), Cond()
     lw.lw_mutex_lock(mutex)
     check("a deadlock is an error", lw.lw_mutex_lock(mutex) == errno.EDEADLK)
     check("a condition's wait times out", lw.lw_cond_wait_until(cond, mutex, after_ms(1)) == errno.ETIMEDOUT)
@@ -78,6 +78,7 @@ def use_the_rest():
     check("a semaphore of none left", lw.lw_sem_acquire_until(sem, 1, after_ms(1)) == errno.ETIMEDOUT)
     check("a barrier of 1", lw.lw_barrier_init(barrier, 1) == 0 and lw.lw_barrier_wait(barrier) == -1)
     check("a wait group", lw.lw_waitgroup_add(group, 1) == lw.lw_waitgroup_done(group) == lw.lw_waitgroup_wait(group) == 0)
+    check("a latch", lw.lw_latch_init(latch, 2) == lw.lw_latch_count_down(latch, 1) == lw.lw_latch_arrive_and_wait(latch) == 0)
     check("a once", lw.lw_once_begin(once) == -1 and lw.lw_once_finish(once, ctypes.c_bool(True)) == lw.lw_once_begin(once) == 0)
     check("a counter", lw.lw_counter_add(counter, 3, None) == 0 and lw.lw_counter_get(counter) == 3)
     lw.lw_cancel_fire(cancel)

@@ -37,6 +37,7 @@ static struct {
     lw_event never;
     lw_once once;
     lw_waitgroup group;
+    lw_latch latch;
     lw_barrier barrier;
     lw_cancel cancel;
 } in[ROUNDS];
@@ -53,6 +54,7 @@ static void prepare(void)
         in[i].automatic = automatic;
         must_be(lw_barrier_init(&in[i].barrier, 2) == 0);
         must_be(lw_waitgroup_add(&in[i].group, 1) == 0);
+        must_be(lw_latch_init(&in[i].latch, 2) == 0);
     }
 }
 
@@ -90,6 +92,8 @@ GIVE(automatic, (lw_event_set(&in[i].automatic), 0))
 TAKE(automatic, lw_event_wait_until(&in[i].automatic, lw_after_ms(10000)))
 GIVE(group, lw_waitgroup_done(&in[i].group))
 TAKE(group, lw_waitgroup_wait(&in[i].group))
+GIVE(latch, lw_latch_count_down(&in[i].latch, 1))
+TAKE(latch, lw_latch_arrive_and_wait(&in[i].latch))
 GIVE(counter, ((void)i, lw_counter_add(&counter, 1, NULL)))
 TAKE(counter, lw_counter_wait_at_least(&counter, (uint32_t)i + 1, LW_FOREVER, NULL))
 GIVE(barrier, lw_barrier_wait(&in[i].barrier) > 0)
@@ -185,6 +189,7 @@ static struct way ways[] = {
     {"automatic event", give_automatic, take_automatic},
     {"once", give_once, take_once},
     {"wait group", give_group, take_group},
+    {"latch", give_latch, take_latch},
     {"counter", give_counter, take_counter},
     {"barrier", give_barrier, take_barrier},
     {"cancel", give_cancel, take_cancel},

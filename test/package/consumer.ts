@@ -7,6 +7,7 @@ import {
   Counter,
   DeadlockError,
   Event,
+  Latch,
   layout,
   LockError,
   Mutex,
@@ -182,10 +183,14 @@ group.add();
 group.done();
 check('WaitGroup', (await group.waitAsync()) && group.count === 0);
 
+const latch: Latch = Latch.create(2);
+latch.countDown();
+check('Latch', (await latch.arriveAndWaitAsync({ timeout: 5 })) && latch.tryWait() && latch.count === 0);
+
 const event: Event = Event.create({ autoReset: true });
 event.set();
 const counter: Counter = Counter.create(3);
-const sources: WaitSource[] = [counter.whenAtLeast(9), event.when(), semaphore.when(2), group.when()];
+const sources: WaitSource[] = [counter.whenAtLeast(9), event.when(), semaphore.when(2), group.when(), latch.when()];
 const first: number = await waitAny(sources, { timeout: 10 });
 check('waitAny', first === 1 && !event.isSet && semaphore.permits === 2);
 check('Counter', (await counter.waitUntilAsync((value: number) => value > 2)) && counter.increment() === 3);

@@ -43,7 +43,7 @@ const USERS_NEED = [
 /** What a user's bundle may grow by, minified and gzipped, in bytes. */
 const LIMITS = [
   ['the mutex alone', "export { Mutex } from 'lockword';", 3790],
-  ['the whole package', "export * from 'lockword';", 9390],
+  ['the whole package', "export * from 'lockword';", 9590],
 ];
 
 /** All primitives for wasm, gzipped, in bytes; lockword/describe.h and lockword/emscripten.h have members of their own. */

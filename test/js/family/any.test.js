@@ -1,7 +1,7 @@
 /** waitAny: the first of several, and of that one only. */
 import { expect } from 'chai';
 
-import { Counter, Event, Semaphore, waitAny, WaitGroup } from '../../../js/src/index.js';
+import { Counter, Event, Latch, Semaphore, waitAny, WaitGroup } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
 import { failure, sleep, stateOf, within } from '../support.js';
@@ -10,17 +10,18 @@ const automatic = () => Event.create({ autoReset: true });
 
 /** One of each kind, none of which is there, and what makes it so. */
 function sources() {
-  const [event, auto, semaphore, group, rising, falling] = [
+  const [event, auto, semaphore, group, rising, falling, latch] = [
     new Event(),
     automatic(),
     Semaphore.create(1),
     new WaitGroup(),
     Counter.create(1),
     Counter.create(9),
+    Latch.create(2),
   ];
   group.add(2);
   return {
-    whens: [event.when(), auto.when(), semaphore.when(2), group.when(), rising.whenAtLeast(5), falling.whenAtMost(5)],
+    whens: [event.when(), auto.when(), semaphore.when(2), group.when(), rising.whenAtLeast(5), falling.whenAtMost(5), latch.when()],
     ends: [
       () => event.set(),
       () => auto.set(),
@@ -28,6 +29,7 @@ function sources() {
       () => group.done(2),
       () => rising.increment(4),
       () => falling.decrement(4),
+      () => latch.countDown(2),
     ],
     /** What can be consumed: permits, and a set. */
     left: () => [auto.isSet, semaphore.permits],
@@ -35,7 +37,7 @@ function sources() {
 }
 
 describe('waitAny()', () => {
-  for (let which = 0; which < 6; which++) {
+  for (let which = 0; which < 7; which++) {
     it(`returns the index of what happens: ${which}`, async () => {
       const { whens, ends, left } = sources();
       const waiting = waitAny(whens, 20_000);

@@ -9,7 +9,7 @@ import { PRIMITIVES } from '../primitives.js';
 import { failure } from '../support.js';
 import { wordsOf } from './waits.js';
 
-const { Barrier, Condition, Counter, Event, layout, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } = lockword;
+const { Barrier, Condition, Counter, Event, Latch, layout, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } = lockword;
 
 /** Every class, and its size in bytes; test/js/core/layout.test.js compares that with docs/layout.md. */
 const SIZES = new Map(PRIMITIVES.map((Class) => [Class, Class.BYTE_LENGTH]));
@@ -19,6 +19,7 @@ const MADE = [
   [Semaphore, 3, [3, 0], (it) => it.permits === 3],
   [Barrier, 3, [3, 0, 3], (it) => !it.isBroken],
   [Counter, 3, [3, 0], (it) => it.value === 3],
+  [Latch, 3, [3, 0], (it) => it.count === 3],
   [Event, { autoReset: true }, [2, 0], (it) => !it.isSet],
   [Event, {}, [0, 0], (it) => !it.isSet],
   [Event, undefined, [0, 0], (it) => !it.isSet],
@@ -28,6 +29,7 @@ const LIMITS = [
   [Semaphore, 0, 2 ** 30 - 1],
   [Barrier, 1, 4095],
   [Counter, 0, 2 ** 30 - 1],
+  [Latch, 1, 2 ** 30 - 1],
 ];
 
 /** The words, less the cycle that a barrier is in. */

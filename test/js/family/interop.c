@@ -16,6 +16,7 @@ struct shared {
     lw_once once;
     lw_counter arrived;
     lw_rmutex recursive;
+    lw_latch latch;
     uint32_t pair[2];   /* guarded by lock: equal */
     uint32_t queued;    /* guarded by mutex */
     uint32_t consumed;  /* guarded by mutex */
@@ -39,7 +40,7 @@ uint32_t family_offset(uint32_t i)
 {
     static const uint16_t offsets[] = {
         OFFSET(mutex), OFFSET(not_full), OFFSET(not_empty), OFFSET(permits), OFFSET(lock),      OFFSET(group), OFFSET(start),
-        OFFSET(baton), OFFSET(barrier),  OFFSET(once),      OFFSET(arrived), OFFSET(recursive), OFFSET(pair),
+        OFFSET(baton), OFFSET(barrier),  OFFSET(once),      OFFSET(arrived), OFFSET(recursive), OFFSET(latch), OFFSET(pair),
     };
     return i < sizeof offsets / sizeof *offsets ? offsets[i] : UINT32_MAX;
 }
@@ -151,7 +152,8 @@ int family_consume(struct shared *shared, uint32_t items)
     return error;
 }
 
-/* Runs the once if it is its turn, and meets the others this often; then counts itself and waits for the baton, and passes it on.
+/* Runs the once if it is its turn, and meets the others this often; then counts itself and waits for the baton, and passes it on,
+ * and for the others at the latch.
  */
 int family_meet(struct shared *shared, uint32_t cycles)
 {
@@ -171,7 +173,7 @@ int family_meet(struct shared *shared, uint32_t cycles)
     if (error <= 0)
         error = lw_event_wait(&shared->baton);
     lw_event_set(&shared->baton);
-    return error;
+    return error <= 0 ? lw_latch_arrive_and_wait(&shared->latch) : error;
 }
 
 /* What a timed form of each answers: all of them ETIMEDOUT, since nothing is there. */

@@ -5,7 +5,7 @@ import * as lockword from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { built, sleep, within } from '../support.js';
 
-const { Barrier, Condition, Counter, Event, layout, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } = lockword;
+const { Barrier, Condition, Counter, Event, Latch, layout, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } = lockword;
 
 const PAGE = 65536;
 const PERMITS = 3;
@@ -28,6 +28,7 @@ const shared = layout({
   once: Once,
   arrived: Counter,
   recursive: RecursiveMutex,
+  latch: Latch,
 });
 
 const NUMBERS = ['pair0', 'pair1', 'queued', 'consumed', 'inside', 'worst', 'torn', 'recursion', 'leaders', 'runs'];
@@ -40,6 +41,7 @@ function share(parties = 1) {
   Semaphore.init(memory, at + shared.offsets.permits, PERMITS);
   Event.init(memory, at + shared.offsets.baton, { autoReset: true });
   Barrier.init(memory, at + shared.offsets.barrier, parties);
+  Latch.init(memory, at + shared.offsets.latch, parties);
   const numbers = new Uint32Array(memory.buffer, at + shared.byteLength, NUMBERS.length);
   const read = () => Object.fromEntries(NUMBERS.map((name, i) => [name, Atomics.load(numbers, i)]));
   return { memory, at, primitives, numbers, read };
@@ -149,16 +151,17 @@ describe('interop of the family: C and JavaScript on the same words', () => {
     });
   }
 
-  it('meet at a barrier, run a once once, wait for a counter, and pass a baton', async () => {
+  it('meet at a barrier, run a once once, wait for a counter, pass a baton, and arrive at a latch', async () => {
     const CYCLES = 50;
     const memory = share(3);
-    const { barrier, once, arrived, baton } = memory.primitives;
+    const { barrier, once, arrived, baton, latch } = memory.primitives;
     const agents = [0, 1].map((i) => inC(memory, i, 'family_meet', CYCLES));
     await once.runAsync(() => memory.numbers[9]++);
     for (let cycle = 0; cycle < CYCLES; cycle++)
       if (await within(10_000, barrier.waitAsync(), `cycle ${cycle}`)) Atomics.add(memory.numbers, 8, 1);
     expect(await within(10_000, arrived.waitUntilAsync(2))).to.equal(true);
     baton.set();
+    expect(await within(10_000, latch.arriveAndWaitAsync())).to.equal(true);
     expect(await answersOf(agents)).to.deep.equal([0, 0]);
     expect(await baton.waitAsync(10_000)).to.equal(true);
     expect(memory.read()).to.include({ runs: 1, leaders: CYCLES });

@@ -9,7 +9,7 @@ import * as support from '../support.js';
 import { stateOf, wordsOf } from './waits.js';
 
 const { within } = support;
-const { Barrier, Condition, Counter, Event, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } = lockword;
+const { Barrier, Condition, Counter, Event, Latch, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } = lockword;
 
 /** How many scenarios of each primitive. More: `PROPERTY_RUNS=2000 mocha test/js/family/property.test.js`. */
 const RUNS = globalThis.process?.env.PROPERTY_RUNS ?? (mode === 'polling' ? 4 : 12);
@@ -196,6 +196,17 @@ const programs = {
     }
   },
 
+  /** The same, and the last thing that a caller does is to arrive. */
+  async latch({ lock, cells, form, operations, options, pause, attempt, assert }) {
+    for (const [i, operation] of operations.entries()) {
+      await pause(operation);
+      Atomics.add(cells, 0, 1);
+      if (i < operations.length - 1) lock.countDown();
+      else if (await attempt(() => lock[`arriveAndWait${form}`](options(operation))))
+        assert(cells[0] === cells[1], 'not all are done');
+    }
+  },
+
   /** cells: 0 how many hold it. */
   async rmutex({ lock, cells, form, operations, options, pause, attempt, assert }) {
     for (const operation of operations) {
@@ -342,6 +353,11 @@ const rows = {
       group.add((cells[1] = operationsOf(scenario).length));
       return group;
     },
+    check: (lock) => expect(lock.count).to.equal(0),
+  },
+  latch: {
+    make: (scenario, cells) => Latch.create((cells[1] = Math.max(operationsOf(scenario).length, 1))),
+    help: (lock, cells, scenario) => operationsOf(scenario).length || lock.countDown(),
     check: (lock) => expect(lock.count).to.equal(0),
   },
   rmutex: { make: () => new RecursiveMutex(), check: (lock) => expect(stateOf(lock)[0]).to.equal(0) },

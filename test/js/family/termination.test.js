@@ -20,6 +20,7 @@ const SCENES = [
   { row: rowOf('RWLock', 'readLock') },
   { row: { ...rowOf('Barrier', 'wait'), make: () => Barrier.create(4) } },
   { row: rowOf('WaitGroup', 'wait') },
+  { row: rowOf('Latch', 'wait') },
   { row: rowOf('Event', 'wait') },
   { row: rowOf('Once', 'run') },
   { row: rowOf('Counter', 'waitUntil') },

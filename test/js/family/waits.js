@@ -3,7 +3,7 @@
  * body of
  * a test runs over all rows, in the form that blocks and in the one that does not.
  */
-import { Barrier, Counter, Event, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } from '../../../js/src/index.js';
+import { Barrier, Counter, Event, Latch, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } from '../../../js/src/index.js';
 import {
   LW_ASYNC_WAITERS,
   LW_BLOCKED_WAITERS,
@@ -56,7 +56,7 @@ const kept = (way) => ({
  * `make` makes a primitive that keeps `call` waiting, with `args` before its options; `end` lets one through. Then it answers
  * `won`, in its
  * async form `wonAsync`; when the time is up, `late`, or `lateAsync`, or it throws what `throws` names. `before` is what the caller
- * calls first.
+ * calls first, `counts` what the call takes off the state, though it gives up.
  */
 export const WAITS = [
   {
@@ -126,6 +126,8 @@ export const WAITS = [
     },
     end: (it) => it.done(),
   },
+  { type: 'Latch', call: 'wait', make: () => Latch.create(2), end: (it) => it.countDown(2) },
+  { type: 'Latch', call: 'arriveAndWait', counts: 1, make: () => Latch.create(3), end: (it) => it.countDown(2) },
   { type: 'Event', call: 'wait', make: () => new Event(), end: (it) => it.set() },
   { type: 'Event', call: 'wait', make: () => Event.create({ autoReset: true }), end: (it) => it.set() },
   {
