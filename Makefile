@@ -30,7 +30,7 @@ build: setup ## build the library, C tests and tools in build/$(PRESET); PRESET=
 	@cmake --preset $(PRESET) && cmake --build --preset $(PRESET)
 
 core: setup ## print the C core as js/src/core, and build the wasm library
-	@$(NODE) tools/core/build.js && $(NODE) tools/core/meanings.js && $(NODE) tools/core/wasm.js
+	@$(NODE) tools/core/build.js && $(NODE) tools/core/meanings.js && clang-format -i src/meanings.h && $(NODE) tools/core/wasm.js
 
 check: setup ## the loop while one works: build and run what takes a minute, and say what that leaves out
 	@$(call ctest,check,check)

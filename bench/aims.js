@@ -11,7 +11,8 @@ const FAIR = 3;
 const heroOf = (rows) => rows.find((row) => row.peer === HERO);
 const most = (rows, field) => Math.max(...rows.map((row) => row[field]));
 const claim = (what, aim, measured, isMet) => [what, aim, measured, isMet ? 'yes' : '**no**'];
-const atMost = (what, limit, value, tell) => claim(what, `≤ ${tell(limit)}`, tell(value), value <= limit);
+const atMost = (what, limit, value, tell) =>
+  claim(what, `≤ ${tell(limit)}`, tell(value), value <= limit);
 const ratio = (n) => fixed(n, 2);
 
 function uncontended(rows) {
@@ -35,7 +36,12 @@ function furthest(cells, isAsked) {
     cell.rows.filter((row) => row.peer !== HERO && isAsked(row)).map((row) => ({ ...row, cell })),
   );
   const [first] = found.sort((a, b) => b.ratio - a.ratio);
-  return first && { ratio: first.ratio, said: `${ratio(first.ratio)}: ${first.peer}, ${nameOf(first.cell)}` };
+  return (
+    first && {
+      ratio: first.ratio,
+      said: `${ratio(first.ratio)}: ${first.peer}, ${nameOf(first.cell)}`,
+    }
+  );
 }
 
 function turns(cells) {
@@ -53,14 +59,19 @@ function turns(cells) {
       first ? `${ahead.length} of ${cells.length}; at most ${first.said}` : 'none',
       !first,
     ),
-    ...(two ? [claim('2 threads: most turns of any peer', '≤ 1.05', two.said, two.ratio <= 1.05)] : []),
+    ...(two
+      ? [claim('2 threads: most turns of any peer', '≤ 1.05', two.said, two.ratio <= 1.05)]
+      : []),
   ];
 }
 
 /** The longest of some waits; and, if that is too long, how long the machine stopped threads meanwhile that took no lock. */
 function wait(what, limit, rows, gaps, field) {
   const [row] = [...rows].sort((a, b) => b[field] - a[field]);
-  const gap = gaps.find(({ threads, section_ns, busy }) => threads === row.threads && section_ns === row.section_ns && !busy);
+  const gap = gaps.find(
+    ({ threads, section_ns, busy }) =>
+      threads === row.threads && section_ns === row.section_ns && !busy,
+  );
   const [name, aim, measured, verdict] = atMost(what, limit, row[field], time);
   const blame = row[field] > limit && gap ? `; the machine alone ${time(gap[field])}` : '';
   return [name, aim, measured + blame, verdict];
@@ -68,7 +79,9 @@ function wait(what, limit, rows, gaps, field) {
 
 function waits(cells, gaps) {
   const brief = (threads) =>
-    cells.filter((cell) => cell.threads === threads && cell.section_ns < 1000).map((cell) => heroOf(cell.rows));
+    cells
+      .filter((cell) => cell.threads === threads && cell.section_ns < 1000)
+      .map((cell) => heroOf(cell.rows));
   const many = brief(16);
   const few = brief(4);
   const held = `${heldFor(0)} and ${heldFor(180)}`;
@@ -80,13 +93,17 @@ function waits(cells, gaps) {
           wait('… longest wait, worst round', 2e6, many, gaps, 'worst_ns'),
         ]
       : []),
-    ...(few.length ? [wait(`4 threads, ${held}: longest wait, median round`, 0.1e6, few, gaps, 'longest_ns')] : []),
+    ...(few.length
+      ? [wait(`4 threads, ${held}: longest wait, median round`, 0.1e6, few, gaps, 'longest_ns')]
+      : []),
   ];
 }
 
 function load(cells) {
   const heroes = cells.map((cell) => heroOf(cell.rows));
-  return heroes.length ? [atMost('a busy thread on each CPU: share', 10, most(heroes, 'share'), short)] : [];
+  return heroes.length
+    ? [atMost('a busy thread on each CPU: share', 10, most(heroes, 'share'), short)]
+    : [];
 }
 
 /** What blocked threads cost; nothing of a run before this was measured. */
@@ -96,19 +113,37 @@ function asleep(rows = []) {
   if (!crowd.length) return [];
   const switches = Math.max(...heroes.map((row) => row.wakings / row.waiters));
   return [
-    atMost('blocked behind an idle holder: context switches a second and waiter', 2, switches, ratio),
+    atMost(
+      'blocked behind an idle holder: context switches a second and waiter',
+      2,
+      switches,
+      ratio,
+    ),
     atMost('… CPU time of 64', 0.001, most(crowd, 'cpu'), (share) => `${fixed(share * 100, 2)} %`),
   ];
 }
 
 /** Beside event loops that never turn: the waits of the others; of the machine's, those of a thread that takes no lock. */
 function besideBusy(rows = []) {
-  const longest = (peer) => Math.max(...rows.filter((row) => row.peer === peer).map((row) => row.longest_ns));
+  const longest = (peer) =>
+    Math.max(...rows.filter((row) => row.peer === peer).map((row) => row.longest_ns));
   const hero = longest(HERO);
   if (!(hero >= 0)) return [];
   const limit = 20e6;
-  const [what, aim, measured, verdict] = atMost('mutex, beside busy event loops: longest wait', limit, hero, time);
-  return [[what, aim, measured + (hero > limit ? `; the machine alone ${time(longest(NO_LOCK))}` : ''), verdict]];
+  const [what, aim, measured, verdict] = atMost(
+    'mutex, beside busy event loops: longest wait',
+    limit,
+    hero,
+    time,
+  );
+  return [
+    [
+      what,
+      aim,
+      measured + (hero > limit ? `; the machine alone ${time(longest(NO_LOCK))}` : ''),
+      verdict,
+    ],
+  ];
 }
 
 function async({ handoff, relocking }) {
@@ -117,9 +152,21 @@ function async({ handoff, relocking }) {
   const relocked = relocking.filter((row) => row.peer === HERO);
   return [
     ...(bare && hero
-      ? [atMost('hand-off to `lockAsync`, to a bare `waitAsync`', 1.2, hero.median_us / bare.median_us, ratio)]
+      ? [
+          atMost(
+            'hand-off to `lockAsync`, to a bare `waitAsync`',
+            1.2,
+            hero.median_us / bare.median_us,
+            ratio,
+          ),
+        ]
       : []),
-    atMost('`lockAsync` beside workers that relock at once: p99', 5e6, most(relocked, 'p99_us') * 1e3, time),
+    atMost(
+      '`lockAsync` beside workers that relock at once: p99',
+      5e6,
+      most(relocked, 'p99_us') * 1e3,
+      time,
+    ),
   ];
 }
 

@@ -27,13 +27,16 @@ async function make() {
   const figures = JSON.parse(read(FIGURES));
   const files = new Map(PAGES.map((page) => [page, filled(read(page), figures)]));
   for (const [name, drawn] of await draw(figures))
-    for (const [theme, svg] of Object.entries(drawn)) files.set(`docs/img/bench-${name}-${theme}.svg`, svg);
+    for (const [theme, svg] of Object.entries(drawn))
+      files.set(`docs/img/bench-${name}-${theme}.svg`, svg);
   return files;
 }
 
 /** Figures as JSON, an object without others in it on one line. */
 const compact = (figures) =>
-  JSON.stringify(figures, null, 2).replace(/[{[]\n[^{}[\]]*[}\]]/g, (leaf) => leaf.replace(/\n\s+/g, ' ').replace(/\n/g, ''));
+  JSON.stringify(figures, null, 2).replace(/[{[]\n[^{}[\]]*[}\]]/g, (leaf) =>
+    leaf.replace(/\n\s+/g, ' ').replace(/\n/g, ''),
+  );
 
 /** Keeps a run's figures, and writes all that they make. */
 export async function publish(figures) {
@@ -45,7 +48,9 @@ export async function publish(figures) {
 }
 
 async function check() {
-  const stale = [...(await make())].filter(([file, text]) => read(file) !== text).map(([file]) => file);
+  const stale = [...(await make())]
+    .filter(([file, text]) => read(file) !== text)
+    .map(([file]) => file);
   if (stale.length === 0) return;
   console.error(`not what ${FIGURES} makes: ${stale.join(', ')}\nnode bench/docs.js writes them`);
   process.exit(1);

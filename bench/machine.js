@@ -23,7 +23,10 @@ const debian = (name) => say('dpkg-query', '-W', '-f', '${Version}', name);
 
 /** Only what can be found out: the rest is left out. */
 export function describeMachine(root) {
-  const compiler = read(resolve(root, 'build/release/CMakeCache.txt')).match(/^CMAKE_C_COMPILER:.*?=(.+)$/m)?.[1] ?? 'cc';
+  const compiler =
+    read(resolve(root, 'build/release/CMakeCache.txt')).match(
+      /^CMAKE_C_COMPILER:.*?=(.+)$/m,
+    )?.[1] ?? 'cc';
   const locked = JSON.parse(read(resolve(root, 'package-lock.json'))).packages;
   return {
     date: new Date().toISOString().slice(0, 10),

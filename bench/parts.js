@@ -1,7 +1,17 @@
 /** The parts of docs/benchmarks.md, and of README.md, that a run's figures make: by the name that their markers give. */
 
 import { aims } from './aims.js';
-import { busy, cellsOf, frontier, heldFor, HERO, isFloor, quiet, several, unique } from './cells.js';
+import {
+  busy,
+  cellsOf,
+  frontier,
+  heldFor,
+  HERO,
+  isFloor,
+  quiet,
+  several,
+  unique,
+} from './cells.js';
 import { fixed } from './js/table.js';
 import { bold, fold, list, nameOf, NOISE, short, table, threadsOf, time } from './words.js';
 
@@ -41,16 +51,40 @@ function summary({ native }) {
   });
   lines.sort((a, b) => b.count - a.count);
   return table([
-    ['', `on the frontier, of ${cells.length} cells`, 'turns, mean ratio to lockword', 'largest share', 'largest longest wait'],
-    ...lines.map(({ peer, count, cells: text }) => [bold(peer, peer === HERO), `${count}`, ...text]),
+    [
+      '',
+      `on the frontier, of ${cells.length} cells`,
+      'turns, mean ratio to lockword',
+      'largest share',
+      'largest longest wait',
+    ],
+    ...lines.map(({ peer, count, cells: text }) => [
+      bold(peer, peer === HERO),
+      `${count}`,
+      ...text,
+    ]),
   ]);
 }
 
 function cellTable(cell, gaps) {
   const front = frontier(cell.rows);
-  const gap = gaps?.find((row) => row.threads === cell.threads && row.section_ns === cell.section_ns && row.busy === cell.busy);
+  const gap = gaps?.find(
+    (row) =>
+      row.threads === cell.threads && row.section_ns === cell.section_ns && row.busy === cell.busy,
+  );
   return table([
-    ['', 'million turns/s', '× lockword', 'share', 'p50', 'p99', 'longest', 'worst', 'CPUs', 'CPU per turn'],
+    [
+      '',
+      'million turns/s',
+      '× lockword',
+      'share',
+      'p50',
+      'p99',
+      'longest',
+      'worst',
+      'CPUs',
+      'CPU per turn',
+    ],
     ...cell.rows.map((row) => [
       bold(row.peer, front.includes(row)),
       row.mops < 1 ? fixed(row.mops, 4) : fixed(row.mops, 2),
@@ -63,7 +97,9 @@ function cellTable(cell, gaps) {
       row.cpus_used === undefined ? '' : fixed(row.cpus_used, 2),
       row.cpus_used === undefined ? '' : time((row.cpus_used / row.mops) * 1e3),
     ]),
-    ...(gap ? [['*the machine*', '', '', '', '', '', time(gap.longest_ns), time(gap.worst_ns), '', '']] : []),
+    ...(gap
+      ? [['*the machine*', '', '', '', '', '', time(gap.longest_ns), time(gap.worst_ns), '', '']]
+      : []),
   ]);
 }
 
@@ -82,7 +118,15 @@ function cellTables(rows, gaps, unit) {
 
 function uncontended({ native }) {
   return table([
-    ['', 'ns', '× cas+exchange', '× cas+cas', 'with an increment: ns', '× cas+exchange', '× cas+cas'],
+    [
+      '',
+      'ns',
+      '× cas+exchange',
+      '× cas+cas',
+      'with an increment: ns',
+      '× cas+exchange',
+      '× cas+cas',
+    ],
     ...native.uncontended.map((row) => [
       isFloor(row) ? `*${row.peer}*` : bold(row.peer, row.peer === HERO),
       fixed(row.ns, 2),
@@ -96,14 +140,19 @@ function uncontended({ native }) {
 }
 
 const operationsOf = (rows) =>
-  unique(rows.map((row) => row.operation)).map((name) => ({ name, rows: rows.filter((row) => row.operation === name) }));
+  unique(rows.map((row) => row.operation)).map((name) => ({
+    name,
+    rows: rows.filter((row) => row.operation === name),
+  }));
 const nsOf = (ns) => (ns < 100 ? fixed(ns, 2) : fixed(ns, 0));
 
 function family({ native }) {
   const rows = operationsOf(native.family).map(({ name, rows: all }) => {
     const floor = all.find(isFloor);
     const hero = all.find((row) => row.peer === HERO);
-    const peers = all.filter((row) => !isFloor(row) && row.peer !== HERO).sort((a, b) => a.ns - b.ns);
+    const peers = all
+      .filter((row) => !isFloor(row) && row.peer !== HERO)
+      .sort((a, b) => a.ns - b.ns);
     const others = peers.map((row) => `${row.peer} ${nsOf(row.ns)}`).join('; ');
     return [name, hero ? nsOf(hero.ns) : '', floor ? nsOf(floor.ns) : '', others];
   });
@@ -130,21 +179,39 @@ function asleep({ native }) {
 const jsUncontended = ({ js }) =>
   table([
     ['', 'ns', '× cas+exchange'],
-    ...js.uncontended.map((row) => [bold(row.peer, row.peer === HERO), fixed(row.ns, 2), fixed(row.ratio, 3)]),
+    ...js.uncontended.map((row) => [
+      bold(row.peer, row.peer === HERO),
+      fixed(row.ns, 2),
+      fixed(row.ratio, 3),
+    ]),
   ]);
 
 const jsFamily = ({ js }) =>
   fold(
     'The rest of the family',
-    table([['', 'ns', '× cas+exchange'], ...js.family.map((row) => [row.operation, fixed(row.ns, 2), fixed(row.ratio, 3)])]),
+    table([
+      ['', 'ns', '× cas+exchange'],
+      ...js.family.map((row) => [row.operation, fixed(row.ns, 2), fixed(row.ratio, 3)]),
+    ]),
   );
 
 const jsHandOff = ({ js }) =>
-  table([['', 'median', 'p99'], ...js.handoff.map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)])]);
+  table([
+    ['', 'median', 'p99'],
+    ...js.handoff.map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)]),
+  ]);
 
 const jsRelocking = ({ js }) =>
   table([
-    ['', 'workers that relock', 'turns of the main thread/s', 'median wait', 'p99', 'worst', 'million turns/s of the workers'],
+    [
+      '',
+      'workers that relock',
+      'turns of the main thread/s',
+      'median wait',
+      'p99',
+      'worst',
+      'million turns/s of the workers',
+    ],
     ...js.relocking.map((row) => [
       bold(row.peer, row.peer === HERO),
       row.workers,
@@ -177,7 +244,13 @@ function jsQueued({ js }) {
   const lengths = unique(js.queued.map((row) => row.length));
   const peers = unique(js.queued.map((row) => row.peer));
   return table([
-    ['', ...lengths.flatMap((length) => [`${length.toLocaleString('en')} tasks: µs a task`, '× lockword'])],
+    [
+      '',
+      ...lengths.flatMap((length) => [
+        `${length.toLocaleString('en')} tasks: µs a task`,
+        '× lockword',
+      ]),
+    ],
     ...peers.map((peer) => [
       bold(peer, peer.startsWith(HERO)),
       ...lengths.flatMap((length) => {
@@ -204,7 +277,9 @@ function better({ native, js }) {
         .sort((a, b) => a.longest_ns - b.longest_ns)
         .map((row) => `${row.peer} ${time(row.longest_ns)}`);
       if (waits.length) waits.push(`lockword ${time(hero.longest_ns)}`);
-      return turns.length || waits.length ? [[nameOf(cell, unit), turns.join('<br>'), waits.join('<br>')]] : [];
+      return turns.length || waits.length
+        ? [[nameOf(cell, unit), turns.join('<br>'), waits.join('<br>')]]
+        : [];
     });
   const heads = ['', 'more turns', 'a shorter longest wait'];
   const cells = (rows, unit, none) => {
@@ -217,7 +292,9 @@ function better({ native, js }) {
     const peers = rows
       .filter((row) => hero && !isFloor(row) && row[field] / hero[field] < 1 - NOISE)
       .sort((a, b) => a[field] - b[field]);
-    return peers.length ? [[what, peers.map((row) => `${row.peer} ${fixed(row[field] / hero[field], 2)}`).join(', ')]] : [];
+    return peers.length
+      ? [[what, peers.map((row) => `${row.peer} ${fixed(row[field] / hero[field], 2)}`).join(', ')]]
+      : [];
   };
   const alone = [
     ...faster('mutex', native.uncontended),
@@ -240,9 +317,16 @@ function better({ native, js }) {
 /** README.md's: 16 threads, an increment and 180 ns. */
 function alternatives({ native }) {
   const at = (peer, section) =>
-    quiet(native.contended).find((row) => row.peer === peer && row.threads === 16 && row.section_ns === section);
-  const locks = native.uncontended.filter((row) => !isFloor(row) && row.peer !== 'C11 mtx' && at(row.peer, 0) && at(row.peer, 180));
-  locks.sort((a, b) => (b.peer === HERO) - (a.peer === HERO) || at(a.peer, 0).longest_ns - at(b.peer, 0).longest_ns);
+    quiet(native.contended).find(
+      (row) => row.peer === peer && row.threads === 16 && row.section_ns === section,
+    );
+  const locks = native.uncontended.filter(
+    (row) => !isFloor(row) && row.peer !== 'C11 mtx' && at(row.peer, 0) && at(row.peer, 180),
+  );
+  locks.sort(
+    (a, b) =>
+      (b.peer === HERO) - (a.peer === HERO) || at(a.peer, 0).longest_ns - at(b.peer, 0).longest_ns,
+  );
   const columns = (row) => [fixed(row.ratio, 2), short(row.share), time(row.longest_ns)];
   return table([
     [

@@ -5,11 +5,35 @@
 
 import * as vega from 'vega';
 import { compile } from 'vega-lite';
-import { busy, cellsOf, frontier, heldFor, HERO, isFloor, quiet, several, unique } from './cells.js';
+import {
+  busy,
+  cellsOf,
+  frontier,
+  heldFor,
+  HERO,
+  isFloor,
+  quiet,
+  several,
+  unique,
+} from './cells.js';
 
 const THEMES = {
-  light: { page: '#ffffff', ink: '#1f2328', faint: '#59636e', grid: '#d1d9e0', floor: '#a5aeb8', hero: '#d9480f' },
-  dark: { page: '#0d1117', ink: '#e6edf3', faint: '#9198a1', grid: '#3d444d', floor: '#656c76', hero: '#ff7b3d' },
+  light: {
+    page: '#ffffff',
+    ink: '#1f2328',
+    faint: '#59636e',
+    grid: '#d1d9e0',
+    floor: '#a5aeb8',
+    hero: '#d9480f',
+  },
+  dark: {
+    page: '#0d1117',
+    ink: '#e6edf3',
+    faint: '#9198a1',
+    grid: '#3d444d',
+    floor: '#656c76',
+    hero: '#ff7b3d',
+  },
 };
 
 /** One colour and one shape each, the same in all plots. */
@@ -26,7 +50,8 @@ const PEERS = {
 };
 const UNKNOWN = { light: '#59636e', dark: '#9198a1', shape: 'triangle-left' };
 
-const colourOf = (peer, theme) => (peer === HERO ? THEMES[theme].hero : (PEERS[peer] ?? UNKNOWN)[theme]);
+const colourOf = (peer, theme) =>
+  peer === HERO ? THEMES[theme].hero : (PEERS[peer] ?? UNKNOWN)[theme];
 
 function config(theme) {
   const { page, ink, faint, grid } = THEMES[theme];
@@ -76,13 +101,21 @@ function config(theme) {
 /** The peers that are drawn, in the order of PEERS, and then those that are not known there. */
 function domainOf(rows) {
   const present = new Set(rows.map((row) => row.peer));
-  return [...Object.keys(PEERS).filter((peer) => present.has(peer)), ...[...present].filter((peer) => !(peer in PEERS))];
+  return [
+    ...Object.keys(PEERS).filter((peer) => present.has(peer)),
+    ...[...present].filter((peer) => !(peer in PEERS)),
+  ];
 }
 
 function looks(rows, theme) {
   const domain = domainOf(rows);
   return {
-    color: { field: 'peer', type: 'nominal', title: null, scale: { domain, range: domain.map((peer) => colourOf(peer, theme)) } },
+    color: {
+      field: 'peer',
+      type: 'nominal',
+      title: null,
+      scale: { domain, range: domain.map((peer) => colourOf(peer, theme)) },
+    },
     shape: {
       field: 'peer',
       type: 'nominal',
@@ -108,9 +141,19 @@ const grid = (rows, unit) => ({
     type: 'nominal',
     title: null,
     sort: unique(rows.map((row) => heldFor(row.section_ns))),
-    header: { labelAngle: -90, labelAlign: 'center', labelBaseline: 'bottom', labelExpr: "'held for ' + datum.value" },
+    header: {
+      labelAngle: -90,
+      labelAlign: 'center',
+      labelBaseline: 'bottom',
+      labelExpr: "'held for ' + datum.value",
+    },
   },
-  column: { field: 'threads', type: 'ordinal', title: null, header: { labelExpr: `datum.value + ' ${unit}'` } },
+  column: {
+    field: 'threads',
+    type: 'ordinal',
+    title: null,
+    header: { labelExpr: `datum.value + ' ${unit}'` },
+  },
 });
 
 /** Turns against the longest wait, a panel for each cell, with the line of those that no other beats in both. */
@@ -126,7 +169,9 @@ function frontiers(rows, gaps, title, unit, theme) {
       ...corners,
       { ratio: corners.at(-1).ratio, longest_ns: waits[1] },
     ];
-    steps.forEach(({ ratio, longest_ns }, order) => values.push({ ...place, ratio, longest_ns, order }));
+    steps.forEach(({ ratio, longest_ns }, order) =>
+      values.push({ ...place, ratio, longest_ns, order }),
+    );
     const gap = gaps.find((row) => row.threads === threads && row.section_ns === section_ns);
     if (gap) values.push({ ...place, kind: 'gap', longest_ns: gap.longest_ns });
   }
@@ -157,7 +202,9 @@ function frontiers(rows, gaps, title, unit, theme) {
       subtitle: [
         'To the right: more turns. Down: the unluckiest thread waits less.',
         'The stepped line is the frontier: nobody beats those on it in both.',
-        ...(gaps.length ? ['Dashed: the longest time for which the machine stopped a thread that took no lock.'] : []),
+        ...(gaps.length
+          ? ['Dashed: the longest time for which the machine stopped a thread that took no lock.']
+          : []),
       ],
     },
     data: { values },
@@ -168,7 +215,13 @@ function frontiers(rows, gaps, title, unit, theme) {
       layer: [
         {
           transform: [{ filter: "datum.kind === 'front'" }],
-          mark: { type: 'line', interpolate: 'step-after', color: ink, opacity: 0.45, strokeWidth: 1.5 },
+          mark: {
+            type: 'line',
+            interpolate: 'step-after',
+            color: ink,
+            opacity: 0.45,
+            strokeWidth: 1.5,
+          },
           encoding: { x, y, order: { field: 'order', type: 'quantitative' } },
         },
         {
@@ -187,7 +240,12 @@ function frontiers(rows, gaps, title, unit, theme) {
 function shares(rows, title, unit, theme) {
   const sections = unique(rows.map((row) => row.section_ns));
   const { faint } = THEMES[theme];
-  const x = { field: 'threads', type: 'ordinal', title: unit, axis: { labelAngle: 0, grid: false } };
+  const x = {
+    field: 'threads',
+    type: 'ordinal',
+    title: unit,
+    axis: { labelAngle: 0, grid: false },
+  };
   const y = {
     field: 'share',
     type: 'quantitative',
@@ -198,7 +256,11 @@ function shares(rows, title, unit, theme) {
   const layer = (test, type, mark) => ({
     transform: [{ filter: test }],
     mark: { type, opacity: 1, ...mark },
-    encoding: { x, y, ...(type === 'line' ? { color: looks(rows, theme).color } : looks(rows, theme)) },
+    encoding: {
+      x,
+      y,
+      ...(type === 'line' ? { color: looks(rows, theme).color } : looks(rows, theme)),
+    },
   });
   const others = `datum.peer && datum.peer !== '${HERO}'`;
   const hero = `datum.peer === '${HERO}'`;
@@ -238,7 +300,9 @@ const WIDEST_RANGE = 10;
 function bars(rows, panels, title, subtitle, theme) {
   const { floor, faint } = THEMES[theme];
   const first = panels[0].field;
-  const order = [...rows].sort((a, b) => isFloor(b) - isFloor(a) || a[first] - b[first]).map((row) => row.peer);
+  const order = [...rows]
+    .sort((a, b) => isFloor(b) - isFloor(a) || a[first] - b[first])
+    .map((row) => row.peer);
   const panel = ({ field, ratio, heading }, k) => {
     const longest = Math.max(...rows.map((row) => row[field]));
     const wide = longest / Math.min(...rows.map((row) => row[field])) > WIDEST_RANGE;
@@ -267,10 +331,16 @@ function bars(rows, panels, title, subtitle, theme) {
       height: { step: 24 },
       layer: [
         {
-          mark: wide ? { type: 'point', filled: true, size: 110, opacity: 1 } : { type: 'bar', height: 15, cornerRadiusEnd: 2 },
+          mark: wide
+            ? { type: 'point', filled: true, size: 110, opacity: 1 }
+            : { type: 'bar', height: 15, cornerRadiusEnd: 2 },
           encoding: { y, x, color: colour },
         },
-        { data: { values: floors }, mark: { type: 'rule', color: faint, strokeDash: [3, 3] }, encoding: { x } },
+        {
+          data: { values: floors },
+          mark: { type: 'rule', color: faint, strokeDash: [3, 3] },
+          encoding: { x },
+        },
         {
           transform: [
             {
@@ -286,7 +356,12 @@ function bars(rows, panels, title, subtitle, theme) {
   };
   return {
     title: { text: title, subtitle },
-    data: { values: rows.map((row) => ({ ...row, colour: isFloor(row) ? floor : colourOf(row.peer, theme) })) },
+    data: {
+      values: rows.map((row) => ({
+        ...row,
+        colour: isFloor(row) ? floor : colourOf(row.peer, theme),
+      })),
+    },
     hconcat: panels.map(panel),
     spacing: 24,
   };
@@ -297,8 +372,16 @@ function latencies(rows, title, subtitle, theme) {
   const { hero, faint } = THEMES[theme];
   const values = rows.map((row) => ({ ...row, colour: row.way.startsWith(HERO) ? hero : faint }));
   const [least, most] = decades(rows.flatMap((row) => [row.median_us, row.p99_us]));
-  const x = { field: 'median_us', type: 'quantitative', title: null, scale: { type: 'log', domain: [least, most] } };
-  const axis = { values: POWERS_OF_TEN, labelExpr: "datum.value >= 1e3 ? datum.value / 1e3 + ' ms' : datum.value + ' µs'" };
+  const x = {
+    field: 'median_us',
+    type: 'quantitative',
+    title: null,
+    scale: { type: 'log', domain: [least, most] },
+  };
+  const axis = {
+    values: POWERS_OF_TEN,
+    labelExpr: "datum.value >= 1e3 ? datum.value / 1e3 + ' ms' : datum.value + ' µs'",
+  };
   const y = {
     field: 'way',
     type: 'nominal',
@@ -313,9 +396,18 @@ function latencies(rows, title, subtitle, theme) {
     width: 560,
     height: { step: 28 },
     layer: [
-      { mark: { type: 'rule', strokeWidth: 3, opacity: 0.5 }, encoding: { y, x: { ...x, axis }, x2: { field: 'p99_us' }, color } },
-      { mark: { type: 'point', filled: true, size: 110, opacity: 1 }, encoding: { y, x: { ...x, axis }, color } },
-      { mark: { type: 'tick', thickness: 3, size: 14 }, encoding: { y, x: { ...x, field: 'p99_us', axis }, color } },
+      {
+        mark: { type: 'rule', strokeWidth: 3, opacity: 0.5 },
+        encoding: { y, x: { ...x, axis }, x2: { field: 'p99_us' }, color },
+      },
+      {
+        mark: { type: 'point', filled: true, size: 110, opacity: 1 },
+        encoding: { y, x: { ...x, axis }, color },
+      },
+      {
+        mark: { type: 'tick', thickness: 3, size: 14 },
+        encoding: { y, x: { ...x, field: 'p99_us', axis }, color },
+      },
     ],
   };
 }
@@ -328,22 +420,46 @@ function plots({ native, js }) {
     { field: 'ns', ratio: 'ratio', heading: 'nothing between' },
     { field: 'increment_ns', ratio: 'increment_ratio', heading: 'an increment between' },
   ];
-  const floors = ['One lock and one unlock, and that as a multiple of raw cas+exchange.', 'Less is better.'];
+  const floors = [
+    'One lock and one unlock, and that as a multiple of raw cas+exchange.',
+    'Less is better.',
+  ];
   const handOffs = [
     'From a worker’s release to the continuation on the main thread.',
     'Dot: the median; tick: the 99th percentile. Less is better.',
   ];
   return {
     uncontended: (theme) => bars(native.uncontended, both, 'Uncontended', floors, theme),
-    contended: (theme) => frontiers(quiet(contended), quiet(several(native.gaps)), 'Contended', 'threads', theme),
+    contended: (theme) =>
+      frontiers(quiet(contended), quiet(several(native.gaps)), 'Contended', 'threads', theme),
     shares: (theme) => shares(quiet(contended), 'Who gets how much', 'threads', theme),
-    busy: (theme) => frontiers(busy(contended), busy(native.gaps), `Contended, ${loaded}`, 'threads', theme),
-    'busy-shares': (theme) => shares(busy(contended), `Who gets how much, ${loaded}`, 'threads', theme),
+    busy: (theme) =>
+      frontiers(busy(contended), busy(native.gaps), `Contended, ${loaded}`, 'threads', theme),
+    'busy-shares': (theme) =>
+      shares(busy(contended), `Who gets how much, ${loaded}`, 'threads', theme),
     'js-uncontended': (theme) =>
-      bars(js.uncontended, [{ field: 'ns', ratio: 'ratio' }], `Uncontended, Node ${js.node.replace('v', '')}`, floors, theme),
+      bars(
+        js.uncontended,
+        [{ field: 'ns', ratio: 'ratio' }],
+        `Uncontended, Node ${js.node.replace('v', '')}`,
+        floors,
+        theme,
+      ),
     'js-contended': (theme) =>
-      frontiers(quiet(several(js.contended)), [], `Contended, Node ${js.node.replace('v', '')}`, 'workers', theme),
-    'js-handoff': (theme) => latencies(js.handoff, `Waking an event loop, Node ${js.node.replace('v', '')}`, handOffs, theme),
+      frontiers(
+        quiet(several(js.contended)),
+        [],
+        `Contended, Node ${js.node.replace('v', '')}`,
+        'workers',
+        theme,
+      ),
+    'js-handoff': (theme) =>
+      latencies(
+        js.handoff,
+        `Waking an event loop, Node ${js.node.replace('v', '')}`,
+        handOffs,
+        theme,
+      ),
   };
 }
 
@@ -356,6 +472,9 @@ async function svg(spec, theme) {
 export async function draw(figures) {
   const drawn = new Map();
   for (const [name, plot] of Object.entries(plots(figures)))
-    drawn.set(name, { light: await svg(plot('light'), 'light'), dark: await svg(plot('dark'), 'dark') });
+    drawn.set(name, {
+      light: await svg(plot('light'), 'light'),
+      dark: await svg(plot('dark'), 'dark'),
+    });
   return drawn;
 }

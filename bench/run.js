@@ -11,10 +11,17 @@ import { publish } from './docs.js';
 import { describeMachine } from './machine.js';
 
 const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean' }, docs: { type: 'boolean' }, json: { type: 'string' }, help: { type: 'boolean' } },
+  options: {
+    quick: { type: 'boolean' },
+    docs: { type: 'boolean' },
+    json: { type: 'string' },
+    help: { type: 'boolean' },
+  },
 });
 if (options.help) {
-  console.log('usage: node bench/run.js [--quick] [--docs] [--json FILE]     about 17 minutes; --quick: three');
+  console.log(
+    'usage: node bench/run.js [--quick] [--docs] [--json FILE]     about 17 minutes; --quick: three',
+  );
   process.exit();
 }
 
@@ -24,7 +31,11 @@ const results = (name) => resolve(folder, `${name}.json`);
 const read = (name) => JSON.parse(readFileSync(results(name), 'utf8'));
 
 function run(command, args, stdio = 'inherit') {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: root, stdio, encoding: 'utf8' });
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd: root,
+    stdio,
+    encoding: 'utf8',
+  });
   if (status === 0) return;
   console.error(`${stdout ?? ''}${stderr ?? ''}${error ?? ''}`);
   process.exit(status ?? 1);

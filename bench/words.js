@@ -7,10 +7,18 @@ import { fixed, time as timed } from './js/table.js';
 export const NOISE = 0.01;
 
 export const time = (ns) => timed(ns).replace('us', 'µs');
-export const short = (n) => (n === 0 ? '0' : n < 1 ? n.toPrecision(3) : n < 100 ? fixed(n, 1) : Math.round(n).toLocaleString('en'));
+export const short = (n) =>
+  n === 0
+    ? '0'
+    : n < 1
+      ? n.toPrecision(3)
+      : n < 100
+        ? fixed(n, 1)
+        : Math.round(n).toLocaleString('en');
 export const bold = (text, isBold) => (isBold ? `**${text}**` : text);
 export const list = (items) => items.map((item) => `- ${item}`).join('\n');
-export const fold = (summary, text) => `<details>\n<summary>${summary}</summary>\n\n${text}\n\n</details>`;
+export const fold = (summary, text) =>
+  `<details>\n<summary>${summary}</summary>\n\n${text}\n\n</details>`;
 
 /** Rows of text as a table: the first row its head; numbers to the right. */
 export function table([head, ...rows], areWords = false) {
@@ -18,5 +26,7 @@ export function table([head, ...rows], areWords = false) {
   return [head, rule, ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
-export const threadsOf = (cell, unit = 'thread') => `${cell.threads} ${unit}${cell.threads > 1 ? 's' : ''}`;
-export const nameOf = (cell, unit) => `${threadsOf(cell, unit)}, ${heldFor(cell.section_ns)}${cell.busy ? ', CPUs busy' : ''}`;
+export const threadsOf = (cell, unit = 'thread') =>
+  `${cell.threads} ${unit}${cell.threads > 1 ? 's' : ''}`;
+export const nameOf = (cell, unit) =>
+  `${threadsOf(cell, unit)}, ${heldFor(cell.section_ns)}${cell.busy ? ', CPUs busy' : ''}`;

@@ -10,15 +10,28 @@ const folder = path.join(root, 'build', 'demo');
 
 /** Runs a command, and shows what it printed only if it failed. */
 function run(command, ...args) {
-  const { status, error, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: 'utf8' });
+  const { status, error, stdout, stderr } = spawnSync(command, args, {
+    cwd: root,
+    encoding: 'utf8',
+  });
   if (error)
-    throw new Error(`${command} does not start (${error.code}): \`make demo\` installs what is missing, or says what to install`);
+    throw new Error(
+      `${command} does not start (${error.code}): \`make demo\` installs what is missing, or says what to install`,
+    );
   if (status !== 0) throw new Error(`${command} ${args.join(' ')}\n${stdout}${stderr}`);
 }
 
 /** @returns {string} the program of native/main.c */
 export function buildNative() {
-  run('cmake', '-S', root, '-B', folder, '-DCMAKE_BUILD_TYPE=Release', '-DLOCKWORD_PARTS=demo/native');
+  run(
+    'cmake',
+    '-S',
+    root,
+    '-B',
+    folder,
+    '-DCMAKE_BUILD_TYPE=Release',
+    '-DLOCKWORD_PARTS=demo/native',
+  );
   run('cmake', '--build', folder, '--target', 'wordcount');
   return path.join(folder, 'demo', 'native', 'wordcount');
 }
@@ -26,5 +39,7 @@ export function buildNative() {
 /** @returns {Promise<WebAssembly.Module>} wordcount.c for workers, linked with lockword's WebAssembly archive */
 export async function buildModule() {
   const source = fileURLToPath(new URL('wordcount.c', import.meta.url));
-  return new WebAssembly.Module(await link([source], { exports: ['wc_size', 'wc_format', 'wc_take_file', 'wc_count'] }));
+  return new WebAssembly.Module(
+    await link([source], { exports: ['wc_size', 'wc_format', 'wc_take_file', 'wc_count'] }),
+  );
 }

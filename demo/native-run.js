@@ -9,7 +9,11 @@ import { bytesOf } from './tree.js';
 import { Table } from './wordcount.js';
 
 /** The fields of struct wc_tally have C's names in the program's JSON. */
-const inJavaScript = ({ waited_us: waitedUs, longest_us: longestUs, ...agent }) => ({ ...agent, waitedUs, longestUs });
+const inJavaScript = ({ waited_us: waitedUs, longest_us: longestUs, ...agent }) => ({
+  ...agent,
+  waitedUs,
+  longestUs,
+});
 
 function readTable(file) {
   const bytes = fs.readFileSync(file);
@@ -23,7 +27,13 @@ function readTable(file) {
  * @param {number} threads
  * @param {(filesTaken: number) => void} onProgress
  */
-export async function countNatively(program, scratch, { tree, buckets, heapBytes, locking }, threads, onProgress) {
+export async function countNatively(
+  program,
+  scratch,
+  { tree, buckets, heapBytes, locking },
+  threads,
+  onProgress,
+) {
   const list = path.join(scratch, 'files');
   const file = path.join(scratch, 'table');
   fs.writeFileSync(list, bytesOf(tree.files.map(({ path }) => `${path}\0`).join('')));
@@ -43,5 +53,11 @@ export async function countNatively(program, scratch, { tree, buckets, heapBytes
   const [status, signal] = await exit;
   if (status !== 0) throw new Error(`${program} ended with ${signal ?? status}`);
   const table = readTable(file);
-  return { seconds, agents, mutexes: table.stripes, words: table.toMap(), locksAreZero: table.locksAreZero };
+  return {
+    seconds,
+    agents,
+    mutexes: table.stripes,
+    words: table.toMap(),
+    locksAreZero: table.locksAreZero,
+  };
 }

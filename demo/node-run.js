@@ -82,7 +82,11 @@ class LatenessMeter {
 
   stop() {
     clearInterval(this.#timer);
-    return { ticks: this.#late.count, medianMs: this.#late.percentile(50) / 1000, worstMs: this.#late.max / 1000 };
+    return {
+      ticks: this.#late.count,
+      medianMs: this.#late.percentile(50) / 1000,
+      worstMs: this.#late.max / 1000,
+    };
   }
 }
 
@@ -105,7 +109,11 @@ async function workOnMainThread(memory, table, paths) {
   const counter = new Counter(memory, table);
   const pace = new Pace();
   const done = { files: 0, failed: 0, bytes: 0 };
-  for (let file = await counter.takeFileAsync(); file !== NO_FILE; file = await counter.takeFileAsync()) {
+  for (
+    let file = await counter.takeFileAsync();
+    file !== NO_FILE;
+    file = await counter.takeFileAsync()
+  ) {
     const text = await fs.promises.readFile(bytesOf(paths[file])).catch(() => null);
     if (text === null) {
       done.failed++;
@@ -127,15 +135,31 @@ async function workOnMainThread(memory, table, paths) {
 export async function countInNode(module, options, workers, onProgress) {
   const { memory, base, regions, table } = prepare(module, options, workers);
   const paths = options.tree.files.map(({ path }) => path);
-  const jobs = [...regions, ...Array(workers)].map((region) => ({ memory, module, base, paths, region }));
+  const jobs = [...regions, ...Array(workers)].map((region) => ({
+    memory,
+    module,
+    base,
+    paths,
+    region,
+  }));
   const starts = await Promise.all(jobs.map(startWorker));
 
   const progress = setInterval(() => onProgress(table.filesTaken), PROGRESS_MS);
   const meter = new LatenessMeter();
   const start = performance.now();
-  const agents = await Promise.all([...starts.map((go) => go()), workOnMainThread(memory, table, paths)]);
+  const agents = await Promise.all([
+    ...starts.map((go) => go()),
+    workOnMainThread(memory, table, paths),
+  ]);
   const seconds = (performance.now() - start) / 1000;
   const lateness = meter.stop();
   clearInterval(progress);
-  return { seconds, agents, lateness, mutexes: table.stripes, words: table.toMap(), locksAreZero: table.locksAreZero };
+  return {
+    seconds,
+    agents,
+    lateness,
+    mutexes: table.stripes,
+    words: table.toMap(),
+    locksAreZero: table.locksAreZero,
+  };
 }

@@ -1,11 +1,25 @@
 /** What the demo says about its runs. */
 
 import { compare } from './reference.js';
-import { bad, bold, count, dim, fixed, good, megabytes, milliseconds, perCent, plural, say, sayTable } from './terminal.js';
+import {
+  bad,
+  bold,
+  count,
+  dim,
+  fixed,
+  good,
+  megabytes,
+  milliseconds,
+  perCent,
+  plural,
+  say,
+  sayTable,
+} from './terminal.js';
 
 const TOP_WORDS = 10;
 
-const sum = (agents, ...fields) => agents.reduce((total, agent) => fields.reduce((n, field) => n + agent[field], total), 0);
+const sum = (agents, ...fields) =>
+  agents.reduce((total, agent) => fields.reduce((n, field) => n + agent[field], total), 0);
 
 export function sayTitle() {
   say(bold('lockword: one hash table, filled by everybody at once'));
@@ -20,8 +34,10 @@ export function sayTree(tree) {
   say(
     `  ${tree.root}: ${plural(tree.files.length, 'file')}, ${megabytes(tree.bytes)} MB. Each C identifier in them is to be counted.`,
   );
-  if (tree.again > 0) say(dim(`  ${plural(tree.again, 'link')} to what was there already: counted once`));
-  if (leftOut.length > 0) say(dim(`  left out: ${leftOut.map(([n, what]) => `${count(n)} ${what}`).join(', ')}`));
+  if (tree.again > 0)
+    say(dim(`  ${plural(tree.again, 'link')} to what was there already: counted once`));
+  if (leftOut.length > 0)
+    say(dim(`  left out: ${leftOut.map(([n, what]) => `${count(n)} ${what}`).join(', ')}`));
 }
 
 function sayRun(title, { tree, occurrences }, seconds) {
@@ -31,7 +47,11 @@ function sayRun(title, { tree, occurrences }, seconds) {
 }
 
 export function sayReference(reference) {
-  sayRun('The reference: one thread, one JavaScript Map, nothing shared', reference, reference.seconds);
+  sayRun(
+    'The reference: one thread, one JavaScript Map, nothing shared',
+    reference,
+    reference.seconds,
+  );
 }
 
 function sayAgents(agents) {
@@ -40,7 +60,10 @@ function sayAgents(agents) {
     ...[files, words, contended, waits].map(count),
     ...[waitedUs, longestUs].map(milliseconds),
   ];
-  sayTable([['', 'files', 'words', 'contended', 'waits', 'waited in all', 'longest'], ...agents.map(row)]);
+  sayTable([
+    ['', 'files', 'words', 'contended', 'waits', 'waited in all', 'longest'],
+    ...agents.map(row),
+  ]);
 }
 
 const describe = ({ words, occurrences }, { lost, missing, wrong, invented }) => [
@@ -54,7 +77,8 @@ function sayInexact(reference, run, difference, failed) {
   say(bad(`  ✗ not exact: ${lost}`), bad(`    ${words}`));
   for (const { word, expected, found } of difference.examples)
     say(bad(`    ${word}: ${count(expected)} expected, ${count(found)} found`));
-  if (failed > 0) say(bad(`    ${plural(failed, 'file or word', 'files or words')} could not be counted`));
+  if (failed > 0)
+    say(bad(`    ${plural(failed, 'file or word', 'files or words')} could not be counted`));
   if (!run.locksAreZero) say(bad('    a lock is not as it was before its first use'));
 }
 

@@ -49,18 +49,27 @@ function readOptions() {
     if (!Number.isInteger(n) || n < 1) throw new Error(`--${name} must be a positive integer`);
     return n;
   };
-  return { root: positionals[0] ?? '/usr/include', threads: number('threads', THREADS), workers: number('workers', WORKERS) };
+  return {
+    root: positionals[0] ?? '/usr/include',
+    threads: number('threads', THREADS),
+    workers: number('workers', WORKERS),
+  };
 }
 
 /** The three ways of counting a tree, each behind a progress bar. */
 function waysToCount(tree, { threads, workers }, program, module, scratch) {
   const table = { tree, ...tableFor(tree) };
   return {
-    plainly: () => withBar('one thread', tree.files, (onProgress) => countPlainly(tree.files, onProgress)),
+    plainly: () =>
+      withBar('one thread', tree.files, (onProgress) => countPlainly(tree.files, onProgress)),
     natively: (locking) =>
-      withBar('C threads', tree.files, (onProgress) => countNatively(program, scratch, { ...table, locking }, threads, onProgress)),
+      withBar('C threads', tree.files, (onProgress) =>
+        countNatively(program, scratch, { ...table, locking }, threads, onProgress),
+      ),
     inNode: (locking) =>
-      withBar('Node', tree.files, (onProgress) => countInNode(module, { ...table, locking }, workers, onProgress)),
+      withBar('Node', tree.files, (onProgress) =>
+        countInNode(module, { ...table, locking }, workers, onProgress),
+      ),
   };
 }
 
@@ -77,7 +86,11 @@ async function demonstrate(scratch) {
   const native = await count.natively(1);
   const a = report.sayLocked(`(a) ${options.threads} C threads, one table`, reference, native);
   const node = await count.inNode(1);
-  const b = report.sayLocked('(b) Node, one shared memory: C as WebAssembly, JavaScript and the main thread', reference, node);
+  const b = report.sayLocked(
+    '(b) Node, one shared memory: C as WebAssembly, JavaScript and the main thread',
+    reference,
+    node,
+  );
 
   const unlocked = { native: await count.natively(0), node: await count.inNode(0) };
   report.sayLateness(node.lateness, unlocked.node.lateness);

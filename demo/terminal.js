@@ -14,7 +14,8 @@ export const bad = paint('red');
 export const say = (...lines) => lines.forEach((line) => console.log(line));
 
 export const count = (n) => n.toLocaleString('en');
-export const fixed = (n, digits = 1) => n.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+export const fixed = (n, digits = 1) =>
+  n.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 export const megabytes = (bytes) => fixed(bytes / 1e6);
 export const milliseconds = (us) => `${fixed(us / 1000)} ms`;
 export const plural = (n, thing, things = `${thing}s`) => `${count(n)} ${n === 1 ? thing : things}`;
@@ -29,7 +30,8 @@ export function perCent(part, whole) {
 /** Prints rows of text in columns, the first flush left and the others right. The first row names the columns. */
 export function sayTable(rows) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
-  const pad = (cell, column) => (column === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[column]));
+  const pad = (cell, column) =>
+    column === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[column]);
   rows.forEach((row, i) => {
     const line = `    ${row.map(pad).join('   ')}`;
     say(i === 0 ? dim(line) : line);

@@ -29,7 +29,16 @@ function isBinary(path) {
  * @param {string} root
  */
 export function survey(root) {
-  const tree = { root, files: [], bytes: 0, largest: 0, again: 0, binary: [], unreadable: [], special: 0 };
+  const tree = {
+    root,
+    files: [],
+    bytes: 0,
+    largest: 0,
+    again: 0,
+    binary: [],
+    unreadable: [],
+    special: 0,
+  };
   const seen = new Set();
 
   const addFile = (path, size) => {
@@ -51,7 +60,8 @@ export function survey(root) {
     }
     seen.add(identity);
     if (stat.isFile()) addFile(path, Number(stat.size));
-    else if (stat.isDirectory()) fs.readdirSync(bytesOf(path), 'latin1').forEach((name) => tryToVisit(`${path}/${name}`));
+    else if (stat.isDirectory())
+      fs.readdirSync(bytesOf(path), 'latin1').forEach((name) => tryToVisit(`${path}/${name}`));
     else tree.special++;
   };
 

@@ -11,7 +11,8 @@ _Static_assert(offsetof(struct wc_arena, heap_next) == 64, "wordcount.js: ARENA"
 _Static_assert(sizeof(struct wc_word) == 16, "wordcount.js: WORD");
 _Static_assert(sizeof(struct wc_tally) == 28, "wordcount.js: TALLY");
 
-/* Without locks a chain may run in circles. No honest one of a table that is not overfull comes near this. */
+/* Without locks a chain may run in circles. No honest one of a table that is not overfull comes
+ * near this. */
 #define MAX_CHAIN_UNLOCKED 256u
 
 #define ALIGNMENT 64u
@@ -20,8 +21,9 @@ _Static_assert(sizeof(struct wc_tally) == 28, "wordcount.js: TALLY");
 #define FNV_PRIME 16777619u
 
 /*
- * A number in the table. Volatile, so that the compiler reads it exactly where the source does: without locks it may change at any
- * moment, and a bound must be checked on the very value that is then used.
+ * A number in the table. Volatile, so that the compiler reads it exactly where the source does:
+ * without locks it may change at any moment, and a bound must be checked on the very value that is
+ * then used.
  */
 typedef volatile uint32_t cell;
 
@@ -55,7 +57,8 @@ uint64_t wc_size(uint32_t heap_bytes, uint32_t buckets)
     return buckets_at() + (uint64_t)buckets * sizeof(uint32_t) + heap_bytes;
 }
 
-void wc_format(struct wc_arena *arena, uint32_t heap_bytes, uint32_t buckets, uint32_t files, uint32_t locking)
+void wc_format(struct wc_arena *arena, uint32_t heap_bytes, uint32_t buckets, uint32_t files,
+               uint32_t locking)
 {
     const uint32_t heap_at = (uint32_t)wc_size(0, buckets);
     *arena = (struct wc_arena){
@@ -114,7 +117,8 @@ static void leave(struct wc_arena *arena, lw_mutex *lock)
         lw_mutex_unlock(lock);
 }
 
-/* Locked in every run: otherwise a file might be counted twice, and the words that get lost would be hard to tell from that. */
+/* Locked in every run: otherwise a file might be counted twice, and the words that get lost would
+ * be hard to tell from that. */
 uint32_t wc_take_file(struct wc_arena *arena, struct wc_tally *tally)
 {
     lock_and_tally(&arena->files_lock, tally);
@@ -132,13 +136,16 @@ struct key {
 /* The word at this offset; NULL if there can be none. */
 static volatile struct wc_word *word_at(struct wc_arena *arena, uint32_t offset)
 {
-    const bool fits = offset >= arena->heap_at && offset <= arena->size - sizeof(struct wc_word) && offset % 4 == 0;
+    const bool fits = offset >= arena->heap_at && offset <= arena->size - sizeof(struct wc_word) &&
+                      offset % 4 == 0;
     return fits ? (volatile struct wc_word *)(void *)bytes_at(arena, offset) : NULL;
 }
 
-static bool is_word(struct wc_arena *arena, uint32_t offset, volatile struct wc_word *word, const struct key *key)
+static bool is_word(struct wc_arena *arena, uint32_t offset, volatile struct wc_word *word,
+                    const struct key *key)
 {
-    if (word->hash != key->hash || word->length != key->length || key->length > arena->size - sizeof *word - offset)
+    if (word->hash != key->hash || word->length != key->length ||
+        key->length > arena->size - sizeof *word - offset)
         return false;
     const uint8_t *letters = bytes_at(arena, offset) + sizeof *word;
     uint32_t i = 0;
@@ -147,7 +154,8 @@ static bool is_word(struct wc_arena *arena, uint32_t offset, volatile struct wc_
     return i == key->length;
 }
 
-/* Counts a word that the table knows and returns true; false: it is unknown, or *damaged tells that the search led nowhere. */
+/* Counts a word that the table knows and returns true; false: it is unknown, or *damaged tells that
+ * the search led nowhere. */
 static bool count_known(struct wc_arena *arena, const struct key *key, bool *damaged)
 {
     uint32_t offset = *bucket_of(arena, key->hash);
@@ -237,6 +245,7 @@ void wc_count(struct wc_arena *arena, struct wc_tally *tally, const uint8_t *tex
         do {
             hash = (hash ^ text[i]) * FNV_PRIME;
         } while (++i < length && continues_word(text[i]));
-        add(arena, tally, &(struct key){.letters = text + start, .length = i - start, .hash = hash});
+        add(arena, tally,
+            &(struct key){.letters = text + start, .length = i - start, .hash = hash});
     }
 }

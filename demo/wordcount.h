@@ -1,8 +1,9 @@
 /*
  * wordcount.h: C identifiers, counted in one hash table that many agents fill at once.
  *
- * The table is a single run of bytes, the arena. Whatever is in it is found by a 32-bit offset from its start, never by a pointer,
- * so that C threads, C in WebAssembly and JavaScript (wordcount.js) all work on the same bytes:
+ * The table is a single run of bytes, the arena. Whatever is in it is found by a 32-bit offset from
+ * its start, never by a pointer, so that C threads, C in WebAssembly and JavaScript (wordcount.js)
+ * all work on the same bytes:
  *
  *     0            struct wc_arena
  *     stripes_at   lw_mutex[stripes]      number i guards every bucket b with b % stripes == i,
@@ -11,7 +12,8 @@
  *     heap_at      struct wc_word, ...    each followed by its letters, padded to 4 bytes
  *     size
  *
- * All numbers are little-endian. A word's bucket is its hash (32-bit FNV-1a) modulo the buckets. Both moduli are powers of two.
+ * All numbers are little-endian. A word's bucket is its hash (32-bit FNV-1a) modulo the buckets.
+ * Both moduli are powers of two.
  *
  * An agent holds at most two locks, always in this order: a stripe, then the heap.
  */
@@ -31,7 +33,8 @@
 struct wc_arena {
     /* Written once, by wc_format. */
     uint32_t magic;
-    uint32_t arena_bytes, word_bytes, tally_bytes; /* sizes of the structs here: other code that knows the layout compares them */
+    uint32_t arena_bytes, word_bytes,
+        tally_bytes; /* sizes of the structs here: other code that knows the layout compares them */
     uint32_t size;
     uint32_t stripes, stripes_at;
     uint32_t buckets, buckets_at;
@@ -57,21 +60,26 @@ struct wc_word {
 /* What one agent has done: its own, shared with nobody while it works. */
 struct wc_tally {
     uint32_t words;
-    uint32_t contended;  /* locks that somebody else held when this agent came for them */
-    uint32_t waits;      /* of these, the ones still held at a second look: the agent went to sleep */
+    uint32_t contended; /* locks that somebody else held when this agent came for them */
+    uint32_t waits; /* of these, the ones still held at a second look: the agent went to sleep */
     uint32_t waited_us;  /* from coming to holding, of all contended locks together */
     uint32_t longest_us; /* and of the longest one */
     uint32_t full;       /* words not counted, because the heap is used up */
-    uint32_t damaged;    /* words not counted, because their chain leads nowhere or in circles: only ever without locks */
+    uint32_t damaged;    /* words not counted, because their chain leads nowhere or in circles: only
+                            ever without locks */
 };
 
-/* How large a table with these buckets (a power of two, at least WC_STRIPES) and this much room for words is. */
+/* How large a table with these buckets (a power of two, at least WC_STRIPES) and this much room for
+ * words is. */
 uint64_t wc_size(uint32_t heap_bytes, uint32_t buckets);
 
-/* Makes zeroed memory of wc_size bytes, which must be below 4 GiB, an empty table for this many files. */
-void wc_format(struct wc_arena *arena, uint32_t heap_bytes, uint32_t buckets, uint32_t files, uint32_t locking);
+/* Makes zeroed memory of wc_size bytes, which must be below 4 GiB, an empty table for this many
+ * files. */
+void wc_format(struct wc_arena *arena, uint32_t heap_bytes, uint32_t buckets, uint32_t files,
+               uint32_t locking);
 
-/* The number of the next file to count, each given to one agent only; WC_NO_FILE when all are taken. */
+/* The number of the next file to count, each given to one agent only; WC_NO_FILE when all are
+ * taken. */
 uint32_t wc_take_file(struct wc_arena *arena, struct wc_tally *tally);
 
 /* Counts every [A-Za-z_][A-Za-z0-9_]* in the text, which is a whole file. */

@@ -95,12 +95,27 @@ export class Table {
    */
   constructor(buffer, base = 0) {
     const header = new Uint32Array(buffer, base, ARENA_BYTES / 4);
-    const sizes = [header[ARENA.magic], header[ARENA.arenaBytes], header[ARENA.wordBytes], header[ARENA.tallyBytes]];
+    const sizes = [
+      header[ARENA.magic],
+      header[ARENA.arenaBytes],
+      header[ARENA.wordBytes],
+      header[ARENA.tallyBytes],
+    ];
     const expected = [MAGIC, ARENA_BYTES, WORD_BYTES, TALLY_BYTES];
     if (sizes.some((size, i) => size !== expected[i]))
       throw new Error(`wordcount.h and wordcount.js differ: ${sizes}, ${expected}`);
 
-    for (const name of ['size', 'stripes', 'stripesAt', 'buckets', 'bucketsAt', 'heapAt', 'maxChain', 'locking', 'files']) {
+    for (const name of [
+      'size',
+      'stripes',
+      'stripesAt',
+      'buckets',
+      'bucketsAt',
+      'heapAt',
+      'maxChain',
+      'locking',
+      'files',
+    ]) {
       this[name] = header[ARENA[name]];
     }
     // A table that was written to a file ends where its last word does.
@@ -136,7 +151,11 @@ export class Table {
 
   /** Whether all locks are as if nobody had ever used them. */
   get locksAreZero() {
-    const places = [this.filesLockAt, this.heapLockAt, ...Array.from({ length: this.stripes }, (_, i) => this.stripeAt(i))];
+    const places = [
+      this.filesLockAt,
+      this.heapLockAt,
+      ...Array.from({ length: this.stripes }, (_, i) => this.stripeAt(i)),
+    ];
     return places.every((at) => this.u32[at >>> 2] === 0 && this.u32[(at >>> 2) + 1] === 0);
   }
 
@@ -236,7 +255,13 @@ export class Table {
 }
 
 /** What stands in for a mutex where the demo goes without. */
-const NO_LOCK = { isLocked: false, tryLock: () => true, lock: () => true, lockAsync: async () => true, unlock: () => {} };
+const NO_LOCK = {
+  isLocked: false,
+  tryLock: () => true,
+  lock: () => true,
+  lockAsync: async () => true,
+  unlock: () => {},
+};
 
 /** An agent at work on a table: takes the locks, blocking or not, and keeps the tally. */
 export class Counter {

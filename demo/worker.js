@@ -20,7 +20,8 @@ function readInto(bytes, path) {
   const fd = fs.openSync(bytesOf(path));
   try {
     let length = 0;
-    for (let n = 1; n > 0; length += n) n = fs.readSync(fd, bytes, length, bytes.length - length, null);
+    for (let n = 1; n > 0; length += n)
+      n = fs.readSync(fd, bytes, length, bytes.length - length, null);
     return bytes.subarray(0, length);
   } finally {
     fs.closeSync(fd);

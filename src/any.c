@@ -5,7 +5,8 @@
 
 _Static_assert(LW_ANY_MAX < LW_BLOCK_MAX, "an lw_cancel is one more operation");
 
-enum lw_ending lw_wait_any_slow(const lw_source *sources, uint32_t n, lw_deadline deadline, lw_cancel *cancel, uint32_t *which)
+enum lw_ending lw_wait_any_slow(const lw_source *sources, uint32_t n, lw_deadline deadline,
+                                lw_cancel *cancel, uint32_t *which)
 {
     struct lw_operation operations[LW_BLOCK_MAX];
     for (uint32_t i = 0; i < n; i++)

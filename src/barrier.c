@@ -28,7 +28,8 @@ static lw_answer look_step(lw_word *barrier, uint32_t state, uint32_t why, uint3
     return lw_answer_of(waits ? LW_GAVE_UP : LW_DONE, 0, 0, seen);
 }
 
-enum lw_barrier_outcome lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline deadline, lw_cancel *cancel, enum lw_ending *ending)
+enum lw_barrier_outcome lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline deadline,
+                                             lw_cancel *cancel, enum lw_ending *ending)
 {
     uint32_t state;
     const enum lw_barrier_outcome outcome = lw_barrier_arrive(barrier, &state);
@@ -36,7 +37,8 @@ enum lw_barrier_outcome lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline de
         return outcome;
     struct lw_end end;
     if (!lw_spin((struct lw_operation){look_step, barrier->word, state}, deadline, &end))
-        end = lw_block((struct lw_operation){lw_barrier_wait_step, barrier->word, state}, deadline, cancel);
+        end = lw_block((struct lw_operation){lw_barrier_wait_step, barrier->word, state}, deadline,
+                       cancel);
     *ending = end.ending;
     return lw_barrier_broke(state, end.result) ? LW_BARRIER_BROKE : LW_BARRIER_TRIPPED;
 }

@@ -36,8 +36,8 @@ static enum lw_ending ending_of(uint32_t what)
  * holds the words, `way` how to wait (LW_WAIT_BRIEF if one waits briefly, LW_WAIT_IDLE if all are
  * idle). Returns false if an operation has ended, with its outcome in `end`.
  */
-static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t why, uint16_t *phases, struct lw_waited *waited,
-                    uint32_t *way, struct lw_end *end)
+static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t why,
+                    uint16_t *phases, struct lw_waited *waited, uint32_t *way, struct lw_end *end)
 {
     *way = LW_WAIT_IDLE;
     for (uint32_t i = 0; i < n; i++) {
@@ -55,7 +55,8 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
                 return false;
             continue;
         }
-        waited[i] = (struct lw_waited){&operation->words[lw_answer_word(answer)], lw_answer_expected(answer)};
+        waited[i] = (struct lw_waited){&operation->words[lw_answer_word(answer)],
+                                       lw_answer_expected(answer)};
         if (*way != LW_WAIT_BRIEF && what != LW_WAIT_IDLE)
             *way = what;
     }
@@ -68,8 +69,8 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
  * cancelled. A barrier's step would find the barrier broken, and not know that its own caller broke
  * it.
  */
-static struct lw_end block(const struct lw_operation *operations, uint32_t n, uint32_t cancels, lw_deadline deadline,
-                           uint16_t *phases)
+static struct lw_end block(const struct lw_operation *operations, uint32_t n, uint32_t cancels,
+                           lw_deadline deadline, uint16_t *phases)
 {
     struct lw_waited waited[LW_BLOCK_MAX];
     waited[0] = (struct lw_waited){NULL, 0}; /* for gcc: a step never gives up early */
@@ -78,12 +79,13 @@ static struct lw_end block(const struct lw_operation *operations, uint32_t n, ui
     int64_t slice_ns = LW_SLICE_NS;
     int64_t look_ns = LW_LOOK_NS;
     uint32_t why = LW_START;
-    while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &way, &end)) {
+    while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &way,
+                   &end)) {
         const int64_t longest = patience(way, slice_ns);
         const lw_deadline look = longest == LW_FOREVER ? LW_FOREVER : lw_now() + longest;
         const lw_deadline until = look < deadline ? look : deadline;
-        const lw_woken woken =
-            n == 1 ? lw_wait(waited[0].word, waited[0].expected, until) : lw_wait_many(waited, n, until, &look_ns);
+        const lw_woken woken = n == 1 ? lw_wait(waited[0].word, waited[0].expected, until)
+                                      : lw_wait_many(waited, n, until, &look_ns);
         why = why_of(woken, until == deadline);
         if (why == LW_SLICE && slice_ns <= LW_IDLE_NS / 2)
             slice_ns *= 2;
@@ -103,7 +105,8 @@ static struct lw_end cancelled(const struct lw_operation *operation, uint32_t ph
         answer = operation->step(operation->words, operation->wanted, LW_CANCELLED, phase);
     } while (lw_answer_what(answer) == LW_RETRY);
     const bool done = lw_answer_what(answer) == LW_DONE;
-    return (struct lw_end){done ? LW_ENDED_DONE : LW_ENDED_CANCELLED, 0, lw_answer_expected(answer)};
+    return (struct lw_end){done ? LW_ENDED_DONE : LW_ENDED_CANCELLED, 0,
+                           lw_answer_expected(answer)};
 }
 
 bool lw_spin(struct lw_operation operation, lw_deadline deadline, struct lw_end *end)
@@ -121,7 +124,8 @@ bool lw_spin(struct lw_operation operation, lw_deadline deadline, struct lw_end 
     return false;
 }
 
-struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadline deadline,
+                           lw_cancel *cancel)
 {
     uint16_t phases[LW_BLOCK_MAX] = {0};
     if (!cancel)
@@ -142,7 +146,8 @@ struct lw_end lw_block(struct lw_operation operation, lw_deadline deadline, lw_c
     return lw_block_any(operations, 1, deadline, cancel);
 }
 
-struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline deadline, lw_cancel *cancel)
+struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline deadline,
+                                 lw_cancel *cancel)
 {
     struct lw_end end;
     return lw_spin(operation, deadline, &end) ? end : lw_block(operation, deadline, cancel);

@@ -31,7 +31,8 @@ struct lw_end {
  * is more than 1, they must be of kinds that need not be withdrawn. cancel may be NULL; if not, the
  * array must have room for one more operation.
  */
-struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadline deadline, lw_cancel *cancel);
+struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadline deadline,
+                           lw_cancel *cancel);
 
 /* Runs one operation. */
 struct lw_end lw_block(struct lw_operation operation, lw_deadline deadline, lw_cancel *cancel);
@@ -44,7 +45,8 @@ struct lw_end lw_block(struct lw_operation operation, lw_deadline deadline, lw_c
 bool lw_spin(struct lw_operation operation, lw_deadline deadline, struct lw_end *end);
 
 /* Spins, then blocks. */
-struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline deadline, lw_cancel *cancel);
+struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline deadline,
+                                 lw_cancel *cancel);
 
 #pragma GCC visibility pop
 

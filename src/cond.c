@@ -7,14 +7,17 @@
 
 _Static_assert(sizeof(lw_cond) == 8, "docs/layout.md: a condition is two words");
 
-static enum lw_ending wait_for_notify(lw_cond *cond, uint32_t sequence, lw_deadline deadline, lw_cancel *cancel)
+static enum lw_ending wait_for_notify(lw_cond *cond, uint32_t sequence, lw_deadline deadline,
+                                      lw_cancel *cancel)
 {
-    const struct lw_end end = lw_spin_then_block((struct lw_operation){lw_cond_wait_step, cond->word, sequence}, deadline, cancel);
+    const struct lw_end end = lw_spin_then_block(
+        (struct lw_operation){lw_cond_wait_step, cond->word, sequence}, deadline, cancel);
     lw_cond_leave_step(cond->word);
     return end.ending;
 }
 
-enum lw_ending lw_cond_wait_slow(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
+enum lw_ending lw_cond_wait_slow(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline,
+                                 lw_cancel *cancel)
 {
     const uint32_t sequence = lw_cond_enter_step(cond->word);
     lw_mutex_unlock(mutex);
@@ -23,7 +26,8 @@ enum lw_ending lw_cond_wait_slow(lw_cond *cond, lw_mutex *mutex, lw_deadline dea
     return ending;
 }
 
-enum lw_ending lw_cond_wait_recursive_slow(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
+enum lw_ending lw_cond_wait_recursive_slow(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline,
+                                           lw_cancel *cancel)
 {
     const uint32_t depth = lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed);
     const uint32_t sequence = lw_cond_enter_step(cond->word);

@@ -85,8 +85,8 @@ static uint32_t value_of(const uint32_t *words, struct field field)
     return field.mask ? words[field.word] & field.mask : 1;
 }
 
-static size_t describe(const char *type, const struct phrase *phrases, size_t n, const lw_word *shared, size_t length, char *buffer,
-                       size_t size)
+static size_t describe(const char *type, const struct phrase *phrases, size_t n,
+                       const lw_word *shared, size_t length, char *buffer, size_t size)
 {
     uint32_t words[3] = {0};
     for (size_t i = 0; i < length; i++)
@@ -113,10 +113,10 @@ static size_t describe(const char *type, const struct phrase *phrases, size_t n,
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-#define DESCRIBE(name, Type)                                                                                                       \
-    size_t lw_##name##_describe(const lw_##name *it, char *buffer, size_t size)                                                    \
-    {                                                                                                                              \
-        return describe(#Type, Type, COUNT(Type), it->word, COUNT(it->word), buffer, size);                                        \
+#define DESCRIBE(name, Type)                                                                       \
+    size_t lw_##name##_describe(const lw_##name *it, char *buffer, size_t size)                    \
+    {                                                                                              \
+        return describe(#Type, Type, COUNT(Type), it->word, COUNT(it->word), buffer, size);        \
     }
 
 #include "meanings.h"

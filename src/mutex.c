@@ -12,7 +12,8 @@ enum lw_ending lw_mutex_lock_slow(lw_mutex *mutex, lw_deadline deadline, lw_canc
     const uint32_t self = lw_self();
     if (lw_spin_for_mutex(mutex->word, self, deadline))
         return LW_ENDED_DONE;
-    return lw_block((struct lw_operation){lw_mutex_lock_step, mutex->word, self}, deadline, cancel).ending;
+    return lw_block((struct lw_operation){lw_mutex_lock_step, mutex->word, self}, deadline, cancel)
+        .ending;
 }
 
 bool lw_mutex_unlock_slow(lw_mutex *mutex)

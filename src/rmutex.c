@@ -12,7 +12,9 @@ enum lw_ending lw_rmutex_lock_slow(lw_rmutex *rmutex, lw_deadline deadline, lw_c
     const enum lw_ending ending =
         lw_spin_for_mutex(rmutex->word, self, deadline)
             ? LW_ENDED_DONE
-            : lw_block((struct lw_operation){lw_mutex_lock_step, rmutex->word, self}, deadline, cancel).ending;
+            : lw_block((struct lw_operation){lw_mutex_lock_step, rmutex->word, self}, deadline,
+                       cancel)
+                  .ending;
     if (ending == LW_ENDED_DONE)
         lw_rmutex_entered_step(rmutex->word, 0);
     return ending;

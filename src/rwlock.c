@@ -6,9 +6,12 @@
 
 _Static_assert(sizeof(lw_rwlock) == 12, "docs/layout.md: a read-write lock is three words");
 
-enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline, lw_cancel *cancel)
+enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline,
+                              lw_cancel *cancel)
 {
-    return lw_spin_then_block((struct lw_operation){step, rwlock->word, lw_self()}, deadline, cancel).ending;
+    return lw_spin_then_block((struct lw_operation){step, rwlock->word, lw_self()}, deadline,
+                              cancel)
+        .ending;
 }
 
 /*
@@ -17,7 +20,8 @@ enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline dead
  */
 enum lw_ending lw_rwlock_read_slow(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
-    for (int lost = 0; lw_rwlock_state(rwlock->word) < LW_RWLOCK_READERS && lw_back_off(lost, deadline); lost++) {
+    for (int lost = 0;
+         lw_rwlock_state(rwlock->word) < LW_RWLOCK_READERS && lw_back_off(lost, deadline); lost++) {
         if (lw_rwlock_enter_read(rwlock))
             return LW_ENDED_DONE;
     }

@@ -18,17 +18,28 @@ const PASSED = [
   /\d {2}(holds)(?:, but .*)?$/gm,
   /^(\d+) passed, \d+ failed$/gm,
 ];
-const FAILED = [/\[ {2}FAILED {2}\] (\d+) test/g, /^ {2}(\d+) failing/gm, /\d {2}(FAILS)$/gm, /^\d+ passed, (\d+) failed$/gm];
+const FAILED = [
+  /\[ {2}FAILED {2}\] (\d+) test/g,
+  /^ {2}(\d+) failing/gm,
+  /\d {2}(FAILS)$/gm,
+  /^\d+ passed, (\d+) failed$/gm,
+];
 
 const sum = (numbers) => numbers.reduce((total, n) => total + n, 0);
 const count = (patterns, text) =>
-  sum(patterns.flatMap((pattern) => [...text.matchAll(pattern)].map(([, n]) => (/\d/.test(n) ? +n : 1))));
+  sum(
+    patterns.flatMap((pattern) =>
+      [...text.matchAll(pattern)].map(([, n]) => (/\d/.test(n) ? +n : 1)),
+    ),
+  );
 
 const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 const unescape = (xml) => xml.replace(/&(amp|lt|gt|quot|apos);/g, (_, name) => ENTITIES[name]);
 
 function readTests(xml) {
-  const cases = xml.matchAll(/<testcase name="([^"]*)".*? time="([^"]*)" status="(\w+)">(.*?)<\/testcase>/gs);
+  const cases = xml.matchAll(
+    /<testcase name="([^"]*)".*? time="([^"]*)" status="(\w+)">(.*?)<\/testcase>/gs,
+  );
   return Array.from(cases, ([, name, seconds, status, inner]) => {
     const [, output = ''] = /<system-out>(.*?)<\/system-out>/s.exec(inner) ?? [];
     return { name, seconds: Math.round(seconds), status, output: unescape(output) };
@@ -38,26 +49,34 @@ function readTests(xml) {
 /** From the first error that a compiler or a test program reports; if there is none, the end. */
 function failingPart(output) {
   const lines = output.trimEnd().split('\n');
-  const first = lines.findIndex((line) => /\berror: |\*\*\*Failed|\[ {2}ERROR {3}\]|^not ok|^SUMMARY: | FAILS$/.test(line));
+  const first = lines.findIndex((line) =>
+    /\berror: |\*\*\*Failed|\[ {2}ERROR {3}\]|^not ok|^SUMMARY: | FAILS$/.test(line),
+  );
   return lines.slice(first < 0 ? -SHOWN_LINES : Math.max(0, first - 3)).slice(0, SHOWN_LINES);
 }
 
 /** The names of all tests that there are, whether they ran or not. */
 function allTests() {
   const list = ['--test-dir', 'build/gcc', '--show-only=json-v1'];
-  return JSON.parse(execFileSync('ctest', list, { cwd: ROOT, encoding: 'utf8' })).tests.map(({ name }) => name);
+  return JSON.parse(execFileSync('ctest', list, { cwd: ROOT, encoding: 'utf8' })).tests.map(
+    ({ name }) => name,
+  );
 }
 
 /** Names, but `mutants-* (22)` for those that begin alike. */
 function grouped(names) {
   const groups = Map.groupBy(names, (name) => name.split('-')[0]);
-  return Array.from(groups, ([first, group]) => (group.length > 1 ? `${first}-* (${group.length})` : group[0]));
+  return Array.from(groups, ([first, group]) =>
+    group.length > 1 ? `${first}-* (${group.length})` : group[0],
+  );
 }
 
 const say = (what, names) => names.length > 0 && console.log(`\n${what}: ${names.join(', ')}`);
 
 if (!existsSync(RESULTS)) {
-  console.log('CTest has left no results: it was interrupted, or something could not be built.\n\n0 passed, 1 failed');
+  console.log(
+    'CTest has left no results: it was interrupted, or something could not be built.\n\n0 passed, 1 failed',
+  );
   process.exit(1);
 }
 const tests = readTests(readFileSync(RESULTS, 'utf8'));
@@ -65,7 +84,8 @@ const names = tests.map(({ name }) => name);
 const failed = tests.filter(({ status }) => status !== 'run' && status !== 'disabled');
 for (const { name, seconds, output } of failed)
   console.log([`\n=== ${name} failed after ${seconds} s`, ...failingPart(output)].join('\n'));
-if (failed.length > 0) console.log('\nAll that they printed: build/gcc/Testing/Temporary/LastTest.log');
+if (failed.length > 0)
+  console.log('\nAll that they printed: build/gcc/Testing/Temporary/LastTest.log');
 say(
   'Not run, since what they need is not installed',
   tests.filter(({ status }) => status === 'disabled').map(({ name }) => name),
@@ -86,6 +106,9 @@ const counted = tests
     const good = count(PASSED, output);
     return status === 'run' ? { good: good || 1, bad } : { good, bad: bad || 1 };
   });
-const total = { passed: sum(counted.map(({ good }) => good)), failed: sum(counted.map(({ bad }) => bad)) };
+const total = {
+  passed: sum(counted.map(({ good }) => good)),
+  failed: sum(counted.map(({ bad }) => bad)),
+};
 console.log(`\n${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1;

@@ -45,7 +45,11 @@ CALL(make, (lw_barrier_make_step(words, a), 0))
 static const struct function functions[] = {
     [STATE] = {.name = "barrier_state", .label = "state", .arguments = 0, .call = state_of},
     [ARRIVE] = {.name = "barrier_arrive_step", .label = "arrive", .arguments = 1, .call = arrive},
-    [WAIT] = {.name = "barrier_wait_step", .label = "wait", .is_step = true, .arguments = 3, .call = lw_barrier_wait_step},
+    [WAIT] = {.name = "barrier_wait_step",
+              .label = "wait",
+              .is_step = true,
+              .arguments = 3,
+              .call = lw_barrier_wait_step},
     [DROP] = {.name = "barrier_drop_step", .label = "drop", .arguments = 0, .call = drop},
     [RESET] = {.name = "barrier_reset_step", .label = "reset", .arguments = 0, .call = reset},
     [MAKE] = {.name = "barrier_make_step", .label = "make", .arguments = 1, .call = make},
@@ -59,12 +63,14 @@ static void begin(struct state *state)
     state->ghosts[PARTIES] = state->ghosts[EXPECTED] = (uint8_t)parties;
 }
 
-/* Whether somebody is dropping out, or resets it: the one is illegal at the same time as the other. */
+/* Whether somebody is dropping out, or resets it: the one is illegal at the same time as the other.
+ */
 static bool any_is_at(const struct state *state, char letter)
 {
     for (int agent = 0; agent < model_agents; agent++) {
         const struct agent *a = &state->agents[agent];
-        const bool has_dropped_out = letter == 'd' && a->callers[0].flags & PREPARED && a->callers[0].rounds > 0;
+        const bool has_dropped_out =
+            letter == 'd' && a->callers[0].flags & PREPARED && a->callers[0].rounds > 0;
         if (model_letter(agent, 0) == letter && (a->doing != IDLE || has_dropped_out))
             return true;
     }
@@ -121,7 +127,8 @@ static const char *changed_state(struct state *state, int agent, const struct op
         return a->function == WAIT ? NULL : "writes, and changes nothing";
     if (a->function == WAIT ? !breaks || !lw_gives_up(a->why) : breaks)
         return "breaks it for no reason, or does more than that";
-    if ((a->function == WAIT || a->function == ARRIVE) && (c->own[CYCLE] != state->ghosts[CYCLES] || state->ghosts[BROKEN]))
+    if ((a->function == WAIT || a->function == ARRIVE) &&
+        (c->own[CYCLE] != state->ghosts[CYCLES] || state->ghosts[BROKEN]))
         return "does something to a cycle that it was not meant for";
     if ((a->function == RESET || a->function == MAKE) && !ends_cycle)
         return "does not begin a new cycle";
@@ -130,7 +137,8 @@ static const char *changed_state(struct state *state, int agent, const struct op
     if (breaks) {
         state->ghosts[BROKEN] = 1;
     } else if (a->function != ARRIVE) {
-        if (is_new(state) && state->ghosts[EXPECTED] - state->ghosts[COME] == state->ghosts[PARTIES])
+        if (is_new(state) &&
+            state->ghosts[EXPECTED] - state->ghosts[COME] == state->ghosts[PARTIES])
             return "resets what is as good as new";
         begin_cycle(state, true);
     } else if (state->ghosts[COME] + 1 < state->ghosts[EXPECTED]) {
@@ -146,7 +154,8 @@ static const char *changed_state(struct state *state, int agent, const struct op
 static const char *changed_parties(struct state *state, int agent, uint32_t before, uint32_t after)
 {
     const uint32_t function = state->agents[agent].function;
-    const uint32_t asked_for = function == MAKE ? model_size(agent, state->agents[agent].caller) : before - 1;
+    const uint32_t asked_for =
+        function == MAKE ? model_size(agent, state->agents[agent].caller) : before - 1;
     if ((function != MAKE && function != DROP) || after != asked_for || after > LW_BARRIER_MAX)
         return "is of another number of parties, and nobody said so";
     if (operator_of(state, agent)->flags & PREPARED)
@@ -156,7 +165,8 @@ static const char *changed_parties(struct state *state, int agent, uint32_t befo
     return NULL;
 }
 
-static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+static const char *operated(struct state *state, int agent, const struct operation *operation,
+                            uint32_t result)
 {
     struct caller *c = operator_of(state, agent);
     if (operation->kind == NOTIFY)
@@ -170,7 +180,9 @@ static const char *operated(struct state *state, int agent, const struct operati
     if (operation->kind == STORE)
         return "stores what it has to change";
     if (operation->word == LW_BARRIER_PARTIES)
-        return has_changed(operation, result) ? changed_parties(state, agent, operation->a, operation->b) : NULL;
+        return has_changed(operation, result)
+                   ? changed_parties(state, agent, operation->a, operation->b)
+                   : NULL;
     if (has_changed(operation, result))
         return changed_state(state, agent, operation);
     if (is_new(state))
@@ -189,7 +201,8 @@ static void end_round(struct caller *caller, char letter)
     caller->wanted = 0;
 }
 
-static const char *state_ended(struct state *state, struct caller *caller, char letter, uint64_t result)
+static const char *state_ended(struct state *state, struct caller *caller, char letter,
+                               uint64_t result)
 {
     const bool was_refused = caller->flags & REFUSED;
     caller->flags &= PREPARED;
@@ -205,7 +218,8 @@ static const char *state_ended(struct state *state, struct caller *caller, char 
     return NULL;
 }
 
-static const char *arrive_ended(struct state *state, struct caller *caller, char letter, uint64_t outcome)
+static const char *arrive_ended(struct state *state, struct caller *caller, char letter,
+                                uint64_t outcome)
 {
     const uint8_t flags = caller->flags;
     const bool knew_parties = caller->wanted & LW_BARRIER_MISSING;
@@ -238,17 +252,20 @@ static const char *wait_ended(struct state *state, int agent, int caller, uint64
     const int ago = state->ghosts[CYCLES] - c->own[CYCLE];
     end_round(c, model_letter(agent, caller));
     if (lw_answer_what(answer) != LW_DONE)
-        return has_broken_it ? wrong_end(state, agent, lw_answer_what(answer)) : "gives up, and leaves others waiting for it";
+        return has_broken_it ? wrong_end(state, agent, lw_answer_what(answer))
+                             : "gives up, and leaves others waiting for it";
     if (has_broken_it)
         return "does not know that it has broken it";
     if (ago == 0 && !state->ghosts[BROKEN])
         return "passes, and others are missing";
     const bool broke = ago == 0 || state->ghosts[HISTORY] >> (ago - 1) & 1;
-    return ago <= 5 && broke != lw_barrier_broke(since, lw_answer_expected(answer)) ? "does not know whether its cycle broke"
-                                                                                    : NULL;
+    return ago <= 5 && broke != lw_barrier_broke(since, lw_answer_expected(answer))
+               ? "does not know whether its cycle broke"
+               : NULL;
 }
 
-static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+static const char *ended(struct state *state, int agent, int caller, uint32_t function,
+                         uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
     const uint8_t flags = c->flags;
@@ -266,27 +283,33 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         c->flags = PREPARED;
         if (function == DROP && state->ghosts[PARTIES] == 0 && !(flags & PREPARED))
             return NULL;
-        return flags & PREPARED && !!(flags & ENDED) == (function == MAKE) ? NULL : "has not dropped out, or not made it";
+        return flags & PREPARED && !!(flags & ENDED) == (function == MAKE)
+                   ? NULL
+                   : "has not dropped out, or not made it";
     }
 }
 
 static const char *invariant(const struct state *state)
 {
     const uint32_t word = state->words[LW_BARRIER_STATE];
-    const uint32_t generation = FIRST_GENERATION + state->ghosts[CYCLES] * LW_BARRIER_ONE_GENERATION;
+    const uint32_t generation =
+        FIRST_GENERATION + state->ghosts[CYCLES] * LW_BARRIER_ONE_GENERATION;
     if ((word ^ generation) & LW_BARRIER_GENERATION)
         return "the generation is not how many cycles have ended";
     if ((word & LW_BARRIER_MISSING) != (uint32_t)state->ghosts[EXPECTED] - state->ghosts[COME])
         return "the word does not say how many are missing";
     if (((word & LW_BARRIER_HISTORY) / LW_BARRIER_BROKE_LAST) != (state->ghosts[HISTORY] & 0x1fu))
         return "the word does not say which cycles broke";
-    return !(word & LW_BARRIER_BROKEN) != !state->ghosts[BROKEN] ? "the word does not say whether it is broken" : NULL;
+    return !(word & LW_BARRIER_BROKEN) != !state->ghosts[BROKEN]
+               ? "the word does not say whether it is broken"
+               : NULL;
 }
 
 /* Others are missing. */
 static bool may_wait(const struct state *state, int agent, int caller)
 {
-    return state->agents[agent].callers[caller].own[CYCLE] == state->ghosts[CYCLES] && !state->ghosts[BROKEN];
+    return state->agents[agent].callers[caller].own[CYCLE] == state->ghosts[CYCLES] &&
+           !state->ghosts[BROKEN];
 }
 
 /* No party owes another one an arrival. */
@@ -306,7 +329,8 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
     if (word == LW_BARRIER_STATE)
         describe_waiters(waiters, sizeof waiters, value);
     snprintf(text, size, "%u missing in %u%s%s", value & LW_BARRIER_MISSING,
-             (value & LW_BARRIER_GENERATION) / LW_BARRIER_ONE_GENERATION, value & LW_BARRIER_BROKEN ? "+BROKEN" : "", waiters);
+             (value & LW_BARRIER_GENERATION) / LW_BARRIER_ONE_GENERATION,
+             value & LW_BARRIER_BROKEN ? "+BROKEN" : "", waiters);
 }
 
 static const struct configuration configurations[] = {

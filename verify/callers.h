@@ -22,43 +22,44 @@
  * A function of the core, or of a face, as the step machine calls it: an expression of words, a, b
  * and c.
  */
-#define CALL(name, expression)                                                                                                     \
-    static uint64_t name(lw_word *words, uint32_t a, uint32_t b, uint32_t c)                                                       \
-    {                                                                                                                              \
-        (void)a, (void)b, (void)c;                                                                                                 \
-        return (expression);                                                                                                       \
+#define CALL(name, expression)                                                                     \
+    static uint64_t name(lw_word *words, uint32_t a, uint32_t b, uint32_t c)                       \
+    {                                                                                              \
+        (void)a, (void)b, (void)c;                                                                 \
+        return (expression);                                                                       \
     }
 
 /* A function that a C face inlines, and that answers whether it succeeded. */
-#define FACE(full_name, short_name, wrapper)                                                                                       \
-    {                                                                                                                              \
-        .name = full_name, .label = short_name, .arguments = 1, .answers_bool = true, .inlined = true, .call = wrapper             \
+#define FACE(full_name, short_name, wrapper)                                                       \
+    {                                                                                              \
+        .name = full_name, .label = short_name, .arguments = 1, .answers_bool = true,              \
+        .inlined = true, .call = wrapper                                                           \
     }
 
 /*
  * The program: a primitive of so many words, of what its file defines under these names, and of
  * what else is said.
  */
-#define EXPLORE(primitive_name, word_count, ...)                                                                                   \
-    static const struct primitive primitive = {                                                                                    \
-        .name = primitive_name,                                                                                                    \
-        .words = word_count,                                                                                                       \
-        .word_names = word_names,                                                                                                  \
-        .functions = functions,                                                                                                    \
-        .function_count = COUNT_OF(functions),                                                                                     \
-        .configurations = configurations,                                                                                          \
-        .configuration_count = COUNT_OF(configurations),                                                                           \
-        .choices = choices,                                                                                                        \
-        .operated = operated,                                                                                                      \
-        .ended = ended,                                                                                                            \
-        .invariant = invariant,                                                                                                    \
-        .is_needed = is_needed,                                                                                                    \
-        .describe_word = describe_word,                                                                                            \
-        __VA_ARGS__,                                                                                                               \
-    };                                                                                                                             \
-    int main(int argc, char **argv)                                                                                                \
-    {                                                                                                                              \
-        return explorer_main(&primitive, argc, argv);                                                                              \
+#define EXPLORE(primitive_name, word_count, ...)                                                   \
+    static const struct primitive primitive = {                                                    \
+        .name = primitive_name,                                                                    \
+        .words = word_count,                                                                       \
+        .word_names = word_names,                                                                  \
+        .functions = functions,                                                                    \
+        .function_count = COUNT_OF(functions),                                                     \
+        .configurations = configurations,                                                          \
+        .configuration_count = COUNT_OF(configurations),                                           \
+        .choices = choices,                                                                        \
+        .operated = operated,                                                                      \
+        .ended = ended,                                                                            \
+        .invariant = invariant,                                                                    \
+        .is_needed = is_needed,                                                                    \
+        .describe_word = describe_word,                                                            \
+        __VA_ARGS__,                                                                               \
+    };                                                                                             \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        return explorer_main(&primitive, argc, argv);                                              \
     }
 
 LW_INLINE void use_up_round(struct caller *caller)
@@ -105,7 +106,8 @@ LW_INLINE bool has_work(const struct state *state, int agent, const char *letter
 {
     for (int caller = 0; caller < model_callers[agent]; caller++) {
         for (const char *letter = letters; *letter; letter++) {
-            if (model_letter(agent, caller) == *letter && state->agents[agent].callers[caller].rounds > 0)
+            if (model_letter(agent, caller) == *letter &&
+                state->agents[agent].callers[caller].rounds > 0)
                 return true;
         }
     }
@@ -122,7 +124,8 @@ LW_INLINE const char *wrong_end(const struct state *state, int agent, uint32_t w
 
 LW_INLINE void describe_waiters(char *text, size_t size, uint32_t value)
 {
-    snprintf(text, size, "%s%s", value & LW_ASYNC_WAITERS ? "+ASYNC" : "", value & LW_BLOCKED_WAITERS ? "+BLOCKED" : "");
+    snprintf(text, size, "%s%s", value & LW_ASYNC_WAITERS ? "+ASYNC" : "",
+             value & LW_BLOCKED_WAITERS ? "+BLOCKED" : "");
 }
 
 #endif

@@ -23,7 +23,16 @@ enum {
 };
 
 /* Where a caller is in its program: own[PLACE]. */
-enum { OUTSIDE, IS_TO_ENTER, IS_TO_GIVE_UP, IS_TO_WAIT, IS_TO_LEAVE, IS_TO_LOCK, IS_TO_UNLOCK, IS_TO_NOTIFY };
+enum {
+    OUTSIDE,
+    IS_TO_ENTER,
+    IS_TO_GIVE_UP,
+    IS_TO_WAIT,
+    IS_TO_LEAVE,
+    IS_TO_LOCK,
+    IS_TO_UNLOCK,
+    IS_TO_NOTIFY
+};
 #define PLACE 0
 #define FOUND 1 /* by its notify */
 
@@ -76,10 +85,18 @@ static uint64_t unlock(lw_word *words, uint32_t self, uint32_t b, uint32_t c)
 
 static const struct function functions[] = {
     [ENTER] = {.name = "cond_enter_step", .label = "enter", .arguments = 0, .call = enter},
-    [WAIT] = {.name = "cond_wait_step", .label = "wait", .is_step = true, .stands_alone = true, .arguments = 3, .call = wait},
+    [WAIT] = {.name = "cond_wait_step",
+              .label = "wait",
+              .is_step = true,
+              .stands_alone = true,
+              .arguments = 3,
+              .call = wait},
     [LEAVE] = {.name = "cond_leave_step", .label = "leave", .arguments = 0, .call = leave},
     [NOTIFY_SOME] = {.name = "cond_notify_step", .label = "notify", .arguments = 1, .call = notify},
-    [NOTIFY_NONE] = {.name = "cond_notify_step", .label = "notify none", .arguments = 1, .call = notify},
+    [NOTIFY_NONE] = {.name = "cond_notify_step",
+                     .label = "notify none",
+                     .arguments = 1,
+                     .call = notify},
     [LOCK] = {.name = "mutex_lock_step",
               .label = "lock",
               .is_step = true,
@@ -94,7 +111,11 @@ static const struct function functions[] = {
                 .answers_bool = true,
                 .gives_back = true,
                 .call = unlock},
-    [FACE_NOTIFY] = {.name = "cond_notify", .label = "notify by the face", .arguments = 1, .inlined = true, .call = face_notify},
+    [FACE_NOTIFY] = {.name = "cond_notify",
+                     .label = "notify by the face",
+                     .arguments = 1,
+                     .inlined = true,
+                     .call = face_notify},
 };
 
 static char letter_of(int agent, int caller)
@@ -155,8 +176,9 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         choices[0] = (struct choice){.function = LOCK, .a = self};
         return 1;
     case IS_TO_NOTIFY:
-        choices[0] = (struct choice){.function = model_letter(agent, caller) == 'f' ? FACE_NOTIFY : NOTIFY_SOME,
-                                     .a = model_size(agent, caller) == ALL ? LW_ALL : model_size(agent, caller)};
+        choices[0] = (struct choice){
+            .function = model_letter(agent, caller) == 'f' ? FACE_NOTIFY : NOTIFY_SOME,
+            .a = model_size(agent, caller) == ALL ? LW_ALL : model_size(agent, caller)};
         return 1;
     default:
         choices[0] = (struct choice){.function = UNLOCK, .a = self};
@@ -194,7 +216,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
             c->flags |= CLEARED;
             return is_due ? NULL : "forgets what was left behind, and is no notify";
         }
-        return function == WAIT && lw_gives_up(state->agents[agent].why) && model_is_async(agent, state->agents[agent].caller)
+        return function == WAIT && lw_gives_up(state->agents[agent].why) &&
+                       model_is_async(agent, state->agents[agent].caller)
                    ? NULL
                    : "leaves nothing behind";
     }
@@ -211,7 +234,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
     return NULL;
 }
 
-static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+static const char *operated(struct state *state, int agent, const struct operation *operation,
+                            uint32_t result)
 {
     const uint32_t function = state->agents[agent].function;
     struct caller *c = operator_of(state, agent);
@@ -220,7 +244,8 @@ static const char *operated(struct state *state, int agent, const struct operati
     if (operation->kind == NOTIFY) {
         const uint32_t most = model_size(agent, state->agents[agent].caller);
         c->own[FOUND] = (uint8_t)(result < most ? result : most);
-        if (operation->word == LW_COND_SEQUENCE && operation->a == LW_ALL && most != ALL && !(c->flags & CLEARED))
+        if (operation->word == LW_COND_SEQUENCE && operation->a == LW_ALL && most != ALL &&
+            !(c->flags & CLEARED))
             return "wakes everybody, and has not forgotten what was left behind";
         return NULL;
     }
@@ -246,7 +271,8 @@ static void go_in(struct state *state, int agent, int caller)
         c->own[PLACE] = letter_of(agent, caller) == 'u' ? IS_TO_NOTIFY : IS_TO_UNLOCK;
         return;
     }
-    state->ghosts[FREED] = may_free(state, agent, caller) && (c->flags & GAVE_UP || state->ghosts[ITEMS]);
+    state->ghosts[FREED] =
+        may_free(state, agent, caller) && (c->flags & GAVE_UP || state->ghosts[ITEMS]);
     if (c->flags & GAVE_UP) {
         c->own[PLACE] = IS_TO_UNLOCK;
     } else if (state->ghosts[ITEMS] == 0) {
@@ -276,7 +302,8 @@ static void go_out(struct caller *c)
     use_up_round(c);
 }
 
-static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+static const char *ended(struct state *state, int agent, int caller, uint32_t function,
+                         uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
     const uint8_t place = c->own[PLACE];
@@ -350,7 +377,8 @@ static bool was_chosen(const struct state *state, int agent)
 /* Only engines re-check: with each re-check a waiter goes to the end of the queue. */
 static const char *waits_idly(const struct state *state, int agent, uint32_t way)
 {
-    return state->agents[agent].function == WAIT && way != LW_WAIT_IDLE ? "waits impatiently" : NULL;
+    return state->agents[agent].function == WAIT && way != LW_WAIT_IDLE ? "waits impatiently"
+                                                                        : NULL;
 }
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
@@ -359,8 +387,10 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
     if (word != MUTEX + LW_MUTEX_STATE)
         snprintf(text, size, "%d", (int)value);
     else
-        snprintf(text, size, "%s%s%s%s", agent < 0 ? "free" : model_name(agent), value & LW_MUTEX_RESERVED ? "+RESERVED" : "",
-                 value & LW_MUTEX_ASYNC ? "+ASYNC" : "", value & LW_MUTEX_BLOCKED ? "+BLOCKED" : "");
+        snprintf(text, size, "%s%s%s%s", agent < 0 ? "free" : model_name(agent),
+                 value & LW_MUTEX_RESERVED ? "+RESERVED" : "",
+                 value & LW_MUTEX_ASYNC ? "+ASYNC" : "",
+                 value & LW_MUTEX_BLOCKED ? "+BLOCKED" : "");
 }
 
 #define WAKES (SPURIOUS | SLICES)

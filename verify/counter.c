@@ -38,16 +38,37 @@ static uint64_t face_add(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
 }
 
 static const struct function functions[] = {
-    [AT_LEAST] =
-        {.name = "counter_at_least_step", .label = "at least", .is_step = true, .arguments = 3, .call = lw_counter_at_least_step},
-    [AT_MOST] =
-        {.name = "counter_at_most_step", .label = "at most", .is_step = true, .arguments = 3, .call = lw_counter_at_most_step},
-    [CHANGE] = {.name = "counter_change_step", .label = "change", .is_step = true, .arguments = 3, .call = lw_counter_change_step},
+    [AT_LEAST] = {.name = "counter_at_least_step",
+                  .label = "at least",
+                  .is_step = true,
+                  .arguments = 3,
+                  .call = lw_counter_at_least_step},
+    [AT_MOST] = {.name = "counter_at_most_step",
+                 .label = "at most",
+                 .is_step = true,
+                 .arguments = 3,
+                 .call = lw_counter_at_most_step},
+    [CHANGE] = {.name = "counter_change_step",
+                .label = "change",
+                .is_step = true,
+                .arguments = 3,
+                .call = lw_counter_change_step},
     [VALUE] = {.name = "counter_value", .label = "value", .arguments = 0, .call = value},
     [ADD] = {.name = "counter_add_step", .label = "add", .arguments = 1, .call = add},
-    [ADD_TOO_MUCH] = {.name = "counter_add_step", .label = "add too much", .arguments = 1, .call = add},
-    [FACE_ADD] = {.name = "counter_add", .label = "add by the face", .arguments = 1, .inlined = true, .call = face_add},
-    [FACE_ADD_TOO_MUCH] = {.name = "counter_add", .label = "add too much", .arguments = 1, .inlined = true, .call = face_add},
+    [ADD_TOO_MUCH] = {.name = "counter_add_step",
+                      .label = "add too much",
+                      .arguments = 1,
+                      .call = add},
+    [FACE_ADD] = {.name = "counter_add",
+                  .label = "add by the face",
+                  .arguments = 1,
+                  .inlined = true,
+                  .call = face_add},
+    [FACE_ADD_TOO_MUCH] = {.name = "counter_add",
+                           .label = "add too much",
+                           .arguments = 1,
+                           .inlined = true,
+                           .call = face_add},
 };
 
 static uint32_t value_of(const struct state *state)
@@ -84,15 +105,18 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     else if (is_one_of(agent, caller, "mn"))
         choices[count++] = (struct choice){.function = AT_MOST, .a = size - 1};
     else if (is_one_of(agent, caller, "cd"))
-        choices[count++] =
-            c->flags & KNOWS ? (struct choice){.function = CHANGE, .a = c->wanted} : (struct choice){.function = VALUE};
+        choices[count++] = c->flags & KNOWS ? (struct choice){.function = CHANGE, .a = c->wanted}
+                                            : (struct choice){.function = VALUE};
     else
-        choices[count++] = (struct choice){.function = by_face ? FACE_ADD : ADD, .a = sum_of(agent, caller)};
+        choices[count++] =
+            (struct choice){.function = by_face ? FACE_ADD : ADD, .a = sum_of(agent, caller)};
     if (model_configuration->with & STRAYS) {
         const uint8_t too_much = by_face ? FACE_ADD_TOO_MUCH : ADD_TOO_MUCH;
         choices[count++] = (struct choice){.function = too_much, .a = LW_COUNTER_MAX + 1};
         choices[count++] = (struct choice){.function = too_much, .a = 1u << 31};
-        choices[count++] = (struct choice){.function = too_much, .a = model_configuration->first < TOO_MUCH ? -TOO_MUCH : TOO_MUCH};
+        choices[count++] =
+            (struct choice){.function = too_much,
+                            .a = model_configuration->first < TOO_MUCH ? -TOO_MUCH : TOO_MUCH};
     }
     return count;
 }
@@ -114,7 +138,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
     return NULL;
 }
 
-static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+static const char *operated(struct state *state, int agent, const struct operation *operation,
+                            uint32_t result)
 {
     struct caller *c = operator_of(state, agent);
     if (operation->kind == NOTIFY)
@@ -128,10 +153,13 @@ static const char *operated(struct state *state, int agent, const struct operati
 
 static bool satisfies(uint32_t value, uint32_t function, uint32_t wanted)
 {
-    return function == AT_LEAST ? value >= wanted : function == AT_MOST ? value <= wanted : value != wanted;
+    return function == AT_LEAST  ? value >= wanted
+           : function == AT_MOST ? value <= wanted
+                                 : value != wanted;
 }
 
-static const char *wait_ended(struct state *state, int agent, int caller, uint32_t function, uint64_t answer)
+static const char *wait_ended(struct state *state, int agent, int caller, uint32_t function,
+                              uint64_t answer)
 {
     struct caller *c = &state->agents[agent].callers[caller];
     const uint32_t now = value_of(state);
@@ -139,8 +167,11 @@ static const char *wait_ended(struct state *state, int agent, int caller, uint32
     c->flags = 0;
     use_up_round(c);
     if (lw_answer_what(answer) == LW_DONE)
-        return satisfied && lw_answer_expected(answer) == now ? NULL : "passes, and the value is not what it waited for";
-    return satisfied ? "gives up although the value is what it waited for" : wrong_end(state, agent, lw_answer_what(answer));
+        return satisfied && lw_answer_expected(answer) == now
+                   ? NULL
+                   : "passes, and the value is not what it waited for";
+    return satisfied ? "gives up although the value is what it waited for"
+                     : wrong_end(state, agent, lw_answer_what(answer));
 }
 
 static const char *add_ended(struct state *state, int agent, int caller, uint64_t result)
@@ -155,10 +186,13 @@ static const char *add_ended(struct state *state, int agent, int caller, uint64_
         return result == before ? NULL : "does not know the value before";
     if (result != LW_COUNTER_OVERFLOW)
         return "says that it has added, and has not";
-    return value_of(state) + sum_of(agent, caller) <= LW_COUNTER_MAX ? "refuses what there is room for" : NULL;
+    return value_of(state) + sum_of(agent, caller) <= LW_COUNTER_MAX
+               ? "refuses what there is room for"
+               : NULL;
 }
 
-static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+static const char *ended(struct state *state, int agent, int caller, uint32_t function,
+                         uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
     switch (function) {
@@ -180,7 +214,8 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
 static const char *invariant(const struct state *state)
 {
     const uint8_t added = (uint8_t)(value_of(state) - model_configuration->first);
-    return added == state->ghosts[ADDED_SO_FAR] ? NULL : "the value is not the sum of what was added";
+    return added == state->ghosts[ADDED_SO_FAR] ? NULL
+                                                : "the value is not the sum of what was added";
 }
 
 /* The value is not what this one waits for. */
@@ -238,4 +273,5 @@ static const struct configuration configurations[] = {
 
 static const char *const word_names[] = {"value", "gate"};
 
-EXPLORE("counter", LW_COUNTER_WORDS, .crowd = true, .async_letters = "andp", .begin = begin, .may_wait = may_wait)
+EXPLORE("counter", LW_COUNTER_WORDS, .crowd = true, .async_letters = "andp", .begin = begin,
+        .may_wait = may_wait)

@@ -33,11 +33,23 @@ CALL(face_wait, lw_event_wait((lw_event *)words) == 0)
 
 static const struct function functions[] = {
     [STATE] = {.name = "event_state", .label = "state", .arguments = 0, .call = state_of},
-    [WAIT] = {.name = "event_wait_step", .label = "wait", .is_step = true, .arguments = 3, .call = lw_event_wait_step},
+    [WAIT] = {.name = "event_wait_step",
+              .label = "wait",
+              .is_step = true,
+              .arguments = 3,
+              .call = lw_event_wait_step},
     [SET] = {.name = "event_set_step", .label = "set", .arguments = 0, .call = set},
-    [RESET] = {.name = "event_reset_step", .label = "reset", .arguments = 0, .answers_bool = true, .call = reset},
-    [FACE_WAIT] =
-        {.name = "event_wait", .label = "need not wait", .arguments = 0, .answers_bool = true, .inlined = true, .call = face_wait},
+    [RESET] = {.name = "event_reset_step",
+               .label = "reset",
+               .arguments = 0,
+               .answers_bool = true,
+               .call = reset},
+    [FACE_WAIT] = {.name = "event_wait",
+                   .label = "need not wait",
+                   .arguments = 0,
+                   .answers_bool = true,
+                   .inlined = true,
+                   .call = face_wait},
 };
 
 static bool is_auto(void)
@@ -69,7 +81,8 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         choices[0] = (struct choice){.function = c->flags & IS_TO_RESET ? RESET : SET};
         break;
     default:
-        choices[0] = c->flags & KNOWS ? (struct choice){.function = WAIT, .a = c->wanted} : (struct choice){.function = STATE};
+        choices[0] = c->flags & KNOWS ? (struct choice){.function = WAIT, .a = c->wanted}
+                                      : (struct choice){.function = STATE};
     }
     return 1;
 }
@@ -100,7 +113,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
     return NULL;
 }
 
-static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+static const char *operated(struct state *state, int agent, const struct operation *operation,
+                            uint32_t result)
 {
     struct caller *c = operator_of(state, agent);
     if (operation->kind == NOTIFY)
@@ -147,7 +161,8 @@ static const char *face_wait_ended(const struct state *state, struct caller *cal
     return result == (is_set && !is_auto()) ? NULL : "does not know whether it need wait";
 }
 
-static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+static const char *ended(struct state *state, int agent, int caller, uint32_t function,
+                         uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
     switch (function) {
@@ -193,8 +208,8 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
     char waiters[24] = "";
     if (word == LW_EVENT_STATE)
         describe_waiters(waiters, sizeof waiters, value);
-    snprintf(text, size, "%s %u%s", value & LW_EVENT_SET ? "set" : "reset", (value & LW_EVENT_GENERATION) / LW_EVENT_ONE_GENERATION,
-             waiters);
+    snprintf(text, size, "%s %u%s", value & LW_EVENT_SET ? "set" : "reset",
+             (value & LW_EVENT_GENERATION) / LW_EVENT_ONE_GENERATION, waiters);
 }
 
 #define AUTO LW_EVENT_AUTO
@@ -237,4 +252,5 @@ static const struct configuration configurations[] = {
 
 static const char *const word_names[] = {"state", "gate"};
 
-EXPLORE("event", LW_EVENT_WORDS, .crowd = true, .begin = begin, .may_wait = may_wait, .flags_of_a_step = SAW_IT_RESET)
+EXPLORE("event", LW_EVENT_WORDS, .crowd = true, .begin = begin, .may_wait = may_wait,
+        .flags_of_a_step = SAW_IT_RESET)

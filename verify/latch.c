@@ -33,12 +33,26 @@ CALL(face_wait, lw_latch_wait((lw_latch *)words) == 0)
 CALL(face_arrive, lw_latch_arrive_and_wait((lw_latch *)words) == 0)
 
 static const struct function functions[] = {
-    [WAIT] = {.name = "latch_wait_step", .label = "wait", .is_step = true, .arguments = 3, .call = lw_latch_wait_step},
-    [COUNT_DOWN] = {.name = "latch_count_down_step", .label = "count down", .arguments = 1, .call = count_down},
-    [COUNT_DOWN_TOO_MUCH] = {.name = "latch_count_down_step", .label = "count down too much", .arguments = 1, .call = count_down},
+    [WAIT] = {.name = "latch_wait_step",
+              .label = "wait",
+              .is_step = true,
+              .arguments = 3,
+              .call = lw_latch_wait_step},
+    [COUNT_DOWN] = {.name = "latch_count_down_step",
+                    .label = "count down",
+                    .arguments = 1,
+                    .call = count_down},
+    [COUNT_DOWN_TOO_MUCH] = {.name = "latch_count_down_step",
+                             .label = "count down too much",
+                             .arguments = 1,
+                             .call = count_down},
     [COUNT] = {.name = "latch_count", .label = "count", .arguments = 0, .call = count},
-    [FACE_WAIT] =
-        {.name = "latch_wait", .label = "need not wait", .arguments = 0, .answers_bool = true, .inlined = true, .call = face_wait},
+    [FACE_WAIT] = {.name = "latch_wait",
+                   .label = "need not wait",
+                   .arguments = 0,
+                   .answers_bool = true,
+                   .inlined = true,
+                   .call = face_wait},
     [FACE_ARRIVE] = {.name = "latch_arrive_and_wait",
                      .label = "arrive",
                      .arguments = 0,
@@ -71,12 +85,14 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         choices[0] = (struct choice){.function = WAIT};
         return 1;
     }
-    choices[0] = letter == 'w' ? (struct choice){.function = FACE_ARRIVE}
-                               : (struct choice){.function = COUNT_DOWN, .a = model_size(agent, caller)};
+    choices[0] = letter == 'w'
+                     ? (struct choice){.function = FACE_ARRIVE}
+                     : (struct choice){.function = COUNT_DOWN, .a = model_size(agent, caller)};
     if (!(model_configuration->with & STRAYS))
         return 1;
     choices[1] = (struct choice){.function = COUNT_DOWN_TOO_MUCH, .a = TOO_MUCH};
-    choices[2] = (struct choice){.function = COUNT_DOWN_TOO_MUCH, .a = model_configuration->first + 1};
+    choices[2] =
+        (struct choice){.function = COUNT_DOWN_TOO_MUCH, .a = model_configuration->first + 1};
     choices[3] = (struct choice){.function = COUNT};
     return 4;
 }
@@ -91,7 +107,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
         return function == WAIT ? NULL : "writes, and changes nothing";
     if (c->flags & CHANGED)
         return "counts down twice";
-    if ((function != COUNT_DOWN && function != FACE_ARRIVE) || before - after != model_size(agent, state->agents[agent].caller))
+    if ((function != COUNT_DOWN && function != FACE_ARRIVE) ||
+        before - after != model_size(agent, state->agents[agent].caller))
         return "takes off what it was not asked to take off";
     c->flags |= CHANGED;
     if (after == 0)
@@ -103,7 +120,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
     return NULL;
 }
 
-static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+static const char *operated(struct state *state, int agent, const struct operation *operation,
+                            uint32_t result)
 {
     if (operation->kind == NOTIFY)
         return NULL;
@@ -124,7 +142,8 @@ static const char *wait_ended(struct state *state, int agent, struct caller *cal
     return count_in(state) == 0 ? "gives up at 0" : wrong_end(state, agent, what);
 }
 
-static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+static const char *ended(struct state *state, int agent, int caller, uint32_t function,
+                         uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
     const uint32_t n = model_size(agent, caller);
@@ -154,7 +173,8 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     default:
         if (changed)
             return "counts down too much";
-        return result <= model_configuration->first ? NULL : "does not know that it counts down too much";
+        return result <= model_configuration->first ? NULL
+                                                    : "does not know that it counts down too much";
     }
 }
 

@@ -17,7 +17,14 @@
  * about dies or does not exist, or if the explorer finds a failure in the sources as they are.
  */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
@@ -40,8 +47,27 @@ const ROOT = join(HERE, '..');
 const BUILD = join(ROOT, 'build/mutants');
 const CC = process.env.CC ?? 'cc';
 const INCLUDES = [`-I${HERE}/explorer`, `-I${HERE}/mutants`];
-const FLAGS = ['-std=c11', '-O2', '-w', '-DMAX_FAILED_WAITS=1u', '-DMAX_RECHECKS=1u', '-DMAX_WAKES=1u'];
-const EXPLORER = ['chances', 'links', 'main', 'memory', 'model', 'places', 'runs', 'search', 'store', 'successors', 'trace'];
+const FLAGS = [
+  '-std=c11',
+  '-O2',
+  '-w',
+  '-DMAX_FAILED_WAITS=1u',
+  '-DMAX_RECHECKS=1u',
+  '-DMAX_WAKES=1u',
+];
+const EXPLORER = [
+  'chances',
+  'links',
+  'main',
+  'memory',
+  'model',
+  'places',
+  'runs',
+  'search',
+  'store',
+  'successors',
+  'trace',
+];
 /** Not to wait for ever. The verdict depends on states, not on time. */
 const LIMIT_MS = 600_000;
 /** Calls that are drawn to tell a mutant from the original. */
@@ -51,7 +77,9 @@ const TRIES = 400_000;
 function needed(file, found = new Set()) {
   if (found.has(file) || !existsSync(join(ROOT, file))) return found;
   found.add(file);
-  for (const [, header] of readFileSync(join(ROOT, file), 'utf8').matchAll(/^#include <lockword\/(.+)\.h>/gm)) {
+  for (const [, header] of readFileSync(join(ROOT, file), 'utf8').matchAll(
+    /^#include <lockword\/(.+)\.h>/gm,
+  )) {
     needed(`include/lockword/${header}.h`, found);
     if (header.startsWith('core/')) needed(`src/${header}.c`, found);
   }
@@ -64,7 +92,9 @@ const PRIMITIVES = new Map(
     .filter((file) => file.endsWith('.c'))
     .map((file) => [
       basename(file, '.c'),
-      [...needed(`verify/${file}`)].flatMap((source) => /^src\/core\/(\w+)\.c$/.exec(source)?.[1] ?? []),
+      [...needed(`verify/${file}`)].flatMap(
+        (source) => /^src\/core\/(\w+)\.c$/.exec(source)?.[1] ?? [],
+      ),
     ]),
 );
 
@@ -72,11 +102,20 @@ const PRIMITIVES = new Map(
 function unitOf(name) {
   if (name === 'waiters')
     return {
-      files: ['src/core/waiters.c', 'include/lockword/core/waiters.h', 'include/lockword/core/step.h'],
-      primitives: [...PRIMITIVES.keys()].filter((primitive) => PRIMITIVES.get(primitive).includes('waiters')),
+      files: [
+        'src/core/waiters.c',
+        'include/lockword/core/waiters.h',
+        'include/lockword/core/step.h',
+      ],
+      primitives: [...PRIMITIVES.keys()].filter((primitive) =>
+        PRIMITIVES.get(primitive).includes('waiters'),
+      ),
     };
   if (!PRIMITIVES.has(name)) throw new Error(`no such primitive: ${name}`);
-  return { files: [`src/core/${name}.c`, `include/lockword/core/${name}.h`, `include/lockword/${name}.h`], primitives: [name] };
+  return {
+    files: [`src/core/${name}.c`, `include/lockword/core/${name}.h`, `include/lockword/${name}.h`],
+    primitives: [name],
+  };
 }
 
 /** Reads equivalent.txt: below a unit's name, its mutants, one a line, and below those an indented argument. */
@@ -109,7 +148,8 @@ function readByHand() {
     to,
     number,
   }));
-  if (mutants.length !== text.split('\n<<<<\n').length - 1) throw new Error('by-hand.txt: an entry cannot be read');
+  if (mutants.length !== text.split('\n<<<<\n').length - 1)
+    throw new Error('by-hand.txt: an entry cannot be read');
   return mutants;
 }
 
@@ -142,7 +182,10 @@ function explorer() {
   for (const name of EXPLORER.filter((part) => !compiled.has(part)))
     compiled.set(
       name,
-      compile(join(HERE, `explorer/${name}.c`), join(BUILD, `explorer/${name}.o`), [...INCLUDES, `-I${ROOT}/include`]),
+      compile(join(HERE, `explorer/${name}.c`), join(BUILD, `explorer/${name}.o`), [
+        ...INCLUDES,
+        `-I${ROOT}/include`,
+      ]),
     );
   return Promise.all(compiled.values());
 }
@@ -150,10 +193,19 @@ function explorer() {
 /** Builds a primitive's explorer from the files in `folder`, and where that has none, from the repository. */
 async function build(primitive, folder, program, extra = [], flags = []) {
   const at = (path) => (existsSync(join(folder, path)) ? join(folder, path) : join(ROOT, path));
-  const sources = [`verify/${primitive}.c`, ...PRIMITIVES.get(primitive).map((name) => `src/core/${name}.c`), ...extra];
+  const sources = [
+    `verify/${primitive}.c`,
+    ...PRIMITIVES.get(primitive).map((name) => `src/core/${name}.c`),
+    ...extra,
+  ];
   const includes = [...INCLUDES, `-I${folder}/include`, `-I${ROOT}/include`, `-I${HERE}`];
   const objects = await Promise.all(
-    sources.map((path) => compile(at(path), join(folder, `${program}-${path.replace(/\W/g, '-')}.o`), [...includes, ...flags])),
+    sources.map((path) =>
+      compile(at(path), join(folder, `${program}-${path.replace(/\W/g, '-')}.o`), [
+        ...includes,
+        ...flags,
+      ]),
+    ),
   );
   const model = existsSync(join(folder, 'verify/explorer'))
     ? [
@@ -168,12 +220,15 @@ async function build(primitive, folder, program, extra = [], flags = []) {
 /** What became of a mutant: null if it lived, or what the first explorer to notice said of it. */
 async function explore(programs, number) {
   const steps = programs.length === 1 ? ['--kill'] : ['--few', '--kill'];
-  for (const [how, { primitive, program }] of steps.flatMap((how) => programs.map((one) => [how, one]))) {
+  for (const [how, { primitive, program }] of steps.flatMap((how) =>
+    programs.map((one) => [how, one]),
+  )) {
     try {
       await run(program, [how], { timeout: LIMIT_MS, env: { LW_MUTANT: String(number) } });
     } catch (error) {
       if (error.killed) return { primitive, undecided: true };
-      if (error.code !== 1) return { primitive, reason: `the explorer ended with ${error.code ?? error.signal}` };
+      if (error.code !== 1)
+        return { primitive, reason: `the explorer ended with ${error.code ?? error.signal}` };
       const [configuration, length, reason] = error.stdout.trim().split('\t');
       return { primitive, configuration, length, reason };
     }
@@ -184,15 +239,28 @@ async function explore(programs, number) {
 /** The numbers by what same.c says of them, by all primitives together. */
 async function compare(name, primitives, folder, count) {
   const numbers = [...readConstants(folder)].join(',');
-  const flags = ['-include', 'mutant.h', `-DMUTANTS=${count}`, `-DTRIES=${TRIES}`, `-DPOOL=${numbers}`];
+  const flags = [
+    '-include',
+    'mutant.h',
+    `-DMUTANTS=${count}`,
+    `-DTRIES=${TRIES}`,
+    `-DPOOL=${numbers}`,
+  ];
   const verdicts = new Map();
   await inParallel(primitives, async (primitive) => {
-    const { program } = await build(primitive, folder, `same-${primitive}`, ['verify/mutants/same.c'], flags);
+    const { program } = await build(
+      primitive,
+      folder,
+      `same-${primitive}`,
+      ['verify/mutants/same.c'],
+      flags,
+    );
     const { stdout } = await run(program, [], { maxBuffer: 1 << 24 });
     for (const line of stdout.trim().split('\n')) {
       const [number, verdict] = line.split(' ');
       const known = verdicts.get(+number);
-      if (!known || verdict === 'differs' || (verdict === 'same' && known === 'missed')) verdicts.set(+number, verdict);
+      if (!known || verdict === 'differs' || (verdict === 'same' && known === 'missed'))
+        verdicts.set(+number, verdict);
     }
   });
   return verdicts;
@@ -202,9 +270,10 @@ async function compare(name, primitives, folder, count) {
 function readConstants() {
   const constants = new Set(['0u', '1u', '2u', '3u', '0x10000001u', '0x3fffffffu', '0xffffffffu']);
   for (const name of [...PRIMITIVES.keys(), 'waiters'])
-    for (const [, value] of readFileSync(join(ROOT, `include/lockword/core/${name}.h`), 'utf8').matchAll(
-      /^#define \w+ (0x[\da-f]+u)$/gm,
-    ))
+    for (const [, value] of readFileSync(
+      join(ROOT, `include/lockword/core/${name}.h`),
+      'utf8',
+    ).matchAll(/^#define \w+ (0x[\da-f]+u)$/gm))
       constants.add(value);
   return constants;
 }
@@ -219,15 +288,19 @@ const equivalents = readEquivalents();
 
 function fail(mutant, what) {
   total.failed++;
-  console.log(`error: ${mutant.file}:${mutant.line}: ${mutant.operator}: ${what}\n    ${mutant.key}`);
+  console.log(
+    `error: ${mutant.file}:${mutant.line}: ${mutant.operator}: ${what}\n    ${mutant.key}`,
+  );
 }
 
 /** Judges what became of a mutant. */
 function judge(mutant, end, primitives) {
   const argument = mutant.unit?.get(mutant.key);
-  if (values.list) console.log(`${mutant.file}:${mutant.line}: ${mutant.key}\n    ${verdict(end, primitives)}`);
+  if (values.list)
+    console.log(`${mutant.file}:${mutant.line}: ${mutant.key}\n    ${verdict(end, primitives)}`);
   if (end?.undecided) fail(mutant, `is not explored after ${LIMIT_MS / 1000} s`);
-  else if (end && argument) fail(mutant, `is said to be equivalent, but dies: ${verdict(end, primitives)}`);
+  else if (end && argument)
+    fail(mutant, `is said to be equivalent, but dies: ${verdict(end, primitives)}`);
   else if (end) total.killed++;
   else if (argument) total.equivalent++;
   else fail(mutant, 'nothing kills it');
@@ -245,14 +318,22 @@ async function testUnit(name) {
   const inCore = (node) => node.loc.file?.startsWith(join(ROOT, 'src/core/'));
   mutator.read(files[0], inCore);
   for (const primitive of primitives.length === 1 ? primitives : [])
-    mutator.read(`verify/${primitive}.c`, (node) => (node.loc.expansionLoc ?? node.loc).file?.startsWith(join(HERE, primitive)));
+    mutator.read(`verify/${primitive}.c`, (node) =>
+      (node.loc.expansionLoc ?? node.loc).file?.startsWith(join(HERE, primitive)),
+    );
   const { mutants } = mutator;
   for (const { path, text } of mutator.schemata()) write(join(folder, path), text);
 
   const verdicts = await compare(name, primitives, folder, mutants.length);
   const programs = await Promise.all(
     primitives.map((primitive) =>
-      build(primitive, folder, `explore-${primitive}`, ['verify/mutants/mutant.c'], ['-include', 'mutant.h']),
+      build(
+        primitive,
+        folder,
+        `explore-${primitive}`,
+        ['verify/mutants/mutant.c'],
+        ['-include', 'mutant.h'],
+      ),
     ),
   );
   const before = { ...total };
@@ -267,12 +348,19 @@ async function testUnit(name) {
       if (values.list) console.log(`${mutant.file}:${mutant.line}: ${mutant.key}\n    same`);
     }
   });
-  if (await explore(programs, 0)) throw new Error(`${name}: the explorer finds a failure without any mutant`);
+  if (await explore(programs, 0))
+    throw new Error(`${name}: the explorer finds a failure without any mutant`);
   total.mutants += chosen.length;
-  await inParallel(chosen, async ({ mutant, number }) => judge(mutant, await explore(programs, number), primitives));
+  await inParallel(chosen, async ({ mutant, number }) =>
+    judge(mutant, await explore(programs, number), primitives),
+  );
   const keys = new Set(mutants.map(({ key }) => key));
   for (const key of unit.keys())
-    if (!keys.has(key)) fail({ file: 'verify/mutants/equivalent.txt', line: 0, operator: name, key }, 'there is no such mutant');
+    if (!keys.has(key))
+      fail(
+        { file: 'verify/mutants/equivalent.txt', line: 0, operator: name, key },
+        'there is no such mutant',
+      );
   const of = (what) => `${total[what] - before[what]} ${what}`;
   const seconds = ((performance.now() - start) / 1000).toFixed(1);
   console.log(
@@ -283,7 +371,9 @@ async function testUnit(name) {
 /** What a fragment of C looks like, whatever its comments and its line breaks. */
 function patternOf(fragment) {
   const tokens = fragment.replace(/\/\*[^]*?\*\//g, '').match(/\w+|[^\w\s]/g);
-  return new RegExp(tokens.map((token) => token.replace(/\W/, '\\$&')).join(String.raw`(?:\s|/\*[^]*?\*/)*`));
+  return new RegExp(
+    tokens.map((token) => token.replace(/\W/, '\\$&')).join(String.raw`(?:\s|/\*[^]*?\*/)*`),
+  );
 }
 
 /** Tests those made by hand, which are compiled one by one. */
@@ -295,12 +385,17 @@ async function testByHand(names) {
     const [first, ...others] = readFileSync(join(ROOT, file), 'utf8').split(patternOf(from));
     mutant.line = first.split('\n').length;
     total.mutants++;
-    if (others.length !== 1) return fail(mutant, `what it replaces stands ${others.length} times in the source`);
+    if (others.length !== 1)
+      return fail(mutant, `what it replaces stands ${others.length} times in the source`);
     const folder = join(BUILD, `by-hand/${number}`);
     write(join(folder, file), first + to + others[0]);
-    judge(mutant, await explore([await build(primitive, folder, `explore-${primitive}`)], 0), [primitive]);
+    judge(mutant, await explore([await build(primitive, folder, `explore-${primitive}`)], 0), [
+      primitive,
+    ]);
   });
-  console.log(`by hand    ${total.mutants - before.mutants} mutants: ${total.killed - before.killed} killed`);
+  console.log(
+    `by hand    ${total.mutants - before.mutants} mutants: ${total.killed - before.killed} killed`,
+  );
 }
 
 const names = positionals.length > 0 ? positionals : ['waiters', ...PRIMITIVES.keys()];

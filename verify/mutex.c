@@ -68,12 +68,27 @@ static uint64_t bury(lw_word *words, uint32_t dead, uint32_t a, uint32_t b)
 }
 
 static const struct function functions[] = {
-    [LOCK] = {.name = "mutex_lock_step", .label = "lock", .is_step = true, .arguments = 3, .call = lock},
-    [TRY_LOCK] = {.name = "mutex_try_step", .label = "try", .arguments = 1, .answers_bool = true, .call = try_lock},
-    [UNLOCK] =
-        {.name = "mutex_unlock_step", .label = "unlock", .arguments = 1, .answers_bool = true, .gives_back = true, .call = unlock},
-    [TAKE] = {.name = "mutex_take", .label = "take", .arguments = 1, .answers_bool = true, .call = take},
-    [FREE] = {.name = "mutex_free", .label = "free", .arguments = 1, .answers_bool = true, .gives_back = true, .call = free_it},
+    [LOCK] =
+        {.name = "mutex_lock_step", .label = "lock", .is_step = true, .arguments = 3, .call = lock},
+    [TRY_LOCK] = {.name = "mutex_try_step",
+                  .label = "try",
+                  .arguments = 1,
+                  .answers_bool = true,
+                  .call = try_lock},
+    [UNLOCK] = {.name = "mutex_unlock_step",
+                .label = "unlock",
+                .arguments = 1,
+                .answers_bool = true,
+                .gives_back = true,
+                .call = unlock},
+    [TAKE] =
+        {.name = "mutex_take", .label = "take", .arguments = 1, .answers_bool = true, .call = take},
+    [FREE] = {.name = "mutex_free",
+              .label = "free",
+              .arguments = 1,
+              .answers_bool = true,
+              .gives_back = true,
+              .call = free_it},
     [OWNER] = {.name = "mutex_owner", .label = "owner", .arguments = 0, .call = owner},
     [BURY] = {.name = "mutex_bury_step", .label = "bury", .arguments = 1, .call = bury},
 };
@@ -97,7 +112,8 @@ static int dead_agent(const struct state *state)
 static bool may_unlock(const struct state *state, int agent)
 {
     const int dead = dead_agent(state);
-    return state->agents[agent].function == BURY ? dead >= 0 && owns(state, dead) : owns(state, agent);
+    return state->agents[agent].function == BURY ? dead >= 0 && owns(state, dead)
+                                                 : owns(state, agent);
 }
 
 static int choices(const struct state *state, int agent, int caller, struct choice *choices)
@@ -120,7 +136,10 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         choices[count++] = (struct choice){.function = holds ? FREE : TAKE, .a = self};
         return count;
     }
-    choices[count++] = (struct choice){.function = holds ? UNLOCK : tries ? TRY_LOCK : LOCK, .a = self};
+    choices[count++] = (struct choice){.function = holds   ? UNLOCK
+                                                   : tries ? TRY_LOCK
+                                                           : LOCK,
+                                       .a = self};
     if (!strays)
         return count;
     choices[count++] = (struct choice){.function = OWNER};
@@ -153,7 +172,8 @@ static const char *changed_state(struct state *state, int agent, const struct op
     const bool unlocks = a->function == UNLOCK || a->function == FREE || a->function == BURY;
     if (unlocks && !may_unlock(state, agent))
         return "unlock by a stranger writes";
-    if (operation->a & ~operation->b & LW_MUTEX_RESERVED && !(a->function == LOCK && c->flags & HAS_WAITED))
+    if (operation->a & ~operation->b & LW_MUTEX_RESERVED &&
+        !(a->function == LOCK && c->flags & HAS_WAITED))
         return "drops a reservation, and has not waited";
     if (before == after)
         return NULL;
@@ -178,7 +198,8 @@ static const char *changed_state(struct state *state, int agent, const struct op
     return NULL;
 }
 
-static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+static const char *operated(struct state *state, int agent, const struct operation *operation,
+                            uint32_t result)
 {
     const struct agent *a = &state->agents[agent];
     struct caller *c = &state->agents[agent].callers[a->caller];
@@ -264,14 +285,16 @@ static const char *unlock_ended(struct caller *caller, bool result)
 }
 
 /* An inlined half has ended, with this error or none. */
-static const char *half_ended(struct caller *c, int agent, int caller, bool result, const char *error)
+static const char *half_ended(struct caller *c, int agent, int caller, bool result,
+                              const char *error)
 {
     if (!result && model_letter(agent, caller) == 'f')
         c->flags |= TRIED;
     return error;
 }
 
-static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+static const char *ended(struct state *state, int agent, int caller, uint32_t function,
+                         uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
     switch (function) {
@@ -282,7 +305,8 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     case TAKE:
         return half_ended(c, agent, caller, result, take_ended(c, result));
     case UNLOCK:
-        return !result && owns(state, agent) ? "unlock by the holder fails" : unlock_ended(c, result);
+        return !result && owns(state, agent) ? "unlock by the holder fails"
+                                             : unlock_ended(c, result);
     case FREE:
         return half_ended(c, agent, caller, result, unlock_ended(c, result));
     case BURY:
@@ -291,14 +315,15 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         return owns(state, dead_agent(state)) ? "the dead still holds it" : NULL;
     default:
         c->flags &= HOLDS;
-        return result != (state->words[LW_MUTEX_STATE] & LW_MUTEX_OWNER) ? "does not know the owner" : NULL;
+        return result != (state->words[LW_MUTEX_STATE] & LW_MUTEX_OWNER) ? "does not know the owner"
+                                                                         : NULL;
     }
 }
 
 /*
  * A waiter that re-checks has waited long enough: from then on the mutex is reserved while an agent
- * holds it. Until it is, a wait must end in a re-check. A waiter waits briefly only for a mutex that
- * is free.
+ * holds it. Until it is, a wait must end in a re-check. A waiter waits briefly only for a mutex
+ * that is free.
  */
 static const char *waits(const struct state *state, int agent, uint32_t way)
 {
@@ -307,7 +332,8 @@ static const char *waits(const struct state *state, int agent, uint32_t way)
         return "waits without a re-check, and has not reserved the mutex";
     if (way == LW_WAIT_BRIEF && word & LW_MUTEX_OWNER)
         return "waits briefly for a mutex that is held";
-    if (state->agents[agent].why == LW_SLICE && word & LW_MUTEX_OWNER && !(word & LW_MUTEX_RESERVED))
+    if (state->agents[agent].why == LW_SLICE && word & LW_MUTEX_OWNER &&
+        !(word & LW_MUTEX_RESERVED))
         return "waits again after a re-check, and has not reserved the mutex";
     return NULL;
 }
@@ -327,7 +353,8 @@ static const char *invariant(const struct state *state)
 /* All agents but the holder; or, if an agent buries the dead, all agents but that one. */
 static bool may_die(const struct state *state, int agent)
 {
-    return model_configuration->with & BURIALS ? model_letter(agent, 0) != 'r' : !owns(state, agent);
+    return model_configuration->with & BURIALS ? model_letter(agent, 0) != 'r'
+                                               : !owns(state, agent);
 }
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
@@ -337,8 +364,10 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
     if (word != LW_MUTEX_STATE || value == 0)
         snprintf(text, size, word == LW_MUTEX_STATE ? "free" : "%u", value);
     else if (owner == 0 || agent >= 0)
-        snprintf(text, size, "%s%s%s%s", owner ? model_name(agent) : "free", value & LW_MUTEX_RESERVED ? "+RESERVED" : "",
-                 value & LW_MUTEX_ASYNC ? "+ASYNC" : "", value & LW_MUTEX_BLOCKED ? "+BLOCKED" : "");
+        snprintf(text, size, "%s%s%s%s", owner ? model_name(agent) : "free",
+                 value & LW_MUTEX_RESERVED ? "+RESERVED" : "",
+                 value & LW_MUTEX_ASYNC ? "+ASYNC" : "",
+                 value & LW_MUTEX_BLOCKED ? "+BLOCKED" : "");
     else
         snprintf(text, size, "%#x", value);
 }

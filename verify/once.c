@@ -26,13 +26,17 @@ CALL(end, lw_once_end_step(words, a, b))
 CALL(ran, lw_once_ran(words))
 CALL(runner, lw_once_runner(words))
 
-#define END(what)                                                                                                                  \
-    {                                                                                                                              \
-        .name = "once_end_step", .label = what, .arguments = 2, .answers_bool = true, .call = end                                  \
+#define END(what)                                                                                  \
+    {                                                                                              \
+        .name = "once_end_step", .label = what, .arguments = 2, .answers_bool = true, .call = end  \
     }
 
 static const struct function functions[] = {
-    [BEGIN] = {.name = "once_begin_step", .label = "begin", .is_step = true, .arguments = 3, .call = lw_once_begin_step},
+    [BEGIN] = {.name = "once_begin_step",
+               .label = "begin",
+               .is_step = true,
+               .arguments = 3,
+               .call = lw_once_begin_step},
     [SUCCEED] = END("succeed"),
     [FAIL] = END("fail"),
     [ABANDON] = END("abandon"),
@@ -55,7 +59,8 @@ static bool is_end(uint32_t function)
  * Calls that are illegal or pointless, or for another caller to make: only another caller of the
  * same agent, or one that takes the runner for dead, may end a run.
  */
-static int strays(const struct state *state, int agent, const struct caller *caller, struct choice *choices, int count)
+static int strays(const struct state *state, int agent, const struct caller *caller,
+                  struct choice *choices, int count)
 {
     const int running = state->ghosts[RUNNING] - 1;
     if (running == agent && !(caller->flags & RUNS)) {
@@ -68,7 +73,8 @@ static int strays(const struct state *state, int agent, const struct caller *cal
     choices[count++] = (struct choice){.function = RUNNER};
     choices[count++] = (struct choice){.function = END_OF_NONE, .a = 0, .b = true};
     if (!runs(state, agent))
-        choices[count++] = (struct choice){.function = END_OF_NONE, .a = model_id(agent), .b = true};
+        choices[count++] =
+            (struct choice){.function = END_OF_NONE, .a = model_id(agent), .b = true};
     return count;
 }
 
@@ -92,7 +98,8 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         if (letter != 'f' && letter != 'g')
             choices[count++] = (struct choice){.function = SUCCEED, .a = self, .b = true};
     }
-    const bool deadlocks = c->flags & RUNS && model_configuration->with & STRAYS && !model_is_async(agent, caller);
+    const bool deadlocks =
+        c->flags & RUNS && model_configuration->with & STRAYS && !model_is_async(agent, caller);
     if (!(c->flags & RUNS) || deadlocks)
         choices[count++] = (struct choice){.function = BEGIN, .a = self};
     return model_configuration->with & STRAYS ? strays(state, agent, c, choices, count) : count;
@@ -127,7 +134,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
     return NULL;
 }
 
-static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+static const char *operated(struct state *state, int agent, const struct operation *operation,
+                            uint32_t result)
 {
     struct caller *c = operator_of(state, agent);
     if (operation->kind == NOTIFY)
@@ -153,7 +161,9 @@ static const char *begin_ended(struct state *state, int agent, int caller, uint6
     const uint32_t result = lw_answer_expected(answer);
     c->flags = flags & TOOK ? RUNS : flags & RUNS;
     if (what == LW_DEADLOCK)
-        return runs(state, agent) && !model_is_async(agent, caller) ? NULL : "sees a deadlock where none is";
+        return runs(state, agent) && !model_is_async(agent, caller)
+                   ? NULL
+                   : "sees a deadlock where none is";
     if (flags & RUNS)
         return "does not know that it runs it already";
     if (what == LW_DONE && flags & TOOK)
@@ -163,10 +173,12 @@ static const char *begin_ended(struct state *state, int agent, int caller, uint6
         return "gives up, and was to run it";
     if (what == LW_DONE)
         return flags & SAW_THAT_IT_RAN && result == 0 ? NULL : "passes, and it has not been run";
-    return flags & SAW_A_RUNNER ? wrong_end(state, agent, what) : "gives up although nobody runs it";
+    return flags & SAW_A_RUNNER ? wrong_end(state, agent, what)
+                                : "gives up although nobody runs it";
 }
 
-static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+static const char *ended(struct state *state, int agent, int caller, uint32_t function,
+                         uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
     const uint8_t flags = c->flags;
@@ -179,12 +191,15 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     case RAN:
         return result == state->ghosts[HAS_RUN] ? NULL : "does not know whether it has been run";
     case RUNNER:
-        return result == (state->ghosts[RUNNING] ? model_id(state->ghosts[RUNNING] - 1) : 0) ? NULL : "does not know the runner";
+        return result == (state->ghosts[RUNNING] ? model_id(state->ghosts[RUNNING] - 1) : 0)
+                   ? NULL
+                   : "does not know the runner";
     default:
         c->flags &= RUNS;
         if (!(c->flags & RUNS))
             use_up_round(c);
-        if (!(flags & ENDED) && (function == ABANDON || model_configuration->with & STRAYS)) /* another caller was faster */
+        if (!(flags & ENDED) && (function == ABANDON || model_configuration->with &
+                                                            STRAYS)) /* another caller was faster */
             return result ? "says that it ended a run" : NULL;
         return flags & ENDED && result ? NULL : "has not ended its run";
     }
@@ -193,8 +208,12 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
 static const char *invariant(const struct state *state)
 {
     const int running = state->ghosts[RUNNING] - 1;
-    const uint32_t word = running >= 0 ? model_id(running) : state->ghosts[HAS_RUN] ? LW_ONCE_RAN : 0;
-    return (state->words[LW_ONCE_STATE] & ~LW_WAITERS) == word ? NULL : "the word does not say who runs it, or that it was run";
+    const uint32_t word = running >= 0             ? model_id(running)
+                          : state->ghosts[HAS_RUN] ? LW_ONCE_RAN
+                                                   : 0;
+    return (state->words[LW_ONCE_STATE] & ~LW_WAITERS) == word
+               ? NULL
+               : "the word does not say who runs it, or that it was run";
 }
 
 /*
@@ -216,7 +235,8 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
     char waiters[24] = "";
     if (word == LW_ONCE_STATE)
         describe_waiters(waiters, sizeof waiters, value);
-    snprintf(text, size, "%s%s%s", agent >= 0 ? model_name(agent) : "0", value & LW_ONCE_RAN ? "+RAN" : "", waiters);
+    snprintf(text, size, "%s%s%s", agent >= 0 ? model_name(agent) : "0",
+             value & LW_ONCE_RAN ? "+RAN" : "", waiters);
 }
 
 static const struct configuration configurations[] = {
@@ -250,4 +270,5 @@ static const struct configuration configurations[] = {
 
 static const char *const word_names[] = {"state", "gate"};
 
-EXPLORE("once", LW_ONCE_WORDS, .crowd = true, .async_letters = "agp", .flags_of_a_step = SAW_A_RUNNER | SAW_THAT_IT_RAN)
+EXPLORE("once", LW_ONCE_WORDS, .crowd = true, .async_letters = "agp",
+        .flags_of_a_step = SAW_A_RUNNER | SAW_THAT_IT_RAN)

@@ -14,11 +14,12 @@ enum { LOCK, LOCK_TASK, REENTER, UNLOCK, DEPTH, FACE_LOCK, FACE_TRYLOCK, FACE_UN
 
 /* A caller's own flags. */
 enum {
-    HOLDS = FIRST_OWN_FLAG,             /* is to give it back */
-    TOOK = FIRST_OWN_FLAG * 2,          /* during its call */
-    FREED = FIRST_OWN_FLAG * 4,         /* during its call */
-    CHANGED_DEPTH = FIRST_OWN_FLAG * 8, /* during its call: has taken it once more, or given it back once */
-    SAW_IT_HELD = FIRST_OWN_FLAG * 16,  /* during this step */
+    HOLDS = FIRST_OWN_FLAG,     /* is to give it back */
+    TOOK = FIRST_OWN_FLAG * 2,  /* during its call */
+    FREED = FIRST_OWN_FLAG * 4, /* during its call */
+    CHANGED_DEPTH =
+        FIRST_OWN_FLAG * 8, /* during its call: has taken it once more, or given it back once */
+    SAW_IT_HELD = FIRST_OWN_FLAG * 16, /* during this step */
 };
 
 /*
@@ -60,14 +61,39 @@ CALL(face_trylock, (uint32_t)lw_rmutex_trylock(seen_by(a, words)))
 CALL(face_unlock, lw_rmutex_unlock(seen_by(a, words)) == 0)
 
 static const struct function functions[] = {
-    [LOCK] = {.name = "rmutex_lock", .label = "lock", .is_step = true, .arguments = 3, .inlined = true, .call = lock},
-    [LOCK_TASK] = {.name = "rmutex_lock", .label = "lock", .is_step = true, .arguments = 3, .inlined = true, .call = lock_task},
-    [REENTER] = {.name = "rmutex_reenter_step", .label = "reenter", .arguments = 2, .call = reenter},
-    [UNLOCK] =
-        {.name = "rmutex_unlock_step", .label = "unlock", .arguments = 2, .answers_bool = true, .gives_back = true, .call = unlock},
+    [LOCK] = {.name = "rmutex_lock",
+              .label = "lock",
+              .is_step = true,
+              .arguments = 3,
+              .inlined = true,
+              .call = lock},
+    [LOCK_TASK] = {.name = "rmutex_lock",
+                   .label = "lock",
+                   .is_step = true,
+                   .arguments = 3,
+                   .inlined = true,
+                   .call = lock_task},
+    [REENTER] = {.name = "rmutex_reenter_step",
+                 .label = "reenter",
+                 .arguments = 2,
+                 .call = reenter},
+    [UNLOCK] = {.name = "rmutex_unlock_step",
+                .label = "unlock",
+                .arguments = 2,
+                .answers_bool = true,
+                .gives_back = true,
+                .call = unlock},
     [DEPTH] = {.name = "rmutex_depth", .label = "depth", .arguments = 0, .call = depth},
-    [FACE_LOCK] = {.name = "rmutex_lock", .label = "lock at once", .arguments = 1, .inlined = true, .call = face_lock},
-    [FACE_TRYLOCK] = {.name = "rmutex_trylock", .label = "trylock", .arguments = 1, .inlined = true, .call = face_trylock},
+    [FACE_LOCK] = {.name = "rmutex_lock",
+                   .label = "lock at once",
+                   .arguments = 1,
+                   .inlined = true,
+                   .call = face_lock},
+    [FACE_TRYLOCK] = {.name = "rmutex_trylock",
+                      .label = "trylock",
+                      .arguments = 1,
+                      .inlined = true,
+                      .call = face_trylock},
     [FACE_UNLOCK] = FACE("rmutex_unlock", "unlock", face_unlock),
 };
 
@@ -101,11 +127,13 @@ static void begin(struct state *state)
 /* Another caller of its agent holds it in the same way: the words cannot tell the two apart. */
 static bool is_mistaken_for_holder(const struct state *state, int agent, int caller)
 {
-    return owns(state, agent) && task_of(agent, caller) == task_of(agent, state->ghosts[OWNER_CALLER]);
+    return owns(state, agent) &&
+           task_of(agent, caller) == task_of(agent, state->ghosts[OWNER_CALLER]);
 }
 
 /* What is illegal, or pointless. */
-static int strays(const struct state *state, int agent, int caller, struct choice *choices, int count)
+static int strays(const struct state *state, int agent, int caller, struct choice *choices,
+                  int count)
 {
     const uint32_t self = model_id(agent);
     const uint32_t task = task_of(agent, caller);
@@ -134,11 +162,17 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         choices[count++] = (struct choice){.function = FACE_LOCK, .a = self};
         choices[count++] = (struct choice){.function = FACE_TRYLOCK, .a = self};
     } else if (locks) {
-        choices[count++] = (struct choice){.function = holds ? REENTER : task ? LOCK_TASK : LOCK, .a = self, .b = holds ? task : 0};
+        choices[count++] = (struct choice){.function = holds  ? REENTER
+                                                       : task ? LOCK_TASK
+                                                              : LOCK,
+                                           .a = self,
+                                           .b = holds ? task : 0};
     }
     if (holds && (state->ghosts[TIMES] > 1 || model_configuration->first == 0))
-        choices[count++] = (struct choice){.function = by_face ? FACE_UNLOCK : UNLOCK, .a = self, .b = by_face ? 0 : task};
-    return model_configuration->with & STRAYS ? strays(state, agent, caller, choices, count) : count;
+        choices[count++] = (struct choice){
+            .function = by_face ? FACE_UNLOCK : UNLOCK, .a = self, .b = by_face ? 0 : task};
+    return model_configuration->with & STRAYS ? strays(state, agent, caller, choices, count)
+                                              : count;
 }
 
 static bool is_unlock(uint32_t function)
@@ -191,7 +225,8 @@ static const char *changed_depth(struct state *state, int agent, uint32_t depth)
     return depth == (task | again(state)) ? NULL : "does not count how often it has it";
 }
 
-static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+static const char *operated(struct state *state, int agent, const struct operation *operation,
+                            uint32_t result)
 {
     struct caller *c = operator_of(state, agent);
     if (operation->kind == NOTIFY)
@@ -199,7 +234,8 @@ static const char *operated(struct state *state, int agent, const struct operati
     if (c->flags & FREED)
         return "touches it after it has freed it";
     if (operation->kind == STORE)
-        return operation->word == LW_RMUTEX_DEPTH ? changed_depth(state, agent, operation->a) : "stores what it has to change";
+        return operation->word == LW_RMUTEX_DEPTH ? changed_depth(state, agent, operation->a)
+                                                  : "stores what it has to change";
     if (operation->kind == CAS && operation->word != LW_MUTEX_STATE)
         return "changes another word than the state";
     if (has_changed(operation, result))
@@ -225,23 +261,29 @@ static const char *lock_ended(struct state *state, int agent, int caller, uint32
     return async ? NULL : wrong_end(state, agent, what);
 }
 
-static const char *reenter_ended(struct state *state, struct caller *caller, bool changed, uint64_t result)
+static const char *reenter_ended(struct state *state, struct caller *caller, bool changed,
+                                 uint64_t result)
 {
     if (!(caller->flags & HOLDS))
         return result != LW_REENTRY_NO ? "says that it holds it, and does not" : NULL;
     if (changed)
         return result != LW_REENTRY_YES ? "does not know that it has taken it once more" : NULL;
-    return result != LW_REENTRY_OVERFLOW || again(state) != LW_RMUTEX_AGAIN ? "does not let its holder take it again" : NULL;
+    return result != LW_REENTRY_OVERFLOW || again(state) != LW_RMUTEX_AGAIN
+               ? "does not let its holder take it again"
+               : NULL;
 }
 
-static const char *face_lock_ended(struct state *state, struct caller *caller, uint8_t flags, uint32_t function, uint64_t result)
+static const char *face_lock_ended(struct state *state, struct caller *caller, uint8_t flags,
+                                   uint32_t function, uint64_t result)
 {
     if (flags & TOOK || flags & CHANGED_DEPTH) {
         caller->flags = HOLDS;
         return result ? "does not know that it holds it" : NULL;
     }
     if (caller->flags & HOLDS)
-        return result != EOVERFLOW || again(state) != LW_RMUTEX_AGAIN ? "does not let its holder take it again" : NULL;
+        return result != EOVERFLOW || again(state) != LW_RMUTEX_AGAIN
+                   ? "does not let its holder take it again"
+                   : NULL;
     use_up_round(caller);
     if (result != (function == FACE_TRYLOCK ? EBUSY : ETIMEDOUT))
         return "ends in a way that it has not";
@@ -259,7 +301,8 @@ static const char *unlock_ended(struct caller *caller, uint8_t flags, bool resul
                                : NULL;
 }
 
-static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+static const char *ended(struct state *state, int agent, int caller, uint32_t function,
+                         uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
     const uint8_t flags = c->flags;
@@ -275,7 +318,9 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     case DEPTH:
         if ((result > 0) != (bool)(flags & SAW_IT_HELD))
             return "does not know whether anybody has it";
-        return owns(state, agent) && result != again(state) + 1 ? "does not know how often it has it" : NULL;
+        return owns(state, agent) && result != again(state) + 1
+                   ? "does not know how often it has it"
+                   : NULL;
     default:
         return face_lock_ended(state, c, flags, function, result);
     }
@@ -290,7 +335,8 @@ static const char *invariant(const struct state *state)
     if (agent < 0 || state->agents[agent].doing != IDLE)
         return NULL;
     const uint32_t depth = task_of(agent, state->ghosts[OWNER_CALLER]) | again(state);
-    return state->words[LW_RMUTEX_DEPTH] == depth ? NULL : "the depth is not how often its holder has it";
+    return state->words[LW_RMUTEX_DEPTH] == depth ? NULL
+                                                  : "the depth is not how often its holder has it";
 }
 
 /* The first agent holds it for good. */
@@ -309,10 +355,13 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
 {
     const int agent = model_agent_of(value & LW_MUTEX_OWNER);
     if (word == LW_RMUTEX_DEPTH)
-        snprintf(text, size, "%u%s", value & LW_RMUTEX_AGAIN, value & LW_RMUTEX_TASK ? "+TASK" : "");
+        snprintf(text, size, "%u%s", value & LW_RMUTEX_AGAIN,
+                 value & LW_RMUTEX_TASK ? "+TASK" : "");
     else
-        snprintf(text, size, "%s%s%s%s", agent >= 0 ? model_name(agent) : "0", value & LW_MUTEX_RESERVED ? "+RESERVED" : "",
-                 value & LW_MUTEX_ASYNC ? "+ASYNC" : "", value & LW_MUTEX_BLOCKED ? "+BLOCKED" : "");
+        snprintf(text, size, "%s%s%s%s", agent >= 0 ? model_name(agent) : "0",
+                 value & LW_MUTEX_RESERVED ? "+RESERVED" : "",
+                 value & LW_MUTEX_ASYNC ? "+ASYNC" : "",
+                 value & LW_MUTEX_BLOCKED ? "+BLOCKED" : "");
 }
 
 #define ANYTHING (UNRELIABLE | BRIEFS)
@@ -348,5 +397,5 @@ static const struct configuration configurations[] = {
 
 static const char *const word_names[] = {"state", "gate", "depth"};
 
-EXPLORE("rmutex", LW_RMUTEX_WORDS, .begin = begin, .may_wait = may_wait, .last_phase = MUTEX_LAST_PHASE,
-        .flags_of_a_step = SAW_IT_HELD)
+EXPLORE("rmutex", LW_RMUTEX_WORDS, .begin = begin, .may_wait = may_wait,
+        .last_phase = MUTEX_LAST_PHASE, .flags_of_a_step = SAW_IT_HELD)

@@ -31,9 +31,9 @@ enum {
 /* A caller's own flags. The first two: what it has. */
 enum {
     HAS_READ = FIRST_OWN_FLAG,
-    HAS_OWN = FIRST_OWN_FLAG * 2,     /* it writes, or reads upgradably: the ghost knows which */
-    CHANGED = FIRST_OWN_FLAG * 4,     /* during its call: it has taken, or given up, or become */
-    SAW_OTHERS = FIRST_OWN_FLAG * 8,  /* during this step: an agent that excludes it or goes first */
+    HAS_OWN = FIRST_OWN_FLAG * 2,    /* it writes, or reads upgradably: the ghost knows which */
+    CHANGED = FIRST_OWN_FLAG * 4,    /* during its call: it has taken, or given up, or become */
+    SAW_OTHERS = FIRST_OWN_FLAG * 8, /* during this step: an agent that excludes it or goes first */
     SAW_WRITER = FIRST_OWN_FLAG * 16, /* during its call, when a step began: an agent wrote */
     SAW_FULL = FIRST_OWN_FLAG * 32,   /* during this step: as many readers as there may be */
 };
@@ -43,7 +43,8 @@ enum {
     WOKEN = 0,       /* how often it was woken, up to MAX_WAKES */
     MARKS = 1,       /* bits of the following */
     HAS_CLAIMED = 1, /* it had to wait, and to claim something */
-    IS_ENTITLED = 2, /* the lock was free when its wait was interrupted: whoever's turn it is does not come */
+    IS_ENTITLED =
+        2, /* the lock was free when its wait was interrupted: whoever's turn it is does not come */
     SAW_NOBODY = 4,  /* in what it would wait for: in its way, or whose turn it is */
     LACKS_CLAIM = 8, /* there it has not claimed what it has to */
     HAS_ENDED = 16,  /* it has taken its claims back */
@@ -88,7 +89,8 @@ static uint64_t unread(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
 }
 
 /* The half of the C face that waits is explored as a step: here it ends the call. */
-enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline, lw_cancel *cancel)
+enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline,
+                              lw_cancel *cancel)
 {
     (void)rwlock, (void)step, (void)deadline, (void)cancel;
     return LW_ENDED_TIMED_OUT;
@@ -97,7 +99,9 @@ enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline dead
 enum lw_ending lw_rwlock_read_slow(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
     /* Trying again: this is how JavaScript begins. */
-    return lw_rwlock_take_read(rwlock->word) ? LW_ENDED_DONE : lw_rwlock_slow(rwlock, lw_rwlock_read_step, deadline, cancel);
+    return lw_rwlock_take_read(rwlock->word)
+               ? LW_ENDED_DONE
+               : lw_rwlock_slow(rwlock, lw_rwlock_read_step, deadline, cancel);
 }
 
 static lw_rwlock *seen_by(uint32_t self, lw_word *words)
@@ -127,20 +131,74 @@ static uint64_t unlock(lw_word *words, uint32_t self, uint32_t b, uint32_t c)
 static const struct function functions[] = {
     [STATE] = {.name = "rwlock_state", .label = "state", .arguments = 0, .call = state_of},
     [OWNER] = {.name = "rwlock_owner", .label = "owner", .arguments = 0, .call = owner},
-    [READ] = {.name = "rwlock_read_step", .label = "read", .is_step = true, .arguments = 3, .call = lw_rwlock_read_step},
-    [UPREAD] = {.name = "rwlock_upread_step", .label = "upread", .is_step = true, .arguments = 3, .call = lw_rwlock_upread_step},
-    [WRITE] = {.name = "rwlock_write_step", .label = "write", .is_step = true, .arguments = 3, .call = lw_rwlock_write_step},
-    [UPGRADE] =
-        {.name = "rwlock_upgrade_step", .label = "upgrade", .is_step = true, .arguments = 3, .call = lw_rwlock_upgrade_step},
-    [TRY_READ] = {.name = "rwlock_try_step", .label = "try_read", .arguments = 3, .answers_bool = true, .call = try_it},
-    [TRY_UPREAD] = {.name = "rwlock_try_step", .label = "try_upread", .arguments = 3, .answers_bool = true, .call = try_it},
-    [TRY_WRITE] = {.name = "rwlock_try_step", .label = "try_write", .arguments = 3, .answers_bool = true, .call = try_it},
-    [TRY_UPGRADE] = {.name = "rwlock_try_step", .label = "try_upgrade", .arguments = 3, .answers_bool = true, .call = try_it},
-    [BECOME] = {.name = "rwlock_become_step", .label = "become", .arguments = 3, .answers_bool = true, .call = become},
-    [UNREAD] = {.name = "rwlock_unread_step", .label = "unread", .arguments = 0, .answers_bool = true, .call = unread},
-    [RDLOCK] = {.name = "rwlock_rdlock", .label = "rdlock", .arguments = 1, .answers_bool = true, .inlined = true, .call = rdlock},
-    [WRLOCK] = {.name = "rwlock_wrlock", .label = "wrlock", .arguments = 1, .answers_bool = true, .inlined = true, .call = wrlock},
-    [UNLOCK] = {.name = "rwlock_unlock", .label = "unlock", .arguments = 1, .answers_bool = true, .inlined = true, .call = unlock},
+    [READ] = {.name = "rwlock_read_step",
+              .label = "read",
+              .is_step = true,
+              .arguments = 3,
+              .call = lw_rwlock_read_step},
+    [UPREAD] = {.name = "rwlock_upread_step",
+                .label = "upread",
+                .is_step = true,
+                .arguments = 3,
+                .call = lw_rwlock_upread_step},
+    [WRITE] = {.name = "rwlock_write_step",
+               .label = "write",
+               .is_step = true,
+               .arguments = 3,
+               .call = lw_rwlock_write_step},
+    [UPGRADE] = {.name = "rwlock_upgrade_step",
+                 .label = "upgrade",
+                 .is_step = true,
+                 .arguments = 3,
+                 .call = lw_rwlock_upgrade_step},
+    [TRY_READ] = {.name = "rwlock_try_step",
+                  .label = "try_read",
+                  .arguments = 3,
+                  .answers_bool = true,
+                  .call = try_it},
+    [TRY_UPREAD] = {.name = "rwlock_try_step",
+                    .label = "try_upread",
+                    .arguments = 3,
+                    .answers_bool = true,
+                    .call = try_it},
+    [TRY_WRITE] = {.name = "rwlock_try_step",
+                   .label = "try_write",
+                   .arguments = 3,
+                   .answers_bool = true,
+                   .call = try_it},
+    [TRY_UPGRADE] = {.name = "rwlock_try_step",
+                     .label = "try_upgrade",
+                     .arguments = 3,
+                     .answers_bool = true,
+                     .call = try_it},
+    [BECOME] = {.name = "rwlock_become_step",
+                .label = "become",
+                .arguments = 3,
+                .answers_bool = true,
+                .call = become},
+    [UNREAD] = {.name = "rwlock_unread_step",
+                .label = "unread",
+                .arguments = 0,
+                .answers_bool = true,
+                .call = unread},
+    [RDLOCK] = {.name = "rwlock_rdlock",
+                .label = "rdlock",
+                .arguments = 1,
+                .answers_bool = true,
+                .inlined = true,
+                .call = rdlock},
+    [WRLOCK] = {.name = "rwlock_wrlock",
+                .label = "wrlock",
+                .arguments = 1,
+                .answers_bool = true,
+                .inlined = true,
+                .call = wrlock},
+    [UNLOCK] = {.name = "rwlock_unlock",
+                .label = "unlock",
+                .arguments = 1,
+                .answers_bool = true,
+                .inlined = true,
+                .call = unlock},
 };
 
 /*
@@ -159,8 +217,8 @@ static bool owns(const struct state *state, int agent)
 /*
  * The letters: r reads, w writes, u reads upgradably and may upgrade and downgrade, in every
  * choice; x, y and z are the same without blocking. b does any of these, a does so without
- * blocking, p the same in an engine that has to poll, t only tries. s reads, writes and tries to read
- * upgradably by the C interface, whose inlined halves go before the steps.
+ * blocking, p the same in an engine that has to poll, t only tries. s reads, writes and tries to
+ * read upgradably by the C interface, whose inlined halves go before the steps.
  */
 static bool is_one_of(int agent, int caller, const char *letters)
 {
@@ -180,9 +238,11 @@ static int add(struct choice *choices, int count, uint8_t function, int agent)
     return count + 1;
 }
 
-static int add_change(struct choice *choices, int count, uint8_t function, uint32_t before, uint32_t after, int agent)
+static int add_change(struct choice *choices, int count, uint8_t function, uint32_t before,
+                      uint32_t after, int agent)
 {
-    choices[count] = (struct choice){.function = function, .a = before, .b = after, .c = model_id(agent)};
+    choices[count] =
+        (struct choice){.function = function, .a = before, .b = after, .c = model_id(agent)};
     return count + 1;
 }
 
@@ -205,13 +265,15 @@ static int ways_on(const struct state *state, int agent, int caller, struct choi
         count = add_change(choices, count, BECOME, LW_RWLOCK_WRITER, 0, agent);
         if (!ends_at_once) {
             count = add_change(choices, count, BECOME, LW_RWLOCK_WRITER, LW_RWLOCK_READER, agent);
-            count = add_change(choices, count, BECOME, LW_RWLOCK_WRITER, LW_RWLOCK_UPGRADABLE, agent);
+            count =
+                add_change(choices, count, BECOME, LW_RWLOCK_WRITER, LW_RWLOCK_UPGRADABLE, agent);
         }
     } else {
         count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, 0, agent);
         count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER, agent);
         if (is_one_of(agent, caller, "t"))
-            count = add_change(choices, count, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
+            count = add_change(choices, count, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER,
+                               agent);
         else if (for_ever() == 0)
             count = add(choices, count, UPGRADE, agent);
     }
@@ -263,7 +325,8 @@ static bool reads_upgradably(const struct state *state, int agent)
  * At any moment this caller may also give up, or change, what another caller of its agent owns: the
  * lock knows only agents.
  */
-static int ways_on_for_another(const struct state *state, int agent, struct choice *choices, int count)
+static int ways_on_for_another(const struct state *state, int agent, struct choice *choices,
+                               int count)
 {
     if (state->ghosts[WRITES])
         return add_change(choices, count, BECOME, LW_RWLOCK_WRITER, 0, agent);
@@ -273,7 +336,8 @@ static int ways_on_for_another(const struct state *state, int agent, struct choi
 }
 
 /* What is illegal, and must be told so and change nothing; or is another caller's to do. */
-static int strays(const struct state *state, int agent, int caller, struct choice *choices, int count)
+static int strays(const struct state *state, int agent, int caller, struct choice *choices,
+                  int count)
 {
     const bool has = state->agents[agent].callers[caller].flags & HAS;
     if (!has)
@@ -288,12 +352,16 @@ static int strays(const struct state *state, int agent, int caller, struct choic
         count = add(choices, count, UNLOCK, agent);
     if (!owns(state, agent)) {
         count = add_change(choices, count, BECOME, LW_RWLOCK_WRITER, 0, agent);
-        count = add_change(choices, count, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
+        count =
+            add_change(choices, count, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
     } else if (!model_is_async(agent, caller)) {
         count = add(choices, count, WRITE, agent);
-        count = add_change(choices, count, BECOME, state->ghosts[WRITES] ? LW_RWLOCK_UPGRADABLE : LW_RWLOCK_WRITER, 0, agent);
+        count =
+            add_change(choices, count, BECOME,
+                       state->ghosts[WRITES] ? LW_RWLOCK_UPGRADABLE : LW_RWLOCK_WRITER, 0, agent);
         if (state->ghosts[WRITES])
-            count = add_change(choices, count, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
+            count = add_change(choices, count, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER,
+                               agent);
     }
     return count;
 }
@@ -303,8 +371,10 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     const struct caller *c = &state->agents[agent].callers[caller];
     if (!(c->flags & HAS) && c->rounds == 0)
         return 0;
-    const int count = c->flags & HAS ? ways_on(state, agent, caller, choices) : ways_in(agent, caller, choices);
-    return model_configuration->with & STRAYS ? strays(state, agent, caller, choices, count) : count;
+    const int count =
+        c->flags & HAS ? ways_on(state, agent, caller, choices) : ways_in(agent, caller, choices);
+    return model_configuration->with & STRAYS ? strays(state, agent, caller, choices, count)
+                                              : count;
 }
 
 /* What the function's caller wants to have; 0: its arguments say so. */
@@ -392,7 +462,8 @@ static void have(struct state *state, int agent, struct caller *caller, uint32_t
 /* What its function may claim: a turn; and, unless it has it already, to be the next owner. */
 static uint32_t claims_of(uint32_t function)
 {
-    const uint32_t turn = function == WRITE || function == UPGRADE ? LW_RWLOCK_WRITERS_TURN : LW_RWLOCK_READERS_TURN;
+    const uint32_t turn =
+        function == WRITE || function == UPGRADE ? LW_RWLOCK_WRITERS_TURN : LW_RWLOCK_READERS_TURN;
     return turn | (function == WRITE || function == UPREAD ? LW_RWLOCK_RESERVED : 0);
 }
 
@@ -420,7 +491,8 @@ static uint32_t respected_by(const struct caller *caller, uint32_t state)
     uint32_t claims = 0;
     if (function == WRITE)
         claims = LW_RWLOCK_READERS_TURN;
-    else if (!(state & LW_RWLOCK_READERS_TURN) && !(caller->flags & SAW_WRITER) && !was_woken_often(caller))
+    else if (!(state & LW_RWLOCK_READERS_TURN) && !(caller->flags & SAW_WRITER) &&
+             !was_woken_often(caller))
         claims = LW_RWLOCK_WRITERS_TURN;
     if (function != READ && caller->own[WOKEN] == 0)
         claims |= LW_RWLOCK_RESERVED;
@@ -447,7 +519,8 @@ static const char *takes(const struct caller *caller, uint32_t why, uint32_t bef
 {
     if (caller->function != UPGRADE && why == LW_SLICE && !(before & HOLDERS))
         return after & CLAIMS ? "leaves a claim for which nobody came" : NULL;
-    if (before & ~after & CLAIMS & ~claims_of(caller->function) && !(caller->own[MARKS] & IS_ENTITLED))
+    if (before & ~after & CLAIMS & ~claims_of(caller->function) &&
+        !(caller->own[MARKS] & IS_ENTITLED))
         return "ends what others claim";
     return jumps(caller, before);
 }
@@ -469,7 +542,8 @@ static const char *changed_holders(struct state *state, int agent, uint32_t befo
         return "changes twice what it has";
     if (function == STATE || function == OWNER)
         return "changes what it only looks at";
-    if (model_configuration->with & STRAYS && owns(state, agent) && before & ~after & (LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER))
+    if (model_configuration->with & STRAYS && owns(state, agent) &&
+        before & ~after & (LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER))
         take_over(state, agent, c);
     if ((function == BECOME || function == UPGRADE) && !(c->flags & HAS_OWN))
         return "changes what it does not have";
@@ -484,9 +558,11 @@ static const char *changed_holders(struct state *state, int agent, uint32_t befo
                                                  : LW_RWLOCK_UPGRADABLE;
     const uint32_t left = (before & HOLDERS) - had;
     const uint32_t has = (after & HOLDERS) - left;
-    if (has != 0 && has != LW_RWLOCK_READER && has != LW_RWLOCK_UPGRADABLE && has != LW_RWLOCK_WRITER)
+    if (has != 0 && has != LW_RWLOCK_READER && has != LW_RWLOCK_UPGRADABLE &&
+        has != LW_RWLOCK_WRITER)
         return "changes what others have";
-    if (has & excluded_by(has, false) & left || (left && has == LW_RWLOCK_WRITER) || (left & LW_RWLOCK_WRITER && has))
+    if (has & excluded_by(has, false) & left || (left && has == LW_RWLOCK_WRITER) ||
+        (left & LW_RWLOCK_WRITER && has))
         return "takes the lock beside one that it cannot be beside";
     if (function != BECOME && has != wanted_by(function))
         return "takes what it does not want";
@@ -499,7 +575,8 @@ static const char *changed_holders(struct state *state, int agent, uint32_t befo
 
 static bool is_full(uint32_t state)
 {
-    return (state & LW_RWLOCK_READERS) + (state & LW_RWLOCK_UPGRADABLE ? 1 : 0) == LW_RWLOCK_READERS;
+    return (state & LW_RWLOCK_READERS) + (state & LW_RWLOCK_UPGRADABLE ? 1 : 0) ==
+           LW_RWLOCK_READERS;
 }
 
 static void begin(struct state *state)
@@ -514,7 +591,8 @@ static void use_up_round(struct caller *caller)
 }
 
 /* Whether what it sees is a reason not to take the lock. */
-static bool is_in_the_way(const struct caller *caller, uint32_t function, uint32_t why, uint32_t state)
+static bool is_in_the_way(const struct caller *caller, uint32_t function, uint32_t why,
+                          uint32_t state)
 {
     if (function == RDLOCK || function == WRLOCK)
         return true;
@@ -548,12 +626,14 @@ static void look(struct caller *caller, uint32_t function, uint32_t why, uint32_
 }
 
 /* It changes the state, but not who has the lock. */
-static const char *changed_claims(const struct state *state, int agent, struct caller *c, uint32_t before, uint32_t after)
+static const char *changed_claims(const struct state *state, int agent, struct caller *c,
+                                  uint32_t before, uint32_t after)
 {
     const struct agent *a = &state->agents[agent];
     if (!is_lock(a->function))
         return "changes the turns, and does not wait";
-    const bool is_refused = c->flags & SAW_FULL || (a->function == UPGRADE && !reads_upgradably(state, agent));
+    const bool is_refused =
+        c->flags & SAW_FULL || (a->function == UPGRADE && !reads_upgradably(state, agent));
     const uint32_t ended = before & ~after & ~LW_WAITERS;
     if (ended && !lw_gives_up(a->why) && !is_refused)
         return "ends a claim, and does not give up";
@@ -569,7 +649,8 @@ static const char *changed_claims(const struct state *state, int agent, struct c
     return NULL;
 }
 
-static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+static const char *operated(struct state *state, int agent, const struct operation *operation,
+                            uint32_t result)
 {
     const struct agent *a = &state->agents[agent];
     struct caller *c = &state->agents[agent].callers[a->caller];
@@ -608,7 +689,8 @@ static const char *waits(const struct state *state, int agent, uint32_t way)
     return marks & LACKS_CLAIM ? "waits, and does not claim its turn" : NULL;
 }
 
-static const char *lock_ended(struct state *state, int agent, int caller, uint32_t function, uint32_t what)
+static const char *lock_ended(struct state *state, int agent, int caller, uint32_t function,
+                              uint32_t what)
 {
     struct caller *c = &state->agents[agent].callers[caller];
     const bool async = model_is_async(agent, caller);
@@ -644,7 +726,8 @@ static const char *lock_ended(struct state *state, int agent, int caller, uint32
     return NULL;
 }
 
-static const char *call_ended(struct state *state, int agent, struct caller *c, uint32_t function, uint64_t result)
+static const char *call_ended(struct state *state, int agent, struct caller *c, uint32_t function,
+                              uint64_t result)
 {
     const bool changed = c->flags & CHANGED;
     switch (function) {
@@ -660,7 +743,8 @@ static const char *call_ended(struct state *state, int agent, struct caller *c, 
     case WRLOCK:
         if (changed != (bool)result)
             return "does not know whether it took the lock";
-        if (!changed && !(c->flags & SAW_OTHERS) && (function != TRY_UPGRADE || (c->flags & HAS_OWN && !state->ghosts[WRITES])))
+        if (!changed && !(c->flags & SAW_OTHERS) &&
+            (function != TRY_UPGRADE || (c->flags & HAS_OWN && !state->ghosts[WRITES])))
             return "does not take the lock although nobody was in its way";
         if (!changed && !(c->flags & HAS))
             use_up_round(c);
@@ -674,15 +758,18 @@ static const char *call_ended(struct state *state, int agent, struct caller *c, 
     }
 }
 
-static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+static const char *ended(struct state *state, int agent, int caller, uint32_t function,
+                         uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
-    const char *error = is_lock(function) ? lock_ended(state, agent, caller, function, lw_answer_what(result))
-                                          : call_ended(state, agent, c, function, result);
-    if (!error && !result && (function == UNREAD || function == UNLOCK || function == BECOME) && c->flags & HAS &&
-        !(model_configuration->with & STRAYS))
+    const char *error = is_lock(function)
+                            ? lock_ended(state, agent, caller, function, lw_answer_what(result))
+                            : call_ended(state, agent, c, function, result);
+    if (!error && !result && (function == UNREAD || function == UNLOCK || function == BECOME) &&
+        c->flags & HAS && !(model_configuration->with & STRAYS))
         error = "does not give up what it has";
-    if (!error && owns(state, agent) && state->ghosts[OWNER_CALLER] == caller && state->words[LW_RWLOCK_OWNER] != model_id(agent))
+    if (!error && owns(state, agent) && state->ghosts[OWNER_CALLER] == caller &&
+        state->words[LW_RWLOCK_OWNER] != model_id(agent))
         error = "has not written down who owns the lock";
     c->flags &= (uint8_t)(HAS | HAS_WAITED | OVERTAKEN);
     c->own[WOKEN] = c->own[MARKS] = 0;
@@ -751,10 +838,14 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
         snprintf(text, size, "%s", value == 0 ? "0" : agent >= 0 ? model_name(agent) : "?");
         return;
     }
-    snprintf(text, size, "%ur%s%s%s%s%s%s%s", value & LW_RWLOCK_READERS, value & LW_RWLOCK_UPGRADABLE ? "+UPGRADABLE" : "",
-             value & LW_RWLOCK_WRITER ? "+WRITER" : "", value & LW_RWLOCK_WRITERS_TURN ? "+WRITERS_TURN" : "",
-             value & LW_RWLOCK_READERS_TURN ? "+READERS_TURN" : "", value & LW_RWLOCK_RESERVED ? "+RESERVED" : "",
-             value & LW_ASYNC_WAITERS ? "+ASYNC" : "", value & LW_BLOCKED_WAITERS ? "+BLOCKED" : "");
+    snprintf(text, size, "%ur%s%s%s%s%s%s%s", value & LW_RWLOCK_READERS,
+             value & LW_RWLOCK_UPGRADABLE ? "+UPGRADABLE" : "",
+             value & LW_RWLOCK_WRITER ? "+WRITER" : "",
+             value & LW_RWLOCK_WRITERS_TURN ? "+WRITERS_TURN" : "",
+             value & LW_RWLOCK_READERS_TURN ? "+READERS_TURN" : "",
+             value & LW_RWLOCK_RESERVED ? "+RESERVED" : "",
+             value & LW_ASYNC_WAITERS ? "+ASYNC" : "",
+             value & LW_BLOCKED_WAITERS ? "+BLOCKED" : "");
 }
 
 #define ALMOST (TIMEOUTS | CANCELS | BRIEFS)

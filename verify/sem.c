@@ -7,7 +7,16 @@
 
 #include "callers.h"
 
-enum { ACQUIRE, TRY_ACQUIRE, RELEASE, RELEASE_TOO_MUCH, PERMITS, FACE_ACQUIRE, FACE_RELEASE, FACE_RELEASE_TOO_MUCH };
+enum {
+    ACQUIRE,
+    TRY_ACQUIRE,
+    RELEASE,
+    RELEASE_TOO_MUCH,
+    PERMITS,
+    FACE_ACQUIRE,
+    FACE_RELEASE,
+    FACE_RELEASE_TOO_MUCH
+};
 
 /* A caller's own flags. */
 enum {
@@ -29,10 +38,21 @@ CALL(face_acquire, lw_sem_tryacquire((lw_sem *)words, a) == 0)
 CALL(face_release, lw_sem_release((lw_sem *)words, a) == 0)
 
 static const struct function functions[] = {
-    [ACQUIRE] = {.name = "sem_acquire_step", .label = "acquire", .is_step = true, .arguments = 3, .call = lw_sem_acquire_step},
-    [TRY_ACQUIRE] = {.name = "sem_try_step", .label = "try", .arguments = 1, .answers_bool = true, .call = try_acquire},
+    [ACQUIRE] = {.name = "sem_acquire_step",
+                 .label = "acquire",
+                 .is_step = true,
+                 .arguments = 3,
+                 .call = lw_sem_acquire_step},
+    [TRY_ACQUIRE] = {.name = "sem_try_step",
+                     .label = "try",
+                     .arguments = 1,
+                     .answers_bool = true,
+                     .call = try_acquire},
     [RELEASE] = {.name = "sem_release_step", .label = "release", .arguments = 1, .call = release},
-    [RELEASE_TOO_MUCH] = {.name = "sem_release_step", .label = "release too much", .arguments = 1, .call = release},
+    [RELEASE_TOO_MUCH] = {.name = "sem_release_step",
+                          .label = "release too much",
+                          .arguments = 1,
+                          .call = release},
     [PERMITS] = {.name = "sem_permits", .label = "permits", .arguments = 0, .call = permits},
     [FACE_ACQUIRE] = FACE("sem_tryacquire", "tryacquire", face_acquire),
     [FACE_RELEASE] = FACE("sem_release", "release", face_release),
@@ -64,7 +84,9 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     int count = 0;
     if (!holds && c->rounds == 0)
         return 0;
-    const uint8_t get = by_face ? FACE_ACQUIRE : model_letter(agent, caller) == 't' ? TRY_ACQUIRE : ACQUIRE;
+    const uint8_t get = by_face                              ? FACE_ACQUIRE
+                        : model_letter(agent, caller) == 't' ? TRY_ACQUIRE
+                                                             : ACQUIRE;
     const uint8_t give = by_face ? FACE_RELEASE : RELEASE;
     choices[count++] = (struct choice){.function = holds ? give : get, .a = n};
     if (model_configuration->with & STRAYS) {
@@ -102,7 +124,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
     return NULL;
 }
 
-static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+static const char *operated(struct state *state, int agent, const struct operation *operation,
+                            uint32_t result)
 {
     struct caller *c = operator_of(state, agent);
     if (operation->kind == NOTIFY)
@@ -118,7 +141,8 @@ static const char *operated(struct state *state, int agent, const struct operati
     return NULL;
 }
 
-static const char *acquire_ended(struct state *state, int agent, struct caller *caller, lw_answer answer)
+static const char *acquire_ended(struct state *state, int agent, struct caller *caller,
+                                 lw_answer answer)
 {
     const uint32_t what = lw_answer_what(answer);
     const bool took = caller->flags & TOOK;
@@ -127,7 +151,9 @@ static const char *acquire_ended(struct state *state, int agent, struct caller *
     if (what == LW_DONE && !took)
         return "says that it has its permits, and has not";
     if (what == LW_DONE)
-        return lw_answer_expected(answer) == (state->words[LW_SEM_STATE] & LW_SEM_MAX) ? NULL : "does not know how many it left";
+        return lw_answer_expected(answer) == (state->words[LW_SEM_STATE] & LW_SEM_MAX)
+                   ? NULL
+                   : "does not know how many it left";
     use_up_round(caller);
     if (took)
         return "gives up with permits in its hand";
@@ -141,7 +167,9 @@ static const char *try_ended(struct caller *caller, bool result)
     caller->flags = took ? HOLDS : 0;
     if (!took)
         use_up_round(caller);
-    return result != took ? "does not know whether it took permits" : !took && !saw_too_few ? "try refuses beside enough" : NULL;
+    return result != took          ? "does not know whether it took permits"
+           : !took && !saw_too_few ? "try refuses beside enough"
+                                   : NULL;
 }
 
 static const char *release_ended(struct caller *caller, bool says_before, uint32_t result)
@@ -156,7 +184,8 @@ static const char *release_ended(struct caller *caller, bool says_before, uint32
     return result == (says_before ? before : 1) ? NULL : "does not know what it released";
 }
 
-static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+static const char *ended(struct state *state, int agent, int caller, uint32_t function,
+                         uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
     switch (function) {
@@ -171,17 +200,22 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     case RELEASE_TOO_MUCH:
     case FACE_RELEASE_TOO_MUCH:
         c->flags &= HOLDS;
-        return result == (function == RELEASE_TOO_MUCH ? LW_SEM_OVERFLOW : 0) ? NULL : "releases too much";
+        return result == (function == RELEASE_TOO_MUCH ? LW_SEM_OVERFLOW : 0) ? NULL
+                                                                              : "releases too much";
     default:
         c->flags &= HOLDS;
-        return result != (state->words[LW_SEM_STATE] & LW_SEM_MAX) ? "does not know how many permits there are" : NULL;
+        return result != (state->words[LW_SEM_STATE] & LW_SEM_MAX)
+                   ? "does not know how many permits there are"
+                   : NULL;
     }
 }
 
 static const char *invariant(const struct state *state)
 {
     const uint32_t there = state->words[LW_SEM_STATE] & LW_SEM_MAX;
-    return there + state->ghosts[HELD] == model_configuration->first ? NULL : "permits are lost, or made from nothing";
+    return there + state->ghosts[HELD] == model_configuration->first
+               ? NULL
+               : "permits are lost, or made from nothing";
 }
 
 static bool is_needed(const struct state *state, int agent)

@@ -38,11 +38,31 @@ CALL(face_wait, lw_waitgroup_wait((lw_waitgroup *)words) == 0)
 
 static const struct function functions[] = {
     [STATE] = {.name = "waitgroup_state", .label = "state", .arguments = 0, .call = state_of},
-    [WAIT] = {.name = "waitgroup_wait_step", .label = "wait", .is_step = true, .arguments = 3, .call = lw_waitgroup_wait_step},
-    [ADD] = {.name = "waitgroup_add_step", .label = "add", .arguments = 1, .answers_bool = true, .call = add},
-    [DONE] = {.name = "waitgroup_done_step", .label = "done", .arguments = 1, .answers_bool = true, .call = done},
-    [ADD_TOO_MUCH] = {.name = "waitgroup_add_step", .label = "add too much", .arguments = 1, .answers_bool = true, .call = add},
-    [DONE_TOO_MUCH] = {.name = "waitgroup_done_step", .label = "done too much", .arguments = 1, .answers_bool = true, .call = done},
+    [WAIT] = {.name = "waitgroup_wait_step",
+              .label = "wait",
+              .is_step = true,
+              .arguments = 3,
+              .call = lw_waitgroup_wait_step},
+    [ADD] = {.name = "waitgroup_add_step",
+             .label = "add",
+             .arguments = 1,
+             .answers_bool = true,
+             .call = add},
+    [DONE] = {.name = "waitgroup_done_step",
+              .label = "done",
+              .arguments = 1,
+              .answers_bool = true,
+              .call = done},
+    [ADD_TOO_MUCH] = {.name = "waitgroup_add_step",
+                      .label = "add too much",
+                      .arguments = 1,
+                      .answers_bool = true,
+                      .call = add},
+    [DONE_TOO_MUCH] = {.name = "waitgroup_done_step",
+                       .label = "done too much",
+                       .arguments = 1,
+                       .answers_bool = true,
+                       .call = done},
     [COUNT] = {.name = "waitgroup_count", .label = "count", .arguments = 0, .call = count},
     [FACE_WAIT] = {.name = "waitgroup_wait",
                    .label = "need not wait",
@@ -54,7 +74,8 @@ static const struct function functions[] = {
 
 static void begin(struct state *state)
 {
-    state->words[LW_WAITGROUP_STATE] = LW_WAITGROUP_ROUND | model_configuration->first; /* the next round wraps */
+    state->words[LW_WAITGROUP_STATE] =
+        LW_WAITGROUP_ROUND | model_configuration->first; /* the next round wraps */
 }
 
 static int choices(const struct state *state, int agent, int caller, struct choice *choices)
@@ -69,7 +90,8 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         return 1;
     }
     if (letter != 'w' && letter != 'd') {
-        choices[0] = c->flags & KNOWS ? (struct choice){.function = WAIT, .a = c->wanted} : (struct choice){.function = STATE};
+        choices[0] = c->flags & KNOWS ? (struct choice){.function = WAIT, .a = c->wanted}
+                                      : (struct choice){.function = STATE};
         return 1;
     }
     choices[0] = (struct choice){.function = adds ? ADD : DONE, .a = model_size(agent, caller)};
@@ -111,7 +133,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
     return NULL;
 }
 
-static const char *operated(struct state *state, int agent, const struct operation *operation, uint32_t result)
+static const char *operated(struct state *state, int agent, const struct operation *operation,
+                            uint32_t result)
 {
     struct caller *c = operator_of(state, agent);
     if (operation->kind == NOTIFY)
@@ -139,7 +162,8 @@ static const char *wait_ended(struct state *state, int agent, struct caller *cal
     return flags & SAW_SOME ? wrong_end(state, agent, what) : "gives up at 0";
 }
 
-static const char *ended(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+static const char *ended(struct state *state, int agent, int caller, uint32_t function,
+                         uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
     const bool changed = c->flags & CHANGED;
@@ -155,7 +179,9 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     case FACE_WAIT:
         c->flags = 0;
         use_up_round(c);
-        return result == ((state->words[LW_WAITGROUP_STATE] & LW_WAITGROUP_MAX) == 0) ? NULL : "does not know whether it need wait";
+        return result == ((state->words[LW_WAITGROUP_STATE] & LW_WAITGROUP_MAX) == 0)
+                   ? NULL
+                   : "does not know whether it need wait";
     case ADD:
         c->flags &= ADDED;
         return changed && result ? NULL : "has not added";
@@ -164,7 +190,9 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         return changed && result ? NULL : "has taken nothing off";
     case COUNT:
         c->flags &= ADDED;
-        return result == (state->words[LW_WAITGROUP_STATE] & LW_WAITGROUP_MAX) ? NULL : "does not know the count";
+        return result == (state->words[LW_WAITGROUP_STATE] & LW_WAITGROUP_MAX)
+                   ? NULL
+                   : "does not know the count";
     default:
         c->flags &= ADDED;
         return result ? "adds, or takes off, too much" : NULL;
@@ -178,11 +206,15 @@ static const char *invariant(const struct state *state)
         for (int caller = 0; caller < model_callers[agent]; caller++) {
             const struct caller *c = &state->agents[agent].callers[caller];
             const char letter = model_letter(agent, caller);
-            count -= letter == 'd' ? (model_configuration->rounds - c->rounds) * model_size(agent, caller) : 0u;
+            count -= letter == 'd'
+                         ? (model_configuration->rounds - c->rounds) * model_size(agent, caller)
+                         : 0u;
             count += letter == 'w' && c->rounds && c->flags & ADDED ? model_size(agent, caller) : 0;
         }
     }
-    return count == (state->words[LW_WAITGROUP_STATE] & LW_WAITGROUP_MAX) ? NULL : "the count is not what is not done";
+    return count == (state->words[LW_WAITGROUP_STATE] & LW_WAITGROUP_MAX)
+               ? NULL
+               : "the count is not what is not done";
 }
 
 static bool is_needed(const struct state *state, int agent)

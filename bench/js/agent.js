@@ -142,6 +142,8 @@ function handOff({ n, kind }) {
 }
 
 const tasks = { pairs, turns, timedTurns, loop, blockedTurns, handOff };
-parentPort.on('message', async ({ task, ...details }) => parentPort.postMessage({ done: await tasks[task](details) }));
+parentPort.on('message', async ({ task, ...details }) =>
+  parentPort.postMessage({ done: await tasks[task](details) }),
+);
 /* '123/task/456': Node has no name for a thread that taskset would know. */
 parentPort.postMessage({ ready: Number(readlinkSync('/proc/thread-self').split('/').pop()) });

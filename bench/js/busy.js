@@ -39,12 +39,20 @@ function notified(buffer) {
 
 function permit(buffer) {
   const semaphore = new Semaphore(buffer);
-  return { lock: () => semaphore.wait(), lockAsync: () => semaphore.waitAsync(), unlock: () => semaphore.release() };
+  return {
+    lock: () => semaphore.wait(),
+    lockAsync: () => semaphore.waitAsync(),
+    unlock: () => semaphore.release(),
+  };
 }
 
 function writes(buffer) {
   const lock = new RWLock(buffer);
-  return { lock: () => lock.writeLock(), lockAsync: () => lock.writeLockAsync(), unlock: () => lock.writeUnlock() };
+  return {
+    lock: () => lock.writeLock(),
+    lockAsync: () => lock.writeLockAsync(),
+    unlock: () => lock.writeUnlock(),
+  };
 }
 
 /**
@@ -60,9 +68,17 @@ export const family = [
 
 /** The agents of each crowd; `asks` names the role whose waits are measured. */
 export const CROWDS = [
-  { name: 'two loops that turn, beside one that never does', agents: ['turns', 'turns', 'never'], asks: 'turns' },
+  {
+    name: 'two loops that turn, beside one that never does',
+    agents: ['turns', 'turns', 'never'],
+    asks: 'turns',
+  },
   { name: 'three loops that never turn', agents: ['never', 'never', 'never'], asks: 'never' },
-  { name: 'a blocked thread, beside three loops that never turn', agents: ['blocks', 'never', 'never', 'never'], asks: 'blocks' },
+  {
+    name: 'a blocked thread, beside three loops that never turn',
+    agents: ['blocks', 'never', 'never', 'never'],
+    asks: 'blocks',
+  },
 ];
 
 const START_DELAY_MS = 15;
@@ -75,7 +91,9 @@ async function round(crew, { agents, asks }, seconds) {
   crew.count = 0;
   const start = now() + START_DELAY_MS;
   const end = start + seconds * 1000;
-  const answers = agents.map((role, k) => crew.ask(k, { task: role === 'blocks' ? 'blockedTurns' : 'loop', role, start, end }));
+  const answers = agents.map((role, k) =>
+    crew.ask(k, { task: role === 'blocks' ? 'blockedTurns' : 'loop', role, start, end }),
+  );
   const of = (role) => answers.filter((_, k) => agents[k] === role);
   await sleep(end - now());
   // A thread that waits for a notify needs loops that notify.
@@ -86,7 +104,10 @@ async function round(crew, { agents, asks }, seconds) {
   if (crew.peer.name !== NO_LOCK && (turns | 0) !== crew.count)
     throw new Error(`${crew.peer.name}: ${turns} turns, but the counter is ${crew.count}`);
   const asked = await Promise.all(of(asks));
-  return { longest: Math.max(...asked.map(({ longest }) => longest)), turns: turns / ((now() - start) / 1000) };
+  return {
+    longest: Math.max(...asked.map(({ longest }) => longest)),
+    turns: turns / ((now() - start) / 1000),
+  };
 }
 
 /** The rows of all crowds, of locks that have a lockAsync, and of the family. */

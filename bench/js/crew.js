@@ -9,7 +9,9 @@ import { CONTROL_WORDS } from './protocol.js';
 
 /** Pins a thread, where there is a taskset: this kernel and others like to keep threads that wake each other on one CPU. */
 export function pin(thread, k) {
-  return spawnSync('taskset', ['-cp', String(k % availableParallelism()), String(thread)]).status === 0;
+  return (
+    spawnSync('taskset', ['-cp', String(k % availableParallelism()), String(thread)]).status === 0
+  );
 }
 
 export class Crew {

@@ -3,7 +3,17 @@
  * that these take at least.
  */
 
-import { Condition, Counter, Event, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } from '../../js/src/index.js';
+import {
+  Condition,
+  Counter,
+  Event,
+  Mutex,
+  Once,
+  RecursiveMutex,
+  RWLock,
+  Semaphore,
+  WaitGroup,
+} from '../../js/src/index.js';
 
 const words = () => new Int32Array(new SharedArrayBuffer(128));
 
@@ -25,7 +35,8 @@ export const operations = [
 ];
 
 const swap = (heap) => () => {
-  if (Atomics.compareExchange(heap, 0, 0, 1) !== 0 || Atomics.exchange(heap, 0, 0) !== 1) throw new Error('contended');
+  if (Atomics.compareExchange(heap, 0, 0, 1) !== 0 || Atomics.exchange(heap, 0, 0) !== 1)
+    throw new Error('contended');
 };
 
 const look = (heap) => () => {

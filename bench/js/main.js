@@ -20,10 +20,34 @@ import { fixed, sayTable, time } from './table.js';
 const { values: options } = parseArgs({
   options: { quick: { type: 'boolean' }, smoke: { type: 'boolean' }, json: { type: 'string' } },
 });
-const WHOLE = { pairRounds: 301, familyRounds: 101, rounds: 11, seconds: 0.2, wakes: 40, relockSeconds: 1, busySeconds: 0.5 };
-const QUICK = { pairRounds: 61, familyRounds: 31, rounds: 3, seconds: 0.1, wakes: 40, relockSeconds: 0.5, busySeconds: 0.3 };
+const WHOLE = {
+  pairRounds: 301,
+  familyRounds: 101,
+  rounds: 11,
+  seconds: 0.2,
+  wakes: 40,
+  relockSeconds: 1,
+  busySeconds: 0.5,
+};
+const QUICK = {
+  pairRounds: 61,
+  familyRounds: 31,
+  rounds: 3,
+  seconds: 0.1,
+  wakes: 40,
+  relockSeconds: 0.5,
+  busySeconds: 0.3,
+};
 /** Shows only that everything runs: its figures mean nothing. */
-const SMOKE = { pairRounds: 1, familyRounds: 1, rounds: 1, seconds: 0.01, wakes: 1, relockSeconds: 0.02, busySeconds: 0.05 };
+const SMOKE = {
+  pairRounds: 1,
+  familyRounds: 1,
+  rounds: 1,
+  seconds: 0.01,
+  wakes: 1,
+  relockSeconds: 0.02,
+  busySeconds: 0.05,
+};
 const settings = (options.smoke && SMOKE) || (options.quick && QUICK) || WHOLE;
 const PAIRS = 50_000;
 const WARM_UP_ROUNDS = 10;
@@ -63,7 +87,10 @@ async function measurePairs(crews) {
 }
 
 async function measureFamily() {
-  const workers = operations.map(({ name }) => new Worker(new URL('./family-agent.js', import.meta.url), { workerData: { name } }));
+  const workers = operations.map(
+    ({ name }) =>
+      new Worker(new URL('./family-agent.js', import.meta.url), { workerData: { name } }),
+  );
   const rounds = [];
   for (let round = 0; round < WARM_UP_ROUNDS + settings.familyRounds; round++) {
     const ns = await operate(workers, round, PAIRS);
@@ -106,7 +133,9 @@ async function measureContention(crews, workers, section) {
 async function attach(crews) {
   // The first worker is pinned to the first CPU. A main thread has its process's id.
   pin(process.pid, 1);
-  return new Map(await Promise.all(crews.map(async (crew) => [crew, await crew.peer.attach(crew.buffers.lock)])));
+  return new Map(
+    await Promise.all(crews.map(async (crew) => [crew, await crew.peer.attach(crew.buffers.lock)])),
+  );
 }
 
 async function measureRelocking(crews, locks, workers) {
@@ -114,7 +143,10 @@ async function measureRelocking(crews, locks, workers) {
   for (let round = 0; round < settings.rounds; round++) {
     const rows = new Map();
     for (const crew of rotated(crews, round))
-      rows.set(crew, await relock({ crew, lock: locks.get(crew) }, workers, settings.relockSeconds));
+      rows.set(
+        crew,
+        await relock({ crew, lock: locks.get(crew) }, workers, settings.relockSeconds),
+      );
     rounds.push(rows);
   }
   return crews.map((crew) => {
@@ -122,7 +154,9 @@ async function measureRelocking(crews, locks, workers) {
     return {
       peer: crew.peer.name,
       workers,
-      turns_per_s: median(rounds.map((rows) => rows.get(crew).waits.length / settings.relockSeconds)),
+      turns_per_s: median(
+        rounds.map((rows) => rows.get(crew).waits.length / settings.relockSeconds),
+      ),
       median_us: median(waits) * 1e3,
       p99_us: percentile(waits, 0.99) * 1e3,
       worst_us: percentile(waits, 1) * 1e3,
@@ -148,13 +182,23 @@ async function measureHandOffs(crews, locks) {
 }
 
 function sayPairs(rows) {
-  console.log(`\nUncontended: one worker locks and unlocks; medians of ${settings.pairRounds} rounds; less is better\n`);
-  sayTable([['', 'ns', 'x floor'], ...rows.map((row) => [row.peer, fixed(row.ns, 2), fixed(row.ratio, 3)])]);
+  console.log(
+    `\nUncontended: one worker locks and unlocks; medians of ${settings.pairRounds} rounds; less is better\n`,
+  );
+  sayTable([
+    ['', 'ns', 'x floor'],
+    ...rows.map((row) => [row.peer, fixed(row.ns, 2), fixed(row.ratio, 3)]),
+  ]);
 }
 
 function sayFamily(rows) {
-  console.log(`\nThe family, uncontended: one worker, nobody waits; medians of ${settings.familyRounds} rounds; less is better\n`);
-  sayTable([['', 'ns', 'x floor'], ...rows.map((row) => [row.operation, fixed(row.ns, 2), fixed(row.ratio, 3)])]);
+  console.log(
+    `\nThe family, uncontended: one worker, nobody waits; medians of ${settings.familyRounds} rounds; less is better\n`,
+  );
+  sayTable([
+    ['', 'ns', 'x floor'],
+    ...rows.map((row) => [row.operation, fixed(row.ns, 2), fixed(row.ratio, 3)]),
+  ]);
 }
 
 function sayContention(cells) {
@@ -165,7 +209,9 @@ function sayContention(cells) {
   console.log(
     '  Mops/s and x lockword: more is better; share: turns of the luckiest worker for each of the unluckiest, 1 is fair;',
   );
-  console.log('  p99 (of the unluckiest worker), longest: waits; worst: the longest of all rounds; less is better');
+  console.log(
+    '  p99 (of the unluckiest worker), longest: waits; worst: the longest of all rounds; less is better',
+  );
   for (const rows of cells) {
     console.log(`\n  ${rows[0].threads} workers, ${time(rows[0].section_ns)}`);
     sayTable([
@@ -187,7 +233,9 @@ function sayRelocking(cells) {
   console.log(
     '\nlockAsync on the main thread, which gives the lock back and asks again a turn of its event loop later, beside workers that relock without a gap;',
   );
-  console.log('  its acquisitions, and its waits: less is better; the turns of the workers meanwhile');
+  console.log(
+    '  its acquisitions, and its waits: less is better; the turns of the workers meanwhile',
+  );
   for (const rows of cells) {
     console.log(`\n  ${rows[0].workers} worker${rows[0].workers > 1 ? 's' : ''}`);
     sayTable([
@@ -205,8 +253,13 @@ function sayRelocking(cells) {
 }
 
 function sayHandOffs(rows) {
-  console.log("\nHand-off: from a worker's release to the continuation on the main thread, its event loop idle; less is better\n");
-  sayTable([['', 'median', 'p99'], ...rows.map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)])]);
+  console.log(
+    "\nHand-off: from a worker's release to the continuation on the main thread, its event loop idle; less is better\n",
+  );
+  sayTable([
+    ['', 'median', 'p99'],
+    ...rows.map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)]),
+  ]);
 }
 
 function sayBusy(rows) {
@@ -218,13 +271,20 @@ function sayBusy(rows) {
     const of = rows.filter((row) => row.crowd === crowd);
     sayTable([
       ['', 'longest wait', 'worst', 'turns/s'],
-      ...of.map((row) => [row.peer, time(row.longest_ns), time(row.worst_ns), fixed(row.turns_per_s, 0)]),
+      ...of.map((row) => [
+        row.peer,
+        time(row.longest_ns),
+        time(row.worst_ns),
+        fixed(row.turns_per_s, 0),
+      ]),
     ]);
   }
 }
 
 function sayQueues(rows) {
-  console.log('\nA queue in one event loop: tasks that do nothing, and all ask at once; less is better\n');
+  console.log(
+    '\nA queue in one event loop: tasks that do nothing, and all ask at once; less is better\n',
+  );
   sayTable([
     ['', 'tasks', 'us a task', 'x lockword'],
     ...rows.map((row) => [row.peer, `${row.length}`, fixed(row.us, 2), fixed(row.ratio, 2)]),
@@ -233,14 +293,16 @@ function sayQueues(rows) {
 
 console.log(`Node ${process.version}, ${availableParallelism()} CPUs`);
 const crews = await startCrews();
-if (!crews.every((crew) => crew.pinned)) console.log('workers are not pinned (no taskset): expect them to share a CPU at times');
+if (!crews.every((crew) => crew.pinned))
+  console.log('workers are not pinned (no taskset): expect them to share a CPU at times');
 const uncontended = await measurePairs(crews);
 sayPairs(uncontended);
 const family = await measureFamily();
 sayFamily(family);
 const locks = crews.filter((crew) => !crew.peer.floor);
 const contended = [];
-for (const workers of WORKERS) for (const section of SECTIONS) contended.push(await measureContention(locks, workers, section));
+for (const workers of WORKERS)
+  for (const section of SECTIONS) contended.push(await measureContention(locks, workers, section));
 sayContention(contended);
 const here = await attach(locks);
 const relocking = [];

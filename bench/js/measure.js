@@ -37,7 +37,8 @@ async function run(crew, workers, seconds, section, task) {
   const results = await Promise.all(answers);
   const turns = results.reduce((sum, result) => sum + result.turns, 0);
   // A lock that does not exclude would be the fastest. The counter is 32 bits wide.
-  if ((turns | 0) !== crew.count) throw new Error(`${crew.peer.name}: ${turns} turns, but the counter is ${crew.count}`);
+  if ((turns | 0) !== crew.count)
+    throw new Error(`${crew.peer.name}: ${turns} turns, but the counter is ${crew.count}`);
   return { results, turns, ns: (end - start) * 1e6 };
 }
 
@@ -65,7 +66,9 @@ export async function contend(crews, round, workers, seconds, section) {
 export async function relock({ crew, lock }, workers, seconds) {
   crew.control.fill(0);
   crew.count = 0;
-  const answers = Array.from({ length: workers }, (_, k) => crew.ask(k, { task: 'turns', start: now(), section: 0 }));
+  const answers = Array.from({ length: workers }, (_, k) =>
+    crew.ask(k, { task: 'turns', start: now(), section: 0 }),
+  );
   await sleep(START_DELAY_MS);
   const end = now() + seconds * 1000;
   // One that never gets its turn has it when the workers stop.
@@ -104,7 +107,13 @@ export function handOffs(crews, locks) {
       arm: () => Atomics.waitAsync(first.control, SIGNAL, 0).value,
       disarm: () => Atomics.store(first.control, SIGNAL, 0),
     },
-    { name: 'postMessage', crew: first, kind: KINDS.message, arm: () => message(first.workers[0]), disarm: () => {} },
+    {
+      name: 'postMessage',
+      crew: first,
+      kind: KINDS.message,
+      arm: () => message(first.workers[0]),
+      disarm: () => {},
+    },
     locked('lockword', 'lockword lockAsync'),
     locked('multithreading', 'multithreading lock'),
   ];

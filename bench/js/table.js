@@ -4,7 +4,8 @@ export const fixed = (n, digits) => n.toFixed(digits);
 
 /** A time given in ns, with its unit. */
 export function time(ns) {
-  const [unit, size] = ns < 1e3 ? ['ns', 1] : ns < 1e6 ? ['us', 1e3] : ns < 1e9 ? ['ms', 1e6] : ['s', 1e9];
+  const [unit, size] =
+    ns < 1e3 ? ['ns', 1] : ns < 1e6 ? ['us', 1e3] : ns < 1e9 ? ['ms', 1e6] : ['s', 1e9];
   return `${unit === 'ns' ? Math.round(ns) : (ns / size).toPrecision(3)} ${unit}`;
 }
 
@@ -13,5 +14,7 @@ export function sayTable(rows) {
   const widths = rows[0].map((_, column) => Math.max(9, ...rows.map((row) => row[column].length)));
   widths[0] = Math.max(24, widths[0]);
   for (const row of rows)
-    console.log(`  ${row.map((cell, k) => (k ? cell.padStart(widths[k]) : cell.padEnd(widths[0]))).join('  ')}`);
+    console.log(
+      `  ${row.map((cell, k) => (k ? cell.padStart(widths[k]) : cell.padEnd(widths[0]))).join('  ')}`,
+    );
 }

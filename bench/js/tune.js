@@ -46,7 +46,9 @@ for (const ms of [0.001, 0.02]) {
     return (performance.now() - before) * 1e6;
   });
   const skipped = naps.filter((ns) => ns < 20_000).length;
-  console.log(`a nap of ${time(ms * 1e6)} lasts ${time(median(naps))}; ${skipped} of ${naps.length} were over at once`);
+  console.log(
+    `a nap of ${time(ms * 1e6)} lasts ${time(median(naps))}; ${skipped} of ${naps.length} were over at once`,
+  );
 }
 
 for (const workers of WORKERS) {
@@ -61,7 +63,8 @@ for (const workers of WORKERS) {
     }
     console.log(`\n${workers} workers, ${section} ns in and outside the lock`);
     const column = (crew, name) => rounds.map((rows) => rows.get(crew)[name]);
-    const ratio = (crew) => median(rounds.map((rows) => rows.get(crew).mops / rows.get(crews[0]).mops));
+    const ratio = (crew) =>
+      median(rounds.map((rows) => rows.get(crew).mops / rows.get(crews[0]).mops));
     sayTable([
       ['', 'Mops/s', 'x first', 'share', 'longest'],
       ...crews.map((crew) => [

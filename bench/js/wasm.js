@@ -21,12 +21,15 @@ const ROUNDS = 301;
 const WARM_UP_ROUNDS = 20;
 const SELF = 42;
 
-const module = await link([fileURLToPath(new URL('wasm.c', import.meta.url))], { exports: ['take', 'release'] });
+const module = await link([fileURLToPath(new URL('wasm.c', import.meta.url))], {
+  exports: ['take', 'release'],
+});
 
 /** A memory with an instance of the core and a mutex in it. */
 async function place() {
   const memory = new WebAssembly.Memory({ initial: 4, maximum: 4, shared: true });
-  const { exports } = (await WebAssembly.instantiate(module, { env: { memory }, ...imports() })).instance;
+  const { exports } = (await WebAssembly.instantiate(module, { env: { memory }, ...imports() }))
+    .instance;
   const address = exports.__heap_base.value;
   return { memory, exports, address, words: new Int32Array(memory.buffer, address, 2) };
 }
@@ -120,7 +123,9 @@ for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round++) {
   if (round >= WARM_UP_ROUNDS) rounds.push(ns);
 }
 const translated = ways[1];
-console.log(`${process.release.name} ${process.version}: one lock and unlock, uncontended; medians of ${ROUNDS} rounds\n`);
+console.log(
+  `${process.release.name} ${process.version}: one lock and unlock, uncontended; medians of ${ROUNDS} rounds\n`,
+);
 sayTable([
   ['', 'ns', 'x translated'],
   ...ways.map((way) => [

@@ -1,4 +1,5 @@
-/* asleep.cc: what threads of the peers in C and C++ block in, as a table; rust/src/asleep.rs has Rust's. */
+/* asleep.cc: what threads of the peers in C and C++ block in, as a table; rust/src/asleep.rs has
+ * Rust's. */
 #include <pthread.h>
 #include <semaphore.h>
 
@@ -13,7 +14,8 @@
 #include "bench.h"
 
 #ifdef BENCH_HAS_NSYNC
-/* In C++, nsync's headers are those of another library of that project. This is the one that the mutex's benchmark measures. */
+/* In C++, nsync's headers are those of another library of that project. This is the one that the
+ * mutex's benchmark measures. */
 extern "C" {
 struct nsync_mu {
     void *words[2];
@@ -44,7 +46,8 @@ template <typename T> T *at(void *object)
 }
 
 /* Takes and gives back a lock that another thread holds in another way: reads behind a writer. */
-template <bench_block block, typename T, auto hold, auto release, auto take, auto give, auto init = zeroed<T>>
+template <bench_block block, typename T, auto hold, auto release, auto take, auto give,
+          auto init = zeroed<T>>
 constexpr bench_wait behind(const char *peer)
 {
     return {
@@ -63,7 +66,8 @@ constexpr bench_wait behind(const char *peer)
 }
 
 /* The same in the same way. */
-template <bench_block block, typename T, auto take, auto give, auto init = zeroed<T>> constexpr bench_wait lock(const char *peer)
+template <bench_block block, typename T, auto take, auto give, auto init = zeroed<T>>
+constexpr bench_wait lock(const char *peer)
 {
     return behind<block, T, take, give, take, give, init>(peer);
 }
@@ -74,7 +78,8 @@ template <typename M, typename C> struct waited {
     int go;
 };
 
-template <typename M, typename C, auto lock, auto unlock, auto wait, auto notify_all, auto init = zeroed<waited<M, C>>>
+template <typename M, typename C, auto lock, auto unlock, auto wait, auto notify_all,
+          auto init = zeroed<waited<M, C>>>
 constexpr bench_wait condition(const char *peer)
 {
     using T = waited<M, C>;
@@ -100,7 +105,8 @@ constexpr bench_wait condition(const char *peer)
 }
 
 /* `prepare` knows how many will wait; then they wait until `release`. */
-template <bench_block block, typename T, auto prepare, auto wait, auto release> constexpr bench_wait until(const char *peer)
+template <bench_block block, typename T, auto prepare, auto wait, auto release>
+constexpr bench_wait until(const char *peer)
 {
     return {
         block,
@@ -201,9 +207,11 @@ BENCH_WAITS bench_asleep[];
 const bench_wait bench_asleep[] = {
     lock<BENCH_AT_MUTEX, lw_mutex, lw_mutex_lock, lw_mutex_unlock>("lockword"),
     lock<BENCH_AT_RECURSIVE, lw_rmutex, lw_rmutex_lock, lw_rmutex_unlock>("lockword"),
-    condition<lw_mutex, lw_cond, lw_mutex_lock, lw_mutex_unlock, lw_cond_wait, lw_cond_notify_all>("lockword"),
+    condition<lw_mutex, lw_cond, lw_mutex_lock, lw_mutex_unlock, lw_cond_wait, lw_cond_notify_all>(
+        "lockword"),
     lock<BENCH_AT_PERMIT, lw_sem, acquire, one_permit, one_permit>("lockword"),
-    behind<BENCH_AT_READ, lw_rwlock, lw_rwlock_wrlock, lw_rwlock_unlock, lw_rwlock_rdlock, lw_rwlock_unlock>("lockword"),
+    behind<BENCH_AT_READ, lw_rwlock, lw_rwlock_wrlock, lw_rwlock_unlock, lw_rwlock_rdlock,
+           lw_rwlock_unlock>("lockword"),
     lock<BENCH_AT_WRITE, lw_rwlock, lw_rwlock_wrlock, lw_rwlock_unlock>("lockword"),
     until<BENCH_AT_BARRIER, lw_barrier, one_more, lw_barrier_wait, lw_barrier_wait>("lockword"),
     until<BENCH_AT_GROUP, lw_waitgroup, one_task, lw_waitgroup_wait, lw_waitgroup_done>("lockword"),
@@ -211,30 +219,39 @@ const bench_wait bench_asleep[] = {
     lock<BENCH_AT_ONCE, lw_once, lw_once_begin, fail>("lockword"),
     until<BENCH_AT_COUNTER, lw_counter, nothing<lw_counter>, await_one, add_one>("lockword"),
 
-    lock<BENCH_AT_MUTEX, pthread_mutex_t, pthread_mutex_lock, pthread_mutex_unlock, plain>("pthread_mutex"),
-    lock<BENCH_AT_RECURSIVE, pthread_mutex_t, pthread_mutex_lock, pthread_mutex_unlock, recursive>("pthread_mutex, recursive"),
-    condition<pthread_mutex_t, pthread_cond_t, pthread_mutex_lock, pthread_mutex_unlock, pthread_cond_wait, pthread_cond_broadcast,
-              posix_waited>("pthread_cond"),
+    lock<BENCH_AT_MUTEX, pthread_mutex_t, pthread_mutex_lock, pthread_mutex_unlock, plain>(
+        "pthread_mutex"),
+    lock<BENCH_AT_RECURSIVE, pthread_mutex_t, pthread_mutex_lock, pthread_mutex_unlock, recursive>(
+        "pthread_mutex, recursive"),
+    condition<pthread_mutex_t, pthread_cond_t, pthread_mutex_lock, pthread_mutex_unlock,
+              pthread_cond_wait, pthread_cond_broadcast, posix_waited>("pthread_cond"),
     lock<BENCH_AT_PERMIT, sem_t, sem_wait, sem_post, posix_permit>("sem_t"),
-    behind<BENCH_AT_READ, pthread_rwlock_t, pthread_rwlock_wrlock, pthread_rwlock_unlock, pthread_rwlock_rdlock,
-           pthread_rwlock_unlock, posix_rwlock>("pthread_rwlock"),
-    lock<BENCH_AT_WRITE, pthread_rwlock_t, pthread_rwlock_wrlock, pthread_rwlock_unlock, posix_rwlock>("pthread_rwlock"),
-    until<BENCH_AT_BARRIER, pthread_barrier_t, posix_one_more, pthread_barrier_wait, pthread_barrier_wait>("pthread_barrier"),
+    behind<BENCH_AT_READ, pthread_rwlock_t, pthread_rwlock_wrlock, pthread_rwlock_unlock,
+           pthread_rwlock_rdlock, pthread_rwlock_unlock, posix_rwlock>("pthread_rwlock"),
+    lock<BENCH_AT_WRITE, pthread_rwlock_t, pthread_rwlock_wrlock, pthread_rwlock_unlock,
+         posix_rwlock>("pthread_rwlock"),
+    until<BENCH_AT_BARRIER, pthread_barrier_t, posix_one_more, pthread_barrier_wait,
+          pthread_barrier_wait>("pthread_barrier"),
 
 #ifdef BENCH_HAS_NSYNC
     lock<BENCH_AT_MUTEX, nsync_mu, nsync_mu_lock, nsync_mu_unlock>("nsync"),
-    condition<nsync_mu, nsync_cv, nsync_mu_lock, nsync_mu_unlock, nsync_cv_wait, nsync_cv_broadcast>("nsync"),
-    behind<BENCH_AT_READ, nsync_mu, nsync_mu_lock, nsync_mu_unlock, nsync_mu_rlock, nsync_mu_runlock>("nsync"),
+    condition<nsync_mu, nsync_cv, nsync_mu_lock, nsync_mu_unlock, nsync_cv_wait,
+              nsync_cv_broadcast>("nsync"),
+    behind<BENCH_AT_READ, nsync_mu, nsync_mu_lock, nsync_mu_unlock, nsync_mu_rlock,
+           nsync_mu_runlock>("nsync"),
     lock<BENCH_AT_WRITE, nsync_mu, nsync_mu_lock, nsync_mu_unlock>("nsync"),
 #endif
 
 #ifdef BENCH_HAS_ABSL
-    lock<BENCH_AT_MUTEX, absl::Mutex, &absl::Mutex::Lock, &absl::Mutex::Unlock, made<absl::Mutex>>("absl"),
-    condition<absl::Mutex, absl::CondVar, &absl::Mutex::Lock, &absl::Mutex::Unlock, &absl::CondVar::Wait, &absl::CondVar::SignalAll,
+    lock<BENCH_AT_MUTEX, absl::Mutex, &absl::Mutex::Lock, &absl::Mutex::Unlock, made<absl::Mutex>>(
+        "absl"),
+    condition<absl::Mutex, absl::CondVar, &absl::Mutex::Lock, &absl::Mutex::Unlock,
+              &absl::CondVar::Wait, &absl::CondVar::SignalAll,
               made<waited<absl::Mutex, absl::CondVar>>>("absl"),
-    behind<BENCH_AT_READ, absl::Mutex, &absl::Mutex::Lock, &absl::Mutex::Unlock, &absl::Mutex::ReaderLock,
-           &absl::Mutex::ReaderUnlock, made<absl::Mutex>>("absl"),
-    lock<BENCH_AT_WRITE, absl::Mutex, &absl::Mutex::Lock, &absl::Mutex::Unlock, made<absl::Mutex>>("absl"),
+    behind<BENCH_AT_READ, absl::Mutex, &absl::Mutex::Lock, &absl::Mutex::Unlock,
+           &absl::Mutex::ReaderLock, &absl::Mutex::ReaderUnlock, made<absl::Mutex>>("absl"),
+    lock<BENCH_AT_WRITE, absl::Mutex, &absl::Mutex::Lock, &absl::Mutex::Unlock, made<absl::Mutex>>(
+        "absl"),
 #endif
 
     {BENCH_BLOCKS, nullptr, nullptr, nullptr, nullptr},

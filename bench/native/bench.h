@@ -1,9 +1,9 @@
 /*
  * bench.h: what the harness and a peer (a lock being measured) know of each other.
  *
- * Every peer runs the same loops, compiled together with its own lock so that whatever can be inlined is: peers/peer.h for C and
- * C++, rust/src/lib.rs for Rust; family/ for the other primitives. What need not be inlined, because every peer pays for it alike,
- * is in harness.c.
+ * Every peer runs the same loops, compiled together with its own lock so that whatever can be
+ * inlined is: peers/peer.h for C and C++, rust/src/lib.rs for Rust; family/ for the other
+ * primitives. What need not be inlined, because every peer pays for it alike, is in harness.c.
  */
 #ifndef LOCKWORD_BENCH_H
 #define LOCKWORD_BENCH_H
@@ -18,13 +18,14 @@ extern "C" {
 /* Waits are counted in buckets of ticks, eight to a power of two: p99 is read off within 12 %. */
 #define BENCH_BUCKETS 496
 
-/* One thread of a contended run. rust/src/lib.rs declares the same fields in the same order up to `turns`. */
+/* One thread of a contended run. rust/src/lib.rs declares the same fields in the same order up to
+ * `turns`. */
 struct bench_thread {
     void *mutex;
     uint64_t *count;      /* what the mutex guards, on a cache line of its own for every peer */
     const uint32_t *stop; /* nonzero: finish */
-    uint64_t steps;       /* of work inside the section, and as many outside; 0: the increment alone */
-    uint64_t stamped;     /* nonzero: time every acquisition */
+    uint64_t steps;   /* of work inside the section, and as many outside; 0: the increment alone */
+    uint64_t stamped; /* nonzero: time every acquisition */
     uint64_t turns;
 
     uint64_t longest; /* wait, in ticks */
@@ -36,15 +37,18 @@ struct bench_peer {
     bool contends; /* false: a floor, no lock: one thread only */
     void (*init)(void *mutex);
     void (*destroy)(void *mutex);
-    void (*pairs)(void *mutex, uint64_t n);                       /* n uncontended lock, unlock */
-    void (*increments)(void *mutex, uint64_t n, uint64_t *count); /* n uncontended lock, increment, unlock */
-    void (*contend)(struct bench_thread *thread);                 /* turns until told to stop */
+    void (*pairs)(void *mutex, uint64_t n); /* n uncontended lock, unlock */
+    void (*increments)(void *mutex, uint64_t n,
+                       uint64_t *count);          /* n uncontended lock, increment, unlock */
+    void (*contend)(struct bench_thread *thread); /* turns until told to stop */
 };
 
-/* What an operation works on fits into so many bytes, which share no cache line with anything else. */
+/* What an operation works on fits into so many bytes, which share no cache line with anything else.
+ */
 #define BENCH_OBJECT_SIZE 128
 
-/* What is measured of the primitives besides the mutex, in the order of the report; harness/family.c says it in words. */
+/* What is measured of the primitives besides the mutex, in the order of the report;
+ * harness/family.c says it in words. */
 enum bench_subject {
     BENCH_HOLD,
     BENCH_RECURSION,
@@ -68,15 +72,18 @@ enum bench_subject {
     BENCH_SUBJECTS
 };
 
-/* How one peer does it. A peer's operations are an array that ends with {BENCH_SUBJECTS}. rust/src/family.rs declares the same. */
+/* How one peer does it. A peer's operations are an array that ends with {BENCH_SUBJECTS}.
+ * rust/src/family.rs declares the same. */
 struct bench_operation {
     enum bench_subject subject;
     const char *peer;
-    bool floor;                                /* the atomic operations alone, with which no thread could wait */
-    void (*init)(void *object);                /* of zeroed memory; NULL: that will do */
-    void (*destroy)(void *object);             /* NULL: nothing to do */
-    void (*turns)(void *object, uint64_t n);   /* does it n times */
-    void (*partner)(void *object, uint64_t n); /* what each other thread does meanwhile, as often; NULL: there is none */
+    bool floor;                 /* the atomic operations alone, with which no thread could wait */
+    void (*init)(void *object); /* of zeroed memory; NULL: that will do */
+    void (*destroy)(void *object);           /* NULL: nothing to do */
+    void (*turns)(void *object, uint64_t n); /* does it n times */
+    void (*partner)(
+        void *object,
+        uint64_t n); /* what each other thread does meanwhile, as often; NULL: there is none */
 };
 
 /* What threads are blocked in, in the order of the report; harness/asleep.c says it in words. */
@@ -96,18 +103,20 @@ enum bench_block {
 };
 
 /*
- * How a peer's threads block while their holder does nothing. A peer's are an array that ends with {BENCH_BLOCKS}.
- * rust/src/asleep.rs declares the same.
+ * How a peer's threads block while their holder does nothing. A peer's are an array that ends with
+ * {BENCH_BLOCKS}. rust/src/asleep.rs declares the same.
  */
 struct bench_wait {
     enum bench_block block;
     const char *peer;
-    void (*hold)(void *object, int waiters); /* of zeroed memory: so many threads will have to wait */
-    void (*wait)(void *object);              /* until they are released */
-    void (*release)(void *object);           /* by the thread that has called hold */
+    void (*hold)(void *object,
+                 int waiters);     /* of zeroed memory: so many threads will have to wait */
+    void (*wait)(void *object);    /* until they are released */
+    void (*release)(void *object); /* by the thread that has called hold */
 };
 
-/* How a peer is declared: found by name in a plug-in, too, and a constant that C++ does not make static. */
+/* How a peer is declared: found by name in a plug-in, too, and a constant that C++ does not make
+ * static. */
 #ifdef __cplusplus
 #define BENCH_PEER extern "C" __attribute__((visibility("default"))) const struct bench_peer
 #define BENCH_FAMILY extern "C" __attribute__((visibility("default"))) const struct bench_operation
@@ -118,7 +127,8 @@ struct bench_wait {
 #define BENCH_WAITS extern __attribute__((visibility("default"))) const struct bench_wait
 #endif
 
-/* Computes for a while without touching memory: a chain of multiplications that no compiler can shorten. */
+/* Computes for a while without touching memory: a chain of multiplications that no compiler can
+ * shorten. */
 void bench_work(uint64_t steps);
 
 /* The processor's time stamp. */

@@ -3,9 +3,9 @@
  *
  *     wordcount THREADS LOCKING HEAP-BYTES BUCKETS FILES TABLE
  *
- * FILES names a file of paths, each ended by a NUL. When all are counted, the table is written to TABLE, as it is in memory. While
- * it works it prints how many files have been handed out, one number a line; last, one line of JSON about each thread and one about
- * all.
+ * FILES names a file of paths, each ended by a NUL. When all are counted, the table is written to
+ * TABLE, as it is in memory. While it works it prints how many files have been handed out, one
+ * number a line; last, one line of JSON about each thread and one about all.
  */
 #define _GNU_SOURCE
 #include "../wordcount.h"
@@ -80,8 +80,8 @@ static bool read_file(const char *path, struct text *text)
 }
 
 /*
- * Keeps the calling thread on one of the processors that it may use, its number-th. Some kernels leave threads that wake each other
- * together on one, where they hardly ever meet at a lock.
+ * Keeps the calling thread on one of the processors that it may use, its number-th. Some kernels
+ * leave threads that wake each other together on one, where they hardly ever meet at a lock.
  */
 static void stay_on_processor(uint32_t number)
 {
@@ -138,11 +138,12 @@ static void show_progress(const struct job *job)
 static void report(const struct worker *worker)
 {
     const struct wc_tally *t = &worker->tally;
-    printf("{\"kind\": \"C thread\", \"files\": %" PRIu32 ", \"failed\": %" PRIu32 ", \"bytes\": %" PRIu64 ", \"words\": %" PRIu32
-           ", \"contended\": %" PRIu32 ", \"waits\": %" PRIu32 ", \"waited_us\": %" PRIu32 ", \"longest_us\": %" PRIu32
+    printf("{\"kind\": \"C thread\", \"files\": %" PRIu32 ", \"failed\": %" PRIu32
+           ", \"bytes\": %" PRIu64 ", \"words\": %" PRIu32 ", \"contended\": %" PRIu32
+           ", \"waits\": %" PRIu32 ", \"waited_us\": %" PRIu32 ", \"longest_us\": %" PRIu32
            ", \"full\": %" PRIu32 ", \"damaged\": %" PRIu32 "}\n",
-           worker->files, worker->failed, worker->bytes, t->words, t->contended, t->waits, t->waited_us, t->longest_us, t->full,
-           t->damaged);
+           worker->files, worker->failed, worker->bytes, t->words, t->contended, t->waits,
+           t->waited_us, t->longest_us, t->full, t->damaged);
 }
 
 static double seconds(void)
@@ -190,10 +191,12 @@ static char **split_paths(const struct text *text, uint32_t *count)
     return paths;
 }
 
-static struct wc_arena *new_arena(uint32_t heap_bytes, uint32_t buckets, uint32_t files, uint32_t locking)
+static struct wc_arena *new_arena(uint32_t heap_bytes, uint32_t buckets, uint32_t files,
+                                  uint32_t locking)
 {
     const uint64_t size = wc_size(heap_bytes, buckets);
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         fail("mmap");
     wc_format(memory, heap_bytes, buckets, files, locking);

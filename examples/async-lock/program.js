@@ -13,7 +13,11 @@ const { AsyncLock } = await import(library);
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const fresh = () => new AsyncLock(new SharedArrayBuffer(8));
-const isFree = (lock) => Promise.race([lock.executeLocked(() => true).then(() => true), sleep(PATIENCE_MS).then(() => false)]);
+const isFree = (lock) =>
+  Promise.race([
+    lock.executeLocked(() => true).then(() => true),
+    sleep(PATIENCE_MS).then(() => false),
+  ]);
 const say = (what, result) => console.log(`${what}: ${result}`);
 
 /** Two workers that block, and this thread, which does not. */

@@ -11,11 +11,13 @@ export class AsyncLock {
   }
 
   lock() {
-    while (Atomics.compareExchange(this.cells, 0, UNLOCKED, LOCKED) !== UNLOCKED) Atomics.wait(this.cells, 0, LOCKED);
+    while (Atomics.compareExchange(this.cells, 0, UNLOCKED, LOCKED) !== UNLOCKED)
+      Atomics.wait(this.cells, 0, LOCKED);
   }
 
   unlock() {
-    if (Atomics.compareExchange(this.cells, 0, LOCKED, UNLOCKED) !== LOCKED) throw new Error('not locked');
+    if (Atomics.compareExchange(this.cells, 0, LOCKED, UNLOCKED) !== LOCKED)
+      throw new Error('not locked');
     Atomics.notify(this.cells, 0, 1);
   }
 

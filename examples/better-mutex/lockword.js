@@ -7,7 +7,8 @@ export class BetterMutex extends Mutex {
    * @param {number} [offset] in elements of an Int32Array, or bytes of a buffer
    */
   constructor(memory, offset = 0) {
-    if (ArrayBuffer.isView(memory)) super(memory.buffer, memory.byteOffset + memory.BYTES_PER_ELEMENT * offset);
+    if (ArrayBuffer.isView(memory))
+      super(memory.buffer, memory.byteOffset + memory.BYTES_PER_ELEMENT * offset);
     else super(memory, offset);
   }
 }

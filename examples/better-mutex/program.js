@@ -40,7 +40,8 @@ function set(memory, element, value) {
 async function once() {
   const memory = cells();
   const mutex = new BetterMutex(memory, MUTEX);
-  const run = (name, timeout) => start(new URL('./worker.js', import.meta.url), { library, memory, name, timeout });
+  const run = (name, timeout) =>
+    start(new URL('./worker.js', import.meta.url), { library, memory, name, timeout });
   const a = run('A', A_WAITS_MS);
   const b = run('B', Infinity);
   try {
@@ -71,4 +72,7 @@ let result;
 while (!result) result = await once();
 console.log(`A's lock(${A_WAITS_MS}) returns ${result.a}`);
 if (result.b) console.log('B has the mutex');
-else console.log(`B still sleeps after ${LIMIT_MS} ms; the mutex is ${result.free ? 'free' : 'locked'}`);
+else
+  console.log(
+    `B still sleeps after ${LIMIT_MS} ms; the mutex is ${result.free ? 'free' : 'locked'}`,
+  );

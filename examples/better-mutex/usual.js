@@ -12,7 +12,9 @@ export class BetterMutex {
    * @param {number} [offset] in elements of an Int32Array, or bytes of a buffer
    */
   constructor(memory, offset = 0) {
-    this.cells = ArrayBuffer.isView(memory) ? memory.subarray(offset, offset + 1) : new Int32Array(memory, offset, 1);
+    this.cells = ArrayBuffer.isView(memory)
+      ? memory.subarray(offset, offset + 1)
+      : new Int32Array(memory, offset, 1);
   }
 
   tryLock() {

@@ -18,10 +18,13 @@ export class Crew {
   constructor() {
     const memory = create();
     this.shared = attach(memory);
-    this.#workers = THREADS.slice(1).map((name) => new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name }));
+    this.#workers = THREADS.slice(1).map(
+      (name) => new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name }),
+    );
     this.#workers.forEach((worker, i) => worker.postMessage({ memory, thread: i + 1 }));
     this.failed = new Promise((_, reject) => {
-      for (const worker of this.#workers) worker.onerror = (event) => reject(new Error(event.message ?? 'worker.js does not load'));
+      for (const worker of this.#workers)
+        worker.onerror = (event) => reject(new Error(event.message ?? 'worker.js does not load'));
     });
   }
 

@@ -49,7 +49,9 @@ export class FrameMeter {
     const { context, width, height, scale } = clear(this.#canvas);
     const y = (ms) => height * (1 - Math.min(1, ms / HIGHEST_MS));
     const pitch = width / SHOWN;
-    const [smooth, late, line] = ['--smooth', '--late', '--line'].map((name) => colour(this.#canvas, name));
+    const [smooth, late, line] = ['--smooth', '--late', '--line'].map((name) =>
+      colour(this.#canvas, name),
+    );
     this.#lengths.slice(-SHOWN).forEach((ms, i) => {
       context.fillStyle = ms < 2 * USUAL_MS ? smooth : late;
       context.fillRect(i * pitch, y(ms), Math.max(1, pitch - scale), height - y(ms));

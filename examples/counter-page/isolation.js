@@ -20,9 +20,11 @@ export function isIsolated() {
  * @returns {Promise<string>} why it cannot
  */
 export async function isolate(script) {
-  if (!navigator.serviceWorker) return 'This browser has no service workers here: perhaps the window is a private one.';
+  if (!navigator.serviceWorker)
+    return 'This browser has no service workers here: perhaps the window is a private one.';
   try {
-    if (sessionStorage.getItem(TRIED)) return 'A service worker adds them, but this browser did not heed it.';
+    if (sessionStorage.getItem(TRIED))
+      return 'A service worker adds them, but this browser did not heed it.';
     await navigator.serviceWorker.register(script);
     await navigator.serviceWorker.ready;
     sessionStorage.setItem(TRIED, 'yes');
@@ -55,15 +57,22 @@ export async function diagnose(failure) {
   const headers = await missingHeaders().catch(() => []);
   const hints = [];
   if (!self.isSecureContext) {
-    hints.push(`The page came over plain HTTP from ${location.hostname}. Use HTTPS, or open it as localhost where it is served.`);
+    hints.push(
+      `The page came over plain HTTP from ${location.hostname}. Use HTTPS, or open it as localhost where it is served.`,
+    );
   } else if (headers.length > 0) {
-    hints.push(failure ?? 'Have the server send them, or serve the built site: its service worker adds them.');
+    hints.push(
+      failure ??
+        'Have the server send them, or serve the built site: its service worker adds them.',
+    );
   }
   if (self.top !== self) {
     hints.push('The page is shown in a frame. Open it in a tab of its own.');
   }
   if (headers.length === 0 && hints.length === 0) {
-    hints.push('The server does what it should, so it is the browser: it is too old, or its settings forbid it.');
+    hints.push(
+      'The server does what it should, so it is the browser: it is too old, or its settings forbid it.',
+    );
   }
   return { headers, hints };
 }

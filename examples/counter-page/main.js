@@ -20,7 +20,8 @@ const WAYS = ['unsynchronised', 'atomic', 'guarded'];
 /** loading, unavailable, ready, running, done or failed: the style sheet and the tests read it. */
 function enter(state) {
   main.dataset.state = state;
-  for (const fieldset of $('#controls').children) fieldset.disabled = state === 'unavailable' || state === 'failed';
+  for (const fieldset of $('#controls').children)
+    fieldset.disabled = state === 'unavailable' || state === 'failed';
 }
 
 function show({ count, expected, lost, progress = 1 }) {
@@ -38,7 +39,8 @@ function verdictOf({ way, lost, ms }) {
     const why = 'two threads read the same number, and the second to write overwrote the first';
     return `${number(lost)} of ${number(TURNS)} additions were lost: ${why}. ${took}`;
   }
-  if (way === 'unsynchronised') return `Nothing was lost this time, which was luck: nothing prevents it. ${took}`;
+  if (way === 'unsynchronised')
+    return `Nothing was lost this time, which was luck: nothing prevents it. ${took}`;
   return `All ${number(TURNS)} additions arrived. ${took}`;
 }
 
@@ -101,7 +103,8 @@ function start() {
     if (!document.hidden) meter.frame(performance.now());
     runs[way] = { ...result, way, meter, strips: crew.shared.strips.map((strip) => strip.copy()) };
     const { lost, ms } = result;
-    $(`label[data-way=${way}] b`).textContent = lost > 0 ? `${number(lost)} lost` : `exact, in ${(ms / 1000).toFixed(1)} s`;
+    $(`label[data-way=${way}] b`).textContent =
+      lost > 0 ? `${number(lost)} lost` : `exact, in ${(ms / 1000).toFixed(1)} s`;
   }
 
   /** Shows a run that is over, and says what came of it. The next one goes on from there. */
@@ -173,7 +176,9 @@ function showCode() {
       () => true,
       () => false,
     );
-    $('#copied').textContent = copied ? 'Copied.' : 'It is selected: copy it as you would any text.';
+    $('#copied').textContent = copied
+      ? 'Copied.'
+      : 'It is selected: copy it as you would any text.';
   });
   const sources = { ways: waysSource, worker: workerSource, page: pageSource };
   for (const [name, url] of Object.entries(sources)) $(`#source-${name}`).href = url;

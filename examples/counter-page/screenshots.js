@@ -12,7 +12,10 @@ const IMAGES = join(import.meta.dirname, '../../docs/img');
 const RUN = { timeout: 60_000 };
 
 const isIn = (browser, state) =>
-  browser.until((state) => document.querySelector('main').dataset.state === state, { ...RUN, args: [state] });
+  browser.until((state) => document.querySelector('main').dataset.state === state, {
+    ...RUN,
+    args: [state],
+  });
 
 async function take(url, name, { width, way, dark }) {
   const browser = await openBrowser('chromium', { width, height: 800, dark });
@@ -34,7 +37,11 @@ async function take(url, name, { width, way, dark }) {
   }
 }
 
-const server = await createServer({ root: import.meta.dirname, server: { port: 0 }, logLevel: 'error' });
+const server = await createServer({
+  root: import.meta.dirname,
+  server: { port: 0 },
+  logLevel: 'error',
+});
 await server.listen();
 const [url] = server.resolvedUrls.local;
 for (const dark of [false, true]) {

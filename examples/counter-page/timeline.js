@@ -68,7 +68,9 @@ export class Timeline {
       canvas.ariaLabel = `${name}: inside ${percent(inside)} of the time, waiting ${percent(waiting)}`;
     }
     const { max } = this.#slider;
-    this.#slider.value = Math.round((max * this.#busiestStart()) / Math.max(1, length - this.#span));
+    this.#slider.value = Math.round(
+      (max * this.#busiestStart()) / Math.max(1, length - this.#span),
+    );
     this.draw();
   }
 
@@ -80,7 +82,9 @@ export class Timeline {
     const span = this.#span;
     let best = { start: 0, score: -1 };
     for (let start = 0; start === 0 || start + span <= this.#length; start += span / 4) {
-      const inside = this.#strips.map((strip) => strip.shares(slotAt(start), slotAt(start + span), slotAt(this.#length)).inside);
+      const inside = this.#strips.map(
+        (strip) => strip.shares(slotAt(start), slotAt(start + span), slotAt(this.#length)).inside,
+      );
       const score = inside.reduce((sum, share) => sum + (share > 0 && 10 + Math.sqrt(share)), 0);
       if (score > best.score) best = { start, score };
     }
@@ -101,7 +105,10 @@ export class Timeline {
     const span = this.#span;
     const from = Math.max(0, until - span);
     const now = slotAt(this.#length);
-    const colours = { inside: colour(this.#figure, '--inside'), waiting: colour(this.#figure, '--waiting') };
+    const colours = {
+      inside: colour(this.#figure, '--inside'),
+      waiting: colour(this.#figure, '--waiting'),
+    };
     this.#rows.forEach(({ canvas }, thread) => {
       paintRow(canvas, this.#strips[thread], slotAt(from), slotAt(from + span), now, colours);
     });

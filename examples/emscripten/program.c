@@ -1,6 +1,7 @@
 /*
- * program.c: workers and a main thread count under one lock. A Wasm Workers program; only this include was
- * <emscripten/wasm_worker.h> before. Under emcc it starts its workers itself; elsewhere main.js does.
+ * program.c: workers and a main thread count under one lock. A Wasm Workers program; only this
+ * include was <emscripten/wasm_worker.h> before. Under emcc it starts its workers itself; elsewhere
+ * main.js does.
  */
 #include <lockword/emscripten.h>
 
@@ -19,7 +20,8 @@ static void say(const char *what, int number)
     printf("%s: %d\n", what, number);
 }
 #else
-__attribute__((import_module("program"), import_name("say"))) void say(const char *what, int number);
+__attribute__((import_module("program"), import_name("say"))) void say(const char *what,
+                                                                       int number);
 #endif
 
 /* A worker: may sleep. */
@@ -35,7 +37,8 @@ void work(void)
 }
 
 /* The main thread: is called back, and never sleeps. */
-static void add_one(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *left)
+static void add_one(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result,
+                    void *left)
 {
     (void)address, (void)value, (void)result;
     count = count + 1;
@@ -47,7 +50,8 @@ static void add_one(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_
         emscripten_semaphore_release(&done, 1);
 }
 
-static void finished(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data)
+static void finished(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result,
+                     void *user_data)
 {
     (void)address, (void)value, (void)user_data;
     say("count", result == ATOMICS_WAIT_OK ? count : -1);
@@ -56,7 +60,8 @@ static void finished(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT
 #endif
 }
 
-static void given_up(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data)
+static void given_up(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result,
+                     void *user_data)
 {
     (void)address, (void)value, (void)user_data;
     say("a lock that stays held, after 100 ms", result);
@@ -65,7 +70,8 @@ static void given_up(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT
 
 void begin(void)
 {
-    emscripten_lock_async_acquire(&lock, add_one, (void *)TIMES_ASYNC, EMSCRIPTEN_WAIT_ASYNC_INFINITY);
+    emscripten_lock_async_acquire(&lock, add_one, (void *)TIMES_ASYNC,
+                                  EMSCRIPTEN_WAIT_ASYNC_INFINITY);
     emscripten_semaphore_async_acquire(&done, WORKERS + 2, finished, NULL, 60000.0);
     emscripten_lock_try_acquire(&busy);
     emscripten_lock_async_acquire(&busy, given_up, NULL, 100.0);

@@ -1,9 +1,11 @@
-/* The same program for native threads (threads.c) and for workers that run WebAssembly (mixed.js). */
+/* The same program for native threads (threads.c) and for workers that run WebAssembly (mixed.js).
+ */
 #include "cell.h"
 
 #define NAP_NS 50000
 
-/* Between reading and writing, anything may take its time on a busy machine. Here it always does. */
+/* Between reading and writing, anything may take its time on a busy machine. Here it always does.
+ */
 static void nap(void)
 {
     static const uint32_t nap_word = 0;

@@ -1,4 +1,5 @@
-/* A cell that threads add to, the mutex that guards it, and a barrier at which they meet before they begin. */
+/* A cell that threads add to, the mutex that guards it, and a barrier at which they meet before
+ * they begin. */
 #ifndef CELL_H
 #define CELL_H
 

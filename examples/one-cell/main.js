@@ -18,6 +18,8 @@ const memory = new SharedArrayBuffer(shared.byteLength + 4);
 Barrier.init(memory, shared.offsets.start, WORKERS);
 
 const message = { memory, at: 0, times: TIMES, guarded };
-const workers = Array.from({ length: WORKERS }, () => start(new URL('./worker.js', import.meta.url), message));
+const workers = Array.from({ length: WORKERS }, () =>
+  start(new URL('./worker.js', import.meta.url), message),
+);
 await Promise.all(workers.map(({ done }) => done));
 report(new Int32Array(memory, shared.byteLength)[0], WORKERS * TIMES, guarded);

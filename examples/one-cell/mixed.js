@@ -29,7 +29,15 @@ Barrier.init(memory, at + shared.offsets.start, 2 * EACH);
 const message = { memory: memory.buffer, at, times: TIMES, guarded };
 const inJavaScript = () => start(new URL('./worker.js', import.meta.url), message);
 const inC = (_, i) =>
-  start(new URL('./wasm-worker.js', import.meta.url), { ...message, memory, module, stackTop: FIRST_STACK + (i + 1) * PAGE });
-const workers = [...Array.from({ length: EACH }, inC), ...Array.from({ length: EACH }, inJavaScript)];
+  start(new URL('./wasm-worker.js', import.meta.url), {
+    ...message,
+    memory,
+    module,
+    stackTop: FIRST_STACK + (i + 1) * PAGE,
+  });
+const workers = [
+  ...Array.from({ length: EACH }, inC),
+  ...Array.from({ length: EACH }, inJavaScript),
+];
 await Promise.all(workers.map(({ done }) => done));
 report(new Int32Array(memory.buffer, at + shared.byteLength)[0], 2 * EACH * TIMES, guarded);

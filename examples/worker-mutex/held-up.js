@@ -7,7 +7,12 @@ const { library, buffer, cells } = workerData;
 const { compareExchange } = Atomics;
 Atomics.compareExchange = (words, index, expected, value) => {
   const found = compareExchange(words, index, expected, value);
-  if (words.buffer === buffer && index === 0 && found === expected && Atomics.load(cells, TOOK) === 0) {
+  if (
+    words.buffer === buffer &&
+    index === 0 &&
+    found === expected &&
+    Atomics.load(cells, TOOK) === 0
+  ) {
     set(cells, TOOK);
     Atomics.wait(cells, GO_ON, 0);
   }

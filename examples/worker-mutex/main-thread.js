@@ -22,7 +22,9 @@ async function want(goOn) {
   const buffer = WorkerMutex.createSharedBuffer();
   const cells = control();
   const mutex = new WorkerMutex(buffer);
-  const worker = new Worker(new URL('./held-up.js', import.meta.url), { workerData: { library, buffer, cells } });
+  const worker = new Worker(new URL('./held-up.js', import.meta.url), {
+    workerData: { library, buffer, cells },
+  });
   await until(cells, TOOK);
 
   const { load } = Atomics;
@@ -39,7 +41,10 @@ async function want(goOn) {
     };
   }
   const wanted = mutex.lockAsync().then(
-    () => (Atomics.load(cells, LEAVE) === 0 ? 'has it, and so has the worker' : 'waits until the worker has unlocked'),
+    () =>
+      Atomics.load(cells, LEAVE) === 0
+        ? 'has it, and so has the worker'
+        : 'waits until the worker has unlocked',
     ({ message }) => `fails: '${message}'`,
   );
   await Promise.race([wanted, sleep(PATIENCE_MS)]);

@@ -43,7 +43,8 @@ enum lw_note {
     LW_NOTE_NOTHING = 4, /* no news for the tool: the caller has it already, or keeps it */
 };
 
-#define LW_NOTE_WAIT(deadline, cancel) ((deadline) == LW_FOREVER && !(cancel) ? LW_NOTE_WRITE : LW_NOTE_TRY)
+#define LW_NOTE_WAIT(deadline, cancel)                                                             \
+    ((deadline) == LW_FOREVER && !(cancel) ? LW_NOTE_WRITE : LW_NOTE_TRY)
 
 #if LW_ANNOTATE == 1
 
@@ -62,7 +63,8 @@ static inline void *lw_note_address(const void *address)
 
 static inline unsigned lw_note_flags(int how)
 {
-    return (how & LW_NOTE_READ ? __tsan_mutex_read_lock : 0) | (how & LW_NOTE_TRY ? __tsan_mutex_try_lock : 0);
+    return (how & LW_NOTE_READ ? __tsan_mutex_read_lock : 0) |
+           (how & LW_NOTE_TRY ? __tsan_mutex_try_lock : 0);
 }
 
 static inline void lw_note_locking(void *words, int how)
@@ -74,7 +76,8 @@ static inline void lw_note_locking(void *words, int how)
 static inline void lw_note_locked(void *words, int how, bool success)
 {
     if (!(how & LW_NOTE_NOTHING))
-        __tsan_mutex_post_lock(words, lw_note_flags(how) | (success ? 0 : __tsan_mutex_try_lock_failed), 0);
+        __tsan_mutex_post_lock(
+            words, lw_note_flags(how) | (success ? 0 : __tsan_mutex_try_lock_failed), 0);
 }
 
 static inline void lw_note_unlocking(void *words, int how)
@@ -156,21 +159,21 @@ static inline void lw_note_unlocking(const void *words, int how)
 #endif
 
 /* After a wait: a caller that was cancelled sees what was written before the cancel. */
-#define LW_NOTE_ENDED(error, cancel)                                                                                               \
-    do {                                                                                                                           \
-        if (LW_ANNOTATE && (error) == ECANCELED)                                                                                   \
-            LW_NOTE_ACQUIRE((cancel)->word);                                                                                       \
+#define LW_NOTE_ENDED(error, cancel)                                                               \
+    do {                                                                                           \
+        if (LW_ANNOTATE && (error) == ECANCELED)                                                   \
+            LW_NOTE_ACQUIRE((cancel)->word);                                                       \
     } while (0)
 
 /*
  * The same for a primitive that is no lock: a caller whose wait succeeded also sees what was
  * released at these words.
  */
-#define LW_NOTE_WAITED(words, error, cancel)                                                                                       \
-    do {                                                                                                                           \
-        if ((error) == 0)                                                                                                          \
-            LW_NOTE_ACQUIRE(words);                                                                                                \
-        LW_NOTE_ENDED(error, cancel);                                                                                              \
+#define LW_NOTE_WAITED(words, error, cancel)                                                       \
+    do {                                                                                           \
+        if ((error) == 0)                                                                          \
+            LW_NOTE_ACQUIRE(words);                                                                \
+        LW_NOTE_ENDED(error, cancel);                                                              \
     } while (0)
 
 #endif

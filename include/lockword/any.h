@@ -79,14 +79,16 @@ LW_API lw_source lw_source_latch(lw_latch *latch)
 }
 
 /* The half of the function below that waits. Call that function instead. */
-enum lw_ending lw_wait_any_slow(const lw_source *sources, uint32_t n, lw_deadline deadline, lw_cancel *cancel, uint32_t *which);
+enum lw_ending lw_wait_any_slow(const lw_source *sources, uint32_t n, lw_deadline deadline,
+                                lw_cancel *cancel, uint32_t *which);
 
 /*
  * Waits for one of n sources, 1 to LW_ANY_MAX, until the deadline, or until `cancel` fires (NULL:
  * never), and stores its index in *which. Returns 0; EINVAL: no sources, or too many; ETIMEDOUT;
  * ECANCELED.
  */
-LW_API int lw_wait_any(const lw_source *sources, uint32_t n, lw_deadline deadline, lw_cancel *cancel, uint32_t *which)
+LW_API int lw_wait_any(const lw_source *sources, uint32_t n, lw_deadline deadline,
+                       lw_cancel *cancel, uint32_t *which)
 {
     if (n == 0 || n > LW_ANY_MAX)
         return EINVAL;

@@ -47,7 +47,8 @@ typedef struct lw_barrier {
  * caller joined; *ending says how the wait ended, if there was one.
  */
 enum lw_barrier_outcome lw_barrier_arrive(lw_barrier *barrier, uint32_t *state);
-enum lw_barrier_outcome lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline deadline, lw_cancel *cancel, enum lw_ending *ending);
+enum lw_barrier_outcome lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline deadline,
+                                             lw_cancel *cancel, enum lw_ending *ending);
 
 /* Returns the code for the outcome of an arrival. */
 static inline int lw_barrier_error_of(enum lw_barrier_outcome outcome)

@@ -56,8 +56,10 @@ typedef struct lw_cond {
  * The halves of the functions below that wait. Call those functions instead. The caller holds the
  * mutex.
  */
-enum lw_ending lw_cond_wait_slow(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel);
-enum lw_ending lw_cond_wait_recursive_slow(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel);
+enum lw_ending lw_cond_wait_slow(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline,
+                                 lw_cancel *cancel);
+enum lw_ending lw_cond_wait_recursive_slow(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline,
+                                           lw_cancel *cancel);
 
 /*
  * Gives up the mutex, waits for a notify until the deadline, or until `cancel` fires (NULL: never),
@@ -65,7 +67,8 @@ enum lw_ending lw_cond_wait_recursive_slow(lw_cond *cond, lw_rmutex *rmutex, lw_
  * other waiters, or in the moment in which the time was up; ETIMEDOUT; ECANCELED; EPERM: the caller
  * does not hold the mutex, and nothing was done.
  */
-LW_API int lw_cond_wait_cancel(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_cond_wait_cancel(lw_cond *cond, lw_mutex *mutex, lw_deadline deadline,
+                               lw_cancel *cancel)
 {
     if (lw_mutex_owner(mutex->word) != lw_self())
         return EPERM;
@@ -96,9 +99,11 @@ LW_API int lw_cond_wait(lw_cond *cond, lw_mutex *mutex)
  * holds it, and the caller holds it as often again when the wait returns. They also return EPERM if
  * a task of the caller's event loop holds it.
  */
-LW_API int lw_cond_wait_recursive_cancel(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_cond_wait_recursive_cancel(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline,
+                                         lw_cancel *cancel)
 {
-    if (lw_mutex_owner(rmutex->word) != lw_self() || lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed) & LW_RMUTEX_TASK)
+    if (lw_mutex_owner(rmutex->word) != lw_self() ||
+        lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed) & LW_RMUTEX_TASK)
         return EPERM;
     LW_NOTE_USE(cond->word);
     LW_NOTE_UNLOCKING(rmutex->word, LW_NOTE_WRITE);
@@ -129,7 +134,9 @@ LW_API int lw_cond_wait_recursive(lw_cond *cond, lw_rmutex *rmutex)
 LW_API uint32_t lw_cond_notify(lw_cond *cond, uint32_t n)
 {
     LW_NOTE_USE(cond->word);
-    return __builtin_expect(lw_load(&cond->word[LW_COND_WAITERS], lw_relaxed) == 0, 1) ? 0 : lw_cond_notify_step(cond->word, n);
+    return __builtin_expect(lw_load(&cond->word[LW_COND_WAITERS], lw_relaxed) == 0, 1)
+               ? 0
+               : lw_cond_notify_step(cond->word, n);
 }
 
 /* Wakes one waiter, if there is one. Returns what lw_cond_notify does. */

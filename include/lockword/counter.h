@@ -34,7 +34,8 @@ typedef struct lw_counter {
 /* clang-format on */
 
 /* The half of the functions below that waits. Call those functions instead. */
-enum lw_ending lw_counter_wait_slow(lw_counter *counter, lw_step *step, uint32_t value, lw_deadline deadline, lw_cancel *cancel);
+enum lw_ending lw_counter_wait_slow(lw_counter *counter, lw_step *step, uint32_t value,
+                                    lw_deadline deadline, lw_cancel *cancel);
 
 /* Returns the value right now. */
 LW_API uint32_t lw_counter_get(const lw_counter *counter)
@@ -67,7 +68,8 @@ LW_API int lw_counter_add(lw_counter *counter, int32_t n, uint32_t *old)
 }
 
 /* The part that the functions below share. */
-static inline int lw_counter_wait(lw_counter *counter, lw_step *step, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+static inline int lw_counter_wait(lw_counter *counter, lw_step *step, uint32_t n,
+                                  lw_deadline deadline, lw_cancel *cancel)
 {
     LW_NOTE_USE(counter->word);
     const int error = lw_error_of(lw_counter_wait_slow(counter, step, n, deadline, cancel));
@@ -79,19 +81,22 @@ static inline int lw_counter_wait(lw_counter *counter, lw_step *step, uint32_t n
  * Waits until the value is at least n, or the deadline has passed, or `cancel` has fired (NULL:
  * never). Returns 0, ETIMEDOUT or ECANCELED.
  */
-LW_API int lw_counter_wait_at_least(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_counter_wait_at_least(lw_counter *counter, uint32_t n, lw_deadline deadline,
+                                    lw_cancel *cancel)
 {
     return lw_counter_wait(counter, lw_counter_at_least_step, n, deadline, cancel);
 }
 
 /* The same, until the value is at most n. */
-LW_API int lw_counter_wait_at_most(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_counter_wait_at_most(lw_counter *counter, uint32_t n, lw_deadline deadline,
+                                   lw_cancel *cancel)
 {
     return lw_counter_wait(counter, lw_counter_at_most_step, n, deadline, cancel);
 }
 
 /* The same, until the value is not n: the way to wait for anything else. */
-LW_API int lw_counter_wait_change(lw_counter *counter, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
+LW_API int lw_counter_wait_change(lw_counter *counter, uint32_t n, lw_deadline deadline,
+                                  lw_cancel *cancel)
 {
     return lw_counter_wait(counter, lw_counter_change_step, n, deadline, cancel);
 }

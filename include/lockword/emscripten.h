@@ -117,8 +117,10 @@ typedef volatile uint64_t __attribute__((__may_alias__, __aligned__(4))) lw_emsc
  * The callbacks of asynchronous waits. `result` is ATOMICS_WAIT_OK or ATOMICS_WAIT_TIMED_OUT. The
  * meaning of `value` depends on the function: see below.
  */
-typedef void (*lw_emscripten_acquired)(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data);
-typedef void (*lw_emscripten_signaled)(int32_t *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data);
+typedef void (*lw_emscripten_acquired)(volatile void *address, uint32_t value,
+                                       ATOMICS_WAIT_RESULT_T result, void *user_data);
+typedef void (*lw_emscripten_signaled)(int32_t *address, uint32_t value,
+                                       ATOMICS_WAIT_RESULT_T result, void *user_data);
 
 /*
  * Implemented in JavaScript (js/src/emscripten.js), and imported from env under emcc, from lockword
@@ -169,8 +171,8 @@ void lw_emscripten_lock_busyspin_waitinf_acquire(emscripten_lock_t *lock);
  * 0 if the lock is held, (uint32_t)-1 if not.
  */
 LW_IMPORTED(lw_emscripten_lock_async_acquire)
-void lw_emscripten_lock_async_acquire(emscripten_lock_t *lock, lw_emscripten_acquired finished, void *user_data,
-                                      double max_wait_ms);
+void lw_emscripten_lock_async_acquire(emscripten_lock_t *lock, lw_emscripten_acquired finished,
+                                      void *user_data, double max_wait_ms);
 
 /* Releases the lock, which this worker holds. */
 void lw_emscripten_lock_release(emscripten_lock_t *lock);
@@ -192,7 +194,8 @@ int lw_emscripten_semaphore_waitinf_acquire(emscripten_semaphore_t *sem, int num
 
 /* The same asynchronously, as the lock is acquired. The value is the index, or (uint32_t)-1. */
 LW_IMPORTED(lw_emscripten_semaphore_async_acquire)
-void lw_emscripten_semaphore_async_acquire(emscripten_semaphore_t *sem, int num, lw_emscripten_acquired finished, void *user_data,
+void lw_emscripten_semaphore_async_acquire(emscripten_semaphore_t *sem, int num,
+                                           lw_emscripten_acquired finished, void *user_data,
                                            double max_wait_ms);
 
 /* Adds `num` permits. Returns how many there were before. */
@@ -217,7 +220,8 @@ void lw_emscripten_condvar_waitinf(emscripten_condvar_t *condvar, emscripten_loc
  * the lock is held then. Returns false if the time was up; the lock is not held then. A signal that
  * came too late to acquire the lock in time is passed on to another waiter.
  */
-bool lw_emscripten_condvar_wait(emscripten_condvar_t *condvar, emscripten_lock_t *lock, int64_t max_wait_ns);
+bool lw_emscripten_condvar_wait(emscripten_condvar_t *condvar, emscripten_lock_t *lock,
+                                int64_t max_wait_ns);
 
 /*
  * Gives up the lock at once, and calls back from the event loop when signaled (OK), or after this
@@ -225,13 +229,16 @@ bool lw_emscripten_condvar_wait(emscripten_condvar_t *condvar, emscripten_lock_t
  * signaled. Returns a token for emscripten_atomic_cancel_wait_async.
  */
 LW_IMPORTED(lw_emscripten_condvar_wait_async)
-ATOMICS_WAIT_TOKEN_T lw_emscripten_condvar_wait_async(emscripten_condvar_t *condvar, emscripten_lock_t *lock,
-                                                      lw_emscripten_signaled finished, void *user_data, double max_wait_ms);
+ATOMICS_WAIT_TOKEN_T lw_emscripten_condvar_wait_async(emscripten_condvar_t *condvar,
+                                                      emscripten_lock_t *lock,
+                                                      lw_emscripten_signaled finished,
+                                                      void *user_data, double max_wait_ms);
 
 /* Wakes this many waiters, in the order in which they came; EMSCRIPTEN_NOTIFY_ALL_WAITERS: all. */
 LW_API void lw_emscripten_condvar_signal(emscripten_condvar_t *condvar, int64_t num_waiters)
 {
-    const uint32_t n = num_waiters < 0 || num_waiters > UINT32_MAX ? LW_ALL : LW_CAST(uint32_t, num_waiters);
+    const uint32_t n =
+        num_waiters < 0 || num_waiters > UINT32_MAX ? LW_ALL : LW_CAST(uint32_t, num_waiters);
     lw_cond_notify(LW_EMSCRIPTEN_AS(lw_cond, condvar), n);
 }
 
@@ -273,7 +280,8 @@ LW_API int lw_emscripten_atomic_cancel_all_wait_asyncs(void)
 LW_API int lw_emscripten_atomic_cancel_all_wait_asyncs_at_address(int32_t *address)
 {
 #ifdef LW_HAS_WASM_WORKERS
-    return lw_emscripten_cancel_all(address) + emscripten_atomic_cancel_all_wait_asyncs_at_address(address);
+    return lw_emscripten_cancel_all(address) +
+           emscripten_atomic_cancel_all_wait_asyncs_at_address(address);
 #else
     return lw_emscripten_cancel_all(address);
 #endif
@@ -304,7 +312,8 @@ LW_API int lw_emscripten_atomic_cancel_all_wait_asyncs_at_address(int32_t *addre
 #define emscripten_condvar_signal lw_emscripten_condvar_signal
 #define emscripten_atomic_cancel_wait_async lw_emscripten_atomic_cancel_wait_async
 #define emscripten_atomic_cancel_all_wait_asyncs lw_emscripten_atomic_cancel_all_wait_asyncs
-#define emscripten_atomic_cancel_all_wait_asyncs_at_address lw_emscripten_atomic_cancel_all_wait_asyncs_at_address
+#define emscripten_atomic_cancel_all_wait_asyncs_at_address                                        \
+    lw_emscripten_atomic_cancel_all_wait_asyncs_at_address
 
 #ifdef __cplusplus
 }

@@ -81,7 +81,9 @@ LW_API bool lw_latch_try_wait(const lw_latch *latch)
 LW_API int lw_latch_wait_cancel(lw_latch *latch, lw_deadline deadline, lw_cancel *cancel)
 {
     LW_NOTE_USE(latch->word);
-    const int error = lw_latch_count(latch->word) == 0 ? 0 : lw_error_of(lw_latch_wait_slow(latch, deadline, cancel));
+    const int error = lw_latch_count(latch->word) == 0
+                          ? 0
+                          : lw_error_of(lw_latch_wait_slow(latch, deadline, cancel));
     LW_NOTE_WAITED(latch->word, error, cancel);
     return error;
 }

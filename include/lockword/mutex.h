@@ -61,8 +61,9 @@ bool lw_mutex_unlock_slow(lw_mutex *mutex);
 LW_API int lw_mutex_lock_cancel(lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
 {
     LW_NOTE_LOCKING(mutex->word, LW_NOTE_WAIT(deadline, cancel));
-    const int error =
-        __builtin_expect(lw_mutex_take(mutex->word, lw_self()), 1) ? 0 : lw_error_of(lw_mutex_lock_slow(mutex, deadline, cancel));
+    const int error = __builtin_expect(lw_mutex_take(mutex->word, lw_self()), 1)
+                          ? 0
+                          : lw_error_of(lw_mutex_lock_slow(mutex, deadline, cancel));
     LW_NOTE_LOCKED(mutex->word, LW_NOTE_WAIT(deadline, cancel), error == 0);
     LW_NOTE_ENDED(error, cancel);
     return error;
@@ -88,7 +89,8 @@ LW_API int lw_mutex_trylock(lw_mutex *mutex)
 {
     const uint32_t self = lw_self();
     LW_NOTE_LOCKING(mutex->word, LW_NOTE_TRY);
-    const bool taken = __builtin_expect(lw_mutex_take(mutex->word, self), 1) || lw_mutex_try_step(mutex->word, self);
+    const bool taken = __builtin_expect(lw_mutex_take(mutex->word, self), 1) ||
+                       lw_mutex_try_step(mutex->word, self);
     LW_NOTE_LOCKED(mutex->word, LW_NOTE_TRY, taken);
     return taken ? 0 : EBUSY;
 }
@@ -103,7 +105,8 @@ LW_API int lw_mutex_unlock(lw_mutex *mutex)
     if (LW_ANNOTATE && lw_mutex_owner(mutex->word) != lw_self())
         return EPERM;
     LW_NOTE_UNLOCKING(mutex->word, LW_NOTE_WRITE);
-    const bool freed = __builtin_expect(lw_mutex_free(mutex->word, lw_self_as_owner()), 1) || lw_mutex_unlock_slow(mutex);
+    const bool freed = __builtin_expect(lw_mutex_free(mutex->word, lw_self_as_owner()), 1) ||
+                       lw_mutex_unlock_slow(mutex);
     LW_NOTE_UNLOCKED(mutex->word, LW_NOTE_WRITE);
     return freed ? 0 : EPERM;
 }

@@ -44,7 +44,8 @@ typedef struct lw_once {
  * The half of the functions below that waits. Call those functions instead. *run says whether it is
  * the caller's turn to run it.
  */
-enum lw_ending lw_once_begin_slow(lw_once *once, lw_deadline deadline, lw_cancel *cancel, bool *run);
+enum lw_ending lw_once_begin_slow(lw_once *once, lw_deadline deadline, lw_cancel *cancel,
+                                  bool *run);
 
 /*
  * Waits until it has been run, or until it is the caller's turn, or the deadline has passed, or

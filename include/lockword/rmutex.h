@@ -59,7 +59,8 @@ static inline bool lw_rmutex_leave(lw_rmutex *rmutex, uint32_t self)
     const uint32_t depth = lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed);
     if (depth == 0)
         return lw_mutex_free(rmutex->word, self);
-    if (depth > LW_RMUTEX_AGAIN || (lw_load(&rmutex->word[LW_MUTEX_STATE], lw_relaxed) & LW_MUTEX_OWNER) != self)
+    if (depth > LW_RMUTEX_AGAIN ||
+        (lw_load(&rmutex->word[LW_MUTEX_STATE], lw_relaxed) & LW_MUTEX_OWNER) != self)
         return false;
     /* The caller holds the mutex, so the depth was its own. */
     lw_store(&rmutex->word[LW_RMUTEX_DEPTH], depth - 1, lw_relaxed);
@@ -103,7 +104,8 @@ static inline bool lw_rmutex_is_held_once(const lw_rmutex *rmutex, uint32_t self
 LW_API int lw_rmutex_trylock(lw_rmutex *rmutex)
 {
     const uint32_t self = lw_self();
-    const int how = LW_ANNOTATE && lw_mutex_owner(rmutex->word) == self ? LW_NOTE_NOTHING : LW_NOTE_TRY;
+    const int how =
+        LW_ANNOTATE && lw_mutex_owner(rmutex->word) == self ? LW_NOTE_NOTHING : LW_NOTE_TRY;
     LW_NOTE_LOCKING(rmutex->word, how);
     int error = lw_rmutex_enter(rmutex, self);
     if (__builtin_expect(error == EBUSY, 0) && lw_mutex_try_step(rmutex->word, self)) {
@@ -122,7 +124,9 @@ LW_API int lw_rmutex_trylock(lw_rmutex *rmutex)
 LW_API int lw_rmutex_lock_cancel(lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
 {
     const uint32_t self = lw_self();
-    const int how = LW_ANNOTATE && lw_mutex_owner(rmutex->word) == self ? LW_NOTE_NOTHING : LW_NOTE_WAIT(deadline, cancel);
+    const int how = LW_ANNOTATE && lw_mutex_owner(rmutex->word) == self
+                        ? LW_NOTE_NOTHING
+                        : LW_NOTE_WAIT(deadline, cancel);
     LW_NOTE_LOCKING(rmutex->word, how);
     int error = lw_rmutex_enter(rmutex, self);
     if (__builtin_expect(error == EBUSY, 0))
@@ -154,9 +158,11 @@ LW_API int lw_rmutex_lock(lw_rmutex *rmutex)
 LW_API int lw_rmutex_unlock(lw_rmutex *rmutex)
 {
     const uint32_t self = lw_self();
-    const int how = LW_ANNOTATE && !lw_rmutex_is_held_once(rmutex, self) ? LW_NOTE_NOTHING : LW_NOTE_WRITE;
+    const int how =
+        LW_ANNOTATE && !lw_rmutex_is_held_once(rmutex, self) ? LW_NOTE_NOTHING : LW_NOTE_WRITE;
     LW_NOTE_UNLOCKING(rmutex->word, how);
-    const bool left = __builtin_expect(lw_rmutex_leave(rmutex, self), 1) || lw_rmutex_unlock_step(rmutex->word, self, 0);
+    const bool left = __builtin_expect(lw_rmutex_leave(rmutex, self), 1) ||
+                      lw_rmutex_unlock_step(rmutex->word, self, 0);
     LW_NOTE_UNLOCKED(rmutex->word, how);
     return left ? 0 : EPERM;
 }

@@ -56,7 +56,8 @@ typedef struct lw_rwlock {
 /* clang-format on */
 
 /* The halves of the functions below that wait. Call those functions instead. */
-enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline, lw_cancel *cancel);
+enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline,
+                              lw_cancel *cancel);
 enum lw_ending lw_rwlock_read_slow(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel);
 
 /*
@@ -71,7 +72,8 @@ static inline bool lw_rwlock_enter_read(lw_rwlock *rwlock)
     lw_word *word = &rwlock->word[LW_RWLOCK_STATE];
     const uint32_t state = lw_cas(word, 0, LW_RWLOCK_READER, lw_acquire);
     return __builtin_expect(state == 0, 1) ||
-           (state < LW_RWLOCK_READERS && lw_cas(word, state, state + LW_RWLOCK_READER, lw_acquire) == state);
+           (state < LW_RWLOCK_READERS &&
+            lw_cas(word, state, state + LW_RWLOCK_READER, lw_acquire) == state);
 }
 
 static inline bool lw_rwlock_leave_read(lw_rwlock *rwlock)
@@ -108,7 +110,8 @@ static inline bool lw_rwlock_leave_write(lw_rwlock *rwlock, uint32_t self)
  */
 static inline int lw_rwlock_note_change(lw_rwlock *rwlock)
 {
-    const int had = LW_ANNOTATE && lw_rwlock_owner(rwlock->word) == lw_self() && lw_rwlock_state(rwlock->word) & LW_RWLOCK_WRITER
+    const int had = LW_ANNOTATE && lw_rwlock_owner(rwlock->word) == lw_self() &&
+                            lw_rwlock_state(rwlock->word) & LW_RWLOCK_WRITER
                         ? LW_NOTE_WRITE
                         : LW_NOTE_READ;
     LW_NOTE_UNLOCKING(rwlock->word, had);
@@ -140,7 +143,9 @@ LW_API int lw_rwlock_rdlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_c
 {
     const int how = LW_NOTE_READ | LW_NOTE_WAIT(deadline, cancel);
     LW_NOTE_LOCKING(rwlock->word, how);
-    const int error = lw_rwlock_enter_read(rwlock) ? 0 : lw_error_of(lw_rwlock_read_slow(rwlock, deadline, cancel));
+    const int error = lw_rwlock_enter_read(rwlock)
+                          ? 0
+                          : lw_error_of(lw_rwlock_read_slow(rwlock, deadline, cancel));
     LW_NOTE_LOCKED(rwlock->word, how, error == 0);
     LW_NOTE_ENDED(error, cancel);
     return error;
@@ -204,9 +209,10 @@ LW_API int lw_rwlock_tryuplock(lw_rwlock *rwlock)
 LW_API int lw_rwlock_wrlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
     LW_NOTE_LOCKING(rwlock->word, LW_NOTE_WAIT(deadline, cancel));
-    const int error = lw_rwlock_take_write(rwlock->word, lw_self())
-                          ? 0
-                          : lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_write_step, deadline, cancel));
+    const int error =
+        lw_rwlock_take_write(rwlock->word, lw_self())
+            ? 0
+            : lw_error_of(lw_rwlock_slow(rwlock, lw_rwlock_write_step, deadline, cancel));
     LW_NOTE_LOCKED(rwlock->word, LW_NOTE_WAIT(deadline, cancel), error == 0);
     LW_NOTE_ENDED(error, cancel);
     return error;
@@ -268,7 +274,9 @@ LW_API int lw_rwlock_tryupgrade(lw_rwlock *rwlock)
     if (LW_ANNOTATE && lw_rwlock_owner(rwlock->word) != lw_self())
         return EBUSY;
     const int had = lw_rwlock_note_change(rwlock);
-    const int error = lw_rwlock_try_step(rwlock->word, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, lw_self()) ? 0 : EBUSY;
+    const int error =
+        lw_rwlock_try_step(rwlock->word, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, lw_self()) ? 0
+                                                                                            : EBUSY;
     lw_rwlock_note_changed(rwlock, error == 0 ? LW_NOTE_WRITE : had);
     return error;
 }
@@ -283,8 +291,9 @@ LW_API int lw_rwlock_downgrade(lw_rwlock *rwlock)
     if (LW_ANNOTATE && lw_rwlock_owner(rwlock->word) != self)
         return EPERM;
     lw_rwlock_note_change(rwlock);
-    const bool became = lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, LW_RWLOCK_READER, self) ||
-                        lw_rwlock_become_step(rwlock->word, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER, self);
+    const bool became =
+        lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, LW_RWLOCK_READER, self) ||
+        lw_rwlock_become_step(rwlock->word, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER, self);
     lw_rwlock_note_changed(rwlock, LW_NOTE_READ);
     return became ? 0 : EPERM;
 }
@@ -298,7 +307,8 @@ LW_API int lw_rwlock_downgrade_upgradable(lw_rwlock *rwlock)
     if (LW_ANNOTATE && lw_rwlock_owner(rwlock->word) != lw_self())
         return EPERM;
     lw_rwlock_note_change(rwlock);
-    const bool became = lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, LW_RWLOCK_UPGRADABLE, lw_self());
+    const bool became =
+        lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, LW_RWLOCK_UPGRADABLE, lw_self());
     lw_rwlock_note_changed(rwlock, LW_NOTE_READ);
     return became ? 0 : EPERM;
 }
@@ -310,19 +320,22 @@ LW_API int lw_rwlock_downgrade_upgradable(lw_rwlock *rwlock)
 LW_API int lw_rwlock_unlock(lw_rwlock *rwlock)
 {
     const uint32_t self = lw_self();
-    if (LW_ANNOTATE && lw_rwlock_owner(rwlock->word) != self && !(lw_rwlock_state(rwlock->word) & LW_RWLOCK_READERS))
+    if (LW_ANNOTATE && lw_rwlock_owner(rwlock->word) != self &&
+        !(lw_rwlock_state(rwlock->word) & LW_RWLOCK_READERS))
         return EPERM;
     const int had = lw_rwlock_note_change(rwlock);
     /* The word of the owner, which is loaded first, is on the same cache line. */
     lw_will_change(&rwlock->word[LW_RWLOCK_STATE]);
     const bool left = lw_rwlock_leave_write(rwlock, self) || lw_rwlock_leave_read(rwlock) ||
                       lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, 0, self) ||
-                      lw_rwlock_become_step(rwlock->word, LW_RWLOCK_UPGRADABLE, 0, self) || lw_rwlock_unread_step(rwlock->word);
+                      lw_rwlock_become_step(rwlock->word, LW_RWLOCK_UPGRADABLE, 0, self) ||
+                      lw_rwlock_unread_step(rwlock->word);
     LW_NOTE_UNLOCKED(rwlock->word, had);
     return left ? 0 : EPERM;
 }
 
-/* How many read right now, an upgradable reader not counted. By the time the caller looks at the result it may be old. */
+/* How many read right now, an upgradable reader not counted. By the time the caller looks at the
+ * result it may be old. */
 LW_API uint32_t lw_rwlock_readers(const lw_rwlock *rwlock)
 {
     LW_NOTE_USE(rwlock->word);

@@ -39,13 +39,15 @@ typedef struct lw_sem {
 /* clang-format on */
 
 /* The half of the functions below that waits. Call those functions instead. */
-enum lw_ending lw_sem_acquire_slow(lw_sem *sem, uint32_t n, lw_deadline deadline, lw_cancel *cancel);
+enum lw_ending lw_sem_acquire_slow(lw_sem *sem, uint32_t n, lw_deadline deadline,
+                                   lw_cancel *cancel);
 
 /* Takes n permits if there are as many. Never waits. Returns 0; EBUSY: there are fewer. */
 LW_API int lw_sem_tryacquire(lw_sem *sem, uint32_t n)
 {
     LW_NOTE_USE(sem->word);
-    const int error = __builtin_expect(lw_sem_take(sem->word, n), 1) || lw_sem_try_step(sem->word, n) ? 0 : EBUSY;
+    const int error =
+        __builtin_expect(lw_sem_take(sem->word, n), 1) || lw_sem_try_step(sem->word, n) ? 0 : EBUSY;
     if (error == 0)
         LW_NOTE_ACQUIRE(sem->word);
     return error;
@@ -60,8 +62,9 @@ LW_API int lw_sem_acquire_cancel(lw_sem *sem, uint32_t n, lw_deadline deadline, 
     if (n > LW_SEM_MAX)
         return EINVAL;
     LW_NOTE_USE(sem->word);
-    const int error =
-        __builtin_expect(lw_sem_take(sem->word, n), 1) ? 0 : lw_error_of(lw_sem_acquire_slow(sem, n, deadline, cancel));
+    const int error = __builtin_expect(lw_sem_take(sem->word, n), 1)
+                          ? 0
+                          : lw_error_of(lw_sem_acquire_slow(sem, n, deadline, cancel));
     LW_NOTE_WAITED(sem->word, error, cancel);
     return error;
 }
@@ -85,10 +88,14 @@ LW_API int lw_sem_acquire(lw_sem *sem, uint32_t n)
 LW_API int lw_sem_release(lw_sem *sem, uint32_t n)
 {
     LW_NOTE_RELEASE(sem->word);
-    return __builtin_expect(lw_sem_give(sem->word, n), 1) || lw_sem_release_step(sem->word, n) != LW_SEM_OVERFLOW ? 0 : EOVERFLOW;
+    return __builtin_expect(lw_sem_give(sem->word, n), 1) ||
+                   lw_sem_release_step(sem->word, n) != LW_SEM_OVERFLOW
+               ? 0
+               : EOVERFLOW;
 }
 
-/* How many permits are to be had right now. By the time the caller looks at the result it may be old. */
+/* How many permits are to be had right now. By the time the caller looks at the result it may be
+ * old. */
 LW_API uint32_t lw_sem_available(const lw_sem *sem)
 {
     LW_NOTE_USE(sem->word);

@@ -23,7 +23,8 @@
 extern "C" {
 #endif
 
-/* A point in time on the monotonic clock, in nanoseconds. Setting the wall clock does not move it. */
+/* A point in time on the monotonic clock, in nanoseconds. Setting the wall clock does not move it.
+ */
 typedef int64_t lw_deadline;
 
 #define LW_FOREVER INT64_MAX /* never */

@@ -66,7 +66,9 @@ LW_API int lw_waitgroup_done(lw_waitgroup *group)
 LW_API int lw_waitgroup_wait_cancel(lw_waitgroup *group, lw_deadline deadline, lw_cancel *cancel)
 {
     LW_NOTE_USE(group->word);
-    const int error = lw_waitgroup_count(group->word) == 0 ? 0 : lw_error_of(lw_waitgroup_wait_slow(group, deadline, cancel));
+    const int error = lw_waitgroup_count(group->word) == 0
+                          ? 0
+                          : lw_error_of(lw_waitgroup_wait_slow(group, deadline, cancel));
     LW_NOTE_WAITED(group->word, error, cancel);
     return error;
 }

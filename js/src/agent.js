@@ -14,7 +14,9 @@ const AGENT = Symbol.for('lockword.agent');
 
 /** @type {{ self: number, [version: string]: any }} */
 const agent = /** @type {any} */ (globalThis)[AGENT] ?? {
-  self: 0x10000000 | ((crypto?.getRandomValues(new Int32Array(1))[0] ?? Math.random() * 2 ** 28) & 0x0fffffff),
+  self:
+    0x10000000 |
+    ((crypto?.getRandomValues(new Int32Array(1))[0] ?? Math.random() * 2 ** 28) & 0x0fffffff),
 };
 Reflect.set(globalThis, AGENT, agent);
 
@@ -65,7 +67,10 @@ export function assertMayBlock(call) {
   mayBlock = true;
   // Node before 20.16 has no getBuiltinModule, but marks what a worker may not call. Deno's web workers pass for main threads.
   if (WorkerGlobalScope) return;
-  if (process?.getBuiltinModule?.('worker_threads').isMainThread ?? (process?.chdir && !process.chdir.disabled)) {
+  if (
+    process?.getBuiltinModule?.('worker_threads').isMainThread ??
+    (process?.chdir && !process.chdir.disabled)
+  ) {
     process.emitWarning?.(message, { type: 'LockwordWarning', code: 'LOCKWORD_MAIN_THREAD' });
   }
 }

@@ -31,6 +31,10 @@ export async function waitAny(sources, options) {
     if (!(/** @type {any} */ (source)?.step))
       throw new TypeError(`sources[${index}]: write .when(), .whenAtLeast() or .whenAtMost()`);
   }
-  const { what, index } = await gather(/** @type {any[]} */ (sources), timeoutOf(options), signalOf(options));
+  const { what, index } = await gather(
+    /** @type {any[]} */ (sources),
+    timeoutOf(options),
+    signalOf(options),
+  );
   return what === LW_DONE ? index : -1;
 }

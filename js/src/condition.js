@@ -175,7 +175,9 @@ export class Condition extends Primitive {
   #enter(mutex, async) {
     const recursive = 'depth' in mutex;
     if (recursive && 'acquire' in mutex === async)
-      throw new TypeError(async ? 'waitAsync needs the guard of the task' : 'wait needs a RecursiveMutex');
+      throw new TypeError(
+        async ? 'waitAsync needs the guard of the task' : 'wait needs a RecursiveMutex',
+      );
     if (!mutex.isMine) throw new OwnershipError('not held by this thread');
     // This throws if a task holds the mutex: then the thread may not give it up.
     if (recursive && 'acquire' in mutex) mutex.acquire().unlock();

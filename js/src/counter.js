@@ -1,7 +1,13 @@
 /** A number that agents can wait for: the same as lw_counter in C (include/lockword/counter.h). */
 
 import { LW_COUNTER_MAX, LW_DONE } from './core/constants.js';
-import { counterAddStep, counterAtLeastStep, counterAtMostStep, counterChangeStep, counterValue } from './core/counter.js';
+import {
+  counterAddStep,
+  counterAtLeastStep,
+  counterAtMostStep,
+  counterChangeStep,
+  counterValue,
+} from './core/counter.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, remaining, sourceOf, waitFor } from './waiting.js';
 
@@ -126,10 +132,12 @@ export class Counter extends Primitive {
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   waitUntil(wanted, options) {
-    if (typeof wanted !== 'function') return blockFor(this.whenAtLeast(wanted), options, 'waitUntil').what === LW_DONE;
+    if (typeof wanted !== 'function')
+      return blockFor(this.whenAtLeast(wanted), options, 'waitUntil').what === LW_DONE;
     const left = remaining(options);
     for (let { value } = this; !wanted(value); value = this.value) {
-      if (blockFor(this.#when(counterChangeStep, value), left(), 'waitUntil').what !== LW_DONE) return false;
+      if (blockFor(this.#when(counterChangeStep, value), left(), 'waitUntil').what !== LW_DONE)
+        return false;
     }
     return true;
   }
@@ -143,10 +151,12 @@ export class Counter extends Primitive {
    * @throws {RangeError} the value is out of range
    */
   async waitUntilAsync(wanted, options) {
-    if (typeof wanted !== 'function') return (await waitFor(this.whenAtLeast(wanted), options)).what === LW_DONE;
+    if (typeof wanted !== 'function')
+      return (await waitFor(this.whenAtLeast(wanted), options)).what === LW_DONE;
     const left = remaining(options);
     for (let { value } = this; !wanted(value); value = this.value) {
-      if ((await waitFor(this.#when(counterChangeStep, value), left())).what !== LW_DONE) return false;
+      if ((await waitFor(this.#when(counterChangeStep, value), left())).what !== LW_DONE)
+        return false;
     }
     return true;
   }

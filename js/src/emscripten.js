@@ -91,7 +91,9 @@ export function imports(memory, table) {
      */
     lw_emscripten_lock_async_acquire(lock, callback, userData, ms) {
       const mutex = new Mutex(memory, lock >>> 0);
-      later(callback, lock, userData, ms, async (options) => ((await mutex.lockAsync(options)) ? 0 : -1));
+      later(callback, lock, userData, ms, async (options) =>
+        (await mutex.lockAsync(options)) ? 0 : -1,
+      );
     },
 
     /**
@@ -125,14 +127,18 @@ export function imports(memory, table) {
       const stand = new Mutex();
       stand.tryLock();
       const controller = new AbortController();
-      const waiting = condition.waitAsync(stand, { timeout: limitOf(ms), signal: controller.signal });
+      const waiting = condition.waitAsync(stand, {
+        timeout: limitOf(ms),
+        signal: controller.signal,
+      });
       mutex.unlock();
 
       const token = nextToken;
       nextToken = token + 1 < 0 ? token + 1 : FIRST_TOKEN;
       pending.set(token, { address: condvar, abort: () => controller.abort() });
       const finish = (/** @type {boolean} */ signaled) => {
-        if (pending.delete(token)) table().get(callback)(condvar, sequence, signaled ? OK : TIMED_OUT, userData);
+        if (pending.delete(token))
+          table().get(callback)(condvar, sequence, signaled ? OK : TIMED_OUT, userData);
         // Cancelled, but signaled before: the signal goes to another waiter.
         else if (signaled) condition.notify();
       };

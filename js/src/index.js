@@ -5,7 +5,14 @@ export { waitAny } from './any.js';
 export { Barrier } from './barrier.js';
 export { Condition } from './condition.js';
 export { Counter } from './counter.js';
-export { BlockingError, BrokenBarrierError, DeadlockError, LockError, OwnershipError, TimeoutError } from './errors.js';
+export {
+  BlockingError,
+  BrokenBarrierError,
+  DeadlockError,
+  LockError,
+  OwnershipError,
+  TimeoutError,
+} from './errors.js';
 export { Event } from './event.js';
 export { Latch } from './latch.js';
 export { layout } from './layout.js';

@@ -26,7 +26,9 @@ import * as lockword from './index.js';
 import { meanings } from './meanings.js';
 
 /** @type {(typeof import('./primitive.js').Primitive)[]} */
-const primitives = Object.values(/** @type {Record<string, any>} */ (lockword)).filter(({ type }) => type in meanings);
+const primitives = Object.values(/** @type {Record<string, any>} */ (lockword)).filter(
+  ({ type }) => type in meanings,
+);
 
 /** Ids with this bit are those of agents in an engine; others are threads of the operating system. */
 const IN_AN_ENGINE = 0x10000000;
@@ -69,7 +71,12 @@ function describe(words, choices) {
     const [text, when, value = when] = phrase;
     const n = valueOf(value);
     /** @type {Record<string, string>} */
-    const parts = { '%d': `${n}`, '%n': `${n + 1}`, '%s': n === 1 ? '' : 's', '%a': n ? agent(n) : 'somebody' };
+    const parts = {
+      '%d': `${n}`,
+      '%n': `${n + 1}`,
+      '%s': n === 1 ? '' : 's',
+      '%a': n ? agent(n) : 'somebody',
+    };
     return text.replace(/%./g, (part) => parts[part]);
   });
 }

@@ -37,7 +37,10 @@ export function layout(fields) {
      * @returns {{ [K in keyof F]: InstanceType<F[K]> }}
      */
     on(memory, byteOffset = 0) {
-      const primitives = entries.map(([name, offset]) => [name, new fields[name](memory, byteOffset + offset)]);
+      const primitives = entries.map(([name, offset]) => [
+        name,
+        new fields[name](memory, byteOffset + offset),
+      ]);
       return /** @type {any} */ (Object.fromEntries(primitives));
     },
   };

@@ -33,7 +33,11 @@ export function bound(timeout, end, stopListening) {
   /** @param {number} remaining */
   const look = (remaining) => {
     if (remaining <= 0) end(LW_TIMED_OUT);
-    else if (remaining < Infinity) timer = setTimeout(() => look(deadline - performance.now()), Math.min(remaining, LONGEST_TIMER));
+    else if (remaining < Infinity)
+      timer = setTimeout(
+        () => look(deadline - performance.now()),
+        Math.min(remaining, LONGEST_TIMER),
+      );
   };
   look(timeout);
   if (pending.count++ === 0) pending.timer = setInterval(nothing, BEAT);

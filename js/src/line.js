@@ -42,7 +42,15 @@
  */
 
 import { shared } from './agent.js';
-import { LW_AGAIN, LW_ASYNC, LW_QUEUE, LW_QUEUED, LW_SLICE, LW_WAIT, LW_WAIT_BRIEF } from './core/constants.js';
+import {
+  LW_AGAIN,
+  LW_ASYNC,
+  LW_QUEUE,
+  LW_QUEUED,
+  LW_SLICE,
+  LW_WAIT,
+  LW_WAIT_BRIEF,
+} from './core/constants.js';
 import { BRIEF } from './awake.js';
 import { waitAsync } from './wait.js';
 
@@ -93,11 +101,17 @@ export function forgetIfUnused({ words, queues, queued, turnsBy }) {
 export function run(caller, why) {
   const { line } = caller;
   for (;;) {
-    const answer = caller.step(line.words, caller.wanted, why | LW_ASYNC | line.queued, caller.phase);
+    const answer = caller.step(
+      line.words,
+      caller.wanted,
+      why | LW_ASYNC | line.queued,
+      caller.phase,
+    );
     const { what } = answer;
     caller.phase = answer.phase;
     // Only for this caller: callers that have come since then have not waited.
-    if (what === LW_WAIT_BRIEF) setTimeout(() => caller.queue && line.advance(line, LW_SLICE), BRIEF);
+    if (what === LW_WAIT_BRIEF)
+      setTimeout(() => caller.queue && line.advance(line, LW_SLICE), BRIEF);
     if (what < LW_WAIT) leave(caller, answer);
     if (what < LW_QUEUE) return what;
     if (what === LW_QUEUE) {

@@ -29,7 +29,10 @@ const HOLDER = [['held by %a', HELD], ['free']];
 /** @type {Choice} */
 const RESERVED = [['reserved for a waiter', state(core.LW_MUTEX_RESERVED)]];
 /** @type {readonly Choice[]} */
-const WAITERS = [[['threads wait', state(core.LW_BLOCKED_WAITERS)]], [['event loops wait', state(core.LW_ASYNC_WAITERS)]]];
+const WAITERS = [
+  [['threads wait', state(core.LW_BLOCKED_WAITERS)]],
+  [['event loops wait', state(core.LW_ASYNC_WAITERS)]],
+];
 
 /** @type {Record<string, readonly Choice[]>} */
 export const meanings = {
@@ -41,7 +44,9 @@ export const meanings = {
     RESERVED,
     ...WAITERS,
   ],
-  Condition: [[['%d waiting', [core.LW_COND_WAITERS, ~core.LW_COND_LEFT_BEHIND]], ['nobody waits']]],
+  Condition: [
+    [['%d waiting', [core.LW_COND_WAITERS, ~core.LW_COND_LEFT_BEHIND]], ['nobody waits']],
+  ],
   Semaphore: [[['%d permit%s', state(core.LW_SEM_MAX)], ['0 permits']], ...WAITERS],
   RWLock: [
     [
@@ -50,7 +55,14 @@ export const meanings = {
       ['read by %a, who may upgrade', state(core.LW_RWLOCK_UPGRADABLE), OWNER],
       ['free'],
     ],
-    [['read by %a, who may upgrade', state(core.LW_RWLOCK_UPGRADABLE), OWNER, state(core.LW_RWLOCK_READERS)]],
+    [
+      [
+        'read by %a, who may upgrade',
+        state(core.LW_RWLOCK_UPGRADABLE),
+        OWNER,
+        state(core.LW_RWLOCK_READERS),
+      ],
+    ],
     [
       ['readers are next', state(core.LW_RWLOCK_READERS_TURN)],
       ['a writer is next', state(core.LW_RWLOCK_WRITERS_TURN)],
@@ -59,7 +71,11 @@ export const meanings = {
     ...WAITERS,
   ],
   Barrier: [
-    [['broken', state(core.LW_BARRIER_BROKEN)], ['%d missing', state(core.LW_BARRIER_MISSING)], ['without parties']],
+    [
+      ['broken', state(core.LW_BARRIER_BROKEN)],
+      ['%d missing', state(core.LW_BARRIER_MISSING)],
+      ['without parties'],
+    ],
     [['parties: %d', [core.LW_BARRIER_PARTIES, -1]]],
     ...WAITERS,
   ],
@@ -70,7 +86,10 @@ export const meanings = {
     [['resets itself', state(core.LW_EVENT_AUTO)], ['stays set']],
     ...WAITERS,
   ],
-  Once: [[['run by %a', state(core.LW_ONCE_RUNNER)], ['done', state(core.LW_ONCE_RAN)], ['not run yet']], ...WAITERS],
+  Once: [
+    [['run by %a', state(core.LW_ONCE_RUNNER)], ['done', state(core.LW_ONCE_RAN)], ['not run yet']],
+    ...WAITERS,
+  ],
   Counter: [[['%d', state(core.LW_COUNTER_MAX)], ['0']], ...WAITERS],
   Cancel: [[['fired', state(core.LW_EVENT_SET)], ['not fired']], ...WAITERS],
 };

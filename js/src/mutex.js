@@ -1,7 +1,14 @@
 /** Mutual exclusion in eight bytes: the same lock as lw_mutex in C (include/lockword/mutex.h). */
 
 import { LW_DEADLOCK, LW_DONE } from './core/constants.js';
-import { mutexFree, mutexLockStep, mutexOwner, mutexTake, mutexTryStep, mutexUnlockStep } from './core/mutex.js';
+import {
+  mutexFree,
+  mutexLockStep,
+  mutexOwner,
+  mutexTake,
+  mutexTryStep,
+  mutexUnlockStep,
+} from './core/mutex.js';
 import { self } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { guardOf } from './guard.js';
@@ -92,7 +99,8 @@ export class Mutex extends Primitive {
    */
   unlock() {
     if (mutexFree(this.words, self)) handOver(this.words);
-    else if (!mutexUnlockStep(this.words, self)) throw new OwnershipError('not held by this thread');
+    else if (!mutexUnlockStep(this.words, self))
+      throw new OwnershipError('not held by this thread');
   }
 
   /**

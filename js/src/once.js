@@ -92,7 +92,8 @@ export class Once extends Primitive {
    * @param {boolean} ran
    */
   #end(runner, ran) {
-    if (!onceEndStep(this.words, runner, ran)) throw new OwnershipError('that agent does not run it');
+    if (!onceEndStep(this.words, runner, ran))
+      throw new OwnershipError('that agent does not run it');
   }
 
   #operation() {

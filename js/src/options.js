@@ -40,7 +40,8 @@ export function timeoutOf(options) {
     for (const name in options) if (!OPTIONS.includes(name)) timeout = name;
   }
   if (timeout === undefined) return Infinity;
-  if (typeof timeout !== 'number') throw new TypeError(`write ms or { ${OPTIONS} }, not ${timeout}`);
+  if (typeof timeout !== 'number')
+    throw new TypeError(`write ms or { ${OPTIONS} }, not ${timeout}`);
   if (Number.isNaN(timeout)) throw new RangeError('timeout is NaN');
   return Math.max(timeout, 0);
 }
@@ -53,9 +54,12 @@ export function timeoutOf(options) {
  * @returns {AbortSignal | undefined}
  */
 export function signalOf(options) {
-  const signal = /** @type {AbortSignal | undefined} */ (/** @type {WaitOptions | undefined} */ (options)?.signal);
+  const signal = /** @type {AbortSignal | undefined} */ (
+    /** @type {WaitOptions | undefined} */ (options)?.signal
+  );
   if (signal === undefined || signal === null) return;
-  if (!signal.addEventListener || !signal.removeEventListener) throw new TypeError('signal must be an AbortSignal');
+  if (!signal.addEventListener || !signal.removeEventListener)
+    throw new TypeError('signal must be an AbortSignal');
   signal.throwIfAborted();
   return signal;
 }

@@ -62,8 +62,11 @@ export class Primitive {
    * @throws {TypeError} it is the handle of something else
    */
   static from(handle) {
-    if (handle?.type !== this.type) throw new TypeError(`not the handle of a ${this.type}: send its 'handle'`);
-    return /** @type {InstanceType<C>} */ (new this(handle.buffer ?? null, handle.byteOffset ?? null));
+    if (handle?.type !== this.type)
+      throw new TypeError(`not the handle of a ${this.type}: send its 'handle'`);
+    return /** @type {InstanceType<C>} */ (
+      new this(handle.buffer ?? null, handle.byteOffset ?? null)
+    );
   }
 
   /**
@@ -93,9 +96,12 @@ function wordsAt(memory, byteOffset, Class) {
   }
   // By their names: they may be of another realm, and not every engine has WebAssembly.
   const nameOf = (/** @type {any} */ it) => it?.[Symbol.toStringTag];
-  const buffer = nameOf(memory) === 'WebAssembly.Memory' ? /** @type {any} */ (memory).buffer : memory;
+  const buffer =
+    nameOf(memory) === 'WebAssembly.Memory' ? /** @type {any} */ (memory).buffer : memory;
   if (nameOf(buffer) !== 'SharedArrayBuffer') {
-    throw new TypeError(`memory must be shared; or write ${'create' in Class ? `${type}.create(…)` : `new ${type}()`}`);
+    throw new TypeError(
+      `memory must be shared; or write ${'create' in Class ? `${type}.create(…)` : `new ${type}()`}`,
+    );
   }
   try {
     return new Int32Array(buffer, byteOffset, BYTE_LENGTH / 4);

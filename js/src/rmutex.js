@@ -1,8 +1,20 @@
 /** A mutex that its holder may take again: the same as lw_rmutex in C (include/lockword/rmutex.h). */
 
-import { LW_DEADLOCK, LW_DONE, LW_MUTEX_STATE, LW_REENTRY_NO, LW_REENTRY_OVERFLOW, LW_RMUTEX_TASK } from './core/constants.js';
+import {
+  LW_DEADLOCK,
+  LW_DONE,
+  LW_MUTEX_STATE,
+  LW_REENTRY_NO,
+  LW_REENTRY_OVERFLOW,
+  LW_RMUTEX_TASK,
+} from './core/constants.js';
 import { mutexLockStep, mutexOwner, mutexTake, mutexTryStep } from './core/mutex.js';
-import { rmutexDepth, rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core/rmutex.js';
+import {
+  rmutexDepth,
+  rmutexEnteredStep,
+  rmutexReenterStep,
+  rmutexUnlockStep,
+} from './core/rmutex.js';
 import { self } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { dispose, guardOf } from './guard.js';
@@ -177,7 +189,8 @@ export class TaskGuard {
    * @throws {RangeError} it has been taken 2^31 times
    */
   lock() {
-    if (this.#depth === 0 || !reenter(this.#words, LW_RMUTEX_TASK)) throw new OwnershipError('not held by this task');
+    if (this.#depth === 0 || !reenter(this.#words, LW_RMUTEX_TASK))
+      throw new OwnershipError('not held by this task');
     this.#depth++;
   }
 

@@ -257,7 +257,9 @@ export class RWLock extends Primitive {
    * @throws {TimeoutError} the time was up; and what `readLock` throws
    */
   acquireRead(options) {
-    return guardOf(this.#lock(rwlockReadStep, options, 'acquireRead', rwlockTakeRead), () => this.readUnlock());
+    return guardOf(this.#lock(rwlockReadStep, options, 'acquireRead', rwlockTakeRead), () =>
+      this.readUnlock(),
+    );
   }
 
   /**
@@ -277,7 +279,9 @@ export class RWLock extends Primitive {
    * @throws {TimeoutError} the time was up; and what `writeLock` throws
    */
   acquireWrite(options) {
-    return guardOf(this.#lock(rwlockWriteStep, options, 'acquireWrite', rwlockTakeWrite), () => this.writeUnlock());
+    return guardOf(this.#lock(rwlockWriteStep, options, 'acquireWrite', rwlockTakeWrite), () =>
+      this.writeUnlock(),
+    );
   }
 
   /**
@@ -314,7 +318,9 @@ export class RWLock extends Primitive {
 
   /** @param {boolean} held */
   #upgradable(held) {
-    return guardOf(held, () => this.#become(this.isWriteLocked ? LW_RWLOCK_WRITER : LW_RWLOCK_UPGRADABLE, 0));
+    return guardOf(held, () =>
+      this.#become(this.isWriteLocked ? LW_RWLOCK_WRITER : LW_RWLOCK_UPGRADABLE, 0),
+    );
   }
 
   /**

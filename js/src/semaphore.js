@@ -177,7 +177,9 @@ export class Semaphore extends Primitive {
    */
   #operation(options) {
     if (typeof options === 'number')
-      throw new TypeError(`instead of ${options}, write { permits: ${options} } or { timeout: ${options} }`);
+      throw new TypeError(
+        `instead of ${options}, write { permits: ${options} } or { timeout: ${options} }`,
+      );
     return /** @type {any} */ (this.when(options?.permits));
   }
 

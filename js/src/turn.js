@@ -87,7 +87,10 @@ export function enqueue(step, words, timeout, signal) {
      *
      * @param {number} why LW_TIMED_OUT or LW_CANCELLED
      */
-    const end = (why) => (headOf(line) === caller ? advance(line, why) : leave(caller, { what: LW_GAVE_UP, expected: 0 }));
+    const end = (why) =>
+      headOf(line) === caller
+        ? advance(line, why)
+        : leave(caller, { what: LW_GAVE_UP, expected: 0 });
     // onAbort may throw; what follows may not.
     let stop = onAbort(signal, end);
     const line = lineAt(words, advance);
@@ -106,7 +109,8 @@ export function enqueue(step, words, timeout, signal) {
     };
     join(caller, ALL);
     // While this agent holds the lock, the head acts as if it had come after the holder.
-    if (headOf(line) === caller) (mutexOwner(words) === self ? advanceAfterTurn : advance)(line, LW_START);
+    if (headOf(line) === caller)
+      (mutexOwner(words) === self ? advanceAfterTurn : advance)(line, LW_START);
     if (timeout === 0 && caller.queue) end(LW_TIMED_OUT);
     if (caller.queue) stop = bound(timeout, end, stop);
   });

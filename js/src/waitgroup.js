@@ -1,7 +1,13 @@
 /** Waits until all of a number of things are done: the same as lw_waitgroup in C (include/lockword/waitgroup.h). */
 
 import { LW_DONE, LW_WAITGROUP_MAX } from './core/constants.js';
-import { waitgroupAddStep, waitgroupCount, waitgroupDoneStep, waitgroupState, waitgroupWaitStep } from './core/waitgroup.js';
+import {
+  waitgroupAddStep,
+  waitgroupCount,
+  waitgroupDoneStep,
+  waitgroupState,
+  waitgroupWaitStep,
+} from './core/waitgroup.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';
 
@@ -55,7 +61,11 @@ export class WaitGroup extends Primitive {
    * @returns {WaitSource}
    */
   when() {
-    return sourceOf({ step: waitgroupWaitStep, words: this.words, wanted: waitgroupState(this.words) });
+    return sourceOf({
+      step: waitgroupWaitStep,
+      words: this.words,
+      wanted: waitgroupState(this.words),
+    });
   }
 
   /**

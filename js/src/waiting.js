@@ -52,7 +52,8 @@ export function waitFor(operation, options) {
  */
 export function assertInteger(n, min, max, name) {
   if (typeof n !== 'number') throw new TypeError(`${name} must be a number`);
-  if (!Number.isInteger(n) || n < min || n > max) throw new RangeError(`${name} must be an integer from ${min} to ${max}: ${n}`);
+  if (!Number.isInteger(n) || n < min || n > max)
+    throw new RangeError(`${name} must be an integer from ${min} to ${max}: ${n}`);
 }
 
 /**

@@ -15,7 +15,13 @@
 
 import { threadId } from 'node:worker_threads';
 
-import { LW_DONE, LW_MUTEX_STATE, LW_REENTRY_OVERFLOW, LW_REENTRY_YES, LW_RMUTEX_WORDS } from './core/constants.js';
+import {
+  LW_DONE,
+  LW_MUTEX_STATE,
+  LW_REENTRY_OVERFLOW,
+  LW_REENTRY_YES,
+  LW_RMUTEX_WORDS,
+} from './core/constants.js';
 import { mutexBuryStep, mutexLockStep, mutexOwner } from './core/mutex.js';
 import { rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core/rmutex.js';
 import { self } from './agent.js';
@@ -110,7 +116,10 @@ export class WorkerMutex {
     // A worker that has ended does not know its id any more, so ask it now.
     const { threadId } = worker;
     assert(threadId !== -1 && typeof worker.exitCode !== 'number', 'WORKER_IS_ALREADY_EXITED');
-    assert(Number.isSafeInteger(threadId) && threadId > 0, 'WORKER_THREAD_ID_MUST_BE_A_POSITIVE_INTEGER');
+    assert(
+      Number.isSafeInteger(threadId) && threadId > 0,
+      'WORKER_THREAD_ID_MUST_BE_A_POSITIVE_INTEGER',
+    );
     assertShared(sharedBuffer);
     const count = sharedBuffer.byteLength / BYTES;
     assert(Number.isInteger(count) && count > 0, 'MUTEX_BUFFER_SIZE_MUST_MATCH_SINGLE_MUTEX');
@@ -119,7 +128,8 @@ export class WorkerMutex {
     let isBound = true;
     const release = () => {
       if (!isBound) return;
-      for (let index = 0; index < count; index++) mutexBuryStep(wordsAt(sharedBuffer, index), ownerOf(threadId));
+      for (let index = 0; index < count; index++)
+        mutexBuryStep(wordsAt(sharedBuffer, index), ownerOf(threadId));
     };
     worker.once('exit', release);
     return () => {
@@ -180,7 +190,8 @@ export class WorkerMutex {
   /** Unlocks it once. */
   unlock() {
     const nobodyWaits = this.#words[LW_MUTEX_STATE] === me;
-    if (rmutexUnlockStep(this.#words, me, 0)) return nobodyWaits ? handOver(this.#words) : undefined;
+    if (rmutexUnlockStep(this.#words, me, 0))
+      return nobodyWaits ? handOver(this.#words) : undefined;
     assert(mutexOwner(this.#words) === me, 'MUTEX_IS_NOT_OWNED_BY_CURRENT_THREAD');
     throw new WorkerMutexError('MUTEX_RECURSION_COUNT_UNDERFLOW');
   }

@@ -24,7 +24,8 @@ static bool same_cycle(uint32_t a, uint32_t b)
 static uint32_t next_cycle(const lw_word *barrier, uint32_t state, uint32_t broke)
 {
     const uint32_t history = ((state & LW_BARRIER_HISTORY) << 1 | broke) & LW_BARRIER_HISTORY;
-    return history | ((state + LW_BARRIER_ONE_GENERATION) & LW_BARRIER_GENERATION) | parties(barrier);
+    return history | ((state + LW_BARRIER_ONE_GENERATION) & LW_BARRIER_GENERATION) |
+           parties(barrier);
 }
 
 void lw_barrier_make_step(lw_word *barrier, uint32_t n)
@@ -81,7 +82,8 @@ lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t state, uint32_t why, l
 
 bool lw_barrier_broke(uint32_t state, uint32_t ended)
 {
-    const uint32_t moved = ((ended & LW_BARRIER_GENERATION) - (state & LW_BARRIER_GENERATION)) & LW_BARRIER_GENERATION;
+    const uint32_t moved =
+        ((ended & LW_BARRIER_GENERATION) - (state & LW_BARRIER_GENERATION)) & LW_BARRIER_GENERATION;
     const uint32_t cycles = moved >> GENERATION_SHIFT;
     if (cycles == 0)
         return true; /* the same cycle: it is BROKEN */
@@ -89,7 +91,8 @@ bool lw_barrier_broke(uint32_t state, uint32_t ended)
      * The history does not reach back to this cycle. If later cycles could not trip without the
      * caller, all of them broke. If they could, this one has most likely tripped.
      */
-    return ended & (cycles > CYCLES_IN_HISTORY ? LW_BARRIER_HISTORY : LW_BARRIER_BROKE_LAST << (cycles - 1));
+    return ended & (cycles > CYCLES_IN_HISTORY ? LW_BARRIER_HISTORY
+                                               : LW_BARRIER_BROKE_LAST << (cycles - 1));
 }
 
 void lw_barrier_reset_step(lw_word *barrier)

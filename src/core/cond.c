@@ -50,14 +50,16 @@ lw_answer lw_cond_wait_step(lw_word *cond, uint32_t sequence, uint32_t why, lw_p
         uint32_t seen = lw_load(&cond[LW_COND_WAITERS], lw_relaxed);
         while (!(seen & LW_COND_LEFT_BEHIND)) {
             const uint32_t waiters = seen;
-            seen = lw_cas(&cond[LW_COND_WAITERS], waiters, waiters | LW_COND_LEFT_BEHIND, lw_relaxed);
+            seen =
+                lw_cas(&cond[LW_COND_WAITERS], waiters, waiters | LW_COND_LEFT_BEHIND, lw_relaxed);
             if (seen == waiters)
                 break;
         }
     }
     if (lw_load(&cond[LW_COND_SEQUENCE], lw_relaxed) != sequence)
         return lw_answer_of(LW_DONE, 0, 0, 0);
-    return lw_answer_of(lw_gives_up(why) ? LW_GAVE_UP : LW_WAIT_IDLE, LW_COND_SEQUENCE, 0, sequence);
+    return lw_answer_of(lw_gives_up(why) ? LW_GAVE_UP : LW_WAIT_IDLE, LW_COND_SEQUENCE, 0,
+                        sequence);
 }
 
 void lw_cond_leave_step(lw_word *cond)

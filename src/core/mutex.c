@@ -175,7 +175,8 @@ lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, lw_pha
         if (async && !(why & LW_QUEUED))
             return lw_answer_of(LW_QUEUE, LW_MUTEX_GATE, phase, 0);
 
-        const uint32_t marked = state | flag | (is_starving(phase) && !is_free(state) ? LW_MUTEX_RESERVED : 0);
+        const uint32_t marked =
+            state | flag | (is_starving(phase) && !is_free(state) ? LW_MUTEX_RESERVED : 0);
         if (marked != state) {
             /*
              * Release: an unlocker that sees the mark also sees the wait that was queued before it.
@@ -184,7 +185,8 @@ lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, lw_pha
             if (seen != state)
                 continue;
         }
-        return lw_answer_of(way_to_wait(marked, phase), async ? LW_MUTEX_GATE : LW_MUTEX_STATE, phase, async ? 0 : marked);
+        return lw_answer_of(way_to_wait(marked, phase), async ? LW_MUTEX_GATE : LW_MUTEX_STATE,
+                            phase, async ? 0 : marked);
     }
 }
 

@@ -18,8 +18,10 @@ lw_answer lw_once_begin_step(lw_word *once, uint32_t self, uint32_t why, lw_phas
      * look at the state must acquire, too.
      */
     if ((state & LW_ONCE_RUNNER) == 0)
-        return lw_answer_of(lw_cas(&once[LW_ONCE_STATE], state, state | self, lw_acquire) == state ? LW_DONE : LW_RETRY, 0, 0,
-                            self);
+        return lw_answer_of(lw_cas(&once[LW_ONCE_STATE], state, state | self, lw_acquire) == state
+                                ? LW_DONE
+                                : LW_RETRY,
+                            0, 0, self);
     if ((state & LW_ONCE_RUNNER) == self && !(why & LW_ASYNC))
         return lw_answer_of(LW_DEADLOCK, 0, 0, 0);
     return lw_waiters_wait(once, state, 0, LW_WAIT_IDLE, why, phase);

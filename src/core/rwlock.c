@@ -84,8 +84,8 @@ static bool is_barred(uint32_t state, uint32_t after, lw_phase phase)
         return true;
     if (after == LW_RWLOCK_WRITER)
         return state & LW_RWLOCK_READERS_TURN;
-    return state & LW_RWLOCK_WRITERS_TURN && !(state & LW_RWLOCK_READERS_TURN) && !(phase & WAITED_FOR_WRITER) &&
-           !was_woken_often(phase);
+    return state & LW_RWLOCK_WRITERS_TURN && !(state & LW_RWLOCK_READERS_TURN) &&
+           !(phase & WAITED_FOR_WRITER) && !was_woken_often(phase);
 }
 
 /* Returns whether there is no place for one more reader, of either kind. */
@@ -99,10 +99,12 @@ __attribute__((noinline)) static bool is_full(uint32_t state, uint32_t after)
  * Takes the lock, and returns what the word held: `state`, or a newer value to look at. An entitled
  * caller ends all claims, since they are stale.
  */
-static uint32_t take(lw_word *rwlock, uint32_t state, uint32_t before, uint32_t after, uint32_t self, lw_phase phase)
+static uint32_t take(lw_word *rwlock, uint32_t state, uint32_t before, uint32_t after,
+                     uint32_t self, lw_phase phase)
 {
     const uint32_t ended = phase & ENTITLED ? CLAIMS : claims_of(before, after);
-    const uint32_t seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, (state & ~ended) - before + after, lw_acquire);
+    const uint32_t seen =
+        lw_cas(&rwlock[LW_RWLOCK_STATE], state, (state & ~ended) - before + after, lw_acquire);
     if (seen == state && after != LW_RWLOCK_READER)
         lw_store(&rwlock[LW_RWLOCK_OWNER], self, lw_relaxed);
     return seen;
@@ -128,16 +130,23 @@ static lw_phase resume(lw_phase phase, uint32_t why, uint32_t state)
     const uint32_t reason = why & LW_WHY;
     if (reason == LW_SLICE && !(state & HOLDERS))
         return phase | ENTITLED;
-    return (reason == LW_OK || reason == LW_NOT_EQUAL) && !was_woken_often(phase) ? phase + ONE_WAKE : phase;
+    return (reason == LW_OK || reason == LW_NOT_EQUAL) && !was_woken_often(phase) ? phase + ONE_WAKE
+                                                                                  : phase;
 }
 
-static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self, uint32_t why, lw_phase phase)
+static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self,
+                           uint32_t why, lw_phase phase)
 {
     const uint32_t state = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
-    const uint32_t refused = before && !has(rwlock, state, before, self) ? LW_NOT_OWNER : is_full(state, after) ? LW_OVERFLOW : 0;
+    const uint32_t refused = before && !has(rwlock, state, before, self) ? LW_NOT_OWNER
+                             : is_full(state, after)                     ? LW_OVERFLOW
+                                                                         : 0;
     phase = resume(phase, why, state);
-    if (!refused && !(state & excluded_by(before, after)) && (before || !is_barred(state, after, phase)))
-        return lw_answer_of(take(rwlock, state, before, after, self, phase) == state ? LW_DONE : LW_RETRY, 0, phase, 0);
+    if (!refused && !(state & excluded_by(before, after)) &&
+        (before || !is_barred(state, after, phase)))
+        return lw_answer_of(take(rwlock, state, before, after, self, phase) == state ? LW_DONE
+                                                                                     : LW_RETRY,
+                            0, phase, 0);
     if (phase & CLAIMED && (refused || lw_gives_up(why)))
         withdraw(rwlock, claims_of(before, after));
     if (refused)
@@ -154,7 +163,8 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
         phase |= CLAIMED;
     if (state & LW_RWLOCK_WRITER)
         phase |= WAITED_FOR_WRITER;
-    return lw_waiters_wait(rwlock, state, claim, state & HOLDERS ? LW_WAIT_IDLE : LW_WAIT_BRIEF, why, phase & ~ENTITLED);
+    return lw_waiters_wait(rwlock, state, claim, state & HOLDERS ? LW_WAIT_IDLE : LW_WAIT_BRIEF,
+                           why, phase & ~ENTITLED);
 }
 
 lw_answer lw_rwlock_read_step(lw_word *rwlock, uint32_t self, uint32_t why, lw_phase phase)

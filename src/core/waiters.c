@@ -3,7 +3,8 @@
  */
 #include <lockword/core/waiters.h>
 
-lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t way, uint32_t why, lw_phase phase)
+lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t way, uint32_t why,
+                          lw_phase phase)
 {
     const bool async = why & LW_ASYNC;
     if (lw_gives_up(why))

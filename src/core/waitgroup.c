@@ -23,7 +23,8 @@ bool lw_waitgroup_add_step(lw_word *group, uint32_t n)
             return false;
         uint32_t next = state + n;
         if (count == 0 && n != 0)
-            next = ((state + LW_WAITGROUP_ONE_ROUND) & LW_WAITGROUP_ROUND) | (state & LW_WAITERS) | n;
+            next =
+                ((state + LW_WAITGROUP_ONE_ROUND) & LW_WAITGROUP_ROUND) | (state & LW_WAITERS) | n;
         seen = lw_cas(&group[LW_WAITGROUP_STATE], state, next, lw_acq_rel);
     } while (seen != state);
     return true;

@@ -147,7 +147,8 @@ bool lw_spin_for_mutex(lw_word *mutex, uint32_t self, lw_deadline deadline)
         if (lw_mutex_take(mutex, self))
             return true;
     }
-    for (int i = 0; i < (is_oversubscribed(now) ? OVERSUBSCRIBED_ROUNDS : ROUNDS) && now < deadline; i++) {
+    for (int i = 0; i < (is_oversubscribed(now) ? OVERSUBSCRIBED_ROUNDS : ROUNDS) && now < deadline;
+         i++) {
         if (me.backoff_rounds > 0 && i < BACKOFF_AT_ONCE) {
             me.backoff_rounds--;
             now = yield(now);

@@ -70,7 +70,8 @@ struct time64 {
 
 static struct time64 time_of(lw_deadline deadline)
 {
-    return deadline > 0 ? (struct time64){deadline / NS_PER_S, deadline % NS_PER_S} : (struct time64){0, 0};
+    return deadline > 0 ? (struct time64){deadline / NS_PER_S, deadline % NS_PER_S}
+                        : (struct time64){0, 0};
 }
 
 #ifdef SYS_futex_time64
@@ -80,7 +81,8 @@ static struct time64 time_of(lw_deadline deadline)
  */
 static long futex(const uint32_t *word, int operation, uint32_t value, const struct time64 *until)
 {
-    const long result = syscall(SYS_futex_time64, word, operation | FUTEX_PRIVATE_FLAG, value, until, NULL, FUTEX_BITSET_MATCH_ANY);
+    const long result = syscall(SYS_futex_time64, word, operation | FUTEX_PRIVATE_FLAG, value,
+                                until, NULL, FUTEX_BITSET_MATCH_ANY);
 #ifdef SYS_futex
     if (result < 0 && (errno == ENOSYS || errno == EPERM)) {
         long until32[2] = {LONG_MAX, 0};
@@ -88,8 +90,8 @@ static long futex(const uint32_t *word, int operation, uint32_t value, const str
             until32[0] = (long)until->s;
             until32[1] = (long)until->ns;
         }
-        return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, until ? until32 : NULL, NULL,
-                       FUTEX_BITSET_MATCH_ANY);
+        return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value,
+                       until ? until32 : NULL, NULL, FUTEX_BITSET_MATCH_ANY);
     }
 #endif
     return result;
@@ -97,23 +99,27 @@ static long futex(const uint32_t *word, int operation, uint32_t value, const str
 #else
 static long futex(const uint32_t *word, int operation, uint32_t value, const struct time64 *until)
 {
-    return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, until, NULL, FUTEX_BITSET_MATCH_ANY);
+    return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, until, NULL,
+                   FUTEX_BITSET_MATCH_ANY);
 }
 #endif
 
 #ifdef SYS_futex_waitv
-lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *look_ns)
+lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline,
+                      int64_t *look_ns)
 {
     (void)look_ns;
     struct futex_waitv futexes[FUTEX_WAITV_MAX];
     for (uint32_t i = 0; i < n; i++)
-        futexes[i] = (struct futex_waitv){
-            .val = waited[i].expected, .uaddr = (uintptr_t)waited[i].word, .flags = FUTEX_32 | FUTEX_PRIVATE_FLAG};
+        futexes[i] = (struct futex_waitv){.val = waited[i].expected,
+                                          .uaddr = (uintptr_t)waited[i].word,
+                                          .flags = FUTEX_32 | FUTEX_PRIVATE_FLAG};
     const struct time64 until = time_of(deadline);
     const int saved = errno;
     long result;
     do {
-        result = syscall(SYS_futex_waitv, futexes, n, 0, deadline == LW_FOREVER ? NULL : &until, CLOCK_MONOTONIC);
+        result = syscall(SYS_futex_waitv, futexes, n, 0, deadline == LW_FOREVER ? NULL : &until,
+                         CLOCK_MONOTONIC);
     } while (result < 0 && errno == EINTR);
     const int error = result < 0 ? errno : 0;
     errno = saved;
@@ -122,7 +128,8 @@ lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline de
     return error == 0 ? LW_OK : error == ETIMEDOUT ? LW_TIMED_OUT : LW_NOT_EQUAL;
 }
 #else
-lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *look_ns)
+lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline,
+                      int64_t *look_ns)
 {
     (void)look_ns;
     return lw_wait_ringing(waited, n, deadline);

@@ -35,7 +35,8 @@ struct lw_waited {
  * any held something else. A platform that can wait on one word only calls lw_wait_polling, for
  * which *look_ns is.
  */
-lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *look_ns);
+lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline,
+                      int64_t *look_ns);
 
 /*
  * lw_wait_many for platforms that can wait on one word only (poll.c): waits on the first word, but
@@ -44,7 +45,8 @@ lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline de
  * another word is noticed after about as long as the wait has lasted, and a waiter wakes up once a
  * second in the end.
  */
-lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *look_ns);
+lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline deadline,
+                         int64_t *look_ns);
 
 /*
  * lw_wait_many for Linux before 5.16, which brought futex_waitv (linux.c): waits at a word of its

@@ -2,10 +2,10 @@
  * self.c: from a system's number of a thread to an agent's id, which has 29 bits.
  *
  * A number below 2^27 is the id itself, so that an owner field, and lw_mutex_describe, name the
- * thread as a debugger does. Any other thread gets the next id from 2^27 on, below those of engines,
- * which begin with 2^28: no two kinds meet. A process that has started 2^27 such threads begins
- * again, and a thread may then get the id of an old one that still runs. On Linux, where a number
- * is less than 2^22, no thread comes to that.
+ * thread as a debugger does. Any other thread gets the next id from 2^27 on, below those of
+ * engines, which begin with 2^28: no two kinds meet. A process that has started 2^27 such threads
+ * begins again, and a thread may then get the id of an old one that still runs. On Linux, where a
+ * number is less than 2^22, no thread comes to that.
  */
 #include "platform.h"
 
@@ -17,7 +17,8 @@ static lw_word counted;
 
 static uint32_t count_thread(void)
 {
-    return FIRST_COUNTED | (__atomic_fetch_add(&counted, 1, __ATOMIC_RELAXED) & (FIRST_COUNTED - 1));
+    return FIRST_COUNTED |
+           (__atomic_fetch_add(&counted, 1, __ATOMIC_RELAXED) & (FIRST_COUNTED - 1));
 }
 
 uint32_t lw_self_slow(void)

@@ -39,7 +39,8 @@ __attribute__((noinline)) static int wait32(uint32_t *word, uint32_t expected, i
     return __builtin_wasm_memory_atomic_wait32((int *)word, (int)expected, timeout_ns);
 }
 
-lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline, int64_t *look_ns)
+lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline,
+                      int64_t *look_ns)
 {
     return lw_wait_polling(waited, n, deadline, look_ns);
 }

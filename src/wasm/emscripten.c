@@ -14,8 +14,10 @@
 
 _Static_assert(sizeof(lw_mutex) == sizeof(emscripten_lock_t), "a lock is one number");
 _Static_assert(sizeof(lw_sem) == sizeof(emscripten_semaphore_t), "a semaphore is one number");
-_Static_assert(sizeof(lw_cond) == sizeof(emscripten_condvar_t), "a condition variable is one number");
-_Static_assert(_Alignof(lw_mutex) == _Alignof(emscripten_lock_t), "wherever there is one, the other may be");
+_Static_assert(sizeof(lw_cond) == sizeof(emscripten_condvar_t),
+               "a condition variable is one number");
+_Static_assert(_Alignof(lw_mutex) == _Alignof(emscripten_lock_t),
+               "wherever there is one, the other may be");
 
 /*
  * Errors that these functions cannot return. JavaScript throws them instead: js/src/emscripten.js.
@@ -82,7 +84,8 @@ static int acquire(emscripten_semaphore_t *sem, int num, lw_deadline deadline)
     if (num < 0)
         lw_emscripten_refuse(OUT_OF_RANGE);
     uint32_t *const words = LW_EMSCRIPTEN_AS(lw_sem, sem)->word;
-    const struct lw_end end = lw_block((struct lw_operation){lw_sem_acquire_step, words, (uint32_t)num}, deadline, NULL);
+    const struct lw_end end =
+        lw_block((struct lw_operation){lw_sem_acquire_step, words, (uint32_t)num}, deadline, NULL);
     return end.ending == LW_ENDED_DONE ? (int)end.result : -1;
 }
 
@@ -90,7 +93,8 @@ int lw_emscripten_semaphore_try_acquire(emscripten_semaphore_t *sem, int num)
 {
     if (num < 0)
         lw_emscripten_refuse(OUT_OF_RANGE);
-    const lw_answer answer = lw_sem_acquire_step(LW_EMSCRIPTEN_AS(lw_sem, sem)->word, (uint32_t)num, LW_TIMED_OUT, 0);
+    const lw_answer answer =
+        lw_sem_acquire_step(LW_EMSCRIPTEN_AS(lw_sem, sem)->word, (uint32_t)num, LW_TIMED_OUT, 0);
     return lw_answer_what(answer) == LW_DONE ? (int)lw_answer_expected(answer) : -1;
 }
 
@@ -120,7 +124,8 @@ void lw_emscripten_condvar_waitinf(emscripten_condvar_t *condvar, emscripten_loc
         lw_emscripten_refuse(NOT_OWNER);
 }
 
-bool lw_emscripten_condvar_wait(emscripten_condvar_t *condvar, emscripten_lock_t *lock, int64_t max_wait_ns)
+bool lw_emscripten_condvar_wait(emscripten_condvar_t *condvar, emscripten_lock_t *lock,
+                                int64_t max_wait_ns)
 {
     lw_cond *const cond = LW_EMSCRIPTEN_AS(lw_cond, condvar);
     lw_mutex *const mutex = LW_EMSCRIPTEN_AS(lw_mutex, lock);
@@ -129,7 +134,8 @@ bool lw_emscripten_condvar_wait(emscripten_condvar_t *condvar, emscripten_lock_t
     const lw_deadline deadline = max_wait_ns < 0 ? LW_FOREVER : lw_after_ns(max_wait_ns);
     const uint32_t sequence = lw_cond_enter_step(cond->word);
     lw_mutex_unlock(mutex);
-    const struct lw_end end = lw_block((struct lw_operation){lw_cond_wait_step, cond->word, sequence}, deadline, NULL);
+    const struct lw_end end =
+        lw_block((struct lw_operation){lw_cond_wait_step, cond->word, sequence}, deadline, NULL);
     lw_cond_leave_step(cond->word);
     if (end.ending != LW_ENDED_DONE)
         return false;

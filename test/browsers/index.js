@@ -23,8 +23,20 @@ export { serve } from './serve.js';
 
 /** `package` is Debian's; setup.sh installs it, and with it the `files`, of which the first is what is started. */
 export const BROWSERS = [
-  { name: 'chromium', title: 'Chromium', package: 'chromium', files: ['/usr/bin/chromium'], open: openChromium },
-  { name: 'firefox', title: 'Firefox', package: 'firefox-esr', files: ['/usr/bin/firefox-esr'], open: openFirefox },
+  {
+    name: 'chromium',
+    title: 'Chromium',
+    package: 'chromium',
+    files: ['/usr/bin/chromium'],
+    open: openChromium,
+  },
+  {
+    name: 'firefox',
+    title: 'Firefox',
+    package: 'firefox-esr',
+    files: ['/usr/bin/firefox-esr'],
+    open: openFirefox,
+  },
   {
     name: 'webkit',
     title: 'WebKitGTK',
@@ -44,7 +56,11 @@ export const isInstalled = ({ files }) => files.every((file) => existsSync(file)
  */
 export async function openBrowser(name, { width = 1280, height = 800, dark = false } = {}) {
   const browser = BROWSERS.find((browser) => browser.name === name);
-  if (!browser) throw new RangeError(`no such browser: ${name} (there are ${BROWSERS.map(({ name }) => name).join(', ')})`);
-  if (!isInstalled(browser)) throw new Error(`${browser.title} is not installed: install ${browser.package}`);
+  if (!browser)
+    throw new RangeError(
+      `no such browser: ${name} (there are ${BROWSERS.map(({ name }) => name).join(', ')})`,
+    );
+  if (!isInstalled(browser))
+    throw new Error(`${browser.title} is not installed: install ${browser.package}`);
   return browser.open({ path: browser.files[0], width, height, dark });
 }

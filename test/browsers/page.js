@@ -13,7 +13,8 @@ export class Page {
       let cause;
       const answer = await this.evaluate(condition, ...args).catch((error) => void (cause = error));
       if (answer) return answer;
-      if (performance.now() > end) throw new Error(`not within ${timeout} ms: ${condition}`, { cause });
+      if (performance.now() > end)
+        throw new Error(`not within ${timeout} ms: ${condition}`, { cause });
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }

@@ -25,7 +25,10 @@ class PuppeteerPage extends Page {
     this.#browser = browser;
     this.#page = page;
     this.version = version;
-    page.on('console', (message) => message.type() === 'error' && this.problems.push(message.text()));
+    page.on(
+      'console',
+      (message) => message.type() === 'error' && this.problems.push(message.text()),
+    );
     page.on('pageerror', (error) => this.problems.push(`${error}`));
   }
 
@@ -39,7 +42,11 @@ class PuppeteerPage extends Page {
 }
 
 async function open({ width, height, ...options }) {
-  const browser = await puppeteer.launch({ ...options, timeout: LONGEST_JOB_MS, protocolTimeout: LONGEST_JOB_MS });
+  const browser = await puppeteer.launch({
+    ...options,
+    timeout: LONGEST_JOB_MS,
+    protocolTimeout: LONGEST_JOB_MS,
+  });
   const [page = await browser.newPage()] = await browser.pages();
   await page.setViewport({ width, height });
   const [version] = (await browser.version()).match(/[\d.]+/);
@@ -48,12 +55,19 @@ async function open({ width, height, ...options }) {
 
 export async function openChromium({ path, dark, ...size }) {
   const { page, opened } = await open({ ...size, executablePath: path, args: CHROMIUM });
-  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }]);
+  await page.emulateMediaFeatures([
+    { name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' },
+  ]);
   return opened;
 }
 
 export async function openFirefox({ path, dark, ...size }) {
   const extraPrefsFirefox = { 'layout.css.prefers-color-scheme.content-override': dark ? 0 : 1 };
-  const { opened } = await open({ ...size, executablePath: path, browser: 'firefox', extraPrefsFirefox });
+  const { opened } = await open({
+    ...size,
+    executablePath: path,
+    browser: 'firefox',
+    extraPrefsFirefox,
+  });
   return opened;
 }

@@ -4,7 +4,10 @@ import { createServer } from 'node:http';
 
 import sirv from 'sirv';
 
-const ISOLATION = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
+const ISOLATION = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+};
 
 /**
  * Serves a folder as it is at each request, on a free port of this machine.
@@ -16,7 +19,8 @@ const ISOLATION = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-E
 export async function serve(folder, { isolated = true, receive = () => {} } = {}) {
   const files = sirv(folder, { dev: true });
   const server = createServer(async (request, response) => {
-    if (isolated) for (const [name, value] of Object.entries(ISOLATION)) response.setHeader(name, value);
+    if (isolated)
+      for (const [name, value] of Object.entries(ISOLATION)) response.setHeader(name, value);
     if (request.method !== 'POST') return files(request, response);
     let text = '';
     for await (const chunk of request.setEncoding('utf8')) text += chunk;

@@ -14,7 +14,16 @@ const LONGEST_JOB_MS = 60_000;
 
 /** An X server of its own, which ends with its last client; returns its process, and its name for others. */
 async function startScreen() {
-  const args = ['-displayfd', '3', '-screen', '0', '1920x1440x24', '-nolisten', 'tcp', '-terminate'];
+  const args = [
+    '-displayfd',
+    '3',
+    '-screen',
+    '0',
+    '1920x1440x24',
+    '-nolisten',
+    'tcp',
+    '-terminate',
+  ];
   const screen = spawn('Xvfb', args, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
   const failed = once(screen, 'exit').then(() => Promise.reject(new Error('Xvfb did not start')));
   const [number] = await Promise.race([once(screen.stdio[3], 'data'), failed]);
@@ -87,7 +96,10 @@ class WebKitPage extends Page {
 
 export async function openWebKit({ path, width, height, dark }) {
   const { screen, display } = await startScreen();
-  const service = new DriverService.Builder(path).setLoopback(true).setEnvironment(environment(display, dark)).build();
+  const service = new DriverService.Builder(path)
+    .setLoopback(true)
+    .setEnvironment(environment(display, dark))
+    .build();
   let driver;
   const end = async () => {
     await driver?.quit().catch(() => {});
@@ -98,7 +110,10 @@ export async function openWebKit({ path, width, height, dark }) {
     const [binary] = globSync(MINI_BROWSER);
     driver = await new Builder()
       .usingServer(await service.start())
-      .withCapabilities({ browserName: 'MiniBrowser', 'webkitgtk:browserOptions': { binary, args: ['--automation'] } })
+      .withCapabilities({
+        browserName: 'MiniBrowser',
+        'webkitgtk:browserOptions': { binary, args: ['--automation'] },
+      })
       .build();
     await driver.manage().setTimeouts({ script: LONGEST_JOB_MS });
     const page = new WebKitPage(driver, (await driver.getCapabilities()).getBrowserVersion(), end);

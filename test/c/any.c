@@ -34,8 +34,9 @@ static int wait_any(struct call *call)
 {
     struct things *things = call->on;
     const lw_source sources[THINGS] = {
-        lw_source_event(&things->event),          lw_source_event(&things->automatic),    lw_source_sem(&things->sem, 2),
-        lw_source_at_least(&things->counter, 10), lw_source_at_most(&things->counter, 0), lw_source_waitgroup(&things->group),
+        lw_source_event(&things->event),        lw_source_event(&things->automatic),
+        lw_source_sem(&things->sem, 2),         lw_source_at_least(&things->counter, 10),
+        lw_source_at_most(&things->counter, 0), lw_source_waitgroup(&things->group),
         lw_source_latch(&things->latch),
     };
     call->n = UINT32_MAX;
@@ -75,7 +76,8 @@ static void it_tells_which_has_come(void **state)
     for (uint32_t which = 0; which < THINGS; which++) {
         for (int before = 0; before < 2; before++) {
             struct things things = make_things();
-            struct call call = {.function = wait_any, .on = &things, .deadline = LW_FOREVER, .result = -1};
+            struct call call = {
+                .function = wait_any, .on = &things, .deadline = LW_FOREVER, .result = -1};
             if (before)
                 come(&things, which);
             start_call(&call);
@@ -112,7 +114,8 @@ static void what_comes_together_is_consumed_once(void **state)
     (void)state;
     for (int i = 0; i < 100; i++) {
         struct things things = make_things();
-        struct call call = {.function = wait_any, .on = &things, .deadline = LW_FOREVER, .result = -1};
+        struct call call = {
+            .function = wait_any, .on = &things, .deadline = LW_FOREVER, .result = -1};
         start_call(&call);
         await_sleep(&call.helper);
         come(&things, i % 2 ? 1 : 2);
@@ -129,7 +132,8 @@ static void one_that_gives_up_has_consumed_nothing(void **state)
     (void)state;
     struct things things = make_things();
     lw_cancel cancel = LW_CANCEL_INIT;
-    struct call call = {.function = wait_any, .on = &things, .deadline = lw_after_ms(3), .cancel = &cancel};
+    struct call call = {
+        .function = wait_any, .on = &things, .deadline = lw_after_ms(3), .cancel = &cancel};
     assert_int_equal(wait_any(&call), ETIMEDOUT);
     assert_true(now_ns() >= call.deadline);
     lw_cancel_fire(&cancel);
@@ -176,7 +180,8 @@ static int take_any(struct call *call)
     struct feed *feed = call->on;
     int failures = 0;
     for (;;) {
-        const lw_source sources[] = {lw_source_sem(&feed->sems[0], 1), lw_source_sem(&feed->sems[1], 1),
+        const lw_source sources[] = {lw_source_sem(&feed->sems[0], 1),
+                                     lw_source_sem(&feed->sems[1], 1),
                                      lw_source_sem(&feed->sems[2], 1)};
         uint32_t which;
         const lw_deadline deadline = call->n % 2 ? LW_FOREVER : lw_after_ns(50000);

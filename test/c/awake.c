@@ -1,4 +1,5 @@
-/* awake.c: a thread that finds a mutex held waits awake at first, and lets others run meanwhile; here, a hook. */
+/* awake.c: a thread that finds a mutex held waits awake at first, and lets others run meanwhile;
+ * here, a hook. */
 #include "check.h"
 #include "yields.h"
 

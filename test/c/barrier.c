@@ -1,4 +1,5 @@
-/* barrier.c: what lockword/barrier.h promises besides what every operation that waits does (waits.c). */
+/* barrier.c: what lockword/barrier.h promises besides what every operation that waits does
+ * (waits.c). */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -16,7 +17,8 @@ static int arrive(struct call *call)
 static void start_arriving(struct call *calls, size_t n, lw_barrier *barrier)
 {
     for (size_t i = 0; i < n; i++) {
-        calls[i] = (struct call){.function = arrive, .on = barrier, .deadline = LW_FOREVER, .result = -2};
+        calls[i] =
+            (struct call){.function = arrive, .on = barrier, .deadline = LW_FOREVER, .result = -2};
         start_call(&calls[i]);
         await_sleep(&calls[i].helper);
     }
@@ -172,7 +174,8 @@ static void end_cycle(lw_barrier *barrier, bool trips)
     assert_int_equal(lw_barrier_arrive_step(barrier->word, state), LW_BARRIER_LEADS);
 }
 
-/* One that looks only after later cycles have ended is told of its own, as far back as the history goes. */
+/* One that looks only after later cycles have ended is told of its own, as far back as the history
+ * goes. */
 static void who_comes_late_is_told_how_its_own_cycle_ended(void **state)
 {
     (void)state;
@@ -195,7 +198,8 @@ static void who_comes_late_is_told_how_its_own_cycle_ended(void **state)
                 end_cycle(&barrier, others >> later & 1);
             }
             /* Too late: now what came of the later ones tells. */
-            assert_int_equal(lw_barrier_broke(mine, lw_barrier_state(barrier.word)), others != (1u << 5) - 1);
+            assert_int_equal(lw_barrier_broke(mine, lw_barrier_state(barrier.word)),
+                             others != (1u << 5) - 1);
         }
     }
 }

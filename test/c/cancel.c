@@ -1,7 +1,7 @@
 /*
- * cancel.c: what lockword/cancel.h promises when a cancel comes at the worst moment: what is waited for happens just when the
- * waiter has seen that it has been cancelled. It gets it, or it leaves it to others; it loses nothing. All else about cancels:
- * waits.c.
+ * cancel.c: what lockword/cancel.h promises when a cancel comes at the worst moment: what is waited
+ * for happens just when the waiter has seen that it has been cancelled. It gets it, or it leaves it
+ * to others; it loses nothing. All else about cancels: waits.c.
  */
 #define _GNU_SOURCE
 #include "check.h"
@@ -13,14 +13,15 @@
 #include <lockword/lockword.h>
 
 static lw_cancel cancel;
-static lw_cancel late;               /* fires when an operation under it has just given up, for its time was up */
+static lw_cancel late; /* fires when an operation under it has just given up, for its time was up */
 static void (*worst)(void *subject); /* what happens then; NULL: nothing */
 static void *subject;
 
 lw_answer __real_lw_event_wait_step(lw_word *event, uint32_t since, uint32_t why, uint32_t phase);
 lw_answer __wrap_lw_event_wait_step(lw_word *event, uint32_t since, uint32_t why, uint32_t phase);
 
-/* The linker puts it in lw_event_wait_step's place: the operation has just found that it must wait, the cancel has fired. */
+/* The linker puts it in lw_event_wait_step's place: the operation has just found that it must wait,
+ * the cancel has fired. */
 lw_answer __wrap_lw_event_wait_step(lw_word *event, uint32_t since, uint32_t why, uint32_t phase)
 {
     if (event == late.word && lw_gives_up(why))
@@ -110,8 +111,8 @@ static void end_write(void *rwlock)
 static void a_read_write_lock_is_held_or_free(void **state)
 {
     (void)state;
-    int (*const locks[])(lw_rwlock *, lw_deadline, lw_cancel *) = {lw_rwlock_rdlock_cancel, lw_rwlock_uplock_cancel,
-                                                                   lw_rwlock_wrlock_cancel};
+    int (*const locks[])(lw_rwlock *, lw_deadline, lw_cancel *) = {
+        lw_rwlock_rdlock_cancel, lw_rwlock_uplock_cancel, lw_rwlock_wrlock_cancel};
     for (size_t i = 0; i < COUNT_OF(locks); i++) {
         lw_rwlock rwlock = {{LW_RWLOCK_WRITER, 0, ANOTHER}};
         prepare(end_write, &rwlock);
@@ -138,7 +139,8 @@ static void an_upgrade_writes_or_still_reads(void **state)
     prepare(leave_read, &rwlock);
     const int error = lw_rwlock_upgrade_cancel(&rwlock, LW_FOREVER, &cancel);
     assert_true(error == 0 || error == ECANCELED);
-    assert_int_equal(rwlock.word[LW_RWLOCK_STATE] & ~LW_WAITERS, error == 0 ? LW_RWLOCK_WRITER : LW_RWLOCK_UPGRADABLE);
+    assert_int_equal(rwlock.word[LW_RWLOCK_STATE] & ~LW_WAITERS,
+                     error == 0 ? LW_RWLOCK_WRITER : LW_RWLOCK_UPGRADABLE);
     assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
 }
 
@@ -199,7 +201,8 @@ static void notify_one(void *room)
     lw_cond_notify_one(&((struct room *)room)->cond);
 }
 
-/* The other one sleeps, and has to be woken whether the notify found it or the one that is cancelled. */
+/* The other one sleeps, and has to be woken whether the notify found it or the one that is
+ * cancelled. */
 static void a_notify_reaches_somebody(void **state)
 {
     (void)state;
@@ -214,7 +217,8 @@ static void a_notify_reaches_somebody(void **state)
     assert_int_equal(end_call(&other), 0);
 }
 
-/* It has broken the barrier: were its step run again, it would find that somebody did, and not know that it was the caller. */
+/* It has broken the barrier: were its step run again, it would find that somebody did, and not know
+ * that it was the caller. */
 static void one_that_comes_after_the_deadline_changes_nothing(void **state)
 {
     (void)state;

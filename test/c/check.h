@@ -1,4 +1,5 @@
-/* check.h: cmocka, and what the C tests share: time, threads, and knowing when a thread is asleep. */
+/* check.h: cmocka, and what the C tests share: time, threads, and knowing when a thread is asleep.
+ */
 #ifndef LOCKWORD_TEST_CHECK_H
 #define LOCKWORD_TEST_CHECK_H
 
@@ -22,8 +23,9 @@ int64_t now_ns(void);
 void sleep_ms(int64_t ms);
 
 /*
- * A thread of a test. Its body must not use cmocka's assertions, which leave by longjmp: it reports through its argument.
- * No thread of ours lives longer than a few seconds: one that does has been stranded.
+ * A thread of a test. Its body must not use cmocka's assertions, which leave by longjmp: it reports
+ * through its argument. No thread of ours lives longer than a few seconds: one that does has been
+ * stranded.
  */
 struct helper {
     pthread_t thread;
@@ -36,7 +38,8 @@ void start(struct helper *helper, void (*body)(void *), void *argument);
 /* Fails the test if the thread does not end within ten seconds. */
 void join(struct helper *helper);
 
-/* Returns when the thread sleeps in the kernel, so most likely in the wait that it has announced. */
+/* Returns when the thread sleeps in the kernel, so most likely in the wait that it has announced.
+ */
 void await_sleep(const struct helper *helper);
 
 /* What a thread has used up so far: how often it went to sleep, and how long it ran. */

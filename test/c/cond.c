@@ -30,7 +30,8 @@ static int wait_in(struct call *call)
 static void start_waiting(struct call *calls, size_t n, struct room *room)
 {
     for (size_t i = 0; i < n; i++) {
-        calls[i] = (struct call){.function = wait_in, .on = room, .deadline = LW_FOREVER, .result = -1};
+        calls[i] =
+            (struct call){.function = wait_in, .on = room, .deadline = LW_FOREVER, .result = -1};
         start_call(&calls[i]);
         await_sleep(&calls[i].helper);
     }
@@ -46,7 +47,8 @@ static size_t count_ended(const struct call *calls, size_t n)
 
 static void await_ended(const struct call *calls, size_t n, size_t wanted)
 {
-    for (const int64_t limit = now_ns() + 5000 * (int64_t)NS_PER_MS; count_ended(calls, n) < wanted && now_ns() < limit;)
+    for (const int64_t limit = now_ns() + 5000 * (int64_t)NS_PER_MS;
+         count_ended(calls, n) < wanted && now_ns() < limit;)
         sleep_ms(1);
     sleep_ms(2);
     assert_int_equal(count_ended(calls, n), wanted);
@@ -108,7 +110,11 @@ static void it_takes_the_mutex_again_however_long_that_takes(void **state)
     for (size_t i = 0; i < COUNT_OF(results); i++) {
         struct room room = {0};
         lw_cancel cancel = LW_CANCEL_INIT;
-        struct call call = {.function = wait_in, .on = &room, .deadline = LW_FOREVER, .cancel = &cancel, .result = -1};
+        struct call call = {.function = wait_in,
+                            .on = &room,
+                            .deadline = LW_FOREVER,
+                            .cancel = &cancel,
+                            .result = -1};
         if (results[i] == ETIMEDOUT)
             call.deadline = lw_after_ms(LATER_MS);
         start_call(&call);
@@ -129,7 +135,8 @@ static void it_takes_the_mutex_again_however_long_that_takes(void **state)
     }
 }
 
-/* One that is cancelled together with a notify passes it on, if it had it: of two waiters one must go on. */
+/* One that is cancelled together with a notify passes it on, if it had it: of two waiters one must
+ * go on. */
 static void a_notify_is_not_lost_with_one_that_is_cancelled(void **state)
 {
     (void)state;
@@ -138,7 +145,8 @@ static void a_notify_is_not_lost_with_one_that_is_cancelled(void **state)
         lw_cancel cancel = LW_CANCEL_INIT;
         struct call calls[2];
         for (size_t i = 0; i < COUNT_OF(calls); i++) {
-            calls[i] = (struct call){.function = wait_in, .on = &room, .deadline = LW_FOREVER, .result = -1};
+            calls[i] = (struct call){
+                .function = wait_in, .on = &room, .deadline = LW_FOREVER, .result = -1};
             calls[i].cancel = i == 0 ? &cancel : NULL;
             start_call(&calls[i]);
             await_sleep(&calls[i].helper);
@@ -179,24 +187,32 @@ static int wait_nested(struct call *call)
     struct nested *nested = call->on;
     for (uint32_t i = 0; i < nested->depth; i++)
         lw_rmutex_lock(&nested->rmutex);
-    const int error = lw_cond_wait_recursive_cancel(&nested->cond, &nested->rmutex, call->deadline, call->cancel);
-    const bool holds = lw_mutex_owner(nested->rmutex.word) == lw_self() && lw_rmutex_depth(nested->rmutex.word) == nested->depth;
+    const int error =
+        lw_cond_wait_recursive_cancel(&nested->cond, &nested->rmutex, call->deadline, call->cancel);
+    const bool holds = lw_mutex_owner(nested->rmutex.word) == lw_self() &&
+                       lw_rmutex_depth(nested->rmutex.word) == nested->depth;
     nested->woken++;
     for (uint32_t i = 0; i < nested->depth; i++)
         lw_rmutex_unlock(&nested->rmutex);
     return holds ? error : -1;
 }
 
-/* Whether the test had the mutex before the wait was over: a busy machine may come too late for a deadline. */
+/* Whether the test had the mutex before the wait was over: a busy machine may come too late for a
+ * deadline. */
 static bool wait_ends_while_another_holds_the_mutex(uint32_t depth, int result, int64_t deadline_ms)
 {
     struct nested nested = {.depth = depth};
     lw_cancel cancel = LW_CANCEL_INIT;
-    struct call call = {.function = wait_nested, .on = &nested, .deadline = LW_FOREVER, .cancel = &cancel, .result = -1};
+    struct call call = {.function = wait_nested,
+                        .on = &nested,
+                        .deadline = LW_FOREVER,
+                        .cancel = &cancel,
+                        .result = -1};
     if (result == ETIMEDOUT)
         call.deadline = lw_after_ms(deadline_ms);
     start_call(&call);
-    /* It counts itself while it has the mutex: who gets that now comes after it has been given up. */
+    /* It counts itself while it has the mutex: who gets that now comes after it has been given up.
+     */
     while (count_waiters(&nested.cond) == 0 && !has_ended(&call))
         sleep_ms(1);
     assert_int_equal(lw_rmutex_lock(&nested.rmutex), 0);
@@ -232,7 +248,8 @@ static void a_recursive_mutex_is_given_up_whole_and_held_as_often_again(void **s
     }
 }
 
-/* A task's is not the thread's to give up. Only JavaScript has tasks: their bit stands for one here. */
+/* A task's is not the thread's to give up. Only JavaScript has tasks: their bit stands for one
+ * here. */
 static void a_stranger_to_the_recursive_mutex_cannot_wait(void **state)
 {
     (void)state;
@@ -281,7 +298,8 @@ static int consume(struct call *call)
     for (;;) {
         failures += lw_mutex_lock(&queue->mutex) != 0;
         while (queue->size == 0 && queue->left > 0) {
-            const lw_deadline deadline = call->n % 2 ? lw_after_ns(next_random(&seed) % 200000) : LW_FOREVER;
+            const lw_deadline deadline =
+                call->n % 2 ? lw_after_ns(next_random(&seed) % 200000) : LW_FOREVER;
             const int error = lw_cond_wait_until(&queue->not_empty, &queue->mutex, deadline);
             failures += error != 0 && !(error == ETIMEDOUT && call->n % 2);
         }
@@ -308,7 +326,8 @@ static void what_is_produced_is_consumed(void **state)
     static struct queue queue = {.left = PRODUCERS * ITEMS};
     struct call calls[PRODUCERS + 4];
     for (uint32_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = (struct call){.function = i < PRODUCERS ? produce : consume, .on = &queue, .n = i};
+        calls[i] =
+            (struct call){.function = i < PRODUCERS ? produce : consume, .on = &queue, .n = i};
         start_call(&calls[i]);
     }
     for (size_t i = 0; i < COUNT_OF(calls); i++)

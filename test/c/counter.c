@@ -1,4 +1,5 @@
-/* counter.c: what lockword/counter.h promises besides what every operation that waits does (waits.c). */
+/* counter.c: what lockword/counter.h promises besides what every operation that waits does
+ * (waits.c). */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -72,9 +73,11 @@ static int await_change(struct call *call)
     return lw_counter_wait_change(call->on, call->n, call->deadline, call->cancel);
 }
 
-static void start_waiting(struct call *call, int (*function)(struct call *), lw_counter *counter, uint32_t n)
+static void start_waiting(struct call *call, int (*function)(struct call *), lw_counter *counter,
+                          uint32_t n)
 {
-    *call = (struct call){.function = function, .on = counter, .n = n, .deadline = LW_FOREVER, .result = -1};
+    *call = (struct call){
+        .function = function, .on = counter, .n = n, .deadline = LW_FOREVER, .result = -1};
     start_call(call);
     await_sleep(&call->helper);
 }

@@ -1,4 +1,5 @@
-/* describe.c: what lockword/describe.h promises besides the words, which test/js/core/describe.test.js compares with JavaScript's.
+/* describe.c: what lockword/describe.h promises besides the words, which
+ * test/js/core/describe.test.js compares with JavaScript's.
  */
 #include "check.h"
 
@@ -64,10 +65,14 @@ static void it_is_cut_off_as_snprintf_does(void **state)
 static void the_longest_text_fits(void **state)
 {
     (void)state;
-    const lw_rwlock rwlock = {{LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_READERS_TURN | LW_WAITERS, 0, LW_SELF_MASK}};
-    assert_true(lw_rwlock_describe(&rwlock, text, sizeof text) + sizeof " (this one)" <= sizeof text);
+    const lw_rwlock rwlock = {
+        {LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_READERS_TURN | LW_WAITERS, 0,
+         LW_SELF_MASK}};
+    assert_true(lw_rwlock_describe(&rwlock, text, sizeof text) + sizeof " (this one)" <=
+                sizeof text);
     const lw_rmutex rmutex = {{0xffffffff, 0, 0xffffffff}};
-    assert_true(lw_rmutex_describe(&rmutex, text, sizeof text) + sizeof " (this one)" <= sizeof text);
+    assert_true(lw_rmutex_describe(&rmutex, text, sizeof text) + sizeof " (this one)" <=
+                sizeof text);
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* event.c: what lockword/event.h promises besides what every operation that waits does (waits.c). */
+/* event.c: what lockword/event.h promises besides what every operation that waits does (waits.c).
+ */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -99,7 +100,8 @@ static void an_automatic_set_releases_one_of_many(void **state)
     for (size_t released = 1; released <= WAITERS; released++) {
         lw_event_set(&event);
         size_t ended = 0;
-        for (const int64_t limit = now_ns() + 5000 * (int64_t)NS_PER_MS; ended < released && now_ns() < limit; sleep_ms(2)) {
+        for (const int64_t limit = now_ns() + 5000 * (int64_t)NS_PER_MS;
+             ended < released && now_ns() < limit; sleep_ms(2)) {
             ended = 0;
             for (size_t i = 0; i < WAITERS; i++)
                 ended += has_ended(&calls[i]);
@@ -133,12 +135,14 @@ static int set_it(struct call *call)
     return 0;
 }
 
-/* Were set to touch the event after a waiter can return, it would hit an unmapped page now and then. */
+/* Were set to touch the event after a waiter can return, it would hit an unmapped page now and
+ * then. */
 static void it_may_be_freed_when_the_waiter_returns(void **state)
 {
     (void)state;
     for (int i = 0; i < 300; i++) {
-        lw_event *event = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        lw_event *event =
+            mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         assert_ptr_not_equal(event, MAP_FAILED);
         struct call call = {.function = set_it, .on = event};
         start_call(&call);

@@ -131,7 +131,8 @@ static void it_may_be_freed_when_the_waiter_returns(void **state)
 {
     (void)state;
     for (int i = 0; i < 200; i++) {
-        lw_latch *latch = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        lw_latch *latch =
+            mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         assert_ptr_not_equal(latch, MAP_FAILED);
         assert_int_equal(lw_latch_init(latch, 2), 0);
         struct call counts = calling(count_down, latch);

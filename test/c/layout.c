@@ -88,7 +88,8 @@ static uint32_t mask_of(const char *bits)
     return UINT32_MAX >> (31 - (high - low)) << low;
 }
 
-static void check_field(const char *word, unsigned offset, const char *bits, const char *name, size_t *seen)
+static void check_field(const char *word, unsigned offset, const char *bits, const char *name,
+                        size_t *seen)
 {
     for (size_t i = 0; i < COUNT_OF(fields); i++) {
         if (strcmp(fields[i].word, word) != 0 || strcmp(fields[i].name, name) != 0)
@@ -124,7 +125,8 @@ static void the_manual_and_the_headers_agree(void **state)
     char line[512], word[32], bits[16], name[32];
     unsigned offset, bytes, alignment;
     while (fgets(line, sizeof line, manual) != NULL) {
-        if (sscanf(line, "| `%31[^`]` | %u | %15[0-9-] | `%31[A-Z_]`", word, &offset, bits, name) == 4)
+        if (sscanf(line, "| `%31[^`]` | %u | %15[0-9-] | `%31[A-Z_]`", word, &offset, bits, name) ==
+            4)
             check_field(word, offset, bits, name, &seen_fields);
         else if (sscanf(line, "| `%31[^`]` | %u | %u |", word, &bytes, &alignment) == 3)
             check_size(word, bytes, alignment, &seen_sizes);

@@ -1,4 +1,5 @@
-/* looks.c: what waits for anything but a mutex looks a few times before it sleeps, and lets others run in between; here, a hook. */
+/* looks.c: what waits for anything but a mutex looks a few times before it sleeps, and lets others
+ * run in between; here, a hook. */
 #include "check.h"
 #include "yields.h"
 
@@ -101,7 +102,8 @@ int main(void)
         cmocka_unit_test_setup(who_is_released_meanwhile_has_left_no_mark_and_not_slept, begin),
         cmocka_unit_test_setup(a_look_does_not_break_a_barrier, begin),
         cmocka_unit_test_setup(nobody_looks_for_ever_or_after_the_deadline, begin),
-        cmocka_unit_test_setup(who_was_kept_from_running_sleeps_at_once_for_many_times_as_long, begin),
+        cmocka_unit_test_setup(who_was_kept_from_running_sleeps_at_once_for_many_times_as_long,
+                               begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* mutex-stress.c: what lockword/mutex.h promises when many threads want it at once. Runs under ThreadSanitizer, too. */
+/* mutex-stress.c: what lockword/mutex.h promises when many threads want it at once. Runs under
+ * ThreadSanitizer, too. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -82,8 +83,9 @@ static void sixteen_threads_count_exactly(void **state)
 }
 
 /*
- * The blocking driver without its re-checks, the first of which would heal a lost wake after half a millisecond: here it hangs.
- * Only a mutex that is free and reserved is re-checked, as the step demands.
+ * The blocking driver without its re-checks, the first of which would heal a lost wake after half a
+ * millisecond: here it hangs. Only a mutex that is free and reserved is re-checked, as the step
+ * demands.
  */
 static enum lw_what lock_without_rechecks(lw_mutex *mutex, lw_deadline deadline)
 {
@@ -129,7 +131,8 @@ static void wait_each_round(void *argument)
         pthread_barrier_wait(&round->begin);
         if (round->stop)
             return;
-        const lw_deadline deadline = waiter->timed ? lw_after_ns(next_random(&waiter->seed) % 100000) : LW_FOREVER;
+        const lw_deadline deadline =
+            waiter->timed ? lw_after_ns(next_random(&waiter->seed) % 100000) : LW_FOREVER;
         if (lock_without_rechecks(&round->mutex, deadline) == LW_DONE)
             waiter->failures += lw_mutex_unlock(&round->mutex) != 0;
         else
@@ -139,7 +142,8 @@ static void wait_each_round(void *argument)
     }
 }
 
-/* Three wait, and the holder lets go about when the deadline of one of them passes: its wake must not be lost. */
+/* Three wait, and the holder lets go about when the deadline of one of them passes: its wake must
+ * not be lost. */
 static void a_waiter_that_gives_up_strands_nobody(void **state)
 {
     (void)state;
@@ -162,7 +166,8 @@ static void a_waiter_that_gives_up_strands_nobody(void **state)
         const int64_t stranded_ns = now_ns() + 10000 * (int64_t)NS_PER_MS;
         while (__atomic_load_n(&round.passed, __ATOMIC_ACQUIRE) < WAITERS) {
             if (now_ns() > stranded_ns)
-                fail_msg("a waiter is stranded; the mutex's state is %#x", round.mutex.word[LW_MUTEX_STATE]);
+                fail_msg("a waiter is stranded; the mutex's state is %#x",
+                         round.mutex.word[LW_MUTEX_STATE]);
             sched_yield();
         }
         pthread_barrier_wait(&round.end);
@@ -190,7 +195,8 @@ static void relock_without_a_gap(void *argument)
     } while (!done);
 }
 
-/* The longest of a hundred waits, ns, against so many threads that take the mutex again as soon as they have freed it. */
+/* The longest of a hundred waits, ns, against so many threads that take the mutex again as soon as
+ * they have freed it. */
 static int64_t longest_wait_against(size_t relockers)
 {
     struct counter counter = {.count = 0};
@@ -224,7 +230,8 @@ static void who_relocks_without_a_gap_keeps_nobody_out(void **state)
             best = longest < best ? longest : best;
         }
         if (best >= 50 * NS_PER_MS)
-            fail_msg("%zu relocking threads kept another out for %lld ms", relockers, (long long)(best / NS_PER_MS));
+            fail_msg("%zu relocking threads kept another out for %lld ms", relockers,
+                     (long long)(best / NS_PER_MS));
     }
 }
 

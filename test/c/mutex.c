@@ -1,5 +1,5 @@
-/* mutex.c: what lockword/mutex.h promises about results, deadlines, signals and memory. mutex-stress.c: what it promises under
- * load. */
+/* mutex.c: what lockword/mutex.h promises about results, deadlines, signals and memory.
+ * mutex-stress.c: what it promises under load. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -68,7 +68,8 @@ static void relocking_is_an_error_and_keeps_the_lock(void **state)
 static void unlocking_what_is_not_mine_changes_nothing(void **state)
 {
     (void)state;
-    const uint32_t flags[] = {0, LW_MUTEX_BLOCKED, LW_MUTEX_ASYNC, LW_MUTEX_RESERVED, ~LW_MUTEX_OWNER};
+    const uint32_t flags[] = {0, LW_MUTEX_BLOCKED, LW_MUTEX_ASYNC, LW_MUTEX_RESERVED,
+                              ~LW_MUTEX_OWNER};
     const uint32_t owners[] = {0, NOBODY, lw_self() ^ 1};
     for (size_t i = 0; i < COUNT_OF(flags); i++) {
         for (size_t j = 0; j < COUNT_OF(owners); j++) {
@@ -89,7 +90,8 @@ static void *unlock_first_of_all(void *mutex)
 static void nor_does_a_thread_whose_first_act_it_is(void **state)
 {
     (void)state;
-    const uint32_t states[] = {0, NOBODY, LW_MUTEX_RESERVED, LW_MUTEX_RESERVED | LW_MUTEX_BLOCKED | LW_MUTEX_ASYNC};
+    const uint32_t states[] = {0, NOBODY, LW_MUTEX_RESERVED,
+                               LW_MUTEX_RESERVED | LW_MUTEX_BLOCKED | LW_MUTEX_ASYNC};
     for (size_t i = 0; i < COUNT_OF(states); i++) {
         lw_mutex mutex = {{states[i], 0}};
         pthread_t thread;
@@ -104,7 +106,8 @@ static void nor_does_a_thread_whose_first_act_it_is(void **state)
 static void trylock_takes_what_is_free_and_keeps_the_flags(void **state)
 {
     (void)state;
-    const uint32_t flags[] = {0, LW_MUTEX_RESERVED, LW_MUTEX_RESERVED | LW_MUTEX_BLOCKED, ~LW_MUTEX_OWNER};
+    const uint32_t flags[] = {0, LW_MUTEX_RESERVED, LW_MUTEX_RESERVED | LW_MUTEX_BLOCKED,
+                              ~LW_MUTEX_OWNER};
     for (size_t i = 0; i < COUNT_OF(flags); i++) {
         lw_mutex mutex = {{flags[i], 0}};
         assert_int_equal(lw_mutex_trylock(&mutex), 0);
@@ -195,7 +198,8 @@ static void await_flag(const lw_mutex *mutex, uint32_t flag)
 static void far_deadlines_wait_until_it_is_free(void **state)
 {
     (void)state;
-    const lw_deadline deadlines[] = {LW_FOREVER, LW_FOREVER - 1, LW_FOREVER / 2, lw_after_ms(INT64_MAX)};
+    const lw_deadline deadlines[] = {LW_FOREVER, LW_FOREVER - 1, LW_FOREVER / 2,
+                                     lw_after_ms(INT64_MAX)};
     for (size_t i = 0; i < COUNT_OF(deadlines); i++) {
         lw_mutex mutex = LW_MUTEX_INIT;
         assert_int_equal(lw_mutex_lock(&mutex), 0);
@@ -289,8 +293,9 @@ static void a_forked_child_does_not_hold_its_parents_lock(void **state)
     if (child == 0) {
         lw_mutex own = LW_MUTEX_INIT;
         const bool ok = lw_mutex_unlock(&mutex) == EPERM && lw_mutex_trylock(&mutex) == EBUSY &&
-                        lw_mutex_lock_until(&mutex, lw_after_ms(5)) == ETIMEDOUT && lw_mutex_lock(&own) == 0 &&
-                        lw_mutex_lock(&own) == EDEADLK && lw_mutex_unlock(&own) == 0;
+                        lw_mutex_lock_until(&mutex, lw_after_ms(5)) == ETIMEDOUT &&
+                        lw_mutex_lock(&own) == 0 && lw_mutex_lock(&own) == EDEADLK &&
+                        lw_mutex_unlock(&own) == 0;
         _exit(ok ? 0 : 1);
     }
     int status = -1;
@@ -314,7 +319,8 @@ static void free_it(void *argument)
 uint32_t __real_lw_notify(lw_word *word, uint32_t n);
 uint32_t __wrap_lw_notify(lw_word *word, uint32_t n);
 
-/* The linker puts it in lw_notify's place: while an unlock is about to notify, another takes the mutex, frees it, and is gone. */
+/* The linker puts it in lw_notify's place: while an unlock is about to notify, another takes the
+ * mutex, frees it, and is gone. */
 uint32_t __wrap_lw_notify(lw_word *word, uint32_t n)
 {
     if (__atomic_load_n(&unlocker, __ATOMIC_RELAXED) == lw_self())
@@ -322,7 +328,8 @@ uint32_t __wrap_lw_notify(lw_word *word, uint32_t n)
     return __real_lw_notify(word, n);
 }
 
-/* Were unlock to touch the mutex after it has become free to take, it would now hit an unmapped page. */
+/* Were unlock to touch the mutex after it has become free to take, it would now hit an unmapped
+ * page. */
 static void its_last_holder_may_free_it(void **state)
 {
     (void)state;
@@ -330,7 +337,8 @@ static void its_last_holder_may_free_it(void **state)
     assert_ptr_not_equal(page, MAP_FAILED);
     lw_mutex *mutex = page;
     assert_int_equal(lw_mutex_lock(mutex), 0);
-    last_holder = (struct locker){.mutex = mutex, .deadline = LW_FOREVER, .locked = -1, .unlocked = -1};
+    last_holder =
+        (struct locker){.mutex = mutex, .deadline = LW_FOREVER, .locked = -1, .unlocked = -1};
     start(&last_holder.helper, free_it, &last_holder);
     await_flag(mutex, LW_MUTEX_BLOCKED);
     __atomic_store_n(&unlocker, lw_self(), __ATOMIC_RELAXED);

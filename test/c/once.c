@@ -88,7 +88,8 @@ static void others_wait_for_the_runner(void **state)
     assert_int_equal(lw_once_begin(&once), LW_ONCE_RUN);
     struct call calls[4];
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = (struct call){.function = begin, .on = &once, .deadline = LW_FOREVER, .result = -2};
+        calls[i] =
+            (struct call){.function = begin, .on = &once, .deadline = LW_FOREVER, .result = -2};
         start_call(&calls[i]);
         await_sleep(&calls[i].helper);
     }
@@ -153,7 +154,8 @@ static int use_tables(struct call *call)
     for (uint32_t i = 0; i < COUNT_OF(tables->once); i++) {
         int begun;
         /* Some runners fail, some do not wait long. */
-        while ((begun = lw_once_begin_until(&tables->once[i], call->n ? LW_FOREVER : lw_after_ns(1000))) != 0) {
+        while ((begun = lw_once_begin_until(&tables->once[i],
+                                            call->n ? LW_FOREVER : lw_after_ns(1000))) != 0) {
             if (begun != LW_ONCE_RUN) {
                 failures += begun != ETIMEDOUT;
                 continue;

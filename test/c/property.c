@@ -1,7 +1,7 @@
 /*
- * property.c: any mixture of calls to each primitive, by several threads, with deadlines and cancels: what it promises holds, and
- * every call ends. test/js/family/property.test.js does the same in JavaScript. More: PROPERTY_RUNS=1000
- * build/gcc/test/c/test-property
+ * property.c: any mixture of calls to each primitive, by several threads, with deadlines and
+ * cancels: what it promises holds, and every call ends. test/js/family/property.test.js does the
+ * same in JavaScript. More: PROPERTY_RUNS=1000 build/gcc/test/c/test-property
  */
 #include "check.h"
 
@@ -42,8 +42,9 @@ struct player {
     void (*program)(struct player *player);
     uint32_t seed;
     const char *error;
-    lw_cancel cancels[CALLS]; /* one for each call, so that one that is fired too late is still there */
-    int call;                 /* the number of the present one */
+    lw_cancel
+        cancels[CALLS]; /* one for each call, so that one that is fired too late is still there */
+    int call;           /* the number of the present one */
 };
 
 static uint32_t random_below(struct player *player, uint32_t n)
@@ -82,13 +83,15 @@ static lw_cancel *some_cancel(struct player *player)
 /* Whether a call has succeeded. If not, it must have had a reason. */
 static bool succeeded(struct player *player, int error)
 {
-    check(player, error == 0 || error == ETIMEDOUT || error == ECANCELED, "ends with an error that it has not");
+    check(player, error == 0 || error == ETIMEDOUT || error == ECANCELED,
+          "ends with an error that it has not");
     return error == 0;
 }
 
 static void pause_a_while(struct player *player)
 {
-    const int64_t until = now_ns() + (random_below(player, 3) ? 0 : (int64_t)random_below(player, 20000));
+    const int64_t until =
+        now_ns() + (random_below(player, 3) ? 0 : (int64_t)random_below(player, 20000));
     while (now_ns() < until)
         ;
 }
@@ -99,9 +102,11 @@ static void enter(struct player *player, int which)
     int *cells = player->room->cells;
     add(&cells[which], 1);
     if (which == 2)
-        check(player, look(&cells[0]) + look(&cells[1]) == 0 && look(&cells[2]) == 1, "writes beside others");
+        check(player, look(&cells[0]) + look(&cells[1]) == 0 && look(&cells[2]) == 1,
+              "writes beside others");
     else
-        check(player, look(&cells[2]) == 0 && look(&cells[1]) <= 1, "reads beside a writer, or two read upgradably");
+        check(player, look(&cells[2]) == 0 && look(&cells[1]) <= 1,
+              "reads beside a writer, or two read upgradably");
     pause_a_while(player);
     add(&cells[which], -1);
 }
@@ -117,7 +122,8 @@ static void play_rwlock(struct player *player)
                                       : lw_rwlock_wrlock_cancel(lock, deadline, cancel)))
         return;
     enter(player, (int)way);
-    if (way == 1 && succeeded(player, lw_rwlock_upgrade_cancel(lock, some_deadline(player), cancel)))
+    if (way == 1 &&
+        succeeded(player, lw_rwlock_upgrade_cancel(lock, some_deadline(player), cancel)))
         enter(player, 2);
     if (way > 0 && random_below(player, 2)) {
         check(player, lw_rwlock_downgrade(lock) == 0, "cannot downgrade");
@@ -131,7 +137,8 @@ static void play_sem(struct player *player)
 {
     struct room *room = player->room;
     const int n = 1 + (int)random_below(player, 3);
-    if (!succeeded(player, lw_sem_acquire_cancel(&room->it.sem, (uint32_t)n, some_deadline(player), some_cancel(player))))
+    if (!succeeded(player, lw_sem_acquire_cancel(&room->it.sem, (uint32_t)n, some_deadline(player),
+                                                 some_cancel(player))))
         return;
     check(player, add(&room->cells[0], n) <= 3, "more permits are had than there are");
     pause_a_while(player);
@@ -143,7 +150,8 @@ static void play_sem(struct player *player)
 static void play_event(struct player *player)
 {
     struct room *room = player->room;
-    if (!succeeded(player, lw_event_wait_cancel(&room->it.event, some_deadline(player), some_cancel(player))))
+    if (!succeeded(player, lw_event_wait_cancel(&room->it.event, some_deadline(player),
+                                                some_cancel(player))))
         return;
     check(player, add(&room->cells[0], 1) == 1, "two are released by one set");
     pause_a_while(player);
@@ -156,7 +164,8 @@ static void play_rmutex(struct player *player)
 {
     struct room *room = player->room;
     const uint32_t times = 1 + random_below(player, 3);
-    if (!succeeded(player, lw_rmutex_lock_cancel(&room->it.rmutex, some_deadline(player), some_cancel(player))))
+    if (!succeeded(player, lw_rmutex_lock_cancel(&room->it.rmutex, some_deadline(player),
+                                                 some_cancel(player))))
         return;
     for (uint32_t i = 1; i < times; i++)
         check(player, lw_rmutex_lock(&room->it.rmutex) == 0, "cannot take it again");
@@ -174,12 +183,14 @@ static void play_barrier(struct player *player)
     if (lw_barrier_is_broken(&room->it.barrier))
         return;
     const bool limited = random_below(player, 50) == 0;
-    const int error = lw_barrier_wait_cancel(&room->it.barrier, limited ? some_deadline(player) : LW_FOREVER,
-                                             limited ? some_cancel(player) : NULL);
+    const int error =
+        lw_barrier_wait_cancel(&room->it.barrier, limited ? some_deadline(player) : LW_FOREVER,
+                               limited ? some_cancel(player) : NULL);
     if (error == 0 || error == LW_BARRIER_LEADER)
         add(&room->cells[0], 1);
     else
-        check(player, lw_barrier_is_broken(&room->it.barrier), "is told that it broke, and it did not");
+        check(player, lw_barrier_is_broken(&room->it.barrier),
+              "is told that it broke, and it did not");
     if (error == LW_BARRIER_LEADER)
         add(&room->cells[1], 1);
 }
@@ -188,7 +199,8 @@ static void play_barrier(struct player *player)
 static void play_once(struct player *player)
 {
     struct room *room = player->room;
-    const int error = lw_once_begin_cancel(&room->it.once, some_deadline(player), some_cancel(player));
+    const int error =
+        lw_once_begin_cancel(&room->it.once, some_deadline(player), some_cancel(player));
     if (error != LW_ONCE_RUN) {
         if (succeeded(player, error))
             check(player, look(&room->cells[2]) == 1, "passes, and it has not been run");
@@ -208,7 +220,8 @@ static void play_counter(struct player *player)
     struct room *room = player->room;
     check(player, lw_counter_add(&room->it.counter, 1, NULL) == 0, "cannot add");
     const uint32_t n = 1 + random_below(player, THREADS * ((uint32_t)player->call + 1));
-    if (succeeded(player, lw_counter_wait_at_least(&room->it.counter, n, some_deadline(player), some_cancel(player))))
+    if (succeeded(player, lw_counter_wait_at_least(&room->it.counter, n, some_deadline(player),
+                                                   some_cancel(player))))
         check(player, lw_counter_get(&room->it.counter) >= n, "has waited in vain");
 }
 
@@ -219,7 +232,8 @@ static void play_waitgroup(struct player *player)
     check(player, lw_waitgroup_add(&room->it.group, 1) == 0, "cannot add");
     pause_a_while(player);
     check(player, lw_waitgroup_done(&room->it.group) == 0, "cannot be done");
-    succeeded(player, lw_waitgroup_wait_cancel(&room->it.group, some_deadline(player), some_cancel(player)));
+    succeeded(player, lw_waitgroup_wait_cancel(&room->it.group, some_deadline(player),
+                                               some_cancel(player)));
 }
 
 /* Every call counts down. The last one of each thread waits for all of them. */
@@ -229,12 +243,15 @@ static void play_latch(struct player *player)
     if (player->call < CALLS - 1) {
         check(player, lw_latch_count_down(&room->it.latch, 1) == 0, "cannot count down");
         pause_a_while(player);
-    } else if (succeeded(player, lw_latch_arrive_and_wait_cancel(&room->it.latch, some_deadline(player), some_cancel(player)))) {
+    } else if (succeeded(player,
+                         lw_latch_arrive_and_wait_cancel(&room->it.latch, some_deadline(player),
+                                                         some_cancel(player)))) {
         check(player, lw_latch_try_wait(&room->it.latch), "has waited in vain");
     }
 }
 
-/* Who puts something into a store, and who takes it, as often. cells: what is there, who are inside, how many have given up. */
+/* Who puts something into a store, and who takes it, as often. cells: what is there, who are
+ * inside, how many have given up. */
 static void play_cond(struct player *player)
 {
     struct room *room = player->room;
@@ -369,7 +386,8 @@ static void run(const struct subject *subject, uint32_t seed)
     }
     assert_int_equal(meaning(subject, &room), subject->left);
     if (subject->program == play_barrier)
-        assert_true(room.cells[0] / THREADS <= room.cells[1] && room.cells[1] <= (room.cells[0] + THREADS - 1) / THREADS);
+        assert_true(room.cells[0] / THREADS <= room.cells[1] &&
+                    room.cells[1] <= (room.cells[0] + THREADS - 1) / THREADS);
     if (subject->program == play_cond) {
         assert_int_equal(room.cells[0], room.cells[2]);
         assert_int_equal(room.it.cond.word[LW_COND_WAITERS], 0);

@@ -1,4 +1,5 @@
-/* rmutex.c: what lockword/rmutex.h promises besides what every operation that waits does (waits.c). */
+/* rmutex.c: what lockword/rmutex.h promises besides what every operation that waits does (waits.c).
+ */
 #define _GNU_SOURCE
 #include "check.h"
 

@@ -1,4 +1,5 @@
-/* rwlock.c: what lockword/rwlock.h promises besides what every operation that waits does (waits.c). */
+/* rwlock.c: what lockword/rwlock.h promises besides what every operation that waits does (waits.c).
+ */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -63,8 +64,10 @@ static int by_another(int (*function)(struct call *), lw_rwlock *rwlock)
     return end_call(&call);
 }
 
-/* What the lock says of itself to the caller, as readers, and whether somebody writes, and whether the caller has it. */
-static void assert_says(const lw_rwlock *rwlock, uint32_t readers, bool is_write_locked, bool is_mine)
+/* What the lock says of itself to the caller, as readers, and whether somebody writes, and whether
+ * the caller has it. */
+static void assert_says(const lw_rwlock *rwlock, uint32_t readers, bool is_write_locked,
+                        bool is_mine)
 {
     assert_int_equal(lw_rwlock_readers(rwlock), readers);
     assert_int_equal(lw_rwlock_is_write_locked(rwlock), is_write_locked);
@@ -211,7 +214,8 @@ static void an_upgrade_waits_for_the_readers_and_lets_none_in(void **state)
     assert_int_equal(lw_rwlock_unlock(&own), 0);
 }
 
-/* As in WebAssembly, where a task of the thread's event loop may give up what another task's upgrade waits with. */
+/* As in WebAssembly, where a task of the thread's event loop may give up what another task's
+ * upgrade waits with. */
 static void an_upgrade_looks_again_whether_it_has_what_it_upgrades(void **state)
 {
     (void)state;
@@ -229,7 +233,8 @@ static void an_upgrade_looks_again_whether_it_has_what_it_upgrades(void **state)
         else
             assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
         for (uint32_t why = LW_OK; why <= LW_SLICE; why++) {
-            const lw_answer answer = lw_rwlock_upgrade_step(word, lw_self(), why, lw_answer_phase(waits));
+            const lw_answer answer =
+                lw_rwlock_upgrade_step(word, lw_self(), why, lw_answer_phase(waits));
             assert_int_equal(lw_answer_what(answer), LW_NOT_OWNER);
             assert_false(STATE(&rwlock) & (LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_UPGRADABLE));
             assert_int_equal(lw_rwlock_owner(word), upgraded ? lw_self() : 0);
@@ -303,7 +308,8 @@ static bool writer_beats_a_later_reader(void)
 static void a_writer_that_waits_goes_before_readers_that_come_later(void **state)
 {
     (void)state;
-    /* A reader does not wait for long beside a free lock: were the machine busy just then, it would rightly go first. */
+    /* A reader does not wait for long beside a free lock: were the machine busy just then, it would
+     * rightly go first. */
     bool first = false;
     for (int i = 0; i < 5 && !first; i++)
         first = writer_beats_a_later_reader();
@@ -317,9 +323,11 @@ static void a_writer_that_gave_up_leaves_no_trace(void **state)
         lw_rwlock rwlock = LW_RWLOCK_INIT;
         lw_cancel cancel = LW_CANCEL_INIT;
         lw_rwlock_rdlock(&rwlock);
-        struct call writer = {.function = write_it, .on = &rwlock, .deadline = LW_FOREVER, .cancel = &cancel};
+        struct call writer = {
+            .function = write_it, .on = &rwlock, .deadline = LW_FOREVER, .cancel = &cancel};
         if (way)
-            writer.deadline = lw_after_ms(400); /* even a busy machine has two readers waiting by then */
+            writer.deadline =
+                lw_after_ms(400); /* even a busy machine has two readers waiting by then */
         start_call(&writer);
         await_sleep(&writer.helper);
         struct call readers[2];
@@ -342,7 +350,8 @@ static void a_writer_that_gave_up_leaves_no_trace(void **state)
 static void a_turn_that_nobody_comes_for_bars_nobody_for_long(void **state)
 {
     (void)state;
-    const uint32_t turns[] = {LW_RWLOCK_WRITERS_TURN, LW_RWLOCK_READERS_TURN, LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_READERS_TURN,
+    const uint32_t turns[] = {LW_RWLOCK_WRITERS_TURN, LW_RWLOCK_READERS_TURN,
+                              LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_READERS_TURN,
                               LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED, LW_RWLOCK_RESERVED};
     for (size_t i = 0; i < COUNT_OF(turns); i++) {
         lw_rwlock rwlock = {{turns[i], 0, 0}};
@@ -384,7 +393,8 @@ static int write_without_a_gap(struct call *call)
     return failures;
 }
 
-/* The longest of some waits against so many threads that come back as soon as they have left, ns. */
+/* The longest of some waits against so many threads that come back as soon as they have left, ns.
+ */
 static int64_t longest_wait(int (*against)(struct call *), int (*lock)(lw_rwlock *))
 {
     struct crowd crowd = {.done = false};
@@ -442,7 +452,8 @@ struct pair {
 
 #define TIMES 4000
 
-/* Every way to lock it, by chance. A value read before an upgrade or downgrade still holds after it. */
+/* Every way to lock it, by chance. A value read before an upgrade or downgrade still holds after
+ * it. */
 static int use_pair(struct call *call)
 {
     struct pair *pair = call->on;
@@ -454,24 +465,30 @@ static int use_pair(struct call *call)
         const uint32_t way = next_random(&seed) % 8;
         const lw_deadline soon = lw_after_ns(next_random(&seed) % 100000);
         if (way < 3) {
-            if (way == 0 ? lw_rwlock_tryrdlock(rwlock) : way == 1 ? lw_rwlock_rdlock_until(rwlock, soon) : lw_rwlock_rdlock(rwlock))
+            if (way == 0   ? lw_rwlock_tryrdlock(rwlock)
+                : way == 1 ? lw_rwlock_rdlock_until(rwlock, soon)
+                           : lw_rwlock_rdlock(rwlock))
                 continue;
             failures += pair->a != pair->b;
         } else if (way < 6) {
-            if (way == 3 ? lw_rwlock_trywrlock(rwlock) : way == 4 ? lw_rwlock_wrlock_until(rwlock, soon) : lw_rwlock_wrlock(rwlock))
+            if (way == 3   ? lw_rwlock_trywrlock(rwlock)
+                : way == 4 ? lw_rwlock_wrlock_until(rwlock, soon)
+                           : lw_rwlock_wrlock(rwlock))
                 continue;
             const uint32_t value = ++pair->a;
             failures += ++pair->b != value;
             written++;
             if (way == 5) {
-                failures += (i % 2 ? lw_rwlock_downgrade(rwlock) : lw_rwlock_downgrade_upgradable(rwlock)) != 0;
+                failures += (i % 2 ? lw_rwlock_downgrade(rwlock)
+                                   : lw_rwlock_downgrade_upgradable(rwlock)) != 0;
                 failures += pair->a != value || pair->b != value;
             }
         } else {
             failures += lw_rwlock_uplock(rwlock) != 0;
             const uint32_t value = pair->a;
             failures += pair->b != value;
-            if (way == 6 ? lw_rwlock_upgrade(rwlock) == 0 : lw_rwlock_upgrade_until(rwlock, soon) == 0) {
+            if (way == 6 ? lw_rwlock_upgrade(rwlock) == 0
+                         : lw_rwlock_upgrade_until(rwlock, soon) == 0) {
                 failures += pair->a++ != value;
                 failures += pair->b++ != value;
                 written++;

@@ -14,7 +14,8 @@
 #define FIRST_COUNTED 0x08000000u
 #define FIRST_IN_AN_ENGINE 0x10000000u
 
-/* What the system says is the thread's number. The linker puts the function in lw_thread_id's place. */
+/* What the system says is the thread's number. The linker puts the function in lw_thread_id's
+ * place. */
 #define REAL UINT64_MAX
 static uint64_t number = REAL;
 
@@ -90,7 +91,8 @@ static void a_number_that_does_not_fit_becomes_an_id_that_no_other_thread_has(vo
 {
     (void)state;
     assert_int_equal(lw_mutex_lock(&mutex), 0);
-    const uint64_t numbers[] = {0, FIRST_COUNTED, FIRST_IN_AN_ENGINE | 1, LW_SELF_MASK, 0xc0000000, UINT64_C(1) << 32 | 1};
+    const uint64_t numbers[] = {
+        0, FIRST_COUNTED, FIRST_IN_AN_ENGINE | 1, LW_SELF_MASK, 0xc0000000, UINT64_C(1) << 32 | 1};
     uint32_t ids[COUNT_OF(numbers)];
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         const struct asked asked = ask_a_thread(numbers[i]);

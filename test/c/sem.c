@@ -19,7 +19,8 @@ static int acquire(struct call *call)
 
 static struct call acquiring(lw_sem *sem, uint32_t n)
 {
-    return (struct call){.function = acquire, .on = sem, .n = n, .deadline = LW_FOREVER, .result = -1};
+    return (struct call){
+        .function = acquire, .on = sem, .n = n, .deadline = LW_FOREVER, .result = -1};
 }
 
 static void permits_are_had_all_at_once_or_not_at_all(void **state)
@@ -113,7 +114,8 @@ static void a_release_lets_as_many_go_as_it_has_permits(void **state)
     }
     assert_int_equal(lw_sem_release(&sem, 3), 0);
     size_t ended = 0;
-    for (const int64_t limit = now_ns() + 5000 * (int64_t)NS_PER_MS; ended < 3 && now_ns() < limit; sleep_ms(1)) {
+    for (const int64_t limit = now_ns() + 5000 * (int64_t)NS_PER_MS; ended < 3 && now_ns() < limit;
+         sleep_ms(1)) {
         ended = 0;
         for (size_t i = 0; i < COUNT_OF(calls); i++)
             ended += has_ended(&calls[i]);
@@ -150,7 +152,8 @@ static void release_into_it(void *argument)
     handover->failures += lw_sem_release(handover->sem, 1) != 0;
 }
 
-/* Were release to touch the semaphore after its permits can be had, it would hit an unmapped page now and then. */
+/* Were release to touch the semaphore after its permits can be had, it would hit an unmapped page
+ * now and then. */
 static void it_may_be_freed_right_after_the_last_release(void **state)
 {
     (void)state;

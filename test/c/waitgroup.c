@@ -1,4 +1,5 @@
-/* waitgroup.c: what lockword/waitgroup.h promises besides what every operation that waits does (waits.c). */
+/* waitgroup.c: what lockword/waitgroup.h promises besides what every operation that waits does
+ * (waits.c). */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -123,7 +124,8 @@ static lw_answer look(const lw_waitgroup *group, uint32_t since)
     return lw_waitgroup_wait_step((lw_word *)(uintptr_t)group->word, since, LW_OK, 0);
 }
 
-/* Not before the count has been 0; only one that sleeps through exactly 256 rounds waits for one more. */
+/* Not before the count has been 0; only one that sleeps through exactly 256 rounds waits for one
+ * more. */
 static void a_waiter_goes_when_its_round_is_over(void **state)
 {
     (void)state;
@@ -149,12 +151,14 @@ static int finish(struct call *call)
     return lw_waitgroup_done(call->on);
 }
 
-/* Were done to touch the group after the waiter can return, it would hit an unmapped page now and then. */
+/* Were done to touch the group after the waiter can return, it would hit an unmapped page now and
+ * then. */
 static void it_may_be_freed_when_the_waiter_returns(void **state)
 {
     (void)state;
     for (int i = 0; i < 200; i++) {
-        lw_waitgroup *group = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        lw_waitgroup *group =
+            mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         assert_ptr_not_equal(group, MAP_FAILED);
         lw_waitgroup_add(group, 2);
         struct call calls[2];

@@ -1,4 +1,5 @@
-/* waits.c: what every operation that waits promises about deadlines, cancels, signals and errno: one body, all operations. */
+/* waits.c: what every operation that waits promises about deadlines, cancels, signals and errno:
+ * one body, all operations. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -27,10 +28,12 @@ struct subject {
 struct operation {
     const char *name;
     void (*forbid)(struct subject *subject); /* from here on it has to wait */
-    void (*allow)(struct subject *subject);  /* from here on it has not; by the thread that forbade it */
-    int (*wait)(struct subject *subject, lw_deadline deadline, lw_cancel *cancel); /* gives back what it gets */
-    bool forgets; /* what was allowed before the wait does not count */
-    bool alone;   /* only one can wait, or one that gives up ends it for all */
+    void (*allow)(
+        struct subject *subject); /* from here on it has not; by the thread that forbade it */
+    int (*wait)(struct subject *subject, lw_deadline deadline,
+                lw_cancel *cancel); /* gives back what it gets */
+    bool forgets;                   /* what was allowed before the wait does not count */
+    bool alone;                     /* only one can wait, or one that gives up ends it for all */
 };
 
 static void forbid_mutex(struct subject *subject)
@@ -319,7 +322,11 @@ static int wait_for_it(struct call *call)
 
 static struct call waiting_call(struct waiting *waiting, lw_deadline deadline, lw_cancel *cancel)
 {
-    return (struct call){.function = wait_for_it, .on = waiting, .deadline = deadline, .cancel = cancel, .result = -1};
+    return (struct call){.function = wait_for_it,
+                         .on = waiting,
+                         .deadline = deadline,
+                         .cancel = cancel,
+                         .result = -1};
 }
 
 static void a_passed_deadline_does_not_wait(void **state)
@@ -493,7 +500,8 @@ static void a_signal_storm_ends_no_wait(void **state)
     struct sigaction action = {.sa_handler = count_signal};
     assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
     for (int cancellable = 0; cancellable < 2; cancellable++) {
-        /* A machine that is busy elsewhere may not run the thread in time: then the deadline is longer. */
+        /* A machine that is busy elsewhere may not run the thread in time: then the deadline is
+         * longer. */
         handled = 0;
         for (int64_t ms = 60; handled <= 2 && ms < 4000; ms *= 2) {
             struct subject subject = forbidden(operation);
@@ -515,7 +523,8 @@ static void a_signal_storm_ends_no_wait(void **state)
     }
 }
 
-/* How a wait may be bounded from outside: with a deadline that is far, and with a cancel that does not fire. */
+/* How a wait may be bounded from outside: with a deadline that is far, and with a cancel that does
+ * not fire. */
 enum { TIMED = 1, CANCELLABLE = 2, BOUNDS = 4 };
 
 #define EACH 2           /* waiters of a kind */
@@ -533,16 +542,19 @@ struct sleepers {
 
 static void begin_to_sleep(struct sleepers *sleepers, const struct operation *operation, int bounds)
 {
-    *sleepers = (struct sleepers){.subject = forbidden(operation), .count = operation->alone ? 1 : EACH};
+    *sleepers =
+        (struct sleepers){.subject = forbidden(operation), .count = operation->alone ? 1 : EACH};
     sleepers->waiting = (struct waiting){operation, &sleepers->subject};
     for (int i = 0; i < sleepers->count; i++) {
-        sleepers->calls[i] = waiting_call(&sleepers->waiting, bounds & TIMED ? lw_after_ms(60000) : LW_FOREVER,
-                                          bounds & CANCELLABLE ? &sleepers->cancel : NULL);
+        sleepers->calls[i] =
+            waiting_call(&sleepers->waiting, bounds & TIMED ? lw_after_ms(60000) : LW_FOREVER,
+                         bounds & CANCELLABLE ? &sleepers->cancel : NULL);
         start_call(&sleepers->calls[i]);
     }
 }
 
-/* A waiter for something that does not come costs nothing. All operations at once, since it takes a while. */
+/* A waiter for something that does not come costs nothing. All operations at once, since it takes a
+ * while. */
 static void blocked_waiters_sleep(void **state)
 {
     (void)state;
@@ -569,8 +581,10 @@ static void blocked_waiters_sleep(void **state)
             const long sleeps = now.sleeps - s->before[i].sleeps;
             const int64_t us = (now.cpu_ns - s->before[i].cpu_ns) / 1000;
             if (sleeps > 2 || us > ASLEEP_MS)
-                fail_msg("%s%s%s: a blocked waiter has woken %ld times and run for %lld us within a second",
-                         s->waiting.operation->name, s->calls[i].deadline == LW_FOREVER ? "" : ", timed",
+                fail_msg("%s%s%s: a blocked waiter has woken %ld times and run for %lld us within "
+                         "a second",
+                         s->waiting.operation->name,
+                         s->calls[i].deadline == LW_FOREVER ? "" : ", timed",
                          s->calls[i].cancel ? ", cancellable" : "", sleeps, (long long)us);
         }
     }

@@ -1,6 +1,6 @@
 /*
- * yields.h: for a test that is linked with LINKER:--wrap=lw_yield,--wrap=lw_wait. A waiter that yields calls a hook instead: what
- * other threads do meanwhile.
+ * yields.h: for a test that is linked with LINKER:--wrap=lw_yield,--wrap=lw_wait. A waiter that
+ * yields calls a hook instead: what other threads do meanwhile.
  */
 #ifndef LOCKWORD_TEST_YIELDS_H
 #define LOCKWORD_TEST_YIELDS_H

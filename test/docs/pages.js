@@ -26,7 +26,10 @@ const URL_ATTRIBUTE = /\b(?:href|src|srcset)="([^"]*)"/g;
 
 /** All Markdown files that git knows, from the repository's root. */
 export const pages = () =>
-  execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'], { cwd: ROOT, encoding: 'utf8' })
+  execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.md'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  })
     .trim()
     .split('\n');
 
@@ -58,7 +61,11 @@ export function programsOf(page) {
     const name = code.split('\n', 1)[0].match(NAME)?.[1];
     const file = { name, lang, text: code };
     if (note) {
-      program = { where: `${page}:${line}`, [note[1] === 'run' ? 'run' : 'reason']: note[2], files: [file] };
+      program = {
+        where: `${page}:${line}`,
+        [note[1] === 'run' ? 'run' : 'reason']: note[2],
+        files: [file],
+      };
       programs.push(program);
     } else if (program && name) program.files.push(file);
     else if (lang !== 'text') programs.push({ where: `${page}:${line}`, files: [file] });
@@ -72,7 +79,8 @@ export function linksOf(page) {
   const links = [];
   walkTokens(read(page).tokens, (token) => {
     if (token.type === 'link' || token.type === 'image') links.push(token.href);
-    if (token.type === 'html') for (const [, url] of token.raw.matchAll(URL_ATTRIBUTE)) links.push(url);
+    if (token.type === 'html')
+      for (const [, url] of token.raw.matchAll(URL_ATTRIBUTE)) links.push(url);
   });
   return links;
 }
@@ -88,4 +96,5 @@ export function anchorsOf(page) {
 }
 
 /** A heading without its marks. */
-const plain = (tokens) => tokens.map((token) => (token.tokens ? plain(token.tokens) : (token.text ?? ''))).join('');
+const plain = (tokens) =>
+  tokens.map((token) => (token.tokens ? plain(token.tokens) : (token.text ?? ''))).join('');

@@ -16,7 +16,11 @@ const count = { passed: 0, failed: 0, notRun: 0 };
 
 function report(what, error) {
   count[error ? 'failed' : 'passed']++;
-  console.log(error ? `not ok: ${what}\n${error.message}\n${error.stdout ?? ''}${error.stderr ?? ''}` : `ok: ${what}`);
+  console.log(
+    error
+      ? `not ok: ${what}\n${error.message}\n${error.stdout ?? ''}${error.stderr ?? ''}`
+      : `ok: ${what}`,
+  );
 }
 
 /** Runs a program in the way that its page says; says so. */
@@ -28,8 +32,12 @@ async function run({ where, run, reason, files }) {
   }
   try {
     if (!run)
-      throw new Error('A sample needs a comment before it: run, or not run and why (test/docs/pages.js). Output is `text`.');
-    const [, command, needed, expected] = run.match(/^(.*?)(?:, needs: (.*?))?(?:, prints: (.*))?$/s);
+      throw new Error(
+        'A sample needs a comment before it: run, or not run and why (test/docs/pages.js). Output is `text`.',
+      );
+    const [, command, needed, expected] = run.match(
+      /^(.*?)(?:, needs: (.*?))?(?:, prints: (.*))?$/s,
+    );
     if (needed && !has(needed)) {
       count.notRun++;
       console.log(`not run: ${where}: ${needed} is not installed`);
@@ -56,7 +64,8 @@ function wrongWith(page, link) {
   const [path, anchor] = link.split('#');
   const target = path ? relative(ROOT, join(ROOT, dirname(page), path)) : page;
   if (!existsSync(join(ROOT, target))) return `${link}: no such file`;
-  if (anchor && target.endsWith('.md') && !anchorsOf(target).includes(anchor)) return `${link}: no such heading`;
+  if (anchor && target.endsWith('.md') && !anchorsOf(target).includes(anchor))
+    return `${link}: no such heading`;
   return undefined;
 }
 
@@ -77,5 +86,7 @@ const lane = async () => {
 };
 await Promise.all(Array.from({ length: availableParallelism() + 1 }, lane));
 
-console.log(`\n${count.notRun} samples are not run, each for the reason above\n${count.passed} passed, ${count.failed} failed`);
+console.log(
+  `\n${count.notRun} samples are not run, each for the reason above\n${count.passed} passed, ${count.failed} failed`,
+);
 process.exitCode = count.failed === 0 && count.passed > 0 ? 0 : 1;

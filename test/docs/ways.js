@@ -16,7 +16,10 @@ export const WORK = join(ROOT, 'build/test-docs');
 const STAGE = join(WORK, 'stage');
 /** The suite's own limit is five minutes. */
 const LIMIT_MS = 120_000;
-const HEADERS = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
+const HEADERS = {
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-embedder-policy': 'require-corp',
+};
 const DEFAULT_NAMES = { js: 'sample.mjs', ts: 'sample.ts', c: 'sample.c' };
 const C_FLAGS = '-std=c11 -Wall -Wextra -Wpedantic -Werror -pthread';
 
@@ -25,14 +28,17 @@ const execute = promisify(execFile);
 /** Where the samples find what a user has installed: the C library, and the pinned Node. */
 const env = {
   ...process.env,
-  PATH: [dirname(process.execPath), join(ROOT, 'node_modules/.bin'), process.env.PATH].join(delimiter),
+  PATH: [dirname(process.execPath), join(ROOT, 'node_modules/.bin'), process.env.PATH].join(
+    delimiter,
+  ),
   CPATH: join(STAGE, 'include'),
   LIBRARY_PATH: join(STAGE, 'lib'),
   LD_LIBRARY_PATH: join(STAGE, 'lib'),
   PKG_CONFIG_PATH: join(STAGE, 'lib/pkgconfig'),
 };
 
-export const has = (program) => `${env.PATH}${delimiter}/usr/sbin`.split(delimiter).some((dir) => existsSync(join(dir, program)));
+export const has = (program) =>
+  `${env.PATH}${delimiter}/usr/sbin`.split(delimiter).some((dir) => existsSync(join(dir, program)));
 
 async function shell(script, cwd) {
   const { stdout } = await execute('sh', ['-ec', script], { cwd, env, timeout: LIMIT_MS });
@@ -71,11 +77,16 @@ async function onRuntimes(files, ...names) {
   const commands = files.find(({ lang }) => lang === 'sh');
   if (commands) await shell(commands.text, folder);
   const program = paths.find((path) => /\.[cm]?[jt]s$/.test(path));
-  const chosen = RUNTIMES.filter(({ name, title }) => names.includes(name) || (names.includes('node') && title === 'Node'));
+  const chosen = RUNTIMES.filter(
+    ({ name, title }) => names.includes(name) || (names.includes('node') && title === 'Node'),
+  );
   if (chosen.length === 0) throw new Error(`no such runtime: ${names}`);
   const outputs = [];
   for (const { name, path, options } of install(chosen)) {
-    const { stdout } = await execute(path, [...options, program], { cwd: folder, timeout: LIMIT_MS });
+    const { stdout } = await execute(path, [...options, program], {
+      cwd: folder,
+      timeout: LIMIT_MS,
+    });
     outputs.push([name, stdout]);
   }
   return outputs;
@@ -96,7 +107,8 @@ async function inC(files) {
 /** Through TypeScript's compiler, strictly. */
 async function inTypeScript(files) {
   const { folder, names } = write(files);
-  const options = '--strict --noEmit --target es2022 --lib es2024,esnext.disposable,dom --types "" --module nodenext';
+  const options =
+    '--strict --noEmit --target es2022 --lib es2024,esnext.disposable,dom --types "" --module nodenext';
   await shell(`tsc ${options} ${names.join(' ')}`, folder);
   return [['tsc']];
 }
@@ -173,16 +185,22 @@ async function expectHeaders(origin) {
     const response = await fetchFrom(`${origin}${path}`);
     await response.text();
     // 403: the server's own user may not read where this repository lies.
-    if (response.status !== status && response.status !== 403) throw new Error(`${path}: ${response.status}`);
+    if (response.status !== status && response.status !== 403)
+      throw new Error(`${path}: ${response.status}`);
     for (const [name, value] of Object.entries(HEADERS)) {
-      if (response.headers.get(name) !== value) throw new Error(`${path}: ${name}: ${response.headers.get(name)}`);
+      if (response.headers.get(name) !== value)
+        throw new Error(`${path}: ${name}: ${response.headers.get(name)}`);
     }
   }
 }
 
 /** A server's process, started with these arguments for as long as its headers are looked at. */
 async function withServer(folder, port, [program, ...args], options = {}) {
-  const server = spawn(program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'], ...options });
+  const server = spawn(program, args, {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    ...options,
+  });
   const closed = once(server, 'close');
   try {
     await expectHeaders(`http://localhost:${port}`);
@@ -196,7 +214,11 @@ async function withServer(folder, port, [program, ...args], options = {}) {
 const CONFIGURATIONS = {
   nginx: (lines, folder, port) => `daemon off; pid ${folder}/pid; error_log stderr crit; events {}
     http { access_log off; server { listen 127.0.0.1:${port}; root ${folder}/public; ${lines} } }`,
-  apache2: (lines, folder, port) => `ServerName localhost\nListen 127.0.0.1:${port}\nPidFile ${folder}/pid\nErrorLog ${folder}/log
+  apache2: (
+    lines,
+    folder,
+    port,
+  ) => `ServerName localhost\nListen 127.0.0.1:${port}\nPidFile ${folder}/pid\nErrorLog ${folder}/log
     LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so
     LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
     LoadModule headers_module /usr/lib/apache2/modules/mod_headers.so
@@ -210,7 +232,10 @@ const COMMANDS = {
 /** As what makes this server send both headers. */
 async function sendsHeaders(files, server) {
   const page = { name: 'public/index.html', text: '<!doctype html>' };
-  const { folder, names } = write([page, ...files.map((file) => ({ ...file, name: file.name ?? `${server}.conf` }))]);
+  const { folder, names } = write([
+    page,
+    ...files.map((file) => ({ ...file, name: file.name ?? `${server}.conf` })),
+  ]);
   const port = await freePort();
   if (server === 'vite') {
     const configFile = join(folder, names[1]);

@@ -13,7 +13,9 @@ const WORK = join(ROOT, 'build/test-emscripten');
 const LIMIT_MS = 60_000;
 
 const SOURCES = [
-  ...['src', 'src/core', 'src/wasm'].flatMap((folder) => list(folder).map((name) => join(folder, name))),
+  ...['src', 'src/core', 'src/wasm'].flatMap((folder) =>
+    list(folder).map((name) => join(folder, name)),
+  ),
   ...['src/wait/wasm.c', 'src/wait/poll.c'],
 ];
 
@@ -25,10 +27,16 @@ const PROGRAMS = [
     [3, 1, 6],
     /^80000, 1 0 1\n$/,
   ],
-  ['examples/emscripten/program.c', ['-sWASM_WORKERS'], [3, 1, 8], /^a lock that stays held, after 100 ms: 2\ncount: 40100\n$/],
+  [
+    'examples/emscripten/program.c',
+    ['-sWASM_WORKERS'],
+    [3, 1, 8],
+    /^a lock that stays held, after 100 ms: 2\ncount: 40100\n$/,
+  ],
 ];
 
-const run = (command, ...args) => execFileSync(command, args, { cwd: ROOT, encoding: 'utf8', stdio: 'pipe' });
+const run = (command, ...args) =>
+  execFileSync(command, args, { cwd: ROOT, encoding: 'utf8', stdio: 'pipe' });
 const version = / (\d+)\.(\d+)\.(\d+)/.exec(run('emcc', '--version')).slice(1).map(Number);
 const isOlder = (first) => {
   const i = first.findIndex((number, at) => number !== version[at]);
@@ -40,14 +48,32 @@ mkdirSync(WORK, { recursive: true });
 const library = build(WORK);
 for (const [program, flags, first, expected] of PROGRAMS) {
   if (isOlder(first)) {
-    console.log(`left out: ${program} needs emcc ${first.join('.')}, and this is ${version.join('.')}`);
+    console.log(
+      `left out: ${program} needs emcc ${first.join('.')}, and this is ${version.join('.')}`,
+    );
     continue;
   }
   const output = join(WORK, 'program.cjs');
   let said;
   try {
-    run('emcc', '-O2', ...flags, '-Iinclude', '-Isrc', program, ...SOURCES, '--js-library', library, '-o', output);
-    said = execFileSync(process.execPath, [output], { cwd: WORK, encoding: 'utf8', timeout: LIMIT_MS });
+    run(
+      'emcc',
+      '-O2',
+      ...flags,
+      '-Iinclude',
+      '-Isrc',
+      program,
+      ...SOURCES,
+      '--js-library',
+      library,
+      '-o',
+      output,
+    );
+    said = execFileSync(process.execPath, [output], {
+      cwd: WORK,
+      encoding: 'utf8',
+      timeout: LIMIT_MS,
+    });
   } catch (error) {
     said = `${error.stderr ?? error.message}`;
   }

@@ -1,4 +1,5 @@
-/* threads.c: Emscripten's pthreads take an lw_mutex, wait on an lw_cond, and are told apart (run.js). */
+/* threads.c: Emscripten's pthreads take an lw_mutex, wait on an lw_cond, and are told apart
+ * (run.js). */
 #include <lockword/cond.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -31,7 +31,11 @@ const PROGRAMS = [
   ['one-cell/main.js', ['--unguarded'], LOST],
   ['one-cell/mixed.js', [MODULE], ALL],
   ['one-cell/mixed.js', [MODULE, '--unguarded'], LOST],
-  ['better-mutex/program.js', ['usual'], /returns false\nB still sleeps after 1000 ms; the mutex is free\n$/],
+  [
+    'better-mutex/program.js',
+    ['usual'],
+    /returns false\nB still sleeps after 1000 ms; the mutex is free\n$/,
+  ],
   ['better-mutex/program.js', ['lockword'], /returns false\nB has the mutex\n$/],
   [
     'async-lock/program.js',
@@ -44,17 +48,37 @@ const PROGRAMS = [
     /cell: 600 of 600\n.*: released\n.*: 1 at once\n.*: refused, 'not held by this thread'\n.*: refused, 'not held by this thread'\n$/,
   ],
   ['emscripten/main.js', [EMSCRIPTEN], /^a lock that stays held, after 100 ms: 2\ncount: 40100\n$/],
-  ['worker-mutex/program.cjs', [], /^800 of 800\na worker died inside: the main thread has the mutex\n$/],
-  ['worker-mutex/main-thread.js', ['usual'], /fails: 'held, but 0 times'\n.*has it, and so has the worker\n$/],
-  ['worker-mutex/main-thread.js', ['lockword'], /^.*waits until the worker has unlocked\n.*waits until the worker has unlocked\n$/],
+  [
+    'worker-mutex/program.cjs',
+    [],
+    /^800 of 800\na worker died inside: the main thread has the mutex\n$/,
+  ],
+  [
+    'worker-mutex/main-thread.js',
+    ['usual'],
+    /fails: 'held, but 0 times'\n.*has it, and so has the worker\n$/,
+  ],
+  [
+    'worker-mutex/main-thread.js',
+    ['lockword'],
+    /^.*waits until the worker has unlocked\n.*waits until the worker has unlocked\n$/,
+  ],
 ];
 
 const { values } = parseArgs({ options: { only: { type: 'string' } } });
-const runtimes = install(RUNTIMES.filter(({ name }) => !values.only || values.only.split(',').includes(name)));
+const runtimes = install(
+  RUNTIMES.filter(({ name }) => !values.only || values.only.split(',').includes(name)),
+);
 
 mkdirSync(join(ROOT, 'build/test-examples'), { recursive: true });
-writeFileSync(join(ROOT, MODULE), await link([join(ROOT, 'examples/one-cell/cell.c')], { exports: ['add'] }));
-writeFileSync(join(ROOT, EMSCRIPTEN), await link([join(ROOT, 'examples/emscripten/program.c')], { exports: ['begin', 'work'] }));
+writeFileSync(
+  join(ROOT, MODULE),
+  await link([join(ROOT, 'examples/one-cell/cell.c')], { exports: ['add'] }),
+);
+writeFileSync(
+  join(ROOT, EMSCRIPTEN),
+  await link([join(ROOT, 'examples/emscripten/program.c')], { exports: ['begin', 'work'] }),
+);
 await promisify(execFile)(process.execPath, [join(ROOT, 'tools/cjs.js')]);
 
 const count = { passed: 0, failed: 0 };
@@ -63,14 +87,20 @@ const count = { passed: 0, failed: 0 };
 async function run(runtime, program, args, expected) {
   const command = [...runtime.options, join('examples', program), ...args];
   const what = `${runtime.name}: ${[program, ...args].join(' ')}`;
-  const output = await promisify(execFile)(runtime.path, command, { cwd: ROOT, timeout: LIMIT_MS }).catch((error) => error);
+  const output = await promisify(execFile)(runtime.path, command, {
+    cwd: ROOT,
+    timeout: LIMIT_MS,
+  }).catch((error) => error);
   const ok = expected.test(output.stdout) && !output.code;
   count[ok ? 'passed' : 'failed']++;
-  console.log(ok ? `ok: ${what}` : `not ok: ${what}\n${output.stdout}${output.stderr}${output.message ?? ''}`);
+  console.log(
+    ok ? `ok: ${what}` : `not ok: ${what}\n${output.stdout}${output.stderr}${output.message ?? ''}`,
+  );
 }
 
 const isWrong = ([, args]) => args.includes('usual') || args.includes('--unguarded');
-const runOn = (runtime) => PROGRAMS.filter((program) => runtime.name === SHOWN_ON || !isWrong(program));
+const runOn = (runtime) =>
+  PROGRAMS.filter((program) => runtime.name === SHOWN_ON || !isWrong(program));
 const queue = runtimes.flatMap((runtime) => runOn(runtime).map((program) => [runtime, ...program]));
 const lane = async () => {
   while (queue.length > 0) await run(...queue.shift());

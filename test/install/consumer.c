@@ -1,4 +1,5 @@
-/* consumer.c: a program of somebody who has installed lockword; C11 and C++17. Two threads count to 200,000 together. */
+/* consumer.c: a program of somebody who has installed lockword; C11 and C++17. Two threads count to
+ * 200,000 together. */
 #include <lockword/describe.h>
 #include <lockword/lockword.h>
 
@@ -37,12 +38,16 @@ static int use_the_rest(void)
     lw_cancel cancel = LW_CANCEL_INIT;
     uint32_t which = 0;
     int wrong = 0;
-    wrong += lw_rmutex_lock(&rmutex) != 0 || lw_rmutex_lock(&rmutex) != 0 || lw_rmutex_unlock(&rmutex) != 0;
-    wrong += lw_rwlock_uplock(&rwlock) != 0 || lw_rwlock_upgrade(&rwlock) != 0 || lw_rwlock_unlock(&rwlock) != 0;
+    wrong += lw_rmutex_lock(&rmutex) != 0 || lw_rmutex_lock(&rmutex) != 0 ||
+             lw_rmutex_unlock(&rmutex) != 0;
+    wrong += lw_rwlock_uplock(&rwlock) != 0 || lw_rwlock_upgrade(&rwlock) != 0 ||
+             lw_rwlock_unlock(&rwlock) != 0;
     wrong += lw_sem_acquire(&sem, 1) != 0 || lw_sem_acquire_until(&sem, 1, LW_NOW) != ETIMEDOUT;
     wrong += lw_barrier_wait(&barrier) != LW_BARRIER_LEADER;
-    wrong += lw_waitgroup_add(&group, 1) != 0 || lw_waitgroup_done(&group) != 0 || lw_waitgroup_wait(&group) != 0;
-    wrong += lw_latch_count_down(&latch, 1) != 0 || lw_latch_arrive_and_wait(&latch) != 0 || !lw_latch_try_wait(&latch);
+    wrong += lw_waitgroup_add(&group, 1) != 0 || lw_waitgroup_done(&group) != 0 ||
+             lw_waitgroup_wait(&group) != 0;
+    wrong += lw_latch_count_down(&latch, 1) != 0 || lw_latch_arrive_and_wait(&latch) != 0 ||
+             !lw_latch_try_wait(&latch);
     wrong += lw_once_begin(&once) != LW_ONCE_RUN || lw_once_finish(&once, true) != 0;
     wrong += lw_counter_wait_at_least(&counter, 1, LW_FOREVER, NULL) != 0;
     wrong += lw_cond_notify_all(&cond) != 0 || lw_cond_wait(&cond, &free_mutex) != EPERM;
@@ -63,7 +68,8 @@ int main(void)
         return 1;
     count_up(NULL);
     pthread_join(other, NULL);
-    if (lw_mutex_unlock(&mutex) != EPERM || lw_mutex_trylock(&mutex) != 0 || lw_mutex_lock_until(&mutex, lw_after_ms(1)) != EDEADLK)
+    if (lw_mutex_unlock(&mutex) != EPERM || lw_mutex_trylock(&mutex) != 0 ||
+        lw_mutex_lock_until(&mutex, lw_after_ms(1)) != EDEADLK)
         return 1;
     return count == 2 * EACH ? use_the_rest() : 1;
 }

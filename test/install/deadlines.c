@@ -1,7 +1,8 @@
 /*
- * deadlines.c [CALL...]: waits end when they must, neither early nor late, and asleep until then. With no test library, and linked
- * to the sources, so that it can be built for 32 bits and with either size of time_t. With -Wl,--wrap=syscall -DOLD_KERNEL it runs
- * as on a kernel that has none of the calls that came with 64-bit times.
+ * deadlines.c [CALL...]: waits end when they must, neither early nor late, and asleep until then.
+ * With no test library, and linked to the sources, so that it can be built for 32 bits and with
+ * either size of time_t. With -Wl,--wrap=syscall -DOLD_KERNEL it runs as on a kernel that has none
+ * of the calls that came with 64-bit times.
  */
 #define _GNU_SOURCE
 #include <lockword/lockword.h>
@@ -85,7 +86,8 @@ static int wait_for_event_or_cancel(lw_deadline deadline)
 
 static int wait_for_any(lw_deadline deadline)
 {
-    const lw_source sources[] = {lw_source_event(&event), lw_source_sem(&sem, 1), lw_source_at_least(&counter, 1)};
+    const lw_source sources[] = {lw_source_event(&event), lw_source_sem(&sem, 1),
+                                 lw_source_at_least(&counter, 1)};
     uint32_t which;
     return lw_wait_any(sources, 3, deadline, &cancel, &which);
 }
@@ -134,8 +136,10 @@ static void *wait_for_a_while(void *argument)
 static void *wait_for_centuries(void *unused)
 {
     (void)unused;
-    check("a wake, for centuries", "ends by itself", lw_event_wait_until(&event, lw_after_ms(5000000000000)) == 0);
-    check("any of two, for centuries", "ends by itself", lw_event_wait_cancel(&event, lw_after_ms(5000000000000), &cancel) == 0);
+    check("a wake, for centuries", "ends by itself",
+          lw_event_wait_until(&event, lw_after_ms(5000000000000)) == 0);
+    check("any of two, for centuries", "ends by itself",
+          lw_event_wait_cancel(&event, lw_after_ms(5000000000000), &cancel) == 0);
     return NULL;
 }
 

@@ -1,6 +1,7 @@
 /*
- * races.c [race | inversion]: a user's program under ThreadSanitizer, Helgrind or DRD. Without an argument it is correct, and none
- * of them may report anything; `race` and `inversion` each make one mistake, which they must report.
+ * races.c [race | inversion]: a user's program under ThreadSanitizer, Helgrind or DRD. Without an
+ * argument it is correct, and none of them may report anything; `race` and `inversion` each make
+ * one mistake, which they must report.
  */
 #include <lockword/lockword.h>
 
@@ -58,7 +59,8 @@ static void prepare(void)
     }
 }
 
-/* In every third round the giver comes late, in every third the taker, and in the others both come at once. */
+/* In every third round the giver comes late, in every third the taker, and in the others both come
+ * at once. */
 static void be_late(int i, int who)
 {
     const struct timespec a_while = {0, 2000000};
@@ -73,15 +75,15 @@ struct way {
     void (*take)(int i);
 };
 
-#define GIVE(name, call)                                                                                                           \
-    static void give_##name(int i)                                                                                                 \
-    {                                                                                                                              \
-        must_be((call) == 0);                                                                                                      \
+#define GIVE(name, call)                                                                           \
+    static void give_##name(int i)                                                                 \
+    {                                                                                              \
+        must_be((call) == 0);                                                                      \
     }
-#define TAKE(name, call)                                                                                                           \
-    static void take_##name(int i)                                                                                                 \
-    {                                                                                                                              \
-        must_be((call) == 0);                                                                                                      \
+#define TAKE(name, call)                                                                           \
+    static void take_##name(int i)                                                                 \
+    {                                                                                              \
+        must_be((call) == 0);                                                                      \
     }
 
 GIVE(sem, lw_sem_release(&in[i].sem, 1))

@@ -31,7 +31,16 @@ async function work({ job, data, mode }) {
   const { imports } = await import('../../js/src/wasm.js');
   const { imports: emscripten } = await import('../../js/src/emscripten.js');
   const run = (0, eval)(`(${job})`);
-  return run({ ...lockword, ...support, imports, emscripten, counts: modes.counts, data, say, heard });
+  return run({
+    ...lockword,
+    ...support,
+    imports,
+    emscripten,
+    counts: modes.counts,
+    data,
+    say,
+    heard,
+  });
 }
 
 async function receive(message) {

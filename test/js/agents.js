@@ -33,7 +33,8 @@ function start() {
   if (!NodeWorker) return new Worker(script, { type: 'module' });
   const worker = new NodeWorker(script);
   return Object.assign(worker, {
-    addEventListener: (name, listen) => worker.on(name, (data) => listen({ data, message: `${data}` })),
+    addEventListener: (name, listen) =>
+      worker.on(name, (data) => listen({ data, message: `${data}` })),
   });
 }
 
@@ -49,13 +50,18 @@ class Agent {
     living.add(this);
     this.result.catch(() => {});
     this.#worker.addEventListener('message', ({ data: message }) => this.#receive(message));
-    this.#worker.addEventListener('error', ({ message }) => this.#end('reject', new Error(`the agent failed: ${message}`)));
+    this.#worker.addEventListener('error', ({ message }) =>
+      this.#end('reject', new Error(`the agent failed: ${message}`)),
+    );
     this.#worker.postMessage({ job: `${job}`, data, mode });
   }
 
   /** Resolves, with what was said along with it, once the agent has said this word. */
   said(word) {
-    return Promise.race([this.#wordOf(word).promise, this.result.then(() => this.#wordOf(word).promise)]);
+    return Promise.race([
+      this.#wordOf(word).promise,
+      this.result.then(() => this.#wordOf(word).promise),
+    ]);
   }
 
   /** Makes the agent's heard(word) resolve. */
@@ -97,4 +103,5 @@ class Agent {
 export const spawn = (job, data = {}, mode = modeOfSuite) => new Agent(job, data, mode);
 
 /** Ends all agents that still run. */
-export const finish = () => within(10_000, Promise.all([...living].map((agent) => agent.terminate())), 'terminating agents');
+export const finish = () =>
+  within(10_000, Promise.all([...living].map((agent) => agent.terminate())), 'terminating agents');

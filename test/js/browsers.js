@@ -17,7 +17,9 @@ const NOT_IN_BROWSERS = /^(mutex\/process|worker-mutex\/)/;
 /** Tests are imported in turn, as on other runtimes: after the mode has been entered. */
 function entry() {
   const files = testFiles().map((url) => relative(here, fileURLToPath(url)));
-  const imports = files.filter((file) => !NOT_IN_BROWSERS.test(file)).map((file) => `() => import('./${file}'),`);
+  const imports = files
+    .filter((file) => !NOT_IN_BROWSERS.test(file))
+    .map((file) => `() => import('./${file}'),`);
   return `import { start } from './web.js';\nvoid start([\n${imports.join('\n')}\n]);\n`;
 }
 
@@ -36,7 +38,12 @@ async function bundle(outdir) {
     `${outdir}/index.html`,
     '<!doctype html>\n<title>lockword</title>\n<script type="module" src="stdin.js"></script>\n',
   );
-  await build({ ...OPTIONS, outdir, splitting: true, stdin: { contents: entry(), resolveDir: here } });
+  await build({
+    ...OPTIONS,
+    outdir,
+    splitting: true,
+    stdin: { contents: entry(), resolveDir: here },
+  });
   await build({ ...OPTIONS, outdir, entryPoints: [`${here}agent.js`] });
 }
 

@@ -5,7 +5,8 @@ import { readdirSync } from 'node:fs';
 export function testFiles(folder = new URL('./', import.meta.url)) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const url = new URL(entry.isDirectory() ? `${entry.name}/` : entry.name, folder);
-    if (entry.isDirectory()) return entry.name === 'core' || entry.name === 'node_modules' ? [] : testFiles(url);
+    if (entry.isDirectory())
+      return entry.name === 'core' || entry.name === 'node_modules' ? [] : testFiles(url);
     return entry.name.endsWith('.test.js') ? [url] : [];
   });
 }

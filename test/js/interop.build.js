@@ -10,20 +10,46 @@ const MODULES = [
   {
     source: 'interop.c',
     output: 'build/test-js/interop.wasm',
-    exports: ['interop_add', 'interop_lock', 'interop_trylock', 'interop_lock_for', 'interop_unlock'],
+    exports: [
+      'interop_add',
+      'interop_lock',
+      'interop_trylock',
+      'interop_lock_for',
+      'interop_unlock',
+    ],
   },
   {
     source: 'family/interop.c',
     output: 'build/test-js/family.wasm',
-    exports: ['family_offset', 'family_work', 'family_produce', 'family_consume', 'family_meet', 'family_time_out'],
+    exports: [
+      'family_offset',
+      'family_work',
+      'family_produce',
+      'family_consume',
+      'family_meet',
+      'family_time_out',
+    ],
   },
   {
     source: 'emscripten/emscripten.c',
     output: 'build/test-js/emscripten.wasm',
     exports: [
-      ...['the_lock', 'the_semaphore', 'the_condvar', 'the_count', 'the_consumed', 'make_again', 'assign_again'],
+      ...[
+        'the_lock',
+        'the_semaphore',
+        'the_condvar',
+        'the_count',
+        'the_consumed',
+        'make_again',
+        'assign_again',
+      ],
       ...['count', 'count_async', 'produce', 'consume', 'consume_async'],
-      ...['lock_try_acquire', 'lock_wait_acquire', 'lock_busyspin_wait_acquire', 'lock_waitinf_acquire'],
+      ...[
+        'lock_try_acquire',
+        'lock_wait_acquire',
+        'lock_busyspin_wait_acquire',
+        'lock_waitinf_acquire',
+      ],
       ...['lock_busyspin_waitinf_acquire', 'lock_release', 'lock_async_acquire'],
       ...[
         'semaphore_try_acquire',
@@ -32,7 +58,15 @@ const MODULES = [
         'semaphore_release',
         'semaphore_async_acquire',
       ],
-      ...['condvar_waitinf', 'condvar_wait', 'condvar_wait_async', 'condvar_signal', 'cancel', 'cancel_all', 'cancel_all_at'],
+      ...[
+        'condvar_waitinf',
+        'condvar_wait',
+        'condvar_wait_async',
+        'condvar_signal',
+        'cancel',
+        'cancel_all',
+        'cancel_all_at',
+      ],
     ],
   },
 ].map(({ source, output, exports }) => ({
@@ -45,7 +79,9 @@ const changed = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 
 
 function isUpToDate({ source, output }) {
   const folders = ['include', 'src', 'tools/core'].map((name) => join(root, name));
-  const inputs = folders.flatMap((folder) => readdirSync(folder, { recursive: true }).map((name) => join(folder, name)));
+  const inputs = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true }).map((name) => join(folder, name)),
+  );
   return [...inputs, source].every((input) => changed(input) < changed(output));
 }
 

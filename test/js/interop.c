@@ -1,4 +1,5 @@
-/* interop.c: what a C worker does in interop.test.js: counts under the lock, on memory that it shares with JavaScript. */
+/* interop.c: what a C worker does in interop.test.js: counts under the lock, on memory that it
+ * shares with JavaScript. */
 #include <lockword/mutex.h>
 
 /* How a turn is taken: each must be the very same lock. */
@@ -14,7 +15,8 @@ static int take(lw_mutex *mutex, uint32_t turn)
     }
 }
 
-/* Adds one to the counter, under the lock, this often. 0, or the first error. The counter is as plain as any: no atomics help. */
+/* Adds one to the counter, under the lock, this often. 0, or the first error. The counter is as
+ * plain as any: no atomics help. */
 int interop_add(lw_mutex *mutex, volatile uint32_t *counter, uint32_t times)
 {
     for (uint32_t turn = 0; turn < times; turn++) {

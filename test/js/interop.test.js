@@ -82,20 +82,48 @@ describe('interop: one lock word', () => {
     const shared = share();
     const agent = spawn(
       async ({ Mutex, data, imports }) => {
-        const { instance } = await WebAssembly.instantiate(data.module, { env: { memory: data.memory }, ...imports() });
+        const { instance } = await WebAssembly.instantiate(data.module, {
+          env: { memory: data.memory },
+          ...imports(),
+        });
         const c = instance.exports;
         c.__stack_pointer.value = data.stack;
         const mutex = Mutex.from(data.handle);
         const at = data.handle.byteOffset;
-        const answers = [c.interop_unlock(at), c.interop_lock(at), mutex.isMine, c.interop_trylock(at), c.interop_lock(at)];
+        const answers = [
+          c.interop_unlock(at),
+          c.interop_lock(at),
+          mutex.isMine,
+          c.interop_trylock(at),
+          c.interop_lock(at),
+        ];
         mutex.unlock();
-        answers.push(mutex.tryLock(), c.interop_lock(at), c.interop_unlock(at), mutex.isLocked, await mutex.lockAsync());
+        answers.push(
+          mutex.tryLock(),
+          c.interop_lock(at),
+          c.interop_unlock(at),
+          mutex.isLocked,
+          await mutex.lockAsync(),
+        );
         answers.push(c.interop_unlock(at), c.interop_unlock(at));
         return answers;
       },
       forC(shared, 0),
     );
-    expect(await agent.result).to.deep.equal([EPERM, 0, true, EBUSY, EDEADLK, true, EDEADLK, 0, false, true, 0, EPERM]);
+    expect(await agent.result).to.deep.equal([
+      EPERM,
+      0,
+      true,
+      EBUSY,
+      EDEADLK,
+      true,
+      EDEADLK,
+      0,
+      false,
+      true,
+      0,
+      EPERM,
+    ]);
     expect([...wordsOf(shared.mutex.handle)]).to.deep.equal([0, 0]);
   });
 
@@ -104,7 +132,10 @@ describe('interop: one lock word', () => {
     await shared.mutex.lockAsync();
     const agent = spawn(
       async ({ data, imports, say }) => {
-        const { instance } = await WebAssembly.instantiate(data.module, { env: { memory: data.memory }, ...imports() });
+        const { instance } = await WebAssembly.instantiate(data.module, {
+          env: { memory: data.memory },
+          ...imports(),
+        });
         const c = instance.exports;
         c.__stack_pointer.value = data.stack;
         const at = data.handle.byteOffset;
@@ -133,7 +164,10 @@ describe('interop: one lock word', () => {
     const stranger = new Stranger(mutex).lock();
     const agent = spawn(
       async ({ data, heard, imports, say }) => {
-        const { instance } = await WebAssembly.instantiate(data.module, { env: { memory: data.memory }, ...imports() });
+        const { instance } = await WebAssembly.instantiate(data.module, {
+          env: { memory: data.memory },
+          ...imports(),
+        });
         const c = instance.exports;
         c.__stack_pointer.value = data.stack;
         const at = data.handle.byteOffset;
@@ -168,7 +202,10 @@ describe('interop: one lock word', () => {
   if (mode === 'normal') {
     it('a worker terminated in C delays the others by a re-check at most', async () => {
       const victim = async ({ data, imports, say }) => {
-        const { instance } = await WebAssembly.instantiate(data.module, { env: { memory: data.memory }, ...imports() });
+        const { instance } = await WebAssembly.instantiate(data.module, {
+          env: { memory: data.memory },
+          ...imports(),
+        });
         instance.exports.__stack_pointer.value = data.stack;
         say('id', imports().lockword.self());
         return instance.exports.interop_add(data.handle.byteOffset, data.counter, data.turns);

@@ -28,6 +28,9 @@ const tests = testFiles().map(
     () =>
       import(href),
 );
-const failed = await runSuite(Mocha, tests, { ...options, reporter: options.lines ? reporterTo(tell) : 'spec' });
+const failed = await runSuite(Mocha, tests, {
+  ...options,
+  reporter: options.lines ? reporterTo(tell) : 'spec',
+});
 if (options.lines) tell({ end: failed });
 process.exit(failed > 0 ? 1 : 0);

@@ -23,7 +23,11 @@ function usingOf({ using, dispose }) {
 function rowOf(runtime) {
   const result = kept(runtime.name);
   const missing = !result || (runtime.files && !isInstalled(runtime));
-  if (missing) return [`${runtime.title}: ${result ? 'not installed' : 'not run'}`, ...HEADS.slice(1).map(() => '-')];
+  if (missing)
+    return [
+      `${runtime.title}: ${result ? 'not installed' : 'not run'}`,
+      ...HEADS.slice(1).map(() => '-'),
+    ];
   const { title, version, counts, engine } = result;
   return [
     `${title} ${version}`,
@@ -40,7 +44,9 @@ const rows = [...RUNTIMES, ...BROWSERS].map(rowOf);
 function print() {
   const widths = HEADS.map((head, i) => Math.max(head.length, ...rows.map((row) => row[i].length)));
   for (const row of [HEADS, ...rows])
-    console.log(`  ${row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join('  ')}`);
+    console.log(
+      `  ${row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join('  ')}`,
+    );
 }
 
 function writePage() {

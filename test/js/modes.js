@@ -31,10 +31,13 @@ const changes = {
   unhealed() {
     const { wait } = Atomics;
     const { setTimeout, setInterval } = globalThis;
-    Atomics.wait = (words, index, value, ms) => wait(words, index, value, isRecheck(ms) ? Infinity : ms);
+    Atomics.wait = (words, index, value, ms) =>
+      wait(words, index, value, isRecheck(ms) ? Infinity : ms);
     const inert = () => {};
-    globalThis.setTimeout = (callback, ms, ...rest) => setTimeout(isRecheck(ms) ? inert : callback, ms, ...rest);
-    globalThis.setInterval = (callback, ms, ...rest) => setInterval(isRecheck(ms) ? inert : callback, ms, ...rest);
+    globalThis.setTimeout = (callback, ms, ...rest) =>
+      setTimeout(isRecheck(ms) ? inert : callback, ms, ...rest);
+    globalThis.setInterval = (callback, ms, ...rest) =>
+      setInterval(isRecheck(ms) ? inert : callback, ms, ...rest);
   },
 
   page() {

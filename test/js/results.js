@@ -19,12 +19,17 @@ function subjectOf(title) {
 
 /** Keeps the sums of a runtime's run in one mode, by primitive. */
 export function keep({ runtime, mode, engine, passed, failed }) {
-  const counts = Object.fromEntries([...NAMES, OTHERS].map((subject) => [subject, { passed: 0, failed: 0 }]));
+  const counts = Object.fromEntries(
+    [...NAMES, OTHERS].map((subject) => [subject, { passed: 0, failed: 0 }]),
+  );
   for (const test of passed) counts[subjectOf(test.passed)].passed++;
   for (const test of failed) counts[subjectOf(test.failed)].failed++;
   const { name, title, version } = runtime;
   mkdirSync(folder, { recursive: true });
-  writeFileSync(`${folder}${name}-${mode}.json`, JSON.stringify({ title, version, engine, counts }));
+  writeFileSync(
+    `${folder}${name}-${mode}.json`,
+    JSON.stringify({ title, version, engine, counts }),
+  );
 }
 
 /** What was kept of a runtime, the sums of all modes; undefined if it was not run. */
@@ -32,7 +37,13 @@ export function kept(name) {
   mkdirSync(folder, { recursive: true });
   const files = readdirSync(folder).filter((file) => file.startsWith(`${name}-`));
   const results = files.map((file) => JSON.parse(readFileSync(`${folder}${file}`, 'utf8')));
-  const sum = (subject, fate) => results.reduce((total, { counts }) => total + (counts[subject]?.[fate] ?? 0), 0);
-  const sums = (subject) => [subject, { passed: sum(subject, 'passed'), failed: sum(subject, 'failed') }];
-  return results.length > 0 ? { ...results[0], counts: Object.fromEntries([...NAMES, OTHERS].map(sums)) } : undefined;
+  const sum = (subject, fate) =>
+    results.reduce((total, { counts }) => total + (counts[subject]?.[fate] ?? 0), 0);
+  const sums = (subject) => [
+    subject,
+    { passed: sum(subject, 'passed'), failed: sum(subject, 'failed') },
+  ];
+  return results.length > 0
+    ? { ...results[0], counts: Object.fromEntries([...NAMES, OTHERS].map(sums)) }
+    : undefined;
 }

@@ -35,14 +35,23 @@ const { values: options } = parseArgs({
 function choose(what, text, known) {
   const names = text.split(',');
   const stranger = names.find((name) => !known.includes(name));
-  if (stranger !== undefined) throw new RangeError(`no such ${what}: ${stranger} (there are ${known.join(', ')})`);
+  if (stranger !== undefined)
+    throw new RangeError(`no such ${what}: ${stranger} (there are ${known.join(', ')})`);
   return known.filter((name) => names.includes(name));
 }
 
 /** What can be run, and a word on each browser that cannot. */
 function chooseRuntimes() {
   if (options.here)
-    return [{ name: 'node', version: process.versions.node, path: process.execPath, options: [], start: startRuntime }];
+    return [
+      {
+        name: 'node',
+        version: process.versions.node,
+        path: process.execPath,
+        options: [],
+        start: startRuntime,
+      },
+    ];
   const all = [...RUNTIMES, ...BROWSERS];
   const known = all.map(({ name }) => name);
   const names = choose('runtime', options.only ?? known.join(), known);
@@ -52,7 +61,9 @@ function chooseRuntimes() {
     console.log(`Left out: ${browser.title} is not installed (Debian: ${browser.package})`);
   return [
     ...install(chosen(RUNTIMES)).map((runtime) => ({ ...runtime, start: startRuntime })),
-    ...browsers.filter(isInstalled).map((browser) => ({ ...browser, start: startInBrowser, modes: ['normal'] })),
+    ...browsers
+      .filter(isInstalled)
+      .map((browser) => ({ ...browser, start: startInBrowser, modes: ['normal'] })),
   ];
 }
 
@@ -80,12 +91,18 @@ async function run(runtime, mode) {
       last = report[kind];
     }
     if (report.end !== undefined) end();
-    if (interactive) process.stdout.write(`\r  ${titleOf(runtime)} ${mode}: ${outcome.passed.length}\x1b[K`);
+    if (interactive)
+      process.stdout.write(`\r  ${titleOf(runtime)} ${mode}: ${outcome.passed.length}\x1b[K`);
   };
   watch();
   let why;
   try {
-    const running = await runtime.start(runtime, { mode, grep: options.grep, hear, noise: (line) => noise.push(line) });
+    const running = await runtime.start(runtime, {
+      mode,
+      grep: options.grep,
+      hear,
+      noise: (line) => noise.push(line),
+    });
     outcome.runtime = { ...runtime, version: running.version };
     why = await Promise.race([ended, running.over]);
     await running.close();
@@ -93,7 +110,11 @@ async function run(runtime, mode) {
     why = error.stack;
   }
   clearTimeout(watchdog);
-  if (why) outcome.failed.push({ failed: 'the run', why: [`${why} after '${last}'`, ...noise].join('\n') });
+  if (why)
+    outcome.failed.push({
+      failed: 'the run',
+      why: [`${why} after '${last}'`, ...noise].join('\n'),
+    });
   return { ...outcome, seconds: (performance.now() - start) / 1000 };
 }
 
@@ -105,7 +126,16 @@ const row = (...cells) => {
 function print(outcome) {
   const { runtime, mode, passed, failed, skipped, seconds } = outcome;
   if (interactive) process.stdout.write('\r\x1b[K');
-  console.log(row(titleOf(runtime), mode, passed.length, failed.length, skipped.length, `${seconds.toFixed(1)} s`));
+  console.log(
+    row(
+      titleOf(runtime),
+      mode,
+      passed.length,
+      failed.length,
+      skipped.length,
+      `${seconds.toFixed(1)} s`,
+    ),
+  );
 }
 
 /** Each skipped test once, with the runs that skipped it. */
@@ -113,7 +143,10 @@ function printSkipped(outcomes) {
   const runs = new Map();
   for (const { runtime, mode, skipped } of outcomes) {
     for (const { skipped: title } of skipped) {
-      runs.set(title, [...(runs.get(title) ?? []), mode === 'normal' ? titleOf(runtime) : `${titleOf(runtime)} ${mode}`]);
+      runs.set(title, [
+        ...(runs.get(title) ?? []),
+        mode === 'normal' ? titleOf(runtime) : `${titleOf(runtime)} ${mode}`,
+      ]);
     }
   }
   if (runs.size > 0) console.log('\nSkipped');

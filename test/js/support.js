@@ -50,7 +50,10 @@ export async function until(condition, ms = 15_000) {
 export async function within(ms, promise, what = 'it') {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = timers.setTimeout(() => reject(new Error(`${what} did not finish within ${ms} ms`)), ms);
+    timer = timers.setTimeout(
+      () => reject(new Error(`${what} did not finish within ${ms} ms`)),
+      ms,
+    );
   });
   try {
     return await Promise.race([promise, late]);
@@ -80,7 +83,8 @@ export async function failure(call) {
 }
 
 /** A mutex's two words. */
-export const wordsOf = ({ buffer, byteOffset }) => new Int32Array(buffer.buffer ?? buffer, byteOffset, 2);
+export const wordsOf = ({ buffer, byteOffset }) =>
+  new Int32Array(buffer.buffer ?? buffer, byteOffset, 2);
 
 /** Another agent without a worker: it plays the protocol by hand, on the words, as C would. */
 export class Stranger {
@@ -96,7 +100,8 @@ export class Stranger {
 
   /** Takes a free mutex; returns itself. */
   lock() {
-    if (Atomics.compareExchange(this.#words, 0, 0, STRANGER) !== 0) throw new Error('the mutex is not free');
+    if (Atomics.compareExchange(this.#words, 0, 0, STRANGER) !== 0)
+      throw new Error('the mutex is not free');
     return this;
   }
 

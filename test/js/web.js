@@ -53,7 +53,16 @@ export async function start(tests) {
   try {
     if (document) tell({ engine });
     const before = document ? await runInWorker() : 0;
-    tell({ end: before + (await runSuite(Mocha, tests, { mode: 'normal', reporter: reporterTo(tell), grep, wanted })) });
+    tell({
+      end:
+        before +
+        (await runSuite(Mocha, tests, {
+          mode: 'normal',
+          reporter: reporterTo(tell),
+          grep,
+          wanted,
+        })),
+    });
   } catch (error) {
     tell({ failed: 'the run', why: whyOf(error) });
   }

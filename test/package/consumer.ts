@@ -21,7 +21,16 @@ import {
   waitAny,
   WaitGroup,
 } from 'lockword';
-import type { Guard, Handle, PermitOptions, SharedMemory, Signal, TaskGuard, WaitOptions, WaitSource } from 'lockword';
+import type {
+  Guard,
+  Handle,
+  PermitOptions,
+  SharedMemory,
+  Signal,
+  TaskGuard,
+  WaitOptions,
+  WaitSource,
+} from 'lockword';
 import { imports as emscripten } from 'lockword/emscripten';
 import { nameAgent } from 'lockword/inspect';
 import { imports } from 'lockword/wasm';
@@ -34,7 +43,11 @@ function check(what: string, ok: boolean): void {
 // What the platform has, whose types this program does without.
 const platform: any = globalThis;
 const signal: Signal = new platform.AbortController().signal;
-const memory: SharedMemory = new platform.WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+const memory: SharedMemory = new platform.WebAssembly.Memory({
+  initial: 1,
+  maximum: 1,
+  shared: true,
+});
 
 const mutex: Mutex = new Mutex(new SharedArrayBuffer(Mutex.BYTE_LENGTH));
 const handle: Handle<'Mutex'> = mutex.handle;
@@ -168,7 +181,9 @@ const reads: boolean = await lock.readLockAsync();
 const readers: number = lock.readers;
 lock.readUnlock();
 const counted: number = await lock.runShared(() => lock.readers);
-const written: string = await lock.runExclusive(async () => `${lock.isWriteLocked}`, { timeout: 5 });
+const written: string = await lock.runExclusive(async () => `${lock.isWriteLocked}`, {
+  timeout: 5,
+});
 check('RWLock: runShared, runExclusive', counted === 1 && written === 'true' && lock.readers === 0);
 const upgraded: boolean = (await lock.upgradableLockAsync()) && (await lock.upgradeAsync(1));
 lock.writeUnlock();
@@ -185,28 +200,46 @@ check('WaitGroup', (await group.waitAsync()) && group.count === 0);
 
 const latch: Latch = Latch.create(2);
 latch.countDown();
-check('Latch', (await latch.arriveAndWaitAsync({ timeout: 5 })) && latch.tryWait() && latch.count === 0);
+check(
+  'Latch',
+  (await latch.arriveAndWaitAsync({ timeout: 5 })) && latch.tryWait() && latch.count === 0,
+);
 
 const event: Event = Event.create({ autoReset: true });
 event.set();
 const counter: Counter = Counter.create(3);
-const sources: WaitSource[] = [counter.whenAtLeast(9), event.when(), semaphore.when(2), group.when(), latch.when()];
+const sources: WaitSource[] = [
+  counter.whenAtLeast(9),
+  event.when(),
+  semaphore.when(2),
+  group.when(),
+  latch.when(),
+];
 const first: number = await waitAny(sources, { timeout: 10 });
 check('waitAny', first === 1 && !event.isSet && semaphore.permits === 2);
-check('Counter', (await counter.waitUntilAsync((value: number) => value > 2)) && counter.increment() === 3);
+check(
+  'Counter',
+  (await counter.waitUntilAsync((value: number) => value > 2)) && counter.increment() === 3,
+);
 
 const once: Once = new Once();
 const ran: boolean = await once.runAsync(async () => {});
 check('Once', ran && once.done);
 
 const shared = layout({ lock: Mutex, ready: Event });
-const { lock: inner, ready }: { lock: Mutex; ready: Event } = shared.on(new SharedArrayBuffer(shared.byteLength));
+const { lock: inner, ready }: { lock: Mutex; ready: Event } = shared.on(
+  new SharedArrayBuffer(shared.byteLength),
+);
 const offset: number = shared.offsets.ready;
 check('layout', offset === 8 && !inner.isLocked && !ready.isSet);
 
-const errors: LockError[] = [TimeoutError, DeadlockError, OwnershipError, BlockingError, BrokenBarrierError].map(
-  (E) => new E('late'),
-);
+const errors: LockError[] = [
+  TimeoutError,
+  DeadlockError,
+  OwnershipError,
+  BlockingError,
+  BrokenBarrierError,
+].map((E) => new E('late'));
 check(
   'errors',
   errors.every(({ code }) => code.startsWith('ERR_')),

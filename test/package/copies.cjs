@@ -25,7 +25,9 @@ function work({ handle, sum }) {
 /** The promise's value, unless it takes more than ten seconds. */
 function within(promise) {
   let timer;
-  const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error('stranded')), 10_000)));
+  const late = new Promise(
+    (_, reject) => (timer = setTimeout(() => reject(new Error('stranded')), 10_000)),
+  );
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
@@ -53,7 +55,9 @@ async function main() {
     assert(mutex.tryLock() && twin.isMine);
     assert.throws(() => twin.lock(), { code: 'ERR_DEADLOCK' });
     // Copies of two versions may be served in either order.
-    const waiting = [mutex.lockAsync(), twin.lockAsync()].map((lock) => lock.then((taken) => assert(taken) ?? twin.unlock()));
+    const waiting = [mutex.lockAsync(), twin.lockAsync()].map((lock) =>
+      lock.then((taken) => assert(taken) ?? twin.unlock()),
+    );
     twin.unlock();
     await within(Promise.all(waiting));
     assert(!mutex.isLocked);
@@ -78,7 +82,9 @@ async function main() {
   const faces = [mutex, atOf(cjs, mutex)];
   const order = [];
   mutex.tryLock();
-  const tasks = Array.from({ length: 20 }, (_, i) => faces[(i >> 1) % 2].runExclusive(() => void order.push(i)));
+  const tasks = Array.from({ length: 20 }, (_, i) =>
+    faces[(i >> 1) % 2].runExclusive(() => void order.push(i)),
+  );
   faces[1].unlock();
   await within(Promise.all(tasks));
   assert.deepEqual(order, [...order.keys()]);
@@ -111,7 +117,9 @@ async function main() {
   // A worker blocks for the mutex, and tasks of all copies wait for it, some of them not for long.
   const sum = new Int32Array(new SharedArrayBuffer(4));
   const worker = new Worker(__filename, { workerData: { handle: mutex.handle, sum } });
-  const done = new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject));
+  const done = new Promise((resolve, reject) =>
+    worker.once('message', resolve).once('error', reject),
+  );
   let mine = 0;
   const add = async (copy, k) => {
     const face = atOf(copy, mutex);

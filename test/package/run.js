@@ -78,7 +78,8 @@ async function check(what, test) {
   }
 }
 
-const run = (command, ...args) => execFileSync(command, args, { cwd: WORK, encoding: 'utf8', stdio: 'pipe' });
+const run = (command, ...args) =>
+  execFileSync(command, args, { cwd: WORK, encoding: 'utf8', stdio: 'pipe' });
 const read = (...path) => readFileSync(join(...path), 'utf8');
 
 /** What users have besides: test/package/package.json pins it. Installed on first use, and whenever the pins change. */
@@ -90,7 +91,11 @@ function installTools() {
     const manifest = join(HERE, 'node_modules', name, 'package.json');
     return existsSync(manifest) && JSON.parse(read(manifest)).version;
   };
-  if (existsSync(installed) && pins.every(([name, pin]) => pin.split('@').at(-1) === versionOf(name))) return;
+  if (
+    existsSync(installed) &&
+    pins.every(([name, pin]) => pin.split('@').at(-1) === versionOf(name))
+  )
+    return;
   console.log('Installing compilers and Jest from the npm registry …');
   const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   execFileSync('npm', args, { cwd: HERE, stdio: ['ignore', 'ignore', 'inherit'] });
@@ -100,13 +105,19 @@ function installTools() {
 function install() {
   for (const folder of [WORK, CLONE]) rmSync(folder, { recursive: true, force: true });
   mkdirSync(PACKAGE, { recursive: true });
-  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' });
+  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
   for (const name of listed.split('\n').filter((name) => name && existsSync(join(ROOT, name)))) {
     mkdirSync(dirname(join(CLONE, name)), { recursive: true });
     copyFileSync(join(ROOT, name), join(CLONE, name));
   }
   symlinkSync(join(ROOT, 'node_modules'), join(CLONE, 'node_modules'));
-  execFileSync('npm', ['pack', '--silent', '--pack-destination', WORK], { cwd: CLONE, stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', WORK], {
+    cwd: CLONE,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   const tarball = readdirSync(WORK).find((name) => name.endsWith('.tgz'));
   execFileSync('tar', ['-xzf', join(WORK, tarball), '-C', PACKAGE, '--strip-components=1']);
   writeFileSync(join(WORK, 'package.json'), '{ "type": "module" }');
@@ -126,14 +137,17 @@ function install() {
 
 const files = () => {
   const entries = readdirSync(PACKAGE, { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name).slice(PACKAGE.length + 1));
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(PACKAGE.length + 1));
 };
 
 const manifest = () => JSON.parse(read(PACKAGE, 'package.json'));
 
 /** Every path that the exports map names. */
 function exported() {
-  const targets = (value) => (typeof value === 'string' ? [value] : Object.values(value).flatMap(targets));
+  const targets = (value) =>
+    typeof value === 'string' ? [value] : Object.values(value).flatMap(targets);
   return targets(manifest().exports);
 }
 
@@ -165,17 +179,28 @@ function typescript(compiler, resolution, libs, programs, ...more) {
   const tsc = join(home, 'node_modules', package_, 'bin/tsc');
   const lib = libs.join();
   const settings = ['--strict', '--noEmit', '--target', 'es2022', '--lib', lib, ...more];
-  run(process.execPath, tsc, ...settings, '--module', RESOLUTIONS[resolution], '--moduleResolution', resolution, ...programs);
+  run(
+    process.execPath,
+    tsc,
+    ...settings,
+    '--module',
+    RESOLUTIONS[resolution],
+    '--moduleResolution',
+    resolution,
+    ...programs,
+  );
 }
 
 /** A user's program, in both kinds of modules, and what it prints. */
 const ESM = "import { Mutex, self } from 'lockword'; import * as wasm from 'lockword/wasm';";
 const CJS = "const { Mutex, self } = require('lockword'); const wasm = require('lockword/wasm');";
-const USES = 'new Mutex().runExclusive(() => console.log(wasm.imports().lockword.self() === self));';
+const USES =
+  'new Mutex().runExclusive(() => console.log(wasm.imports().lockword.self() === self));';
 const BOTH = `import { self as id } from 'lockword'; ${CJS} if (id === self) { ${USES} }`;
 
 const BUNDLERS = {
-  esbuild: (entry, outfile) => bundle('', { stdin: undefined, entryPoints: [entry], outfile, write: true, format: 'cjs' }),
+  esbuild: (entry, outfile) =>
+    bundle('', { stdin: undefined, entryPoints: [entry], outfile, write: true, format: 'cjs' }),
   vite: (entry, outfile) =>
     vite({
       root: WORK,
@@ -192,10 +217,13 @@ const BUNDLERS = {
     const webpack = createRequire(join(HERE, 'run.js'))('webpack');
     const output = { path: dirname(outfile), filename: 'webpack.cjs' };
     return new Promise((resolve, reject) => {
-      webpack({ mode: 'production', target: 'web', context: WORK, entry, output }, (error, stats) => {
-        if (error || stats.hasErrors()) reject(error ?? new Error(stats.toString('errors-only')));
-        else resolve();
-      });
+      webpack(
+        { mode: 'production', target: 'web', context: WORK, entry, output },
+        (error, stats) => {
+          if (error || stats.hasErrors()) reject(error ?? new Error(stats.toString('errors-only')));
+          else resolve();
+        },
+      );
     });
   },
 };
@@ -207,7 +235,11 @@ const BUNDLERS = {
 function emscriptenProgram() {
   const lines = read(PACKAGE, 'wasm/library_lockword.js').split('\n');
   const library = {};
-  const merge = new Function('LibraryManager', 'mergeInto', lines.filter((line) => !line.startsWith('#')).join('\n'));
+  const merge = new Function(
+    'LibraryManager',
+    'mergeInto',
+    lines.filter((line) => !line.startsWith('#')).join('\n'),
+  );
   merge({ library }, Object.assign);
   const symbols = Object.entries(library).filter(([name]) => !/__(deps|postset)$/.test(name));
   const nameOf = (name) => (name.startsWith('$') ? name.slice(1) : `_${name}`);
@@ -242,35 +274,51 @@ const EMSCRIPTEN_SAYS = '1 8 0 0\n2 8 -1 2\ntrue true\n';
 
 /** How that program, from this file, runs and ends. */
 function emscriptenRun(file) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [file], { cwd: WORK, encoding: 'utf8', timeout: 10_000 });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [file], {
+    cwd: WORK,
+    encoding: 'utf8',
+    timeout: 10_000,
+  });
   return status === 7 && stdout === EMSCRIPTEN_SAYS ? '' : `${status}: ${stdout}${stderr}`;
 }
 
 /** Whether all public names of this entry's types have a text that editors show; those that have none. */
 function undocumented(entry) {
   const ts = createRequire(join(HERE, 'run.js'))('typescript-5.9');
-  const program = ts.createProgram([join(PACKAGE, 'js/types', `${entry}.d.ts`)], { strict: true, target: ts.ScriptTarget.ES2022 });
+  const program = ts.createProgram([join(PACKAGE, 'js/types', `${entry}.d.ts`)], {
+    strict: true,
+    target: ts.ScriptTarget.ES2022,
+  });
   const checker = program.getTypeChecker();
-  const module = checker.getSymbolAtLocation(program.getSourceFile(join(PACKAGE, 'js/types', `${entry}.d.ts`)));
+  const module = checker.getSymbolAtLocation(
+    program.getSourceFile(join(PACKAGE, 'js/types', `${entry}.d.ts`)),
+  );
   const missing = [];
   const look = (symbol, name, depth) => {
     const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
     const text = ts.displayPartsToString(target.getDocumentationComment(checker));
-    const tags = ts.displayPartsToString(target.getJsDocTags(checker).flatMap(({ text = [] }) => [...text, { text: '\n' }]));
+    const tags = ts.displayPartsToString(
+      target.getJsDocTags(checker).flatMap(({ text = [] }) => [...text, { text: '\n' }]),
+    );
     const isType = target.flags & ts.SymbolFlags.TypeAlias;
     if (!text && !tags && !isType) missing.push(name);
     for (const declaration of target.declarations ?? []) {
       for (const parameter of declaration.parameters ?? []) {
         if (parameter.name.getText() !== 'options') continue;
         if (!/\bms\b|autoReset/.test(tags)) missing.push(`${name}: options in which unit?`);
-        if (!/abort|looked at once|what `\w+` throws|autoReset/.test(tags)) missing.push(`${name}: what of a signal?`);
+        if (!/abort|looked at once|what `\w+` throws|autoReset/.test(tags))
+          missing.push(`${name}: what of a signal?`);
       }
     }
     if (depth === 0) return;
     const members = [...(target.members?.values() ?? []), ...(target.exports?.values() ?? [])];
     for (const member of members) {
       const own = member.name;
-      if (/^(__constructor|prototype|#private|__#|name|code)/.test(own) || member.flags & ts.SymbolFlags.TypeParameter) continue;
+      if (
+        /^(__constructor|prototype|#private|__#|name|code)/.test(own) ||
+        member.flags & ts.SymbolFlags.TypeParameter
+      )
+        continue;
       look(member, `${name}.${own}`, depth - 1);
     }
   };
@@ -286,7 +334,14 @@ await check('it contains what users need, and nothing else', () =>
     .join('\n'),
 );
 await check('it contains what it exports, the C headers, the wasm library and a licence', () =>
-  [...exported(), 'LICENSE', 'README.md', 'include/lockword/lockword.h', 'wasm/liblockword.a', 'wasm/library_lockword.js']
+  [
+    ...exported(),
+    'LICENSE',
+    'README.md',
+    'include/lockword/lockword.h',
+    'wasm/liblockword.a',
+    'wasm/library_lockword.js',
+  ]
     .filter((name) => !existsSync(join(PACKAGE, name)))
     .join('\n'),
 );
@@ -304,13 +359,16 @@ await check('its copies know their version', () => {
   return version === manifest().version ? '' : `js/src/agent.js says ${version}`;
 });
 for (const entry of ['index', 'emscripten', 'inspect', 'wasm', 'worker-mutex']) {
-  await check(`editors show a text, with units, for all that ${entry}.d.ts declares`, () => undocumented(entry));
+  await check(`editors show a text, with units, for all that ${entry}.d.ts declares`, () =>
+    undocumented(entry),
+  );
 }
 for (const compiler of Object.keys(COMPILERS)) {
   for (const resolution of Object.keys(RESOLUTIONS)) {
     const programs = resolution === 'bundler' ? ['consumer.ts'] : ['consumer.ts', 'consumer.cts'];
-    await check(`TypeScript ${compiler}, strict, resolved as by ${resolution}, without the DOM`, () =>
-      typescript(compiler, resolution, ['es2022'], programs),
+    await check(
+      `TypeScript ${compiler}, strict, resolved as by ${resolution}, without the DOM`,
+      () => typescript(compiler, resolution, ['es2022'], programs),
     );
   }
   const programs = ['consumer.ts', 'platform.ts'];
@@ -347,7 +405,11 @@ await check('Jest requires it, without a flag', () => {
   run(process.execPath, join(HERE, 'node_modules/jest/bin/jest.js'), '--rootDir', folder, '--ci');
 });
 for (const [name, build] of Object.entries(BUNDLERS)) {
-  for (const [kind, source] of Object.entries({ esm: `${ESM} ${USES}`, cjs: `${CJS} ${USES}`, mixed: BOTH })) {
+  for (const [kind, source] of Object.entries({
+    esm: `${ESM} ${USES}`,
+    cjs: `${CJS} ${USES}`,
+    mixed: BOTH,
+  })) {
     await check(`${name} bundles it: ${kind}`, async () => {
       const entry = join(WORK, `${kind}.${kind === 'cjs' ? 'cjs' : 'js'}`);
       writeFileSync(entry, source);
@@ -358,13 +420,18 @@ for (const [name, build] of Object.entries(BUNDLERS)) {
     });
   }
 }
-await check('C in WebAssembly is built from the package as README.md says, and shares its lock', () => {
-  const { files } = programsOf('README.md').find(({ files }) => files.some(({ name }) => name === 'build.sh'));
-  for (const { name, text } of files) writeFileSync(join(WORK, name), text);
-  run('sh', '-e', 'build.sh');
-  const output = run(process.execPath, 'main.mjs');
-  return output === '201000 of 201000\n' ? '' : output;
-});
+await check(
+  'C in WebAssembly is built from the package as README.md says, and shares its lock',
+  () => {
+    const { files } = programsOf('README.md').find(({ files }) =>
+      files.some(({ name }) => name === 'build.sh'),
+    );
+    for (const { name, text } of files) writeFileSync(join(WORK, name), text);
+    run('sh', '-e', 'build.sh');
+    const output = run(process.execPath, 'main.mjs');
+    return output === '201000 of 201000\n' ? '' : output;
+  },
+);
 await check('a program by emcc takes its library, and ends when it exits', () => {
   writeFileSync(join(WORK, 'emscripten.cjs'), emscriptenProgram());
   return emscriptenRun('emscripten.cjs');
@@ -372,19 +439,26 @@ await check('a program by emcc takes its library, and ends when it exits', () =>
 if (HAS_CLOSURE) {
   await check('so does one by emcc --closure=1', () => {
     writeFileSync(join(WORK, 'externs.js'), '/** @externs */ var process;');
-    const settings = ['--language_in=UNSTABLE', '--language_out=NO_TRANSPILE', '--emit_use_strict=false'];
+    const settings = [
+      '--language_in=UNSTABLE',
+      '--language_out=NO_TRANSPILE',
+      '--emit_use_strict=false',
+    ];
     const files = ['--externs=externs.js', '--js=emscripten.cjs', '--js_output_file=closure.cjs'];
     const closure = join(HERE, 'node_modules/google-closure-compiler-linux/compiler');
     run(closure, '--compilation_level=ADVANCED', '--warning_level=QUIET', ...settings, ...files);
     return emscriptenRun('closure.cjs');
   });
 } else console.log('left out: emcc --closure=1: there is no Closure Compiler for this platform');
-await check('a bundle has what it imports for its effect, and nothing that it does not import', () => {
-  const size = (contents) => bundle(contents).length;
-  if (size("import 'lockword';") > 0) return 'the package itself has effects';
-  if (size("import 'lockword/inspect';") < 1000) return 'lockword/inspect was dropped';
-  return '';
-});
+await check(
+  'a bundle has what it imports for its effect, and nothing that it does not import',
+  () => {
+    const size = (contents) => bundle(contents).length;
+    if (size("import 'lockword';") > 0) return 'the package itself has effects';
+    if (size("import 'lockword/inspect';") < 1000) return 'lockword/inspect was dropped';
+    return '';
+  },
+);
 for (const [what, contents, limit] of LIMITS) {
   await check(`${what}, minified and gzipped, is below ${limit} bytes`, () =>
     below(limit, gzipSync(bundle(contents), { level: 9 })),

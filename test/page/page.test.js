@@ -29,7 +29,10 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
   afterEach(() => expect(browser.problems.splice(0)).to.deep.equal([]));
 
   const isIn = (state, options) =>
-    browser.until((state) => document.querySelector('main').dataset.state === state, { ...options, args: [state] });
+    browser.until((state) => document.querySelector('main').dataset.state === state, {
+      ...options,
+      args: [state],
+    });
 
   /** What the page says. */
   const read = () =>
@@ -43,7 +46,9 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
         verdict: text('#verdict'),
         longestFrame: number('#longest'),
         ways: [...document.querySelectorAll('.ways b')].map((way) => way.textContent),
-        rows: [...document.querySelectorAll('.rows canvas')].map((canvas) => canvas.getAttribute('aria-label')),
+        rows: [...document.querySelectorAll('.rows canvas')].map((canvas) =>
+          canvas.getAttribute('aria-label'),
+        ),
       };
     });
 
@@ -77,7 +82,8 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
   }
 
   /** From 0 to 1, by thread. */
-  const shares = ({ rows }, what) => rows.map((row) => Number(row.match(`${what} ([\\d.]+) %`)[1]) / 100);
+  const shares = ({ rows }, what) =>
+    rows.map((row) => Number(row.match(`${what} ([\\d.]+) %`)[1]) / 100);
   const sum = (numbers) => numbers.reduce((a, b) => a + b);
 
   /** How many colours the timeline has: the first part of the run need not have more than one. */
@@ -94,7 +100,9 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
   /** The page's links to its sources lead there. */
   async function expectSources() {
     const sources = await browser.evaluate(async () => {
-      const texts = [...document.querySelectorAll('#code a')].map(async ({ href }) => (await fetch(href)).text());
+      const texts = [...document.querySelectorAll('#code a')].map(async ({ href }) =>
+        (await fetch(href)).text(),
+      );
       return Promise.all(texts);
     });
     expect(sources).to.have.length(3);
@@ -106,7 +114,11 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
     let server;
 
     before(async () => {
-      server = await createServer({ configFile, server: { port: 0, host: '127.0.0.1' }, logLevel: 'error' });
+      server = await createServer({
+        configFile,
+        server: { port: 0, host: '127.0.0.1' },
+        logLevel: 'error',
+      });
       await server.listen();
       await browser.goto(server.resolvedUrls.local[0]);
     });
@@ -118,7 +130,9 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
       expect(ways[0]).to.match(/lost$|^exact/);
       expect(ways[1]).to.match(/^exact/);
       expect(ways[2]).to.match(/^exact/);
-      expect(verdict).to.match(/^Unsynchronised, .* lost.* Atomic and guarded by a mutex, all of them arrived\.$/);
+      expect(verdict).to.match(
+        /^Unsynchronised, .* lost.* Atomic and guarded by a mutex, all of them arrived\.$/,
+      );
       expect(count).to.equal(TURNS);
       expect(await coloursOfTimeline()).to.be.at.least(2);
     });
@@ -130,7 +144,9 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
         expect(verdict).to.match(/It took [\d.]+ s\.$/);
         expect(expected).to.equal(TURNS);
         const figures = await browser.evaluate(
-          () => document.querySelector('#timeline').innerText + document.querySelector('#frames').innerText,
+          () =>
+            document.querySelector('#timeline').innerText +
+            document.querySelector('#frames').innerText,
         );
         expect(figures.includes('lockAsync')).to.equal(way === 'guarded');
       }
@@ -200,20 +216,33 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
       // Nor does a button of Firefox's heed keys there.
       const isFirefox = process.env.BROWSER === 'firefox';
       expectExact(
-        await run(() => (isFirefox ? browser.evaluate(() => document.activeElement.click()) : browser.press('Enter')), -1),
+        await run(
+          () =>
+            isFirefox
+              ? browser.evaluate(() => document.activeElement.click())
+              : browser.press('Enter'),
+          -1,
+        ),
       );
     });
 
     it('fits a phone', async () => {
       await browser.resize(320, 640);
-      const overhang = await browser.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      const overhang = await browser.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      );
       await browser.resize(900, 1200);
       expect(overhang).to.equal(0);
     });
   });
 
   it('by a server that sends no headers: it says which ones are missing', async () => {
-    const server = await createServer({ configFile, mode: 'bare', server: { port: 0, host: '127.0.0.1' }, logLevel: 'error' });
+    const server = await createServer({
+      configFile,
+      mode: 'bare',
+      server: { port: 0, host: '127.0.0.1' },
+      logLevel: 'error',
+    });
     try {
       await server.listen();
       await browser.goto(server.resolvedUrls.local[0]);
@@ -233,7 +262,11 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
   it('built, on a host that sends no headers: its service worker isolates it', async () => {
     // A server of Vite's in this process would make it a development build.
     const env = { ...process.env, NODE_ENV: 'production' };
-    execFileSync(process.execPath, [pathOf('node_modules/vite/bin/vite.js'), 'build', '--config', configFile], { env });
+    execFileSync(
+      process.execPath,
+      [pathOf('node_modules/vite/bin/vite.js'), 'build', '--config', configFile],
+      { env },
+    );
     const server = await serve(pathOf('build/counter-page'), { isolated: false });
     try {
       await browser.goto(server.url);

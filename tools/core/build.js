@@ -35,10 +35,21 @@ function wordsOfDrivers() {
 export async function printers() {
   const words = wordsOfDrivers();
   const names = primitives();
-  const flags = ['--target=wasm32', '-std=c11', '-ffreestanding', '-Iinclude', '-fsyntax-only', '-Xclang', '-ast-dump=json'];
+  const flags = [
+    '--target=wasm32',
+    '-std=c11',
+    '-ffreestanding',
+    '-Iinclude',
+    '-fsyntax-only',
+    '-Xclang',
+    '-ast-dump=json',
+  ];
   const found = [];
   for (const name of names) {
-    const { stdout } = await clang([...flags, 'core.c'], { ...headers(), 'core.c': read(`src/core/${name}.c`) });
+    const { stdout } = await clang([...flags, 'core.c'], {
+      ...headers(),
+      'core.c': read(`src/core/${name}.c`),
+    });
     found.push(new Printer(name, JSON.parse(stdout), names, (word) => words.has(word)));
   }
   return found;
@@ -68,7 +79,12 @@ async function main() {
     return;
   }
   const differ = ([name, input]) => {
-    return spawnSync('diff', ['-uN', join(TARGET, name), '-'], { input, stdio: ['pipe', 'inherit', 'inherit'] }).status !== 0;
+    return (
+      spawnSync('diff', ['-uN', join(TARGET, name), '-'], {
+        input,
+        stdio: ['pipe', 'inherit', 'inherit'],
+      }).status !== 0
+    );
   };
   const wrong = [...strangers, ...[...files].filter(differ).map(([name]) => name)];
   if (wrong.length === 0) return;

@@ -38,7 +38,10 @@ const FUNCTIONS = {
 /** lockword as an expression: an object of all it exports, and `imports`. */
 function bundle() {
   const { outputFiles } = buildSync({
-    stdin: { contents: "export * from './index.js'; export { imports } from './emscripten.js';", resolveDir: join(ROOT, 'js/src') },
+    stdin: {
+      contents: "export * from './index.js'; export { imports } from './emscripten.js';",
+      resolveDir: join(ROOT, 'js/src'),
+    },
     bundle: true,
     minify: true,
     format: 'iife',
@@ -50,7 +53,8 @@ function bundle() {
   });
   const [{ text }] = outputFiles;
   const [, expression] = /^(?:"use strict";)?var lockword=([^]*?);?\n?$/.exec(text) ?? [];
-  if (!expression || expression.includes('{{{')) throw new Error('emcc would read this bundle otherwise than it is');
+  if (!expression || expression.includes('{{{'))
+    throw new Error('emcc would read this bundle otherwise than it is');
   return quoted(expression);
 }
 
@@ -63,17 +67,27 @@ function walk(node, visit) {
 /** The same expression with every name of a property as a string. It has been minified: a dot is beside its name. */
 function quoted(expression) {
   const edits = [];
-  walk(parsers.acorn.parse(`(${expression})`, {}), ({ type, computed, optional, shorthand, kind, key, property }) => {
-    const name = key ?? property;
-    if (computed || name?.type !== 'Identifier' || type === 'MetaProperty' || kind === 'constructor') return;
-    const string = JSON.stringify(name.name);
-    if (property) edits.push([name.start - (optional ? 0 : 1), name.end, `[${string}]`]);
-    // Closure drops a getter whose name is a mere string, if it sees no use of it.
-    else if (type === 'MethodDefinition') edits.push([name.start, name.end, `[${string}]`]);
-    else edits.push([name.start, name.end, shorthand ? `${string}:${name.name}` : string]);
-  });
+  walk(
+    parsers.acorn.parse(`(${expression})`, {}),
+    ({ type, computed, optional, shorthand, kind, key, property }) => {
+      const name = key ?? property;
+      if (
+        computed ||
+        name?.type !== 'Identifier' ||
+        type === 'MetaProperty' ||
+        kind === 'constructor'
+      )
+        return;
+      const string = JSON.stringify(name.name);
+      if (property) edits.push([name.start - (optional ? 0 : 1), name.end, `[${string}]`]);
+      // Closure drops a getter whose name is a mere string, if it sees no use of it.
+      else if (type === 'MethodDefinition') edits.push([name.start, name.end, `[${string}]`]);
+      else edits.push([name.start, name.end, shorthand ? `${string}:${name.name}` : string]);
+    },
+  );
   let text = `(${expression})`;
-  for (const [start, end, by] of edits.sort((a, b) => b[0] - a[0])) text = text.slice(0, start) + by + text.slice(end);
+  for (const [start, end, by] of edits.sort((a, b) => b[0] - a[0]))
+    text = text.slice(0, start) + by + text.slice(end);
   return text;
 }
 

@@ -13,7 +13,14 @@ import { CFLAGS, clang, headers, llvm, tree } from './toolchain.js';
 import { archive } from './wasm.js';
 
 /** The import must not promise less than a user's memory may grow to: 4 GiB. */
-const LAYOUT = ['--no-entry', '--import-memory', '--shared-memory', '--max-memory=4294967296', '-z', 'stack-size=65536'];
+const LAYOUT = [
+  '--no-entry',
+  '--import-memory',
+  '--shared-memory',
+  '--max-memory=4294967296',
+  '-z',
+  'stack-size=65536',
+];
 const GLOBALS = ['--export=__stack_pointer', '--export=__heap_base', '--export-table'];
 
 /**
@@ -28,20 +35,36 @@ export async function link(sources, { exports = [], include = [], flags = [] } =
   for (const source of sources) {
     const [name, object] = [basename(source), `${basename(source)}.o`];
     const args = [...CFLAGS, '-O2', ...searched, ...flags, '-c', '-o', object, `source/${name}`];
-    const { files } = await clang(args, { ...headers(), ...folders, source: tree(dirname(source)) });
+    const { files } = await clang(args, {
+      ...headers(),
+      ...folders,
+      source: tree(dirname(source)),
+    });
     objects[object] = files[object];
   }
   const named = exports.map((name) => `--export=${name}`);
   // wasm-ld itself: clang would run wasm-opt after it where there is one, and src/wait/wasm.c does not survive that.
-  const args = ['wasm-ld', ...LAYOUT, ...GLOBALS, ...named, '-o', 'out.wasm', ...Object.keys(objects).reverse()];
+  const args = [
+    'wasm-ld',
+    ...LAYOUT,
+    ...GLOBALS,
+    ...named,
+    '-o',
+    'out.wasm',
+    ...Object.keys(objects).reverse(),
+  ];
   const { files } = await llvm(args, objects);
   return files['out.wasm'];
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [output, ...args] = process.argv.slice(2);
-  const valuesOf = (option) => args.filter((arg) => arg.startsWith(option)).map((arg) => arg.slice(option.length));
+  const valuesOf = (option) =>
+    args.filter((arg) => arg.startsWith(option)).map((arg) => arg.slice(option.length));
   const sources = args.filter((arg) => !arg.startsWith('-')).map((source) => resolve(source));
   const flags = args.filter((arg) => arg.startsWith('-D'));
-  writeFileSync(output, await link(sources, { exports: valuesOf('--export='), include: valuesOf('-I'), flags }));
+  writeFileSync(
+    output,
+    await link(sources, { exports: valuesOf('--export='), include: valuesOf('-I'), flags }),
+  );
 }

@@ -7,7 +7,17 @@
  * or difference of two may be another number, equal modulo 2^32: `| 0` makes it an int32 where that could be seen. `>>> 0` makes an
  * int32 the unsigned number that it stands for, where its order counts. Neither is printed where bounds tell that it changes nothing.
  */
-import { asLines, blank, byPlace, definition, LARGEST, linesOf, namesIn, parametersOf, Source } from './source.js';
+import {
+  asLines,
+  blank,
+  byPlace,
+  definition,
+  LARGEST,
+  linesOf,
+  namesIn,
+  parametersOf,
+  Source,
+} from './source.js';
 import { camelCase } from './toolchain.js';
 
 /** What a C type is in JavaScript. `max` is the greatest value of a number that cannot be negative as an int32. */
@@ -33,7 +43,8 @@ const ANSWER = 'lw_answer_of';
 const ANSWER_FIELDS = ['what', 'word', 'phase', 'expected'];
 
 const COMPARISONS = { '==': '===', '!=': '!==', '<': '<', '>': '>', '<=': '<=', '>=': '>=' };
-const RESERVED = /^(arguments|await|delete|eval|export|function|import|in|instanceof|let|new|of|this|typeof|var|with|yield)$/;
+const RESERVED =
+  /^(arguments|await|delete|eval|export|function|import|in|instanceof|let|new|of|this|typeof|var|with|yield)$/;
 
 /** The least 2^n - 1 that is not less: what the union of two such numbers can be. */
 const ones = (value) => (value === 0 ? 0 : 2 ** (32 - Math.clz32(value)) - 1);
@@ -74,7 +85,8 @@ export class Printer extends Source {
   /** The functions that the primitive's file defines, and those that its header inlines and JavaScript reads. */
   #own() {
     const isOwn = ({ kind, name, at, inner }) => {
-      if (kind !== 'FunctionDecl' || !inner.some((node) => node.kind === 'CompoundStmt')) return false;
+      if (kind !== 'FunctionDecl' || !inner.some((node) => node.kind === 'CompoundStmt'))
+        return false;
       return at.file === 'core.c' || (at.file === this.header && this.isRead(camelCase(name)));
     };
     const own = this.nodes.filter(isOwn).map(({ name }) => this.declared.get(name));
@@ -88,7 +100,13 @@ export class Printer extends Source {
     const copies = [...this.#usedFunctions].map((name) => this.#function(this.declared.get(name)));
     const constants = this.#constantsUsed();
     const functions = [...copies, ...printed].join('\n\n');
-    const module = [this.#head(), this.#importLines(), this.#typedefs(functions), constants, functions]
+    const module = [
+      this.#head(),
+      this.#importLines(),
+      this.#typedefs(functions),
+      constants,
+      functions,
+    ]
       .filter(Boolean)
       .join('\n\n');
     this.checkComments();
@@ -105,14 +123,19 @@ export class Printer extends Source {
   /** The constants of its headers that the printed file or a driver imports, with those that they are made of. */
   get publicConstants() {
     const imported = this.#imports.get('./constants.js') ?? new Set();
-    const isImported = ([name, { isPublic }]) => isPublic && (imported.has(name) || this.isRead(name));
-    const names = [...this.constants].filter(isImported).flatMap(([name, { js }]) => [...namesIn(js), name]);
+    const isImported = ([name, { isPublic }]) =>
+      isPublic && (imported.has(name) || this.isRead(name));
+    const names = [...this.constants]
+      .filter(isImported)
+      .flatMap(([name, { js }]) => [...namesIn(js), name]);
     return [...this.constants].filter(([name]) => names.includes(name)).sort(byPlace);
   }
 
   #importLines() {
     const imports = [...this.#imports].filter(([from]) => from !== 'Atomics');
-    const lines = imports.map(([from, names]) => `import { ${[...names].sort().join(', ')} } from '${from}';`);
+    const lines = imports.map(
+      ([from, names]) => `import { ${[...names].sort().join(', ')} } from '${from}';`,
+    );
     const atomics = this.#imports.get('Atomics');
     if (atomics) lines.push('', `const { ${[...atomics].sort().join(', ')} } = Atomics;`);
     return lines.join('\n');
@@ -155,14 +178,19 @@ export class Printer extends Source {
     const { node, body, file, doc } = declared;
     this.#variables = new Map();
     const parameters = parametersOf(node);
-    for (const parameter of parameters) this.#variables.set(parameter.id, this.#typeOf(parameter, parameter.type.qualType));
+    for (const parameter of parameters)
+      this.#variables.set(parameter.id, this.#typeOf(parameter, parameter.type.qualType));
     const returns = this.#typeOf(node, node.type.qualType.replace(/ ?\(.*$/, ''));
     const types = parameters.map((parameter) => {
       return `@param {${this.#variables.get(parameter.id).doc}} ${this.#name(parameter)}`;
     });
     if (doc) doc.isPrinted = true;
     const about = doc ? [...linesOf(doc.comment).map((line) => this.#speak(line)), ''] : [];
-    const jsdoc = [...about, ...types, ...(returns.kind === 'void' ? [] : [`@returns {${returns.doc}}`])];
+    const jsdoc = [
+      ...about,
+      ...types,
+      ...(returns.kind === 'void' ? [] : [`@returns {${returns.doc}}`]),
+    ];
     const comment = `/**\n${jsdoc.map((line) => ` * ${line}`).join('\n')}\n */\n`;
     this.returns = returns;
     this.isFast = declared.isOwn && node.inline;
@@ -173,12 +201,19 @@ export class Printer extends Source {
 
   /** A comment with the names of functions as they are in JavaScript. */
   #speak(text) {
-    return text.replace(/\blw_\w+/g, (name) => (this.declared.get(name)?.node.at.file.includes('core') ? camelCase(name) : name));
+    return text.replace(/\blw_\w+/g, (name) =>
+      this.declared.get(name)?.node.at.file.includes('core') ? camelCase(name) : name,
+    );
   }
 
   #typeOf(node, name) {
     const plain = name.replace(/^const (?!lw_word)/, '');
-    return TYPES[plain] ?? (plain.startsWith('enum ') ? TYPES.uint32_t : this.fail(node, `${name}: not a type of the core`));
+    return (
+      TYPES[plain] ??
+      (plain.startsWith('enum ')
+        ? TYPES.uint32_t
+        : this.fail(node, `${name}: not a type of the core`))
+    );
   }
 
   #name(node) {
@@ -204,7 +239,9 @@ export class Printer extends Source {
     const { text, comments } = this.file(file);
     let js = '';
     let at = begin;
-    for (const comment of comments.filter((candidate) => candidate.begin >= begin && candidate.after <= end)) {
+    for (const comment of comments.filter(
+      (candidate) => candidate.begin >= begin && candidate.after <= end,
+    )) {
       comment.isPrinted = true;
       const gap = text.slice(at, comment.begin);
       js += gap.includes('\n')
@@ -235,7 +272,10 @@ export class Printer extends Source {
         return `do ${body(inner[0])} while (${this.#condition(inner[1])});`;
       case 'ForStmt': {
         const [first, , test, next, repeated] = inner;
-        const [begin, step] = [first.kind ? body(first) : ';', next.kind ? body(next).replace(/;$/, '') : ''];
+        const [begin, step] = [
+          first.kind ? body(first) : ';',
+          next.kind ? body(next).replace(/;$/, '') : '',
+        ];
         return `for (${begin}${test.kind ? this.#condition(test) : ''};${step}) ${body(repeated)}`;
       }
       case 'SwitchStmt':
@@ -255,7 +295,9 @@ export class Printer extends Source {
         return `${this.#call(node).js};`;
       case 'CStyleCastExpr':
         // `(void)parameter` says in C that it is not used.
-        return node.castKind === 'ToVoid' && nameIn(inner[0]) ? '' : this.fail(node, 'a cast that is a statement');
+        return node.castKind === 'ToVoid' && nameIn(inner[0])
+          ? ''
+          : this.fail(node, 'a cast that is a statement');
       default:
         return this.fail(node, `${kind} is no statement of the core`);
     }
@@ -268,7 +310,8 @@ export class Printer extends Source {
     const [value] = (node.inner ?? []).filter(
       ({ kind }) => kind.endsWith('Expr') || kind.endsWith('Operator') || kind.endsWith('Literal'),
     );
-    const { max = type.max } = value && isConst && type.kind === 'number' ? this.#number(value) : {};
+    const { max = type.max } =
+      value && isConst && type.kind === 'number' ? this.#number(value) : {};
     this.#variables.set(node.id, { ...type, max: isConst ? max : type.max });
     return `${isConst ? 'const' : 'let'} ${this.#name(node)}${value ? ` = ${this.#as(type.kind, value)}` : ''};`;
   }
@@ -295,7 +338,11 @@ export class Printer extends Source {
   #condition(node) {
     const { js, kind, isExact } = this.#value(node, true);
     if (kind === 'bool') return js;
-    return kind === 'number' ? (isExact ? js : `(${js} | 0)`) : this.fail(node, `a ${kind} as a condition`);
+    return kind === 'number'
+      ? isExact
+        ? js
+        : `(${js} | 0)`
+      : this.fail(node, `a ${kind} as a condition`);
   }
 
   #bool(node) {
@@ -338,15 +385,24 @@ export class Printer extends Source {
         return this.#cast(node, isCondition);
       case 'IntegerLiteral': {
         const value = Number(node.value);
-        const js = this.file(node.at.file).text.slice(node.at.begin, node.at.after).replace(/u$/i, '');
-        return { js, kind: 'number', isExact: value <= LARGEST, ...(value <= LARGEST && { value, max: value }) };
+        const js = this.file(node.at.file)
+          .text.slice(node.at.begin, node.at.after)
+          .replace(/u$/i, '');
+        return {
+          js,
+          kind: 'number',
+          isExact: value <= LARGEST,
+          ...(value <= LARGEST && { value, max: value }),
+        };
       }
       case 'DeclRefExpr':
-        if (node.referencedDecl.kind === 'EnumConstantDecl') return this.#constant(node, node.referencedDecl.name);
+        if (node.referencedDecl.kind === 'EnumConstantDecl')
+          return this.#constant(node, node.referencedDecl.name);
         return { ...this.#reference(node), isExact: true };
       case 'UnaryOperator':
         if (node.opcode === '!') return { js: `!${this.#condition(inner[0])}`, kind: 'bool' };
-        if (node.opcode === '~') return { js: `(~${this.#number(inner[0]).js})`, kind: 'number', isExact: true };
+        if (node.opcode === '~')
+          return { js: `(~${this.#number(inner[0]).js})`, kind: 'number', isExact: true };
         return this.fail(node, `${node.opcode} is no operator of the core`);
       case 'BinaryOperator':
         return this.#binary(node, isCondition);
@@ -362,10 +418,16 @@ export class Printer extends Source {
   #constant(node, name) {
     if (name === 'true' || name === 'false') return { js: name, kind: 'bool' };
     if (name === 'UINT32_MAX') return { js: '-1', kind: 'number', isExact: true };
-    const constant = this.constants.get(name) ?? this.fail(node, `${name}: not a constant of the core`);
+    const constant =
+      this.constants.get(name) ?? this.fail(node, `${name}: not a constant of the core`);
     this.#usedConstants.add(name);
     const { value } = constant;
-    return { js: name, kind: 'number', isExact: true, ...(value <= LARGEST && { value, max: value }) };
+    return {
+      js: name,
+      kind: 'number',
+      isExact: true,
+      ...(value <= LARGEST && { value, max: value }),
+    };
   }
 
   #cast(node, isCondition) {
@@ -375,7 +437,8 @@ export class Printer extends Source {
       case 'NoOp':
         return this.#value(inner, isCondition);
       case 'IntegralCast':
-        if (!/^(_Bool|int|unsigned int|enum \w+)$/.test(typeOf(node))) this.fail(node, 'not 32 bits');
+        if (!/^(_Bool|int|unsigned int|enum \w+)$/.test(typeOf(node)))
+          this.fail(node, 'not 32 bits');
         return this.#value(inner, isCondition);
       case 'IntegralToBoolean':
         return { js: this.#bool(inner), kind: 'bool' };
@@ -394,13 +457,17 @@ export class Printer extends Source {
     const { opcode, inner } = node;
     const [left, right] = inner;
     if (opcode === '&&' || opcode === '||') {
-      const operands = inner.map((operand) => (isCondition ? this.#condition(operand) : this.#bool(operand)));
+      const operands = inner.map((operand) =>
+        isCondition ? this.#condition(operand) : this.#bool(operand),
+      );
       return { js: `(${operands.join(` ${opcode} `)})`, kind: 'bool' };
     }
     if (COMPARISONS[opcode]) {
       const isOrder = /[<>]/.test(opcode);
       if (isOrder && typeOf(left) !== 'unsigned int') this.fail(node, 'an order of signed numbers');
-      const operands = inner.map((operand) => (isOrder ? this.#unsigned(operand) : this.#exact(operand)));
+      const operands = inner.map((operand) =>
+        isOrder ? this.#unsigned(operand) : this.#exact(operand),
+      );
       return { js: `(${operands.join(` ${COMPARISONS[opcode]} `)})`, kind: 'bool' };
     }
     const [a, b] = [this.#number(left), this.#number(right)];
@@ -415,7 +482,11 @@ export class Printer extends Source {
         );
       case '|':
       case '^':
-        return result(`${a.js} ${opcode} ${b.js}`, true, known ? ones(Math.max(a.max, b.max)) : undefined);
+        return result(
+          `${a.js} ${opcode} ${b.js}`,
+          true,
+          known ? ones(Math.max(a.max, b.max)) : undefined,
+        );
       case '+': {
         const max = known && a.max + b.max <= LARGEST ? a.max + b.max : undefined;
         return result(`${a.js} + ${b.js}`, max !== undefined, max);
@@ -442,7 +513,12 @@ export class Printer extends Source {
       return { js: `(${this.#condition(test)} ? ${values[0].js} : ${values[1].js})`, kind: 'bool' };
     const [a, b] = [this.#number(yes), this.#number(no)];
     const max = a.max === undefined || b.max === undefined ? undefined : Math.max(a.max, b.max);
-    return { js: `(${this.#condition(test)} ? ${this.#exact(yes)} : ${this.#exact(no)})`, kind: 'number', isExact: true, max };
+    return {
+      js: `(${this.#condition(test)} ? ${this.#exact(yes)} : ${this.#exact(no)})`,
+      kind: 'number',
+      isExact: true,
+      max,
+    };
   }
 
   #call(node) {
@@ -460,14 +536,21 @@ export class Printer extends Source {
     }
     if (name === ANSWER) {
       const fields = args.map((arg) => this.#exact(arg));
-      const named = ANSWER_FIELDS.map((field, i) => (fields[i] === field ? field : `${field}: ${fields[i]}`));
+      const named = ANSWER_FIELDS.map((field, i) =>
+        fields[i] === field ? field : `${field}: ${fields[i]}`,
+      );
       return { js: `{ ${named.join(', ')} }`, kind: 'answer' };
     }
-    const { node: declared } = this.declared.get(name) ?? this.fail(node, `${name} is not declared`);
+    const { node: declared } =
+      this.declared.get(name) ?? this.fail(node, `${name} is not declared`);
     const types = parametersOf(declared).map(({ type }) => this.#typeOf(declared, type.qualType));
     const values = args.map((arg, i) => this.#as(types[i].kind, arg));
     const returns = this.#typeOf(declared, declared.type.qualType.replace(/ ?\(.*$/, ''));
-    return { js: `${this.#useFunction(node, name)}(${values.join(', ')})`, ...returns, isExact: true };
+    return {
+      js: `${this.#useFunction(node, name)}(${values.join(', ')})`,
+      ...returns,
+      isExact: true,
+    };
   }
 
   #useFunction(node, name) {
@@ -486,7 +569,8 @@ export class Printer extends Source {
 
   /** `&words[index]`, the one expression that is an address. */
   #word(node) {
-    if (node.kind === 'ImplicitCastExpr' && node.castKind === 'NoOp') return this.#word(node.inner[0]);
+    if (node.kind === 'ImplicitCastExpr' && node.castKind === 'NoOp')
+      return this.#word(node.inner[0]);
     const [subscript] = node.opcode === '&' ? node.inner : [];
     if (subscript?.kind !== 'ArraySubscriptExpr') this.fail(node, 'write &words[index]');
     const [words, index] = subscript.inner;
@@ -498,7 +582,9 @@ export class Printer extends Source {
 
 /** The name that a reference is, below casts. */
 function nameIn(node) {
-  return node.kind === 'ImplicitCastExpr' || node.kind === 'ParenExpr' ? nameIn(node.inner[0]) : node.referencedDecl?.name;
+  return node.kind === 'ImplicitCastExpr' || node.kind === 'ParenExpr'
+    ? nameIn(node.inner[0])
+    : node.referencedDecl?.name;
 }
 
 const typeOf = ({ type }) => type.desugaredQualType ?? type.qualType;

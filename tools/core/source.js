@@ -45,7 +45,9 @@ function locate(tree, main) {
     const own = place(node.loc);
     const [begin, end] = [place(node.range?.begin), place(node.range?.end)];
     node.at = { own, begin: begin.offset, after: end.after, file: begin.file ?? own.file };
-    node.macro = begin.isMacro && end.isMacro && begin.offset === end.offset && [begin.offset, begin.after];
+    node.macro = begin.isMacro &&
+      end.isMacro &&
+      begin.offset === end.offset && [begin.offset, begin.after];
     node.inner?.forEach(visit);
   };
   visit(tree);
@@ -114,8 +116,12 @@ export class Source {
   #enumerators(node) {
     const { text, comments } = this.file(node.at.file);
     let next = 0;
-    for (const { name, at, inner } of node.inner.filter(({ kind }) => kind === 'EnumConstantDecl')) {
-      const value = inner ? Number(inner[0].value ?? this.fail(node, `${name}: what is its value?`)) : next;
+    for (const { name, at, inner } of node.inner.filter(
+      ({ kind }) => kind === 'EnumConstantDecl',
+    )) {
+      const value = inner
+        ? Number(inner[0].value ?? this.fail(node, `${name}: what is its value?`))
+        : next;
       next = value + 1;
       const { length } = text.slice(at.after).match(/^[ ,]*/)[0];
       const behind = comments.find(({ begin }) => begin === at.after + length);
@@ -128,10 +134,15 @@ export class Source {
     for (const { 0: line, 1: name, 2: body, index } of text.matchAll(MACRO)) {
       const js = body.replace('UINT32_MAX', '-1').replace(/\b(0x[0-9a-f]+|[0-9]+)u\b/gi, '$1');
       if (!/^([A-Z_0-9]+|0x[0-9a-f]+|[()|+*\- ])+$/.test(js)) continue;
-      const numbers = js.replace(/\b[A-Z_][A-Z_0-9]*\b/g, (other) => this.constants.get(other)?.value ?? 'unknown');
+      const numbers = js.replace(
+        /\b[A-Z_][A-Z_0-9]*\b/g,
+        (other) => this.constants.get(other)?.value ?? 'unknown',
+      );
       if (numbers.includes('unknown')) continue;
       const { comments } = this.#files.get(file);
-      const behind = comments.find(({ begin, after }) => begin > index && after === index + line.length);
+      const behind = comments.find(
+        ({ begin, after }) => begin > index && after === index + line.length,
+      );
       const value = Number(new Function(`return ${numbers}`)()) >>> 0;
       this.constants.set(name, { js, value, behind, ...this.#placeOf(file, index) });
     }
@@ -145,7 +156,8 @@ export class Source {
   aboveConstant({ place: [, index] }) {
     const { text, comments } = this.file('core.c');
     const above = comments.findLast(
-      ({ after }) => after < index && /^\s*(#ifndef \w+|enum \w* ?{)?\s*$/.test(text.slice(after, index)),
+      ({ after }) =>
+        after < index && /^\s*(#ifndef \w+|enum \w* ?{)?\s*$/.test(text.slice(after, index)),
     );
     const isBlank = /\n\n(#ifndef \w+\n|enum \w* ?{\n *)?$/.test(text.slice(0, index));
     if (!above || above.isPrinted) return isBlank ? '\n' : '';
@@ -156,20 +168,28 @@ export class Source {
   /** Fails if a comment has found no place in the JavaScript. */
   checkComments() {
     for (const { comment, begin, isPrinted } of this.file('core.c').comments) {
-      if (!isPrinted) this.fail({ at: { file: 'core.c', begin } }, `no place in JavaScript for ${comment.split('\n')[0]}`);
+      if (!isPrinted)
+        this.fail(
+          { at: { file: 'core.c', begin } },
+          `no place in JavaScript for ${comment.split('\n')[0]}`,
+        );
     }
   }
 
   /** The comment that ends just above a declaration. */
   #commentAbove(node) {
     const { text, comments } = this.file(node.at.file);
-    return comments.find(({ after }) => after < node.at.begin && /^[ \t]*\n[ \t]*$/.test(text.slice(after, node.at.begin)));
+    return comments.find(
+      ({ after }) =>
+        after < node.at.begin && /^[ \t]*\n[ \t]*$/.test(text.slice(after, node.at.begin)),
+    );
   }
 }
 
 export const parametersOf = ({ inner }) => inner.filter(({ kind }) => kind === 'ParmVarDecl');
 
-export const byPlace = ([, one], [, other]) => one.place[0] - other.place[0] || one.place[1] - other.place[1];
+export const byPlace = ([, one], [, other]) =>
+  one.place[0] - other.place[0] || one.place[1] - other.place[1];
 
 /** The constants that an expression is made of. */
 export const namesIn = (js) => js.match(/\b[A-Z_][A-Z_0-9]*\b/g) ?? [];

@@ -12,7 +12,16 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** How all of lockword is compiled for WebAssembly. */
 export const CFLAGS = [
-  ...['--target=wasm32', '-matomics', '-mbulk-memory', '-mmutable-globals', '-std=c11', '-Os', '-ffreestanding', '-Iinclude'],
+  ...[
+    '--target=wasm32',
+    '-matomics',
+    '-mbulk-memory',
+    '-mmutable-globals',
+    '-std=c11',
+    '-Os',
+    '-ffreestanding',
+    '-Iinclude',
+  ],
   ...['-Wall', '-Wextra', '-Werror'],
 ];
 
@@ -47,10 +56,15 @@ export function read(path) {
 /** The C sources and headers below a folder, as the compiler wants to see them. */
 export function tree(path) {
   const entries = readdirSync(path, { withFileTypes: true })
-    .filter((entry) => (entry.isDirectory() ? entry.name !== 'node_modules' : /\.[ch]$/.test(entry.name)))
+    .filter((entry) =>
+      entry.isDirectory() ? entry.name !== 'node_modules' : /\.[ch]$/.test(entry.name),
+    )
     .map(({ name }) => [name, join(path, name)]);
   return Object.fromEntries(
-    entries.map(([name, inner]) => [name, statSync(inner).isDirectory() ? tree(inner) : readFileSync(inner)]),
+    entries.map(([name, inner]) => [
+      name,
+      statSync(inner).isDirectory() ? tree(inner) : readFileSync(inner),
+    ]),
   );
 }
 
@@ -86,6 +100,8 @@ async function run(tool, args, files) {
     return { files: await tool(args, files, options), stdout: Buffer.concat(stdout).toString() };
   } catch (error) {
     if (!(error instanceof Exit)) throw error;
-    throw new Error(`${args.join(' ')}: exit code ${error.code}\n${Buffer.concat(stderr)}`, { cause: error });
+    throw new Error(`${args.join(' ')}: exit code ${error.code}\n${Buffer.concat(stderr)}`, {
+      cause: error,
+    });
   }
 }

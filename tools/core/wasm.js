@@ -33,14 +33,20 @@ async function member(name) {
   for (const source of MEMBERS[name]) {
     const object = source.replace('/', '-').replace(/\.c$/, '.o');
     // Without a note of the compiler's version in each.
-    const { files } = await clang([...CFLAGS, '-Qn', '-Isrc', '-c', '-o', object, `src/${source}`], {
-      ...headers(),
-      src: tree(join(ROOT, 'src')),
-    });
+    const { files } = await clang(
+      [...CFLAGS, '-Qn', '-Isrc', '-c', '-o', object, `src/${source}`],
+      {
+        ...headers(),
+        src: tree(join(ROOT, 'src')),
+      },
+    );
     objects[object] = files[object];
   }
   // Not --strip-all: that drops the features as well, and other linkers then refuse what shared memory needs.
-  const { files } = await llvm(['wasm-ld', '-r', '--strip-debug', '-o', name, ...Object.keys(objects)], objects);
+  const { files } = await llvm(
+    ['wasm-ld', '-r', '--strip-debug', '-o', name, ...Object.keys(objects)],
+    objects,
+  );
   return files[name];
 }
 
@@ -62,7 +68,9 @@ export async function archive() {
   const path = join(FOLDER, ARCHIVE);
   const built = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const inputs = ['include', 'src', 'tools/core'].flatMap((folder) => {
-    return readdirSync(join(ROOT, folder), { recursive: true }).map((name) => join(ROOT, folder, name));
+    return readdirSync(join(ROOT, folder), { recursive: true }).map((name) =>
+      join(ROOT, folder, name),
+    );
   });
   if (inputs.some((input) => statSync(input).mtimeMs > built)) await build();
   return readFileSync(path);

@@ -68,7 +68,8 @@ static void improve(const struct chances *chances, const unsigned char *ends, do
     }
 }
 
-double chances_of_too_many(const struct chances *chances, const unsigned char *begins, const unsigned char *ends, uint32_t states)
+double chances_of_too_many(const struct chances *chances, const unsigned char *begins,
+                           const unsigned char *ends, uint32_t states)
 {
     double *chance = allocate(states, sizeof *chance);
     for (uint32_t s = 0; s < states; s++)

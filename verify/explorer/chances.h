@@ -27,6 +27,7 @@ void chances_close(struct chances *chances);
  * At most this likely is TOO_MANY, from the worst of the states that are marked `begins`; from
  * those marked `ends` it cannot come to that.
  */
-double chances_of_too_many(const struct chances *chances, const unsigned char *begins, const unsigned char *ends, uint32_t states);
+double chances_of_too_many(const struct chances *chances, const unsigned char *begins,
+                           const unsigned char *ends, uint32_t states);
 
 #endif

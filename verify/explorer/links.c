@@ -46,7 +46,8 @@ static bool relies_on(struct reliance reliance, const struct link *link)
     return !(link->help & ~reliance.help) && !(reliance.frozen >> link->agent & 1);
 }
 
-void links_spread_backwards(const struct links *links, struct reliance reliance, unsigned char *marked, uint32_t states)
+void links_spread_backwards(const struct links *links, struct reliance reliance,
+                            unsigned char *marked, uint32_t states)
 {
     uint32_t *queue = allocate(states, sizeof *queue);
     uint32_t head = 0, tail = 0;
@@ -106,7 +107,8 @@ void links_mark_circles(const struct links *links, unsigned char *marked, uint32
     links_close(&reversed);
 }
 
-void links_mark_ends(const struct links *links, struct reliance reliance, unsigned char *marked, uint32_t states)
+void links_mark_ends(const struct links *links, struct reliance reliance, unsigned char *marked,
+                     uint32_t states)
 {
     memset(marked, 1, states);
     for (size_t i = 0; i < links->count; i++) {

@@ -18,7 +18,8 @@ struct link {
 struct links {
     size_t count, capacity;
     struct link *all;
-    size_t *start; /* the links into state s: all[start[s]] to all[start[s + 1] - 1]; NULL: not sorted */
+    size_t *start; /* the links into state s: all[start[s]] to all[start[s + 1] - 1]; NULL: not
+                      sorted */
 };
 
 /*
@@ -37,12 +38,14 @@ void links_close(struct links *links);
 void links_sort(struct links *links, uint32_t states);
 
 /* Marks all states from which a marked one can be reached. */
-void links_spread_backwards(const struct links *links, struct reliance reliance, unsigned char *marked, uint32_t states);
+void links_spread_backwards(const struct links *links, struct reliance reliance,
+                            unsigned char *marked, uint32_t states);
 
 /* Marks all states on a circle of links, and those between two circles. */
 void links_mark_circles(const struct links *links, unsigned char *marked, uint32_t states);
 
 /* Marks all states from which no link leads on. */
-void links_mark_ends(const struct links *links, struct reliance reliance, unsigned char *marked, uint32_t states);
+void links_mark_ends(const struct links *links, struct reliance reliance, unsigned char *marked,
+                     uint32_t states);
 
 #endif

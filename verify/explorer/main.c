@@ -9,7 +9,8 @@
 #define MOST_STATES 20000000u
 #define MAX_CONFIGURATIONS 100
 
-/* With --kill one failure is enough: configurations of more states are put off until the others are explored; with --few, left out.
+/* With --kill one failure is enough: configurations of more states are put off until the others are
+ * explored; with --few, left out.
  */
 static const uint32_t limits[] = {3000, 30000, MOST_STATES};
 #define LIMITS (sizeof limits / sizeof *limits)
@@ -57,12 +58,14 @@ static void describe(const struct configuration *configuration, char *text, size
         }
     }
     if (configuration->most_lost)
-        snprintf(text + used, size - (size_t)used, "%sat most %d turns lost", separator, configuration->most_lost);
+        snprintf(text + used, size - (size_t)used, "%sat most %d turns lost", separator,
+                 configuration->most_lost);
 }
 
 enum outcome { HOLDS, FAILS, TOO_LARGE };
 
-static enum outcome explore(const struct primitive *primitive, uint32_t number, const struct options *options, uint32_t most_states)
+static enum outcome explore(const struct primitive *primitive, uint32_t number,
+                            const struct options *options, uint32_t most_states)
 {
     const struct configuration *configuration = &primitive->configurations[number];
     char text[160];
@@ -77,8 +80,8 @@ static enum outcome explore(const struct primitive *primitive, uint32_t number, 
     if (verdict.states > most_states && most_states < MOST_STATES)
         return TOO_LARGE;
     if (!options->kill) {
-        printf("%9u %10llu %6.2f  %s", verdict.states, (unsigned long long)verdict.transitions, verdict.seconds,
-               verdict.error ? "FAILS" : "holds");
+        printf("%9u %10llu %6.2f  %s", verdict.states, (unsigned long long)verdict.transitions,
+               verdict.seconds, verdict.error ? "FAILS" : "holds");
         printf(verdict.chance > 0 ? ", but for %.1g\n" : "\n", verdict.chance);
     }
     if (verdict.error && options->kill)
@@ -109,21 +112,25 @@ int explorer_main(const struct primitive *primitive, int argc, char **argv)
 {
     struct options options;
     if (!read_options(&options, argc, argv)) {
-        fprintf(stderr, "usage: explore-%s [--deep] [--only N] [--dump FILE] [--kill | --few]\n", primitive->name);
+        fprintf(stderr, "usage: explore-%s [--deep] [--only N] [--dump FILE] [--kill | --few]\n",
+                primitive->name);
         return 2;
     }
     runs_reset(primitive->functions, primitive->words);
     if (!options.kill)
-        printf("  #  %-71s   states transitions    s  verdict\n", "agents ×rounds and what may happen");
+        printf("  #  %-71s   states transitions    s  verdict\n",
+               "agents ×rounds and what may happen");
     const int most = options.kill ? SMALL : options.deep ? LARGE : MEDIUM;
     bool all_hold = true;
     bool is_done[MAX_CONFIGURATIONS] = {false};
     const unsigned passes = options.few ? LIMITS - 1 : LIMITS;
     for (unsigned pass = options.kill ? 0 : LIMITS - 1; pass < passes; pass++) {
         for (uint32_t i = 0; i < primitive->configuration_count; i++) {
-            if (options.only ? (uint32_t)options.only != i + 1 : (int)primitive->configurations[i].size > most)
+            if (options.only ? (uint32_t)options.only != i + 1
+                             : (int)primitive->configurations[i].size > most)
                 continue;
-            const enum outcome outcome = is_done[i] ? HOLDS : explore(primitive, i, &options, limits[pass]);
+            const enum outcome outcome =
+                is_done[i] ? HOLDS : explore(primitive, i, &options, limits[pass]);
             is_done[i] = outcome != TOO_LARGE;
             all_hold &= outcome != FAILS;
             if (!all_hold && options.kill)

@@ -36,7 +36,8 @@ void model_use(const struct primitive *primitive, const struct configuration *co
             add_caller(model_agents - 1, *c);
     }
     for (int agent = 0; agent < model_agents; agent++) {
-        names[agent][0] = model_is_mixed(agent) ? 'M' : (char)toupper((unsigned char)letters[agent][0]);
+        names[agent][0] =
+            model_is_mixed(agent) ? 'M' : (char)toupper((unsigned char)letters[agent][0]);
         names[agent][1] = (char)('1' + agent);
     }
 }
@@ -110,7 +111,8 @@ void model_first(struct state *state)
     for (int agent = 0; agent < model_agents; agent++) {
         for (int caller = 0; caller < model_callers[agent]; caller++)
             state->agents[agent].callers[caller].rounds =
-                isupper((unsigned char)letters[agent][caller]) ? ENDLESS : model_configuration->rounds;
+                isupper((unsigned char)letters[agent][caller]) ? ENDLESS
+                                                               : model_configuration->rounds;
     }
     if (model_primitive->begin)
         model_primitive->begin(state);
@@ -124,7 +126,8 @@ static bool may_wait(const struct state *state, int agent, int caller)
 static bool will_call_again(const struct state *state, int agent, int caller)
 {
     struct choice unused[MAX_CHOICES];
-    return state->agents[agent].callers[caller].rounds != ENDLESS && model_primitive->choices(state, agent, caller, unused) > 0;
+    return state->agents[agent].callers[caller].rounds != ENDLESS &&
+           model_primitive->choices(state, agent, caller, unused) > 0;
 }
 
 bool model_has_finished(const struct state *state, int agent)
@@ -135,8 +138,8 @@ bool model_has_finished(const struct state *state, int agent)
     if (a->doing != IDLE && a->doing != ASLEEP)
         return false;
     for (int caller = 0; caller < model_callers[agent]; caller++) {
-        const bool waits =
-            model_is_in_line(a, caller) || places_of(state, agent, caller) || (a->doing == ASLEEP && a->caller == caller);
+        const bool waits = model_is_in_line(a, caller) || places_of(state, agent, caller) ||
+                           (a->doing == ASLEEP && a->caller == caller);
         if (waits ? !may_wait(state, agent, caller) : will_call_again(state, agent, caller))
             return false;
     }
@@ -146,7 +149,8 @@ bool model_has_finished(const struct state *state, int agent)
 /*
  * Copies all that is used between the state and its packed form, in the direction that `copy` has.
  */
-static size_t transfer(struct state *state, unsigned char *packed, void copy(void *part, unsigned char *packed, size_t size))
+static size_t transfer(struct state *state, unsigned char *packed,
+                       void copy(void *part, unsigned char *packed, size_t size))
 {
     size_t size = 0;
     copy(state->words, packed, model_primitive->words * sizeof *state->words);
@@ -158,14 +162,16 @@ static size_t transfer(struct state *state, unsigned char *packed, void copy(voi
         size += MAX_PLACES;
     }
     for (int agent = 0; agent < model_agents; agent++) {
-        const size_t used = offsetof(struct agent, callers) + (size_t)model_callers[agent] * sizeof(struct caller);
+        const size_t used =
+            offsetof(struct agent, callers) + (size_t)model_callers[agent] * sizeof(struct caller);
         copy(&state->agents[agent], packed + size, used);
         size += used;
     }
     return size;
 }
 
-_Static_assert(offsetof(struct state, deaths) == offsetof(struct state, ghosts) + MAX_GHOSTS, "packed with the ghosts");
+_Static_assert(offsetof(struct state, deaths) == offsetof(struct state, ghosts) + MAX_GHOSTS,
+               "packed with the ghosts");
 
 static void put(void *part, unsigned char *packed, size_t size)
 {

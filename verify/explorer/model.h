@@ -25,17 +25,20 @@
 
 /* Kinds of nondeterminism, each of which a configuration has or has not. */
 enum {
-    SPURIOUS = 1 << 0,  /* waits end for no reason, as if notified or as if the word had changed */
-    TIMEOUTS = 1 << 1,  /* any wait may reach its deadline */
-    CANCELS = 1 << 2,   /* any wait may be cancelled, also when it has just been notified */
-    SLICES = 1 << 3,    /* any wait may be interrupted for a re-check */
-    BRIEFS = 1 << 4,    /* the same for brief waits only */
-    DEATHS = 1 << 5,    /* one agent may die, wherever the primitive says that it may */
-    STRAYS = 1 << 6,    /* the primitive's illegal calls are made, too */
-    BURIALS = 1 << 7,   /* another agent buries the dead: re-checks need not replace their wakes */
-    BY_CHANCE = 1 << 8, /* the bound on lost turns is exceeded with a small chance only: chances.h */
-    RECHECK = 1 << 9,   /* not switched on, only marks transitions: a slice that there is in engines only, since agents die there */
-    HELP = SPURIOUS | TIMEOUTS | CANCELS | SLICES | BRIEFS | DEATHS, /* events on which no caller can count */
+    SPURIOUS = 1 << 0, /* waits end for no reason, as if notified or as if the word had changed */
+    TIMEOUTS = 1 << 1, /* any wait may reach its deadline */
+    CANCELS = 1 << 2,  /* any wait may be cancelled, also when it has just been notified */
+    SLICES = 1 << 3,   /* any wait may be interrupted for a re-check */
+    BRIEFS = 1 << 4,   /* the same for brief waits only */
+    DEATHS = 1 << 5,   /* one agent may die, wherever the primitive says that it may */
+    STRAYS = 1 << 6,   /* the primitive's illegal calls are made, too */
+    BURIALS = 1 << 7,  /* another agent buries the dead: re-checks need not replace their wakes */
+    BY_CHANCE =
+        1 << 8,       /* the bound on lost turns is exceeded with a small chance only: chances.h */
+    RECHECK = 1 << 9, /* not switched on, only marks transitions: a slice that there is in engines
+                         only, since agents die there */
+    HELP = SPURIOUS | TIMEOUTS | CANCELS | SLICES | BRIEFS |
+           DEATHS, /* events on which no caller can count */
 };
 
 enum doing {
@@ -84,11 +87,12 @@ struct agent {
     uint8_t pending_word;
     uint8_t in_line; /* async callers, in the order in which they came */
     uint8_t line[MAX_CALLERS];
-    uint8_t to_run; /* crowd: those in line whose steps are still to run in this handler, one bit each */
+    uint8_t to_run; /* crowd: those in line whose steps are still to run in this handler, one bit
+                       each */
     uint8_t to_run_why;
     uint8_t in_brief; /* those in line whose wait a timer ends soon, one bit each */
     union {
-        uint8_t alike;   /* crowd: those of to_run who need not run if the one who does has to wait */
+        uint8_t alike; /* crowd: those of to_run who need not run if the one who does has to wait */
         uint8_t handing; /* turn: bits of enum handing */
     };                   /* no padding behind it */
     struct caller callers[MAX_CALLERS];
@@ -112,9 +116,14 @@ struct configuration {
     const char *agents;
     uint8_t rounds;
     unsigned with;
-    uint8_t most_lost;                  /* turns that a caller which is not endless may lose in one call; 0: no bound */
-    enum { SMALL, MEDIUM, LARGE } size; /* mutants are explored in small ones only, large ones are explored when asked for */
-    uint32_t first;                     /* what the primitive begins with: its own */
+    uint8_t
+        most_lost; /* turns that a caller which is not endless may lose in one call; 0: no bound */
+    enum {
+        SMALL,
+        MEDIUM,
+        LARGE
+    } size; /* mutants are explored in small ones only, large ones are explored when asked for */
+    uint32_t first; /* what the primitive begins with: its own */
 };
 
 /* A call that a caller may make next. */
@@ -130,7 +139,8 @@ struct primitive {
     const char *const *word_names;
     const struct function *functions;
     uint32_t function_count;
-    uint32_t fair_word;      /* plus one: its waiters are woken in the order in which they came; 0: none, any may be woken */
+    uint32_t fair_word; /* plus one: its waiters are woken in the order in which they came; 0: none,
+                           any may be woken */
     uint8_t flags_of_a_step; /* of a caller: cleared when a step asks its caller to wait */
     bool crowd;              /* the discipline of its async callers */
     const struct configuration *configurations;
@@ -145,9 +155,11 @@ struct primitive {
     /* Returns the calls that this caller may make now. It is within none. */
     int (*choices)(const struct state *state, int agent, int caller, struct choice *choices);
     /* An operation was done. Returns what is wrong, or NULL. */
-    const char *(*operated)(struct state *state, int agent, const struct operation *operation, uint32_t result);
+    const char *(*operated)(struct state *state, int agent, const struct operation *operation,
+                            uint32_t result);
     /* A call has ended; if it was a step, `result` is what it last returned. The same. */
-    const char *(*ended)(struct state *state, int agent, int caller, uint32_t function, uint64_t result);
+    const char *(*ended)(struct state *state, int agent, int caller, uint32_t function,
+                         uint64_t result);
     /* A step has just asked its caller to wait, in this way. The same; may be NULL. */
     const char *(*waits)(const struct state *state, int agent, uint32_t way);
     /* Must hold in every state. The same. */

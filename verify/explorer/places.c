@@ -38,7 +38,8 @@ static const char *insert(struct state *state, uint8_t place)
     int index = 0;
     if (state->places[MAX_PLACES - 1])
         return "more wait than the model has room for";
-    while ((state->places[index] & KIND) == PLACE_WAITS || (!waits && state->places[index] && state->places[index] < place))
+    while ((state->places[index] & KIND) == PLACE_WAITS ||
+           (!waits && state->places[index] && state->places[index] < place))
         index++;
     memmove(state->places + index + 1, state->places + index, (size_t)(MAX_PLACES - 1 - index));
     state->places[index] = place;

@@ -102,7 +102,8 @@ static struct operation replay(const struct arguments *call, const struct log *l
     feed = log;
     fed = 0;
     if (setjmp(cut) == 0) {
-        uint64_t result = functions[call->function].call(arena + functions[call->function].first_word, call->a, call->b, call->c);
+        uint64_t result = functions[call->function].call(
+            arena + functions[call->function].first_word, call->a, call->b, call->c);
         seen[fed] = (struct operation){RETURNED, 0, 0, 0, result};
     }
     return seen[fed];
@@ -115,7 +116,8 @@ static bool same(struct operation x, struct operation y)
 
 static uint32_t hash_of(const struct arguments *call, const struct log *log)
 {
-    return (uint32_t)hash_bytes(log->results, log->length * sizeof *log->results, hash_bytes(call, sizeof *call, log->length));
+    return (uint32_t)hash_bytes(log->results, log->length * sizeof *log->results,
+                                hash_bytes(call, sizeof *call, log->length));
 }
 
 static bool is_run(const struct run *run, const struct arguments *call, const struct log *log)
@@ -159,7 +161,8 @@ static run_id intern(const struct arguments *call, const struct log *log)
         run_capacity = run_capacity ? run_capacity * 2 : 1 << 10;
         runs = reallocate(runs, run_capacity, sizeof *runs);
     }
-    runs[run_count] = (struct run){.arguments = *call, .log = copy_of(log), .next = replay(call, log)};
+    runs[run_count] =
+        (struct run){.arguments = *call, .log = copy_of(log), .next = replay(call, log)};
     table[slot] = run_count + 1;
     return run_count++;
 }
@@ -208,10 +211,12 @@ static void follow(run_id run, const struct log *original, const struct edge *ed
 
 static void keep_original(run_id run, const struct log *log)
 {
-    if (runs[run].original_count == MAX_ORIGINALS || log->length > runs[run].log->length + MAX_EXCESS)
+    if (runs[run].original_count == MAX_ORIGINALS ||
+        log->length > runs[run].log->length + MAX_EXCESS)
         return;
     for (const struct original *o = runs[run].originals; o; o = o->next) {
-        if (o->log.length == log->length && memcmp(o->log.results, log->results, log->length * sizeof *log->results) == 0)
+        if (o->log.length == log->length &&
+            memcmp(o->log.results, log->results, log->length * sizeof *log->results) == 0)
             return;
     }
     struct original *original = allocate(1, sizeof *original);
@@ -239,7 +244,8 @@ static run_id extend(run_id from, uint32_t result)
     memcpy(operations, seen, log.length * sizeof *operations);
 
     struct log shorter;
-    if (runs_shorten && shorten(&log, operations, &shorter) && same(replay(&call, &shorter), next)) {
+    if (runs_shorten && shorten(&log, operations, &shorter) &&
+        same(replay(&call, &shorter), next)) {
         const run_id to = intern(&call, &shorter);
         keep_original(to, &log);
         return to;
@@ -334,8 +340,9 @@ static void dump_one(FILE *out, const struct arguments *call, const struct log *
     fputs("],\"ops\":[", out);
     dump_operations(out, log, f->first_word);
     if (f->is_step)
-        fprintf(out, "],\"what\":%u,\"word\":%u,\"phase\":%u,\"expected\":%u}\n", lw_answer_what(result), lw_answer_word(result),
-                lw_answer_phase(result), lw_answer_expected(result));
+        fprintf(out, "],\"what\":%u,\"word\":%u,\"phase\":%u,\"expected\":%u}\n",
+                lw_answer_what(result), lw_answer_word(result), lw_answer_phase(result),
+                lw_answer_expected(result));
     else if (f->answers_bool)
         fprintf(out, "],\"result\":%s}\n", result ? "true" : "false");
     else
@@ -349,7 +356,8 @@ void runs_dump(FILE *out)
         if (runs[i].next.kind != RETURNED || f->inlined)
             continue;
         dump_one(out, &runs[i].arguments, runs[i].log);
-        for (const struct original *original = runs[i].originals; original; original = original->next)
+        for (const struct original *original = runs[i].originals; original;
+             original = original->next)
             dump_one(out, &runs[i].arguments, &original->log);
     }
 }

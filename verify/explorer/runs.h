@@ -36,12 +36,15 @@ struct function {
     bool is_step;      /* an lw_step */
     int arguments;     /* how many of a, b, c it takes */
     bool answers_bool;
-    bool gives_back;     /* what those in line wait for: a JavaScript agent hands it over (js/src/turn.js) */
+    bool gives_back;     /* what those in line wait for: a JavaScript agent hands it over
+                            (js/src/turn.js) */
     bool inlined;        /* by a header of the C face: no part of the translation */
     uint32_t first_word; /* of the primitive's words, those that it is given begin with this one */
-    bool stands_alone;   /* a step whose async callers each have a wait of their own at the fair word */
-    bool is_known; /* a step that is explored elsewhere: here nothing but a notify or a change ends its waits, or a re-check if
-                    * agents die; it has no deadline, and is not cancelled */
+    bool stands_alone; /* a step whose async callers each have a wait of their own at the fair word
+                        */
+    bool is_known; /* a step that is explored elsewhere: here nothing but a notify or a change ends
+                    * its waits, or a re-check if agents die; it has no deadline, and is not
+                    * cancelled */
     uint64_t (*call)(lw_word *words, uint32_t a, uint32_t b, uint32_t c);
 };
 

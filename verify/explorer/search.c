@@ -31,7 +31,8 @@ struct exploration {
     uint32_t current;
     uint64_t transitions;
     bool asks_for_rest;
-    struct links motion; /* what can happen natively and for a reason, other than that a call ends */
+    struct links
+        motion; /* what can happen natively and for a reason, other than that a call ends */
     bool failed;
     struct event failure;
 };
@@ -106,7 +107,8 @@ static void discover(void *context, const struct state *next, const struct event
         chances_add(&e->chances, e->current, number, event->agent);
     if (number == e->current)
         return;
-    links_add(&e->links, (struct link){e->current, number, (uint16_t)(event->help & HELP), (uint16_t)event->agent});
+    links_add(&e->links, (struct link){e->current, number, (uint16_t)(event->help & HELP),
+                                       (uint16_t)event->agent});
     if (e->asks_for_rest && !(event->help & (SPURIOUS | RECHECK)) && !ends_call(event))
         links_add(&e->motion, (struct link){.from = e->current, .to = number});
 }
@@ -123,7 +125,8 @@ static uint32_t length_of(const struct store *store, uint32_t state)
  * The first state from which the question's goals are out of reach; best one that is a dead end.
  * UINT32_MAX: none.
  */
-static uint32_t find_lost(const struct exploration *e, const struct question *question, unsigned char *lost)
+static uint32_t find_lost(const struct exploration *e, const struct question *question,
+                          unsigned char *lost)
 {
     const uint32_t states = e->store.count;
     unsigned char *marked = allocate(states, 1);
@@ -166,7 +169,8 @@ static void explore(struct exploration *e, struct verdict *verdict, uint32_t mos
             return;
         }
         if (runs_endless || runs_differ) {
-            verdict->error = runs_endless ? "a call does operations without end" : "what a call does depends on failed attempts";
+            verdict->error = runs_endless ? "a call does operations without end"
+                                          : "what a call does depends on failed attempts";
             return;
         }
         if (e->store.count > most_states) {
@@ -198,8 +202,8 @@ static void ask(struct exploration *e, struct verdict *verdict, FILE *out)
  * The circle that is found from this state on, of those marked, as an array of states; and how many
  * they are. Each is linked to another one.
  */
-static uint32_t *find_circle(const struct links *links, const unsigned char *marked, uint32_t state, uint32_t states,
-                             uint32_t *length)
+static uint32_t *find_circle(const struct links *links, const unsigned char *marked, uint32_t state,
+                             uint32_t states, uint32_t *length)
 {
     uint32_t *path = allocate(states, sizeof *path);
     uint32_t *place = allocate(states, sizeof *place); /* in the path, plus one */
@@ -250,7 +254,8 @@ static void mark_waiting(const struct state *state, unsigned char *begins, unsig
         const struct caller *c = &state->agents[agent].callers[0];
         if (c->rounds == ENDLESS)
             continue;
-        *begins &= state->agents[agent].doing == IDLE && c->wanted == 0 && c->rounds == model_configuration->rounds;
+        *begins &= state->agents[agent].doing == IDLE && c->wanted == 0 &&
+                   c->rounds == model_configuration->rounds;
         *ends &= c->rounds == 0;
     }
 }
@@ -271,7 +276,8 @@ static void judge_by_chance(struct exploration *e, struct verdict *verdict)
     free(ends);
 }
 
-static void search_once(struct exploration *e, struct verdict *verdict, uint32_t most_states, FILE *out)
+static void search_once(struct exploration *e, struct verdict *verdict, uint32_t most_states,
+                        FILE *out)
 {
     store_open(&e->store, model_packed_size());
     e->packed = allocate(1, e->store.size);
@@ -326,11 +332,13 @@ static int choose_questions(struct question *questions)
         mixed |= model_is_mixed(agent);
     }
     int count = 0;
-    questions[count++] = (struct question){"not everyone can finish", {heals | (mixed ? BRIEFS : 0), 0}};
+    questions[count++] =
+        (struct question){"not everyone can finish", {heals | (mixed ? BRIEFS : 0), 0}};
     if (model_configuration->most_lost)
         return count;
     for (unsigned frozen = async; frozen; frozen = (frozen - 1) & async)
-        questions[count++] = (struct question){"others wait for an event loop that is busy", {heals | BRIEFS, frozen}};
+        questions[count++] = (struct question){"others wait for an event loop that is busy",
+                                               {heals | BRIEFS, frozen}};
     return count;
 }
 
@@ -341,8 +349,9 @@ struct verdict search(uint32_t most_states, FILE *out)
     const double start = now();
     runs_shorten = true;
     for (;;) {
-        struct exploration e = {
-            .questions = questions, .question_count = choose_questions(questions), .asks_for_rest = is_to_rest()};
+        struct exploration e = {.questions = questions,
+                                .question_count = choose_questions(questions),
+                                .asks_for_rest = is_to_rest()};
         verdict = (struct verdict){0};
         search_once(&e, &verdict, most_states, out);
         if (!runs_differ)

@@ -60,7 +60,8 @@ static uint8_t alike_among(const struct agent *agent, int caller, uint8_t caller
 {
     uint8_t alike = 0;
     for (int other = 0; other < MAX_CALLERS; other++) {
-        if (other != caller && callers >> other & 1 && are_alike(&agent->callers[caller], &agent->callers[other]))
+        if (other != caller && callers >> other & 1 &&
+            are_alike(&agent->callers[caller], &agent->callers[other]))
             alike |= (uint8_t)(1 << other);
     }
     return alike;
@@ -113,7 +114,8 @@ static void call_line(struct agent *agent, uint32_t why)
         call_head(agent, why);
 }
 
-static const char *end_call(struct state *state, int agent, int caller, uint32_t function, uint64_t result)
+static const char *end_call(struct state *state, int agent, int caller, uint32_t function,
+                            uint64_t result)
 {
     struct caller *c = &state->agents[agent].callers[caller];
     c->phase = 0;
@@ -182,7 +184,8 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
     const char *error;
 
     const uint16_t phase = (uint16_t)lw_answer_phase(answer);
-    a->callers[caller].phase = model_primitive->same_phase ? model_primitive->same_phase(phase) : phase;
+    a->callers[caller].phase =
+        model_primitive->same_phase ? model_primitive->same_phase(phase) : phase;
     if (a->callers[caller].phase > model_primitive->last_phase)
         return "counts on beyond its last phase";
     if (what >= LW_WAIT)
@@ -275,12 +278,13 @@ static const char *returned(struct state *state, int agent, run_id run)
  */
 static bool is_blind(const struct agent *agent, const struct operation *last, const uint32_t *words)
 {
-    return agent->doing == GOING_TO_SLEEP && (last->kind == LOAD || last->kind == CAS) && last->word == agent->word &&
-           words[agent->word] != agent->value;
+    return agent->doing == GOING_TO_SLEEP && (last->kind == LOAD || last->kind == CAS) &&
+           last->word == agent->word && words[agent->word] != agent->value;
 }
 
 /* The run's operation was done on `next`, with this result. */
-static void go_on(const struct scene *scene, struct state *next, run_id run, uint32_t result, struct event event)
+static void go_on(const struct scene *scene, struct state *next, run_id run, uint32_t result,
+                  struct event event)
 {
     const struct operation operation = *runs_next(run);
     const run_id to = runs_advance(run, result);
@@ -344,7 +348,8 @@ static uint32_t count_bits(uint32_t bits)
 }
 
 /* Every choice of the agents that are woken. */
-static void notify(const struct scene *scene, const struct state *state, run_id run, struct event event)
+static void notify(const struct scene *scene, const struct state *state, run_id run,
+                   struct event event)
 {
     const struct operation operation = *runs_next(run);
     const uint32_t waiters = waiters_of(state, operation.word);
@@ -387,7 +392,8 @@ static uint32_t wake_in_order(struct state *state, uint32_t most, uint32_t *woke
     return count;
 }
 
-static void notify_in_order(const struct scene *scene, const struct state *state, run_id run, struct event event)
+static void notify_in_order(const struct scene *scene, const struct state *state, run_id run,
+                            struct event event)
 {
     struct state next = *state;
     const uint32_t count = wake_in_order(&next, runs_next(run)->a, &event.woken);
@@ -395,7 +401,8 @@ static void notify_in_order(const struct scene *scene, const struct state *state
 }
 
 /* Does the run's next operation, in every way that it can go. */
-static void operate(const struct scene *scene, const struct state *state, run_id run, struct event event)
+static void operate(const struct scene *scene, const struct state *state, run_id run,
+                    struct event event)
 {
     struct state next = *state;
     const struct operation operation = *runs_next(run);
@@ -450,7 +457,8 @@ static void call_step(const struct scene *scene, struct state *state, struct eve
         caller->flags |= HAS_WAITED;
     if (model_is_async(event.agent, a->caller) && !function_of(a)->stands_alone)
         why |= LW_ASYNC | (a->pending != NOT_QUEUED ? (uint32_t)LW_QUEUED : 0);
-    if (function_of(a)->stands_alone && lw_gives_up(why) && places_of(state, event.agent, a->caller))
+    if (function_of(a)->stands_alone && lw_gives_up(why) &&
+        places_of(state, event.agent, a->caller))
         why |= LW_QUEUED;
     event.why = why;
     operate(scene, state, runs_begin(a->function, caller->wanted, why, caller->phase), event);
@@ -461,7 +469,8 @@ static struct event event_of(int agent)
     return (struct event){.agent = agent, .caller = -1};
 }
 
-static void call_with(const struct scene *scene, int agent, int caller, uint32_t function, uint32_t why, unsigned help)
+static void call_with(const struct scene *scene, int agent, int caller, uint32_t function,
+                      uint32_t why, unsigned help)
 {
     struct state next = *scene->before;
     struct agent *a = &next.agents[agent];
@@ -492,7 +501,8 @@ static void start(const struct scene *scene, int agent, int caller, struct choic
     if (model_is_async(agent, caller) && !function_of(a)->stands_alone) {
         a->line[a->in_line++] = (uint8_t)caller;
         const bool is_head = a->in_line == 1;
-        if (!model_primitive->crowd && (!is_head || model_primitive->is_needed(scene->before, agent))) {
+        if (!model_primitive->crowd &&
+            (!is_head || model_primitive->is_needed(scene->before, agent))) {
             struct state standing = next;
             struct event stands = event;
             become_idle(&standing.agents[agent]);
@@ -587,7 +597,8 @@ static void leave(const struct scene *scene, int agent, int caller, unsigned hel
     event.caller = caller;
     event.help = help;
     leave_line(&next.agents[agent], caller);
-    event.error = end_call(&next, agent, caller, next.agents[agent].callers[caller].function, LW_GAVE_UP);
+    event.error =
+        end_call(&next, agent, caller, next.agents[agent].callers[caller].function, LW_GAVE_UP);
     emit_event(scene, &next, event);
 }
 
@@ -630,7 +641,8 @@ static void wait_alone(const struct scene *scene, int agent, int caller)
         end_place(scene, agent, caller, LW_NOT_EQUAL, 0);
     /* A re-check that finds that others were notified: it leaves the wait behind. */
     const struct caller *c = &scene->before->agents[agent].callers[caller];
-    if (place == PLACE_WAITS && with(SLICES) && scene->before->words[model_primitive->fair_word - 1] != c->wanted)
+    if (place == PLACE_WAITS && with(SLICES) &&
+        scene->before->words[model_primitive->fair_word - 1] != c->wanted)
         call_with(scene, agent, caller, c->function, LW_TIMED_OUT, SLICES | RECHECK);
     if (place == PLACE_WAITS && with(SPURIOUS))
         tell_for_no_reason(scene, agent, caller);
@@ -677,8 +689,8 @@ static void idle(const struct scene *scene, int agent)
             if (!help_for(a->callers[a->line[i]].function, help))
                 continue;
             if (i == 0 || model_primitive->crowd)
-                call_with(scene, agent, a->line[i], a->callers[a->line[i]].function, help == TIMEOUTS ? LW_TIMED_OUT : LW_CANCELLED,
-                          help);
+                call_with(scene, agent, a->line[i], a->callers[a->line[i]].function,
+                          help == TIMEOUTS ? LW_TIMED_OUT : LW_CANCELLED, help);
             else
                 leave(scene, agent, a->line[i], help);
         }
@@ -800,7 +812,8 @@ static void die(const struct scene *scene, int agent)
 
 static bool may_die(const struct state *state, int agent)
 {
-    return model_primitive->may_die ? model_primitive->may_die(state, agent) : !model_primitive->is_needed(state, agent);
+    return model_primitive->may_die ? model_primitive->may_die(state, agent)
+                                    : !model_primitive->is_needed(state, agent);
 }
 
 void model_successors(const struct state *state, emit *emit, void *context)
@@ -814,7 +827,8 @@ void model_successors(const struct state *state, emit *emit, void *context)
             break;
         case CALLING:
             call_with(&scene, agent, a->caller, a->function, a->why, 0);
-            if (a->why == LW_OK && help_for(a->function, CANCELS) && !model_is_async(agent, a->caller))
+            if (a->why == LW_OK && help_for(a->function, CANCELS) &&
+                !model_is_async(agent, a->caller))
                 wake_up(&scene, agent, LW_CANCELLED, CANCELS);
             break;
         case RUNNING: {

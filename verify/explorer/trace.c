@@ -6,7 +6,8 @@
 
 #include "memory.h"
 
-static const char *const WHY[] = {"START", "OK", "NOT_EQUAL", "TIMED_OUT", "SLICE", "AGAIN", "?", "CANCELLED"};
+static const char *const WHY[] = {"START", "OK",    "NOT_EQUAL", "TIMED_OUT",
+                                  "SLICE", "AGAIN", "?",         "CANCELLED"};
 static const char *const WHAT[] = {"DONE", "GAVE_UP",   "DEADLOCK",   "OVERFLOW", "NOT_OWNER",
                                    "WAIT", "WAIT_IDLE", "WAIT_BRIEF", "QUEUE",    "RETRY"};
 
@@ -106,10 +107,12 @@ static void print_call(FILE *out, const struct event *event)
     if (!event->starts_call)
         snprintf(call, sizeof call, "  …");
     else if (f->is_step)
-        snprintf(call, sizeof call, "%s(%s%s)", f->label, WHY[event->why & LW_WHY], event->why & LW_QUEUED ? ", queued" : "");
+        snprintf(call, sizeof call, "%s(%s%s)", f->label, WHY[event->why & LW_WHY],
+                 event->why & LW_QUEUED ? ", queued" : "");
     else
         snprintf(call, sizeof call, "%s()", f->label);
-    fprintf(out, event->starts_call ? "%-24s" : "%-26s", call); /* '…' is three bytes and one column */
+    fprintf(out, event->starts_call ? "%-24s" : "%-26s",
+            call); /* '…' is three bytes and one column */
 }
 
 static void print_answer(FILE *out, const struct event *event)
@@ -173,7 +176,8 @@ static void print_event(FILE *out, const struct event *event)
 }
 
 /* One line: how the state before leads to the one after. */
-static void print_link(FILE *out, const struct store *store, struct wanted *wanted, uint32_t from, uint32_t to)
+static void print_link(FILE *out, const struct store *store, struct wanted *wanted, uint32_t from,
+                       uint32_t to)
 {
     struct state before;
     model_unpack(store_get(store, from), &before);
@@ -183,7 +187,8 @@ static void print_link(FILE *out, const struct store *store, struct wanted *want
     print_event(out, &wanted->event);
 }
 
-void trace_print_circle(FILE *out, const struct store *store, const uint32_t *circle, uint32_t length)
+void trace_print_circle(FILE *out, const struct store *store, const uint32_t *circle,
+                        uint32_t length)
 {
     struct wanted wanted = {.size = store->size, .buffer = allocate(1, store->size)};
     fprintf(out, "       --- and then, again and again: ---\n");
@@ -194,7 +199,8 @@ void trace_print_circle(FILE *out, const struct store *store, const uint32_t *ci
     free(wanted.buffer);
 }
 
-void trace_print(FILE *out, const struct store *store, uint32_t state, const struct event *failure, const unsigned char *lost)
+void trace_print(FILE *out, const struct store *store, uint32_t state, const struct event *failure,
+                 const unsigned char *lost)
 {
     uint32_t length = 0;
     for (uint32_t s = state; s; s = store->parents[s])
@@ -224,8 +230,9 @@ void trace_print(FILE *out, const struct store *store, uint32_t state, const str
 
 void trace_explain(FILE *out, const unsigned char *packed)
 {
-    static const char *const DOING[] = {"in no call",     "about to go on", "within a call", "about to queue",
-                                        "about to sleep", "asleep",         "dead"};
+    static const char *const DOING[] = {
+        "in no call",     "about to go on", "within a call", "about to queue",
+        "about to sleep", "asleep",         "dead"};
     struct state state;
     model_unpack(packed, &state);
     fputs("       Then:", out);

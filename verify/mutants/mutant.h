@@ -1,4 +1,5 @@
-/* mutant.h: included first where the sources stand with all their mutants, of which one is switched on: lw_mutant. */
+/* mutant.h: included first where the sources stand with all their mutants, of which one is switched
+ * on: lw_mutant. */
 #ifndef MUTANT_H
 #define MUTANT_H
 

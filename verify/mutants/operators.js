@@ -34,10 +34,13 @@ function resolveFiles(tree) {
 
 function parse(source, flags) {
   const options = [...flags, '-w', '-fsyntax-only', '-Xclang', '-ast-dump=json', source];
-  return resolveFiles(JSON.parse(execFileSync('clang', options, { maxBuffer: BYTES_OF_TREE }).toString()));
+  return resolveFiles(
+    JSON.parse(execFileSync('clang', options, { maxBuffer: BYTES_OF_TREE }).toString()),
+  );
 }
 
-const isComparison = (node) => node.kind === 'BinaryOperator' && /^([<>]=?|[=!]=)$/.test(node.opcode);
+const isComparison = (node) =>
+  node.kind === 'BinaryOperator' && /^([<>]=?|[=!]=)$/.test(node.opcode);
 const isLogical = (node) => node.kind === 'BinaryOperator' && /^(&&|\|\|)$/.test(node.opcode);
 const isNot = (node) => node.kind === 'UnaryOperator' && node.opcode === '!';
 const typeOf = (node) => node.type?.desugaredQualType ?? node.type?.qualType ?? '';
@@ -78,10 +81,15 @@ class Source {
     const { begin, end } = node.range ?? {};
     const first = begin?.expansionLoc ?? begin;
     const last = end?.expansionLoc ?? end;
-    if (first?.offset === undefined || first.file !== this.file || last.file !== this.file) return null;
+    if (first?.offset === undefined || first.file !== this.file || last.file !== this.file)
+      return null;
     let stop = last.offset + last.tokLen;
     if (end.expansionLoc && /^\s*\(/.test(this.slice(stop, stop + 8))) stop = this.closing(stop);
-    return { start: first.offset, end: stop, isMacro: !!begin.expansionLoc && first.offset === last.offset };
+    return {
+      start: first.offset,
+      end: stop,
+      isMacro: !!begin.expansionLoc && first.offset === last.offset,
+    };
   }
 
   textOf(node) {
@@ -109,7 +117,9 @@ export class Mutator {
   constructor(root, files, flags) {
     this.root = root;
     this.flags = flags;
-    this.sources = new Map(files.map((file) => [resolve(root, file), new Source(resolve(root, file), root)]));
+    this.sources = new Map(
+      files.map((file) => [resolve(root, file), new Source(resolve(root, file), root)]),
+    );
     this.families = new Map();
     this.seen = new Set();
     /** @type {Mutant[]} */
@@ -122,14 +132,18 @@ export class Mutator {
     const functions = new Map();
     for (const node of tree.inner) {
       if (node.kind === 'EnumDecl') this.addEnum(node);
-      if (node.kind === 'FunctionDecl' && children(node).some(({ kind }) => kind === 'CompoundStmt'))
+      if (
+        node.kind === 'FunctionDecl' &&
+        children(node).some(({ kind }) => kind === 'CompoundStmt')
+      )
         functions.set(node.name, node);
     }
     for (const source of this.sources.values()) this.addDefines(source);
     this.addDefines(new Source(resolve(this.root, unit), this.root));
     const reached = new Set();
     const reach = (node) => {
-      const name = node.referencedDecl?.kind === 'FunctionDecl' ? node.referencedDecl.name : undefined;
+      const name =
+        node.referencedDecl?.kind === 'FunctionDecl' ? node.referencedDecl.name : undefined;
       if (name && functions.has(name) && !reached.has(name)) {
         reached.add(name);
         reach(functions.get(name));
@@ -171,7 +185,8 @@ export class Mutator {
     this.scope = children(node).filter(({ kind, name }) => kind === 'ParmVarDecl' && name);
     const body = children(node).find(({ kind }) => kind === 'CompoundStmt');
     // What comes to the end without a value is stopped there.
-    if (this.result !== 'void') source.insertions.push([source.range(body).end - 1, 'lw_stop("ends without a value"); ']);
+    if (this.result !== 'void')
+      source.insertions.push([source.range(body).end - 1, 'lw_stop("ends without a value"); ']);
     this.statement(body, node);
   }
 
@@ -312,7 +327,12 @@ export class Mutator {
    * so that mutants nest. Returns where it begins, or null.
    */
   swapStatements(node, next, chain) {
-    if (!next || ![node, next].every(({ kind }) => /^(CallExpr|BinaryOperator|CompoundAssignOperator|IfStmt)$/.test(kind)))
+    if (
+      !next ||
+      ![node, next].every(({ kind }) =>
+        /^(CallExpr|BinaryOperator|CompoundAssignOperator|IfStmt)$/.test(kind),
+      )
+    )
       return null;
     const [one, other] = [node, next].map((part) => this.whole(part));
     const between = this.source.slice(one.end, other.start);
@@ -321,13 +341,22 @@ export class Mutator {
     this.context = null;
     const start = chain ?? one.start;
     const before = this.source.slice(start, one.start);
-    this.addRange({ start, end: other.end }, 'swap two statements', `${before}${text(other)}${between}${text(one)}`);
+    this.addRange(
+      { start, end: other.end },
+      'swap two statements',
+      `${before}${text(other)}${between}${text(one)}`,
+    );
     return start;
   }
 
   addRange({ start, end }, operator, mutated) {
     this.add(
-      { range: { begin: { offset: start, file: this.source.file }, end: { offset: end, tokLen: 0, file: this.source.file } } },
+      {
+        range: {
+          begin: { offset: start, file: this.source.file },
+          end: { offset: end, tokLen: 0, file: this.source.file },
+        },
+      },
       operator,
       mutated,
       'statement',
@@ -337,7 +366,9 @@ export class Mutator {
   /** A statement's range, with its semicolon. */
   whole(node) {
     const range = this.source.range(node);
-    return this.source.slice(range.end, range.end + 1) === ';' ? { ...range, end: range.end + 1 } : range;
+    return this.source.slice(range.end, range.end + 1) === ';'
+      ? { ...range, end: range.end + 1 }
+      : range;
   }
 
   /** What is true or false. `forced`: the values that it is worth to force. */
@@ -348,7 +379,8 @@ export class Mutator {
     const inner = bare(node);
     for (const value of forced) {
       const mutated = /\b\w+\(/.test(text) ? `((void)(${text}), ${value})` : value;
-      if (text !== 'true' && text !== 'false') this.add(node, `force a condition: ${value}`, mutated);
+      if (text !== 'true' && text !== 'false')
+        this.add(node, `force a condition: ${value}`, mutated);
       else this.add(node, 'negate a constant', text === 'true' ? 'false' : 'true');
     }
     if (range.isMacro) return;
@@ -358,7 +390,9 @@ export class Mutator {
     } else if (isNot(inner)) {
       const operand = children(inner)[0];
       if (isLogical(bare(operand)))
-        children(bare(operand)).forEach((part) => this.condition(part, bare(operand).opcode === '&&' ? ['true'] : ['false']));
+        children(bare(operand)).forEach((part) =>
+          this.condition(part, bare(operand).opcode === '&&' ? ['true'] : ['false']),
+        );
       else this.expression(operand);
     } else {
       this.expression(node);
@@ -368,7 +402,11 @@ export class Mutator {
   /** Whether a condition was forced here. */
   isForced(node) {
     const { start, end } = this.source.range(node);
-    return this.source.regions.get(`${start}-${end}`)?.alternatives.some(({ mutated }) => /\btrue\b/.test(mutated)) ?? false;
+    return (
+      this.source.regions
+        .get(`${start}-${end}`)
+        ?.alternatives.some(({ mutated }) => /\btrue\b/.test(mutated)) ?? false
+    );
   }
 
   /** A value that is used. */
@@ -387,7 +425,8 @@ export class Mutator {
     switch (node.kind) {
       case 'ImplicitCastExpr':
       case 'ParenExpr':
-        if (node.castKind === 'LValueToRValue' && bare(parts[0]).kind === 'DeclRefExpr') return this.variable(node, bare(parts[0]));
+        if (node.castKind === 'LValueToRValue' && bare(parts[0]).kind === 'DeclRefExpr')
+          return this.variable(node, bare(parts[0]));
         return this.expression(parts[0]);
       case 'ConstantExpr':
       case 'CStyleCastExpr':
@@ -416,7 +455,8 @@ export class Mutator {
     if (node.opcode === '&') {
       // What is called changes a copy: what it found is stale from here on.
       const variable = bare(operand);
-      if (variable.kind === 'DeclRefExpr') this.add(node, 'a stale value', `&(${plainType(variable)}){${text(variable)}}`);
+      if (variable.kind === 'DeclRefExpr')
+        this.add(node, 'a stale value', `&(${plainType(variable)}){${text(variable)}}`);
       else this.expression(operand);
       return;
     }
@@ -428,13 +468,15 @@ export class Mutator {
   binary(node, [left, right], text) {
     const { opcode } = node;
     if (opcode === '=') {
-      if (/\(/.test(text(right)) && !/void/.test(typeOf(right))) this.add(node, 'a stale value', text(right));
+      if (/\(/.test(text(right)) && !/void/.test(typeOf(right)))
+        this.add(node, 'a stale value', text(right));
       return this.expression(right);
     }
     if (opcode === ',') return [left, right].forEach((part) => this.expression(part));
     if (isLogical(node)) return this.condition(node);
     if (isComparison(node)) {
-      if (BOUNDARIES[opcode]) this.add(node, 'off by one', `${text(left)} ${BOUNDARIES[opcode]} ${text(right)}`);
+      if (BOUNDARIES[opcode])
+        this.add(node, 'off by one', `${text(left)} ${BOUNDARIES[opcode]} ${text(right)}`);
     } else {
       this.add(node, opcode === '|' ? 'drop a flag' : 'drop an operand', text(left));
       // Of a mask in a condition that would be the condition forced.
@@ -449,7 +491,8 @@ export class Mutator {
 
   call(node, [callee, ...parts], text) {
     const name = bare(callee).referencedDecl?.name;
-    if (name === '__builtin_expect') return this.typeIsBool(parts[0]) ? this.condition(parts[0]) : this.expression(parts[0]);
+    if (name === '__builtin_expect')
+      return this.typeIsBool(parts[0]) ? this.condition(parts[0]) : this.expression(parts[0]);
     if (
       /^(unsigned int|unsigned long|int)$/.test(plainType(node)) &&
       !/^lw_(cas|answer_of|waiters_wait|waiters_change)$/.test(name)
@@ -463,7 +506,9 @@ export class Mutator {
 
   typeIsBool(node) {
     const inner = bare(node);
-    return isLogical(inner) || isComparison(inner) || isNot(inner) || /^_?[Bb]ool$/.test(typeOf(inner));
+    return (
+      isLogical(inner) || isComparison(inner) || isNot(inner) || /^_?[Bb]ool$/.test(typeOf(inner))
+    );
   }
 
   /** A variable's value, for which another one of the same type is taken. */
@@ -472,7 +517,8 @@ export class Mutator {
     if (!/^(VarDecl|ParmVarDecl)$/.test(referencedDecl.kind)) return this.constant(node);
     if (!/^(unsigned int|int|enum .*)$/.test(plainType(referencedDecl))) return;
     const others = this.scope.filter(
-      (other) => other.name !== referencedDecl.name && plainType(other) === plainType(referencedDecl),
+      (other) =>
+        other.name !== referencedDecl.name && plainType(other) === plainType(referencedDecl),
     );
     // The latest are the most alike.
     for (const { name } of others.slice(-MOST_VARIABLES)) this.add(node, 'another variable', name);
@@ -485,7 +531,8 @@ export class Mutator {
     if (/^lw_/.test(text)) return; // a memory order: Relacy's
     if (family) {
       const at = family.indexOf(text);
-      for (const step of [1, family.length - 1]) this.add(node, 'another constant', family[(at + step) % family.length]);
+      for (const step of [1, family.length - 1])
+        this.add(node, 'another constant', family[(at + step) % family.length]);
     } else if (/^LW_ALL$/.test(text)) {
       this.add(node, 'another constant', '1');
       this.add(node, 'another constant', '0');
@@ -508,7 +555,9 @@ export class Mutator {
       for (const edit of edits) {
         while (open.length > 0 && open.at(-1).end <= edit.start) open.pop();
         if (open.length > 0 && edit.end > open.at(-1).end)
-          throw new Error(`${source.path}: two mutants overlap: ${source.slice(edit.start, edit.end)}`);
+          throw new Error(
+            `${source.path}: two mutants overlap: ${source.slice(edit.start, edit.end)}`,
+          );
         open.push(edit);
       }
       yield { path: source.path, text: render(source, edits) };
@@ -546,7 +595,9 @@ function render(source, regions) {
   const wrap = ({ start, end, kind, alternatives }) => {
     const original = part(start, end);
     if (kind === 'statement') {
-      const chain = alternatives.map(({ number, mutated }) => `if (lw_is(${number})) { ${mutated} } else `).join('');
+      const chain = alternatives
+        .map(({ number, mutated }) => `if (lw_is(${number})) { ${mutated} } else `)
+        .join('');
       return `{ ${chain}{ ${original} } }`;
     }
     return `(${alternatives.map(({ number, mutated }) => `lw_is(${number}) ? (${mutated}) : `).join('')}(${original}))`;

@@ -1,12 +1,14 @@
 /*
- * same.c: which mutants are mutants. Calls each function of a primitive with arguments and results of operations that are drawn by
- * chance, as it is and mutated, and prints the number of each mutant, and
+ * same.c: which mutants are mutants. Calls each function of a primitive with arguments and results
+ * of operations that are drawn by chance, as it is and mutated, and prints the number of each
+ * mutant, and
  *
  *   differs  it does another operation, or returns something else, somewhere
  *   same     it never does
  *   missed   no call came to the place that is mutated
  *
- * What is drawn are the constants of the sources (POOL), the arguments, and what was seen before, or-ed, or one more or less.
+ * What is drawn are the constants of the sources (POOL), the arguments, and what was seen before,
+ * or-ed, or one more or less.
  */
 #include "mutant.h"
 
@@ -120,7 +122,8 @@ static uint64_t read_of(const struct function *function, uint64_t result)
     if (what < LW_WAIT)
         return lw_answer_of(what, 0, 0, what == LW_DONE ? lw_answer_expected(result) : 0);
     if (what == LW_RETRY || what == LW_QUEUE)
-        return lw_answer_of(what, what == LW_QUEUE ? lw_answer_word(result) : 0, lw_answer_phase(result), 0);
+        return lw_answer_of(what, what == LW_QUEUE ? lw_answer_word(result) : 0,
+                            lw_answer_phase(result), 0);
     return result;
 }
 
@@ -134,7 +137,8 @@ static void call(const struct primitive *primitive, unsigned number, int mutant)
     const struct function *function = &primitive->functions[draw(primitive->function_count)];
     runs_self = remember(draw(2) ? 1 + draw(3) : 0x10000001u);
     uint32_t a = remember(draw(3) ? runs_self : draw(2) ? draw(4) : some_value());
-    uint32_t b = function->is_step ? draw(8) | (draw(2) ? LW_ASYNC | draw(2) * LW_QUEUED : 0) : some_value();
+    uint32_t b =
+        function->is_step ? draw(8) | (draw(2) ? LW_ASYNC | draw(2) * LW_QUEUED : 0) : some_value();
     uint32_t c = function->is_step ? draw(primitive->last_phase + 1) : some_value();
     /* Not a plain variable: it is set between setjmp and longjmp. */
     static volatile uint64_t result;

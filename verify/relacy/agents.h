@@ -146,7 +146,8 @@ static bool run(lw_step *step, lw_word *words, uint32_t wanted, agent &self, kin
     uint32_t why = LW_START;
     uint32_t phase = 0;
     for (;;) {
-        const uint32_t abilities = is_async ? LW_ASYNC | (self.pending ? uint32_t(LW_QUEUED) : 0) : 0;
+        const uint32_t abilities =
+            is_async ? LW_ASYNC | (self.pending ? uint32_t(LW_QUEUED) : 0) : 0;
         const lw_answer answer = step(words, wanted, why | abilities, phase);
         lw_word *word = &words[lw_answer_word(answer)];
         phase = lw_answer_phase(answer);
@@ -156,7 +157,8 @@ static bool run(lw_step *step, lw_word *words, uint32_t wanted, agent &self, kin
         case LW_WAIT:
         case LW_WAIT_IDLE:
         case LW_WAIT_BRIEF:
-            why = is_async ? wait_async(word, self, kind == aborting) : wait_blocking(word, answer, self, kind == timed);
+            why = is_async ? wait_async(word, self, kind == aborting)
+                           : wait_blocking(word, answer, self, kind == timed);
             break;
         case LW_QUEUE:
             self.pending = join(word, 0, self);

@@ -19,7 +19,8 @@ namespace
 {
 
 /* The first agent drops out in the first cycle, if there is one that does. */
-template <bool drops, kind a, kind b, kind c = none> struct meeting : rl::test_suite<meeting<drops, a, b, c>, c == none ? 2 : 3> {
+template <bool drops, kind a, kind b, kind c = none>
+struct meeting : rl::test_suite<meeting<drops, a, b, c>, c == none ? 2 : 3> {
     static constexpr unsigned threads = c == none ? 2 : 3;
 
     lw_word words[LW_BARRIER_WORDS];
@@ -80,7 +81,8 @@ const test tests[] = {
     {"three that block", rl::simulate<meeting<false, blocking, blocking, blocking>>},
     {"one drops out, two that block", rl::simulate<meeting<true, blocking, blocking, blocking>>},
     {"an event loop and one that blocks", rl::simulate<meeting<false, async, blocking>>},
-    {"one drops out, an event loop and one that blocks", rl::simulate<meeting<true, blocking, async, blocking>>},
+    {"one drops out, an event loop and one that blocks",
+     rl::simulate<meeting<true, blocking, async, blocking>>},
 };
 
 /*

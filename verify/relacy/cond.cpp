@@ -31,7 +31,8 @@ struct shared {
 };
 
 /* Two agents of these kinds take so many things each, which a third makes. */
-template <int rounds, kind a, kind b, manner manner> struct exchange : rl::test_suite<exchange<rounds, a, b, manner>, 3> {
+template <int rounds, kind a, kind b, manner manner>
+struct exchange : rl::test_suite<exchange<rounds, a, b, manner>, 3> {
     shared *memory;
     agent everyone[3];
     list waiting[all_words];
@@ -54,7 +55,8 @@ template <int rounds, kind a, kind b, manner manner> struct exchange : rl::test_
 
     void lock(unsigned index)
     {
-        while (!run(lw_mutex_lock_step, &memory->words[mutex], index + 1, everyone[index], blocking)) {
+        while (
+            !run(lw_mutex_lock_step, &memory->words[mutex], index + 1, everyone[index], blocking)) {
         }
     }
 
@@ -125,8 +127,8 @@ const test late = {"late", rl::simulate<exchange<1, blocking, blocking, read_lat
 void check_that_the_sequence_must_be_read_under_the_mutex(unsigned iterations)
 {
     const verdict verdict = simulate(late, iterations);
-    printf("  %-60s %s, execution %lu%s\n", "a sequence that is read after the unlock", verdict.error, verdict.iterations,
-           verdict.ok ? ": SURVIVES" : "");
+    printf("  %-60s %s, execution %lu%s\n", "a sequence that is read after the unlock",
+           verdict.error, verdict.iterations, verdict.ok ? ": SURVIVES" : "");
     report(!verdict.ok);
 }
 

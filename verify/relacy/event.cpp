@@ -30,7 +30,8 @@ struct automatic {
 
     static bool take(lw_word *event, uint32_t, agent &self, kind kind, bool)
     {
-        return kind == trying ? lw_event_reset_step(event) : run(lw_event_wait_step, event, 0, self, kind);
+        return kind == trying ? lw_event_reset_step(event)
+                              : run(lw_event_wait_step, event, 0, self, kind);
     }
 
     static void give(lw_word *event, uint32_t, bool)
@@ -58,8 +59,10 @@ const test tests[] = {
     {"a manual event", rl::simulate<announcement<manual, 1, blocking>>},
     {"two that block, two rounds", rl::simulate<handover<automatic, 2, blocking, blocking>>},
     {"three that block", rl::simulate<handover<automatic, 1, blocking, blocking, blocking>>},
-    {"one blocks, one has deadlines, one resets", rl::simulate<handover<automatic, 2, blocking, timed, trying>>},
-    {"event loop, abort and one that blocks", rl::simulate<handover<automatic, 2, async, aborting, blocking>>},
+    {"one blocks, one has deadlines, one resets",
+     rl::simulate<handover<automatic, 2, blocking, timed, trying>>},
+    {"event loop, abort and one that blocks",
+     rl::simulate<handover<automatic, 2, async, aborting, blocking>>},
 };
 
 /*

@@ -72,7 +72,8 @@ template <unsigned n> void check_as_written(const test (&tests)[n], unsigned ite
 {
     for (const test &test : tests) {
         const verdict verdict = simulate(test, iterations);
-        printf("  %-40s %8lu executions  %s\n", test.name, verdict.iterations, verdict.ok ? "ok" : verdict.error);
+        printf("  %-40s %8lu executions  %s\n", test.name, verdict.iterations,
+               verdict.ok ? "ok" : verdict.error);
         if (!verdict.ok)
             trace.print();
         report(verdict.ok);
@@ -88,14 +89,16 @@ struct spare {
 template <unsigned n> bool is_spare(const spare (&spares)[n], const orders::site &site, int order)
 {
     for (const spare &spare : spares) {
-        if (strcmp(site.function, spare.function) == 0 && site.order == spare.from && order == spare.to)
+        if (strcmp(site.function, spare.function) == 0 && site.order == spare.from &&
+            order == spare.to)
             return true;
     }
     return false;
 }
 
 template <unsigned n, unsigned m>
-void check_weakened(const test (&tests)[n], const spare (&spares)[m], unsigned index, int order, unsigned iterations)
+void check_weakened(const test (&tests)[n], const spare (&spares)[m], unsigned index, int order,
+                    unsigned iterations)
 {
     const orders::site site = orders::sites[index];
     orders::weak_site = index;
@@ -112,14 +115,16 @@ void check_weakened(const test (&tests)[n], const spare (&spares)[m], unsigned i
     }
     orders::weak_site = ~0u;
     const bool is_argued = is_spare(spares, site, order);
-    printf("  %-22s line %-4d %s -> %-8s %s%s\n", site.function, site.line, orders::name(site.order), orders::name(order), how,
+    printf("  %-22s line %-4d %s -> %-8s %s%s\n", site.function, site.line,
+           orders::name(site.order), orders::name(order), how,
            is_argued ? " (argued to be spare)"
            : caught  ? ""
                      : ": SURVIVES");
     report(caught != is_argued);
 }
 
-template <unsigned n, unsigned m> void check_weakenings(const test (&tests)[n], const spare (&spares)[m], unsigned iterations)
+template <unsigned n, unsigned m>
+void check_weakenings(const test (&tests)[n], const spare (&spares)[m], unsigned iterations)
 {
     const int all[] = {lw_acquire, lw_release, lw_relaxed};
     for (unsigned i = 0; i < orders::site_count; i++) {

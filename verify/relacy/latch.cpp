@@ -1,4 +1,5 @@
-/* latch.cpp: src/core/latch.c under C++'s memory model: what was done before each count down is seen after the wait. */
+/* latch.cpp: src/core/latch.c under C++'s memory model: what was done before each count down is
+ * seen after the wait. */
 #include <lockword/core/word.h>
 
 #include "orders.h"
@@ -38,8 +39,9 @@ const test tests[] = {
 };
 
 /*
- * The notify after the wait that it is for: the critical sections of the list order that already, see mutex.cpp. Nor does the last
- * count down have to acquire what the others released: the waiter reads what it wrote, and so acquires from all of them.
+ * The notify after the wait that it is for: the critical sections of the list order that already,
+ * see mutex.cpp. Nor does the last count down have to acquire what the others released: the waiter
+ * reads what it wrote, and so acquires from all of them.
  */
 const spare spares[] = {
     {"lw_waiters_wait", lw_release, lw_relaxed},

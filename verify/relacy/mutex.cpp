@@ -61,7 +61,8 @@ struct contention : rl::test_suite<contention<rounds, a, b, c>, c == none ? 2 : 
         lw_word *words = memory->words;
         if (lw_mutex_take(words, id))
             return true;
-        return kind == trying ? lw_mutex_try_step(words, id) : run(lw_mutex_lock_step, words, id, self, kind);
+        return kind == trying ? lw_mutex_try_step(words, id)
+                              : run(lw_mutex_lock_step, words, id, self, kind);
     }
 
     void unlock(uint32_t id)
@@ -136,8 +137,8 @@ void check_that_wakes_must_order(unsigned iterations)
     wakes_order = false;
     const verdict verdict = simulate(tests[1], iterations);
     wakes_order = true;
-    printf("  %-60s %s, execution %lu%s\n", "a wake that orders nothing", verdict.error, verdict.iterations,
-           verdict.ok ? ": SURVIVES" : "");
+    printf("  %-60s %s, execution %lu%s\n", "a wake that orders nothing", verdict.error,
+           verdict.iterations, verdict.ok ? ": SURVIVES" : "");
     report(!verdict.ok);
 }
 

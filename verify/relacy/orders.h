@@ -41,7 +41,8 @@ static const char *name(int order)
 
 static bool is_weaker(int order, int than)
 {
-    return order != than && (order == lw_relaxed || (than == lw_acq_rel && (order == lw_acquire || order == lw_release)));
+    return order != than && (order == lw_relaxed ||
+                             (than == lw_acq_rel && (order == lw_acquire || order == lw_release)));
 }
 
 } // namespace orders

@@ -68,9 +68,12 @@ struct held_twice {
 
 const test tests[] = {
     {"two that block, two rounds", rl::simulate<handover<held_twice, 2, blocking, blocking>>},
-    {"two that block, one that tries", rl::simulate<handover<held_twice, 2, blocking, blocking, trying>>},
-    {"one that blocks, two with deadlines", rl::simulate<handover<held_twice, 2, blocking, timed, timed>>},
-    {"event loop, abort and one that blocks", rl::simulate<handover<held_twice, 2, async, aborting, blocking>>},
+    {"two that block, one that tries",
+     rl::simulate<handover<held_twice, 2, blocking, blocking, trying>>},
+    {"one that blocks, two with deadlines",
+     rl::simulate<handover<held_twice, 2, blocking, timed, timed>>},
+    {"event loop, abort and one that blocks",
+     rl::simulate<handover<held_twice, 2, async, aborting, blocking>>},
 };
 
 } // namespace

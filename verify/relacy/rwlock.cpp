@@ -37,16 +37,22 @@ template <unsigned readers> struct read_write {
 
     static void give(lw_word *rwlock, uint32_t id, bool writes)
     {
-        RL_ASSERT(writes ? lw_rwlock_become_step(rwlock, LW_RWLOCK_WRITER, 0, id) : lw_rwlock_unread_step(rwlock));
+        RL_ASSERT(writes ? lw_rwlock_become_step(rwlock, LW_RWLOCK_WRITER, 0, id)
+                         : lw_rwlock_unread_step(rwlock));
     }
 };
 
 const test tests[] = {
-    {"a writer and a reader, two rounds", rl::simulate<handover<read_write<1>, 2, blocking, blocking>>},
-    {"two writers, a reader", rl::simulate<handover<read_write<2>, 1, blocking, blocking, blocking>>},
-    {"a writer, two readers", rl::simulate<handover<read_write<1>, 2, blocking, blocking, blocking>>},
-    {"a writer with deadlines, two readers", rl::simulate<handover<read_write<1>, 2, timed, blocking, trying>>},
-    {"event loop and abort write, one reads", rl::simulate<handover<read_write<2>, 1, async, aborting, blocking>>},
+    {"a writer and a reader, two rounds",
+     rl::simulate<handover<read_write<1>, 2, blocking, blocking>>},
+    {"two writers, a reader",
+     rl::simulate<handover<read_write<2>, 1, blocking, blocking, blocking>>},
+    {"a writer, two readers",
+     rl::simulate<handover<read_write<1>, 2, blocking, blocking, blocking>>},
+    {"a writer with deadlines, two readers",
+     rl::simulate<handover<read_write<1>, 2, timed, blocking, trying>>},
+    {"event loop and abort write, one reads",
+     rl::simulate<handover<read_write<2>, 1, async, aborting, blocking>>},
 };
 
 /*

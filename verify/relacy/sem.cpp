@@ -29,7 +29,8 @@ struct permit {
 
     static bool take(lw_word *sem, uint32_t, agent &self, kind kind, bool)
     {
-        return kind == trying ? lw_sem_try_step(sem, 1) : run(lw_sem_acquire_step, sem, 1, self, kind);
+        return kind == trying ? lw_sem_try_step(sem, 1)
+                              : run(lw_sem_acquire_step, sem, 1, self, kind);
     }
 
     static void give(lw_word *sem, uint32_t, bool)
@@ -41,8 +42,10 @@ struct permit {
 const test tests[] = {
     {"two that block, two rounds", rl::simulate<handover<permit, 2, blocking, blocking>>},
     {"three that block", rl::simulate<handover<permit, 1, blocking, blocking, blocking>>},
-    {"one that blocks, one with deadlines, one tries", rl::simulate<handover<permit, 2, blocking, timed, trying>>},
-    {"event loop, abort and one that blocks", rl::simulate<handover<permit, 2, async, aborting, blocking>>},
+    {"one that blocks, one with deadlines, one tries",
+     rl::simulate<handover<permit, 2, blocking, timed, trying>>},
+    {"event loop, abort and one that blocks",
+     rl::simulate<handover<permit, 2, async, aborting, blocking>>},
 };
 
 /*

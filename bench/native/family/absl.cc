@@ -102,6 +102,7 @@ const struct bench_operation bench_family_absl[] = {
     {BENCH_DONE, NAME, false, run_once, nullptr, done_turns, nullptr},
     {BENCH_NOTIFY, NAME, false, cond_init, cond_destroy, notify_turns, nullptr},
     {BENCH_RALLY, NAME, false, rally_init, rally_destroy, rally_turns, rally_partner},
-    {BENCH_RALLY_HELD, NAME, false, rally_init, rally_destroy, rally_held_turns, rally_held_partner},
+    {BENCH_RALLY_HELD, NAME, false, rally_init, rally_destroy, rally_held_turns,
+     rally_held_partner},
     {BENCH_SUBJECTS, nullptr, false, nullptr, nullptr, nullptr, nullptr},
 };

@@ -8,7 +8,9 @@
 static inline void take_and_free(uint32_t *word)
 {
     uint32_t expected = 0;
-    if (__builtin_expect(!__atomic_compare_exchange_n(word, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED), 0))
+    if (__builtin_expect(!__atomic_compare_exchange_n(word, &expected, 1, false, __ATOMIC_ACQUIRE,
+                                                      __ATOMIC_RELAXED),
+                         0))
         __builtin_trap();
     if (__builtin_expect(__atomic_exchange_n(word, 0, __ATOMIC_RELEASE) != 1, 0))
         __builtin_trap();

@@ -145,8 +145,8 @@ void bench_asleep_measure(struct bench_asleep *asleep)
         for (int c = 0; c < CROWDS; c++) {
             const struct bench_rest before = asleep->rests[k][c], after = used_by(&all[k][c]);
             const double seconds = (bench_now() - starts[k][c]) / 1e9;
-            asleep->rests[k][c] =
-                (struct bench_rest){(after.cpu - before.cpu) / seconds, (after.wakings - before.wakings) / seconds};
+            asleep->rests[k][c] = (struct bench_rest){(after.cpu - before.cpu) / seconds,
+                                                      (after.wakings - before.wakings) / seconds};
         }
     }
     for (int k = 0; k < asleep->count; k++) {
@@ -162,12 +162,13 @@ static void print_block(const struct bench_asleep *asleep, enum bench_block bloc
         if (asleep->waits[k]->block != block)
             continue;
         if (first)
-            fprintf(out, "\n  %s\n  %-24s %16s %16s %16s\n", words[block], "", "1: wakes/s  CPU", "16: wakes/s  CPU",
-                    "64: wakes/s  CPU");
+            fprintf(out, "\n  %s\n  %-24s %16s %16s %16s\n", words[block], "", "1: wakes/s  CPU",
+                    "16: wakes/s  CPU", "64: wakes/s  CPU");
         first = false;
         fprintf(out, "  %-24s", asleep->waits[k]->peer);
         for (int c = 0; c < CROWDS; c++)
-            fprintf(out, " %8.0f %6.2f%%", asleep->rests[k][c].wakings, asleep->rests[k][c].cpu * 100);
+            fprintf(out, " %8.0f %6.2f%%", asleep->rests[k][c].wakings,
+                    asleep->rests[k][c].cpu * 100);
         fprintf(out, "\n");
     }
 }
@@ -176,8 +177,12 @@ void bench_print_asleep(const struct bench_asleep *asleep, FILE *out)
 {
     if (asleep->count == 0)
         return;
-    fprintf(out, "\nAsleep: 1, 16 and 64 threads behind a holder that does nothing, for %.1f s; less is better\n", asleep->seconds);
-    fprintf(out, "  wakes/s: voluntary context switches of all of them; CPU: of one CPU, all of them together\n");
+    fprintf(out,
+            "\nAsleep: 1, 16 and 64 threads behind a holder that does nothing, for %.1f s; less is "
+            "better\n",
+            asleep->seconds);
+    fprintf(out, "  wakes/s: voluntary context switches of all of them; CPU: of one CPU, all of "
+                 "them together\n");
     for (int block = 0; block < BENCH_BLOCKS; block++)
         print_block(asleep, (enum bench_block)block, out);
 }
@@ -188,8 +193,11 @@ void bench_print_asleep_json(const struct bench_asleep *asleep, FILE *out)
     for (int k = 0; k < asleep->count; k++) {
         for (int c = 0; c < CROWDS; c++) {
             const struct bench_rest *rest = &asleep->rests[k][c];
-            fprintf(out, "%s\n    {\"operation\": \"%s\", \"peer\": \"%s\", \"waiters\": %d, \"cpu\": %.6f, \"wakings\": %.2f}",
-                    comma, words[asleep->waits[k]->block], asleep->waits[k]->peer, crowds[c], rest->cpu, rest->wakings);
+            fprintf(out,
+                    "%s\n    {\"operation\": \"%s\", \"peer\": \"%s\", \"waiters\": %d, \"cpu\": "
+                    "%.6f, \"wakings\": %.2f}",
+                    comma, words[asleep->waits[k]->block], asleep->waits[k]->peer, crowds[c],
+                    rest->cpu, rest->wakings);
             comma = ",";
         }
     }

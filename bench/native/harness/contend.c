@@ -108,7 +108,9 @@ double bench_operate(const struct bench_operation *operation, struct bench_effor
 {
     static struct partner partners[BENCH_MAX_THREADS];
     void *object = ready(operation, round);
-    const uint64_t first = (effort.turns + 9) / 10; /* not measured: the partners have yet to start, and caches to fill */
+    const uint64_t first =
+        (effort.turns + 9) /
+        10; /* not measured: the partners have yet to start, and caches to fill */
     const int busy = effort.busy ? bench_cpus() : 0;
     pthread_barrier_t start;
     pthread_barrier_init(&start, NULL, (unsigned)busy + 1);
@@ -116,7 +118,8 @@ double bench_operate(const struct bench_operation *operation, struct bench_effor
     start_strangers(busy, &start);
     pthread_barrier_wait(&start);
     for (int k = 1; k < effort.threads; k++) {
-        partners[k] = (struct partner){.operation = operation, .object = object, .turns = first + effort.turns, .cpu = k};
+        partners[k] = (struct partner){
+            .operation = operation, .object = object, .turns = first + effort.turns, .cpu = k};
         if (pthread_create(&partners[k].thread, NULL, accompany, &partners[k]))
             abort();
     }
@@ -235,7 +238,8 @@ static double exceeded_by(double share, const struct worker *workers, int thread
     return b < 8 ? (double)b : (double)((8ull + b % 8) << (b / 8 - 1));
 }
 
-static struct bench_contention summarise(const struct worker *workers, struct bench_run run, struct bench_units units, double ns)
+static struct bench_contention summarise(const struct worker *workers, struct bench_run run,
+                                         struct bench_units units, double ns)
 {
     struct bench_contention result = {0};
     uint64_t all = 0, most = 0, least = UINT64_MAX, longest = 0;
@@ -259,11 +263,13 @@ static struct bench_contention summarise(const struct worker *workers, struct be
 
 static void sleep_for(double seconds)
 {
-    struct timespec pause = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    struct timespec pause = {.tv_sec = (time_t)seconds,
+                             .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
     nanosleep(&pause, NULL);
 }
 
-struct bench_contention bench_contend(const struct bench_peer *peer, struct bench_run run, struct bench_units units)
+struct bench_contention bench_contend(const struct bench_peer *peer, struct bench_run run,
+                                      struct bench_units units)
 {
     static struct worker workers[BENCH_MAX_THREADS];
     const int busy = !run.busy ? 0 : run.threads < bench_cpus() ? run.threads : bench_cpus();
@@ -320,7 +326,8 @@ static void watch_clock(struct bench_thread *thread)
 
 double bench_longest_gap(struct bench_run run, struct bench_units units)
 {
-    static const struct bench_peer clock = {.init = do_nothing, .destroy = do_nothing, .contend = watch_clock};
+    static const struct bench_peer clock = {
+        .init = do_nothing, .destroy = do_nothing, .contend = watch_clock};
     run.threads = run.threads < bench_cpus() ? run.threads : bench_cpus();
     return bench_contend(&clock, run, units).longest_ns;
 }

@@ -1,4 +1,5 @@
-/* family.c: rounds, medians and the table. Ratios are taken within a round, to the fastest of the peers that can be waited for. */
+/* family.c: rounds, medians and the table. Ratios are taken within a round, to the fastest of the
+ * peers that can be waited for. */
 #include "family.h"
 
 #include <stdlib.h>
@@ -9,7 +10,8 @@
 /* For what two threads do at once. */
 #define SECONDS 0.004
 
-/* A round takes a fraction of a millisecond for one thread, some ten for several, and a hundred beside busy ones. */
+/* A round takes a fraction of a millisecond for one thread, some ten for several, and a hundred
+ * beside busy ones. */
 static const struct {
     const char *what;
     struct bench_effort effort;
@@ -27,7 +29,8 @@ static const struct {
     [BENCH_WAITGROUP] = {"wait group: add, done, of a count above 0", {1, 10000, false}},
     [BENCH_COUNTER] = {"counter: up, down", {1, 10000, false}},
     [BENCH_RALLY] = {"mutex and condition: the turn to another thread and back", {2, 200, false}},
-    [BENCH_RALLY_HELD] = {"mutex and condition: the same, notified under the mutex", {2, 200, false}},
+    [BENCH_RALLY_HELD] = {"mutex and condition: the same, notified under the mutex",
+                          {2, 200, false}},
     [BENCH_MEET] = {"barrier: two threads meet", {2, 200, false}},
     [BENCH_MEET_FOUR] = {"barrier: four threads meet", {4, 100, false}},
     [BENCH_MEET_SIXTEEN] = {"barrier: sixteen threads meet", {16, 50, false}},
@@ -45,7 +48,8 @@ void bench_family_add(struct bench_family *family, const struct bench_operation 
 /* Beside busy threads fewer: what the scheduler does then repeats within one. */
 static int rounds_of(const struct bench_family *family, int o)
 {
-    return subjects[family->operations[o]->subject].effort.busy ? (family->rounds + 19) / 20 : family->rounds;
+    return subjects[family->operations[o]->subject].effort.busy ? (family->rounds + 19) / 20
+                                                                : family->rounds;
 }
 
 /* Every round starts with another one, so that none always follows the same one. */
@@ -90,8 +94,8 @@ static int base_of(const struct bench_family *family, enum bench_subject subject
         const struct bench_operation *operation = family->operations[o];
         if (operation->subject != subject || strcmp(operation->peer, REFERENCE) == 0)
             continue;
-        const bool better =
-            base < 0 || family->operations[base]->floor || (!operation->floor && median_ns(family, o) < median_ns(family, base));
+        const bool better = base < 0 || family->operations[base]->floor ||
+                            (!operation->floor && median_ns(family, o) < median_ns(family, base));
         if (better && !(base >= 0 && operation->floor))
             base = o;
     }
@@ -115,11 +119,12 @@ static void print_subject(const struct bench_family *family, enum bench_subject 
         if (operation->subject != subject)
             continue;
         if (first)
-            fprintf(out, "\n  %s\n  %-24s %10s %10s\n", subjects[subject].what, "", "ns", "x fastest");
+            fprintf(out, "\n  %s\n  %-24s %10s %10s\n", subjects[subject].what, "", "ns",
+                    "x fastest");
         first = false;
         const double ns = median_ns(family, o);
-        fprintf(out, "  %-24s %10.*f %10.3f%s\n", operation->peer, ns < 100 ? 2 : 0, ns, median_ratio(family, o, base),
-                operation->floor ? "  (floor)" : "");
+        fprintf(out, "  %-24s %10.*f %10.3f%s\n", operation->peer, ns < 100 ? 2 : 0, ns,
+                median_ratio(family, o, base), operation->floor ? "  (floor)" : "");
     }
 }
 
@@ -127,10 +132,14 @@ void bench_print_family(const struct bench_family *family, FILE *out)
 {
     if (family->count == 0)
         return;
-    fprintf(out, "\nThe rest of the family: one thread, or two pinned to two CPUs; medians of %d rounds; less is better\n",
+    fprintf(out,
+            "\nThe rest of the family: one thread, or two pinned to two CPUs; medians of %d "
+            "rounds; less is better\n",
             family->rounds);
     fprintf(out, "  ns: one turn; of two threads at once, the time in which either does one\n");
-    fprintf(out, "  x fastest: ratio to the fastest of lockword's peers; where it has none, to the floor\n");
+    fprintf(
+        out,
+        "  x fastest: ratio to the fastest of lockword's peers; where it has none, to the floor\n");
     for (int subject = 0; subject < BENCH_SUBJECTS; subject++)
         print_subject(family, (enum bench_subject)subject, out);
 }
@@ -139,8 +148,11 @@ void bench_print_family_json(const struct bench_family *family, FILE *out)
 {
     for (int o = 0; o < family->count; o++) {
         const struct bench_operation *operation = family->operations[o];
-        fprintf(out, "%s\n    {\"operation\": \"%s\", \"peer\": \"%s\", \"floor\": %s, \"ns\": %.3f, \"ratio\": %.4f}",
-                o ? "," : "", subjects[operation->subject].what, operation->peer, operation->floor ? "true" : "false",
-                median_ns(family, o), median_ratio(family, o, base_of(family, operation->subject)));
+        fprintf(out,
+                "%s\n    {\"operation\": \"%s\", \"peer\": \"%s\", \"floor\": %s, \"ns\": %.3f, "
+                "\"ratio\": %.4f}",
+                o ? "," : "", subjects[operation->subject].what, operation->peer,
+                operation->floor ? "true" : "false", median_ns(family, o),
+                median_ratio(family, o, base_of(family, operation->subject)));
     }
 }

@@ -1,4 +1,5 @@
-/* family.h: the primitives besides the mutex, each subject's peers measured side by side and reported. */
+/* family.h: the primitives besides the mutex, each subject's peers measured side by side and
+ * reported. */
 #ifndef LOCKWORD_BENCH_FAMILY_H
 #define LOCKWORD_BENCH_FAMILY_H
 

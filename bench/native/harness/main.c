@@ -14,8 +14,9 @@
 #include "peers.h" /* generated: bench_peers, those that this build has, and bench_missing, why it has no others */
 
 /*
- * The contended cells, unless they are chosen: from a lock held for an increment to one held for the time of a short system call;
- * under load, where the scheduler's slices of milliseconds decide, the ends and the middle are enough.
+ * The contended cells, unless they are chosen: from a lock held for an increment to one held for
+ * the time of a short system call; under load, where the scheduler's slices of milliseconds decide,
+ * the ends and the middle are enough.
  */
 static const struct {
     const char *threads, *sections;
@@ -39,13 +40,17 @@ static void die(const char *what)
 
 static void usage(int status)
 {
-    fputs("usage: lockword-bench [--quick] [--json FILE] [--only uncontended,family,asleep,contended] [--peers NAME,...]\n"
-          "                      [--threads N,...] [--section NS,...] [--busy] [--rounds N] [--seconds S]\n"
+    fputs("usage: lockword-bench [--quick] [--json FILE] [--only "
+          "uncontended,family,asleep,contended] [--peers NAME,...]\n"
+          "                      [--threads N,...] [--section NS,...] [--busy] [--rounds N] "
+          "[--seconds S]\n"
           "                      [--plugin FILE.so]...\n"
           "\n"
           "  --quick     two minutes; without it, about twelve\n"
-          "  --threads, --section, --busy    these contended cells alone; busy: a thread that computes competes for each CPU\n"
-          "  --plugin    a shared object that defines one more peer (bench/native/tune.cmake builds some)\n",
+          "  --threads, --section, --busy    these contended cells alone; busy: a thread that "
+          "computes competes for each CPU\n"
+          "  --plugin    a shared object that defines one more peer (bench/native/tune.cmake "
+          "builds some)\n",
           status ? stderr : stdout);
     exit(status);
 }
@@ -103,9 +108,11 @@ static void add_cells(const char *threads, const char *sections, bool busy)
     int m = parse_numbers(sections, lengths, MAX_CELLS);
     for (int s = 0; s < m; s++) {
         for (int t = 0; t < n; t++) {
-            if (results.cell_count == MAX_CELLS || thread_counts[t] < 1 || thread_counts[t] > BENCH_MAX_THREADS)
+            if (results.cell_count == MAX_CELLS || thread_counts[t] < 1 ||
+                thread_counts[t] > BENCH_MAX_THREADS)
                 die("too many threads or cells");
-            results.cells[results.cell_count++] = (struct bench_cell){(int)thread_counts[t], lengths[s], busy};
+            results.cells[results.cell_count++] =
+                (struct bench_cell){(int)thread_counts[t], lengths[s], busy};
         }
     }
 }
@@ -113,13 +120,15 @@ static void add_cells(const char *threads, const char *sections, bool busy)
 static void show_progress(const char *what, int round, int rounds)
 {
     if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r  %s: round %d of %d \033[K%s", what, round + 1, rounds, round + 1 == rounds ? "\r\033[K" : "");
+        fprintf(stderr, "\r  %s: round %d of %d \033[K%s", what, round + 1, rounds,
+                round + 1 == rounds ? "\r\033[K" : "");
 }
 
 static void add_operations(const char *peers)
 {
     for (int k = 0; bench_families[k]; k++) {
-        for (const struct bench_operation *operation = bench_families[k]; operation->peer; operation++) {
+        for (const struct bench_operation *operation = bench_families[k]; operation->peer;
+             operation++) {
             if (!peers || lists(peers, operation->peer))
                 bench_family_add(&family, operation);
         }
@@ -154,10 +163,14 @@ static void measure_pairs(void)
     }
 }
 
-static struct bench_contention measure_cell(const struct bench_peer *peer, struct bench_cell cell, struct bench_units units)
+static struct bench_contention measure_cell(const struct bench_peer *peer, struct bench_cell cell,
+                                            struct bench_units units)
 {
-    struct bench_run run = {cell.threads, (uint64_t)(cell.section_ns / units.ns_per_step), false, cell.busy, results.seconds};
-    bool apart = run.steps == 0; /* there, time stamps would cost more than the lock: throughput and waits are two runs */
+    struct bench_run run = {cell.threads, (uint64_t)(cell.section_ns / units.ns_per_step), false,
+                            cell.busy, results.seconds};
+    bool apart =
+        run.steps ==
+        0; /* there, time stamps would cost more than the lock: throughput and waits are two runs */
     run.stamped = !apart;
     struct bench_contention result = bench_contend(peer, run, units);
     if (apart) {
@@ -172,7 +185,8 @@ static struct bench_contention measure_cell(const struct bench_peer *peer, struc
 
 static double measure_gap(struct bench_cell cell, struct bench_units units)
 {
-    return bench_longest_gap((struct bench_run){cell.threads, 0, true, cell.busy, results.seconds}, units);
+    return bench_longest_gap((struct bench_run){cell.threads, 0, true, cell.busy, results.seconds},
+                             units);
 }
 
 static void measure_contention(void)
@@ -187,7 +201,8 @@ static void measure_contention(void)
             for (int k = 0; k < results.peer_count; k++) {
                 int p = peer_at(r, k);
                 if (results.peers[p]->contends)
-                    results.contention[p][cell][r] = measure_cell(results.peers[p], results.cells[cell], units);
+                    results.contention[p][cell][r] =
+                        measure_cell(results.peers[p], results.cells[cell], units);
             }
         }
     }
@@ -196,12 +211,15 @@ static void measure_contention(void)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"quick", no_argument, 0, 'q'},        {"json", required_argument, 0, 'j'},    {"only", required_argument, 0, 'o'},
-        {"peers", required_argument, 0, 'p'},  {"threads", required_argument, 0, 't'}, {"section", required_argument, 0, 's'},
-        {"busy", no_argument, 0, 'b'},         {"rounds", required_argument, 0, 'r'},  {"seconds", required_argument, 0, 'd'},
-        {"plugin", required_argument, 0, 'x'}, {"help", no_argument, 0, 'h'},          {0, 0, 0, 0},
+        {"quick", no_argument, 0, 'q'},         {"json", required_argument, 0, 'j'},
+        {"only", required_argument, 0, 'o'},    {"peers", required_argument, 0, 'p'},
+        {"threads", required_argument, 0, 't'}, {"section", required_argument, 0, 's'},
+        {"busy", no_argument, 0, 'b'},          {"rounds", required_argument, 0, 'r'},
+        {"seconds", required_argument, 0, 'd'}, {"plugin", required_argument, 0, 'x'},
+        {"help", no_argument, 0, 'h'},          {0, 0, 0, 0},
     };
-    const char *json = NULL, *only = "uncontended,family,asleep,contended", *peers = NULL, *threads = NULL, *sections = NULL;
+    const char *json = NULL, *only = "uncontended,family,asleep,contended", *peers = NULL,
+               *threads = NULL, *sections = NULL;
     bool busy = false;
     results.pair_rounds = 501;
     family.rounds = 301;
@@ -277,7 +295,8 @@ int main(int argc, char **argv)
         const bool chosen = threads || sections || busy;
         for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
             if (!chosen || busy == plan[i].busy)
-                add_cells(threads ? threads : plan[i].threads, sections ? sections : plan[i].sections, plan[i].busy);
+                add_cells(threads ? threads : plan[i].threads,
+                          sections ? sections : plan[i].sections, plan[i].busy);
         }
         measure_contention();
     }

@@ -1,4 +1,5 @@
-/* measure.h: one measurement each, and the median of several. Choosing rounds and interleaving peers is up to the caller. */
+/* measure.h: one measurement each, and the median of several. Choosing rounds and interleaving
+ * peers is up to the caller. */
 #ifndef LOCKWORD_BENCH_MEASURE_H
 #define LOCKWORD_BENCH_MEASURE_H
 
@@ -22,13 +23,15 @@ double bench_median(double *samples, int n);
 /* The monotonic clock, ns. */
 double bench_now(void);
 
-/* How many CPUs this process may use, and the pinning of the calling thread to one: the k-th of them, counted round and round. */
+/* How many CPUs this process may use, and the pinning of the calling thread to one: the k-th of
+ * them, counted round and round. */
 int bench_cpus(void);
 void bench_pin(int k);
 
 /*
- * ns for one uncontended lock and unlock, with nothing or with an increment between them, over a round of so many. Where the mutex
- * and the counter lie changes the latter by several per cent: each round has places of its own, the same for all peers.
+ * ns for one uncontended lock and unlock, with nothing or with an increment between them, over a
+ * round of so many. Where the mutex and the counter lie changes the latter by several per cent:
+ * each round has places of its own, the same for all peers.
  */
 struct bench_pair {
     double empty;
@@ -38,8 +41,8 @@ struct bench_pair {
 struct bench_pair bench_pair(const struct bench_peer *peer, uint64_t pairs, int round);
 
 /*
- * From now on the process has two threads, one of them asleep. glibc's locks use no atomic operation while there is only one, which
- * is not what a lock is for.
+ * From now on the process has two threads, one of them asleep. glibc's locks use no atomic
+ * operation while there is only one, which is not what a lock is for.
  */
 void bench_have_threads(void);
 
@@ -51,9 +54,11 @@ struct bench_effort {
 };
 
 /* ns for one operation of the family, over a round, at the round's place. */
-double bench_operate(const struct bench_operation *operation, struct bench_effort effort, int round);
+double bench_operate(const struct bench_operation *operation, struct bench_effort effort,
+                     int round);
 
-/* The same for one that two threads do at once, each at its own pace for so long: ns for a turn of either. */
+/* The same for one that two threads do at once, each at its own pace for so long: ns for a turn of
+ * either. */
 double bench_operate_together(const struct bench_operation *operation, double seconds, int round);
 
 struct bench_run {
@@ -73,11 +78,13 @@ struct bench_contention {
     double cpus; /* CPU time used, in seconds a second */
 };
 
-struct bench_contention bench_contend(const struct bench_peer *peer, struct bench_run run, struct bench_units units);
+struct bench_contention bench_contend(const struct bench_peer *peer, struct bench_run run,
+                                      struct bench_units units);
 
 /*
- * What of a longest wait may be the machine's: the longest time, in ns, between two looks at the clock by threads that do nothing
- * else, one on each CPU that such a run uses, for as long. Whatever stops them there, would have stopped a lock's holder.
+ * What of a longest wait may be the machine's: the longest time, in ns, between two looks at the
+ * clock by threads that do nothing else, one on each CPU that such a run uses, for as long.
+ * Whatever stops them there, would have stopped a lock's holder.
  */
 double bench_longest_gap(struct bench_run run, struct bench_units units);
 

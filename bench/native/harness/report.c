@@ -1,4 +1,5 @@
-/* report.c: ratios are taken within a round, where peers ran side by side, and only then the median of the rounds. */
+/* report.c: ratios are taken within a round, where peers ran side by side, and only then the median
+ * of the rounds. */
 #include "report.h"
 
 #include "asleep.h"
@@ -31,7 +32,8 @@ static double pair_ns(const struct bench_results *results, int peer, bool increm
     return increment ? pair->increment : pair->empty;
 }
 
-static struct pair_summary summarise_pair(const struct bench_results *results, int peer, bool increment)
+static struct pair_summary summarise_pair(const struct bench_results *results, int peer,
+                                          bool increment)
 {
     static double ns[MAX_ROUNDS], floor[MAX_ROUNDS], owned[MAX_ROUNDS];
     const int n = results->pair_rounds;
@@ -40,7 +42,8 @@ static struct pair_summary summarise_pair(const struct bench_results *results, i
         floor[r] = ns[r] / pair_ns(results, named(results, FLOOR), increment, r);
         owned[r] = ns[r] / pair_ns(results, named(results, OWNED_FLOOR), increment, r);
     }
-    return (struct pair_summary){bench_median(ns, n), bench_median(floor, n), bench_median(owned, n)};
+    return (struct pair_summary){bench_median(ns, n), bench_median(floor, n),
+                                 bench_median(owned, n)};
 }
 
 enum metric { MOPS, RATIO, SHARE, P50, P99, LONGEST, CPUS, METRICS };
@@ -80,25 +83,33 @@ static void print_time(FILE *out, int width, double ns)
         ns /= 1000;
         unit++;
     }
-    fprintf(out, "%*.*f %s", width - 3, ns >= 99.95 || unit == 0 ? 0 : ns >= 9.995 ? 1 : 2, ns, units[unit]);
+    fprintf(out, "%*.*f %s", width - 3,
+            ns >= 99.95 || unit == 0 ? 0
+            : ns >= 9.995            ? 1
+                                     : 2,
+            ns, units[unit]);
 }
 
 static void print_pairs(const struct bench_results *results, FILE *out)
 {
     fprintf(out,
-            "\nUncontended: one thread locks and unlocks, pinned, in a process of two; medians of %d rounds; less is better\n\n",
+            "\nUncontended: one thread locks and unlocks, pinned, in a process of two; medians of "
+            "%d rounds; less is better\n\n",
             results->pair_rounds);
     fprintf(out, "  %-24s %27s %29s\n", "", "nothing between", "an increment between");
-    fprintf(out, "  %-24s %7s %9s %9s %9s %9s %9s\n", "", "ns", "x floor", "x cas+cas", "ns", "x floor", "x cas+cas");
+    fprintf(out, "  %-24s %7s %9s %9s %9s %9s %9s\n", "", "ns", "x floor", "x cas+cas", "ns",
+            "x floor", "x cas+cas");
     for (int p = 0; p < results->peer_count; p++) {
         fprintf(out, "  %-24s", results->peers[p]->name);
         for (int increment = 0; increment < 2; increment++) {
             const struct pair_summary s = summarise_pair(results, p, increment);
-            fprintf(out, increment ? " %9.2f %9.3f %9.3f" : " %7.2f %9.3f %9.3f", s.ns, s.floor_ratio, s.owned_ratio);
+            fprintf(out, increment ? " %9.2f %9.3f %9.3f" : " %7.2f %9.3f %9.3f", s.ns,
+                    s.floor_ratio, s.owned_ratio);
         }
         fprintf(out, "\n");
     }
-    fprintf(out, "  x floor: ratio to cas+exchange; x cas+cas: to the floor of a lock whose unlock refuses strangers\n");
+    fprintf(out, "  x floor: ratio to cas+exchange; x cas+cas: to the floor of a lock whose unlock "
+                 "refuses strangers\n");
 }
 
 /* The machine's own longest gaps meanwhile: the median of the rounds, and the longest. */
@@ -122,14 +133,16 @@ static void print_cell(const struct bench_results *results, int cell, FILE *out)
         fprintf(out, "%.0f ns inside and %.0f outside", c->section_ns, c->section_ns);
     else
         fprintf(out, "an increment inside, nothing outside");
-    fprintf(out, "%s\n  %-24s %8s %10s %9s %10s %10s %10s %10s %6s %10s\n", c->busy ? "; a busy thread on each CPU besides" : "",
-            "", "Mops/s", "x lockword", "share", "p50 wait", "p99 wait", "longest", "worst", "CPUs", "CPU/turn");
+    fprintf(out, "%s\n  %-24s %8s %10s %9s %10s %10s %10s %10s %6s %10s\n",
+            c->busy ? "; a busy thread on each CPU besides" : "", "", "Mops/s", "x lockword",
+            "share", "p50 wait", "p99 wait", "longest", "worst", "CPUs", "CPU/turn");
     for (int p = 0; p < results->peer_count; p++) {
         if (!results->peers[p]->contends)
             continue;
         struct cell_summary s = summarise_cell(results, p, cell);
-        fprintf(out, "  %-24s %8.*f %10.2f %9.*f", results->peers[p]->name, s.metric[MOPS] < 1 ? 4 : 2, s.metric[MOPS],
-                s.metric[RATIO], s.metric[SHARE] < 100 ? 1 : 0, s.metric[SHARE]);
+        fprintf(out, "  %-24s %8.*f %10.2f %9.*f", results->peers[p]->name,
+                s.metric[MOPS] < 1 ? 4 : 2, s.metric[MOPS], s.metric[RATIO],
+                s.metric[SHARE] < 100 ? 1 : 0, s.metric[SHARE]);
         print_time(out, 11, s.metric[P50]);
         print_time(out, 11, s.metric[P99]);
         print_time(out, 11, s.metric[LONGEST]);
@@ -156,35 +169,43 @@ void bench_print(const struct bench_results *results, FILE *out)
     double trips[MAX_ROUNDS];
     memcpy(trips, results->round_trip_ns, sizeof trips);
     double middle = bench_median(trips, results->rounds);
-    fprintf(out, "\nContended: every thread pinned, to %d CPU%s in turn; medians of %d rounds of %.2f s\n", bench_cpus(),
-            bench_cpus() > 1 ? "s" : "", results->rounds, results->seconds);
-    fprintf(out,
-            "  Mops/s and x lockword: more is better (but see CPUs: one thread that hogs the lock while the rest sleep uses 1)\n");
+    fprintf(
+        out,
+        "\nContended: every thread pinned, to %d CPU%s in turn; medians of %d rounds of %.2f s\n",
+        bench_cpus(), bench_cpus() > 1 ? "s" : "", results->rounds, results->seconds);
+    fprintf(out, "  Mops/s and x lockword: more is better (but see CPUs: one thread that hogs the "
+                 "lock while the rest sleep uses 1)\n");
     fprintf(out, "  share: turns of the luckiest thread for each of the unluckiest's; 1 is fair\n");
+    fprintf(out, "  p50, p99, longest: waits for one acquisition, of all threads; worst: the "
+                 "longest of all rounds; less is better\n");
+    fprintf(out, "  the machine: the longest gap between two looks at the clock, by a thread on "
+                 "each CPU that does nothing else\n");
     fprintf(out,
-            "  p50, p99, longest: waits for one acquisition, of all threads; worst: the longest of all rounds; less is better\n");
-    fprintf(out, "  the machine: the longest gap between two looks at the clock, by a thread on each CPU that does nothing else\n");
-    fprintf(out, "  a word's round trip between two CPUs meanwhile: median %.0f ns, from %.0f to %.0f\n", middle, trips[0],
-            trips[results->rounds - 1]);
+            "  a word's round trip between two CPUs meanwhile: median %.0f ns, from %.0f to %.0f\n",
+            middle, trips[0], trips[results->rounds - 1]);
     for (int cell = 0; cell < results->cell_count; cell++)
         print_cell(results, cell, out);
 }
 
 void bench_print_json(const struct bench_results *results, FILE *out)
 {
-    fprintf(out, "{\n  \"cpus\": %d, \"rounds\": %d, \"seconds\": %g, \"pair_rounds\": %d,\n", bench_cpus(), results->rounds,
-            results->seconds, results->pair_rounds);
+    fprintf(out, "{\n  \"cpus\": %d, \"rounds\": %d, \"seconds\": %g, \"pair_rounds\": %d,\n",
+            bench_cpus(), results->rounds, results->seconds, results->pair_rounds);
     fprintf(out, "  \"round_trip_ns\": [");
     for (int r = 0; r < results->rounds; r++)
         fprintf(out, "%s%.1f", r ? ", " : "", results->round_trip_ns[r]);
     fprintf(out, "],\n  \"uncontended\": [");
     for (int p = 0; p < results->peer_count && results->pair_rounds; p++) {
-        const struct pair_summary empty = summarise_pair(results, p, false), increment = summarise_pair(results, p, true);
-        fprintf(out, "%s\n    {\"peer\": \"%s\", \"floor\": %s, ", p ? "," : "", results->peers[p]->name,
-                results->peers[p]->contends ? "false" : "true");
-        fprintf(out, "\"ns\": %.3f, \"ratio\": %.4f, \"owned_ratio\": %.4f, ", empty.ns, empty.floor_ratio, empty.owned_ratio);
-        fprintf(out, "\"increment_ns\": %.3f, \"increment_ratio\": %.4f, \"increment_owned_ratio\": %.4f}", increment.ns,
-                increment.floor_ratio, increment.owned_ratio);
+        const struct pair_summary empty = summarise_pair(results, p, false),
+                                  increment = summarise_pair(results, p, true);
+        fprintf(out, "%s\n    {\"peer\": \"%s\", \"floor\": %s, ", p ? "," : "",
+                results->peers[p]->name, results->peers[p]->contends ? "false" : "true");
+        fprintf(out, "\"ns\": %.3f, \"ratio\": %.4f, \"owned_ratio\": %.4f, ", empty.ns,
+                empty.floor_ratio, empty.owned_ratio);
+        fprintf(
+            out,
+            "\"increment_ns\": %.3f, \"increment_ratio\": %.4f, \"increment_owned_ratio\": %.4f}",
+            increment.ns, increment.floor_ratio, increment.owned_ratio);
     }
     fprintf(out, "\n  ],\n  \"family\": [");
     bench_print_family_json(results->family, out);
@@ -194,8 +215,11 @@ void bench_print_json(const struct bench_results *results, FILE *out)
     for (int cell = 0; cell < results->cell_count; cell++) {
         const struct bench_cell *c = &results->cells[cell];
         const struct gaps gaps = summarise_gaps(results, cell);
-        fprintf(out, "%s\n    {\"threads\": %d, \"section_ns\": %g, \"busy\": %s, \"longest_ns\": %.6g, \"worst_ns\": %.6g}",
-                cell ? "," : "", c->threads, c->section_ns, c->busy ? "true" : "false", gaps.median, gaps.worst);
+        fprintf(out,
+                "%s\n    {\"threads\": %d, \"section_ns\": %g, \"busy\": %s, \"longest_ns\": %.6g, "
+                "\"worst_ns\": %.6g}",
+                cell ? "," : "", c->threads, c->section_ns, c->busy ? "true" : "false", gaps.median,
+                gaps.worst);
     }
     fprintf(out, "\n  ],\n  \"contended\": [");
     const char *comma = "";
@@ -205,12 +229,17 @@ void bench_print_json(const struct bench_results *results, FILE *out)
             if (!results->peers[p]->contends)
                 continue;
             struct cell_summary s = summarise_cell(results, p, cell);
-            fprintf(out, "%s\n    {\"peer\": \"%s\", \"threads\": %d, \"section_ns\": %g, \"busy\": %s, ", comma,
-                    results->peers[p]->name, c->threads, c->section_ns, c->busy ? "true" : "false");
-            fprintf(out, "\"mops\": %.4g, \"ratio\": %.4g, \"share\": %.4g, \"p50_ns\": %.4g, \"p99_ns\": %.4g, ", s.metric[MOPS],
-                    s.metric[RATIO], s.metric[SHARE], s.metric[P50], s.metric[P99]);
-            fprintf(out, "\"longest_ns\": %.6g, \"worst_ns\": %.6g, \"cpus_used\": %.3g}", s.metric[LONGEST], s.worst_ns,
-                    s.metric[CPUS]);
+            fprintf(
+                out,
+                "%s\n    {\"peer\": \"%s\", \"threads\": %d, \"section_ns\": %g, \"busy\": %s, ",
+                comma, results->peers[p]->name, c->threads, c->section_ns,
+                c->busy ? "true" : "false");
+            fprintf(out,
+                    "\"mops\": %.4g, \"ratio\": %.4g, \"share\": %.4g, \"p50_ns\": %.4g, "
+                    "\"p99_ns\": %.4g, ",
+                    s.metric[MOPS], s.metric[RATIO], s.metric[SHARE], s.metric[P50], s.metric[P99]);
+            fprintf(out, "\"longest_ns\": %.6g, \"worst_ns\": %.6g, \"cpus_used\": %.3g}",
+                    s.metric[LONGEST], s.worst_ns, s.metric[CPUS]);
             comma = ",";
         }
     }

@@ -1,4 +1,5 @@
-/* report.h: medians of what has been measured, as tables for a person and as JSON for bench/plot.js. */
+/* report.h: medians of what has been measured, as tables for a person and as JSON for
+ * bench/plot.js. */
 #ifndef LOCKWORD_BENCH_REPORT_H
 #define LOCKWORD_BENCH_REPORT_H
 

@@ -20,7 +20,8 @@ double bench_now(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* Not fenced: on x86-64 it follows a lock's locked instruction, which is as good; elsewhere it may be off by a few ns. */
+/* Not fenced: on x86-64 it follows a lock's locked instruction, which is as good; elsewhere it may
+ * be off by a few ns. */
 uint64_t bench_stamp(void)
 {
 #if defined(__x86_64__)
@@ -74,7 +75,8 @@ struct bench_units bench_calibrate(void)
         if (now - before < fastest)
             fastest = now - before;
     } while (now - start < CALIBRATION_NS);
-    return (struct bench_units){(now - start) / (double)(bench_stamp() - start_stamp), fastest / CALIBRATION_STEPS};
+    return (struct bench_units){(now - start) / (double)(bench_stamp() - start_stamp),
+                                fastest / CALIBRATION_STEPS};
 }
 
 /* The CPUs this process was started on, remembered before anybody is pinned. */

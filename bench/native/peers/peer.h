@@ -29,7 +29,8 @@ static void peer_pairs(void *memory, uint64_t n)
     }
 }
 
-/* In memory, inside the section; n of them are not one addition. Not by a volatile counter: gcc would take three instructions. */
+/* In memory, inside the section; n of them are not one addition. Not by a volatile counter: gcc
+ * would take three instructions. */
 static inline void peer_increment(uint64_t *count)
 {
     __asm__ volatile("" ::: "memory");
@@ -48,10 +49,12 @@ static void peer_increments(void *memory, uint64_t n, uint64_t *count)
 }
 
 /*
- * A function for each kind of turn, so that a turn of nothing but a lock and an increment is just that, and has all registers for
- * itself. What `thread` says is copied first, since the lock's operations make the compiler read memory again.
+ * A function for each kind of turn, so that a turn of nothing but a lock and an increment is just
+ * that, and has all registers for itself. What `thread` says is copied first, since the lock's
+ * operations make the compiler read memory again.
  */
-static inline __attribute__((always_inline)) void peer_take_turns(struct bench_thread *thread, bool stamped, bool works)
+static inline __attribute__((always_inline)) void peer_take_turns(struct bench_thread *thread,
+                                                                  bool stamped, bool works)
 {
     peer_mutex *const mutex = (peer_mutex *)thread->mutex;
     uint64_t *const count = thread->count;
@@ -74,10 +77,10 @@ static inline __attribute__((always_inline)) void peer_take_turns(struct bench_t
     thread->turns = turns;
 }
 
-#define PEER_TURNS(name, stamped, works)                                                                                           \
-    static __attribute__((noinline)) void peer_##name(struct bench_thread *thread)                                                 \
-    {                                                                                                                              \
-        peer_take_turns(thread, stamped, works);                                                                                   \
+#define PEER_TURNS(name, stamped, works)                                                           \
+    static __attribute__((noinline)) void peer_##name(struct bench_thread *thread)                 \
+    {                                                                                              \
+        peer_take_turns(thread, stamped, works);                                                   \
     }
 PEER_TURNS(turns, false, false)
 PEER_TURNS(long_turns, false, true)
@@ -99,5 +102,6 @@ static void peer_contend(struct bench_thread *thread)
 BENCH_PEER PEER_SYMBOL;
 
 const struct bench_peer PEER_SYMBOL = {
-    PEER_NAME, PEER_CONTENDS, peer_init_any, peer_destroy_any, peer_pairs, peer_increments, peer_contend,
+    PEER_NAME,  PEER_CONTENDS,   peer_init_any, peer_destroy_any,
+    peer_pairs, peer_increments, peer_contend,
 };

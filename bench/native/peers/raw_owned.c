@@ -1,4 +1,5 @@
-/* The floor of a lock that knows its owner: an unlock that can refuse a stranger has to compare before it swaps. */
+/* The floor of a lock that knows its owner: an unlock that can refuse a stranger has to compare
+ * before it swaps. */
 #include "raw.h"
 
 #define PEER_SYMBOL bench_raw_owned

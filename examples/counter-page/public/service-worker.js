@@ -3,7 +3,10 @@
  * loads once the page has been loaded again.
  */
 
-const HEADERS = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
+const HEADERS = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+};
 
 async function withHeaders(request) {
   const response = await fetch(request);
@@ -18,5 +21,6 @@ async function withHeaders(request) {
 addEventListener('install', () => skipWaiting());
 addEventListener('activate', (event) => event.waitUntil(clients.claim()));
 addEventListener('fetch', (event) => {
-  if (new URL(event.request.url).origin === location.origin) event.respondWith(withHeaders(event.request));
+  if (new URL(event.request.url).origin === location.origin)
+    event.respondWith(withHeaders(event.request));
 });

@@ -37,7 +37,8 @@ extern "C" {
 LW_INLINE bool lw_sem_take(lw_word *sem, uint32_t n)
 {
     const uint32_t state = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
-    return (state & LW_SEM_MAX) >= n && lw_cas(&sem[LW_SEM_STATE], state, state - n, lw_acquire) == state;
+    return (state & LW_SEM_MAX) >= n &&
+           lw_cas(&sem[LW_SEM_STATE], state, state - n, lw_acquire) == state;
 }
 
 /*
@@ -47,7 +48,8 @@ LW_INLINE bool lw_sem_take(lw_word *sem, uint32_t n)
 LW_INLINE bool lw_sem_give(lw_word *sem, uint32_t n)
 {
     const uint32_t state = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
-    return state <= LW_SEM_MAX && n <= LW_SEM_MAX - state && lw_cas(&sem[LW_SEM_STATE], state, state + n, lw_release) == state;
+    return state <= LW_SEM_MAX && n <= LW_SEM_MAX - state &&
+           lw_cas(&sem[LW_SEM_STATE], state, state + n, lw_release) == state;
 }
 
 /* Returns how many permits are available at this moment. */

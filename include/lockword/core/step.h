@@ -88,7 +88,8 @@ typedef uint32_t lw_phase;
 
 typedef lw_answer lw_step(lw_word *words, uint32_t wanted, uint32_t why, lw_phase phase);
 
-static inline lw_answer lw_answer_of(uint32_t what, uint32_t word, lw_phase phase, uint32_t expected)
+static inline lw_answer lw_answer_of(uint32_t what, uint32_t word, lw_phase phase,
+                                     uint32_t expected)
 {
     return LW_CAST(lw_answer, expected) << 32 | LW_CAST(lw_answer, phase << 16 | word << 8 | what);
 }

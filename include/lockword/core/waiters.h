@@ -48,7 +48,8 @@ extern "C" {
  * if the caller is async and not queued; LW_RETRY if the state holds another value by now;
  * LW_GAVE_UP if that is the reason.
  */
-lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t way, uint32_t why, lw_phase phase);
+lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t way, uint32_t why,
+                          lw_phase phase);
 
 /*
  * Rule 2: changes the state from `seen` to `next` without the waiters' bits, and wakes all waiters

@@ -113,7 +113,8 @@ export function barrierArriveStep(barrier, state) {
     if ((seen & LW_BARRIER_MISSING) === 0) return LW_BARRIER_UNMADE;
     if ((seen & LW_BARRIER_MISSING) > 1) {
       // Release: pairs with the end of the cycle.
-      if (compareExchange(barrier, LW_BARRIER_STATE, seen, seen - 1) === seen) return LW_BARRIER_WAITS;
+      if (compareExchange(barrier, LW_BARRIER_STATE, seen, seen - 1) === seen)
+        return LW_BARRIER_WAITS;
     } else if (waitersChange(barrier, seen, nextCycle(barrier, seen, 0)) === seen) {
       return LW_BARRIER_LEADS;
     }
@@ -146,7 +147,8 @@ export function barrierDropStep(barrier) {
  */
 export function barrierWaitStep(barrier, state, why, phase) {
   const seen = load(barrier, LW_BARRIER_STATE);
-  if (!sameCycle(seen, state) || seen & LW_BARRIER_BROKEN) return { what: LW_DONE, word: 0, phase: 0, expected: seen };
+  if (!sameCycle(seen, state) || seen & LW_BARRIER_BROKEN)
+    return { what: LW_DONE, word: 0, phase: 0, expected: seen };
   if (givesUp(why) && waitersChange(barrier, seen, seen | LW_BARRIER_BROKEN) !== seen)
     return { what: LW_RETRY, word: 0, phase: 0, expected: 0 };
   return waitersWait(barrier, seen, 0, LW_WAIT_IDLE, why, phase);
@@ -160,12 +162,17 @@ export function barrierWaitStep(barrier, state, why, phase) {
  * @returns {boolean}
  */
 export function barrierBroke(state, ended) {
-  const moved = ((ended & LW_BARRIER_GENERATION) - (state & LW_BARRIER_GENERATION)) & LW_BARRIER_GENERATION;
+  const moved =
+    ((ended & LW_BARRIER_GENERATION) - (state & LW_BARRIER_GENERATION)) & LW_BARRIER_GENERATION;
   const cycles = moved >>> GENERATION_SHIFT;
   if (cycles === 0) return true; // the same cycle: it is BROKEN
   // The history does not reach back to this cycle. If later cycles could not trip without the
   // caller, all of them broke. If they could, this one has most likely tripped.
-  return (ended & (cycles > CYCLES_IN_HISTORY ? LW_BARRIER_HISTORY : LW_BARRIER_BROKE_LAST << (cycles - 1))) !== 0;
+  return (
+    (ended &
+      (cycles > CYCLES_IN_HISTORY ? LW_BARRIER_HISTORY : LW_BARRIER_BROKE_LAST << (cycles - 1))) !==
+    0
+  );
 }
 
 /**

@@ -103,8 +103,14 @@ export function condWaitStep(cond, sequence, why, phase) {
       if (seen === waiters) break;
     }
   }
-  if (load(cond, LW_COND_SEQUENCE) !== sequence) return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
-  return { what: givesUp(why) ? LW_GAVE_UP : LW_WAIT_IDLE, word: LW_COND_SEQUENCE, phase: 0, expected: sequence };
+  if (load(cond, LW_COND_SEQUENCE) !== sequence)
+    return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
+  return {
+    what: givesUp(why) ? LW_GAVE_UP : LW_WAIT_IDLE,
+    word: LW_COND_SEQUENCE,
+    phase: 0,
+    expected: sequence,
+  };
 }
 
 /**

@@ -5,7 +5,13 @@
  */
 
 import { waitersChange, waitersWait } from './waiters.js';
-import { LW_COUNTER_MAX, LW_COUNTER_OVERFLOW, LW_COUNTER_STATE, LW_DONE, LW_WAIT_IDLE } from './constants.js';
+import {
+  LW_COUNTER_MAX,
+  LW_COUNTER_OVERFLOW,
+  LW_COUNTER_STATE,
+  LW_DONE,
+  LW_WAIT_IDLE,
+} from './constants.js';
 
 const { load } = Atomics;
 
@@ -58,7 +64,11 @@ export function counterAddStep(counter, n) {
  * @returns {boolean}
  */
 function satisfies(value, wanted, n) {
-  return wanted === OTHER_THAN ? value !== n : wanted === AT_LEAST ? value >>> 0 >= n >>> 0 : value >>> 0 <= n >>> 0;
+  return wanted === OTHER_THAN
+    ? value !== n
+    : wanted === AT_LEAST
+      ? value >>> 0 >= n >>> 0
+      : value >>> 0 <= n >>> 0;
 }
 
 /**
@@ -70,7 +80,8 @@ function satisfies(value, wanted, n) {
  */
 function waitStep(counter, wanted, n, why) {
   const state = load(counter, LW_COUNTER_STATE);
-  if (satisfies(state & LW_COUNTER_MAX, wanted, n)) return { what: LW_DONE, word: 0, phase: 0, expected: state & LW_COUNTER_MAX };
+  if (satisfies(state & LW_COUNTER_MAX, wanted, n))
+    return { what: LW_DONE, word: 0, phase: 0, expected: state & LW_COUNTER_MAX };
   return waitersWait(counter, state, 0, LW_WAIT_IDLE, why, 0);
 }
 

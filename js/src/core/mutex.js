@@ -245,8 +245,10 @@ export function mutexLockStep(mutex, self, why, phase) {
       continue;
     }
     if ((why & LW_WHY) === LW_TIMED_OUT) return giveUp(mutex, owed, phase);
-    if ((state & LW_MUTEX_OWNER) === self && !async) return { what: LW_DEADLOCK, word: 0, phase: 0, expected: 0 };
-    if (async && !(why & LW_QUEUED)) return { what: LW_QUEUE, word: LW_MUTEX_GATE, phase, expected: 0 };
+    if ((state & LW_MUTEX_OWNER) === self && !async)
+      return { what: LW_DEADLOCK, word: 0, phase: 0, expected: 0 };
+    if (async && !(why & LW_QUEUED))
+      return { what: LW_QUEUE, word: LW_MUTEX_GATE, phase, expected: 0 };
 
     const marked = state | flag | (isStarving(phase) && !isFree(state) ? LW_MUTEX_RESERVED : 0);
     if (marked !== state) {
@@ -254,7 +256,12 @@ export function mutexLockStep(mutex, self, why, phase) {
       seen = compareExchange(mutex, LW_MUTEX_STATE, state, marked);
       if (seen !== state) continue;
     }
-    return { what: wayToWait(marked, phase), word: async ? LW_MUTEX_GATE : LW_MUTEX_STATE, phase, expected: async ? 0 : marked };
+    return {
+      what: wayToWait(marked, phase),
+      word: async ? LW_MUTEX_GATE : LW_MUTEX_STATE,
+      phase,
+      expected: async ? 0 : marked,
+    };
   }
 }
 

@@ -5,7 +5,15 @@
  */
 
 import { waitersChange, waitersWait } from './waiters.js';
-import { LW_ASYNC, LW_DEADLOCK, LW_DONE, LW_ONCE_RAN, LW_ONCE_RUNNER, LW_RETRY, LW_WAIT_IDLE } from './constants.js';
+import {
+  LW_ASYNC,
+  LW_DEADLOCK,
+  LW_DONE,
+  LW_ONCE_RAN,
+  LW_ONCE_RUNNER,
+  LW_RETRY,
+  LW_WAIT_IDLE,
+} from './constants.js';
 
 const { compareExchange, load } = Atomics;
 
@@ -55,12 +63,14 @@ export function onceBeginStep(once, self, why, phase) {
   // look at the state must acquire, too.
   if ((state & LW_ONCE_RUNNER) === 0)
     return {
-      what: compareExchange(once, LW_ONCE_STATE, state, state | self) === state ? LW_DONE : LW_RETRY,
+      what:
+        compareExchange(once, LW_ONCE_STATE, state, state | self) === state ? LW_DONE : LW_RETRY,
       word: 0,
       phase: 0,
       expected: self,
     };
-  if ((state & LW_ONCE_RUNNER) === self && !(why & LW_ASYNC)) return { what: LW_DEADLOCK, word: 0, phase: 0, expected: 0 };
+  if ((state & LW_ONCE_RUNNER) === self && !(why & LW_ASYNC))
+    return { what: LW_DEADLOCK, word: 0, phase: 0, expected: 0 };
   return waitersWait(once, state, 0, LW_WAIT_IDLE, why, phase);
 }
 

@@ -245,7 +245,9 @@ function withdraw(rwlock, claims) {
 function resume(phase, why, state) {
   const reason = why & LW_WHY;
   if (reason === LW_SLICE && !(state & HOLDERS)) return phase | ENTITLED;
-  return (reason === LW_OK || reason === LW_NOT_EQUAL) && !wasWokenOften(phase) ? phase + ONE_WAKE : phase;
+  return (reason === LW_OK || reason === LW_NOT_EQUAL) && !wasWokenOften(phase)
+    ? phase + ONE_WAKE
+    : phase;
 }
 
 /**
@@ -259,20 +261,42 @@ function resume(phase, why, state) {
  */
 function lockStep(rwlock, before, after, self, why, phase) {
   const state = load(rwlock, LW_RWLOCK_STATE);
-  const refused = before && !has(rwlock, state, before, self) ? LW_NOT_OWNER : isFull(state, after) ? LW_OVERFLOW : 0;
+  const refused =
+    before && !has(rwlock, state, before, self)
+      ? LW_NOT_OWNER
+      : isFull(state, after)
+        ? LW_OVERFLOW
+        : 0;
   phase = resume(phase, why, state);
-  if (!refused && !(state & excludedBy(before, after)) && (before || !isBarred(state, after, phase)))
-    return { what: take(rwlock, state, before, after, self, phase) === state ? LW_DONE : LW_RETRY, word: 0, phase, expected: 0 };
+  if (
+    !refused &&
+    !(state & excludedBy(before, after)) &&
+    (before || !isBarred(state, after, phase))
+  )
+    return {
+      what: take(rwlock, state, before, after, self, phase) === state ? LW_DONE : LW_RETRY,
+      word: 0,
+      phase,
+      expected: 0,
+    };
   if (phase & CLAIMED && (refused || givesUp(why))) withdraw(rwlock, claimsOf(before, after));
   if (refused) return { what: refused, word: 0, phase: 0, expected: 0 };
-  if (!before && !(why & LW_ASYNC) && rwlockOwner(rwlock) === self) return { what: LW_DEADLOCK, word: 0, phase: 0, expected: 0 };
+  if (!before && !(why & LW_ASYNC) && rwlockOwner(rwlock) === self)
+    return { what: LW_DEADLOCK, word: 0, phase: 0, expected: 0 };
 
   let claim = 0;
   if (after === LW_RWLOCK_WRITER || state & LW_RWLOCK_WRITER) claim = turnOf(after);
   if (wasWokenOften(phase)) claim |= claimsOf(before, after) & LW_RWLOCK_RESERVED;
   if (claim) phase |= CLAIMED;
   if (state & LW_RWLOCK_WRITER) phase |= WAITED_FOR_WRITER;
-  return waitersWait(rwlock, state, claim, state & HOLDERS ? LW_WAIT_IDLE : LW_WAIT_BRIEF, why, phase & ~ENTITLED);
+  return waitersWait(
+    rwlock,
+    state,
+    claim,
+    state & HOLDERS ? LW_WAIT_IDLE : LW_WAIT_BRIEF,
+    why,
+    phase & ~ENTITLED,
+  );
 }
 
 /**

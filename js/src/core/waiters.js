@@ -54,12 +54,18 @@ function givesUp(why) {
 export function waitersWait(words, seen, mark, way, why, phase) {
   const async = (why & LW_ASYNC) !== 0;
   if (givesUp(why)) return { what: LW_GAVE_UP, word: 0, phase: 0, expected: 0 };
-  if (async && !(why & LW_QUEUED)) return { what: LW_QUEUE, word: LW_WAITERS_GATE, phase, expected: 0 };
+  if (async && !(why & LW_QUEUED))
+    return { what: LW_QUEUE, word: LW_WAITERS_GATE, phase, expected: 0 };
   const marked = seen | mark | (async ? LW_ASYNC_WAITERS : LW_BLOCKED_WAITERS);
   // Release: an agent that sees the mark also sees the wait that was queued before it.
   if (marked !== seen && compareExchange(words, LW_WAITERS_STATE, seen, marked) !== seen)
     return { what: LW_RETRY, word: 0, phase, expected: 0 };
-  return { what: way, word: async ? LW_WAITERS_GATE : LW_WAITERS_STATE, phase, expected: async ? 0 : marked };
+  return {
+    what: way,
+    word: async ? LW_WAITERS_GATE : LW_WAITERS_STATE,
+    phase,
+    expected: async ? 0 : marked,
+  };
 }
 
 /**

@@ -57,7 +57,8 @@ export function waitgroupAddStep(group, n) {
     const count = state & LW_WAITGROUP_MAX;
     if (n >>> 0 > LW_WAITGROUP_MAX - count) return false;
     let next = (state + n) | 0;
-    if (count === 0 && n !== 0) next = ((state + LW_WAITGROUP_ONE_ROUND) & LW_WAITGROUP_ROUND) | (state & LW_WAITERS) | n;
+    if (count === 0 && n !== 0)
+      next = ((state + LW_WAITGROUP_ONE_ROUND) & LW_WAITGROUP_ROUND) | (state & LW_WAITERS) | n;
     seen = compareExchange(group, LW_WAITGROUP_STATE, state, next);
   } while (seen !== state);
   return true;

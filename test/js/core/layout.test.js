@@ -11,10 +11,9 @@ import { nameInC, primitives, read, ROOT } from '../../../tools/core/toolchain.j
 import { PRIMITIVES } from '../primitives.js';
 
 /** What its table says: [name in C, bytes, alignment]. */
-const ROWS = [...read('docs/layout.md').matchAll(/^\| `(\w+)` \| (\d+) \| (\d+) \|$/gm)].map(([, name, ...numbers]) => [
-  name,
-  ...numbers.map(Number),
-]);
+const ROWS = [...read('docs/layout.md').matchAll(/^\| `(\w+)` \| (\d+) \| (\d+) \|$/gm)].map(
+  ([, name, ...numbers]) => [name, ...numbers.map(Number)],
+);
 
 const FILES = [
   (name) => `include/lockword/core/${name}.h`,
@@ -39,7 +38,11 @@ describe('docs/layout.md', () => {
   });
 
   it('says what the classes say', () => {
-    const classes = PRIMITIVES.map(({ type, BYTE_LENGTH, ALIGN }) => [nameInC(type), BYTE_LENGTH, ALIGN]);
+    const classes = PRIMITIVES.map(({ type, BYTE_LENGTH, ALIGN }) => [
+      nameInC(type),
+      BYTE_LENGTH,
+      ALIGN,
+    ]);
     assert.deepEqual(classes.sort(), [...ROWS].sort());
   });
 

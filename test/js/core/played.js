@@ -19,7 +19,11 @@ const operation =
   };
 
 /** All that the core may use. */
-const Atomics = { load: operation('load'), store: operation('store'), compareExchange: operation('cas') };
+const Atomics = {
+  load: operation('load'),
+  store: operation('store'),
+  compareExchange: operation('cas'),
+};
 const modules = { 'wait.js': { notify: playedNotify } };
 
 /** Engines notify nobody if they are told to notify a negative number. */
@@ -61,7 +65,11 @@ const SMALL = 'the value is at most LW_COUNTER_MAX';
 
 /** Coercions that change no result, for a reason that the printer cannot know: the file, how the line goes up to there, and the reason. */
 const NOT_NEEDED = [
-  ['counter.js', 'const sum = ((state & LW_COUNTER_MAX) + n) | 0', `its order is unsigned, and ${MASKED}`],
+  [
+    'counter.js',
+    'const sum = ((state & LW_COUNTER_MAX) + n) | 0',
+    `its order is unsigned, and ${MASKED}`,
+  ],
   ['counter.js', 'wanted === AT_LEAST ? value >>> 0', SMALL],
   ['counter.js', ': value >>> 0', SMALL],
   ['rwlock.js', 'waitersChange(rwlock, state, (state - 1) | 0', MASKED],
@@ -84,7 +92,10 @@ export function coercions() {
     return lines.flatMap((text, i) => {
       return [...text.matchAll(/ (>>> 0|\| 0)\b/g)].map(({ 0: coercion, index }) => {
         const dropped = text.slice(0, index) + text.slice(index + coercion.length);
-        const known = NOT_NEEDED.find(([where, part]) => where === file && text.slice(0, index + coercion.length).endsWith(part));
+        const known = NOT_NEEDED.find(
+          ([where, part]) =>
+            where === file && text.slice(0, index + coercion.length).endsWith(part),
+        );
         return [JSON.stringify({ file, line: i + 1, text: text.trim(), dropped }), known?.[2]];
       });
     });

@@ -15,8 +15,11 @@ import { call } from './played.js';
 function explorerOf(primitive) {
   const build = join(ROOT, 'build');
   const presets = existsSync(build) ? readdirSync(build) : [];
-  const built = presets.map((preset) => join(build, preset, 'verify', `explore-${primitive}`)).filter((path) => existsSync(path));
-  if (built.length === 0) throw new Error(`no explore-${primitive} under build/*/verify: run make build first`);
+  const built = presets
+    .map((preset) => join(build, preset, 'verify', `explore-${primitive}`))
+    .filter((path) => existsSync(path));
+  if (built.length === 0)
+    throw new Error(`no explore-${primitive} under build/*/verify: run make build first`);
   return built.sort((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs)[0];
 }
 
@@ -33,10 +36,14 @@ function dump(primitive) {
     for (let configuration = 1; performance.now() < end; configuration++) {
       const file = join(folder, String(configuration));
       const timeout = Math.ceil(end - performance.now());
-      const { status, stdout } = spawnSync(explorer, ['--only', String(configuration), '--dump', file], {
-        timeout,
-        encoding: 'utf8',
-      });
+      const { status, stdout } = spawnSync(
+        explorer,
+        ['--only', String(configuration), '--dump', file],
+        {
+          timeout,
+          encoding: 'utf8',
+        },
+      );
       const isThere = stdout.split('\n').length > 2; /* than the table's head */
       if (status === null || !isThere) break;
       for (const call of readFileSync(file, 'utf8').split('\n')) if (call) calls.add(call);
@@ -64,7 +71,9 @@ function replay({ fn, args, ops, result, what, word, phase, expected }) {
 }
 
 /** The read-write lock is explored with a smaller constant than it has: translation.test.js is what compares it. */
-const explored = primitives().filter((name) => name !== 'rwlock' && existsSync(join(ROOT, 'verify', `${name}.c`)));
+const explored = primitives().filter(
+  (name) => name !== 'rwlock' && existsSync(join(ROOT, 'verify', `${name}.c`)),
+);
 
 for (const primitive of explored) {
   describe(`js/src/core does what the explorer saw ${primitive}.c do`, function () {

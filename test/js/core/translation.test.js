@@ -6,7 +6,15 @@ import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 
 import { printers } from '../../../tools/core/build.js';
-import { camelCase, CFLAGS, clang, headers, llvm, read, tree } from '../../../tools/core/toolchain.js';
+import {
+  camelCase,
+  CFLAGS,
+  clang,
+  headers,
+  llvm,
+  read,
+  tree,
+} from '../../../tools/core/toolchain.js';
 import { mutexTake, mutexUnlockStep } from '../../../js/src/core/mutex.js';
 import { call, coercions, constants, reload } from './played.js';
 
@@ -21,10 +29,17 @@ const range = (length) => Array.from({ length }, (_, value) => value);
 /** What arguments may be, by their names in C. */
 const ARGUMENTS = {
   self: [SELF],
-  why: range(constants.LW_CANCELLED + 1).flatMap((why) => [0, 1, 3].map((abilities) => why | (abilities << 4))),
+  why: range(constants.LW_CANCELLED + 1).flatMap((why) =>
+    [0, 1, 3].map((abilities) => why | (abilities << 4)),
+  ),
   phase: [0, 1, 2, 3, 0x07, 0x23, 0x24, 0x3f, 0x40, 0x47, 0x8003, 0xffff],
   before: [0, constants.LW_RWLOCK_UPGRADABLE, constants.LW_RWLOCK_WRITER],
-  after: [0, constants.LW_RWLOCK_READER, constants.LW_RWLOCK_UPGRADABLE, constants.LW_RWLOCK_WRITER],
+  after: [
+    0,
+    constants.LW_RWLOCK_READER,
+    constants.LW_RWLOCK_UPGRADABLE,
+    constants.LW_RWLOCK_WRITER,
+  ],
   way: [constants.LW_WAIT, constants.LW_WAIT_BRIEF],
   mark: [0, 0x20000000],
   ran: [0, 1],
@@ -33,8 +48,12 @@ const ARGUMENTS = {
 const ANY = [0, 1, 2, 0x7fffffff, 0x80000000, 0xffffffff];
 
 /** What words may hold: nobody, the caller or another agent, with any of the three highest bits, which are every primitive's flags. */
-const VALUES = [0, SELF, OTHER].flatMap((low) => range(8).map((flags) => unsigned(low | (flags << 29))));
-const FEWER_VALUES = [0, OTHER, 0x20000000, 0x7fffffff, 0xe0000000, OTHER | 0x80000000].map(unsigned);
+const VALUES = [0, SELF, OTHER].flatMap((low) =>
+  range(8).map((flags) => unsigned(low | (flags << 29))),
+);
+const FEWER_VALUES = [0, OTHER, 0x20000000, 0x7fffffff, 0xe0000000, OTHER | 0x80000000].map(
+  unsigned,
+);
 
 /** What may come of an operation. A call's later ones have fewer outcomes, for it has to end. */
 const OUTCOMES = {
@@ -78,7 +97,10 @@ async function loadC(player) {
   const objects = {};
   for (const { name, prototypes } of found) {
     // What the header inlines gets a function of its own.
-    const source = [read(`src/core/${name}.c`), ...prototypes.filter(({ isInline }) => isInline).map(wrapper)].join('\n');
+    const source = [
+      read(`src/core/${name}.c`),
+      ...prototypes.filter(({ isInline }) => isInline).map(wrapper),
+    ].join('\n');
     const args = ['-Iwords', ...CFLAGS, '-c', '-o', 'core.o', 'core.c'];
     const { files } = await clang(args, { ...headers(), words, 'core.c': source });
     objects[`${name}.o`] = files['core.o'];
@@ -88,7 +110,8 @@ async function loadC(player) {
   const imports = Object.fromEntries(
     Object.keys(OUTCOMES).map((kind) => [
       kind,
-      (pointer, ...operands) => player.play(kind, (unsigned(pointer) - ADDRESS) / 4, ...operands.map(unsigned)),
+      (pointer, ...operands) =>
+        player.play(kind, (unsigned(pointer) - ADDRESS) / 4, ...operands.map(unsigned)),
     ]),
   );
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
@@ -104,9 +127,19 @@ function wrapper(c) {
 }
 
 async function link(objects, symbols) {
-  const memory = ['--no-entry', '--import-memory', '--shared-memory', '--max-memory=65536', '-z', 'stack-size=0'];
+  const memory = [
+    '--no-entry',
+    '--import-memory',
+    '--shared-memory',
+    '--max-memory=65536',
+    '-z',
+    'stack-size=0',
+  ];
   const exports = ['--allow-undefined', ...symbols.map((symbol) => `--export=${symbol}`)];
-  const { files } = await llvm(['wasm-ld', ...memory, ...exports, '-o', 'core.wasm', ...Object.keys(objects)], objects);
+  const { files } = await llvm(
+    ['wasm-ld', ...memory, ...exports, '-o', 'core.wasm', ...Object.keys(objects)],
+    objects,
+  );
   return files['core.wasm'];
 }
 
@@ -116,14 +149,21 @@ const takesWords = ({ parameters }) => parameters[0].type.includes('*');
 function lists([parameter, ...others]) {
   if (!parameter) return [[]];
   const rest = lists(others);
-  return (ARGUMENTS[parameter.name] ?? ANY).flatMap((first) => rest.map((list) => [first, ...list]));
+  return (ARGUMENTS[parameter.name] ?? ANY).flatMap((first) =>
+    rest.map((list) => [first, ...list]),
+  );
 }
 
 /** What a C function returned, as JavaScript has it. */
 function resultOf(c, returned) {
   if (c.returns !== 'lw_answer') return /[bB]ool/.test(c.returns) ? returned !== 0 : returned;
   const low = Number(BigInt.asUintN(32, returned));
-  return { what: low & 0xff, word: (low >>> 8) & 0xff, phase: low >>> 16, expected: Number(BigInt.asIntN(32, returned >> 32n)) };
+  return {
+    what: low & 0xff,
+    word: (low >>> 8) & 0xff,
+    phase: low >>> 16,
+    expected: Number(BigInt.asIntN(32, returned >> 32n)),
+  };
 }
 
 function areSame(one, other) {
@@ -153,16 +193,23 @@ describe('js/src/core does what the C core does', function () {
     // As JavaScript has them: what came from words is signed.
     const got = call(
       name,
-      args.map((arg, i) => (/[bB]ool/.test(c.parameters.at(i - args.length).type) ? arg !== 0 : arg | 0)),
+      args.map((arg, i) =>
+        /[bB]ool/.test(c.parameters.at(i - args.length).type) ? arg !== 0 : arg | 0,
+      ),
       (...operation) => {
         const { [at++]: recorded = [] } = operations;
-        if (operation.some((part, i) => part !== recorded[i])) assert.deepEqual(operation, recorded.slice(0, -1));
+        if (operation.some((part, i) => part !== recorded[i]))
+          assert.deepEqual(operation, recorded.slice(0, -1));
         return recorded.at(-1);
       },
       takesWords(c),
     );
     if (at !== operations.length || !areSame(got, wanted)) {
-      assert.deepEqual({ at, got }, { at: operations.length, got: wanted }, JSON.stringify({ name, args, operations }));
+      assert.deepEqual(
+        { at, got },
+        { at: operations.length, got: wanted },
+        JSON.stringify({ name, args, operations }),
+      );
     }
   }
 

@@ -37,11 +37,15 @@ describe('a local across a wait in WebAssembly', function () {
   before(async () => {
     const wasm = await link([fileURLToPath(new URL('wait32.c', import.meta.url))]);
     for (const { name, path } of install(nodes)) {
-      answers[name] = JSON.parse(execFileSync(path, ['--liftoff-only', '-e', SCRIPT], { input: wasm, encoding: 'utf8' }));
+      answers[name] = JSON.parse(
+        execFileSync(path, ['--liftoff-only', '-e', SCRIPT], { input: wasm, encoding: 'utf8' }),
+      );
     }
   });
 
-  for (const { name } of nodes) it(`survives on ${name}`, () => assert.equal(answers[name].apart, RIGHT));
+  for (const { name } of nodes)
+    it(`survives on ${name}`, () => assert.equal(answers[name].apart, RIGHT));
 
-  it('would not survive on node20 were the instruction inlined', () => assert.notEqual(answers.node20.inlined, RIGHT));
+  it('would not survive on node20 were the instruction inlined', () =>
+    assert.notEqual(answers.node20.inlined, RIGHT));
 });

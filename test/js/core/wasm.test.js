@@ -21,14 +21,24 @@ const [EPERM, EBUSY, EDEADLK, ETIMEDOUT] = [1, 16, 35, 110];
 function instantiate(wasm) {
   const memory = new WebAssembly.Memory({ initial: 16, maximum: 16, shared: true });
   const lockword = { self: () => SELF, now: () => performance.now() };
-  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(wasm), { env: { memory }, lockword });
+  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(wasm), {
+    env: { memory },
+    lockword,
+  });
   return { ...exports, heap: new Int32Array(memory.buffer) };
 }
 
 /** clang and wasm-ld as Debian has them. */
 function linkWithSystem(folder, library) {
   const [object, output] = ['object.o', 'out.wasm'].map((name) => join(folder, name));
-  const flags = ['--target=wasm32', '-matomics', '-mbulk-memory', '-O2', '-ffreestanding', `-I${join(ROOT, 'include')}`];
+  const flags = [
+    '--target=wasm32',
+    '-matomics',
+    '-mbulk-memory',
+    '-O2',
+    '-ffreestanding',
+    `-I${join(ROOT, 'include')}`,
+  ];
   execFileSync('clang', [...flags, '-c', SOURCE, '-o', object]);
   const layout = [
     '--no-entry',
@@ -51,8 +61,12 @@ describe('the wasm library', function () {
     assert.ok((await link([SOURCE], { exports: ['count'] })).length < 8192));
 
   it('has what the headers declare, also what they inline, as symbols, for other languages', async () => {
-    const declared = execFileSync(join(ROOT, 'test/install/declared.sh'), [join(ROOT, 'include')], { encoding: 'utf8' });
-    const { stdout } = await llvm(['nm', '--defined-only', 'liblockword.a'], { 'liblockword.a': await archive() });
+    const declared = execFileSync(join(ROOT, 'test/install/declared.sh'), [join(ROOT, 'include')], {
+      encoding: 'utf8',
+    });
+    const { stdout } = await llvm(['nm', '--defined-only', 'liblockword.a'], {
+      'liblockword.a': await archive(),
+    });
     const defined = new Set([...stdout.matchAll(/ [A-Z] (lw_\w+)$/gm)].map(([, name]) => name));
     assert.deepEqual(
       declared.split('\n').filter((name) => name && !defined.has(name)),
@@ -67,7 +81,11 @@ describe('the wasm library', function () {
 
   const toolchains = [
     { name: "npm's clang", load: () => link([SOURCE], { exports: ['count'] }) },
-    { name: "the system's clang", needs: ['clang', 'wasm-ld'], load: async (folder) => linkWithSystem(folder, await build()) },
+    {
+      name: "the system's clang",
+      needs: ['clang', 'wasm-ld'],
+      load: async (folder) => linkWithSystem(folder, await build()),
+    },
   ];
 
   for (const { name, needs = [], load } of toolchains) {
@@ -110,7 +128,8 @@ describe('the wasm library', function () {
         assert.equal(c.unlock(), EPERM);
       });
 
-      it('lets every instance have its own stack', () => assert.equal(typeof c.__stack_pointer.value, 'number'));
+      it('lets every instance have its own stack', () =>
+        assert.equal(typeof c.__stack_pointer.value, 'number'));
     });
   }
 });

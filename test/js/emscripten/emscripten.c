@@ -1,6 +1,7 @@
 /*
- * emscripten.c: a program for Emscripten's Wasm Workers, with its include changed (emscripten.test.js). Its workers and its main
- * thread each have an instance; what is static here they share.
+ * emscripten.c: a program for Emscripten's Wasm Workers, with its include changed
+ * (emscripten.test.js). Its workers and its main thread each have an instance; what is static here
+ * they share.
  */
 #include <lockword/emscripten.h>
 
@@ -15,8 +16,8 @@ static volatile uint32_t queued;
 static volatile uint32_t consumed;
 
 /* What is told to JavaScript, once a callback was called. */
-__attribute__((import_module("test"), import_name("finished"))) void finished(uint32_t address, uint32_t value, int result,
-                                                                              uint32_t user_data);
+__attribute__((import_module("test"), import_name("finished"))) void
+finished(uint32_t address, uint32_t value, int result, uint32_t user_data);
 __attribute__((import_module("test"), import_name("counted"))) void counted(void);
 
 emscripten_lock_t *the_lock(void)
@@ -73,7 +74,8 @@ void count(uint32_t times)
     }
 }
 
-static void count_one(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *times)
+static void count_one(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result,
+                      void *times)
 {
     if (address != &lock || value != 0 || result != ATOMICS_WAIT_OK)
         __builtin_trap();
@@ -83,13 +85,15 @@ static void count_one(volatile void *address, uint32_t value, ATOMICS_WAIT_RESUL
     if (left == 0)
         counted();
     else
-        emscripten_lock_async_acquire(&lock, count_one, (void *)left, EMSCRIPTEN_WAIT_ASYNC_INFINITY);
+        emscripten_lock_async_acquire(&lock, count_one, (void *)left,
+                                      EMSCRIPTEN_WAIT_ASYNC_INFINITY);
 }
 
 /* The same on a main thread. */
 void count_async(uint32_t times)
 {
-    emscripten_lock_async_acquire(&lock, count_one, (void *)(uintptr_t)times, EMSCRIPTEN_WAIT_ASYNC_INFINITY);
+    emscripten_lock_async_acquire(&lock, count_one, (void *)(uintptr_t)times,
+                                  EMSCRIPTEN_WAIT_ASYNC_INFINITY);
 }
 
 /* A worker: puts items into a queue that has room for a few; then takes as many from it. */
@@ -127,9 +131,11 @@ void consume(uint32_t items)
 }
 
 static uint32_t to_consume;
-static void look(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data);
+static void look(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result,
+                 void *user_data);
 
-static void look_again(int32_t *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data)
+static void look_again(int32_t *address, uint32_t value, ATOMICS_WAIT_RESULT_T result,
+                       void *user_data)
 {
     if (address != (int32_t *)&not_empty || result != ATOMICS_WAIT_OK)
         __builtin_trap();
@@ -137,11 +143,13 @@ static void look_again(int32_t *address, uint32_t value, ATOMICS_WAIT_RESULT_T r
     emscripten_lock_async_acquire(&lock, look, user_data, EMSCRIPTEN_WAIT_ASYNC_INFINITY);
 }
 
-static void look(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data)
+static void look(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result,
+                 void *user_data)
 {
     (void)address, (void)value, (void)result;
     if (queued == 0) {
-        emscripten_condvar_wait_async(&not_empty, &lock, look_again, user_data, EMSCRIPTEN_WAIT_ASYNC_INFINITY);
+        emscripten_condvar_wait_async(&not_empty, &lock, look_again, user_data,
+                                      EMSCRIPTEN_WAIT_ASYNC_INFINITY);
         return;
     }
     take();
@@ -190,12 +198,14 @@ void lock_release(void)
     emscripten_lock_release(&lock);
 }
 
-static void on_acquired(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data)
+static void on_acquired(volatile void *address, uint32_t value, ATOMICS_WAIT_RESULT_T result,
+                        void *user_data)
 {
     finished((uint32_t)(uintptr_t)address, value, result, (uint32_t)(uintptr_t)user_data);
 }
 
-static void on_signaled(int32_t *address, uint32_t value, ATOMICS_WAIT_RESULT_T result, void *user_data)
+static void on_signaled(int32_t *address, uint32_t value, ATOMICS_WAIT_RESULT_T result,
+                        void *user_data)
 {
     finished((uint32_t)(uintptr_t)address, value, result, (uint32_t)(uintptr_t)user_data);
 }
@@ -227,7 +237,8 @@ uint32_t semaphore_release(int num)
 
 void semaphore_async_acquire(int num, uint32_t user_data, double ms)
 {
-    emscripten_semaphore_async_acquire(&permits, num, on_acquired, (void *)(uintptr_t)user_data, ms);
+    emscripten_semaphore_async_acquire(&permits, num, on_acquired, (void *)(uintptr_t)user_data,
+                                       ms);
 }
 
 void condvar_waitinf(void)
@@ -237,12 +248,14 @@ void condvar_waitinf(void)
 
 bool condvar_wait(double ms)
 {
-    return emscripten_condvar_wait(&not_empty, &lock, ms < 0 ? ATOMICS_WAIT_DURATION_INFINITE : (int64_t)(ms * 1e6));
+    return emscripten_condvar_wait(&not_empty, &lock,
+                                   ms < 0 ? ATOMICS_WAIT_DURATION_INFINITE : (int64_t)(ms * 1e6));
 }
 
 ATOMICS_WAIT_TOKEN_T condvar_wait_async(uint32_t user_data, double ms)
 {
-    ATOMICS_WAIT_TOKEN_T token = emscripten_condvar_wait_async(&not_empty, &lock, on_signaled, (void *)(uintptr_t)user_data, ms);
+    ATOMICS_WAIT_TOKEN_T token = emscripten_condvar_wait_async(&not_empty, &lock, on_signaled,
+                                                               (void *)(uintptr_t)user_data, ms);
     return EMSCRIPTEN_IS_VALID_WAIT_TOKEN(token) ? token : 0;
 }
 

@@ -40,7 +40,8 @@ async function start() {
   const memory = new WebAssembly.Memory({ initial: 64, maximum: 65536, shared: true });
   let count = () => {};
   const calls = [];
-  const finished = (address, value, result, userData) => calls.push({ address, value, result, userData });
+  const finished = (address, value, result, userData) =>
+    calls.push({ address, value, result, userData });
   const c = await open({ data: { memory, module }, emscripten, finished, counted: () => count() });
   let workers = 0;
   return {
@@ -62,7 +63,9 @@ describe("emscripten: Wasm Workers' names", () => {
   it('counts exactly in two workers and on the main thread, by every form of acquiring the lock', async function () {
     this.timeout(60_000);
     const { c, worker, counted, mutex } = await start();
-    const agents = [1, 2].map(() => worker((c, { data }) => c.count(data.times), { times: 20_000 }));
+    const agents = [1, 2].map(() =>
+      worker((c, { data }) => c.count(data.times), { times: 20_000 }),
+    );
     const done = counted();
     c.count_async(100);
     await within(50_000, Promise.all([done, ...agents.map((agent) => agent.result)]));
@@ -183,19 +186,32 @@ describe("emscripten: Wasm Workers' names", () => {
     it('tells which permits it gave', async () => {
       const { c, semaphore, calls } = await start();
       expect(semaphore.permits).to.equal(3);
-      expect([2, 2, 0, 1, 1].map((n) => c.semaphore_try_acquire(n))).to.deep.equal([1, -1, 1, 0, -1]);
+      expect([2, 2, 0, 1, 1].map((n) => c.semaphore_try_acquire(n))).to.deep.equal([
+        1, -1, 1, 0, -1,
+      ]);
       expect([2, 5].map((n) => c.semaphore_release(n))).to.deep.equal([0, 2]);
-      expect([c.semaphore_wait_acquire(4, 1000), c.semaphore_waitinf_acquire(1)]).to.deep.equal([3, 2]);
+      expect([c.semaphore_wait_acquire(4, 1000), c.semaphore_waitinf_acquire(1)]).to.deep.equal([
+        3, 2,
+      ]);
       c.semaphore_async_acquire(2, 11, NO_LIMIT);
       await until(() => calls.length === 1);
-      expect(calls[0]).to.deep.equal({ address: semaphore.handle.byteOffset, value: 0, result: OK, userData: 11 });
+      expect(calls[0]).to.deep.equal({
+        address: semaphore.handle.byteOffset,
+        value: 0,
+        result: OK,
+        userData: 11,
+      });
     });
 
     it('strands nobody, whatever the sizes', async () => {
       const { c, semaphore, worker, calls } = await start();
       c.semaphore_waitinf_acquire(3);
-      const agents = [3, 1].map((n) => worker((c, { data }) => c.semaphore_waitinf_acquire(data.n), { n }));
-      await until(() => new Int32Array(semaphore.handle.buffer, semaphore.handle.byteOffset, 1)[0] < 0);
+      const agents = [3, 1].map((n) =>
+        worker((c, { data }) => c.semaphore_waitinf_acquire(data.n), { n }),
+      );
+      await until(
+        () => new Int32Array(semaphore.handle.buffer, semaphore.handle.byteOffset, 1)[0] < 0,
+      );
       await sleep(50);
       c.semaphore_async_acquire(2, 12, NO_LIMIT);
       await sleep(20);
@@ -236,7 +252,11 @@ describe("emscripten: Wasm Workers' names", () => {
     it('refuses what it cannot count', async () => {
       const { c, semaphore } = await start();
       const calls = [
-        ...[() => c.semaphore_release(2 ** 30 - 3), () => c.semaphore_release(-1), () => c.semaphore_try_acquire(-1)],
+        ...[
+          () => c.semaphore_release(2 ** 30 - 3),
+          () => c.semaphore_release(-1),
+          () => c.semaphore_try_acquire(-1),
+        ],
         ...[
           () => c.semaphore_wait_acquire(-1, 1),
           () => c.semaphore_waitinf_acquire(-1),
@@ -266,7 +286,11 @@ describe("emscripten: Wasm Workers' names", () => {
       c.condvar_signal(1);
       await within(10_000, Promise.race(agents.map((agent) => agent.result)));
       c.condvar_signal(-1);
-      expect(await within(10_000, Promise.all(agents.map((agent) => agent.result)))).to.deep.equal([undefined, 1, 1]);
+      expect(await within(10_000, Promise.all(agents.map((agent) => agent.result)))).to.deep.equal([
+        undefined,
+        1,
+        1,
+      ]);
       expect(wordsOf(condition)[1]).to.equal(0);
     });
 

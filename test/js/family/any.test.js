@@ -21,7 +21,15 @@ function sources() {
   ];
   group.add(2);
   return {
-    whens: [event.when(), auto.when(), semaphore.when(2), group.when(), rising.whenAtLeast(5), falling.whenAtMost(5), latch.when()],
+    whens: [
+      event.when(),
+      auto.when(),
+      semaphore.when(2),
+      group.when(),
+      rising.whenAtLeast(5),
+      falling.whenAtMost(5),
+      latch.when(),
+    ],
     ends: [
       () => event.set(),
       () => auto.set(),
@@ -70,9 +78,12 @@ describe('waitAny()', () => {
       const [x, y] = [automatic(), automatic()];
       const waiting = waitAny([a.when(), x.when(), b.when(), y.when()], 20_000);
       if (i % 2) await sleep(0);
-      for (const release of [() => a.release(), () => x.set(), () => b.release(), () => y.set()]) release();
+      for (const release of [() => a.release(), () => x.set(), () => b.release(), () => y.set()])
+        release();
       const which = await within(10_000, waiting);
-      expect([a.permits, Number(x.isSet), b.permits, Number(y.isSet)]).to.deep.equal([0, 1, 2, 3].map((j) => Number(j !== which)));
+      expect([a.permits, Number(x.isSet), b.permits, Number(y.isSet)]).to.deep.equal(
+        [0, 1, 2, 3].map((j) => Number(j !== which)),
+      );
     }
   });
 
@@ -88,7 +99,9 @@ describe('waitAny()', () => {
 
   it('rejects when it is aborted, before and while it waits, and takes nothing', async () => {
     const { whens, ends, left } = sources();
-    expect(await failure(() => waitAny(whens, { signal: AbortSignal.abort('enough') }))).to.equal('enough');
+    expect(await failure(() => waitAny(whens, { signal: AbortSignal.abort('enough') }))).to.equal(
+      'enough',
+    );
     const controller = new AbortController();
     const waiting = failure(() => waitAny(whens, { signal: controller.signal }));
     await sleep(2);
@@ -103,15 +116,25 @@ describe('waitAny()', () => {
     const { whens } = sources();
     for (const options of [NaN, { timeout: NaN }])
       expect(await failure(() => waitAny(whens, options))).to.be.instanceOf(RangeError);
-    for (const options of [-1, { timeout: -0.5 }]) expect(await waitAny(whens, options)).to.equal(-1);
-    for (const options of ['1', { signal: {} }]) expect(await failure(() => waitAny(whens, options))).to.be.instanceOf(TypeError);
+    for (const options of [-1, { timeout: -0.5 }])
+      expect(await waitAny(whens, options)).to.equal(-1);
+    for (const options of ['1', { signal: {} }])
+      expect(await failure(() => waitAny(whens, options))).to.be.instanceOf(TypeError);
   });
 
   it('refuses what is no source, names it, says what to write, and touches nothing', async () => {
     const { whens, ends, left } = sources();
     const semaphore = Semaphore.create(0);
     const words = new Int32Array(semaphore.handle.buffer);
-    for (const bad of [semaphore, null, undefined, 5, Promise.resolve(), () => semaphore.when(), {}]) {
+    for (const bad of [
+      semaphore,
+      null,
+      undefined,
+      5,
+      Promise.resolve(),
+      () => semaphore.when(),
+      {},
+    ]) {
       const error = await failure(() => waitAny([semaphore.when(), bad], 50));
       expect(error).to.be.instanceOf(TypeError);
       expect(error.message).to.include('sources[1]').and.to.include('.when(');
@@ -130,7 +153,8 @@ describe('waitAny()', () => {
   });
 
   it('of nothing is an error, not a wait for ever', async () => {
-    for (const options of [undefined, 0, 5]) expect(await failure(() => waitAny([], options))).to.be.instanceOf(RangeError);
+    for (const options of [undefined, 0, 5])
+      expect(await failure(() => waitAny([], options))).to.be.instanceOf(RangeError);
   });
 
   it('sees an event that was set since its when(), or then, though it has been reset', async () => {
@@ -139,7 +163,11 @@ describe('waitAny()', () => {
     event.set();
     const set = event.when();
     event.reset();
-    expect([await waitAny([since], 0), await waitAny([set], 0), await waitAny([event.when()], 0)]).to.deep.equal([0, 0, -1]);
+    expect([
+      await waitAny([since], 0),
+      await waitAny([set], 0),
+      await waitAny([event.when()], 0),
+    ]).to.deep.equal([0, 0, -1]);
   });
 
   it('takes a source that stands there twice once', async () => {
@@ -197,7 +225,9 @@ if (mode === 'normal') {
         async ({ Event, Semaphore, counts, waitAny }) => {
           const [event, semaphore] = [new Event(), Semaphore.create(0)];
           for (let i = 0; i < 50; i++) await waitAny([event.when(), semaphore.when()], 0);
-          await Promise.all(Array.from({ length: 50 }, () => waitAny([event.when(), semaphore.when()], 1)));
+          await Promise.all(
+            Array.from({ length: 50 }, () => waitAny([event.when(), semaphore.when()], 1)),
+          );
           for (let i = 0; i < 100; i++) {
             const waiting = waitAny([event.when(), semaphore.when()]);
             semaphore.release();

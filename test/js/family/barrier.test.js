@@ -12,21 +12,25 @@ const GENERATION = 0x00fff000;
 /** Expects a call to find the barrier broken. */
 async function expectBroken(call) {
   const error = await failure(call);
-  expect([error instanceof BrokenBarrierError, error instanceof LockError, error.code]).to.deep.equal([
-    true,
-    true,
-    'ERR_BROKEN_BARRIER',
-  ]);
+  expect([
+    error instanceof BrokenBarrierError,
+    error instanceof LockError,
+    error.code,
+  ]).to.deep.equal([true, true, 'ERR_BROKEN_BARRIER']);
 }
 
-const waitsOn = (form, barrier, options) => askElsewhere({ call: 'wait', args: [] }, form, barrier, options);
+const waitsOn = (form, barrier, options) =>
+  askElsewhere({ call: 'wait', args: [] }, form, barrier, options);
 
 describe('Barrier', () => {
   for (const form of FORMS) {
-    itCalling(form)(`of one party lets it through as the leader, every time: wait${form}()`, async () => {
-      const barrier = Barrier.create(1);
-      for (let i = 0; i < 5; i++) expect(await barrier[`wait${form}`](0)).to.equal(true);
-    });
+    itCalling(form)(
+      `of one party lets it through as the leader, every time: wait${form}()`,
+      async () => {
+        const barrier = Barrier.create(1);
+        for (let i = 0; i < 5; i++) expect(await barrier[`wait${form}`](0)).to.equal(true);
+      },
+    );
 
     itCalling(form)(`that has not been made says so: wait${form}()`, async () => {
       const barrier = new Barrier();
@@ -35,23 +39,32 @@ describe('Barrier', () => {
       expect([...wordsOf(barrier)]).to.deep.equal([0, 0, 0]);
     });
 
-    itBlocks(`is broken for all by one whose time is up, until it is reset: wait${form}()`, async () => {
-      const barrier = Barrier.create(4);
-      const others = FORMS.map((other) => waitsOn(other, barrier));
-      for (const agent of others) await agent.said('calling');
-      await until(() => threadsWait(barrier) && loopsWait(barrier));
-      expect(barrier.isBroken).to.equal(false);
-      expect(await failure(async () => barrier[`wait${form}`](10))).to.be.instanceOf(TimeoutError);
-      expect(barrier.isBroken).to.equal(true);
-      for (const agent of others) expect((await within(10_000, agent.result)).code).to.equal('ERR_BROKEN_BARRIER');
-      for (const again of FORMS) await expectBroken(async () => barrier[`wait${again}`]());
-      // A party that leaves a broken barrier gets an error, and has left.
-      await expectBroken(() => barrier.arriveAndDrop());
-      barrier.reset();
-      expect(barrier.isBroken).to.equal(false);
-      const met = await within(10_000, Promise.all([barrier.waitAsync(), barrier.waitAsync(), barrier.arriveAndDrop()]));
-      expect(met).to.deep.equal([false, false, true]);
-    });
+    itBlocks(
+      `is broken for all by one whose time is up, until it is reset: wait${form}()`,
+      async () => {
+        const barrier = Barrier.create(4);
+        const others = FORMS.map((other) => waitsOn(other, barrier));
+        for (const agent of others) await agent.said('calling');
+        await until(() => threadsWait(barrier) && loopsWait(barrier));
+        expect(barrier.isBroken).to.equal(false);
+        expect(await failure(async () => barrier[`wait${form}`](10))).to.be.instanceOf(
+          TimeoutError,
+        );
+        expect(barrier.isBroken).to.equal(true);
+        for (const agent of others)
+          expect((await within(10_000, agent.result)).code).to.equal('ERR_BROKEN_BARRIER');
+        for (const again of FORMS) await expectBroken(async () => barrier[`wait${again}`]());
+        // A party that leaves a broken barrier gets an error, and has left.
+        await expectBroken(() => barrier.arriveAndDrop());
+        barrier.reset();
+        expect(barrier.isBroken).to.equal(false);
+        const met = await within(
+          10_000,
+          Promise.all([barrier.waitAsync(), barrier.waitAsync(), barrier.arriveAndDrop()]),
+        );
+        expect(met).to.deep.equal([false, false, true]);
+      },
+    );
 
     it(`that is reset tells those who wait: wait${form}()`, async () => {
       const barrier = Barrier.create(2);
@@ -93,14 +106,23 @@ describe('Barrier', () => {
     barrier.reset();
     barrier.reset();
     expect(barrier.isBroken).to.equal(false);
-    expect(await Promise.all([barrier.waitAsync(), barrier.waitAsync()])).to.deep.equal([false, true]);
+    expect(await Promise.all([barrier.waitAsync(), barrier.waitAsync()])).to.deep.equal([
+      false,
+      true,
+    ]);
   });
 
   it('loses a party for good by arriveAndDrop()', async () => {
     const barrier = Barrier.create(3);
     expect(barrier.arriveAndDrop()).to.equal(false);
-    expect(await Promise.all([barrier.waitAsync(), barrier.waitAsync()])).to.deep.equal([false, true]);
-    expect(await Promise.all([barrier.waitAsync(), barrier.waitAsync()])).to.deep.equal([false, true]);
+    expect(await Promise.all([barrier.waitAsync(), barrier.waitAsync()])).to.deep.equal([
+      false,
+      true,
+    ]);
+    expect(await Promise.all([barrier.waitAsync(), barrier.waitAsync()])).to.deep.equal([
+      false,
+      true,
+    ]);
     const last = barrier.waitAsync();
     expect(await stateOf(last)).to.equal('pending');
     expect(barrier.arriveAndDrop()).to.equal(true);
@@ -139,7 +161,8 @@ describe('Barrier', () => {
       for (let cycle = 0; cycle < data.cycles; cycle++) {
         Atomics.add(data.shared, 0, 1);
         if (await barrier[data.call]()) Atomics.add(data.shared, 1, 1);
-        if (Atomics.load(data.shared, 0) < (cycle + 1) * data.parties) Atomics.add(data.shared, 2, 1);
+        if (Atomics.load(data.shared, 0) < (cycle + 1) * data.parties)
+          Atomics.add(data.shared, 2, 1);
         await barrier[data.call]();
       }
     };

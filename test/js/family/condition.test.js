@@ -64,33 +64,42 @@ describe('Condition', () => {
       }
     });
 
-    itCalling(form)(`is for the holder only, and touches nothing otherwise: ${wait}()`, async () => {
-      const [condition, mutex] = [new Condition(), new Mutex()];
-      const refused = async () => {
-        const before = [...wordsOf(mutex)];
-        const error = await failure(async () => condition[wait](mutex));
-        expect([error instanceof OwnershipError, error.code]).to.deep.equal([true, 'ERR_NOT_OWNER']);
-        expect([...wordsOf(condition), ...wordsOf(mutex)]).to.deep.equal([0, 0, ...before]);
-      };
-      await refused();
-      wordsOf(mutex)[0] = 5;
-      await refused();
-    });
+    itCalling(form)(
+      `is for the holder only, and touches nothing otherwise: ${wait}()`,
+      async () => {
+        const [condition, mutex] = [new Condition(), new Mutex()];
+        const refused = async () => {
+          const before = [...wordsOf(mutex)];
+          const error = await failure(async () => condition[wait](mutex));
+          expect([error instanceof OwnershipError, error.code]).to.deep.equal([
+            true,
+            'ERR_NOT_OWNER',
+          ]);
+          expect([...wordsOf(condition), ...wordsOf(mutex)]).to.deep.equal([0, 0, ...before]);
+        };
+        await refused();
+        wordsOf(mutex)[0] = 5;
+        await refused();
+      },
+    );
 
-    itCalling(form)(`refuses bad options and aborted signals, and keeps the mutex: ${wait}()`, async () => {
-      const [condition, mutex] = [new Condition(), new Mutex()];
-      mutex.tryLock();
-      for (const [kind, options] of [
-        [RangeError, NaN],
-        [RangeError, { timeout: NaN }],
-        [TypeError, '1'],
-        [TypeError, { signal: {} }],
-      ])
-        expect(await failure(async () => condition[wait](mutex, options))).to.be.instanceOf(kind);
-      const signal = AbortSignal.abort('enough');
-      expect(await failure(async () => condition[wait](mutex, { signal }))).to.equal('enough');
-      expect([mutex.isMine, ...wordsOf(condition)]).to.deep.equal([true, 0, 0]);
-    });
+    itCalling(form)(
+      `refuses bad options and aborted signals, and keeps the mutex: ${wait}()`,
+      async () => {
+        const [condition, mutex] = [new Condition(), new Mutex()];
+        mutex.tryLock();
+        for (const [kind, options] of [
+          [RangeError, NaN],
+          [RangeError, { timeout: NaN }],
+          [TypeError, '1'],
+          [TypeError, { signal: {} }],
+        ])
+          expect(await failure(async () => condition[wait](mutex, options))).to.be.instanceOf(kind);
+        const signal = AbortSignal.abort('enough');
+        expect(await failure(async () => condition[wait](mutex, { signal }))).to.equal('enough');
+        expect([mutex.isMine, ...wordsOf(condition)]).to.deep.equal([true, 0, 0]);
+      },
+    );
 
     if (form) {
       it('refuses a signal that throws when it is listened to, and keeps the mutex', async () => {
@@ -100,7 +109,9 @@ describe('Condition', () => {
         signal.addEventListener = () => {
           throw new EvalError('deaf');
         };
-        expect(await failure(() => condition.waitAsync(mutex, { signal }))).to.be.instanceOf(EvalError);
+        expect(await failure(() => condition.waitAsync(mutex, { signal }))).to.be.instanceOf(
+          EvalError,
+        );
         expect([mutex.isMine, ...wordsOf(condition)]).to.deep.equal([true, 0, 0]);
       });
     }
@@ -114,7 +125,10 @@ describe('Condition', () => {
           const mutex = Mutex.from(data.mutex);
           mutex.lock();
           const held = [];
-          const answer = await condition[data.call](mutex, () => held.push(mutex.isMine) && data.ready[0] === 1);
+          const answer = await condition[data.call](
+            mutex,
+            () => held.push(mutex.isMine) && data.ready[0] === 1,
+          );
           return [answer, held.every(Boolean), held.length > 1, mutex.isMine];
         },
         { condition: condition.handle, mutex: mutex.handle, call: `waitFor${form}`, ready },
@@ -123,25 +137,35 @@ describe('Condition', () => {
       condition.notifyAll();
       await sleep(2);
       await mutex.runExclusive(() => (ready[0] = 1));
-      expect(await within(10_000, notifyUntil(condition, agent.result))).to.deep.equal([true, true, true, true]);
+      expect(await within(10_000, notifyUntil(condition, agent.result))).to.deep.equal([
+        true,
+        true,
+        true,
+        true,
+      ]);
     });
 
-    itCalling(form)(`waitFor${form}() returns the predicate when the time is up, however often it was notified`, async () => {
-      const [condition, mutex] = [new Condition(), new Mutex()];
-      mutex.tryLock();
-      expect(await condition[`waitFor${form}`](mutex, () => true, 0)).to.equal(true);
-      const start = performance.now();
-      expect(await condition[`waitFor${form}`](mutex, () => false, 20)).to.equal(false);
-      expect(performance.now() - start).to.be.at.least(20);
-      let asked = 0;
-      expect(await condition[`waitFor${form}`](mutex, () => asked++ > 0, 5)).to.equal(true);
-      const error = new Error('mine');
-      const wrong = () => {
-        throw error;
-      };
-      expect(await failure(async () => condition[`waitFor${form}`](mutex, wrong))).to.equal(error);
-      expect(mutex.isMine).to.equal(true);
-    });
+    itCalling(form)(
+      `waitFor${form}() returns the predicate when the time is up, however often it was notified`,
+      async () => {
+        const [condition, mutex] = [new Condition(), new Mutex()];
+        mutex.tryLock();
+        expect(await condition[`waitFor${form}`](mutex, () => true, 0)).to.equal(true);
+        const start = performance.now();
+        expect(await condition[`waitFor${form}`](mutex, () => false, 20)).to.equal(false);
+        expect(performance.now() - start).to.be.at.least(20);
+        let asked = 0;
+        expect(await condition[`waitFor${form}`](mutex, () => asked++ > 0, 5)).to.equal(true);
+        const error = new Error('mine');
+        const wrong = () => {
+          throw error;
+        };
+        expect(await failure(async () => condition[`waitFor${form}`](mutex, wrong))).to.equal(
+          error,
+        );
+        expect(mutex.isMine).to.equal(true);
+      },
+    );
   }
 
   itBlocks('a recursive mutex is given up whole, and held as often again', async () => {
@@ -185,27 +209,38 @@ describe('Condition', () => {
     const [condition, mutex] = [new Condition(), new RecursiveMutex()];
     const guard = await mutex.lockAsync();
     let asked = 0;
-    const waiting = condition.waitForAsync(guard, () => guard.isMine && mutex.isMine && asked++ > 1);
+    const waiting = condition.waitForAsync(
+      guard,
+      () => guard.isMine && mutex.isMine && asked++ > 1,
+    );
     expect(await within(10_000, notifyUntil(condition, waiting))).to.equal(true);
     expect([asked, guard.depth]).to.deep.equal([3, 1]);
   });
 
-  itBlocks('a thread waits with a RecursiveMutex, a task with its guard, while it has it', async () => {
-    const [condition, mutex] = [new Condition(), new RecursiveMutex()];
-    const guard = await mutex.lockAsync();
-    for (const [call, wrong] of [
-      ['waitAsync', mutex],
-      ['wait', guard],
-    ]) {
-      const error = await failure(async () => condition[call](wrong, 0));
-      expect([error instanceof TypeError, error.message.startsWith(`${call} needs`)]).to.deep.equal([true, true]);
-    }
-    expect((await failure(async () => condition.wait(mutex, 0))).code).to.equal('ERR_DEADLOCK');
-    expect([guard.depth, ...wordsOf(condition)]).to.deep.equal([1, 0, 0]);
-    guard.unlock();
-    expect(await failure(async () => condition.waitAsync(guard, 0))).to.be.instanceOf(OwnershipError);
-    expect([mutex.isLocked, ...wordsOf(condition)]).to.deep.equal([false, 0, 0]);
-  });
+  itBlocks(
+    'a thread waits with a RecursiveMutex, a task with its guard, while it has it',
+    async () => {
+      const [condition, mutex] = [new Condition(), new RecursiveMutex()];
+      const guard = await mutex.lockAsync();
+      for (const [call, wrong] of [
+        ['waitAsync', mutex],
+        ['wait', guard],
+      ]) {
+        const error = await failure(async () => condition[call](wrong, 0));
+        expect([
+          error instanceof TypeError,
+          error.message.startsWith(`${call} needs`),
+        ]).to.deep.equal([true, true]);
+      }
+      expect((await failure(async () => condition.wait(mutex, 0))).code).to.equal('ERR_DEADLOCK');
+      expect([guard.depth, ...wordsOf(condition)]).to.deep.equal([1, 0, 0]);
+      guard.unlock();
+      expect(await failure(async () => condition.waitAsync(guard, 0))).to.be.instanceOf(
+        OwnershipError,
+      );
+      expect([mutex.isLocked, ...wordsOf(condition)]).to.deep.equal([false, 0, 0]);
+    },
+  );
 
   it('an abort rejects when the mutex is held again', async () => {
     const [condition, mutex] = [new Condition(), new Mutex()];
@@ -227,7 +262,9 @@ describe('Condition', () => {
 
   it('notify() with nobody waiting is 0 and writes nothing; numbers count the found', async () => {
     const [condition, mutex] = [new Condition(), new Mutex()];
-    expect([condition.notify(), condition.notify(5), condition.notifyAll()]).to.deep.equal([0, 0, 0]);
+    expect([condition.notify(), condition.notify(5), condition.notifyAll()]).to.deep.equal([
+      0, 0, 0,
+    ]);
     expect([...wordsOf(condition)]).to.deep.equal([0, 0]);
     if (mode === 'polling') return;
     const waiting = [];
@@ -311,7 +348,9 @@ describe('Condition', () => {
       const [notFull, notEmpty, mutex] = [new Condition(), new Condition(), new Class()];
       const queue = new Int32Array(new SharedArrayBuffer(8));
       const job = async ({ data, ...lockword }) => {
-        const [notFull, notEmpty] = data.conditions.map((handle) => lockword.Condition.from(handle));
+        const [notFull, notEmpty] = data.conditions.map((handle) =>
+          lockword.Condition.from(handle),
+        );
         const mutex = lockword[data.mutex.type].from(data.mutex);
         const { queue, produces, items, form } = data;
         for (let i = 0; i < items; i++) {
@@ -326,11 +365,24 @@ describe('Condition', () => {
         }
       };
       const conditions = [notFull.handle, notEmpty.handle];
-      const give = (produces, form, items) => ({ conditions, mutex: mutex.handle, queue, produces, items, form });
-      const agents = forms.flatMap((form) => [true, false].map((produces) => spawn(job, give(produces, form, 200))));
+      const give = (produces, form, items) => ({
+        conditions,
+        mutex: mutex.handle,
+        queue,
+        produces,
+        items,
+        form,
+      });
+      const agents = forms.flatMap((form) =>
+        [true, false].map((produces) => spawn(job, give(produces, form, 200))),
+      );
       await within(25_000, Promise.all(agents.map((agent) => agent.result)));
       expect([...queue]).to.deep.equal([0, 600]);
-      expect([waitersOf(notFull), waitersOf(notEmpty), mutex.isLocked]).to.deep.equal([0, 0, false]);
+      expect([waitersOf(notFull), waitersOf(notEmpty), mutex.isLocked]).to.deep.equal([
+        0,
+        0,
+        false,
+      ]);
     });
   }
 
@@ -352,7 +404,9 @@ describe('Condition', () => {
       }
     };
     const handles = { condition: condition.handle, mutex: mutex.handle, tokens };
-    const kinds = FORMS.flatMap((form) => [true, false].map((impatient) => ({ ...handles, form, impatient })));
+    const kinds = FORMS.flatMap((form) =>
+      [true, false].map((impatient) => ({ ...handles, form, impatient })),
+    );
     const agents = kinds.map((data) => spawn(job, data));
     for (let i = 0; i < 240; i++) {
       await within(10_000, mutex.lockAsync());

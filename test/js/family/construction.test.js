@@ -9,7 +9,20 @@ import { PRIMITIVES } from '../primitives.js';
 import { failure } from '../support.js';
 import { wordsOf } from './waits.js';
 
-const { Barrier, Condition, Counter, Event, Latch, layout, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } = lockword;
+const {
+  Barrier,
+  Condition,
+  Counter,
+  Event,
+  Latch,
+  layout,
+  Mutex,
+  Once,
+  RecursiveMutex,
+  RWLock,
+  Semaphore,
+  WaitGroup,
+} = lockword;
 
 /** Every class, and its size in bytes; test/js/core/layout.test.js compares that with docs/layout.md. */
 const SIZES = new Map(PRIMITIVES.map((Class) => [Class, Class.BYTE_LENGTH]));
@@ -34,7 +47,9 @@ const LIMITS = [
 
 /** The words, less the cycle that a barrier is in. */
 const firstWords = (primitive) =>
-  [...wordsOf(primitive)].map((word, i) => (primitive instanceof Barrier && i === 0 ? word & LW_BARRIER_MISSING : word));
+  [...wordsOf(primitive)].map((word, i) =>
+    primitive instanceof Barrier && i === 0 ? word & LW_BARRIER_MISSING : word,
+  );
 
 describe('construction of every primitive', () => {
   for (const [Class, size] of SIZES) {
@@ -72,8 +87,16 @@ describe('construction of every primitive', () => {
         expect(await failure(() => new Class(shared, offset))).to.be.instanceOf(RangeError);
       const { handle } = new Class(shared);
       const others = [...SIZES.keys()].filter((other) => other !== Class);
-      for (const other of others) expect(await failure(() => other.from(handle))).to.be.instanceOf(TypeError);
-      for (const bad of [{ ...handle, buffer: undefined }, { ...handle, byteOffset: undefined }, {}, null, undefined, shared])
+      for (const other of others)
+        expect(await failure(() => other.from(handle))).to.be.instanceOf(TypeError);
+      for (const bad of [
+        { ...handle, buffer: undefined },
+        { ...handle, byteOffset: undefined },
+        {},
+        null,
+        undefined,
+        shared,
+      ])
         expect(await failure(() => Class.from(bad))).to.be.instanceOf(TypeError);
       const { message } = await failure(() => Class.from(new Class()));
       expect(message).to.equal(`not the handle of a ${Class.name}: send its 'handle'`);
@@ -160,7 +183,9 @@ describe('construction of every primitive', () => {
       ]) {
         const buffer = new SharedArrayBuffer(16);
         new Uint8Array(buffer).fill(0xff);
-        expect(await failure(() => Class.init(buffer, 0, value)), `${value}`).to.be.instanceOf(kind);
+        expect(await failure(() => Class.init(buffer, 0, value)), `${value}`).to.be.instanceOf(
+          kind,
+        );
         expect([...new Uint8Array(buffer)].every((byte) => byte === 0xff)).to.equal(true);
         expect(await failure(() => Class.create(value))).to.be.instanceOf(kind);
       }
@@ -190,12 +215,20 @@ describe('layout()', () => {
     const { lock, ready, jobs } = shared.on(buffer, 8);
     expect([lock, ready, jobs].map(({ handle }) => handle.byteOffset)).to.deep.equal([8, 16, 24]);
     expect([...new Uint8Array(buffer)].every((byte) => byte === 0)).to.equal(true);
-    expect([lock instanceof Mutex, ready instanceof Event, jobs instanceof Semaphore]).to.deep.equal([true, true, true]);
+    expect([
+      lock instanceof Mutex,
+      ready instanceof Event,
+      jobs instanceof Semaphore,
+    ]).to.deep.equal([true, true, true]);
     const again = shared.on(buffer, 8);
     lock.tryLock();
     ready.set();
     jobs.release(2);
-    expect([again.lock.isMine, again.ready.isSet, again.jobs.permits]).to.deep.equal([true, true, 2]);
+    expect([again.lock.isMine, again.ready.isSet, again.jobs.permits]).to.deep.equal([
+      true,
+      true,
+      2,
+    ]);
     expect(shared.on(new SharedArrayBuffer(shared.byteLength)).lock.isLocked).to.equal(false);
     expect(await failure(() => shared.on(buffer, 16))).to.be.instanceOf(RangeError);
     expect(await failure(() => shared.on(buffer, 2))).to.be.instanceOf(RangeError);
@@ -203,7 +236,11 @@ describe('layout()', () => {
 
   it('of nothing is nothing', () => {
     const shared = layout({});
-    expect([shared.byteLength, shared.offsets, shared.on(new SharedArrayBuffer(4))]).to.deep.equal([0, {}, {}]);
+    expect([shared.byteLength, shared.offsets, shared.on(new SharedArrayBuffer(4))]).to.deep.equal([
+      0,
+      {},
+      {},
+    ]);
   });
 
   it('means the same in a worker', async () => {

@@ -11,8 +11,18 @@ const MAX = 2 ** 30 - 1;
 describe('Counter', () => {
   it('returns the value before', () => {
     const counter = Counter.create(5);
-    expect([counter.increment(), counter.increment(4), counter.decrement(), counter.decrement(9)]).to.deep.equal([5, 6, 10, 9]);
-    expect([counter.value, counter.increment(0), counter.decrement(0), counter.value]).to.deep.equal([0, 0, 0, 0]);
+    expect([
+      counter.increment(),
+      counter.increment(4),
+      counter.decrement(),
+      counter.decrement(9),
+    ]).to.deep.equal([5, 6, 10, 9]);
+    expect([
+      counter.value,
+      counter.increment(0),
+      counter.decrement(0),
+      counter.value,
+    ]).to.deep.equal([0, 0, 0, 0]);
   });
 
   it('stays from 0 to 2^30 - 1, and says so with nothing changed', async () => {
@@ -24,7 +34,8 @@ describe('Counter', () => {
     ])
       expect(await failure(() => counter[call](n))).to.be.instanceOf(RangeError);
     expect([counter.value, counter.decrement(MAX), counter.value]).to.deep.equal([MAX, MAX, 0]);
-    for (const n of [1, MAX]) expect(await failure(() => counter.decrement(n))).to.be.instanceOf(RangeError);
+    for (const n of [1, MAX])
+      expect(await failure(() => counter.decrement(n))).to.be.instanceOf(RangeError);
     expect(counter.value).to.equal(0);
   });
 
@@ -39,7 +50,14 @@ describe('Counter', () => {
       [null, TypeError],
       [{}, TypeError],
     ]) {
-      for (const call of ['increment', 'decrement', 'whenAtLeast', 'whenAtMost', 'waitUntil', 'waitUntilAsync'])
+      for (const call of [
+        'increment',
+        'decrement',
+        'whenAtLeast',
+        'whenAtMost',
+        'waitUntil',
+        'waitUntilAsync',
+      ])
         expect(await failure(async () => counter[call](n)), `${call}(${n})`).to.be.instanceOf(kind);
       expect([...wordsOf(counter)]).to.deep.equal([3, 0]);
     }
@@ -50,7 +68,8 @@ describe('Counter', () => {
 
     itCalling(form)(`is waited for no longer than needed: ${waitUntil}()`, async () => {
       const counter = Counter.create(4);
-      for (const wanted of [0, 4, (value) => value < 5, () => 1]) expect(await counter[waitUntil](wanted, 0)).to.equal(true);
+      for (const wanted of [0, 4, (value) => value < 5, () => 1])
+        expect(await counter[waitUntil](wanted, 0)).to.equal(true);
       expect(await counter[waitUntil](5, 0)).to.equal(false);
       expect(await counter[waitUntil]((value) => value > 4, 3)).to.equal(false);
     });
@@ -67,28 +86,31 @@ describe('Counter', () => {
       expect((await within(10_000, agent.result)).value).to.equal(true);
     });
 
-    itCalling(form)(`asks a predicate of each value that it finds, and hands its error on: ${waitUntil}()`, async () => {
-      const counter = Counter.create(1);
-      const error = new Error('mine');
-      const wrong = () => {
-        throw error;
-      };
-      expect(await failure(async () => counter[waitUntil](wrong))).to.equal(error);
-      const seen = [];
-      const wanted = (value) => seen.push(value) && value === 0;
-      const agent = spawn(async ({ Counter, data, heard }) => {
-        const counter = Counter.from(data);
-        await heard('go');
-        for (const n of [5, 2]) counter.increment(n);
-        counter.decrement(8);
-      }, counter.handle);
-      const waiting = counter.waitUntilAsync(wanted, 20_000);
-      agent.say('go');
-      expect(await within(10_000, waiting)).to.equal(true);
-      expect(seen[0]).to.equal(1);
-      expect(seen.at(-1)).to.equal(0);
-      await agent.result;
-    });
+    itCalling(form)(
+      `asks a predicate of each value that it finds, and hands its error on: ${waitUntil}()`,
+      async () => {
+        const counter = Counter.create(1);
+        const error = new Error('mine');
+        const wrong = () => {
+          throw error;
+        };
+        expect(await failure(async () => counter[waitUntil](wrong))).to.equal(error);
+        const seen = [];
+        const wanted = (value) => seen.push(value) && value === 0;
+        const agent = spawn(async ({ Counter, data, heard }) => {
+          const counter = Counter.from(data);
+          await heard('go');
+          for (const n of [5, 2]) counter.increment(n);
+          counter.decrement(8);
+        }, counter.handle);
+        const waiting = counter.waitUntilAsync(wanted, 20_000);
+        agent.say('go');
+        expect(await within(10_000, waiting)).to.equal(true);
+        expect(seen[0]).to.equal(1);
+        expect(seen.at(-1)).to.equal(0);
+        await agent.result;
+      },
+    );
 
     itCalling(form)(`a predicate's timeout bounds the whole wait: ${waitUntil}()`, async () => {
       const counter = Counter.create(1);
@@ -121,7 +143,9 @@ describe('Counter', () => {
       }
       return counter[data.call](3000);
     };
-    const agents = FORMS.map((form) => spawn(job, { handle: counter.handle, call: `waitUntil${form}` }));
+    const agents = FORMS.map((form) =>
+      spawn(job, { handle: counter.handle, call: `waitUntil${form}` }),
+    );
     const waiting = Array.from({ length: 100 }, (_, i) => counter.waitUntilAsync(i * 30));
     const all = counter.waitUntilAsync((value) => value === 3000);
     for (let i = 0; i < 1000; i++) counter.increment();

@@ -38,7 +38,9 @@ describe('Many asynchronous callers of one agent', () => {
   it('do not keep each other from what is enough for one of them', async () => {
     const semaphore = Semaphore.create(0);
     const order = orderOf(
-      [3, 3, 2, 2, 1, 1].map((n) => () => semaphore.acquireAsync({ permits: n }).then(() => () => semaphore.release(n))),
+      [3, 3, 2, 2, 1, 1].map(
+        (n) => () => semaphore.acquireAsync({ permits: n }).then(() => () => semaphore.release(n)),
+      ),
     );
     for (const n of [1, 0, 1]) {
       semaphore.release(n);
@@ -52,7 +54,9 @@ describe('Many asynchronous callers of one agent', () => {
   it('write one after the other, in the order in which they came', async () => {
     const lock = new RWLock();
     await lock.writeLockAsync();
-    const order = orderOf(numbers(50).map(() => () => lock.writeLockAsync().then(() => () => lock.writeUnlock())));
+    const order = orderOf(
+      numbers(50).map(() => () => lock.writeLockAsync().then(() => () => lock.writeUnlock())),
+    );
     lock.writeUnlock();
     expect(await order).to.deep.equal(numbers(50));
   });
@@ -103,7 +107,11 @@ describe('Many asynchronous callers of one agent', () => {
     const plain = semaphore.acquireAsync();
     const late = any();
     semaphore.release(3);
-    expect((await within(10_000, Promise.all([...anys, plain]))).map(shapeOf)).to.deep.equal([0, 0, 'guard']);
+    expect((await within(10_000, Promise.all([...anys, plain]))).map(shapeOf)).to.deep.equal([
+      0,
+      0,
+      'guard',
+    ]);
     event.set();
     expect(await within(10_000, late)).to.equal(1);
     expect(semaphore.permits).to.equal(0);
@@ -138,7 +146,9 @@ if (mode === 'normal') {
             const { type, take, give } = data;
             const it = type === 'Semaphore' ? lockword.Semaphore.create(1) : new lockword[type]();
             const { loads, timers } = counts;
-            await Promise.all(Array.from({ length: 1000 }, () => it[take]().then(() => it[give]())));
+            await Promise.all(
+              Array.from({ length: 1000 }, () => it[take]().then(() => it[give]())),
+            );
             return [(counts.loads - loads) / 1000, counts.timers - timers];
           },
           { type, take, give },

@@ -14,23 +14,39 @@ describe('Event', () => {
   for (const form of FORMS) {
     itCalling(form)(`manual: stays set until it is reset: wait${form}()`, async () => {
       const event = new Event();
-      expect([event.isSet, event.reset(), await event[`wait${form}`](0)]).to.deep.equal([false, false, false]);
+      expect([event.isSet, event.reset(), await event[`wait${form}`](0)]).to.deep.equal([
+        false,
+        false,
+        false,
+      ]);
       event.set();
       event.set();
-      for (let i = 0; i < 3; i++) expect([await event[`wait${form}`](0), event.isSet]).to.deep.equal([true, true]);
+      for (let i = 0; i < 3; i++)
+        expect([await event[`wait${form}`](0), event.isSet]).to.deep.equal([true, true]);
       expect([event.reset(), event.reset(), event.isSet]).to.deep.equal([true, false, false]);
       expect(await event[`wait${form}`](2)).to.equal(false);
     });
 
-    itCalling(form)(`automatic: releases one, once, also if it was set before: wait${form}()`, async () => {
-      const event = automatic();
-      event.set();
-      event.set();
-      expect([event.isSet, await event[`wait${form}`](0), event.isSet]).to.deep.equal([true, true, false]);
-      expect(await event[`wait${form}`](2)).to.equal(false);
-      event.set();
-      expect([event.reset(), event.reset(), await event[`wait${form}`](0)]).to.deep.equal([true, false, false]);
-    });
+    itCalling(form)(
+      `automatic: releases one, once, also if it was set before: wait${form}()`,
+      async () => {
+        const event = automatic();
+        event.set();
+        event.set();
+        expect([event.isSet, await event[`wait${form}`](0), event.isSet]).to.deep.equal([
+          true,
+          true,
+          false,
+        ]);
+        expect(await event[`wait${form}`](2)).to.equal(false);
+        event.set();
+        expect([event.reset(), event.reset(), await event[`wait${form}`](0)]).to.deep.equal([
+          true,
+          false,
+          false,
+        ]);
+      },
+    );
 
     it(`manual: a set that is reset at once releases all who wait: wait${form}()`, async () => {
       const event = new Event();
@@ -82,7 +98,11 @@ describe('Event', () => {
         next.set();
       }
     };
-    const give = (i, call) => ({ handles: [events[i].handle, events[(i + 1) % 4].handle], turns, call });
+    const give = (i, call) => ({
+      handles: [events[i].handle, events[(i + 1) % 4].handle],
+      turns,
+      call,
+    });
     const agents = ['wait', 'waitAsync', 'wait'].map((call, i) => spawn(job, give(i, call)));
     const mine = job({ Event, data: give(3, 'waitAsync') });
     events[0].set();
@@ -97,7 +117,9 @@ describe('Event', () => {
     for (let i = 0; i < 100; i++) {
       const controller = new AbortController();
       const waits = Array.from({ length: 3 }, (_, j) =>
-        event.waitAsync({ timeout: j === 0 ? Math.random() : 20_000, signal: controller.signal }).catch(() => false),
+        event
+          .waitAsync({ timeout: j === 0 ? Math.random() : 20_000, signal: controller.signal })
+          .catch(() => false),
       );
       await null;
       event.set();
@@ -134,7 +156,9 @@ if (mode === 'normal') {
     it('that are aborted but for one are gone at once, and the last is released', async () => {
       const event = new Event();
       const controller = new AbortController();
-      const waiting = Array.from({ length: 1000 }, () => event.waitAsync({ signal: controller.signal }));
+      const waiting = Array.from({ length: 1000 }, () =>
+        event.waitAsync({ signal: controller.signal }),
+      );
       const last = event.waitAsync();
       const ended = Promise.allSettled(waiting);
       controller.abort();

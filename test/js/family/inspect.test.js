@@ -39,13 +39,25 @@ const said = [
   [Mutex, [0x1a2b3c4d], 'Mutex { held by agent 1a2b3c4d }'],
   [Mutex, [0x1a2b3c4d | THREADS], 'Mutex { held by agent 1a2b3c4d, threads wait }'],
   [Mutex, [0x1a2b3c4d | LOOPS], 'Mutex { held by agent 1a2b3c4d, event loops wait }'],
-  [Mutex, [0xe0000000 | 5], 'Mutex { held by thread 5, reserved for a waiter, threads wait, event loops wait }'],
+  [
+    Mutex,
+    [0xe0000000 | 5],
+    'Mutex { held by thread 5, reserved for a waiter, threads wait, event loops wait }',
+  ],
   [Mutex, [0x20000000], 'Mutex { free, reserved for a waiter }'],
   [RecursiveMutex, [], 'RecursiveMutex { free }'],
   [RecursiveMutex, [0, 0, 7], 'RecursiveMutex { free }'],
   [RecursiveMutex, [5, 0, 0], 'RecursiveMutex { held by thread 5 }'],
-  [RecursiveMutex, [5 | LOOPS, 0, 2], 'RecursiveMutex { held by thread 5, 3 times, event loops wait }'],
-  [RecursiveMutex, [5, 0, 0x80000001 | 0], 'RecursiveMutex { held by thread 5, in a task, 2 times }'],
+  [
+    RecursiveMutex,
+    [5 | LOOPS, 0, 2],
+    'RecursiveMutex { held by thread 5, 3 times, event loops wait }',
+  ],
+  [
+    RecursiveMutex,
+    [5, 0, 0x80000001 | 0],
+    'RecursiveMutex { held by thread 5, in a task, 2 times }',
+  ],
   [RecursiveMutex, [5, 0, 0x7fffffff], 'RecursiveMutex { held by thread 5, 2147483648 times }'],
   [Condition, [7, 0], 'Condition { nobody waits }'],
   [Condition, [7, 1], 'Condition { 1 waiting }'],
@@ -62,7 +74,11 @@ const said = [
   [RWLock, [0x2000000], 'RWLock { written by somebody }'],
   [RWLock, [0x4000001 | THREADS], 'RWLock { read by 1, a writer is next, threads wait }'],
   [RWLock, [0x8000000 | LOOPS], 'RWLock { free, readers are next, event loops wait }'],
-  [RWLock, [0x14000001 | LOOPS], 'RWLock { read by 1, a writer is next, reserved for a waiter, event loops wait }'],
+  [
+    RWLock,
+    [0x14000001 | LOOPS],
+    'RWLock { read by 1, a writer is next, reserved for a waiter, event loops wait }',
+  ],
   [Barrier, [], 'Barrier { without parties }'],
   [Barrier, [2, 0, 3], 'Barrier { 2 missing, parties: 3 }'],
   [Barrier, [3, 0, 2], 'Barrier { 3 missing, parties: 2 }'],
@@ -86,7 +102,8 @@ describe('lockword/inspect', () => {
     await import('../../../js/src/inspect.js');
   });
 
-  it('describes every primitive', () => expect(new Set(said.map(([Class]) => Class))).to.deep.equal(new Set(PRIMITIVES)));
+  it('describes every primitive', () =>
+    expect(new Set(said.map(([Class]) => Class))).to.deep.equal(new Set(PRIMITIVES)));
 
   for (const [Class, words, expected] of said) {
     it(`says ${expected}`, () => {
@@ -94,7 +111,8 @@ describe('lockword/inspect', () => {
       const before = [...wordsOf(primitive)];
       expect(`${primitive}`).to.equal(expected);
       expect(inspect(primitive)).to.equal(expected);
-      if (inspect !== String) expect(inspect({ of: [primitive] }, { depth: 5 })).to.contain(expected);
+      if (inspect !== String)
+        expect(inspect({ of: [primitive] }, { depth: 5 })).to.contain(expected);
       expect([...wordsOf(primitive)]).to.deep.equal(before);
     });
   }
@@ -107,7 +125,9 @@ describe('lockword/inspect', () => {
     const recursive = new RecursiveMutex();
     const guard = await recursive.lockAsync();
     guard.lock();
-    expect(`${recursive}`).to.equal(`RecursiveMutex { held by agent ${id} (this one), in a task, 2 times }`);
+    expect(`${recursive}`).to.equal(
+      `RecursiveMutex { held by agent ${id} (this one), in a task, 2 times }`,
+    );
     const once = new Once();
     once.run(() => expect(`${once}`).to.equal(`Once { run by agent ${id} (this one) }`));
     expect(`${once}`).to.equal('Once { done }');
@@ -132,12 +152,15 @@ describe('lockword/inspect', () => {
     expect(`${withWords(Mutex, 5)}`).to.equal('Mutex { held by loader (thread 5) }');
     for (const known of [self, 5]) nameAgent(known, undefined);
     expect(`${withWords(Mutex, 5)}`).to.equal('Mutex { held by thread 5 }');
-    for (const id of ['5', 1.5, undefined]) expect(await failure(() => nameAgent(id, 'x'))).to.be.instanceOf(TypeError);
+    for (const id of ['5', 1.5, undefined])
+      expect(await failure(() => nameAgent(id, 'x'))).to.be.instanceOf(TypeError);
   });
 
   it('tells in which way others wait', async () => {
     const event = new Event();
-    const agents = ['', 'Async'].map((form) => askElsewhere({ call: 'wait', args: [] }, form, event));
+    const agents = ['', 'Async'].map((form) =>
+      askElsewhere({ call: 'wait', args: [] }, form, event),
+    );
     await until(() => threadsWait(event) && loopsWait(event));
     expect(`${event}`).to.equal('Event { not set, stays set, threads wait, event loops wait }');
     event.set();

@@ -39,8 +39,9 @@ enum {
 uint32_t family_offset(uint32_t i)
 {
     static const uint16_t offsets[] = {
-        OFFSET(mutex), OFFSET(not_full), OFFSET(not_empty), OFFSET(permits), OFFSET(lock),      OFFSET(group), OFFSET(start),
-        OFFSET(baton), OFFSET(barrier),  OFFSET(once),      OFFSET(arrived), OFFSET(recursive), OFFSET(latch), OFFSET(pair),
+        OFFSET(mutex),   OFFSET(not_full),  OFFSET(not_empty), OFFSET(permits), OFFSET(lock),
+        OFFSET(group),   OFFSET(start),     OFFSET(baton),     OFFSET(barrier), OFFSET(once),
+        OFFSET(arrived), OFFSET(recursive), OFFSET(latch),     OFFSET(pair),
     };
     return i < sizeof offsets / sizeof *offsets ? offsets[i] : UINT32_MAX;
 }
@@ -152,8 +153,8 @@ int family_consume(struct shared *shared, uint32_t items)
     return error;
 }
 
-/* Runs the once if it is its turn, and meets the others this often; then counts itself and waits for the baton, and passes it on,
- * and for the others at the latch.
+/* Runs the once if it is its turn, and meets the others this often; then counts itself and waits
+ * for the baton, and passes it on, and for the others at the latch.
  */
 int family_meet(struct shared *shared, uint32_t cycles)
 {

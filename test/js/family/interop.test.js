@@ -5,7 +5,20 @@ import * as lockword from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { built, sleep, within } from '../support.js';
 
-const { Barrier, Condition, Counter, Event, Latch, layout, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } = lockword;
+const {
+  Barrier,
+  Condition,
+  Counter,
+  Event,
+  Latch,
+  layout,
+  Mutex,
+  Once,
+  RecursiveMutex,
+  RWLock,
+  Semaphore,
+  WaitGroup,
+} = lockword;
 
 const PAGE = 65536;
 const PERMITS = 3;
@@ -31,7 +44,18 @@ const shared = layout({
   latch: Latch,
 });
 
-const NUMBERS = ['pair0', 'pair1', 'queued', 'consumed', 'inside', 'worst', 'torn', 'recursion', 'leaders', 'runs'];
+const NUMBERS = [
+  'pair0',
+  'pair1',
+  'queued',
+  'consumed',
+  'inside',
+  'worst',
+  'torn',
+  'recursion',
+  'leaders',
+  'runs',
+];
 
 /** The struct in a new memory, above the module's data and a stack for each of its instances. */
 function share(parties = 1) {
@@ -63,16 +87,25 @@ const inC = ({ memory, at }, i, name, n) =>
   );
 
 const answersOf = async (agents) => {
-  const results = await within(25_000, Promise.all(agents.map((agent) => agent.result)), 'the workers in C');
+  const results = await within(
+    25_000,
+    Promise.all(agents.map((agent) => agent.result)),
+    'the workers in C',
+  );
   return results.map(({ answer }) => answer);
 };
 
 describe('interop of the family: C and JavaScript on the same words', () => {
   it('agree on where each primitive of a struct is', async () => {
     const memory = new WebAssembly.Memory({ initial: 64, maximum: 65536, shared: true });
-    const imports = { env: { memory }, lockword: { self: () => 0x10000001, now: () => performance.now() } };
+    const imports = {
+      env: { memory },
+      lockword: { self: () => 0x10000001, now: () => performance.now() },
+    };
     const { instance } = await WebAssembly.instantiate(module, imports);
-    const inC = [...Object.keys(shared.offsets), 'numbers'].map((_, i) => instance.exports.family_offset(i));
+    const inC = [...Object.keys(shared.offsets), 'numbers'].map((_, i) =>
+      instance.exports.family_offset(i),
+    );
     expect(inC).to.deep.equal([...Object.values(shared.offsets), shared.byteLength]);
   });
 
@@ -119,8 +152,20 @@ describe('interop of the family: C and JavaScript on the same words', () => {
     expect(await within(25_000, group.waitAsync())).to.equal(true);
     expect(await answersOf(agents)).to.deep.equal([0, 0]);
     const written = TURNS + MINE;
-    expect(memory.read()).to.include({ pair0: written, pair1: written, inside: 0, worst: 0, torn: 0, recursion: 2 * TURNS + MINE });
-    expect([permits.permits, lock.readers, lock.isWriteLocked, recursive.isLocked]).to.deep.equal([PERMITS, 0, false, false]);
+    expect(memory.read()).to.include({
+      pair0: written,
+      pair1: written,
+      inside: 0,
+      worst: 0,
+      torn: 0,
+      recursion: 2 * TURNS + MINE,
+    });
+    expect([permits.permits, lock.readers, lock.isWriteLocked, recursive.isLocked]).to.deep.equal([
+      PERMITS,
+      0,
+      false,
+      false,
+    ]);
   });
 
   for (const [mine, theirs] of [
@@ -158,14 +203,20 @@ describe('interop of the family: C and JavaScript on the same words', () => {
     const agents = [0, 1].map((i) => inC(memory, i, 'family_meet', CYCLES));
     await once.runAsync(() => memory.numbers[9]++);
     for (let cycle = 0; cycle < CYCLES; cycle++)
-      if (await within(10_000, barrier.waitAsync(), `cycle ${cycle}`)) Atomics.add(memory.numbers, 8, 1);
+      if (await within(10_000, barrier.waitAsync(), `cycle ${cycle}`))
+        Atomics.add(memory.numbers, 8, 1);
     expect(await within(10_000, arrived.waitUntilAsync(2))).to.equal(true);
     baton.set();
     expect(await within(10_000, latch.arriveAndWaitAsync())).to.equal(true);
     expect(await answersOf(agents)).to.deep.equal([0, 0]);
     expect(await baton.waitAsync(10_000)).to.equal(true);
     expect(memory.read()).to.include({ runs: 1, leaders: CYCLES });
-    expect([once.done, barrier.isBroken, arrived.value, baton.isSet]).to.deep.equal([true, false, 2, false]);
+    expect([once.done, barrier.isBroken, arrived.value, baton.isSet]).to.deep.equal([
+      true,
+      false,
+      2,
+      false,
+    ]);
   });
 
   it('C gives up in time, not before, on what JavaScript holds', async () => {

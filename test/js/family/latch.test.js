@@ -28,7 +28,11 @@ describe('Latch', () => {
       const mine = latch.waitAsync();
       await until(() => (form ? loopsWait : threadsWait)(latch));
       latch.countDown(2);
-      expect([await stateOf(mine), latch.tryWait(), latch.count]).to.deep.equal(['pending', false, 1]);
+      expect([await stateOf(mine), latch.tryWait(), latch.count]).to.deep.equal([
+        'pending',
+        false,
+        1,
+      ]);
       latch.countDown();
       expect(await within(10_000, mine)).to.equal(true);
       for (const agent of agents) expect((await within(10_000, agent.result)).value).to.equal(true);
@@ -36,7 +40,9 @@ describe('Latch', () => {
 
     it(`holds those who arrive until the last one has: arriveAndWait${form}()`, async () => {
       const latch = Latch.create(4);
-      const agents = [0, 1].map(() => askElsewhere({ call: 'arriveAndWait', args: [] }, form, latch));
+      const agents = [0, 1].map(() =>
+        askElsewhere({ call: 'arriveAndWait', args: [] }, form, latch),
+      );
       await until(() => latch.count === 2 && (form ? loopsWait : threadsWait)(latch));
       const mine = latch.arriveAndWaitAsync();
       expect([await stateOf(mine), latch.count]).to.deep.equal(['pending', 1]);
@@ -53,7 +59,9 @@ describe('Latch', () => {
 
     itCalling(form)(`refuses an arrival when it is open: arriveAndWait${form}()`, async () => {
       const latch = new Latch();
-      expect(await failure(async () => latch[`arriveAndWait${form}`]())).to.be.instanceOf(RangeError);
+      expect(await failure(async () => latch[`arriveAndWait${form}`]())).to.be.instanceOf(
+        RangeError,
+      );
       expect([...wordsOf(latch)]).to.deep.equal([0, 0]);
     });
   }

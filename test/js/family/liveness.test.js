@@ -23,7 +23,12 @@ import { sleep, within } from '../support.js';
 
 /** What is waited for, and what makes it so. */
 const STORMS = {
-  'a manual event': { make: () => new Event(), call: 'wait', args: () => [], end: (event) => event.set() },
+  'a manual event': {
+    make: () => new Event(),
+    call: 'wait',
+    args: () => [],
+    end: (event) => event.set(),
+  },
   'a wait group': {
     make: () => {
       const group = new WaitGroup();
@@ -57,7 +62,10 @@ const impatient = async ({ data, ...lockword }) => {
   const primitive = lockword[data.handle.type].from(data.handle);
   for (let times = 0; ; times++) {
     const controller = new AbortController();
-    const options = { timeout: Math.random() * 3, signal: data.call.endsWith('Async') ? controller.signal : undefined };
+    const options = {
+      timeout: Math.random() * 3,
+      signal: data.call.endsWith('Async') ? controller.signal : undefined,
+    };
     const waiting = primitive[data.call](...data.args, options);
     if (times % 3 === 1) controller.abort();
     if (await Promise.resolve(waiting).catch(() => false)) return times;
@@ -65,7 +73,8 @@ const impatient = async ({ data, ...lockword }) => {
   }
 };
 
-const patient = ({ data, ...lockword }) => lockword[data.handle.type].from(data.handle)[data.call](...data.args);
+const patient = ({ data, ...lockword }) =>
+  lockword[data.handle.type].from(data.handle)[data.call](...data.args);
 
 describe('liveness of the family', () => {
   for (const [what, { make, call, args, end }] of Object.entries(STORMS)) {
@@ -78,9 +87,12 @@ describe('liveness of the family', () => {
         const mine = Array.from({ length: 20 }, () => primitive[`${call}Async`](...args()));
         await sleep(30);
         await end(primitive);
-        for (const answer of await within(10_000, Promise.all(mine), 'the main thread')) expect(answer).to.equal(true);
-        for (const agent of still) expect(await within(10_000, agent.result, 'a patient agent')).to.equal(true);
-        for (const agent of storm) expect(await within(10_000, agent.result, 'an impatient agent')).to.be.at.least(0);
+        for (const answer of await within(10_000, Promise.all(mine), 'the main thread'))
+          expect(answer).to.equal(true);
+        for (const agent of still)
+          expect(await within(10_000, agent.result, 'a patient agent')).to.equal(true);
+        for (const agent of storm)
+          expect(await within(10_000, agent.result, 'an impatient agent')).to.be.at.least(0);
       }
     });
   }
@@ -110,7 +122,9 @@ describe('liveness of the family', () => {
         const controller = new AbortController();
         const asking = data.blocks
           ? mutex.lock(Math.random()) && mutex
-          : mutex.lockAsync({ timeout: 1 + Math.random(), signal: controller.signal }).catch(() => undefined);
+          : mutex
+              .lockAsync({ timeout: 1 + Math.random(), signal: controller.signal })
+              .catch(() => undefined);
         if (i % 4 === 0) controller.abort();
         const held = await asking;
         if (!held) continue;
@@ -121,7 +135,9 @@ describe('liveness of the family', () => {
       }
       return taken;
     };
-    const agents = [true, true, false].map((blocks) => spawn(job, { handle: mutex.handle, blocks }));
+    const agents = [true, true, false].map((blocks) =>
+      spawn(job, { handle: mutex.handle, blocks }),
+    );
     for (let i = 0; i < 100; i++) {
       await within(
         10_000,
@@ -140,7 +156,9 @@ if (mode === 'normal') {
       const agent = spawn(
         async ({ Event, Semaphore, counts, sleep, waitAny }) => {
           const [event, semaphore] = [new Event(), Semaphore.create(0)];
-          const waiting = Array.from({ length: 100 }, () => waitAny([semaphore.when(), event.when()]));
+          const waiting = Array.from({ length: 100 }, () =>
+            waitAny([semaphore.when(), event.when()]),
+          );
           const before = counts.pending;
           event.set();
           const answers = await Promise.all(waiting);
@@ -164,15 +182,29 @@ const SOON = 700;
  * Each is `held` first, so that two agents wait: `impatient`, whose event loop is busy from then on, and another. Then it is released, once.
  */
 const PENDING = {
-  'a mutex': { make: () => new Mutex(), hold: (mutex) => mutex.tryLock(), call: 'lock', release: (mutex) => mutex.unlock() },
+  'a mutex': {
+    make: () => new Mutex(),
+    hold: (mutex) => mutex.tryLock(),
+    call: 'lock',
+    release: (mutex) => mutex.unlock(),
+  },
   'a recursive mutex': {
     make: () => new RecursiveMutex(),
     hold: (mutex) => mutex.tryLock(),
     call: 'lock',
     release: (mutex) => mutex.unlock(),
   },
-  'a condition': { make: () => new Condition(), call: 'wait', mutex: new Mutex(), release: (condition) => condition.notify() },
-  'a semaphore': { make: () => Semaphore.create(0), call: 'acquire', release: (semaphore) => semaphore.release() },
+  'a condition': {
+    make: () => new Condition(),
+    call: 'wait',
+    mutex: new Mutex(),
+    release: (condition) => condition.notify(),
+  },
+  'a semaphore': {
+    make: () => Semaphore.create(0),
+    call: 'acquire',
+    release: (semaphore) => semaphore.release(),
+  },
   'a reader': {
     make: () => new RWLock(),
     hold: (lock) => lock.tryWriteLock(),
@@ -191,7 +223,11 @@ const PENDING = {
     impatient: Infinity,
     release: (barrier) => barrier.waitAsync(),
   },
-  'an automatic event': { make: () => Event.create({ autoReset: true }), call: 'wait', release: (event) => event.set() },
+  'an automatic event': {
+    make: () => Event.create({ autoReset: true }),
+    call: 'wait',
+    release: (event) => event.set(),
+  },
   'a wait group': {
     make: () => {
       const group = new WaitGroup();
@@ -203,7 +239,8 @@ const PENDING = {
   },
   'a once': {
     make: () => new Once(),
-    hold: (once) => void once.runAsync(() => new Promise((_, reject) => (once.fail = reject))).catch(() => {}),
+    hold: (once) =>
+      void once.runAsync(() => new Promise((_, reject) => (once.fail = reject))).catch(() => {}),
     call: 'run',
     args: [() => {}],
     release: (once) => once.fail(new Error('for a test')),
@@ -211,7 +248,13 @@ const PENDING = {
 };
 
 /** Waits; says 'waits' when it does. With `busy`, it computes for as long, once its wait is pending or was given up. */
-const waitBehind = async ({ data: { handle, mutex, call, args, impatient, busy }, say, sleep, spin, ...lockword }) => {
+const waitBehind = async ({
+  data: { handle, mutex, call, args, impatient, busy },
+  say,
+  sleep,
+  spin,
+  ...lockword
+}) => {
   const primitive = lockword[handle.type].from(handle);
   const around = mutex && lockword.Mutex.from(mutex);
   if (around) await around.lockAsync();
@@ -227,14 +270,20 @@ const waitBehind = async ({ data: { handle, mutex, call, args, impatient, busy }
 };
 
 describe('beside an event loop that computes, and has a wait pending', () => {
-  for (const [what, { make, hold = () => {}, call, args = [], mutex, impatient = { timeout: 1 }, release }] of Object.entries(
-    PENDING,
-  )) {
+  for (const [
+    what,
+    { make, hold = () => {}, call, args = [], mutex, impatient = { timeout: 1 }, release },
+  ] of Object.entries(PENDING)) {
     for (const form of ['', 'Async']) {
       it(`${what} gets on: ${call}${form}()`, async () => {
         const primitive = make();
         hold(primitive);
-        const give = { handle: primitive.handle, mutex: mutex?.handle, args: args.map((arg) => `(${arg})`), impatient };
+        const give = {
+          handle: primitive.handle,
+          mutex: mutex?.handle,
+          args: args.map((arg) => `(${arg})`),
+          impatient,
+        };
         const busy = spawn(waitBehind, { ...give, call: `${call}Async`, busy: BUSY });
         await within(10_000, busy.said('waits'), 'the one that is busy');
         const agent = spawn(waitBehind, { ...give, call: call + form });

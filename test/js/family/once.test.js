@@ -68,7 +68,10 @@ describe('Once', () => {
       await until(() => (form ? loopsWait : threadsWait)(once));
       for (const other of [id ^ 1, 0]) {
         const error = await failure(() => once.abandon(other));
-        expect([error instanceof OwnershipError, error.code]).to.deep.equal([true, 'ERR_NOT_OWNER']);
+        expect([error instanceof OwnershipError, error.code]).to.deep.equal([
+          true,
+          'ERR_NOT_OWNER',
+        ]);
       }
       await runner.terminate();
       once.abandon(id);
@@ -90,7 +93,10 @@ describe('Once', () => {
         const data = { handle: once.handle, runs, run };
         const agents = [0, 1].map(() => spawn(job, data));
         const mine = [0, 1, 2].map(() => job({ Once, data: { ...data, run: 'runAsync' } }));
-        const answers = await within(10_000, Promise.all([...mine, ...agents.map((agent) => agent.result)]));
+        const answers = await within(
+          10_000,
+          Promise.all([...mine, ...agents.map((agent) => agent.result)]),
+        );
         expect(answers.filter(([ran]) => ran)).to.have.length(1);
         expect(answers.every(([, seen]) => seen === 1)).to.equal(true);
       }
@@ -114,19 +120,26 @@ describe('Once', () => {
   for (const form of FORMS) {
     const run = `run${form}`;
 
-    itCalling(form)(`a run that was abandoned meanwhile has not been the one: ${run}()`, async () => {
-      const once = new Once();
-      const error = await failure(async () => once[run](() => once.abandon(once.runner)));
-      expect([error instanceof OwnershipError, error.code, once.done]).to.deep.equal([true, 'ERR_NOT_OWNER', false]);
-      const thrown = await failure(async () =>
-        once[run](() => {
-          once.abandon(once.runner);
-          throw 'mine';
-        }),
-      );
-      expect(thrown).to.equal('mine');
-      expect(await once[run](() => {})).to.equal(true);
-    });
+    itCalling(form)(
+      `a run that was abandoned meanwhile has not been the one: ${run}()`,
+      async () => {
+        const once = new Once();
+        const error = await failure(async () => once[run](() => once.abandon(once.runner)));
+        expect([error instanceof OwnershipError, error.code, once.done]).to.deep.equal([
+          true,
+          'ERR_NOT_OWNER',
+          false,
+        ]);
+        const thrown = await failure(async () =>
+          once[run](() => {
+            once.abandon(once.runner);
+            throw 'mine';
+          }),
+        );
+        expect(thrown).to.equal('mine');
+        expect(await once[run](() => {})).to.equal(true);
+      },
+    );
   }
 
   itBlocks('tells a thread that would wait for itself', async () => {

@@ -9,7 +9,19 @@ import * as support from '../support.js';
 import { stateOf, wordsOf } from './waits.js';
 
 const { within } = support;
-const { Barrier, Condition, Counter, Event, Latch, Mutex, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } = lockword;
+const {
+  Barrier,
+  Condition,
+  Counter,
+  Event,
+  Latch,
+  Mutex,
+  Once,
+  RecursiveMutex,
+  RWLock,
+  Semaphore,
+  WaitGroup,
+} = lockword;
 
 /** How many scenarios of each primitive. More: `PROPERTY_RUNS=2000 mocha test/js/family/property.test.js`. */
 const RUNS = globalThis.process?.env.PROPERTY_RUNS ?? (mode === 'polling' ? 4 : 12);
@@ -22,12 +34,17 @@ const RUNS = globalThis.process?.env.PROPERTY_RUNS ?? (mode === 'polling' ? 4 : 
 const programs = {
   /** cells: 0 readers, 1 upgradable readers, 2 writers. */
   async rwlock({ lock, cells, form, operations, options, pause, attempt, assert }) {
-    const give = { readLock: 'readUnlock', writeLock: 'writeUnlock', upgradableLock: 'upgradableUnlock' };
+    const give = {
+      readLock: 'readUnlock',
+      writeLock: 'writeUnlock',
+      upgradableLock: 'upgradableUnlock',
+    };
     const cellOf = { readLock: 0, upgradableLock: 1, writeLock: 2 };
     const enter = (way) => {
       Atomics.add(cells, cellOf[way], 1);
       const [readers, upgradable, writers] = cells;
-      if (way === 'writeLock') assert(readers + upgradable === 0 && writers === 1, 'writes beside others');
+      if (way === 'writeLock')
+        assert(readers + upgradable === 0 && writers === 1, 'writes beside others');
       else assert(writers === 0 && upgradable <= 1, 'reads beside a writer');
     };
     const leave = (way) => Atomics.sub(cells, cellOf[way], 1);
@@ -67,7 +84,8 @@ const programs = {
     const strays = [
       async () => (await mine(async () => (lock.downgrade(), true))) && lock.readUnlock(),
       () => mine(() => lock.upgradableUnlock()),
-      async () => (await mine(() => attempt(() => lock.upgradeAsync()))) && mine(() => lock.writeUnlock()),
+      async () =>
+        (await mine(() => attempt(() => lock.upgradeAsync()))) && mine(() => lock.writeUnlock()),
     ];
     for (const operation of operations) {
       const { n, more } = operation;
@@ -103,7 +121,10 @@ const programs = {
     for (const operation of operations) {
       const { n } = operation;
       let which = 0;
-      if (form) which = await attempt(() => waitAny([lock.when(n), hidden.when(), lock.when(n)], options(operation)));
+      if (form)
+        which = await attempt(() =>
+          waitAny([lock.when(n), hidden.when(), lock.when(n)], options(operation)),
+        );
       else if (!hidden.wait(options(operation))) which = -1;
       else which = 1;
       if (which === false || which < 0) continue;
@@ -128,7 +149,17 @@ const programs = {
   },
 
   /** cells: 0 how many meet in this round, at most; 1 leaders; 2 rounds. A party that sees it broken stops. */
-  async barrier({ BrokenBarrierError, TimeoutError, lock, cells, form, operations, options, pause, assert }) {
+  async barrier({
+    BrokenBarrierError,
+    TimeoutError,
+    lock,
+    cells,
+    form,
+    operations,
+    options,
+    pause,
+    assert,
+  }) {
     for (const operation of operations) {
       await pause(operation);
       try {
@@ -137,7 +168,12 @@ const programs = {
         Atomics.add(cells, 2, 1);
       } catch (error) {
         assert(lock.isBroken, 'is told that it broke, and it did not');
-        assert(error === 'aborted' || error instanceof TimeoutError || error instanceof BrokenBarrierError, `${error}`);
+        assert(
+          error === 'aborted' ||
+            error instanceof TimeoutError ||
+            error instanceof BrokenBarrierError,
+          `${error}`,
+        );
         return;
       }
     }
@@ -167,7 +203,10 @@ const programs = {
         await lock[`run${form}`](form ? runSlowly : run, options(operation));
         assert(lock.done && cells[2] === 1, 'passes, and it has not been run');
       } catch (error) {
-        assert(error === 'failed' || error === 'aborted' || error instanceof TimeoutError, `${error}`);
+        assert(
+          error === 'failed' || error === 'aborted' || error instanceof TimeoutError,
+          `${error}`,
+        );
       }
     }
   },
@@ -180,7 +219,8 @@ const programs = {
       const least = operation.more ? 5 : lock.value + operation.n;
       const limited = operation.more ? options(operation) : { ...options(operation), timeout: 1 };
       const wanted = operation.hold ? least : (value) => value >= least;
-      if (await attempt(() => lock[`waitUntil${form}`](wanted, limited))) assert(lock.value >= least, 'has waited in vain');
+      if (await attempt(() => lock[`waitUntil${form}`](wanted, limited)))
+        assert(lock.value >= least, 'has waited in vain');
     }
   },
 
@@ -192,7 +232,8 @@ const programs = {
       lock.done();
     }
     for (const operation of operations) {
-      if (await attempt(() => lock[`wait${form}`](options(operation)))) assert(cells[0] === cells[1], 'not all are done');
+      if (await attempt(() => lock[`wait${form}`](options(operation))))
+        assert(cells[0] === cells[1], 'not all are done');
     }
   },
 
@@ -229,7 +270,9 @@ const programs = {
       assert(Atomics.add(cells, 1, 1) === 0, 'two are inside');
       if (operation.n === 1) {
         Atomics.sub(cells, 1, 1);
-        const there = await attempt(() => lock[`waitFor${form}`](mutex, () => cells[0] > 0, options(operation)));
+        const there = await attempt(() =>
+          lock[`waitFor${form}`](mutex, () => cells[0] > 0, options(operation)),
+        );
         assert(Atomics.add(cells, 1, 1) === 0, 'two are inside after a wait');
         assert(!there || cells[0] > 0, 'what was waited for is not there');
         if (there) cells[2]++;
@@ -260,7 +303,10 @@ async function play(library, { program, handle, hiddenHandle, cells, form, opera
     const controller = new AbortController();
     if (abort === 0) queueMicrotask(() => controller.abort('aborted'));
     else if (abort !== undefined) library.sleep(abort).then(() => controller.abort('aborted'));
-    return { timeout: timeout ?? Infinity, signal: abort === undefined ? undefined : controller.signal };
+    return {
+      timeout: timeout ?? Infinity,
+      signal: abort === undefined ? undefined : controller.signal,
+    };
   };
   const pause = async ({ hold }) => {
     if (hold === 1) await null;
@@ -269,7 +315,18 @@ async function play(library, { program, handle, hiddenHandle, cells, form, opera
   };
   try {
     const lock = attach(handle);
-    await program({ ...library, lock, hidden: attach(hiddenHandle), cells, form, operations, options, pause, attempt, assert });
+    await program({
+      ...library,
+      lock,
+      hidden: attach(hiddenHandle),
+      cells,
+      form,
+      operations,
+      options,
+      pause,
+      attempt,
+      assert,
+    });
   } catch (error) {
     errors.push(`${error?.stack ?? error}`);
   }
@@ -297,7 +354,10 @@ const operation = fc.record({
   hold: fc.constantFrom(0, 0, 1, 2, 3),
 });
 const callers = (n, least, most) =>
-  fc.array(fc.array(operation, { minLength: least, maxLength: most }), { minLength: 1, maxLength: n });
+  fc.array(fc.array(operation, { minLength: least, maxLength: most }), {
+    minLength: 1,
+    maxLength: n,
+  });
 
 /** Those of one agent block only if they are alone in it. `most` operations each, `least` of them. */
 const scenarios = (least, most) =>
@@ -322,13 +382,20 @@ const token = () => {
  * What is tested: `make` it, for a scenario, `help` everybody to an end, and `check` what is left. `rounds`: all callers have as many operations.
  */
 const rows = {
-  rwlock: { make: () => new RWLock(), check: (lock) => expect([...stateOf(lock)]).to.deep.equal([0, 0, 0]) },
-  strays: { make: () => new RWLock(), check: (lock) => expect([...stateOf(lock)]).to.deep.equal([0, 0, 0]) },
+  rwlock: {
+    make: () => new RWLock(),
+    check: (lock) => expect([...stateOf(lock)]).to.deep.equal([0, 0, 0]),
+  },
+  strays: {
+    make: () => new RWLock(),
+    check: (lock) => expect([...stateOf(lock)]).to.deep.equal([0, 0, 0]),
+  },
   semaphore: { make: () => Semaphore.create(3), check: (lock) => expect(lock.permits).to.equal(3) },
   any: {
     make: () => Semaphore.create(3),
     hidden: token,
-    check: (lock, cells, scenario, event) => expect([lock.permits, event.isSet]).to.deep.equal([3, true]),
+    check: (lock, cells, scenario, event) =>
+      expect([lock.permits, event.isSet]).to.deep.equal([3, true]),
   },
   event: { make: token, check: (lock) => expect(lock.isSet).to.equal(true) },
   barrier: {
@@ -341,7 +408,10 @@ const rows = {
     },
     rounds: 3,
   },
-  once: { make: () => new Once(), check: (lock, cells) => expect([lock.done, lock.runner]).to.deep.equal([cells[2] === 1, 0]) },
+  once: {
+    make: () => new Once(),
+    check: (lock, cells) => expect([lock.done, lock.runner]).to.deep.equal([cells[2] === 1, 0]),
+  },
   counter: {
     make: () => new Counter(),
     help: (lock) => lock.increment(5),
@@ -356,11 +426,15 @@ const rows = {
     check: (lock) => expect(lock.count).to.equal(0),
   },
   latch: {
-    make: (scenario, cells) => Latch.create((cells[1] = Math.max(operationsOf(scenario).length, 1))),
+    make: (scenario, cells) =>
+      Latch.create((cells[1] = Math.max(operationsOf(scenario).length, 1))),
     help: (lock, cells, scenario) => operationsOf(scenario).length || lock.countDown(),
     check: (lock) => expect(lock.count).to.equal(0),
   },
-  rmutex: { make: () => new RecursiveMutex(), check: (lock) => expect(stateOf(lock)[0]).to.equal(0) },
+  rmutex: {
+    make: () => new RecursiveMutex(),
+    check: (lock) => expect(stateOf(lock)[0]).to.equal(0),
+  },
   condition: {
     make: () => new Condition(),
     hidden: () => new Mutex(),
@@ -397,7 +471,12 @@ describe('the family: property', () => {
         const work = { handle: lock.handle, hiddenHandle: hidden?.handle, cells };
         const now = round++;
         const there = workers.map(({ name: whose, form, agent }) => {
-          agent.say(`play ${now}`, { ...work, program: `${programs[name]}`, form, callers: scenario[whose] });
+          agent.say(`play ${now}`, {
+            ...work,
+            program: `${programs[name]}`,
+            form,
+            callers: scenario[whose],
+          });
           return agent.said(`played ${now}`);
         });
         const library = { ...lockword, ...support };

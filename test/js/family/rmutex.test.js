@@ -1,7 +1,13 @@
 /** The recursive mutex: re-entry by thread, re-entry by a task's guard, and never one for the other. */
 import { expect } from 'chai';
 
-import { Condition, DeadlockError, OwnershipError, RecursiveMutex, TimeoutError } from '../../../js/src/index.js';
+import {
+  Condition,
+  DeadlockError,
+  OwnershipError,
+  RecursiveMutex,
+  TimeoutError,
+} from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { failure, itBlocks, sleep, stateOf, until, within } from '../support.js';
 import { threadsWait, wordsOf } from './waits.js';
@@ -10,24 +16,31 @@ const dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
 
 describe('RecursiveMutex: a thread', () => {
   for (const call of ['lock', 'tryLock']) {
-    (call === 'lock' ? itBlocks : it)(`takes it again with ${call}(), and gives it back as often`, async () => {
-      const mutex = new RecursiveMutex();
-      for (let depth = 1; depth <= 5; depth++) {
-        expect(mutex[call]()).to.equal(true);
-        expect([mutex.depth, mutex.isLocked, mutex.isMine]).to.deep.equal([depth, true, true]);
-      }
-      for (let depth = 4; depth >= 0; depth--) {
-        mutex.unlock();
-        expect([mutex.depth, mutex.isLocked]).to.deep.equal([depth, depth > 0]);
-      }
-      expect(await failure(() => mutex.unlock())).to.be.instanceOf(OwnershipError);
-      expect([...wordsOf(mutex)]).to.deep.equal([0, 0, 0]);
-    });
+    (call === 'lock' ? itBlocks : it)(
+      `takes it again with ${call}(), and gives it back as often`,
+      async () => {
+        const mutex = new RecursiveMutex();
+        for (let depth = 1; depth <= 5; depth++) {
+          expect(mutex[call]()).to.equal(true);
+          expect([mutex.depth, mutex.isLocked, mutex.isMine]).to.deep.equal([depth, true, true]);
+        }
+        for (let depth = 4; depth >= 0; depth--) {
+          mutex.unlock();
+          expect([mutex.depth, mutex.isLocked]).to.deep.equal([depth, depth > 0]);
+        }
+        expect(await failure(() => mutex.unlock())).to.be.instanceOf(OwnershipError);
+        expect([...wordsOf(mutex)]).to.deep.equal([0, 0, 0]);
+      },
+    );
   }
 
   itBlocks('takes it again without waiting, whatever the timeout', () => {
     const mutex = new RecursiveMutex();
-    expect([mutex.lock(0), mutex.lock(0), mutex.lock({ timeout: 0 })]).to.deep.equal([true, true, true]);
+    expect([mutex.lock(0), mutex.lock(0), mutex.lock({ timeout: 0 })]).to.deep.equal([
+      true,
+      true,
+      true,
+    ]);
     expect(mutex.depth).to.equal(3);
   });
 
@@ -48,7 +61,8 @@ describe('RecursiveMutex: a thread', () => {
     words[2] = 0x7ffffffe;
     expect(mutex.tryLock()).to.equal(true);
     expect(mutex.depth).to.equal(2 ** 31);
-    for (const call of ['lock', 'tryLock', 'acquire']) expect(await failure(() => mutex[call]())).to.be.instanceOf(RangeError);
+    for (const call of ['lock', 'tryLock', 'acquire'])
+      expect(await failure(() => mutex[call]())).to.be.instanceOf(RangeError);
     expect(mutex.depth).to.equal(2 ** 31);
     mutex.unlock();
     expect(mutex.depth).to.equal(2 ** 31 - 1);
@@ -57,7 +71,12 @@ describe('RecursiveMutex: a thread', () => {
   it('may not give back what another holds', async () => {
     const mutex = new RecursiveMutex();
     wordsOf(mutex).set([5, 0, 3]);
-    expect([mutex.tryLock(), mutex.isMine, mutex.isLocked, mutex.depth]).to.deep.equal([false, false, true, 4]);
+    expect([mutex.tryLock(), mutex.isMine, mutex.isLocked, mutex.depth]).to.deep.equal([
+      false,
+      false,
+      true,
+      4,
+    ]);
     const error = await failure(() => mutex.unlock());
     expect(error).to.be.instanceOf(OwnershipError);
     expect(error.code).to.equal('ERR_NOT_OWNER');
@@ -182,7 +201,10 @@ describe('RecursiveMutex: a task', () => {
     guard[dispose]();
     for (const call of ['lock', 'lockAsync']) {
       const error = await failure(async () => guard[call]());
-      expect([error instanceof OwnershipError, error.code], call).to.deep.equal([true, 'ERR_NOT_OWNER']);
+      expect([error instanceof OwnershipError, error.code], call).to.deep.equal([
+        true,
+        'ERR_NOT_OWNER',
+      ]);
       expect([mutex.isLocked, guard.isMine], call).to.deep.equal([false, false]);
     }
     // Nobody would ever give it back.
@@ -207,7 +229,10 @@ describe('RecursiveMutex: a task', () => {
   it('acquireAsync() and runExclusive() throw when the time is up', async () => {
     const mutex = new RecursiveMutex();
     mutex.tryLock();
-    for (const call of [() => mutex.acquireAsync(5), () => mutex.runExclusive(() => expect.fail('ran'), 5)]) {
+    for (const call of [
+      () => mutex.acquireAsync(5),
+      () => mutex.runExclusive(() => expect.fail('ran'), 5),
+    ]) {
       const error = await failure(call);
       expect([error instanceof TimeoutError, error.code]).to.deep.equal([true, 'ERR_TIMEOUT']);
     }
@@ -224,7 +249,9 @@ describe('RecursiveMutex: a task', () => {
     expect(value).to.deep.equal([2, true]);
     expect(mutex.isLocked).to.equal(false);
     const error = new Error('mine');
-    expect(await failure(() => mutex.runExclusive((guard) => (guard.lock(), Promise.reject(error))))).to.equal(error);
+    expect(
+      await failure(() => mutex.runExclusive((guard) => (guard.lock(), Promise.reject(error)))),
+    ).to.equal(error);
     expect(mutex.isLocked).to.equal(false);
   });
 
@@ -244,7 +271,9 @@ describe('RecursiveMutex: a task', () => {
         guard[Symbol.dispose ?? Symbol.for('Symbol.dispose')]();
       }
     };
-    const agents = [true, true, false].map((blocks) => spawn(job, { handle: mutex.handle, counter, blocks }));
+    const agents = [true, true, false].map((blocks) =>
+      spawn(job, { handle: mutex.handle, counter, blocks }),
+    );
     for (let i = 0; i < 100; i++) await mutex.runExclusive(() => void counter[0]++);
     for (const agent of agents) await within(20_000, agent.result);
     expect(counter[0]).to.equal(1000);

@@ -11,16 +11,31 @@ import { rwlockBecomeStep, rwlockTryStep } from '../../../js/src/core/rwlock.js'
 import { DeadlockError, OwnershipError, RWLock, TimeoutError } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
-import { failure, itBlocks, itCalling, sleep, spin, stateOf, STRANGER, until, within } from '../support.js';
+import {
+  failure,
+  itBlocks,
+  itCalling,
+  sleep,
+  spin,
+  stateOf,
+  STRANGER,
+  until,
+  within,
+} from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
 
 const MAX = 2 ** 24 - 1;
 const WAYS = ['readLock', 'upgradableLock', 'writeLock'];
-const GIVE = { readLock: 'readUnlock', upgradableLock: 'upgradableUnlock', writeLock: 'writeUnlock' };
+const GIVE = {
+  readLock: 'readUnlock',
+  upgradableLock: 'upgradableUnlock',
+  writeLock: 'writeUnlock',
+};
 const tryOf = (way) => `try${way[0].toUpperCase()}${way.slice(1)}`;
 
 /** Whether the second may be had beside the first. */
-const together = (a, b) => a !== 'writeLock' && b !== 'writeLock' && !(a === 'upgradableLock' && b === 'upgradableLock');
+const together = (a, b) =>
+  a !== 'writeLock' && b !== 'writeLock' && !(a === 'upgradableLock' && b === 'upgradableLock');
 
 /** Another agent without a worker. */
 const take = (lock, way) => rwlockTryStep(wordsOf(lock), 0, way, STRANGER);
@@ -85,7 +100,10 @@ describe('RWLock', () => {
       const before = [...wordsOf(lock)];
       for (const name of names) {
         const error = await failure(async () => lock[name]());
-        expect([error instanceof OwnershipError, error.code], name).to.deep.equal([true, 'ERR_NOT_OWNER']);
+        expect([error instanceof OwnershipError, error.code], name).to.deep.equal([
+          true,
+          'ERR_NOT_OWNER',
+        ]);
         expect([...wordsOf(lock)], name).to.deep.equal(before);
       }
       expect(lock.tryUpgrade()).to.equal(false);
@@ -169,29 +187,38 @@ describe('RWLock', () => {
   });
 
   for (const form of FORMS) {
-    itCalling(form)(`acquireUpgradable${form}() makes a guard, which gives back a read or, after an upgrade, a write`, async () => {
-      const lock = new RWLock();
-      const ways = {
-        'it reads': () => {},
-        'it writes': () => lock.tryUpgrade(),
-        'it reads again': () => lock.tryUpgrade() && lock.downgradeToUpgradable(),
-      };
-      for (const [what, change] of Object.entries(ways)) {
+    itCalling(form)(
+      `acquireUpgradable${form}() makes a guard, which gives back a read or, after an upgrade, a write`,
+      async () => {
+        const lock = new RWLock();
+        const ways = {
+          'it reads': () => {},
+          'it writes': () => lock.tryUpgrade(),
+          'it reads again': () => lock.tryUpgrade() && lock.downgradeToUpgradable(),
+        };
+        for (const [what, change] of Object.entries(ways)) {
+          const guard = await lock[`acquireUpgradable${form}`]();
+          expect([lock.isMine, lock.isWriteLocked], what).to.deep.equal([true, false]);
+          change();
+          guard.unlock();
+          guard.unlock();
+          expect([lock.isMine, lock.isWriteLocked, lock.readers], what).to.deep.equal([
+            false,
+            false,
+            0,
+          ]);
+        }
         const guard = await lock[`acquireUpgradable${form}`]();
-        expect([lock.isMine, lock.isWriteLocked], what).to.deep.equal([true, false]);
-        change();
-        guard.unlock();
-        guard.unlock();
-        expect([lock.isMine, lock.isWriteLocked, lock.readers], what).to.deep.equal([false, false, 0]);
-      }
-      const guard = await lock[`acquireUpgradable${form}`]();
-      lock.downgrade();
-      expect(await failure(() => guard.unlock())).to.be.instanceOf(OwnershipError);
-      expect(lock.readers).to.equal(1);
-      lock.readUnlock();
-      expect(take(lock, LW_RWLOCK_WRITER)).to.equal(true);
-      expect(await failure(async () => lock[`acquireUpgradable${form}`](5))).to.be.instanceOf(TimeoutError);
-    });
+        lock.downgrade();
+        expect(await failure(() => guard.unlock())).to.be.instanceOf(OwnershipError);
+        expect(lock.readers).to.equal(1);
+        lock.readUnlock();
+        expect(take(lock, LW_RWLOCK_WRITER)).to.equal(true);
+        expect(await failure(async () => lock[`acquireUpgradable${form}`](5))).to.be.instanceOf(
+          TimeoutError,
+        );
+      },
+    );
   }
 
   it('runShared() reads and runExclusive() writes while what they call runs, however that ends', async () => {
@@ -199,7 +226,9 @@ describe('RWLock', () => {
     let open;
     const opened = new Promise((resolve) => (open = resolve));
     const two = [1, 2].map((n) => lock.runShared(() => opened.then(() => n)));
-    expect(await failure(() => lock.runExclusive(() => expect.fail('ran'), 1))).to.be.instanceOf(TimeoutError);
+    expect(await failure(() => lock.runExclusive(() => expect.fail('ran'), 1))).to.be.instanceOf(
+      TimeoutError,
+    );
     expect(lock.readers).to.equal(2);
     open();
     expect(await Promise.all(two)).to.deep.equal([1, 2]);
@@ -208,11 +237,15 @@ describe('RWLock', () => {
       await sleep(5);
       throw new Error(`${lock.isWriteLocked} ${lock.isMine}`);
     });
-    expect(await failure(() => lock.runShared(() => expect.fail('ran'), 1))).to.be.instanceOf(TimeoutError);
+    expect(await failure(() => lock.runShared(() => expect.fail('ran'), 1))).to.be.instanceOf(
+      TimeoutError,
+    );
     expect((await failure(() => inside)).message).to.equal('true true');
     for (const call of ['runShared', 'runExclusive']) {
       expect(await failure(() => lock[call]())).to.be.instanceOf(TypeError);
-      expect(await failure(() => lock[call](() => expect.fail('ran'), { timout: 5 }))).to.be.instanceOf(TypeError);
+      expect(
+        await failure(() => lock[call](() => expect.fail('ran'), { timout: 5 })),
+      ).to.be.instanceOf(TypeError);
       expect([lock.readers, lock.isWriteLocked]).to.deep.equal([0, false]);
     }
   });
@@ -256,24 +289,31 @@ describe('RWLock', () => {
       expect(lock.readers).to.equal(2);
     });
 
-    itCalling(form)(`lets nobody write between an upgradable read and its upgrade: upgrade${form}()`, async () => {
-      const lock = new RWLock();
-      expect(lock.tryUpgradableLock()).to.equal(true);
-      const writer = askElsewhere({ call: 'writeLock', args: [] }, form, lock);
-      await until(() => (form ? loopsWait : threadsWait)(lock));
-      expect(await lock[`upgrade${form}`]()).to.equal(true);
-      lock.downgradeToUpgradable();
-      expect(await lock[`upgrade${form}`](1_000_000)).to.equal(true);
-      lock.writeUnlock();
-      expect((await within(10_000, writer.result)).value).to.equal(true);
-    });
+    itCalling(form)(
+      `lets nobody write between an upgradable read and its upgrade: upgrade${form}()`,
+      async () => {
+        const lock = new RWLock();
+        expect(lock.tryUpgradableLock()).to.equal(true);
+        const writer = askElsewhere({ call: 'writeLock', args: [] }, form, lock);
+        await until(() => (form ? loopsWait : threadsWait)(lock));
+        expect(await lock[`upgrade${form}`]()).to.equal(true);
+        lock.downgradeToUpgradable();
+        expect(await lock[`upgrade${form}`](1_000_000)).to.equal(true);
+        lock.writeUnlock();
+        expect((await within(10_000, writer.result)).value).to.equal(true);
+      },
+    );
   }
 
   itBlocks('an upgrade that gave up still reads upgradably', async () => {
     const lock = new RWLock();
     lock.tryUpgradableLock();
     take(lock, LW_RWLOCK_READER);
-    expect([lock.upgrade(5), await lock.upgradeAsync(5), lock.tryUpgrade()]).to.deep.equal([false, false, false]);
+    expect([lock.upgrade(5), await lock.upgradeAsync(5), lock.tryUpgrade()]).to.deep.equal([
+      false,
+      false,
+      false,
+    ]);
     expect([lock.isMine, lock.isWriteLocked, lock.readers]).to.deep.equal([true, false, 1]);
     expect(lock.tryReadLock()).to.equal(true);
     lock.upgradableUnlock();
@@ -322,7 +362,12 @@ describe('RWLock', () => {
     await until(() => loopsWait(lock));
     lock.readUnlock();
     const [upgraded, error] = await within(10_000, Promise.all(upgrades));
-    expect([upgraded, error.code, lock.isWriteLocked, lock.isMine]).to.deep.equal([true, 'ERR_NOT_OWNER', true, true]);
+    expect([upgraded, error.code, lock.isWriteLocked, lock.isMine]).to.deep.equal([
+      true,
+      'ERR_NOT_OWNER',
+      true,
+      true,
+    ]);
     lock.writeUnlock();
     expect(await within(10_000, lock.writeLockAsync())).to.equal(true);
   });
@@ -332,12 +377,15 @@ describe('RWLock', () => {
     lock.tryUpgradableLock();
     take(lock, LW_RWLOCK_READER);
     const controller = new AbortController();
-    const upgrades = [lock.upgradeAsync({ signal: controller.signal }), lock.upgradeAsync(5)].map((it) => failure(() => it));
+    const upgrades = [lock.upgradeAsync({ signal: controller.signal }), lock.upgradeAsync(5)].map(
+      (it) => failure(() => it),
+    );
     await until(() => loopsWait(lock));
     lock.upgradableUnlock();
     controller.abort('enough');
     spin(6);
-    for (const error of await within(10_000, Promise.all(upgrades))) expect(error.code).to.equal('ERR_NOT_OWNER');
+    for (const error of await within(10_000, Promise.all(upgrades)))
+      expect(error.code).to.equal('ERR_NOT_OWNER');
     expect(await lock.readLockAsync(0)).to.equal(true);
   });
 
@@ -374,7 +422,9 @@ describe('RWLock', () => {
       }
       return torn;
     };
-    const agents = ['', '', 'Async', 'Async'].map((form) => spawn(job, { handle: lock.handle, form, pair }));
+    const agents = ['', '', 'Async', 'Async'].map((form) =>
+      spawn(job, { handle: lock.handle, form, pair }),
+    );
     for (let i = 0; i < 40; i++) {
       await within(10_000, lock.writeLockAsync());
       pair[0]++;
@@ -391,12 +441,18 @@ describe('RWLock', () => {
     const lock = new RWLock();
     const job = async ({ RWLock, data }) => {
       const lock = RWLock.from(data.handle);
-      const give = { readLock: 'readUnlock', writeLock: 'writeUnlock', upgradableLock: 'upgradableUnlock' };
+      const give = {
+        readLock: 'readUnlock',
+        writeLock: 'writeUnlock',
+        upgradableLock: 'upgradableUnlock',
+      };
       const ways = Object.keys(give);
       for (let i = 0; i < 200; i++) {
         const way = ways[i % 3];
         const controller = new AbortController();
-        const options = data.form ? { timeout: Math.random() * 2, signal: controller.signal } : Math.random() * 2;
+        const options = data.form
+          ? { timeout: Math.random() * 2, signal: controller.signal }
+          : Math.random() * 2;
         const lockAgain = lock[way + data.form](options);
         if (i % 5 === 0) controller.abort();
         const taken = await Promise.resolve(lockAgain).catch(() => false);
@@ -404,7 +460,9 @@ describe('RWLock', () => {
         if (taken) lock[give[way]]();
       }
     };
-    const agents = ['', '', 'Async', 'Async'].map((form) => spawn(job, { handle: lock.handle, form }));
+    const agents = ['', '', 'Async', 'Async'].map((form) =>
+      spawn(job, { handle: lock.handle, form }),
+    );
     for (const agent of agents) await within(20_000, agent.result);
     expect([...wordsOf(lock)].map((word) => word & 0x3fffffff)).to.deep.equal([0, 0, 0]);
     for (const way of WAYS) {

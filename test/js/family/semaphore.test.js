@@ -17,7 +17,11 @@ describe('Semaphore', () => {
     expect([semaphore.tryAcquire(3), semaphore.permits]).to.deep.equal([true, 1]);
     expect([semaphore.tryAcquire(0), semaphore.permits]).to.deep.equal([true, 1]);
     semaphore.release(9);
-    expect([semaphore.permits, semaphore.wait({ permits: 10 }), semaphore.permits]).to.deep.equal([10, true, 0]);
+    expect([semaphore.permits, semaphore.wait({ permits: 10 }), semaphore.permits]).to.deep.equal([
+      10,
+      true,
+      0,
+    ]);
     expect(semaphore.wait({ permits: 0 })).to.equal(true);
   });
 
@@ -37,7 +41,9 @@ describe('Semaphore', () => {
       const permits = await semaphore[`acquire${form}`](options);
       const permit = await semaphore[`acquire${form}`]();
       expect(semaphore.permits).to.equal(0);
-      expect(await failure(async () => semaphore[`acquire${form}`](options))).to.be.instanceOf(TimeoutError);
+      expect(await failure(async () => semaphore[`acquire${form}`](options))).to.be.instanceOf(
+        TimeoutError,
+      );
       options.permits = 1;
       for (let i = 0; i < 2; i++) {
         permits.unlock();
@@ -66,7 +72,9 @@ describe('Semaphore', () => {
       await sleep(5);
       throw new Error(`${semaphore.permits}`);
     }, options);
-    expect(await failure(() => semaphore.runExclusive(() => expect.fail('ran'), options))).to.be.instanceOf(TimeoutError);
+    expect(
+      await failure(() => semaphore.runExclusive(() => expect.fail('ran'), options)),
+    ).to.be.instanceOf(TimeoutError);
     expect((await failure(() => inside)).message).to.equal('0');
     expect(semaphore.permits).to.equal(3);
   });
@@ -78,7 +86,9 @@ describe('Semaphore', () => {
       for (const options of [[1000], [1000, { timeout: 5 }]]) {
         const error = await failure(async () => semaphore[call](...args, ...options));
         expect(error).to.be.instanceOf(TypeError);
-        expect(error.message).to.equal('instead of 1000, write { permits: 1000 } or { timeout: 1000 }');
+        expect(error.message).to.equal(
+          'instead of 1000, write { permits: 1000 } or { timeout: 1000 }',
+        );
       }
     }
     expect([...wordsOf(semaphore)]).to.deep.equal([3, 0]);
@@ -94,7 +104,9 @@ describe('Semaphore', () => {
       if (closed.isSet) slots.release();
       return closed.isSet;
     };
-    const threads = [1, 2, 3].map(() => spawn(thread, { slots: slots.handle, closed: closed.handle }));
+    const threads = [1, 2, 3].map(() =>
+      spawn(thread, { slots: slots.handle, closed: closed.handle }),
+    );
     const tasks = [1, 2, 3].map(() => waitAny([closed.when(), slots.when()]));
     await Promise.all(threads.map((agent) => agent.said('waiting')));
     await until(() => threadsWait(slots));
@@ -128,7 +140,10 @@ describe('Semaphore', () => {
       [1n, TypeError],
     ]) {
       for (const call of ['wait', 'waitAsync', 'acquire', 'acquireAsync'])
-        expect(await failure(() => semaphore[call]({ permits: n })), `${call}(${n})`).to.be.instanceOf(kind);
+        expect(
+          await failure(() => semaphore[call]({ permits: n })),
+          `${call}(${n})`,
+        ).to.be.instanceOf(kind);
       for (const call of ['tryAcquire', 'release', 'when'])
         expect(await failure(() => semaphore[call](n)), `${call}(${n})`).to.be.instanceOf(kind);
       expect([...wordsOf(semaphore)]).to.deep.equal([3, 0]);
@@ -143,7 +158,8 @@ describe('Semaphore', () => {
   ]) {
     it(`wait${large}() of 3 asleep, wait${small}() of 1 asleep, release(1): the one proceeds, and the three when they are there`, async () => {
       const semaphore = Semaphore.create(0);
-      const waiting = (form, n) => askElsewhere({ call: 'wait', args: [], permits: n }, form, semaphore);
+      const waiting = (form, n) =>
+        askElsewhere({ call: 'wait', args: [], permits: n }, form, semaphore);
       const three = waiting(large, 3);
       await three.said('calling');
       await until(() => (large ? loopsWait : threadsWait)(semaphore));
@@ -213,7 +229,9 @@ describe('Semaphore', () => {
         if (mine) semaphore.release(permits);
       }
     };
-    const agents = ['wait', 'waitAsync', 'waitAsync'].map((call) => spawn(job, { handle: semaphore.handle, call }));
+    const agents = ['wait', 'waitAsync', 'waitAsync'].map((call) =>
+      spawn(job, { handle: semaphore.handle, call }),
+    );
     for (const agent of agents) await within(20_000, agent.result);
     expect(semaphore.permits).to.equal(2);
     expect(await semaphore.waitAsync({ permits: 2, timeout: 0 })).to.equal(true);

@@ -7,7 +7,16 @@ import { expect } from 'chai';
 import { Barrier, RWLock, Semaphore } from '../../../js/src/index.js';
 import { isNode } from '../agents.js';
 import { until, within } from '../support.js';
-import { ask, askElsewhere, FORMS, loopsWait, shapeOf, threadsWait, WAITS, wonBy } from './waits.js';
+import {
+  ask,
+  askElsewhere,
+  FORMS,
+  loopsWait,
+  shapeOf,
+  threadsWait,
+  WAITS,
+  wonBy,
+} from './waits.js';
 
 /** A re-check, and plenty for a slow machine. */
 const LONGEST_MS = 1_000 + 4_000;
@@ -16,7 +25,13 @@ const rowOf = (type, call) => WAITS.find((row) => row.type === type && row.call 
 
 /** A row of waits.js, in which those who are ended make their call; and the call of the one that is not, where it is another. */
 const SCENES = [
-  { row: { ...rowOf('Semaphore', 'wait'), make: () => Semaphore.create(0), end: (it) => it.release(3) } },
+  {
+    row: {
+      ...rowOf('Semaphore', 'wait'),
+      make: () => Semaphore.create(0),
+      end: (it) => it.release(3),
+    },
+  },
   { row: rowOf('RWLock', 'readLock') },
   { row: { ...rowOf('Barrier', 'wait'), make: () => Barrier.create(4) } },
   { row: rowOf('WaitGroup', 'wait') },
@@ -45,7 +60,9 @@ const EXCLUSIVE = [
 ];
 
 describe('workers that are ended while they wait leave the others their turns', () => {
-  for (const { row, mine = row, title = row.title } of isNode ? [...SCENES, ...EXCLUSIVE] : SCENES) {
+  for (const { row, mine = row, title = row.title } of isNode
+    ? [...SCENES, ...EXCLUSIVE]
+    : SCENES) {
     it(title, async () => {
       const primitive = row.make();
       const agents = FORMS.map((form) => askElsewhere(row, form, primitive, { timeout: 20_000 }));

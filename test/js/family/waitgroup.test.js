@@ -85,7 +85,8 @@ describe('WaitGroup', () => {
       ['1', TypeError],
       [null, TypeError],
     ]) {
-      for (const call of ['add', 'done']) expect(await failure(() => group[call](n))).to.be.instanceOf(kind);
+      for (const call of ['add', 'done'])
+        expect(await failure(() => group[call](n))).to.be.instanceOf(kind);
       expect([...wordsOf(group)]).to.deep.equal(before);
     }
   });
@@ -115,7 +116,9 @@ describe('WaitGroup', () => {
         say(`saw ${round}`, Atomics.load(data.work, 0));
       }
     };
-    const agents = FORMS.map((form) => spawn(job, { handle: group.handle, work, call: `wait${form}` }));
+    const agents = FORMS.map((form) =>
+      spawn(job, { handle: group.handle, work, call: `wait${form}` }),
+    );
     for (let round = 0; round < 20; round++) {
       group.add(110);
       for (const agent of agents) agent.say(`go ${round}`);
@@ -125,7 +128,8 @@ describe('WaitGroup', () => {
       }
       expect(await within(10_000, group.waitAsync())).to.equal(true);
       expect(Atomics.load(work, 0)).to.equal(110 * (round + 1));
-      for (const agent of agents) expect(await within(10_000, agent.said(`saw ${round}`))).to.equal(110 * (round + 1));
+      for (const agent of agents)
+        expect(await within(10_000, agent.said(`saw ${round}`))).to.equal(110 * (round + 1));
     }
   });
 });

@@ -3,7 +3,17 @@
  * body of
  * a test runs over all rows, in the form that blocks and in the one that does not.
  */
-import { Barrier, Counter, Event, Latch, Once, RecursiveMutex, RWLock, Semaphore, WaitGroup } from '../../../js/src/index.js';
+import {
+  Barrier,
+  Counter,
+  Event,
+  Latch,
+  Once,
+  RecursiveMutex,
+  RWLock,
+  Semaphore,
+  WaitGroup,
+} from '../../../js/src/index.js';
 import {
   LW_ASYNC_WAITERS,
   LW_BLOCKED_WAITERS,
@@ -25,7 +35,8 @@ export const wordsOf = (primitive) => {
 };
 
 /** The words less the two bits that only say that somebody may wait. */
-export const stateOf = (primitive) => wordsOf(primitive).map((word, i) => (i === 0 ? word & 0x3fffffff : word));
+export const stateOf = (primitive) =>
+  wordsOf(primitive).map((word, i) => (i === 0 ? word & 0x3fffffff : word));
 
 /** Whether threads, or event loops, may wait. */
 export const threadsWait = (primitive) => (wordsOf(primitive)[0] & LW_BLOCKED_WAITERS) !== 0;
@@ -75,8 +86,20 @@ export const WAITS = [
     won: 'guard',
     throws: 'TimeoutError',
   },
-  { type: 'Semaphore', call: 'wait', permits: 1, make: () => Semaphore.create(0), end: (it) => it.release() },
-  { type: 'Semaphore', call: 'wait', permits: 3, make: () => Semaphore.create(2), end: (it) => it.release() },
+  {
+    type: 'Semaphore',
+    call: 'wait',
+    permits: 1,
+    make: () => Semaphore.create(0),
+    end: (it) => it.release(),
+  },
+  {
+    type: 'Semaphore',
+    call: 'wait',
+    permits: 3,
+    make: () => Semaphore.create(2),
+    end: (it) => it.release(),
+  },
   {
     type: 'Semaphore',
     call: 'acquire',
@@ -104,9 +127,27 @@ export const WAITS = [
     make: () => done(new RWLock(), 'take', LW_RWLOCK_READER),
     end: (it) => it.readUnlock(),
   },
-  { type: 'RWLock', call: 'acquireRead', ...kept(LW_RWLOCK_WRITER), won: 'guard', throws: 'TimeoutError' },
-  { type: 'RWLock', call: 'acquireWrite', ...kept(LW_RWLOCK_WRITER), won: 'guard', throws: 'TimeoutError' },
-  { type: 'RWLock', call: 'acquireUpgradable', ...kept(LW_RWLOCK_WRITER), won: 'guard', throws: 'TimeoutError' },
+  {
+    type: 'RWLock',
+    call: 'acquireRead',
+    ...kept(LW_RWLOCK_WRITER),
+    won: 'guard',
+    throws: 'TimeoutError',
+  },
+  {
+    type: 'RWLock',
+    call: 'acquireWrite',
+    ...kept(LW_RWLOCK_WRITER),
+    won: 'guard',
+    throws: 'TimeoutError',
+  },
+  {
+    type: 'RWLock',
+    call: 'acquireUpgradable',
+    ...kept(LW_RWLOCK_WRITER),
+    won: 'guard',
+    throws: 'TimeoutError',
+  },
   {
     type: 'Barrier',
     call: 'wait',
@@ -127,9 +168,20 @@ export const WAITS = [
     end: (it) => it.done(),
   },
   { type: 'Latch', call: 'wait', make: () => Latch.create(2), end: (it) => it.countDown(2) },
-  { type: 'Latch', call: 'arriveAndWait', counts: 1, make: () => Latch.create(3), end: (it) => it.countDown(2) },
+  {
+    type: 'Latch',
+    call: 'arriveAndWait',
+    counts: 1,
+    make: () => Latch.create(3),
+    end: (it) => it.countDown(2),
+  },
   { type: 'Event', call: 'wait', make: () => new Event(), end: (it) => it.set() },
-  { type: 'Event', call: 'wait', make: () => Event.create({ autoReset: true }), end: (it) => it.set() },
+  {
+    type: 'Event',
+    call: 'wait',
+    make: () => Event.create({ autoReset: true }),
+    end: (it) => it.set(),
+  },
   {
     type: 'Once',
     call: 'run',
@@ -147,9 +199,27 @@ export const WAITS = [
     end: (it) => stranger.finish(it, false),
     throws: 'TimeoutError',
   },
-  { type: 'Counter', call: 'waitUntil', args: [3], make: () => Counter.create(2), end: (it) => it.increment(2) },
-  { type: 'Counter', call: 'waitUntil', args: ['fn'], make: () => Counter.create(2), end: (it) => it.decrement(2) },
-].map((row, i) => ({ args: [], won: true, late: false, ...row, title: `${row.type}: ${row.call} #${i}` }));
+  {
+    type: 'Counter',
+    call: 'waitUntil',
+    args: [3],
+    make: () => Counter.create(2),
+    end: (it) => it.increment(2),
+  },
+  {
+    type: 'Counter',
+    call: 'waitUntil',
+    args: ['fn'],
+    make: () => Counter.create(2),
+    end: (it) => it.decrement(2),
+  },
+].map((row, i) => ({
+  args: [],
+  won: true,
+  late: false,
+  ...row,
+  title: `${row.type}: ${row.call} #${i}`,
+}));
 
 /** The two forms of every call. */
 export const FORMS = ['', 'Async'];
@@ -165,10 +235,13 @@ export const argsOf = (row) => row.args.map((arg) => (arg === 'fn' ? (value) => 
 
 /** A semaphore's options say how many permits, so that they are an object always. */
 const optionsOf = ({ permits }, options) =>
-  permits === undefined ? options : { permits, ...(typeof options === 'object' ? options : { timeout: options }) };
+  permits === undefined
+    ? options
+    : { permits, ...(typeof options === 'object' ? options : { timeout: options }) };
 
 /** Calls in one of the forms, in this agent. */
-export const ask = (row, form, primitive, options) => primitive[row.call + form](...argsOf(row), optionsOf(row, options));
+export const ask = (row, form, primitive, options) =>
+  primitive[row.call + form](...argsOf(row), optionsOf(row, options));
 
 /**
  * Calls in one of the forms, in a worker, which says 'calling' before. Returns { value } or { error, code }, and how long it took,
@@ -185,10 +258,19 @@ export const askElsewhere = (row, form, primitive, options) =>
       const start = performance.now();
       try {
         const value = await primitive[call](...given, options);
-        return { value: typeof value?.unlock === 'function' ? 'guard' : value, ms: performance.now() - start };
+        return {
+          value: typeof value?.unlock === 'function' ? 'guard' : value,
+          ms: performance.now() - start,
+        };
       } catch ({ name, code, message }) {
         return { error: name, code, message, ms: performance.now() - start };
       }
     },
-    { handle: primitive.handle, before: row.before, call: row.call + form, args: row.args, options: optionsOf(row, options) },
+    {
+      handle: primitive.handle,
+      before: row.before,
+      call: row.call + form,
+      args: row.args,
+      options: optionsOf(row, options),
+    },
   );

@@ -8,7 +8,19 @@ import { LockError } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
 import { failure, itCalling, sleep, until, within } from '../support.js';
-import { ask, askElsewhere, FORMS, lateBy, loopsWait, shapeOf, stateOf, threadsWait, WAITS, wonBy, wordsOf } from './waits.js';
+import {
+  ask,
+  askElsewhere,
+  FORMS,
+  lateBy,
+  loopsWait,
+  shapeOf,
+  stateOf,
+  threadsWait,
+  WAITS,
+  wonBy,
+  wordsOf,
+} from './waits.js';
 
 const bad = {
   'a NaN timeout': [RangeError, NaN],
@@ -37,8 +49,14 @@ const deaf = {
 function listenersOf(signal) {
   const listeners = { count: 0 };
   const { addEventListener, removeEventListener } = signal;
-  signal.addEventListener = (...listen) => (listeners.count++, addEventListener.apply(signal, listen));
-  signal.removeEventListener = (...listen) => (listeners.count--, removeEventListener.apply(signal, listen));
+  signal.addEventListener = (...listen) => (
+    listeners.count++,
+    addEventListener.apply(signal, listen)
+  );
+  signal.removeEventListener = (...listen) => (
+    listeners.count--,
+    removeEventListener.apply(signal, listen)
+  );
   return listeners;
 }
 
@@ -52,7 +70,11 @@ function makeFor(row) {
 /** What is left of a wait that has given up: nothing, but that a barrier is broken, and that a latch was counted down. */
 function expectNoTrace(row, primitive, before) {
   if (row.breaks) expect(primitive.isBroken).to.equal(true);
-  else expect([...stateOf(primitive)]).to.deep.equal([before[0] - (row.counts ?? 0), ...before.slice(1)]);
+  else
+    expect([...stateOf(primitive)]).to.deep.equal([
+      before[0] - (row.counts ?? 0),
+      ...before.slice(1),
+    ]);
 }
 
 for (const row of WAITS) {
@@ -69,7 +91,15 @@ for (const row of WAITS) {
       });
 
       itCalling(form)('gives up in time, not before, and leaves nothing behind', async () => {
-        for (const options of [25, { timeout: 8.5 }, 0, { timeout: 0 }, -1, -Infinity, { timeout: -0.5 }]) {
+        for (const options of [
+          25,
+          { timeout: 8.5 },
+          0,
+          { timeout: 0 },
+          -1,
+          -Infinity,
+          { timeout: -0.5 },
+        ]) {
           const primitive = makeFor(row);
           const before = stateOf(primitive);
           const start = performance.now();
@@ -87,8 +117,14 @@ for (const row of WAITS) {
       it('fails with the reason of a signal that has been aborted, and touches nothing', async () => {
         const primitive = makeFor(row);
         const before = [...wordsOf(primitive)];
-        for (const signal of [AbortSignal.abort(), AbortSignal.abort('enough'), AbortSignal.abort(null)]) {
-          expect(await failure(async () => ask(row, form, primitive, { signal, timeout: 5 }))).to.equal(signal.reason);
+        for (const signal of [
+          AbortSignal.abort(),
+          AbortSignal.abort('enough'),
+          AbortSignal.abort(null),
+        ]) {
+          expect(
+            await failure(async () => ask(row, form, primitive, { signal, timeout: 5 })),
+          ).to.equal(signal.reason);
           expect([...wordsOf(primitive)]).to.deep.equal(before);
         }
       });
@@ -97,7 +133,10 @@ for (const row of WAITS) {
         const primitive = makeFor(row);
         const before = [...wordsOf(primitive)];
         for (const [what, [kind, options]] of Object.entries(bad)) {
-          expect(await failure(async () => ask(row, form, primitive, options)), what).to.be.instanceOf(kind);
+          expect(
+            await failure(async () => ask(row, form, primitive, options)),
+            what,
+          ).to.be.instanceOf(kind);
           expect([...wordsOf(primitive)], what).to.deep.equal(before);
         }
       });
@@ -107,7 +146,10 @@ for (const row of WAITS) {
   describe(`${row.title}Async()`, () => {
     it('is let through on the thread that must not block', async () => {
       const primitive = makeFor(row);
-      const waiting = ask(row, 'Async', primitive, { timeout: 20_000, signal: new AbortController().signal });
+      const waiting = ask(row, 'Async', primitive, {
+        timeout: 20_000,
+        signal: new AbortController().signal,
+      });
       await sleep(2);
       row.end(primitive);
       expect(shapeOf(await within(10_000, waiting))).to.equal(wonBy(row, 'Async'));
@@ -116,7 +158,9 @@ for (const row of WAITS) {
     it('refuses a signal that throws when it is listened to, and leaves nobody in line', async () => {
       const primitive = makeFor(row);
       const before = [...wordsOf(primitive)];
-      expect(await failure(() => ask(row, 'Async', primitive, { signal: deaf }))).to.be.instanceOf(EvalError);
+      expect(await failure(() => ask(row, 'Async', primitive, { signal: deaf }))).to.be.instanceOf(
+        EvalError,
+      );
       expect([...wordsOf(primitive)]).to.deep.equal(before);
       const waiting = ask(row, 'Async', primitive, { timeout: 20_000 });
       row.end(primitive);
@@ -125,7 +169,9 @@ for (const row of WAITS) {
 
     it('stops listening to a signal when the last wait under it has ended', async () => {
       const controller = new AbortController();
-      for (const signal of AbortSignal.any ? [AbortSignal.any([controller.signal]), controller.signal] : [controller.signal]) {
+      for (const signal of AbortSignal.any
+        ? [AbortSignal.any([controller.signal]), controller.signal]
+        : [controller.signal]) {
         const listeners = listenersOf(signal);
         const primitive = makeFor(row);
         const late = ask(row, 'Async', primitive, { signal, timeout: 1 }).catch(({ name }) => name);
@@ -157,7 +203,9 @@ for (const row of WAITS) {
         const primitive = makeFor(row);
         const before = stateOf(primitive);
         const controller = new AbortController();
-        const waiting = failure(() => ask(row, 'Async', primitive, { signal: controller.signal, timeout: 20_000 }));
+        const waiting = failure(() =>
+          ask(row, 'Async', primitive, { signal: controller.signal, timeout: 20_000 }),
+        );
         await sleep(ms);
         controller.abort('enough');
         expect(await within(10_000, waiting)).to.equal('enough');
@@ -168,7 +216,10 @@ for (const row of WAITS) {
     it('aborted when it may just be let through, keeps what it took or takes nothing', async () => {
       const primitive = makeFor(row);
       const controller = new AbortController();
-      const waiting = ask(row, 'Async', primitive, { signal: controller.signal }).then(shapeOf, (reason) => reason);
+      const waiting = ask(row, 'Async', primitive, { signal: controller.signal }).then(
+        shapeOf,
+        (reason) => reason,
+      );
       await sleep(2);
       row.end(primitive);
       const granted = [...stateOf(primitive)];
@@ -195,7 +246,12 @@ for (const row of WAITS) {
 if (mode === 'normal') {
   describe('where Atomics.wait throws', () => {
     it('every blocking call throws before it touches the words, and names the one that does not block', async () => {
-      const rows = WAITS.map((row) => ({ ...row, primitive: makeFor(row), make: undefined, end: undefined }));
+      const rows = WAITS.map((row) => ({
+        ...row,
+        primitive: makeFor(row),
+        make: undefined,
+        end: undefined,
+      }));
       const before = rows.map(({ primitive }) => [...wordsOf(primitive)]);
       const mine = rows.filter(({ before }) => !before);
       const agent = spawn(
@@ -203,7 +259,9 @@ if (mode === 'normal') {
           data.map(({ handle, call, args }) => {
             const primitive = lockword[handle.type].from(handle);
             try {
-              return { value: primitive[call](...args.map((arg) => (arg === 'fn' ? () => false : arg))) };
+              return {
+                value: primitive[call](...args.map((arg) => (arg === 'fn' ? () => false : arg))),
+              };
             } catch ({ name, code, message }) {
               const names = [...message.matchAll(/\w+(?=\(\))/g)].flat();
               return { name, code, names: names.join() };
@@ -215,7 +273,11 @@ if (mode === 'normal') {
       );
       for (const [i, outcome] of (await agent.result).entries()) {
         const { title, call } = mine[i];
-        const expected = { name: 'BlockingError', code: 'ERR_CANNOT_BLOCK', names: `${call},${call}Async` };
+        const expected = {
+          name: 'BlockingError',
+          code: 'ERR_CANNOT_BLOCK',
+          names: `${call},${call}Async`,
+        };
         expect(outcome, title).to.deep.equal(expected);
       }
       expect(rows.map(({ primitive }) => [...wordsOf(primitive)])).to.deep.equal(before);

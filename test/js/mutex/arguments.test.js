@@ -94,13 +94,16 @@ if (mode === 'normal') {
       { timeout: undefined },
       { signal: null },
     ]) {
-      itBlocks(`${JSON.stringify(options)} (${String(options?.timeout ?? options)}) is fine`, async () => {
-        const mutex = new Mutex();
-        for (const name of ['lock', 'lockAsync']) {
-          expect(await calls[name](mutex, options)).to.equal(true);
-          mutex.unlock();
-        }
-      });
+      itBlocks(
+        `${JSON.stringify(options)} (${String(options?.timeout ?? options)}) is fine`,
+        async () => {
+          const mutex = new Mutex();
+          for (const name of ['lock', 'lockAsync']) {
+            expect(await calls[name](mutex, options)).to.equal(true);
+            mutex.unlock();
+          }
+        },
+      );
     }
 
     itBlocks('every error of the library has a code, and says what to do in words', async () => {

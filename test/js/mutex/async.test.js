@@ -4,7 +4,17 @@ import { expect } from 'chai';
 import { Mutex } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
-import { failure, RESERVED, sleep, spin, stateOf, Stranger, until, within, wordsOf } from '../support.js';
+import {
+  failure,
+  RESERVED,
+  sleep,
+  spin,
+  stateOf,
+  Stranger,
+  until,
+  within,
+  wordsOf,
+} from '../support.js';
 
 const free = [0, 0];
 
@@ -51,7 +61,10 @@ describe('Mutex: asynchronous callers of one agent', () => {
     const stranger = new Stranger(mutex).lock();
     const start = performance.now();
     const timeouts = [40, 10, 30, 20, 0];
-    const waiting = timeouts.map(async (timeout) => [await mutex.lockAsync(timeout), performance.now() - start]);
+    const waiting = timeouts.map(async (timeout) => [
+      await mutex.lockAsync(timeout),
+      performance.now() - start,
+    ]);
     const last = mutex.lockAsync();
     for (const [i, [taken, took]] of (await Promise.all(waiting)).entries()) {
       expect(taken).to.equal(false);
@@ -96,7 +109,9 @@ describe('Mutex: asynchronous callers of one agent', () => {
     const first = mutex.lockAsync({ signal: controller.signal }).catch((reason) => reason);
     const second = mutex.lockAsync();
     // Wakes in vain, until the first reserves.
-    await until(() => Atomics.notify(wordsOf(mutex.handle), 1) >= 0 && (stranger.state & RESERVED) !== 0);
+    await until(
+      () => Atomics.notify(wordsOf(mutex.handle), 1) >= 0 && (stranger.state & RESERVED) !== 0,
+    );
     controller.abort('enough');
     expect(await first).to.equal('enough');
     expect(stranger.state & RESERVED).to.equal(0);
@@ -270,7 +285,10 @@ if (mode === 'normal') {
       await agent.said('aborted');
       stranger.unlock();
       agent.say('unlocked');
-      const { whileWaiting, aborting, last, isMine, mostPending } = await within(20_000, agent.result);
+      const { whileWaiting, aborting, last, isMine, mostPending } = await within(
+        20_000,
+        agent.result,
+      );
       expect(whileWaiting).to.include({ calls: 1, pending: 1, mostPending: 1 });
       expect(aborting.rejected).to.equal(999);
       expect(aborting.ms).to.be.below(1_000);
@@ -361,10 +379,15 @@ if (mode === 'normal') {
           const mutex = new Mutex();
           const stranger = new Stranger(mutex).lock();
           for (let i = 0; i < 200; i++) await mutex.lockAsync(0);
-          for (let i = 0; i < 20; i++) await Promise.all(Array.from({ length: 10 }, () => mutex.lockAsync(1)));
+          for (let i = 0; i < 20; i++)
+            await Promise.all(Array.from({ length: 10 }, () => mutex.lockAsync(1)));
           const left = { ...counts };
           stranger.unlock();
-          return { pending: left.pending, most: left.mostPending, taken: await mutex.lockAsync(5_000) };
+          return {
+            pending: left.pending,
+            most: left.mostPending,
+            taken: await mutex.lockAsync(5_000),
+          };
         },
         {},
         'counted',

@@ -24,7 +24,12 @@ if (mode === 'normal') {
         };
         return { locked: mutex.lock(), isMine: mutex.isMine, states, sleeps };
       });
-      expect(await agent.result).to.deep.equal({ locked: true, isMine: true, states: [5, 5, 5], sleeps: 0 });
+      expect(await agent.result).to.deep.equal({
+        locked: true,
+        isMine: true,
+        states: [5, 5, 5],
+        sleeps: 0,
+      });
     });
 
     it('nobody looks for long, nor at one that is reserved', async () => {
@@ -87,7 +92,11 @@ if (mode === 'normal') {
           inCompany: [napsAfter(0.4), napsAfter(0.2, 0.3), napsAfter(0.4), napsAfter(0.2)],
         };
       });
-      expect(await agent.result).to.deep.equal({ first: 1, alone: [0, 0, 1], inCompany: [0, 1, 0, 1] });
+      expect(await agent.result).to.deep.equal({
+        first: 1,
+        alone: [0, 0, 1],
+        inCompany: [0, 1, 0, 1],
+      });
     });
 
     it('one that is free costs nobody a nap', async () => {

@@ -6,7 +6,8 @@ import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
 import { failure, OWNER, Stranger, within, wordsOf } from '../support.js';
 
-const memoryOf = (pages, maximum = pages) => new WebAssembly.Memory({ initial: pages, maximum, shared: true });
+const memoryOf = (pages, maximum = pages) =>
+  new WebAssembly.Memory({ initial: pages, maximum, shared: true });
 const bytesOf = (buffer) => [...new Uint8Array(buffer)];
 
 const places = {
@@ -39,9 +40,19 @@ describe('Mutex: construction', () => {
       const mutex = construct();
       const agent = spawn(({ Mutex, data }) => {
         const mutex = Mutex.from(data);
-        return { wasLocked: mutex.isLocked, wasMine: mutex.isMine, taken: mutex.tryLock(), isMine: mutex.isMine };
+        return {
+          wasLocked: mutex.isLocked,
+          wasMine: mutex.isMine,
+          taken: mutex.tryLock(),
+          isMine: mutex.isMine,
+        };
       }, mutex.handle);
-      expect(await agent.result).to.deep.equal({ wasLocked: false, wasMine: false, taken: true, isMine: true });
+      expect(await agent.result).to.deep.equal({
+        wasLocked: false,
+        wasMine: false,
+        taken: true,
+        isMine: true,
+      });
       expect(mutex.isLocked).to.equal(true);
       expect(mutex.isMine).to.equal(false);
     });
@@ -54,7 +65,9 @@ describe('Mutex: construction', () => {
     const before = bytesOf(buffer);
     const mutex = new Mutex(buffer, 8);
     mutex.tryLock();
-    expect(bytesOf(buffer).filter((byte, i) => (i < 8 || i >= 12) && byte !== before[i])).to.deep.equal([]);
+    expect(
+      bytesOf(buffer).filter((byte, i) => (i < 8 || i >= 12) && byte !== before[i]),
+    ).to.deep.equal([]);
     await mutex.lockAsync(5);
     mutex.unlock();
     expect(bytesOf(buffer)).to.deep.equal(before);
@@ -180,7 +193,8 @@ describe('Mutex: construction', () => {
     for (const agent of agents) await agent.said('waiting');
     stranger.unlock();
     expect(await mine).to.equal(true);
-    for (const agent of agents) expect(await agent.result).to.deep.equal({ early: false, taken: true, mine: true });
+    for (const agent of agents)
+      expect(await agent.result).to.deep.equal({ early: false, taken: true, mine: true });
     expect([...wordsOf(mutex.handle)]).to.deep.equal([0, 0]);
   });
 });
@@ -192,8 +206,14 @@ if (mode === 'normal') {
   const refused = {
     'an ArrayBuffer': [TypeError, () => new Mutex(new ArrayBuffer(8))],
     'a view': [TypeError, () => new Mutex(new Int32Array(shared()))],
-    'a memory that is not shared': [TypeError, () => new Mutex(new WebAssembly.Memory({ initial: 1, maximum: 1 }))],
-    'the buffer of a memory that is not shared': [TypeError, () => new Mutex(new WebAssembly.Memory({ initial: 1 }).buffer)],
+    'a memory that is not shared': [
+      TypeError,
+      () => new Mutex(new WebAssembly.Memory({ initial: 1, maximum: 1 })),
+    ],
+    'the buffer of a memory that is not shared': [
+      TypeError,
+      () => new Mutex(new WebAssembly.Memory({ initial: 1 }).buffer),
+    ],
     'a number for a buffer': [TypeError, () => new Mutex(8)],
     'null for a buffer': [TypeError, () => new Mutex(null)],
     'a plain object for a buffer': [TypeError, () => new Mutex({ byteLength: 8 })],
@@ -211,11 +231,23 @@ if (mode === 'normal') {
     'an offset that wraps at 32 bits': [RangeError, () => new Mutex(shared(), 2 ** 32)],
     'a buffer too small': [RangeError, () => new Mutex(new SharedArrayBuffer(4))],
     'an empty buffer': [RangeError, () => new Mutex(new SharedArrayBuffer(0))],
-    'a handle of something else': [TypeError, () => Mutex.from({ ...new Mutex().handle, type: 'Semaphore' })],
+    'a handle of something else': [
+      TypeError,
+      () => Mutex.from({ ...new Mutex().handle, type: 'Semaphore' }),
+    ],
     'a handle without a type': [TypeError, () => Mutex.from({ buffer: shared(), byteOffset: 0 })],
-    'a handle without a buffer': [TypeError, () => Mutex.from({ type: new Mutex().handle.type, byteOffset: 0 })],
-    'a handle without an offset': [TypeError, () => Mutex.from({ type: new Mutex().handle.type, buffer: shared() })],
-    'a handle with a misaligned offset': [RangeError, () => Mutex.from({ ...new Mutex().handle, byteOffset: 2 })],
+    'a handle without a buffer': [
+      TypeError,
+      () => Mutex.from({ type: new Mutex().handle.type, byteOffset: 0 }),
+    ],
+    'a handle without an offset': [
+      TypeError,
+      () => Mutex.from({ type: new Mutex().handle.type, buffer: shared() }),
+    ],
+    'a handle with a misaligned offset': [
+      RangeError,
+      () => Mutex.from({ ...new Mutex().handle, byteOffset: 2 }),
+    ],
     'a buffer for a handle': [TypeError, () => Mutex.from(shared())],
     'nothing for a handle': [TypeError, () => Mutex.from(undefined)],
     'null for a handle': [TypeError, () => Mutex.from(null)],

@@ -7,7 +7,18 @@ import { expect } from 'chai';
 import { Mutex } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
-import { ASYNC, BLOCKED, median, sleep, spin, spinUntil, Stranger, until, within, wordsOf } from '../support.js';
+import {
+  ASYNC,
+  BLOCKED,
+  median,
+  sleep,
+  spin,
+  spinUntil,
+  Stranger,
+  until,
+  within,
+  wordsOf,
+} from '../support.js';
 
 const free = [0, 0];
 
@@ -66,7 +77,9 @@ describe('Mutex: liveness', () => {
       const agent = await waiting(mutex, how);
       stranger.unlock();
       controller.abort('enough');
-      expect((await Promise.all(aborted)).filter((reason) => reason === 'enough').length).to.be.at.least(99);
+      expect(
+        (await Promise.all(aborted)).filter((reason) => reason === 'enough').length,
+      ).to.be.at.least(99);
       await within(10_000, agent.result, 'the other waiter');
     });
 
@@ -203,7 +216,9 @@ describe('Mutex: liveness', () => {
         if (data.turns) await sleep(0);
       }
     };
-    const agents = [false, false, true].map((turns) => spawn(job, { handle: mutex.handle, go, turns }));
+    const agents = [false, false, true].map((turns) =>
+      spawn(job, { handle: mutex.handle, go, turns }),
+    );
     await Promise.all(agents.map((agent) => agent.said('ready')));
     Atomics.store(go, 0, 1);
     Atomics.notify(go, 0);
@@ -224,14 +239,17 @@ describe('Mutex: liveness', () => {
         data.shared[0] = seen + 1;
         mutex.unlock();
       };
-      if (data.how === 'lockAsync') return void (await Promise.all(Array.from({ length: 500 }, (_, i) => turn(i))));
+      if (data.how === 'lockAsync')
+        return void (await Promise.all(Array.from({ length: 500 }, (_, i) => turn(i))));
       for (let i = 0; i < 500; i++) {
         mutex.lock();
         data.shared[0]++;
         mutex.unlock();
       }
     };
-    const agents = ['lockAsync', 'lockAsync', 'lock'].map((how) => spawn(job, { handle: mutex.handle, shared, how }));
+    const agents = ['lockAsync', 'lockAsync', 'lock'].map((how) =>
+      spawn(job, { handle: mutex.handle, shared, how }),
+    );
     await within(25_000, Promise.all(agents.map((agent) => agent.result)));
     expect(shared[0]).to.equal(1500);
     expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
@@ -274,7 +292,9 @@ if (mode === 'normal') {
           mutex.unlock();
         }
       };
-      const agents = Array.from({ length: n }, (_, i) => spawn(job, { handle: mutex.handle, stop, turns, i }));
+      const agents = Array.from({ length: n }, (_, i) =>
+        spawn(job, { handle: mutex.handle, stop, turns, i }),
+      );
       await until(() => turns.every((n) => n > 100));
       const before = [...turns];
       return async () => {

@@ -4,7 +4,18 @@ import { expect } from 'chai';
 import { DeadlockError, LockError, Mutex, TimeoutError } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
-import { failure, itBlocks, itCalling, OWNER, sleep, stateOf, Stranger, until, within, wordsOf } from '../support.js';
+import {
+  failure,
+  itBlocks,
+  itCalling,
+  OWNER,
+  sleep,
+  stateOf,
+  Stranger,
+  until,
+  within,
+  wordsOf,
+} from '../support.js';
 
 const free = [0, 0];
 
@@ -105,7 +116,10 @@ for (const how of ['lock', 'lockAsync']) {
         const stranger = new Stranger(patient).lock();
         const job = async ({ Mutex, data }) => {
           const start = performance.now();
-          return { taken: await Mutex.from(data.handle)[data.how](data.timeout), took: performance.now() - start };
+          return {
+            taken: await Mutex.from(data.handle)[data.how](data.timeout),
+            took: performance.now() - start,
+          };
         };
         const agents = [
           spawn(job, { handle: timed.handle, how, timeout: 1_200 }),
@@ -140,17 +154,20 @@ for (const how of ['lock', 'lockAsync']) {
       expect(took).to.be.below(20_000);
     });
 
-    itCalling(how)('takes a mutex whose flags say that somebody waits although nobody does', async () => {
-      const mutex = new Mutex();
-      const words = wordsOf(mutex.handle);
-      const stranger = new Stranger(mutex).lock();
-      Atomics.or(words, 0, 0xc0000000 | 0);
-      stranger.unlock();
-      expect(await mutex[how]()).to.equal(true);
-      Atomics.or(words, 0, 0xc0000000 | 0);
-      mutex.unlock();
-      expect([...words]).to.deep.equal(free);
-    });
+    itCalling(how)(
+      'takes a mutex whose flags say that somebody waits although nobody does',
+      async () => {
+        const mutex = new Mutex();
+        const words = wordsOf(mutex.handle);
+        const stranger = new Stranger(mutex).lock();
+        Atomics.or(words, 0, 0xc0000000 | 0);
+        stranger.unlock();
+        expect(await mutex[how]()).to.equal(true);
+        Atomics.or(words, 0, 0xc0000000 | 0);
+        mutex.unlock();
+        expect([...words]).to.deep.equal(free);
+      },
+    );
 
     itCalling(how)('takes a mutex that stays reserved for a waiter who never comes', async () => {
       const mutex = new Mutex();
@@ -182,12 +199,15 @@ describe('Mutex: lock()', () => {
     expect(mutex.lock()).to.equal(true);
   });
 
-  itBlocks('throws DeadlockError when an async caller of its own agent holds the mutex', async () => {
-    const mutex = new Mutex();
-    await mutex.lockAsync();
-    expect(await failure(() => mutex.lock())).to.be.instanceOf(DeadlockError);
-    mutex.unlock();
-  });
+  itBlocks(
+    'throws DeadlockError when an async caller of its own agent holds the mutex',
+    async () => {
+      const mutex = new Mutex();
+      await mutex.lockAsync();
+      expect(await failure(() => mutex.lock())).to.be.instanceOf(DeadlockError);
+      mutex.unlock();
+    },
+  );
 
   itBlocks('passes the async callers of its own agent that wait', async () => {
     const mutex = new Mutex();
@@ -288,7 +308,9 @@ describe('Mutex: unlock()', () => {
       mutex.unlock();
       return taken;
     };
-    const agents = ['lock', 'lock', 'lockAsync', 'lockAsync'].map((how) => spawn(job, { handle: mutex.handle, how }));
+    const agents = ['lock', 'lock', 'lockAsync', 'lockAsync'].map((how) =>
+      spawn(job, { handle: mutex.handle, how }),
+    );
     for (const agent of agents) await agent.said('waiting');
     await until(() => stranger.state >>> 30 !== 0);
     stranger.unlock();
@@ -324,15 +346,18 @@ describe('Mutex: acquire() and acquireAsync()', () => {
       expect(mutex.isLocked).to.equal(true);
     });
 
-    itCalling(how)(`${how}(): a guard that was unlocked leaves a later lock of the same agent alone`, async () => {
-      const mutex = new Mutex();
-      const first = await mutex[how]();
-      first.unlock();
-      const second = await mutex[how]();
-      first.unlock();
-      expect(mutex.isMine).to.equal(true);
-      second.unlock();
-    });
+    itCalling(how)(
+      `${how}(): a guard that was unlocked leaves a later lock of the same agent alone`,
+      async () => {
+        const mutex = new Mutex();
+        const first = await mutex[how]();
+        first.unlock();
+        const second = await mutex[how]();
+        first.unlock();
+        expect(mutex.isMine).to.equal(true);
+        second.unlock();
+      },
+    );
 
     itCalling(how)(`${how}(): disposing of the guard unlocks`, async () => {
       const mutex = new Mutex();
@@ -419,7 +444,9 @@ describe('Mutex: runExclusive()', () => {
     const mutex = new Mutex();
     const stranger = new Stranger(mutex).lock();
     let ran = false;
-    expect(await failure(() => mutex.runExclusive(() => (ran = true), 20))).to.be.instanceOf(TimeoutError);
+    expect(await failure(() => mutex.runExclusive(() => (ran = true), 20))).to.be.instanceOf(
+      TimeoutError,
+    );
     stranger.unlock();
     await sleep(20);
     expect(ran).to.equal(false);

@@ -113,7 +113,12 @@ const scenarios = {
 
   warning() {
     const { mutex } = held();
-    const answers = [new Mutex().lock(), mutex.lock(10), mutex.lock({ timeout: 10 }), new Mutex().lock()];
+    const answers = [
+      new Mutex().lock(),
+      mutex.lock(10),
+      mutex.lock({ timeout: 10 }),
+      new Mutex().lock(),
+    ];
     report(answers);
   },
 

@@ -15,10 +15,13 @@ const options = globalThis.Deno ? ['run', '--allow-all', '--quiet'] : [];
 function run(scenario) {
   return new Promise((resolve, reject) => {
     const start = performance.now();
-    const child = spawn(process.execPath, [...options, script, scenario, mode], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [...options, script, scenario, mode], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const timer = setTimeout(() => child.kill('SIGKILL'), 20_000);
     const output = { stdout: '', stderr: '' };
-    for (const name of ['stdout', 'stderr']) child[name].on('data', (text) => (output[name] += text));
+    for (const name of ['stdout', 'stderr'])
+      child[name].on('data', (text) => (output[name] += text));
     child.on('error', reject);
     child.on('close', (code, signal) => {
       clearTimeout(timer);

@@ -25,7 +25,10 @@ async function play({ Mutex, sleep, spin }, { handle, inside }, operations) {
     else if (abort !== undefined) sleep(abort).then(() => controller.abort('aborted'));
     let taken = false;
     try {
-      taken = await mutex[call]({ timeout: timeout ?? Infinity, signal: abort === undefined ? undefined : controller.signal });
+      taken = await mutex[call]({
+        timeout: timeout ?? Infinity,
+        signal: abort === undefined ? undefined : controller.signal,
+      });
     } catch (error) {
       if (error !== 'aborted') outcome.errors.push(String(error));
     }
@@ -47,7 +50,10 @@ const player = async (tools) => {
   for (let round = 0; ; round++) {
     const work = await tools.heard(`play ${round}`);
     if (!work) return;
-    tools.say(`played ${round}`, await Promise.all(work.callers.map((operations) => play(tools, work, operations))));
+    tools.say(
+      `played ${round}`,
+      await Promise.all(work.callers.map((operations) => play(tools, work, operations))),
+    );
   }
 };
 
@@ -58,7 +64,8 @@ const operation = (...calls) =>
     abort: fc.option(fc.constantFrom(0, 0, 1, 2), { nil: undefined }),
     hold: fc.constantFrom(HOLD_NOTHING, HOLD_NOTHING, HOLD_A_TURN, 2, 3),
   });
-const callers = (n, ...calls) => fc.array(fc.array(operation(...calls), { maxLength: 6 }), { minLength: 1, maxLength: n });
+const callers = (n, ...calls) =>
+  fc.array(fc.array(operation(...calls), { maxLength: 6 }), { minLength: 1, maxLength: n });
 
 /** Callers of one agent block only if they are alone in it. */
 const scenario = fc.record({
@@ -86,7 +93,9 @@ describe('Mutex: property', () => {
         return agent.said(`played ${now}`);
       });
       const here = scenario.here.map((operations) => play({ Mutex, ...support }, work, operations));
-      const outcomes = (await within(20_000, Promise.all([...there, Promise.all(here)]), 'a caller')).flat();
+      const outcomes = (
+        await within(20_000, Promise.all([...there, Promise.all(here)]), 'a caller')
+      ).flat();
       for (const outcome of outcomes) {
         expect(outcome.errors).to.deep.equal([]);
         expect(outcome.overlaps).to.equal(0);
@@ -94,7 +103,10 @@ describe('Mutex: property', () => {
       }
       expect([...wordsOf(mutex.handle)]).to.deep.equal([0, 0]);
     };
-    await fc.assert(fc.asyncProperty(scenario, check), { numRuns: mode === 'polling' ? 15 : 60, endOnFailure: true });
+    await fc.assert(fc.asyncProperty(scenario, check), {
+      numRuns: mode === 'polling' ? 15 : 60,
+      endOnFailure: true,
+    });
     expect(turns).to.be.above(0);
     for (const { agent } of workers) agent.say(`play ${round}`, null);
     for (const { agent } of workers) await agent.result;

@@ -15,7 +15,8 @@ const reasons = {
 };
 
 for (const how of ['lock', 'lockAsync', 'acquire', 'acquireAsync', 'runExclusive']) {
-  const call = (mutex, options) => (how === 'runExclusive' ? mutex.runExclusive(() => 'ran', options) : mutex[how](options));
+  const call = (mutex, options) =>
+    how === 'runExclusive' ? mutex.runExclusive(() => 'ran', options) : mutex[how](options);
 
   describe(`Mutex: ${how}() with a signal`, () => {
     for (const [what, reason] of Object.entries(reasons)) {
@@ -25,22 +26,28 @@ for (const how of ['lock', 'lockAsync', 'acquire', 'acquireAsync', 'runExclusive
         expect(await failure(async () => call(mutex, { signal }))).to.equal(signal.reason);
         expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
         new Stranger(mutex).lock();
-        expect(await failure(async () => call(mutex, { signal, timeout: 5 }))).to.equal(signal.reason);
+        expect(await failure(async () => call(mutex, { signal, timeout: 5 }))).to.equal(
+          signal.reason,
+        );
         expect([...wordsOf(mutex.handle)]).to.deep.equal([5, 0]);
       });
     }
 
-    (['lock', 'acquire'].includes(how) ? itBlocks : it)('that is never aborted works as without', async () => {
-      const mutex = new Mutex();
-      const { signal } = new AbortController();
-      expect(Boolean(await call(mutex, { signal, timeout: 10 }))).to.equal(true);
-      expect(mutex.isMine).to.equal(how !== 'runExclusive');
-    });
+    (['lock', 'acquire'].includes(how) ? itBlocks : it)(
+      'that is never aborted works as without',
+      async () => {
+        const mutex = new Mutex();
+        const { signal } = new AbortController();
+        expect(Boolean(await call(mutex, { signal, timeout: 10 }))).to.equal(true);
+        expect(mutex.isMine).to.equal(how !== 'runExclusive');
+      },
+    );
   });
 }
 
 for (const how of ['lockAsync', 'acquireAsync', 'runExclusive']) {
-  const call = (mutex, options) => (how === 'runExclusive' ? mutex.runExclusive(() => 'ran', options) : mutex[how](options));
+  const call = (mutex, options) =>
+    how === 'runExclusive' ? mutex.runExclusive(() => 'ran', options) : mutex[how](options);
 
   describe(`Mutex: ${how}() aborted while it waits`, () => {
     for (const [what, reason] of Object.entries(reasons)) {
@@ -80,7 +87,9 @@ for (const how of ['lockAsync', 'acquireAsync', 'runExclusive']) {
       const mutex = new Mutex();
       new Stranger(mutex).lock();
       const controller = new AbortController();
-      const waiting = call(mutex, { signal: controller.signal, timeout: 10 }).catch((error) => error);
+      const waiting = call(mutex, { signal: controller.signal, timeout: 10 }).catch(
+        (error) => error,
+      );
       const outcome = await waiting;
       controller.abort(new Error('too late'));
       await sleep(1);
@@ -143,11 +152,15 @@ describe('Mutex: aborting', () => {
     const mutex = new Mutex();
     const stranger = new Stranger(mutex).lock();
     const controller = new AbortController();
-    const waiting = Array.from({ length: 100 }, () => mutex.lockAsync({ signal: controller.signal }));
+    const waiting = Array.from({ length: 100 }, () =>
+      mutex.lockAsync({ signal: controller.signal }),
+    );
     await sleep(5);
     controller.abort('enough');
     const outcomes = await within(5_000, Promise.allSettled(waiting));
-    expect(outcomes.every(({ status, reason }) => status === 'rejected' && reason === 'enough')).to.equal(true);
+    expect(
+      outcomes.every(({ status, reason }) => status === 'rejected' && reason === 'enough'),
+    ).to.equal(true);
     stranger.unlock();
     expect(await mutex.lockAsync(1_000)).to.equal(true);
   });
@@ -169,10 +182,15 @@ describe('Mutex: aborting', () => {
     let listeners = 0;
     const { addEventListener, removeEventListener } = signal;
     signal.addEventListener = (...listen) => (listeners++, addEventListener.apply(signal, listen));
-    signal.removeEventListener = (...listen) => (listeners--, removeEventListener.apply(signal, listen));
+    signal.removeEventListener = (...listen) => (
+      listeners--,
+      removeEventListener.apply(signal, listen)
+    );
     for (let i = 0; i < 20; i++) {
       const stranger = new Stranger(mutex).lock();
-      expect(await Promise.all([1, 2].map((timeout) => mutex.lockAsync({ signal, timeout })))).to.deep.equal([false, false]);
+      expect(
+        await Promise.all([1, 2].map((timeout) => mutex.lockAsync({ signal, timeout }))),
+      ).to.deep.equal([false, false]);
       expect(listeners).to.equal(0);
       const waiting = mutex.lockAsync({ signal });
       const late = mutex.lockAsync({ signal, timeout: 1 });

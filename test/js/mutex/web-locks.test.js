@@ -21,7 +21,13 @@ const makers = {
     }),
 };
 
-const reasons = { 'the default': undefined, 'an error': new Error('enough'), 'a string': 'enough', null: null, 'a number': 0 };
+const reasons = {
+  'the default': undefined,
+  'an error': new Error('enough'),
+  'a string': 'enough',
+  null: null,
+  'a number': 0,
+};
 
 /** Takes the lock, and returns what gives it back. */
 function hold(request) {
@@ -32,11 +38,16 @@ function hold(request) {
 
 /** How a request ended: with its value, or with its signal's reason. */
 const outcomeOf = (request, signal) =>
-  request({ signal }, () => 'ran').catch((reason) => (reason === signal.reason ? 'the reason' : `not the reason: ${reason}`));
+  request({ signal }, () => 'ran').catch((reason) =>
+    reason === signal.reason ? 'the reason' : `not the reason: ${reason}`,
+  );
 
 /** What happens, and with which outcome. */
 const scenarios = {
-  'aborted before, free': [(request, reason) => outcomeOf(request, AbortSignal.abort(reason)), 'the reason'],
+  'aborted before, free': [
+    (request, reason) => outcomeOf(request, AbortSignal.abort(reason)),
+    'the reason',
+  ],
 
   'aborted before, held': [
     async (request, reason) => {

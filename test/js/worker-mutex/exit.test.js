@@ -99,7 +99,12 @@ describeIf('WorkerMutex.bindWorkerExit', () => {
     mutex.lock();
     thread.run(() => globalThis.process.exit()).catch(() => {});
     await within(10_000, thread.exited);
-    expect([0, 1, 2, 3].map((index) => ownerOf(buffer, index))).to.deep.equal([0, other.worker.threadId + 1, 0, 1]);
+    expect([0, 1, 2, 3].map((index) => ownerOf(buffer, index))).to.deep.equal([
+      0,
+      other.worker.threadId + 1,
+      0,
+      1,
+    ]);
     mutex.unlock();
   });
 
@@ -140,7 +145,8 @@ describeIf('WorkerMutex.bindWorkerExit', () => {
         ({ WorkerMutex, data, say }) => {
           const { wait } = Atomics;
           Atomics.wait = (...args) => {
-            if (wait(...args) === 'ok') for (;;) wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+            if (wait(...args) === 'ok')
+              for (;;) wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
           };
           const mutex = new WorkerMutex(data);
           say('waiting');
@@ -202,7 +208,9 @@ describeIf('WorkerMutex.bindWorkerExit', () => {
 
   it('throws WORKER_INSTANCE_MUST_SUPPORT_EXIT_EVENT', () => {
     for (const worker of [undefined, null, 1, {}, { threadId: 1 }, new EventTarget()])
-      expect(codeOf(() => bindWorkerExit(worker, createSharedBuffer()))).to.equal('WORKER_INSTANCE_MUST_SUPPORT_EXIT_EVENT');
+      expect(codeOf(() => bindWorkerExit(worker, createSharedBuffer()))).to.equal(
+        'WORKER_INSTANCE_MUST_SUPPORT_EXIT_EVENT',
+      );
   });
 
   const workerWith = (threadId) => ({ threadId, once() {}, removeListener() {} });
@@ -215,16 +223,21 @@ describeIf('WorkerMutex.bindWorkerExit', () => {
   });
 
   it('throws WORKER_IS_ALREADY_EXITED', async () => {
-    expect(codeOf(() => bindWorkerExit(workerWith(-1), createSharedBuffer()))).to.equal('WORKER_IS_ALREADY_EXITED');
+    expect(codeOf(() => bindWorkerExit(workerWith(-1), createSharedBuffer()))).to.equal(
+      'WORKER_IS_ALREADY_EXITED',
+    );
     if (isDeno) return;
     const thread = await start();
     await thread.kill();
-    expect(codeOf(() => bindWorkerExit(thread.worker, createSharedBuffer()))).to.equal('WORKER_IS_ALREADY_EXITED');
+    expect(codeOf(() => bindWorkerExit(thread.worker, createSharedBuffer()))).to.equal(
+      'WORKER_IS_ALREADY_EXITED',
+    );
   });
 
   it('knows a worker that has ended by its exit code, where it has one', () => {
     const bind = (exitCode) => bindWorkerExit({ ...workerWith(1), exitCode }, createSharedBuffer());
-    for (const exitCode of [0, 1]) expect(codeOf(() => bind(exitCode))).to.equal('WORKER_IS_ALREADY_EXITED');
+    for (const exitCode of [0, 1])
+      expect(codeOf(() => bind(exitCode))).to.equal('WORKER_IS_ALREADY_EXITED');
     for (const exitCode of [null, undefined]) bind(exitCode)();
   });
 
@@ -233,7 +246,10 @@ describeIf('WorkerMutex.bindWorkerExit', () => {
       const buffer = createSharedBuffer();
       new Int32Array(buffer).set([8, 0, 1]);
       let exit;
-      const undo = bindWorkerExit({ threadId: 7, once: (_, listener) => (exit = listener) }, buffer);
+      const undo = bindWorkerExit(
+        { threadId: 7, once: (_, listener) => (exit = listener) },
+        buffer,
+      );
       if (undone) undo();
       exit();
       expect(ownerOf(buffer)).to.equal(undone ? 8 : 0);
@@ -243,6 +259,9 @@ describeIf('WorkerMutex.bindWorkerExit', () => {
   it('throws about the buffer what the constructor throws', () => {
     const code = (buffer) => codeOf(() => bindWorkerExit(workerWith(1), buffer));
     expect(code(new ArrayBuffer(12))).to.equal('HANDLE_MUST_BE_A_SHARED_ARRAY_BUFFER');
-    for (const size of [0, 4, 16]) expect(code(new SharedArrayBuffer(size))).to.equal('MUTEX_BUFFER_SIZE_MUST_MATCH_SINGLE_MUTEX');
+    for (const size of [0, 4, 16])
+      expect(code(new SharedArrayBuffer(size))).to.equal(
+        'MUTEX_BUFFER_SIZE_MUST_MATCH_SINGLE_MUTEX',
+      );
   });
 });

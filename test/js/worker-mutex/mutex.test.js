@@ -48,7 +48,10 @@ describe('WorkerMutex: construction', () => {
     const older = new WorkerMutex({ sharedBuffer: handle, index: 2 });
     expect([older.sharedBuffer, older.index]).to.deep.equal([handle, 2]);
     const single = createSharedBuffer();
-    expect([new WorkerMutex(single).sharedBuffer, new WorkerMutex(single).index]).to.deep.equal([single, 0]);
+    expect([new WorkerMutex(single).sharedBuffer, new WorkerMutex(single).index]).to.deep.equal([
+      single,
+      0,
+    ]);
   });
 
   it('attaches to a mutex that is held, and in its place only', () => {
@@ -60,17 +63,32 @@ describe('WorkerMutex: construction', () => {
   });
 
   for (const [code, calls] of Object.entries({
-    COUNT_MUST_BE_A_POSITIVE_SAFE_INTEGER: [0, -1, 1.5, NaN, 2 ** 53, '1'].map((count) => () => createSharedBuffer(count)),
-    COUNT_EXCEEDS_MAX_SUPPORTED_VALUE: [Number.MAX_SAFE_INTEGER].map((count) => () => createSharedBuffer(count)),
-    HANDLE_MUST_BE_A_SHARED_ARRAY_BUFFER: [undefined, null, {}, { handle: new ArrayBuffer(12) }, new ArrayBuffer(12), 12].map(
-      (options) => () => new WorkerMutex(options),
+    COUNT_MUST_BE_A_POSITIVE_SAFE_INTEGER: [0, -1, 1.5, NaN, 2 ** 53, '1'].map(
+      (count) => () => createSharedBuffer(count),
     ),
-    HANDLE_BYTE_LENGTH_IS_NOT_INT32_ALIGNED: [() => new WorkerMutex({ handle: new SharedArrayBuffer(13) })],
-    MUTEX_INDEX_OUT_OF_RANGE: [0, 1].map((i) => () => new WorkerMutex({ handle: new SharedArrayBuffer(8 + 12 * i), index: i })),
+    COUNT_EXCEEDS_MAX_SUPPORTED_VALUE: [Number.MAX_SAFE_INTEGER].map(
+      (count) => () => createSharedBuffer(count),
+    ),
+    HANDLE_MUST_BE_A_SHARED_ARRAY_BUFFER: [
+      undefined,
+      null,
+      {},
+      { handle: new ArrayBuffer(12) },
+      new ArrayBuffer(12),
+      12,
+    ].map((options) => () => new WorkerMutex(options)),
+    HANDLE_BYTE_LENGTH_IS_NOT_INT32_ALIGNED: [
+      () => new WorkerMutex({ handle: new SharedArrayBuffer(13) }),
+    ],
+    MUTEX_INDEX_OUT_OF_RANGE: [0, 1].map(
+      (i) => () => new WorkerMutex({ handle: new SharedArrayBuffer(8 + 12 * i), index: i }),
+    ),
     VALUE_MUST_BE_AN_UNSIGNED_INTEGER: [-1, 1.5, NaN, '0'].map(
       (index) => () => new WorkerMutex({ handle: createSharedBuffer(), index }),
     ),
-    MUTEX_BUFFER_SIZE_MUST_MATCH_SINGLE_MUTEX: [0, 8, 16, 24].map((size) => () => new WorkerMutex(new SharedArrayBuffer(size))),
+    MUTEX_BUFFER_SIZE_MUST_MATCH_SINGLE_MUTEX: [0, 8, 16, 24].map(
+      (size) => () => new WorkerMutex(new SharedArrayBuffer(size)),
+    ),
   })) {
     it(`throws ${code}`, () => {
       for (const call of calls) expect(failure(call), `${call}`).to.equal(code);
@@ -116,7 +134,9 @@ describe('WorkerMutex: one thread', () => {
     words[DEPTH] = 0x7fffffff;
     const before = [...words];
     expect(failure(() => mutex.lock())).to.equal('MUTEX_RECURSION_COUNT_OVERFLOW');
-    expect(await mutex.lockAsync().catch(({ code }) => code)).to.equal('MUTEX_RECURSION_COUNT_OVERFLOW');
+    expect(await mutex.lockAsync().catch(({ code }) => code)).to.equal(
+      'MUTEX_RECURSION_COUNT_OVERFLOW',
+    );
     expect([...words]).to.deep.equal(before);
     mutex.unlock();
     mutex.lock();
@@ -128,7 +148,9 @@ describe('WorkerMutex: one thread', () => {
     new Int32Array(mutex.buffer)[DEPTH] = -1;
     expect(failure(() => mutex.unlock())).to.equal('MUTEX_RECURSION_COUNT_UNDERFLOW');
     expect(failure(() => mutex.lock())).to.equal('MUTEX_RECURSION_COUNT_UNDERFLOW');
-    expect(await mutex.lockAsync().catch(({ code }) => code)).to.equal('MUTEX_RECURSION_COUNT_UNDERFLOW');
+    expect(await mutex.lockAsync().catch(({ code }) => code)).to.equal(
+      'MUTEX_RECURSION_COUNT_UNDERFLOW',
+    );
   });
 });
 
@@ -153,9 +175,14 @@ describe('WorkerMutex: threads', function () {
       }
     };
     const threads = await Promise.all([start(), start()]);
-    const runs = threads.map((thread, i) => thread.run(count, { buffer, cell, TURNS, how: i ? 'lock' : 'lockAsync' }));
+    const runs = threads.map((thread, i) =>
+      thread.run(count, { buffer, cell, TURNS, how: i ? 'lock' : 'lockAsync' }),
+    );
     const support = await import('../support.js');
-    await within(10_000, count({ WorkerMutex, data: { buffer, cell, TURNS, how: 'lockAsync' }, ...support }));
+    await within(
+      10_000,
+      count({ WorkerMutex, data: { buffer, cell, TURNS, how: 'lockAsync' }, ...support }),
+    );
     await Promise.all(runs);
     expect([cell[0], ...new Int32Array(buffer, 0, 2)]).to.deep.equal([3 * TURNS, 0, 0]);
   });
@@ -221,7 +248,9 @@ describe('WorkerMutex: threads', function () {
     expect(new RecursiveMutex(buffer).depth).to.equal(1);
     const mine = mutex.lockAsync();
     expect(await stateOf(mine)).to.equal('pending');
-    expect(new Int32Array(buffer)[0] & (ASYNC | BLOCKED)).to.equal(Atomics.waitAsync ? ASYNC : new Int32Array(buffer)[0] & ASYNC);
+    expect(new Int32Array(buffer)[0] & (ASYNC | BLOCKED)).to.equal(
+      Atomics.waitAsync ? ASYNC : new Int32Array(buffer)[0] & ASYNC,
+    );
     await thread.run(({ RecursiveMutex, data }) => new RecursiveMutex(data).unlock(), buffer);
     await within(10_000, mine);
     expect(depthOf(mutex)).to.equal(1);

@@ -5,7 +5,10 @@ import { enter } from '../modes.js';
 import * as support from '../support.js';
 
 enter(workerData.mode);
-const lockword = { ...(await import('../../../js/src/worker-mutex.js')), ...(await import('../../../js/src/rmutex.js')) };
+const lockword = {
+  ...(await import('../../../js/src/worker-mutex.js')),
+  ...(await import('../../../js/src/rmutex.js')),
+};
 const say = (word) => parentPort.postMessage({ word });
 
 parentPort.on('message', async ({ job, data }) => {

@@ -41,7 +41,8 @@ class Thread {
 
   /** Resolves once the thread has said this word. */
   async said(word) {
-    while (!this.#heard.has(word)) await within(10_000, new Promise((resolve) => (this.#wake = resolve)), `'${word}'`);
+    while (!this.#heard.has(word))
+      await within(10_000, new Promise((resolve) => (this.#wake = resolve)), `'${word}'`);
   }
 
   /** Ends the thread wherever it is. */

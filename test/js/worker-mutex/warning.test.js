@@ -13,7 +13,10 @@ const options = globalThis.Deno ? ['run', '--allow-all', '--quiet'] : [];
 if (mode === 'normal') {
   describe('WorkerMutex: the main thread', () => {
     it('is told once that it blocks', async () => {
-      const { stdout } = await promisify(execFile)(globalThis.process.execPath, [...options, script]);
+      const { stdout } = await promisify(execFile)(globalThis.process.execPath, [
+        ...options,
+        script,
+      ]);
       const { warnings, counts } = JSON.parse(stdout);
       expect(warnings).to.deep.equal(['WORKER_MUTEX_LOCK_ON_MAIN_THREAD_BLOCKS_EVENT_LOOP']);
       expect(counts).to.deep.equal([0, 0, 1, 1]);

@@ -1,4 +1,5 @@
-/* word.h: instead of include/lockword/core/word.h, words that JavaScript plays (translation.test.js). */
+/* word.h: instead of include/lockword/core/word.h, words that JavaScript plays
+ * (translation.test.js). */
 #ifndef LOCKWORD_CORE_WORD_H
 #define LOCKWORD_CORE_WORD_H
 
