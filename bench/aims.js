@@ -5,7 +5,10 @@ import { NO_LOCK } from './js/protocol.js';
 import { fixed } from './js/table.js';
 import { nameOf, NOISE, short, table, time } from './words.js';
 
-/** A lock is called fair here if its luckiest thread gets at most so many turns for each of the unluckiest's. */
+/**
+ * A lock is called fair here if its luckiest thread gets at most so many turns for each of the
+ * unluckiest's.
+ */
 const FAIR = 3;
 
 const heroOf = (rows) => rows.find((row) => row.peer === HERO);
@@ -65,7 +68,10 @@ function turns(cells) {
   ];
 }
 
-/** The longest of some waits; and, if that is too long, how long the machine stopped threads meanwhile that took no lock. */
+/**
+ * The longest of some waits; and, if that is too long, how long the machine stopped threads
+ * meanwhile that took no lock.
+ */
 function wait(what, limit, rows, gaps, field) {
   const [row] = [...rows].sort((a, b) => b[field] - a[field]);
   const gap = gaps.find(
@@ -123,7 +129,10 @@ function asleep(rows = []) {
   ];
 }
 
-/** Beside event loops that never turn: the waits of the others; of the machine's, those of a thread that takes no lock. */
+/**
+ * Beside event loops that never turn: the waits of the others; of the machine's, those of a thread
+ * that takes no lock.
+ */
 function besideBusy(rows = []) {
   const longest = (peer) =>
     Math.max(...rows.filter((row) => row.peer === peer).map((row) => row.longest_ns));

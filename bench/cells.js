@@ -1,4 +1,7 @@
-/** What a run's contended figures have in common: a cell is so many threads, a section so long, CPUs busy or not, and has a row a lock. */
+/**
+ * What a run's contended figures have in common: a cell is so many threads, a section so long, CPUs
+ * busy or not, and has a row a lock.
+ */
 
 export const HERO = 'lockword';
 
@@ -23,7 +26,10 @@ export function cellsOf(rows) {
   return [...cells.values()];
 }
 
-/** Of the rows of a cell, those that no other beats in both, from the shortest wait to the most turns. */
+/**
+ * Of the rows of a cell, those that no other beats in both, from the shortest wait to the most
+ * turns.
+ */
 export function frontier(rows) {
   const sorted = [...rows].sort((a, b) => a.longest_ns - b.longest_ns || b.ratio - a.ratio);
   let most = -Infinity;

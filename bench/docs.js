@@ -1,6 +1,7 @@
 /**
- * node bench/docs.js [--check]: writes what docs/benchmarks.json, the figures of a run, makes: the plots, and the parts of
- * docs/benchmarks.md and README.md between markers. --check writes nothing, and fails where they are not what the figures make.
+ * node bench/docs.js [--check]: writes what docs/benchmarks.json, the figures of a run, makes: the
+ * plots, and the parts of docs/benchmarks.md and README.md between markers. --check writes nothing,
+ * and fails where they are not what the figures make.
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** The parts of docs/benchmarks.md, and of README.md, that a run's figures make: by the name that their markers give. */
+/**
+ * The parts of docs/benchmarks.md, and of README.md, that a run's figures make: by the name that
+ * their markers give.
+ */
 
 import { aims } from './aims.js';
 import {

@@ -1,6 +1,7 @@
 /**
- * Plots of a run, each in light and in dark: what an uncontended pair costs, what contended threads get done against how long the
- * unluckiest of them waits, how unevenly turns are shared out, and how long it takes to wake an event loop.
+ * Plots of a run, each in light and in dark: what an uncontended pair costs, what contended threads
+ * get done against how long the unluckiest of them waits, how unevenly turns are shared out, and
+ * how long it takes to wake an event loop.
  */
 
 import * as vega from 'vega';
@@ -156,7 +157,10 @@ const grid = (rows, unit) => ({
   },
 });
 
-/** Turns against the longest wait, a panel for each cell, with the line of those that no other beats in both. */
+/**
+ * Turns against the longest wait, a panel for each cell, with the line of those that no other beats
+ * in both.
+ */
 function frontiers(rows, gaps, title, unit, theme) {
   const waits = decades([...rows, ...gaps].map((row) => row.longest_ns));
   const most = Math.max(...rows.map((row) => row.ratio)) * 1.06;
@@ -367,7 +371,9 @@ function bars(rows, panels, title, subtitle, theme) {
   };
 }
 
-/** How long a woken event loop takes: from the median to the 99th percentile, on a logarithmic axis. */
+/**
+ * How long a woken event loop takes: from the median to the 99th percentile, on a logarithmic axis.
+ */
 function latencies(rows, title, subtitle, theme) {
   const { hero, faint } = THEMES[theme];
   const values = rows.map((row) => ({ ...row, colour: row.way.startsWith(HERO) ? hero : faint }));

@@ -1,6 +1,7 @@
 /**
- * node bench/run.js [--quick] [--docs] [--json FILE]: builds what is to be measured, measures natively and in JavaScript, prints both,
- * and keeps the figures in build/bench. --docs writes docs/benchmarks.md's tables and plots from them, --json copies them all to one file.
+ * node bench/run.js [--quick] [--docs] [--json FILE]: builds what is to be measured, measures
+ * natively and in JavaScript, prints both, and keeps the figures in build/bench. --docs writes
+ * docs/benchmarks.md's tables and plots from them, --json copies them all to one file.
  */
 
 import { spawnSync } from 'node:child_process';

@@ -1,4 +1,5 @@
-# Headers, both libraries, a CMake package, a pkg-config file, and what Helgrind and DRD need not report.
+# Headers, both libraries, a CMake package, a pkg-config file, and what Helgrind and DRD need not
+# report.
 
 include(CMakePackageConfigHelpers)
 
@@ -14,7 +15,8 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/lockword-config-version.
 install(FILES "${PROJECT_SOURCE_DIR}/cmake/lockword-config.cmake" "${PROJECT_BINARY_DIR}/lockword-config-version.cmake"
     DESTINATION "${package_dir}")
 
-# The prefix is found from where the file lies, so that `cmake --install --prefix` and a moved tree work, too.
+# The prefix is found from where the file lies, so that `cmake --install --prefix` and a moved tree
+# work, too.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE pc_prefix)
 cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_INCLUDEDIR BASE_DIRECTORY "\${prefix}" OUTPUT_VARIABLE pc_include)
 cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_LIBDIR BASE_DIRECTORY "\${prefix}" OUTPUT_VARIABLE pc_lib)

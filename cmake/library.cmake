@@ -36,7 +36,8 @@ set_target_properties(lockword_shared PROPERTIES
     LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/lockword.map")
 target_link_options(lockword_shared PRIVATE "LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/lockword.map" LINKER:--no-undefined)
 
-# Static unless asked otherwise: then the agent's id is a thread-local of the program itself, which costs one instruction.
+# Static unless asked otherwise: then the agent's id is a thread-local of the program itself, which
+# costs one instruction.
 if(BUILD_SHARED_LIBS)
     add_library(lockword::lockword ALIAS lockword_shared)
 else()

@@ -1,4 +1,5 @@
-# find_package(lockword): lockword::static, lockword::shared, and lockword::lockword, which is one of them.
+# find_package(lockword): lockword::static, lockword::shared, and lockword::lockword, which is one
+# of them.
 
 include("${CMAKE_CURRENT_LIST_DIR}/lockword-targets.cmake")
 

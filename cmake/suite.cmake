@@ -1,4 +1,5 @@
-# What this repository's own tests need. CTest runs every program there is; docs/building.md lists the labels.
+# What this repository's own tests need. CTest runs every program there is; docs/building.md lists
+# the labels.
 
 # Development tools run on the Node that test/runtimes/package.json pins, whatever the machine has.
 if(CMAKE_HOST_SYSTEM_PROCESSOR STREQUAL "aarch64")
@@ -8,9 +9,10 @@ else()
 endif()
 set(node "${PROJECT_SOURCE_DIR}/test/runtimes/node_modules/node24-${node_arch}/bin/node")
 
-# add_suite(NAME COMMAND [variable=value...] command... LABELS label... [NEEDS program] [BUSY] [SERIAL]): a test that is no
-# program of this build. It runs in the repository's root, where `node` and npm's tools are the pinned ones. One that is BUSY uses
-# all CPUs; one that is SERIAL judges time, and runs alone. Where the program that it needs is not installed, it is disabled, and
+# add_suite(NAME COMMAND [variable=value...] command... LABELS label... [NEEDS program] [BUSY]
+# [SERIAL]): a test that is no program of this build. It runs in the repository's root, where `node`
+# and npm's tools are the pinned ones. One that is BUSY uses all CPUs; one that is SERIAL judges
+# time, and runs alone. Where the program that it needs is not installed, it is disabled, and
 # test/summary.js says so.
 function(add_suite name)
     cmake_parse_arguments(PARSE_ARGV 1 suite "BUSY;SERIAL" "NEEDS" "COMMAND;LABELS")

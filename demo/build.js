@@ -1,4 +1,7 @@
-/** Builds what runs: the native program with CMake, the WebAssembly module with the development tools of package.json. */
+/**
+ * Builds what runs: the native program with CMake, the WebAssembly module with the development
+ * tools of package.json.
+ */
 
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';

@@ -1,4 +1,7 @@
-/** Counts in one shared WebAssembly.Memory: workers in C, workers in JavaScript, and this very thread, which never blocks. */
+/**
+ * Counts in one shared WebAssembly.Memory: workers in C, workers in JavaScript, and this very
+ * thread, which never blocks.
+ */
 
 import fs from 'node:fs';
 import { once } from 'node:events';
@@ -68,7 +71,10 @@ async function startWorker(workerData) {
   };
 }
 
-/** Measures how late a timer of this thread fires: what a click, a frame or a request would have to wait. */
+/**
+ * Measures how late a timer of this thread fires: what a click, a frame or a request would have to
+ * wait.
+ */
 class LatenessMeter {
   #late = createHistogram();
   #last = performance.now();

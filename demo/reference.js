@@ -1,4 +1,7 @@
-/** What the others must find: the same count, written independently of wordcount.c and wordcount.js, by one thread. */
+/**
+ * What the others must find: the same count, written independently of wordcount.c and wordcount.js,
+ * by one thread.
+ */
 
 import fs from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -8,7 +11,8 @@ const IDENTIFIER = /[A-Za-z_][A-Za-z0-9_]*/g;
 
 /**
  * @param {{ path: string }[]} files
- * @param {(done: number) => void} onProgress called with the number of files done, where the event loop gets to run
+ * @param {(done: number) => void} onProgress called with the number of files done, where the event
+ *   loop gets to run
  */
 export async function countPlainly(files, onProgress) {
   const start = performance.now();

@@ -83,7 +83,8 @@ function sayInexact(reference, run, difference, failed) {
 }
 
 /**
- * Reports a locked run, and returns whether it is exact: every word as the reference has it, and every lock as it was at first.
+ * Reports a locked run, and returns whether it is exact: every word as the reference has it, and
+ * every lock as it was at first.
  */
 export function sayLocked(title, reference, run) {
   sayRun(title, reference, run.seconds);

@@ -1,8 +1,9 @@
 /**
  * node demo/run.js [--threads=N] [--workers=N] [TREE]
  *
- * Counts every C identifier in every file under TREE (/usr/include) in one hash table guarded by lockword mutexes: (a) with native
- * threads, (b) in Node with C, JavaScript and the main thread together, (c) both without locks. Ends with 1 if (a) or (b) is not exact.
+ * Counts every C identifier in every file under TREE (/usr/include) in one hash table guarded by
+ * lockword mutexes: (a) with native threads, (b) in Node with C, JavaScript and the main thread
+ * together, (c) both without locks. Ends with 1 if (a) or (b) is not exact.
  */
 import fs from 'node:fs';
 import os from 'node:os';
@@ -16,12 +17,18 @@ import * as report from './report.js';
 import { bad, withBar } from './terminal.js';
 import { survey } from './tree.js';
 
-/** More threads than processors: some lose theirs in the middle of a locked section, which is when locks are put to the test. */
+/**
+ * More threads than processors: some lose theirs in the middle of a locked section, which is when
+ * locks are put to the test.
+ */
 const PROCESSORS = os.availableParallelism();
 const THREADS = Math.max(4, PROCESSORS);
 const WORKERS = Math.max(2, Math.ceil(PROCESSORS / 2));
 
-/** Four bytes of room for each of source hold even a text of short words that never repeat. Memory that no word comes to costs nothing. */
+/**
+ * Four bytes of room for each of source hold even a text of short words that never repeat. Memory
+ * that no word comes to costs nothing.
+ */
 const HEAP_PER_BYTE = 4;
 const MIN_HEAP_BYTES = 2 ** 24;
 const MAX_HEAP_BYTES = 2 ** 30;

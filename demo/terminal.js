@@ -27,7 +27,10 @@ export function perCent(part, whole) {
   return `${fixed(share, share < COARSE ? 4 : share < 10 ? 2 : 1)} %`;
 }
 
-/** Prints rows of text in columns, the first flush left and the others right. The first row names the columns. */
+/**
+ * Prints rows of text in columns, the first flush left and the others right. The first row names
+ * the columns.
+ */
 export function sayTable(rows) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
   const pad = (cell, column) =>
@@ -43,7 +46,8 @@ export function sayTable(rows) {
  *
  * @template T
  * @param {string} label
- * @param {{ size: number }[]} files what is worked on; `work` calls back with how many of them are begun
+ * @param {{ size: number }[]} files what is worked on; `work` calls back with how many of them are
+ *   begun
  * @param {(onProgress: (files: number) => void) => Promise<T>} work
  * @returns {Promise<T>}
  */

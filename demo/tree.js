@@ -2,7 +2,9 @@
 
 import fs from 'node:fs';
 
-/** How much of a file is looked at for a NUL, which no text has. As much as grep and git look at. */
+/**
+ * How much of a file is looked at for a NUL, which no text has. As much as grep and git look at.
+ */
 const LOOK_AT_BYTES = 8000;
 
 /**
@@ -23,8 +25,9 @@ function isBinary(path) {
 }
 
 /**
- * Every text file under a directory, largest first, so that no agent is left with a large one at the end. Links are followed, and each
- * real file or directory counted once, by whatever names it is reached.
+ * Every text file under a directory, largest first, so that no agent is left with a large one at
+ * the end. Links are followed, and each real file or directory counted once, by whatever names it
+ * is reached.
  *
  * @param {string} root
  */

@@ -1,4 +1,7 @@
-/** The table of wordcount.h, for agents that run JavaScript. The same bytes, the same locks; see there for the layout. */
+/**
+ * The table of wordcount.h, for agents that run JavaScript. The same bytes, the same locks; see
+ * there for the layout.
+ */
 
 import { Mutex } from 'lockword';
 
@@ -87,7 +90,9 @@ class Scanner {
 const UNKNOWN = 0;
 const DAMAGED = -1;
 
-/** The bytes of a table, wherever it is. Takes no lock: the caller holds what wordcount.h asks for. */
+/**
+ * The bytes of a table, wherever it is. Takes no lock: the caller holds what wordcount.h asks for.
+ */
 export class Table {
   /**
    * @param {ArrayBuffer | SharedArrayBuffer} buffer
@@ -178,7 +183,9 @@ export class Table {
     return i === length;
   }
 
-  /** The offset of the scanner's word, UNKNOWN, or DAMAGED if the chain leads nowhere or in circles. */
+  /**
+   * The offset of the scanner's word, UNKNOWN, or DAMAGED if the chain leads nowhere or in circles.
+   */
   #find({ text, start, end, hash }) {
     const { u32, maxChain } = this;
     let offset = u32[this.#bucketOf(hash)];
@@ -225,14 +232,20 @@ export class Table {
     u32[bucket] = offset;
   }
 
-  /** Whether what follows a word are letters only. Without locks two words may have been given the same place. */
+  /**
+   * Whether what follows a word are letters only. Without locks two words may have been given the
+   * same place.
+   */
   #isWhole(letters, end) {
     let i = letters;
     while (i < end && KIND[this.u8[i]] !== 0) i++;
     return i === end;
   }
 
-  /** Every word and its count. Survives a damaged table: words that are none are left out, and broken chains end where they break. */
+  /**
+   * Every word and its count. Survives a damaged table: words that are none are left out, and
+   * broken chains end where they break.
+   */
   toMap() {
     const { u32 } = this;
     const bytes = Buffer.from(this.u8.buffer, this.u8.byteOffset, this.u8.length);
@@ -348,8 +361,8 @@ export class Counter {
   }
 
   /**
-   * The same, for a thread that must not block. Between words, when it holds nothing, it lets its event loop run as often as the pace
-   * asks for: a promise that is settled already would not.
+   * The same, for a thread that must not block. Between words, when it holds nothing, it lets its
+   * event loop run as often as the pace asks for: a promise that is settled already would not.
    */
   async countAsync(text, pace) {
     const { table, tally, heapLock } = this;

@@ -1,4 +1,7 @@
-/** A worker of the Node run: counts files into the shared table, in C compiled to WebAssembly or in JavaScript. */
+/**
+ * A worker of the Node run: counts files into the shared table, in C compiled to WebAssembly or in
+ * JavaScript.
+ */
 
 import fs from 'node:fs';
 import os from 'node:os';
@@ -75,7 +78,10 @@ function work(counter, paths) {
   return { ...done, ...counter.tally() };
 }
 
-/** Background work leaves the processor to the main thread when that has something to do. On Linux, 0 is the calling thread alone. */
+/**
+ * Background work leaves the processor to the main thread when that has something to do. On Linux,
+ * 0 is the calling thread alone.
+ */
 const NICE = 10;
 os.setPriority(0, NICE);
 

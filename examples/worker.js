@@ -1,4 +1,6 @@
-/** The other end of workers.js: in a worker, answers the message with what `work` returns for it. */
+/**
+ * The other end of workers.js: in a worker, answers the message with what `work` returns for it.
+ */
 const port = globalThis.postMessage ? globalThis : (await import('node:worker_threads')).parentPort;
 
 /** @param {(message: any) => any} work */

@@ -2,7 +2,10 @@
 
 const { Worker } = globalThis.Worker ? globalThis : await import('node:worker_threads');
 
-/** Calls `listen` with what the worker says; Node's workers have `on` for that, the web's addEventListener. */
+/**
+ * Calls `listen` with what the worker says; Node's workers have `on` for that, the web's
+ * addEventListener.
+ */
 function hear(worker, name, listen) {
   if (worker.on) worker.on(name, listen);
   else worker.addEventListener(name, (event) => listen(event.data ?? event));
@@ -13,7 +16,8 @@ function hear(worker, name, listen) {
  *
  * @param {URL} url
  * @param {object} message
- * @returns {{ done: Promise<any>, stop: () => void }} what the worker answers, which is also its end
+ * @returns {{ done: Promise<any>, stop: () => void }} what the worker answers, which is also its
+ *   end
  */
 export function start(url, message) {
   const worker = new Worker(url, { type: 'module' });

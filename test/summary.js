@@ -1,7 +1,8 @@
 /**
- * summary.js: what the last run of CTest found, from the JUnit file that it leaves: the tests that were left out, the end of what each
- * failed one printed, and last `N passed, N failed`. These count cases: those of cmocka and mocha, the configurations of the explorer,
- * mutants, samples, …; a test that counts nothing is one case. Fails unless all have passed.
+ * summary.js: what the last run of CTest found, from the JUnit file that it leaves: the tests that
+ * were left out, the end of what each failed one printed, and last `N passed, N failed`. These
+ * count cases: those of cmocka and mocha, the configurations of the explorer, mutants, samples, …;
+ * a test that counts nothing is one case. Fails unless all have passed.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -11,7 +12,10 @@ const ROOT = join(import.meta.dirname, '..');
 const RESULTS = join(ROOT, 'build/tests.xml');
 const SHOWN_LINES = 40;
 
-/** What programs print for cases that passed, and for those that failed: cmocka, mocha, the explorer, and scripts of our own. */
+/**
+ * What programs print for cases that passed, and for those that failed: cmocka, mocha, the
+ * explorer, and scripts of our own.
+ */
 const PASSED = [
   /\[ {2}PASSED {2}\] (\d+) test/g,
   /^ {2}(\d+) passing/gm,

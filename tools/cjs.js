@@ -1,7 +1,8 @@
 /**
- * cjs.js: writes js/cjs, for programs that `require`, as Node 18 and 20 cannot require an ES module: each entry of the package in one
- * CommonJS file, and its types, if `npm run types` has made them. Entries share no file but index.js. What more than one of them
- * contains are copies of lockword in one agent, which js/src/agent.js knows.
+ * cjs.js: writes js/cjs, for programs that `require`, as Node 18 and 20 cannot require an ES
+ * module: each entry of the package in one CommonJS file, and its types, if `npm run types` has
+ * made them. Entries share no file but index.js. What more than one of them contains are copies of
+ * lockword in one agent, which js/src/agent.js knows.
  */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

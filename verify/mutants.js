@@ -12,9 +12,10 @@
  *   --only TEXT  tests only the mutants whose names contain this
  *   --list       prints for each mutant what became of it, and by which configuration
  *
- * A mutant that does the same as the original in all calls that mutants/same.c draws is not counted.
- * Every other one must be killed, or be argued about. The program fails, too, if one that is argued
- * about dies or does not exist, or if the explorer finds a failure in the sources as they are.
+ * A mutant that does the same as the original in all calls that mutants/same.c draws is not
+ * counted. Every other one must be killed, or be argued about. The program fails, too, if one that
+ * is argued about dies or does not exist, or if the explorer finds a failure in the sources as they
+ * are.
  */
 import { execFile } from 'node:child_process';
 import {
@@ -73,7 +74,10 @@ const LIMIT_MS = 600_000;
 /** Calls that are drawn to tell a mutant from the original. */
 const TRIES = 400_000;
 
-/** A file, all of lockword's headers that it includes, and the files of the core that these belong to. */
+/**
+ * A file, all of lockword's headers that it includes, and the files of the core that these belong
+ * to.
+ */
 function needed(file, found = new Set()) {
   if (found.has(file) || !existsSync(join(ROOT, file))) return found;
   found.add(file);
@@ -86,7 +90,10 @@ function needed(file, found = new Set()) {
   return found;
 }
 
-/** The primitives, found by the names of their explorers, and the files of the core that each is made of. */
+/**
+ * The primitives, found by the names of their explorers, and the files of the core that each is
+ * made of.
+ */
 const PRIMITIVES = new Map(
   readdirSync(HERE)
     .filter((file) => file.endsWith('.c'))
@@ -118,7 +125,10 @@ function unitOf(name) {
   };
 }
 
-/** Reads equivalent.txt: below a unit's name, its mutants, one a line, and below those an indented argument. */
+/**
+ * Reads equivalent.txt: below a unit's name, its mutants, one a line, and below those an indented
+ * argument.
+ */
 function readEquivalents() {
   const units = new Map();
   let unit;
@@ -190,7 +200,10 @@ function explorer() {
   return Promise.all(compiled.values());
 }
 
-/** Builds a primitive's explorer from the files in `folder`, and where that has none, from the repository. */
+/**
+ * Builds a primitive's explorer from the files in `folder`, and where that has none, from the
+ * repository.
+ */
 async function build(primitive, folder, program, extra = [], flags = []) {
   const at = (path) => (existsSync(join(folder, path)) ? join(folder, path) : join(ROOT, path));
   const sources = [

@@ -1,6 +1,6 @@
 /**
- * One worker, one peer: an isolate of its own, so that the engine compiles each peer's loops for that peer alone. Does what the main
- * thread asks, one message a measurement, and answers with one.
+ * One worker, one peer: an isolate of its own, so that the engine compiles each peer's loops for
+ * that peer alone. Does what the main thread asks, one message a measurement, and answers with one.
  */
 
 import { readlinkSync } from 'node:fs';
@@ -34,7 +34,10 @@ function work(steps) {
   return x;
 }
 
-/** ns that a step of it takes: of the fastest call, which nothing interrupted. The first ones compile it. */
+/**
+ * ns that a step of it takes: of the fastest call, which nothing interrupted. The first ones
+ * compile it.
+ */
 function nsAStep() {
   let fastest = Infinity;
   for (let i = 0; i < 400; i++) {
@@ -70,7 +73,10 @@ function turns(task) {
   return { turns: n };
 }
 
-/** The same, with every wait timed: ns, as percentiles of a histogram. Two clock readings a turn cost more than the lock does. */
+/**
+ * The same, with every wait timed: ns, as percentiles of a histogram. Two clock readings a turn
+ * cost more than the lock does.
+ */
 function timedTurns(task) {
   const waits = createHistogram();
   const steps = Math.round(task.section / STEP_NS);
@@ -90,7 +96,10 @@ function timedTurns(task) {
   return { turns: n, longest: waits.max, p99: waits.percentile(99) };
 }
 
-/** The longest wait so far, in ms, in turns that the loops below take until told to stop, or that a thread takes until it is time. */
+/**
+ * The longest wait so far, in ms, in turns that the loops below take until told to stop, or that a
+ * thread takes until it is time.
+ */
 let longest = 0;
 
 function got(asked) {

@@ -1,6 +1,7 @@
 /**
- * Event loops that are busy, because they take a lock again and again and never turn, beside others that want it: how long those
- * wait. A loop that does not hold the lock should keep nobody from it, however busy it is.
+ * Event loops that are busy, because they take a lock again and again and never turn, beside others
+ * that want it: how long those wait. A loop that does not hold the lock should keep nobody from it,
+ * however busy it is.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,7 +19,10 @@ async function abandon(condition, mutex) {
   await wait.catch(() => {});
 }
 
-/** A mutex and a condition. Loops give up a wait at the condition, and notify it, each turn; a thread's turn begins with a wait there. */
+/**
+ * A mutex and a condition. Loops give up a wait at the condition, and notify it, each turn; a
+ * thread's turn begins with a wait there.
+ */
 function notified(buffer) {
   const [mutex, condition] = [new Mutex(buffer), new Condition(buffer, Mutex.BYTE_LENGTH)];
   return {

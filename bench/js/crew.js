@@ -7,7 +7,10 @@ import { Worker } from 'node:worker_threads';
 import { COUNTER, LOCK_BYTES } from './peers.js';
 import { CONTROL_WORDS } from './protocol.js';
 
-/** Pins a thread, where there is a taskset: this kernel and others like to keep threads that wake each other on one CPU. */
+/**
+ * Pins a thread, where there is a taskset: this kernel and others like to keep threads that wake
+ * each other on one CPU.
+ */
 export function pin(thread, k) {
   return (
     spawnSync('taskset', ['-cp', String(k % availableParallelism()), String(thread)]).status === 0

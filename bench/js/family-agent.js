@@ -1,4 +1,7 @@
-/** One worker, one operation, as in agent.js: the engine compiles each for itself. Told a number, it repeats the operation so often and posts the ns. */
+/**
+ * One worker, one operation, as in agent.js: the engine compiles each for itself. Told a number, it
+ * repeats the operation so often and posts the ns.
+ */
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { operations } from './family.js';

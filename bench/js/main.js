@@ -1,7 +1,7 @@
 /**
- * node bench/js/main.js [--quick | --smoke] [--json FILE]: lockword's Mutex beside the other locks of JavaScript, in workers of one process, and what
- * the rest of the family costs.
- * Ratios are taken within a round, where the peers ran side by side, and only then the median of the rounds.
+ * node bench/js/main.js [--quick | --smoke] [--json FILE]: lockword's Mutex beside the other locks
+ * of JavaScript, in workers of one process, and what the rest of the family costs. Ratios are taken
+ * within a round, where the peers ran side by side, and only then the median of the rounds.
  */
 
 import { writeFileSync } from 'node:fs';

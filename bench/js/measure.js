@@ -1,4 +1,7 @@
-/** The measurements, one round each: every crew in turn, in an order that changes from round to round. */
+/**
+ * The measurements, one round each: every crew in turn, in an order that changes from round to
+ * round.
+ */
 
 import { once } from 'node:events';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
@@ -60,8 +63,9 @@ export async function contend(crews, round, workers, seconds, section) {
 }
 
 /**
- * The main thread takes the lock again and again, a turn of its event loop after it gave it back, while workers relock without a gap.
- * ms of each wait, the last of which is as long as the round if it was in vain; and the workers' turns.
+ * The main thread takes the lock again and again, a turn of its event loop after it gave it back,
+ * while workers relock without a gap. ms of each wait, the last of which is as long as the round if
+ * it was in vain; and the workers' turns.
  */
 export async function relock({ crew, lock }, workers, seconds) {
   crew.control.fill(0);
@@ -87,7 +91,9 @@ export async function relock({ crew, lock }, workers, seconds) {
   return { waits, mops: turns / seconds / 1e6 };
 }
 
-/** The ways in which a worker wakes the main thread's event loop; `arm` resolves once it is woken. */
+/**
+ * The ways in which a worker wakes the main thread's event loop; `arm` resolves once it is woken.
+ */
 export function handOffs(crews, locks) {
   const [first] = crews;
   const named = (name) => crews.find((crew) => crew.peer.name === name);

@@ -1,6 +1,7 @@
 /**
- * The locks being measured. Each attaches to a buffer that other workers share: `lock` blocks, `lockAsync` does not (where there is
- * one), `unlock` frees. `floor` marks what is no lock: one thread only.
+ * The locks being measured. Each attaches to a buffer that other workers share: `lock` blocks,
+ * `lockAsync` does not (where there is one), `unlock` frees. `floor` marks what is no lock: one
+ * thread only.
  */
 
 import { self } from '../../js/src/agent.js';
@@ -23,7 +24,10 @@ function raw(buffer) {
   };
 }
 
-/** What people write by hand: the second mutex of Ulrich Drepper's 'Futexes are tricky'. 0 free, 1 held, 2 held and perhaps awaited. */
+/**
+ * What people write by hand: the second mutex of Ulrich Drepper's 'Futexes are tricky'. 0 free, 1
+ * held, 2 held and perhaps awaited.
+ */
 function threeState(buffer) {
   const heap = new Int32Array(buffer);
   return {

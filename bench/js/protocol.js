@@ -1,8 +1,10 @@
 /**
- * How long it takes until a sleeping event loop knows: the words that the two sides of a hand-off share.
+ * How long it takes until a sleeping event loop knows: the words that the two sides of a hand-off
+ * share.
  *
- * Told NEXT, the waker takes the lock and says HELD; the main thread asks for the lock, or for whatever else will wake it, says ASKED, and
- * goes idle; the waker lets it settle, notes the time, and releases.
+ * Told NEXT, the waker takes the lock and says HELD; the main thread asks for the lock, or for
+ * whatever else will wake it, says ASKED, and goes idle; the waker lets it settle, notes the time,
+ * and releases.
  */
 
 import { performance } from 'node:perf_hooks';

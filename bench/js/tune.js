@@ -18,7 +18,10 @@ const SECONDS = 0.1;
 const WORKERS = [2, 4, 8];
 const SECTIONS = [0, 180, 15_000];
 
-/** Tries, and pauses before each; quanta, in company and alone. 0 tries: straight to sleep; 0 ms: it never yields. */
+/**
+ * Tries, and pauses before each; quanta, in company and alone. 0 tries: straight to sleep; 0 ms: it
+ * never yields.
+ */
 const SPINS = [
   [100, 10, 0.5, 2],
   [0, 10, 0, 0],

@@ -1,5 +1,6 @@
-# Rust's peers, from crates that are on this machine already: Debian's librust-parking-lot-dev puts them into a directory that cargo
-# reads like a registry. Built in release builds alone, where there is something to measure.
+# Rust's peers, from crates that are on this machine already: Debian's librust-parking-lot-dev puts
+# them into a directory that cargo reads like a registry. Built in release builds alone, where there
+# is something to measure.
 
 find_program(CARGO cargo)
 set(crates /usr/share/cargo/registry)
@@ -10,7 +11,8 @@ if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
 elseif(NOT CARGO)
     list(APPEND bench_missing "Rust's mutexes (apt-get install cargo librust-parking-lot-dev)")
 else()
-    # A copy, since cargo writes a lock file beside the manifest, and which versions there are is up to the machine.
+    # A copy, since cargo writes a lock file beside the manifest, and which versions there are is up
+    # to the machine.
     set(rust "${CMAKE_CURRENT_BINARY_DIR}/rust")
     foreach(file Cargo.toml src/lib.rs src/family.rs src/asleep.rs)
         configure_file(rust/${file} "${rust}/${file}" COPYONLY)

@@ -1,4 +1,5 @@
-# `cmake --build BUILD --target tune-family`: the same for the constants of what is not a mutex, where several threads do something together.
+# `cmake --build BUILD --target tune-family`: the same for the constants of what is not a mutex,
+# where several threads do something together.
 
 set(tune_plugins "")
 

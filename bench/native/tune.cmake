@@ -1,9 +1,11 @@
-# `cmake --build BUILD --target tune`: lockword with other values of its constants, side by side. Each variant is the whole library
-# again, from a copy of its sources with one constant replaced, in a plug-in of lockword-bench.
+# `cmake --build BUILD --target tune`: lockword with other values of its constants, side by side.
+# Each variant is the whole library again, from a copy of its sources with one constant replaced, in
+# a plug-in of lockword-bench.
 
 set(tune_plugins "")
 
-# The name to print, then a regular expression, its replacement and the file it must match in, relative to src.
+# The name to print, then a regular expression, its replacement and the file it must match in,
+# relative to src.
 function(tune_variant name pattern replacement file)
     string(MAKE_C_IDENTIFIER "tune_${name}" target)
     set(copy "${CMAKE_CURRENT_BINARY_DIR}/${target}")

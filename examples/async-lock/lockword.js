@@ -17,7 +17,10 @@ export class AsyncLock {
     this.#mutex.unlock();
   }
 
-  /** Resolves to what the callback returns, once that has settled; rejects with what it throws. It is released in any case. */
+  /**
+   * Resolves to what the callback returns, once that has settled; rejects with what it throws. It
+   * is released in any case.
+   */
   executeLocked(callback) {
     return this.#mutex.runExclusive(callback);
   }

@@ -1,7 +1,8 @@
 /**
  * node examples/async-lock/program.js usual | lockword
  *
- * What a lock for workers and a main thread has to get right, and what comes of it. Runs in a page, too.
+ * What a lock for workers and a main thread has to get right, and what comes of it. Runs in a page,
+ * too.
  */
 import { start } from '../workers.js';
 

@@ -1,6 +1,6 @@
 /**
- * The lock of many a tutorial on Atomics.waitAsync: workers block in lock(), a page's main thread calls executeLocked(). program.js shows what goes
- * wrong.
+ * The lock of many a tutorial on Atomics.waitAsync: workers block in lock(), a page's main thread
+ * calls executeLocked(). program.js shows what goes wrong.
  */
 const UNLOCKED = 0;
 const LOCKED = 1;

@@ -1,15 +1,17 @@
 /**
  * node examples/better-mutex/program.js usual | lockword
  *
- * Three want a mutex that this thread holds: A for a short time only, B as long as it takes, and C, which comes later.
+ * Three want a mutex that this thread holds: A for a short time only, B as long as it takes, and C,
+ * which comes later.
  *
  *     1. A and B sleep. This thread unlocks, and A is woken.
  *     2. Before A has done anything, C finds the mutex free and takes it.
  *     3. A goes on, sees that it is taken and that its time is up, and leaves.
  *     4. C unlocks. Nobody else wants the mutex but B.
  *
- * The usual code frees it in step 1, which forgets that somebody sleeps; C's lock knows nothing of B, A does not pass on the wake that it got, and so
- * C's unlock wakes nobody: B sleeps beside a free mutex. A machine does this when it is busy in step 2. Here A's worker is held up there.
+ * The usual code frees it in step 1, which forgets that somebody sleeps; C's lock knows nothing of
+ * B, A does not pass on the wake that it got, and so C's unlock wakes nobody: B sleeps beside a
+ * free mutex. A machine does this when it is busy in step 2. Here A's worker is held up there.
  *
  * C is this thread, too, which never blocks.
  */
@@ -36,7 +38,10 @@ function set(memory, element, value) {
   Atomics.notify(memory, element);
 }
 
-/** Does it once. Undefined: A was not the one that was woken, as the machine was too busy: do it again. */
+/**
+ * Does it once. Undefined: A was not the one that was woken, as the machine was too busy: do it
+ * again.
+ */
 async function once() {
   const memory = cells();
   const mutex = new BetterMutex(memory, MUTEX);

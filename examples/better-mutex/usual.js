@@ -1,6 +1,6 @@
 /**
- * The usual mutex with timeouts: 0 free, 1 locked, 2 locked and somebody may sleep. Without timeouts it is right. With them it strands sleepers:
- * program.js shows how.
+ * The usual mutex with timeouts: 0 free, 1 locked, 2 locked and somebody may sleep. Without
+ * timeouts it is right. With them it strands sleepers: program.js shows how.
  */
 const FREE = 0;
 const LOCKED = 1;

@@ -6,7 +6,8 @@ serve(async ({ library, memory, name, timeout }) => {
   const { wait } = Atomics;
   let first = true;
 
-  // A's first sleep on the mutex goes on until A is let go. B's ends only by a wake: lockword would look again after a second.
+  // A's first sleep on the mutex goes on until A is let go. B's ends only by a wake: lockword would
+  // look again after a second.
   Atomics.wait = (words, index, value, ms) => {
     if (words.buffer !== memory.buffer) return wait(words, index, value, ms);
     if (first) Atomics.add(memory, ASLEEP, 1);

@@ -47,7 +47,8 @@ export class Crew {
    *
    * @param {keyof typeof ways} way
    * @param {number} step
-   * @returns {Promise<{ count: number, expected: number, lost: number, ms: number }>} when all are done
+   * @returns {Promise<{ count: number, expected: number, lost: number, ms: number }>} when all are
+   *   done
    */
   async run(way, step) {
     const { shared } = this;

@@ -1,6 +1,7 @@
 /**
- * Memory is shared only by pages that are cross-origin isolated, which takes two headers of the server's. This makes up for a server that does
- * not send them, and finds out what is missing where that fails, too.
+ * Memory is shared only by pages that are cross-origin isolated, which takes two headers of the
+ * server's. This makes up for a server that does not send them, and finds out what is missing where
+ * that fails, too.
  */
 
 const TRIED = 'lockword: the service worker has been tried';
@@ -14,7 +15,8 @@ export function isIsolated() {
 }
 
 /**
- * Has a service worker add the headers from now on, and loads the page again. Once: if that did not help, nor would a second time.
+ * Has a service worker add the headers from now on, and loads the page again. Once: if that did not
+ * help, nor would a second time.
  *
  * @param {string} script
  * @returns {Promise<string>} why it cannot
@@ -51,7 +53,8 @@ async function missingHeaders() {
  * What is missing, and what to do about it.
  *
  * @param {string} [failure] of the service worker
- * @returns {Promise<{ headers: string[], hints: string[] }>} headers that the server should send, and sentences
+ * @returns {Promise<{ headers: string[], hints: string[] }>} headers that the server should send,
+ *   and sentences
  */
 export async function diagnose(failure) {
   const headers = await missingHeaders().catch(() => []);

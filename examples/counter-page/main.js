@@ -53,7 +53,10 @@ function comparison({ lost }) {
   return `${first} Atomic and guarded by a mutex, all of them arrived.`;
 }
 
-/** Screen readers say it as a whole, once. They are not told of the numbers that change with each frame. */
+/**
+ * Screen readers say it as a whole, once. They are not told of the numbers that change with each
+ * frame.
+ */
 function say(count, words) {
   $('#spoken').textContent = `The count is ${number(count)}. `;
   $('#verdict').textContent = words;

@@ -1,4 +1,7 @@
-/** What the page and its workers share: the number, the lock around it, where they meet, and what each has done. */
+/**
+ * What the page and its workers share: the number, the lock around it, where they meet, and what
+ * each has done.
+ */
 
 import { Barrier, layout, Mutex, WaitGroup } from 'lockword';
 import { STRIP_BYTES, Strip } from './strip.js';

@@ -1,8 +1,8 @@
 /**
- * What one thread did, and when: for each slot of 50 µs, how much of it the thread spent in each state.
- * To record a change of state takes a reading of the clock and one addition in memory that no other
- * thread writes; a long state takes an addition for each slot. Readers are not synchronised with it: a
- * picture may miss the last moment.
+ * What one thread did, and when: for each slot of 50 µs, how much of it the thread spent in each
+ * state. To record a change of state takes a reading of the clock and one addition in memory that
+ * no other thread writes; a long state takes an addition for each slot. Readers are not
+ * synchronised with it: a picture may miss the last moment.
  */
 
 export const IDLE = 0;
@@ -50,7 +50,8 @@ export class Strip {
   /**
    * Begins to record, in state IDLE.
    *
-   * @param {number} origin when the run began, ms: each thread's clock has its own zero, performance.timeOrigin
+   * @param {number} origin when the run began, ms: each thread's clock has its own zero,
+   *   performance.timeOrigin
    */
   begin(origin) {
     this.#origin = origin - performance.timeOrigin;

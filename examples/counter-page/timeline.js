@@ -1,6 +1,6 @@
 /**
- * The picture of which thread held the lock, and which waited: a row for each thread, over the last moments
- * of a run while it goes on, and over any part of it afterwards.
+ * The picture of which thread held the lock, and which waited: a row for each thread, over the last
+ * moments of a run while it goes on, and over any part of it afterwards.
  */
 
 import { clear, colour } from './canvas.js';
@@ -11,10 +11,16 @@ const slotAt = (ms) => Math.floor((ms * 1000) / SLOT_US);
 const percent = (share) => `${(100 * share).toFixed(share < 0.01 ? 2 : share < 0.1 ? 1 : 0)} %`;
 const seconds = (ms, span) => `${(ms / 1000).toFixed(span < 100 ? 3 : 2)} s`;
 
-/** A turn of the page is too short to be seen among so many: it is drawn at least so high, in pixels. */
+/**
+ * A turn of the page is too short to be seen among so many: it is drawn at least so high, in
+ * pixels.
+ */
 const VISIBLE = 3;
 
-/** Pictures of less than SMOOTH_MS would flicker if they moved: each is shown for a while, to be looked at. */
+/**
+ * Pictures of less than SMOOTH_MS would flicker if they moved: each is shown for a while, to be
+ * looked at.
+ */
 const SMOOTH_MS = 500;
 const GLANCE_MS = 300;
 const calm = matchMedia('(prefers-reduced-motion: reduce)');
@@ -58,7 +64,9 @@ export class Timeline {
     this.#paint(length);
   }
 
-  /** Shows a run that is over. It opens where most is to be seen; the slider goes through all of it. */
+  /**
+   * Shows a run that is over. It opens where most is to be seen; the slider goes through all of it.
+   */
   show(strips, length) {
     this.#strips = strips;
     this.#length = length;
@@ -76,7 +84,8 @@ export class Timeline {
 
   /**
    * When the part of the run begins in which most threads take part, ms. Among equals the sum of
-   * square roots decides: it is large when each thread has a little, smaller when one has everything.
+   * square roots decides: it is large when each thread has a little, smaller when one has
+   * everything.
    */
   #busiestStart() {
     const span = this.#span;
@@ -129,7 +138,9 @@ function addRow(rows, name) {
   return { name, canvas, share };
 }
 
-/** In each column, from below: the share of that time in which the thread was inside, then waiting. */
+/**
+ * In each column, from below: the share of that time in which the thread was inside, then waiting.
+ */
 function paintRow(canvas, strip, from, until, now, colours) {
   const { context, width, height, scale } = clear(canvas);
   const slotOf = (x) => from + Math.floor(((until - from) * x) / width);

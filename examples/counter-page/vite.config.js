@@ -10,7 +10,10 @@ const HEADERS = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
 
-/** Vite's own `server.headers` are not on a 304, 'not modified', and then WebKit refuses to load the worker. */
+/**
+ * Vite's own `server.headers` are not on a 304, 'not modified', and then WebKit refuses to load the
+ * worker.
+ */
 function addHeaders({ middlewares }) {
   middlewares.use((request, response, next) => {
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);

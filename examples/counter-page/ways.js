@@ -16,7 +16,9 @@ function think() {
   thought = x;
 }
 
-/** Adds as one adds to any number. What another thread wrote since the read is overwritten: lost. */
+/**
+ * Adds as one adds to any number. What another thread wrote since the read is overwritten: lost.
+ */
 function add(count, step) {
   const seen = count[0];
   think();
@@ -31,7 +33,9 @@ export const unsynchronised = {
   },
 };
 
-/** One instruction reads and writes. There is one for a single word, and none for anything larger. */
+/**
+ * One instruction reads and writes. There is one for a single word, and none for anything larger.
+ */
 export const atomic = {
   turn({ count }, strip, step) {
     strip.mark(INSIDE);

@@ -1,4 +1,7 @@
-/** A worker. Its first message has the memory and the worker's number. Each further one starts a run. */
+/**
+ * A worker. Its first message has the memory and the worker's number. Each further one starts a
+ * run.
+ */
 
 import { attach, turnsOf } from './shared.js';
 import { IDLE, WAITING } from './strip.js';

@@ -1,4 +1,6 @@
-/** An instance of the program, built with plain clang. Each worker needs one, and the main thread. */
+/**
+ * An instance of the program, built with plain clang. Each worker needs one, and the main thread.
+ */
 
 import { imports } from 'lockword/emscripten';
 

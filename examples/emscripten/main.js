@@ -1,8 +1,9 @@
 /**
- * node tools/core/link.js build/program.wasm examples/emscripten/program.c --export=begin --export=work
- * node examples/emscripten/main.js build/program.wasm
+ * node tools/core/link.js build/program.wasm examples/emscripten/program.c --export=begin
+ * --export=work node examples/emscripten/main.js build/program.wasm
  *
- * Starts the program's workers, as emcc's JavaScript does by itself, and takes part without blocking.
+ * Starts the program's workers, as emcc's JavaScript does by itself, and takes part without
+ * blocking.
  */
 import { readFile } from 'node:fs/promises';
 import process from 'node:process';

@@ -2,8 +2,9 @@
  * node tools/core/link.js build/cell.wasm examples/one-cell/cell.c --export=add
  * node examples/one-cell/mixed.js build/cell.wasm [--unguarded]
  *
- * Four workers add to one cell, each 200 times: 800. Two of them run C, compiled to WebAssembly, and two JavaScript, the worker.js of main.js. They
- * take the same mutex. The memory is the module's.
+ * Four workers add to one cell, each 200 times: 800. Two of them run C, compiled to WebAssembly,
+ * and two JavaScript, the worker.js of main.js. They take the same mutex. The memory is the
+ * module's.
  */
 import { readFile } from 'node:fs/promises';
 import process from 'node:process';

@@ -15,7 +15,8 @@ serve(({ memory, at, times, guarded }) => {
   for (let i = 0; i < times; i++) {
     if (guarded) lock.lock();
     const seen = cell[0];
-    // Between reading and writing, anything may take its time on a busy machine. Here it always does.
+    // Between reading and writing, anything may take its time on a busy machine. Here it always
+    // does.
     Atomics.wait(napWord, 0, 0, NAP_MS);
     cell[0] = seen + 1;
     if (guarded) lock.unlock();

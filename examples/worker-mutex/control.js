@@ -1,4 +1,7 @@
-/** By what main-thread.js directs its worker: elements that are 0 until something has happened, or may. */
+/**
+ * By what main-thread.js directs its worker: elements that are 0 until something has happened, or
+ * may.
+ */
 export const TOOK = 0;
 export const GO_ON = 1;
 export const INSIDE = 2;

@@ -1,4 +1,7 @@
-/** The worker of main-thread.js: is held up in the moment in which it has taken the mutex, and stays inside until it is told to leave. */
+/**
+ * The worker of main-thread.js: is held up in the moment in which it has taken the mutex, and stays
+ * inside until it is told to leave.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 
 import { GO_ON, INSIDE, LEAVE, set, TOOK } from './control.js';

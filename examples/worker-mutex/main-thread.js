@@ -1,8 +1,9 @@
 /**
  * node examples/worker-mutex/main-thread.js usual | lockword
  *
- * A worker takes the mutex while the main thread wants it. Where the mutex is taken by one write, and its owner named by the next, there is a moment
- * in which it belongs to thread 0, and that is the main thread: it may be told that it has the mutex already. Here the worker is held up in that
+ * A worker takes the mutex while the main thread wants it. Where the mutex is taken by one write,
+ * and its owner named by the next, there is a moment in which it belongs to thread 0, and that is
+ * the main thread: it may be told that it has the mutex already. Here the worker is held up in that
  * moment. lockword writes the owner in the same operation.
  */
 import process from 'node:process';
@@ -17,7 +18,10 @@ const library = process.argv[2] === 'usual' ? './three-words.js' : 'lockword/wor
 const { WorkerMutex } = await import(library);
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What comes of the main thread's lockAsync; `goOn` is when the worker goes on: after the call, or while it looks at who the owner is. */
+/**
+ * What comes of the main thread's lockAsync; `goOn` is when the worker goes on: after the call, or
+ * while it looks at who the owner is.
+ */
 async function want(goOn) {
   const buffer = WorkerMutex.createSharedBuffer();
   const cells = control();

@@ -1,7 +1,8 @@
 /**
  * node examples/worker-mutex/program.cjs [worker-mutex]
  *
- * A program for npm's package worker-mutex, in CommonJS: the same with either. Four workers add to a cell; another one ends with the mutex locked.
+ * A program for npm's package worker-mutex, in CommonJS: the same with either. Four workers add to
+ * a cell; another one ends with the mutex locked.
  */
 const { Worker, isMainThread, workerData } = require('node:worker_threads');
 

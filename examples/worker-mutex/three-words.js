@@ -1,6 +1,7 @@
 /**
- * The usual recursive mutex: one word says whether it is locked, one by which thread, one how often. Main threads are thread 0, and 0 is also what
- * the second word holds while it names nobody. main-thread.js shows what comes of that.
+ * The usual recursive mutex: one word says whether it is locked, one by which thread, one how
+ * often. Main threads are thread 0, and 0 is also what the second word holds while it names nobody.
+ * main-thread.js shows what comes of that.
  */
 import { threadId } from 'node:worker_threads';
 

@@ -9,7 +9,9 @@ import { nap } from './wait.js';
 /** The globals, some of which only some engines have. */
 const { crypto, process, WorkerGlobalScope } = /** @type {any} */ (globalThis);
 
-/** Names what the copies of lockword in one realm share, whatever their versions: the agent's id. */
+/**
+ * Names what the copies of lockword in one realm share, whatever their versions: the agent's id.
+ */
 const AGENT = Symbol.for('lockword.agent');
 
 /** @type {{ self: number, [version: string]: any }} */
@@ -24,12 +26,13 @@ Reflect.set(globalThis, AGENT, agent);
  * This agent's id, as it stands in the locks that it holds: for `nameAgent` of lockword/inspect,
  * and `once.abandon`.
  *
- * Bit 28 is set, so that no thread id of an operating system equals it, and 28 bits are random. Never `threadId`,
- * which is 0 on the main thread and repeats in every process. Ids need to differ, not to be unpredictable, so Math.random will do
- * where there is no crypto: Node 18 has it behind a flag.
+ * Bit 28 is set, so that no thread id of an operating system equals it, and 28 bits are random.
+ * Never `threadId`, which is 0 on the main thread and repeats in every process. Ids need to differ,
+ * not to be unpredictable, so Math.random will do where there is no crypto: Node 18 has it behind a
+ * flag.
  *
- * A realm is one agent, however many copies of lockword it loads. A second realm of the same thread, such as another frame of
- * a page or a `vm` context, is an agent of its own.
+ * A realm is one agent, however many copies of lockword it loads. A second realm of the same
+ * thread, such as another frame of a page or a `vm` context, is an agent of its own.
  */
 export const self = agent.self;
 
@@ -65,7 +68,8 @@ export function assertMayBlock(call) {
     throw new BlockingError(message);
   }
   mayBlock = true;
-  // Node before 20.16 has no getBuiltinModule, but marks what a worker may not call. Deno's web workers pass for main threads.
+  // Node before 20.16 has no getBuiltinModule, but marks what a worker may not call. Deno's web
+  // workers pass for main threads.
   if (WorkerGlobalScope) return;
   if (
     process?.getBuiltinModule?.('worker_threads').isMainThread ??

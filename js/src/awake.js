@@ -8,8 +8,8 @@
  */
 
 /**
- * How long a sleep lasts before the sleeper looks again, in ms. It bounds what is lost when a worker
- * is terminated that has consumed a notify.
+ * How long a sleep lasts before the sleeper looks again, in ms. It bounds what is lost when a
+ * worker is terminated that has consumed a notify.
  */
 export const SLICE = 1000;
 
@@ -23,8 +23,8 @@ export const BRIEF = 4;
 export const LONGEST_POLL = 32;
 
 /**
- * How often the event loop turns at least while a call is pending, in ms. WebKitGTK's workers do not
- * see otherwise that an Atomics.waitAsync has timed out, and sometimes that it was notified.
+ * How often the event loop turns at least while a call is pending, in ms. WebKitGTK's workers do
+ * not see otherwise that an Atomics.waitAsync has timed out, and sometimes that it was notified.
  */
 export const BEAT = 400;
 
@@ -39,8 +39,8 @@ export const HAND_OVER = 8;
 
 /**
  * How often a worker tries to take a mutex before it sleeps, and how many pauses it makes before
- * each time. With more pauses the holder takes many turns in a row; with fewer a worker is sooner to
- * find a mutex that is seldom free. bench/js/tune.js.
+ * each time. With more pauses the holder takes many turns in a row; with fewer a worker is sooner
+ * to find a mutex that is seldom free. bench/js/tune.js.
  */
 const TRIES = 100;
 const PAUSES = 10;
@@ -54,8 +54,8 @@ const QUANTUM = 0.5;
 const QUANTUM_ALONE = 2;
 
 /**
- * JavaScript cannot yield. A worker naps instead, so long, in ms: an engine may skip a shorter sleep.
- * If a nap lasts much longer, another thread had the CPU.
+ * JavaScript cannot yield. A worker naps instead, so long, in ms: an engine may skip a shorter
+ * sleep. If a nap lasts much longer, another thread had the CPU.
  */
 const NAP = 0.02;
 const LONG_NAP = 0.2;
@@ -69,12 +69,12 @@ const pause = /** @type {any} */ (Atomics).pause ?? Math.random;
 let yieldsAt = 0;
 
 /**
- * For a thread that blocks until it has a mutex. Returns whether to try to take it once more, before
- * it sleeps. It pauses first, and yields if that is due.
+ * For a thread that blocks until it has a mutex. Returns whether to try to take it once more,
+ * before it sleeps. It pauses first, and yields if that is due.
  *
- * Spinning lasts for some 20 to 50 us: to fall asleep and be woken takes as long, and costs the agent
- * that unlocks hundreds of short turns. A thread that spins has marked nothing, so no unlock has to
- * notify it.
+ * Spinning lasts for some 20 to 50 us: to fall asleep and be woken takes as long, and costs the
+ * agent that unlocks hundreds of short turns. A thread that spins has marked nothing, so no unlock
+ * has to notify it.
  *
  * @param {number} tries how many there have been
  * @param {(ms: number) => void} nap lets other threads have this CPU for so long at least

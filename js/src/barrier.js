@@ -1,4 +1,7 @@
-/** Makes a number of parties meet, again and again: the same as lw_barrier in C (include/lockword/barrier.h). */
+/**
+ * Makes a number of parties meet, again and again: the same as lw_barrier in C
+ * (include/lockword/barrier.h).
+ */
 
 import {
   barrierArriveStep,
@@ -127,7 +130,8 @@ export class Barrier extends Primitive {
     do {
       state = barrierState(this.words);
       outcome = barrierArriveStep(this.words, state);
-      // Where there are more agents than parties, others may end a cycle between the look and the arrival.
+      // Where there are more agents than parties, others may end a cycle between the look and the
+      // arrival.
     } while (outcome === LW_BARRIER_BROKE && !this.isBroken);
     if (outcome === LW_BARRIER_UNMADE) throw new RangeError('the barrier has no parties');
     if (outcome === LW_BARRIER_BROKE) throw new BrokenBarrierError('the barrier is broken');

@@ -28,7 +28,8 @@ import { nap, wait } from './wait.js';
  * @property {number} what is to be done; nothing any more, if it is less than LW_WAIT
  * @property {number} word which one to wait for, by its index
  * @property {number} phase what the step remembers
- * @property {number} expected the value to wait on; of LW_DONE, the result of the operation, if it has one
+ * @property {number} expected the value to wait on; of LW_DONE, the result of the operation, if it
+ *   has one
  *
  * @typedef {(words: Words, self: number, why: number, phase: number) => Answer} Step
  */

@@ -40,7 +40,8 @@ export class Counter extends Primitive {
   }
 
   /**
-   * Makes a counter in memory that no agent uses yet. Call it once, in one agent; in zeroed memory there is one of 0.
+   * Makes a counter in memory that no agent uses yet. Call it once, in one agent; in zeroed memory
+   * there is one of 0.
    *
    * @param {SharedMemory | undefined} memory
    * @param {number} byteOffset
@@ -125,7 +126,8 @@ export class Counter extends Primitive {
   /**
    * Blocks until the value is at least n, or until the predicate is true of it.
    *
-   * @param {number | ((value: number) => boolean)} wanted the value, 0 to 2^30 - 1, or the predicate
+   * @param {number | ((value: number) => boolean)} wanted the value, 0 to 2^30 - 1, or the
+   *   predicate
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up
    * @throws {RangeError} the value is out of range
@@ -145,7 +147,8 @@ export class Counter extends Primitive {
   /**
    * The same, without blocking.
    *
-   * @param {number | ((value: number) => boolean)} wanted the value, 0 to 2^30 - 1, or the predicate
+   * @param {number | ((value: number) => boolean)} wanted the value, 0 to 2^30 - 1, or the
+   *   predicate
    * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
    * @throws {RangeError} the value is out of range

@@ -25,13 +25,15 @@ const MISUSES = [
 ];
 
 /**
- * Spread it into the imports of every instance, as with 'lockword/wasm', whose imports these include. Callbacks are looked up in the
- * instance's table, which the linker exports as `__indirect_function_table` if told to `--export-table`.
+ * Spread it into the imports of every instance, as with 'lockword/wasm', whose imports these
+ * include. Callbacks are looked up in the instance's table, which the linker exports as
+ * `__indirect_function_table` if told to `--export-table`.
  *
  *     const imported = { env: { memory }, ...imports(memory, () => exports.__indirect_function_table) };
  *     const { exports } = await WebAssembly.instantiate(module, imported);
  *
- * @param {{ readonly buffer: ArrayBufferLike, grow(pages: number): number }} memory the instance's WebAssembly.Memory, shared
+ * @param {{ readonly buffer: ArrayBufferLike, grow(pages: number): number }} memory the instance's
+ *   WebAssembly.Memory, shared
  * @param {() => { get(index: number): any }} table returns the instance's WebAssembly.Table
  */
 export function imports(memory, table) {
@@ -123,7 +125,8 @@ export function imports(memory, table) {
       const mutex = new Mutex(memory, lock >>> 0);
       if (!mutex.isMine) throw MISUSES[1]();
       const sequence = new Int32Array(memory.buffer, condvar >>> 0, 1)[0];
-      // The callback is called without the lock, so the wait gets another to take again. It has begun when waitAsync returns.
+      // The callback is called without the lock, so the wait gets another to take again. It has
+      // begun when waitAsync returns.
       const stand = new Mutex();
       stand.tryLock();
       const controller = new AbortController();

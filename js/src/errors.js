@@ -1,4 +1,7 @@
-/** What lockword throws. Every error has a stable `code`; bad arguments are plain TypeErrors and RangeErrors. */
+/**
+ * What lockword throws. Every error has a stable `code`; bad arguments are plain TypeErrors and
+ * RangeErrors.
+ */
 
 /** The base of all errors whose reason is a lock, and not an argument. */
 export class LockError extends Error {
@@ -6,7 +9,9 @@ export class LockError extends Error {
   code = 'ERR_LOCK';
 }
 
-/** A blocking call on a lock that its own agent holds would wait for itself. Nothing was changed. */
+/**
+ * A blocking call on a lock that its own agent holds would wait for itself. Nothing was changed.
+ */
 export class DeadlockError extends LockError {
   name = 'DeadlockError';
   code = 'ERR_DEADLOCK';

@@ -35,7 +35,8 @@ export class Event extends Primitive {
   }
 
   /**
-   * Makes an unset event in memory that no agent uses yet. Call it once, in one agent; a manual event in zeroed memory does not need it.
+   * Makes an unset event in memory that no agent uses yet. Call it once, in one agent; a manual
+   * event in zeroed memory does not need it.
    *
    * @param {SharedMemory | undefined} memory
    * @param {number} byteOffset

@@ -4,7 +4,8 @@
 import { TimeoutError } from './errors.js';
 
 /**
- * Symbol.dispose, or what transpilers use in its stead where an engine has none: `using` needs them to be the same.
+ * Symbol.dispose, or what transpilers use in its stead where an engine has none: `using` needs them
+ * to be the same.
  *
  * @type {typeof Symbol.dispose}
  */

@@ -1,4 +1,7 @@
-/** lockword: locks in shared memory, for workers that block, for main threads that must not, and for C beside them. */
+/**
+ * lockword: locks in shared memory, for workers that block, for main threads that must not, and for
+ * C beside them.
+ */
 
 export { self } from './agent.js';
 export { waitAny } from './any.js';
@@ -36,7 +39,8 @@ export { WaitGroup } from './waitgroup.js';
  */
 
 /**
- * The handle of a primitive, to be posted to a worker: `Handle<'Mutex'>` is what `Mutex.from` takes.
+ * The handle of a primitive, to be posted to a worker: `Handle<'Mutex'>` is what `Mutex.from`
+ * takes.
  *
  * @template {string} [Type=string]
  * @typedef {import('./primitive.js').Handle<Type>} Handle

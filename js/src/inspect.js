@@ -30,7 +30,9 @@ const primitives = Object.values(/** @type {Record<string, any>} */ (lockword)).
   ({ type }) => type in meanings,
 );
 
-/** Ids with this bit are those of agents in an engine; others are threads of the operating system. */
+/**
+ * Ids with this bit are those of agents in an engine; others are threads of the operating system.
+ */
 const IN_AN_ENGINE = 0x10000000;
 
 /** @type {Map<number, string>} */

@@ -2,7 +2,8 @@
 
 /**
  * @typedef {import('./primitive.js').SharedMemory} SharedMemory
- * @typedef {{ BYTE_LENGTH: number, ALIGN: number, new (memory?: SharedMemory, byteOffset?: number): object }} PrimitiveClass
+ * @typedef {{ BYTE_LENGTH: number, ALIGN: number, new (memory?: SharedMemory, byteOffset?: number):
+ *   object }} PrimitiveClass
  */
 
 /**

@@ -50,8 +50,9 @@ export function bound(timeout, end, stopListening) {
 
 /**
  * The calls to end when a signal is aborted. While there are any, the signal has one listener,
- * however many calls there are: Node warns of a leak at more than ten. Afterwards it has none, since a
- * listener keeps a composite signal, or one with a timeout, alive as long as what it is made of.
+ * however many calls there are: Node warns of a leak at more than ten. Afterwards it has none,
+ * since a listener keeps a composite signal, or one with a timeout, alive as long as what it is
+ * made of.
  *
  * @type {WeakMap<AbortSignal, Set<(why: number) => void>>}
  */

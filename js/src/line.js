@@ -22,7 +22,8 @@
  * @property {any} [before]
  * @property {any} [after]
  *
- * @typedef {object} Queue a ring of callers, in the order in which they joined, and of itself. A Set
+ * @typedef {object} Queue a ring of callers, in the order in which they joined, and of itself. A
+ *   Set
  *   would keep the holes that its deletions leave, and look for the first caller behind them
  * @property {number} key
  * @property {any} before the last caller

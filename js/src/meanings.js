@@ -1,6 +1,6 @@
 /**
- * What the words of each primitive say. `lockword/inspect` reads this table, and `make core` prints it
- * as src/meanings.h, which lockword/describe.h reads in C.
+ * What the words of each primitive say. `lockword/inspect` reads this table, and `make core` prints
+ * it as src/meanings.h, which lockword/describe.h reads in C.
  *
  * @typedef {readonly [word: number, mask: number]} Field
  *

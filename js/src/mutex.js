@@ -124,11 +124,13 @@ export class Mutex extends Primitive {
   }
 
   /**
-   * Calls `fn` under the lock, and releases it when what `fn` returns has settled, or when it throws.
+   * Calls `fn` under the lock, and releases it when what `fn` returns has settled, or when it
+   * throws.
    *
    * @template T
    * @param {() => T | PromiseLike<T>} fn
-   * @param {number | WaitOptions} [options] of the lock: ms, or options; rejects with `signal.reason` on abort
+   * @param {number | WaitOptions} [options] of the lock: ms, or options; rejects with
+   *   `signal.reason` on abort
    * @returns {Promise<T>} what `fn` returns
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */

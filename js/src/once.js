@@ -36,7 +36,8 @@ export class Once extends Primitive {
    * Returns when `fn` has been run, here or elsewhere; blocks while another runs it.
    *
    * @param {() => void} fn
-   * @param {number | WaitOptions} [options] of the wait for another's run: ms, or options; a signal is looked at once, before
+   * @param {number | WaitOptions} [options] of the wait for another's run: ms, or options; a signal
+   *   is looked at once, before
    * @returns {boolean} whether it was run here
    * @throws {DeadlockError} this agent is running it
    * @throws {TimeoutError} the time was up

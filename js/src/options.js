@@ -1,14 +1,18 @@
 /**
- * What every call that may wait accepts as its last argument: a number of milliseconds, or `{ timeout, signal }`. What a call
- * must be told besides, such as a mutex, a function or a value to wait for, comes before that. Any other property is a
- * TypeError: a misspelt `timeout` would wait for ever. Read without allocating, before any word is touched.
+ * What every call that may wait accepts as its last argument: a number of milliseconds, or `{
+ * timeout, signal }`. What a call must be told besides, such as a mutex, a function or a value to
+ * wait for, comes before that. Any other property is a TypeError: a misspelt `timeout` would wait
+ * for ever. Read without allocating, before any word is touched.
  *
  * @typedef {object} WaitOptions
- * @property {number} [timeout] how long to wait at most, in ms; 0, or less, tries once; Infinity, the default, waits as long as it takes
- * @property {Signal} [signal] ends the wait when aborted, by throwing `signal.reason`. A blocked thread cannot be told: a
+ * @property {number} [timeout] how long to wait at most, in ms; 0, or less, tries once; Infinity,
+ *   the default, waits as long as it takes
+ * @property {Signal} [signal] ends the wait when aborted, by throwing `signal.reason`. A blocked
+ *   thread cannot be told: a
  *   blocking call only looks at it first
  *
- * @typedef {object} WaitSource what `waitAny` waits for: made by `when()` of events, semaphores, wait groups and latches,
+ * @typedef {object} WaitSource what `waitAny` waits for: made by `when()` of events, semaphores,
+ *   wait groups and latches,
  *   and by `whenAtLeast()` and `whenAtMost()` of counters
  * @property {'WaitSource'} kind for the compiler alone
  *
@@ -47,7 +51,8 @@ export function timeoutOf(options) {
 }
 
 /**
- * The signal to obey, if any. Throws its reason if it has been aborted, and a TypeError if it is none.
+ * The signal to obey, if any. Throws its reason if it has been aborted, and a TypeError if it is
+ * none.
  *
  * @internal
  * @param {number | WaitOptions | undefined} options
@@ -65,7 +70,8 @@ export function signalOf(options) {
 }
 
 /**
- * The timeout of a call that may block, after all that it refuses: wrong options, an aborted signal, a thread that may not block.
+ * The timeout of a call that may block, after all that it refuses: wrong options, an aborted
+ * signal, a thread that may not block.
  *
  * @internal
  * @param {number | WaitOptions | undefined} options

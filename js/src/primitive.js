@@ -1,7 +1,11 @@
-/** What all primitives have in common: words in shared memory, and a name for them that other workers understand. */
+/**
+ * What all primitives have in common: words in shared memory, and a name for them that other
+ * workers understand.
+ */
 
 /**
- * Names a primitive to other workers: postMessage it, and attach there with `from` of the same class.
+ * Names a primitive to other workers: postMessage it, and attach there with `from` of the same
+ * class.
  *
  * @template {string} [Type=string]
  * @typedef {object} Handle
@@ -13,12 +17,13 @@
 /**
  * Where primitives may live: a SharedArrayBuffer, or a WebAssembly.Memory that is shared.
  *
- * @typedef {SharedArrayBuffer | { readonly buffer: ArrayBufferLike, grow(pages: number): number }} SharedMemory
+ * @typedef {SharedArrayBuffer | { readonly buffer: ArrayBufferLike, grow(pages: number): number }}
+ *   SharedMemory
  */
 
 /**
- * A primitive in shared memory. The object holds no state but an address: any number of them, in any number of workers, may stand for the same
- * primitive. Attaching to one writes nothing.
+ * A primitive in shared memory. The object holds no state but an address: any number of them, in
+ * any number of workers, may stand for the same primitive. Attaching to one writes nothing.
  *
  * @template {string} [Type=string]
  */
@@ -31,8 +36,8 @@ export class Primitive {
   static type;
 
   /**
-   * A view of its own words. Of fixed length, since engines make length-tracking ones several times slower; when a WebAssembly.Memory
-   * grows, what it views stays where it is.
+   * A view of its own words. Of fixed length, since engines make length-tracking ones several times
+   * slower; when a WebAssembly.Memory grows, what it views stays where it is.
    *
    * @internal
    * @protected
@@ -55,7 +60,8 @@ export class Primitive {
   /**
    * Attaches to the primitive that a handle names, and writes nothing.
    *
-   * @template {{ readonly type: string, new (memory?: SharedMemory, byteOffset?: number): Primitive }} C
+   * @template {{ readonly type: string, new (memory?: SharedMemory, byteOffset?: number): Primitive
+   *   }} C
    * @this {C}
    * @param {Handle<C['type']>} handle
    * @returns {InstanceType<C>}

@@ -1,4 +1,6 @@
-/** A mutex that its holder may take again: the same as lw_rmutex in C (include/lockword/rmutex.h). */
+/**
+ * A mutex that its holder may take again: the same as lw_rmutex in C (include/lockword/rmutex.h).
+ */
 
 import {
   LW_DEADLOCK,
@@ -26,7 +28,8 @@ import { enqueue, handOver } from './turn.js';
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
 /**
- * A recursive mutex. The blocking form, `lock`, re-enters by thread: code that holds it may call code that locks it.
+ * A recursive mutex. The blocking form, `lock`, re-enters by thread: code that holds it may call
+ * code that locks it.
  *
  * Tasks of an event loop are not threads: two of them do NOT share it. `lockAsync` gives one task a
  * guard. Only that guard can take the mutex again, by `guard.lock()`, or wait at a condition. While
@@ -107,7 +110,8 @@ export class RecursiveMutex extends Primitive {
    * Takes it for one task, without blocking.
    *
    * @param {number | WaitOptions} [options] ms, or options
-   * @returns {Promise<TaskGuard | undefined>} undefined: the time was up; rejects with `signal.reason` on abort
+   * @returns {Promise<TaskGuard | undefined>} undefined: the time was up; rejects with
+   *   `signal.reason` on abort
    */
   async lockAsync(options) {
     const taken = await enqueue(lockTask, this.words, timeoutOf(options), signalOf(options));
@@ -137,11 +141,13 @@ export class RecursiveMutex extends Primitive {
   }
 
   /**
-   * Calls `fn` with the guard, and releases it all when what `fn` returns has settled, or when it throws.
+   * Calls `fn` with the guard, and releases it all when what `fn` returns has settled, or when it
+   * throws.
    *
    * @template T
    * @param {(guard: TaskGuard) => T | PromiseLike<T>} fn
-   * @param {number | WaitOptions} [options] of the lock: ms, or options; rejects with `signal.reason` on abort
+   * @param {number | WaitOptions} [options] of the lock: ms, or options; rejects with
+   *   `signal.reason` on abort
    * @returns {Promise<T>} what `fn` returns
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
@@ -199,7 +205,8 @@ export class TaskGuard {
    * waits until the first one's lock is unlocked.
    *
    * @returns {Promise<void>}
-   * @throws {OwnershipError} the task's block has ended, perhaps while this waited: nobody would give it back
+   * @throws {OwnershipError} the task's block has ended, perhaps while this waited: nobody would
+   *   give it back
    */
   async lockAsync() {
     if (this.isMine) return this.lock();
@@ -225,7 +232,8 @@ export class TaskGuard {
 }
 
 /**
- * The step of a task that locks: says in the same moment that a task holds it, before anything else of this thread can run and re-enter.
+ * The step of a task that locks: says in the same moment that a task holds it, before anything else
+ * of this thread can run and re-enter.
  *
  * @type {import('./blocking.js').Step}
  */

@@ -49,8 +49,9 @@ import { waitFor } from './waiting.js';
  * an OwnershipError; but if the agent reads upgradably again by the time it looks, it upgrades that
  * read.
  *
- * Every way to lock comes as `…Lock(options)`, which blocks, `…LockAsync(options)`, which does not, and `try…Lock()`, which does not wait.
- * The first two return false when the time was up; `signal` aborts.
+ * Every way to lock comes as `…Lock(options)`, which blocks, `…LockAsync(options)`, which does not,
+ * and `try…Lock()`, which does not wait. The first two return false when the time was up; `signal`
+ * aborts.
  *
  * @extends {Primitive<'RWLock'>}
  */
@@ -99,7 +100,8 @@ export class RWLock extends Primitive {
   }
 
   /**
-   * Reads, beside other readers, if that is possible without waiting. The one way to read again while reading.
+   * Reads, beside other readers, if that is possible without waiting. The one way to read again
+   * while reading.
    *
    * @returns {boolean} whether it did
    */
@@ -199,7 +201,8 @@ export class RWLock extends Primitive {
   }
 
   /**
-   * Turns this agent's upgradable read into a write: waits until the readers have left, and lets no writer in between.
+   * Turns this agent's upgradable read into a write: waits until the readers have left, and lets no
+   * writer in between.
    *
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up, and it still reads upgradably
@@ -216,7 +219,8 @@ export class RWLock extends Primitive {
    * meanwhile.
    *
    * @param {number | WaitOptions} [options] ms, or options
-   * @returns {Promise<boolean>} false: the time was up, and it still reads upgradably; rejects with `signal.reason` on abort
+   * @returns {Promise<boolean>} false: the time was up, and it still reads upgradably; rejects with
+   *   `signal.reason` on abort
    * @throws {OwnershipError} it does not read upgradably
    */
   upgradeAsync(options) {
@@ -295,8 +299,8 @@ export class RWLock extends Primitive {
   }
 
   /**
-   * `upgradableLock`, as a guard: `using guard = lock.acquireUpgradable()`. If this agent has upgraded by then, it
-   * releases the write.
+   * `upgradableLock`, as a guard: `using guard = lock.acquireUpgradable()`. If this agent has
+   * upgraded by then, it releases the write.
    *
    * @param {number | WaitOptions} [options] ms, or options
    * @throws {TimeoutError} the time was up; and what `upgradableLock` throws
@@ -306,8 +310,8 @@ export class RWLock extends Primitive {
   }
 
   /**
-   * `upgradableLockAsync`, as a guard: `using guard = await lock.acquireUpgradableAsync()`. If this agent has upgraded
-   * by then, it releases the write.
+   * `upgradableLockAsync`, as a guard: `using guard = await lock.acquireUpgradableAsync()`. If this
+   * agent has upgraded by then, it releases the write.
    *
    * @param {number | WaitOptions} [options] ms, or options
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
@@ -324,12 +328,13 @@ export class RWLock extends Primitive {
   }
 
   /**
-   * Calls `fn` while reading, beside other readers, and ends the read when what `fn` returns has settled, or when it
-   * throws.
+   * Calls `fn` while reading, beside other readers, and ends the read when what `fn` returns has
+   * settled, or when it throws.
    *
    * @template T
    * @param {() => T | PromiseLike<T>} fn
-   * @param {number | WaitOptions} [options] of the lock: ms, or options; rejects with `signal.reason` on abort
+   * @param {number | WaitOptions} [options] of the lock: ms, or options; rejects with
+   *   `signal.reason` on abort
    * @returns {Promise<T>} what `fn` returns
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
@@ -338,11 +343,13 @@ export class RWLock extends Primitive {
   }
 
   /**
-   * Calls `fn` while writing, alone, and ends the write when what `fn` returns has settled, or when it throws.
+   * Calls `fn` while writing, alone, and ends the write when what `fn` returns has settled, or when
+   * it throws.
    *
    * @template T
    * @param {() => T | PromiseLike<T>} fn
-   * @param {number | WaitOptions} [options] of the lock: ms, or options; rejects with `signal.reason` on abort
+   * @param {number | WaitOptions} [options] of the lock: ms, or options; rejects with
+   *   `signal.reason` on abort
    * @returns {Promise<T>} what `fn` returns
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */

@@ -14,7 +14,8 @@ import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';
  * @typedef {object} PermitsWanted
  * @property {number} [permits] how many to take, all at once: 0 to 2^30 - 1, 1 by default
  *
- * @typedef {WaitOptions & PermitsWanted} PermitOptions what every call accepts that waits for permits
+ * @typedef {WaitOptions & PermitsWanted} PermitOptions what every call accepts that waits for
+ *   permits
  */
 
 /**
@@ -57,7 +58,8 @@ export class Semaphore extends Primitive {
   }
 
   /**
-   * Makes a semaphore in memory that no agent uses yet. Call it once, in one agent; in zeroed memory there is one without permits.
+   * Makes a semaphore in memory that no agent uses yet. Call it once, in one agent; in zeroed
+   * memory there is one without permits.
    *
    * @param {SharedMemory | undefined} memory
    * @param {number} byteOffset
@@ -91,7 +93,8 @@ export class Semaphore extends Primitive {
   /**
    * Takes permits, blocking until it gets them. `release` gives them back.
    *
-   * @param {PermitOptions} [options] how many, 1 by default, and `{ timeout, signal }`, in ms; a signal is looked at once, before
+   * @param {PermitOptions} [options] how many, 1 by default, and `{ timeout, signal }`, in ms; a
+   *   signal is looked at once, before
    * @returns {boolean} false: the time was up
    * @throws {RangeError} permits are not 0 to 2^30 - 1
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
@@ -123,7 +126,8 @@ export class Semaphore extends Primitive {
   }
 
   /**
-   * `waitAsync`, as a guard, which gives the permits back: `using permit = await semaphore.acquireAsync()`.
+   * `waitAsync`, as a guard, which gives the permits back: `using permit = await
+   * semaphore.acquireAsync()`.
    *
    * @param {PermitOptions} [options] how many, 1 by default, and `{ timeout, signal }`, in ms
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
@@ -134,11 +138,13 @@ export class Semaphore extends Primitive {
   }
 
   /**
-   * Calls `fn` with permits taken, and gives them back when what `fn` returns has settled, or when it throws.
+   * Calls `fn` with permits taken, and gives them back when what `fn` returns has settled, or when
+   * it throws.
    *
    * @template T
    * @param {() => T | PromiseLike<T>} fn
-   * @param {PermitOptions} [options] how many permits, 1 by default, and `{ timeout, signal }`, in ms
+   * @param {PermitOptions} [options] how many permits, 1 by default, and `{ timeout, signal }`, in
+   *   ms
    * @returns {Promise<T>} what `fn` returns; rejects with `signal.reason` on abort
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */

@@ -1,4 +1,7 @@
-/** Waits until all of a number of things are done: the same as lw_waitgroup in C (include/lockword/waitgroup.h). */
+/**
+ * Waits until all of a number of things are done: the same as lw_waitgroup in C
+ * (include/lockword/waitgroup.h).
+ */
 
 import { LW_DONE, LW_WAITGROUP_MAX } from './core/constants.js';
 import {

@@ -1,4 +1,7 @@
-/** How the faces of all that releases many at once wait: blocking or not, with a timeout and a signal. */
+/**
+ * How the faces of all that releases many at once wait: blocking or not, with a timeout and a
+ * signal.
+ */
 
 import { block } from './blocking.js';
 import { gather } from './crowd.js';
@@ -11,7 +14,8 @@ import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
  */
 
 /**
- * What a user is given of an operation: something to hand to `waitAny`, of which a compiler tells nothing else.
+ * What a user is given of an operation: something to hand to `waitAny`, of which a compiler tells
+ * nothing else.
  *
  * @param {Operation} operation
  * @returns {WaitSource}

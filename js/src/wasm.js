@@ -3,7 +3,8 @@
 import { self } from './agent.js';
 
 /**
- * Spread it into the imports of every instance. Each agent must instantiate the module for itself, as threads in WebAssembly do.
+ * Spread it into the imports of every instance. Each agent must instantiate the module for itself,
+ * as threads in WebAssembly do.
  *
  *     const instance = await WebAssembly.instantiate(module, { env: { memory }, ...imports() });
  *

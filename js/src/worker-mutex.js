@@ -31,7 +31,8 @@ import { enqueue, handOver } from './turn.js';
 /**
  * @typedef {object} WorkerMutexOptions
  * @property {SharedArrayBuffer} [handle] made by `createSharedBuffer`
- * @property {SharedArrayBuffer} [sharedBuffer] the same, as the package's versions 1.0.2 and 1.0.3 call it
+ * @property {SharedArrayBuffer} [sharedBuffer] the same, as the package's versions 1.0.2 and 1.0.3
+ *   call it
  * @property {number} [index] which of its mutexes; 0 by default
  *
  * @typedef {object} WorkerLike a Worker of node:worker_threads
@@ -124,7 +125,8 @@ export class WorkerMutex {
     const count = sharedBuffer.byteLength / BYTES;
     assert(Number.isInteger(count) && count > 0, 'MUTEX_BUFFER_SIZE_MUST_MATCH_SINGLE_MUTEX');
 
-    // The worker's thread has stopped by then: it makes no step any more. How deep it was does not matter, for the next holder writes the depth.
+    // The worker's thread has stopped by then: it makes no step any more. How deep it was does not
+    // matter, for the next holder writes the depth.
     let isBound = true;
     const release = () => {
       if (!isBound) return;

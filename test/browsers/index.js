@@ -11,8 +11,9 @@
  *     await browser.close();
  *     await server.close();
  *
- * A browser has one page. Functions given to evaluate() and until() run in that page: they see nothing of the test but their arguments,
- * and answer JSON. press() takes a character or a key by its name in KeyboardEvent.key, as ' ', 'Tab' or 'ArrowLeft'.
+ * A browser has one page. Functions given to evaluate() and until() run in that page: they see
+ * nothing of the test but their arguments, and answer JSON. press() takes a character or a key by
+ * its name in KeyboardEvent.key, as ' ', 'Tab' or 'ArrowLeft'.
  */
 import { existsSync } from 'node:fs';
 
@@ -21,7 +22,10 @@ import { openWebKit } from './webkit.js';
 
 export { serve } from './serve.js';
 
-/** `package` is Debian's; setup.sh installs it, and with it the `files`, of which the first is what is started. */
+/**
+ * `package` is Debian's; setup.sh installs it, and with it the `files`, of which the first is what
+ * is started.
+ */
 export const BROWSERS = [
   {
     name: 'chromium',
@@ -49,8 +53,8 @@ export const BROWSERS = [
 export const isInstalled = ({ files }) => files.every((file) => existsSync(file));
 
 /**
- * Opens a page of this size, in CSS pixels, in the light or the dark. WebKitGTK's is never narrower than 447 pixels: its window has a
- * toolbar.
+ * Opens a page of this size, in CSS pixels, in the light or the dark. WebKitGTK's is never narrower
+ * than 447 pixels: its window has a toolbar.
  *
  * @param {'chromium' | 'firefox' | 'webkit'} name
  */

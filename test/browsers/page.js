@@ -6,7 +6,10 @@ export class Page {
   /** Errors that pages have left in the console. WebKitGTK's driver does not tell. */
   problems = [];
 
-  /** Resolves once the function answers something true in the page, and with that. A page that is just being left answers nothing. */
+  /**
+   * Resolves once the function answers something true in the page, and with that. A page that is
+   * just being left answers nothing.
+   */
   async until(condition, { timeout = 15_000, args = [] } = {}) {
     const end = performance.now() + timeout;
     for (;;) {

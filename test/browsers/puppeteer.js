@@ -3,7 +3,10 @@ import puppeteer from 'puppeteer-core';
 
 import { Page } from './page.js';
 
-/** Root may not use the sandbox; the rest keeps Chromium from calling home, which takes seconds where there is no network. */
+/**
+ * Root may not use the sandbox; the rest keeps Chromium from calling home, which takes seconds
+ * where there is no network.
+ */
 const CHROMIUM = [
   '--no-sandbox',
   '--disable-gpu',

@@ -13,7 +13,8 @@ const ISOLATION = {
  * Serves a folder as it is at each request, on a free port of this machine.
  *
  * @param {string} folder
- * @param {{ isolated?: boolean, receive?: (text: string) => void }} [options] `receive` hears what pages POST
+ * @param {{ isolated?: boolean, receive?: (text: string) => void }} [options] `receive` hears what
+ *   pages POST
  * @returns {Promise<{ url: string, close: () => Promise<void> }>}
  */
 export async function serve(folder, { isolated = true, receive = () => {} } = {}) {

@@ -12,7 +12,10 @@ import { Page } from './page.js';
 const MINI_BROWSER = '/usr/lib/*/webkit*gtk-*/MiniBrowser';
 const LONGEST_JOB_MS = 60_000;
 
-/** An X server of its own, which ends with its last client; returns its process, and its name for others. */
+/**
+ * An X server of its own, which ends with its last client; returns its process, and its name for
+ * others.
+ */
 async function startScreen() {
   const args = [
     '-displayfd',

@@ -7,8 +7,8 @@
  *     <!-- run: on node deno bun, prints: 400000 of 400000 -->
  *     <!-- not run: needs a registry -->
  *
- * A sample whose first line is a comment with a file's name has that name. Named samples that follow
- * one with a comment, under the same heading, are further files of the same program.
+ * A sample whose first line is a comment with a file's name has that name. Named samples that
+ * follow one with a comment, under the same heading, are further files of the same program.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -42,7 +42,8 @@ function read(page) {
 /**
  * The programs of a page, in its order.
  *
- * @returns {{ where: string, run?: string, reason?: string, files: { name?: string, lang: string, text: string }[] }[]}
+ * @returns {{ where: string, run?: string, reason?: string, files: { name?: string, lang: string,
+ *   text: string }[] }[]}
  *   `where` is the page and the line; a program has `run` or `reason`, or neither if its comment is missing
  */
 export function programsOf(page) {

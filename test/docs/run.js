@@ -9,7 +9,9 @@ import { dirname, join, relative } from 'node:path';
 import { anchorsOf, linksOf, pages, programsOf, ROOT } from './pages.js';
 import { has, prepare, WAYS, WORK } from './ways.js';
 
-/** Where users read. The others are for those who change lockword: their commands are the suite's. */
+/**
+ * Where users read. The others are for those who change lockword: their commands are the suite's.
+ */
 const HAS_SAMPLES = /^(README\.md|docs\/|examples\/)/;
 
 const count = { passed: 0, failed: 0, notRun: 0 };

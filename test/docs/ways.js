@@ -45,7 +45,10 @@ async function shell(script, cwd) {
   return stdout;
 }
 
-/** What a user has before the first sample: the C library, and the package with all that `npm pack` builds. */
+/**
+ * What a user has before the first sample: the C library, and the package with all that `npm pack`
+ * builds.
+ */
 export async function prepare() {
   const built = 'tsc -p js/tsconfig.json && npm run --silent cjs && node tools/core/wasm.js wasm';
   await shell(`make -s install PREFIX=${STAGE} >build/test-docs/install.log && ${built}`, ROOT);
@@ -69,8 +72,8 @@ function write(files, where = '') {
 }
 
 /**
- * On each of these runtimes; `node` stands for all of Node. What runs is the first file of JavaScript or
- * TypeScript, after a file of shell commands, if there is one.
+ * On each of these runtimes; `node` stands for all of Node. What runs is the first file of
+ * JavaScript or TypeScript, after a file of shell commands, if there is one.
  */
 async function onRuntimes(files, ...names) {
   const { folder, names: paths } = write(files);
@@ -259,9 +262,11 @@ async function sendsHeaders(files, server) {
 }
 
 /**
- * By the first word of what stands after `run:`; the others are arguments. Each returns where it ran, and what was printed there.
+ * By the first word of what stands after `run:`; the others are arguments. Each returns where it
+ * ran, and what was printed there.
  *
- * @type {Record<string, (files: { name?: string, lang: string, text: string }[], ...args: string[]) => Promise<[string, string?][]>>}
+ * @type {Record<string, (files: { name?: string, lang: string, text: string }[], ...args: string[])
+ *   => Promise<[string, string?][]>>}
  */
 export const WAYS = {
   on: onRuntimes,

@@ -1,6 +1,6 @@
 /**
- * run.js: lockword under emcc: examples/emscripten with Wasm Workers, if this emcc has them, and threads.c with pthreads. Ends with
- * `N passed, N failed`.
+ * run.js: lockword under emcc: examples/emscripten with Wasm Workers, if this emcc has them, and
+ * threads.c with pthreads. Ends with `N passed, N failed`.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';

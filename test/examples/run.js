@@ -1,6 +1,7 @@
 /**
- * run.js [--only node22,deno]: every example that is a program prints what its README says, on every runtime; those that show what is wrong without
- * lockword, on one. Ends with `N passed, N failed`.
+ * run.js [--only node22,deno]: every example that is a program prints what its README says, on
+ * every runtime; those that show what is wrong without lockword, on one. Ends with `N passed, N
+ * failed`.
  */
 import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';

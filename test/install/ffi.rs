@@ -1,4 +1,5 @@
-//! ffi.rs: lockword without C. Two threads count together, and a wait ends in time, by Rust's extern "C".
+//! ffi.rs: lockword without C. Two threads count together, and a wait ends in time, by Rust's
+//! extern "C".
 use std::cell::UnsafeCell;
 use std::os::raw::c_int;
 use std::time::{Duration, Instant};

@@ -1,4 +1,7 @@
-/** agent.js: the worker behind agents.js. It enters its mode, imports the library, and runs the function that it is sent. */
+/**
+ * agent.js: the worker behind agents.js. It enters its mode, imports the library, and runs the
+ * function that it is sent.
+ */
 import * as modes from './modes.js';
 import * as support from './support.js';
 

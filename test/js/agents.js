@@ -11,8 +11,9 @@
  *     await agent.said('holding');
  *     await agent.result;                               // 42, or rejects with what the function threw
  *
- * The function crosses over as source, so it sees nothing of the test around it but `data`. agent.js lists what else it is given.
- * finish() belongs into afterEach: it ends the agents that a test left behind.
+ * The function crosses over as source, so it sees nothing of the test around it but `data`.
+ * agent.js lists what else it is given. finish() belongs into afterEach: it ends the agents that a
+ * test left behind.
  */
 import { within } from './support.js';
 
@@ -92,8 +93,8 @@ class Agent {
 
   #end(how, value) {
     this.#settle[how](value);
-    // Bun's workers do not end by themselves, and would keep the process alive. Firefox's may block for ever when they terminate others
-    // (docs/runtimes.md): theirs end with them.
+    // Bun's workers do not end by themselves, and would keep the process alive. Firefox's may block
+    // for ever when they terminate others (docs/runtimes.md): theirs end with them.
     if (isWebWorker) living.delete(this);
     else void this.terminate();
   }

@@ -1,4 +1,7 @@
-/** interop.build.js: compiles the C of the tests to WebAssembly, once for all runtimes. Needs a modern Node; the tests do not. */
+/**
+ * interop.build.js: compiles the C of the tests to WebAssembly, once for all runtimes. Needs a
+ * modern Node; the tests do not.
+ */
 import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,7 @@
-/** C as WebAssembly, JavaScript that blocks and JavaScript that must not, on one lock word of one memory. */
+/**
+ * C as WebAssembly, JavaScript that blocks and JavaScript that must not, on one lock word of one
+ * memory.
+ */
 import { expect } from 'chai';
 
 import { Mutex } from '../../js/src/index.js';
@@ -16,7 +19,10 @@ const [EPERM, EBUSY, EDEADLK, ETIMEDOUT] = [1, 16, 35, 110];
 /** Written by interop.build.js. */
 const module = await built('interop.wasm');
 
-/** A memory with, from the third MiB on, a mutex and a counter; below, the module's data and a stack for each of its instances. */
+/**
+ * A memory with, from the third MiB on, a mutex and a counter; below, the module's data and a stack
+ * for each of its instances.
+ */
 function share() {
   const memory = new WebAssembly.Memory({ initial: 64, maximum: 65536, shared: true });
   const mutex = new Mutex(memory, 32 * PAGE + 8);
@@ -68,7 +74,8 @@ describe('interop: one lock word', () => {
       await within(20_000, mutex.lockAsync(), 'lockAsync() on the main thread');
       counter[0]++;
       mutex.unlock();
-      // Without a task of its own in between, the main thread would never hear that the workers are done.
+      // Without a task of its own in between, the main thread would never hear that the workers are
+      // done.
       if (++turns % 8 === 0) await sleep(0);
     }
     expect(await done).to.deep.equal([0, 0, 0]);

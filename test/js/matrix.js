@@ -1,6 +1,6 @@
 /**
- * matrix.js [--docs]: which tests of which primitive pass where, as the last run of run.js on each runtime left it; --docs puts the table into
- * docs/runtimes.md, too.
+ * matrix.js [--docs]: which tests of which primitive pass where, as the last run of run.js on each
+ * runtime left it; --docs puts the table into docs/runtimes.md, too.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

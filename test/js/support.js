@@ -1,4 +1,7 @@
-/** support.js: what tests and their agents share: waiting for a condition, and the mutex's words as docs/layout.md has them. */
+/**
+ * support.js: what tests and their agents share: waiting for a condition, and the mutex's words as
+ * docs/layout.md has them.
+ */
 import { timers } from './modes.js';
 
 export const OWNER = 0x1fffffff;
@@ -11,7 +14,10 @@ export const STRANGER = 5;
 
 export const sleep = (ms) => new Promise((resolve) => timers.setTimeout(resolve, ms));
 
-/** mocha's `it` for a test that blocks its own thread. No browser runs it on a page's main thread (web.js). */
+/**
+ * mocha's `it` for a test that blocks its own thread. No browser runs it on a page's main thread
+ * (web.js).
+ */
 export const itBlocks = (title, test) => Object.assign(it(title, test), { blocks: true });
 
 /** The same for a test that makes this call in its own thread, or calls of this form. */
@@ -46,7 +52,10 @@ export async function until(condition, ms = 15_000) {
   }
 }
 
-/** The promise's value, or an error after this long: a hang is reported by name rather than by the whole suite's end. */
+/**
+ * The promise's value, or an error after this long: a hang is reported by name rather than by the
+ * whole suite's end.
+ */
 export async function within(ms, promise, what = 'it') {
   let timer;
   const late = new Promise((_, reject) => {
@@ -114,8 +123,9 @@ export class Stranger {
 }
 
 /**
- * Frees the mutex, as docs/layout.md says, if the agent with this id turns out to have died as its holder: everybody else would wait for
- * ever, and rightly. Not every runtime tells when a worker has stopped, so an owner counts as dead after a while only.
+ * Frees the mutex, as docs/layout.md says, if the agent with this id turns out to have died as its
+ * holder: everybody else would wait for ever, and rightly. Not every runtime tells when a worker
+ * has stopped, so an owner counts as dead after a while only.
  */
 export function buryIfItHolds(mutex, id) {
   const words = wordsOf(mutex.handle);

@@ -1,6 +1,7 @@
 /**
- * web.js: the suite in a browser. Tests that block their own thread run in a worker, as a page's main thread may not; then all others on the
- * page. The page's address says by ?grep= which tests. The page sends what is reported to the server, in POSTs.
+ * web.js: the suite in a browser. Tests that block their own thread run in a worker, as a page's
+ * main thread may not; then all others on the page. The page's address says by ?grep= which tests.
+ * The page sends what is reported to the server, in POSTs.
  */
 import 'mocha/mocha.js';
 

@@ -1,6 +1,7 @@
 /**
- * copies.cjs: copies of lockword in one thread are one agent: its ES modules, its CommonJS, another version, and one whose properties
- * a tool has renamed. A worker contends with all of them. Prints 'ok', or fails.
+ * copies.cjs: copies of lockword in one thread are one agent: its ES modules, its CommonJS, another
+ * version, and one whose properties a tool has renamed. A worker contends with all of them. Prints
+ * 'ok', or fails.
  */
 const assert = require('node:assert/strict');
 const { join } = require('node:path');
@@ -43,7 +44,8 @@ async function main() {
   assert.equal(new Set(copies.map(({ Mutex }) => Mutex)).size, copies.length, 'these are copies');
   assert.equal(new Set(copies.map(({ self }) => self)).size, 1, 'they are one agent');
 
-  // What one has locked, another unlocks; a blocking call would wait for its own agent, and says so.
+  // What one has locked, another unlocks; a blocking call would wait for its own agent, and says
+  // so.
   for (const [a, b] of [
     [esm, cjs],
     [cjs, other],

@@ -1,6 +1,7 @@
 /**
- * run.js: what `npm pack` makes of a fresh clone, as its users get it: which files, which size, and programs in strict TypeScript, in
- * CommonJS, in Jest, in C and in bundles that use it. Ends with `N passed, N failed`.
+ * run.js: what `npm pack` makes of a fresh clone, as its users get it: which files, which size, and
+ * programs in strict TypeScript, in CommonJS, in Jest, in C and in bundles that use it. Ends with
+ * `N passed, N failed`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
@@ -46,11 +47,17 @@ const LIMITS = [
   ['the whole package', "export * from 'lockword';", 9590],
 ];
 
-/** All primitives for wasm, gzipped, in bytes; lockword/describe.h and lockword/emscripten.h have members of their own. */
+/**
+ * All primitives for wasm, gzipped, in bytes; lockword/describe.h and lockword/emscripten.h have
+ * members of their own.
+ */
 const MEMBER = 'lockword.o';
 const MEMBER_LIMIT = 8000;
 
-/** The compilers, and whether each has been told to trust the types of libraries; the first way is the stricter one. */
+/**
+ * The compilers, and whether each has been told to trust the types of libraries; the first way is
+ * the stricter one.
+ */
 const COMPILERS = { 5.2: 'typescript-5.2', 5.9: 'typescript-5.9', 7: 'typescript' };
 const RESOLUTIONS = { bundler: 'esnext', node16: 'node16', nodenext: 'nodenext' };
 
@@ -82,7 +89,10 @@ const run = (command, ...args) =>
   execFileSync(command, args, { cwd: WORK, encoding: 'utf8', stdio: 'pipe' });
 const read = (...path) => readFileSync(join(...path), 'utf8');
 
-/** What users have besides: test/package/package.json pins it. Installed on first use, and whenever the pins change. */
+/**
+ * What users have besides: test/package/package.json pins it. Installed on first use, and whenever
+ * the pins change.
+ */
 function installTools() {
   const installed = join(HERE, 'node_modules/.package-lock.json');
   const { devDependencies, optionalDependencies } = JSON.parse(read(HERE, 'package.json'));
@@ -101,7 +111,10 @@ function installTools() {
   execFileSync('npm', args, { cwd: HERE, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-/** Packs what is in the tree, in a folder where nothing has been built, and unpacks it, as npm install would. */
+/**
+ * Packs what is in the tree, in a folder where nothing has been built, and unpacks it, as npm
+ * install would.
+ */
 function install() {
   for (const folder of [WORK, CLONE]) rmSync(folder, { recursive: true, force: true });
   mkdirSync(PACKAGE, { recursive: true });
@@ -229,8 +242,9 @@ const BUNDLERS = {
 };
 
 /**
- * A program that emcc builds with the package's library, without the rest of what emcc adds. It uses the library as C does, by its
- * functions, and as other scripts do, by Module.lockword; then it exits while a call is pending.
+ * A program that emcc builds with the package's library, without the rest of what emcc adds. It
+ * uses the library as C does, by its functions, and as other scripts do, by Module.lockword; then
+ * it exits while a call is pending.
  */
 function emscriptenProgram() {
   const lines = read(PACKAGE, 'wasm/library_lockword.js').split('\n');
@@ -282,7 +296,10 @@ function emscriptenRun(file) {
   return status === 7 && stdout === EMSCRIPTEN_SAYS ? '' : `${status}: ${stdout}${stderr}`;
 }
 
-/** Whether all public names of this entry's types have a text that editors show; those that have none. */
+/**
+ * Whether all public names of this entry's types have a text that editors show; those that have
+ * none.
+ */
 function undocumented(entry) {
   const ts = createRequire(join(HERE, 'run.js'))('typescript-5.9');
   const program = ts.createProgram([join(PACKAGE, 'js/types', `${entry}.d.ts`)], {

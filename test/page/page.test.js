@@ -1,4 +1,7 @@
-/** The counter page, clicked and read: as `make page` serves it, and as it is built. In BROWSER=chromium, firefox or webkit. */
+/**
+ * The counter page, clicked and read: as `make page` serves it, and as it is built. In
+ * BROWSER=chromium, firefox or webkit.
+ */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +18,10 @@ const configFile = pathOf('examples/counter-page/vite.config.js');
 const TURNS = 401_000;
 /** A run takes a second or two, and more on a busy machine. */
 const RUN = { timeout: 60_000 };
-/** No single frame takes longer than this, in ms, or than half of the run: a page that blocks shows none until the run is over. */
+/**
+ * No single frame takes longer than this, in ms, or than half of the run: a page that blocks shows
+ * none until the run is over.
+ */
 const LONGEST_FRAME = 500;
 
 describe(`The counter page in ${process.env.BROWSER}`, function () {
@@ -52,7 +58,10 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
       };
     });
 
-  /** Has the page run, by a click or otherwise. Returns what is expected then, and what the page says. */
+  /**
+   * Has the page run, by a click or otherwise. Returns what is expected then, and what the page
+   * says.
+   */
   async function run(start, step = 1) {
     const before = await read();
     await start();
@@ -211,7 +220,8 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
         return { value: element.value, way, ring: `${outlineWidth} ${outlineStyle}` };
       });
       expect([focus.value, focus.way]).to.deep.equal(['-1', 'guarded']);
-      // Firefox and WebKitGTK draw none in a window that is not active, and here there is nobody to activate it.
+      // Firefox and WebKitGTK draw none in a window that is not active, and here there is nobody to
+      // activate it.
       if (process.env.BROWSER === 'chromium') expect(focus.ring).to.equal('3px solid');
       // Nor does a button of Firefox's heed keys there.
       const isFirefox = process.env.BROWSER === 'firefox';

@@ -1,8 +1,8 @@
 /**
  * node tools/core/build.js [--check]
  *
- * Prints the C core as JavaScript: js/src/core/NAME.js for each src/core/NAME.c, and constants.js. --check writes nothing and fails,
- * with a diff, where a file is not what the C core says.
+ * Prints the C core as JavaScript: js/src/core/NAME.js for each src/core/NAME.c, and constants.js.
+ * --check writes nothing and fails, with a diff, where a file is not what the C core says.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,8 +19,9 @@ const DRIVERS = join(ROOT, 'js/src');
 const TARGET = join(DRIVERS, 'core');
 
 const CONSTANTS = `/*
- * The constants of the C core: include/lockword/core explains them. Those that no JavaScript reads are left out. This file imports
- * nothing, so that bundlers put in their values. Printed by \`make core\`: do not edit.
+ * The constants of the C core: include/lockword/core explains them. Those that no JavaScript reads
+ * are left out. This file imports nothing, so that bundlers put in their values. Printed by \`make
+ * core\`: do not edit.
  */
 
 `;

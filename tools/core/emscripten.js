@@ -1,15 +1,17 @@
 /**
  * node tools/core/emscripten.js [FOLDER]
  *
- * Writes library_lockword.js, which emcc takes as a `--js-library`: what C imports, and lockword's JavaScript besides; in build/wasm, or in
- * the folder.
+ * Writes library_lockword.js, which emcc takes as a `--js-library`: what C imports, and lockword's
+ * JavaScript besides; in build/wasm, or in the folder.
  *
- * The library is read by emcc, whichever version, as text: it has macros, and takes a line that begins with # for a directive. So
- * lockword stands in it as one string, in an older JavaScript, without private names.
+ * The library is read by emcc, whichever version, as text: it has macros, and takes a line that
+ * begins with # for a directive. So lockword stands in it as one string, in an older JavaScript,
+ * without private names.
  *
- * `emcc --closure=1` renames the properties of all that it reads, and calls a static member of a class by a variable of its own.
- * Neither may happen here: classes are asked for what they inherit, and objects are shared with other copies of lockword. So all
- * names of properties are quoted, which Closure leaves alone.
+ * `emcc --closure=1` renames the properties of all that it reads, and calls a static member of a
+ * class by a variable of its own. Neither may happen here: classes are asked for what they inherit,
+ * and objects are shared with other copies of lockword. So all names of properties are quoted,
+ * which Closure leaves alone.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -64,7 +66,10 @@ function walk(node, visit) {
   if (typeof node === 'object' && node) for (const inner of Object.values(node)) walk(inner, visit);
 }
 
-/** The same expression with every name of a property as a string. It has been minified: a dot is beside its name. */
+/**
+ * The same expression with every name of a property as a string. It has been minified: a dot is
+ * beside its name.
+ */
 function quoted(expression) {
   const edits = [];
   walk(
@@ -108,7 +113,8 @@ mergeInto(LibraryManager.library, {
     var imports = lockword['imports'](wasmMemory, function() { return { 'get': get }; })['lockword'];
     lockwordImports = function() { return imports; };
 #if !MINIMAL_RUNTIME
-    // Node ends a program that exits when its event loop has nothing left. It also comes here when main returns and all goes on.
+    // Node ends a program that exits when its event loop has nothing left. It also comes here when
+    // main returns and all goes on.
     var quit = quit_;
     quit_ = function(status, toThrow) {
       if (ABORT) imports['lw_emscripten_end']();

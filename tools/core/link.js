@@ -1,9 +1,10 @@
 /**
  * node tools/core/link.js OUT.wasm FILE.c… [--export=NAME…] [-IFOLDER…] [-DNAME…]
  *
- * Compiles C files that use lockword, and links them to a module for many workers: memory is imported and shared, there is no entry, and
- * `__stack_pointer` is exported, for each instance but one must be given a stack of its own. `__heap_base`, exported too, tells
- * where memory begins that the module does not use. Besides `env.memory`, a module imports what src/wait/wasm.c names.
+ * Compiles C files that use lockword, and links them to a module for many workers: memory is
+ * imported and shared, there is no entry, and `__stack_pointer` is exported, for each instance but
+ * one must be given a stack of its own. `__heap_base`, exported too, tells where memory begins that
+ * the module does not use. Besides `env.memory`, a module imports what src/wait/wasm.c names.
  */
 import { writeFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
@@ -25,7 +26,8 @@ const GLOBALS = ['--export=__stack_pointer', '--export=__heap_base', '--export-t
 
 /**
  * @param {string[]} sources paths of C files, with distinct names
- * @param {{ exports?: string[], include?: string[], flags?: string[] }} [options] names of functions, folders, more flags for the compiler
+ * @param {{ exports?: string[], include?: string[], flags?: string[] }} [options] names of
+ *   functions, folders, more flags for the compiler
  * @returns {Promise<Uint8Array>} the module
  */
 export async function link(sources, { exports = [], include = [], flags = [] } = {}) {
@@ -43,7 +45,8 @@ export async function link(sources, { exports = [], include = [], flags = [] } =
     objects[object] = files[object];
   }
   const named = exports.map((name) => `--export=${name}`);
-  // wasm-ld itself: clang would run wasm-opt after it where there is one, and src/wait/wasm.c does not survive that.
+  // wasm-ld itself: clang would run wasm-opt after it where there is one, and src/wait/wasm.c does
+  // not survive that.
   const args = [
     'wasm-ld',
     ...LAYOUT,

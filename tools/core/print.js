@@ -1,11 +1,14 @@
 /**
- * Prints a file of the C core as JavaScript, from the syntax tree that clang makes of it: the same functions, statements, names and
- * comments, in the same order. It knows the subset of C in which the core is written (docs/design.md, 'The core in JavaScript') and
- * fails, with file and line, on everything else.
+ * Prints a file of the C core as JavaScript, from the syntax tree that clang makes of it: the same
+ * functions, statements, names and comments, in the same order. It knows the subset of C in which
+ * the core is written (docs/design.md, 'The core in JavaScript') and fails, with file and line, on
+ * everything else.
  *
- * A uint32_t is represented by the int32 with the same bits, as an Int32Array holds it. Bit operations return that anyway. The sum
- * or difference of two may be another number, equal modulo 2^32: `| 0` makes it an int32 where that could be seen. `>>> 0` makes an
- * int32 the unsigned number that it stands for, where its order counts. Neither is printed where bounds tell that it changes nothing.
+ * A uint32_t is represented by the int32 with the same bits, as an Int32Array holds it. Bit
+ * operations return that anyway. The sum or difference of two may be another number, equal modulo
+ * 2^32: `| 0` makes it an int32 where that could be seen. `>>> 0` makes an int32 the unsigned
+ * number that it stands for, where its order counts. Neither is printed where bounds tell that it
+ * changes nothing.
  */
 import {
   asLines,
@@ -20,7 +23,10 @@ import {
 } from './source.js';
 import { camelCase } from './toolchain.js';
 
-/** What a C type is in JavaScript. `max` is the greatest value of a number that cannot be negative as an int32. */
+/**
+ * What a C type is in JavaScript. `max` is the greatest value of a number that cannot be negative
+ * as an int32.
+ */
 const TYPES = {
   _Bool: { kind: 'bool', doc: 'boolean' },
   bool: { kind: 'bool', doc: 'boolean' },
@@ -82,7 +88,10 @@ export class Printer extends Source {
     }));
   }
 
-  /** The functions that the primitive's file defines, and those that its header inlines and JavaScript reads. */
+  /**
+   * The functions that the primitive's file defines, and those that its header inlines and
+   * JavaScript reads.
+   */
   #own() {
     const isOwn = ({ kind, name, at, inner }) => {
       if (kind !== 'FunctionDecl' || !inner.some((node) => node.kind === 'CompoundStmt'))
@@ -120,7 +129,10 @@ export class Printer extends Source {
     return `/*\n * ${about}\n *\n * Printed by \`make core\` from ${this.source} and ${this.header}: do not edit.\n */`;
   }
 
-  /** The constants of its headers that the printed file or a driver imports, with those that they are made of. */
+  /**
+   * The constants of its headers that the printed file or a driver imports, with those that they
+   * are made of.
+   */
   get publicConstants() {
     const imported = this.#imports.get('./constants.js') ?? new Set();
     const isImported = ([name, { isPublic }]) =>
@@ -152,8 +164,9 @@ export class Printer extends Source {
   }
 
   /**
-   * The file's own constants, and copies of the indexes that its fast halves use: an import costs an engine a fraction of a
-   * nanosecond. The others are imported, since bundlers put in their values.
+   * The file's own constants, and copies of the indexes that its fast halves use: an import costs
+   * an engine a fraction of a nanosecond. The others are imported, since bundlers put in their
+   * values.
    */
   #constantsUsed() {
     const defined = new Set();
@@ -324,7 +337,8 @@ export class Printer extends Source {
     return `${js} ${opcode} ${this.#as(kind, inner[1])};`;
   }
 
-  // Expressions. Parentheses stand around all of them: prettier takes away those that are not needed.
+  // Expressions. Parentheses stand around all of them: prettier takes away those that are not
+  // needed.
 
   /** An expression where one of that kind is wanted. */
   #as(kind, node) {
@@ -370,7 +384,8 @@ export class Printer extends Source {
   /**
    * @param {any} node
    * @param {boolean} [isCondition] whether only its truth matters
-   * @returns {{ js: string, kind: string, isExact?: boolean, value?: number, max?: number }} isExact: an int32; value: what is known of
+   * @returns {{ js: string, kind: string, isExact?: boolean, value?: number, max?: number }}
+   *   isExact: an int32; value: what is known of
    *   a constant; max: see TYPES
    */
   #value(node, isCondition = false) {

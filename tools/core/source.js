@@ -1,5 +1,6 @@
 /**
- * What clang and the text of a file of the C core tell of it: its functions, its constants, and where each of its comments stands.
+ * What clang and the text of a file of the C core tell of it: its functions, its constants, and
+ * where each of its comments stands.
  */
 import { read } from './toolchain.js';
 
@@ -10,7 +11,8 @@ const MACRO = /^#define ([A-Z_0-9]+) +(.+?)(?: *\/\*.*)?$/gm;
 const COMMENT = /\/\*[^]*?\*\//g;
 
 /**
- * The constants that headers and C files define by enumerators and macros, with what they are made of.
+ * The constants that headers and C files define by enumerators and macros, with what they are made
+ * of.
  *
  * @typedef {object} Constant
  * @property {string} js its value, as an expression
@@ -21,7 +23,8 @@ const COMMENT = /\/\*[^]*?\*\//g;
  */
 
 /**
- * Tells where each node of clang's tree begins and ends. clang names a file only when it is another one than before.
+ * Tells where each node of clang's tree begins and ends. clang names a file only when it is another
+ * one than before.
  *
  * @param {any} tree
  * @param {string} main the file that clang was given
@@ -152,7 +155,10 @@ export class Source {
     return { place: [[...this.#files.keys()].indexOf(file), index], isPublic: file !== 'core.c' };
   }
 
-  /** The comment above a constant, or above the `#ifndef` or the list that it stands in, and a blank line. */
+  /**
+   * The comment above a constant, or above the `#ifndef` or the list that it stands in, and a blank
+   * line.
+   */
   aboveConstant({ place: [, index] }) {
     const { text, comments } = this.file('core.c');
     const above = comments.findLast(

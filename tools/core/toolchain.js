@@ -1,6 +1,6 @@
 /**
- * The C compiler that lockword's JavaScript and WebAssembly are built with: npm's @yowasp/clang, so that the same bytes come out on every
- * machine, and nothing needs to be installed.
+ * The C compiler that lockword's JavaScript and WebAssembly are built with: npm's @yowasp/clang, so
+ * that the same bytes come out on every machine, and nothing needs to be installed.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -74,8 +74,8 @@ export function headers() {
 }
 
 /**
- * Runs clang on the files. Returns the files that exist then, and its output as `stdout`. Throws its
- * error messages.
+ * Runs clang on the files. Returns the files that exist then, and its output as `stdout`. Throws
+ * its error messages.
  *
  * @param {string[]} args
  * @param {object} files

@@ -1,8 +1,8 @@
 /**
  * node tools/core/wasm.js [FOLDER]
  *
- * Builds liblockword.a for wasm32, for C and C++ programs that share a WebAssembly.Memory; in build/wasm, or in the folder. Any clang with wasm-ld can link it:
- * it needs no C library.
+ * Builds liblockword.a for wasm32, for C and C++ programs that share a WebAssembly.Memory; in
+ * build/wasm, or in the folder. Any clang with wasm-ld can link it: it needs no C library.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -14,8 +14,9 @@ const ARCHIVE = 'liblockword.a';
 const FOLDER = join(ROOT, 'build/wasm');
 
 /**
- * The archive's members and what they are made of: everything but the other platforms' ways of waiting. What files have in common is in their
- * member once; a program that is linked with it takes only the functions that it uses.
+ * The archive's members and what they are made of: everything but the other platforms' ways of
+ * waiting. What files have in common is in their member once; a program that is linked with it
+ * takes only the functions that it uses.
  */
 const MEMBERS = {
   'lockword.o': [
@@ -42,7 +43,8 @@ async function member(name) {
     );
     objects[object] = files[object];
   }
-  // Not --strip-all: that drops the features as well, and other linkers then refuse what shared memory needs.
+  // Not --strip-all: that drops the features as well, and other linkers then refuse what shared
+  // memory needs.
   const { files } = await llvm(
     ['wasm-ld', '-r', '--strip-debug', '-o', name, ...Object.keys(objects)],
     objects,

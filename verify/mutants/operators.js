@@ -1,10 +1,10 @@
 /**
- * operators.js: finds what can be mutated in the C sources, and writes the sources in which all mutants
- * stand at once: each is switched on by the number in `lw_mutant` (mutant.h).
+ * operators.js: finds what can be mutated in the C sources, and writes the sources in which all
+ * mutants stand at once: each is switched on by the number in `lw_mutant` (mutant.h).
  *
- * It reads clang's syntax tree, so it depends on no layout. A mutation point is a range of the source
- * with the texts that may replace it. Points nest; a mutant's text is made of the original text, since
- * only one mutant is on at a time.
+ * It reads clang's syntax tree, so it depends on no layout. A mutation point is a range of the
+ * source with the texts that may replace it. Points nest; a mutant's text is made of the original
+ * text, since only one mutant is on at a time.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -20,7 +20,10 @@ import { relative, resolve } from 'node:path';
 
 const BYTES_OF_TREE = 1 << 28;
 
-/** Gives each location of a tree its file: clang names a file only where it is another one than before. */
+/**
+ * Gives each location of a tree its file: clang names a file only where it is another one than
+ * before.
+ */
 function resolveFiles(tree) {
   let file = '';
   const visit = (node) => {
@@ -126,7 +129,10 @@ export class Mutator {
     this.mutants = [];
   }
 
-  /** Reads a translation unit: all functions of .c files, and those of headers that these or `isRoot` lead to. */
+  /**
+   * Reads a translation unit: all functions of .c files, and those of headers that these or
+   * `isRoot` lead to.
+   */
   read(unit, isRoot) {
     const tree = parse(resolve(this.root, unit), this.flags);
     const functions = new Map();
@@ -323,8 +329,8 @@ export class Mutator {
   }
 
   /**
-   * Two statements in the other order. Of three, the second swap's text begins with the first one's (`chain`),
-   * so that mutants nest. Returns where it begins, or null.
+   * Two statements in the other order. Of three, the second swap's text begins with the first one's
+   * (`chain`), so that mutants nest. Returns where it begins, or null.
    */
   swapStatements(node, next, chain) {
     if (

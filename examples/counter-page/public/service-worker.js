@@ -1,6 +1,6 @@
 /**
- * Adds the two headers that make a page cross-origin isolated, for hosts that cannot be told to. It is asked for everything that the page
- * loads once the page has been loaded again.
+ * Adds the two headers that make a page cross-origin isolated, for hosts that cannot be told to. It
+ * is asked for everything that the page loads once the page has been loaded again.
  */
 
 const HEADERS = {

@@ -1,6 +1,7 @@
 /*
- * The constants of the C core: include/lockword/core explains them. Those that no JavaScript reads are left out. This file imports
- * nothing, so that bundlers put in their values. Printed by `make core`: do not edit.
+ * The constants of the C core: include/lockword/core explains them. Those that no JavaScript reads
+ * are left out. This file imports nothing, so that bundlers put in their values. Printed by `make
+ * core`: do not edit.
  */
 
 export const LW_ALL = -1;

@@ -1,4 +1,7 @@
-/** played.js: the functions of js/src/core, over words that a test plays: it is asked what comes of every operation. */
+/**
+ * played.js: the functions of js/src/core, over words that a test plays: it is asked what comes of
+ * every operation.
+ */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -10,7 +13,10 @@ const WORDS = { of: 'nothing but what the test says' };
 
 let play;
 
-/** An operation of the core in the words of the explorer. Operands are unsigned, results are what Atomics returns: signed. */
+/**
+ * An operation of the core in the words of the explorer. Operands are unsigned, results are what
+ * Atomics returns: signed.
+ */
 const operation =
   (kind) =>
   (words, index, ...operands) => {
@@ -63,7 +69,10 @@ export function reload(coercion) {
 const MASKED = 'waitersChange takes bits of it';
 const SMALL = 'the value is at most LW_COUNTER_MAX';
 
-/** Coercions that change no result, for a reason that the printer cannot know: the file, how the line goes up to there, and the reason. */
+/**
+ * Coercions that change no result, for a reason that the printer cannot know: the file, how the
+ * line goes up to there, and the reason.
+ */
 const NOT_NEEDED = [
   [
     'counter.js',
@@ -113,7 +122,8 @@ export const constants = modules['constants.js'];
  *
  * @param {string} name in JavaScript
  * @param {any[]} args what follows the words
- * @param {(kind: string, word: number, ...operands: number[]) => number} player returns the result of each operation
+ * @param {(kind: string, word: number, ...operands: number[]) => number} player returns the result
+ *   of each operation
  * @param {boolean} [hasWords] whether it takes the words
  * @returns {any}
  */

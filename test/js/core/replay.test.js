@@ -1,6 +1,7 @@
 /**
- * Everything that the explorer has seen a function of the C core do, js/src/core does, too: each operation with each operand, and each
- * result. The explorer (verify/) writes it down as it explores: a line a call, from its first operation to its return.
+ * Everything that the explorer has seen a function of the C core do, js/src/core does, too: each
+ * operation with each operand, and each result. The explorer (verify/) writes it down as it
+ * explores: a line a call, from its first operation to its return.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -23,10 +24,16 @@ function explorerOf(primitive) {
   return built.sort((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs)[0];
 }
 
-/** How long the explorer may take. Its smallest configurations come first, and see most of what there is. */
+/**
+ * How long the explorer may take. Its smallest configurations come first, and see most of what
+ * there is.
+ */
 const BUDGET_MS = 5_000;
 
-/** The calls that the explorer has seen in as many configurations as it can explore meanwhile. Whether these hold is `make verify`'s to say. */
+/**
+ * The calls that the explorer has seen in as many configurations as it can explore meanwhile.
+ * Whether these hold is `make verify`'s to say.
+ */
 function dump(primitive) {
   const explorer = explorerOf(primitive);
   const folder = mkdtempSync(join(tmpdir(), 'lockword-'));
@@ -70,7 +77,10 @@ function replay({ fn, args, ops, result, what, word, phase, expected }) {
   else assert.deepEqual(answer, { what, word, phase, expected: expected | 0 });
 }
 
-/** The read-write lock is explored with a smaller constant than it has: translation.test.js is what compares it. */
+/**
+ * The read-write lock is explored with a smaller constant than it has: translation.test.js is what
+ * compares it.
+ */
 const explored = primitives().filter(
   (name) => name !== 'rwlock' && existsSync(join(ROOT, 'verify', `${name}.c`)),
 );

@@ -1,6 +1,7 @@
 /**
- * js/src/core is the C core: whatever a function is asked, and whatever comes of its operations, in states that can be reached or not,
- * both do the same. Here the C runs as wasm, compiled over words that this test plays (hooked/), and every choice of outcomes is tried.
+ * js/src/core is the C core: whatever a function is asked, and whatever comes of its operations, in
+ * states that can be reached or not, both do the same. Here the C runs as wasm, compiled over words
+ * that this test plays (hooked/), and every choice of outcomes is tried.
  */
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
@@ -47,7 +48,10 @@ const ARGUMENTS = {
 };
 const ANY = [0, 1, 2, 0x7fffffff, 0x80000000, 0xffffffff];
 
-/** What words may hold: nobody, the caller or another agent, with any of the three highest bits, which are every primitive's flags. */
+/**
+ * What words may hold: nobody, the caller or another agent, with any of the three highest bits,
+ * which are every primitive's flags.
+ */
 const VALUES = [0, SELF, OTHER].flatMap((low) =>
   range(8).map((flags) => unsigned(low | (flags << 29))),
 );
@@ -213,7 +217,9 @@ describe('js/src/core does what the C core does', function () {
     }
   }
 
-  /** Compares functions on every choice of arguments and outcomes. Returns how many calls that took. */
+  /**
+   * Compares functions on every choice of arguments and outcomes. Returns how many calls that took.
+   */
   function compareAll(some) {
     let compared = 0;
     for (const which of some) {

@@ -1,6 +1,7 @@
 /**
- * What a C function keeps across a wait is there after it. Node 20's baseline compiler zeroes a local that lives across
- * memory.atomic.wait32, which is why src/wait/wasm.c has the instruction alone in a function, and why nothing may inline that.
+ * What a C function keeps across a wait is there after it. Node 20's baseline compiler zeroes a
+ * local that lives across memory.atomic.wait32, which is why src/wait/wasm.c has the instruction
+ * alone in a function, and why nothing may inline that.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

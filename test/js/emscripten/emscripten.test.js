@@ -1,4 +1,7 @@
-/** A program for Emscripten's Wasm Workers on lockword's locks: C in workers that block, C on a main thread that does not, JavaScript beside both. */
+/**
+ * A program for Emscripten's Wasm Workers on lockword's locks: C in workers that block, C on a main
+ * thread that does not, JavaScript beside both.
+ */
 import { expect } from 'chai';
 
 import { imports as emscripten } from '../../../js/src/emscripten.js';
@@ -20,7 +23,9 @@ const wordsOf = ({ handle }) => wordsAt(handle);
 /** Written by interop.build.js. */
 const module = await built('emscripten.wasm');
 
-/** Makes an instance for this agent, and returns its exports. Crosses over into workers as source. */
+/**
+ * Makes an instance for this agent, and returns its exports. Crosses over into workers as source.
+ */
 async function open({ data, emscripten, finished = () => {}, counted = () => {} }) {
   const { memory, module, stack } = data;
   let c;

@@ -1,4 +1,7 @@
-/** The condition: giving the mutex up and holding it again, whatever ends the wait; notifies that find somebody who wants them. */
+/**
+ * The condition: giving the mutex up and holding it again, whatever ends the wait; notifies that
+ * find somebody who wants them.
+ */
 import { expect } from 'chai';
 
 import { Condition, Mutex, OwnershipError, RecursiveMutex } from '../../../js/src/index.js';
@@ -10,7 +13,9 @@ import { FORMS, wordsOf } from './waits.js';
 /** How many have announced that they wait. */
 const waitersOf = (condition) => Atomics.load(wordsOf(condition), 1) & 0x7fffffff;
 
-/** A worker that waits once, and returns what the wait returned and whether it held the mutex then. */
+/**
+ * A worker that waits once, and returns what the wait returned and whether it held the mutex then.
+ */
 const waitElsewhere = (form, condition, mutex, options) =>
   spawn(
     async ({ Condition, data, ...lockword }) => {
@@ -334,7 +339,8 @@ describe('Condition', () => {
         controller.abort();
         await within(10_000, Promise.all(gone));
         await until(() => waitersOf(condition) === 1 && !mutex.isLocked);
-        // Under the mutex, the agent is known to have given it up; 20 ms later it sleeps, behind those that have gone.
+        // Under the mutex, the agent is known to have given it up; 20 ms later it sleeps, behind
+        // those that have gone.
         await sleep(20);
         condition.notify();
         expect(await within(10_000, agent.result)).to.deep.equal([true, true]);
@@ -415,7 +421,8 @@ describe('Condition', () => {
       condition.notify();
       if (i % 20 === 0) await sleep(1);
     }
-    // An impatient one may have taken a notify and a token that was there anyway: an agent that sleeps beside tokens is told.
+    // An impatient one may have taken a notify and a token that was there anyway: an agent that
+    // sleeps beside tokens is told.
     const ended = Promise.all(agents.map((agent) => agent.result));
     await within(25_000, notifyUntil(condition, ended));
     expect([tokens[0], waitersOf(condition), mutex.isLocked]).to.deep.equal([0, 0, false]);

@@ -24,7 +24,10 @@ const {
   WaitGroup,
 } = lockword;
 
-/** Every class, and its size in bytes; test/js/core/layout.test.js compares that with docs/layout.md. */
+/**
+ * Every class, and its size in bytes; test/js/core/layout.test.js compares that with
+ * docs/layout.md.
+ */
 const SIZES = new Map(PRIMITIVES.map((Class) => [Class, Class.BYTE_LENGTH]));
 
 /** Those that need a first value: what makes them, and what they hold then. */

@@ -1,4 +1,7 @@
-/** Many asynchronous callers of one agent at one primitive: in order, and at a cost that does not grow with their number. */
+/**
+ * Many asynchronous callers of one agent at one primitive: in order, and at a cost that does not
+ * grow with their number.
+ */
 import { expect } from 'chai';
 
 import { Counter, Event, Mutex, RWLock, Semaphore, waitAny } from '../../../js/src/index.js';

@@ -1,9 +1,14 @@
-/** `using` ends a guard at Symbol.dispose; where an engine has none, at the symbol that transpilers put in its place. */
+/**
+ * `using` ends a guard at Symbol.dispose; where an engine has none, at the symbol that transpilers
+ * put in its place.
+ */
 import { expect } from 'chai';
 
 import { spawn } from '../agents.js';
 
-/** Ends a guard of each kind at the symbol with this name; returns whether anything is still held. */
+/**
+ * Ends a guard of each kind at the symbol with this name; returns whether anything is still held.
+ */
 const endAll = async ({ data, Mutex, RecursiveMutex, RWLock }) => {
   const key = data.registered ? Symbol.for('Symbol.dispose') : Symbol.dispose;
   const [mutex, recursive, rwlock] = [new Mutex(), new RecursiveMutex(), new RWLock()];

@@ -1,7 +1,7 @@
 /**
- * Storms: many who come, give up and come again, in threads and tasks, on every primitive whose waiters are released together. In
- * the mode
- * 'unhealed' nothing but a notify ends a wait, so that each wake that gets lost is a hang.
+ * Storms: many who come, give up and come again, in threads and tasks, on every primitive whose
+ * waiters are released together. In the mode 'unhealed' nothing but a notify ends a wait, so that
+ * each wake that gets lost is a hang.
  */
 import { expect } from 'chai';
 
@@ -57,7 +57,10 @@ const STORMS = {
   },
 };
 
-/** Waits impatiently, again and again, until it has happened; with a signal in the async form. Returns how often it gave up. */
+/**
+ * Waits impatiently, again and again, until it has happened; with a signal in the async form.
+ * Returns how often it gave up.
+ */
 const impatient = async ({ data, ...lockword }) => {
   const primitive = lockword[data.handle.type].from(data.handle);
   for (let times = 0; ; times++) {
@@ -179,7 +182,8 @@ const BUSY = 1500;
 const SOON = 700;
 
 /**
- * Each is `held` first, so that two agents wait: `impatient`, whose event loop is busy from then on, and another. Then it is released, once.
+ * Each is `held` first, so that two agents wait: `impatient`, whose event loop is busy from then
+ * on, and another. Then it is released, once.
  */
 const PENDING = {
   'a mutex': {
@@ -247,7 +251,10 @@ const PENDING = {
   },
 };
 
-/** Waits; says 'waits' when it does. With `busy`, it computes for as long, once its wait is pending or was given up. */
+/**
+ * Waits; says 'waits' when it does. With `busy`, it computes for as long, once its wait is pending
+ * or was given up.
+ */
 const waitBehind = async ({
   data: { handle, mutex, call, args, impatient, busy },
   say,

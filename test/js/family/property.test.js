@@ -1,4 +1,7 @@
-/** Any mixture of calls to any primitive, in any agents, with timeouts, aborts and strays: what it promises holds, and everybody comes to an end. */
+/**
+ * Any mixture of calls to any primitive, in any agents, with timeouts, aborts and strays: what it
+ * promises holds, and everybody comes to an end.
+ */
 import { expect } from 'chai';
 import fc from 'fast-check';
 
@@ -23,12 +26,16 @@ const {
   WaitGroup,
 } = lockword;
 
-/** How many scenarios of each primitive. More: `PROPERTY_RUNS=2000 mocha test/js/family/property.test.js`. */
+/**
+ * How many scenarios of each primitive. More: `PROPERTY_RUNS=2000 mocha
+ * test/js/family/property.test.js`.
+ */
 const RUNS = globalThis.process?.env.PROPERTY_RUNS ?? (mode === 'polling' ? 4 : 12);
 
 /*
- * The programs below are what a caller does: a list of operations, one after the other. They cross over to workers as source, and see nothing but
- * their arguments: the library and the support, `lock` (what is tested), `cells` (numbers that all agents share), the form, '' or 'Async', and
+ * The programs below are what a caller does: a list of operations, one after the other. They cross
+ * over to workers as source, and see nothing but their arguments: the library and the support,
+ * `lock` (what is tested), `cells` (numbers that all agents share), the form, '' or 'Async', and
  * `options`, which makes options of an operation, and `pause`, which holds what is had for a while.
  */
 const programs = {
@@ -70,7 +77,10 @@ const programs = {
     }
   },
 
-  /** The same, among tasks that take it out of each other's hands: then nothing is sure, but whatever is taken is given back once. */
+  /**
+   * The same, among tasks that take it out of each other's hands: then nothing is sure, but
+   * whatever is taken is given back once.
+   */
   async strays({ OwnershipError, lock, form, operations, options, pause, attempt }) {
     const give = { readLock: 'readUnlock', upgradableLock: 'upgradableUnlock' };
     const mine = async (call) => {
@@ -116,7 +126,10 @@ const programs = {
     }
   },
 
-  /** Whichever comes first of permits and a token, which is `hidden`. cells: 0 permits that are had, 1 who has the token. */
+  /**
+   * Whichever comes first of permits and a token, which is `hidden`. cells: 0 permits that are had,
+   * 1 who has the token.
+   */
   async any({ waitAny, lock, hidden, cells, form, operations, options, pause, attempt, assert }) {
     for (const operation of operations) {
       const { n } = operation;
@@ -148,7 +161,10 @@ const programs = {
     }
   },
 
-  /** cells: 0 how many meet in this round, at most; 1 leaders; 2 rounds. A party that sees it broken stops. */
+  /**
+   * cells: 0 how many meet in this round, at most; 1 leaders; 2 rounds. A party that sees it broken
+   * stops.
+   */
   async barrier({
     BrokenBarrierError,
     TimeoutError,
@@ -179,7 +195,10 @@ const programs = {
     }
   },
 
-  /** cells: 0 how many run it, 1 how many have tried, 2 how many have succeeded. The first three fail. */
+  /**
+   * cells: 0 how many run it, 1 how many have tried, 2 how many have succeeded. The first three
+   * fail.
+   */
   async once({ TimeoutError, lock, cells, form, operations, options, pause, assert }) {
     for (const operation of operations) {
       const begin = () => {
@@ -211,7 +230,10 @@ const programs = {
     }
   },
 
-  /** Every operation adds its size, and waits for what will certainly be there, or for a while. cells: 0 the sum of what is added. */
+  /**
+   * Every operation adds its size, and waits for what will certainly be there, or for a while.
+   * cells: 0 the sum of what is added.
+   */
   async counter({ lock, cells, form, operations, options, attempt, assert }) {
     for (const operation of operations) {
       Atomics.add(cells, 0, operation.n);
@@ -224,7 +246,10 @@ const programs = {
     }
   },
 
-  /** Every operation is a thing to do, after which some wait for all of them. cells: 0 how many are done. */
+  /**
+   * Every operation is a thing to do, after which some wait for all of them. cells: 0 how many are
+   * done.
+   */
   async waitgroup({ lock, cells, form, operations, options, pause, attempt, assert }) {
     for (const operation of operations) {
       await pause(operation);
@@ -262,7 +287,10 @@ const programs = {
     }
   },
 
-  /** Who puts something into a store, and who takes it. cells: 0 how much is there, 1 how many are inside, 2 taken. `hidden` is the mutex. */
+  /**
+   * Who puts something into a store, and who takes it. cells: 0 how much is there, 1 how many are
+   * inside, 2 taken. `hidden` is the mutex.
+   */
   async condition({ lock, hidden, cells, form, operations, options, pause, attempt, assert }) {
     const mutex = hidden;
     for (const operation of operations) {
@@ -359,7 +387,9 @@ const callers = (n, least, most) =>
     maxLength: n,
   });
 
-/** Those of one agent block only if they are alone in it. `most` operations each, `least` of them. */
+/**
+ * Those of one agent block only if they are alone in it. `most` operations each, `least` of them.
+ */
 const scenarios = (least, most) =>
   fc.record({
     here: callers(4, least, most),
@@ -379,7 +409,8 @@ const token = () => {
 };
 
 /**
- * What is tested: `make` it, for a scenario, `help` everybody to an end, and `check` what is left. `rounds`: all callers have as many operations.
+ * What is tested: `make` it, for a scenario, `help` everybody to an end, and `check` what is left.
+ * `rounds`: all callers have as many operations.
  */
 const rows = {
   rwlock: {

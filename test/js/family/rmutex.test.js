@@ -1,4 +1,6 @@
-/** The recursive mutex: re-entry by thread, re-entry by a task's guard, and never one for the other. */
+/**
+ * The recursive mutex: re-entry by thread, re-entry by a task's guard, and never one for the other.
+ */
 import { expect } from 'chai';
 
 import {

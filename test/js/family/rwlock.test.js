@@ -1,4 +1,6 @@
-/** The read-write lock: who may be beside whom, upgrades and downgrades, whose turn it is, limits. */
+/**
+ * The read-write lock: who may be beside whom, upgrades and downgrades, whose turn it is, limits.
+ */
 import { expect } from 'chai';
 
 import {
@@ -320,7 +322,8 @@ describe('RWLock', () => {
     expect(lock.isMine).to.equal(false);
   });
 
-  // What a task has when it begins to wait, another task of its agent may have given up when the wait ends.
+  // What a task has when it begins to wait, another task of its agent may have given up when the
+  // wait ends.
   for (const [how, after] of [
     ['upgradableUnlock', [0, 0, 0]],
     ['downgrade', [1, 0, 0]],

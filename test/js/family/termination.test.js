@@ -1,6 +1,7 @@
 /**
- * Workers that are ended while they wait: the others are let through all the same, with no more than a re-check. A mutex may lose its wake
- * with one (mutex/termination.test.js). Where all are woken at once there is none to lose, as the mode 'unhealed' shows.
+ * Workers that are ended while they wait: the others are let through all the same, with no more
+ * than a re-check. A mutex may lose its wake with one (mutex/termination.test.js). Where all are
+ * woken at once there is none to lose, as the mode 'unhealed' shows.
  */
 import { expect } from 'chai';
 
@@ -23,7 +24,10 @@ const LONGEST_MS = 1_000 + 4_000;
 
 const rowOf = (type, call) => WAITS.find((row) => row.type === type && row.call === call);
 
-/** A row of waits.js, in which those who are ended make their call; and the call of the one that is not, where it is another. */
+/**
+ * A row of waits.js, in which those who are ended make their call; and the call of the one that is
+ * not, where it is another.
+ */
 const SCENES = [
   {
     row: {

@@ -1,7 +1,7 @@
 /**
- * waits.js: every call of the family that may wait, as a row: how a primitive comes to keep it waiting, and what ends that. One
- * body of
- * a test runs over all rows, in the form that blocks and in the one that does not.
+ * waits.js: every call of the family that may wait, as a row: how a primitive comes to keep it
+ * waiting, and what ends that. One body of a test runs over all rows, in the form that blocks and
+ * in the one that does not.
  */
 import {
   Barrier,
@@ -64,10 +64,10 @@ const kept = (way) => ({
 });
 
 /**
- * `make` makes a primitive that keeps `call` waiting, with `args` before its options; `end` lets one through. Then it answers
- * `won`, in its
- * async form `wonAsync`; when the time is up, `late`, or `lateAsync`, or it throws what `throws` names. `before` is what the caller
- * calls first, `counts` what the call takes off the state, though it gives up.
+ * `make` makes a primitive that keeps `call` waiting, with `args` before its options; `end` lets
+ * one through. Then it answers `won`, in its async form `wonAsync`; when the time is up, `late`, or
+ * `lateAsync`, or it throws what `throws` names. `before` is what the caller calls first, `counts`
+ * what the call takes off the state, though it gives up.
  */
 export const WAITS = [
   {
@@ -244,8 +244,8 @@ export const ask = (row, form, primitive, options) =>
   primitive[row.call + form](...argsOf(row), optionsOf(row, options));
 
 /**
- * Calls in one of the forms, in a worker, which says 'calling' before. Returns { value } or { error, code }, and how long it took,
- * in ms.
+ * Calls in one of the forms, in a worker, which says 'calling' before. Returns { value } or {
+ * error, code }, and how long it took, in ms.
  */
 export const askElsewhere = (row, form, primitive, options) =>
   spawn(

@@ -1,6 +1,6 @@
 /**
- * What holds for every call that may wait: it waits until it is let through, its time is up or it is aborted, and refuses bad
- * options.
+ * What holds for every call that may wait: it waits until it is let through, its time is up or it
+ * is aborted, and refuses bad options.
  */
 import { expect } from 'chai';
 
@@ -67,7 +67,10 @@ function makeFor(row) {
   return primitive;
 }
 
-/** What is left of a wait that has given up: nothing, but that a barrier is broken, and that a latch was counted down. */
+/**
+ * What is left of a wait that has given up: nothing, but that a barrier is broken, and that a latch
+ * was counted down.
+ */
 function expectNoTrace(row, primitive, before) {
   if (row.breaks) expect(primitive.isBroken).to.equal(true);
   else

@@ -1,4 +1,6 @@
-/** Many asynchronous callers of one agent: they exclude each other, and cost the engine one waiter. */
+/**
+ * Many asynchronous callers of one agent: they exclude each other, and cost the engine one waiter.
+ */
 import { expect } from 'chai';
 
 import { Mutex } from '../../../js/src/index.js';
@@ -400,7 +402,8 @@ if (mode === 'normal') {
   });
 
   describe('Mutex: the event loop', () => {
-    // V8 keeps the timer of each engine wait that has a timeout, for as long as that is, and clears them in quadratic time.
+    // V8 keeps the timer of each engine wait that has a timeout, for as long as that is, and clears
+    // them in quadratic time.
     it('does not stop after 100,000 waits', async () => {
       const mutex = new Mutex();
       const stranger = new Stranger(mutex);

@@ -1,4 +1,7 @@
-/** A worker that contends looks for a while before it sleeps, and lets others have its CPU now and then. The clock and Atomics.wait are the test's. */
+/**
+ * A worker that contends looks for a while before it sleeps, and lets others have its CPU now and
+ * then. The clock and Atomics.wait are the test's.
+ */
 import { expect } from 'chai';
 
 import { spawn } from '../agents.js';

@@ -1,6 +1,6 @@
 /**
- * Nobody is stranded, and nobody starves. In the mode 'unhealed' nothing but a notify ends a wait, so that each wake that gets lost is a
- * hang.
+ * Nobody is stranded, and nobody starves. In the mode 'unhealed' nothing but a notify ends a wait,
+ * so that each wake that gets lost is a hang.
  */
 import { expect } from 'chai';
 
@@ -115,7 +115,8 @@ describe('Mutex: liveness', () => {
         { handle: mutex.handle, go },
       );
       await until(() => (stranger.state & BLOCKED) !== 0);
-      // Wakes the thread and this agent's own waiter, which cannot run: the thread takes the mutex and keeps it.
+      // Wakes the thread and this agent's own waiter, which cannot run: the thread takes the mutex
+      // and keeps it.
       stranger.unlock();
       expect(spinUntil(() => Atomics.load(go, 0) === 1)).to.equal(true);
       const taken = await timed;
@@ -280,7 +281,9 @@ if (mode !== 'unhealed') {
 
 if (mode === 'normal') {
   describe('Mutex: fairness', () => {
-    /** Workers that relock without a gap until they are told to stop; resolves once all of them do. */
+    /**
+     * Workers that relock without a gap until they are told to stop; resolves once all of them do.
+     */
     async function relock(mutex, n) {
       const stop = new Int32Array(new SharedArrayBuffer(4));
       const turns = new Int32Array(new SharedArrayBuffer(4 * n));

@@ -1,4 +1,7 @@
-/** How long a process lives, and what its main thread may do: each in a process of its own (process.js). */
+/**
+ * How long a process lives, and what its main thread may do: each in a process of its own
+ * (process.js).
+ */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -11,7 +14,9 @@ const { process } = globalThis;
 const isNode = !process.versions.bun && !globalThis.Deno;
 const options = globalThis.Deno ? ['run', '--allow-all', '--quiet'] : [];
 
-/** Runs a scenario; what it printed, and how it ended. One that does not end by itself is killed. */
+/**
+ * Runs a scenario; what it printed, and how it ended. One that does not end by itself is killed.
+ */
 function run(scenario) {
   return new Promise((resolve, reject) => {
     const start = performance.now();

@@ -1,4 +1,7 @@
-/** Any mixture of calls, in any agents, with timeouts and aborts: one holder at a time, and everybody comes to an end. */
+/**
+ * Any mixture of calls, in any agents, with timeouts and aborts: one holder at a time, and
+ * everybody comes to an end.
+ */
 import { expect } from 'chai';
 import fc from 'fast-check';
 
@@ -13,8 +16,8 @@ const HOLD_NOTHING = 0;
 const HOLD_A_TURN = 1;
 
 /**
- * What a caller does: a list of operations, one after the other. Returns how often the mutex was held by two, and how often taken.
- * Crosses over to workers as source.
+ * What a caller does: a list of operations, one after the other. Returns how often the mutex was
+ * held by two, and how often taken. Crosses over to workers as source.
  */
 async function play({ Mutex, sleep, spin }, { handle, inside }, operations) {
   const mutex = Mutex.from(handle);

@@ -1,6 +1,7 @@
 /**
- * A worker may be terminated at any moment: while it waits, or when it has just been notified and takes that wake with it. That delays the
- * others by a re-check, about a second, and never for good.
+ * A worker may be terminated at any moment: while it waits, or when it has just been notified and
+ * takes that wake with it. That delays the others by a re-check, about a second, and never for
+ * good.
  */
 import { expect } from 'chai';
 
@@ -37,7 +38,9 @@ const survivor = async ({ Mutex, heard, say }) => {
   }
 };
 
-/** One victim, one blocking survivor and this agent; returns how long the survivors were delayed. */
+/**
+ * One victim, one blocking survivor and this agent; returns how long the survivors were delayed.
+ */
 async function race(blocking, batch, i) {
   const mutex = new Mutex();
   expect(mutex.tryLock()).to.equal(true);

@@ -7,7 +7,10 @@ import { sleep, within } from '../support.js';
 
 const { navigator } = globalThis;
 
-/** A lock of each kind: calls a function under it. Node, Deno and WebKit have the API, too, but lose some reasons. */
+/**
+ * A lock of each kind: calls a function under it. Node, Deno and WebKit have the API, too, but lose
+ * some reasons.
+ */
 const makers = {
   'the mutex': () => {
     const mutex = new Mutex();

@@ -1,4 +1,7 @@
-/** WorkerMutex.bindWorkerExit: what a dead worker held is released, wherever it died, and nobody waits for ever. */
+/**
+ * WorkerMutex.bindWorkerExit: what a dead worker held is released, wherever it died, and nobody
+ * waits for ever.
+ */
 import { expect } from 'chai';
 
 import { WorkerMutex } from '../../../js/src/worker-mutex.js';
@@ -8,7 +11,10 @@ import { finish, start, startNow } from './threads.js';
 
 const { bindWorkerExit, createSharedBuffer } = WorkerMutex;
 
-/** In Deno, terminate() reports the end of a worker that may run on for a while, or stay queued: only its own end can be relied on. */
+/**
+ * In Deno, terminate() reports the end of a worker that may run on for a while, or stay queued:
+ * only its own end can be relied on.
+ */
 const isDeno = Boolean(globalThis.Deno);
 
 const ownerOf = (buffer, index = 0) => Atomics.load(new Int32Array(buffer), 3 * index) & OWNER;
@@ -47,7 +53,8 @@ async function blockedOn(buffer) {
   return { result };
 }
 
-// The other modes are kinder: what is not lost when waits do not end by themselves is not lost in them.
+// The other modes are kinder: what is not lost when waits do not end by themselves is not lost in
+// them.
 const describeIf = mode === 'unhealed' ? describe : () => {};
 
 describeIf('WorkerMutex.bindWorkerExit', () => {
@@ -122,7 +129,10 @@ describeIf('WorkerMutex.bindWorkerExit', () => {
     expect(buffers.map((buffer) => ownerOf(buffer))).to.deep.equal([threadId + 1, 0]);
   });
 
-  /** Runs a thread that, with the mutex held by this one, gets stuck where `job` gets stuck, and ends it there. */
+  /**
+   * Runs a thread that, with the mutex held by this one, gets stuck where `job` gets stuck, and
+   * ends it there.
+   */
   async function dieAt(job, buffer, free) {
     const thread = await start();
     bindWorkerExit(thread.worker, buffer);

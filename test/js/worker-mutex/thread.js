@@ -1,4 +1,7 @@
-/** thread.js: a worker_threads worker that runs functions of the test, as agents.js has them, but known by its threadId. */
+/**
+ * thread.js: a worker_threads worker that runs functions of the test, as agents.js has them, but
+ * known by its threadId.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 
 import { enter } from '../modes.js';

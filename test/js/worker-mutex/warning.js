@@ -1,4 +1,7 @@
-/** warning.js: what warning.test.js runs in a process of its own: prints the warnings that each call of the main thread has brought. */
+/**
+ * warning.js: what warning.test.js runs in a process of its own: prints the warnings that each call
+ * of the main thread has brought.
+ */
 import { WorkerMutex } from '../../../js/src/worker-mutex.js';
 
 const { process } = globalThis;

@@ -1,4 +1,7 @@
-/** The warning of lockword/worker-mutex: by the first call that blocks the main thread, and no other. */
+/**
+ * The warning of lockword/worker-mutex: by the first call that blocks the main thread, and no
+ * other.
+ */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';

@@ -1,4 +1,5 @@
-//! Rust's own mutex and parking_lot's in the loops of ../../peers/peer.h, compiled here so that their fast paths are inlined, too.
+//! Rust's own mutex and parking_lot's in the loops of ../../peers/peer.h, compiled here so that
+//! their fast paths are inlined, too.
 #![allow(non_upper_case_globals)]
 
 mod asleep;
