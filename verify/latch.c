@@ -7,7 +7,7 @@
 
 #include "callers.h"
 
-enum { WAIT, COUNT_DOWN, COUNT_DOWN_TOO_MUCH, COUNT, FACE_WAIT, FACE_ARRIVE };
+enum { WAIT, COUNT_DOWN, COUNT_DOWN_TOO_MUCH, COUNT, FACE_WAIT, FACE_ARRIVE, FACE_ARRIVE_LATE };
 
 /* A caller's own flags. */
 enum {
@@ -31,6 +31,7 @@ enum lw_ending lw_latch_wait_slow(lw_latch *latch, lw_deadline deadline, lw_canc
 
 CALL(face_wait, lw_latch_wait((lw_latch *)words) == 0)
 CALL(face_arrive, lw_latch_arrive_and_wait((lw_latch *)words) == 0)
+CALL(face_arrive_late, lw_latch_arrive_and_wait((lw_latch *)words) == EINVAL)
 
 static const struct function functions[] = {
     [WAIT] = {.name = "latch_wait_step",
@@ -59,6 +60,12 @@ static const struct function functions[] = {
                      .answers_bool = true,
                      .inlined = true,
                      .call = face_arrive},
+    [FACE_ARRIVE_LATE] = {.name = "latch_arrive_and_wait",
+                          .label = "arrive late",
+                          .arguments = 0,
+                          .answers_bool = true,
+                          .inlined = true,
+                          .call = face_arrive_late},
 };
 
 static uint32_t count_in(const struct state *state)
@@ -79,7 +86,8 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         return 0;
     if (letter == 'f') {
         choices[0] = (struct choice){.function = FACE_WAIT};
-        return 1;
+        choices[1] = (struct choice){.function = FACE_ARRIVE_LATE};
+        return model_configuration->with & STRAYS && count_in(state) == 0 ? 2 : 1;
     }
     if ((letter != 'w' && letter != 'd') || c->flags & ARRIVED) {
         choices[0] = (struct choice){.function = WAIT};
@@ -156,6 +164,10 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         c->flags = 0;
         use_up_round(c);
         return result == (count_in(state) == 0) ? NULL : "does not know whether it needs to wait";
+    case FACE_ARRIVE_LATE:
+        c->flags = 0;
+        use_up_round(c);
+        return result && !changed ? NULL : "arrives when the latch is open";
     case COUNT_DOWN:
         c->flags = 0;
         if (!changed || result < n)
@@ -217,7 +229,7 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
 static const struct configuration configurations[] = {
     {"b,d", 1, STRAYS, 0, SMALL, 1},
     {"a,d", 1, STRAYS, 0, SMALL, 1},
-    {"f,d", 2, 0, 0, SMALL, 2},
+    {"f,d", 2, STRAYS, 0, SMALL, 2},
     {"w,w", 1, STRAYS, 0, SMALL, 2},
     {"b,d2,w", 1, STRAYS, 0, SMALL, 3},
     {"d", 1, STRAYS, 0, SMALL, 1},
