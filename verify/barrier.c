@@ -143,7 +143,8 @@ static const char *changed_state(struct state *state, int agent, const struct op
         begin_cycle(state, true);
     } else if (state->ghosts[COME] + 1 < state->ghosts[EXPECTED]) {
         state->ghosts[COME]++;
-        state->ghosts[GONE] += model_letter(agent, a->caller) == 'd';
+        if (model_letter(agent, a->caller) == 'd')
+            state->ghosts[GONE]++;
         c->flags |= ARRIVED;
     } else {
         begin_cycle(state, false);

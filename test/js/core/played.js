@@ -79,7 +79,7 @@ const NOT_NEEDED = [
     'const sum = ((state & LW_COUNTER_MAX) + n) | 0',
     `its order is unsigned, and ${MASKED}`,
   ],
-  ['counter.js', 'wanted === AT_LEAST ? value >>> 0', SMALL],
+  ['counter.js', '? value >>> 0', SMALL],
   ['counter.js', ': value >>> 0', SMALL],
   ['rwlock.js', 'waitersChange(rwlock, state, (state - 1) | 0', MASKED],
   ['rwlock.js', 'waitersChange(rwlock, state, (state - before + after) | 0', MASKED],
