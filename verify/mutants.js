@@ -105,6 +105,9 @@ const PRIMITIVES = new Map(
     ]),
 );
 
+const usesWaiters = (file) =>
+  /^#include <lockword\/core\/waiters\.h>/m.test(readFileSync(join(ROOT, file), 'utf8'));
+
 /** What is mutated under a name: files, and the primitives that have them. */
 function unitOf(name) {
   if (name === 'waiters')
@@ -115,7 +118,7 @@ function unitOf(name) {
         'include/lockword/core/step.h',
       ],
       primitives: [...PRIMITIVES.keys()].filter((primitive) =>
-        PRIMITIVES.get(primitive).includes('waiters'),
+        usesWaiters(`src/core/${primitive}.c`),
       ),
     };
   if (!PRIMITIVES.has(name)) throw new Error(`no such primitive: ${name}`);
