@@ -173,9 +173,9 @@ export class Mutator {
     for (const name of names) this.families.set(name, names);
   }
 
-  /** Constants that are defined one below the other are alike. */
+  /** Constants that are defined one below the other are alike, comments between them or not. */
   addDefines(source) {
-    for (const [block] of source.text.matchAll(/(^#define \w+ .*\n)+/gm)) {
+    for (const [block] of source.text.matchAll(/(^(#define \w+ .*|\/\*.*\*\/)\n)+/gm)) {
       const names = [...block.matchAll(/^#define (\w+) /gm)].map(([, name]) => name);
       for (const name of names) this.families.set(name, names);
     }
