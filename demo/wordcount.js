@@ -233,10 +233,11 @@ export class Table {
   }
 
   /**
-   * Whether what follows a word are letters only. Without locks two words may have been given the
-   * same place.
+   * Whether what follows a word are letters only, all inside the table. Without locks two words may
+   * have been given the same place: letters of one are then the other's length.
    */
   #isWhole(letters, end) {
+    if (end > this.u8.length) return false;
     let i = letters;
     while (i < end && KIND[this.u8[i]] !== 0) i++;
     return i === end;
