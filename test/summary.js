@@ -1,6 +1,6 @@
 /**
  * summary.js: what the last run of CTest found, from the JUnit file that it leaves: the tests that
- * were left out, the end of what each failed one printed, and last `N passed, N failed`. These
+ * were left out, those that failed, and last `N passed, N failed`. These
  * count cases: those of cmocka and mocha, the configurations of the explorer, mutants, samples, …;
  * a test that counts nothing is one case. Fails unless all have passed.
  */
@@ -10,7 +10,6 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
 const RESULTS = join(ROOT, 'build/tests.xml');
-const SHOWN_LINES = 40;
 
 /**
  * What programs print for cases that passed, and for those that failed: cmocka, mocha, the
@@ -41,22 +40,11 @@ const ENTITIES = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 const unescape = (xml) => xml.replace(/&(amp|lt|gt|quot|apos);/g, (_, name) => ENTITIES[name]);
 
 function readTests(xml) {
-  const cases = xml.matchAll(
-    /<testcase name="([^"]*)".*? time="([^"]*)" status="(\w+)">(.*?)<\/testcase>/gs,
-  );
-  return Array.from(cases, ([, name, seconds, status, inner]) => {
+  const cases = xml.matchAll(/<testcase name="([^"]*)".*? status="(\w+)">(.*?)<\/testcase>/gs);
+  return Array.from(cases, ([, name, status, inner]) => {
     const [, output = ''] = /<system-out>(.*?)<\/system-out>/s.exec(inner) ?? [];
-    return { name, seconds: Math.round(seconds), status, output: unescape(output) };
+    return { name, status, output: unescape(output) };
   });
-}
-
-/** From the first error that a compiler or a test program reports; if there is none, the end. */
-function failingPart(output) {
-  const lines = output.trimEnd().split('\n');
-  const first = lines.findIndex((line) =>
-    /\berror: |\*\*\*Failed|\[ {2}ERROR {3}\]|^not ok|^SUMMARY: | FAILS$/.test(line),
-  );
-  return lines.slice(first < 0 ? -SHOWN_LINES : Math.max(0, first - 3)).slice(0, SHOWN_LINES);
 }
 
 /** The names of all tests that there are, whether they ran or not. */
@@ -86,10 +74,8 @@ if (!existsSync(RESULTS)) {
 const tests = readTests(readFileSync(RESULTS, 'utf8'));
 const names = tests.map(({ name }) => name);
 const failed = tests.filter(({ status }) => status !== 'run' && status !== 'disabled');
-for (const { name, seconds, output } of failed)
-  console.log([`\n=== ${name} failed after ${seconds} s`, ...failingPart(output)].join('\n'));
 if (failed.length > 0)
-  console.log('\nAll that they printed: build/gcc/Testing/Temporary/LastTest.log');
+  console.log('\nAll that was printed: build/gcc/Testing/Temporary/LastTest.log');
 say(
   'Not run, since what they need is not installed',
   tests.filter(({ status }) => status === 'disabled').map(({ name }) => name),
@@ -97,6 +83,12 @@ say(
 say(
   'Left out; `make test` runs them, `ctest --preset gcc -R NAME` one',
   grouped(allTests().filter((name) => !names.includes(name))),
+);
+say(
+  'Failed once and then passed',
+  tests.flatMap(({ output }) =>
+    Array.from(output.matchAll(/^(.*), failed once and then passed: .*$/gm), ([line]) => line),
+  ),
 );
 say(
   'FAILED',
