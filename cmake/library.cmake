@@ -7,7 +7,8 @@ if(NOT EXISTS "${PROJECT_SOURCE_DIR}/src/wait/${lockword_system}.c")
         "(for WebAssembly: the npm package holds a built archive)")
 endif()
 
-file(GLOB lockword_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.c" "${PROJECT_SOURCE_DIR}/src/core/*.c")
+file(GLOB lockword_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.c"
+    "${PROJECT_SOURCE_DIR}/src/core/*.c")
 foreach(name ${lockword_system} poll self awake)
     list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/wait/${name}.c")
 endforeach()
@@ -16,7 +17,8 @@ foreach(kind STATIC SHARED)
     string(TOLOWER ${kind} name)
     add_library(lockword_${name} ${kind} ${lockword_sources})
     add_library(lockword::${name} ALIAS lockword_${name})
-    target_include_directories(lockword_${name} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>")
+    target_include_directories(lockword_${name}
+        PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>")
     set_target_properties(lockword_${name} PROPERTIES
         OUTPUT_NAME lockword
         EXPORT_NAME ${name}
@@ -34,7 +36,9 @@ set_target_properties(lockword_shared PROPERTIES
     VERSION ${PROJECT_VERSION}
     SOVERSION ${abi}
     LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/lockword.map")
-target_link_options(lockword_shared PRIVATE "LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/lockword.map" LINKER:--no-undefined)
+target_link_options(lockword_shared
+    PRIVATE "LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/lockword.map"
+    LINKER:--no-undefined)
 
 # Static unless asked otherwise: then the agent's id is a thread-local of the program itself, which
 # costs one instruction.

@@ -21,7 +21,8 @@ function(add_suite name)
     set(first_in_path "${PROJECT_SOURCE_DIR}/node_modules/.bin" "${node_folder}")
     list(TRANSFORM first_in_path PREPEND "PATH=path_list_prepend:")
     set_tests_properties(${name} PROPERTIES
-        LABELS "${suite_LABELS}" RUN_SERIAL ${suite_SERIAL} ENVIRONMENT_MODIFICATION "${first_in_path}")
+        LABELS "${suite_LABELS}" RUN_SERIAL ${suite_SERIAL}
+        ENVIRONMENT_MODIFICATION "${first_in_path}")
     if(suite_BUSY)
         cmake_host_system_information(RESULT cpus QUERY NUMBER_OF_LOGICAL_CORES)
         set_tests_properties(${name} PROPERTIES PROCESSORS ${cpus})

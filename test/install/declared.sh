@@ -1,6 +1,7 @@
 #!/bin/sh
-# declared.sh FOLDER: the functions and variables that the headers in FOLDER/lockword declare for whoever links the library, sorted.
-# All declarations begin in the first column. What is `static` or LW_INLINE is no symbol, and what is LW_IMPORTED is JavaScript's.
+# declared.sh FOLDER: the functions and variables that the headers in FOLDER/lockword declare for
+# whoever links the library, sorted. All declarations begin in the first column. What is `static` or
+# LW_INLINE is no symbol, and what is LW_IMPORTED is JavaScript's.
 set -eu
 find "$1/lockword" -name '*.h' -exec cat {} + |
     sed -nE '/^LW_IMPORTED/{ N; d; }

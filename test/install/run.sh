@@ -1,6 +1,7 @@
 #!/bin/sh
-# run.sh: installs lockword as a packager does, and builds and runs a user's program in every way that we promise: pkg-config and
-# CMake, static and shared, C11 and C++17, moved to another place, from the sources by FetchContent, and from other languages.
+# run.sh: installs lockword as a packager does, and builds and runs a user's program in every way
+# that we promise: pkg-config and CMake, static and shared, C11 and C++17, moved to another place,
+# from the sources by FetchContent, and from other languages.
 set -eu
 here=$(realpath "$(dirname "$0")")
 root=$(realpath "$here/../..")
@@ -35,13 +36,16 @@ program() { # program NAME LIBRARIES COMPILER...: compiles, links and runs
     libraries=$2
     shift 2
     # shellcheck disable=SC2046,SC2086 # lists of flags
-    "$@" $strict $(pkg-config --cflags lockword) "$here/consumer.c" -o "$name" $libraries -pthread && "./$name"
+    "$@" $strict $(pkg-config --cflags lockword) "$here/consumer.c" -o "$name" $libraries -pthread &&
+        "./$name"
 }
 
 for cc in gcc clang; do
     command -v $cc >/dev/null || continue
-    check "pkg-config, shared, C11, $cc" program "shared-c-$cc" "$(pkg-config --libs lockword)" $cc -std=c11
-    check "pkg-config, shared, C++17, $cc" program "shared-cpp-$cc" "$(pkg-config --libs lockword) -lstdc++" $cc -x c++ -std=c++17
+    check "pkg-config, shared, C11, $cc" program "shared-c-$cc" "$(pkg-config --libs lockword)" \
+        $cc -std=c11
+    check "pkg-config, shared, C++17, $cc" program "shared-cpp-$cc" \
+        "$(pkg-config --libs lockword) -lstdc++" $cc -x c++ -std=c++17
     check "static, C11, $cc" program "static-c-$cc" "$libdir/liblockword.a" $cc -std=c11
 done
 
@@ -73,7 +77,8 @@ for cc in gcc clang; do
     for std in c11 c17 c++17 c++20; do
         check "every header alone, $std, $cc" alone $cc $std
     done
-    check "every header alone, $cc, with what it says to ThreadSanitizer" alone $cc c++17 -fsanitize=thread
+    check "every header alone, $cc, with what it says to ThreadSanitizer" alone $cc c++17 \
+        -fsanitize=thread
 done
 
 project() { # project NAME OPTION...: somebody's CMake project
@@ -84,23 +89,30 @@ project() { # project NAME OPTION...: somebody's CMake project
 }
 
 check "find_package, static" project package-static -DCMAKE_PREFIX_PATH="$work/moved"
-check "find_package, shared" project package-shared -DCMAKE_PREFIX_PATH="$work/moved" -DBUILD_SHARED_LIBS=ON
+check "find_package, shared" project package-shared -DCMAKE_PREFIX_PATH="$work/moved" \
+    -DBUILD_SHARED_LIBS=ON
 check "FetchContent" project fetched -DLOCKWORD_SOURCE="$root"
 
 "$here/declared.sh" "$work/moved/include" >declared
-shown() { # shown KIND NM-OPTION... FILE: its symbols are what the headers declare; but for what the C library adds on some machines
+# shown KIND NM-OPTION... FILE: its symbols are what the headers declare; but for what the C library
+# adds on some machines
+shown() {
     kind=$1
     shift
     nm --defined-only --extern-only "$@" | awk 'NF == 3 { print $3 }' | sort -u >"symbols-$kind"
     diff declared "symbols-$kind"
 }
-check "the shared library shows what the headers declare, and nothing else" shown shared -D "$libdir/liblockword.so"
+check "the shared library shows what the headers declare, and nothing else" shown shared \
+    -D "$libdir/liblockword.so"
 
-# What the static library's files have for each other, they hide from those who link it into a shared library of their own.
+# What the static library's files have for each other, they hide from those who link it into a
+# shared library of their own.
 embed() {
     # shellcheck disable=SC2046,SC2086 # lists of flags
-    gcc $strict -std=c11 -O2 -fPIC -shared $(pkg-config --cflags lockword) -Dmain=consume "$here/consumer.c" \
-        -Wl,--whole-archive "$libdir/liblockword.a" -Wl,--no-whole-archive -Wl,-z,defs,-z,text -o libconsumer.so -pthread &&
+    gcc $strict -std=c11 -O2 -fPIC -shared $(pkg-config --cflags lockword) -Dmain=consume \
+        "$here/consumer.c" \
+        -Wl,--whole-archive "$libdir/liblockword.a" -Wl,--no-whole-archive -Wl,-z,defs,-z,text \
+        -o libconsumer.so -pthread &&
         echo 'int consume(void); int main(void) { return consume(); }' >embedded.c &&
         gcc embedded.c -L. -Wl,-rpath,. -lconsumer -o embedded && ./embedded
 }
@@ -114,7 +126,8 @@ left_out() { # left_out LABEL PROGRAM: says so if there is no such program
     echo "left out: $1: $2 is not installed"
 }
 
-# Tools that look for data races, with a program of a user's and the library as it was installed: annotate.h.
+# Tools that look for data races, with a program of a user's and the library as it was installed:
+# annotate.h.
 reports() { # reports PATTERN COMMAND...: the tool finds the mistake
     pattern=$1
     shift
@@ -126,32 +139,39 @@ races() { # races NAME LIBRARY COMPILER...
     library=$2
     shift 2
     # shellcheck disable=SC2046,SC2086 # lists of flags
-    "$@" $strict -std=gnu11 -g $(pkg-config --cflags lockword) "$here/races.c" -o "$name" $library -pthread
+    "$@" $strict -std=gnu11 -g $(pkg-config --cflags lockword) "$here/races.c" -o "$name" $library \
+        -pthread
 }
 for cc in gcc clang; do
     command -v $cc >/dev/null || continue
     for optimised in -O0 -O2; do
         what="ThreadSanitizer, $cc $optimised"
         tsan="tsan-$cc$optimised"
-        echo 'int main(void) { return 0; }' | $cc -fsanitize=thread -x c - -o "$tsan" && "./$tsan" ||
+        echo 'int main(void) { return 0; }' | $cc -fsanitize=thread -x c - -o "$tsan" &&
+            "./$tsan" ||
             { echo "left out: $what: it cannot run here" && continue; }
-        check "$what, builds" races "$tsan" "$(pkg-config --libs lockword)" $cc $optimised -fsanitize=thread
+        check "$what, builds" races "$tsan" "$(pkg-config --libs lockword)" $cc $optimised \
+            -fsanitize=thread
         check "$what, has nothing to report of what is right" "./$tsan"
         check "$what, reports a race" reports "data race" "./$tsan" race
-        check "$what, reports mutexes that are locked in another order" reports "lock-order-inversion" "./$tsan" inversion
+        check "$what, reports mutexes that are locked in another order" reports \
+            "lock-order-inversion" "./$tsan" inversion
     done
 done
 if ! left_out "Helgrind and DRD" valgrind; then
-    check "a program for valgrind builds" races for-valgrind "$libdir/liblockword.a" gcc -O2 -DLOCKWORD_VALGRIND
+    check "a program for valgrind builds" races for-valgrind "$libdir/liblockword.a" gcc -O2 \
+        -DLOCKWORD_VALGRIND
     under() { # under TOOL [MODE]
         # shellcheck disable=SC2086 # perhaps none
-        valgrind --quiet --tool="$1" --error-exitcode=9 --suppressions="$work/moved/share/lockword/lockword.supp" ./for-valgrind ${2-}
+        valgrind --quiet --tool="$1" --error-exitcode=9 \
+            --suppressions="$work/moved/share/lockword/lockword.supp" ./for-valgrind ${2-}
     }
     for tool in helgrind drd; do
         check "$tool has nothing to report of what is right" under $tool
         check "$tool reports a race" reports "data race\|Conflicting" under $tool race
     done
-    check "helgrind reports mutexes that are locked in another order" reports "lock order" under helgrind inversion
+    check "helgrind reports mutexes that are locked in another order" reports "lock order" \
+        under helgrind inversion
 fi
 
 # Times have another size on 32 bits, by the C library's choice and by the kernel's.
@@ -159,8 +179,10 @@ deadlines() { # deadlines NAME FLAG...
     name=$1
     shift
     # shellcheck disable=SC2086 # a list
-    gcc $strict -std=gnu11 -O2 "$@" -I "$root/include" "$here/deadlines.c" "$root"/src/*.c "$root"/src/core/*.c \
-        "$root"/src/wait/linux.c "$root"/src/wait/poll.c "$root"/src/wait/self.c "$root"/src/wait/awake.c \
+    gcc $strict -std=gnu11 -O2 "$@" -I "$root/include" "$here/deadlines.c" "$root"/src/*.c \
+        "$root"/src/core/*.c \
+        "$root"/src/wait/linux.c "$root"/src/wait/poll.c "$root"/src/wait/self.c \
+        "$root"/src/wait/awake.c \
         -o "deadlines-$name" -pthread && "./deadlines-$name"
 }
 old_kernel="-DOLD_KERNEL -Wl,--wrap=syscall"
@@ -171,12 +193,14 @@ if echo 'int main(void) { return 0; }' | gcc -m32 -x c - -o 32-bits 2>32-bits.lo
     check "deadlines, 32 bits" deadlines 32 -m32
     check "deadlines, 32 bits, a time_t of 64" deadlines 32-time64 -m32 $time64
     check "deadlines, 32 bits, old kernel" deadlines 32-old -m32 $old_kernel
-    check "deadlines, 32 bits, a time_t of 64, old kernel" deadlines 32-time64-old -m32 $time64 $old_kernel
+    check "deadlines, 32 bits, a time_t of 64, old kernel" deadlines 32-time64-old -m32 $time64 \
+        $old_kernel
 else
     echo "left out: 32 bits: gcc -m32 does not work (gcc-multilib)"
 fi
 
-left_out "Python's ctypes" python3 || check "Python's ctypes" python3 "$here/ffi.py" "$libdir/liblockword.so"
+left_out "Python's ctypes" python3 || check "Python's ctypes" python3 "$here/ffi.py" \
+    "$libdir/liblockword.so"
 rust() { # rust KIND
     rustc -O -L "$libdir" -l "$1=lockword" "$here/ffi.rs" -o "ffi-$1" && "./ffi-$1"
 }

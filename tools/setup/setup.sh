@@ -1,6 +1,7 @@
 #!/bin/sh
-# setup.sh [bench]: provides what the Makefile's commands need. As root on Debian it installs what is missing; anywhere else it
-# says what to install, and fails, unless only such things are missing that tests leave out. Fast when nothing is missing.
+# setup.sh [bench]: provides what the Makefile's commands need. As root on Debian it installs what
+# is missing; anywhere else it says what to install, and fails, unless only such things are missing
+# that tests leave out. Fast when nothing is missing.
 set -eu
 self=$(realpath "$0")
 cd "$(dirname "$self")/../.."
@@ -12,7 +13,8 @@ installed() {
 
 stamp=build/setup${1:+-$1}.stamp
 fresh() {
-    [ -e "$stamp" ] && [ "$stamp" -nt "$self" ] && installed . && installed test/runtimes && installed test/package
+    [ -e "$stamp" ] && [ "$stamp" -nt "$self" ] && installed . &&
+        installed test/runtimes && installed test/package
 }
 if fresh; then
     exit 0
@@ -103,12 +105,14 @@ fi
 
 install_optional() {
     if ! may_install; then
-        echo "Tests will leave out what needs one of these. As root on Debian: apt-get install --no-install-recommends$optional"
+        echo "Tests will leave out what needs one of these. As root on Debian:"
+        echo "apt-get install --no-install-recommends$optional"
         return
     fi
     echo "Installing$optional"
     # shellcheck disable=SC2086 # a list
-    apt-get install -y -qq --no-install-recommends --no-remove -o Dpkg::Options::=--force-unsafe-io $optional >/dev/null ||
+    apt-get install -y -qq --no-install-recommends --no-remove \
+        -o Dpkg::Options::=--force-unsafe-io $optional >/dev/null ||
         echo "Tests will leave out what needs something that could not be installed."
 }
 if [ -n "$optional" ]; then
