@@ -9,7 +9,7 @@ install(TARGETS lockword_static lockword_shared EXPORT lockword
     INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/lockword" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     # the npm package has that, with what it declares
-    FILES_MATCHING PATTERN "*.h" PATTERN emscripten.h EXCLUDE)
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN emscripten.h EXCLUDE)
 install(EXPORT lockword NAMESPACE lockword:: FILE lockword-targets.cmake
     DESTINATION "${package_dir}")
 

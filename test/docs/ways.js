@@ -20,8 +20,8 @@ const HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-embedder-policy': 'require-corp',
 };
-const DEFAULT_NAMES = { js: 'sample.mjs', ts: 'sample.ts', c: 'sample.c' };
-const C_FLAGS = '-std=c11 -Wall -Wextra -Wpedantic -Werror -pthread';
+const DEFAULT_NAMES = { js: 'sample.mjs', ts: 'sample.ts', c: 'sample.c', cpp: 'sample.cpp' };
+const C_FLAGS = '-Wall -Wextra -Wpedantic -Werror -pthread';
 
 const execute = promisify(execFile);
 
@@ -95,13 +95,14 @@ async function onRuntimes(files, ...names) {
   return outputs;
 }
 
-/** In C, by gcc and clang. */
-async function inC(files) {
+/** In C or C++, by these compilers. */
+async function compiled(files, standard, ...compilers) {
   const { folder, names } = write(files);
   const outputs = [];
-  for (const compiler of ['gcc', 'clang'].filter(has)) {
-    const sources = names.filter((name) => name.endsWith('.c')).join(' ');
-    const script = `${compiler} ${C_FLAGS} ${sources} $(pkg-config --cflags --libs lockword) -o ${compiler} && ./${compiler}`;
+  for (const compiler of compilers.filter(has)) {
+    const sources = names.filter((name) => /\.c(pp)?$/.test(name)).join(' ');
+    const libraries = '$(pkg-config --cflags --libs lockword)';
+    const script = `${compiler} -std=${standard} ${C_FLAGS} ${sources} ${libraries} -o ${compiler} && ./${compiler}`;
     outputs.push([compiler, await shell(script, folder)]);
   }
   return outputs;
@@ -270,7 +271,8 @@ async function sendsHeaders(files, server) {
  */
 export const WAYS = {
   on: onRuntimes,
-  c: inC,
+  c: (files) => compiled(files, 'c11', 'gcc', 'clang'),
+  cpp: (files) => compiled(files, 'c++17', 'g++', 'clang++'),
   tsc: inTypeScript,
   python: inPython,
   sh: inShell,

@@ -36,9 +36,11 @@ program() { # program NAME LIBRARIES COMPILER...: compiles, links and runs
     libraries=$2
     shift 2
     # shellcheck disable=SC2046,SC2086 # lists of flags
-    "$@" $strict $(pkg-config --cflags lockword) "$here/consumer.c" -o "$name" $libraries -pthread &&
+    "$@" $strict $(pkg-config --cflags lockword) "$here/$consumer" -o "$name" $libraries -pthread &&
         "./$name"
 }
+
+consumer=consumer.c
 
 for cc in gcc clang; do
     command -v $cc >/dev/null || continue
@@ -49,11 +51,22 @@ for cc in gcc clang; do
     check "static, C11, $cc" program "static-c-$cc" "$libdir/liblockword.a" $cc -std=c11
 done
 
+consumer=consumer.cpp
+for cc in g++ clang++; do
+    command -v $cc >/dev/null || continue
+    for std in c++17 c++20 c++2b "c++17 -fno-exceptions"; do
+        # shellcheck disable=SC2086 # a list of flags
+        check "lockword.hpp, $std, $cc" program "hpp-$cc" "$libdir/liblockword.a" $cc -std=$std
+    done
+done
+
 # Every header alone, under the warnings of strict users.
 mkdir alone
-(cd "$root/include" && find lockword -name '*.h') | while read -r header; do
+(cd "$root/include" && find lockword -name '*.h*') | while read -r header; do
     printf '#include <%s>\ntypedef int something;\n' "$header" >"alone/$(echo "$header" | tr / -).c"
 done
+mkdir cpp
+mv alone/*.hpp.c cpp
 common="-Wall -Wextra -Werror -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wswitch-enum -Wcast-qual -Wcast-align -Wundef
     -Wredundant-decls -Wmissing-declarations -Wformat=2 -Wdouble-promotion -Wfloat-equal -Wwrite-strings"
 c_only="-Wstrict-prototypes -Wmissing-prototypes -Wbad-function-cast -Wold-style-definition -Wnested-externs"
@@ -67,14 +80,16 @@ alone() { # alone COMPILER STANDARD FLAG...
     shift 2
     language=c
     only=$c_only
-    case $std in c++*) language=c++ only=$cpp_only ;; esac
+    for_cpp=
+    case $std in c++*) language=c++ only=$cpp_only for_cpp=cpp/*.c ;; esac
     case $cc in gcc) only="$only $gcc_only" ;; *) only="$only $clang_only" ;; esac
     # shellcheck disable=SC2086 # lists of flags
-    $cc -x $language "-std=$std" $common $only "$@" -O1 -fsyntax-only -I "$root/include" alone/*.c
+    $cc -x $language "-std=$std" $common $only "$@" -O1 -fsyntax-only -I "$root/include" alone/*.c \
+        $for_cpp
 }
 for cc in gcc clang; do
     command -v $cc >/dev/null || continue
-    for std in c11 c17 c++17 c++20; do
+    for std in c11 c17 c++17 c++20 c++2b; do
         check "every header alone, $std, $cc" alone $cc $std
     done
     check "every header alone, $cc, with what it says to ThreadSanitizer" alone $cc c++17 \

@@ -1,0 +1,235 @@
+/* consumer.cpp: what C++ programs do with lockword.hpp, in C++17 and later; ends with 0 if all is
+ * as it says. */
+#include <lockword/lockword.hpp>
+
+#include <cstdio>
+#include <shared_mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+using namespace std::chrono_literals;
+
+static int wrong;
+
+static void expect(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    std::printf("not so: %s\n", what);
+    wrong++;
+}
+#define EXPECT(condition) expect((condition), #condition)
+
+#ifdef __cpp_exceptions
+template <class Call> static bool throws(int error, const Call &call)
+{
+    try {
+        call();
+    } catch (const std::system_error &caught) {
+        return caught.code() == std::error_code(error, std::generic_category());
+    }
+    return false;
+}
+#define EXPECT_ERROR(error, call) EXPECT(throws((error), [&] { call; }))
+#else
+#define EXPECT_ERROR(error, call) static_cast<void>(0)
+#endif
+
+template <class... Calls> static void at_once(const Calls &...calls)
+{
+    std::vector<std::thread> threads;
+    (threads.emplace_back(calls), ...);
+    for (std::thread &thread : threads)
+        thread.join();
+}
+
+static_assert(sizeof(lw::mutex) == sizeof(lw_mutex) && alignof(lw::mutex) == alignof(lw_mutex), "");
+static_assert(!std::is_copy_constructible_v<lw::mutex> && !std::is_move_assignable_v<lw::mutex>,
+              "");
+static_assert(std::is_standard_layout_v<lw::barrier>, "");
+
+static lw::mutex made_before_main;
+
+static void test_mutexes()
+{
+    lw::mutex other;
+    lw::recursive_mutex recursive;
+    int count = 0;
+    const auto count_up = [&] {
+        for (int i = 0; i < 10000; i++) {
+            const std::scoped_lock both(made_before_main, other);
+            const std::lock_guard again(recursive);
+            count++;
+        }
+    };
+    at_once(count_up, count_up, count_up);
+    EXPECT(count == 30000);
+
+    std::unique_lock lock(made_before_main, 1s);
+    EXPECT(lock.owns_lock());
+    at_once([] {
+        EXPECT(!made_before_main.try_lock());
+        EXPECT(!made_before_main.try_lock_for(1ms));
+        EXPECT(!made_before_main.try_lock_until(std::chrono::system_clock::now() + 1ms));
+        EXPECT(!made_before_main.try_lock_for(-1h));
+        EXPECT_ERROR(EPERM, made_before_main.unlock());
+    });
+    EXPECT_ERROR(EDEADLK, made_before_main.lock());
+    EXPECT(lw_mutex_is_mine(made_before_main.native_handle()));
+}
+
+static void test_shared_mutex()
+{
+    lw::shared_mutex mutex;
+    {
+        const std::shared_lock first(mutex);
+        at_once([&mutex] {
+            const std::shared_lock second(mutex, 1h);
+            EXPECT(second.owns_lock());
+            EXPECT(!mutex.try_lock());
+            EXPECT(!mutex.try_lock_for(1ms));
+        });
+    }
+    mutex.lock_upgradable();
+    mutex.upgrade();
+    at_once([&mutex] { EXPECT(!mutex.try_lock_shared() && !mutex.try_lock_upgradable()); });
+    mutex.downgrade_to_upgradable();
+    EXPECT(mutex.try_upgrade());
+    mutex.downgrade();
+    at_once([&mutex] {
+        EXPECT(mutex.try_lock_shared_until(std::chrono::steady_clock::now()));
+        mutex.unlock_shared();
+    });
+    mutex.unlock_shared();
+    const std::unique_lock last(mutex, 1h);
+    EXPECT(last.owns_lock());
+}
+
+static void test_condition()
+{
+    lw::mutex mutex;
+    lw::condition changed;
+    int turn = 0;
+    const auto take_turns = [&](int mine) {
+        return [&, mine] {
+            for (int i = 0; i < 100; i++) {
+                std::unique_lock lock(mutex);
+                changed.wait(lock, [&] { return turn == mine; });
+                turn = 1 - mine;
+                changed.notify_one();
+            }
+        };
+    };
+    at_once(take_turns(0), take_turns(1));
+    EXPECT(turn == 0);
+
+    std::unique_lock lock(mutex);
+    EXPECT(changed.wait_for(lock, 1ms) == std::cv_status::timeout);
+    EXPECT(changed.wait_until(lock, std::chrono::system_clock::now() + 1ms) ==
+           std::cv_status::timeout);
+    EXPECT(!changed.wait_for(lock, 1ms, [] { return false; }));
+    EXPECT(changed.wait_for(lock, 1ms, [] { return true; }));
+    EXPECT(!changed.wait_until(lock, std::chrono::steady_clock::now(), [] { return false; }));
+
+    lw::recursive_mutex recursive;
+    const std::lock_guard once(recursive);
+    std::unique_lock twice(recursive);
+    EXPECT(changed.wait_for(twice, 1ms) == std::cv_status::timeout);
+
+    std::condition_variable_any any;
+    EXPECT(any.wait_for(lock, 1ms) == std::cv_status::timeout);
+}
+
+static void test_the_others()
+{
+    lw::counting_semaphore<3> semaphore(3);
+    semaphore.acquire(2);
+    EXPECT(!semaphore.try_acquire(2) && semaphore.try_acquire());
+    EXPECT(!semaphore.try_acquire_for(1ms));
+    EXPECT(!semaphore.try_acquire_until(std::chrono::system_clock::now() + 1ms));
+    semaphore.release(3);
+    EXPECT(semaphore.available() == 3);
+    EXPECT_ERROR(EOVERFLOW, semaphore.release(LW_SEM_MAX));
+
+    lw::latch latch(3);
+    EXPECT(!latch.try_wait() && !latch.wait_for(1ms));
+    latch.count_down();
+    at_once([&latch] { latch.arrive_and_wait(); }, [&latch] { latch.arrive_and_wait(); });
+    latch.wait();
+    EXPECT_ERROR(EINVAL, latch.count_down());
+
+    lw::barrier barrier(2);
+    lw::counter leaders;
+    const auto meet = [&] {
+        for (int i = 0; i < 50; i++)
+            if (barrier.arrive_and_wait())
+                leaders.add(1);
+    };
+    at_once(meet, meet);
+    EXPECT(leaders.value() == 50);
+    EXPECT_ERROR(ETIMEDOUT, barrier.arrive_and_wait_for(1ms); barrier.reset());
+
+    lw::event event;
+    lw::auto_reset_event automatic;
+    EXPECT(!event.wait_for(1ms) && !automatic.is_set());
+    at_once([&event] { event.wait(); }, [&event] { event.set(); });
+    automatic.set();
+    EXPECT(event.wait_until(std::chrono::system_clock::now()));
+    EXPECT(lw::wait_any({semaphore.when(4), automatic.when(), event.when()}) == 1);
+    EXPECT(!automatic.is_set() && event.reset());
+
+    lw::wait_group group;
+    group.add(2);
+    at_once([&group] { group.done(); }, [&group] { group.done(); }, [&group] { group.wait(); });
+    EXPECT(group.pending() == 0);
+    EXPECT_ERROR(EOVERFLOW, leaders.add(-51));
+    leaders.wait_at_least(50);
+    EXPECT(!leaders.wait_at_most_for(49, 1ms));
+
+    lw::once_flag once;
+    int calls = 0;
+    EXPECT_ERROR(EAGAIN, lw::call_once(once, [] { lw::detail::fail(EAGAIN, "once"); }));
+    const auto call = [&] {
+        lw::call_once(
+            once, [&calls](int n) { calls += n; }, 1);
+    };
+    at_once(call, call, call);
+    EXPECT(calls == 1 && once.is_done());
+}
+
+static void test_stops()
+{
+#ifdef __cpp_lib_jthread
+    lw::mutex mutex;
+    lw::condition never;
+    lw::semaphore none(0);
+    lw::event event;
+    std::stop_source source;
+    const std::stop_token stop = source.get_token();
+    const std::lock_guard held(mutex);
+    at_once([&] { EXPECT(!mutex.lock(stop)); }, [&] { EXPECT(!none.acquire(stop)); },
+            [&] { EXPECT(!event.wait(stop)); },
+            [&] {
+                lw::mutex own;
+                std::unique_lock lock(own);
+                EXPECT(!never.wait(lock, stop, [] { return false; }));
+            },
+            [&] {
+                std::this_thread::sleep_for(5ms);
+                source.request_stop();
+            });
+    none.release();
+    EXPECT(none.acquire(stop)); // it need not wait
+#endif
+}
+
+int main()
+{
+    test_mutexes();
+    test_shared_mutex();
+    test_condition();
+    test_the_others();
+    test_stops();
+    return wrong;
+}
