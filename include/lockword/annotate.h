@@ -99,6 +99,7 @@ static inline void lw_note_unlocked(void *words, int how)
 #define LW_NOTE_LOCKED(words, how, success) lw_note_locked(words, how, success)
 #define LW_NOTE_UNLOCKING(words, how) lw_note_unlocking(words, how)
 #define LW_NOTE_UNLOCKED(words, how) lw_note_unlocked(words, how)
+#define LW_NOTE_GONE(words) __tsan_mutex_destroy(words, 0)
 
 #elif LW_ANNOTATE == 2
 
@@ -145,6 +146,7 @@ static inline void lw_note_unlocking(const void *words, int how)
 #define LW_NOTE_LOCKED(words, how, success) lw_note_locked(words, how, success)
 #define LW_NOTE_UNLOCKING(words, how) lw_note_unlocking(words, how)
 #define LW_NOTE_UNLOCKED(words, how) ((void)(words), (void)(how))
+#define LW_NOTE_GONE(words) ((void)(words))
 
 #else
 
@@ -155,6 +157,7 @@ static inline void lw_note_unlocking(const void *words, int how)
 #define LW_NOTE_LOCKED(words, how, success) ((void)(words), (void)(how), (void)(success))
 #define LW_NOTE_UNLOCKING(words, how) ((void)(words), (void)(how))
 #define LW_NOTE_UNLOCKED(words, how) ((void)(words), (void)(how))
+#define LW_NOTE_GONE(words) ((void)(words))
 
 #endif
 

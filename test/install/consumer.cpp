@@ -51,8 +51,19 @@ static_assert(std::is_standard_layout_v<lw::barrier>, "");
 
 static lw::mutex made_before_main;
 
+/* Two calls have their mutexes at the same addresses. They are not the same mutexes, and a race
+ * detector knows. */
+static void lock_two(bool backwards)
+{
+    lw::mutex first, second;
+    const std::lock_guard outer(backwards ? second : first);
+    const std::lock_guard inner(backwards ? first : second);
+}
+
 static void test_mutexes()
 {
+    lock_two(false);
+    lock_two(true);
     lw::mutex other;
     lw::recursive_mutex recursive;
     int count = 0;
@@ -132,13 +143,13 @@ static void test_condition()
     EXPECT(changed.wait_for(lock, 1ms, [] { return true; }));
     EXPECT(!changed.wait_until(lock, std::chrono::steady_clock::now(), [] { return false; }));
 
+    std::condition_variable_any any;
+    EXPECT(any.wait_for(lock, 1ms) == std::cv_status::timeout);
+
     lw::recursive_mutex recursive;
     const std::lock_guard once(recursive);
     std::unique_lock twice(recursive);
     EXPECT(changed.wait_for(twice, 1ms) == std::cv_status::timeout);
-
-    std::condition_variable_any any;
-    EXPECT(any.wait_for(lock, 1ms) == std::cv_status::timeout);
 }
 
 static void test_the_others()

@@ -168,6 +168,11 @@ for cc in gcc clang; do
         check "$what, builds" races "$tsan" "$(pkg-config --libs lockword)" $cc $optimised \
             -fsanitize=thread
         check "$what, has nothing to report of what is right" "./$tsan"
+        # shellcheck disable=SC2046 # lists of flags
+        check "$what, builds a program in C++" $cc -x c++ -std=c++17 -g $optimised \
+            -fsanitize=thread $(pkg-config --cflags --libs lockword) "$here/consumer.cpp" -lstdc++ \
+            -pthread -o "cpp-$tsan"
+        check "$what, has nothing to report of it" "./cpp-$tsan"
         check "$what, reports a race" reports "data race" "./$tsan" race
         check "$what, reports mutexes that are locked in another order" reports \
             "lock-order-inversion" "./$tsan" inversion
