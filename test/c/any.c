@@ -70,14 +70,12 @@ static void come(struct things *things, uint32_t which)
     }
 }
 
-static void it_tells_which_has_come(void **state)
+TEST(it_tells_which_has_come)
 {
-    (void)state;
     for (uint32_t which = 0; which < THINGS; which++) {
         for (int before = 0; before < 2; before++) {
             struct things things = make_things();
-            struct call call = {
-                .function = wait_any, .on = &things, .deadline = LW_FOREVER, .result = -1};
+            struct call call = calling(wait_any, &things);
             if (before)
                 come(&things, which);
             start_call(&call);
@@ -94,9 +92,8 @@ static void it_tells_which_has_come(void **state)
     }
 }
 
-static void of_several_the_first_has_come_and_no_other_is_consumed(void **state)
+TEST(of_several_the_first_has_come_and_no_other_is_consumed)
 {
-    (void)state;
     for (uint32_t first = 0; first < 3; first++) {
         struct things things = make_things();
         for (uint32_t which = first; which < 3; which++)
@@ -109,13 +106,11 @@ static void of_several_the_first_has_come_and_no_other_is_consumed(void **state)
     }
 }
 
-static void what_comes_together_is_consumed_once(void **state)
+TEST(what_comes_together_is_consumed_once)
 {
-    (void)state;
     for (int i = 0; i < 100; i++) {
         struct things things = make_things();
-        struct call call = {
-            .function = wait_any, .on = &things, .deadline = LW_FOREVER, .result = -1};
+        struct call call = calling(wait_any, &things);
         start_call(&call);
         await_sleep(&call.helper);
         come(&things, i % 2 ? 1 : 2);
@@ -127,9 +122,8 @@ static void what_comes_together_is_consumed_once(void **state)
     }
 }
 
-static void one_that_gives_up_has_consumed_nothing(void **state)
+TEST(one_that_gives_up_has_consumed_nothing)
 {
-    (void)state;
     struct things things = make_things();
     lw_cancel cancel = LW_CANCEL_INIT;
     struct call call = {
@@ -147,9 +141,8 @@ static void one_that_gives_up_has_consumed_nothing(void **state)
     assert_int_equal(lw_sem_available(&things.sem), 1);
 }
 
-static void one_to_63_sources_can_be_waited_for(void **state)
+TEST(one_to_63_sources_can_be_waited_for)
 {
-    (void)state;
     lw_sem sems[LW_ANY_MAX + 1];
     lw_source sources[LW_ANY_MAX + 1];
     memset(sems, 0, sizeof sems);
@@ -194,15 +187,11 @@ static int take_any(struct call *call)
     }
 }
 
-static void what_many_take_from_many_is_exact(void **state)
+TEST(what_many_take_from_many_is_exact)
 {
-    (void)state;
     static struct feed feed;
     struct call calls[4];
-    for (uint32_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = (struct call){.function = take_any, .on = &feed, .n = i};
-        start_call(&calls[i]);
-    }
+    start_calls(calls, COUNT_OF(calls), calling(take_any, &feed));
     for (uint32_t i = 0; i < EACH; i++) {
         for (size_t k = 0; k < 3; k++)
             lw_sem_release(&feed.sems[(k + i) % 3], 1);
@@ -216,8 +205,7 @@ static void what_many_take_from_many_is_exact(void **state)
             taken += __atomic_load_n(&feed.taken[k], __ATOMIC_RELAXED);
     }
     lw_cancel_fire(&feed.done);
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
     for (size_t k = 0; k < 3; k++) {
         assert_int_equal(feed.taken[k], EACH);
         assert_int_equal(lw_sem_available(&feed.sems[k]), 0);
@@ -239,9 +227,8 @@ static int poll_both(struct call *call)
 }
 
 /* What platforms do that cannot wait on several words. */
-static void polling_sees_every_word_and_keeps_the_deadline(void **state)
+TEST(polling_sees_every_word_and_keeps_the_deadline)
 {
-    (void)state;
     struct pair pair = {{0, 0}};
     struct call call = {.function = poll_both, .on = &pair, .deadline = LW_NOW};
     assert_int_equal(poll_both(&call), LW_TIMED_OUT);
@@ -262,13 +249,12 @@ static void polling_sees_every_word_and_keeps_the_deadline(void **state)
     }
 }
 
-static void polling_is_woken_by_the_first_word(void **state)
+TEST(polling_is_woken_by_the_first_word)
 {
-    (void)state;
     static struct pair pair;
     uint32_t woken = 0;
     for (int i = 0; i < 100 && woken == 0; i++) {
-        struct call call = {.function = poll_both, .on = &pair, .deadline = LW_FOREVER};
+        struct call call = calling(poll_both, &pair);
         start_call(&call);
         while (woken == 0 && !has_ended(&call))
             woken = lw_notify(&pair.words[0], LW_ALL);
@@ -278,17 +264,4 @@ static void polling_is_woken_by_the_first_word(void **state)
     assert_int_equal(woken, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_tells_which_has_come),
-        cmocka_unit_test(of_several_the_first_has_come_and_no_other_is_consumed),
-        cmocka_unit_test(what_comes_together_is_consumed_once),
-        cmocka_unit_test(one_that_gives_up_has_consumed_nothing),
-        cmocka_unit_test(one_to_63_sources_can_be_waited_for),
-        cmocka_unit_test(what_many_take_from_many_is_exact),
-        cmocka_unit_test(polling_sees_every_word_and_keeps_the_deadline),
-        cmocka_unit_test(polling_is_woken_by_the_first_word),
-    };
-    return cmocka_run_group_tests_name("any", tests, NULL, NULL);
-}
+RUN_TESTS("any")

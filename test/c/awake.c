@@ -54,9 +54,8 @@ static void free_it_at_the_third(void)
         write_state(0);
 }
 
-static void who_finds_it_freed_has_left_no_mark_and_not_slept(void **state)
+TEST(who_finds_it_freed_has_left_no_mark_and_not_slept)
 {
-    (void)state;
     begin(NOBODY, free_it_at_the_third);
     was_marked = false;
     assert_int_equal(lock_within(10000), 0);
@@ -65,9 +64,8 @@ static void who_finds_it_freed_has_left_no_mark_and_not_slept(void **state)
     assert_false(was_marked);
 }
 
-static void who_finds_it_held_sleeps_soon(void **state)
+TEST(who_finds_it_held_sleeps_soon)
 {
-    (void)state;
     begin(NOBODY, NULL);
     assert_int_equal(lock_within(20), ETIMEDOUT);
     assert_in_range(yields, 1, MANY);
@@ -80,9 +78,8 @@ static void mark_it_at_the_third(void)
         write_state(NOBODY | LW_MUTEX_BLOCKED);
 }
 
-static void who_sees_that_others_sleep_joins_them(void **state)
+TEST(who_sees_that_others_sleep_joins_them)
 {
-    (void)state;
     begin(NOBODY, mark_it_at_the_third);
     assert_int_equal(lock_within(20), ETIMEDOUT);
     assert_int_equal(yields, 3);
@@ -101,32 +98,20 @@ static void take_long(void)
     sleep_ms(4);
 }
 
-static void who_shares_its_cpu_with_a_stranger_lets_it_run_twice(void **state)
+TEST(who_shares_its_cpu_with_a_stranger_lets_it_run_twice)
 {
-    (void)state;
     begin(NOBODY, take_long);
     assert_int_equal(lock_within(40), ETIMEDOUT);
     assert_int_equal(yields, 2);
     assert_in_range(sleeps, 1, 1000);
 }
 
-static void who_has_no_time_does_not_wait_awake(void **state)
+TEST(who_has_no_time_does_not_wait_awake)
 {
-    (void)state;
     begin(NOBODY, NULL);
     assert_int_equal(lw_mutex_lock_until(&mutex, LW_NOW), ETIMEDOUT);
     assert_int_equal(lw_mutex_trylock(&mutex), EBUSY);
     assert_int_equal(yields, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_finds_it_freed_has_left_no_mark_and_not_slept),
-        cmocka_unit_test(who_finds_it_held_sleeps_soon),
-        cmocka_unit_test(who_sees_that_others_sleep_joins_them),
-        cmocka_unit_test(who_shares_its_cpu_with_a_stranger_lets_it_run_twice),
-        cmocka_unit_test(who_has_no_time_does_not_wait_awake),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS("awake")

@@ -47,9 +47,8 @@ static void release_two(void *sem)
     lw_sem_release(sem, 2);
 }
 
-static void a_permit_is_had_or_stays(void **state)
+TEST(a_permit_is_had_or_stays)
 {
-    (void)state;
     lw_sem sem = LW_SEM_INIT(0);
     prepare(release_two, &sem);
     const int error = lw_sem_acquire_cancel(&sem, 2, LW_FOREVER, &cancel);
@@ -62,9 +61,8 @@ static void set_event(void *event)
     lw_event_set_step(((lw_event *)event)->word);
 }
 
-static void an_automatic_event_releases_it_or_stays_set(void **state)
+TEST(an_automatic_event_releases_it_or_stays_set)
 {
-    (void)state;
     lw_event event = LW_EVENT_AUTO_INIT;
     prepare(set_event, &event);
     const int error = lw_event_wait_cancel(&event, LW_FOREVER, &cancel);
@@ -72,9 +70,8 @@ static void an_automatic_event_releases_it_or_stays_set(void **state)
     assert_int_equal(lw_event_is_set(&event), error != 0);
 }
 
-static void of_several_none_is_consumed_by_one_that_was_cancelled(void **state)
+TEST(of_several_none_is_consumed_by_one_that_was_cancelled)
 {
-    (void)state;
     lw_sem sems[] = {LW_SEM_INIT(0), LW_SEM_INIT(0)};
     const lw_source sources[] = {lw_source_sem(&sems[0], 2), lw_source_sem(&sems[1], 2)};
     uint32_t which = 0;
@@ -91,9 +88,8 @@ static void unlock_mutex(void *mutex)
     lw_mutex_unlock_step(((lw_mutex *)mutex)->word, ANOTHER);
 }
 
-static void a_mutex_is_held_or_free(void **state)
+TEST(a_mutex_is_held_or_free)
 {
-    (void)state;
     lw_mutex mutex = {{ANOTHER, 0}};
     prepare(unlock_mutex, &mutex);
     const int error = lw_mutex_lock_cancel(&mutex, LW_FOREVER, &cancel);
@@ -108,9 +104,8 @@ static void end_write(void *rwlock)
     lw_rwlock_become_step(((lw_rwlock *)rwlock)->word, LW_RWLOCK_WRITER, 0, ANOTHER);
 }
 
-static void a_read_write_lock_is_held_or_free(void **state)
+TEST(a_read_write_lock_is_held_or_free)
 {
-    (void)state;
     int (*const locks[])(lw_rwlock *, lw_deadline, lw_cancel *) = {
         lw_rwlock_rdlock_cancel, lw_rwlock_uplock_cancel, lw_rwlock_wrlock_cancel};
     for (size_t i = 0; i < COUNT_OF(locks); i++) {
@@ -130,9 +125,8 @@ static void leave_read(void *rwlock)
     lw_rwlock_unread_step(((lw_rwlock *)rwlock)->word);
 }
 
-static void an_upgrade_writes_or_still_reads(void **state)
+TEST(an_upgrade_writes_or_still_reads)
 {
-    (void)state;
     lw_rwlock rwlock = LW_RWLOCK_INIT;
     assert_int_equal(lw_rwlock_rdlock(&rwlock), 0);
     assert_int_equal(lw_rwlock_uplock(&rwlock), 0);
@@ -149,9 +143,8 @@ static void fail_once(void *once)
     lw_once_abandon(once, ANOTHER);
 }
 
-static void a_once_has_its_runner_or_none(void **state)
+TEST(a_once_has_its_runner_or_none)
 {
-    (void)state;
     lw_once once = {{ANOTHER, 0}};
     prepare(fail_once, &once);
     const int begun = lw_once_begin_cancel(&once, LW_FOREVER, &cancel);
@@ -169,9 +162,8 @@ static void reset_barrier(void *barrier)
     lw_barrier_reset(barrier);
 }
 
-static void a_barrier_trips_or_is_broken(void **state)
+TEST(a_barrier_trips_or_is_broken)
 {
-    (void)state;
     lw_barrier barrier = LW_BARRIER_INIT(2);
     prepare(drop_barrier, &barrier);
     const int error = lw_barrier_wait_cancel(&barrier, LW_FOREVER, &cancel);
@@ -203,11 +195,10 @@ static void notify_one(void *room)
 
 /* The other one sleeps, and has to be woken whether the notify found it or the one that is
  * cancelled. */
-static void a_notify_reaches_somebody(void **state)
+TEST(a_notify_reaches_somebody)
 {
-    (void)state;
     static struct room room;
-    struct call other = {.function = wait_in, .on = &room, .result = -1};
+    struct call other = calling(wait_in, &room);
     start_call(&other);
     await_sleep(&other.helper);
     prepare(notify_one, &room);
@@ -219,9 +210,8 @@ static void a_notify_reaches_somebody(void **state)
 
 /* It has broken the barrier: were its step run again, it would find that somebody did, and not know
  * that it was the caller. */
-static void one_that_comes_after_the_deadline_changes_nothing(void **state)
+TEST(one_that_comes_after_the_deadline_changes_nothing)
 {
-    (void)state;
     lw_barrier barrier = LW_BARRIER_INIT(2);
     lw_sem sem = LW_SEM_INIT(0);
     assert_int_equal(lw_barrier_wait_cancel(&barrier, lw_after_ms(1), &late), ETIMEDOUT);
@@ -230,9 +220,8 @@ static void one_that_comes_after_the_deadline_changes_nothing(void **state)
     assert_int_equal(lw_sem_acquire_cancel(&sem, 1, lw_after_ms(1), &late), ETIMEDOUT);
 }
 
-static void it_stays_fired(void **state)
+TEST(it_stays_fired)
 {
-    (void)state;
     lw_cancel own = LW_CANCEL_INIT;
     assert_int_equal(sizeof own, 8);
     assert_false(lw_cancel_fired(&own));
@@ -244,20 +233,4 @@ static void it_stays_fired(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_permit_is_had_or_stays),
-        cmocka_unit_test(an_automatic_event_releases_it_or_stays_set),
-        cmocka_unit_test(of_several_none_is_consumed_by_one_that_was_cancelled),
-        cmocka_unit_test(a_mutex_is_held_or_free),
-        cmocka_unit_test(a_read_write_lock_is_held_or_free),
-        cmocka_unit_test(an_upgrade_writes_or_still_reads),
-        cmocka_unit_test(a_once_has_its_runner_or_none),
-        cmocka_unit_test(a_barrier_trips_or_is_broken),
-        cmocka_unit_test(a_notify_reaches_somebody),
-        cmocka_unit_test(one_that_comes_after_the_deadline_changes_nothing),
-        cmocka_unit_test(it_stays_fired),
-    };
-    return cmocka_run_group_tests_name("cancel", tests, NULL, NULL);
-}
+RUN_TESTS("cancel")

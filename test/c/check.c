@@ -5,12 +5,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #define NS_PER_S 1000000000
 #define STRANDED_S 10
+#define PAGE 4096
+
+/* Those of this program; cmocka passes over the rest, which has no name. */
+static struct CMUnitTest tests[32];
+static size_t test_count;
+
+void add_test(const char *name, void (*test)(void **state))
+{
+    if (test_count == COUNT_OF(tests))
+        abort();
+    tests[test_count++] = (struct CMUnitTest){.name = name, .test_func = test};
+}
+
+int run_all(const char *group)
+{
+    return cmocka_run_group_tests_name(group, tests, NULL, NULL);
+}
 
 int64_t now_ns(void)
 {
@@ -109,6 +127,11 @@ static void make_call(void *argument)
     __atomic_store_n(&call->ended, true, __ATOMIC_RELEASE);
 }
 
+struct call calling(int (*function)(struct call *call), void *on)
+{
+    return (struct call){.function = function, .on = on, .deadline = LW_FOREVER, .result = -1};
+}
+
 void start_call(struct call *call)
 {
     start(&call->helper, make_call, call);
@@ -123,6 +146,46 @@ int end_call(struct call *call)
 bool has_ended(const struct call *call)
 {
     return __atomic_load_n(&call->ended, __ATOMIC_ACQUIRE);
+}
+
+int by_another(int (*function)(struct call *call), void *on)
+{
+    struct call call = calling(function, on);
+    start_call(&call);
+    return end_call(&call);
+}
+
+void start_calls(struct call *calls, size_t count, struct call like)
+{
+    for (size_t i = 0; i < count; i++) {
+        calls[i] = like;
+        calls[i].n = (uint32_t)i;
+        start_call(&calls[i]);
+    }
+}
+
+void await_sleeps(const struct call *calls, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        await_sleep(&calls[i].helper);
+}
+
+void end_calls(struct call *calls, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(end_call(&calls[i]), 0);
+}
+
+void *allocate_page(void)
+{
+    void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(page, MAP_FAILED);
+    return page;
+}
+
+void free_page(void *page)
+{
+    munmap(page, PAGE);
 }
 
 uint32_t next_random(uint32_t *seed)

@@ -18,6 +18,25 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define NS_PER_MS 1000000
 
+/* A test of a file that ends with RUN_TESTS. */
+#define TEST(name)                                                                                 \
+    static void name(void **state);                                                                \
+    __attribute__((constructor)) static void add_##name(void)                                      \
+    {                                                                                              \
+        add_test(#name, name);                                                                     \
+    }                                                                                              \
+    static void name(void **state __attribute__((unused)))
+
+/* The program: runs the tests of this file in their order. */
+#define RUN_TESTS(group)                                                                           \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        return run_all(group);                                                                     \
+    }
+
+void add_test(const char *name, void (*test)(void **state));
+int run_all(const char *group);
+
 /* The monotonic clock, ns. */
 int64_t now_ns(void);
 void sleep_ms(int64_t ms);
@@ -66,10 +85,24 @@ struct call {
 
 #define LEFT_ERRNO 12345
 
+/* A call without a deadline. */
+struct call calling(int (*function)(struct call *call), void *on);
 void start_call(struct call *call);
 /* The call's result. Fails the test if it does not end within ten seconds. */
 int end_call(struct call *call);
 bool has_ended(const struct call *call);
+/* The result of a call by another thread. */
+int by_another(int (*function)(struct call *call), void *on);
+
+/* The same for several calls that are like one; `n` is each call's index. */
+void start_calls(struct call *calls, size_t count, struct call like);
+void await_sleeps(const struct call *calls, size_t count);
+/* Fails the test unless each of them returns 0. */
+void end_calls(struct call *calls, size_t count);
+
+/* Zeroed memory that nothing shares a page with: what touches it after it was freed crashes. */
+void *allocate_page(void);
+void free_page(void *page);
 
 /* A cheap source of chance, different for every seed. */
 uint32_t next_random(uint32_t *seed);

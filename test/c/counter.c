@@ -10,9 +10,8 @@
 
 #define STATE(counter) ((counter)->word[LW_COUNTER_STATE])
 
-static void adding_answers_what_it_was(void **state)
+TEST(adding_answers_what_it_was)
 {
-    (void)state;
     lw_counter counter = LW_COUNTER_INIT(5);
     uint32_t old = 0;
     assert_int_equal(sizeof counter, 8);
@@ -26,9 +25,8 @@ static void adding_answers_what_it_was(void **state)
     assert_int_equal(lw_counter_get(&counter), 0);
 }
 
-static void what_would_leave_the_range_changes_nothing(void **state)
+TEST(what_would_leave_the_range_changes_nothing)
 {
-    (void)state;
     const struct {
         uint32_t value;
         int32_t n;
@@ -82,9 +80,8 @@ static void start_waiting(struct call *call, int (*function)(struct call *), lw_
     await_sleep(&call->helper);
 }
 
-static void each_waits_for_its_own_value(void **state)
+TEST(each_waits_for_its_own_value)
 {
-    (void)state;
     lw_counter counter = LW_COUNTER_INIT(10);
     struct call low, high, other, higher;
     start_waiting(&low, await_at_most, &counter, 8);
@@ -104,9 +101,8 @@ static void each_waits_for_its_own_value(void **state)
     assert_int_equal(STATE(&counter), 13);
 }
 
-static void no_change_ends_no_wait_for_one(void **state)
+TEST(no_change_ends_no_wait_for_one)
 {
-    (void)state;
     lw_counter counter = LW_COUNTER_INIT(1);
     struct call call;
     start_waiting(&call, await_change, &counter, 1);
@@ -136,21 +132,16 @@ static int follow(struct call *call)
     return failures;
 }
 
-static void followers_see_what_was_written_before_each_step(void **state)
+TEST(followers_see_what_was_written_before_each_step)
 {
-    (void)state;
     static struct progress progress;
     struct call calls[3];
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = (struct call){.function = follow, .on = &progress};
-        start_call(&calls[i]);
-    }
+    start_calls(calls, COUNT_OF(calls), calling(follow, &progress));
     for (uint32_t i = 1; i <= STEPS; i++) {
         __atomic_store_n(&progress.plain, i, __ATOMIC_RELAXED);
         lw_counter_add(&progress.done, 1, NULL);
     }
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
     assert_int_equal(lw_counter_get(&progress.done), STEPS);
 }
 
@@ -164,29 +155,13 @@ static int add_and_take(struct call *call)
     return failures;
 }
 
-static void what_many_add_and_take_is_exact(void **state)
+TEST(what_many_add_and_take_is_exact)
 {
-    (void)state;
     static lw_counter counter;
     struct call calls[6];
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = (struct call){.function = add_and_take, .on = &counter};
-        start_call(&calls[i]);
-    }
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    start_calls(calls, COUNT_OF(calls), calling(add_and_take, &counter));
+    end_calls(calls, COUNT_OF(calls));
     assert_int_equal(STATE(&counter), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(adding_answers_what_it_was),
-        cmocka_unit_test(what_would_leave_the_range_changes_nothing),
-        cmocka_unit_test(each_waits_for_its_own_value),
-        cmocka_unit_test(no_change_ends_no_wait_for_one),
-        cmocka_unit_test(followers_see_what_was_written_before_each_step),
-        cmocka_unit_test(what_many_add_and_take_is_exact),
-    };
-    return cmocka_run_group_tests_name("counter", tests, NULL, NULL);
-}
+RUN_TESTS("counter")

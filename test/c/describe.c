@@ -11,9 +11,8 @@
 
 static char text[LW_DESCRIBE_MAX];
 
-static void it_names_the_holder(void **state)
+TEST(it_names_the_holder)
 {
-    (void)state;
     lw_mutex mutex = LW_MUTEX_INIT;
     lw_mutex_describe(&mutex, text, sizeof text);
     assert_string_equal(text, "Mutex { free }");
@@ -25,9 +24,8 @@ static void it_names_the_holder(void **state)
     lw_mutex_unlock(&mutex);
 }
 
-static void it_says_what_is_set(void **state)
+TEST(it_says_what_is_set)
 {
-    (void)state;
     lw_barrier barrier = LW_BARRIER_INIT(3);
     lw_barrier_describe(&barrier, text, sizeof text);
     assert_string_equal(text, "Barrier { 3 missing, parties: 3 }");
@@ -44,9 +42,8 @@ static void it_says_what_is_set(void **state)
     lw_rwlock_unlock(&rwlock);
 }
 
-static void it_is_cut_off_as_snprintf_does(void **state)
+TEST(it_is_cut_off_as_snprintf_does)
 {
-    (void)state;
     const lw_sem sem = LW_SEM_INIT(1000);
     const char *whole = "Semaphore { 1000 permits }";
     const size_t length = strlen(whole);
@@ -62,9 +59,8 @@ static void it_is_cut_off_as_snprintf_does(void **state)
     }
 }
 
-static void the_longest_text_fits(void **state)
+TEST(the_longest_text_fits)
 {
-    (void)state;
     const lw_rwlock rwlock = {
         {LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_READERS_TURN | LW_WAITERS, 0,
          LW_SELF_MASK}};
@@ -75,13 +71,4 @@ static void the_longest_text_fits(void **state)
                 sizeof text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_names_the_holder),
-        cmocka_unit_test(it_says_what_is_set),
-        cmocka_unit_test(it_is_cut_off_as_snprintf_does),
-        cmocka_unit_test(the_longest_text_fits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS("describe")

@@ -5,37 +5,25 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include <lockword/lockword.h>
 
 #define STATE(event) ((event)->word[LW_EVENT_STATE])
 #define WAITERS 4
-#define PAGE 4096
 
 static int await(struct call *call)
 {
     return lw_event_wait_until(call->on, call->deadline);
 }
 
-static struct call awaiting(lw_event *event)
-{
-    return (struct call){.function = await, .on = event, .deadline = LW_FOREVER, .result = -1};
-}
-
 static void start_all(struct call *calls, size_t n, lw_event *event)
 {
-    for (size_t i = 0; i < n; i++) {
-        calls[i] = awaiting(event);
-        start_call(&calls[i]);
-    }
-    for (size_t i = 0; i < n; i++)
-        await_sleep(&calls[i].helper);
+    start_calls(calls, n, calling(await, event));
+    await_sleeps(calls, n);
 }
 
-static void a_manual_event_stays_set_until_it_is_reset(void **state)
+TEST(a_manual_event_stays_set_until_it_is_reset)
 {
-    (void)state;
     lw_event event = LW_EVENT_INIT;
     assert_int_equal(sizeof event, 8);
     assert_false(lw_event_is_set(&event));
@@ -49,9 +37,8 @@ static void a_manual_event_stays_set_until_it_is_reset(void **state)
     assert_int_equal(lw_event_wait_until(&event, LW_NOW), ETIMEDOUT);
 }
 
-static void an_automatic_event_releases_one_per_set(void **state)
+TEST(an_automatic_event_releases_one_per_set)
 {
-    (void)state;
     lw_event event = LW_EVENT_AUTO_INIT;
     assert_int_equal(lw_event_wait_until(&event, LW_NOW), ETIMEDOUT);
     lw_event_set(&event);
@@ -65,35 +52,30 @@ static void an_automatic_event_releases_one_per_set(void **state)
     assert_int_equal(lw_event_wait_until(&event, LW_NOW), ETIMEDOUT);
 }
 
-static void a_manual_set_releases_everybody(void **state)
+TEST(a_manual_set_releases_everybody)
 {
-    (void)state;
     lw_event event = LW_EVENT_INIT;
     struct call calls[WAITERS];
     start_all(calls, WAITERS, &event);
     lw_event_set(&event);
-    for (size_t i = 0; i < WAITERS; i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, WAITERS);
 }
 
-static void a_pulse_releases_everybody_who_waited(void **state)
+TEST(a_pulse_releases_everybody_who_waited)
 {
-    (void)state;
     lw_event event = LW_EVENT_INIT;
     for (int i = 0; i < 20; i++) {
         struct call calls[WAITERS];
         start_all(calls, WAITERS, &event);
         lw_event_set(&event);
         assert_true(lw_event_reset(&event));
-        for (size_t k = 0; k < WAITERS; k++)
-            assert_int_equal(end_call(&calls[k]), 0);
+        end_calls(calls, WAITERS);
         assert_int_equal(lw_event_wait_until(&event, LW_NOW), ETIMEDOUT);
     }
 }
 
-static void an_automatic_set_releases_one_of_many(void **state)
+TEST(an_automatic_set_releases_one_of_many)
 {
-    (void)state;
     lw_event event = LW_EVENT_AUTO_INIT;
     struct call calls[WAITERS];
     start_all(calls, WAITERS, &event);
@@ -108,16 +90,14 @@ static void an_automatic_set_releases_one_of_many(void **state)
         }
         assert_int_equal(ended, released);
     }
-    for (size_t i = 0; i < WAITERS; i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, WAITERS);
     assert_false(lw_event_is_set(&event));
 }
 
-static void its_generation_wraps(void **state)
+TEST(its_generation_wraps)
 {
-    (void)state;
     lw_event event = {{LW_EVENT_GENERATION, 0}};
-    struct call call = awaiting(&event);
+    struct call call = calling(await, &event);
     start_call(&call);
     await_sleep(&call.helper);
     lw_event_set(&event);
@@ -137,17 +117,14 @@ static int set_it(struct call *call)
 
 /* Were set to touch the event after a waiter can return, it would hit an unmapped page now and
  * then. */
-static void it_may_be_freed_when_the_waiter_returns(void **state)
+TEST(it_may_be_freed_when_the_waiter_returns)
 {
-    (void)state;
     for (int i = 0; i < 300; i++) {
-        lw_event *event =
-            mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        assert_ptr_not_equal(event, MAP_FAILED);
-        struct call call = {.function = set_it, .on = event};
+        lw_event *event = allocate_page();
+        struct call call = calling(set_it, event);
         start_call(&call);
         assert_int_equal(lw_event_wait(event), 0);
-        munmap(event, PAGE);
+        free_page(event);
         assert_int_equal(end_call(&call), 0);
     }
 }
@@ -171,34 +148,16 @@ static int play(struct call *call)
     return failures;
 }
 
-static void two_threads_play_with_automatic_events(void **state)
+TEST(two_threads_play_with_automatic_events)
 {
-    (void)state;
     struct table table = {{LW_EVENT_AUTO_INIT, LW_EVENT_AUTO_INIT}, 0};
     struct call players[2];
-    for (uint32_t i = 0; i < 2; i++) {
-        players[i] = (struct call){.function = play, .on = &table, .n = i};
-        start_call(&players[i]);
-    }
+    start_calls(players, 2, calling(play, &table));
     lw_event_set(&table.ball[0]);
-    assert_int_equal(end_call(&players[0]), 0);
-    assert_int_equal(end_call(&players[1]), 0);
+    end_calls(players, 2);
     assert_int_equal(table.count, 2 * TURNS);
     assert_true(lw_event_is_set(&table.ball[0]));
     assert_false(lw_event_is_set(&table.ball[1]));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_manual_event_stays_set_until_it_is_reset),
-        cmocka_unit_test(an_automatic_event_releases_one_per_set),
-        cmocka_unit_test(a_manual_set_releases_everybody),
-        cmocka_unit_test(a_pulse_releases_everybody_who_waited),
-        cmocka_unit_test(an_automatic_set_releases_one_of_many),
-        cmocka_unit_test(its_generation_wraps),
-        cmocka_unit_test(it_may_be_freed_when_the_waiter_returns),
-        cmocka_unit_test(two_threads_play_with_automatic_events),
-    };
-    return cmocka_run_group_tests_name("event", tests, NULL, NULL);
-}
+RUN_TESTS("event")

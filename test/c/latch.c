@@ -3,13 +3,11 @@
 #include "check.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 #include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
 #define STATE(latch) ((latch)->word[LW_LATCH_STATE])
-#define PAGE 4096
 
 static int await(struct call *call)
 {
@@ -21,14 +19,8 @@ static int arrive(struct call *call)
     return lw_latch_arrive_and_wait_until(call->on, call->deadline);
 }
 
-static struct call calling(int (*function)(struct call *call), lw_latch *latch)
+TEST(it_is_made_with_a_count)
 {
-    return (struct call){.function = function, .on = latch, .deadline = LW_FOREVER, .result = -1};
-}
-
-static void it_is_made_with_a_count(void **state)
-{
-    (void)state;
     lw_latch latch = LW_LATCH_INIT(3);
     assert_int_equal(sizeof latch, 8);
     assert_int_equal(lw_latch_pending(&latch), 3);
@@ -43,16 +35,12 @@ static void it_is_made_with_a_count(void **state)
     assert_int_equal(lw_latch_pending(&latch), 1);
 }
 
-static void it_opens_when_all_is_counted_down_and_stays_open(void **state)
+TEST(it_opens_when_all_is_counted_down_and_stays_open)
 {
-    (void)state;
     lw_latch latch = LW_LATCH_INIT(4);
     struct call calls[3];
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = calling(await, &latch);
-        start_call(&calls[i]);
-        await_sleep(&calls[i].helper);
-    }
+    start_calls(calls, COUNT_OF(calls), calling(await, &latch));
+    await_sleeps(calls, COUNT_OF(calls));
     const uint32_t steps[] = {1, 0, 2};
     uint32_t left = 4;
     for (size_t i = 0; i < COUNT_OF(steps); i++) {
@@ -65,26 +53,23 @@ static void it_opens_when_all_is_counted_down_and_stays_open(void **state)
             assert_false(has_ended(&calls[k]));
     }
     assert_int_equal(lw_latch_count_down(&latch, 1), 0);
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
     assert_true(lw_latch_try_wait(&latch));
     assert_int_equal(lw_latch_wait_until(&latch, LW_NOW), 0);
     assert_int_equal(lw_latch_wait(&latch), 0);
     assert_int_equal(STATE(&latch), 0);
 }
 
-static void zeroed_memory_is_an_open_latch(void **state)
+TEST(zeroed_memory_is_an_open_latch)
 {
-    (void)state;
     lw_latch latch = {{0}};
     assert_true(lw_latch_try_wait(&latch));
     assert_int_equal(lw_latch_wait(&latch), 0);
     assert_int_equal(lw_latch_count_down(&latch, 0), 0);
 }
 
-static void more_than_is_left_cannot_be_counted_down(void **state)
+TEST(more_than_is_left_cannot_be_counted_down)
 {
-    (void)state;
     lw_latch latch = LW_LATCH_INIT(2);
     STATE(&latch) |= LW_BLOCKED_WAITERS;
     const lw_latch before = latch;
@@ -99,9 +84,8 @@ static void more_than_is_left_cannot_be_counted_down(void **state)
     assert_int_equal(STATE(&latch), 0);
 }
 
-static void those_who_arrive_wait_for_the_last(void **state)
+TEST(those_who_arrive_wait_for_the_last)
 {
-    (void)state;
     lw_latch latch = LW_LATCH_INIT(4);
     struct call calls[2];
     for (uint32_t i = 0; i < COUNT_OF(calls); i++) {
@@ -114,8 +98,7 @@ static void those_who_arrive_wait_for_the_last(void **state)
     assert_int_equal(lw_latch_arrive_and_wait_until(&latch, LW_NOW), ETIMEDOUT);
     assert_int_equal(lw_latch_pending(&latch), 1);
     assert_int_equal(lw_latch_arrive_and_wait(&latch), 0);
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
 }
 
 static int count_down(struct call *call)
@@ -127,13 +110,10 @@ static int count_down(struct call *call)
  * Were a count down, or the last arrival, to touch the latch after the waiter can return, it would
  * hit an unmapped page now and then.
  */
-static void it_may_be_freed_when_the_waiter_returns(void **state)
+TEST(it_may_be_freed_when_the_waiter_returns)
 {
-    (void)state;
     for (int i = 0; i < 200; i++) {
-        lw_latch *latch =
-            mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        assert_ptr_not_equal(latch, MAP_FAILED);
+        lw_latch *latch = allocate_page();
         assert_int_equal(lw_latch_init(latch, 2), 0);
         struct call counts = calling(count_down, latch);
         start_call(&counts);
@@ -142,7 +122,7 @@ static void it_may_be_freed_when_the_waiter_returns(void **state)
         struct call arrives = calling(arrive, latch);
         start_call(&arrives);
         assert_int_equal(lw_latch_wait(latch), 0);
-        munmap(latch, PAGE);
+        free_page(latch);
         assert_int_equal(end_call(&counts), 0);
         assert_int_equal(end_call(&arrives), 0);
     }
@@ -169,31 +149,14 @@ static int do_parts(struct call *call)
     return failures;
 }
 
-static void all_that_was_done_before_is_seen(void **state)
+TEST(all_that_was_done_before_is_seen)
 {
-    (void)state;
     static struct rounds rounds;
     for (size_t i = 0; i < ROUNDS; i++)
         assert_int_equal(lw_latch_init(&rounds.latches[i], WORKERS), 0);
     struct call calls[WORKERS];
-    for (uint32_t i = 0; i < WORKERS; i++) {
-        calls[i] = (struct call){.function = do_parts, .on = &rounds, .n = i};
-        start_call(&calls[i]);
-    }
-    for (size_t i = 0; i < WORKERS; i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    start_calls(calls, WORKERS, calling(do_parts, &rounds));
+    end_calls(calls, WORKERS);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_made_with_a_count),
-        cmocka_unit_test(it_opens_when_all_is_counted_down_and_stays_open),
-        cmocka_unit_test(zeroed_memory_is_an_open_latch),
-        cmocka_unit_test(more_than_is_left_cannot_be_counted_down),
-        cmocka_unit_test(those_who_arrive_wait_for_the_last),
-        cmocka_unit_test(it_may_be_freed_when_the_waiter_returns),
-        cmocka_unit_test(all_that_was_done_before_is_seen),
-    };
-    return cmocka_run_group_tests_name("latch", tests, NULL, NULL);
-}
+RUN_TESTS("latch")

@@ -115,9 +115,8 @@ static void check_size(const char *primitive, unsigned bytes, unsigned alignment
     fail_msg("docs/layout.md: this test does not know `%s`", primitive);
 }
 
-static void the_manual_and_the_headers_agree(void **state)
+TEST(the_manual_and_the_headers_agree)
 {
-    (void)state;
     FILE *manual = fopen("docs/layout.md", "r");
     assert_non_null(manual);
     size_t seen_fields = 0;
@@ -136,8 +135,4 @@ static void the_manual_and_the_headers_agree(void **state)
     assert_int_equal(seen_sizes, COUNT_OF(sizes));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_manual_and_the_headers_agree)};
-    return cmocka_run_group_tests_name("layout", tests, NULL, NULL);
-}
+RUN_TESTS("layout")

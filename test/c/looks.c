@@ -9,12 +9,10 @@
 #define LOOKS 8
 #define LONG_YIELD_MS 10
 
-static int begin(void **state)
+static void begin(void)
 {
-    (void)state;
     yields = sleeps = 0;
     hook = NULL;
-    return 0;
 }
 
 static lw_sem sem;
@@ -26,9 +24,9 @@ static void release_at_the_third(void)
         lw_sem_release(&sem, 1);
 }
 
-static void who_is_released_meanwhile_has_left_no_mark_and_not_slept(void **state)
+TEST(who_is_released_meanwhile_has_left_no_mark_and_not_slept)
 {
-    (void)state;
+    begin();
     sem = (lw_sem)LW_SEM_INIT(0);
     hook = release_at_the_third;
     assert_int_equal(lw_sem_acquire(&sem, 1), 0);
@@ -44,9 +42,9 @@ static void arrive(void)
         assert_int_equal(lw_barrier_wait(&barrier), LW_BARRIER_LEADER);
 }
 
-static void a_look_does_not_break_a_barrier(void **state)
+TEST(a_look_does_not_break_a_barrier)
 {
-    (void)state;
+    begin();
     lw_barrier_init(&barrier, 2);
     hook = arrive;
     assert_int_equal(lw_barrier_wait(&barrier), 0);
@@ -56,9 +54,9 @@ static void a_look_does_not_break_a_barrier(void **state)
 
 static lw_rwlock rwlock;
 
-static void nobody_looks_for_ever_or_after_the_deadline(void **state)
+TEST(nobody_looks_for_ever_or_after_the_deadline)
 {
-    (void)state;
+    begin();
     assert_int_equal(lw_rwlock_rdlock(&rwlock), 0);
     assert_int_equal(lw_rwlock_wrlock_until(&rwlock, lw_after_ms(1)), ETIMEDOUT);
     assert_int_equal(yields, LOOKS);
@@ -82,9 +80,9 @@ static int yields_of_a_wait(void)
     return yields - before;
 }
 
-static void who_was_kept_from_running_sleeps_at_once_for_many_times_as_long(void **state)
+TEST(who_was_kept_from_running_sleeps_at_once_for_many_times_as_long)
 {
-    (void)state;
+    begin();
     hook = yield_for_long;
     assert_int_equal(yields_of_a_wait(), 1);
     hook = NULL;
@@ -96,14 +94,4 @@ static void who_was_kept_from_running_sleeps_at_once_for_many_times_as_long(void
     assert_in_range(now_ns() - from, 10 * LONG_YIELD_MS * NS_PER_MS, INT64_MAX);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(who_is_released_meanwhile_has_left_no_mark_and_not_slept, begin),
-        cmocka_unit_test_setup(a_look_does_not_break_a_barrier, begin),
-        cmocka_unit_test_setup(nobody_looks_for_ever_or_after_the_deadline, begin),
-        cmocka_unit_test_setup(who_was_kept_from_running_sleeps_at_once_for_many_times_as_long,
-                               begin),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS("looks")

@@ -62,9 +62,8 @@ static void count_often(void *argument)
     }
 }
 
-static void sixteen_threads_count_exactly(void **state)
+TEST(sixteen_threads_count_exactly)
 {
-    (void)state;
     static struct counter counter;
     static struct worker workers[THREADS];
     for (uint32_t i = 0; i < THREADS; i++) {
@@ -144,9 +143,8 @@ static void wait_each_round(void *argument)
 
 /* Three wait, and the holder lets go about when the deadline of one of them passes: its wake must
  * not be lost. */
-static void a_waiter_that_gives_up_strands_nobody(void **state)
+TEST(a_waiter_that_gives_up_strands_nobody)
 {
-    (void)state;
     static struct round round;
     static struct waiter waiters[WAITERS];
     uint32_t seed = 1;
@@ -219,9 +217,8 @@ static int64_t longest_wait_against(size_t relockers)
     return longest;
 }
 
-static void who_relocks_without_a_gap_keeps_nobody_out(void **state)
+TEST(who_relocks_without_a_gap_keeps_nobody_out)
 {
-    (void)state;
     for (size_t relockers = 1; relockers <= 2; relockers++) {
         /* The machine may have been busy with others: the best of some runs counts. */
         int64_t best = INT64_MAX;
@@ -235,12 +232,4 @@ static void who_relocks_without_a_gap_keeps_nobody_out(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sixteen_threads_count_exactly),
-        cmocka_unit_test(a_waiter_that_gives_up_strands_nobody),
-        cmocka_unit_test(who_relocks_without_a_gap_keeps_nobody_out),
-    };
-    return cmocka_run_group_tests_name("mutex-stress", tests, NULL, NULL);
-}
+RUN_TESTS("mutex-stress")

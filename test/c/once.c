@@ -31,9 +31,8 @@ static int finish(struct call *call)
     return lw_once_finish(call->on, true);
 }
 
-static void it_is_run_once(void **state)
+TEST(it_is_run_once)
 {
-    (void)state;
     lw_once once = LW_ONCE_INIT;
     assert_int_equal(sizeof once, 8);
     assert_int_equal(lw_once_running(&once), 0);
@@ -51,9 +50,8 @@ static void it_is_run_once(void **state)
     assert_int_equal(STATE(&once), LW_ONCE_RAN);
 }
 
-static void its_runner_cannot_wait_for_itself(void **state)
+TEST(its_runner_cannot_wait_for_itself)
 {
-    (void)state;
     lw_once once = LW_ONCE_INIT;
     assert_int_equal(lw_once_begin(&once), LW_ONCE_RUN);
     const lw_once before = once;
@@ -63,16 +61,15 @@ static void its_runner_cannot_wait_for_itself(void **state)
     assert_int_equal(lw_once_finish(&once, true), 0);
 }
 
-static void only_its_runner_can_finish_it(void **state)
+TEST(only_its_runner_can_finish_it)
 {
-    (void)state;
     lw_once once = LW_ONCE_INIT;
     assert_int_equal(lw_once_finish(&once, true), EPERM);
     assert_int_equal(lw_once_abandon(&once, 0), EPERM);
     assert_int_equal(lw_once_abandon(&once, NOBODY), EPERM);
     assert_int_equal(STATE(&once), 0);
     assert_int_equal(lw_once_begin(&once), LW_ONCE_RUN);
-    struct call call = {.function = finish, .on = &once};
+    struct call call = calling(finish, &once);
     start_call(&call);
     assert_int_equal(end_call(&call), EPERM);
     assert_int_equal(lw_once_abandon(&once, NOBODY), EPERM);
@@ -81,38 +78,28 @@ static void only_its_runner_can_finish_it(void **state)
     assert_int_equal(STATE(&once), LW_ONCE_RAN);
 }
 
-static void others_wait_for_the_runner(void **state)
+TEST(others_wait_for_the_runner)
 {
-    (void)state;
     lw_once once = LW_ONCE_INIT;
     assert_int_equal(lw_once_begin(&once), LW_ONCE_RUN);
     struct call calls[4];
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] =
-            (struct call){.function = begin, .on = &once, .deadline = LW_FOREVER, .result = -2};
-        start_call(&calls[i]);
-        await_sleep(&calls[i].helper);
-    }
+    start_calls(calls, COUNT_OF(calls), calling(begin, &once));
+    await_sleeps(calls, COUNT_OF(calls));
     sleep_ms(3);
     for (size_t i = 0; i < COUNT_OF(calls); i++)
         assert_false(has_ended(&calls[i]));
     assert_int_equal(lw_once_finish(&once, true), 0);
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
     assert_int_equal(STATE(&once), LW_ONCE_RAN);
 }
 
-static void a_runner_that_fails_leaves_it_to_one_of_the_others(void **state)
+TEST(a_runner_that_fails_leaves_it_to_one_of_the_others)
 {
-    (void)state;
     lw_once once = LW_ONCE_INIT;
     assert_int_equal(lw_once_begin(&once), LW_ONCE_RUN);
     struct call calls[4];
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = (struct call){.function = run, .on = &once, .result = -2};
-        start_call(&calls[i]);
-        await_sleep(&calls[i].helper);
-    }
+    start_calls(calls, COUNT_OF(calls), calling(run, &once));
+    await_sleeps(calls, COUNT_OF(calls));
     assert_int_equal(lw_once_finish(&once, false), 0);
     int runners = 0;
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
@@ -124,15 +111,14 @@ static void a_runner_that_fails_leaves_it_to_one_of_the_others(void **state)
     assert_int_equal(STATE(&once), LW_ONCE_RAN);
 }
 
-static void a_runner_that_died_can_be_abandoned(void **state)
+TEST(a_runner_that_died_can_be_abandoned)
 {
-    (void)state;
     lw_once once = LW_ONCE_INIT;
-    struct call dead = {.function = begin, .on = &once, .deadline = LW_FOREVER};
+    struct call dead = calling(begin, &once);
     start_call(&dead);
     assert_int_equal(end_call(&dead), LW_ONCE_RUN);
     assert_int_equal(lw_once_running(&once), dead.helper.tid);
-    struct call heir = {.function = run, .on = &once, .result = -2};
+    struct call heir = calling(run, &once);
     start_call(&heir);
     await_sleep(&heir.helper);
     assert_int_equal(lw_once_begin_until(&once, lw_after_ms(3)), ETIMEDOUT);
@@ -171,31 +157,14 @@ static int use_tables(struct call *call)
     return failures;
 }
 
-static void each_of_many_succeeds_once(void **state)
+TEST(each_of_many_succeeds_once)
 {
-    (void)state;
     static struct tables tables;
     struct call calls[6];
-    for (uint32_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = (struct call){.function = use_tables, .on = &tables, .n = i};
-        start_call(&calls[i]);
-    }
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    start_calls(calls, COUNT_OF(calls), calling(use_tables, &tables));
+    end_calls(calls, COUNT_OF(calls));
     for (size_t i = 0; i < COUNT_OF(tables.once); i++)
         assert_int_equal(STATE(&tables.once[i]) & ~LW_WAITERS, LW_ONCE_RAN);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_run_once),
-        cmocka_unit_test(its_runner_cannot_wait_for_itself),
-        cmocka_unit_test(only_its_runner_can_finish_it),
-        cmocka_unit_test(others_wait_for_the_runner),
-        cmocka_unit_test(a_runner_that_fails_leaves_it_to_one_of_the_others),
-        cmocka_unit_test(a_runner_that_died_can_be_abandoned),
-        cmocka_unit_test(each_of_many_succeeds_once),
-    };
-    return cmocka_run_group_tests_name("once", tests, NULL, NULL);
-}
+RUN_TESTS("once")

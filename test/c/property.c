@@ -395,9 +395,8 @@ static void run(const struct subject *subject, uint32_t seed)
     }
 }
 
-static void whatever_is_called_it_keeps_its_promises_and_everybody_ends(void **state)
+TEST(whatever_is_called_it_keeps_its_promises_and_everybody_ends)
 {
-    (void)state;
     const char *runs = getenv("PROPERTY_RUNS");
     for (uint32_t i = 0; i < (runs ? (uint32_t)atoi(runs) : RUNS); i++) {
         for (uint32_t k = 0; k < COUNT_OF(subjects); k++)
@@ -405,10 +404,4 @@ static void whatever_is_called_it_keeps_its_promises_and_everybody_ends(void **s
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_is_called_it_keeps_its_promises_and_everybody_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS("property")

@@ -29,16 +29,8 @@ static int unlock_it(struct call *call)
     return lw_rmutex_unlock(call->on);
 }
 
-static int by_another(int (*function)(struct call *), lw_rmutex *rmutex)
+TEST(twelve_bytes_of_zeros_are_a_free_one)
 {
-    struct call call = {.function = function, .on = rmutex};
-    start_call(&call);
-    return end_call(&call);
-}
-
-static void twelve_bytes_of_zeros_are_a_free_one(void **state)
-{
-    (void)state;
     static const lw_rmutex initial = LW_RMUTEX_INIT;
     lw_rmutex *rmutex = calloc(1, sizeof *rmutex);
     assert_non_null(rmutex);
@@ -50,9 +42,8 @@ static void twelve_bytes_of_zeros_are_a_free_one(void **state)
     free(rmutex);
 }
 
-static void it_is_free_when_unlocked_as_often_as_locked(void **state)
+TEST(it_is_free_when_unlocked_as_often_as_locked)
 {
-    (void)state;
     lw_rmutex rmutex = LW_RMUTEX_INIT;
     assert_int_equal(lw_rmutex_hold_count(&rmutex), 0);
     for (uint32_t depth = 1; depth <= 100; depth++) {
@@ -73,11 +64,10 @@ static void it_is_free_when_unlocked_as_often_as_locked(void **state)
     assert_int_equal(rmutex.word[LW_MUTEX_STATE], 0);
 }
 
-static void a_waiter_gets_it_only_after_the_last_unlock(void **state)
+TEST(a_waiter_gets_it_only_after_the_last_unlock)
 {
-    (void)state;
     lw_rmutex rmutex = LW_RMUTEX_INIT;
-    struct call call = {.function = lock_it, .on = &rmutex, .result = -1};
+    struct call call = calling(lock_it, &rmutex);
     lw_rmutex_lock(&rmutex);
     lw_rmutex_lock(&rmutex);
     start_call(&call);
@@ -90,9 +80,8 @@ static void a_waiter_gets_it_only_after_the_last_unlock(void **state)
     assert_int_equal(rmutex.word[LW_MUTEX_STATE], 0);
 }
 
-static void a_stranger_cannot_unlock_it(void **state)
+TEST(a_stranger_cannot_unlock_it)
 {
-    (void)state;
     lw_rmutex rmutex = LW_RMUTEX_INIT;
     assert_int_equal(lw_rmutex_unlock(&rmutex), EPERM);
     lw_rmutex_lock(&rmutex);
@@ -105,9 +94,8 @@ static void a_stranger_cannot_unlock_it(void **state)
     assert_int_equal(lw_rmutex_unlock(&rmutex), EPERM);
 }
 
-static void it_can_be_taken_two_to_the_31_times(void **state)
+TEST(it_can_be_taken_two_to_the_31_times)
 {
-    (void)state;
     lw_rmutex rmutex = LW_RMUTEX_INIT;
     lw_rmutex_lock(&rmutex);
     rmutex.word[LW_RMUTEX_DEPTH] = LW_RMUTEX_AGAIN - 1;
@@ -121,9 +109,8 @@ static void it_can_be_taken_two_to_the_31_times(void **state)
     assert_int_equal(rmutex.word[LW_RMUTEX_DEPTH], LW_RMUTEX_AGAIN - 1);
 }
 
-static void what_a_task_of_this_thread_holds_is_not_the_threads(void **state)
+TEST(what_a_task_of_this_thread_holds_is_not_the_threads)
 {
-    (void)state;
     lw_rmutex rmutex = {{lw_self(), 0, LW_RMUTEX_TASK}};
     const lw_rmutex before = rmutex;
     assert_int_equal(lw_rmutex_trylock(&rmutex), EBUSY);
@@ -133,9 +120,8 @@ static void what_a_task_of_this_thread_holds_is_not_the_threads(void **state)
     assert_memory_equal(&rmutex, &before, sizeof rmutex);
 }
 
-static void a_depth_that_a_task_left_is_not_the_next_holders(void **state)
+TEST(a_depth_that_a_task_left_is_not_the_next_holders)
 {
-    (void)state;
     lw_rmutex rmutex = {{0, 0, LW_RMUTEX_TASK}};
     assert_int_equal(lw_rmutex_lock(&rmutex), 0);
     assert_int_equal(lw_rmutex_hold_count(&rmutex), 1);
@@ -145,9 +131,8 @@ static void a_depth_that_a_task_left_is_not_the_next_holders(void **state)
     assert_int_equal(rmutex.word[LW_MUTEX_STATE], 0);
 }
 
-static void trylock_takes_what_is_kept_for_a_waiter(void **state)
+TEST(trylock_takes_what_is_kept_for_a_waiter)
 {
-    (void)state;
     lw_rmutex rmutex = {{LW_MUTEX_RESERVED, 0, 0}};
     assert_int_equal(lw_rmutex_trylock(&rmutex), 0);
     assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
@@ -179,17 +164,12 @@ static int count_often(struct call *call)
     return (int)failures;
 }
 
-static void eight_threads_count_exactly(void **state)
+TEST(eight_threads_count_exactly)
 {
-    (void)state;
     static struct shared shared;
     struct call calls[8];
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = (struct call){.function = count_often, .on = &shared};
-        start_call(&calls[i]);
-    }
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    start_calls(calls, COUNT_OF(calls), calling(count_often, &shared));
+    end_calls(calls, COUNT_OF(calls));
     assert_int_equal(shared.count, COUNT_OF(calls) * 3000 * 4);
     assert_int_equal(shared.rmutex.word[LW_MUTEX_STATE], 0);
     assert_int_equal(shared.rmutex.word[LW_RMUTEX_DEPTH], 0);
@@ -212,7 +192,7 @@ static int relock_without_a_gap(struct call *call)
 static int64_t longest_wait(void)
 {
     struct shared shared = {.count = 0};
-    struct call relocker = {.function = relock_without_a_gap, .on = &shared};
+    struct call relocker = calling(relock_without_a_gap, &shared);
     start_call(&relocker);
     int64_t longest = 0;
     for (int i = 0; i < 50; i++) {
@@ -229,9 +209,8 @@ static int64_t longest_wait(void)
     return longest;
 }
 
-static void who_relocks_without_a_gap_keeps_nobody_out(void **state)
+TEST(who_relocks_without_a_gap_keeps_nobody_out)
 {
-    (void)state;
     /* The machine may have been busy with others: the best of some runs counts. */
     int64_t best = INT64_MAX;
     for (int run = 0; run < 5 && best >= 100 * NS_PER_MS; run++) {
@@ -242,19 +221,4 @@ static void who_relocks_without_a_gap_keeps_nobody_out(void **state)
         fail_msg("a relocking thread kept another out for %lld ms", (long long)(best / NS_PER_MS));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(twelve_bytes_of_zeros_are_a_free_one),
-        cmocka_unit_test(it_is_free_when_unlocked_as_often_as_locked),
-        cmocka_unit_test(a_waiter_gets_it_only_after_the_last_unlock),
-        cmocka_unit_test(a_stranger_cannot_unlock_it),
-        cmocka_unit_test(it_can_be_taken_two_to_the_31_times),
-        cmocka_unit_test(what_a_task_of_this_thread_holds_is_not_the_threads),
-        cmocka_unit_test(a_depth_that_a_task_left_is_not_the_next_holders),
-        cmocka_unit_test(trylock_takes_what_is_kept_for_a_waiter),
-        cmocka_unit_test(eight_threads_count_exactly),
-        cmocka_unit_test(who_relocks_without_a_gap_keeps_nobody_out),
-    };
-    return cmocka_run_group_tests_name("rmutex", tests, NULL, NULL);
-}
+RUN_TESTS("rmutex")

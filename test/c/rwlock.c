@@ -53,15 +53,8 @@ static int try_all(struct call *call)
 
 static void start_it(struct call *call, int (*function)(struct call *), lw_rwlock *rwlock)
 {
-    *call = (struct call){.function = function, .on = rwlock, .deadline = LW_FOREVER, .result = -1};
+    *call = calling(function, rwlock);
     start_call(call);
-}
-
-static int by_another(int (*function)(struct call *), lw_rwlock *rwlock)
-{
-    struct call call;
-    start_it(&call, function, rwlock);
-    return end_call(&call);
 }
 
 /* What the lock says of itself to the caller, as readers, and whether somebody writes, and whether
@@ -74,9 +67,8 @@ static void assert_says(const lw_rwlock *rwlock, uint32_t readers, bool is_write
     assert_int_equal(lw_rwlock_is_mine(rwlock), is_mine);
 }
 
-static void it_says_who_has_it(void **state)
+TEST(it_says_who_has_it)
 {
-    (void)state;
     lw_rwlock rwlock = LW_RWLOCK_INIT;
     assert_says(&rwlock, 0, false, false);
     assert_int_equal(lw_rwlock_rdlock(&rwlock), 0);
@@ -97,9 +89,8 @@ static void it_says_who_has_it(void **state)
 /* Which of reading, reading upgradably and writing another thread could do now. */
 enum { READ = 1, UPGRADABLE = 2, WRITE = 4 };
 
-static void each_way_excludes_what_it_must(void **state)
+TEST(each_way_excludes_what_it_must)
 {
-    (void)state;
     lw_rwlock rwlock = LW_RWLOCK_INIT;
     assert_int_equal(sizeof rwlock, 12);
     assert_int_equal(by_another(try_all, &rwlock), READ | UPGRADABLE | WRITE);
@@ -121,9 +112,8 @@ static void each_way_excludes_what_it_must(void **state)
     assert_int_equal(lw_rwlock_owner(rwlock.word), 0);
 }
 
-static void asking_again_while_writing_or_reading_upgradably_is_an_error(void **state)
+TEST(asking_again_while_writing_or_reading_upgradably_is_an_error)
 {
-    (void)state;
     for (int writes = 0; writes < 2; writes++) {
         lw_rwlock rwlock = LW_RWLOCK_INIT;
         assert_int_equal(writes ? lw_rwlock_wrlock(&rwlock) : lw_rwlock_uplock(&rwlock), 0);
@@ -141,9 +131,8 @@ static void asking_again_while_writing_or_reading_upgradably_is_an_error(void **
     }
 }
 
-static void what_the_caller_does_not_have_cannot_be_changed_or_given_up(void **state)
+TEST(what_the_caller_does_not_have_cannot_be_changed_or_given_up)
 {
-    (void)state;
     lw_rwlock rwlock = LW_RWLOCK_INIT;
     assert_int_equal(lw_rwlock_unlock(&rwlock), EPERM);
     assert_int_equal(lw_rwlock_upgrade(&rwlock), EPERM);
@@ -172,9 +161,8 @@ static void what_the_caller_does_not_have_cannot_be_changed_or_given_up(void **s
     assert_int_equal(STATE(&other), LW_RWLOCK_UPGRADABLE);
 }
 
-static void upgrading_and_downgrading_keep_the_lock(void **state)
+TEST(upgrading_and_downgrading_keep_the_lock)
 {
-    (void)state;
     lw_rwlock rwlock = LW_RWLOCK_INIT;
     lw_rwlock_uplock(&rwlock);
     assert_int_equal(lw_rwlock_tryupgrade(&rwlock), 0);
@@ -194,9 +182,8 @@ static void upgrading_and_downgrading_keep_the_lock(void **state)
     assert_int_equal(STATE(&rwlock), 0);
 }
 
-static void an_upgrade_waits_for_the_readers_and_lets_none_in(void **state)
+TEST(an_upgrade_waits_for_the_readers_and_lets_none_in)
 {
-    (void)state;
     lw_rwlock own = LW_RWLOCK_INIT;
     lw_rwlock_uplock(&own);
     assert_int_equal(by_another(read_it, &own), 0);
@@ -216,9 +203,8 @@ static void an_upgrade_waits_for_the_readers_and_lets_none_in(void **state)
 
 /* As in WebAssembly, where a task of the thread's event loop may give up what another task's
  * upgrade waits with. */
-static void an_upgrade_looks_again_whether_it_has_what_it_upgrades(void **state)
+TEST(an_upgrade_looks_again_whether_it_has_what_it_upgrades)
 {
-    (void)state;
     for (int upgraded = 0; upgraded < 2; upgraded++) {
         lw_rwlock rwlock = LW_RWLOCK_INIT;
         lw_word *word = rwlock.word;
@@ -245,9 +231,8 @@ static void an_upgrade_looks_again_whether_it_has_what_it_upgrades(void **state)
     }
 }
 
-static void more_readers_than_fit_are_refused(void **state)
+TEST(more_readers_than_fit_are_refused)
 {
-    (void)state;
     lw_rwlock rwlock = {{LW_RWLOCK_READERS - 1, 0, 0}};
     assert_int_equal(lw_rwlock_tryrdlock(&rwlock), 0);
     assert_int_equal(STATE(&rwlock), LW_RWLOCK_READERS);
@@ -260,9 +245,8 @@ static void more_readers_than_fit_are_refused(void **state)
     assert_int_equal(STATE(&rwlock), LW_RWLOCK_READERS - 1);
 }
 
-static void an_upgradable_reader_has_its_place_kept(void **state)
+TEST(an_upgradable_reader_has_its_place_kept)
 {
-    (void)state;
     lw_rwlock rwlock = {{LW_RWLOCK_READERS - 1, 0, 0}};
     assert_int_equal(lw_rwlock_uplock(&rwlock), 0);
     assert_int_equal(lw_rwlock_tryrdlock(&rwlock), EBUSY);
@@ -305,9 +289,8 @@ static bool writer_beats_a_later_reader(void)
     return first;
 }
 
-static void a_writer_that_waits_goes_before_readers_that_come_later(void **state)
+TEST(a_writer_that_waits_goes_before_readers_that_come_later)
 {
-    (void)state;
     /* A reader does not wait for long beside a free lock: were the machine busy just then, it would
      * rightly go first. */
     bool first = false;
@@ -316,9 +299,8 @@ static void a_writer_that_waits_goes_before_readers_that_come_later(void **state
     assert_true(first);
 }
 
-static void a_writer_that_gave_up_leaves_no_trace(void **state)
+TEST(a_writer_that_gave_up_leaves_no_trace)
 {
-    (void)state;
     for (int way = 0; way < 2; way++) {
         lw_rwlock rwlock = LW_RWLOCK_INIT;
         lw_cancel cancel = LW_CANCEL_INIT;
@@ -339,17 +321,15 @@ static void a_writer_that_gave_up_leaves_no_trace(void **state)
             lw_cancel_fire(&cancel);
         assert_int_equal(end_call(&writer), way ? ETIMEDOUT : ECANCELED);
         /* Though a reader still reads. */
-        for (size_t i = 0; i < COUNT_OF(readers); i++)
-            assert_int_equal(end_call(&readers[i]), 0);
+        end_calls(readers, COUNT_OF(readers));
         assert_int_equal(STATE(&rwlock) & ~LW_WAITERS, 1);
         lw_rwlock_unlock(&rwlock);
         assert_int_equal(STATE(&rwlock), 0);
     }
 }
 
-static void a_turn_that_nobody_comes_for_bars_nobody_for_long(void **state)
+TEST(a_turn_that_nobody_comes_for_bars_nobody_for_long)
 {
-    (void)state;
     const uint32_t turns[] = {LW_RWLOCK_WRITERS_TURN, LW_RWLOCK_READERS_TURN,
                               LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_READERS_TURN,
                               LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED, LW_RWLOCK_RESERVED};
@@ -399,10 +379,7 @@ static int64_t longest_wait(int (*against)(struct call *), int (*lock)(lw_rwlock
 {
     struct crowd crowd = {.done = false};
     struct call calls[3];
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = (struct call){.function = against, .on = &crowd};
-        start_call(&calls[i]);
-    }
+    start_calls(calls, COUNT_OF(calls), calling(against, &crowd));
     int64_t longest = 0;
     for (int i = 0; i < 50; i++) {
         const int64_t start_ns = now_ns();
@@ -413,8 +390,7 @@ static int64_t longest_wait(int (*against)(struct call *), int (*lock)(lw_rwlock
         sched_yield();
     }
     __atomic_store_n(&crowd.done, true, __ATOMIC_RELAXED);
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
     assert_int_equal(STATE(&crowd.rwlock) & ~LW_WAITERS, 0);
     return longest;
 }
@@ -431,15 +407,13 @@ static void check_bounded(int (*against)(struct call *), int (*lock)(lw_rwlock *
         fail_msg("others kept one out for %lld ms", (long long)(best / NS_PER_MS));
 }
 
-static void endless_readers_keep_no_writer_out(void **state)
+TEST(endless_readers_keep_no_writer_out)
 {
-    (void)state;
     check_bounded(read_without_a_gap, lw_rwlock_wrlock);
 }
 
-static void endless_writers_keep_nobody_out(void **state)
+TEST(endless_writers_keep_nobody_out)
 {
-    (void)state;
     check_bounded(write_without_a_gap, lw_rwlock_rdlock);
     check_bounded(write_without_a_gap, lw_rwlock_uplock);
     check_bounded(write_without_a_gap, lw_rwlock_wrlock);
@@ -500,15 +474,11 @@ static int use_pair(struct call *call)
     return failures;
 }
 
-static void readers_see_no_half_and_no_write_is_lost(void **state)
+TEST(readers_see_no_half_and_no_write_is_lost)
 {
-    (void)state;
     static struct pair pair;
     struct call calls[6];
-    for (uint32_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = (struct call){.function = use_pair, .on = &pair, .n = i};
-        start_call(&calls[i]);
-    }
+    start_calls(calls, COUNT_OF(calls), calling(use_pair, &pair));
     uint32_t written = 0;
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         assert_int_equal(end_call(&calls[i]), 0);
@@ -523,24 +493,4 @@ static void readers_see_no_half_and_no_write_is_lost(void **state)
     assert_int_equal(STATE(&pair.rwlock), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_says_who_has_it),
-        cmocka_unit_test(each_way_excludes_what_it_must),
-        cmocka_unit_test(asking_again_while_writing_or_reading_upgradably_is_an_error),
-        cmocka_unit_test(what_the_caller_does_not_have_cannot_be_changed_or_given_up),
-        cmocka_unit_test(upgrading_and_downgrading_keep_the_lock),
-        cmocka_unit_test(an_upgrade_waits_for_the_readers_and_lets_none_in),
-        cmocka_unit_test(an_upgrade_looks_again_whether_it_has_what_it_upgrades),
-        cmocka_unit_test(more_readers_than_fit_are_refused),
-        cmocka_unit_test(an_upgradable_reader_has_its_place_kept),
-        cmocka_unit_test(a_writer_that_waits_goes_before_readers_that_come_later),
-        cmocka_unit_test(a_writer_that_gave_up_leaves_no_trace),
-        cmocka_unit_test(a_turn_that_nobody_comes_for_bars_nobody_for_long),
-        cmocka_unit_test(endless_readers_keep_no_writer_out),
-        cmocka_unit_test(endless_writers_keep_nobody_out),
-        cmocka_unit_test(readers_see_no_half_and_no_write_is_lost),
-    };
-    return cmocka_run_group_tests_name("rwlock", tests, NULL, NULL);
-}
+RUN_TESTS("rwlock")

@@ -53,9 +53,8 @@ static struct asked ask_a_thread(uint64_t its_number)
     return asked;
 }
 
-static void an_id_is_nonzero_stable_and_the_threads_own(void **state)
+TEST(an_id_is_nonzero_stable_and_the_threads_own)
 {
-    (void)state;
     const uint32_t self = lw_self();
     assert_int_not_equal(self, 0);
     assert_int_equal(self & ~LW_SELF_MASK, 0);
@@ -66,9 +65,8 @@ static void an_id_is_nonzero_stable_and_the_threads_own(void **state)
     assert_int_equal(other.self, other.helper.tid);
 }
 
-static void a_forked_child_has_another_id(void **state)
+TEST(a_forked_child_has_another_id)
 {
-    (void)state;
     const uint32_t self = lw_self();
     const pid_t child = fork();
     if (child == 0)
@@ -79,17 +77,15 @@ static void a_forked_child_has_another_id(void **state)
     assert_int_equal(lw_self(), self);
 }
 
-static void a_number_that_fits_is_the_id(void **state)
+TEST(a_number_that_fits_is_the_id)
 {
-    (void)state;
     const uint64_t numbers[] = {1, 1 << 22, FIRST_COUNTED - 1};
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
         assert_int_equal(ask_a_thread(numbers[i]).self, numbers[i]);
 }
 
-static void a_number_that_does_not_fit_becomes_an_id_that_no_other_thread_has(void **state)
+TEST(a_number_that_does_not_fit_becomes_an_id_that_no_other_thread_has)
 {
-    (void)state;
     assert_int_equal(lw_mutex_lock(&mutex), 0);
     const uint64_t numbers[] = {
         0, FIRST_COUNTED, FIRST_IN_AN_ENGINE | 1, LW_SELF_MASK, 0xc0000000, UINT64_C(1) << 32 | 1};
@@ -116,9 +112,8 @@ static void ask_in_a_forked_child(void *argument)
         *status = -1;
 }
 
-static void a_forked_child_has_another_id_where_no_number_fits(void **state)
+TEST(a_forked_child_has_another_id_where_no_number_fits)
 {
-    (void)state;
     struct helper helper;
     int status = -1;
     number = 0;
@@ -128,14 +123,4 @@ static void a_forked_child_has_another_id_where_no_number_fits(void **state)
     assert_int_equal(status, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_id_is_nonzero_stable_and_the_threads_own),
-        cmocka_unit_test(a_forked_child_has_another_id),
-        cmocka_unit_test(a_number_that_fits_is_the_id),
-        cmocka_unit_test(a_number_that_does_not_fit_becomes_an_id_that_no_other_thread_has),
-        cmocka_unit_test(a_forked_child_has_another_id_where_no_number_fits),
-    };
-    return cmocka_run_group_tests_name("self", tests, NULL, NULL);
-}
+RUN_TESTS("self")

@@ -4,27 +4,19 @@
 #include "check.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
 #include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
 #define STATE(group) ((group)->word[LW_WAITGROUP_STATE])
-#define PAGE 4096
 
 static int await(struct call *call)
 {
     return lw_waitgroup_wait_until(call->on, call->deadline);
 }
 
-static struct call awaiting(lw_waitgroup *group)
+TEST(it_waits_for_as_many_as_were_added)
 {
-    return (struct call){.function = await, .on = group, .deadline = LW_FOREVER, .result = -1};
-}
-
-static void it_waits_for_as_many_as_were_added(void **state)
-{
-    (void)state;
     lw_waitgroup group = LW_WAITGROUP_INIT;
     assert_int_equal(sizeof group, 8);
     assert_int_equal(lw_waitgroup_wait(&group), 0);
@@ -33,25 +25,20 @@ static void it_waits_for_as_many_as_were_added(void **state)
     assert_int_equal(lw_waitgroup_add(&group, 2), 0);
     assert_int_equal(lw_waitgroup_add(&group, 1), 0);
     struct call calls[3];
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = awaiting(&group);
-        start_call(&calls[i]);
-        await_sleep(&calls[i].helper);
-    }
+    start_calls(calls, COUNT_OF(calls), calling(await, &group));
+    await_sleeps(calls, COUNT_OF(calls));
     for (uint32_t left = 3; left > 0; left--) {
         assert_int_equal(lw_waitgroup_pending(&group), left);
         for (size_t i = 0; i < COUNT_OF(calls); i++)
             assert_false(has_ended(&calls[i]));
         assert_int_equal(lw_waitgroup_done(&group), 0);
     }
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
     assert_int_equal(STATE(&group), LW_WAITGROUP_ONE_ROUND);
 }
 
-static void it_cannot_be_done_more_often_than_added(void **state)
+TEST(it_cannot_be_done_more_often_than_added)
 {
-    (void)state;
     lw_waitgroup group = LW_WAITGROUP_INIT;
     assert_int_equal(lw_waitgroup_done(&group), EINVAL);
     assert_int_equal(STATE(&group), 0);
@@ -64,9 +51,8 @@ static void it_cannot_be_done_more_often_than_added(void **state)
     assert_int_equal(STATE(&group), LW_BLOCKED_WAITERS);
 }
 
-static void more_than_the_maximum_is_refused(void **state)
+TEST(more_than_the_maximum_is_refused)
 {
-    (void)state;
     lw_waitgroup group = LW_WAITGROUP_INIT;
     assert_int_equal(lw_waitgroup_add(&group, LW_WAITGROUP_MAX + 1), EOVERFLOW);
     assert_int_equal(lw_waitgroup_add(&group, UINT32_MAX), EOVERFLOW);
@@ -80,35 +66,28 @@ static void more_than_the_maximum_is_refused(void **state)
 }
 
 /* The waiters of one round return though the next has begun before they look. */
-static void it_can_be_used_again_at_once(void **state)
+TEST(it_can_be_used_again_at_once)
 {
-    (void)state;
     lw_waitgroup group = LW_WAITGROUP_INIT;
     for (int round = 0; round < 50; round++) {
         lw_waitgroup_add(&group, 1);
         struct call calls[2];
-        for (size_t i = 0; i < COUNT_OF(calls); i++) {
-            calls[i] = awaiting(&group);
-            start_call(&calls[i]);
-        }
-        for (size_t i = 0; i < COUNT_OF(calls); i++)
-            await_sleep(&calls[i].helper);
+        start_calls(calls, COUNT_OF(calls), calling(await, &group));
+        await_sleeps(calls, COUNT_OF(calls));
         assert_int_equal(lw_waitgroup_done(&group), 0);
         assert_int_equal(lw_waitgroup_add(&group, 1), 0);
-        for (size_t i = 0; i < COUNT_OF(calls); i++)
-            assert_int_equal(end_call(&calls[i]), 0);
+        end_calls(calls, COUNT_OF(calls));
         assert_int_equal(lw_waitgroup_wait_until(&group, LW_NOW), ETIMEDOUT);
         assert_int_equal(lw_waitgroup_done(&group), 0);
     }
 }
 
-static void its_rounds_wrap(void **state)
+TEST(its_rounds_wrap)
 {
-    (void)state;
     lw_waitgroup group = {{LW_WAITGROUP_ROUND - LW_WAITGROUP_ONE_ROUND, 0}};
     for (int round = 0; round < 3; round++) {
         lw_waitgroup_add(&group, 1);
-        struct call call = awaiting(&group);
+        struct call call = calling(await, &group);
         start_call(&call);
         await_sleep(&call.helper);
         lw_waitgroup_done(&group);
@@ -126,9 +105,8 @@ static lw_answer look(const lw_waitgroup *group, uint32_t since)
 
 /* Not before the count has been 0; only one that sleeps through exactly 256 rounds waits for one
  * more. */
-static void a_waiter_goes_when_its_round_is_over(void **state)
+TEST(a_waiter_goes_when_its_round_is_over)
 {
-    (void)state;
     lw_waitgroup group = LW_WAITGROUP_INIT;
     lw_waitgroup_add(&group, 1);
     const uint32_t since = lw_waitgroup_state(group.word);
@@ -153,23 +131,16 @@ static int finish(struct call *call)
 
 /* Were done to touch the group after the waiter can return, it would hit an unmapped page now and
  * then. */
-static void it_may_be_freed_when_the_waiter_returns(void **state)
+TEST(it_may_be_freed_when_the_waiter_returns)
 {
-    (void)state;
     for (int i = 0; i < 200; i++) {
-        lw_waitgroup *group =
-            mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        assert_ptr_not_equal(group, MAP_FAILED);
+        lw_waitgroup *group = allocate_page();
         lw_waitgroup_add(group, 2);
         struct call calls[2];
-        for (size_t k = 0; k < COUNT_OF(calls); k++) {
-            calls[k] = (struct call){.function = finish, .on = group};
-            start_call(&calls[k]);
-        }
+        start_calls(calls, COUNT_OF(calls), calling(finish, group));
         assert_int_equal(lw_waitgroup_wait(group), 0);
-        munmap(group, PAGE);
-        for (size_t k = 0; k < COUNT_OF(calls); k++)
-            assert_int_equal(end_call(&calls[k]), 0);
+        free_page(group);
+        end_calls(calls, COUNT_OF(calls));
     }
 }
 
@@ -195,15 +166,11 @@ static int do_parts(struct call *call)
     return failures;
 }
 
-static void all_that_was_done_is_seen_round_after_round(void **state)
+TEST(all_that_was_done_is_seen_round_after_round)
 {
-    (void)state;
     static struct rounds rounds = {.begin = LW_BARRIER_INIT(WORKERS + 1)};
     struct call calls[WORKERS];
-    for (uint32_t i = 0; i < WORKERS; i++) {
-        calls[i] = (struct call){.function = do_parts, .on = &rounds, .n = i};
-        start_call(&calls[i]);
-    }
+    start_calls(calls, WORKERS, calling(do_parts, &rounds));
     uint32_t wrong = 0;
     for (uint32_t i = 0; i < ROUNDS; i++) {
         assert_int_equal(lw_waitgroup_add(&rounds.group, WORKERS), 0);
@@ -212,23 +179,9 @@ static void all_that_was_done_is_seen_round_after_round(void **state)
         for (size_t k = 0; k < WORKERS; k++)
             wrong += rounds.parts[k] != i + 1;
     }
-    for (size_t i = 0; i < WORKERS; i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, WORKERS);
     assert_int_equal(wrong, 0);
     assert_int_equal(STATE(&rounds.group) & ~LW_WAITGROUP_ROUND, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_waits_for_as_many_as_were_added),
-        cmocka_unit_test(it_cannot_be_done_more_often_than_added),
-        cmocka_unit_test(more_than_the_maximum_is_refused),
-        cmocka_unit_test(it_can_be_used_again_at_once),
-        cmocka_unit_test(its_rounds_wrap),
-        cmocka_unit_test(a_waiter_goes_when_its_round_is_over),
-        cmocka_unit_test(it_may_be_freed_when_the_waiter_returns),
-        cmocka_unit_test(all_that_was_done_is_seen_round_after_round),
-    };
-    return cmocka_run_group_tests_name("waitgroup", tests, NULL, NULL);
-}
+RUN_TESTS("waitgroup")
