@@ -1,6 +1,6 @@
 /*
- * callers.h: what the primitives' files, other than the mutex's, say about their callers in the
- * same way.
+ * callers.h: what the primitives' files say in the same way about their functions and their
+ * callers.
  */
 #ifndef CALLERS_H
 #define CALLERS_H
@@ -8,10 +8,15 @@
 #include <lockword/core/waiters.h>
 
 #include <stdio.h>
+#include <string.h>
 
 #include "explorer/explorer.h"
 
 #define UNRELIABLE (SPURIOUS | TIMEOUTS | CANCELS | SLICES)
+
+/* The same where a step may ask for a brief wait; and without what makes the most states. */
+#define ANYTHING (UNRELIABLE | BRIEFS)
+#define ALMOST (TIMEOUTS | CANCELS | BRIEFS)
 
 /* What ends a native wait besides its notify, if nothing re-checks. */
 #define NATIVE (SPURIOUS | TIMEOUTS | CANCELS)
@@ -29,11 +34,46 @@
         return (expression);                                                                       \
     }
 
-/* A function that a C face inlines, and that answers whether it succeeded. */
+/*
+ * What a primitive's table says of a function: its name, its name in traces, how many of a, b and c
+ * it takes, and what calls it. It returns a number; a PREDICATE returns whether it succeeded. One
+ * that GIVES_BACK frees what those in line wait for. A FACE is a predicate that a C face inlines;
+ * what is INLINED otherwise returns a number.
+ */
+#define FUNCTION(full_name, short_name, count, wrapper)                                            \
+    {                                                                                              \
+        .name = full_name, .label = short_name, .arguments = count, .call = wrapper                \
+    }
+#define STEP(full_name, short_name, step)                                                          \
+    {                                                                                              \
+        .name = full_name, .label = short_name, .is_step = true, .arguments = 3, .call = step      \
+    }
+#define PREDICATE(full_name, short_name, count, wrapper)                                           \
+    {                                                                                              \
+        .name = full_name, .label = short_name, .arguments = count, .answers_bool = true,          \
+        .call = wrapper                                                                            \
+    }
+#define GIVES_BACK(full_name, short_name, count, wrapper)                                          \
+    {                                                                                              \
+        .name = full_name, .label = short_name, .arguments = count, .answers_bool = true,          \
+        .gives_back = true, .call = wrapper                                                        \
+    }
 #define FACE(full_name, short_name, wrapper)                                                       \
     {                                                                                              \
         .name = full_name, .label = short_name, .arguments = 1, .answers_bool = true,              \
         .inlined = true, .call = wrapper                                                           \
+    }
+#define INLINED(full_name, short_name, wrapper)                                                    \
+    {                                                                                              \
+        .name = full_name, .label = short_name, .arguments = 1, .inlined = true, .call = wrapper   \
+    }
+
+/* The half of a C face that waits is explored as a step: here it ends the call. */
+#define SLOW_HALF(function, type)                                                                  \
+    enum lw_ending function(type *it, lw_deadline deadline, lw_cancel *cancel)                     \
+    {                                                                                              \
+        (void)it, (void)deadline, (void)cancel;                                                    \
+        return LW_ENDED_TIMED_OUT;                                                                 \
     }
 
 /*
@@ -91,6 +131,12 @@ LW_INLINE void flag_all(struct state *state, uint8_t having, uint8_t flag)
     }
 }
 
+/* Whether the caller's letter is one of these. */
+LW_INLINE bool is_one_of(int agent, int caller, const char *letters)
+{
+    return strchr(letters, model_letter(agent, caller)) != NULL;
+}
+
 /* Whether a caller of this agent has this flag. */
 LW_INLINE bool any_has(const struct state *state, int agent, uint8_t flag)
 {
@@ -105,11 +151,8 @@ LW_INLINE bool any_has(const struct state *state, int agent, uint8_t flag)
 LW_INLINE bool has_work(const struct state *state, int agent, const char *letters)
 {
     for (int caller = 0; caller < model_callers[agent]; caller++) {
-        for (const char *letter = letters; *letter; letter++) {
-            if (model_letter(agent, caller) == *letter &&
-                state->agents[agent].callers[caller].rounds > 0)
-                return true;
-        }
+        if (is_one_of(agent, caller, letters) && state->agents[agent].callers[caller].rounds > 0)
+            return true;
     }
     return false;
 }

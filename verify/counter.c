@@ -7,8 +7,6 @@
  */
 #include <lockword/counter.h>
 
-#include <string.h>
-
 #include "callers.h"
 
 enum { AT_LEAST, AT_MOST, CHANGE, VALUE, ADD, ADD_TOO_MUCH, FACE_ADD, FACE_ADD_TOO_MUCH };
@@ -38,37 +36,14 @@ static uint64_t face_add(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
 }
 
 static const struct function functions[] = {
-    [AT_LEAST] = {.name = "counter_at_least_step",
-                  .label = "at least",
-                  .is_step = true,
-                  .arguments = 3,
-                  .call = lw_counter_at_least_step},
-    [AT_MOST] = {.name = "counter_at_most_step",
-                 .label = "at most",
-                 .is_step = true,
-                 .arguments = 3,
-                 .call = lw_counter_at_most_step},
-    [CHANGE] = {.name = "counter_change_step",
-                .label = "change",
-                .is_step = true,
-                .arguments = 3,
-                .call = lw_counter_change_step},
-    [VALUE] = {.name = "counter_value", .label = "value", .arguments = 0, .call = value},
-    [ADD] = {.name = "counter_add_step", .label = "add", .arguments = 1, .call = add},
-    [ADD_TOO_MUCH] = {.name = "counter_add_step",
-                      .label = "add too much",
-                      .arguments = 1,
-                      .call = add},
-    [FACE_ADD] = {.name = "counter_add",
-                  .label = "add by the face",
-                  .arguments = 1,
-                  .inlined = true,
-                  .call = face_add},
-    [FACE_ADD_TOO_MUCH] = {.name = "counter_add",
-                           .label = "add too much",
-                           .arguments = 1,
-                           .inlined = true,
-                           .call = face_add},
+    [AT_LEAST] = STEP("counter_at_least_step", "at least", lw_counter_at_least_step),
+    [AT_MOST] = STEP("counter_at_most_step", "at most", lw_counter_at_most_step),
+    [CHANGE] = STEP("counter_change_step", "change", lw_counter_change_step),
+    [VALUE] = FUNCTION("counter_value", "value", 0, value),
+    [ADD] = FUNCTION("counter_add_step", "add", 1, add),
+    [ADD_TOO_MUCH] = FUNCTION("counter_add_step", "add too much", 1, add),
+    [FACE_ADD] = INLINED("counter_add", "add by the face", face_add),
+    [FACE_ADD_TOO_MUCH] = INLINED("counter_add", "add too much", face_add),
 };
 
 static uint32_t value_of(const struct state *state)
@@ -79,11 +54,6 @@ static uint32_t value_of(const struct state *state)
 static void begin(struct state *state)
 {
     state->words[LW_COUNTER_STATE] = model_configuration->first;
-}
-
-static bool is_one_of(int agent, int caller, const char *letters)
-{
-    return strchr(letters, model_letter(agent, caller)) != NULL;
 }
 
 /* What an adder adds. */

@@ -22,34 +22,16 @@ CALL(state_of, lw_event_state(words))
 CALL(set, (lw_event_set_step(words), 0))
 CALL(reset, lw_event_reset_step(words))
 
-/* The half of the C face that waits is explored as a step: here it ends the call. */
-enum lw_ending lw_event_wait_slow(lw_event *event, lw_deadline deadline, lw_cancel *cancel)
-{
-    (void)event, (void)deadline, (void)cancel;
-    return LW_ENDED_TIMED_OUT;
-}
+SLOW_HALF(lw_event_wait_slow, lw_event)
 
 CALL(face_wait, lw_event_wait((lw_event *)words) == 0)
 
 static const struct function functions[] = {
-    [STATE] = {.name = "event_state", .label = "state", .arguments = 0, .call = state_of},
-    [WAIT] = {.name = "event_wait_step",
-              .label = "wait",
-              .is_step = true,
-              .arguments = 3,
-              .call = lw_event_wait_step},
-    [SET] = {.name = "event_set_step", .label = "set", .arguments = 0, .call = set},
-    [RESET] = {.name = "event_reset_step",
-               .label = "reset",
-               .arguments = 0,
-               .answers_bool = true,
-               .call = reset},
-    [FACE_WAIT] = {.name = "event_wait",
-                   .label = "need not wait",
-                   .arguments = 0,
-                   .answers_bool = true,
-                   .inlined = true,
-                   .call = face_wait},
+    [STATE] = FUNCTION("event_state", "state", 0, state_of),
+    [WAIT] = STEP("event_wait_step", "wait", lw_event_wait_step),
+    [SET] = FUNCTION("event_set_step", "set", 0, set),
+    [RESET] = PREDICATE("event_reset_step", "reset", 0, reset),
+    [FACE_WAIT] = FACE("event_wait", "need not wait", face_wait),
 };
 
 static bool is_auto(void)

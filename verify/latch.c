@@ -22,50 +22,20 @@ enum {
 CALL(count_down, lw_latch_count_down_step(words, a))
 CALL(count, lw_latch_count(words))
 
-/* The half of the C face that waits is explored as a step: here it ends the call. */
-enum lw_ending lw_latch_wait_slow(lw_latch *latch, lw_deadline deadline, lw_cancel *cancel)
-{
-    (void)latch, (void)deadline, (void)cancel;
-    return LW_ENDED_TIMED_OUT;
-}
+SLOW_HALF(lw_latch_wait_slow, lw_latch)
 
 CALL(face_wait, lw_latch_wait((lw_latch *)words) == 0)
 CALL(face_arrive, lw_latch_arrive_and_wait((lw_latch *)words) == 0)
 CALL(face_arrive_late, lw_latch_arrive_and_wait((lw_latch *)words) == EINVAL)
 
 static const struct function functions[] = {
-    [WAIT] = {.name = "latch_wait_step",
-              .label = "wait",
-              .is_step = true,
-              .arguments = 3,
-              .call = lw_latch_wait_step},
-    [COUNT_DOWN] = {.name = "latch_count_down_step",
-                    .label = "count down",
-                    .arguments = 1,
-                    .call = count_down},
-    [COUNT_DOWN_TOO_MUCH] = {.name = "latch_count_down_step",
-                             .label = "count down too much",
-                             .arguments = 1,
-                             .call = count_down},
-    [COUNT] = {.name = "latch_count", .label = "count", .arguments = 0, .call = count},
-    [FACE_WAIT] = {.name = "latch_wait",
-                   .label = "need not wait",
-                   .arguments = 0,
-                   .answers_bool = true,
-                   .inlined = true,
-                   .call = face_wait},
-    [FACE_ARRIVE] = {.name = "latch_arrive_and_wait",
-                     .label = "arrive",
-                     .arguments = 0,
-                     .answers_bool = true,
-                     .inlined = true,
-                     .call = face_arrive},
-    [FACE_ARRIVE_LATE] = {.name = "latch_arrive_and_wait",
-                          .label = "arrive late",
-                          .arguments = 0,
-                          .answers_bool = true,
-                          .inlined = true,
-                          .call = face_arrive_late},
+    [WAIT] = STEP("latch_wait_step", "wait", lw_latch_wait_step),
+    [COUNT_DOWN] = FUNCTION("latch_count_down_step", "count down", 1, count_down),
+    [COUNT_DOWN_TOO_MUCH] = FUNCTION("latch_count_down_step", "count down too much", 1, count_down),
+    [COUNT] = FUNCTION("latch_count", "count", 0, count),
+    [FACE_WAIT] = FACE("latch_wait", "need not wait", face_wait),
+    [FACE_ARRIVE] = FACE("latch_arrive_and_wait", "arrive", face_arrive),
+    [FACE_ARRIVE_LATE] = FACE("latch_arrive_and_wait", "arrive late", face_arrive_late),
 };
 
 static uint32_t count_in(const struct state *state)

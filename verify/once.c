@@ -32,17 +32,13 @@ CALL(runner, lw_once_runner(words))
     }
 
 static const struct function functions[] = {
-    [BEGIN] = {.name = "once_begin_step",
-               .label = "begin",
-               .is_step = true,
-               .arguments = 3,
-               .call = lw_once_begin_step},
+    [BEGIN] = STEP("once_begin_step", "begin", lw_once_begin_step),
     [SUCCEED] = END("succeed"),
     [FAIL] = END("fail"),
     [ABANDON] = END("abandon"),
     [END_OF_NONE] = END("end of none"),
-    [RAN] = {.name = "once_ran", .label = "ran", .arguments = 0, .answers_bool = true, .call = ran},
-    [RUNNER] = {.name = "once_runner", .label = "runner", .arguments = 0, .call = runner},
+    [RAN] = PREDICATE("once_ran", "ran", 0, ran),
+    [RUNNER] = FUNCTION("once_runner", "runner", 0, runner),
 };
 
 static bool runs(const struct state *state, int agent)

@@ -38,12 +38,7 @@ static lw_answer lock_as(lw_word *words, uint32_t self, uint32_t why, uint32_t p
     return answer;
 }
 
-/* The half of the C face that waits is explored as a step: here it ends the call. */
-enum lw_ending lw_rmutex_lock_slow(lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
-{
-    (void)rmutex, (void)deadline, (void)cancel;
-    return LW_ENDED_TIMED_OUT;
-}
+SLOW_HALF(lw_rmutex_lock_slow, lw_rmutex)
 
 static lw_rmutex *seen_by(uint32_t self, lw_word *words)
 {
@@ -73,27 +68,11 @@ static const struct function functions[] = {
                    .arguments = 3,
                    .inlined = true,
                    .call = lock_task},
-    [REENTER] = {.name = "rmutex_reenter_step",
-                 .label = "reenter",
-                 .arguments = 2,
-                 .call = reenter},
-    [UNLOCK] = {.name = "rmutex_unlock_step",
-                .label = "unlock",
-                .arguments = 2,
-                .answers_bool = true,
-                .gives_back = true,
-                .call = unlock},
-    [DEPTH] = {.name = "rmutex_depth", .label = "depth", .arguments = 0, .call = depth},
-    [FACE_LOCK] = {.name = "rmutex_lock",
-                   .label = "lock at once",
-                   .arguments = 1,
-                   .inlined = true,
-                   .call = face_lock},
-    [FACE_TRYLOCK] = {.name = "rmutex_trylock",
-                      .label = "trylock",
-                      .arguments = 1,
-                      .inlined = true,
-                      .call = face_trylock},
+    [REENTER] = FUNCTION("rmutex_reenter_step", "reenter", 2, reenter),
+    [UNLOCK] = GIVES_BACK("rmutex_unlock_step", "unlock", 2, unlock),
+    [DEPTH] = FUNCTION("rmutex_depth", "depth", 0, depth),
+    [FACE_LOCK] = INLINED("rmutex_lock", "lock at once", face_lock),
+    [FACE_TRYLOCK] = INLINED("rmutex_trylock", "trylock", face_trylock),
     [FACE_UNLOCK] = FACE("rmutex_unlock", "unlock", face_unlock),
 };
 
@@ -363,8 +342,6 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
                  value & LW_MUTEX_ASYNC ? "+ASYNC" : "",
                  value & LW_MUTEX_BLOCKED ? "+BLOCKED" : "");
 }
-
-#define ANYTHING (UNRELIABLE | BRIEFS)
 
 #define FULL (LW_RMUTEX_AGAIN - 1) /* there is room for one */
 

@@ -1,14 +1,15 @@
 /*
  * rwlock.c: the explorer's model of the read-write lock. The rules are those of
  * include/lockword/core/rwlock.h.
+ *
+ * The letters: r reads, w writes, u reads upgradably and may upgrade and downgrade, in every
+ * choice; x, y and z are the same without blocking. b does any of these, a does so without
+ * blocking, p the same in an engine that has to poll, t only tries. s reads, writes and tries to
+ * read upgradably by the C interface, whose inlined halves go before the steps.
  */
-#include <lockword/core/waiters.h>
 #include <lockword/rwlock.h>
 
-#include <stdio.h>
-#include <string.h>
-
-#include "explorer/explorer.h"
+#include "callers.h"
 
 enum {
     STATE,
@@ -60,33 +61,11 @@ enum {
 #define OWNER_CALLER 2
 #define WRITES 3
 
-static uint64_t state_of(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
-{
-    (void)a, (void)b, (void)c;
-    return lw_rwlock_state(words);
-}
-
-static uint64_t owner(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
-{
-    (void)a, (void)b, (void)c;
-    return lw_rwlock_owner(words);
-}
-
-static uint64_t try_it(lw_word *words, uint32_t before, uint32_t after, uint32_t self)
-{
-    return lw_rwlock_try_step(words, before, after, self);
-}
-
-static uint64_t become(lw_word *words, uint32_t before, uint32_t after, uint32_t self)
-{
-    return lw_rwlock_become_step(words, before, after, self);
-}
-
-static uint64_t unread(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
-{
-    (void)a, (void)b, (void)c;
-    return lw_rwlock_unread_step(words);
-}
+CALL(state_of, lw_rwlock_state(words))
+CALL(owner, lw_rwlock_owner(words))
+CALL(try_it, lw_rwlock_try_step(words, a, b, c))
+CALL(become, lw_rwlock_become_step(words, a, b, c))
+CALL(unread, lw_rwlock_unread_step(words))
 
 /* The half of the C face that waits is explored as a step: here it ends the call. */
 enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline,
@@ -110,95 +89,26 @@ static lw_rwlock *seen_by(uint32_t self, lw_word *words)
     return (lw_rwlock *)words;
 }
 
-static uint64_t rdlock(lw_word *words, uint32_t self, uint32_t b, uint32_t c)
-{
-    (void)b, (void)c;
-    return lw_rwlock_rdlock(seen_by(self, words)) == 0;
-}
-
-static uint64_t wrlock(lw_word *words, uint32_t self, uint32_t b, uint32_t c)
-{
-    (void)b, (void)c;
-    return lw_rwlock_wrlock(seen_by(self, words)) == 0;
-}
-
-static uint64_t unlock(lw_word *words, uint32_t self, uint32_t b, uint32_t c)
-{
-    (void)b, (void)c;
-    return lw_rwlock_unlock(seen_by(self, words)) == 0;
-}
+CALL(rdlock, lw_rwlock_rdlock(seen_by(a, words)) == 0)
+CALL(wrlock, lw_rwlock_wrlock(seen_by(a, words)) == 0)
+CALL(unlock, lw_rwlock_unlock(seen_by(a, words)) == 0)
 
 static const struct function functions[] = {
-    [STATE] = {.name = "rwlock_state", .label = "state", .arguments = 0, .call = state_of},
-    [OWNER] = {.name = "rwlock_owner", .label = "owner", .arguments = 0, .call = owner},
-    [READ] = {.name = "rwlock_read_step",
-              .label = "read",
-              .is_step = true,
-              .arguments = 3,
-              .call = lw_rwlock_read_step},
-    [UPREAD] = {.name = "rwlock_upread_step",
-                .label = "upread",
-                .is_step = true,
-                .arguments = 3,
-                .call = lw_rwlock_upread_step},
-    [WRITE] = {.name = "rwlock_write_step",
-               .label = "write",
-               .is_step = true,
-               .arguments = 3,
-               .call = lw_rwlock_write_step},
-    [UPGRADE] = {.name = "rwlock_upgrade_step",
-                 .label = "upgrade",
-                 .is_step = true,
-                 .arguments = 3,
-                 .call = lw_rwlock_upgrade_step},
-    [TRY_READ] = {.name = "rwlock_try_step",
-                  .label = "try_read",
-                  .arguments = 3,
-                  .answers_bool = true,
-                  .call = try_it},
-    [TRY_UPREAD] = {.name = "rwlock_try_step",
-                    .label = "try_upread",
-                    .arguments = 3,
-                    .answers_bool = true,
-                    .call = try_it},
-    [TRY_WRITE] = {.name = "rwlock_try_step",
-                   .label = "try_write",
-                   .arguments = 3,
-                   .answers_bool = true,
-                   .call = try_it},
-    [TRY_UPGRADE] = {.name = "rwlock_try_step",
-                     .label = "try_upgrade",
-                     .arguments = 3,
-                     .answers_bool = true,
-                     .call = try_it},
-    [BECOME] = {.name = "rwlock_become_step",
-                .label = "become",
-                .arguments = 3,
-                .answers_bool = true,
-                .call = become},
-    [UNREAD] = {.name = "rwlock_unread_step",
-                .label = "unread",
-                .arguments = 0,
-                .answers_bool = true,
-                .call = unread},
-    [RDLOCK] = {.name = "rwlock_rdlock",
-                .label = "rdlock",
-                .arguments = 1,
-                .answers_bool = true,
-                .inlined = true,
-                .call = rdlock},
-    [WRLOCK] = {.name = "rwlock_wrlock",
-                .label = "wrlock",
-                .arguments = 1,
-                .answers_bool = true,
-                .inlined = true,
-                .call = wrlock},
-    [UNLOCK] = {.name = "rwlock_unlock",
-                .label = "unlock",
-                .arguments = 1,
-                .answers_bool = true,
-                .inlined = true,
-                .call = unlock},
+    [STATE] = FUNCTION("rwlock_state", "state", 0, state_of),
+    [OWNER] = FUNCTION("rwlock_owner", "owner", 0, owner),
+    [READ] = STEP("rwlock_read_step", "read", lw_rwlock_read_step),
+    [UPREAD] = STEP("rwlock_upread_step", "upread", lw_rwlock_upread_step),
+    [WRITE] = STEP("rwlock_write_step", "write", lw_rwlock_write_step),
+    [UPGRADE] = STEP("rwlock_upgrade_step", "upgrade", lw_rwlock_upgrade_step),
+    [TRY_READ] = PREDICATE("rwlock_try_step", "try_read", 3, try_it),
+    [TRY_UPREAD] = PREDICATE("rwlock_try_step", "try_upread", 3, try_it),
+    [TRY_WRITE] = PREDICATE("rwlock_try_step", "try_write", 3, try_it),
+    [TRY_UPGRADE] = PREDICATE("rwlock_try_step", "try_upgrade", 3, try_it),
+    [BECOME] = PREDICATE("rwlock_become_step", "become", 3, become),
+    [UNREAD] = PREDICATE("rwlock_unread_step", "unread", 0, unread),
+    [RDLOCK] = FACE("rwlock_rdlock", "rdlock", rdlock),
+    [WRLOCK] = FACE("rwlock_wrlock", "wrlock", wrlock),
+    [UNLOCK] = FACE("rwlock_unlock", "unlock", unlock),
 };
 
 /*
@@ -212,17 +122,6 @@ static const struct function functions[] = {
 static bool owns(const struct state *state, int agent)
 {
     return state->ghosts[OWNER_AGENT] == agent + 1;
-}
-
-/*
- * The letters: r reads, w writes, u reads upgradably and may upgrade and downgrade, in every
- * choice; x, y and z are the same without blocking. b does any of these, a does so without
- * blocking, p the same in an engine that has to poll, t only tries. s reads, writes and tries to
- * read upgradably by the C interface, whose inlined halves go before the steps.
- */
-static bool is_one_of(int agent, int caller, const char *letters)
-{
-    return strchr(letters, model_letter(agent, caller)) != NULL;
 }
 
 static bool is_lock(uint32_t function)
@@ -584,12 +483,6 @@ static void begin(struct state *state)
     state->words[LW_RWLOCK_STATE] = for_ever();
 }
 
-static void use_up_round(struct caller *caller)
-{
-    if (caller->rounds != ENDLESS)
-        caller->rounds--;
-}
-
 /* Whether what it sees is a reason not to take the lock. */
 static bool is_in_the_way(const struct caller *caller, uint32_t function, uint32_t why,
                           uint32_t state)
@@ -815,13 +708,9 @@ static const char *invariant(const struct state *state)
     return NULL;
 }
 
-static bool has_any(const struct state *state, int agent)
+static bool is_needed(const struct state *state, int agent)
 {
-    for (int caller = 0; caller < model_callers[agent]; caller++) {
-        if (state->agents[agent].callers[caller].flags & HAS)
-            return true;
-    }
-    return false;
+    return any_has(state, agent, HAS);
 }
 
 /* Readers that never leave keep a writer waiting, and those who let it go first. */
@@ -847,12 +736,6 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
              value & LW_ASYNC_WAITERS ? "+ASYNC" : "",
              value & LW_BLOCKED_WAITERS ? "+BLOCKED" : "");
 }
-
-#define ALMOST (TIMEOUTS | CANCELS | BRIEFS)
-#define UNRELIABLE (ALMOST | SPURIOUS | SLICES)
-
-/* What ends a native wait besides its notify, if nothing re-checks. */
-#define NATIVE (SPURIOUS | TIMEOUTS | CANCELS)
 
 /*
  * How many turns an endless caller may cost another caller: one for each wake, and one that is lost
@@ -895,11 +778,11 @@ static const struct configuration configurations[] = {
     {"W,r,r", 1, 0, BOUND, SMALL, 0},
     {"W,x,r", 1, 0, BOUND, SMALL, 0},
     {"Y,r,x", 1, 0, BOUND, SMALL, 0},
-    {"a,b", 1, UNRELIABLE | STRAYS, 0, SMALL, 0},
-    {"a,a", 1, UNRELIABLE, 0, SMALL, 0},
-    {"xy,r", 1, UNRELIABLE, 0, SMALL, 0},
-    {"yy,r", 1, UNRELIABLE, 0, SMALL, 0},
-    {"yw,r", 1, UNRELIABLE, 0, SMALL, 0},
+    {"a,b", 1, ANYTHING | STRAYS, 0, SMALL, 0},
+    {"a,a", 1, ANYTHING, 0, SMALL, 0},
+    {"xy,r", 1, ANYTHING, 0, SMALL, 0},
+    {"yy,r", 1, ANYTHING, 0, SMALL, 0},
+    {"yw,r", 1, ANYTHING, 0, SMALL, 0},
     {"r,r,w", 1, NATIVE, 0, SMALL, 0},
     {"r,w,w", 1, NATIVE, 0, MEDIUM, 0},
     {"r,u,w", 1, TIMEOUTS, 0, LARGE, 0},
@@ -909,7 +792,7 @@ static const struct configuration configurations[] = {
     {"zx,r", 1, BRIEFS, 0, SMALL, 0},
     {"zy,r", 1, BRIEFS, 0, SMALL, 0},
     {"zz,r", 1, TIMEOUTS | BRIEFS, 0, SMALL, 0},
-    {"r,r,w", 1, UNRELIABLE, 0, SMALL, 0},
+    {"r,r,w", 1, ANYTHING, 0, SMALL, 0},
     {"r,w,w", 1, ALMOST, 0, SMALL, 0},
     {"x,r,w", 1, ALMOST, 0, SMALL, 0},
     {"r,x,y", 1, ALMOST, 0, SMALL, 0},
@@ -917,23 +800,23 @@ static const struct configuration configurations[] = {
     {"zz,r", 1, STRAYS, 0, SMALL, 0},
     {"zx,w", 1, BRIEFS | STRAYS, 0, SMALL, 0},
     {"zt,r", 1, STRAYS, 0, SMALL, 0},
-    {"zz,r", 1, UNRELIABLE | STRAYS, 0, SMALL, 0},
+    {"zz,r", 1, ANYTHING | STRAYS, 0, SMALL, 0},
     {"zy,w", 1, ALMOST | STRAYS, 0, SMALL, 0},
-    {"r,r,w", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
-    {"w,y", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
-    {"r,y", 1, UNRELIABLE | DEATHS, 0, SMALL, 0},
+    {"r,r,w", 1, ANYTHING | DEATHS, 0, SMALL, 0},
+    {"w,y", 1, ANYTHING | DEATHS, 0, SMALL, 0},
+    {"r,y", 1, ANYTHING | DEATHS, 0, SMALL, 0},
     {"u,u", 1, 0, 0, SMALL, 0},
     {"yy,w", 1, 0, 0, SMALL, 0},
     {"r,w,u", 1, 0, 0, MEDIUM, 0},
-    {"r,w,w", 1, UNRELIABLE, 0, MEDIUM, 0},
-    {"x,r,w", 1, UNRELIABLE, 0, MEDIUM, 0},
+    {"r,w,w", 1, ANYTHING, 0, MEDIUM, 0},
+    {"x,r,w", 1, ANYTHING, 0, MEDIUM, 0},
     {"r,w,y", 1, SLICES | BRIEFS | DEATHS, 0, MEDIUM, 0},
     {"b,b", 2, ALMOST, 0, MEDIUM, 0},
     {"r,w,u", 1, TIMEOUTS, 0, LARGE, 0},
     {"z,w,r", 1, BRIEFS, 0, MEDIUM, 0},
     {"zx,y", 1, ALMOST, 0, MEDIUM, 0},
     {"zyx,r", 1, BRIEFS, 0, MEDIUM, 0},
-    {"zy,w", 1, UNRELIABLE, 0, LARGE, 0},
+    {"zy,w", 1, ANYTHING, 0, LARGE, 0},
     {"zx,y,r", 1, BRIEFS, 0, LARGE, 0},
     {"r,w,u", 1, ALMOST, 0, LARGE, 0},
     {"r,u,u", 1, TIMEOUTS, 0, LARGE, 0},
@@ -942,30 +825,6 @@ static const struct configuration configurations[] = {
 
 static const char *const word_names[] = {"state", "gate", "owner"};
 
-static const struct primitive rwlock = {
-    .name = "rwlock",
-    .words = LW_RWLOCK_WORDS,
-    .async_letters = "apxyzAXYZ",
-    .word_names = word_names,
-    .functions = functions,
-    .flags_of_a_step = SAW_OTHERS | SAW_FULL,
-    .crowd = true,
-    .function_count = sizeof functions / sizeof *functions,
-    .configurations = configurations,
-    .configuration_count = sizeof configurations / sizeof *configurations,
-    .last_phase = MAX_WAKES << 3 | 7,
-    .begin = begin,
-    .choices = choices,
-    .operated = operated,
-    .ended = ended,
-    .waits = waits,
-    .invariant = invariant,
-    .is_needed = has_any,
-    .may_wait = may_wait,
-    .describe_word = describe_word,
-};
-
-int main(int argc, char **argv)
-{
-    return explorer_main(&rwlock, argc, argv);
-}
+EXPLORE("rwlock", LW_RWLOCK_WORDS, .crowd = true, .async_letters = "apxyzAXYZ", .begin = begin,
+        .flags_of_a_step = SAW_OTHERS | SAW_FULL, .last_phase = MAX_WAKES << 3 | 7, .waits = waits,
+        .may_wait = may_wait)

@@ -27,49 +27,19 @@ CALL(add, lw_waitgroup_add_step(words, a))
 CALL(done, lw_waitgroup_done_step(words, a))
 CALL(count, lw_waitgroup_count(words))
 
-/* The half of the C face that waits is explored as a step: here it ends the call. */
-enum lw_ending lw_waitgroup_wait_slow(lw_waitgroup *group, lw_deadline deadline, lw_cancel *cancel)
-{
-    (void)group, (void)deadline, (void)cancel;
-    return LW_ENDED_TIMED_OUT;
-}
+SLOW_HALF(lw_waitgroup_wait_slow, lw_waitgroup)
 
 CALL(face_wait, lw_waitgroup_wait((lw_waitgroup *)words) == 0)
 
 static const struct function functions[] = {
-    [STATE] = {.name = "waitgroup_state", .label = "state", .arguments = 0, .call = state_of},
-    [WAIT] = {.name = "waitgroup_wait_step",
-              .label = "wait",
-              .is_step = true,
-              .arguments = 3,
-              .call = lw_waitgroup_wait_step},
-    [ADD] = {.name = "waitgroup_add_step",
-             .label = "add",
-             .arguments = 1,
-             .answers_bool = true,
-             .call = add},
-    [DONE] = {.name = "waitgroup_done_step",
-              .label = "done",
-              .arguments = 1,
-              .answers_bool = true,
-              .call = done},
-    [ADD_TOO_MUCH] = {.name = "waitgroup_add_step",
-                      .label = "add too much",
-                      .arguments = 1,
-                      .answers_bool = true,
-                      .call = add},
-    [DONE_TOO_MUCH] = {.name = "waitgroup_done_step",
-                       .label = "done too much",
-                       .arguments = 1,
-                       .answers_bool = true,
-                       .call = done},
-    [COUNT] = {.name = "waitgroup_count", .label = "count", .arguments = 0, .call = count},
-    [FACE_WAIT] = {.name = "waitgroup_wait",
-                   .label = "need not wait",
-                   .arguments = 0,
-                   .answers_bool = true,
-                   .inlined = true,
-                   .call = face_wait},
+    [STATE] = FUNCTION("waitgroup_state", "state", 0, state_of),
+    [WAIT] = STEP("waitgroup_wait_step", "wait", lw_waitgroup_wait_step),
+    [ADD] = PREDICATE("waitgroup_add_step", "add", 1, add),
+    [DONE] = PREDICATE("waitgroup_done_step", "done", 1, done),
+    [ADD_TOO_MUCH] = PREDICATE("waitgroup_add_step", "add too much", 1, add),
+    [DONE_TOO_MUCH] = PREDICATE("waitgroup_done_step", "done too much", 1, done),
+    [COUNT] = FUNCTION("waitgroup_count", "count", 0, count),
+    [FACE_WAIT] = FACE("waitgroup_wait", "need not wait", face_wait),
 };
 
 static void begin(struct state *state)

@@ -3,8 +3,6 @@
  * written before a change is seen by the agents that wait for it, that read the value, and that
  * change it next.
  */
-#include <lockword/core/word.h>
-
 #include "orders.h"
 
 #include "../../src/core/counter.c"
@@ -99,9 +97,5 @@ const spare spares[] = {
 
 int main()
 {
-    puts("The counter as it is written, under a weak memory:");
-    check_as_written(tests, 100000);
-    puts("\nWith one memory order weakened, what finds it:");
-    check_weakenings(tests, spares, 50000);
-    return finish();
+    return check("counter", tests, spares);
 }

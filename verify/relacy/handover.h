@@ -1,7 +1,7 @@
 /*
  * handover.h: agents of given kinds each take something, use plain data under it, and hand it on,
  * this many times. The last one to leave frees the memory. `lock` supplies the words, their first
- * state, take, give, and which agents write.
+ * state, take, give, which agents write, and which states are free.
  */
 #ifndef LOCKWORD_RELACY_HANDOVER_H
 #define LOCKWORD_RELACY_HANDOVER_H
@@ -69,8 +69,10 @@ struct handover : rl::test_suite<handover<lock, rounds, a, b, c>, c == none ? 2 
             RL_ASSERT(memory->count($) == counted);
         }
         lock::give(memory->words, id, true);
-        if (left == 0)
+        if (left == 0) {
+            RL_ASSERT(lock::is_free(memory->words[0].value.load(rl::mo_relaxed, $)));
             delete memory;
+        }
     }
 };
 

@@ -1,7 +1,5 @@
 /* latch.cpp: src/core/latch.c under C++'s memory model: what was done before each count down is
  * seen after the wait. */
-#include <lockword/core/word.h>
-
 #include "orders.h"
 
 #include "../../src/core/latch.c"
@@ -38,23 +36,9 @@ const test tests[] = {
     {"two have to count down, for an event loop", rl::simulate<announcement<latch, 2, async>>},
 };
 
-/*
- * The notify after the wait that it is for: the critical sections of the list order that already,
- * see mutex.cpp. Nor does the last count down have to acquire what the others released: the waiter
- * reads what it wrote, and so acquires from all of them.
- */
-const spare spares[] = {
-    {"lw_waiters_wait", lw_release, lw_relaxed},
-    {"lw_waiters_change", lw_acq_rel, lw_release},
-};
-
 } // namespace
 
 int main()
 {
-    puts("The latch as it is written, under a weak memory:");
-    check_as_written(tests, 100000);
-    puts("\nWith one memory order weakened, what finds it:");
-    check_weakenings(tests, spares, 50000);
-    return finish();
+    return check("latch", tests, waiters_spares);
 }

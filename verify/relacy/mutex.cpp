@@ -4,15 +4,13 @@
  * read. Then each memory order that the core asks for is weakened, one at a time, and Relacy must
  * notice.
  */
-#include <lockword/core/word.h>
-
 #include "orders.h"
 
 /* Few enough that executions of a few rounds reach a reservation. */
 #define MAX_FAILED_WAITS 1u
 #include "../../src/core/mutex.c"
 
-#include "agents.h"
+#include "handover.h"
 #include "harness.h"
 
 using namespace agents;
@@ -21,96 +19,44 @@ using namespace harness;
 namespace
 {
 
-struct shared {
-    lw_word words[LW_MUTEX_WORDS];
-    rl::var<unsigned> count;
-    rl::var<unsigned> users;
-};
+/* Every agent writes. */
+struct held {
+    static constexpr unsigned words = LW_MUTEX_WORDS;
+    static constexpr uint32_t initial = 0;
 
-/*
- * Agents of these kinds each lock, count and unlock so many times. The last one to leave frees the
- * mutex.
- */
-template <int rounds, kind a, kind b, kind c = none>
-struct contention : rl::test_suite<contention<rounds, a, b, c>, c == none ? 2 : 3> {
-    static constexpr unsigned threads = c == none ? 2 : 3;
-
-    shared *memory;
-    agent everyone[threads];
-    list waiting[LW_MUTEX_WORDS];
-    unsigned counted; /* Relacy's threads are fibers: this is no race */
-
-    void before()
+    static bool is_free(uint32_t state)
     {
-        memory = new shared;
-        for (unsigned i = 0; i < LW_MUTEX_WORDS; i++) {
-            memory->words[i].value.store(0, rl::mo_relaxed, $);
-            waiting[i].address = &memory->words[i];
-            waiting[i].size = 0;
-        }
-        for (agent &one : everyone)
-            one.notified = one.pending = one.abandoned = false;
-        memory->count($) = 0;
-        memory->users($) = threads;
-        counted = 0;
-        lists = waiting;
+        return state == 0;
     }
 
-    bool lock(uint32_t id, agent &self, kind kind)
+    static bool writes(unsigned)
     {
-        lw_word *words = memory->words;
-        if (lw_mutex_take(words, id))
+        return true;
+    }
+
+    static bool take(lw_word *mutex, uint32_t id, agent &self, kind kind, bool)
+    {
+        if (lw_mutex_take(mutex, id))
             return true;
-        return kind == trying ? lw_mutex_try_step(words, id)
-                              : run(lw_mutex_lock_step, words, id, self, kind);
+        return kind == trying ? lw_mutex_try_step(mutex, id)
+                              : run(lw_mutex_lock_step, mutex, id, self, kind);
     }
 
-    void unlock(uint32_t id)
+    static void give(lw_word *mutex, uint32_t id, bool)
     {
-        lw_word *words = memory->words;
-        if (!lw_mutex_free(words, id))
-            RL_ASSERT(lw_mutex_unlock_step(words, id));
-    }
-
-    void thread(unsigned index)
-    {
-        static const kind kinds[] = {a, b, c};
-        agent &self = everyone[index];
-        for (int i = 0; i < rounds; i++) {
-            if (!lock(index + 1, self, kinds[index]))
-                continue;
-            memory->count($) = memory->count($) + 1;
-            counted++;
-            unlock(index + 1);
-        }
-        leave_for_good(index + 1, self);
-    }
-
-    void leave_for_good(uint32_t id, agent &self)
-    {
-        end(&memory->words[LW_MUTEX_GATE], self);
-        while (!lock(id, self, blocking)) {
-        }
-        const unsigned left = memory->users($) - 1;
-        memory->users($) = left;
-        if (left == 0) {
-            RL_ASSERT(memory->count($) == counted);
-        }
-        unlock(id);
-        if (left == 0) {
-            RL_ASSERT(memory->words[LW_MUTEX_STATE].value.load(rl::mo_relaxed, $) == 0);
-            delete memory;
-        }
+        if (!lw_mutex_free(mutex, id))
+            RL_ASSERT(lw_mutex_unlock_step(mutex, id));
     }
 };
 
 const test tests[] = {
-    {"two that block, two rounds", rl::simulate<contention<2, blocking, blocking>>},
-    {"three that block", rl::simulate<contention<1, blocking, blocking, blocking>>},
-    {"two that block, one that tries", rl::simulate<contention<2, blocking, blocking, trying>>},
-    {"one that blocks, two with deadlines", rl::simulate<contention<2, blocking, timed, timed>>},
-    {"two event loops, one that blocks", rl::simulate<contention<2, blocking, async, async>>},
-    {"event loop, abort and deadline", rl::simulate<contention<2, async, aborting, timed>>},
+    {"two that block, two rounds", rl::simulate<handover<held, 2, blocking, blocking>>},
+    {"three that block", rl::simulate<handover<held, 1, blocking, blocking, blocking>>},
+    {"two that block, one that tries", rl::simulate<handover<held, 2, blocking, blocking, trying>>},
+    {"one that blocks, two with deadlines",
+     rl::simulate<handover<held, 2, blocking, timed, timed>>},
+    {"two event loops, one that blocks", rl::simulate<handover<held, 2, blocking, async, async>>},
+    {"event loop, abort and deadline", rl::simulate<handover<held, 2, async, aborting, timed>>},
 };
 
 /*

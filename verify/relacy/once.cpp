@@ -2,8 +2,6 @@
  * once.cpp: src/core/once.c under C++'s memory model. A run that fails comes before one that
  * succeeds; each goes on with what the last one left. The agents that pass read the result.
  */
-#include <lockword/core/word.h>
-
 #include "orders.h"
 
 #include "../../src/core/once.c"
@@ -73,22 +71,9 @@ const test tests[] = {
     {"event loop, abort and one that blocks", rl::simulate<attempted<async, aborting, blocking>>},
 };
 
-/*
- * These order a notify after the wait for which it is meant. The critical sections of the list do
- * so already: see mutex.cpp.
- */
-const spare spares[] = {
-    {"lw_waiters_wait", lw_release, lw_relaxed},
-    {"lw_waiters_change", lw_acq_rel, lw_release},
-};
-
 } // namespace
 
 int main()
 {
-    puts("The once as it is written, under a weak memory:");
-    check_as_written(tests, 100000);
-    puts("\nWith one memory order weakened, what finds it:");
-    check_weakenings(tests, spares, 50000);
-    return finish();
+    return check("once", tests, waiters_spares);
 }

@@ -3,8 +3,6 @@
  * written while the mutex is held twice, and a depth that goes from holder to holder with no order
  * of its own. All orders are the mutex's: mutex.cpp weakens them.
  */
-#include <lockword/core/word.h>
-
 #include "orders.h"
 
 #define MAX_FAILED_WAITS 1u
@@ -34,6 +32,11 @@ lw_rmutex *seen_by(uint32_t id, lw_word *words)
 struct held_twice {
     static constexpr unsigned words = LW_RMUTEX_WORDS;
     static constexpr uint32_t initial = 0;
+
+    static bool is_free(uint32_t state)
+    {
+        return state == 0;
+    }
 
     static bool writes(unsigned)
     {

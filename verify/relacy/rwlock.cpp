@@ -2,8 +2,6 @@
  * rwlock.cpp: src/core/rwlock.c under C++'s memory model: writers and a reader of the data that it
  * guards.
  */
-#include <lockword/core/word.h>
-
 #include "orders.h"
 
 #include "../../src/core/rwlock.c"
@@ -22,6 +20,11 @@ namespace
 template <unsigned readers> struct read_write {
     static constexpr unsigned words = LW_RWLOCK_WORDS;
     static constexpr uint32_t initial = 0;
+
+    static bool is_free(uint32_t state)
+    {
+        return (state & ~LW_WAITERS) == 0;
+    }
 
     static bool writes(unsigned index)
     {
@@ -55,22 +58,9 @@ const test tests[] = {
      rl::simulate<handover<read_write<2>, 1, async, aborting, blocking>>},
 };
 
-/*
- * These order a notify after the wait for which it is meant. The critical sections of the list do
- * so already: see mutex.cpp.
- */
-const spare spares[] = {
-    {"lw_waiters_wait", lw_release, lw_relaxed},
-    {"lw_waiters_change", lw_acq_rel, lw_release},
-};
-
 } // namespace
 
 int main()
 {
-    puts("The read-write lock as it is written, under a weak memory:");
-    check_as_written(tests, 100000);
-    puts("\nWith one memory order weakened, what finds it:");
-    check_weakenings(tests, spares, 50000);
-    return finish();
+    return check("read-write lock", tests, waiters_spares);
 }

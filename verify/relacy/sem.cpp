@@ -22,6 +22,11 @@ struct permit {
     static constexpr unsigned words = LW_SEM_WORDS;
     static constexpr uint32_t initial = 1;
 
+    static bool is_free(uint32_t state)
+    {
+        return (state & LW_SEM_MAX) == 1;
+    }
+
     static bool writes(unsigned)
     {
         return true;

@@ -2,8 +2,6 @@
  * waitgroup.cpp: src/core/waitgroup.c under C++'s memory model: what was done before each done is
  * seen after the wait.
  */
-#include <lockword/core/word.h>
-
 #include "orders.h"
 
 #include "../../src/core/waiters.c"
@@ -40,23 +38,9 @@ const test tests[] = {
     {"two have to be done, for an event loop", rl::simulate<announcement<group, 2, async>>},
 };
 
-/*
- * Both order a notify after the wait for which it is meant. The critical sections of the list do so
- * already: see mutex.cpp. Besides, the last done need not acquire what the others released: the
- * waiter reads what it wrote, and so acquires from all of them.
- */
-const spare spares[] = {
-    {"lw_waiters_wait", lw_release, lw_relaxed},
-    {"lw_waiters_change", lw_acq_rel, lw_release},
-};
-
 } // namespace
 
 int main()
 {
-    puts("The wait group as it is written, under a weak memory:");
-    check_as_written(tests, 100000);
-    puts("\nWith one memory order weakened, what finds it:");
-    check_weakenings(tests, spares, 50000);
-    return finish();
+    return check("wait group", tests, waiters_spares);
 }
