@@ -364,12 +364,13 @@ async function testUnit(name) {
       if (values.list) console.log(`${mutant.file}:${mutant.line}: ${mutant.key}\n    same`);
     }
   });
-  if (await explore(programs, 0))
-    throw new Error(`${name}: the explorer finds a failure without any mutant`);
   total.mutants += chosen.length;
-  await inParallel(chosen, async ({ mutant, number }) =>
-    judge(mutant, await explore(programs, number), primitives),
-  );
+  const original = { number: 0 };
+  await inParallel([original, ...chosen], async ({ mutant, number }) => {
+    const end = await explore(programs, number);
+    if (mutant) judge(mutant, end, primitives);
+    else if (end) throw new Error(`${name}: the explorer finds a failure without any mutant`);
+  });
   const keys = new Set(mutants.map(({ key }) => key));
   for (const key of unit.keys())
     if (!keys.has(key))

@@ -512,7 +512,7 @@ static void look(struct caller *caller, uint32_t function, uint32_t why, uint32_
         caller->own[WOKEN]++;
     if (why != LW_SLICE || !(state & HOLDERS))
         mark(caller, IS_ENTITLED, why == LW_SLICE);
-    if (!lw_gives_up(why) && claims_in(caller, state))
+    if (!may_give_up(why) && claims_in(caller, state))
         mark(caller, HAS_CLAIMED, true);
     mark(caller, SAW_NOBODY, !is_in_the_way(caller, function, why, state));
     mark(caller, LACKS_CLAIM, claims_in(caller, state) & ~state);
@@ -528,7 +528,7 @@ static const char *changed_claims(const struct state *state, int agent, struct c
     const bool is_refused =
         c->flags & SAW_FULL || (a->function == UPGRADE && !reads_upgradably(state, agent));
     const uint32_t ended = before & ~after & ~LW_WAITERS;
-    if (ended && !lw_gives_up(a->why) && !is_refused)
+    if (ended && !may_give_up(a->why) && !is_refused)
         return "ends a claim, and does not give up";
     if (ended && !(c->own[MARKS] & HAS_CLAIMED))
         return "ends a claim, and never had one";
@@ -597,7 +597,7 @@ static const char *lock_ended(struct state *state, int agent, int caller, uint32
     case LW_GAVE_UP:
         if (why == LW_TIMED_OUT && !(c->flags & SAW_OTHERS))
             return "gives up although nobody was in its way";
-        if (!lw_gives_up(why) && !async)
+        if (!may_give_up(why) && !async)
             return "gives up for no reason";
         if (function == UPGRADE && !reads_upgradably(state, agent))
             return "gives up and does not say that it has nothing to upgrade";
