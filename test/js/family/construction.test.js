@@ -76,23 +76,37 @@ describe('construction of every primitive', () => {
       const shared = new SharedArrayBuffer(32);
       const last = 32 - size;
       expect(new Class(shared, last).handle.byteOffset).to.equal(last);
+      const unshared = new WebAssembly.Memory({ initial: 1, maximum: 1 });
       for (const args of [
         [new ArrayBuffer(32)],
         [new Int32Array(shared)],
+        [unshared],
+        [unshared.buffer],
         [8],
         [null],
+        [{ byteLength: 32 }],
         [shared, '4'],
         [shared, 4n],
         [shared, null],
       ])
         expect(await failure(() => new Class(...args))).to.be.instanceOf(TypeError);
-      for (const offset of [2, -4, last + 4, 32, 2 ** 32])
+      for (const offset of [2, 5, -4, last + 4, 32, 2 ** 32])
         expect(await failure(() => new Class(shared, offset))).to.be.instanceOf(RangeError);
+      // What is no integer is no offset of any buffer either: both kinds of error say so.
+      for (const offset of [4.5, NaN, Infinity])
+        expect((await failure(() => new Class(shared, offset))).name).to.match(
+          /^(Type|Range)Error$/,
+        );
+      for (const bytes of [0, size - 4])
+        expect(await failure(() => new Class(new SharedArrayBuffer(bytes)))).to.be.instanceOf(
+          RangeError,
+        );
       const { handle } = new Class(shared);
       const others = [...SIZES.keys()].filter((other) => other !== Class);
       for (const other of others)
         expect(await failure(() => other.from(handle))).to.be.instanceOf(TypeError);
       for (const bad of [
+        { ...handle, type: undefined },
         { ...handle, buffer: undefined },
         { ...handle, byteOffset: undefined },
         {},
@@ -101,6 +115,9 @@ describe('construction of every primitive', () => {
         shared,
       ])
         expect(await failure(() => Class.from(bad))).to.be.instanceOf(TypeError);
+      expect(await failure(() => Class.from({ ...handle, byteOffset: 2 }))).to.be.instanceOf(
+        RangeError,
+      );
       const { message } = await failure(() => Class.from(new Class()));
       expect(message).to.equal(`not the handle of a ${Class.name}: send its 'handle'`);
     });

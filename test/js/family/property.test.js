@@ -39,6 +39,18 @@ const RUNS = globalThis.process?.env.PROPERTY_RUNS ?? (mode === 'polling' ? 4 : 
  * `options`, which makes options of an operation, and `pause`, which holds what is had for a while.
  */
 const programs = {
+  /** cells: 0 how many hold it. Some calls only try. */
+  async mutex({ lock, cells, form, operations, options, pause, attempt, assert }) {
+    for (const operation of operations) {
+      const call = operation.more && operation.n === 1 ? 'tryLock' : `lock${form}`;
+      if (!(await attempt(() => lock[call](options(operation))))) continue;
+      assert(Atomics.add(cells, 0, 1) === 0, 'two hold it');
+      await pause(operation);
+      Atomics.sub(cells, 0, 1);
+      lock.unlock();
+    }
+  },
+
   /** cells: 0 readers, 1 upgradable readers, 2 writers. */
   async rwlock({ lock, cells, form, operations, options, pause, attempt, assert }) {
     const give = {
@@ -410,9 +422,14 @@ const token = () => {
 
 /**
  * What is tested: `make` it, for a scenario, `help` everybody to an end, and `check` what is left.
- * `rounds`: all callers have as many operations.
+ * `rounds`: all callers have as many operations; `times`: as many more scenarios.
  */
 const rows = {
+  mutex: {
+    make: () => new Mutex(),
+    check: (lock) => expect([...wordsOf(lock)]).to.deep.equal([0, 0]),
+    times: 5,
+  },
   rwlock: {
     make: () => new RWLock(),
     check: (lock) => expect([...stateOf(lock)]).to.deep.equal([0, 0, 0]),
@@ -520,7 +537,10 @@ describe('the family: property', () => {
         row.check(lock, cells, scenario, hidden);
       };
       const scenario = row.rounds ? scenarios(row.rounds, row.rounds) : scenarios(0, 5);
-      await fc.assert(fc.asyncProperty(scenario, check), { numRuns: +RUNS, endOnFailure: true });
+      await fc.assert(fc.asyncProperty(scenario, check), {
+        numRuns: +RUNS * (row.times ?? 1),
+        endOnFailure: true,
+      });
       for (const { agent } of workers) agent.say(`play ${round}`, null);
       for (const { agent } of workers) await agent.result;
     });

@@ -8,6 +8,7 @@ import {
   Counter,
   Event,
   Latch,
+  Mutex,
   Once,
   RecursiveMutex,
   RWLock,
@@ -67,9 +68,24 @@ const kept = (way) => ({
  * `make` makes a primitive that keeps `call` waiting, with `args` before its options; `end` lets
  * one through. Then it answers `won`, in its async form `wonAsync`; when the time is up, `late`, or
  * `lateAsync`, or it throws what `throws` names. `before` is what the caller calls first, `counts`
- * what the call takes off the state, though it gives up.
+ * what the call takes off the state, though it gives up; one that `returnsFirst` reads no options
+ * when it need not wait.
  */
 export const WAITS = [
+  {
+    type: 'Mutex',
+    call: 'lock',
+    make: () => done(new Mutex(), 'lock'),
+    end: stranger.unlock,
+  },
+  {
+    type: 'Mutex',
+    call: 'acquire',
+    make: () => done(new Mutex(), 'lock'),
+    end: stranger.unlock,
+    won: 'guard',
+    throws: 'TimeoutError',
+  },
   {
     type: 'RecursiveMutex',
     call: 'lock',
@@ -190,6 +206,7 @@ export const WAITS = [
     end: (it) => stranger.finish(it, true),
     won: false,
     throws: 'TimeoutError',
+    returnsFirst: true,
   },
   {
     type: 'Once',

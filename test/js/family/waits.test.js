@@ -27,13 +27,24 @@ const bad = {
   'a string timeout': [TypeError, '100'],
   'a bigint timeout': [TypeError, 100n],
   'a boolean timeout': [TypeError, true],
+  'a function': [TypeError, () => {}],
+  'a symbol': [TypeError, Symbol('timeout')],
   'a NaN timeout in options': [RangeError, { timeout: NaN }],
-  'a misspelt option': [TypeError, { timeout: 5, sginal: undefined }],
+  'a string timeout in options': [TypeError, { timeout: '100' }],
+  'a misspelt timeout': [TypeError, { timout: 5 }],
+  'a misspelt signal': [TypeError, { timeout: 5, sginal: undefined }],
   'a null timeout in options': [TypeError, { timeout: null }],
   'a signal that is an object': [TypeError, { signal: {} }],
   'a signal that is an AbortController': [TypeError, { signal: new AbortController() }],
   'a signal that is a string': [TypeError, { signal: 'abort' }],
   'a signal that cannot be listened to': [TypeError, { signal: { throwIfAborted() {} } }],
+};
+
+/** What a semaphore is not asked: there, options are made of a copy of these. */
+const badObjects = {
+  null: [TypeError, null],
+  'an option that is inherited and unknown': [TypeError, Object.create({ timeoutMs: 5 })],
+  'a signal instead of options': [TypeError, new AbortController().signal],
 };
 
 /** Looks like a signal, but throws when one listens to it. */
@@ -65,6 +76,13 @@ function makeFor(row) {
   const primitive = row.make();
   if (row.before) expect(primitive[row.before]()).to.equal(true);
   return primitive;
+}
+
+/** One that keeps the row's call waiting, and one that no longer does. */
+function heldAndFree(row) {
+  const [held, free] = [makeFor(row), makeFor(row)];
+  row.end(free);
+  return row.returnsFirst ? [held] : [held, free];
 }
 
 /**
@@ -118,29 +136,29 @@ for (const row of WAITS) {
       });
 
       it('fails with the reason of a signal that has been aborted, and touches nothing', async () => {
-        const primitive = makeFor(row);
-        const before = [...wordsOf(primitive)];
-        for (const signal of [
-          AbortSignal.abort(),
-          AbortSignal.abort('enough'),
-          AbortSignal.abort(null),
-        ]) {
-          expect(
-            await failure(async () => ask(row, form, primitive, { signal, timeout: 5 })),
-          ).to.equal(signal.reason);
-          expect([...wordsOf(primitive)]).to.deep.equal(before);
+        for (const primitive of heldAndFree(row)) {
+          const before = [...wordsOf(primitive)];
+          for (const reason of [undefined, 'enough', new Error('enough'), null, 0]) {
+            const signal = AbortSignal.abort(reason);
+            expect(
+              await failure(async () => ask(row, form, primitive, { signal, timeout: 5 })),
+            ).to.equal(signal.reason);
+            expect([...wordsOf(primitive)]).to.deep.equal(before);
+          }
         }
       });
 
       it('refuses bad options before it touches memory', async () => {
-        const primitive = makeFor(row);
-        const before = [...wordsOf(primitive)];
-        for (const [what, [kind, options]] of Object.entries(bad)) {
-          expect(
-            await failure(async () => ask(row, form, primitive, options)),
-            what,
-          ).to.be.instanceOf(kind);
-          expect([...wordsOf(primitive)], what).to.deep.equal(before);
+        const all = row.permits ? bad : { ...bad, ...badObjects };
+        for (const primitive of heldAndFree(row)) {
+          const before = [...wordsOf(primitive)];
+          for (const [what, [kind, options]] of Object.entries(all)) {
+            expect(
+              await failure(async () => ask(row, form, primitive, options)),
+              what,
+            ).to.be.instanceOf(kind);
+            expect([...wordsOf(primitive)], what).to.deep.equal(before);
+          }
         }
       });
     });

@@ -3,8 +3,7 @@ import { expect } from 'chai';
 
 import { Mutex } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
-import { mode } from '../modes.js';
-import { failure, OWNER, Stranger, within, wordsOf } from '../support.js';
+import { OWNER, Stranger, within, wordsOf } from '../support.js';
 
 const memoryOf = (pages, maximum = pages) =>
   new WebAssembly.Memory({ initial: pages, maximum, shared: true });
@@ -20,11 +19,6 @@ const places = {
 };
 
 describe('Mutex: construction', () => {
-  it('is 8 bytes at any multiple of 4', () => {
-    expect(Mutex.BYTE_LENGTH).to.equal(8);
-    expect(Mutex.ALIGN).to.equal(4);
-  });
-
   for (const [place, construct] of Object.entries(places)) {
     it(`lives in ${place}`, async () => {
       const mutex = construct();
@@ -71,25 +65,6 @@ describe('Mutex: construction', () => {
     await mutex.lockAsync(5);
     mutex.unlock();
     expect(bytesOf(buffer)).to.deep.equal(before);
-  });
-
-  it('never writes when it attaches', () => {
-    const buffer = new SharedArrayBuffer(16);
-    new Uint8Array(buffer).fill(0xff);
-    const mutex = new Mutex(buffer, 4);
-    Mutex.from(mutex.handle);
-    Mutex.from({ ...mutex.handle });
-    void [mutex.isLocked, mutex.isMine, mutex.handle];
-    expect(bytesOf(buffer).every((byte) => byte === 0xff)).to.equal(true);
-  });
-
-  it('describes itself in a handle', () => {
-    const buffer = new SharedArrayBuffer(64);
-    const { handle } = new Mutex(buffer, 16);
-    expect(handle).to.have.all.keys('type', 'buffer', 'byteOffset');
-    expect(handle.buffer).to.equal(buffer);
-    expect(handle.byteOffset).to.equal(16);
-    expect(Mutex.from(handle).handle).to.deep.equal(handle);
   });
 
   it('is the same lock through every object on its address', async () => {
@@ -198,71 +173,3 @@ describe('Mutex: construction', () => {
     expect([...wordsOf(mutex.handle)]).to.deep.equal([0, 0]);
   });
 });
-
-if (mode === 'normal') {
-  const shared = () => new SharedArrayBuffer(16);
-  /** What is no integer is no offset of any buffer either: both kinds of error say so. */
-  const EITHER = [TypeError, RangeError];
-  const refused = {
-    'an ArrayBuffer': [TypeError, () => new Mutex(new ArrayBuffer(8))],
-    'a view': [TypeError, () => new Mutex(new Int32Array(shared()))],
-    'a memory that is not shared': [
-      TypeError,
-      () => new Mutex(new WebAssembly.Memory({ initial: 1, maximum: 1 })),
-    ],
-    'the buffer of a memory that is not shared': [
-      TypeError,
-      () => new Mutex(new WebAssembly.Memory({ initial: 1 }).buffer),
-    ],
-    'a number for a buffer': [TypeError, () => new Mutex(8)],
-    'null for a buffer': [TypeError, () => new Mutex(null)],
-    'a plain object for a buffer': [TypeError, () => new Mutex({ byteLength: 8 })],
-    'a string for an offset': [TypeError, () => new Mutex(shared(), '4')],
-    'a bigint for an offset': [TypeError, () => new Mutex(shared(), 4n)],
-    'null for an offset': [TypeError, () => new Mutex(shared(), null)],
-    'a misaligned offset': [RangeError, () => new Mutex(shared(), 2)],
-    'an odd offset': [RangeError, () => new Mutex(shared(), 5)],
-    'a fractional offset': [EITHER, () => new Mutex(shared(), 4.5)],
-    'a NaN offset': [EITHER, () => new Mutex(shared(), NaN)],
-    'an infinite offset': [EITHER, () => new Mutex(shared(), Infinity)],
-    'a negative offset': [RangeError, () => new Mutex(shared(), -4)],
-    'an offset whose second word is out of range': [RangeError, () => new Mutex(shared(), 12)],
-    'an offset out of range': [RangeError, () => new Mutex(shared(), 16)],
-    'an offset that wraps at 32 bits': [RangeError, () => new Mutex(shared(), 2 ** 32)],
-    'a buffer too small': [RangeError, () => new Mutex(new SharedArrayBuffer(4))],
-    'an empty buffer': [RangeError, () => new Mutex(new SharedArrayBuffer(0))],
-    'a handle of something else': [
-      TypeError,
-      () => Mutex.from({ ...new Mutex().handle, type: 'Semaphore' }),
-    ],
-    'a handle without a type': [TypeError, () => Mutex.from({ buffer: shared(), byteOffset: 0 })],
-    'a handle without a buffer': [
-      TypeError,
-      () => Mutex.from({ type: new Mutex().handle.type, byteOffset: 0 }),
-    ],
-    'a handle without an offset': [
-      TypeError,
-      () => Mutex.from({ type: new Mutex().handle.type, buffer: shared() }),
-    ],
-    'a handle with a misaligned offset': [
-      RangeError,
-      () => Mutex.from({ ...new Mutex().handle, byteOffset: 2 }),
-    ],
-    'a buffer for a handle': [TypeError, () => Mutex.from(shared())],
-    'nothing for a handle': [TypeError, () => Mutex.from(undefined)],
-    'null for a handle': [TypeError, () => Mutex.from(null)],
-  };
-
-  describe('Mutex: construction refuses', () => {
-    for (const [what, [kind, construct]] of Object.entries(refused)) {
-      it(what, async () => {
-        const error = await failure(construct);
-        expect(
-          [kind].flat().some((kind) => error instanceof kind),
-          String(error),
-        ).to.equal(true);
-        expect(error.message).to.match(/\S/);
-      });
-    }
-  });
-}
