@@ -104,6 +104,12 @@ void end_calls(struct call *calls, size_t count);
 void *allocate_page(void);
 void free_page(void *page);
 
+/*
+ * Fails the test unless one of five runs returns less than so many ms, in ns: how long one waited
+ * against others. The machine may have been busy with something else in the others.
+ */
+void assert_bounded(int64_t (*run)(const void *how), const void *how, int64_t ms);
+
 /* A cheap source of chance, different for every seed. */
 uint32_t next_random(uint32_t *seed);
 
