@@ -29,8 +29,9 @@ function share() {
   return { memory, mutex, counter: new Uint32Array(memory.buffer, 32 * PAGE + 64, 1) };
 }
 
-/** What an agent needs for C: each instance has a stack of its own. */
-const forC = ({ memory, mutex, counter }, i) => ({
+/** What an agent needs: for C, each instance has a stack of its own. */
+const given = ({ memory, mutex, counter, ...more }, i) => ({
+  ...more,
   memory,
   module,
   handle: mutex.handle,
@@ -38,12 +39,19 @@ const forC = ({ memory, mutex, counter }, i) => ({
   counter: counter.byteOffset,
 });
 
-const inC = async ({ data, imports }) => {
-  const { memory, module, handle, stack, counter, turns } = data;
+/** Makes an instance in a worker, and returns its exports. Crosses over as source. */
+async function open({ data: { memory, module, stack }, imports }) {
   const { instance } = await WebAssembly.instantiate(module, { env: { memory }, ...imports() });
   instance.exports.__stack_pointer.value = stack;
-  return instance.exports.interop_add(handle.byteOffset, counter, turns);
-};
+  return instance.exports;
+}
+
+/** Runs `job(c, { data, say, … })` in the i-th worker. */
+const spawnC = (shared, i, job) =>
+  spawn(`async (tools) => (${job})(await (${open})(tools), tools)`, given(shared, i));
+
+const inC = (c, { data: { handle, counter, turns } }) =>
+  c.interop_add(handle.byteOffset, counter, turns);
 
 const inJavaScript = ({ Mutex, data }) => {
   const mutex = Mutex.from(data.handle);
@@ -62,9 +70,9 @@ describe('interop: one lock word', () => {
     const shared = share();
     const { mutex, counter } = shared;
     const agents = [
-      spawn(inC, { ...forC(shared, 0), turns: C_TURNS }),
-      spawn(inC, { ...forC(shared, 1), turns: C_TURNS }),
-      spawn(inJavaScript, { ...forC(shared, 2), turns: JS_TURNS }),
+      spawnC({ ...shared, turns: C_TURNS }, 0, inC),
+      spawnC({ ...shared, turns: C_TURNS }, 1, inC),
+      spawn(inJavaScript, given({ ...shared, turns: JS_TURNS }, 2)),
     ];
     let working = true;
     const done = Promise.all(agents.map((agent) => agent.result)).finally(() => (working = false));
@@ -87,36 +95,27 @@ describe('interop: one lock word', () => {
 
   it('C and JavaScript of one worker are one agent', async () => {
     const shared = share();
-    const agent = spawn(
-      async ({ Mutex, data, imports }) => {
-        const { instance } = await WebAssembly.instantiate(data.module, {
-          env: { memory: data.memory },
-          ...imports(),
-        });
-        const c = instance.exports;
-        c.__stack_pointer.value = data.stack;
-        const mutex = Mutex.from(data.handle);
-        const at = data.handle.byteOffset;
-        const answers = [
-          c.interop_unlock(at),
-          c.interop_lock(at),
-          mutex.isMine,
-          c.interop_trylock(at),
-          c.interop_lock(at),
-        ];
-        mutex.unlock();
-        answers.push(
-          mutex.tryLock(),
-          c.interop_lock(at),
-          c.interop_unlock(at),
-          mutex.isLocked,
-          await mutex.lockAsync(),
-        );
-        answers.push(c.interop_unlock(at), c.interop_unlock(at));
-        return answers;
-      },
-      forC(shared, 0),
-    );
+    const agent = spawnC(shared, 0, async (c, { Mutex, data }) => {
+      const mutex = Mutex.from(data.handle);
+      const at = data.handle.byteOffset;
+      const answers = [
+        c.interop_unlock(at),
+        c.interop_lock(at),
+        mutex.isMine,
+        c.interop_trylock(at),
+        c.interop_lock(at),
+      ];
+      mutex.unlock();
+      answers.push(
+        mutex.tryLock(),
+        c.interop_lock(at),
+        c.interop_unlock(at),
+        mutex.isLocked,
+        await mutex.lockAsync(),
+      );
+      answers.push(c.interop_unlock(at), c.interop_unlock(at));
+      return answers;
+    });
     expect(await agent.result).to.deep.equal([
       EPERM,
       0,
@@ -137,25 +136,16 @@ describe('interop: one lock word', () => {
   it('C obeys what JavaScript holds, and gives up in time, not before', async () => {
     const shared = share();
     await shared.mutex.lockAsync();
-    const agent = spawn(
-      async ({ data, imports, say }) => {
-        const { instance } = await WebAssembly.instantiate(data.module, {
-          env: { memory: data.memory },
-          ...imports(),
-        });
-        const c = instance.exports;
-        c.__stack_pointer.value = data.stack;
-        const at = data.handle.byteOffset;
-        const answers = [c.interop_trylock(at), c.interop_unlock(at)];
-        const start = performance.now();
-        answers.push(c.interop_lock_for(at, 40));
-        const took = performance.now() - start;
-        say('waiting');
-        answers.push(c.interop_lock(at), c.interop_unlock(at));
-        return { answers, took };
-      },
-      forC(shared, 0),
-    );
+    const agent = spawnC(shared, 0, async (c, { data, say }) => {
+      const at = data.handle.byteOffset;
+      const answers = [c.interop_trylock(at), c.interop_unlock(at)];
+      const start = performance.now();
+      answers.push(c.interop_lock_for(at, 40));
+      const took = performance.now() - start;
+      say('waiting');
+      answers.push(c.interop_lock(at), c.interop_unlock(at));
+      return { answers, took };
+    });
     await agent.said('waiting');
     await until(() => wordsOf(shared.mutex.handle)[0] < 0);
     shared.mutex.unlock();
@@ -169,24 +159,15 @@ describe('interop: one lock word', () => {
     const shared = share();
     const { mutex } = shared;
     const stranger = new Stranger(mutex).lock();
-    const agent = spawn(
-      async ({ data, heard, imports, say }) => {
-        const { instance } = await WebAssembly.instantiate(data.module, {
-          env: { memory: data.memory },
-          ...imports(),
-        });
-        const c = instance.exports;
-        c.__stack_pointer.value = data.stack;
-        const at = data.handle.byteOffset;
-        say('waiting');
-        const answers = [c.interop_lock(at)];
-        say('holding');
-        await heard('queued');
-        answers.push(c.interop_unlock(at));
-        return answers;
-      },
-      forC(shared, 0),
-    );
+    const agent = spawnC(shared, 0, async (c, { data, heard, say }) => {
+      const at = data.handle.byteOffset;
+      say('waiting');
+      const answers = [c.interop_lock(at)];
+      say('holding');
+      await heard('queued');
+      answers.push(c.interop_unlock(at));
+      return answers;
+    });
     await agent.said('waiting');
     await until(() => stranger.state < 0);
     stranger.unlock();
@@ -208,23 +189,18 @@ describe('interop: one lock word', () => {
 
   if (mode === 'normal') {
     it('a worker terminated in C delays the others by a re-check at most', async () => {
-      const victim = async ({ data, imports, say }) => {
-        const { instance } = await WebAssembly.instantiate(data.module, {
-          env: { memory: data.memory },
-          ...imports(),
-        });
-        instance.exports.__stack_pointer.value = data.stack;
+      const victim = (c, { data, imports, say }) => {
         say('id', imports().lockword.self());
-        return instance.exports.interop_add(data.handle.byteOffset, data.counter, data.turns);
+        return c.interop_add(data.handle.byteOffset, data.counter, 1);
       };
       const race = async () => {
         const shared = share();
         const { mutex } = shared;
         expect(mutex.tryLock()).to.equal(true);
-        const agent = spawn(victim, { ...forC(shared, 0), turns: 1 });
+        const agent = spawnC(shared, 0, victim);
         const id = await agent.said('id');
         await until(() => wordsOf(mutex.handle)[0] < 0);
-        const survivor = spawn(victim, { ...forC(shared, 1), turns: 1 });
+        const survivor = spawnC(shared, 1, victim);
         await survivor.said('id');
         await sleep(20);
         mutex.unlock();

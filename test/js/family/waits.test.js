@@ -277,17 +277,18 @@ if (mode === 'normal') {
       const mine = rows.filter(({ before }) => !before);
       const agent = spawn(
         ({ data, ...lockword }) =>
-          data.map(({ handle, call, args }) => {
-            const primitive = lockword[handle.type].from(handle);
-            try {
-              return {
-                value: primitive[call](...args.map((arg) => (arg === 'fn' ? () => false : arg))),
-              };
-            } catch ({ name, code, message }) {
-              const names = [...message.matchAll(/\w+(?=\(\))/g)].flat();
-              return { name, code, names: names.join() };
-            }
-          }),
+          data.map(({ handle, call, args }) =>
+            [undefined, { timeout: 0 }, { timeout: 10 }].map((options) => {
+              const primitive = lockword[handle.type].from(handle);
+              const given = args.map((arg) => (arg === 'fn' ? () => false : arg));
+              try {
+                return { value: primitive[call](...given, options) };
+              } catch ({ name, code, message }) {
+                const names = [...message.matchAll(/\w+(?=\(\))/g)].flat();
+                return { name, code, names: names.join() };
+              }
+            }),
+          ),
         // An upgrade belongs to the agent that reads upgradably, which is this one.
         mine.map(({ primitive, call, args }) => ({ handle: primitive.handle, call, args })),
         'page',
@@ -299,7 +300,7 @@ if (mode === 'normal') {
           code: 'ERR_CANNOT_BLOCK',
           names: `${call},${call}Async`,
         };
-        expect(outcome, title).to.deep.equal(expected);
+        expect(outcome, title).to.deep.equal([expected, expected, expected]);
       }
       expect(rows.map(({ primitive }) => [...wordsOf(primitive)])).to.deep.equal(before);
     });

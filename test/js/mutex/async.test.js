@@ -256,6 +256,9 @@ describe('Mutex: asynchronous callers of one agent', () => {
   });
 });
 
+/** What a job returns in a worker that counts its waits in the engine. */
+const inCounted = (job) => within(20_000, spawn(job, {}, 'counted').result);
+
 if (mode === 'normal') {
   describe('Mutex: 1,000 pending lockAsync calls of one agent', () => {
     it('cost one engine waiter; aborting 999 is immediate, and the last gets the mutex', async () => {
@@ -321,80 +324,56 @@ if (mode === 'normal') {
       expect(await within(20_000, agent.result)).to.equal(1);
     });
 
-    it('hand over to each other without the engine, if they are tasks that do nothing', async () => {
-      const agent = spawn(
-        async ({ Mutex, RecursiveMutex, counts }) => {
-          const calls = [];
-          for (const mutex of [new Mutex(), new RecursiveMutex()]) {
-            const before = counts.calls;
-            await Promise.all(Array.from({ length: 1000 }, () => mutex.runExclusive(() => {})));
-            calls.push(counts.calls - before);
-          }
-          return calls;
-        },
-        {},
-        'counted',
-      );
-      // Two for each turn of the event loop, which comes after some milliseconds.
-      for (const calls of await within(20_000, agent.result)) expect(calls).to.be.below(200);
-    });
-
-    it('hand over to each other without the engine, if they are tasks that come back', async () => {
-      const agent = spawn(
-        async ({ Mutex, RecursiveMutex, counts }) => {
-          const calls = [];
+    it('hand over to each other without the engine: tasks that do nothing, or come back', async () => {
+      const counted = await inCounted(async ({ Mutex, RecursiveMutex, counts }) => {
+        const calls = [];
+        for (const [tasks, turns] of [
+          [1000, 1],
+          [2, 1000],
+        ]) {
           for (const mutex of [new Mutex(), new RecursiveMutex()]) {
             const before = counts.calls;
             const task = async () => {
-              for (let i = 0; i < 1000; i++) await mutex.runExclusive(() => {});
+              for (let i = 0; i < turns; i++) await mutex.runExclusive(() => {});
             };
-            await Promise.all([task(), task()]);
+            await Promise.all(Array.from({ length: tasks }, task));
             calls.push(counts.calls - before);
           }
-          return calls;
-        },
-        {},
-        'counted',
-      );
-      for (const calls of await within(20_000, agent.result)) expect(calls).to.be.below(200);
+        }
+        return calls;
+      });
+      // Two for each turn of the event loop, which comes after some milliseconds.
+      for (const calls of counted) expect(calls).to.be.below(200);
     });
 
     it('leave no wait behind in the engine for long, if they have given up', async () => {
-      const agent = spawn(
-        async ({ Mutex, Stranger, counts, until }) => {
-          const mutexes = Array.from({ length: 100 }, () => new Mutex());
-          for (const mutex of mutexes) new Stranger(mutex).lock();
-          const taken = await Promise.all(mutexes.map((mutex) => mutex.lockAsync(1)));
-          const { pending } = counts;
-          await until(() => counts.pending === 0, 10_000);
-          return { taken: taken.includes(true), pending };
-        },
-        {},
-        'counted',
-      );
-      expect(await within(20_000, agent.result)).to.deep.equal({ taken: false, pending: 100 });
+      const counted = await inCounted(async ({ Mutex, Stranger, counts, until }) => {
+        const mutexes = Array.from({ length: 100 }, () => new Mutex());
+        for (const mutex of mutexes) new Stranger(mutex).lock();
+        const taken = await Promise.all(mutexes.map((mutex) => mutex.lockAsync(1)));
+        const { pending } = counts;
+        await until(() => counts.pending === 0, 10_000);
+        return { taken: taken.includes(true), pending };
+      });
+      expect(counted).to.deep.equal({ taken: false, pending: 100 });
     });
 
     it('that come and go by timeout leave at most one engine waiter behind', async () => {
-      const agent = spawn(
-        async ({ Mutex, Stranger, counts }) => {
-          const mutex = new Mutex();
-          const stranger = new Stranger(mutex).lock();
-          for (let i = 0; i < 200; i++) await mutex.lockAsync(0);
-          for (let i = 0; i < 20; i++)
-            await Promise.all(Array.from({ length: 10 }, () => mutex.lockAsync(1)));
-          const left = { ...counts };
-          stranger.unlock();
-          return {
-            pending: left.pending,
-            most: left.mostPending,
-            taken: await mutex.lockAsync(5_000),
-          };
-        },
-        {},
-        'counted',
-      );
-      const { pending, most, taken } = await within(20_000, agent.result);
+      const counted = await inCounted(async ({ Mutex, Stranger, counts }) => {
+        const mutex = new Mutex();
+        const stranger = new Stranger(mutex).lock();
+        for (let i = 0; i < 200; i++) await mutex.lockAsync(0);
+        for (let i = 0; i < 20; i++)
+          await Promise.all(Array.from({ length: 10 }, () => mutex.lockAsync(1)));
+        const left = { ...counts };
+        stranger.unlock();
+        return {
+          pending: left.pending,
+          most: left.mostPending,
+          taken: await mutex.lockAsync(5_000),
+        };
+      });
+      const { pending, most, taken } = counted;
       expect(pending).to.be.at.most(1);
       expect(most).to.be.at.most(1);
       expect(taken).to.equal(true);
@@ -427,29 +406,25 @@ if (mode === 'normal') {
 
   describe('Mutex: uncontended', () => {
     it('asks the engine for no waiter and no timer', async () => {
-      const agent = spawn(
-        async ({ Mutex, counts }) => {
-          const mutex = new Mutex();
-          let timers = 0;
-          for (const name of ['setTimeout', 'setInterval']) {
-            const real = globalThis[name];
-            globalThis[name] = (...timer) => (timers++, real(...timer));
-          }
-          for (let i = 0; i < 100; i++) {
-            await mutex.lockAsync();
-            mutex.unlock();
-            await mutex.lockAsync({ timeout: 1000, signal: new AbortController().signal });
-            mutex.unlock();
-            mutex.lock(1000);
-            mutex.unlock();
-            await mutex.runExclusive(() => {});
-          }
-          return { timers, calls: counts.calls };
-        },
-        {},
-        'counted',
-      );
-      expect(await agent.result).to.deep.equal({ timers: 0, calls: 0 });
+      const counted = await inCounted(async ({ Mutex, counts }) => {
+        const mutex = new Mutex();
+        let timers = 0;
+        for (const name of ['setTimeout', 'setInterval']) {
+          const real = globalThis[name];
+          globalThis[name] = (...timer) => (timers++, real(...timer));
+        }
+        for (let i = 0; i < 100; i++) {
+          await mutex.lockAsync();
+          mutex.unlock();
+          await mutex.lockAsync({ timeout: 1000, signal: new AbortController().signal });
+          mutex.unlock();
+          mutex.lock(1000);
+          mutex.unlock();
+          await mutex.runExclusive(() => {});
+        }
+        return { timers, calls: counts.calls };
+      });
+      expect(counted).to.deep.equal({ timers: 0, calls: 0 });
     });
   });
 }
