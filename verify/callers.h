@@ -171,6 +171,13 @@ LW_INLINE const char *wrong_end(const struct state *state, int agent, uint32_t w
     return may_give_up(state->agents[agent].why) ? NULL : "gives up for no reason";
 }
 
+/* The marks in a word that holds them, for people. */
+LW_INLINE const char *waiters_in(uint32_t word, uint32_t value)
+{
+    static const char *const names[] = {"", "+ASYNC", "+BLOCKED", "+ASYNC+BLOCKED"};
+    return names[word == LW_WAITERS_STATE ? value >> 30 : 0];
+}
+
 LW_INLINE void describe_waiters(char *text, size_t size, uint32_t value)
 {
     snprintf(text, size, "%s%s", value & LW_ASYNC_WAITERS ? "+ASYNC" : "",

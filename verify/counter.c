@@ -204,10 +204,7 @@ static bool is_needed(const struct state *state, int agent)
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
-    char waiters[24] = "";
-    if (word == LW_COUNTER_STATE)
-        describe_waiters(waiters, sizeof waiters, value);
-    snprintf(text, size, "%u%s", value & LW_COUNTER_MAX, waiters);
+    snprintf(text, size, "%u%s", value & LW_COUNTER_MAX, waiters_in(word, value));
 }
 
 static const struct configuration configurations[] = {

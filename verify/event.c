@@ -187,11 +187,8 @@ static bool is_needed(const struct state *state, int agent)
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
-    char waiters[24] = "";
-    if (word == LW_EVENT_STATE)
-        describe_waiters(waiters, sizeof waiters, value);
     snprintf(text, size, "%s %u%s", value & LW_EVENT_SET ? "set" : "reset",
-             (value & LW_EVENT_GENERATION) / LW_EVENT_ONE_GENERATION, waiters);
+             (value & LW_EVENT_GENERATION) / LW_EVENT_ONE_GENERATION, waiters_in(word, value));
 }
 
 #define AUTO LW_EVENT_AUTO

@@ -56,19 +56,9 @@ const FLAGS = [
   '-DMAX_RECHECKS=1u',
   '-DMAX_WAKES=1u',
 ];
-const EXPLORER = [
-  'chances',
-  'links',
-  'main',
-  'memory',
-  'model',
-  'places',
-  'runs',
-  'search',
-  'store',
-  'successors',
-  'trace',
-];
+const EXPLORER = readdirSync(join(HERE, 'explorer'))
+  .filter((file) => file.endsWith('.c'))
+  .map((file) => basename(file, '.c'));
 /** Not to wait for ever. The verdict depends on states, not on time. */
 const LIMIT_MS = 600_000;
 /** Calls that are drawn to tell a mutant from the original. */

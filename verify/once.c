@@ -228,11 +228,8 @@ static bool is_needed(const struct state *state, int agent)
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
     const int agent = model_agent_of(value & LW_ONCE_RUNNER);
-    char waiters[24] = "";
-    if (word == LW_ONCE_STATE)
-        describe_waiters(waiters, sizeof waiters, value);
     snprintf(text, size, "%s%s%s", agent >= 0 ? model_name(agent) : "0",
-             value & LW_ONCE_RAN ? "+RAN" : "", waiters);
+             value & LW_ONCE_RAN ? "+RAN" : "", waiters_in(word, value));
 }
 
 static const struct configuration configurations[] = {

@@ -129,20 +129,25 @@ static bool is_lock(uint32_t function)
     return function >= READ && function <= UPGRADE;
 }
 
+/* The calls that a caller of this agent may make. */
+struct list {
+    struct choice *choices;
+    int count;
+    int agent;
+};
+
 /* Those who look at it know what they get: the others say who asks. */
-static int add(struct choice *choices, int count, uint8_t function, int agent)
+static void add(struct list *list, uint8_t function)
 {
     const bool asks_who = is_lock(function) || function >= RDLOCK;
-    choices[count] = (struct choice){.function = function, .a = asks_who ? model_id(agent) : 0};
-    return count + 1;
+    list->choices[list->count++] =
+        (struct choice){.function = function, .a = asks_who ? model_id(list->agent) : 0};
 }
 
-static int add_change(struct choice *choices, int count, uint8_t function, uint32_t before,
-                      uint32_t after, int agent)
+static void add_change(struct list *list, uint8_t function, uint32_t before, uint32_t after)
 {
-    choices[count] =
-        (struct choice){.function = function, .a = before, .b = after, .c = model_id(agent)};
-    return count + 1;
+    list->choices[list->count++] =
+        (struct choice){.function = function, .a = before, .b = after, .c = model_id(list->agent)};
 }
 
 /* A configuration may begin with readers that never leave, and with room for `first` more. */
@@ -152,54 +157,50 @@ static uint32_t for_ever(void)
 }
 
 /* What to do with what it has. */
-static int ways_on(const struct state *state, int agent, int caller, struct choice *choices)
+static void ways_on(const struct state *state, int caller, struct list *list)
 {
+    const int agent = list->agent;
     const bool ends_at_once = is_one_of(agent, caller, "rwxyRWXY");
-    int count = 0;
     if (is_one_of(agent, caller, "s"))
-        return add(choices, count, UNLOCK, agent);
-    if (state->agents[agent].callers[caller].flags & HAS_READ)
-        return add(choices, count, UNREAD, agent);
-    if (state->ghosts[WRITES]) {
-        count = add_change(choices, count, BECOME, LW_RWLOCK_WRITER, 0, agent);
+        add(list, UNLOCK);
+    else if (state->agents[agent].callers[caller].flags & HAS_READ)
+        add(list, UNREAD);
+    else if (state->ghosts[WRITES]) {
+        add_change(list, BECOME, LW_RWLOCK_WRITER, 0);
         if (!ends_at_once) {
-            count = add_change(choices, count, BECOME, LW_RWLOCK_WRITER, LW_RWLOCK_READER, agent);
-            count =
-                add_change(choices, count, BECOME, LW_RWLOCK_WRITER, LW_RWLOCK_UPGRADABLE, agent);
+            add_change(list, BECOME, LW_RWLOCK_WRITER, LW_RWLOCK_READER);
+            add_change(list, BECOME, LW_RWLOCK_WRITER, LW_RWLOCK_UPGRADABLE);
         }
     } else {
-        count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, 0, agent);
-        count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER, agent);
+        add_change(list, BECOME, LW_RWLOCK_UPGRADABLE, 0);
+        add_change(list, BECOME, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER);
         if (is_one_of(agent, caller, "t"))
-            count = add_change(choices, count, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER,
-                               agent);
+            add_change(list, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER);
         else if (for_ever() == 0)
-            count = add(choices, count, UPGRADE, agent);
+            add(list, UPGRADE);
     }
-    return count;
 }
 
-static int ways_in(int agent, int caller, struct choice *choices)
+static void ways_in(int caller, struct list *list)
 {
-    int count = 0;
+    const int agent = list->agent;
     if (is_one_of(agent, caller, "rxRXbap"))
-        count = add(choices, count, READ, agent);
+        add(list, READ);
     if (is_one_of(agent, caller, "wyWYbap"))
-        count = add(choices, count, WRITE, agent);
+        add(list, WRITE);
     if (is_one_of(agent, caller, "uzUZbap"))
-        count = add(choices, count, UPREAD, agent);
+        add(list, UPREAD);
     if (is_one_of(agent, caller, "t")) {
-        count = add_change(choices, count, TRY_READ, 0, LW_RWLOCK_READER, agent);
-        count = add_change(choices, count, TRY_WRITE, 0, LW_RWLOCK_WRITER, agent);
-        count = add_change(choices, count, TRY_UPREAD, 0, LW_RWLOCK_UPGRADABLE, agent);
+        add_change(list, TRY_READ, 0, LW_RWLOCK_READER);
+        add_change(list, TRY_WRITE, 0, LW_RWLOCK_WRITER);
+        add_change(list, TRY_UPREAD, 0, LW_RWLOCK_UPGRADABLE);
     }
     if (is_one_of(agent, caller, "s")) {
-        count = add(choices, count, RDLOCK, agent);
-        count = add(choices, count, WRLOCK, agent);
-        count = add_change(choices, count, TRY_READ, 0, LW_RWLOCK_READER, agent);
-        count = add_change(choices, count, TRY_UPREAD, 0, LW_RWLOCK_UPGRADABLE, agent);
+        add(list, RDLOCK);
+        add(list, WRLOCK);
+        add_change(list, TRY_READ, 0, LW_RWLOCK_READER);
+        add_change(list, TRY_UPREAD, 0, LW_RWLOCK_UPGRADABLE);
     }
-    return count;
 }
 
 /*
@@ -224,45 +225,42 @@ static bool reads_upgradably(const struct state *state, int agent)
  * At any moment this caller may also give up, or change, what another caller of its agent owns: the
  * lock knows only agents.
  */
-static int ways_on_for_another(const struct state *state, int agent, struct choice *choices,
-                               int count)
+static void ways_on_for_another(const struct state *state, struct list *list)
 {
-    if (state->ghosts[WRITES])
-        return add_change(choices, count, BECOME, LW_RWLOCK_WRITER, 0, agent);
-    count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, 0, agent);
-    count = add_change(choices, count, BECOME, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER, agent);
-    return add_change(choices, count, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
+    if (state->ghosts[WRITES]) {
+        add_change(list, BECOME, LW_RWLOCK_WRITER, 0);
+        return;
+    }
+    add_change(list, BECOME, LW_RWLOCK_UPGRADABLE, 0);
+    add_change(list, BECOME, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER);
+    add_change(list, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER);
 }
 
 /* What is illegal, and must be told so and change nothing; or is another caller's to do. */
-static int strays(const struct state *state, int agent, int caller, struct choice *choices,
-                  int count)
+static void strays(const struct state *state, int caller, struct list *list)
 {
+    const int agent = list->agent;
     const bool has = state->agents[agent].callers[caller].flags & HAS;
     if (!has)
-        count = add(choices, count, UPGRADE, agent);
+        add(list, UPGRADE);
     if (!has && owns(state, agent))
-        count = ways_on_for_another(state, agent, choices, count);
-    count = add(choices, count, STATE, agent);
-    count = add(choices, count, OWNER, agent);
+        ways_on_for_another(state, list);
+    add(list, STATE);
+    add(list, OWNER);
     if (!has && state->ghosts[READER_COUNT] == 0)
-        count = add(choices, count, UNREAD, agent);
+        add(list, UNREAD);
     if (!has && others_write(agent))
-        count = add(choices, count, UNLOCK, agent);
+        add(list, UNLOCK);
     if (!owns(state, agent)) {
-        count = add_change(choices, count, BECOME, LW_RWLOCK_WRITER, 0, agent);
-        count =
-            add_change(choices, count, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER, agent);
+        add_change(list, BECOME, LW_RWLOCK_WRITER, 0);
+        add_change(list, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER);
     } else if (!model_is_async(agent, caller)) {
-        count = add(choices, count, WRITE, agent);
-        count =
-            add_change(choices, count, BECOME,
-                       state->ghosts[WRITES] ? LW_RWLOCK_UPGRADABLE : LW_RWLOCK_WRITER, 0, agent);
+        add(list, WRITE);
+        add_change(list, BECOME, state->ghosts[WRITES] ? LW_RWLOCK_UPGRADABLE : LW_RWLOCK_WRITER,
+                   0);
         if (state->ghosts[WRITES])
-            count = add_change(choices, count, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER,
-                               agent);
+            add_change(list, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER);
     }
-    return count;
 }
 
 static int choices(const struct state *state, int agent, int caller, struct choice *choices)
@@ -270,10 +268,14 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     const struct caller *c = &state->agents[agent].callers[caller];
     if (!(c->flags & HAS) && c->rounds == 0)
         return 0;
-    const int count =
-        c->flags & HAS ? ways_on(state, agent, caller, choices) : ways_in(agent, caller, choices);
-    return model_configuration->with & STRAYS ? strays(state, agent, caller, choices, count)
-                                              : count;
+    struct list list = {choices, 0, agent};
+    if (c->flags & HAS)
+        ways_on(state, caller, &list);
+    else
+        ways_in(caller, &list);
+    if (model_configuration->with & STRAYS)
+        strays(state, caller, &list);
+    return list.count;
 }
 
 /* What the function's caller wants to have; 0: its arguments say so. */

@@ -194,10 +194,7 @@ static bool is_needed(const struct state *state, int agent)
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
-    char waiters[24] = "";
-    if (word == LW_WAITGROUP_STATE)
-        describe_waiters(waiters, sizeof waiters, value);
-    snprintf(text, size, "%u%s", value & LW_WAITGROUP_MAX, waiters);
+    snprintf(text, size, "%u%s", value & LW_WAITGROUP_MAX, waiters_in(word, value));
 }
 
 static const struct configuration configurations[] = {
