@@ -1,4 +1,4 @@
-/* asleep.cc: what threads of the peers in C and C++ block in, as a table; rust/src/asleep.rs has
+/* asleep.cc: what threads of the peers in C and C++ wait for, as a table; rust/src/asleep.rs has
  * Rust's. */
 #include <pthread.h>
 #include <semaphore.h>
@@ -28,12 +28,14 @@ void nsync_mu_unlock(nsync_mu *);
 void nsync_mu_rlock(nsync_mu *);
 void nsync_mu_runlock(nsync_mu *);
 void nsync_cv_wait(nsync_cv *, nsync_mu *);
-void nsync_cv_broadcast(nsync_cv *);
+void nsync_cv_signal(nsync_cv *);
 }
 #endif
 
 namespace
 {
+
+using section_type = bool (*)(void *);
 
 template <typename T> void zeroed(T *)
 {
@@ -57,9 +59,10 @@ constexpr bench_wait behind(const char *peer)
             init(at<T>(object));
             std::invoke(hold, at<T>(object));
         },
-        [](void *object) {
+        [](void *object, section_type section, void *argument) {
             std::invoke(take, at<T>(object));
-            std::invoke(give, at<T>(object));
+            if (section(argument))
+                std::invoke(give, at<T>(object));
         },
         [](void *object) { std::invoke(release, at<T>(object)); },
     };
@@ -75,10 +78,21 @@ constexpr bench_wait lock(const char *peer)
 template <typename M, typename C> struct waited {
     M mutex;
     C cond;
-    int go;
+    int permits;
 };
 
-template <typename M, typename C, auto lock, auto unlock, auto wait, auto notify_all,
+template <typename M, typename C, auto lock, auto unlock, auto notify_one>
+void give_permit(void *object)
+{
+    waited<M, C> *all = at<waited<M, C>>(object);
+    std::invoke(lock, &all->mutex);
+    all->permits++;
+    std::invoke(unlock, &all->mutex);
+    std::invoke(notify_one, &all->cond);
+}
+
+/* A permit that is handed on under a mutex, by a notify for one waiter. */
+template <typename M, typename C, auto lock, auto unlock, auto wait, auto notify_one,
           auto init = zeroed<waited<M, C>>>
 constexpr bench_wait condition(const char *peer)
 {
@@ -87,20 +101,17 @@ constexpr bench_wait condition(const char *peer)
         BENCH_AT_CONDITION,
         peer,
         [](void *object, int) { init(at<T>(object)); },
-        [](void *object) {
+        [](void *object, section_type section, void *argument) {
             T *all = at<T>(object);
             std::invoke(lock, &all->mutex);
-            while (!all->go)
+            while (all->permits == 0)
                 std::invoke(wait, &all->cond, &all->mutex);
+            all->permits--;
             std::invoke(unlock, &all->mutex);
+            if (section(argument))
+                give_permit<M, C, lock, unlock, notify_one>(object);
         },
-        [](void *object) {
-            T *all = at<T>(object);
-            std::invoke(lock, &all->mutex);
-            all->go = 1;
-            std::invoke(unlock, &all->mutex);
-            std::invoke(notify_all, &all->cond);
-        },
+        give_permit<M, C, lock, unlock, notify_one>,
     };
 }
 
@@ -112,7 +123,10 @@ constexpr bench_wait until(const char *peer)
         block,
         peer,
         [](void *object, int waiters) { prepare(at<T>(object), static_cast<unsigned>(waiters)); },
-        [](void *object) { wait(at<T>(object)); },
+        [](void *object, section_type section, void *argument) {
+            wait(at<T>(object));
+            section(argument);
+        },
         [](void *object) { release(at<T>(object)); },
     };
 }
@@ -122,14 +136,14 @@ template <typename T> void nothing(T *, unsigned)
 }
 
 /* lockword's, where a call takes more than the object. */
-void one_permit(lw_sem *sem)
+template <uint32_t n> void permits(lw_sem *sem)
 {
-    lw_sem_release(sem, 1);
+    lw_sem_release(sem, n);
 }
 
-void acquire(lw_sem *sem)
+template <uint32_t n> void acquire(lw_sem *sem)
 {
-    lw_sem_acquire(sem, 1);
+    lw_sem_acquire(sem, n);
 }
 
 void fail(lw_once *once)
@@ -172,9 +186,9 @@ void recursive(pthread_mutex_t *mutex)
     pthread_mutexattr_destroy(&attributes);
 }
 
-void posix_permit(sem_t *sem)
+template <unsigned n> void posix_permits(sem_t *sem)
 {
-    sem_init(sem, 0, 1);
+    sem_init(sem, 0, n);
 }
 
 void posix_rwlock(pthread_rwlock_t *rwlock)
@@ -207,9 +221,9 @@ BENCH_WAITS bench_asleep[];
 const bench_wait bench_asleep[] = {
     lock<BENCH_AT_MUTEX, lw_mutex, lw_mutex_lock, lw_mutex_unlock>("lockword"),
     lock<BENCH_AT_RECURSIVE, lw_rmutex, lw_rmutex_lock, lw_rmutex_unlock>("lockword"),
-    condition<lw_mutex, lw_cond, lw_mutex_lock, lw_mutex_unlock, lw_cond_wait, lw_cond_notify_all>(
+    condition<lw_mutex, lw_cond, lw_mutex_lock, lw_mutex_unlock, lw_cond_wait, lw_cond_notify_one>(
         "lockword"),
-    lock<BENCH_AT_PERMIT, lw_sem, acquire, one_permit, one_permit>("lockword"),
+    lock<BENCH_AT_PERMIT, lw_sem, acquire<1>, permits<1>, permits<1>>("lockword"),
     behind<BENCH_AT_READ, lw_rwlock, lw_rwlock_wrlock, lw_rwlock_unlock, lw_rwlock_rdlock,
            lw_rwlock_unlock>("lockword"),
     lock<BENCH_AT_WRITE, lw_rwlock, lw_rwlock_wrlock, lw_rwlock_unlock>("lockword"),
@@ -218,25 +232,28 @@ const bench_wait bench_asleep[] = {
     until<BENCH_AT_EVENT, lw_event, nothing<lw_event>, lw_event_wait, lw_event_set>("lockword"),
     lock<BENCH_AT_ONCE, lw_once, lw_once_begin, fail>("lockword"),
     until<BENCH_AT_COUNTER, lw_counter, nothing<lw_counter>, await_one, add_one>("lockword"),
+    lock<BENCH_AT_ONE_OF_THREE, lw_sem, acquire<1>, permits<1>, permits<3>>("lockword"),
+    lock<BENCH_AT_ALL_OF_THREE, lw_sem, acquire<3>, permits<3>, permits<3>>("lockword"),
 
     lock<BENCH_AT_MUTEX, pthread_mutex_t, pthread_mutex_lock, pthread_mutex_unlock, plain>(
         "pthread_mutex"),
     lock<BENCH_AT_RECURSIVE, pthread_mutex_t, pthread_mutex_lock, pthread_mutex_unlock, recursive>(
         "pthread_mutex, recursive"),
     condition<pthread_mutex_t, pthread_cond_t, pthread_mutex_lock, pthread_mutex_unlock,
-              pthread_cond_wait, pthread_cond_broadcast, posix_waited>("pthread_cond"),
-    lock<BENCH_AT_PERMIT, sem_t, sem_wait, sem_post, posix_permit>("sem_t"),
+              pthread_cond_wait, pthread_cond_signal, posix_waited>("pthread_cond"),
+    lock<BENCH_AT_PERMIT, sem_t, sem_wait, sem_post, posix_permits<1>>("sem_t"),
     behind<BENCH_AT_READ, pthread_rwlock_t, pthread_rwlock_wrlock, pthread_rwlock_unlock,
            pthread_rwlock_rdlock, pthread_rwlock_unlock, posix_rwlock>("pthread_rwlock"),
     lock<BENCH_AT_WRITE, pthread_rwlock_t, pthread_rwlock_wrlock, pthread_rwlock_unlock,
          posix_rwlock>("pthread_rwlock"),
     until<BENCH_AT_BARRIER, pthread_barrier_t, posix_one_more, pthread_barrier_wait,
           pthread_barrier_wait>("pthread_barrier"),
+    lock<BENCH_AT_ONE_OF_THREE, sem_t, sem_wait, sem_post, posix_permits<3>>("sem_t"),
 
 #ifdef BENCH_HAS_NSYNC
     lock<BENCH_AT_MUTEX, nsync_mu, nsync_mu_lock, nsync_mu_unlock>("nsync"),
-    condition<nsync_mu, nsync_cv, nsync_mu_lock, nsync_mu_unlock, nsync_cv_wait,
-              nsync_cv_broadcast>("nsync"),
+    condition<nsync_mu, nsync_cv, nsync_mu_lock, nsync_mu_unlock, nsync_cv_wait, nsync_cv_signal>(
+        "nsync"),
     behind<BENCH_AT_READ, nsync_mu, nsync_mu_lock, nsync_mu_unlock, nsync_mu_rlock,
            nsync_mu_runlock>("nsync"),
     lock<BENCH_AT_WRITE, nsync_mu, nsync_mu_lock, nsync_mu_unlock>("nsync"),
@@ -246,7 +263,7 @@ const bench_wait bench_asleep[] = {
     lock<BENCH_AT_MUTEX, absl::Mutex, &absl::Mutex::Lock, &absl::Mutex::Unlock, made<absl::Mutex>>(
         "absl"),
     condition<absl::Mutex, absl::CondVar, &absl::Mutex::Lock, &absl::Mutex::Unlock,
-              &absl::CondVar::Wait, &absl::CondVar::SignalAll,
+              &absl::CondVar::Wait, &absl::CondVar::Signal,
               made<waited<absl::Mutex, absl::CondVar>>>("absl"),
     behind<BENCH_AT_READ, absl::Mutex, &absl::Mutex::Lock, &absl::Mutex::Unlock,
            &absl::Mutex::ReaderLock, &absl::Mutex::ReaderUnlock, made<absl::Mutex>>("absl"),

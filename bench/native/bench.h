@@ -30,6 +30,7 @@ struct bench_thread {
 
     uint64_t longest; /* wait, in ticks */
     uint64_t waits[BENCH_BUCKETS];
+    int number; /* of the run's threads, from 0 */
 };
 
 struct bench_peer {
@@ -86,7 +87,7 @@ struct bench_operation {
         uint64_t n); /* what each other thread does meanwhile, as often; NULL: there is none */
 };
 
-/* What threads are blocked in, in the order of the report; harness/asleep.c says it in words. */
+/* What threads wait for, in the order of the report; harness/asleep.c says it in words. */
 enum bench_block {
     BENCH_AT_MUTEX,
     BENCH_AT_RECURSIVE,
@@ -99,19 +100,24 @@ enum bench_block {
     BENCH_AT_EVENT,
     BENCH_AT_ONCE,
     BENCH_AT_COUNTER,
+    BENCH_AT_ONE_OF_THREE,
+    BENCH_AT_ALL_OF_THREE,
     BENCH_BLOCKS
 };
 
 /*
- * How a peer's threads block while their holder does nothing. A peer's are an array that ends with
+ * How a peer's threads wait for each other: what threads cost that are asleep, how many of them a
+ * release wakes, and how long they wait for their turns. A peer's are an array that ends with
  * {BENCH_BLOCKS}. rust/src/asleep.rs declares the same.
  */
 struct bench_wait {
     enum bench_block block;
     const char *peer;
     void (*hold)(void *object,
-                 int waiters);     /* of zeroed memory: so many threads will have to wait */
-    void (*wait)(void *object);    /* until they are released */
+                 int waiters); /* of zeroed memory: so many threads will have to wait */
+    /* Waits, calls the section, and gives back what it has waited for, if that can be. A permit, or
+     * a condition's, it keeps if the section returns false. */
+    void (*turn)(void *object, bool (*section)(void *), void *argument);
     void (*release)(void *object); /* by the thread that has called hold */
 };
 

@@ -16,7 +16,7 @@
 
 static const int crowds[CROWDS] = {1, 16, 64};
 
-static const char *const words[BENCH_BLOCKS] = {
+const char *const bench_blocks[BENCH_BLOCKS] = {
     [BENCH_AT_MUTEX] = "mutex: lock",          [BENCH_AT_RECURSIVE] = "recursive mutex: lock",
     [BENCH_AT_CONDITION] = "condition: wait",  [BENCH_AT_PERMIT] = "semaphore: acquire",
     [BENCH_AT_READ] = "read-write lock: read", [BENCH_AT_WRITE] = "read-write lock: write",
@@ -40,16 +40,24 @@ struct crowd {
 
 void bench_asleep_add(struct bench_asleep *asleep, const struct bench_wait *wait)
 {
+    if (!bench_blocks[wait->block])
+        return;
     if (asleep->count == MAX_WAITS)
         abort();
     asleep->waits[asleep->count++] = wait;
+}
+
+static bool do_nothing(void *unused)
+{
+    (void)unused;
+    return true;
 }
 
 static void *block(void *argument)
 {
     struct waiter *waiter = argument;
     __atomic_store_n(&waiter->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
-    waiter->wait->wait(waiter->object);
+    waiter->wait->turn(waiter->object, do_nothing, NULL);
     return NULL;
 }
 
@@ -58,13 +66,6 @@ static void *checked(void *memory)
     if (!memory)
         abort();
     return memory;
-}
-
-static void sleep_for(double seconds)
-{
-    struct timespec left = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    while (nanosleep(&left, &left) != 0)
-        ;
 }
 
 static void begin(struct crowd *crowd, const struct bench_wait *wait, int size)
@@ -133,14 +134,14 @@ void bench_asleep_measure(struct bench_asleep *asleep)
         for (int c = 0; c < CROWDS; c++)
             begin(&all[k][c], asleep->waits[k], crowds[c]);
     }
-    sleep_for(BEGINNING_S);
+    bench_sleep(BEGINNING_S);
     for (int k = 0; k < asleep->count; k++) {
         for (int c = 0; c < CROWDS; c++) {
             asleep->rests[k][c] = used_by(&all[k][c]);
             starts[k][c] = bench_now();
         }
     }
-    sleep_for(asleep->seconds);
+    bench_sleep(asleep->seconds);
     for (int k = 0; k < asleep->count; k++) {
         for (int c = 0; c < CROWDS; c++) {
             const struct bench_rest before = asleep->rests[k][c], after = used_by(&all[k][c]);
@@ -162,8 +163,8 @@ static void print_block(const struct bench_asleep *asleep, enum bench_block bloc
         if (asleep->waits[k]->block != block)
             continue;
         if (first)
-            fprintf(out, "\n  %s\n  %-24s %16s %16s %16s\n", words[block], "", "1: wakes/s  CPU",
-                    "16: wakes/s  CPU", "64: wakes/s  CPU");
+            fprintf(out, "\n  %s\n  %-24s %16s %16s %16s\n", bench_blocks[block], "",
+                    "1: wakes/s  CPU", "16: wakes/s  CPU", "64: wakes/s  CPU");
         first = false;
         fprintf(out, "  %-24s", asleep->waits[k]->peer);
         for (int c = 0; c < CROWDS; c++)
@@ -196,7 +197,7 @@ void bench_print_asleep_json(const struct bench_asleep *asleep, FILE *out)
             fprintf(out,
                     "%s\n    {\"operation\": \"%s\", \"peer\": \"%s\", \"waiters\": %d, \"cpu\": "
                     "%.6f, \"wakings\": %.2f}",
-                    comma, words[asleep->waits[k]->block], asleep->waits[k]->peer, crowds[c],
+                    comma, bench_blocks[asleep->waits[k]->block], asleep->waits[k]->peer, crowds[c],
                     rest->cpu, rest->wakings);
             comma = ",";
         }

@@ -22,6 +22,9 @@ struct bench_asleep {
     struct bench_rest rests[MAX_WAITS][CROWDS];
 };
 
+/* What threads wait for, in words. NULL: threads of these do not merely sleep. */
+extern const char *const bench_blocks[BENCH_BLOCKS];
+
 void bench_asleep_add(struct bench_asleep *asleep, const struct bench_wait *wait);
 /* All at once: threads that sleep do not disturb each other. */
 void bench_asleep_measure(struct bench_asleep *asleep);

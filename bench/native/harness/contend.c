@@ -261,13 +261,6 @@ static struct bench_contention summarise(const struct worker *workers, struct be
     return result;
 }
 
-static void sleep_for(double seconds)
-{
-    struct timespec pause = {.tv_sec = (time_t)seconds,
-                             .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&pause, NULL);
-}
-
 struct bench_contention bench_contend(const struct bench_peer *peer, struct bench_run run,
                                       struct bench_units units)
 {
@@ -286,13 +279,14 @@ struct bench_contention bench_contend(const struct bench_peer *peer, struct benc
         workers[k].turns.stop = &shared.stop;
         workers[k].turns.steps = run.steps;
         workers[k].turns.stamped = run.stamped;
+        workers[k].turns.number = k;
         if (pthread_create(&workers[k].thread, NULL, work, &workers[k]))
             abort();
     }
     start_strangers(busy, &start);
     pthread_barrier_wait(&start);
     double before = bench_now();
-    sleep_for(run.seconds);
+    bench_sleep(run.seconds);
     __atomic_store_n(&shared.stop, 1, __ATOMIC_RELAXED);
     double ns = bench_now() - before;
     uint64_t turns = 0;

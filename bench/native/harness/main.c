@@ -1,7 +1,9 @@
 /* main.c: which peers, which cells, how many rounds; and the interleaving. */
 #define _GNU_SOURCE
 #include "asleep.h"
+#include "fair.h"
 #include "family.h"
+#include "herd.h"
 #include "report.h"
 
 #include <dlfcn.h>
@@ -26,11 +28,23 @@ static const struct {
     {"2,4,16", "0,180,15000", true},
 };
 
+/* The cells of the semaphore and the read-write lock: threads that spin, and threads that sleep. */
+#define FAIR_THREADS "2,4,16"
+#define FAIR_SECTIONS "1000,100000"
+
 #define PAIRS 50000 /* in one round: about half a millisecond, seldom interrupted */
 
 static struct bench_family family;
 static struct bench_asleep asleep;
-static struct bench_results results = {.family = &family, .asleep = &asleep};
+static struct bench_herd herd;
+static struct bench_contest fair[FAIR_CONTESTS];
+static struct bench_results results = {
+    .mutex = {.what = "mutex"},
+    .fair = fair,
+    .family = &family,
+    .asleep = &asleep,
+    .herd = &herd,
+};
 
 static void die(const char *what)
 {
@@ -41,12 +55,11 @@ static void die(const char *what)
 static void usage(int status)
 {
     fputs("usage: lockword-bench [--quick] [--json FILE] [--only "
-          "uncontended,family,asleep,contended] [--peers NAME,...]\n"
-          "                      [--threads N,...] [--section NS,...] [--busy] [--rounds N] "
-          "[--seconds S]\n"
-          "                      [--plugin FILE.so]...\n"
+          "uncontended,family,asleep,herd,fair,contended]\n"
+          "                      [--peers NAME,...] [--threads N,...] [--section NS,...] [--busy]\n"
+          "                      [--rounds N] [--seconds S] [--plugin FILE.so]...\n"
           "\n"
-          "  --quick     two minutes; without it, about twelve\n"
+          "  --quick     three minutes; without it, about fifteen\n"
           "  --threads, --section, --busy    these contended cells alone; busy: a thread that "
           "computes competes for each CPU\n"
           "  --plugin    a shared object that defines one more peer (bench/native/tune.cmake "
@@ -57,9 +70,9 @@ static void usage(int status)
 
 static void add_peer(const struct bench_peer *peer)
 {
-    if (results.peer_count == MAX_PEERS)
+    if (results.mutex.peer_count == MAX_PEERS)
         die("too many peers");
-    results.peers[results.peer_count++] = peer;
+    results.mutex.peers[results.mutex.peer_count++] = peer;
 }
 
 static void add_plugin(const char *file)
@@ -101,17 +114,18 @@ static int parse_numbers(const char *list, double *numbers, int max)
     return n;
 }
 
-static void add_cells(const char *threads, const char *sections, bool busy)
+static void add_cells(struct bench_contest *contest, const char *threads, const char *sections,
+                      bool busy)
 {
     double thread_counts[MAX_CELLS], lengths[MAX_CELLS];
     int n = parse_numbers(threads, thread_counts, MAX_CELLS);
     int m = parse_numbers(sections, lengths, MAX_CELLS);
     for (int s = 0; s < m; s++) {
         for (int t = 0; t < n; t++) {
-            if (results.cell_count == MAX_CELLS || thread_counts[t] < 1 ||
+            if (contest->cell_count == MAX_CELLS || thread_counts[t] < 1 ||
                 thread_counts[t] > BENCH_MAX_THREADS)
                 die("too many threads or cells");
-            results.cells[results.cell_count++] =
+            contest->cells[contest->cell_count++] =
                 (struct bench_cell){(int)thread_counts[t], lengths[s], busy};
         }
     }
@@ -135,20 +149,29 @@ static void add_operations(const char *peers)
     }
 }
 
+/* Those of the waits that are asked for, to whatever measures them. */
 static void add_waits(const char *peers)
 {
+    static const struct bench_wait *all[MAX_WAITS + 1];
+    int count = 0;
     for (int k = 0; bench_waits[k]; k++) {
         for (const struct bench_wait *wait = bench_waits[k]; wait->peer; wait++) {
-            if (!peers || lists(peers, wait->peer))
-                bench_asleep_add(&asleep, wait);
+            if (peers && !lists(peers, wait->peer))
+                continue;
+            if (count == MAX_WAITS)
+                die("too many ways to wait");
+            all[count++] = wait;
+            bench_asleep_add(&asleep, wait);
+            bench_herd_add(&herd, wait);
         }
     }
+    bench_fair_enter(fair, all);
 }
 
 /* Every round starts with another peer, so that none always follows the same one. */
-static int peer_at(int round, int k)
+static int peer_at(const struct bench_contest *contest, int round, int k)
 {
-    return (round + k) % results.peer_count;
+    return (round + k) % contest->peer_count;
 }
 
 static void measure_pairs(void)
@@ -156,18 +179,17 @@ static void measure_pairs(void)
     bench_have_threads();
     bench_pin(bench_cpus() - 1);
     for (int r = 0; r < results.pair_rounds; r++) {
-        for (int k = 0; k < results.peer_count; k++) {
-            int p = peer_at(r, k);
-            results.pairs[p][r] = bench_pair(results.peers[p], PAIRS, r);
+        for (int k = 0; k < results.mutex.peer_count; k++) {
+            int p = peer_at(&results.mutex, r, k);
+            results.pairs[p][r] = bench_pair(results.mutex.peers[p], PAIRS, r);
         }
     }
 }
 
-static struct bench_contention measure_cell(const struct bench_peer *peer, struct bench_cell cell,
-                                            struct bench_units units)
+/* Of a mutex. */
+static struct bench_contention contend_mutex(const struct bench_peer *peer, struct bench_run run,
+                                             struct bench_units units)
 {
-    struct bench_run run = {cell.threads, (uint64_t)(cell.section_ns / units.ns_per_step), false,
-                            cell.busy, results.seconds};
     bool apart =
         run.steps ==
         0; /* there, time stamps would cost more than the lock: throughput and waits are two runs */
@@ -183,27 +205,71 @@ static struct bench_contention measure_cell(const struct bench_peer *peer, struc
     return result;
 }
 
-static double measure_gap(struct bench_cell cell, struct bench_units units)
+static struct bench_run run_of(const struct bench_contest *contest, int cell,
+                               struct bench_units units)
 {
-    return bench_longest_gap((struct bench_run){cell.threads, 0, true, cell.busy, results.seconds},
-                             units);
+    const struct bench_cell *c = &contest->cells[cell];
+    return (struct bench_run){c->threads, (uint64_t)(c->section_ns / units.ns_per_step), true,
+                              c->busy, contest->seconds};
+}
+
+static void prepare(struct bench_contest *contest)
+{
+    contest->samples =
+        calloc((size_t)contest->peer_count * (size_t)contest->cell_count * (size_t)contest->rounds,
+               sizeof *contest->samples);
+    if (!contest->samples && contest->peer_count && contest->cell_count)
+        die("no memory");
+}
+
+/* One round, one cell, all peers. */
+static void measure_cell(struct bench_contest *contest, int cell, int round,
+                         struct bench_units units)
+{
+    for (int k = 0; k < contest->peer_count; k++) {
+        const int p = peer_at(contest, round, k);
+        if (contest->peers[p]->contends)
+            *bench_sample(contest, p, cell, round) =
+                contest->contend(contest->peers[p], run_of(contest, cell, units), units);
+    }
 }
 
 static void measure_contention(void)
 {
+    struct bench_contest *mutex = &results.mutex;
+    mutex->contend = contend_mutex;
     bench_pin(0);
     struct bench_units units = bench_calibrate();
-    for (int r = 0; r < results.rounds; r++) {
-        show_progress("contended", r, results.rounds);
+    prepare(mutex);
+    for (int r = 0; r < mutex->rounds; r++) {
+        show_progress("contended", r, mutex->rounds);
         results.round_trip_ns[r] = bench_round_trip();
-        for (int cell = 0; cell < results.cell_count; cell++) {
-            results.gap_ns[cell][r] = measure_gap(results.cells[cell], units);
-            for (int k = 0; k < results.peer_count; k++) {
-                int p = peer_at(r, k);
-                if (results.peers[p]->contends)
-                    results.contention[p][cell][r] =
-                        measure_cell(results.peers[p], results.cells[cell], units);
-            }
+        for (int cell = 0; cell < mutex->cell_count; cell++) {
+            struct bench_run idle = run_of(mutex, cell, units);
+            idle.steps = 0;
+            results.gap_ns[cell][r] = bench_longest_gap(idle, units);
+            measure_cell(mutex, cell, r, units);
+        }
+    }
+}
+
+/* All contests of a cell in turn, so that the mutex's waits are those of the same minute. */
+static void measure_fair(const char *threads, const char *sections, bool busy)
+{
+    bench_pin(0);
+    struct bench_units units = bench_calibrate();
+    for (int f = 0; f < FAIR_CONTESTS; f++) {
+        fair[f].rounds = fair->rounds;
+        fair[f].seconds = fair->seconds;
+        fair[f].contend = bench_fair_contend;
+        add_cells(&fair[f], threads, sections, busy);
+        prepare(&fair[f]);
+    }
+    for (int r = 0; r < fair->rounds; r++) {
+        show_progress("fair", r, fair->rounds);
+        for (int cell = 0; cell < fair->cell_count; cell++) {
+            for (int f = 0; f < FAIR_CONTESTS; f++)
+                measure_cell(&fair[f], cell, r, units);
         }
     }
 }
@@ -218,22 +284,30 @@ int main(int argc, char **argv)
         {"seconds", required_argument, 0, 'd'}, {"plugin", required_argument, 0, 'x'},
         {"help", no_argument, 0, 'h'},          {0, 0, 0, 0},
     };
-    const char *json = NULL, *only = "uncontended,family,asleep,contended", *peers = NULL,
+    const char *json = NULL, *only = "uncontended,family,asleep,herd,fair,contended", *peers = NULL,
                *threads = NULL, *sections = NULL;
     bool busy = false;
     results.pair_rounds = 501;
     family.rounds = 301;
-    results.rounds = 11;
-    results.seconds = 0.2;
+    results.mutex.rounds = 11;
+    results.mutex.seconds = 0.2;
     asleep.seconds = 4;
+    herd.rounds = 3;
+    herd.seconds = 0.15;
+    fair->rounds = 3;
+    fair->seconds = 0.15;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
         case 'q':
             results.pair_rounds = 201;
             family.rounds = 75;
-            results.rounds = 5;
-            results.seconds = 0.06;
+            results.mutex.rounds = 5;
+            results.mutex.seconds = 0.06;
             asleep.seconds = 1;
+            herd.rounds = 1;
+            herd.seconds = 0.05;
+            fair->seconds = 0.1;
+            fair->rounds = 1;
             break;
         case 'j':
             json = optarg;
@@ -254,10 +328,11 @@ int main(int argc, char **argv)
             busy = true;
             break;
         case 'r':
-            results.rounds = atoi(optarg);
+            results.mutex.rounds = fair->rounds = atoi(optarg);
+            herd.rounds = fair->rounds < HERD_ROUNDS ? fair->rounds : HERD_ROUNDS;
             break;
         case 'd':
-            results.seconds = atof(optarg);
+            results.mutex.seconds = fair->seconds = herd.seconds = atof(optarg);
             break;
         case 'x':
             add_plugin(optarg);
@@ -266,7 +341,7 @@ int main(int argc, char **argv)
             usage(option == 'h' ? 0 : 2);
         }
     }
-    if (results.rounds < 1 || results.rounds > MAX_ROUNDS || !(results.seconds > 0))
+    if (fair->rounds < 1 || results.mutex.rounds > MAX_ROUNDS || !(fair->seconds > 0))
         usage(2);
     for (int p = 0; bench_peers[p]; p++) {
         if (!peers || lists(peers, bench_peers[p]->name))
@@ -274,7 +349,7 @@ int main(int argc, char **argv)
     }
     add_operations(peers);
     add_waits(peers);
-    if (results.peer_count == 0 && family.count == 0)
+    if (results.mutex.peer_count == 0 && family.count == 0)
         die("no such peer");
     for (int m = 0; bench_missing[m]; m++)
         printf("skipped: %s\n", bench_missing[m]);
@@ -291,14 +366,22 @@ int main(int argc, char **argv)
         bench_asleep_measure(&asleep);
     else
         asleep.count = 0;
+    if (lists(only, "herd"))
+        bench_herd_measure(&herd);
+    else
+        herd.count = 0;
     if (lists(only, "contended")) {
         const bool chosen = threads || sections || busy;
         for (size_t i = 0; i < sizeof plan / sizeof *plan; i++) {
             if (!chosen || busy == plan[i].busy)
-                add_cells(threads ? threads : plan[i].threads,
+                add_cells(&results.mutex, threads ? threads : plan[i].threads,
                           sections ? sections : plan[i].sections, plan[i].busy);
         }
         measure_contention();
+    }
+    if (lists(only, "fair")) {
+        results.fair_count = FAIR_CONTESTS;
+        measure_fair(threads ? threads : FAIR_THREADS, sections ? sections : FAIR_SECTIONS, busy);
     }
     bench_print(&results, stdout);
     if (json) {

@@ -22,6 +22,7 @@ double bench_median(double *samples, int n);
 
 /* The monotonic clock, ns. */
 double bench_now(void);
+void bench_sleep(double seconds);
 
 /* How many CPUs this process may use, and the pinning of the calling thread to one: the k-th of
  * them, counted round and round. */

@@ -17,26 +17,44 @@ struct bench_cell {
     bool busy;         /* a thread that computes competes for each CPU */
 };
 
-struct bench_family;
-struct bench_asleep;
-
-struct bench_results {
+/* Peers that compete in the same cells. */
+struct bench_contest {
+    const char *what; /* in words */
     const struct bench_peer *peers[MAX_PEERS];
     int peer_count;
     struct bench_cell cells[MAX_CELLS];
     int cell_count;
+    int rounds;
+    double seconds; /* a cell and round */
+    struct bench_contention (*contend)(const struct bench_peer *peer, struct bench_run run,
+                                       struct bench_units units);
+    struct bench_contention *samples; /* bench_sample */
+};
+
+/* Where a cell's figures of one round are. */
+static inline struct bench_contention *bench_sample(const struct bench_contest *contest, int peer,
+                                                    int cell, int round)
+{
+    return &contest->samples[(peer * contest->cell_count + cell) * contest->rounds + round];
+}
+
+struct bench_family;
+struct bench_asleep;
+struct bench_herd;
+
+struct bench_results {
+    struct bench_contest mutex;
+    struct bench_contest *fair; /* harness/fair.h; all in the same cells */
+    int fair_count;
 
     int pair_rounds;
     struct bench_pair pairs[MAX_PEERS][MAX_ROUNDS];
-
-    int rounds;
-    double seconds; /* a cell and round */
-    struct bench_contention contention[MAX_PEERS][MAX_CELLS][MAX_ROUNDS];
     double gap_ns[MAX_CELLS][MAX_ROUNDS]; /* the machine's: bench_longest_gap */
     double round_trip_ns[MAX_ROUNDS];
 
     const struct bench_family *family; /* harness/family.h */
     const struct bench_asleep *asleep; /* harness/asleep.h */
+    struct bench_herd *herd;           /* harness/herd.h */
 };
 
 void bench_print(const struct bench_results *results, FILE *out);

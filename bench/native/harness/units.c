@@ -20,6 +20,13 @@ double bench_now(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
+void bench_sleep(double seconds)
+{
+    struct timespec left = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    while (nanosleep(&left, &left) != 0)
+        ;
+}
+
 /* Not fenced: on x86-64 it follows a lock's locked instruction, which is as good; elsewhere it may
  * be off by a few ns. */
 uint64_t bench_stamp(void)

@@ -1,4 +1,4 @@
-//! The threads of Rust's own mutex and parking_lot's, blocked, as in ../../asleep.
+//! What threads of Rust's own locks and parking_lot's wait for, as in ../../asleep.cc.
 
 use crate::Name;
 use std::os::raw::{c_char, c_int, c_void};
@@ -10,8 +10,11 @@ enum Block {
     Mutex = 0,
     Read = 4,
     Write = 5,
-    Blocks = 11,
+    Blocks = 13,
 }
+
+type Section = unsafe extern "C" fn(*mut c_void) -> bool;
+type Turn = unsafe extern "C" fn(*mut c_void, Section, *mut c_void);
 
 /// `struct bench_wait` in bench.h.
 #[repr(C)]
@@ -19,7 +22,7 @@ pub struct Wait {
     block: Block,
     peer: *const c_char,
     hold: Option<unsafe extern "C" fn(*mut c_void, c_int)>,
-    wait: Option<unsafe extern "C" fn(*mut c_void)>,
+    turn: Option<Turn>,
     release: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
@@ -31,9 +34,9 @@ struct Held<L, G> {
     guard: Option<G>,
 }
 
-/// Defines hold, a wait for each way to take the lock, and release.
+/// Defines hold, a turn for each way to take the lock, and release.
 macro_rules! waits {
-    ($lock:ty, $guard:ty, $take:expr, $($name:ident: $wait:expr),+) => {
+    ($lock:ty, $guard:ty, $take:expr, $($name:ident: $way:ident),+) => {
         type Object = Held<$lock, $guard>;
 
         pub unsafe extern "C" fn hold(object: *mut c_void, _waiters: c_int) {
@@ -44,9 +47,9 @@ macro_rules! waits {
             (*object).guard = Some(guard);
         }
 
-        $(pub unsafe extern "C" fn $name(object: *mut c_void) {
-            let wait: fn(&'static $lock) = $wait;
-            wait(&*std::ptr::addr_of!((*object.cast::<Object>()).lock));
+        $(pub unsafe extern "C" fn $name(object: *mut c_void, section: Section, argument: *mut c_void) {
+            let _guard = (*std::ptr::addr_of!((*object.cast::<Object>()).lock)).$way();
+            section(argument);
         })+
 
         pub unsafe extern "C" fn release(object: *mut c_void) {
@@ -59,14 +62,14 @@ const fn at(
     block: Block,
     peer: Name,
     hold: unsafe extern "C" fn(*mut c_void, c_int),
-    wait: unsafe extern "C" fn(*mut c_void),
+    turn: Turn,
     release: unsafe extern "C" fn(*mut c_void),
 ) -> Wait {
     Wait {
         block,
         peer: peer.as_ptr() as *const c_char,
         hold: Some(hold),
-        wait: Some(wait),
+        turn: Some(turn),
         release: Some(release),
     }
 }
@@ -75,7 +78,7 @@ const END: Wait = Wait {
     block: Block::Blocks,
     peer: null(),
     hold: None,
-    wait: None,
+    turn: None,
     release: None,
 };
 
@@ -83,13 +86,13 @@ mod standard {
     pub mod mutex {
         use super::super::*;
         use std::sync::{Mutex, MutexGuard};
-        waits!(Mutex<()>, MutexGuard<'static, ()>, |lock| lock.lock().unwrap(), wait: |lock| drop(lock.lock()));
+        waits!(Mutex<()>, MutexGuard<'static, ()>, |lock| lock.lock().unwrap(), turn: lock);
     }
     pub mod rwlock {
         use super::super::*;
         use std::sync::{RwLock, RwLockWriteGuard};
         waits!(RwLock<()>, RwLockWriteGuard<'static, ()>, |lock| lock.write().unwrap(),
-               read: |lock| drop(lock.read()), write: |lock| drop(lock.write()));
+               read: read, write: write);
     }
 }
 
@@ -98,7 +101,7 @@ pub static bench_asleep_rust_std: [Wait; 4] = {
     use standard::{mutex, rwlock};
     const NAME: Name = b"Rust std\0";
     [
-        at(Block::Mutex, NAME, mutex::hold, mutex::wait, mutex::release),
+        at(Block::Mutex, NAME, mutex::hold, mutex::turn, mutex::release),
         at(Block::Read, NAME, rwlock::hold, rwlock::read, rwlock::release),
         at(Block::Write, NAME, rwlock::hold, rwlock::write, rwlock::release),
         END,
@@ -110,13 +113,13 @@ mod parking {
     pub mod mutex {
         use super::super::*;
         use parking_lot::{Mutex, MutexGuard};
-        waits!(Mutex<()>, MutexGuard<'static, ()>, |lock| lock.lock(), wait: |lock| drop(lock.lock()));
+        waits!(Mutex<()>, MutexGuard<'static, ()>, |lock| lock.lock(), turn: lock);
     }
     pub mod rwlock {
         use super::super::*;
         use parking_lot::{RwLock, RwLockWriteGuard};
         waits!(RwLock<()>, RwLockWriteGuard<'static, ()>, |lock| lock.write(),
-               read: |lock| drop(lock.read()), write: |lock| drop(lock.write()));
+               read: read, write: write);
     }
 }
 
@@ -126,7 +129,7 @@ pub static bench_asleep_parking_lot: [Wait; 4] = {
     use parking::{mutex, rwlock};
     const NAME: Name = b"parking_lot\0";
     [
-        at(Block::Mutex, NAME, mutex::hold, mutex::wait, mutex::release),
+        at(Block::Mutex, NAME, mutex::hold, mutex::turn, mutex::release),
         at(Block::Read, NAME, rwlock::hold, rwlock::read, rwlock::release),
         at(Block::Write, NAME, rwlock::hold, rwlock::write, rwlock::release),
         END,
