@@ -1,6 +1,6 @@
 /** What lockword aims at, and whether a run shows it. */
 
-import { busy, cellsOf, heldFor, HERO, isFloor, quiet } from './cells.js';
+import { busy, cellsOf, heldFor, HERO, isFloor, quiet, unique } from './cells.js';
 import { NO_LOCK } from './js/protocol.js';
 import { fixed } from './js/table.js';
 import { nameOf, NOISE, short, table, time } from './words.js';
@@ -129,6 +129,135 @@ function asleep(rows = []) {
   ];
 }
 
+/** The row of the largest value, and that value in words. */
+function worst(rows, valueOf, nameOf) {
+  const found = rows.map((row) => ({ value: valueOf(row), name: nameOf(row) }));
+  return found.filter(({ value }) => value > 0).sort((a, b) => b.value - a.value)[0];
+}
+
+const claimWorst = (what, limit, found) =>
+  found
+    ? [
+        claim(
+          what,
+          `≤ ${ratio(limit)}`,
+          `${ratio(found.value)}: ${found.name}`,
+          found.value <= limit,
+        ),
+      ]
+    : [];
+
+const COSTS = { ns: 'time', cpu_ns: 'CPU time', switches: 'context switches' };
+
+/** Waking one of many: what it costs beside few waiters, and beside the best peer. */
+function herd(rows = [], unit) {
+  const [few, many] = [Math.min, Math.max].map((pick) => pick(...rows.map((row) => row.waiters)));
+  const costs = Object.keys(COSTS).flatMap((cost) =>
+    rows
+      .filter((row) => row.peer.startsWith(HERO) && row.waiters === many)
+      .map((row) => ({ ...row, cost })),
+  );
+  const of = (row) =>
+    rows.filter((other) => other.kind === row.kind && other.operation === row.operation);
+  const name = (row) => `${COSTS[row.cost]}, ${row.operation}, ${row.kind}`;
+  const toFew = (row) =>
+    row[row.cost] /
+    of(row).find((other) => other.peer === row.peer && other.waiters === few)[row.cost];
+  const toBest = (row) =>
+    row[row.cost] /
+    Math.min(
+      ...of(row)
+        .filter((other) => !other.peer.startsWith(HERO) && other.waiters === many)
+        .map((other) => other[row.cost]),
+    );
+  return [
+    ...claimWorst(
+      `waking one of ${many} blocked ${unit}s, to one of ${few}`,
+      1.3,
+      worst(costs, toFew, name),
+    ),
+    ...claimWorst('… to the best peer', 1.2, worst(costs, toBest, name)),
+  ];
+}
+
+/** The semaphore and the read-write lock, beside the mutex of the same run. */
+function fair(rows = []) {
+  const heroes = rows.filter((row) => row.peer === HERO);
+  const mutex = heroes.filter((row) => row.operation === 'mutex');
+  const others = heroes.filter((row) => row.operation !== 'mutex');
+  const name = (row) => `${row.operation}, ${nameOf(row)}`;
+  const toMutex = (row) =>
+    row.longest_ns /
+    mutex.find(
+      ({ threads, section_ns, busy }) =>
+        threads === row.threads && section_ns === row.section_ns && busy === row.busy,
+    ).longest_ns;
+  return [
+    ...claimWorst(
+      'semaphore and read-write lock: share',
+      2.5,
+      worst(others, (row) => row.share, name),
+    ),
+    ...claimWorst("… longest wait, to the mutex's", 1, worst(others, toMutex, name)),
+  ];
+}
+
+/** What a main thread can wait for, beside workers that relock. */
+function beside(rows = []) {
+  const heroes = rows.filter((row) => row.peer.startsWith(HERO));
+  if (!heroes.length) return [];
+  const least = Math.min(...heroes.map((row) => row.p99_us));
+  const longest = worst(
+    heroes,
+    (row) => row.p99_us,
+    (row) => row.peer,
+  );
+  return [
+    claim(
+      'main thread beside relocking workers: p99',
+      `≤ ${time(12e6)}`,
+      `${time(longest.value * 1e3)}: ${longest.name}`,
+      longest.value <= 12e3,
+    ),
+    ...claimWorst('… the longest to the shortest', 2, {
+      value: longest.value / least,
+      name: longest.name,
+    }),
+  ];
+}
+
+/** Many calls in one event loop. A cell that was ended counts with the time at which it was. */
+function queued(rows = []) {
+  const heroes = rows.filter((row) => 'limit_us' in row && !row.peer.startsWith('async-mutex'));
+  const us = (row) => row.us ?? row.limit_us;
+  const flat = unique(heroes.map((row) => row.peer)).map((peer) => {
+    const all = heroes.filter((row) => row.peer === peer).map(us);
+    return { peer, value: Math.max(...all) / Math.min(...all) };
+  });
+  const name = (row) => `${row.peer}, ${row.length.toLocaleString('en')}`;
+  return [
+    ...claimWorst(
+      'calls in one event loop: time of each, the most to the fewest calls',
+      2,
+      worst(
+        flat,
+        (row) => row.value,
+        (row) => row.peer,
+      ),
+    ),
+    ...claimWorst(
+      '… to async-mutex',
+      2,
+      worst(heroes, (row) => row.ratio, name),
+    ),
+    ...claimWorst(
+      '… kB of memory',
+      1,
+      worst(heroes, (row) => row.bytes / 1e3, name),
+    ),
+  ];
+}
+
 /**
  * Beside event loops that never turn: the waits of the others; of the machine's, those of a thread
  * that takes no lock.
@@ -187,8 +316,13 @@ export function aims({ native, js }) {
     ...waits(cells, native.gaps ?? []),
     ...load(cellsOf(busy(native.contended))),
     ...asleep(native.asleep),
+    ...herd(native.herd, 'thread'),
+    ...fair(native.fair),
     ...async(js),
+    ...beside(js.beside),
     ...besideBusy(js.busy),
+    ...herd(js.herd, 'worker'),
+    ...queued(js.queued),
   ];
   return table([['', 'to reach', 'measured', ''], ...claims], true);
 }

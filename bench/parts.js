@@ -15,6 +15,7 @@ import {
   several,
   unique,
 } from './cells.js';
+import { usOf } from './js/queue.js';
 import { fixed } from './js/table.js';
 import { bold, fold, list, nameOf, NOISE, short, table, threadsOf, time } from './words.js';
 
@@ -34,38 +35,36 @@ function machine({ machine: about, native, js }) {
   ]);
 }
 
-/** One line for each lock: how often it is on the frontier, and the worst that its users see. */
-function summary({ native }) {
-  const cells = cellsOf(several(quiet(native.contended)));
+/**
+ * One line for each lock of these cells: how often it is on the frontier, and the worst that its
+ * users see.
+ */
+function summaryOf(cells) {
   const peers = unique(cells.flatMap((cell) => cell.rows.map((row) => row.peer)));
   const fronts = cells.map((cell) => frontier(cell.rows).map((row) => row.peer));
   const lines = peers.map((peer) => {
     const rows = cells.map((cell) => cell.rows.find((row) => row.peer === peer)).filter(Boolean);
     const mean = Math.exp(rows.reduce((sum, row) => sum + Math.log(row.ratio), 0) / rows.length);
     return {
-      peer,
       count: fronts.filter((front) => front.includes(peer)).length,
-      cells: [
+      line: [
+        bold(peer, peer === HERO),
         fixed(mean, 2),
         short(Math.max(...rows.map((row) => row.share))),
         time(Math.max(...rows.map((row) => row.longest_ns))),
       ],
     };
   });
-  lines.sort((a, b) => b.count - a.count);
+  return lines.sort((a, b) => b.count - a.count);
+}
+
+const WORST = ['turns, mean ratio to lockword', 'largest share', 'largest longest wait'];
+
+function summary({ native }) {
+  const cells = cellsOf(several(quiet(native.contended)));
   return table([
-    [
-      '',
-      `on the frontier, of ${cells.length} cells`,
-      'turns, mean ratio to lockword',
-      'largest share',
-      'largest longest wait',
-    ],
-    ...lines.map(({ peer, count, cells: text }) => [
-      bold(peer, peer === HERO),
-      `${count}`,
-      ...text,
-    ]),
+    ['', `on the frontier, of ${cells.length} cells`, ...WORST],
+    ...summaryOf(cells).map(({ count, line: [peer, ...worst] }) => [peer, `${count}`, ...worst]),
   ]);
 }
 
@@ -179,6 +178,47 @@ function asleep({ native }) {
   return table([['', '', ...crowds.flatMap((n) => [`${n} waiting: switches/s`, 'CPU'])], ...rows]);
 }
 
+/** What it costs to wake one of many: a table for each kind. */
+function herds(rows, unit) {
+  if (!rows?.length) return NOT_MEASURED;
+  const crowds = unique(rows.map((row) => row.waiters));
+  const lines = (kind) =>
+    operationsOf(rows.filter((row) => row.kind === kind)).flatMap(({ name, rows: all }) =>
+      unique(all.map((row) => row.peer)).map((peer, k) => [
+        k === 0 ? name : '',
+        bold(peer, peer.startsWith(HERO)),
+        ...crowds.map((waiters) => {
+          const row = all.find((each) => each.peer === peer && each.waiters === waiters);
+          return [time(row.ns), time(row.cpu_ns), short(row.switches)].join('; ');
+        }),
+      ]),
+    );
+  return unique(rows.map((row) => row.kind))
+    .map((kind) => {
+      const heads = crowds.map((n) => `${n} ${unit}s: time; CPU; switches`);
+      const title = `*${kind[0].toUpperCase()}${kind.slice(1)}:*`;
+      return `${title}\n\n${table([['', '', ...heads], ...lines(kind)])}`;
+    })
+    .join('\n\n');
+}
+
+/** The semaphore's and the read-write lock's cells: the worst of them, and all. */
+function fair({ native }) {
+  if (!native.fair?.length) return NOT_MEASURED;
+  const contests = operationsOf(native.fair);
+  const worst = contests.flatMap(({ name, rows }) =>
+    summaryOf(cellsOf(rows)).map(({ line }, k) => [k === 0 ? name : '', ...line]),
+  );
+  const cells = ({ name, rows }) =>
+    fold(
+      name,
+      cellsOf(rows)
+        .map((cell) => `**${nameOf(cell)}**\n\n${cellTable(cell)}`)
+        .join('\n\n'),
+    );
+  return [table([['', '', ...WORST], ...worst]), ...contests.map(cells)].join('\n\n');
+}
+
 const jsUncontended = ({ js }) =>
   table([
     ['', 'ns', '× cas+exchange'],
@@ -204,7 +244,7 @@ const jsHandOff = ({ js }) =>
     ...js.handoff.map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)]),
   ]);
 
-const jsRelocking = ({ js }) =>
+const relockers = (rows) =>
   table([
     [
       '',
@@ -215,14 +255,14 @@ const jsRelocking = ({ js }) =>
       'worst',
       'million turns/s of the workers',
     ],
-    ...js.relocking.map((row) => [
-      bold(row.peer, row.peer === HERO),
+    ...rows.map((row) => [
+      bold(row.peer, row.peer.startsWith(HERO)),
       row.workers,
       fixed(row.turns_per_s, 0),
       time(row.median_us * 1e3),
       time(row.p99_us * 1e3),
       time(row.worst_us * 1e3),
-      fixed(row.worker_mops, 2),
+      fixed(row.worker_mops, row.worker_mops < 0.05 ? 4 : 2),
     ]),
   ]);
 
@@ -242,24 +282,37 @@ function jsBusy({ js }) {
     .join('\n\n');
 }
 
+/** Of a run before the row had other calls than runExclusive. */
+function queuedTasks(rows) {
+  const lengths = unique(rows.map((row) => row.length));
+  return table([
+    ['', ...lengths.flatMap((n) => [`${n.toLocaleString('en')} tasks: µs a task`, '× lockword'])],
+    ...unique(rows.map((row) => row.peer)).map((peer) => [
+      bold(peer, peer.startsWith(HERO)),
+      ...rows
+        .filter((row) => row.peer === peer)
+        .flatMap(({ us, ratio }) => [fixed(us, 2), fixed(ratio, 2)]),
+    ]),
+  ]);
+}
+
 function jsQueued({ js }) {
   if (!js.queued) return NOT_MEASURED;
+  if (!js.queued.some((row) => 'limit_us' in row)) return queuedTasks(js.queued);
   const lengths = unique(js.queued.map((row) => row.length));
-  const peers = unique(js.queued.map((row) => row.peer));
+  const cell = (row) => {
+    if (!row) return '';
+    const ratio = row.ratio === null ? '' : ` (× ${fixed(row.ratio, 2)})`;
+    const bytes = row.bytes === null ? '' : `; ${short(row.bytes)} B`;
+    return `${usOf(row.us, row)}${ratio}; ${usOf(row.turned_us, row)}${bytes}`;
+  };
   return table([
-    [
-      '',
-      ...lengths.flatMap((length) => [
-        `${length.toLocaleString('en')} tasks: µs a task`,
-        '× lockword',
-      ]),
-    ],
-    ...peers.map((peer) => [
-      bold(peer, peer.startsWith(HERO)),
-      ...lengths.flatMap((length) => {
-        const { us, ratio } = js.queued.find((row) => row.peer === peer && row.length === length);
-        return [fixed(us, 2), fixed(ratio, 2)];
-      }),
+    ['', ...lengths.map((length) => `${length.toLocaleString('en')} calls`)],
+    ...unique(js.queued.map((row) => row.peer)).map((peer) => [
+      peer,
+      ...lengths.map((length) =>
+        cell(js.queued.find((row) => row.peer === peer && row.length === length)),
+      ),
     ]),
   ]);
 }
@@ -360,12 +413,16 @@ export const parts = {
   uncontended,
   family,
   asleep,
+  herd: ({ native }) => herds(native.herd, 'thread'),
+  fair,
   'js-uncontended': jsUncontended,
   'js-family': jsFamily,
   'js-contended': ({ js }) => cellTables(js.contended, undefined, 'worker'),
   'js-handoff': jsHandOff,
-  'js-relocking': jsRelocking,
+  'js-relocking': ({ js }) => relockers(js.relocking),
+  'js-beside': ({ js }) => (js.beside ? relockers(js.beside) : NOT_MEASURED),
   'js-busy': jsBusy,
+  'js-herd': ({ js }) => herds(js.herd, 'worker'),
   'js-queued': jsQueued,
   better,
   alternatives,

@@ -7,14 +7,26 @@ import { readlinkSync } from 'node:fs';
 import { createHistogram, performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import { family } from './busy.js';
+import { nap } from '../../js/src/wait.js';
 import { COUNTER, peers, spinning } from './peers.js';
-import { ASKED, HELD, KINDS, NEXT, now, release, SPIN_MS, STOP } from './protocol.js';
+import { primitives } from './primitives.js';
+import {
+  ARRIVED,
+  ASKED,
+  HELD,
+  KINDS,
+  NEXT,
+  now,
+  release,
+  SERVED,
+  SPIN_MS,
+  STOP,
+} from './protocol.js';
 
 const { control, stamps, peerName, spin, buffers } = workerData;
 const lock = spin
   ? spinning(buffers.lock, spin)
-  : await [...peers, ...family].find(({ name }) => name === peerName).attach(buffers.lock);
+  : await [...peers, ...primitives].find(({ name }) => name === peerName).attach(buffers.lock);
 const heap = new Int32Array(buffers.lock);
 
 /** ns for one uncontended lock and unlock. */
@@ -48,6 +60,9 @@ function nsAStep() {
   return (fastest * 1e6) / 10_000;
 }
 
+/** How long a worker sleeps in a section. */
+const SECTION_MS = 0.1;
+
 /** What work has come to, so that it must be done. */
 let sink = 0;
 
@@ -57,9 +72,10 @@ function waitForStart({ start }) {
   while (performance.timeOrigin + performance.now() < start);
 }
 
-/** Takes turns until told to stop, and counts them. */
+/** Takes turns until told to stop, and counts them. `away`: ns between them. */
 function turns(task) {
   const steps = Math.round(task.section / STEP_NS);
+  const away = Math.round((task.away ?? task.section) / STEP_NS);
   waitForStart(task);
   let n = 0;
   while (Atomics.load(control, STOP) === 0) {
@@ -67,7 +83,7 @@ function turns(task) {
     heap[COUNTER]++;
     sink = work(steps);
     lock.unlock();
-    sink = work(steps);
+    sink = work(away);
     n++;
   }
   return { turns: n };
@@ -94,6 +110,39 @@ function timedTurns(task) {
     waits.record(Math.max(1, Math.round((got - asked) * 1e6)));
   }
   return { turns: n, longest: waits.max, p99: waits.percentile(99) };
+}
+
+/** Turns in which the worker sleeps, so that all others are blocked. */
+function sleepingTurns(task) {
+  waitForStart(task);
+  let n = 0;
+  for (; Atomics.load(control, STOP) === 0; n++) {
+    lock.lock();
+    heap[COUNTER]++;
+    nap(SECTION_MS);
+    lock.unlock();
+  }
+  return { turns: n };
+}
+
+/**
+ * Blocks whenever NEXT moves, until released; then passes the lock on, or keeps the permit and
+ * comes back.
+ */
+function blocked({ keeps }) {
+  for (let round = 0; ;) {
+    Atomics.wait(control, NEXT, round);
+    round = Atomics.load(control, NEXT);
+    if (Atomics.load(control, STOP) !== 0) return {};
+    Atomics.add(control, ARRIVED, 1);
+    Atomics.notify(control, ARRIVED);
+    do {
+      lock.lock();
+      if (!keeps) lock.unlock();
+      Atomics.add(control, SERVED, 1);
+      Atomics.notify(control, SERVED);
+    } while (keeps && Atomics.load(control, STOP) === 0);
+  }
 }
 
 /**
@@ -150,7 +199,7 @@ function handOff({ n, kind }) {
   }
 }
 
-const tasks = { pairs, turns, timedTurns, loop, blockedTurns, handOff };
+const tasks = { pairs, turns, timedTurns, sleepingTurns, blocked, loop, blockedTurns, handOff };
 parentPort.on('message', async ({ task, ...details }) =>
   parentPort.postMessage({ done: await tasks[task](details) }),
 );

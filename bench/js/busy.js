@@ -5,70 +5,15 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Condition, Mutex, RWLock, Semaphore } from '../../js/src/index.js';
 import { Crew } from './crew.js';
 import { rotated } from './measure.js';
+import { primitives } from './primitives.js';
 import { NO_LOCK, now, STOP } from './protocol.js';
 import { median } from './statistics.js';
 
-/** Gives up a wait at a condition: what it leaves behind there could take the place of others. */
-async function abandon(condition, mutex) {
-  const end = new AbortController();
-  const wait = condition.waitAsync(mutex, { signal: end.signal });
-  end.abort();
-  await wait.catch(() => {});
-}
-
-/**
- * A mutex and a condition. Loops give up a wait at the condition, and notify it, each turn; a
- * thread's turn begins with a wait there.
- */
-function notified(buffer) {
-  const [mutex, condition] = [new Mutex(buffer), new Condition(buffer, Mutex.BYTE_LENGTH)];
-  return {
-    lock() {
-      mutex.lock();
-      condition.wait(mutex);
-    },
-    async lockAsync() {
-      await mutex.lockAsync();
-      await abandon(condition, mutex);
-    },
-    unlock() {
-      mutex.unlock();
-      condition.notify();
-    },
-  };
-}
-
-function permit(buffer) {
-  const semaphore = new Semaphore(buffer);
-  return {
-    lock: () => semaphore.wait(),
-    lockAsync: () => semaphore.waitAsync(),
-    unlock: () => semaphore.release(),
-  };
-}
-
-function writes(buffer) {
-  const lock = new RWLock(buffer);
-  return {
-    lock: () => lock.writeLock(),
-    lockAsync: () => lock.writeLockAsync(),
-    unlock: () => lock.writeUnlock(),
-  };
-}
-
-/**
- * The primitives of lockword, besides the mutex, that can exclude others, in the form of the locks
- * in peers.js; and a peer that excludes no agent.
- */
-export const family = [
-  { name: NO_LOCK, attach: () => ({ lock() {}, async lockAsync() {}, unlock() {} }) },
-  { name: 'lockword Condition', attach: notified },
-  { name: 'lockword Semaphore', attach: permit, prepare: (buffer) => Semaphore.init(buffer, 0, 1) },
-  { name: 'lockword RWLock, writing', attach: writes },
-];
+/** Those of the primitives that take part, after the locks. */
+const FAMILY = [NO_LOCK, 'lockword Condition', 'lockword Semaphore', 'lockword RWLock, writing'];
+const family = FAMILY.map((name) => primitives.find((peer) => peer.name === name));
 
 /** The agents of each crowd; `asks` names the role whose waits are measured. */
 export const CROWDS = [

@@ -1,7 +1,8 @@
 /**
- * node bench/js/main.js [--quick | --smoke] [--json FILE]: lockword's Mutex beside the other locks
- * of JavaScript, in workers of one process, and what the rest of the family costs. Ratios are taken
- * within a round, where the peers ran side by side, and only then the median of the rounds.
+ * node bench/js/main.js [--quick | --smoke] [--json FILE] [--only PART,...]: lockword's Mutex
+ * beside the other locks of JavaScript, in workers of one process, and what the rest of the family
+ * costs. Ratios are taken within a round, where the peers ran side by side, and only then the
+ * median of the rounds. PART is a field of the JSON, such as herd.
  */
 
 import { writeFileSync } from 'node:fs';
@@ -11,14 +12,21 @@ import { Worker } from 'node:worker_threads';
 import { measureBusy } from './busy.js';
 import { Crew, pin } from './crew.js';
 import { operations } from './family.js';
+import { measureHerd } from './herd.js';
 import { contend, handOff, handOffs, operate, pairs, relock, rotated } from './measure.js';
 import { peers } from './peers.js';
-import { measureQueue } from './queue.js';
+import { primitives } from './primitives.js';
+import { measureQueues, usOf } from './queue.js';
 import { median, percentile } from './statistics.js';
 import { fixed, sayTable, time } from './table.js';
 
 const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean' }, smoke: { type: 'boolean' }, json: { type: 'string' } },
+  options: {
+    quick: { type: 'boolean' },
+    smoke: { type: 'boolean' },
+    json: { type: 'string' },
+    only: { type: 'string' },
+  },
 });
 const WHOLE = {
   pairRounds: 301,
@@ -27,7 +35,10 @@ const WHOLE = {
   seconds: 0.2,
   wakes: 40,
   relockSeconds: 1,
+  besideRounds: 4,
   busySeconds: 0.5,
+  herdRounds: 3,
+  herdSeconds: 0.2,
 };
 const QUICK = {
   pairRounds: 61,
@@ -36,7 +47,10 @@ const QUICK = {
   seconds: 0.1,
   wakes: 40,
   relockSeconds: 0.5,
+  besideRounds: 1,
   busySeconds: 0.3,
+  herdRounds: 1,
+  herdSeconds: 0.1,
 };
 /** Shows only that everything runs: its figures mean nothing. */
 const SMOKE = {
@@ -46,7 +60,10 @@ const SMOKE = {
   seconds: 0.01,
   wakes: 1,
   relockSeconds: 0.02,
+  besideRounds: 1,
   busySeconds: 0.05,
+  herdRounds: 1,
+  herdSeconds: 0.01,
 };
 const settings = (options.smoke && SMOKE) || (options.quick && QUICK) || WHOLE;
 const PAIRS = 50_000;
@@ -55,8 +72,21 @@ const WORKERS = [2, 4, 8];
 /** ns of work inside the lock, and as much outside. */
 const SECTIONS = [0, 180, 15_000];
 const RELOCKERS = [1, 2];
-/** How many tasks of one event loop ask at once. */
-const QUEUE_LENGTHS = options.smoke ? [1_000] : [1_000, 10_000, 100_000];
+/**
+ * Workers beside a main thread that waits for more than a mutex; ns that they hold it, and ms until
+ * the main thread asks again, so that one of them holds it then.
+ */
+const BESIDE = 2;
+const BESIDE_HOW = { section: 50_000, pause: 1 };
+const BESIDE_PEERS = [
+  'lockword Semaphore',
+  'lockword Semaphore, 3 of 3 permits',
+  'lockword RWLock, writing',
+  'lockword RWLock, reading beside writers',
+];
+/** How many calls of one event loop wait at once. */
+const QUEUE_LENGTHS = (options.smoke && [10]) ||
+  (options.quick && [10, 10_000]) || [10, 10_000, 100_000];
 
 async function startCrews() {
   const crews = [];
@@ -138,14 +168,14 @@ async function attach(crews) {
   );
 }
 
-async function measureRelocking(crews, locks, workers) {
+async function measureRelocking(crews, locks, workers, most = settings.rounds, how) {
   const rounds = [];
-  for (let round = 0; round < settings.rounds; round++) {
+  for (let round = 0; round < most; round++) {
     const rows = new Map();
     for (const crew of rotated(crews, round))
       rows.set(
         crew,
-        await relock({ crew, lock: locks.get(crew) }, workers, settings.relockSeconds),
+        await relock({ crew, lock: locks.get(crew) }, workers, settings.relockSeconds, how),
       );
     rounds.push(rows);
   }
@@ -163,6 +193,28 @@ async function measureRelocking(crews, locks, workers) {
       worker_mops: median(rounds.map((rows) => rows.get(crew).mops)),
     };
   });
+}
+
+/** The main thread beside workers that relock, at whatever it can wait for. */
+async function measureBeside(crews, locks) {
+  const more = [];
+  for (const name of BESIDE_PEERS) {
+    const peer = primitives.find((primitive) => primitive.name === name);
+    const crew = new Crew(peer);
+    peer.prepare?.(crew.buffers.lock);
+    await crew.start(BESIDE);
+    more.push(crew);
+  }
+  const all = new Map([...locks, ...(await attach(more))]);
+  const rows = await measureRelocking(
+    [...crews, ...more],
+    all,
+    BESIDE,
+    settings.besideRounds,
+    BESIDE_HOW,
+  );
+  await Promise.all(more.map((crew) => crew.stop()));
+  return rows;
 }
 
 async function measureHandOffs(crews, locks) {
@@ -238,18 +290,30 @@ function sayRelocking(cells) {
   );
   for (const rows of cells) {
     console.log(`\n  ${rows[0].workers} worker${rows[0].workers > 1 ? 's' : ''}`);
-    sayTable([
-      ['', 'a second', 'median', 'p99', 'worst', 'Mops/s'],
-      ...rows.map((row) => [
-        row.peer,
-        fixed(row.turns_per_s, 0),
-        time(row.median_us * 1e3),
-        time(row.p99_us * 1e3),
-        time(row.worst_us * 1e3),
-        fixed(row.worker_mops, 2),
-      ]),
-    ]);
+    sayWaits(rows);
   }
+}
+
+function sayBeside(rows) {
+  console.log(
+    `\nThe same beside ${BESIDE} workers that hold it for ${time(BESIDE_HOW.section)}, ` +
+      `for all that the main thread can wait for, ${BESIDE_HOW.pause} ms after it gave it back\n`,
+  );
+  sayWaits(rows);
+}
+
+function sayWaits(rows) {
+  sayTable([
+    ['', 'a second', 'median', 'p99', 'worst', 'Mops/s'],
+    ...rows.map((row) => [
+      row.peer,
+      fixed(row.turns_per_s, 0),
+      time(row.median_us * 1e3),
+      time(row.p99_us * 1e3),
+      time(row.worst_us * 1e3),
+      fixed(row.worker_mops, 4),
+    ]),
+  ]);
 }
 
 function sayHandOffs(rows) {
@@ -281,13 +345,47 @@ function sayBusy(rows) {
   }
 }
 
-function sayQueues(rows) {
+function sayHerd(rows) {
   console.log(
-    '\nA queue in one event loop: tasks that do nothing, and all ask at once; less is better\n',
+    '\nHerd: time, CPU time and context switches per turn, of the whole process; ' +
+      `medians of ${settings.herdRounds} rounds; less is better`,
+  );
+  console.log(
+    '  release: so many workers are blocked; one permit or notify at a time, ' +
+      'for a worker that comes back; or one unlock, and each passes the lock on',
+  );
+  console.log(
+    '  sleeping sections: each of so many workers takes turn after turn, ' +
+      'and sleeps for 100 us in each\n',
   );
   sayTable([
-    ['', 'tasks', 'us a task', 'x lockword'],
-    ...rows.map((row) => [row.peer, `${row.length}`, fixed(row.us, 2), fixed(row.ratio, 2)]),
+    ['', 'kind', 'workers', 'time', 'CPU', 'switches'],
+    ...rows.map((row) => [
+      row.peer,
+      row.kind,
+      `${row.waiters}`,
+      time(row.ns),
+      time(row.cpu_ns),
+      fixed(row.switches, 1),
+    ]),
+  ]);
+}
+
+function sayQueues(rows) {
+  console.log(
+    '\nA queue in one event loop: calls that all wait at once, ' +
+      'and take their turns or all go on; less is better\n',
+  );
+  sayTable([
+    ['', 'calls', 'us a call', 'x async-mutex', 'a turn later', 'bytes a call'],
+    ...rows.map((row) => [
+      row.peer,
+      `${row.length}`,
+      usOf(row.us, row),
+      row.ratio === null ? '' : fixed(row.ratio, 2),
+      usOf(row.turned_us, row),
+      row.bytes === null ? '' : fixed(row.bytes, 0),
+    ]),
   ]);
 }
 
@@ -295,43 +393,53 @@ console.log(`Node ${process.version}, ${availableParallelism()} CPUs`);
 const crews = await startCrews();
 if (!crews.every((crew) => crew.pinned))
   console.log('workers are not pinned (no taskset): expect them to share a CPU at times');
-const uncontended = await measurePairs(crews);
-sayPairs(uncontended);
-const family = await measureFamily();
-sayFamily(family);
 const locks = crews.filter((crew) => !crew.peer.floor);
-const contended = [];
-for (const workers of WORKERS)
-  for (const section of SECTIONS) contended.push(await measureContention(locks, workers, section));
-sayContention(contended);
-const here = await attach(locks);
-const relocking = [];
-for (const workers of RELOCKERS) relocking.push(await measureRelocking(locks, here, workers));
-sayRelocking(relocking);
-const handoff = await measureHandOffs(locks, here);
-sayHandOffs(handoff);
-const waiting = await measureBusy(
-  locks.map((crew) => crew.peer),
-  settings.rounds,
-  settings.busySeconds,
-);
-sayBusy(waiting);
-const queued = [];
-for (const length of QUEUE_LENGTHS) queued.push(await measureQueue(length, settings.rounds));
-sayQueues(queued.flat());
-await Promise.all(crews.map((crew) => crew.stop()));
-if (options.json) {
-  const results = {
-    node: process.version,
-    cpus: availableParallelism(),
-    ...settings,
-    uncontended,
-    family,
-    contended: contended.flat(),
-    relocking: relocking.flat(),
-    handoff,
-    busy: waiting,
-    queued: queued.flat(),
-  };
-  writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
+let attached;
+/** Not before it is needed, since it pins this thread, and so the workers that come later. */
+const here = () => (attached ??= attach(locks));
+
+/** The rows of all cells, each of some numbers. */
+async function cells(measure, ...columns) {
+  const combined = columns.reduce(
+    (found, column) => found.flatMap((cell) => column.map((value) => [...cell, value])),
+    [[]],
+  );
+  const rows = [];
+  for (const cell of combined) rows.push(await measure(...cell));
+  return rows;
 }
+
+const measurements = {
+  uncontended: [() => measurePairs(crews), sayPairs],
+  family: [measureFamily, sayFamily],
+  contended: [
+    () => cells((workers, ns) => measureContention(locks, workers, ns), WORKERS, SECTIONS),
+    sayContention,
+  ],
+  relocking: [
+    () => cells(async (workers) => measureRelocking(locks, await here(), workers), RELOCKERS),
+    sayRelocking,
+  ],
+  beside: [async () => measureBeside(locks, await here()), sayBeside],
+  handoff: [async () => measureHandOffs(locks, await here()), sayHandOffs],
+  busy: [
+    () =>
+      measureBusy(
+        locks.map((crew) => crew.peer),
+        settings.rounds,
+        settings.busySeconds,
+      ),
+    sayBusy,
+  ],
+  herd: [() => measureHerd(settings.herdRounds, settings.herdSeconds), sayHerd],
+  queued: [() => measureQueues(QUEUE_LENGTHS), sayQueues],
+};
+const results = { node: process.version, cpus: availableParallelism(), ...settings };
+for (const [name, [measure, say]] of Object.entries(measurements)) {
+  if (options.only && !options.only.split(',').includes(name)) continue;
+  const rows = await measure();
+  say(rows);
+  results[name] = rows.flat();
+}
+await Promise.all(crews.map((crew) => crew.stop()));
+if (options.json) writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);

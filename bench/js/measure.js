@@ -29,7 +29,7 @@ export async function operate(workers, round, n) {
 /** Enough for every worker to have read its message. */
 const START_DELAY_MS = 15;
 
-async function run(crew, workers, seconds, section, task) {
+export async function run(crew, workers, seconds, section, task) {
   crew.control.fill(0);
   crew.count = 0;
   const start = now() + START_DELAY_MS;
@@ -63,15 +63,15 @@ export async function contend(crews, round, workers, seconds, section) {
 }
 
 /**
- * The main thread takes the lock again and again, a turn of its event loop after it gave it back,
- * while workers relock without a gap. ms of each wait, the last of which is as long as the round if
- * it was in vain; and the workers' turns.
+ * The main thread takes the lock again and again, a turn of its event loop or a `pause` of so many
+ * ms after it gave it back, while workers relock without a gap and hold it for `section` ns. ms of
+ * each wait, the last of which is as long as the round if it was in vain; and the workers' turns.
  */
-export async function relock({ crew, lock }, workers, seconds) {
+export async function relock({ crew, lock }, workers, seconds, { section = 0, pause = 0 } = {}) {
   crew.control.fill(0);
   crew.count = 0;
   const answers = Array.from({ length: workers }, (_, k) =>
-    crew.ask(k, { task: 'turns', start: now(), section: 0 }),
+    crew.ask(k, { task: 'turns', start: now(), section, away: 0 }),
   );
   await sleep(START_DELAY_MS);
   const end = now() + seconds * 1000;
@@ -83,7 +83,7 @@ export async function relock({ crew, lock }, workers, seconds) {
     await lock.lockAsync();
     waits.push(now() - asked);
     lock.unlock();
-    await nextTurn();
+    await (pause ? sleep(pause) : nextTurn());
   }
   clearTimeout(stop);
   Atomics.store(crew.control, STOP, 1);

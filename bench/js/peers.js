@@ -28,7 +28,7 @@ function raw(buffer) {
  * What people write by hand: the second mutex of Ulrich Drepper's 'Futexes are tricky'. 0 free, 1
  * held, 2 held and perhaps awaited.
  */
-function threeState(buffer) {
+export function threeState(buffer) {
   const heap = new Int32Array(buffer);
   return {
     lock() {

@@ -14,7 +14,10 @@ export const NEXT = 1;
 export const HELD = 2;
 export const ASKED = 3;
 export const SIGNAL = 4;
-export const CONTROL_WORDS = 5;
+/** How many are about to block, and how many have had their turns: herd.js. */
+export const ARRIVED = 5;
+export const SERVED = 6;
+export const CONTROL_WORDS = 7;
 
 export const KINDS = { lock: 'lock', signal: 'signal', message: 'message' };
 
