@@ -5,7 +5,7 @@
 
 import { LW_DONE } from './core/constants.js';
 import { gather } from './crowd.js';
-import { signalOf, timeoutOf } from './options.js';
+import { withdraw } from './line.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -33,10 +33,23 @@ export async function waitAny(sources, options) {
     if (!(/** @type {any} */ (source)?.step))
       throw new TypeError(`sources[${index}]: write .when(), .whenAtLeast() or .whenAtMost()`);
   }
-  const { what, index } = await gather(
-    /** @type {any[]} */ (sources),
-    timeoutOf(options),
-    signalOf(options),
-  );
-  return what === LW_DONE ? index : -1;
+  return new Promise((resolve, reject) => {
+    /** @type {import('./line.js').Caller[]} */
+    const callers = [];
+    let waiting = sources.length;
+    /** @type {any[]} */ (sources).every((source, index) => {
+      /** @param {{ what: number }} answer */
+      const toValue = ({ what }) => {
+        if (what === LW_DONE) {
+          resolve(index);
+          // Their steps are not run: these might take what they wanted, too.
+          callers.forEach((caller) => caller.queue && withdraw(caller));
+          waiting = 0;
+          // A caller that gives up leaves the others their last attempt.
+        } else if (--waiting === 0) resolve(-1);
+      };
+      gather(() => source, options, toValue, callers).catch(reject);
+      return waiting;
+    });
+  });
 }

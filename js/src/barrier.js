@@ -20,12 +20,11 @@ import {
   LW_BARRIER_UNMADE,
   LW_DONE,
 } from './core/constants.js';
-import { gather } from './crowd.js';
 import { BrokenBarrierError, TimeoutError } from './errors.js';
-import { onAbort } from './limits.js';
+import { assertListens } from './limits.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
-import { assertInteger, blockFor } from './waiting.js';
+import { assertInteger, blockFor, waitFor } from './waiting.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -101,9 +100,12 @@ export class Barrier extends Primitive {
     const timeout = timeoutOf(options);
     const signal = signalOf(options);
     // It may throw, and not after the arrival.
-    onAbort(signal, () => {})();
+    assertListens(signal);
     const [leads, state] = this.#arrive();
-    return leads || this.#end(state, await gather([this.#operation(state)], timeout, signal));
+    return (
+      leads ||
+      this.#end(state, await waitFor(() => this.#operation(state), { timeout, signal }, Object))
+    );
   }
 
   /**

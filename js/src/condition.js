@@ -19,7 +19,7 @@ import {
 } from './core/constants.js';
 import { block } from './blocking.js';
 import { OwnershipError } from './errors.js';
-import { bound, onAbort } from './limits.js';
+import { assertListens, pend } from './limits.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { waitAsync } from './wait.js';
@@ -98,8 +98,8 @@ export class Condition extends Primitive {
   async waitAsync(mutex, options) {
     const timeout = timeoutOf(options);
     const signal = signalOf(options);
-    // onAbort may throw, but not once the mutex has been given up.
-    onAbort(signal, () => {})();
+    // A signal may throw, but not once the mutex has been given up.
+    assertListens(signal);
     const [sequence, depth] = this.#enter(mutex, true);
     const why = await this.#sleep(sequence, timeout, signal);
     condLeaveStep(this.words);
@@ -198,29 +198,36 @@ export class Condition extends Primitive {
    */
   #sleep(sequence, timeout, signal) {
     const { words } = this;
-    return new Promise((resolve) => {
-      let over = false;
-      let idle = 0;
-      /** @param {number} why */
-      const look = (why) => {
-        if (why === LW_SLICE) {
-          if (words[LW_COND_SEQUENCE] === sequence) return !over;
-          // Other waiters were notified. That ends this wait, too, and leaves the engine's behind.
-          why = LW_TIMED_OUT | LW_QUEUED;
-        }
-        if (over) return;
-        const { what } = condWaitStep(words, sequence, why, 0);
-        over = what < LW_WAIT;
-        if (over) {
-          stop();
-          resolve(what === LW_DONE ? LW_OK : why & LW_WHY);
-        } else waitAsync(words, LW_COND_SEQUENCE, sequence, idle++, look);
-      };
-      /** @param {number} why */
-      const giveUp = (why) => look(why | LW_QUEUED);
-      let stop = onAbort(signal, giveUp);
-      look(timeout === 0 ? LW_TIMED_OUT : LW_START);
-      if (!over) stop = bound(timeout, giveUp, stop);
-    });
+    let idle = 0;
+    /**
+     * @param {import('./line.js').Caller} caller
+     * @param {number} why
+     */
+    const look = (caller, why) => {
+      if (why === LW_SLICE) {
+        if (words[LW_COND_SEQUENCE] === sequence) return caller.queue;
+        // Other waiters were notified. That ends this wait, too, and leaves the engine's behind.
+        why = LW_TIMED_OUT | LW_QUEUED;
+      }
+      if (!caller.queue) return;
+      const answer = condWaitStep(words, sequence, why, 0);
+      if (answer.what < LW_WAIT) {
+        caller.queue = undefined;
+        ended = answer.what === LW_DONE ? LW_OK : why & LW_WHY;
+        caller.settle(caller, { ...answer, what: LW_DONE });
+      } else waitAsync(words, LW_COND_SEQUENCE, sequence, idle++, (why) => look(caller, why));
+    };
+    let ended = 0;
+    return pend(
+      () => ({ step: condWaitStep, words, wanted: sequence }),
+      { timeout, signal },
+      () => ended,
+      (caller, why) => look(caller, why | LW_QUEUED),
+      (caller) => {
+        // It waits, but stands in no line.
+        caller.queue = /** @type {any} */ (words);
+        look(caller, timeout === 0 ? LW_TIMED_OUT : LW_START);
+      },
+    );
   }
 }

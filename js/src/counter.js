@@ -154,12 +154,10 @@ export class Counter extends Primitive {
    * @throws {RangeError} the value is out of range
    */
   async waitUntilAsync(wanted, options) {
-    if (typeof wanted !== 'function')
-      return (await waitFor(this.whenAtLeast(wanted), options)).what === LW_DONE;
+    if (typeof wanted !== 'function') return await waitFor(() => this.whenAtLeast(wanted), options);
     const left = remaining(options);
     for (let { value } = this; !wanted(value); value = this.value) {
-      if ((await waitFor(this.#when(counterChangeStep, value), left())).what !== LW_DONE)
-        return false;
+      if (!(await waitFor(() => this.#when(counterChangeStep, value), left()))) return false;
     }
     return true;
   }

@@ -12,16 +12,11 @@
  * @property {Step} step
  * @property {Words} words
  * @property {number} wanted
- *
- * @typedef {object} Outcome
- * @property {number} what LW_DONE, or the other code that ended it
- * @property {number} expected the result of the operation, if it has one
- * @property {number} index of the operation
  */
 
 import { shared } from './agent.js';
-import { LW_GAVE_UP, LW_START, LW_TIMED_OUT, LW_WAIT } from './core/constants.js';
-import { bound, onAbort } from './limits.js';
+import { LW_START, LW_WAIT } from './core/constants.js';
+import { pend } from './limits.js';
 import { join, lineAt, part, run } from './line.js';
 
 /**
@@ -45,12 +40,12 @@ function keyOf({ step, wanted, phase }) {
 shared.places ??= 0;
 
 /**
- * Compares two queues for sorting. An empty queue comes last.
+ * Compares two queues for sorting, none of which is empty.
  *
  * @param {import('./line.js').Queue} a
  * @param {import('./line.js').Queue} b
  */
-const latestFirst = (a, b) => (b.after.place ?? 0) - (a.after.place ?? 0);
+const latestFirst = (a, b) => b.after.place - a.after.place;
 
 /**
  * Runs the steps of the callers in line, in the order in which they came. If a caller has to wait,
@@ -69,7 +64,7 @@ function advance(line, why, queues = [...line.queues.values()]) {
     const { after } = queue;
     if (after === queue) continue;
     if (run(after, why) >= LW_WAIT) waiting.push(after);
-    else {
+    else if (queue.after !== queue) {
       // The caller that is first now may have come later than the first ones of other queues.
       queues.push(queue);
       queues.sort(latestFirst);
@@ -87,56 +82,29 @@ function advance(line, why, queues = [...line.queues.values()]) {
 }
 
 /**
- * Runs operations until one of them has ended, and withdraws the others.
+ * Runs an operation until it has ended.
  *
- * @param {Operation[]} operations if several can end, the first of them does
- * @param {number} timeout ms
- * @param {AbortSignal | undefined} signal not aborted yet
- * @returns {Promise<Outcome>} rejects with the signal's reason
+ * @param {() => Operation} make may throw
+ * @param {number | import('./options.js').WaitOptions | undefined} options
+ * @param {Caller['toValue']} toValue
+ * @param {Caller[]} [callers] to which its caller is added, unless it has ended at once
+ * @returns {Promise<any>} rejects with what these throw, or the signal's reason
  */
-export function gather(operations, timeout, signal) {
-  return new Promise((resolve, reject) => {
-    /** @type {Caller[]} */
-    const callers = [];
-    /** @param {number} why */
-    const giveUp = (why) => {
-      for (const caller of callers) {
-        const { line, queue } = caller;
-        if (!queue) continue;
-        const isFirst = queue.after === caller;
-        run(caller, why);
-        // The callers behind it had not run their steps: it waited for them, too.
-        if (isFirst) advance(line, LW_START, [queue]);
-      }
-    };
-    // onAbort may throw; what follows may not.
-    let stop = onAbort(signal, giveUp);
-    let waiting = operations.length;
-    operations.every(({ step, words, wanted }, index) => {
-      /** @type {Caller} */
-      const caller = {
-        line: lineAt(words, advance),
-        step,
-        wanted,
-        phase: 0,
-        place: shared.places++,
-        onLeave({ what, expected }) {
-          // A caller that gives up leaves the others their last attempt.
-          if (what === LW_GAVE_UP && --waiting) return;
-          waiting = 0;
-          stop();
-          // A step that succeeds although it is cancelled keeps what it took.
-          if (what === LW_GAVE_UP && signal?.aborted) reject(signal.reason);
-          else resolve({ what, expected, index });
-          // Their steps are not run: these might take what they wanted, too.
-          callers.forEach(part);
-        },
-      };
-      callers.push(caller);
-      if (run(caller, LW_START) >= LW_WAIT) join(caller, keyOf(caller));
-      return waiting;
-    });
-    if (timeout === 0) giveUp(LW_TIMED_OUT);
-    if (waiting) stop = bound(timeout, giveUp, stop);
+export function gather(make, options, toValue, callers) {
+  return pend(make, options, toValue, giveUp, (caller, words) => {
+    caller.line = lineAt(words, advance);
+    if (run(caller, LW_START) < LW_WAIT) return;
+    caller.place = shared.places++;
+    join(caller, keyOf(caller));
+    callers?.push(caller);
   });
+}
+
+/** @type {import('./limits.js').End} */
+function giveUp(caller, why) {
+  const { line, queue } = caller;
+  const isFirst = queue?.after === caller;
+  run(caller, why);
+  // The callers behind it had not run their steps: it waited for them, too.
+  if (queue && isFirst) advance(line, LW_START, [queue]);
 }

@@ -107,10 +107,13 @@ export function imports(memory, table) {
      */
     lw_emscripten_semaphore_async_acquire(sem, num, callback, userData, ms) {
       const permits = new Semaphore(memory, sem >>> 0).when(num);
-      later(callback, sem, userData, ms, async (options) => {
-        const { what, expected } = await waitFor(permits, options);
-        return what === LW_DONE ? expected : -1;
-      });
+      later(callback, sem, userData, ms, (options) =>
+        waitFor(
+          () => permits,
+          options,
+          ({ what, expected }) => (what === LW_DONE ? expected : -1),
+        ),
+      );
     },
 
     /**

@@ -92,7 +92,7 @@ export class Event extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
    */
-  async waitAsync(options) {
-    return (await waitFor(this.when(), options)).what === LW_DONE;
+  waitAsync(options) {
+    return waitFor(() => this.when(), options);
   }
 }

@@ -5,7 +5,7 @@
 
 import { LW_DONE, LW_LATCH_MAX } from './core/constants.js';
 import { latchCount, latchCountDownStep, latchWaitStep } from './core/latch.js';
-import { onAbort } from './limits.js';
+import { assertListens } from './limits.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';
@@ -103,8 +103,8 @@ export class Latch extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
    */
-  async waitAsync(options) {
-    return (await waitFor(this.when(), options)).what === LW_DONE;
+  waitAsync(options) {
+    return waitFor(() => this.when(), options);
   }
 
   /**
@@ -134,7 +134,7 @@ export class Latch extends Primitive {
     const timeout = timeoutOf(options);
     const signal = signalOf(options);
     // It may throw, and not after the arrival.
-    onAbort(signal, () => {})();
+    assertListens(signal);
     return this.#countDown(1) || this.waitAsync({ timeout, signal });
   }
 

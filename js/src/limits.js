@@ -1,8 +1,18 @@
-/** Ends a wait from outside: when its time is up, or its signal is aborted. */
+/** Calls that wait: their promises, and what ends them from outside, a timeout or a signal. */
 
 import { shared } from './agent.js';
-import { LW_CANCELLED, LW_TIMED_OUT } from './core/constants.js';
+import { LW_CANCELLED, LW_DONE, LW_GAVE_UP, LW_TIMED_OUT } from './core/constants.js';
 import { BEAT, LONGEST_TIMER } from './awake.js';
+import { signalOf, timeoutOf } from './options.js';
+
+/**
+ * @typedef {import('./blocking.js').Answer} Answer
+ * @typedef {import('./line.js').Caller} Caller
+ * @typedef {import('./options.js').WaitOptions} WaitOptions
+ *
+ * @typedef {(caller: Caller, why: number) => void} End for LW_TIMED_OUT or LW_CANCELLED: the caller
+ *   gives up, or succeeds at the last moment
+ */
 
 /**
  * The pending calls of this agent: how many there are, and a timer that runs while there are any.
@@ -18,65 +28,115 @@ export function nothingPends() {
 
 function nothing() {}
 
+/** @param {{ what: number }} answer */
+export const isDone = ({ what }) => what === LW_DONE;
+
 /**
- * Bounds a wait, and keeps the process alive for it.
+ * Makes a call that waits. A hundred thousand of them may wait at once. So its promise is the
+ * user's own, with no async function in between, and there is one object, without closures.
  *
- * @param {number} timeout ms, more than 0
- * @param {(why: number) => void} end called with LW_TIMED_OUT when the time is up, never earlier
- * @param {() => void} stopListening
- * @returns {() => void} call this when the wait has ended; it stops listening, too
+ * @param {() => import('./crowd.js').Operation} make may throw
+ * @param {number | WaitOptions | undefined} options
+ * @param {Caller['toValue']} toValue
+ * @param {End} end
+ * @param {(caller: Caller, words: import('./wait.js').Words) => void} start may settle it
+ * @returns {Promise<any>} rejects with what these throw, or the signal's reason
  */
-export function bound(timeout, end, stopListening) {
-  const deadline = performance.now() + timeout;
-  /** @type {ReturnType<typeof setTimeout>} */
-  let timer;
-  /** @param {number} remaining */
-  const look = (remaining) => {
-    if (remaining <= 0) end(LW_TIMED_OUT);
-    else if (remaining < Infinity)
-      timer = setTimeout(
-        () => look(deadline - performance.now()),
-        Math.min(remaining, LONGEST_TIMER),
-      );
-  };
-  look(timeout);
-  if (pending.count++ === 0) pending.timer = setInterval(nothing, BEAT);
-  return () => {
-    clearTimeout(timer);
-    if (--pending.count === 0) clearInterval(pending.timer);
-    stopListening();
-  };
+export function pend(make, options, toValue, end, start) {
+  return new Promise((resolve, reject) => {
+    const { step, words, wanted } = make();
+    const timeout = timeoutOf(options);
+    /** @type {Caller} */
+    const caller = {
+      step,
+      wanted,
+      phase: 0,
+      line: /** @type {any} */ (undefined),
+      queue: undefined,
+      resolve,
+      reject,
+      toValue,
+      end,
+      settle,
+      signal: signalOf(options),
+      timer: undefined,
+    };
+    // This may throw; what follows may not.
+    listen(caller, true);
+    start(caller, words);
+    if (timeout === 0 && caller.queue) end(caller, LW_TIMED_OUT);
+    if (!caller.queue) return;
+    caller.timer = 0;
+    if (pending.count++ === 0) pending.timer = setInterval(nothing, BEAT);
+    if (timeout < Infinity) look(caller, performance.now() + timeout);
+  });
 }
 
 /**
- * The calls to end when a signal is aborted. While there are any, the signal has one listener,
- * however many calls there are: Node warns of a leak at more than ten. Afterwards it has none,
+ * @param {Caller} caller
+ * @param {number} deadline
+ */
+function look(caller, deadline) {
+  const remaining = deadline - performance.now();
+  if (remaining > 0)
+    caller.timer = setTimeout(look, Math.min(remaining, LONGEST_TIMER), caller, deadline);
+  else caller.end(caller, LW_TIMED_OUT);
+}
+
+/** @type {Caller['settle']} */
+function settle(caller, answer) {
+  const { signal, timer } = caller;
+  listen(caller, false);
+  if (timer !== undefined && --pending.count === 0) clearInterval(pending.timer);
+  clearTimeout(timer);
+  try {
+    // A call that succeeds although it is cancelled keeps what it took.
+    if (answer.what === LW_GAVE_UP) signal?.throwIfAborted();
+    caller.resolve(caller.toValue(answer, caller.wanted));
+  } catch (error) {
+    caller.reject(error);
+  }
+}
+
+/**
+ * The callers to end when a signal is aborted. While there are any, the signal has one listener,
+ * however many callers there are: Node warns of a leak at more than ten. Afterwards it has none,
  * since a listener keeps a composite signal, or one with a timeout, alive as long as what it is
  * made of.
  *
- * @type {WeakMap<AbortSignal, Set<(why: number) => void>>}
+ * @type {WeakMap<AbortSignal, Set<any>>}
  */
-const endsOf = new WeakMap();
+const callersOf = new WeakMap();
 
 /** @this {AbortSignal} */
 function abort() {
-  endsOf.get(this)?.forEach((end) => end(LW_CANCELLED));
+  callersOf.get(this)?.forEach((caller) => caller.end(caller, LW_CANCELLED));
 }
 
 /**
- * Ends a wait when the signal is aborted, unless stopped. Throws what a signal throws that is not
- * the engine's own, so call it before the wait changes anything.
+ * Ends a caller when its signal is aborted, or does so no more. Throws what a signal throws that is
+ * not the engine's own.
+ *
+ * @param {Pick<Caller, 'signal' | 'end'>} caller
+ * @param {boolean} on
+ */
+function listen(caller, on) {
+  const { signal } = caller;
+  if (!signal) return;
+  const callers = callersOf.get(signal) ?? new Set();
+  if (callers.size === 0) signal.addEventListener('abort', abort);
+  callersOf.set(signal, callers.add(caller));
+  if (on) return;
+  callers.delete(caller);
+  if (callers.size === 0) signal.removeEventListener('abort', abort);
+}
+
+/**
+ * Throws what `pend` throws of a signal that is not the engine's own. Call it before what cannot be
+ * undone.
  *
  * @param {AbortSignal | undefined} signal
- * @param {(why: number) => void} end called with LW_CANCELLED
- * @returns {() => void} stops it
  */
-export function onAbort(signal, end) {
-  if (!signal) return nothing;
-  const ends = endsOf.get(signal) ?? new Set();
-  if (ends.size === 0) signal.addEventListener('abort', abort);
-  endsOf.set(signal, ends.add(end));
-  return () => {
-    if (ends.delete(end) && ends.size === 0) signal.removeEventListener('abort', abort);
-  };
+export function assertListens(signal) {
+  listen({ signal, end: nothing }, false);
 }

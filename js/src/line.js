@@ -7,20 +7,27 @@
  * a notify by that, since each notify of the word is for all agents that wait there.
  *
  * @typedef {import('./wait.js').Words} Words
+ * @typedef {import('./blocking.js').Answer} Answer
  * @typedef {import('./blocking.js').Step} Step
- *
- * @typedef {Pick<import('./blocking.js').Answer, 'what' | 'expected'>} Ended
  *
  * @typedef {object} Caller a call that waits, and where its step left off
  * @property {Line} line
  * @property {Step} step
  * @property {number} wanted the step's argument: an agent's id, or a value
  * @property {number} phase
- * @property {(ended: Ended) => void} onLeave called when it has left the line
- * @property {number} [place] the lower, the earlier it came
- * @property {Queue} [queue] the queue in which it stands, between these two:
+ * @property {Queue | undefined} queue the queue in which it stands, between these two:
  * @property {any} [before]
  * @property {any} [after]
+ * @property {any} [place] crowd.js: the lower, the earlier it came
+ * @property {(value: any) => void} resolve
+ * @property {(reason: any) => void} reject
+ * @property {(answer: Answer, wanted: number) => any} toValue what the promise is resolved
+ *   with; if it throws, the promise is rejected
+ * @property {import('./limits.js').End} end
+ * @property {(caller: Caller, answer: Answer) => void} settle called when
+ *   it has left the line; of the caller's own copy of lockword
+ * @property {AbortSignal | undefined} signal
+ * @property {any} timer undefined: it does not wait yet; 0: it waits without a timeout
  *
  * @typedef {object} Queue a ring of callers, in the order in which they joined, and of itself. A
  *   Set
@@ -37,23 +44,26 @@
  * @property {Map<number, Queue>} queues of callers, by a key of their driver's; none is empty
  * @property {number} queued LW_QUEUED while a wait at the gate is pending, or 0
  * @property {number} idle how many waits there have been since a caller left the line
- * @property {boolean} [handing] turn.js: whether a microtask is to run the head's step
- * @property {number} [turnsBy] turn.js: a turn of the event loop was asked for, and
- *   after this time only that turn runs the head's step; 0: none was asked for
+ * @property {boolean} [handing] whether a microtask is to run the steps
+ * @property {number} [turnsBy] a turn of the event loop was asked for, and after this time only
+ *   that turn runs the steps; 0: none was asked for
  */
 
 import { shared } from './agent.js';
 import {
   LW_AGAIN,
   LW_ASYNC,
+  LW_GAVE_UP,
   LW_QUEUE,
   LW_QUEUED,
   LW_SLICE,
+  LW_START,
   LW_WAIT,
   LW_WAIT_BRIEF,
 } from './core/constants.js';
-import { BRIEF } from './awake.js';
-import { waitAsync } from './wait.js';
+import { BRIEF, HAND_OVER } from './awake.js';
+import { nothingPends } from './limits.js';
+import { afterTurn, waitAsync } from './wait.js';
 
 /**
  * The lines in use, by buffer and address of the primitive. Callers of several copies of lockword
@@ -80,16 +90,43 @@ export function lineAt(words, advance) {
   return line;
 }
 
+/** @param {Line} line */
+function forgetIfUnused({ words, queues, queued, turnsBy }) {
+  if (queues.size === 0 && !queued && !turnsBy) linesOf.get(words.buffer)?.delete(words.byteOffset);
+}
+
 /**
- * Returns the line at this primitive, if there is one.
+ * Runs the steps once the event loop has turned.
+ *
+ * @param {Line} line
+ */
+export function advanceAfterTurn(line) {
+  if (line.turnsBy || line.queues.size === 0) return;
+  line.turnsBy = performance.now() + HAND_OVER;
+  afterTurn(() => {
+    line.turnsBy = 0;
+    line.advance(line, LW_START);
+    forgetIfUnused(line);
+  });
+}
+
+/**
+ * Call this after giving back something. If no agent waited for it, not even this one, a microtask
+ * runs the steps. If other agents do wait, the callers do as they do: they learn of a notify, or
+ * try when the event loop has turned.
  *
  * @param {Words} words
+ * @param {number} [waiters] 0: none waited
  */
-export const findLine = (words) => linesOf.get(words.buffer)?.get(words.byteOffset);
-
-/** @param {Line} line */
-export function forgetIfUnused({ words, queues, queued, turnsBy }) {
-  if (queues.size === 0 && !queued && !turnsBy) linesOf.get(words.buffer)?.delete(words.byteOffset);
+export function handOver(words, waiters) {
+  const line =
+    waiters || nothingPends() ? undefined : linesOf.get(words.buffer)?.get(words.byteOffset);
+  if (!line || line.handing || (line.turnsBy && performance.now() > line.turnsBy)) return;
+  line.handing = true;
+  queueMicrotask(() => {
+    line.handing = false;
+    line.advance(line, LW_START);
+  });
 }
 
 /**
@@ -155,11 +192,20 @@ export function part(caller) {
 
 /**
  * @param {Caller} caller
- * @param {Ended} ended how it ended
+ * @param {Answer} answer how it ended
  */
-export function leave(caller, ended) {
+function leave(caller, answer) {
   part(caller);
   caller.line.idle = 0;
-  caller.onLeave(ended);
+  caller.settle(caller, answer);
   forgetIfUnused(caller.line);
+}
+
+/**
+ * The caller leaves the line, and its step is not run.
+ *
+ * @param {Caller} caller
+ */
+export function withdraw(caller) {
+  leave(caller, { what: LW_GAVE_UP, word: 0, phase: 0, expected: 0 });
 }

@@ -12,11 +12,12 @@ import {
 import { self } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { guardOf } from './guard.js';
-import { nothingPends } from './limits.js';
+import { isDone, nothingPends } from './limits.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { lockBlocking } from './blocking.js';
-import { enqueue, handOver } from './turn.js';
+import { handOver } from './line.js';
+import { enqueue } from './turn.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
@@ -78,9 +79,8 @@ export class Mutex extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
    */
-  async lockAsync(options) {
-    const taken = this.#ask(options);
-    return taken === true || (await taken);
+  lockAsync(options) {
+    return this.#ask(options);
   }
 
   /**
@@ -119,8 +119,8 @@ export class Mutex extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
-  async acquireAsync(options) {
-    return guardOf(await this.lockAsync(options), () => this.unlock());
+  acquireAsync(options) {
+    return this.#ask(options, ({ what }) => guardOf(what === LW_DONE, () => this.unlock()));
   }
 
   /**
@@ -135,7 +135,7 @@ export class Mutex extends Primitive {
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
   async runExclusive(fn, options) {
-    if (!(await this.#ask(options))) throw new TimeoutError('timed out');
+    if (!(await this.lockAsync(options))) throw new TimeoutError('timed out');
     try {
       return await fn();
     } finally {
@@ -146,13 +146,20 @@ export class Mutex extends Primitive {
   /**
    * Takes the mutex, or queues for it.
    *
-   * @param {number | WaitOptions} [options]
-   * @returns {true | Promise<boolean>}
+   * @param {number | WaitOptions | undefined} options
+   * @param {(answer: { what: number }) => any} [toValue]
+   * @returns {Promise<any>}
    */
-  #ask(options) {
-    const timeout = timeoutOf(options);
-    const signal = signalOf(options);
-    if (nothingPends() && mutexTake(this.words, self)) return true;
-    return enqueue(mutexLockStep, this.words, timeout, signal);
+  #ask(options, toValue = isDone) {
+    try {
+      if (nothingPends()) {
+        timeoutOf(options);
+        signalOf(options);
+        if (mutexTake(this.words, self)) return Promise.resolve(toValue({ what: LW_DONE }));
+      }
+    } catch {
+      // The promise below is rejected with it.
+    }
+    return enqueue(mutexLockStep, this.words, options, toValue);
   }
 }

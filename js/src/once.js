@@ -65,7 +65,8 @@ export class Once extends Primitive {
    * @throws {TimeoutError} the time was up
    */
   async runAsync(fn, options) {
-    if (this.done || !this.#begins(await waitFor(this.#operation(), options))) return false;
+    if (this.done) return false;
+    if (!(await waitFor(() => this.#operation(), options, this.#begins))) return false;
     try {
       await fn();
     } catch (error) {

@@ -23,7 +23,8 @@ import { dispose, guardOf } from './guard.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { lockBlocking } from './blocking.js';
-import { enqueue, handOver } from './turn.js';
+import { handOver } from './line.js';
+import { enqueue } from './turn.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
@@ -113,9 +114,10 @@ export class RecursiveMutex extends Primitive {
    * @returns {Promise<TaskGuard | undefined>} undefined: the time was up; rejects with
    *   `signal.reason` on abort
    */
-  async lockAsync(options) {
-    const taken = await enqueue(lockTask, this.words, timeoutOf(options), signalOf(options));
-    return taken ? new TaskGuard(this.words) : undefined;
+  lockAsync(options) {
+    return enqueue(lockTask, this.words, options, ({ what }) =>
+      what === LW_DONE ? new TaskGuard(this.words) : undefined,
+    );
   }
 
   /**
@@ -134,10 +136,11 @@ export class RecursiveMutex extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
-  async acquireAsync(options) {
-    const guard = await this.lockAsync(options);
-    if (!guard) throw new TimeoutError('timed out');
-    return guard;
+  acquireAsync(options) {
+    return enqueue(lockTask, this.words, options, ({ what }) => {
+      if (what !== LW_DONE) throw new TimeoutError('timed out');
+      return new TaskGuard(this.words);
+    });
   }
 
   /**
@@ -210,7 +213,7 @@ export class TaskGuard {
    */
   async lockAsync() {
     if (this.isMine) return this.lock();
-    await enqueue(lockTask, this.#words, Infinity, undefined);
+    await enqueue(lockTask, this.#words);
     this.#depth = 1;
     if (!this.#disposed) return;
     this.unlock();

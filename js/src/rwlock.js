@@ -272,8 +272,10 @@ export class RWLock extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
-  async acquireReadAsync(options) {
-    return guardOf(await this.readLockAsync(options), () => this.readUnlock());
+  acquireReadAsync(options) {
+    return this.#lockAsync(rwlockReadStep, options, (held) =>
+      guardOf(held, () => this.readUnlock()),
+    );
   }
 
   /**
@@ -294,8 +296,10 @@ export class RWLock extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
-  async acquireWriteAsync(options) {
-    return guardOf(await this.writeLockAsync(options), () => this.writeUnlock());
+  acquireWriteAsync(options) {
+    return this.#lockAsync(rwlockWriteStep, options, (held) =>
+      guardOf(held, () => this.writeUnlock()),
+    );
   }
 
   /**
@@ -316,8 +320,8 @@ export class RWLock extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
-  async acquireUpgradableAsync(options) {
-    return this.#upgradable(await this.upgradableLockAsync(options));
+  acquireUpgradableAsync(options) {
+    return this.#lockAsync(rwlockUpreadStep, options, (held) => this.#upgradable(held));
   }
 
   /** @param {boolean} held */
@@ -379,10 +383,14 @@ export class RWLock extends Primitive {
   /**
    * @param {import('./blocking.js').Step} step
    * @param {number | WaitOptions | undefined} options
+   * @param {(held: boolean) => any} [toValue]
    */
-  async #lockAsync(step, options) {
-    const operation = { step, words: this.words, wanted: self };
-    return succeeded((await waitFor(operation, options)).what);
+  #lockAsync(step, options, toValue) {
+    const make = () => ({ step, words: this.words, wanted: self });
+    return waitFor(make, options, ({ what }) => {
+      const held = succeeded(what);
+      return toValue ? toValue(held) : held;
+    });
   }
 }
 

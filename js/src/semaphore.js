@@ -110,8 +110,8 @@ export class Semaphore extends Primitive {
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
    * @throws {RangeError} permits are not 0 to 2^30 - 1
    */
-  async waitAsync(options) {
-    return (await waitFor(this.#operation(options), options)).what === LW_DONE;
+  waitAsync(options) {
+    return waitFor(() => this.#operation(options), options);
   }
 
   /**
@@ -122,7 +122,7 @@ export class Semaphore extends Primitive {
    */
   acquire(options) {
     const operation = this.#operation(options);
-    return this.#guard(blockFor(operation, options, 'acquire'), operation);
+    return this.#guard(blockFor(operation, options, 'acquire'), operation.wanted);
   }
 
   /**
@@ -132,9 +132,12 @@ export class Semaphore extends Primitive {
    * @param {PermitOptions} [options] how many, 1 by default, and `{ timeout, signal }`, in ms
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
-  async acquireAsync(options) {
-    const operation = this.#operation(options);
-    return this.#guard(await waitFor(operation, options), operation);
+  acquireAsync(options) {
+    return waitFor(
+      () => this.#operation(options),
+      options,
+      (answer, wanted) => this.#guard(answer, wanted),
+    );
   }
 
   /**
@@ -190,10 +193,10 @@ export class Semaphore extends Primitive {
   }
 
   /**
-   * @param {{ what: number }} outcome
-   * @param {{ wanted: number }} operation
+   * @param {{ what: number }} answer
+   * @param {number} wanted
    */
-  #guard({ what }, { wanted }) {
+  #guard({ what }, wanted) {
     return guardOf(what === LW_DONE, () => this.release(wanted));
   }
 }

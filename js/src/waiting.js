@@ -5,6 +5,7 @@
 
 import { block } from './blocking.js';
 import { gather } from './crowd.js';
+import { isDone } from './limits.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 
 /**
@@ -37,13 +38,15 @@ export function blockFor(operation, options, call) {
 }
 
 /**
- * Waits for the operation without blocking.
+ * Waits for an operation without blocking.
  *
- * @param {Operation | WaitSource} operation
+ * @param {() => Operation | WaitSource} make
  * @param {number | WaitOptions | undefined} options
+ * @param {import('./line.js').Caller['toValue']} [toValue]
+ * @returns {Promise<any>}
  */
-export function waitFor(operation, options) {
-  return gather([/** @type {Operation} */ (operation)], timeoutOf(options), signalOf(options));
+export function waitFor(make, options, toValue = isDone) {
+  return gather(/** @type {() => Operation} */ (make), options, toValue);
 }
 
 /**

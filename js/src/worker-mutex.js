@@ -26,7 +26,8 @@ import { mutexBuryStep, mutexLockStep, mutexOwner } from './core/mutex.js';
 import { rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core/rmutex.js';
 import { self } from './agent.js';
 import { block } from './blocking.js';
-import { enqueue, handOver } from './turn.js';
+import { handOver } from './line.js';
+import { enqueue } from './turn.js';
 
 /**
  * @typedef {object} WorkerMutexOptions
@@ -186,7 +187,7 @@ export class WorkerMutex {
    * before it has unlocked.
    */
   async lockAsync() {
-    if (!reenter(this.#words)) await enqueue(lockStep, this.#words, Infinity, undefined);
+    if (!reenter(this.#words)) await enqueue(lockStep, this.#words);
   }
 
   /** Unlocks it once. */

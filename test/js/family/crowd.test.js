@@ -5,7 +5,7 @@
 import { expect } from 'chai';
 
 import { Counter, Event, Mutex, RWLock, Semaphore, waitAny } from '../../../js/src/index.js';
-import { spawn } from '../agents.js';
+import { isNode, spawn } from '../agents.js';
 import { mode } from '../modes.js';
 import { sleep, Stranger, within } from '../support.js';
 import { shapeOf } from './waits.js';
@@ -23,6 +23,18 @@ async function orderOf(calls) {
 }
 
 const numbers = (n) => Array.from({ length: n }, (_, i) => i);
+
+function lockedMutex() {
+  const mutex = new Mutex();
+  mutex.tryLock();
+  return mutex;
+}
+
+function writtenLock() {
+  const lock = new RWLock();
+  lock.tryWriteLock();
+  return lock;
+}
 
 describe('Many asynchronous callers of one agent', () => {
   it('get permits in the order in which they came, each of them as many as are enough', async () => {
@@ -141,18 +153,23 @@ if (mode === 'normal') {
       ['acquireAsync', 'Semaphore', 'acquireAsync', 'release'],
       ['writeLockAsync', 'RWLock', 'writeLockAsync', 'writeUnlock'],
       ['readLockAsync', 'RWLock', 'readLockAsync', 'readUnlock'],
+      ['upgradableLockAsync', 'RWLock', 'upgradableLockAsync', 'upgradableUnlock'],
+      ['waitAsync', 'Event', 'waitAsync', 'set'],
       ['lockAsync', 'Mutex', 'lockAsync', 'unlock'],
     ]) {
       it(`cost a few looks at the word each, and hardly a timer: ${what}`, async () => {
         const agent = spawn(
           async ({ counts, data, ...lockword }) => {
             const { type, take, give } = data;
-            const it = type === 'Semaphore' ? lockword.Semaphore.create(1) : new lockword[type]();
-            const { loads, timers } = counts;
-            await Promise.all(
-              Array.from({ length: 1000 }, () => it[take]().then(() => it[give]())),
+            const it = lockword[type].create?.(type === 'Semaphore' ? 1 : { autoReset: true });
+            const primitive = it ?? new lockword[type]();
+            const { loads, timers, calls } = counts;
+            const all = Array.from({ length: 1000 }, () =>
+              primitive[take]().then(() => primitive[give]()),
             );
-            return [(counts.loads - loads) / 1000, counts.timers - timers];
+            if (type === 'Event') primitive.set();
+            await Promise.all(all);
+            return [(counts.loads - loads) / 1000, counts.timers - timers, counts.calls - calls];
           },
           { type, take, give },
           'counted',
@@ -161,6 +178,87 @@ if (mode === 'normal') {
         expect(loads).to.be.below(25);
         expect(timers).to.be.below(100);
       });
+    }
+  });
+  describe('Very many asynchronous callers of one agent', () => {
+    const FEW = 1000;
+    const MANY = 20_000;
+
+    /** How much longer each of many takes than each of a few; the best runs of both. */
+    async function growth(msOf) {
+      await msOf(FEW);
+      const few = Math.min(await msOf(FEW), await msOf(FEW), await msOf(FEW));
+      return (Math.min(await msOf(MANY), await msOf(MANY)) / few) * (FEW / MANY);
+    }
+
+    it('are let through by one change as fast if each waits for a value of its own', async () => {
+      const drain = async (valueOf) => {
+        const counter = Counter.create(0);
+        const all = numbers(MANY).map((i) => counter.waitUntilAsync(valueOf(i)));
+        const start = performance.now();
+        counter.increment(MANY);
+        await Promise.all(all);
+        return performance.now() - start;
+      };
+      const same = () => drain(() => 1);
+      const own = () => drain((i) => i + 1);
+      const most = 10 * Math.max(await same(), await same(), await same());
+      expect(Math.min(await own(), await own())).to.be.below(most);
+    });
+
+    for (const [what, make] of [
+      ['acquireAsync', () => Semaphore.create(0)],
+      ['lockAsync', lockedMutex],
+    ]) {
+      it(`leave a long line as fast as a short one, whoever gives up: ${what}`, async () => {
+        const ratio = await growth(async (n) => {
+          const primitive = make();
+          const controllers = numbers(n).map(() => new AbortController());
+          const all = controllers.map(({ signal }) => primitive[what]({ signal }).catch(() => {}));
+          const start = performance.now();
+          for (const i of numbers(n)) controllers[(i * 7919) % n].abort();
+          const ms = performance.now() - start;
+          await Promise.all(all);
+          return ms;
+        });
+        expect(ratio).to.be.below(10);
+      });
+    }
+
+    if (isNode) {
+      for (const [what, make, end] of [
+        ['Semaphore.acquireAsync', () => Semaphore.create(0), (it) => it.release()],
+        ['RWLock.acquireWriteAsync', writtenLock, (it) => it.writeUnlock()],
+        ['RWLock.upgradableLockAsync', writtenLock, (it) => it.writeUnlock()],
+        ['Mutex.acquireAsync', lockedMutex, (it) => it.unlock()],
+        ['Mutex.runExclusive', lockedMutex, (it) => it.unlock()],
+        ['Event.waitAsync', () => new Event(), (it) => it.set()],
+        ['Counter.waitUntilAsync', () => Counter.create(0), (it) => it.increment()],
+      ]) {
+        it(`take at most a kilobyte each: ${what}`, async () => {
+          const { setFlagsFromString } = await import('node:v8');
+          const { runInNewContext } = await import('node:vm');
+          setFlagsFromString('--expose-gc');
+          const collect = runInNewContext('gc');
+          const primitive = make();
+          const call = what.split('.')[1];
+          const argument = { runExclusive: () => {}, waitUntilAsync: 1 }[call];
+          const all = [];
+          collect();
+          const before = process.memoryUsage().heapUsed;
+          for (let i = 0; i < MANY; i++) {
+            const ended = primitive[call](argument);
+            all.push(call.startsWith('acquire') ? ended.then((guard) => guard.unlock()) : ended);
+          }
+          collect();
+          const bytes = (process.memoryUsage().heapUsed - before) / MANY;
+          end(primitive);
+          if (call === 'upgradableLockAsync')
+            for (const ended of all) await ended.then(() => primitive.upgradableUnlock());
+          await Promise.all(all);
+          expect(bytes).to.be.below(1024);
+        });
+      }
     }
   });
 }
