@@ -29,7 +29,7 @@ CALL(face_wait, lw_event_wait((lw_event *)words) == 0)
 static const struct function functions[] = {
     [STATE] = FUNCTION("event_state", "state", 0, state_of),
     [WAIT] = STEP("event_wait_step", "wait", lw_event_wait_step),
-    [SET] = FUNCTION("event_set_step", "set", 0, set),
+    [SET] = {.name = "event_set_step", .label = "set", .gives_back = true, .call = set},
     [RESET] = PREDICATE("event_reset_step", "reset", 0, reset),
     [FACE_WAIT] = FACE("event_wait", "need not wait", face_wait),
 };

@@ -15,9 +15,9 @@
  */
 
 import { shared } from './agent.js';
-import { LW_START, LW_WAIT } from './core/constants.js';
+import { LW_DONE, LW_QUEUE, LW_START, LW_WAIT } from './core/constants.js';
 import { pend } from './limits.js';
-import { join, lineAt, part, run } from './line.js';
+import { advanceAfterTurn, join, lineAt, part, run } from './line.js';
 
 /**
  * The steps, numbered.
@@ -52,6 +52,10 @@ const latestFirst = (a, b) => b.after.place - a.after.place;
  * the callers behind it with the same key would have to, too; their steps are not run before the
  * next change. So a change that serves k callers takes about k steps, however many wait.
  *
+ * If it served a caller, the next one that has to queue does so once the event loop has turned, as
+ * if it had come only then. Until then this agent could not learn of a notify anyway, and what the
+ * served caller gives back is handed over without one.
+ *
  * @param {Line} line
  * @param {number} why
  * @param {import('./line.js').Queue[]} [queues] of the callers
@@ -59,12 +63,16 @@ const latestFirst = (a, b) => b.after.place - a.after.place;
 function advance(line, why, queues = [...line.queues.values()]) {
   /** @type {Caller[]} */
   const waiting = [];
+  let later = Boolean(line.turnsBy);
   queues.sort(latestFirst);
   for (let queue; (queue = queues.pop());) {
     const { after } = queue;
     if (after === queue) continue;
-    if (run(after, why) >= LW_WAIT) waiting.push(after);
-    else if (queue.after !== queue) {
+    const what = run(after, why, later);
+    if (what >= LW_WAIT) waiting.push(after);
+    if (what === LW_QUEUE) advanceAfterTurn(line);
+    if (what === LW_DONE) later = true;
+    if (what < LW_WAIT && queue.after !== queue) {
       // The caller that is first now may have come later than the first ones of other queues.
       queues.push(queue);
       queues.sort(latestFirst);
@@ -93,7 +101,7 @@ function advance(line, why, queues = [...line.queues.values()]) {
 export function gather(make, options, toValue, callers) {
   return pend(make, options, toValue, giveUp, (caller, words) => {
     caller.line = lineAt(words, advance);
-    if (run(caller, LW_START) < LW_WAIT) return;
+    if (run(caller, LW_START, caller.line.turnsBy) < LW_WAIT) return;
     caller.place = shared.places++;
     join(caller, keyOf(caller));
     callers?.push(caller);

@@ -2,8 +2,9 @@
 
 import { LW_DONE, LW_EVENT_AUTO, LW_EVENT_SET } from './core/constants.js';
 import { eventResetStep, eventSetStep, eventState, eventWaitStep } from './core/event.js';
+import { handOver } from './line.js';
 import { Primitive } from './primitive.js';
-import { blockFor, sourceOf, waitFor } from './waiting.js';
+import { blockFor, sourceOf, waitersOf, waitFor } from './waiting.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -55,7 +56,9 @@ export class Event extends Primitive {
 
   /** Sets it, and releases waiters. */
   set() {
+    const waiters = waitersOf(this.words);
     eventSetStep(this.words);
+    handOver(this.words, waiters);
   }
 
   /**

@@ -134,9 +134,10 @@ export function handOver(words, waiters) {
  *
  * @param {Caller} caller
  * @param {number} why
- * @returns {number} what the step returned, other than LW_QUEUE and LW_RETRY
+ * @param {unknown} [later] whether the caller is to queue later, if it has to
+ * @returns {number} what the step returned, other than LW_RETRY; LW_QUEUE only if it is for later
  */
-export function run(caller, why) {
+export function run(caller, why, later) {
   const { line } = caller;
   for (;;) {
     const answer = caller.step(
@@ -151,7 +152,7 @@ export function run(caller, why) {
     if (what === LW_WAIT_BRIEF)
       setTimeout(() => caller.queue && line.advance(line, LW_SLICE), BRIEF);
     if (what < LW_WAIT) leave(caller, answer);
-    if (what < LW_QUEUE) return what;
+    if (what < LW_QUEUE || (what === LW_QUEUE && later)) return what;
     if (what === LW_QUEUE) {
       line.queued = LW_QUEUED;
       waitAsync(line.words, answer.word, 0, line.idle, (why) => {

@@ -28,8 +28,9 @@ import { block } from './blocking.js';
 import { DeadlockError, OwnershipError } from './errors.js';
 import { guardOf, runUnder } from './guard.js';
 import { timeoutToBlock } from './options.js';
+import { handOver } from './line.js';
 import { Primitive } from './primitive.js';
-import { waitFor } from './waiting.js';
+import { waitersOf, waitFor } from './waiting.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
@@ -115,7 +116,9 @@ export class RWLock extends Primitive {
    * @throws {OwnershipError} nobody reads
    */
   readUnlock() {
+    const waiters = waitersOf(this.words);
     assertHad(rwlockUnreadStep(this.words));
+    handOver(this.words, waiters);
   }
 
   /**
@@ -366,7 +369,9 @@ export class RWLock extends Primitive {
    * @param {number} after
    */
   #become(before, after) {
+    const waiters = waitersOf(this.words);
     assertHad(rwlockBecomeStep(this.words, before, after, self));
+    handOver(this.words, waiters);
   }
 
   /**

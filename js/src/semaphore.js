@@ -3,8 +3,9 @@
 import { LW_DONE, LW_SEM_MAX } from './core/constants.js';
 import { semAcquireStep, semPermits, semReleaseStep, semTryStep } from './core/sem.js';
 import { guardOf, runUnder } from './guard.js';
+import { handOver } from './line.js';
 import { Primitive } from './primitive.js';
-import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';
+import { assertInteger, blockFor, sourceOf, waitersOf, waitFor } from './waiting.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -175,7 +176,9 @@ export class Semaphore extends Primitive {
    */
   release(n = 1) {
     assertInteger(n, 0, LW_SEM_MAX, 'n');
+    const waiters = waitersOf(this.words);
     if (semReleaseStep(this.words, n) < 0) throw new RangeError('too many');
+    handOver(this.words, waiters);
   }
 
   /**

@@ -4,6 +4,7 @@
  */
 
 import { block } from './blocking.js';
+import { LW_WAITERS, LW_WAITERS_STATE } from './core/constants.js';
 import { gather } from './crowd.js';
 import { isDone } from './limits.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
@@ -48,6 +49,13 @@ export function blockFor(operation, options, call) {
 export function waitFor(make, options, toValue = isDone) {
   return gather(/** @type {() => Operation} */ (make), options, toValue);
 }
+
+/**
+ * Returns the marks of waiters, to be read before a step clears them.
+ *
+ * @param {import('./wait.js').Words} words
+ */
+export const waitersOf = (words) => words[LW_WAITERS_STATE] & LW_WAITERS;
 
 /**
  * Checks a number that a user gave.

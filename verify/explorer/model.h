@@ -53,10 +53,11 @@ enum doing {
 
 enum pending { NOT_QUEUED, QUEUED, NOTIFIED };
 
-/* How an agent gets what it has given back to the head of its line. */
+/* How an agent gets what it has given back to the callers in its line. */
 enum handing {
-    DUE = 1,        /* a microtask is to run the head's step */
-    IS_TO_TURN = 2, /* the head is to run its step once the event loop has turned */
+    DUE = 1,        /* a microtask is to run the head's step; crowd: the steps */
+    IS_TO_TURN = 2, /* the same is to happen once the event loop has turned */
+    SERVED = 4,     /* crowd: this handler has served a caller */
 };
 
 enum {
@@ -90,11 +91,10 @@ struct agent {
     uint8_t to_run; /* crowd: those in line whose steps are still to run in this handler, one bit
                        each */
     uint8_t to_run_why;
-    uint8_t in_brief; /* those in line whose wait a timer ends soon, one bit each */
-    union {
-        uint8_t alike; /* crowd: those of to_run who need not run if the one who does has to wait */
-        uint8_t handing; /* turn: bits of enum handing */
-    };                   /* no padding behind it */
+    uint8_t in_brief;  /* those in line whose wait a timer ends soon, one bit each */
+    uint8_t alike;     /* crowd: those of to_run who need not run if the one who does has to wait */
+    uint8_t handing;   /* bits of enum handing */
+    uint8_t unused[3]; /* always 0: no padding is compared */
     struct caller callers[MAX_CALLERS];
 };
 

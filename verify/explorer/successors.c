@@ -96,6 +96,7 @@ static void call_next_of_crowd(struct agent *agent)
         }
     }
     agent->to_run = agent->to_run_why = 0;
+    agent->handing &= (uint8_t)~SERVED;
 }
 
 static void call_crowd(struct agent *agent, uint32_t why)
@@ -222,6 +223,12 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
         if (a->pending != NOT_QUEUED)
             return "asks to be queued twice";
         become_idle(a);
+        if (a->handing & (SERVED | IS_TO_TURN) && model_primitive->crowd) {
+            a->handing |= IS_TO_TURN;
+            a->to_run &= (uint8_t)~a->alike;
+            call_next_of_crowd(a);
+            return count_lost_turn(&a->callers[caller], why);
+        }
         a->doing = ARMING;
         a->caller = (uint8_t)caller;
         a->function = (uint8_t)function;
@@ -245,6 +252,8 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
             /* A caller that gives up has also waited for the callers behind it. */
             if (last_try)
                 a->to_run = a->alike;
+            else if (what == LW_DONE && model_primitive->crowd)
+                a->handing |= SERVED;
             if (model_primitive->crowd)
                 call_next_of_crowd(a);
             else if (a->in_line && what == LW_DONE)
@@ -267,7 +276,8 @@ static const char *returned(struct state *state, int agent, run_id run)
         return answered(state, agent, result);
     const char *error = end_call(state, agent, a->caller, function, result);
     become_idle(a);
-    if (model_primitive->functions[function].gives_back && result && a->in_line)
+    if (model_primitive->functions[function].gives_back && a->in_line &&
+        (result || model_primitive->crowd))
         a->handing |= DUE;
     return error;
 }
@@ -562,8 +572,11 @@ static void flush(const struct scene *scene, int agent)
     emit_event(scene, &next, event);
 }
 
-/* The head's step is run: by the microtask that hands over, or after a turn of the event loop. */
-static void run_head(const struct scene *scene, int agent, uint8_t reason)
+/*
+ * The head's step is run, or those of the crowd: by the microtask that hands over, or after a turn
+ * of the event loop.
+ */
+static void run_line(const struct scene *scene, int agent, uint8_t reason)
 {
     struct state next = *scene->before;
     struct agent *a = &next.agents[agent];
@@ -574,7 +587,7 @@ static void run_head(const struct scene *scene, int agent, uint8_t reason)
         emit_event(scene, &next, event);
         return;
     }
-    call_head(a, LW_START);
+    call_line(a, LW_START);
     call_step(scene, &next, event);
 }
 
@@ -676,13 +689,13 @@ static void idle(const struct scene *scene, int agent)
         for (int i = 0; i < count; i++)
             start(scene, agent, caller, choices[i]);
     }
-    if (!model_primitive->crowd && a->handing & DUE) {
-        run_head(scene, agent, DUE);
+    if (a->handing & DUE) {
+        run_line(scene, agent, DUE);
         hand_over_later(scene, agent);
         return;
     }
-    if (!model_primitive->crowd && a->handing & IS_TO_TURN)
-        run_head(scene, agent, IS_TO_TURN);
+    if (a->handing & IS_TO_TURN)
+        run_line(scene, agent, IS_TO_TURN);
     flush_places(scene, agent);
     for (int i = 0; i < a->in_line; i++) {
         for (unsigned help = TIMEOUTS; help <= CANCELS; help <<= 1) {

@@ -157,7 +157,7 @@ if (mode === 'normal') {
       ['waitAsync', 'Event', 'waitAsync', 'set'],
       ['lockAsync', 'Mutex', 'lockAsync', 'unlock'],
     ]) {
-      it(`cost a few looks at the word each, and hardly a timer: ${what}`, async () => {
+      it(`cost a few looks at the word each, and hardly a timer or a wait: ${what}`, async () => {
         const agent = spawn(
           async ({ counts, data, ...lockword }) => {
             const { type, take, give } = data;
@@ -174,9 +174,10 @@ if (mode === 'normal') {
           { type, take, give },
           'counted',
         );
-        const [loads, timers] = await within(20_000, agent.result);
+        const [loads, timers, calls] = await within(20_000, agent.result);
         expect(loads).to.be.below(25);
         expect(timers).to.be.below(100);
+        expect(calls).to.be.below(100);
       });
     }
   });
