@@ -7,11 +7,24 @@
 
 _Static_assert(sizeof(lw_cond) == 8, "docs/layout.md: a condition is two words");
 
+/*
+ * Each notify moves the sequence, and so ends the wait of all threads that spin. If it is meant for
+ * one waiter, the others come back and spin again, and with each notify they are more. So among
+ * several waiters a thread spins only where notifies are for all. Of two waiters, one may just have
+ * been notified: so it is when two threads hand a turn to and fro.
+ */
+static bool may_spin(const lw_cond *cond, uint32_t sequence)
+{
+    return sequence & LW_COND_TO_ALL || lw_load(&cond->word[LW_COND_WAITERS], lw_relaxed) <= 2;
+}
+
 static enum lw_ending wait_for_notify(lw_cond *cond, uint32_t sequence, lw_deadline deadline,
                                       lw_cancel *cancel)
 {
-    const struct lw_end end = lw_spin_then_block(
-        (struct lw_operation){lw_cond_wait_step, cond->word, sequence}, deadline, cancel);
+    const struct lw_operation operation = {lw_cond_wait_step, cond->word, sequence};
+    struct lw_end end;
+    if (!may_spin(cond, sequence) || !lw_spin(operation, deadline, &end))
+        end = lw_block(operation, deadline, cancel);
     lw_cond_leave_step(cond->word);
     return end.ending;
 }

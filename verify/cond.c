@@ -2,8 +2,7 @@
  * cond.c: the explorer's model of the condition, explored with its mutex. Callers b, a and p wait
  * under the mutex until there is something, and take it. Callers n and u make as many things as
  * their size and notify as many waiters, n after it has unlocked the mutex, u before. Size 9 is
- * 'all'. Caller f is like n, but notifies by the C interface, half of which is inlined. The
- * configuration says whether a thing stays there when it is taken.
+ * 'all'. Caller f is like n, but notifies by the C interface, half of which is inlined.
  */
 #include <lockword/cond.h>
 
@@ -39,7 +38,9 @@ enum {
 /* Ghosts. */
 enum { ITEMS, MADE, INSIDE, FREED };
 
-#define STAYS 1
+/* A configuration's first. */
+#define STAYS 1     /* a thing stays there when it is taken */
+#define AFTER_ALL 2 /* the notify before was for all */
 #define ALL 9
 
 static uint64_t enter(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
@@ -142,7 +143,8 @@ static uint32_t owner_of(const struct state *state)
 
 static void begin(struct state *state)
 {
-    state->words[LW_COND_SEQUENCE] = UINT32_MAX; /* the next notify wraps */
+    const uint32_t to_all = model_configuration->first & AFTER_ALL ? LW_COND_TO_ALL : 0;
+    state->words[LW_COND_SEQUENCE] = (LW_COND_TO_ALL - 1) | to_all; /* the next notify wraps */
 }
 
 /* How often a caller fails to get the mutex is checked for the mutex: here no caller starves. */
@@ -224,10 +226,16 @@ static const char *changed(struct state *state, int agent, const struct operatio
     if (c->flags & CHANGED)
         return "changes it twice";
     c->flags |= CHANGED;
-    if (operation->word == LW_COND_SEQUENCE)
-        return !is_notify(function) || by != 1 ? "only a notify moves the sequence, by one"
-               : c->flags & SAW_WAITERS        ? NULL
-                                               : "moves the sequence although nobody waits";
+    if (operation->word == LW_COND_SEQUENCE) {
+        if (!is_notify(function) || (by & ~LW_COND_TO_ALL) != 1)
+            return "only a notify moves the sequence, by one";
+        if (!(c->flags & SAW_WAITERS))
+            return "moves the sequence although nobody waits";
+        const bool is_for_all = model_size(agent, state->agents[agent].caller) == ALL;
+        return !(operation->b & LW_COND_TO_ALL) == !is_for_all
+                   ? NULL
+                   : "does not say whether it was for all";
+    }
     if (function == ENTER ? by != 1 : function != LEAVE || by != UINT32_MAX)
         return "counts wrong";
     state->ghosts[INSIDE] += (uint8_t)by;
@@ -410,7 +418,7 @@ static const struct configuration configurations[] = {
     {"b,b,f9", 1, 0, 0, SMALL, STAYS},
     {"b,b,n", 1, UNTIMELY, 0, SMALL, 0},
     {"b,b,u", 1, UNTIMELY, 0, SMALL, 0},
-    {"b,a,n", 1, CANCELS, 0, SMALL, 0},
+    {"b,a,n", 1, CANCELS, 0, SMALL, AFTER_ALL},
     {"a,a,n", 1, CANCELS, 0, SMALL, 0},
     {"aa,n2", 1, UNTIMELY, 0, SMALL, 0},
     {"b,p,n", 1, UNTIMELY, 0, SMALL, 0},

@@ -27,7 +27,7 @@
  * and the waiter sees what earlier holders wrote. A notify publishes nothing: make the condition
  * true under the mutex.
  *
- * A waiter misses a notify only if 2^32 of them come before it falls asleep. The condition may be
+ * A waiter misses a notify only if 2^31 of them come before it falls asleep. The condition may be
  * freed when all waiters have returned and no call of notify is running. A notify under the mutex
  * has ended when a waiter returns; one after the unlock may not have.
  */

@@ -6,9 +6,9 @@
  *   1. A waiter counts itself and reads the sequence while it holds the mutex. The agent that makes
  *      the condition true holds the mutex after that, and notifies after that: it finds the waiter
  *      counted, and moves the sequence away from the value that the waiter has read.
- *   2. A notify first moves the sequence, then wakes. So a waiter that is not asleep yet will not
- *      fall asleep. A waiter that is asleep is in the queue, in front of all waiters that come
- *      after the move.
+ *   2. A notify first moves the sequence, or finds that another notify just has. Then it wakes. So
+ *      a waiter that is not asleep yet will not fall asleep. A waiter that is asleep is in the
+ *      queue, in front of all waiters that come after the move.
  *   3. A waiter that finds the sequence moved has been notified, whatever ended its wait. Even if
  *      it was cancelled or is late, it returns that it was notified, so that its caller looks at
  *      the condition.
@@ -84,7 +84,11 @@ uint32_t lw_cond_notify_step(lw_word *cond, uint32_t n)
 {
     if (n == 0 || (lw_load(&cond[LW_COND_WAITERS], lw_relaxed) & ~LW_COND_LEFT_BEHIND) == 0)
         return 0;
-    add(cond, LW_COND_SEQUENCE, 1);
+    const uint32_t sequence = lw_load(&cond[LW_COND_SEQUENCE], lw_relaxed);
+    const uint32_t to_all = n == LW_ALL ? LW_COND_TO_ALL : 0;
+    /* If this fails, another notify has just moved it, which waiters see as well. */
+    lw_cas(&cond[LW_COND_SEQUENCE], sequence, ((sequence + 1) & ~LW_COND_TO_ALL) | to_all,
+           lw_relaxed);
     const uint32_t found = lw_notify(&cond[LW_COND_SEQUENCE], clear_left_behind(cond) ? LW_ALL : n);
     return found < n ? found : n;
 }

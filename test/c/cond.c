@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <sched.h>
 
 #include <lockword/lockword.h>
 
@@ -380,6 +381,70 @@ static void no_notify_is_lost_between_unlocking_and_sleeping(void **state)
     assert_int_equal(ball.turn, TURNS);
 }
 
+#define CROWD 32
+#define THINGS 1000
+
+/* Waiters of which each takes things, one at a time, as they come. */
+struct crowd {
+    lw_mutex mutex;
+    lw_cond cond;
+    uint32_t made, taken, returns; /* by the mutex's holder only */
+    bool is_over;
+};
+
+static int take_things(struct call *call)
+{
+    struct crowd *crowd = call->on;
+    lw_mutex_lock(&crowd->mutex);
+    while (!crowd->is_over) {
+        if (crowd->made > crowd->taken) {
+            crowd->taken++;
+            continue;
+        }
+        lw_cond_wait(&crowd->cond, &crowd->mutex);
+        crowd->returns++;
+    }
+    return lw_mutex_unlock(&crowd->mutex);
+}
+
+static bool has_taken(struct crowd *crowd, uint32_t things)
+{
+    lw_mutex_lock(&crowd->mutex);
+    const bool taken = crowd->taken == things;
+    lw_mutex_unlock(&crowd->mutex);
+    return taken;
+}
+
+/* A notify for one also ends the wait of a waiter that does not sleep yet: that must be rare. */
+static void a_notify_for_one_wakes_no_herd(void **state)
+{
+    (void)state;
+    struct crowd crowd = {0};
+    struct call calls[CROWD];
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        calls[i] = (struct call){.function = take_things, .on = &crowd, .result = -1};
+        start_call(&calls[i]);
+        await_sleep(&calls[i].helper);
+    }
+    for (uint32_t i = 1; i <= THINGS; i++) {
+        lw_mutex_lock(&crowd.mutex);
+        crowd.made++;
+        lw_mutex_unlock(&crowd.mutex);
+        lw_cond_notify_one(&crowd.cond);
+        while (!has_taken(&crowd, i))
+            sched_yield();
+    }
+    lw_mutex_lock(&crowd.mutex);
+    const uint32_t returns = crowd.returns;
+    crowd.is_over = true;
+    lw_mutex_unlock(&crowd.mutex);
+    lw_cond_notify_all(&crowd.cond);
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        assert_int_equal(end_call(&calls[i]), 0);
+    if (returns > THINGS + THINGS / 2)
+        fail_msg("%d notifies ended %u waits", THINGS, returns);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,6 +458,7 @@ int main(void)
         cmocka_unit_test(its_sequence_wraps),
         cmocka_unit_test(what_is_produced_is_consumed),
         cmocka_unit_test(no_notify_is_lost_between_unlocking_and_sleeping),
+        cmocka_unit_test(a_notify_for_one_wakes_no_herd),
     };
     return cmocka_run_group_tests_name("cond", tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 /*
  * core/cond.h: the condition's two words.
  *
- *     word 0, sequence  how many notifies have found a waiter, modulo 2^32: waiters wait
- *                       on this word
+ *     word 0, sequence  bits 0-30  NOTIFIES     how many have found a waiter, modulo 2^31
+ *                       bit 31     TO_ALL       the last of them was for all
  *     word 1, waiters   bits 0-30  WAITERS      how many have begun to wait and not yet returned
  *                       bit 31     LEFT_BEHIND  async waiters that gave up may have left waits in
  *                                               the queue
  *
- * A waiter that died stays counted, which costs useless notifies.
+ * Waiters wait on the sequence. A waiter that died stays counted, which costs useless notifies.
  *
  * A waiter reads the sequence while it holds the mutex under which the condition changes. An agent
  * that makes the condition true later notifies later still, so that its notify is not missed: it
@@ -31,6 +31,7 @@ enum {
     LW_COND_WORDS = 2,
 };
 
+#define LW_COND_TO_ALL 0x80000000u
 #define LW_COND_LEFT_BEHIND 0x80000000u
 
 #ifdef __cplusplus

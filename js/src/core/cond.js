@@ -6,9 +6,9 @@
  *   1. A waiter counts itself and reads the sequence while it holds the mutex. The agent that makes
  *      the condition true holds the mutex after that, and notifies after that: it finds the waiter
  *      counted, and moves the sequence away from the value that the waiter has read.
- *   2. A notify first moves the sequence, then wakes. So a waiter that is not asleep yet will not
- *      fall asleep. A waiter that is asleep is in the queue, in front of all waiters that come
- *      after the move.
+ *   2. A notify first moves the sequence, or finds that another notify just has. Then it wakes. So
+ *      a waiter that is not asleep yet will not fall asleep. A waiter that is asleep is in the
+ *      queue, in front of all waiters that come after the move.
  *   3. A waiter that finds the sequence moved has been notified, whatever ended its wait. Even if
  *      it was cancelled or is late, it returns that it was notified, so that its caller looks at
  *      the condition.
@@ -33,6 +33,7 @@ import {
   LW_ALL,
   LW_COND_LEFT_BEHIND,
   LW_COND_SEQUENCE,
+  LW_COND_TO_ALL,
   LW_COND_WAITERS,
   LW_DONE,
   LW_GAVE_UP,
@@ -148,7 +149,10 @@ function clearLeftBehind(cond) {
  */
 export function condNotifyStep(cond, n) {
   if (n === 0 || (load(cond, LW_COND_WAITERS) & ~LW_COND_LEFT_BEHIND) === 0) return 0;
-  add(cond, LW_COND_SEQUENCE, 1);
+  const sequence = load(cond, LW_COND_SEQUENCE);
+  const toAll = n === LW_ALL ? LW_COND_TO_ALL : 0;
+  // If this fails, another notify has just moved it, which waiters see as well.
+  compareExchange(cond, LW_COND_SEQUENCE, sequence, ((sequence + 1) & ~LW_COND_TO_ALL) | toAll);
   const found = notify(cond, LW_COND_SEQUENCE, (clearLeftBehind(cond) ? LW_ALL : n) >>> 0);
   return found < n >>> 0 ? found : n;
 }
