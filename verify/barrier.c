@@ -8,19 +8,17 @@
 
 #include "callers.h"
 
-enum { STATE, ARRIVE, WAIT, DROP, RESET, MAKE };
+enum { ARRIVE, WAIT, DROP, RESET, MAKE };
 
 /* A caller's own flags. */
 enum {
-    KNOWS = FIRST_OWN_FLAG,        /* has read the state, and is to arrive */
-    ARRIVED = FIRST_OWN_FLAG * 2,  /* others were missing: it is to wait */
-    REFUSED = FIRST_OWN_FLAG * 4,  /* is to see whether the barrier is broken */
-    PREPARED = FIRST_OWN_FLAG * 8, /* has dropped out, or made it */
-    ENDED = FIRST_OWN_FLAG * 16,   /* during its call: has ended the cycle, or broken it */
-    SAW_NEW = FIRST_OWN_FLAG * 32, /* during its call: a cycle in which no party had arrived */
+    ARRIVED = FIRST_OWN_FLAG,      /* others were missing: it is to wait */
+    PREPARED = FIRST_OWN_FLAG * 2, /* has dropped out, or made it */
+    ENDED = FIRST_OWN_FLAG * 4,    /* during its call: has ended the cycle, or broken it */
+    SAW_NEW = FIRST_OWN_FLAG * 8,  /* during its call: a cycle in which no party had arrived */
 };
 
-#define CYCLE 0 /* of a caller's own: the one that it knows of */
+#define CYCLE 0 /* of a caller's own: the one in which it has arrived */
 
 /* Ghosts: what was done, not what the words say. */
 enum {
@@ -36,15 +34,17 @@ enum {
 /* The generation of the first cycle: the next one wraps. */
 #define FIRST_GENERATION LW_BARRIER_GENERATION
 
-CALL(state_of, lw_barrier_state(words))
-CALL(arrive, lw_barrier_arrive_step(words, a))
+CALL(arrive, lw_barrier_arrive_step(words))
 CALL(drop, (lw_barrier_drop_step(words), 0))
 CALL(reset, (lw_barrier_reset_step(words), 0))
 CALL(make, (lw_barrier_make_step(words, a), 0))
 
 static const struct function functions[] = {
-    [STATE] = {.name = "barrier_state", .label = "state", .arguments = 0, .call = state_of},
-    [ARRIVE] = {.name = "barrier_arrive_step", .label = "arrive", .arguments = 1, .call = arrive},
+    [ARRIVE] = {.name = "barrier_arrive_step",
+                .label = "arrive",
+                .answers = true,
+                .arguments = 0,
+                .call = arrive},
     [WAIT] = {.name = "barrier_wait_step",
               .label = "wait",
               .is_step = true,
@@ -92,10 +92,8 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         choices[0] = (struct choice){.function = DROP};
     else if (c->flags & ARRIVED)
         choices[0] = (struct choice){.function = WAIT, .a = c->wanted};
-    else if (c->flags & KNOWS)
-        choices[0] = (struct choice){.function = ARRIVE, .a = c->wanted};
     else
-        choices[0] = (struct choice){.function = STATE};
+        choices[0] = (struct choice){.function = ARRIVE};
     return 1;
 }
 
@@ -113,10 +111,7 @@ static void begin_cycle(struct state *state, bool broke)
     state->ghosts[COME] = state->ghosts[GONE] = state->ghosts[BROKEN] = 0;
 }
 
-/*
- * An arrival that counts for another cycle than it was meant for, or counts wrong, breaks the
- * invariant.
- */
+/* An arrival that counts wrong breaks the invariant. */
 static const char *changed_state(struct state *state, int agent, const struct operation *operation)
 {
     const struct agent *a = &state->agents[agent];
@@ -127,8 +122,8 @@ static const char *changed_state(struct state *state, int agent, const struct op
         return a->function == WAIT ? NULL : "writes, and changes nothing";
     if (a->function == WAIT ? !breaks || !lw_gives_up(a->why) : breaks)
         return "breaks it for no reason, or does more than that";
-    if ((a->function == WAIT || a->function == ARRIVE) &&
-        (c->own[CYCLE] != state->ghosts[CYCLES] || state->ghosts[BROKEN]))
+    if ((a->function == WAIT && c->own[CYCLE] != state->ghosts[CYCLES]) ||
+        (a->function != RESET && a->function != MAKE && state->ghosts[BROKEN]))
         return "does something to a cycle that it was not meant for";
     if ((a->function == RESET || a->function == MAKE) && !ends_cycle)
         return "does not begin a new cycle";
@@ -145,6 +140,7 @@ static const char *changed_state(struct state *state, int agent, const struct op
         state->ghosts[COME]++;
         if (model_letter(agent, a->caller) == 'd')
             state->ghosts[GONE]++;
+        c->own[CYCLE] = state->ghosts[CYCLES];
         c->flags |= ARRIVED;
     } else {
         begin_cycle(state, false);
@@ -202,53 +198,35 @@ static void end_round(struct caller *caller, char letter)
     caller->wanted = 0;
 }
 
-static const char *state_ended(struct state *state, struct caller *caller, char letter,
-                               uint64_t result)
+static uint32_t generation_of(int cycle)
 {
-    const bool was_refused = caller->flags & REFUSED;
-    caller->flags &= PREPARED;
-    if (result != state->words[LW_BARRIER_STATE])
-        return "does not know the state";
-    if (was_refused && result & LW_BARRIER_BROKEN) {
-        end_round(caller, letter);
-    } else if (!was_refused) {
-        caller->flags |= KNOWS;
-        caller->own[CYCLE] = state->ghosts[CYCLES];
-        caller->wanted = (uint32_t)result;
-    }
-    return NULL;
+    return (FIRST_GENERATION + (uint32_t)cycle * LW_BARRIER_ONE_GENERATION) & LW_BARRIER_GENERATION;
 }
 
-static const char *arrive_ended(struct state *state, struct caller *caller, char letter,
-                                uint64_t outcome)
+/* Its last operation has told it what it answers, and nothing was done since. */
+static const char *arrive_ended(const struct state *state, struct caller *caller, char letter,
+                                uint64_t answer)
 {
     const uint8_t flags = caller->flags;
-    const bool knew_parties = caller->wanted & LW_BARRIER_MISSING;
-    const bool has_passed = caller->own[CYCLE] != state->ghosts[CYCLES] || state->ghosts[BROKEN];
+    const uint32_t cycle = flags & ARRIVED ? generation_of(caller->own[CYCLE]) : 0;
+    const uint32_t outcome = flags & ENDED                  ? LW_BARRIER_LEADS
+                             : flags & ARRIVED              ? LW_BARRIER_WAITS
+                             : state->ghosts[BROKEN]        ? LW_BARRIER_BROKE
+                             : state->ghosts[EXPECTED] == 0 ? LW_BARRIER_UNMADE
+                                                            : LW_DONE;
     caller->flags &= (uint8_t)~SAW_NEW;
-    if (flags & ENDED) {
+    caller->wanted = cycle;
+    if (!(flags & ARRIVED) || letter == 'd')
         end_round(caller, letter);
-        return outcome != LW_BARRIER_LEADS ? "was the last to arrive, and does not lead" : NULL;
-    }
-    if (flags & ARRIVED) {
-        if (letter == 'd')
-            end_round(caller, letter);
-        return outcome != LW_BARRIER_WAITS ? "has arrived before others, and does not wait" : NULL;
-    }
-    caller->flags = (flags & PREPARED) | REFUSED;
-    caller->own[CYCLE] = 0;
-    caller->wanted = 0;
-    if (outcome == LW_BARRIER_UNMADE) {
-        end_round(caller, letter);
-        return knew_parties ? "does not see that it was made" : NULL;
-    }
-    return outcome != LW_BARRIER_BROKE || !has_passed ? "has not arrived, and could" : NULL;
+    if (outcome == LW_DONE)
+        return "has not arrived, and could";
+    return answer == lw_answer_of(outcome, 0, 0, cycle) ? NULL : "does not know how it has arrived";
 }
 
 static const char *wait_ended(struct state *state, int agent, int caller, uint64_t answer)
 {
     struct caller *c = &state->agents[agent].callers[caller];
-    const uint32_t since = c->wanted;
+    const uint32_t outcome = lw_answer_expected(answer);
     const bool has_broken_it = c->flags & ENDED;
     const int ago = state->ghosts[CYCLES] - c->own[CYCLE];
     end_round(c, model_letter(agent, caller));
@@ -260,9 +238,10 @@ static const char *wait_ended(struct state *state, int agent, int caller, uint64
     if (ago == 0 && !state->ghosts[BROKEN])
         return "passes, and others are missing";
     const bool broke = ago == 0 || state->ghosts[HISTORY] >> (ago - 1) & 1;
-    return ago <= 5 && broke != lw_barrier_broke(since, lw_answer_expected(answer))
-               ? "does not know whether its cycle broke"
-               : NULL;
+    if (ago <= 5 ? outcome != (broke ? LW_BARRIER_BROKE : LW_BARRIER_TRIPPED)
+                 : outcome != LW_BARRIER_BROKE && outcome != LW_BARRIER_TRIPPED)
+        return "does not know whether its cycle broke";
+    return NULL;
 }
 
 static const char *ended(struct state *state, int agent, int caller, uint32_t function,
@@ -271,8 +250,6 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     struct caller *c = &state->agents[agent].callers[caller];
     const uint8_t flags = c->flags;
     switch (function) {
-    case STATE:
-        return state_ended(state, c, model_letter(agent, caller), result);
     case ARRIVE:
         return arrive_ended(state, c, model_letter(agent, caller), result);
     case WAIT:
@@ -293,9 +270,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
 static const char *invariant(const struct state *state)
 {
     const uint32_t word = state->words[LW_BARRIER_STATE];
-    const uint32_t generation =
-        FIRST_GENERATION + state->ghosts[CYCLES] * LW_BARRIER_ONE_GENERATION;
-    if ((word ^ generation) & LW_BARRIER_GENERATION)
+    if ((word & LW_BARRIER_GENERATION) != generation_of(state->ghosts[CYCLES]))
         return "the generation is not how many cycles have ended";
     if ((word & LW_BARRIER_MISSING) != (uint32_t)state->ghosts[EXPECTED] - state->ghosts[COME])
         return "the word does not say how many are missing";

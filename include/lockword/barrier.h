@@ -43,15 +43,14 @@ typedef struct lw_barrier {
 #define LW_BARRIER_LEADER (-1)
 
 /*
- * The halves of the functions below. Call those functions instead. *state is the cycle that the
- * caller joined; *ending says how the wait ended, if there was one.
+ * The half of the functions below that waits. Call those functions instead. Returns an
+ * lw_barrier_outcome; *ending says how the wait ended, if there was one.
  */
-enum lw_barrier_outcome lw_barrier_arrive(lw_barrier *barrier, uint32_t *state);
-enum lw_barrier_outcome lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline deadline,
-                                             lw_cancel *cancel, enum lw_ending *ending);
+uint32_t lw_barrier_wait_slow(lw_barrier *barrier, lw_deadline deadline, lw_cancel *cancel,
+                              enum lw_ending *ending);
 
-/* Returns the code for the outcome of an arrival. */
-static inline int lw_barrier_error_of(enum lw_barrier_outcome outcome)
+/* Returns the code for the outcome of an arrival, or of a wait. */
+static inline int lw_barrier_error_of(uint32_t outcome)
 {
     return outcome == LW_BARRIER_LEADS    ? LW_BARRIER_LEADER
            : outcome == LW_BARRIER_BROKE  ? EPIPE
@@ -81,7 +80,7 @@ LW_API int lw_barrier_wait_cancel(lw_barrier *barrier, lw_deadline deadline, lw_
 {
     enum lw_ending ending = LW_ENDED_DONE;
     LW_NOTE_RELEASE(barrier->word);
-    enum lw_barrier_outcome outcome = lw_barrier_wait_slow(barrier, deadline, cancel, &ending);
+    const uint32_t outcome = lw_barrier_wait_slow(barrier, deadline, cancel, &ending);
     const int error = ending == LW_ENDED_DONE ? lw_barrier_error_of(outcome) : lw_error_of(ending);
     LW_NOTE_ACQUIRE(barrier->word);
     LW_NOTE_ENDED(error, cancel);
@@ -95,10 +94,9 @@ LW_API int lw_barrier_wait_cancel(lw_barrier *barrier, lw_deadline deadline, lw_
  */
 LW_API int lw_barrier_drop(lw_barrier *barrier)
 {
-    uint32_t state;
     LW_NOTE_RELEASE(barrier->word);
     lw_barrier_drop_step(barrier->word);
-    const int error = lw_barrier_error_of(lw_barrier_arrive(barrier, &state));
+    const int error = lw_barrier_error_of(lw_answer_what(lw_barrier_arrive_step(barrier->word)));
     LW_NOTE_ACQUIRE(barrier->word);
     return error;
 }

@@ -7,7 +7,6 @@ import {
   barrierArriveStep,
   barrierDropStep,
   barrierMakeStep,
-  barrierBroke,
   barrierResetStep,
   barrierState,
   barrierWaitStep,
@@ -18,13 +17,15 @@ import {
   LW_BARRIER_LEADS,
   LW_BARRIER_MAX,
   LW_BARRIER_UNMADE,
+  LW_BARRIER_WAITS,
   LW_DONE,
 } from './core/constants.js';
 import { BrokenBarrierError, TimeoutError } from './errors.js';
 import { assertListens } from './limits.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
-import { assertInteger, blockFor, waitFor } from './waiting.js';
+import { block } from './blocking.js';
+import { assertInteger, waitFor } from './waiting.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -84,8 +85,9 @@ export class Barrier extends Primitive {
    */
   wait(options) {
     const timeout = timeoutToBlock(options, 'wait');
-    const [leads, state] = this.#arrive();
-    return leads || this.#end(state, blockFor(this.#operation(state), timeout, 'wait'));
+    const { what, expected } = barrierArriveStep(this.words);
+    if (what !== LW_BARRIER_WAITS) return leads(what);
+    return ended(block(barrierWaitStep, this.words, expected, timeout));
   }
 
   /**
@@ -101,11 +103,10 @@ export class Barrier extends Primitive {
     const signal = signalOf(options);
     // It may throw, and not after the arrival.
     assertListens(signal);
-    const [leads, state] = this.#arrive();
-    return (
-      leads ||
-      this.#end(state, await waitFor(() => this.#operation(state), { timeout, signal }, Object))
-    );
+    const { what, expected } = barrierArriveStep(this.words);
+    if (what !== LW_BARRIER_WAITS) return leads(what);
+    const operation = { step: barrierWaitStep, words: this.words, wanted: expected };
+    return ended(await waitFor(() => operation, { timeout, signal }, Object));
   }
 
   /**
@@ -117,41 +118,27 @@ export class Barrier extends Primitive {
    */
   arriveAndDrop() {
     barrierDropStep(this.words);
-    return this.#arrive()[0];
+    return leads(barrierArriveStep(this.words).what);
   }
 
   /** Begins a new cycle, with all parties missing. Waiters get a BrokenBarrierError. */
   reset() {
     barrierResetStep(this.words);
   }
+}
 
-  /** @returns {[leads: boolean, state: number]} whether all have arrived by that, and in which cycle */
-  #arrive() {
-    let state;
-    let outcome;
-    do {
-      state = barrierState(this.words);
-      outcome = barrierArriveStep(this.words, state);
-      // Where there are more agents than parties, others may end a cycle between the look and the
-      // arrival.
-    } while (outcome === LW_BARRIER_BROKE && !this.isBroken);
-    if (outcome === LW_BARRIER_UNMADE) throw new RangeError('the barrier has no parties');
-    if (outcome === LW_BARRIER_BROKE) throw new BrokenBarrierError('the barrier is broken');
-    return [outcome === LW_BARRIER_LEADS, state];
-  }
+/**
+ * @param {number} outcome of an arrival, or of a wait
+ * @returns {boolean} whether the party was the last to arrive
+ */
+function leads(outcome) {
+  if (outcome === LW_BARRIER_UNMADE) throw new RangeError('the barrier has no parties');
+  if (outcome === LW_BARRIER_BROKE) throw new BrokenBarrierError('the barrier is broken');
+  return outcome === LW_BARRIER_LEADS;
+}
 
-  /** @param {number} state */
-  #operation(state) {
-    return { step: barrierWaitStep, words: this.words, wanted: state };
-  }
-
-  /**
-   * @param {number} state
-   * @param {{ what: number, expected: number }} outcome
-   */
-  #end(state, { what, expected }) {
-    if (what !== LW_DONE) throw new TimeoutError('timed out');
-    if (barrierBroke(state, expected)) throw new BrokenBarrierError('the barrier is broken');
-    return false;
-  }
+/** @param {{ what: number, expected: number }} answer of the step that waited */
+function ended({ what, expected }) {
+  if (what !== LW_DONE) throw new TimeoutError('timed out');
+  return leads(expected);
 }

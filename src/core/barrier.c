@@ -15,11 +15,6 @@ static uint32_t parties(const lw_word *barrier)
     return lw_load(&barrier[LW_BARRIER_PARTIES], lw_relaxed);
 }
 
-static bool same_cycle(uint32_t a, uint32_t b)
-{
-    return ((a ^ b) & LW_BARRIER_GENERATION) == 0;
-}
-
 /* Returns the first state of the next cycle. */
 static uint32_t next_cycle(const lw_word *barrier, uint32_t state, uint32_t broke)
 {
@@ -38,23 +33,25 @@ void lw_barrier_make_step(lw_word *barrier, uint32_t n)
     lw_barrier_reset_step(barrier);
 }
 
-enum lw_barrier_outcome lw_barrier_arrive_step(lw_word *barrier, uint32_t state)
+lw_answer lw_barrier_arrive_step(lw_word *barrier)
 {
-    /*
-     * Each new look acquires: the last party to arrive must see the number of parties that earlier
-     * arrivals left behind.
-     */
-    for (uint32_t seen = state;; seen = lw_barrier_state(barrier)) {
-        if (!same_cycle(seen, state) || seen & LW_BARRIER_BROKEN)
-            return LW_BARRIER_BROKE;
-        if ((seen & LW_BARRIER_MISSING) == 0)
-            return LW_BARRIER_UNMADE;
-        if ((seen & LW_BARRIER_MISSING) > 1) {
+    for (;;) {
+        /*
+         * Each look acquires: the last party to arrive must see the number of parties that earlier
+         * arrivals left behind.
+         */
+        const uint32_t state = lw_barrier_state(barrier);
+        const uint32_t missing = state & LW_BARRIER_MISSING;
+        if (state & LW_BARRIER_BROKEN)
+            return lw_answer_of(LW_BARRIER_BROKE, 0, 0, 0);
+        if (missing == 0)
+            return lw_answer_of(LW_BARRIER_UNMADE, 0, 0, 0);
+        if (missing > 1) {
             /* Release: pairs with the end of the cycle. */
-            if (lw_cas(&barrier[LW_BARRIER_STATE], seen, seen - 1, lw_release) == seen)
-                return LW_BARRIER_WAITS;
-        } else if (lw_waiters_change(barrier, seen, next_cycle(barrier, seen, 0)) == seen) {
-            return LW_BARRIER_LEADS;
+            if (lw_cas(&barrier[LW_BARRIER_STATE], state, state - 1, lw_release) == state)
+                return lw_answer_of(LW_BARRIER_WAITS, 0, 0, state & LW_BARRIER_GENERATION);
+        } else if (lw_waiters_change(barrier, state, next_cycle(barrier, state, 0)) == state) {
+            return lw_answer_of(LW_BARRIER_LEADS, 0, 0, 0);
         }
     }
 }
@@ -70,29 +67,30 @@ void lw_barrier_drop_step(lw_word *barrier)
     }
 }
 
-lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t state, uint32_t why, lw_phase phase)
+uint32_t lw_barrier_outcome_of(uint32_t cycle, uint32_t state)
 {
-    const uint32_t seen = lw_load(&barrier[LW_BARRIER_STATE], lw_acquire);
-    if (!same_cycle(seen, state) || seen & LW_BARRIER_BROKEN)
-        return lw_answer_of(LW_DONE, 0, 0, seen);
-    if (lw_gives_up(why) && lw_waiters_change(barrier, seen, seen | LW_BARRIER_BROKEN) != seen)
-        return lw_answer_of(LW_RETRY, 0, 0, 0);
-    return lw_waiters_wait(barrier, seen, 0, LW_WAIT_IDLE, why, phase);
-}
-
-bool lw_barrier_broke(uint32_t state, uint32_t ended)
-{
-    const uint32_t moved =
-        ((ended & LW_BARRIER_GENERATION) - (state & LW_BARRIER_GENERATION)) & LW_BARRIER_GENERATION;
-    const uint32_t cycles = moved >> GENERATION_SHIFT;
+    const uint32_t cycles = ((state - cycle) & LW_BARRIER_GENERATION) >> GENERATION_SHIFT;
     if (cycles == 0)
-        return true; /* the same cycle: it is BROKEN */
+        return state & LW_BARRIER_BROKEN ? LW_BARRIER_BROKE : LW_BARRIER_WAITS;
     /*
      * The history does not reach back to this cycle. If later cycles could not trip without the
      * caller, all of them broke. If they could, this one has most likely tripped.
      */
-    return ended & (cycles > CYCLES_IN_HISTORY ? LW_BARRIER_HISTORY
-                                               : LW_BARRIER_BROKE_LAST << (cycles - 1));
+    const uint32_t broke =
+        state &
+        (cycles > CYCLES_IN_HISTORY ? LW_BARRIER_HISTORY : LW_BARRIER_BROKE_LAST << (cycles - 1));
+    return broke ? LW_BARRIER_BROKE : LW_BARRIER_TRIPPED;
+}
+
+lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t cycle, uint32_t why, lw_phase phase)
+{
+    const uint32_t seen = lw_barrier_state(barrier);
+    const uint32_t outcome = lw_barrier_outcome_of(cycle, seen);
+    if (outcome != LW_BARRIER_WAITS)
+        return lw_answer_of(LW_DONE, 0, 0, outcome);
+    if (lw_gives_up(why) && lw_waiters_change(barrier, seen, seen | LW_BARRIER_BROKEN) != seen)
+        return lw_answer_of(LW_RETRY, 0, 0, 0);
+    return lw_waiters_wait(barrier, seen, 0, LW_WAIT_IDLE, why, phase);
 }
 
 void lw_barrier_reset_step(lw_word *barrier)

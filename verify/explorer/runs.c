@@ -339,7 +339,7 @@ static void dump_one(FILE *out, const struct arguments *call, const struct log *
         fprintf(out, "%s%u", i ? "," : "", arguments[i]);
     fputs("],\"ops\":[", out);
     dump_operations(out, log, f->first_word);
-    if (f->is_step)
+    if (f->is_step || f->answers)
         fprintf(out, "],\"what\":%u,\"word\":%u,\"phase\":%u,\"expected\":%u}\n",
                 lw_answer_what(result), lw_answer_word(result), lw_answer_phase(result),
                 lw_answer_expected(result));

@@ -35,6 +35,7 @@ struct function {
     const char *label; /* the same, in traces */
     bool is_step;      /* an lw_step */
     int arguments;     /* how many of a, b, c it takes */
+    bool answers;      /* no step, but its result is an lw_answer */
     bool answers_bool;
     bool gives_back;     /* what those in line wait for: a JavaScript agent hands it over
                             (js/src/turn.js) */

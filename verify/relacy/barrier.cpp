@@ -40,29 +40,30 @@ struct meeting : rl::test_suite<meeting<drops, a, b, c>, c == none ? 2 : 3> {
         make_lists(waiting, words);
     }
 
-    bool leads(uint32_t *state)
+    bool leads(uint32_t *cycle)
     {
-        *state = lw_barrier_state(words);
-        const lw_barrier_outcome outcome = lw_barrier_arrive_step(words, *state);
+        const lw_answer arrival = lw_barrier_arrive_step(words);
+        const uint32_t outcome = lw_answer_what(arrival);
+        *cycle = lw_answer_expected(arrival);
         RL_ASSERT(outcome == LW_BARRIER_LEADS || outcome == LW_BARRIER_WAITS);
         return outcome == LW_BARRIER_LEADS;
     }
 
     void meet(unsigned index, kind kind)
     {
-        uint32_t state;
-        if (!leads(&state))
-            RL_ASSERT(run(lw_barrier_wait_step, words, state, everyone[index], kind));
+        uint32_t cycle;
+        if (!leads(&cycle))
+            RL_ASSERT(run(lw_barrier_wait_step, words, cycle, everyone[index], kind));
     }
 
     void thread(unsigned index)
     {
         static const kind kinds[] = {a, b, c};
-        uint32_t state;
+        uint32_t cycle;
         parts[index]($) = 1;
         if (drops && index == 0) {
             lw_barrier_drop_step(words);
-            leads(&state);
+            leads(&cycle);
             return;
         }
         meet(index, kinds[index]);

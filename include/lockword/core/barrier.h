@@ -12,7 +12,7 @@
  *     word 2, parties  how many parties each cycle waits for; 0 until the barrier is made
  *
  * An arrival compares and swaps the generation together with the count, so that it counts for the
- * cycle that it was meant for.
+ * cycle that it is told of.
  */
 #ifndef LOCKWORD_CORE_BARRIER_H
 #define LOCKWORD_CORE_BARRIER_H
@@ -55,22 +55,25 @@ uint32_t lw_barrier_state(const lw_word *barrier);
 void lw_barrier_make_step(lw_word *barrier, uint32_t parties);
 
 /*
- * Arrives in the cycle in which `state` was read. The last party to arrive ends the cycle and wakes
- * all waiters.
+ * Arrives. `what` of the answer is the outcome. If it is LW_BARRIER_WAITS, `expected` is the cycle
+ * to wait for. The last party to arrive ends the cycle and wakes all waiters.
  */
-enum lw_barrier_outcome lw_barrier_arrive_step(lw_word *barrier, uint32_t state);
+lw_answer lw_barrier_arrive_step(lw_word *barrier);
 
 /* Takes one party off all cycles after this one. An arrival in this cycle must follow. */
 void lw_barrier_drop_step(lw_word *barrier);
 
 /*
- * A step: waits until the cycle of `state` has ended. Its result is the state that ended the cycle.
- * A waiter that gives up breaks the barrier.
+ * A step: waits until the cycle has ended, in which the caller has arrived. Its result is the
+ * outcome. A waiter that gives up breaks the barrier.
  */
-lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t state, uint32_t why, lw_phase phase);
+lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t cycle, uint32_t why, lw_phase phase);
 
-/* Returns whether the cycle of `state` broke; `ended` is the result of a wait in that cycle. */
-bool lw_barrier_broke(uint32_t state, uint32_t ended);
+/*
+ * Returns the outcome of the cycle, for a waiter that sees this state. LW_BARRIER_WAITS: it has not
+ * ended.
+ */
+uint32_t lw_barrier_outcome_of(uint32_t cycle, uint32_t state);
 
 /*
  * Begins a new cycle, unless no party has arrived in this one. Agents that wait in this cycle see

@@ -16,6 +16,7 @@ import {
   LW_BARRIER_ONE_GENERATION,
   LW_BARRIER_PARTIES,
   LW_BARRIER_STATE,
+  LW_BARRIER_TRIPPED,
   LW_BARRIER_UNMADE,
   LW_BARRIER_WAITS,
   LW_DONE,
@@ -63,15 +64,6 @@ function parties(barrier) {
 }
 
 /**
- * @param {number} a
- * @param {number} b
- * @returns {boolean}
- */
-function sameCycle(a, b) {
-  return ((a ^ b) & LW_BARRIER_GENERATION) === 0;
-}
-
-/**
  * Returns the first state of the next cycle.
  *
  * @param {Words} barrier
@@ -98,25 +90,32 @@ export function barrierMakeStep(barrier, n) {
 }
 
 /**
- * Arrives in the cycle in which `state` was read. The last party to arrive ends the cycle and wakes
- * all waiters.
+ * Arrives. `what` of the answer is the outcome. If it is LW_BARRIER_WAITS, `expected` is the cycle
+ * to wait for. The last party to arrive ends the cycle and wakes all waiters.
  *
  * @param {Words} barrier
- * @param {number} state
- * @returns {number}
+ * @returns {Answer}
  */
-export function barrierArriveStep(barrier, state) {
-  // Each new look acquires: the last party to arrive must see the number of parties that earlier
-  // arrivals left behind.
-  for (let seen = state; ; seen = barrierState(barrier)) {
-    if (!sameCycle(seen, state) || seen & LW_BARRIER_BROKEN) return LW_BARRIER_BROKE;
-    if ((seen & LW_BARRIER_MISSING) === 0) return LW_BARRIER_UNMADE;
-    if ((seen & LW_BARRIER_MISSING) > 1) {
+export function barrierArriveStep(barrier) {
+  for (;;) {
+    // Each look acquires: the last party to arrive must see the number of parties that earlier
+    // arrivals left behind.
+    const state = barrierState(barrier);
+    const missing = state & LW_BARRIER_MISSING;
+    if (state & LW_BARRIER_BROKEN)
+      return { what: LW_BARRIER_BROKE, word: 0, phase: 0, expected: 0 };
+    if (missing === 0) return { what: LW_BARRIER_UNMADE, word: 0, phase: 0, expected: 0 };
+    if (missing > 1) {
       // Release: pairs with the end of the cycle.
-      if (compareExchange(barrier, LW_BARRIER_STATE, seen, seen - 1) === seen)
-        return LW_BARRIER_WAITS;
-    } else if (waitersChange(barrier, seen, nextCycle(barrier, seen, 0)) === seen) {
-      return LW_BARRIER_LEADS;
+      if (compareExchange(barrier, LW_BARRIER_STATE, state, state - 1) === state)
+        return {
+          what: LW_BARRIER_WAITS,
+          word: 0,
+          phase: 0,
+          expected: state & LW_BARRIER_GENERATION,
+        };
+    } else if (waitersChange(barrier, state, nextCycle(barrier, state, 0)) === state) {
+      return { what: LW_BARRIER_LEADS, word: 0, phase: 0, expected: 0 };
     }
   }
 }
@@ -136,43 +135,41 @@ export function barrierDropStep(barrier) {
 }
 
 /**
- * A step: waits until the cycle of `state` has ended. Its result is the state that ended the cycle.
- * A waiter that gives up breaks the barrier.
+ * Returns the outcome of the cycle, for a waiter that sees this state. LW_BARRIER_WAITS: it has not
+ * ended.
+ *
+ * @param {number} cycle
+ * @param {number} state
+ * @returns {number}
+ */
+export function barrierOutcomeOf(cycle, state) {
+  const cycles = ((state - cycle) & LW_BARRIER_GENERATION) >>> GENERATION_SHIFT;
+  if (cycles === 0) return state & LW_BARRIER_BROKEN ? LW_BARRIER_BROKE : LW_BARRIER_WAITS;
+  // The history does not reach back to this cycle. If later cycles could not trip without the
+  // caller, all of them broke. If they could, this one has most likely tripped.
+  const broke =
+    state &
+    (cycles > CYCLES_IN_HISTORY ? LW_BARRIER_HISTORY : LW_BARRIER_BROKE_LAST << (cycles - 1));
+  return broke ? LW_BARRIER_BROKE : LW_BARRIER_TRIPPED;
+}
+
+/**
+ * A step: waits until the cycle has ended, in which the caller has arrived. Its result is the
+ * outcome. A waiter that gives up breaks the barrier.
  *
  * @param {Words} barrier
- * @param {number} state
+ * @param {number} cycle
  * @param {number} why
  * @param {number} phase
  * @returns {Answer}
  */
-export function barrierWaitStep(barrier, state, why, phase) {
-  const seen = load(barrier, LW_BARRIER_STATE);
-  if (!sameCycle(seen, state) || seen & LW_BARRIER_BROKEN)
-    return { what: LW_DONE, word: 0, phase: 0, expected: seen };
+export function barrierWaitStep(barrier, cycle, why, phase) {
+  const seen = barrierState(barrier);
+  const outcome = barrierOutcomeOf(cycle, seen);
+  if (outcome !== LW_BARRIER_WAITS) return { what: LW_DONE, word: 0, phase: 0, expected: outcome };
   if (givesUp(why) && waitersChange(barrier, seen, seen | LW_BARRIER_BROKEN) !== seen)
     return { what: LW_RETRY, word: 0, phase: 0, expected: 0 };
   return waitersWait(barrier, seen, 0, LW_WAIT_IDLE, why, phase);
-}
-
-/**
- * Returns whether the cycle of `state` broke; `ended` is the result of a wait in that cycle.
- *
- * @param {number} state
- * @param {number} ended
- * @returns {boolean}
- */
-export function barrierBroke(state, ended) {
-  const moved =
-    ((ended & LW_BARRIER_GENERATION) - (state & LW_BARRIER_GENERATION)) & LW_BARRIER_GENERATION;
-  const cycles = moved >>> GENERATION_SHIFT;
-  if (cycles === 0) return true; // the same cycle: it is BROKEN
-  // The history does not reach back to this cycle. If later cycles could not trip without the
-  // caller, all of them broke. If they could, this one has most likely tripped.
-  return (
-    (ended &
-      (cycles > CYCLES_IN_HISTORY ? LW_BARRIER_HISTORY : LW_BARRIER_BROKE_LAST << (cycles - 1))) !==
-    0
-  );
 }
 
 /**
