@@ -18,14 +18,21 @@ static bool may_spin(const lw_cond *cond, uint32_t sequence)
     return sequence & LW_COND_TO_ALL || lw_load(&cond->word[LW_COND_WAITERS], lw_relaxed) <= 2;
 }
 
+/* A step for spinning. The wait's own step would end when its time is up. */
+static lw_answer look_step(lw_word *cond, uint32_t sequence, uint32_t why, lw_phase phase)
+{
+    (void)why;
+    return lw_cond_wait_step(cond, sequence, LW_START, phase);
+}
+
 static enum lw_ending wait_for_notify(lw_cond *cond, uint32_t sequence, lw_deadline deadline,
                                       lw_cancel *cancel)
 {
-    const struct lw_operation operation = {lw_cond_wait_step, cond->word, sequence};
     struct lw_end end;
-    if (!may_spin(cond, sequence) || !lw_spin(operation, deadline, &end))
-        end = lw_block(operation, deadline, cancel);
-    lw_cond_leave_step(cond->word);
+    if (!may_spin(cond, sequence) ||
+        !lw_spin((struct lw_operation){look_step, cond->word, sequence}, deadline, &end))
+        end = lw_block((struct lw_operation){lw_cond_wait_step, cond->word, sequence}, deadline,
+                       cancel);
     return end.ending;
 }
 

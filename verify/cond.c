@@ -9,7 +9,7 @@
 #include "callers.h"
 #include "explorer/places.h"
 
-enum { ENTER, WAIT, LEAVE, NOTIFY_SOME, NOTIFY_NONE, LOCK, UNLOCK, FACE_NOTIFY };
+enum { ENTER, WAIT, NOTIFY_SOME, NOTIFY_NONE, LOCK, UNLOCK, FACE_NOTIFY };
 
 #define MUTEX LW_COND_WORDS
 
@@ -22,16 +22,7 @@ enum {
 };
 
 /* Where a caller is in its program: own[PLACE]. */
-enum {
-    OUTSIDE,
-    IS_TO_ENTER,
-    IS_TO_GIVE_UP,
-    IS_TO_WAIT,
-    IS_TO_LEAVE,
-    IS_TO_LOCK,
-    IS_TO_UNLOCK,
-    IS_TO_NOTIFY
-};
+enum { OUTSIDE, IS_TO_ENTER, IS_TO_GIVE_UP, IS_TO_WAIT, IS_TO_LOCK, IS_TO_UNLOCK, IS_TO_NOTIFY };
 #define PLACE 0
 #define FOUND 1 /* by its notify */
 
@@ -52,13 +43,6 @@ static uint64_t enter(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
 static uint64_t wait(lw_word *words, uint32_t sequence, uint32_t why, uint32_t phase)
 {
     return lw_cond_wait_step(words, sequence, why, phase);
-}
-
-static uint64_t leave(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
-{
-    (void)a, (void)b, (void)c;
-    lw_cond_leave_step(words);
-    return 0;
 }
 
 static uint64_t notify(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
@@ -92,7 +76,6 @@ static const struct function functions[] = {
               .stands_alone = true,
               .arguments = 3,
               .call = wait},
-    [LEAVE] = {.name = "cond_leave_step", .label = "leave", .arguments = 0, .call = leave},
     [NOTIFY_SOME] = {.name = "cond_notify_step", .label = "notify", .arguments = 1, .call = notify},
     [NOTIFY_NONE] = {.name = "cond_notify_step",
                      .label = "notify none",
@@ -171,9 +154,6 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     case IS_TO_WAIT:
         choices[0] = (struct choice){.function = WAIT, .a = c->wanted};
         return 1;
-    case IS_TO_LEAVE:
-        choices[0] = (struct choice){.function = LEAVE};
-        return 1;
     case IS_TO_LOCK:
         choices[0] = (struct choice){.function = LOCK, .a = self};
         return 1;
@@ -236,7 +216,7 @@ static const char *changed(struct state *state, int agent, const struct operatio
                    ? NULL
                    : "does not say whether it was for all";
     }
-    if (function == ENTER ? by != 1 : function != LEAVE || by != UINT32_MAX)
+    if (function == ENTER ? by != 1 : function != WAIT || by != UINT32_MAX)
         return "counts wrong";
     state->ghosts[INSIDE] += (uint8_t)by;
     return NULL;
@@ -292,10 +272,14 @@ static void go_in(struct state *state, int agent, int caller)
     }
 }
 
-static const char *wait_ended(struct state *state, int agent, int caller, uint32_t what)
+static const char *wait_ended(struct state *state, int agent, int caller, uint64_t answer,
+                              bool has_left)
 {
     struct caller *c = &state->agents[agent].callers[caller];
-    c->own[PLACE] = IS_TO_LEAVE;
+    const uint32_t what = lw_answer_what(answer);
+    c->own[PLACE] = IS_TO_LOCK;
+    if (!has_left)
+        return "stays counted";
     if (what == LW_DONE)
         return NULL;
     c->flags |= GAVE_UP;
@@ -325,10 +309,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         c->wanted = (uint32_t)result;
         return has_changed_it ? NULL : "does not count itself";
     case WAIT:
-        return wait_ended(state, agent, caller, lw_answer_what(result));
-    case LEAVE:
-        c->own[PLACE] = IS_TO_LOCK;
-        return has_changed_it ? NULL : "stays counted";
+        return wait_ended(state, agent, caller, result, has_changed_it);
     case NOTIFY_SOME:
     case FACE_NOTIFY:
         if (letter_of(agent, caller) == 'u')
@@ -376,7 +357,7 @@ static bool was_chosen(const struct state *state, int agent)
 {
     for (int caller = 0; caller < model_callers[agent]; caller++) {
         const struct caller *c = &state->agents[agent].callers[caller];
-        if ((c->own[PLACE] == IS_TO_LEAVE || c->own[PLACE] == IS_TO_LOCK) && !(c->flags & GAVE_UP))
+        if (c->own[PLACE] == IS_TO_LOCK && !(c->flags & GAVE_UP))
             return true;
     }
     return places_is_told(state, agent);

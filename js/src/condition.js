@@ -3,7 +3,7 @@
  * (include/lockword/cond.h).
  */
 
-import { condEnterStep, condLeaveStep, condNotifyStep, condWaitStep } from './core/cond.js';
+import { condEnterStep, condNotifyStep, condWaitStep } from './core/cond.js';
 import {
   LW_ALL,
   LW_CANCELLED,
@@ -78,7 +78,6 @@ export class Condition extends Primitive {
     try {
       return block(condWaitStep, this.words, sequence, timeout).what === LW_DONE;
     } finally {
-      condLeaveStep(this.words);
       for (let i = 0; i < depth; i++) mutex.lock();
     }
   }
@@ -102,7 +101,6 @@ export class Condition extends Primitive {
     assertListens(signal);
     const [sequence, depth] = this.#enter(mutex, true);
     const why = await this.#sleep(sequence, timeout, signal);
-    condLeaveStep(this.words);
     await mutex.lockAsync();
     for (let i = 1; i < depth; i++) mutex.lock();
     if (why === LW_CANCELLED) throw signal?.reason;

@@ -27,19 +27,20 @@
  */
 #include <lockword/core/cond.h>
 
-static void add(lw_word *cond, uint32_t word, uint32_t n)
+/* Adds so many waiters. */
+static void add(lw_word *cond, uint32_t n)
 {
-    uint32_t seen = lw_load(&cond[word], lw_relaxed);
-    uint32_t old;
+    uint32_t seen = lw_load(&cond[LW_COND_WAITERS], lw_relaxed);
+    uint32_t waiters;
     do {
-        old = seen;
-        seen = lw_cas(&cond[word], old, old + n, lw_relaxed);
-    } while (seen != old);
+        waiters = seen;
+        seen = lw_cas(&cond[LW_COND_WAITERS], waiters, waiters + n, lw_relaxed);
+    } while (seen != waiters);
 }
 
 uint32_t lw_cond_enter_step(lw_word *cond)
 {
-    add(cond, LW_COND_WAITERS, 1);
+    add(cond, 1);
     return lw_load(&cond[LW_COND_SEQUENCE], lw_relaxed);
 }
 
@@ -56,15 +57,11 @@ lw_answer lw_cond_wait_step(lw_word *cond, uint32_t sequence, uint32_t why, lw_p
                 break;
         }
     }
-    if (lw_load(&cond[LW_COND_SEQUENCE], lw_relaxed) != sequence)
-        return lw_answer_of(LW_DONE, 0, 0, 0);
-    return lw_answer_of(lw_gives_up(why) ? LW_GAVE_UP : LW_WAIT_IDLE, LW_COND_SEQUENCE, 0,
-                        sequence);
-}
-
-void lw_cond_leave_step(lw_word *cond)
-{
-    add(cond, LW_COND_WAITERS, UINT32_MAX);
+    const bool notified = lw_load(&cond[LW_COND_SEQUENCE], lw_relaxed) != sequence;
+    if (!notified && !lw_gives_up(why))
+        return lw_answer_of(LW_WAIT_IDLE, LW_COND_SEQUENCE, 0, sequence);
+    add(cond, UINT32_MAX);
+    return lw_answer_of(notified ? LW_DONE : LW_GAVE_UP, 0, 0, 0);
 }
 
 /* Clears LEFT_BEHIND and returns whether it was set. */

@@ -136,7 +136,6 @@ bool lw_emscripten_condvar_wait(emscripten_condvar_t *condvar, emscripten_lock_t
     lw_mutex_unlock(mutex);
     const struct lw_end end =
         lw_block((struct lw_operation){lw_cond_wait_step, cond->word, sequence}, deadline, NULL);
-    lw_cond_leave_step(cond->word);
     if (end.ending != LW_ENDED_DONE)
         return false;
     if (lw_mutex_lock_until(mutex, deadline) == 0)

@@ -73,7 +73,6 @@ struct exchange : rl::test_suite<exchange<rounds, a, b, manner>, 3> {
         if (manner == read_late)
             sequence = words[LW_COND_SEQUENCE].value.load(rl::mo_relaxed, $);
         run(lw_cond_wait_step, words, sequence, everyone[index], kind);
-        lw_cond_leave_step(words);
         lock(index);
     }
 

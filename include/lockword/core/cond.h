@@ -38,18 +38,19 @@ enum {
 extern "C" {
 #endif
 
-/* Counts a waiter, which holds the mutex, and returns the sequence to pass to lw_cond_wait_step. */
+/*
+ * Begins a wait: counts a waiter, which holds the mutex, and returns the sequence to pass to
+ * lw_cond_wait_step. Then the caller unlocks the mutex, however often it holds it, runs that step
+ * to its end, and locks the mutex again, as often.
+ */
 uint32_t lw_cond_enter_step(lw_word *cond);
 
 /*
  * A step, for a caller that does not hold the mutex: waits for a notify since `sequence` was read.
- * An async waiter that gives up while its wait is pending passes LW_QUEUED, and leaves that wait
- * behind.
+ * When it ends, the caller is counted no more; until then it changes nothing. An async waiter that
+ * gives up while its wait is pending passes LW_QUEUED, and leaves that wait behind.
  */
 lw_answer lw_cond_wait_step(lw_word *cond, uint32_t sequence, uint32_t why, lw_phase phase);
-
-/* Takes back the count of lw_cond_enter_step. */
-void lw_cond_leave_step(lw_word *cond);
 
 /*
  * Wakes n waiters (LW_ALL: all), or more if waits were left behind. Returns how many of them were

@@ -60,34 +60,37 @@ function givesUp(why) {
 }
 
 /**
+ * Adds so many waiters.
+ *
  * @param {Words} cond
- * @param {number} word
  * @param {number} n
  */
-function add(cond, word, n) {
-  let seen = load(cond, word);
-  let old;
+function add(cond, n) {
+  let seen = load(cond, LW_COND_WAITERS);
+  let waiters;
   do {
-    old = seen;
-    seen = compareExchange(cond, word, old, old + n);
-  } while (seen !== old);
+    waiters = seen;
+    seen = compareExchange(cond, LW_COND_WAITERS, waiters, waiters + n);
+  } while (seen !== waiters);
 }
 
 /**
- * Counts a waiter, which holds the mutex, and returns the sequence to pass to condWaitStep.
+ * Begins a wait: counts a waiter, which holds the mutex, and returns the sequence to pass to
+ * condWaitStep. Then the caller unlocks the mutex, however often it holds it, runs that step
+ * to its end, and locks the mutex again, as often.
  *
  * @param {Words} cond
  * @returns {number}
  */
 export function condEnterStep(cond) {
-  add(cond, LW_COND_WAITERS, 1);
+  add(cond, 1);
   return load(cond, LW_COND_SEQUENCE);
 }
 
 /**
  * A step, for a caller that does not hold the mutex: waits for a notify since `sequence` was read.
- * An async waiter that gives up while its wait is pending passes LW_QUEUED, and leaves that wait
- * behind.
+ * When it ends, the caller is counted no more; until then it changes nothing. An async waiter that
+ * gives up while its wait is pending passes LW_QUEUED, and leaves that wait behind.
  *
  * @param {Words} cond
  * @param {number} sequence
@@ -104,23 +107,11 @@ export function condWaitStep(cond, sequence, why, phase) {
       if (seen === waiters) break;
     }
   }
-  if (load(cond, LW_COND_SEQUENCE) !== sequence)
-    return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
-  return {
-    what: givesUp(why) ? LW_GAVE_UP : LW_WAIT_IDLE,
-    word: LW_COND_SEQUENCE,
-    phase: 0,
-    expected: sequence,
-  };
-}
-
-/**
- * Takes back the count of condEnterStep.
- *
- * @param {Words} cond
- */
-export function condLeaveStep(cond) {
-  add(cond, LW_COND_WAITERS, -1);
+  const notified = load(cond, LW_COND_SEQUENCE) !== sequence;
+  if (!notified && !givesUp(why))
+    return { what: LW_WAIT_IDLE, word: LW_COND_SEQUENCE, phase: 0, expected: sequence };
+  add(cond, -1);
+  return { what: notified ? LW_DONE : LW_GAVE_UP, word: 0, phase: 0, expected: 0 };
 }
 
 /**
