@@ -36,7 +36,7 @@ const PROGRAMS = ['consumer.ts', 'consumer.cts', 'platform.ts', 'copies.cjs', 'j
 const USERS_NEED = [
   /^(package\.json|README\.md|LICENSE|js\/src\/(core\/)?[\w-]+\.js|js\/types\/(core\/)?[\w-]+\.d\.ts)$/,
   /^js\/cjs\/([\w-]+\.js|(core\/)?[\w-]+\.d\.ts|package\.json)$/,
-  /^(include\/lockword\/.*\.h|src\/.*\.[ch]|wasm\/(liblockword\.a|library_lockword\.js))$/,
+  /^(include\/lockword\/.*\.h(pp)?|src\/.*\.[ch]|wasm\/(liblockword\.a|library_lockword\.js))$/,
   // What README.md links to.
   /^(CONTRIBUTING\.md|docs\/[\w-]+\.md|docs\/img\/.*\.(png|svg)|examples\/.*|verify\/README\.md)$/,
 ];
