@@ -10,13 +10,15 @@ endif()
 set(node "${PROJECT_SOURCE_DIR}/test/runtimes/node_modules/node24-${node_arch}/bin/node")
 
 # add_suite(NAME COMMAND [variable=value...] command... LABELS label... [NEEDS program] [BUSY]
-# [SERIAL]): a test that is no program of this build. It runs in the repository's root, where `node`
-# and npm's tools are the pinned ones. One that is BUSY uses all CPUs; one that is SERIAL judges
-# time, and runs alone. Where the program that it needs is not installed, it is disabled, and
-# test/summary.js says so.
+# [SERIAL] [CONFIGURATIONS name]): a test that is no program of this build. It runs in the
+# repository's root, where `node` and npm's tools are the pinned ones. One that is BUSY uses all
+# CPUs; one that is SERIAL judges time, and runs alone. Where the program that it needs is not
+# installed, it is disabled, and test/summary.js says so. One that has a configuration runs only in
+# that.
 function(add_suite name)
-    cmake_parse_arguments(PARSE_ARGV 1 suite "BUSY;SERIAL" "NEEDS" "COMMAND;LABELS")
-    add_test(NAME ${name} COMMAND env ${suite_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    cmake_parse_arguments(PARSE_ARGV 1 suite "BUSY;SERIAL" "NEEDS" "COMMAND;LABELS;CONFIGURATIONS")
+    add_test(NAME ${name} COMMAND env ${suite_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+        CONFIGURATIONS ${suite_CONFIGURATIONS})
     cmake_path(GET node PARENT_PATH node_folder)
     set(first_in_path "${PROJECT_SOURCE_DIR}/node_modules/.bin" "${node_folder}")
     list(TRANSFORM first_in_path PREPEND "PATH=path_list_prepend:")
