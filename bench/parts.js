@@ -282,23 +282,8 @@ function jsBusy({ js }) {
     .join('\n\n');
 }
 
-/** Of a run before the row had other calls than runExclusive. */
-function queuedTasks(rows) {
-  const lengths = unique(rows.map((row) => row.length));
-  return table([
-    ['', ...lengths.flatMap((n) => [`${n.toLocaleString('en')} tasks: µs a task`, '× lockword'])],
-    ...unique(rows.map((row) => row.peer)).map((peer) => [
-      bold(peer, peer.startsWith(HERO)),
-      ...rows
-        .filter((row) => row.peer === peer)
-        .flatMap(({ us, ratio }) => [fixed(us, 2), fixed(ratio, 2)]),
-    ]),
-  ]);
-}
-
 function jsQueued({ js }) {
   if (!js.queued) return NOT_MEASURED;
-  if (!js.queued.some((row) => 'limit_us' in row)) return queuedTasks(js.queued);
   const lengths = unique(js.queued.map((row) => row.length));
   const cell = (row) => {
     if (!row) return '';
