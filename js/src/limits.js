@@ -114,8 +114,8 @@ function abort() {
 }
 
 /**
- * Ends a caller when its signal is aborted, or does so no more. Throws what a signal throws that is
- * not the engine's own.
+ * Registers a caller, which ends when its signal is aborted, or takes it off again. Throws what a
+ * signal throws that is not the engine's own.
  *
  * @param {Pick<Caller, 'signal' | 'end'>} caller
  * @param {boolean} on

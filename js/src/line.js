@@ -21,17 +21,16 @@
  * @property {any} [place] crowd.js: the lower, the earlier it came
  * @property {(value: any) => void} resolve
  * @property {(reason: any) => void} reject
- * @property {(answer: Answer, wanted: number) => any} toValue what the promise is resolved
- *   with; if it throws, the promise is rejected
+ * @property {(answer: Answer, wanted: number) => any} toValue what the promise is resolved with; if
+ *   it throws, the promise is rejected
  * @property {import('./limits.js').End} end
- * @property {(caller: Caller, answer: Answer) => void} settle called when
- *   it has left the line; of the caller's own copy of lockword
+ * @property {(caller: Caller, answer: Answer) => void} settle called when it has
+ *   left the line; of the caller's own copy of lockword
  * @property {AbortSignal | undefined} signal
  * @property {any} timer undefined: it does not wait yet; 0: it waits without a timeout
  *
  * @typedef {object} Queue a ring of callers, in the order in which they joined, and of itself. A
- *   Set
- *   would keep the holes that its deletions leave, and look for the first caller behind them
+ *   Set would keep the holes that its deletions leave, and look for the first caller behind them
  * @property {number} key
  * @property {any} before the last caller
  * @property {any} after the first caller

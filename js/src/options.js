@@ -8,12 +8,10 @@
  * @property {number} [timeout] how long to wait at most, in ms; 0, or less, tries once; Infinity,
  *   the default, waits as long as it takes
  * @property {Signal} [signal] ends the wait when aborted, by throwing `signal.reason`. A blocked
- *   thread cannot be told: a
- *   blocking call only looks at it first
+ *   thread cannot be told: a blocking call only looks at it first
  *
  * @typedef {object} WaitSource what `waitAny` waits for: made by `when()` of events, semaphores,
- *   wait groups and latches,
- *   and by `whenAtLeast()` and `whenAtMost()` of counters
+ *   wait groups and latches, and by `whenAtLeast()` and `whenAtMost()` of counters
  * @property {'WaitSource'} kind for the compiler alone
  *
  * @typedef {object} Signal an AbortSignal, for compilers that do not know the DOM's

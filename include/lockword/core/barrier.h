@@ -12,7 +12,7 @@
  *     word 2, parties  how many parties each cycle waits for; 0 until the barrier is made
  *
  * An arrival compares and swaps the generation together with the count, so that it counts for the
- * cycle that it is told of.
+ * cycle that the answer names.
  */
 #ifndef LOCKWORD_CORE_BARRIER_H
 #define LOCKWORD_CORE_BARRIER_H
@@ -64,7 +64,7 @@ lw_answer lw_barrier_arrive_step(lw_word *barrier);
 void lw_barrier_drop_step(lw_word *barrier);
 
 /*
- * A step: waits until the cycle has ended, in which the caller has arrived. Its result is the
+ * A step: waits until the cycle in which the caller has arrived has ended. Its result is the
  * outcome. A waiter that gives up breaks the barrier.
  */
 lw_answer lw_barrier_wait_step(lw_word *barrier, uint32_t cycle, uint32_t why, lw_phase phase);

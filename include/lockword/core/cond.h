@@ -47,8 +47,8 @@ uint32_t lw_cond_enter_step(lw_word *cond);
 
 /*
  * A step, for a caller that does not hold the mutex: waits for a notify since `sequence` was read.
- * When it ends, the caller is counted no more; until then it changes nothing. An async waiter that
- * gives up while its wait is pending passes LW_QUEUED, and leaves that wait behind.
+ * When it ends, it takes the caller off the count; until then it changes nothing. An async waiter
+ * that gives up while its wait is pending passes LW_QUEUED, and leaves that wait behind.
  */
 lw_answer lw_cond_wait_step(lw_word *cond, uint32_t sequence, uint32_t why, lw_phase phase);
 

@@ -154,7 +154,7 @@ export function barrierOutcomeOf(cycle, state) {
 }
 
 /**
- * A step: waits until the cycle has ended, in which the caller has arrived. Its result is the
+ * A step: waits until the cycle in which the caller has arrived has ended. Its result is the
  * outcome. A waiter that gives up breaks the barrier.
  *
  * @param {Words} barrier

@@ -89,8 +89,8 @@ export function condEnterStep(cond) {
 
 /**
  * A step, for a caller that does not hold the mutex: waits for a notify since `sequence` was read.
- * When it ends, the caller is counted no more; until then it changes nothing. An async waiter that
- * gives up while its wait is pending passes LW_QUEUED, and leaves that wait behind.
+ * When it ends, it takes the caller off the count; until then it changes nothing. An async waiter
+ * that gives up while its wait is pending passes LW_QUEUED, and leaves that wait behind.
  *
  * @param {Words} cond
  * @param {number} sequence
