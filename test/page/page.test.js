@@ -31,7 +31,13 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
   before(async () => {
     browser = await openBrowser(process.env.BROWSER, { width: 900, height: 1200 });
   });
-  after(() => browser?.close());
+  // The browser goes first: after a second it looks for a new version of a service worker, and a
+  // server that is gone by then is a problem on the page.
+  const servers = [];
+  after(async () => {
+    await browser?.close();
+    for (const server of servers) await server.close();
+  });
   afterEach(() => expect(browser.problems.splice(0)).to.deep.equal([]));
 
   const isIn = (state, options) =>
@@ -120,18 +126,16 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
   }
 
   describe('as `make page` serves it', () => {
-    let server;
-
     before(async () => {
-      server = await createServer({
+      const server = await createServer({
         configFile,
         server: { port: 0, host: '127.0.0.1' },
         logLevel: 'error',
       });
+      servers.push(server);
       await server.listen();
       await browser.goto(server.resolvedUrls.local[0]);
     });
-    after(() => server?.close());
 
     it('opens with the three ways compared, and a picture in which something is to be seen', async () => {
       await isIn('done', RUN);
@@ -253,20 +257,17 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
       server: { port: 0, host: '127.0.0.1' },
       logLevel: 'error',
     });
-    try {
-      await server.listen();
-      await browser.goto(server.resolvedUrls.local[0]);
-      await isIn('unavailable');
-      const { text, enabled } = await browser.evaluate(() => ({
-        text: document.querySelector('#missing').innerText,
-        enabled: document.querySelectorAll('#controls :is(input, button):enabled').length,
-      }));
-      expect(text).to.include('Cross-Origin-Opener-Policy: same-origin');
-      expect(text).to.include('Cross-Origin-Embedder-Policy: require-corp');
-      expect(enabled).to.equal(0);
-    } finally {
-      await server.close();
-    }
+    servers.push(server);
+    await server.listen();
+    await browser.goto(server.resolvedUrls.local[0]);
+    await isIn('unavailable');
+    const { text, enabled } = await browser.evaluate(() => ({
+      text: document.querySelector('#missing').innerText,
+      enabled: document.querySelectorAll('#controls :is(input, button):enabled').length,
+    }));
+    expect(text).to.include('Cross-Origin-Opener-Policy: same-origin');
+    expect(text).to.include('Cross-Origin-Embedder-Policy: require-corp');
+    expect(enabled).to.equal(0);
   });
 
   it('built, on a host that sends no headers: its service worker isolates it', async () => {
@@ -278,15 +279,12 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
       { env },
     );
     const server = await serve(pathOf('build/counter-page'), { isolated: false });
-    try {
-      await browser.goto(server.url);
-      await isIn('done', RUN);
-      const outcome = await increment('guarded');
-      expectExact(outcome);
-      expectSmooth(outcome.after);
-      await expectSources();
-    } finally {
-      await server.close();
-    }
+    servers.push(server);
+    await browser.goto(server.url);
+    await isIn('done', RUN);
+    const outcome = await increment('guarded');
+    expectExact(outcome);
+    expectSmooth(outcome.after);
+    await expectSources();
   });
 });
