@@ -49,8 +49,14 @@ export const self = agent.self;
  */
 export const shared = (agent[`0.1.0 ${Object.keys({ callers: 0, queued: 0 })}`] ??= {});
 
-/** @type {boolean | undefined} */
-let mayBlock;
+/**
+ * The options of a blocking call that has nothing to check: undefined, once it is known that this
+ * thread may block. Until then no options are equal to it.
+ *
+ * @internal
+ * @type {any}
+ */
+export let unchecked = NaN;
 
 /**
  * Throws where a call may not block, before any word is touched. The main thread of Node, Deno and
@@ -60,14 +66,14 @@ let mayBlock;
  * @param {string} call what the user called; the same with 'Async' never blocks
  */
 export function assertMayBlock(call) {
-  if (mayBlock) return;
+  if (unchecked === undefined) return;
   const message = `${call}() blocks this thread's event loop: use ${call}Async()`;
   try {
     nap(0);
   } catch {
     throw new BlockingError(message);
   }
-  mayBlock = true;
+  unchecked = undefined;
   // Node before 20.16 has no getBuiltinModule, but marks what a worker may not call. Deno's web
   // workers pass for main threads.
   if (WorkerGlobalScope) return;

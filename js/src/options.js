@@ -22,7 +22,7 @@
  * @property {(type: 'abort', listener: () => void) => void} removeEventListener
  */
 
-import { assertMayBlock } from './agent.js';
+import { assertMayBlock, unchecked } from './agent.js';
 
 /** The names of all options; `permits` is a semaphore's. */
 const OPTIONS = ['timeout', 'signal', 'permits'];
@@ -77,6 +77,7 @@ export function signalOf(options) {
  * @returns {number} ms
  */
 export function timeoutToBlock(options, call) {
+  if (options === unchecked) return Infinity;
   const timeout = timeoutOf(options);
   signalOf(options);
   assertMayBlock(call);

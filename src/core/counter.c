@@ -9,7 +9,7 @@ uint32_t lw_counter_value(const lw_word *counter)
 
 uint32_t lw_counter_add_step(lw_word *counter, int32_t n)
 {
-    uint32_t seen = lw_load(&counter[LW_COUNTER_STATE], lw_relaxed);
+    uint32_t seen = lw_load(&counter[LW_COUNTER_STATE], lw_unordered);
     uint32_t state;
     do {
         state = seen;

@@ -9,7 +9,7 @@ uint32_t lw_event_state(const lw_word *event)
 
 void lw_event_set_step(lw_word *event)
 {
-    uint32_t seen = lw_load(&event[LW_EVENT_STATE], lw_relaxed);
+    uint32_t seen = lw_load(&event[LW_EVENT_STATE], lw_unordered);
     uint32_t state;
     do {
         /*

@@ -9,7 +9,7 @@ uint32_t lw_latch_count(const lw_word *latch)
 
 uint32_t lw_latch_count_down_step(lw_word *latch, uint32_t n)
 {
-    uint32_t seen = lw_load(&latch[LW_LATCH_STATE], lw_relaxed);
+    uint32_t seen = lw_load(&latch[LW_LATCH_STATE], lw_unordered);
     uint32_t state;
     do {
         state = seen;

@@ -10,7 +10,13 @@
 
 static uint32_t depth_of(const lw_word *rmutex)
 {
-    return lw_load(&rmutex[LW_RMUTEX_DEPTH], lw_relaxed);
+    return lw_load(&rmutex[LW_RMUTEX_DEPTH], lw_unordered);
+}
+
+/* Any agent may ask: only its own operations make it the holder, or end that. */
+static bool is_mine(const lw_word *rmutex, uint32_t self)
+{
+    return (lw_load(&rmutex[LW_MUTEX_STATE], lw_unordered) & LW_MUTEX_OWNER) == self;
 }
 
 static bool is_held_as(uint32_t depth, uint32_t task)
@@ -20,26 +26,28 @@ static bool is_held_as(uint32_t depth, uint32_t task)
 
 uint32_t lw_rmutex_depth(const lw_word *rmutex)
 {
-    return lw_mutex_owner(rmutex) ? (depth_of(rmutex) & LW_RMUTEX_AGAIN) + 1 : 0;
+    return lw_mutex_owner(rmutex)
+               ? (lw_load(&rmutex[LW_RMUTEX_DEPTH], lw_relaxed) & LW_RMUTEX_AGAIN) + 1
+               : 0;
 }
 
 enum lw_reentry lw_rmutex_reenter_step(lw_word *rmutex, uint32_t self, uint32_t task)
 {
-    if (lw_mutex_owner(rmutex) != self)
+    if (!is_mine(rmutex, self))
         return LW_REENTRY_NO;
     const uint32_t depth = depth_of(rmutex);
     if (!is_held_as(depth, task))
         return LW_REENTRY_NO;
     if ((depth & LW_RMUTEX_AGAIN) == LW_RMUTEX_AGAIN)
         return LW_REENTRY_OVERFLOW;
-    lw_store(&rmutex[LW_RMUTEX_DEPTH], depth + 1, lw_relaxed);
+    lw_store(&rmutex[LW_RMUTEX_DEPTH], depth + 1, lw_unordered);
     return LW_REENTRY_YES;
 }
 
 void lw_rmutex_entered_step(lw_word *rmutex, uint32_t depth)
 {
     if (depth_of(rmutex) != depth)
-        lw_store(&rmutex[LW_RMUTEX_DEPTH], depth, lw_relaxed);
+        lw_store(&rmutex[LW_RMUTEX_DEPTH], depth, lw_unordered);
 }
 
 bool lw_rmutex_unlock_step(lw_word *rmutex, uint32_t self, uint32_t task)
@@ -51,8 +59,8 @@ bool lw_rmutex_unlock_step(lw_word *rmutex, uint32_t self, uint32_t task)
      */
     if (depth == task)
         return lw_mutex_free(rmutex, self) || lw_mutex_unlock_step(rmutex, self);
-    if (lw_mutex_owner(rmutex) != self || !is_held_as(depth, task))
+    if (!is_mine(rmutex, self) || !is_held_as(depth, task))
         return false;
-    lw_store(&rmutex[LW_RMUTEX_DEPTH], depth - 1, lw_relaxed);
+    lw_store(&rmutex[LW_RMUTEX_DEPTH], depth - 1, lw_unordered);
     return true;
 }

@@ -14,7 +14,7 @@ uint32_t lw_waitgroup_count(const lw_word *group)
 
 bool lw_waitgroup_add_step(lw_word *group, uint32_t n)
 {
-    uint32_t seen = lw_load(&group[LW_WAITGROUP_STATE], lw_relaxed);
+    uint32_t seen = lw_load(&group[LW_WAITGROUP_STATE], lw_unordered);
     uint32_t state;
     do {
         state = seen;
@@ -32,7 +32,7 @@ bool lw_waitgroup_add_step(lw_word *group, uint32_t n)
 
 bool lw_waitgroup_done_step(lw_word *group, uint32_t n)
 {
-    uint32_t seen = lw_load(&group[LW_WAITGROUP_STATE], lw_relaxed);
+    uint32_t seen = lw_load(&group[LW_WAITGROUP_STATE], lw_unordered);
     uint32_t state;
     do {
         state = seen;

@@ -44,6 +44,9 @@ const TYPEDEFS = { Answer: '../blocking.js', Words: '../wait.js' };
 
 /** The functions of word.h and step.h that JavaScript has already. */
 const ATOMICS = { lw_load: 'load', lw_store: 'store', lw_cas: 'compareExchange' };
+
+/** The order of an access that JavaScript makes without Atomics. */
+const UNORDERED = 'lw_unordered';
 const NOTIFY = 'lw_notify';
 const ANSWER = 'lw_answer_of';
 const ANSWER_FIELDS = ['what', 'word', 'phase', 'expected'];
@@ -540,6 +543,7 @@ export class Printer extends Source {
     const [callee, ...args] = node.inner;
     const name = nameIn(callee) ?? this.fail(node, 'a call of something that has no name');
     if (ATOMICS[name]) {
+      if (nameIn(args.at(-1)) === UNORDERED) return this.#plain(node, name, args);
       // Atomics makes an int32 of what it is given.
       const operands = args.slice(1, -1).map((arg) => this.#number(arg).js);
       const js = `${this.#import('Atomics', ATOMICS[name])}(${[...this.#word(args[0]), ...operands].join(', ')})`;
@@ -566,6 +570,15 @@ export class Printer extends Source {
       ...returns,
       isExact: true,
     };
+  }
+
+  /** An access by brackets: a load, or a store. */
+  #plain(node, name, args) {
+    const [words, index] = this.#word(args[0]);
+    const js = `${words}[${index}]`;
+    if (name === 'lw_load') return { js, kind: 'number', isExact: true };
+    if (name !== 'lw_store') this.fail(node, `${name} needs an order`);
+    return { js: `${js} = ${this.#number(args[1]).js}`, kind: 'void' };
   }
 
   #useFunction(node, name) {

@@ -5,7 +5,8 @@
  * through the functions below. So the very same sources run on hardware (this file), under the
  * explorer (verify/explorer/lockword/core/word.h) and under Relacy
  * (verify/relacy/lockword/core/word.h): the file that comes first on the include path is used. In
- * JavaScript and WebAssembly every order is sequentially consistent, whatever is asked for here.
+ * JavaScript and WebAssembly every order is sequentially consistent, but for lw_unordered in
+ * JavaScript.
  */
 #ifndef LOCKWORD_CORE_WORD_H
 #define LOCKWORD_CORE_WORD_H
@@ -24,8 +25,15 @@ typedef uint32_t lw_word;
 /*
  * The memory order of an operation. A compare-and-swap that fails is always relaxed: its value only
  * guides the next attempt.
+ *
+ * lw_unordered is lw_relaxed natively. In JavaScript it is a plain access, which costs an engine
+ * far less than one by Atomics. An engine may use one such load for many turns of a loop, so the
+ * value may be outdated for any time. It is for what only the holder of a lock changes, and for a
+ * first guess at what a compare-and-swap will find. If the guess alone decides that there is none,
+ * a caller that polls could wait for ever.
  */
 enum {
+    lw_unordered = __ATOMIC_RELAXED,
     lw_relaxed = __ATOMIC_RELAXED,
     lw_acquire = __ATOMIC_ACQUIRE,
     lw_release = __ATOMIC_RELEASE,

@@ -44,7 +44,7 @@ export function counterValue(counter) {
  * @returns {number}
  */
 export function counterAddStep(counter, n) {
-  let seen = load(counter, LW_COUNTER_STATE);
+  let seen = counter[LW_COUNTER_STATE];
   let state;
   do {
     state = seen;

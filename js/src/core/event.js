@@ -38,7 +38,7 @@ export function eventState(event) {
  * @param {Words} event
  */
 export function eventSetStep(event) {
-  let seen = load(event, LW_EVENT_STATE);
+  let seen = event[LW_EVENT_STATE];
   let state;
   do {
     // The generation moves even if the event is set already. This set releases all agents that

@@ -33,7 +33,7 @@ export function latchCount(latch) {
  * @returns {number}
  */
 export function latchCountDownStep(latch, n) {
-  let seen = load(latch, LW_LATCH_STATE);
+  let seen = latch[LW_LATCH_STATE];
   let state;
   do {
     state = seen;

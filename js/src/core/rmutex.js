@@ -11,6 +11,8 @@
 
 import { mutexFree, mutexOwner, mutexUnlockStep } from './mutex.js';
 import {
+  LW_MUTEX_OWNER,
+  LW_MUTEX_STATE,
   LW_REENTRY_NO,
   LW_REENTRY_OVERFLOW,
   LW_REENTRY_YES,
@@ -19,7 +21,7 @@ import {
   LW_RMUTEX_TASK,
 } from './constants.js';
 
-const { load, store } = Atomics;
+const { load } = Atomics;
 
 /**
  * @typedef {import('../wait.js').Words} Words
@@ -30,7 +32,18 @@ const { load, store } = Atomics;
  * @returns {number}
  */
 function depthOf(rmutex) {
-  return load(rmutex, LW_RMUTEX_DEPTH);
+  return rmutex[LW_RMUTEX_DEPTH];
+}
+
+/**
+ * Any agent may ask: only its own operations make it the holder, or end that.
+ *
+ * @param {Words} rmutex
+ * @param {number} self
+ * @returns {boolean}
+ */
+function isMine(rmutex, self) {
+  return (rmutex[LW_MUTEX_STATE] & LW_MUTEX_OWNER) === self;
 }
 
 /**
@@ -49,7 +62,7 @@ function isHeldAs(depth, task) {
  * @returns {number}
  */
 export function rmutexDepth(rmutex) {
-  return mutexOwner(rmutex) ? ((depthOf(rmutex) & LW_RMUTEX_AGAIN) + 1) | 0 : 0;
+  return mutexOwner(rmutex) ? ((load(rmutex, LW_RMUTEX_DEPTH) & LW_RMUTEX_AGAIN) + 1) | 0 : 0;
 }
 
 /**
@@ -62,11 +75,11 @@ export function rmutexDepth(rmutex) {
  * @returns {number}
  */
 export function rmutexReenterStep(rmutex, self, task) {
-  if (mutexOwner(rmutex) !== self) return LW_REENTRY_NO;
+  if (!isMine(rmutex, self)) return LW_REENTRY_NO;
   const depth = depthOf(rmutex);
   if (!isHeldAs(depth, task)) return LW_REENTRY_NO;
   if ((depth & LW_RMUTEX_AGAIN) === LW_RMUTEX_AGAIN) return LW_REENTRY_OVERFLOW;
-  store(rmutex, LW_RMUTEX_DEPTH, depth + 1);
+  rmutex[LW_RMUTEX_DEPTH] = depth + 1;
   return LW_REENTRY_YES;
 }
 
@@ -79,7 +92,7 @@ export function rmutexReenterStep(rmutex, self, task) {
  * @param {number} depth
  */
 export function rmutexEnteredStep(rmutex, depth) {
-  if (depthOf(rmutex) !== depth) store(rmutex, LW_RMUTEX_DEPTH, depth);
+  if (depthOf(rmutex) !== depth) rmutex[LW_RMUTEX_DEPTH] = depth;
 }
 
 /**
@@ -96,7 +109,7 @@ export function rmutexUnlockStep(rmutex, self, task) {
   // The mutex was taken once. If self does not hold it, the depth was another agent's, and
   // freeing the mutex fails.
   if (depth === task) return mutexFree(rmutex, self) || mutexUnlockStep(rmutex, self);
-  if (mutexOwner(rmutex) !== self || !isHeldAs(depth, task)) return false;
-  store(rmutex, LW_RMUTEX_DEPTH, depth - 1);
+  if (!isMine(rmutex, self) || !isHeldAs(depth, task)) return false;
+  rmutex[LW_RMUTEX_DEPTH] = depth - 1;
   return true;
 }

@@ -50,7 +50,7 @@ export function waitgroupCount(group) {
  * @returns {boolean}
  */
 export function waitgroupAddStep(group, n) {
-  let seen = load(group, LW_WAITGROUP_STATE);
+  let seen = group[LW_WAITGROUP_STATE];
   let state;
   do {
     state = seen;
@@ -73,7 +73,7 @@ export function waitgroupAddStep(group, n) {
  * @returns {boolean}
  */
 export function waitgroupDoneStep(group, n) {
-  let seen = load(group, LW_WAITGROUP_STATE);
+  let seen = group[LW_WAITGROUP_STATE];
   let state;
   do {
     state = seen;

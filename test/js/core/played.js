@@ -9,7 +9,18 @@ import { basename } from 'node:path';
 import { transformSync } from 'esbuild';
 
 const CORE = new URL('../../../js/src/core/', import.meta.url);
-const WORDS = { of: 'nothing but what the test says' };
+
+/** Plain accesses are operations, too. */
+const WORDS = new Proxy(
+  {},
+  {
+    get: (_, index) => operation('load')(WORDS, Number(index)),
+    set(_, index, value) {
+      operation('store')(WORDS, Number(index), value);
+      return true;
+    },
+  },
+);
 
 let play;
 

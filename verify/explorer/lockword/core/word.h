@@ -15,6 +15,7 @@
 typedef uint32_t lw_word;
 
 enum {
+    lw_unordered,
     lw_relaxed,
     lw_acquire,
     lw_release,

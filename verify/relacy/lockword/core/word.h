@@ -15,6 +15,7 @@ struct lw_word {
 };
 
 enum {
+    lw_unordered = rl::mo_relaxed,
     lw_relaxed = rl::mo_relaxed,
     lw_acquire = rl::mo_acquire,
     lw_release = rl::mo_release,

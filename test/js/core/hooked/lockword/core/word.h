@@ -8,7 +8,7 @@
 
 typedef uint32_t lw_word;
 
-enum { lw_relaxed, lw_acquire, lw_release, lw_acq_rel };
+enum { lw_unordered, lw_relaxed, lw_acquire, lw_release, lw_acq_rel };
 
 #define LW_INLINE static inline __attribute__((always_inline, unused))
 #define PLAYED(NAME) __attribute__((import_module("words"), import_name(#NAME)))
