@@ -147,13 +147,8 @@ export class Printer extends Source {
   }
 
   #importLines() {
-    const imports = [...this.#imports].filter(([from]) => from !== 'Atomics');
-    const lines = imports.map(
-      ([from, names]) => `import { ${[...names].sort().join(', ')} } from '${from}';`,
-    );
-    const atomics = this.#imports.get('Atomics');
-    if (atomics) lines.push('', `const { ${[...atomics].sort().join(', ')} } = Atomics;`);
-    return lines.join('\n');
+    const line = ([from, names]) => `import { ${[...names].sort().join(', ')} } from '${from}';`;
+    return [...this.#imports].map(line).join('\n');
   }
 
   #typedefs(functions) {
@@ -546,7 +541,7 @@ export class Printer extends Source {
       if (nameIn(args.at(-1)) === UNORDERED) return this.#plain(node, name, args);
       // Atomics makes an int32 of what it is given.
       const operands = args.slice(1, -1).map((arg) => this.#number(arg).js);
-      const js = `${this.#import('Atomics', ATOMICS[name])}(${[...this.#word(args[0]), ...operands].join(', ')})`;
+      const js = `Atomics.${ATOMICS[name]}(${[...this.#word(args[0]), ...operands].join(', ')})`;
       return { js, kind: name === 'lw_store' ? 'void' : 'number', isExact: true };
     }
     if (name === NOTIFY) {

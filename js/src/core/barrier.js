@@ -24,8 +24,6 @@ import {
   LW_WAIT_IDLE,
 } from './constants.js';
 
-const { compareExchange, load, store } = Atomics;
-
 /**
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
@@ -52,7 +50,7 @@ function givesUp(why) {
  * @returns {number}
  */
 export function barrierState(barrier) {
-  return load(barrier, LW_BARRIER_STATE);
+  return Atomics.load(barrier, LW_BARRIER_STATE);
 }
 
 /**
@@ -60,7 +58,7 @@ export function barrierState(barrier) {
  * @returns {number}
  */
 function parties(barrier) {
-  return load(barrier, LW_BARRIER_PARTIES);
+  return Atomics.load(barrier, LW_BARRIER_PARTIES);
 }
 
 /**
@@ -85,7 +83,7 @@ function nextCycle(barrier, state, broke) {
 export function barrierMakeStep(barrier, n) {
   // No agent uses the barrier yet, so that no other one changes this word. Arrivals look at the
   // state of the first cycle, which the reset begins.
-  store(barrier, LW_BARRIER_PARTIES, n);
+  Atomics.store(barrier, LW_BARRIER_PARTIES, n);
   barrierResetStep(barrier);
 }
 
@@ -107,7 +105,7 @@ export function barrierArriveStep(barrier) {
     if (missing === 0) return { what: LW_BARRIER_UNMADE, word: 0, phase: 0, expected: 0 };
     if (missing > 1) {
       // Release: pairs with the end of the cycle.
-      if (compareExchange(barrier, LW_BARRIER_STATE, state, state - 1) === state)
+      if (Atomics.compareExchange(barrier, LW_BARRIER_STATE, state, state - 1) === state)
         return {
           what: LW_BARRIER_WAITS,
           word: 0,
@@ -129,7 +127,7 @@ export function barrierDropStep(barrier) {
   let seen = parties(barrier);
   while (seen !== 0) {
     const n = seen;
-    seen = compareExchange(barrier, LW_BARRIER_PARTIES, n, n - 1);
+    seen = Atomics.compareExchange(barrier, LW_BARRIER_PARTIES, n, n - 1);
     if (seen === n) return;
   }
 }
@@ -179,7 +177,7 @@ export function barrierWaitStep(barrier, cycle, why, phase) {
  * @param {Words} barrier
  */
 export function barrierResetStep(barrier) {
-  let seen = load(barrier, LW_BARRIER_STATE);
+  let seen = Atomics.load(barrier, LW_BARRIER_STATE);
   let state;
   do {
     state = seen;

@@ -41,8 +41,6 @@ import {
   LW_WAIT_IDLE,
 } from './constants.js';
 
-const { compareExchange, load } = Atomics;
-
 /**
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
@@ -66,11 +64,11 @@ function givesUp(why) {
  * @param {number} n
  */
 function add(cond, n) {
-  let seen = load(cond, LW_COND_WAITERS);
+  let seen = Atomics.load(cond, LW_COND_WAITERS);
   let waiters;
   do {
     waiters = seen;
-    seen = compareExchange(cond, LW_COND_WAITERS, waiters, waiters + n);
+    seen = Atomics.compareExchange(cond, LW_COND_WAITERS, waiters, waiters + n);
   } while (seen !== waiters);
 }
 
@@ -84,7 +82,7 @@ function add(cond, n) {
  */
 export function condEnterStep(cond) {
   add(cond, 1);
-  return load(cond, LW_COND_SEQUENCE);
+  return Atomics.load(cond, LW_COND_SEQUENCE);
 }
 
 /**
@@ -100,14 +98,14 @@ export function condEnterStep(cond) {
  */
 export function condWaitStep(cond, sequence, why, phase) {
   if (givesUp(why) && why & LW_QUEUED) {
-    let seen = load(cond, LW_COND_WAITERS);
+    let seen = Atomics.load(cond, LW_COND_WAITERS);
     while (!(seen & LW_COND_LEFT_BEHIND)) {
       const waiters = seen;
-      seen = compareExchange(cond, LW_COND_WAITERS, waiters, waiters | LW_COND_LEFT_BEHIND);
+      seen = Atomics.compareExchange(cond, LW_COND_WAITERS, waiters, waiters | LW_COND_LEFT_BEHIND);
       if (seen === waiters) break;
     }
   }
-  const notified = load(cond, LW_COND_SEQUENCE) !== sequence;
+  const notified = Atomics.load(cond, LW_COND_SEQUENCE) !== sequence;
   if (!notified && !givesUp(why))
     return { what: LW_WAIT_IDLE, word: LW_COND_SEQUENCE, phase: 0, expected: sequence };
   add(cond, -1);
@@ -121,10 +119,10 @@ export function condWaitStep(cond, sequence, why, phase) {
  * @returns {boolean}
  */
 function clearLeftBehind(cond) {
-  let seen = load(cond, LW_COND_WAITERS);
+  let seen = Atomics.load(cond, LW_COND_WAITERS);
   while (seen & LW_COND_LEFT_BEHIND) {
     const waiters = seen;
-    seen = compareExchange(cond, LW_COND_WAITERS, waiters, waiters & ~LW_COND_LEFT_BEHIND);
+    seen = Atomics.compareExchange(cond, LW_COND_WAITERS, waiters, waiters & ~LW_COND_LEFT_BEHIND);
     if (seen === waiters) return true;
   }
   return false;
@@ -139,11 +137,16 @@ function clearLeftBehind(cond) {
  * @returns {number}
  */
 export function condNotifyStep(cond, n) {
-  if (n === 0 || (load(cond, LW_COND_WAITERS) & ~LW_COND_LEFT_BEHIND) === 0) return 0;
-  const sequence = load(cond, LW_COND_SEQUENCE);
+  if (n === 0 || (Atomics.load(cond, LW_COND_WAITERS) & ~LW_COND_LEFT_BEHIND) === 0) return 0;
+  const sequence = Atomics.load(cond, LW_COND_SEQUENCE);
   const toAll = n === LW_ALL ? LW_COND_TO_ALL : 0;
   // If this fails, another notify has just moved it, which waiters see as well.
-  compareExchange(cond, LW_COND_SEQUENCE, sequence, ((sequence + 1) & ~LW_COND_TO_ALL) | toAll);
+  Atomics.compareExchange(
+    cond,
+    LW_COND_SEQUENCE,
+    sequence,
+    ((sequence + 1) & ~LW_COND_TO_ALL) | toAll,
+  );
   const found = notify(cond, LW_COND_SEQUENCE, (clearLeftBehind(cond) ? LW_ALL : n) >>> 0);
   return found < n >>> 0 ? found : n;
 }

@@ -13,8 +13,6 @@ import {
   LW_WAIT_IDLE,
 } from './constants.js';
 
-const { load } = Atomics;
-
 /**
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
@@ -32,7 +30,7 @@ const AT_MOST = 2;
  * @returns {number}
  */
 export function counterValue(counter) {
-  return load(counter, LW_COUNTER_STATE) & LW_COUNTER_MAX;
+  return Atomics.load(counter, LW_COUNTER_STATE) & LW_COUNTER_MAX;
 }
 
 /**
@@ -79,7 +77,7 @@ function satisfies(value, wanted, n) {
  * @returns {Answer}
  */
 function waitStep(counter, wanted, n, why) {
-  const state = load(counter, LW_COUNTER_STATE);
+  const state = Atomics.load(counter, LW_COUNTER_STATE);
   if (satisfies(state & LW_COUNTER_MAX, wanted, n))
     return { what: LW_DONE, word: 0, phase: 0, expected: state & LW_COUNTER_MAX };
   return waitersWait(counter, state, 0, LW_WAIT_IDLE, why, 0);

@@ -15,8 +15,6 @@ import {
   LW_WAIT_IDLE,
 } from './constants.js';
 
-const { compareExchange, load } = Atomics;
-
 /**
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
@@ -29,7 +27,7 @@ const { compareExchange, load } = Atomics;
  * @returns {number}
  */
 export function eventState(event) {
-  return load(event, LW_EVENT_STATE);
+  return Atomics.load(event, LW_EVENT_STATE);
 }
 
 /**
@@ -56,10 +54,10 @@ export function eventSetStep(event) {
  * @returns {boolean}
  */
 export function eventResetStep(event) {
-  let seen = load(event, LW_EVENT_STATE);
+  let seen = Atomics.load(event, LW_EVENT_STATE);
   while (seen & LW_EVENT_SET) {
     const state = seen;
-    seen = compareExchange(event, LW_EVENT_STATE, state, state & ~LW_EVENT_SET);
+    seen = Atomics.compareExchange(event, LW_EVENT_STATE, state, state & ~LW_EVENT_SET);
     if (seen === state) return true;
   }
   return false;
@@ -76,11 +74,11 @@ export function eventResetStep(event) {
  * @returns {Answer}
  */
 export function eventWaitStep(event, since, why, phase) {
-  let seen = load(event, LW_EVENT_STATE);
+  let seen = Atomics.load(event, LW_EVENT_STATE);
   if (seen & LW_EVENT_AUTO) {
     while (seen & LW_EVENT_SET) {
       const state = seen;
-      seen = compareExchange(event, LW_EVENT_STATE, state, state & ~LW_EVENT_SET);
+      seen = Atomics.compareExchange(event, LW_EVENT_STATE, state, state & ~LW_EVENT_SET);
       if (seen === state) return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
     }
   } else if ((seen | since) & LW_EVENT_SET || (seen ^ since) & LW_EVENT_GENERATION) {

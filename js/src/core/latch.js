@@ -7,8 +7,6 @@
 import { waitersChange, waitersWait } from './waiters.js';
 import { LW_DONE, LW_LATCH_MAX, LW_LATCH_STATE, LW_WAIT_IDLE } from './constants.js';
 
-const { compareExchange, load } = Atomics;
-
 /**
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
@@ -21,7 +19,7 @@ const { compareExchange, load } = Atomics;
  * @returns {number}
  */
 export function latchCount(latch) {
-  return load(latch, LW_LATCH_STATE) & LW_LATCH_MAX;
+  return Atomics.load(latch, LW_LATCH_STATE) & LW_LATCH_MAX;
 }
 
 /**
@@ -41,7 +39,7 @@ export function latchCountDownStep(latch, n) {
     if (n >>> 0 > count) return count;
     // Both release: a load that acquires, and reads 0, sees what was written before each.
     if (n === count) seen = waitersChange(latch, state, 0);
-    else seen = compareExchange(latch, LW_LATCH_STATE, state, state - n);
+    else seen = Atomics.compareExchange(latch, LW_LATCH_STATE, state, state - n);
   } while (seen !== state);
   return state & LW_LATCH_MAX;
 }
@@ -56,7 +54,7 @@ export function latchCountDownStep(latch, n) {
  * @returns {Answer}
  */
 export function latchWaitStep(latch, unused, why, phase) {
-  const state = load(latch, LW_LATCH_STATE);
+  const state = Atomics.load(latch, LW_LATCH_STATE);
   if ((state & LW_LATCH_MAX) === 0) return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
   return waitersWait(latch, state, 0, LW_WAIT_IDLE, why, phase);
 }

@@ -49,8 +49,6 @@ import {
   LW_WHY,
 } from './constants.js';
 
-const { compareExchange, load } = Atomics;
-
 /**
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
@@ -89,7 +87,7 @@ const RESTS = STARVES + MAX_RECHECKS * ONE_FAILED_WAIT;
  * @returns {boolean}
  */
 export function mutexTake(mutex, self) {
-  return compareExchange(mutex, LW_MUTEX_STATE, 0, self) === 0;
+  return Atomics.compareExchange(mutex, LW_MUTEX_STATE, 0, self) === 0;
 }
 
 /**
@@ -100,7 +98,7 @@ export function mutexTake(mutex, self) {
  * @returns {boolean}
  */
 export function mutexFree(mutex, self) {
-  return compareExchange(mutex, LW_MUTEX_STATE, self, 0) === self;
+  return Atomics.compareExchange(mutex, LW_MUTEX_STATE, self, 0) === self;
 }
 
 /**
@@ -195,11 +193,11 @@ function wayToWait(state, phase) {
  * @param {Words} mutex
  */
 function withdraw(mutex) {
-  let seen = load(mutex, LW_MUTEX_STATE);
+  let seen = Atomics.load(mutex, LW_MUTEX_STATE);
   while (seen & LW_MUTEX_RESERVED) {
     const state = seen;
     const next = isFree(state) ? 0 : state & ~LW_MUTEX_RESERVED;
-    seen = compareExchange(mutex, LW_MUTEX_STATE, state, next);
+    seen = Atomics.compareExchange(mutex, LW_MUTEX_STATE, state, next);
     if (seen === state) {
       if (next === 0) notifyWaiters(mutex, state);
       return;
@@ -235,12 +233,12 @@ export function mutexLockStep(mutex, self, why, phase) {
   phase = resume(phase, why);
   if ((why & LW_WHY) === LW_CANCELLED) return giveUp(mutex, owed, phase);
 
-  let seen = load(mutex, LW_MUTEX_STATE);
+  let seen = Atomics.load(mutex, LW_MUTEX_STATE);
   for (;;) {
     const state = seen;
     if (isFree(state) && (!(state & LW_MUTEX_RESERVED) || phase & ENTITLED)) {
       const taken = (state & ~LW_MUTEX_RESERVED) | self | (phase & OWES ? owed : 0);
-      seen = compareExchange(mutex, LW_MUTEX_STATE, state, taken);
+      seen = Atomics.compareExchange(mutex, LW_MUTEX_STATE, state, taken);
       if (seen === state) return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
       continue;
     }
@@ -253,7 +251,7 @@ export function mutexLockStep(mutex, self, why, phase) {
     const marked = state | flag | (isStarving(phase) && !isFree(state) ? LW_MUTEX_RESERVED : 0);
     if (marked !== state) {
       // Release: an unlocker that sees the mark also sees the wait that was queued before it.
-      seen = compareExchange(mutex, LW_MUTEX_STATE, state, marked);
+      seen = Atomics.compareExchange(mutex, LW_MUTEX_STATE, state, marked);
       if (seen !== state) continue;
     }
     return {
@@ -273,7 +271,7 @@ export function mutexLockStep(mutex, self, why, phase) {
  * @returns {number}
  */
 export function mutexOwner(mutex) {
-  return load(mutex, LW_MUTEX_STATE) & LW_MUTEX_OWNER;
+  return Atomics.load(mutex, LW_MUTEX_STATE) & LW_MUTEX_OWNER;
 }
 
 /**
@@ -284,10 +282,10 @@ export function mutexOwner(mutex) {
  * @returns {boolean}
  */
 export function mutexTryStep(mutex, self) {
-  let seen = load(mutex, LW_MUTEX_STATE);
+  let seen = Atomics.load(mutex, LW_MUTEX_STATE);
   while (isFree(seen)) {
     const state = seen;
-    seen = compareExchange(mutex, LW_MUTEX_STATE, state, state | self);
+    seen = Atomics.compareExchange(mutex, LW_MUTEX_STATE, state, state | self);
     if (seen === state) return true;
   }
   return false;
@@ -302,14 +300,14 @@ export function mutexTryStep(mutex, self) {
  * @returns {boolean}
  */
 export function mutexUnlockStep(mutex, self) {
-  let seen = load(mutex, LW_MUTEX_STATE);
+  let seen = Atomics.load(mutex, LW_MUTEX_STATE);
   let state;
   do {
     state = seen;
     if ((state & LW_MUTEX_OWNER) !== self) return false;
     // Acquire: pairs with the mark, so that the notify below comes after the wait for which it
     // is meant.
-    seen = compareExchange(mutex, LW_MUTEX_STATE, state, state & LW_MUTEX_RESERVED);
+    seen = Atomics.compareExchange(mutex, LW_MUTEX_STATE, state, state & LW_MUTEX_RESERVED);
   } while (seen !== state);
   // From here on the memory may be gone: the next owner may have freed it.
   notifyWaiters(mutex, state);

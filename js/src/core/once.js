@@ -15,8 +15,6 @@ import {
   LW_WAIT_IDLE,
 } from './constants.js';
 
-const { compareExchange, load } = Atomics;
-
 /**
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
@@ -31,7 +29,7 @@ const LW_ONCE_STATE = 0;
  * @returns {boolean}
  */
 export function onceRan(once) {
-  return (load(once, LW_ONCE_STATE) & LW_ONCE_RAN) !== 0;
+  return (Atomics.load(once, LW_ONCE_STATE) & LW_ONCE_RAN) !== 0;
 }
 
 /**
@@ -41,7 +39,7 @@ export function onceRan(once) {
  * @returns {number}
  */
 export function onceRunner(once) {
-  return load(once, LW_ONCE_STATE) & LW_ONCE_RUNNER;
+  return Atomics.load(once, LW_ONCE_STATE) & LW_ONCE_RUNNER;
 }
 
 /**
@@ -57,14 +55,16 @@ export function onceRunner(once) {
  */
 export function onceBeginStep(once, self, why, phase) {
   // Acquire: pairs with the end of the run, as in onceRan.
-  const state = load(once, LW_ONCE_STATE);
+  const state = Atomics.load(once, LW_ONCE_STATE);
   if (state & LW_ONCE_RAN) return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
   // Acquire: pairs with the end of a run that failed. If another agent wins this race, the next
   // look at the state must acquire, too.
   if ((state & LW_ONCE_RUNNER) === 0)
     return {
       what:
-        compareExchange(once, LW_ONCE_STATE, state, state | self) === state ? LW_DONE : LW_RETRY,
+        Atomics.compareExchange(once, LW_ONCE_STATE, state, state | self) === state
+          ? LW_DONE
+          : LW_RETRY,
       word: 0,
       phase: 0,
       expected: self,
@@ -84,7 +84,7 @@ export function onceBeginStep(once, self, why, phase) {
  * @returns {boolean}
  */
 export function onceEndStep(once, runner, ran) {
-  let seen = load(once, LW_ONCE_STATE);
+  let seen = Atomics.load(once, LW_ONCE_STATE);
   let state;
   do {
     state = seen;

@@ -21,8 +21,6 @@ import {
   LW_RMUTEX_TASK,
 } from './constants.js';
 
-const { load } = Atomics;
-
 /**
  * @typedef {import('../wait.js').Words} Words
  */
@@ -62,7 +60,9 @@ function isHeldAs(depth, task) {
  * @returns {number}
  */
 export function rmutexDepth(rmutex) {
-  return mutexOwner(rmutex) ? ((load(rmutex, LW_RMUTEX_DEPTH) & LW_RMUTEX_AGAIN) + 1) | 0 : 0;
+  return mutexOwner(rmutex)
+    ? ((Atomics.load(rmutex, LW_RMUTEX_DEPTH) & LW_RMUTEX_AGAIN) + 1) | 0
+    : 0;
 }
 
 /**

@@ -27,8 +27,6 @@ import {
   LW_WHY,
 } from './constants.js';
 
-const { compareExchange, load, store } = Atomics;
-
 /**
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
@@ -71,10 +69,10 @@ function givesUp(why) {
  * @returns {boolean}
  */
 export function rwlockTakeRead(rwlock) {
-  let seen = load(rwlock, LW_RWLOCK_STATE);
+  let seen = Atomics.load(rwlock, LW_RWLOCK_STATE);
   while (seen >>> 0 < LW_RWLOCK_READERS) {
     const state = seen;
-    seen = compareExchange(rwlock, LW_RWLOCK_STATE, state, state + LW_RWLOCK_READER);
+    seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, state + LW_RWLOCK_READER);
     if (seen === state) return true;
   }
   return false;
@@ -86,8 +84,8 @@ export function rwlockTakeRead(rwlock) {
  * @returns {boolean}
  */
 export function rwlockTakeWrite(rwlock, self) {
-  if (compareExchange(rwlock, LW_RWLOCK_STATE, 0, LW_RWLOCK_WRITER) !== 0) return false;
-  store(rwlock, LW_RWLOCK_OWNER, self);
+  if (Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, 0, LW_RWLOCK_WRITER) !== 0) return false;
+  Atomics.store(rwlock, LW_RWLOCK_OWNER, self);
   return true;
 }
 
@@ -135,7 +133,7 @@ function claimsOf(before, after) {
  * @returns {number}
  */
 export function rwlockState(rwlock) {
-  return load(rwlock, LW_RWLOCK_STATE);
+  return Atomics.load(rwlock, LW_RWLOCK_STATE);
 }
 
 /**
@@ -143,7 +141,7 @@ export function rwlockState(rwlock) {
  * @returns {number}
  */
 export function rwlockOwner(rwlock) {
-  return load(rwlock, LW_RWLOCK_OWNER);
+  return Atomics.load(rwlock, LW_RWLOCK_OWNER);
 }
 
 /**
@@ -215,8 +213,13 @@ function isFull(state, after) {
  */
 function take(rwlock, state, before, after, self, phase) {
   const ended = phase & ENTITLED ? CLAIMS : claimsOf(before, after);
-  const seen = compareExchange(rwlock, LW_RWLOCK_STATE, state, (state & ~ended) - before + after);
-  if (seen === state && after !== LW_RWLOCK_READER) store(rwlock, LW_RWLOCK_OWNER, self);
+  const seen = Atomics.compareExchange(
+    rwlock,
+    LW_RWLOCK_STATE,
+    state,
+    (state & ~ended) - before + after,
+  );
+  if (seen === state && after !== LW_RWLOCK_READER) Atomics.store(rwlock, LW_RWLOCK_OWNER, self);
   return seen;
 }
 
@@ -228,7 +231,7 @@ function take(rwlock, state, before, after, self, phase) {
  * @param {number} claims
  */
 function withdraw(rwlock, claims) {
-  let seen = load(rwlock, LW_RWLOCK_STATE);
+  let seen = Atomics.load(rwlock, LW_RWLOCK_STATE);
   while (seen & claims) {
     const state = seen;
     seen = waitersChange(rwlock, state, state & ~claims);
@@ -260,7 +263,7 @@ function resume(phase, why, state) {
  * @returns {Answer}
  */
 function lockStep(rwlock, before, after, self, why, phase) {
-  const state = load(rwlock, LW_RWLOCK_STATE);
+  const state = Atomics.load(rwlock, LW_RWLOCK_STATE);
   const refused =
     before && !has(rwlock, state, before, self)
       ? LW_NOT_OWNER
@@ -360,7 +363,7 @@ export function rwlockUpgradeStep(rwlock, self, why, phase) {
  * @returns {boolean}
  */
 export function rwlockTryStep(rwlock, before, after, self) {
-  let seen = load(rwlock, LW_RWLOCK_STATE);
+  let seen = Atomics.load(rwlock, LW_RWLOCK_STATE);
   if (before && !has(rwlock, seen, before, self)) return false;
   while (!(seen & excludedBy(before, after)) && !isFull(seen, after)) {
     const state = seen;
@@ -377,7 +380,7 @@ export function rwlockTryStep(rwlock, before, after, self) {
  * @returns {boolean}
  */
 export function rwlockUnreadStep(rwlock) {
-  let seen = load(rwlock, LW_RWLOCK_STATE);
+  let seen = Atomics.load(rwlock, LW_RWLOCK_STATE);
   let state;
   do {
     state = seen;
@@ -385,7 +388,7 @@ export function rwlockUnreadStep(rwlock) {
     if (readers === 0) return false;
     // Only the last reader to leave makes room for another agent.
     if (readers === 1) seen = waitersChange(rwlock, state, (state - 1) | 0);
-    else seen = compareExchange(rwlock, LW_RWLOCK_STATE, state, state - 1);
+    else seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, state - 1);
   } while (seen !== state);
   return true;
 }
@@ -401,9 +404,9 @@ export function rwlockUnreadStep(rwlock) {
  * @returns {boolean}
  */
 export function rwlockBecomeStep(rwlock, before, after, self) {
-  let seen = load(rwlock, LW_RWLOCK_STATE);
+  let seen = Atomics.load(rwlock, LW_RWLOCK_STATE);
   if (!has(rwlock, seen, before, self)) return false;
-  if (after !== LW_RWLOCK_UPGRADABLE) store(rwlock, LW_RWLOCK_OWNER, 0);
+  if (after !== LW_RWLOCK_UPGRADABLE) Atomics.store(rwlock, LW_RWLOCK_OWNER, 0);
   let state;
   do {
     state = seen;

@@ -7,8 +7,6 @@
 import { waitersChange, waitersWait } from './waiters.js';
 import { LW_DONE, LW_SEM_MAX, LW_SEM_OVERFLOW, LW_SEM_STATE, LW_WAIT_IDLE } from './constants.js';
 
-const { compareExchange, load } = Atomics;
-
 /**
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
@@ -21,7 +19,7 @@ const { compareExchange, load } = Atomics;
  * @returns {number}
  */
 export function semPermits(sem) {
-  return load(sem, LW_SEM_STATE) & LW_SEM_MAX;
+  return Atomics.load(sem, LW_SEM_STATE) & LW_SEM_MAX;
 }
 
 /**
@@ -33,10 +31,10 @@ export function semPermits(sem) {
  * @returns {number}
  */
 function take(sem, n) {
-  let seen = load(sem, LW_SEM_STATE);
+  let seen = Atomics.load(sem, LW_SEM_STATE);
   while ((seen & LW_SEM_MAX) >= n >>> 0) {
     const state = seen;
-    seen = compareExchange(sem, LW_SEM_STATE, state, state - n);
+    seen = Atomics.compareExchange(sem, LW_SEM_STATE, state, state - n);
     if (seen === state) return state;
   }
   return seen;
@@ -79,7 +77,7 @@ export function semAcquireStep(sem, n, why, phase) {
  * @returns {number}
  */
 export function semReleaseStep(sem, n) {
-  let seen = load(sem, LW_SEM_STATE);
+  let seen = Atomics.load(sem, LW_SEM_STATE);
   let state;
   do {
     state = seen;

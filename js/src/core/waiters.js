@@ -19,8 +19,6 @@ import {
   LW_WAITERS_STATE,
 } from './constants.js';
 
-const { compareExchange } = Atomics;
-
 /**
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
@@ -58,7 +56,7 @@ export function waitersWait(words, seen, mark, way, why, phase) {
     return { what: LW_QUEUE, word: LW_WAITERS_GATE, phase, expected: 0 };
   const marked = seen | mark | (async ? LW_ASYNC_WAITERS : LW_BLOCKED_WAITERS);
   // Release: an agent that sees the mark also sees the wait that was queued before it.
-  if (marked !== seen && compareExchange(words, LW_WAITERS_STATE, seen, marked) !== seen)
+  if (marked !== seen && Atomics.compareExchange(words, LW_WAITERS_STATE, seen, marked) !== seen)
     return { what: LW_RETRY, word: 0, phase, expected: 0 };
   return {
     what: way,
@@ -80,7 +78,7 @@ export function waitersWait(words, seen, mark, way, why, phase) {
  */
 export function waitersChange(words, seen, next) {
   // Acquire: pairs with the mark. Release: a waiter that this wakes sees what was done before.
-  const found = compareExchange(words, LW_WAITERS_STATE, seen, next & ~LW_WAITERS);
+  const found = Atomics.compareExchange(words, LW_WAITERS_STATE, seen, next & ~LW_WAITERS);
   if (found === seen) {
     // From here on the memory may be gone.
     if (seen & LW_BLOCKED_WAITERS) notify(words, LW_WAITERS_STATE, LW_ALL >>> 0);

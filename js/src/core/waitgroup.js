@@ -15,8 +15,6 @@ import {
   LW_WAIT_IDLE,
 } from './constants.js';
 
-const { compareExchange, load } = Atomics;
-
 /**
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
@@ -29,7 +27,7 @@ const { compareExchange, load } = Atomics;
  * @returns {number}
  */
 export function waitgroupState(group) {
-  return load(group, LW_WAITGROUP_STATE);
+  return Atomics.load(group, LW_WAITGROUP_STATE);
 }
 
 /**
@@ -59,7 +57,7 @@ export function waitgroupAddStep(group, n) {
     let next = (state + n) | 0;
     if (count === 0 && n !== 0)
       next = ((state + LW_WAITGROUP_ONE_ROUND) & LW_WAITGROUP_ROUND) | (state & LW_WAITERS) | n;
-    seen = compareExchange(group, LW_WAITGROUP_STATE, state, next);
+    seen = Atomics.compareExchange(group, LW_WAITGROUP_STATE, state, next);
   } while (seen !== state);
   return true;
 }
@@ -80,7 +78,7 @@ export function waitgroupDoneStep(group, n) {
     const count = state & LW_WAITGROUP_MAX;
     if (n >>> 0 > count) return false;
     if (n === count) seen = waitersChange(group, state, (state - n) | 0);
-    else seen = compareExchange(group, LW_WAITGROUP_STATE, state, state - n);
+    else seen = Atomics.compareExchange(group, LW_WAITGROUP_STATE, state, state - n);
   } while (seen !== state);
   return true;
 }
