@@ -9,7 +9,7 @@ import {
   counterValue,
 } from './core/counter.js';
 import { Primitive } from './primitive.js';
-import { assertInteger, blockFor, remaining, sourceOf, waitFor } from './waiting.js';
+import { assertInteger, blockFor, refuse, remaining, sourceOf, waitFor } from './waiting.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -87,7 +87,7 @@ export class Counter extends Primitive {
   /** @param {number} n */
   #add(n) {
     const before = counterAddStep(this.words, n);
-    if (before < 0) throw new RangeError('out of range');
+    if (before < 0) refuse(this.value + n, 0, LW_COUNTER_MAX, 'value');
     return before;
   }
 

@@ -21,7 +21,7 @@ const FIRST_TOKEN = -0x80000000;
 const MISUSES = [
   () => new DeadlockError('held by this worker already'),
   () => new OwnershipError('not held by this worker'),
-  () => new RangeError('too many, or less than none'),
+  () => new RangeError('a number is negative, or beyond its limit'),
 ];
 
 /**

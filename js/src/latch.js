@@ -8,7 +8,7 @@ import { latchCount, latchCountDownStep, latchWaitStep } from './core/latch.js';
 import { assertListens } from './limits.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
-import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';
+import { assertInteger, blockFor, refuse, sourceOf, waitFor } from './waiting.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -145,7 +145,7 @@ export class Latch extends Primitive {
    */
   #countDown(n) {
     const before = latchCountDownStep(this.words, n);
-    if (before < n) throw new RangeError('too few');
+    if (before < n) refuse(before - n, 0, LW_LATCH_MAX, 'count');
     return before === n;
   }
 }

@@ -23,7 +23,7 @@ import { signalOf, timeoutOf } from './options.js';
 const pending = (shared.pending ??= { count: 0 });
 
 export function nothingPends() {
-  return pending.count === 0;
+  return !pending.count;
 }
 
 function nothing() {}

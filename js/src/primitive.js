@@ -95,7 +95,8 @@ export class Primitive {
  */
 function wordsAt(memory, byteOffset, Class) {
   const { BYTE_LENGTH, type } = Class;
-  if (!Number.isInteger(byteOffset)) throw new TypeError('byteOffset must be an integer');
+  if (!Number.isInteger(byteOffset))
+    throw new TypeError(`byteOffset must be an integer, not ${byteOffset}`);
   if (memory === undefined) {
     if (!globalThis.SharedArrayBuffer) throw new TypeError('the page is not cross-origin isolated');
     memory = new SharedArrayBuffer(BYTE_LENGTH);
@@ -112,6 +113,8 @@ function wordsAt(memory, byteOffset, Class) {
   try {
     return new Int32Array(buffer, byteOffset, BYTE_LENGTH / 4);
   } catch {
-    throw new RangeError(`a ${type} needs ${BYTE_LENGTH} bytes at a multiple of ${Class.ALIGN}`);
+    throw new RangeError(
+      `a ${type} needs ${BYTE_LENGTH} bytes at a multiple of ${Class.ALIGN}, not at ${byteOffset}`,
+    );
   }
 }

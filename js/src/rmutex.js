@@ -252,7 +252,7 @@ function lockTask(words, wanted, why, phase) {
  */
 function reenter(words, task) {
   const reentry = rmutexReenterStep(words, self, task);
-  if (reentry === LW_REENTRY_OVERFLOW) throw new RangeError('too many');
+  if (reentry === LW_REENTRY_OVERFLOW) throw new RangeError('locked 2^31 times');
   return reentry !== LW_REENTRY_NO;
 }
 

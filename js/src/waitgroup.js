@@ -12,7 +12,7 @@ import {
   waitgroupWaitStep,
 } from './core/waitgroup.js';
 import { Primitive } from './primitive.js';
-import { assertInteger, blockFor, sourceOf, waitFor } from './waiting.js';
+import { assertInteger, blockFor, refuse, sourceOf, waitFor } from './waiting.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -45,7 +45,7 @@ export class WaitGroup extends Primitive {
    */
   add(n = 1) {
     assertInteger(n, 0, LW_WAITGROUP_MAX, 'n');
-    if (!waitgroupAddStep(this.words, n)) throw new RangeError('too many');
+    if (!waitgroupAddStep(this.words, n)) refuse(this.count + n, 0, LW_WAITGROUP_MAX, 'count');
   }
 
   /**
@@ -56,7 +56,7 @@ export class WaitGroup extends Primitive {
    */
   done(n = 1) {
     assertInteger(n, 0, LW_WAITGROUP_MAX, 'n');
-    if (!waitgroupDoneStep(this.words, n)) throw new RangeError('too few');
+    if (!waitgroupDoneStep(this.words, n)) refuse(this.count - n, 0, LW_WAITGROUP_MAX, 'count');
   }
 
   /** A count of 0, from now on, as a source for `waitAny`.

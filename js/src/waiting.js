@@ -58,7 +58,7 @@ export function waitFor(make, options, toValue = isDone) {
 export const waitersOf = (words) => words[LW_WAITERS_STATE] & LW_WAITERS;
 
 /**
- * Checks a number that a user gave.
+ * Checks a number that a user gave, or that would come of it.
  *
  * @param {number} n
  * @param {number} min
@@ -66,9 +66,21 @@ export const waitersOf = (words) => words[LW_WAITERS_STATE] & LW_WAITERS;
  * @param {string} name
  */
 export function assertInteger(n, min, max, name) {
-  if (typeof n !== 'number') throw new TypeError(`${name} must be a number`);
-  if (!Number.isInteger(n) || n < min || n > max)
-    throw new RangeError(`${name} must be an integer from ${min} to ${max}: ${n}`);
+  if (!Number.isInteger(n) || n < min || n > max) refuse(n, min, max, name);
+}
+
+/**
+ * Throws, also if another agent has changed a word meanwhile, so that n would do now.
+ *
+ * @param {number} n
+ * @param {number} min
+ * @param {number} max
+ * @param {string} name
+ * @returns {never}
+ */
+export function refuse(n, min, max, name) {
+  if (typeof n !== 'number') throw new TypeError(`${name} must be a number, not ${typeof n}`);
+  throw new RangeError(`${name} must be an integer from ${min} to ${max}, not ${n}`);
 }
 
 /**

@@ -138,7 +138,9 @@ describe('construction of every primitive', () => {
         [32, 36 - size],
       ]) {
         const { message } = await failure(() => new Class(new SharedArrayBuffer(bytes), offset));
-        expect(message).to.equal(`a ${Class.name} needs ${size} bytes at a multiple of 4`);
+        expect(message).to.equal(
+          `a ${Class.name} needs ${size} bytes at a multiple of 4, not at ${offset}`,
+        );
       }
     });
   }

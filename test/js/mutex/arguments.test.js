@@ -1,7 +1,15 @@
 /** Arguments, and what errors say; what every call refuses: test/js/family/waits.test.js. */
 import { expect } from 'chai';
 
-import { LockError, Mutex, TimeoutError } from '../../../js/src/index.js';
+import {
+  Condition,
+  Counter,
+  Latch,
+  LockError,
+  Mutex,
+  TimeoutError,
+  WaitGroup,
+} from '../../../js/src/index.js';
 import { mode } from '../modes.js';
 import { failure, itBlocks } from '../support.js';
 
@@ -17,6 +25,35 @@ if (mode === 'normal') {
         const { message } = await failure(() => new Mutex().lockAsync(options));
         expect(message).to.equal(`write ms or { timeout,signal,permits }, not ${name}`);
       }
+    });
+
+    it('what is no number, or out of range, is named, with the range', async () => {
+      const whole = 'must be an integer from';
+      for (const [make, message] of [
+        [() => new Mutex(new SharedArrayBuffer(8), 0.5), 'byteOffset must be an integer, not 0.5'],
+        [
+          () => new Mutex(new SharedArrayBuffer(8), 2),
+          'a Mutex needs 8 bytes at a multiple of 4, not at 2',
+        ],
+        [() => Counter.create(-1), `value ${whole} 0 to 1073741823, not -1`],
+        [() => Counter.create('1'), 'value must be a number, not string'],
+        [() => Counter.create(3).decrement(4), `value ${whole} 0 to 1073741823, not -1`],
+        [
+          () => Counter.create(2 ** 30 - 2).increment(2),
+          `value ${whole} 0 to 1073741823, not 1073741824`,
+        ],
+        [() => new Counter().whenAtLeast(NaN), `n ${whole} 0 to 1073741823, not NaN`],
+        [() => Latch.create(0), `count ${whole} 1 to 1073741823, not 0`],
+        [() => Latch.create(2).countDown(5), `count ${whole} 0 to 1073741823, not -3`],
+        [() => new WaitGroup().done(), `count ${whole} 0 to 4194303, not -1`],
+        [() => new WaitGroup().add(2 ** 22), `n ${whole} 0 to 4194303, not 4194304`],
+        [() => new Condition().notify(null), 'n must be a number, not object'],
+      ])
+        expect((await failure(make)).message).to.equal(message);
+      const group = new WaitGroup();
+      group.add(2 ** 22 - 2);
+      const { message } = await failure(() => group.add(3));
+      expect(message).to.equal(`count ${whole} 0 to 4194303, not 4194305`);
     });
 
     it('runExclusive() takes a function only, and calls none for nothing', async () => {
