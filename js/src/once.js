@@ -4,6 +4,7 @@ import { LW_DEADLOCK, LW_GAVE_UP } from './core/constants.js';
 import { onceBeginStep, onceEndStep, onceRan, onceRunner } from './core/once.js';
 import { self } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
+import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { blockFor, waitFor } from './waiting.js';
 
@@ -45,7 +46,8 @@ export class Once extends Primitive {
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   run(fn, options) {
-    if (this.done || !this.#begins(blockFor(this.#operation(), options, 'run'))) return false;
+    const timeout = timeoutToBlock(options, 'run');
+    if (this.done || !this.#begins(blockFor(this.#operation(), timeout, 'run'))) return false;
     try {
       fn();
     } catch (error) {
@@ -65,8 +67,9 @@ export class Once extends Primitive {
    * @throws {TimeoutError} the time was up
    */
   async runAsync(fn, options) {
-    if (this.done) return false;
-    if (!(await waitFor(() => this.#operation(), options, this.#begins))) return false;
+    timeoutOf(options);
+    signalOf(options);
+    if (this.done || !(await waitFor(() => this.#operation(), options, this.#begins))) return false;
     try {
       await fn();
     } catch (error) {

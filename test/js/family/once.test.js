@@ -27,6 +27,18 @@ describe('Once', () => {
       for (const again of ['run', 'runAsync']) expect(await once[again](never)).to.equal(false);
     });
 
+    itCalling(form)(`refuses wrong options, whether or not it is done: ${run}()`, async () => {
+      const done = new Once();
+      await done.runAsync(() => {});
+      for (const once of [new Once(), done]) {
+        const failed = (options) => failure(async () => once[run](never, options));
+        expect(await failed({ timout: 5 })).to.be.instanceOf(TypeError);
+        expect(await failed(NaN)).to.be.instanceOf(RangeError);
+        expect(await failed({ signal: AbortSignal.abort('enough') })).to.equal('enough');
+        expect(once.runner).to.equal(0);
+      }
+    });
+
     itCalling(form)(`leaves it to the next when it throws: ${run}()`, async () => {
       const once = new Once();
       const error = new Error('mine');
