@@ -15,9 +15,10 @@
  */
 
 import { shared } from './agent.js';
-import { LW_DONE, LW_QUEUE, LW_START, LW_WAIT } from './core/constants.js';
-import { pend } from './limits.js';
+import { LW_ASYNC, LW_DONE, LW_QUEUE, LW_START, LW_WAIT } from './core/constants.js';
+import { nothingPends, pend } from './limits.js';
 import { advanceAfterTurn, join, lineAt, part, run } from './line.js';
+import { signalOf, timeoutOf } from './options.js';
 
 /**
  * The steps, numbered.
@@ -90,7 +91,8 @@ function advance(line, why, queues = [...line.queues.values()]) {
 }
 
 /**
- * Runs an operation until it has ended.
+ * Runs an operation until it has ended. If no call of this agent waits, and this one need not
+ * either, there is no caller.
  *
  * @param {() => Operation} make may throw
  * @param {number | import('./options.js').WaitOptions | undefined} options
@@ -99,6 +101,17 @@ function advance(line, why, queues = [...line.queues.values()]) {
  * @returns {Promise<any>} rejects with what these throw, or the signal's reason
  */
 export function gather(make, options, toValue, callers) {
+  try {
+    const { step, words, wanted } = make();
+    if (nothingPends()) {
+      timeoutOf(options);
+      signalOf(options);
+      const answer = step(words, wanted, LW_ASYNC, 0);
+      if (answer.what < LW_WAIT) return Promise.resolve(toValue(answer, wanted));
+    }
+  } catch (error) {
+    return Promise.reject(error);
+  }
   return pend(make, options, toValue, giveUp, (caller, words) => {
     caller.line = lineAt(words, advance);
     if (run(caller, LW_START, caller.line.turnsBy) < LW_WAIT) return;
