@@ -3,6 +3,7 @@
  * that these take at least.
  */
 
+import { Mutex as AsyncMutex, Semaphore as AsyncSemaphore } from 'async-mutex';
 import {
   Condition,
   Counter,
@@ -17,7 +18,10 @@ import {
 
 const words = () => new Int32Array(new SharedArrayBuffer(128));
 
-/** `make` returns the operation; `floor` marks what others are compared with. */
+/**
+ * `make` returns the operation; `floor` marks what others are compared with; an operation that
+ * `waits` returns a promise.
+ */
 export const operations = [
   { name: 'raw cas, exchange', floor: true, make: () => swap(words()) },
   { name: 'raw load', make: () => look(words()) },
@@ -32,6 +36,16 @@ export const operations = [
   { name: 'Event wait, is set', make: () => wait(new Event()) },
   { name: 'WaitGroup add, done', make: () => join(new WaitGroup()) },
   { name: 'Counter up, down', make: () => count(Counter.create(0)) },
+  { name: 'Mutex lockAsync, unlock', waits: true, make: () => lockAsync(new Mutex()) },
+  { name: 'async-mutex acquire, release', waits: true, make: () => acquire(new AsyncMutex()) },
+  { name: 'Mutex runExclusive', waits: true, make: () => runExclusive(new Mutex()) },
+  { name: 'async-mutex runExclusive', waits: true, make: () => runExclusive(new AsyncMutex()) },
+  { name: 'Semaphore waitAsync, release', waits: true, make: () => waitAsync(Semaphore.create(1)) },
+  {
+    name: 'async-mutex Semaphore acquire, release',
+    waits: true,
+    make: () => acquire(new AsyncSemaphore(1)),
+  },
 ];
 
 const swap = (heap) => () => {
@@ -95,4 +109,21 @@ function join(group) {
 const count = (counter) => () => {
   counter.increment();
   counter.decrement();
+};
+
+const lockAsync = (mutex) => async () => {
+  await mutex.lockAsync();
+  mutex.unlock();
+};
+
+const acquire = (lock) => async () => {
+  await lock.acquire();
+  lock.release();
+};
+
+const runExclusive = (mutex) => () => mutex.runExclusive(() => {});
+
+const waitAsync = (semaphore) => async () => {
+  await semaphore.waitAsync();
+  semaphore.release();
 };
