@@ -22,12 +22,12 @@ enum {
 
 /* Ghosts: what was done, not what the words say. */
 enum {
-    CYCLES,  /* that have ended */
-    HISTORY, /* which of these did not trip, the latest in bit 0 */
-    PARTIES, /* of the cycles to come */
-    EXPECTED /* in this one */,
-    COME, /* in this one */
-    GONE, /* of those: have dropped out, so that nobody waits */
+    CYCLES,   /* that have ended */
+    HISTORY,  /* which of these did not trip, the latest in bit 0 */
+    PARTIES,  /* of the cycles to come */
+    EXPECTED, /* in this one */
+    COME,     /* in this one */
+    GONE,     /* of those: have dropped out, so that nobody waits */
     BROKEN,
 };
 
@@ -40,19 +40,11 @@ CALL(reset, (lw_barrier_reset_step(words), 0))
 CALL(make, (lw_barrier_make_step(words, a), 0))
 
 static const struct function functions[] = {
-    [ARRIVE] = {.name = "barrier_arrive_step",
-                .label = "arrive",
-                .answers = true,
-                .arguments = 0,
-                .call = arrive},
-    [WAIT] = {.name = "barrier_wait_step",
-              .label = "wait",
-              .is_step = true,
-              .arguments = 3,
-              .call = lw_barrier_wait_step},
-    [DROP] = {.name = "barrier_drop_step", .label = "drop", .arguments = 0, .call = drop},
-    [RESET] = {.name = "barrier_reset_step", .label = "reset", .arguments = 0, .call = reset},
-    [MAKE] = {.name = "barrier_make_step", .label = "make", .arguments = 1, .call = make},
+    [ARRIVE] = {.name = "barrier_arrive_step", .label = "arrive", .answers = true, .call = arrive},
+    [WAIT] = STEP("barrier_wait_step", "wait", lw_barrier_wait_step),
+    [DROP] = FUNCTION("barrier_drop_step", "drop", 0, drop),
+    [RESET] = FUNCTION("barrier_reset_step", "reset", 0, reset),
+    [MAKE] = FUNCTION("barrier_make_step", "make", 1, make),
 };
 
 static void begin(struct state *state)
@@ -63,8 +55,7 @@ static void begin(struct state *state)
     state->ghosts[PARTIES] = state->ghosts[EXPECTED] = (uint8_t)parties;
 }
 
-/* Whether somebody is dropping out, or resets it: the one is illegal at the same time as the other.
- */
+/* Whether a caller is dropping out, or resetting it: one is illegal during the other. */
 static bool any_is_at(const struct state *state, char letter)
 {
     for (int agent = 0; agent < model_agents; agent++) {
@@ -120,7 +111,7 @@ static const char *changed_state(struct state *state, int agent, const struct op
     const bool breaks = operation->b & ~operation->a & LW_BARRIER_BROKEN;
     if (((operation->a ^ operation->b) & ~LW_WAITERS) == 0)
         return a->function == WAIT ? NULL : "writes, and changes nothing";
-    if (a->function == WAIT ? !breaks || !lw_gives_up(a->why) : breaks)
+    if (a->function == WAIT ? !breaks || !may_give_up(a->why) : breaks)
         return "breaks it for no reason, or does more than that";
     if ((a->function == WAIT && c->own[CYCLE] != state->ghosts[CYCLES]) ||
         (a->function != RESET && a->function != MAKE && state->ghosts[BROKEN]))
@@ -203,7 +194,7 @@ static uint32_t generation_of(int cycle)
     return (FIRST_GENERATION + (uint32_t)cycle * LW_BARRIER_ONE_GENERATION) & LW_BARRIER_GENERATION;
 }
 
-/* Its last operation has told it what it answers, and nothing was done since. */
+/* Its last operation has told it what to return, and nothing was done since. */
 static const char *arrive_ended(const struct state *state, struct caller *caller, char letter,
                                 uint64_t answer)
 {

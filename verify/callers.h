@@ -163,7 +163,7 @@ LW_INLINE bool may_give_up(uint32_t why)
     return why == LW_TIMED_OUT || why == LW_CANCELLED;
 }
 
-/* A step has answered neither LW_DONE nor, as it may, LW_GAVE_UP. */
+/* A step has returned neither LW_DONE nor, as it may, LW_GAVE_UP. */
 LW_INLINE const char *wrong_end(const struct state *state, int agent, uint32_t what)
 {
     if (what != LW_GAVE_UP)

@@ -34,60 +34,28 @@ enum { ITEMS, MADE, INSIDE, FREED };
 #define AFTER_ALL 2 /* the notify before was for all */
 #define ALL 9
 
-static uint64_t enter(lw_word *words, uint32_t a, uint32_t b, uint32_t c)
-{
-    (void)a, (void)b, (void)c;
-    return lw_cond_enter_step(words);
-}
-
-static uint64_t wait(lw_word *words, uint32_t sequence, uint32_t why, uint32_t phase)
-{
-    return lw_cond_wait_step(words, sequence, why, phase);
-}
-
-static uint64_t notify(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
-{
-    (void)b, (void)c;
-    return lw_cond_notify_step(words, n);
-}
-
-static uint64_t face_notify(lw_word *words, uint32_t n, uint32_t b, uint32_t c)
-{
-    (void)b, (void)c;
-    return lw_cond_notify((lw_cond *)words, n);
-}
-
-static uint64_t lock(lw_word *words, uint32_t self, uint32_t why, uint32_t phase)
-{
-    return lw_mutex_lock_step(words, self, why, phase);
-}
-
-static uint64_t unlock(lw_word *words, uint32_t self, uint32_t b, uint32_t c)
-{
-    (void)b, (void)c;
-    return lw_mutex_unlock_step(words, self);
-}
+CALL(enter, lw_cond_enter_step(words))
+CALL(notify, lw_cond_notify_step(words, a))
+CALL(face_notify, lw_cond_notify((lw_cond *)words, a))
+CALL(unlock, lw_mutex_unlock_step(words, a))
 
 static const struct function functions[] = {
-    [ENTER] = {.name = "cond_enter_step", .label = "enter", .arguments = 0, .call = enter},
+    [ENTER] = FUNCTION("cond_enter_step", "enter", 0, enter),
     [WAIT] = {.name = "cond_wait_step",
               .label = "wait",
               .is_step = true,
               .stands_alone = true,
               .arguments = 3,
-              .call = wait},
-    [NOTIFY_SOME] = {.name = "cond_notify_step", .label = "notify", .arguments = 1, .call = notify},
-    [NOTIFY_NONE] = {.name = "cond_notify_step",
-                     .label = "notify none",
-                     .arguments = 1,
-                     .call = notify},
+              .call = lw_cond_wait_step},
+    [NOTIFY_SOME] = FUNCTION("cond_notify_step", "notify", 1, notify),
+    [NOTIFY_NONE] = FUNCTION("cond_notify_step", "notify none", 1, notify),
     [LOCK] = {.name = "mutex_lock_step",
               .label = "lock",
               .is_step = true,
               .is_known = true,
               .first_word = MUTEX,
               .arguments = 3,
-              .call = lock},
+              .call = lw_mutex_lock_step},
     [UNLOCK] = {.name = "mutex_unlock_step",
                 .label = "unlock",
                 .first_word = MUTEX,
@@ -95,11 +63,7 @@ static const struct function functions[] = {
                 .answers_bool = true,
                 .gives_back = true,
                 .call = unlock},
-    [FACE_NOTIFY] = {.name = "cond_notify",
-                     .label = "notify by the face",
-                     .arguments = 1,
-                     .inlined = true,
-                     .call = face_notify},
+    [FACE_NOTIFY] = INLINED("cond_notify", "notify by the face", face_notify),
 };
 
 static char letter_of(int agent, int caller)
@@ -198,7 +162,7 @@ static const char *changed(struct state *state, int agent, const struct operatio
             c->flags |= CLEARED;
             return is_due ? NULL : "forgets what was left behind, and is no notify";
         }
-        return function == WAIT && lw_gives_up(state->agents[agent].why) &&
+        return function == WAIT && may_give_up(state->agents[agent].why) &&
                        model_is_async(agent, state->agents[agent].caller)
                    ? NULL
                    : "leaves nothing behind";
@@ -422,30 +386,6 @@ static const struct configuration configurations[] = {
 
 static const char *const word_names[] = {"sequence", "waiters", "mutex", "gate"};
 
-static const struct primitive cond = {
-    .name = "cond",
-    .words = MUTEX + LW_MUTEX_WORDS,
-    .word_names = word_names,
-    .functions = functions,
-    .function_count = COUNT_OF(functions),
-    .fair_word = LW_COND_SEQUENCE + 1,
-    .configurations = configurations,
-    .configuration_count = COUNT_OF(configurations),
-    .begin = begin,
-    .same_phase = same_phase,
-    .last_phase = 3,
-    .choices = choices,
-    .operated = operated,
-    .ended = ended,
-    .invariant = invariant,
-    .is_needed = is_needed,
-    .was_chosen = was_chosen,
-    .may_wait = may_wait,
-    .waits = waits_idly,
-    .describe_word = describe_word,
-};
-
-int main(int argc, char **argv)
-{
-    return explorer_main(&cond, argc, argv);
-}
+EXPLORE("cond", MUTEX + LW_MUTEX_WORDS, .begin = begin, .may_wait = may_wait,
+        .was_chosen = was_chosen, .waits = waits_idly, .fair_word = LW_COND_SEQUENCE + 1,
+        .same_phase = same_phase, .last_phase = 3)
