@@ -48,7 +48,7 @@ export class Barrier extends Primitive {
    * Makes a barrier in new memory.
    *
    * @param {number} parties how many have to meet, 1 to 4095
-   * @throws {RangeError} there are to be fewer or more
+   * @throws {RangeError} parties are not 1 to 4095
    */
   static create(parties) {
     return this.init(undefined, 0, parties);
@@ -60,7 +60,7 @@ export class Barrier extends Primitive {
    * @param {SharedMemory | undefined} memory
    * @param {number} byteOffset
    * @param {number} parties how many have to meet, 1 to 4095
-   * @throws {RangeError} there are to be fewer or more
+   * @throws {RangeError} parties are not 1 to 4095
    */
   static init(memory, byteOffset, parties) {
     assertInteger(parties, 1, LW_BARRIER_MAX, 'parties');

@@ -22,8 +22,7 @@ import { blockFor, sourceOf, waitersOf, waitFor } from './waiting.js';
  */
 export class Event extends Primitive {
   static BYTE_LENGTH = 8;
-  /**
-   * @readonly @type {'Event'} */
+  /** @readonly @type {'Event'} */
   static type = 'Event';
 
   /**
@@ -70,7 +69,8 @@ export class Event extends Primitive {
     return eventResetStep(this.words);
   }
 
-  /** The next set, from now on, as a source for `waitAny`.
+  /**
+   * The next set, from now on, as a source for `waitAny`.
    *
    * @returns {WaitSource}
    */

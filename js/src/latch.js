@@ -78,7 +78,8 @@ export class Latch extends Primitive {
     return this.count === 0;
   }
 
-  /** A count of 0, as a source for `waitAny`.
+  /**
+   * A count of 0, as a source for `waitAny`.
    *
    * @returns {WaitSource}
    */

@@ -86,7 +86,7 @@ export class Once extends Primitive {
    * of that agent runs `fn` by then, the end of the first `fn` ends that run.
    *
    * @param {number} runner its id, as `runner` told
-   * @throws {OwnershipError} it does not run it
+   * @throws {OwnershipError} that agent does not run it
    */
   abandon(runner) {
     this.#end(runner, false);

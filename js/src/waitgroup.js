@@ -28,8 +28,7 @@ import { assertInteger, blockFor, refuse, sourceOf, waitFor } from './waiting.js
  */
 export class WaitGroup extends Primitive {
   static BYTE_LENGTH = 8;
-  /**
-   * @readonly @type {'WaitGroup'} */
+  /** @readonly @type {'WaitGroup'} */
   static type = 'WaitGroup';
 
   /** The count: what is not done yet. */
@@ -59,7 +58,8 @@ export class WaitGroup extends Primitive {
     if (!waitgroupDoneStep(this.words, n)) refuse(this.count - n, 0, LW_WAITGROUP_MAX, 'count');
   }
 
-  /** A count of 0, from now on, as a source for `waitAny`.
+  /**
+   * A count of 0, from now on, as a source for `waitAny`.
    *
    * @returns {WaitSource}
    */
