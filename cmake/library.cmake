@@ -9,6 +9,8 @@ endif()
 
 file(GLOB lockword_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.c"
     "${PROJECT_SOURCE_DIR}/src/core/*.c")
+list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/loop/loop.c"
+    "${PROJECT_SOURCE_DIR}/src/loop/lot.c" "${PROJECT_SOURCE_DIR}/src/loop/${lockword_system}.c")
 foreach(name ${lockword_system} poll self awake)
     list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/wait/${name}.c")
 endforeach()

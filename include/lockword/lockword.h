@@ -9,6 +9,9 @@
 #include <lockword/counter.h>
 #include <lockword/event.h>
 #include <lockword/latch.h>
+#if !LW_ENGINE
+#include <lockword/loop.h>
+#endif
 #include <lockword/mutex.h>
 #include <lockword/once.h>
 #include <lockword/rmutex.h>

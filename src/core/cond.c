@@ -22,8 +22,8 @@
  * The mutex provides all memory orders, and no operation here has one of its own. What a waiter
  * does before it gives up the mutex comes before what a notifier does after it has taken the mutex.
  * What the notifier wrote, the waiter sees when it has the mutex again. Rule 4 needs sequential
- * consistency. In JavaScript and WebAssembly every operation has it; natively there are no async
- * waiters.
+ * consistency. In JavaScript and WebAssembly every operation has it; natively an async waiter can
+ * withdraw its wait, and leaves none behind.
  */
 #include <lockword/core/cond.h>
 
@@ -86,6 +86,7 @@ uint32_t lw_cond_notify_step(lw_word *cond, uint32_t n)
     /* If this fails, another notify has just moved it, which waiters see as well. */
     lw_cas(&cond[LW_COND_SEQUENCE], sequence, ((sequence + 1) & ~LW_COND_TO_ALL) | to_all,
            lw_relaxed);
-    const uint32_t found = lw_notify(&cond[LW_COND_SEQUENCE], clear_left_behind(cond) ? LW_ALL : n);
+    const uint32_t found =
+        lw_notify_both(&cond[LW_COND_SEQUENCE], clear_left_behind(cond) ? LW_ALL : n);
     return found < n ? found : n;
 }

@@ -64,7 +64,7 @@ static void notify_waiters(lw_word *mutex, uint32_t state)
     if (state & LW_MUTEX_BLOCKED)
         lw_notify(&mutex[LW_MUTEX_STATE], 1);
     if (state & LW_MUTEX_ASYNC)
-        lw_notify(&mutex[LW_MUTEX_GATE], LW_ALL);
+        lw_notify_async(&mutex[LW_MUTEX_GATE], LW_ALL);
 }
 
 static bool is_starving(lw_phase phase)

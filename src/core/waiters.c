@@ -27,7 +27,7 @@ uint32_t lw_waiters_change(lw_word *words, uint32_t seen, uint32_t next)
         if (seen & LW_BLOCKED_WAITERS)
             lw_notify(&words[LW_WAITERS_STATE], LW_ALL);
         if (seen & LW_ASYNC_WAITERS)
-            lw_notify(&words[LW_WAITERS_GATE], LW_ALL);
+            lw_notify_async(&words[LW_WAITERS_GATE], LW_ALL);
     }
     return found;
 }

@@ -60,3 +60,13 @@ __attribute__((noinline)) uint32_t lw_notify(lw_word *word, uint32_t n)
 {
     return __builtin_wasm_memory_atomic_notify((int *)word, n);
 }
+
+uint32_t lw_notify_async(lw_word *word, uint32_t n)
+{
+    return lw_notify(word, n);
+}
+
+uint32_t lw_notify_both(lw_word *word, uint32_t n)
+{
+    return lw_notify(word, n);
+}

@@ -47,7 +47,7 @@ const ATOMICS = { lw_load: 'load', lw_store: 'store', lw_cas: 'compareExchange' 
 
 /** The order of an access that JavaScript makes without Atomics. */
 const UNORDERED = 'lw_unordered';
-const NOTIFY = 'lw_notify';
+const NOTIFY = /^lw_notify(_async|_both)?$/;
 const ANSWER = 'lw_answer_of';
 const ANSWER_FIELDS = ['what', 'word', 'phase', 'expected'];
 
@@ -544,7 +544,7 @@ export class Printer extends Source {
       const js = `Atomics.${ATOMICS[name]}(${[...this.#word(args[0]), ...operands].join(', ')})`;
       return { js, kind: name === 'lw_store' ? 'void' : 'number', isExact: true };
     }
-    if (name === NOTIFY) {
+    if (NOTIFY.test(name)) {
       const js = `${this.#import('../wait.js', 'notify')}(${[...this.#word(args[0]), this.#unsigned(args[1])].join(', ')})`;
       return { js, kind: 'number', isExact: true, max: LARGEST };
     }

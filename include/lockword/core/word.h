@@ -84,6 +84,14 @@ LW_INLINE void lw_will_change(const lw_word *word)
  */
 uint32_t lw_notify(lw_word *word, uint32_t n);
 
+/*
+ * The same for event loops that wait at this address, and for agents of both kinds. In an engine
+ * all agents queue in one place, and the three functions do the same. Natively threads sleep in the
+ * kernel, and event loops queue in the parking lot (src/loop/lot.h).
+ */
+uint32_t lw_notify_async(lw_word *word, uint32_t n);
+uint32_t lw_notify_both(lw_word *word, uint32_t n);
+
 #define LW_ALL UINT32_MAX
 
 #ifdef __cplusplus

@@ -22,8 +22,8 @@
  * The mutex provides all memory orders, and no operation here has one of its own. What a waiter
  * does before it gives up the mutex comes before what a notifier does after it has taken the mutex.
  * What the notifier wrote, the waiter sees when it has the mutex again. Rule 4 needs sequential
- * consistency. In JavaScript and WebAssembly every operation has it; natively there are no async
- * waiters.
+ * consistency. In JavaScript and WebAssembly every operation has it; natively an async waiter can
+ * withdraw its wait, and leaves none behind.
  *
  * Printed by `make core` from src/core/cond.c and include/lockword/core/cond.h: do not edit.
  */

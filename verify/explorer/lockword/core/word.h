@@ -59,4 +59,8 @@ LW_INLINE uint32_t lw_notify(lw_word *word, uint32_t n)
     return runs_notify(word, n);
 }
 
+/* All agents queue in one place, as in an engine. */
+#define lw_notify_async lw_notify
+#define lw_notify_both lw_notify
+
 #endif

@@ -44,6 +44,10 @@ LW_INLINE uint32_t cas(lw_word *word, uint32_t expected, uint32_t desired, int o
 
 extern "C" uint32_t lw_notify(lw_word *word, uint32_t n);
 
+/* All agents queue in one place, as in an engine. */
+#define lw_notify_async lw_notify
+#define lw_notify_both lw_notify
+
 #define LW_ALL UINT32_MAX
 
 #endif

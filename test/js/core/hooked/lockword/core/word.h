@@ -18,6 +18,10 @@ PLAYED(store) uint32_t played_store(lw_word *word, uint32_t value);
 PLAYED(cas) uint32_t played_cas(lw_word *word, uint32_t expected, uint32_t desired);
 PLAYED(notify) uint32_t lw_notify(lw_word *word, uint32_t n);
 
+/* All agents queue in one place, as in an engine. */
+#define lw_notify_async lw_notify
+#define lw_notify_both lw_notify
+
 #define LW_ALL UINT32_MAX
 
 LW_INLINE uint32_t lw_load(const lw_word *word, int order)

@@ -1,0 +1,568 @@
+/*
+ * loop.c: event loops: the driver of everything that must not block. It runs the steps that
+ * blocking.c runs. The words' notifies come through the parking lot (lot.h).
+ *
+ * A request has one waiter, or several, of which the first to succeed ends it. A waiter's step runs
+ * when it becomes the head of its line, when it was notified, and when its request is to look again
+ * or to give up. A request that has ended waits in `ended` for lw_loop_run to call its `done`.
+ */
+#include "lot.h"
+
+#include "../wait/awake.h"
+
+#include <pthread.h>
+
+/*
+ * How many requests, or steps, one call of lw_loop_run deals with, so that the other events of the
+ * thread get their turn: some ten microseconds.
+ */
+#define BUDGET 256
+
+static lw_request *request_at(const lw_link *link)
+{
+    return LW_CONTAINER(link, lw_request, place);
+}
+
+/* The requests that have a time to look again or to give up: a pairing heap, earliest first. */
+
+static lw_request *meld(lw_request *a, lw_request *b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    if (b->look < a->look) {
+        lw_request *later = a;
+        a = b;
+        b = later;
+    }
+    b->before = a;
+    b->next = a->child;
+    if (b->next)
+        b->next->before = b;
+    a->child = b;
+    return a;
+}
+
+/* Melds the heaps of a list: in pairs first, which is what makes it fast. */
+static lw_request *meld_all(lw_request *list)
+{
+    lw_request *pairs = NULL;
+    while (list) {
+        lw_request *a = list;
+        lw_request *b = a->next;
+        list = b ? b->next : NULL;
+        a->next = NULL;
+        if (b)
+            b->next = NULL;
+        a = meld(a, b);
+        a->next = pairs;
+        pairs = a;
+    }
+    lw_request *heap = NULL;
+    while (pairs) {
+        lw_request *next = pairs->next;
+        pairs->next = NULL;
+        heap = meld(heap, pairs);
+        pairs = next;
+    }
+    return heap;
+}
+
+static void take_off(lw_request *request)
+{
+    lw_loop *loop = request->loop;
+    if (request->look == LW_FOREVER)
+        return;
+    lw_request *below = meld_all(request->child);
+    if (request == loop->looks) {
+        loop->looks = below;
+    } else {
+        if (request->before->child == request)
+            request->before->child = request->next;
+        else
+            request->before->next = request->next;
+        if (request->next)
+            request->next->before = request->before;
+        loop->looks = meld(loop->looks, below);
+    }
+    request->child = request->next = request->before = NULL;
+    request->look = LW_FOREVER;
+}
+
+/* Sets when the request's time is up, or it looks again. */
+static void look_at(lw_request *request, lw_deadline time)
+{
+    if (time == request->look)
+        return;
+    take_off(request);
+    request->look = time;
+    if (time != LW_FOREVER)
+        request->loop->looks = meld(request->loop->looks, request);
+}
+
+/* Wakes the loop at its first look. While it runs, that is left to the end of the run. */
+static void arm(lw_loop *loop)
+{
+    const lw_deadline first = loop->looks ? loop->looks->look : LW_FOREVER;
+    if (loop->is_running || first >= loop->armed)
+        return;
+    loop->armed = first;
+    lw_alarm_set(loop->fds, first);
+}
+
+static void ring_self(lw_loop *loop)
+{
+    if (loop->is_running || loop->will_run)
+        return;
+    loop->will_run = true;
+    if (lw_inbox_claim_ring(loop))
+        lw_inbox_ring(loop);
+}
+
+static void make_ready(lw_waiter *waiter, uint32_t why)
+{
+    if (lw_inbox_put(waiter, why))
+        lw_inbox_ring(waiter->request->loop);
+}
+
+static void leave_line(lw_waiter *waiter)
+{
+    if (!waiter->is_in_line)
+        return;
+    waiter->is_in_line = false;
+    lw_waiter *next = lw_lot_leave(waiter);
+    if (next)
+        make_ready(next, LW_START);
+}
+
+static void advance(lw_waiter *waiter, uint32_t why);
+
+static void join_line(lw_waiter *waiter)
+{
+    waiter->is_in_line = true;
+    if (lw_lot_join(waiter))
+        advance(waiter, LW_START);
+}
+
+static void end(lw_request *request, int result)
+{
+    lw_loop *loop = request->loop;
+    for (lw_waiter *waiter = &request->waiter; waiter; waiter = waiter->sibling)
+        leave_line(waiter);
+    if (request->cancel)
+        leave_line(request->cancel);
+    request->cancel = NULL;
+    look_at(request, LW_FOREVER);
+    if (request->result == 0)
+        request->result = result;
+    if (request->relock && !loop->is_closing) {
+        /* A condition's wait has ended: it cannot fail any more. */
+        request->waiter.step = lw_mutex_lock_step;
+        request->waiter.words = request->relock;
+        request->waiter.gate = LW_MUTEX_GATE;
+        request->waiter.wanted = loop->self;
+        request->waiter.phase = 0;
+        request->deadline = LW_FOREVER;
+        request->relock = NULL;
+        request->is_relocking = true;
+        join_line(&request->waiter);
+        return;
+    }
+    if (request->relock)
+        request->result = ECANCELED;
+    request->has_ended = true;
+    lw_link_take(&request->place);
+    lw_link_put(&request->place, &loop->ended);
+    ring_self(loop);
+}
+
+/* Ends the request with what the waiter's step has returned. */
+static void finish(lw_waiter *waiter, lw_answer answer, int gave_up)
+{
+    lw_request *request = waiter->request;
+    const uint32_t value = lw_answer_expected(answer);
+    int result = 0;
+    switch (lw_answer_what(answer)) {
+    case LW_DONE:
+        break;
+    case LW_DEADLOCK:
+        result = EDEADLK;
+        break;
+    case LW_OVERFLOW:
+        result = EOVERFLOW;
+        break;
+    case LW_NOT_OWNER:
+        result = EPERM;
+        break;
+    default:
+        result = gave_up;
+    }
+    if (result == 0 && waiter == request->cancel) {
+        lw_request_cancel(request);
+        return;
+    }
+    request->value = value;
+    if (request->relock) {
+        end(request, result);
+        return;
+    }
+    if (request->kind == LW_REQUEST_PICKS) {
+        uint32_t index = 0;
+        for (lw_waiter *each = &request->waiter; each != waiter; each = each->sibling)
+            index++;
+        request->value = index;
+    } else if (result == 0 && request->kind == LW_REQUEST_REENTERS) {
+        lw_rmutex_entered_step(waiter->words, request->depth);
+    } else if (result == 0 && request->kind == LW_REQUEST_RUNS) {
+        result = value ? LW_ONCE_RUN : 0;
+    } else if (result == 0 && request->kind == LW_REQUEST_MEETS) {
+        result = lw_barrier_error_of(value);
+    }
+    end(request, result);
+}
+
+/* Runs the step once, for this reason, and again while the word changes. */
+static lw_answer run_step(lw_waiter *waiter, uint32_t why)
+{
+    lw_answer answer;
+    do {
+        answer = waiter->step(waiter->words, waiter->wanted, why | LW_ASYNC, waiter->phase);
+        waiter->phase = (uint16_t)lw_answer_phase(answer);
+    } while (lw_answer_what(answer) == LW_RETRY);
+    return answer;
+}
+
+/*
+ * Ends a request whose time is up, or that was cancelled. Its waiter leaves the line first: were a
+ * condition's waiter notified between its last look and its leaving, it would take the notify with
+ * it. Of several waiters none may succeed any more after a cancel.
+ */
+static void give_up(lw_request *request, uint32_t why)
+{
+    const int result = why == LW_TIMED_OUT ? ETIMEDOUT : ECANCELED;
+    lw_waiter *waiter = &request->waiter;
+    if (request->kind != LW_REQUEST_PICKS) {
+        leave_line(waiter);
+        finish(waiter, run_step(waiter, why), result);
+        return;
+    }
+    for (; waiter && why == LW_TIMED_OUT; waiter = waiter->sibling) {
+        const lw_answer answer = run_step(waiter, why);
+        if (lw_answer_what(answer) == LW_DONE) {
+            finish(waiter, answer, result);
+            return;
+        }
+    }
+    end(request, result);
+}
+
+/* Says when to look again, after a step that has to wait in this way. */
+static void wait_as(lw_request *request, uint32_t way)
+{
+    lw_deadline look = request->deadline;
+    if (way != LW_WAIT_IDLE) {
+        const int64_t patience =
+            way == LW_WAIT_BRIEF ? LW_BRIEF_NS : (int64_t)LW_SLICE_NS << request->slices;
+        const lw_deadline slice = lw_now() + patience;
+        if (slice < look)
+            look = slice;
+    }
+    look_at(request, look);
+    arm(request->loop);
+}
+
+/* Runs the step of a head, until it has to wait. */
+static void advance(lw_waiter *waiter, uint32_t why)
+{
+    for (;;) {
+        /* If a notify comes just now, the inbox has it. */
+        const uint32_t queued = lw_lot_is_parked(waiter) ? LW_QUEUED : 0;
+        const lw_answer answer = run_step(waiter, why | queued);
+        const uint32_t what = lw_answer_what(answer);
+        if (what < LW_WAIT) {
+            finish(waiter, answer, 0);
+            return;
+        }
+        if (queued) {
+            wait_as(waiter->request, what);
+            return;
+        }
+        lw_lot_park(waiter);
+        why = LW_AGAIN;
+    }
+}
+
+static void look(lw_request *request)
+{
+    if (request->deadline <= request->loop->now) {
+        give_up(request, LW_TIMED_OUT);
+        return;
+    }
+    if (request->slices < 16)
+        request->slices++;
+    advance(&request->waiter, LW_SLICE);
+}
+
+static bool is_own(const lw_loop *loop)
+{
+    return loop->self == lw_self() && loop->generation == lw_lot_generation();
+}
+
+/* The loops of each thread, which end with it. */
+static pthread_key_t loops_key;
+static pthread_once_t loops_once = PTHREAD_ONCE_INIT;
+
+static void destroy_loops(void *first)
+{
+    for (lw_loop *loop = first, *next; loop; loop = next) {
+        next = loop->next;
+        loop->is_running = false; /* if its thread ended in a `done` */
+        lw_loop_destroy(loop);
+    }
+}
+
+static void make_loops_key(void)
+{
+    pthread_key_create(&loops_key, destroy_loops);
+}
+
+int lw_loop_init(lw_loop *loop)
+{
+    lw_lot_open();
+    *loop = (lw_loop){.armed = LW_FOREVER, .self = lw_self(), .generation = lw_lot_generation()};
+    lw_link_init(&loop->ready);
+    lw_link_init(&loop->pending);
+    lw_link_init(&loop->ended);
+    const int error = lw_alarm_open(loop->fds);
+    if (error != 0)
+        return error;
+    pthread_once(&loops_once, make_loops_key);
+    loop->next = pthread_getspecific(loops_key);
+    pthread_setspecific(loops_key, loop);
+    return 0;
+}
+
+int lw_loop_fd(const lw_loop *loop)
+{
+    return loop->fds[0];
+}
+
+bool lw_loop_begin(lw_loop *loop)
+{
+    if (!is_own(loop) || loop->is_running)
+        return false;
+    loop->is_running = true;
+    loop->will_run = false;
+    loop->budget = BUDGET;
+    lw_inbox_wake(loop);
+    lw_alarm_hush(loop->fds);
+    if (loop->looks || loop->armed != LW_FOREVER)
+        loop->now = lw_now();
+    if (loop->armed <= loop->now) {
+        loop->armed = LW_FOREVER;
+        loop->has_fired = true;
+    }
+    return true;
+}
+
+/* Ends the run. From here on others ring. */
+static void end_run(lw_loop *loop, bool is_idle)
+{
+    loop->is_running = false;
+    if (loop->has_fired && !loop->looks)
+        lw_alarm_set(loop->fds, LW_FOREVER);
+    loop->has_fired = false;
+    arm(loop);
+    if (!is_idle)
+        lw_alarm_ring(loop->fds);
+}
+
+lw_request *lw_loop_next(lw_loop *loop)
+{
+    bool is_idle = false;
+    for (; loop->budget > 0 && !is_idle; loop->budget--) {
+        if (!lw_link_is_alone(&loop->ended)) {
+            lw_request *request = request_at(loop->ended.next);
+            lw_link_take(&request->place);
+            loop->budget--;
+            return request;
+        }
+        lw_waiter *waiter = NULL;
+        uint32_t why;
+        if (loop->looks && loop->looks->look <= loop->now)
+            look(loop->looks);
+        else if ((waiter = lw_inbox_take(loop, &why)) != NULL)
+            advance(waiter, why);
+        else
+            is_idle = lw_inbox_rest(loop);
+    }
+    if (!loop->is_closing)
+        end_run(loop, is_idle);
+    return NULL;
+}
+
+int lw_loop_close(lw_loop *loop)
+{
+    if (loop->generation != lw_lot_generation()) {
+        /* A forked child's: nothing waits, and no request was the child's. */
+        lw_link_init(&loop->ended);
+        lw_link_init(&loop->ready);
+        loop->lock = (lw_mutex)LW_MUTEX_INIT;
+        loop->looks = NULL;
+        loop->ringers = 0;
+    } else if (loop->self != lw_self()) {
+        return EPERM;
+    } else if (loop->is_running) {
+        return EBUSY;
+    } else {
+        loop->is_running = true;
+        loop->is_closing = true;
+        while (!lw_link_is_alone(&loop->pending)) {
+            lw_request *request = request_at(loop->pending.next);
+            request->result = 0;
+            give_up(request, LW_CANCELLED);
+        }
+    }
+    loop->is_closing = true;
+    loop->budget = UINT32_MAX;
+    return 0;
+}
+
+void lw_loop_free(lw_loop *loop)
+{
+    lw_inbox_close(loop);
+    lw_alarm_close(loop->fds);
+    lw_loop *first = pthread_getspecific(loops_key);
+    if (first == loop) {
+        pthread_setspecific(loops_key, loop->next);
+        return;
+    }
+    while (first && first->next != loop)
+        first = first->next;
+    if (first)
+        first->next = loop->next;
+}
+
+/* Of a waiter of zeros. */
+static void init_waiter(lw_waiter *waiter, lw_request *request, lw_step *step, lw_word *words,
+                        uint32_t wanted, uint8_t gate)
+{
+    waiter->request = request;
+    waiter->step = step;
+    waiter->words = words;
+    waiter->wanted = wanted;
+    waiter->gate = gate;
+}
+
+static int begin(enum lw_request_kind kind, LW_ASYNC_PARAMETERS)
+{
+    if (!is_own(loop))
+        return EPERM;
+    if (loop->is_closing)
+        return ECANCELED;
+    *request = (lw_request){.loop = loop,
+                            .done = done,
+                            .context = context,
+                            .deadline = deadline,
+                            .look = LW_FOREVER,
+                            .kind = (uint8_t)kind};
+    lw_link_init(&request->place);
+    lw_link_put(&request->place, &loop->pending);
+    look_at(request, deadline);
+    return 0;
+}
+
+/* Lets the waiter wait, unless the request has ended already. */
+static void set_out(lw_waiter *waiter)
+{
+    lw_request *request = waiter->request;
+    if (!request->has_ended && !request->is_relocking)
+        join_line(waiter);
+    arm(request->loop);
+}
+
+int lw_request_begin(lw_request *request, lw_loop *loop, enum lw_request_kind kind, lw_step *step,
+                     lw_word *words, uint32_t wanted, lw_deadline deadline, lw_done *done,
+                     void *context)
+{
+    const int error = begin(kind, request, loop, deadline, done, context);
+    if (error != 0)
+        return error;
+    if (kind == LW_REQUEST_REENTERS)
+        request->depth = LW_RMUTEX_TASK;
+    init_waiter(&request->waiter, request, step, words, wanted, LW_MUTEX_GATE);
+    if (kind == LW_REQUEST_MEETS) {
+        const lw_answer arrival = lw_barrier_arrive_step(words);
+        if (lw_answer_what(arrival) != LW_BARRIER_WAITS) {
+            end(request, lw_barrier_error_of(lw_answer_what(arrival)));
+            return 0;
+        }
+        request->waiter.wanted = lw_answer_expected(arrival);
+    }
+    set_out(&request->waiter);
+    return 0;
+}
+
+/* The waiter is in the lot before the mutex is given up: who takes it then, and notifies, finds
+ * it. */
+int lw_cond_begin(lw_cond *cond, lw_word *mutex, bool is_recursive, LW_ASYNC_PARAMETERS)
+{
+    const int error = begin(is_recursive ? LW_REQUEST_REENTERS : LW_REQUEST_WRITES, request, loop,
+                            deadline, done, context);
+    if (error != 0)
+        return error;
+    request->relock = mutex;
+    init_waiter(&request->waiter, request, lw_cond_wait_step, cond->word,
+                lw_cond_enter_step(cond->word), LW_COND_SEQUENCE);
+    set_out(&request->waiter);
+    if (is_recursive) {
+        request->depth = lw_load(&mutex[LW_RMUTEX_DEPTH], lw_relaxed);
+        lw_rmutex_entered_step(mutex, LW_RMUTEX_TASK);
+        lw_rmutex_unlock_step(mutex, loop->self, LW_RMUTEX_TASK);
+    } else {
+        lw_mutex_unlock_step(mutex, loop->self);
+    }
+    return 0;
+}
+
+int lw_wait_any_async(const lw_source *sources, uint32_t n, lw_waiter *waiters, LW_ASYNC_PARAMETERS)
+{
+    if (n == 0)
+        return EINVAL;
+    const int error = begin(LW_REQUEST_PICKS, request, loop, deadline, done, context);
+    if (error != 0)
+        return error;
+    lw_waiter *last = &request->waiter;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i > 0) {
+            waiters[i - 1] = (lw_waiter){0};
+            last = last->sibling = &waiters[i - 1];
+        }
+        init_waiter(last, request, sources[i].step, sources[i].words, sources[i].wanted,
+                    LW_MUTEX_GATE);
+    }
+    for (lw_waiter *waiter = &request->waiter; waiter; waiter = waiter->sibling)
+        set_out(waiter);
+    return 0;
+}
+
+int lw_request_cancel(lw_request *request)
+{
+    if (!is_own(request->loop))
+        return EPERM;
+    if (!request->has_ended && !request->is_relocking)
+        give_up(request, LW_CANCELLED);
+    return 0;
+}
+
+int lw_request_cancel_by(lw_request *request, lw_waiter *waiter, lw_cancel *cancel)
+{
+    if (!is_own(request->loop))
+        return EPERM;
+    if (request->has_ended || request->is_relocking)
+        return 0;
+    *waiter = (lw_waiter){0};
+    init_waiter(waiter, request, lw_event_wait_step, cancel->word, 0, LW_MUTEX_GATE);
+    request->cancel = waiter;
+    set_out(waiter);
+    return 0;
+}

@@ -1,0 +1,1011 @@
+/*
+ * loop.c: what lockword/loop.h promises: every primitive without blocking, alone, beside threads
+ * and beside other loops; deadlines, cancels, the end of loops, of threads and of parents.
+ */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <lockword/lockword.h>
+
+#define PENDING 4242
+#define MANY 100000
+
+/* A request, and how it ended. */
+struct wait {
+    lw_request request;
+    int result;
+    int calls;
+    uint32_t value;
+    int order;            /* of all that have ended, when this one did */
+    void (*then)(void *); /* called by `done` */
+    void *on;
+};
+
+static int ended;
+
+static void done(lw_request *request, int result, void *context)
+{
+    struct wait *wait = context;
+    wait->result = result;
+    wait->value = lw_request_value(request);
+    wait->order = ended++;
+    wait->calls++;
+    if (wait->then)
+        wait->then(wait->on);
+}
+
+static struct wait *fresh(struct wait *wait)
+{
+    *wait = (struct wait){.result = PENDING};
+    return wait;
+}
+
+/* Waits until the loop has something to do, and runs it. Returns whether it had. */
+static bool turn(lw_loop *loop, int timeout_ms)
+{
+    struct pollfd poll_fd = {.fd = lw_loop_fd(loop), .events = POLLIN};
+    if (poll(&poll_fd, 1, timeout_ms) != 1)
+        return false;
+    lw_loop_run(loop);
+    return true;
+}
+
+/* Runs the loop until nothing is left to do. */
+static void settle(lw_loop *loop)
+{
+    while (turn(loop, 0))
+        continue;
+}
+
+/* Runs the loop until the wait has ended, ten seconds at most. */
+static int end_wait(lw_loop *loop, struct wait *wait)
+{
+    while (wait->calls == 0 && turn(loop, 10000))
+        continue;
+    return wait->result;
+}
+
+static void open_loop(lw_loop *loop)
+{
+    assert_int_equal(lw_loop_init(loop), 0);
+}
+
+#define WAIT(function, ...) assert_int_equal(function(__VA_ARGS__), 0)
+#define FOR(wait) &fresh(wait)->request, &loop, LW_FOREVER, done, wait
+#define FOR_MS(wait, ms) &fresh(wait)->request, &loop, lw_after_ms(ms), done, wait
+
+static lw_loop loop;
+static struct wait a, b, c;
+
+TEST(done_is_never_called_by_the_call_that_asks)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    open_loop(&loop);
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
+    assert_int_equal(a.calls, 0);
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_true(lw_mutex_is_mine(&mutex));
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&b));
+    assert_int_equal(lw_request_cancel(&b.request), 0);
+    assert_int_equal(b.calls, 0);
+    assert_int_equal(end_wait(&loop, &b), ECANCELED);
+    assert_int_equal(lw_mutex_unlock(&mutex), 0);
+    settle(&loop);
+    assert_int_equal(a.calls + b.calls, 2);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+TEST(requests_of_one_loop_exclude_each_other_in_order)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    open_loop(&loop);
+    struct wait waits[10];
+    for (size_t i = 0; i < COUNT_OF(waits); i++)
+        WAIT(lw_mutex_lock_async, &mutex, FOR(&waits[i]));
+    assert_int_equal(lw_mutex_lock(&mutex), EDEADLK);
+    for (size_t i = 0; i < COUNT_OF(waits); i++) {
+        settle(&loop);
+        for (size_t j = 0; j < COUNT_OF(waits); j++)
+            assert_int_equal(waits[j].calls, j <= i);
+        assert_int_equal(lw_mutex_unlock(&mutex), 0);
+    }
+    assert_false(lw_mutex_is_locked(&mutex));
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+static int hold(struct call *call)
+{
+    lw_mutex *mutex = call->on;
+    lw_mutex_lock(mutex);
+    sleep_ms(call->n);
+    return lw_mutex_unlock(mutex);
+}
+
+TEST(a_thread_hands_a_mutex_to_a_loop)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    open_loop(&loop);
+    struct call call = calling(hold, &mutex);
+    call.n = 50;
+    start_call(&call);
+    while (!lw_mutex_is_locked(&mutex))
+        sleep_ms(1);
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
+    settle(&loop);
+    assert_int_equal(a.calls, 0);
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_true(lw_mutex_is_mine(&mutex));
+    assert_int_equal(lw_mutex_unlock(&mutex), 0);
+    assert_int_equal(end_call(&call), 0);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+TEST(a_deadline_is_kept_by_the_descriptor)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    lw_mutex_lock(&mutex);
+    open_loop(&loop);
+    const int64_t start = now_ns();
+    WAIT(lw_mutex_lock_async, &mutex, FOR_MS(&a, 40));
+    WAIT(lw_mutex_lock_async, &mutex, FOR_MS(&b, 20));
+    WAIT(lw_mutex_lock_async, &mutex, &fresh(&c)->request, &loop, LW_NOW, done, &c);
+    assert_int_equal(end_wait(&loop, &c), ETIMEDOUT);
+    assert_int_equal(b.calls, 0);
+    assert_int_equal(end_wait(&loop, &b), ETIMEDOUT);
+    assert_true(now_ns() - start >= 20 * NS_PER_MS);
+    assert_int_equal(a.calls, 0);
+    assert_int_equal(end_wait(&loop, &a), ETIMEDOUT);
+    assert_true(now_ns() - start >= 40 * NS_PER_MS);
+    /* Nothing wakes the loop any more. */
+    settle(&loop);
+    assert_false(turn(&loop, 50));
+    assert_int_equal(lw_mutex_unlock(&mutex), 0);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+TEST(deadlines_come_in_their_order)
+{
+    enum { COUNT = 500 };
+    lw_event event = LW_EVENT_INIT;
+    struct wait *waits = calloc(COUNT, sizeof *waits);
+    int64_t times[COUNT];
+    uint32_t seed = 1;
+    open_loop(&loop);
+    ended = 0;
+    for (int i = 0; i < COUNT; i++) {
+        times[i] = now_ns() + next_random(&seed) % (50 * NS_PER_MS);
+        WAIT(lw_event_wait_async, &event, &fresh(&waits[i])->request, &loop, times[i], done,
+             &waits[i]);
+    }
+    /* Some leave: the others keep their order. */
+    for (int i = 0; i < COUNT; i += 3)
+        lw_request_cancel(&waits[i].request);
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(end_wait(&loop, &waits[i]), i % 3 == 0 ? ECANCELED : ETIMEDOUT);
+    for (int i = 0; i < COUNT; i++) {
+        for (int j = 0; j < i; j++) {
+            if (i % 3 && j % 3)
+                assert_true((times[i] < times[j]) == (waits[i].order < waits[j].order));
+        }
+    }
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+    free(waits);
+}
+
+TEST(whoever_leaves_leaves_alone)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    lw_mutex_lock(&mutex);
+    open_loop(&loop);
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&b));
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&c));
+    assert_int_equal(lw_request_cancel(&a.request), 0);
+    assert_int_equal(end_wait(&loop, &a), ECANCELED);
+    assert_int_equal(b.calls, 0);
+    assert_int_equal(lw_mutex_unlock(&mutex), 0);
+    assert_int_equal(end_wait(&loop, &b), 0);
+    settle(&loop);
+    assert_int_equal(c.calls, 0);
+    assert_int_equal(lw_mutex_unlock(&mutex), 0);
+    assert_int_equal(end_wait(&loop, &c), 0);
+    assert_int_equal(lw_mutex_unlock(&mutex), 0);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+static int fire(struct call *call)
+{
+    sleep_ms(20);
+    lw_cancel_fire(call->on);
+    return 0;
+}
+
+TEST(a_thread_cancels_by_lw_cancel)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    lw_cancel cancel = LW_CANCEL_INIT;
+    lw_waiter waiters[3];
+    lw_mutex_lock(&mutex);
+    open_loop(&loop);
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
+    assert_int_equal(lw_request_cancel_by(&a.request, &waiters[0], &cancel), 0);
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&b));
+    assert_int_equal(lw_request_cancel_by(&b.request, &waiters[1], &cancel), 0);
+    struct call call = calling(fire, &cancel);
+    start_call(&call);
+    assert_int_equal(end_wait(&loop, &a), ECANCELED);
+    assert_int_equal(end_wait(&loop, &b), ECANCELED);
+    assert_int_equal(end_call(&call), 0);
+    /* What comes later is cancelled at once, unless it need not wait. */
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
+    assert_int_equal(lw_request_cancel_by(&a.request, &waiters[0], &cancel), 0);
+    assert_int_equal(end_wait(&loop, &a), ECANCELED);
+    lw_mutex_unlock(&mutex);
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
+    assert_int_equal(lw_request_cancel_by(&a.request, &waiters[0], &cancel), 0);
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_int_equal(lw_mutex_unlock(&mutex), 0);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+TEST(a_recursive_mutex_belongs_to_one_task)
+{
+    lw_rmutex rmutex = LW_RMUTEX_INIT;
+    open_loop(&loop);
+    WAIT(lw_rmutex_lock_async, &rmutex, FOR(&a));
+    WAIT(lw_rmutex_lock_async, &rmutex, FOR(&b));
+    settle(&loop);
+    assert_int_equal(a.calls + b.calls, 1);
+    assert_int_equal(lw_rmutex_relock_task(&rmutex), 0);
+    assert_int_equal(lw_rmutex_lock(&rmutex), EDEADLK);
+    assert_int_equal(lw_rmutex_unlock(&rmutex), EPERM);
+    assert_int_equal(lw_rmutex_unlock_task(&rmutex), 0);
+    settle(&loop);
+    assert_int_equal(b.calls, 0);
+    assert_int_equal(lw_rmutex_unlock_task(&rmutex), 0);
+    assert_int_equal(end_wait(&loop, &b), 0);
+    assert_int_equal(lw_rmutex_unlock_task(&rmutex), 0);
+    assert_int_equal(lw_rmutex_unlock_task(&rmutex), EPERM);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+TEST(a_read_write_lock_in_its_four_ways)
+{
+    lw_rwlock rwlock = LW_RWLOCK_INIT;
+    open_loop(&loop);
+    WAIT(lw_rwlock_rdlock_async, &rwlock, FOR(&a));
+    WAIT(lw_rwlock_uplock_async, &rwlock, FOR(&b));
+    assert_int_equal(end_wait(&loop, &a) + end_wait(&loop, &b), 0);
+    assert_int_equal(lw_rwlock_readers(&rwlock), 1);
+    WAIT(lw_rwlock_upgrade_async, &rwlock, FOR(&b));
+    settle(&loop);
+    assert_int_equal(b.calls, 0);
+    lw_rwlock_unread_step(rwlock.word);
+    assert_int_equal(end_wait(&loop, &b), 0);
+    assert_true(lw_rwlock_is_write_locked(&rwlock));
+    WAIT(lw_rwlock_wrlock_async, &rwlock, FOR(&c));
+    WAIT(lw_rwlock_rdlock_async, &rwlock, FOR_MS(&a, 10));
+    assert_int_equal(end_wait(&loop, &a), ETIMEDOUT);
+    assert_int_equal(c.calls, 0);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(end_wait(&loop, &c), 0);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    WAIT(lw_rwlock_upgrade_async, &rwlock, FOR(&b));
+    assert_int_equal(end_wait(&loop, &b), EPERM);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+TEST(a_semaphore_serves_those_that_it_can)
+{
+    lw_sem sem = LW_SEM_INIT(1);
+    open_loop(&loop);
+    WAIT(lw_sem_acquire_async, &sem, 3, FOR(&a));
+    WAIT(lw_sem_acquire_async, &sem, 1, FOR(&b));
+    WAIT(lw_sem_acquire_async, &sem, 1, FOR(&c));
+    assert_int_equal(lw_sem_acquire_async(&sem, LW_SEM_MAX + 1, FOR(&(struct wait){0})), EINVAL);
+    assert_int_equal(end_wait(&loop, &b), 0);
+    settle(&loop);
+    assert_int_equal(a.calls + c.calls, 0);
+    lw_sem_release(&sem, 5);
+    assert_int_equal(end_wait(&loop, &a) + end_wait(&loop, &c), 0);
+    assert_int_equal(lw_sem_available(&sem), 1);
+    assert_true(a.value == 1 || c.value == 1);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+TEST(events_counters_groups_latches)
+{
+    lw_event manual = LW_EVENT_INIT, automatic = LW_EVENT_AUTO_INIT;
+    lw_counter counter = {{0}};
+    lw_waitgroup group = {{0}};
+    lw_latch latch;
+    lw_latch_init(&latch, 2);
+    struct wait waits[8];
+    open_loop(&loop);
+    WAIT(lw_event_wait_async, &manual, FOR(&waits[0]));
+    WAIT(lw_event_wait_async, &automatic, FOR(&waits[1]));
+    WAIT(lw_event_wait_async, &automatic, FOR(&waits[2]));
+    WAIT(lw_counter_wait_at_least_async, &counter, 2, FOR(&waits[3]));
+    WAIT(lw_counter_wait_change_async, &counter, 0, FOR(&waits[4]));
+    WAIT(lw_latch_wait_async, &latch, FOR(&waits[5]));
+    assert_int_equal(lw_waitgroup_add(&group, 1), 0);
+    WAIT(lw_waitgroup_wait_async, &group, FOR(&waits[6]));
+    settle(&loop);
+    for (int i = 0; i < 7; i++)
+        assert_int_equal(waits[i].calls, 0);
+    /* A pulse releases all that waited. */
+    lw_event_set(&manual);
+    lw_event_reset(&manual);
+    lw_event_set(&automatic);
+    lw_counter_add(&counter, 1, NULL);
+    lw_latch_count_down(&latch, 2);
+    lw_waitgroup_done(&group);
+    settle(&loop);
+    assert_int_equal(waits[0].calls + waits[4].calls + waits[5].calls + waits[6].calls, 4);
+    assert_int_equal(waits[1].calls + waits[2].calls, 1);
+    assert_int_equal(waits[3].calls, 0);
+    lw_counter_add(&counter, 6, NULL);
+    assert_int_equal(end_wait(&loop, &waits[3]), 0);
+    assert_int_equal(waits[3].value, 7);
+    WAIT(lw_counter_wait_at_most_async, &counter, 7, FOR(&waits[7]));
+    assert_int_equal(end_wait(&loop, &waits[7]), 0);
+    lw_event_set(&automatic);
+    settle(&loop);
+    assert_int_equal(waits[1].calls + waits[2].calls, 2);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+TEST(once_and_barrier)
+{
+    lw_once once = LW_ONCE_INIT;
+    lw_barrier barrier = LW_BARRIER_INIT(3);
+    open_loop(&loop);
+    WAIT(lw_once_begin_async, &once, FOR(&a));
+    WAIT(lw_once_begin_async, &once, FOR(&b));
+    WAIT(lw_once_begin_async, &once, FOR(&c));
+    assert_int_equal(end_wait(&loop, &a), LW_ONCE_RUN);
+    settle(&loop);
+    assert_int_equal(b.calls, 0);
+    assert_int_equal(lw_once_finish(&once, false), 0);
+    assert_int_equal(end_wait(&loop, &b), LW_ONCE_RUN);
+    assert_int_equal(lw_once_finish(&once, true), 0);
+    assert_int_equal(end_wait(&loop, &c), 0);
+
+    WAIT(lw_barrier_wait_async, &barrier, FOR(&a));
+    WAIT(lw_barrier_wait_async, &barrier, FOR(&b));
+    settle(&loop);
+    assert_int_equal(a.calls + b.calls, 0);
+    WAIT(lw_barrier_wait_async, &barrier, FOR(&c));
+    assert_int_equal(end_wait(&loop, &c), LW_BARRIER_LEADER);
+    assert_int_equal(end_wait(&loop, &a) + end_wait(&loop, &b), 0);
+    /* A party that gives up breaks it, also if it is not the first of its line. */
+    WAIT(lw_barrier_wait_async, &barrier, FOR(&a));
+    WAIT(lw_barrier_wait_async, &barrier, FOR_MS(&b, 5));
+    assert_int_equal(end_wait(&loop, &b), ETIMEDOUT);
+    assert_int_equal(end_wait(&loop, &a), EPIPE);
+    WAIT(lw_barrier_wait_async, &barrier, FOR(&c));
+    assert_int_equal(end_wait(&loop, &c), EPIPE);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+TEST(the_first_of_several)
+{
+    lw_event event = LW_EVENT_INIT;
+    lw_sem sem = LW_SEM_INIT(0);
+    lw_counter counter = {{0}};
+    lw_waiter waiters[2];
+    lw_cancel cancel = LW_CANCEL_INIT;
+    lw_waiter for_cancel;
+    const lw_source sources[] = {lw_source_event(&event), lw_source_sem(&sem, 2),
+                                 lw_source_at_least(&counter, 9)};
+    open_loop(&loop);
+    assert_int_equal(lw_wait_any_async(sources, 0, waiters, FOR(&a)), EINVAL);
+    WAIT(lw_wait_any_async, sources, 3, waiters, FOR(&a));
+    lw_sem_release(&sem, 1);
+    settle(&loop);
+    assert_int_equal(a.calls, 0);
+    lw_sem_release(&sem, 2);
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_int_equal(a.value, 1);
+    assert_int_equal(lw_sem_available(&sem), 1);
+    /* If several are ready, the first. */
+    lw_sem_release(&sem, 1);
+    lw_event_set(&event);
+    WAIT(lw_wait_any_async, sources, 3, waiters, FOR(&a));
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_int_equal(a.value, 0);
+    assert_int_equal(lw_sem_available(&sem), 2);
+    /* By time, and by a cancel. */
+    WAIT(lw_wait_any_async, &sources[2], 1, NULL, FOR_MS(&a, 5));
+    assert_int_equal(end_wait(&loop, &a), ETIMEDOUT);
+    WAIT(lw_wait_any_async, &sources[2], 1, NULL, FOR(&a));
+    assert_int_equal(lw_request_cancel_by(&a.request, &for_cancel, &cancel), 0);
+    lw_cancel_fire(&cancel);
+    assert_int_equal(end_wait(&loop, &a), ECANCELED);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+static lw_mutex guard = LW_MUTEX_INIT;
+static lw_cond cond = LW_COND_INIT;
+
+TEST(a_condition_takes_its_mutex_again)
+{
+    open_loop(&loop);
+    assert_int_equal(lw_cond_wait_async(&cond, &guard, FOR(&a)), EPERM);
+    struct wait *waits[] = {&a, &b, &c};
+    for (int i = 0; i < 3; i++) {
+        lw_mutex_lock(&guard);
+        WAIT(lw_cond_wait_async, &cond, &guard, FOR(waits[i]));
+        assert_false(lw_mutex_is_locked(&guard));
+    }
+    settle(&loop);
+    lw_mutex_lock(&guard);
+    assert_int_equal(lw_cond_notify_one(&cond), 1);
+    settle(&loop);
+    assert_int_equal(a.calls, 0);
+    lw_mutex_unlock(&guard);
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_true(lw_mutex_is_mine(&guard));
+    lw_mutex_unlock(&guard);
+    settle(&loop);
+    assert_int_equal(b.calls + c.calls, 0);
+    assert_int_equal(lw_cond_notify_all(&cond), 1);
+    assert_int_equal(end_wait(&loop, &b), 0);
+    settle(&loop);
+    assert_int_equal(c.calls, 0);
+    lw_mutex_unlock(&guard);
+    assert_int_equal(end_wait(&loop, &c), 0);
+    /* By time and by a cancel, it also has the mutex. */
+    WAIT(lw_cond_wait_async, &cond, &guard, FOR_MS(&a, 5));
+    assert_int_equal(end_wait(&loop, &a), ETIMEDOUT);
+    assert_true(lw_mutex_is_mine(&guard));
+    WAIT(lw_cond_wait_async, &cond, &guard, FOR(&a));
+    assert_int_equal(lw_request_cancel(&a.request), 0);
+    assert_int_equal(end_wait(&loop, &a), ECANCELED);
+    assert_int_equal(lw_mutex_unlock(&guard), 0);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+TEST(a_condition_gives_up_a_recursive_mutex_entirely)
+{
+    lw_rmutex rmutex = LW_RMUTEX_INIT;
+    lw_cond here = LW_COND_INIT;
+    open_loop(&loop);
+    WAIT(lw_rmutex_lock_async, &rmutex, FOR(&a));
+    assert_int_equal(end_wait(&loop, &a), 0);
+    lw_rmutex_relock_task(&rmutex);
+    WAIT(lw_cond_wait_recursive_async, &here, &rmutex, FOR(&a));
+    assert_false(lw_rmutex_is_locked(&rmutex));
+    lw_cond_notify_one(&here);
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_int_equal(lw_rmutex_hold_count(&rmutex), 2);
+    assert_int_equal(lw_rmutex_unlock_task(&rmutex), 0);
+    assert_int_equal(lw_rmutex_unlock_task(&rmutex), 0);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+static int wait_for_notify(struct call *call)
+{
+    lw_mutex_lock(&guard);
+    const int error = lw_cond_wait_until(&cond, &guard, call->deadline);
+    lw_mutex_unlock(&guard);
+    return error;
+}
+
+static void unlock(void *mutex)
+{
+    lw_mutex_unlock(mutex);
+}
+
+/* Whichever kind came first: a notify of one may wake one of each kind, but never none. */
+TEST(a_condition_wakes_threads_and_loops)
+{
+    open_loop(&loop);
+    struct call call = calling(wait_for_notify, NULL);
+    start_call(&call);
+    await_sleep(&call.helper);
+    lw_mutex_lock(&guard);
+    WAIT(lw_cond_wait_async, &cond, &guard, FOR(&a));
+    a.then = unlock;
+    a.on = &guard;
+    for (int i = 0; i < 2; i++) {
+        lw_mutex_lock(&guard);
+        lw_mutex_unlock(&guard);
+        lw_cond_notify_one(&cond);
+    }
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_int_equal(end_call(&call), 0);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+/* The end of loops. */
+
+static void release(void *sem)
+{
+    lw_sem_release(sem, 1);
+}
+
+TEST(destroy_ends_all_requests)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    lw_sem sem = LW_SEM_INIT(1);
+    lw_cond here = LW_COND_INIT;
+    struct wait waits[4];
+    lw_mutex_lock(&mutex);
+    open_loop(&loop);
+    WAIT(lw_cond_wait_async, &here, &mutex, FOR(&waits[3]));
+    lw_mutex_lock(&mutex);
+    WAIT(lw_mutex_lock_async, &mutex, FOR_MS(&waits[0], 1000));
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&waits[1]));
+    WAIT(lw_sem_acquire_async, &sem, 1, FOR(&waits[2]));
+    waits[2].then = release;
+    waits[2].on = &sem;
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(waits[i].calls, 1);
+        assert_int_equal(waits[i].result, i == 2 ? 0 : ECANCELED);
+    }
+    assert_int_equal(lw_sem_available(&sem), 1);
+    /* Nothing is written later. */
+    memset(&loop, 0x55, sizeof loop);
+    memset(waits, 0x55, sizeof waits);
+    assert_int_equal(lw_mutex_unlock(&mutex), 0);
+    assert_int_equal(lw_sem_release(&sem, 1), 0);
+    lw_cond_notify_all(&here);
+    for (size_t i = 0; i < sizeof loop; i++)
+        assert_int_equal(((unsigned char *)&loop)[i], 0x55);
+}
+
+static void destroy_and_ask(void *mutex)
+{
+    assert_int_equal(lw_loop_destroy(&loop), EBUSY);
+    assert_int_equal(lw_loop_run(&loop), 0);
+    lw_mutex_unlock(mutex);
+    WAIT(lw_mutex_lock_async, mutex, FOR(&b));
+}
+
+TEST(done_may_do_anything_but_destroy)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    open_loop(&loop);
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
+    a.then = destroy_and_ask;
+    a.on = &mutex;
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_int_equal(end_wait(&loop, &b), 0);
+    lw_mutex_unlock(&mutex);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+static int misuse(struct call *call)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    (void)call;
+    return lw_loop_destroy(&loop) == EPERM && lw_loop_run(&loop) == 0 &&
+           lw_request_cancel(&a.request) == EPERM && lw_mutex_lock_async(&mutex, FOR(&b)) == EPERM;
+}
+
+TEST(other_threads_are_refused)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    lw_mutex_lock(&mutex);
+    open_loop(&loop);
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
+    assert_int_equal(by_another(misuse, NULL), 1);
+    assert_int_equal(lw_request_cancel(&a.request), 0);
+    assert_int_equal(end_wait(&loop, &a), ECANCELED);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+static int leave_loops(struct call *call)
+{
+    static lw_loop first;
+    lw_mutex other = LW_MUTEX_INIT;
+    lw_loop_init(&loop);
+    lw_loop_init(&first);
+    lw_mutex_lock_async(call->on, FOR(&a));
+    lw_mutex_lock_async(&other, &fresh(&b)->request, &first, LW_FOREVER, done, &b);
+    lw_mutex_lock_async(call->on, &fresh(&c)->request, &first, LW_FOREVER, done, &c);
+    while (b.calls == 0)
+        lw_loop_run(&first);
+    return lw_loop_destroy(&loop);
+}
+
+TEST(a_thread_that_ends_destroys_its_loops)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    lw_mutex_lock(&mutex);
+    assert_int_equal(by_another(leave_loops, &mutex), 0);
+    assert_int_equal(a.result, ECANCELED);
+    assert_int_equal(c.result, ECANCELED);
+    assert_int_equal(lw_mutex_unlock(&mutex), 0);
+    assert_false(lw_mutex_is_locked(&mutex));
+}
+
+TEST(a_forked_child_has_no_loops)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    lw_cond here = LW_COND_INIT;
+    lw_mutex_lock(&mutex);
+    open_loop(&loop);
+    WAIT(lw_cond_wait_async, &here, &mutex, FOR(&b));
+    lw_mutex_lock(&mutex);
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
+    const pid_t child = fork();
+    if (child == 0) {
+        const bool refused = lw_loop_run(&loop) == 0 && lw_request_cancel(&a.request) == EPERM &&
+                             lw_mutex_lock_async(&mutex, FOR(&c)) == EPERM;
+        /* It notifies nobody, and has loops of its own. */
+        lw_mutex_unlock_step(mutex.word, (uint32_t)getppid());
+        lw_cond_notify_all(&here);
+        lw_loop own;
+        lw_mutex fresh_mutex = LW_MUTEX_INIT;
+        const bool works =
+            lw_loop_init(&own) == 0 &&
+            lw_mutex_lock_async(&fresh_mutex, &c.request, &own, LW_FOREVER, done, &c) == 0 &&
+            turn(&own, 1000) && lw_mutex_is_mine(&fresh_mutex) && lw_loop_destroy(&own) == 0;
+        const bool closed = lw_loop_destroy(&loop) == 0;
+        _exit(refused && works && closed && a.calls + b.calls == 0 ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    /* The parent's is untouched. */
+    settle(&loop);
+    assert_int_equal(a.calls, 0);
+    lw_mutex_unlock(&mutex);
+    assert_int_equal(end_wait(&loop, &a), 0);
+    lw_cond_notify_one(&here);
+    lw_mutex_unlock(&mutex);
+    assert_int_equal(end_wait(&loop, &b), 0);
+    lw_mutex_unlock(&mutex);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+TEST(a_run_leaves_time_for_others)
+{
+    lw_event event = LW_EVENT_INIT;
+    struct wait *waits = calloc(MANY, sizeof *waits);
+    open_loop(&loop);
+    for (int i = 0; i < MANY; i++)
+        WAIT(lw_event_wait_async, &event, FOR(&waits[i]));
+    lw_event_set(&event);
+    uint32_t most = 0, all = 0;
+    struct pollfd poll_fd = {.fd = lw_loop_fd(&loop), .events = POLLIN};
+    while (poll(&poll_fd, 1, 0) == 1) {
+        const uint32_t called = lw_loop_run(&loop);
+        all += called;
+        most = called > most ? called : most;
+    }
+    assert_int_equal(all, MANY);
+    assert_true(most < 1000);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+    free(waits);
+}
+
+/* Threads and loops together. */
+
+static lw_mutex shared = LW_MUTEX_INIT;
+static long count;
+static long rounds_each = 20000;
+
+static int add_blocking(struct call *call)
+{
+    for (long i = 0; i < rounds_each; i++) {
+        if (lw_mutex_lock_until(&shared, call->n % 2 ? lw_after_ns(20000) : LW_FOREVER) != 0)
+            continue;
+        count++;
+        __atomic_fetch_add((long *)call->on, 1, __ATOMIC_RELAXED);
+        lw_mutex_unlock(&shared);
+    }
+    return 0;
+}
+
+/* A loop whose tasks add, each again and again; some give up. */
+struct adder {
+    lw_loop loop;
+    struct task {
+        lw_request request;
+        struct adder *adder;
+        bool hurries;
+    } tasks[8];
+    long left;
+    long added;
+    int running;
+};
+
+static void ask(struct task *task);
+
+static void have(lw_request *request, int result, void *context)
+{
+    struct task *task = context;
+    (void)request;
+    if (result == 0) {
+        count++;
+        task->adder->added++;
+        lw_mutex_unlock(&shared);
+    }
+    ask(task);
+}
+
+static void ask(struct task *task)
+{
+    struct adder *adder = task->adder;
+    if (adder->left-- <= 0) {
+        adder->running--;
+        return;
+    }
+    lw_mutex_lock_async(&shared, &task->request, &adder->loop,
+                        task->hurries ? lw_after_ns(30000) : LW_FOREVER, have, task);
+    if (task->hurries && adder->left % 7 == 0)
+        lw_request_cancel(&task->request);
+}
+
+static int add_async(struct call *call)
+{
+    struct adder adder = {.left = rounds_each, .running = 8};
+    if (lw_loop_init(&adder.loop) != 0)
+        return 1;
+    for (int i = 0; i < 8; i++) {
+        adder.tasks[i] = (struct task){.adder = &adder, .hurries = i % 2};
+        ask(&adder.tasks[i]);
+    }
+    while (adder.running > 0 && turn(&adder.loop, 10000))
+        continue;
+    __atomic_fetch_add((long *)call->on, adder.added, __ATOMIC_RELAXED);
+    return adder.running + lw_loop_destroy(&adder.loop);
+}
+
+TEST(threads_and_loops_share_a_mutex)
+{
+    long expected = 0;
+    struct call threads[3], loops[3];
+    count = 0;
+    start_calls(threads, COUNT_OF(threads), calling(add_blocking, &expected));
+    start_calls(loops, COUNT_OF(loops), calling(add_async, &expected));
+    end_calls(threads, COUNT_OF(threads));
+    end_calls(loops, COUNT_OF(loops));
+    assert_int_equal(count, expected);
+    assert_false(lw_mutex_is_locked(&shared));
+}
+
+/* Loops and threads pass permits round: none is lost, and all of them end. */
+
+static lw_sem ring_sem = LW_SEM_INIT(2);
+
+static void pass_on(lw_request *request, int result, void *context)
+{
+    long *left = context;
+    (void)request;
+    if (result == 0)
+        lw_sem_release(&ring_sem, 1);
+    --*left;
+}
+
+static int pass_async(struct call *call)
+{
+    lw_loop own;
+    lw_request requests[4];
+    (void)call;
+    if (lw_loop_init(&own) != 0)
+        return 1;
+    for (int i = 0; i < 2000; i++) {
+        long left = 4;
+        for (int j = 0; j < 4; j++)
+            lw_sem_acquire_async(&ring_sem, 1, &requests[j], &own,
+                                 j == 3 ? lw_after_ns(10000) : LW_FOREVER, pass_on, &left);
+        while (left > 0 && turn(&own, 10000))
+            continue;
+        if (left > 0)
+            return 2;
+    }
+    return lw_loop_destroy(&own);
+}
+
+static int pass_blocking(struct call *call)
+{
+    (void)call;
+    for (int i = 0; i < 10000; i++) {
+        lw_sem_acquire(&ring_sem, 1);
+        lw_sem_release(&ring_sem, 1);
+    }
+    return 0;
+}
+
+TEST(threads_and_loops_share_permits)
+{
+    struct call threads[2], loops[2];
+    start_calls(threads, 2, calling(pass_blocking, NULL));
+    start_calls(loops, 2, calling(pass_async, NULL));
+    end_calls(threads, 2);
+    end_calls(loops, 2);
+    assert_int_equal(lw_sem_available(&ring_sem), 2);
+}
+
+/* Loops begin and end while threads notify them. */
+
+static lw_mutex flickering = LW_MUTEX_INIT;
+static bool stop;
+
+static int relock(struct call *call)
+{
+    (void)call;
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+        lw_mutex_lock(&flickering);
+        lw_mutex_unlock(&flickering);
+    }
+    return 0;
+}
+
+static void unlock_if_had(lw_request *request, int result, void *context)
+{
+    (void)request;
+    ++*(int *)context;
+    if (result == 0)
+        lw_mutex_unlock(&flickering);
+}
+
+TEST(a_loop_ends_while_it_is_notified)
+{
+    struct call threads[2];
+    stop = false;
+    start_calls(threads, 2, calling(relock, NULL));
+    for (int i = 0; i < 500; i++) {
+        lw_loop *own = malloc(sizeof *own);
+        lw_request *requests = malloc(3 * sizeof *requests);
+        int calls = 0;
+        open_loop(own);
+        for (int j = 0; j < 3; j++)
+            assert_int_equal(lw_mutex_lock_async(&flickering, &requests[j], own, LW_FOREVER,
+                                                 unlock_if_had, &calls),
+                             0);
+        if (i % 2)
+            turn(own, 1);
+        assert_int_equal(lw_loop_destroy(own), 0);
+        assert_int_equal(calls, 3);
+        free(requests);
+        free(own);
+    }
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    end_calls(threads, 2);
+    assert_false(lw_mutex_is_locked(&flickering));
+}
+
+/* The mutex's memory is freed by its last holder: a notify touches nothing of it. */
+
+static int lock_and_free(struct call *call)
+{
+    lw_mutex *mutex = call->on;
+    lw_mutex_lock(mutex);
+    sleep_ms(1);
+    lw_mutex_unlock(mutex);
+    return 0;
+}
+
+TEST(the_memory_may_be_freed_by_the_last_holder)
+{
+    open_loop(&loop);
+    for (int i = 0; i < 20; i++) {
+        lw_mutex *mutex = allocate_page();
+        struct call call = calling(lock_and_free, mutex);
+        start_call(&call);
+        while (!lw_mutex_is_locked(mutex) && !has_ended(&call))
+            continue;
+        WAIT(lw_mutex_lock_async, mutex, FOR(&a));
+        assert_int_equal(end_wait(&loop, &a), 0);
+        lw_mutex_unlock(mutex);
+        free_page(mutex);
+        assert_int_equal(end_call(&call), 0);
+    }
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+/* How many wait does not matter. */
+
+static lw_mutex crowded = LW_MUTEX_INIT;
+
+static void unlock_crowded(lw_request *request, int result, void *context)
+{
+    (void)request;
+    assert_int_equal(result, 0);
+    assert_int_equal(*(int *)context, count);
+    count++;
+    lw_mutex_unlock(&crowded);
+}
+
+TEST(a_hundred_thousand_wait_for_one_mutex)
+{
+    lw_request *requests = calloc(MANY, sizeof *requests);
+    int *numbers = calloc(MANY, sizeof *numbers);
+    open_loop(&loop);
+    lw_mutex_lock(&crowded);
+    count = 0;
+    for (int i = 0; i < MANY; i++) {
+        numbers[i] = i;
+        WAIT(lw_mutex_lock_async, &crowded, &requests[i], &loop, LW_FOREVER, unlock_crowded,
+             &numbers[i]);
+    }
+    settle(&loop);
+    assert_int_equal(count, 0);
+    lw_mutex_unlock(&crowded);
+    settle(&loop);
+    assert_int_equal(count, MANY);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+    free(numbers);
+    free(requests);
+}
+
+TEST(a_hundred_thousand_wait_for_a_condition)
+{
+    struct wait *waits = calloc(MANY, sizeof *waits);
+    lw_mutex mutex = LW_MUTEX_INIT;
+    lw_cond here = LW_COND_INIT;
+    open_loop(&loop);
+    for (int i = 0; i < MANY; i++) {
+        lw_mutex_lock(&mutex);
+        WAIT(lw_cond_wait_async, &here, &mutex, FOR(&waits[i]));
+        waits[i].then = unlock;
+        waits[i].on = &mutex;
+    }
+    ended = 0;
+    for (int i = 0; i < MANY / 2; i++)
+        assert_int_equal(lw_cond_notify_one(&here), 1);
+    settle(&loop);
+    assert_int_equal(ended, MANY / 2);
+    lw_cond_notify_all(&here);
+    settle(&loop);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(waits[i].order, i);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+    free(waits);
+}
+
+/* A thread that unlocks and locks without end, and a loop that wants the mutex, too. */
+
+static lw_mutex wanted = LW_MUTEX_INIT;
+
+static int relock_wanted(struct call *call)
+{
+    (void)call;
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+        lw_mutex_lock(&wanted);
+        lw_mutex_unlock(&wanted);
+    }
+    return 0;
+}
+
+static int64_t longest_beside_relocker(const void *unused)
+{
+    (void)unused;
+    int64_t longest = 0;
+    struct call thread = calling(relock_wanted, NULL);
+    stop = false;
+    open_loop(&loop);
+    start_call(&thread);
+    for (int i = 0; i < 50; i++) {
+        const int64_t start = now_ns();
+        WAIT(lw_mutex_lock_async, &wanted, FOR(&a));
+        assert_int_equal(end_wait(&loop, &a), 0);
+        const int64_t took = now_ns() - start;
+        longest = took > longest ? took : longest;
+        lw_mutex_unlock(&wanted);
+    }
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    assert_int_equal(end_call(&thread), 0);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+    return longest;
+}
+
+TEST(a_relocking_thread_does_not_shut_a_loop_out)
+{
+    assert_bounded(longest_beside_relocker, NULL, 50);
+}
+
+RUN_TESTS("loop")
