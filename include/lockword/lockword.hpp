@@ -10,6 +10,7 @@
  *
  *     if (mutex.try_lock_for(10ms)) ...              // std::chrono, any clock
  *     if (semaphore.acquire(stop_token)) ...         // C++20: ends when a stop is requested
+ *     co_await mutex.lock(loop);                     // C++20: never blocks the lw::loop's thread
  *
  * Each class is the C primitive and nothing else: lw::mutex is eight bytes, and native_handle()
  * gives what the C functions, other languages and WebAssembly workers share. A class is neither
@@ -38,11 +39,54 @@
 #ifdef __cpp_lib_jthread
 #include <stop_token>
 #endif
+#ifdef __cpp_lib_coroutine
+#include <coroutine>
+#endif
 
 #include <lockword/lockword.h>
 
 namespace lw
 {
+
+/*
+ * The event loop of the thread that makes it: <lockword/loop.h> says how it works. Poll fd(), and
+ * call run() whenever it is readable. With a loop as its argument, a function returns something to
+ * co_await: the coroutine goes on in run(), with what it waited for. It must not be destroyed while
+ * it waits; a loop that ends first throws ECANCELED into it.
+ */
+class loop
+{
+  public:
+    /* Throws if the system has no descriptor left. */
+    loop();
+
+    loop(const loop &) = delete;
+    loop &operator=(const loop &) = delete;
+
+    ~loop()
+    {
+        lw_loop_destroy(&native_);
+    }
+
+    int fd() const noexcept
+    {
+        return lw_loop_fd(&native_);
+    }
+
+    /* Returns how many waits have ended. */
+    std::uint32_t run()
+    {
+        return lw_loop_run(&native_);
+    }
+
+    lw_loop *native_handle() noexcept
+    {
+        return &native_;
+    }
+
+  private:
+    lw_loop native_;
+};
 
 namespace detail
 {
@@ -62,6 +106,16 @@ inline void check(int error, const char *what)
     if (error != 0)
         fail(error, what);
 }
+
+} // namespace detail
+
+inline loop::loop()
+{
+    detail::check(lw_loop_init(&native_), "loop");
+}
+
+namespace detail
+{
 
 /* Returns whether the wait ended with what it was for; false: by time or by a stop. */
 inline bool succeeded(int error, const char *what)
@@ -102,6 +156,50 @@ template <class Wait> int unless(const std::stop_token &stop, const Wait &wait)
     const std::stop_callback fire(stop, [&cancel] { lw_cancel_fire(&cancel); });
     return wait(&cancel);
 }
+#endif
+
+#ifdef __cpp_lib_coroutine
+/* What co_await takes: start(request, loop, deadline, done, context) is one of C's _async forms. */
+template <class Start> class awaitable
+{
+  public:
+    awaitable(lw_loop *loop, const Start &start, const char *what) noexcept
+        : loop_(loop), what_(what), start_(start)
+    {
+    }
+
+    bool await_ready() const noexcept
+    {
+        return false;
+    }
+
+    bool await_suspend(std::coroutine_handle<> waiting)
+    {
+        waiting_ = waiting;
+        result_ = start_(&request_, loop_, LW_FOREVER, &awaitable::done, this);
+        return result_ == 0;
+    }
+
+    void await_resume() const
+    {
+        check(result_, what_);
+    }
+
+  private:
+    static void done(lw_request *, int result, void *context)
+    {
+        awaitable *self = static_cast<awaitable *>(context);
+        self->result_ = result;
+        self->waiting_.resume();
+    }
+
+    lw_request request_;
+    lw_loop *loop_;
+    const char *what_;
+    Start start_;
+    std::coroutine_handle<> waiting_;
+    int result_ = 0;
+};
 #endif
 
 /* An object of C that stays where it is. */
@@ -238,6 +336,17 @@ class mutex : public detail::primitive<lw_mutex>, public detail::lockable<mutex>
     {
     }
 
+    using lockable::lock;
+
+#ifdef __cpp_lib_coroutine
+    /* Without blocking: co_await it. */
+    [[nodiscard]] auto lock(loop &in) noexcept
+    {
+        const auto start = [this](auto... form) { return lw_mutex_lock_async(&native_, form...); };
+        return detail::awaitable(in.native_handle(), start, "lock");
+    }
+#endif
+
     [[nodiscard]] bool try_lock()
     {
         return lw_mutex_trylock(&native_) == 0;
@@ -293,6 +402,52 @@ class shared_mutex : public detail::primitive<lw_rwlock>, public detail::lockabl
     constexpr shared_mutex() noexcept : primitive(lw_rwlock LW_RWLOCK_INIT)
     {
     }
+
+    using lockable::lock;
+
+#ifdef __cpp_lib_coroutine
+    /* Without blocking: co_await it. */
+    [[nodiscard]] auto lock(loop &in) noexcept
+    {
+        const auto start = [this](auto... form) {
+            return lw_rwlock_wrlock_async(&native_, form...);
+        };
+        return detail::awaitable(in.native_handle(), start, "lock");
+    }
+#endif
+
+#ifdef __cpp_lib_coroutine
+    /* Without blocking: co_await it. */
+    [[nodiscard]] auto lock_shared(loop &in) noexcept
+    {
+        const auto start = [this](auto... form) {
+            return lw_rwlock_rdlock_async(&native_, form...);
+        };
+        return detail::awaitable(in.native_handle(), start, "lock_shared");
+    }
+#endif
+
+#ifdef __cpp_lib_coroutine
+    /* Without blocking: co_await it. */
+    [[nodiscard]] auto lock_upgradable(loop &in) noexcept
+    {
+        const auto start = [this](auto... form) {
+            return lw_rwlock_uplock_async(&native_, form...);
+        };
+        return detail::awaitable(in.native_handle(), start, "lock_upgradable");
+    }
+#endif
+
+#ifdef __cpp_lib_coroutine
+    /* Without blocking: co_await it. */
+    [[nodiscard]] auto upgrade(loop &in) noexcept
+    {
+        const auto start = [this](auto... form) {
+            return lw_rwlock_upgrade_async(&native_, form...);
+        };
+        return detail::awaitable(in.native_handle(), start, "upgrade");
+    }
+#endif
 
     [[nodiscard]] bool try_lock()
     {
@@ -506,6 +661,17 @@ class semaphore : public detail::primitive<lw_sem>
         detail::check(acquire_by(n, LW_FOREVER, LW_NULL), "acquire");
     }
 
+#ifdef __cpp_lib_coroutine
+    /* Without blocking: co_await it. */
+    [[nodiscard]] auto acquire(loop &in, std::uint32_t n = 1) noexcept
+    {
+        const auto start = [this, n](auto... form) {
+            return lw_sem_acquire_async(&native_, n, form...);
+        };
+        return detail::awaitable(in.native_handle(), start, "acquire");
+    }
+#endif
+
     [[nodiscard]] bool try_acquire(std::uint32_t n = 1)
     {
         return detail::succeeded(lw_sem_tryacquire(&native_, n), "try_acquire");
@@ -567,6 +733,17 @@ class latch : public detail::primitive<lw_latch>, public detail::waitable<latch>
     }
 
   public:
+    using waitable::wait;
+
+#ifdef __cpp_lib_coroutine
+    /* Without blocking: co_await it. */
+    [[nodiscard]] auto wait(loop &in) noexcept
+    {
+        const auto start = [this](auto... form) { return lw_latch_wait_async(&native_, form...); };
+        return detail::awaitable(in.native_handle(), start, "wait");
+    }
+#endif
+
     static constexpr std::ptrdiff_t max() noexcept
     {
         return LW_LATCH_MAX;
@@ -669,6 +846,17 @@ class event : public detail::primitive<lw_event>, public detail::waitable<event>
     }
 
   public:
+    using waitable::wait;
+
+#ifdef __cpp_lib_coroutine
+    /* Without blocking: co_await it. */
+    [[nodiscard]] auto wait(loop &in) noexcept
+    {
+        const auto start = [this](auto... form) { return lw_event_wait_async(&native_, form...); };
+        return detail::awaitable(in.native_handle(), start, "wait");
+    }
+#endif
+
     constexpr event() noexcept : primitive(lw_event LW_EVENT_INIT)
     {
     }
@@ -714,6 +902,19 @@ class wait_group : public detail::primitive<lw_waitgroup>, public detail::waitab
     }
 
   public:
+    using waitable::wait;
+
+#ifdef __cpp_lib_coroutine
+    /* Without blocking: co_await it. */
+    [[nodiscard]] auto wait(loop &in) noexcept
+    {
+        const auto start = [this](auto... form) {
+            return lw_waitgroup_wait_async(&native_, form...);
+        };
+        return detail::awaitable(in.native_handle(), start, "wait");
+    }
+#endif
+
     constexpr wait_group() noexcept : primitive(lw_waitgroup LW_WAITGROUP_INIT)
     {
     }

@@ -3,6 +3,7 @@
 #include <lockword/lockword.hpp>
 
 #include <cstdio>
+#include <poll.h>
 #include <shared_mutex>
 #include <thread>
 #include <type_traits>
@@ -235,8 +236,96 @@ static void test_stops()
 #endif
 }
 
+#ifdef __cpp_lib_coroutine
+/* A coroutine that begins at once, and that nobody awaits. */
+struct task {
+    struct promise_type {
+        task get_return_object()
+        {
+            return {};
+        }
+        std::suspend_never initial_suspend()
+        {
+            return {};
+        }
+        std::suspend_never final_suspend() noexcept
+        {
+            return {};
+        }
+        void return_void()
+        {
+        }
+        void unhandled_exception()
+        {
+            std::terminate();
+        }
+    };
+};
+
+struct things {
+    lw::mutex mutex;
+    lw::shared_mutex table;
+    lw::semaphore permits{0};
+    lw::event ready;
+    lw::latch latch{1};
+    lw::wait_group group;
+    int sum = 0;
+    int ended = 0;
+};
+
+static task add(lw::loop &loop, things &on, int n)
+{
+    co_await on.mutex.lock(loop);
+    const std::unique_lock lock(on.mutex, std::adopt_lock);
+    const int before = on.sum;
+    co_await on.ready.wait(loop);
+    on.sum = before + n; // the other tasks have waited
+    on.ended++;
+}
+
+static task visit_all(lw::loop &loop, things &on)
+{
+    co_await on.table.lock_upgradable(loop);
+    co_await on.table.upgrade(loop);
+    on.table.unlock();
+    co_await on.table.lock_shared(loop);
+    on.table.unlock_shared();
+    co_await on.table.lock(loop);
+    on.table.unlock();
+    co_await on.permits.acquire(loop, 2);
+    co_await on.latch.wait(loop);
+    co_await on.group.wait(loop);
+    on.ended++;
+}
+#endif
+
+static void test_coroutines()
+{
+#ifdef __cpp_lib_coroutine
+    lw::loop loop;
+    things on;
+    for (int i = 1; i <= 10; i++)
+        add(loop, on, i);
+    visit_all(loop, on);
+    std::thread other([&on] {
+        on.permits.release(2);
+        on.latch.count_down();
+        std::this_thread::sleep_for(1ms);
+        on.ready.set();
+    });
+    while (on.ended < 11) {
+        pollfd readable = {loop.fd(), POLLIN, 0};
+        EXPECT(poll(&readable, 1, 10000) == 1);
+        loop.run();
+    }
+    other.join();
+    EXPECT(on.sum == 55);
+#endif
+}
+
 int main()
 {
+    test_coroutines();
     test_mutexes();
     test_shared_mutex();
     test_condition();
