@@ -25,8 +25,13 @@ static struct bucket {
     uint32_t parkings; /* how many there have been, modulo 2^32 */
 } buckets[LW_BUCKETS];
 
-/* How many heads there are. Says only whether lw_notify_both has to look for any. */
-static lw_word heads;
+/*
+ * How many waiters of conditions there are: whether lw_notify_both has to look for any. A waiter is
+ * counted before it gives up its mutex, and until it leaves. One that was taken out, but finds
+ * nothing changed and parks again, counts meanwhile: a notify that comes just then must lock the
+ * bucket, so that the waiter sees what was changed before it.
+ */
+static lw_word at_conditions;
 
 static uint32_t generation;
 static bool is_used;
@@ -62,7 +67,7 @@ static void forget_loops(void)
     if (!is_used)
         return;
     memset(buckets, 0, sizeof buckets);
-    lw_store(&heads, 0, lw_relaxed);
+    lw_store(&at_conditions, 0, lw_relaxed);
     generation++;
 }
 
@@ -143,9 +148,10 @@ static void park(struct bucket *bucket, lw_waiter *head)
     lw_link_put(&head->lot, &bucket->heads);
 }
 
-static void count_heads(uint32_t n)
+static void count_at_conditions(const lw_waiter *waiter, uint32_t n)
 {
-    __atomic_fetch_add(&heads, n, __ATOMIC_RELAXED);
+    if (is_notified_alone(waiter))
+        __atomic_fetch_add(&at_conditions, n, __ATOMIC_RELAXED);
 }
 
 /* Puts a waiter that is in no line into its line, and returns whether it is the head. */
@@ -157,7 +163,6 @@ static bool join(struct bucket *bucket, lw_waiter *waiter)
     const bool leads = &head->lot == &bucket->heads;
     if (leads) {
         park(bucket, waiter);
-        count_heads(1);
     } else {
         waiter->parked_at = bucket->parkings++;
         lw_link_put(&waiter->line, &head->line);
@@ -170,6 +175,7 @@ bool lw_lot_join(lw_waiter *waiter)
     lw_link_init(&waiter->lot);
     lw_link_init(&waiter->line);
     lw_link_init(&waiter->ready);
+    count_at_conditions(waiter, 1);
     struct bucket *bucket = lock_bucket(address_of(waiter));
     const bool leads = join(bucket, waiter);
     lw_mutex_unlock(&bucket->lock);
@@ -211,9 +217,7 @@ static lw_waiter *leave(struct bucket *bucket, lw_waiter *waiter)
 {
     lw_waiter *next = NULL;
     if (waiter->leads) {
-        if (lw_link_is_alone(&waiter->line)) {
-            count_heads(UINT32_MAX);
-        } else {
+        if (!lw_link_is_alone(&waiter->line)) {
             next = LW_CONTAINER(waiter->line.next, lw_waiter, line);
             next->leads = true;
             set_parked(next, lw_lot_is_parked(waiter));
@@ -234,6 +238,7 @@ lw_waiter *lw_lot_leave(lw_waiter *waiter)
         lw_link_take(&waiter->line);
         return NULL;
     }
+    count_at_conditions(waiter, UINT32_MAX);
     struct bucket *bucket = lock_bucket(address_of(waiter));
     lw_waiter *next = leave(bucket, waiter);
     const bool is_ready = waiter->is_ready;
@@ -301,7 +306,7 @@ uint32_t lw_notify_async(lw_word *word, uint32_t n)
  */
 uint32_t lw_notify_both(lw_word *word, uint32_t n)
 {
-    if (__builtin_expect(lw_load(&heads, lw_relaxed) == 0, 1))
+    if (__builtin_expect(lw_load(&at_conditions, lw_relaxed) == 0, 1))
         return lw_notify(word, n);
     const uint32_t threads = lw_notify(word, n);
     return threads + lw_notify_async(word, n);
