@@ -73,6 +73,7 @@ if [ "${1-}" != bench ]; then
     want python3 have python3
     want rustc have rustc
     want valgrind have valgrind
+    want libuv1-dev header uv.h
     if [ "$(uname -m)" = x86_64 ]; then
         want gcc-multilib header gnu/stubs-32.h
     fi
