@@ -73,7 +73,11 @@ enum lw_what {
     LW_WAIT = 5,
     LW_WAIT_IDLE = 6,
     LW_WAIT_BRIEF = 7,
-    LW_QUEUE = 8, /* async: keep one wait on word k (always 0) pending, then call again at once */
+    /*
+     * Async: keep one wait on word k (always 0) pending, then call again at once. Nothing was
+     * changed: the caller may also begin anew, with LW_START.
+     */
+    LW_QUEUE = 8,
     LW_RETRY = 9, /* the word has just changed: call again at once, for the same reason */
 };
 
