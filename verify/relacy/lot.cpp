@@ -4,7 +4,7 @@
  * Relacy's. Words of the scenarios are atomics of a weak memory; what the lot guards by its locks
  * is plain, and ThreadSanitizer's business (test/c/loop.c).
  *
- * MUTANT names a file with another lot.c, which must fail.
+ * MUTANT names a file with a broken lot.c, whose program ends with 0 if a scenario notices.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -321,6 +321,11 @@ int main()
         printf("  %-40s %s\n", test.name, ok ? "ok" : rl::test_result_str(params.test_result));
         failed += !ok;
     }
+#ifdef MUTANT
+    printf("\n%d passed, %d failed\n", failed > 0, failed == 0);
+    return failed == 0;
+#else
     printf("\n%zu passed, %d failed\n", sizeof tests / sizeof *tests - size_t(failed), failed);
-    return failed ? 1 : 0;
+    return failed != 0;
+#endif
 }
