@@ -43,11 +43,11 @@ export async function countNatively(
   });
   const exit = once(child, 'close');
   const agents = [];
-  let seconds = 0;
+  let seconds, lateness;
   for await (const line of createInterface({ input: child.stdout })) {
     const value = JSON.parse(line);
     if (typeof value === 'number') onProgress(value);
-    else if ('seconds' in value) seconds = value.seconds;
+    else if ('seconds' in value) ({ seconds, lateness } = value);
     else agents.push(inJavaScript(value));
   }
   const [status, signal] = await exit;
@@ -55,6 +55,7 @@ export async function countNatively(
   const table = readTable(file);
   return {
     seconds,
+    lateness,
     agents,
     mutexes: table.stripes,
     words: table.toMap(),

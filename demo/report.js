@@ -102,10 +102,10 @@ export function sayLocked(title, reference, run) {
   return exact;
 }
 
-/** What the event loop of (b) was like, beside the same load without any lock: (c). */
-export function sayLateness({ medianMs, worstMs }, without) {
+/** What an event loop was like, beside the same load without any lock: (c). */
+export function sayLateness(who, { medianMs, worstMs }, without) {
   say(
-    '  The main thread never blocked: while it waited for locks, its event loop ran on. A timer fired',
+    `  ${who} never blocked: while it waited for locks, its other work went on. A timer fired`,
     `  ${fixed(medianMs)} ms late as a rule and ${bold(`${fixed(worstMs)} ms late at worst`)}. Most of that is the wait for a processor: there are`,
     `  fewer of them than threads. In (c), with no lock to wait for, it was ${fixed(without.worstMs)} ms.`,
   );
@@ -121,7 +121,7 @@ function sayUnlocked(name, reference, run) {
 
 export function sayLosses(reference, native, node) {
   say('', bold('(c) The same without locks'));
-  sayUnlocked('C threads', reference, native);
+  sayUnlocked('C', reference, native);
   sayUnlocked('Node', reference, node);
 }
 
@@ -143,8 +143,9 @@ export function sayMeaning({ occurrences }, native, node) {
     `  ${native.mutexes} mutexes of 8 bytes guard the table, and each word takes one: ${fixed((2 * occurrences) / 1e6)} million locks in (a) and (b).`,
     `  ${count(met)} times somebody else held it ("contended"); who then had to sleep ("waits") was woken,`,
     `  after ${milliseconds(longest)} at the latest. No word was lost, and afterwards each mutex is zero, as before its first use.`,
-    '  In (b) C and JavaScript, threads that block and one that must not, took the very same locks: C’s own mutex',
-    '  would have blocked the main thread, which a web page forbids, and JavaScript’s would not have kept C out.',
+    '  The very same locks served C threads that block, an event loop in C, C as WebAssembly, JavaScript’s workers',
+    '  and a main thread that must not block: a pthread mutex would have blocked the two event loops, which a web',
+    '  page forbids, and a lock of JavaScript’s own would not have kept C out.',
     '  In (c) two agents read the same count and one addition is gone, or give two words one place and one is gone.',
   );
 }

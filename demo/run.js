@@ -2,7 +2,7 @@
  * node demo/run.js [--threads=N] [--workers=N] [TREE]
  *
  * Counts every C identifier in every file under TREE (/usr/include) in one hash table guarded by
- * lockword mutexes: (a) with native threads, (b) in Node with C, JavaScript and the main thread
+ * lockword mutexes: (a) with native threads and an event loop, (b) in Node with C, JavaScript and the main thread
  * together, (c) both without locks. Ends with 1 if (a) or (b) is not exact.
  */
 import fs from 'node:fs';
@@ -70,7 +70,7 @@ function waysToCount(tree, { threads, workers }, program, module, scratch) {
     plainly: () =>
       withBar('one thread', tree.files, (onProgress) => countPlainly(tree.files, onProgress)),
     natively: (locking) =>
-      withBar('C threads', tree.files, (onProgress) =>
+      withBar('C', tree.files, (onProgress) =>
         countNatively(program, scratch, { ...table, locking }, threads, onProgress),
       ),
     inNode: (locking) =>
@@ -91,7 +91,11 @@ async function demonstrate(scratch) {
   const reference = { tree, ...(await count.plainly()) };
   report.sayReference(reference);
   const native = await count.natively(1);
-  const a = report.sayLocked(`(a) ${options.threads} C threads, one table`, reference, native);
+  const a = report.sayLocked(
+    `(a) ${options.threads} C threads and a C event loop, one table`,
+    reference,
+    native,
+  );
   const node = await count.inNode(1);
   const b = report.sayLocked(
     '(b) Node, one shared memory: C as WebAssembly, JavaScript and the main thread',
@@ -100,7 +104,8 @@ async function demonstrate(scratch) {
   );
 
   const unlocked = { native: await count.natively(0), node: await count.inNode(0) };
-  report.sayLateness(node.lateness, unlocked.node.lateness);
+  report.sayLateness('The event loop of (a)', native.lateness, unlocked.native.lateness);
+  report.sayLateness('The main thread of (b)', node.lateness, unlocked.node.lateness);
   report.sayLosses(reference, unlocked.native, unlocked.node);
   report.sayTop(reference);
   if (a && b) report.sayMeaning(reference, native, node);

@@ -1,7 +1,6 @@
 /* wordcount.c: the table of wordcount.h. No libc, so that it compiles to WebAssembly as it is. */
 #include "wordcount.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 _Static_assert(sizeof(lw_mutex) == 8, "wordcount.js: MUTEX_BYTES");
@@ -37,9 +36,10 @@ static cell *bucket_of(struct wc_arena *arena, uint32_t hash)
     return (cell *)(void *)bytes_at(arena, arena->buckets_at) + (hash & (arena->buckets - 1));
 }
 
-static lw_mutex *stripe_of(struct wc_arena *arena, uint32_t hash)
+lw_mutex *wc_stripe(struct wc_arena *arena, const struct wc_key *key)
 {
-    return (lw_mutex *)(void *)bytes_at(arena, arena->stripes_at) + (hash & (arena->stripes - 1));
+    return (lw_mutex *)(void *)bytes_at(arena, arena->stripes_at) +
+           (key->hash & (arena->stripes - 1));
 }
 
 static uint32_t round_up(uint32_t n, uint32_t unit)
@@ -117,21 +117,20 @@ static void leave(struct wc_arena *arena, lw_mutex *lock)
         lw_mutex_unlock(lock);
 }
 
+uint32_t wc_next_file(struct wc_arena *arena)
+{
+    return arena->next_file < arena->files ? arena->next_file++ : WC_NO_FILE;
+}
+
 /* Locked in every run: otherwise a file might be counted twice, and the words that get lost would
  * be hard to tell from that. */
 uint32_t wc_take_file(struct wc_arena *arena, struct wc_tally *tally)
 {
     lock_and_tally(&arena->files_lock, tally);
-    const uint32_t file = arena->next_file < arena->files ? arena->next_file++ : WC_NO_FILE;
+    const uint32_t file = wc_next_file(arena);
     lw_mutex_unlock(&arena->files_lock);
     return file;
 }
-
-/* Where a text is, how long, and its hash. */
-struct key {
-    const uint8_t *letters;
-    uint32_t length, hash;
-};
 
 /* The word at this offset; NULL if there can be none. */
 static volatile struct wc_word *word_at(struct wc_arena *arena, uint32_t offset)
@@ -142,7 +141,7 @@ static volatile struct wc_word *word_at(struct wc_arena *arena, uint32_t offset)
 }
 
 static bool is_word(struct wc_arena *arena, uint32_t offset, volatile struct wc_word *word,
-                    const struct key *key)
+                    const struct wc_key *key)
 {
     if (word->hash != key->hash || word->length != key->length ||
         key->length > arena->size - sizeof *word - offset)
@@ -154,16 +153,15 @@ static bool is_word(struct wc_arena *arena, uint32_t offset, volatile struct wc_
     return i == key->length;
 }
 
-/* Counts a word that the table knows and returns true; false: it is unknown, or *damaged tells that
- * the search led nowhere. */
-static bool count_known(struct wc_arena *arena, const struct key *key, bool *damaged)
+/* A word whose chain leads nowhere is done with, too: it is tallied as damaged. */
+bool wc_count_known(struct wc_arena *arena, struct wc_tally *tally, const struct wc_key *key)
 {
     uint32_t offset = *bucket_of(arena, key->hash);
     for (uint32_t left = arena->max_chain; offset != 0; left--) {
         volatile struct wc_word *word = word_at(arena, offset);
         if (word == NULL || left == 0) {
-            *damaged = true;
-            return false;
+            tally->damaged++;
+            return true;
         }
         if (is_word(arena, offset, word, key)) {
             word->count++;
@@ -175,23 +173,21 @@ static bool count_known(struct wc_arena *arena, const struct key *key, bool *dam
 }
 
 /* Room for a word of this length; 0: there is none left. */
-static uint32_t allocate(struct wc_arena *arena, struct wc_tally *tally, uint32_t length)
+static uint32_t allocate(struct wc_arena *arena, uint32_t length)
 {
-    enter(arena, &arena->heap_lock, tally);
     cell *next = &arena->heap_next;
     const uint32_t offset = *next;
     const uint64_t end = ((uint64_t)offset + sizeof(struct wc_word) + length + 3) & ~UINT64_C(3);
     const bool fits = end <= arena->size;
     if (fits)
         *next = (uint32_t)end;
-    leave(arena, &arena->heap_lock);
     return fits ? offset : 0;
 }
 
 /* Puts a new word at the head of its chain. */
-static void insert(struct wc_arena *arena, struct wc_tally *tally, const struct key *key)
+void wc_insert(struct wc_arena *arena, struct wc_tally *tally, const struct wc_key *key)
 {
-    const uint32_t offset = allocate(arena, tally, key->length);
+    const uint32_t offset = allocate(arena, key->length);
     if (offset == 0) {
         tally->full++;
         return;
@@ -207,16 +203,14 @@ static void insert(struct wc_arena *arena, struct wc_tally *tally, const struct 
     *bucket_of(arena, key->hash) = offset;
 }
 
-static void add(struct wc_arena *arena, struct wc_tally *tally, const struct key *key)
+static void add(struct wc_arena *arena, struct wc_tally *tally, const struct wc_key *key)
 {
-    lw_mutex *stripe = stripe_of(arena, key->hash);
-    bool damaged = false;
+    lw_mutex *stripe = wc_stripe(arena, key);
     enter(arena, stripe, tally);
-    if (!count_known(arena, key, &damaged)) {
-        if (damaged)
-            tally->damaged++;
-        else
-            insert(arena, tally, key);
+    if (!wc_count_known(arena, tally, key)) {
+        enter(arena, &arena->heap_lock, tally);
+        wc_insert(arena, tally, key);
+        leave(arena, &arena->heap_lock);
     }
     leave(arena, stripe);
     tally->words++;
@@ -232,20 +226,24 @@ static bool continues_word(uint8_t c)
     return starts_word(c) || (uint8_t)(c - '0') < 10;
 }
 
+bool wc_find(const uint8_t *text, uint32_t length, uint32_t *at, struct wc_key *key)
+{
+    uint32_t i = *at;
+    while (i < length && !starts_word(text[i]))
+        i++;
+    const uint32_t start = i;
+    uint32_t hash = FNV_BASIS;
+    for (; i < length && continues_word(text[i]); i++)
+        hash = (hash ^ text[i]) * FNV_PRIME;
+    *at = i;
+    *key = (struct wc_key){.letters = text + start, .length = i - start, .hash = hash};
+    return i > start;
+}
+
 void wc_count(struct wc_arena *arena, struct wc_tally *tally, const uint8_t *text, uint32_t length)
 {
-    uint32_t i = 0;
-    while (i < length) {
-        if (!starts_word(text[i])) {
-            i++;
-            continue;
-        }
-        const uint32_t start = i;
-        uint32_t hash = FNV_BASIS;
-        do {
-            hash = (hash ^ text[i]) * FNV_PRIME;
-        } while (++i < length && continues_word(text[i]));
-        add(arena, tally,
-            &(struct key){.letters = text + start, .length = i - start, .hash = hash});
-    }
+    struct wc_key key;
+    uint32_t at = 0;
+    while (wc_find(text, length, &at, &key))
+        add(arena, tally, &key);
 }

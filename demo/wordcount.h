@@ -20,6 +20,7 @@
 #ifndef WORDCOUNT_H
 #define WORDCOUNT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <lockword/mutex.h>
@@ -81,6 +82,25 @@ void wc_format(struct wc_arena *arena, uint32_t heap_bytes, uint32_t buckets, ui
 /* The number of the next file to count, each given to one agent only; WC_NO_FILE when all are
  * taken. */
 uint32_t wc_take_file(struct wc_arena *arena, struct wc_tally *tally);
+
+/* A word of a text, with its hash. */
+struct wc_key {
+    const uint8_t *letters;
+    uint32_t length, hash;
+};
+
+/*
+ * The parts of the two functions below, for an agent that must not block and so takes the locks in
+ * its own way. wc_find finds the next word from *at on, moves *at behind it, and returns whether
+ * there is one. Then, with the word's stripe locked: wc_count_known counts it and returns true, or
+ * returns false if it is not in the table yet. Then, with heap_lock locked, too: wc_insert.
+ */
+bool wc_find(const uint8_t *text, uint32_t length, uint32_t *at, struct wc_key *key);
+lw_mutex *wc_stripe(struct wc_arena *arena, const struct wc_key *key);
+bool wc_count_known(struct wc_arena *arena, struct wc_tally *tally, const struct wc_key *key);
+void wc_insert(struct wc_arena *arena, struct wc_tally *tally, const struct wc_key *key);
+/* With files_lock locked. */
+uint32_t wc_next_file(struct wc_arena *arena);
 
 /* Counts every [A-Za-z_][A-Za-z0-9_]* in the text, which is a whole file. */
 void wc_count(struct wc_arena *arena, struct wc_tally *tally, const uint8_t *text, uint32_t length);

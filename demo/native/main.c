@@ -1,51 +1,31 @@
 /*
- * main.c: wordcount.h with native threads.
+ * main.c: wordcount.h with native threads, and one thread with an event loop (loop.c).
  *
  *     wordcount THREADS LOCKING HEAP-BYTES BUCKETS FILES TABLE
  *
  * FILES names a file of paths, each ended by a NUL. When all are counted, the table is written to
  * TABLE, as it is in memory. While it works it prints how many files have been handed out, one
- * number a line; last, one line of JSON about each thread and one about all.
+ * number a line; last, one line of JSON about each thread and one about all. THREADS does not count
+ * the event loop's.
  */
 #define _GNU_SOURCE
-#include "../wordcount.h"
+#include "agent.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PROGRESS_EVERY_NS 10000000
 #define NS_PER_S 1e9
 
-struct text {
-    uint8_t *bytes;
-    size_t length, room;
-};
-
-struct job {
-    struct wc_arena *arena;
-    char **paths;
-};
-
-struct worker {
-    thrd_t thread;
-    const struct job *job;
-    uint32_t number;
-    struct wc_tally tally;
-    uint32_t files, failed;
-    uint64_t bytes;
-};
-
-static void fail(const char *what)
+void fail(const char *what)
 {
     perror(what);
     exit(EXIT_FAILURE);
@@ -69,7 +49,7 @@ static bool read_to_end(int fd, struct text *text)
     }
 }
 
-static bool read_file(const char *path, struct text *text)
+bool read_file(const char *path, struct text *text)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -80,10 +60,10 @@ static bool read_file(const char *path, struct text *text)
 }
 
 /*
- * Keeps the calling thread on one of the processors that it may use, its number-th. Some kernels
- * leave threads that wake each other together on one, where they hardly ever meet at a lock.
+ * Some kernels leave threads that wake each other together on one processor, where they hardly ever
+ * meet at a lock.
  */
-static void stay_on_processor(uint32_t number)
+void stay_on_processor(uint32_t number)
 {
     cpu_set_t allowed, one;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
@@ -135,14 +115,14 @@ static void show_progress(const struct job *job)
     }
 }
 
-static void report(const struct worker *worker)
+static void report(const struct worker *worker, const char *kind)
 {
     const struct wc_tally *t = &worker->tally;
-    printf("{\"kind\": \"C thread\", \"files\": %" PRIu32 ", \"failed\": %" PRIu32
-           ", \"bytes\": %" PRIu64 ", \"words\": %" PRIu32 ", \"contended\": %" PRIu32
-           ", \"waits\": %" PRIu32 ", \"waited_us\": %" PRIu32 ", \"longest_us\": %" PRIu32
-           ", \"full\": %" PRIu32 ", \"damaged\": %" PRIu32 "}\n",
-           worker->files, worker->failed, worker->bytes, t->words, t->contended, t->waits,
+    printf("{\"kind\": \"%s\", \"files\": %" PRIu32 ", \"failed\": %" PRIu32 ", \"bytes\": %" PRIu64
+           ", \"words\": %" PRIu32 ", \"contended\": %" PRIu32 ", \"waits\": %" PRIu32
+           ", \"waited_us\": %" PRIu32 ", \"longest_us\": %" PRIu32 ", \"full\": %" PRIu32
+           ", \"damaged\": %" PRIu32 "}\n",
+           kind, worker->files, worker->failed, worker->bytes, t->words, t->contended, t->waits,
            t->waited_us, t->longest_us, t->full, t->damaged);
 }
 
@@ -153,26 +133,29 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / NS_PER_S;
 }
 
-/* Counts all files with this many threads. */
+/* Counts all files with this many threads, and an event loop. */
 static void run(const struct job *job, size_t threads)
 {
-    struct worker *workers = calloc(threads, sizeof *workers);
+    const size_t agents = threads + 1;
+    struct worker *workers = calloc(agents, sizeof *workers);
     if (workers == NULL)
         fail("calloc");
     const double start = seconds();
-    for (size_t i = 0; i < threads; i++) {
+    for (size_t i = 0; i < agents; i++) {
         workers[i].job = job;
         workers[i].number = (uint32_t)i;
-        if (thrd_create(&workers[i].thread, work, &workers[i]) != thrd_success)
+        if (thrd_create(&workers[i].thread, i < threads ? work : work_on_loop, &workers[i]) !=
+            thrd_success)
             fail("thrd_create");
     }
     show_progress(job);
-    for (size_t i = 0; i < threads; i++)
+    for (size_t i = 0; i < agents; i++)
         thrd_join(workers[i].thread, NULL);
     const double took = seconds() - start;
-    for (size_t i = 0; i < threads; i++)
-        report(&workers[i]);
-    printf("{\"seconds\": %.6f}\n", took);
+    for (size_t i = 0; i < agents; i++)
+        report(&workers[i], i < threads ? "C thread" : "C event loop");
+    printf("{\"seconds\": %.6f, \"lateness\": {\"medianMs\": %.3f, \"worstMs\": %.3f}}\n", took,
+           workers[threads].median_late_ms, workers[threads].worst_late_ms);
     free(workers);
 }
 
