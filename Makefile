@@ -14,7 +14,7 @@ export CTEST_PARALLEL_LEVEL ?= $(shell echo $$(($$(nproc) + 1)))
 ctest = rm -f build/tests.xml; cmake --preset gcc >build/configure.log && \
 	$(if $(1),cmake --build --preset $(1) &&) ctest --preset $(2); $(NODE) test/summary.js
 
-.PHONY: help setup setup-bench build core check test matrix verify demo page bench lint format install clean
+.PHONY: help setup setup-bench build core check test matrix verify soak demo page bench lint format install clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -43,6 +43,9 @@ matrix: setup ## run the JavaScript suite on every runtime and in every browser;
 
 verify: setup ## explore every interleaving of the core, and of its mutants
 	@$(call ctest,gcc,verify)
+
+soak: build ## kill 20,000 processes that share a region, at any instruction; DEATHS=20000
+	@LW_DEATHS=$(or $(DEATHS),20000) build/$(PRESET)/test/c/test-region-soak
 
 demo: setup ## count the C identifiers under TREE=/usr/include by threads, wasm and JavaScript at once
 	@$(NODE) demo/run.js "$(TREE)"

@@ -15,6 +15,11 @@ foreach(name ${lockword_system} poll self awake)
     list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/wait/${name}.c")
 endforeach()
 
+if(lockword_system STREQUAL "linux")
+    file(GLOB region_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/region/*.c")
+    list(APPEND lockword_sources ${region_sources})
+endif()
+
 foreach(kind STATIC SHARED)
     string(TOLOWER ${kind} name)
     add_library(lockword_${name} ${kind} ${lockword_sources})

@@ -20,4 +20,8 @@
 #include <lockword/wait.h>
 #include <lockword/waitgroup.h>
 
+#if defined(__linux__) && !defined(__wasm__)
+#include <lockword/region.h>
+#endif
+
 #endif

@@ -1,6 +1,7 @@
 /*
  * linux.c: waiting on the kernel's futex. The futexes are private: a word's waiters are threads of
- * one process.
+ * one process. Only the words of a region (lw_share) are shared with other processes; they are told
+ * by their address, since a step knows nothing of that.
  */
 #define _GNU_SOURCE
 #include "platform.h"
@@ -22,6 +23,61 @@
  */
 static lw_word bell;
 static lw_word listeners;
+
+/*
+ * The memory that processes share, in the first `shared_used` places. A place whose end is 0 is
+ * free; one whose end is 1 is being taken. It is read without a lock: its begin before and after
+ * its end.
+ */
+static struct {
+    uintptr_t begin;
+    uintptr_t end;
+} shared[LW_SHARED_MAX];
+static lw_word shared_used;
+
+int lw_share(const void *memory, size_t size)
+{
+    for (uint32_t place = 0; place < LW_SHARED_MAX; place++) {
+        uintptr_t free_end = 0;
+        if (!__atomic_compare_exchange_n(&shared[place].end, &free_end, 1, false, __ATOMIC_SEQ_CST,
+                                         __ATOMIC_SEQ_CST))
+            continue;
+        __atomic_store_n(&shared[place].begin, (uintptr_t)memory, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&shared[place].end, (uintptr_t)memory + size, __ATOMIC_SEQ_CST);
+        for (uint32_t used = lw_load(&shared_used, lw_relaxed); used <= place;)
+            used = lw_cas(&shared_used, used, place + 1, lw_acq_rel);
+        return 0;
+    }
+    return EMFILE;
+}
+
+void lw_unshare(const void *memory)
+{
+    for (uint32_t place = 0; place < LW_SHARED_MAX; place++) {
+        if (__atomic_load_n(&shared[place].end, __ATOMIC_ACQUIRE) > 1 &&
+            __atomic_load_n(&shared[place].begin, __ATOMIC_ACQUIRE) == (uintptr_t)memory)
+            __atomic_store_n(&shared[place].end, 0, __ATOMIC_SEQ_CST);
+    }
+}
+
+static bool is_shared(const uint32_t *word)
+{
+    const uint32_t used = lw_load(&shared_used, lw_acquire);
+    const uintptr_t address = (uintptr_t)word;
+    for (uint32_t place = 0; place < used; place++) {
+        const uintptr_t begin = __atomic_load_n(&shared[place].begin, __ATOMIC_ACQUIRE);
+        const uintptr_t end = __atomic_load_n(&shared[place].end, __ATOMIC_ACQUIRE);
+        if (begin <= address && address < end &&
+            __atomic_load_n(&shared[place].begin, __ATOMIC_ACQUIRE) == begin)
+            return true;
+    }
+    return false;
+}
+
+static int private_flag(const uint32_t *word)
+{
+    return is_shared(word) ? 0 : FUTEX_PRIVATE_FLAG;
+}
 
 /* A forked child has its parent's memory, these two included, but one thread, with another id. */
 static void forget_threads(void)
@@ -81,8 +137,9 @@ static struct time64 time_of(lw_deadline deadline)
  */
 static long futex(const uint32_t *word, int operation, uint32_t value, const struct time64 *until)
 {
-    const long result = syscall(SYS_futex_time64, word, operation | FUTEX_PRIVATE_FLAG, value,
-                                until, NULL, FUTEX_BITSET_MATCH_ANY);
+    operation |= private_flag(word);
+    const long result =
+        syscall(SYS_futex_time64, word, operation, value, until, NULL, FUTEX_BITSET_MATCH_ANY);
 #ifdef SYS_futex
     if (result < 0 && (errno == ENOSYS || errno == EPERM)) {
         long until32[2] = {LONG_MAX, 0};
@@ -90,8 +147,8 @@ static long futex(const uint32_t *word, int operation, uint32_t value, const str
             until32[0] = (long)until->s;
             until32[1] = (long)until->ns;
         }
-        return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value,
-                       until ? until32 : NULL, NULL, FUTEX_BITSET_MATCH_ANY);
+        return syscall(SYS_futex, word, operation, value, until ? until32 : NULL, NULL,
+                       FUTEX_BITSET_MATCH_ANY);
     }
 #endif
     return result;
@@ -99,21 +156,32 @@ static long futex(const uint32_t *word, int operation, uint32_t value, const str
 #else
 static long futex(const uint32_t *word, int operation, uint32_t value, const struct time64 *until)
 {
-    return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, until, NULL,
+    return syscall(SYS_futex, word, operation | private_flag(word), value, until, NULL,
                    FUTEX_BITSET_MATCH_ANY);
 }
 #endif
+
+/* Another process's notify rings no bell in this one: then the caller has to look again. */
+static lw_woken wait_without_waitv(const struct lw_waited *waited, uint32_t n, lw_deadline deadline,
+                                   int64_t *look_ns)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_shared(waited[i].word))
+            return lw_wait_polling(waited, n, deadline, look_ns);
+    }
+    return lw_wait_ringing(waited, n, deadline);
+}
 
 #ifdef SYS_futex_waitv
 lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline,
                       int64_t *look_ns)
 {
-    (void)look_ns;
     struct futex_waitv futexes[FUTEX_WAITV_MAX];
     for (uint32_t i = 0; i < n; i++)
-        futexes[i] = (struct futex_waitv){.val = waited[i].expected,
-                                          .uaddr = (uintptr_t)waited[i].word,
-                                          .flags = FUTEX_32 | FUTEX_PRIVATE_FLAG};
+        futexes[i] =
+            (struct futex_waitv){.val = waited[i].expected,
+                                 .uaddr = (uintptr_t)waited[i].word,
+                                 .flags = FUTEX_32 | (uint32_t)private_flag(waited[i].word)};
     const struct time64 until = time_of(deadline);
     const int saved = errno;
     long result;
@@ -124,15 +192,14 @@ lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline de
     const int error = result < 0 ? errno : 0;
     errno = saved;
     if (error == ENOSYS || error == EPERM)
-        return lw_wait_ringing(waited, n, deadline);
+        return wait_without_waitv(waited, n, deadline, look_ns);
     return error == 0 ? LW_OK : error == ETIMEDOUT ? LW_TIMED_OUT : LW_NOT_EQUAL;
 }
 #else
 lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline,
                       int64_t *look_ns)
 {
-    (void)look_ns;
-    return lw_wait_ringing(waited, n, deadline);
+    return wait_without_waitv(waited, n, deadline, look_ns);
 }
 #endif
 

@@ -3,9 +3,9 @@
  * the manual for a new one.
  *
  * Five functions wait: lw_wait and lw_notify (lockword/wait.h), lw_now, lw_yield and lw_wait_many.
- * Two return a fact: lw_thread_id and lw_has_one_cpu. A platform knows no primitive, and does not
- * decide how long or how often to wait: awake.h does. In an engine no code needs lw_yield and the
- * two facts.
+ * Two return a fact: lw_thread_id and lw_has_one_cpu. Two, lw_share and lw_unshare, are for regions
+ * only. A platform knows no primitive, and does not decide how long or how often to wait: awake.h
+ * does. In an engine no code needs lw_yield and the two facts.
  */
 #ifndef LOCKWORD_PLATFORM_H
 #define LOCKWORD_PLATFORM_H
@@ -54,6 +54,15 @@ lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline
  * LW_NOT_EQUAL for LW_OK: the words' own notifies have consumed nothing.
  */
 lw_woken lw_wait_ringing(const struct lw_waited *waited, uint32_t n, lw_deadline deadline);
+
+/*
+ * Says that other processes share this memory, until lw_unshare: its waiters may be threads of any
+ * process. Returns 0, or EMFILE: there are LW_SHARED_MAX of these already. Only on a platform that
+ * has regions (lockword/region.h).
+ */
+#define LW_SHARED_MAX 64
+int lw_share(const void *memory, size_t size);
+void lw_unshare(const void *memory);
 
 /*
  * Returns the number by which the system, and so a debugger, knows the calling thread. No other

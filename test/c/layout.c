@@ -8,6 +8,8 @@
 #include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
+#include "../../src/region/layout.h"
+
 #define BYTES(words) (4 * (words))
 
 /* clang-format off */
@@ -79,6 +81,48 @@ static const struct size {
     SIZE(waitgroup), SIZE(latch),  SIZE(event), SIZE(once), SIZE(counter),
 };
 
+/* clang-format off */
+#define PLACE(type, word) {#type "." #word, offsetof(struct type, word), 0}
+#define SLOT_PLACE(name, index) {"slot." name, offsetof(struct slot, words[index]), 0}
+/* clang-format on */
+
+/* Where a region has what. */
+static struct place {
+    const char *word;
+    size_t offset;
+    bool seen;
+} places[] = {
+    {"processes", offsetof(struct memory, processes), 0},
+    {"agents", offsetof(struct memory, agents), 0},
+    {"slots", offsetof(struct memory, slots), 0},
+    PLACE(header, magic),
+    PLACE(header, version),
+    PLACE(header, size),
+    PLACE(header, members),
+    PLACE(header, epoch),
+    PLACE(header, burier),
+    PLACE(header, directory),
+    PLACE(process, token),
+    PLACE(process, boot),
+    PLACE(process, generation),
+    PLACE(process, announced),
+    PLACE(process, pid),
+    PLACE(agent, state),
+    PLACE(agent, tid),
+    PLACE(agent, busy),
+    PLACE(agent, since),
+    PLACE(agent, name),
+    PLACE(slot, type),
+    PLACE(slot, hash),
+    PLACE(slot, name),
+    SLOT_PLACE("state", LW_MUTEX_STATE),
+    SLOT_PLACE("gate", LW_MUTEX_GATE),
+    SLOT_PLACE("fate", LW_ROBUST_FATE),
+    PLACE(slot, acquisitions),
+    PLACE(slot, contended),
+    PLACE(slot, recoveries),
+};
+
 /* The bits of "7" or "0-28". */
 static uint32_t mask_of(const char *bits)
 {
@@ -116,6 +160,18 @@ static void check_size(const char *primitive, unsigned bytes, unsigned alignment
     fail_msg("docs/layout.md: this test does not know `%s`", primitive);
 }
 
+static void check_place(const char *word, unsigned offset)
+{
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        if (strcmp(places[i].word, word) != 0)
+            continue;
+        assert_int_equal(offset, places[i].offset);
+        places[i].seen = true;
+        return;
+    }
+    fail_msg("docs/layout.md: this test does not know `%s`", word);
+}
+
 TEST(the_manual_and_the_headers_agree)
 {
     FILE *manual = fopen("docs/layout.md", "r");
@@ -130,8 +186,12 @@ TEST(the_manual_and_the_headers_agree)
             check_field(word, offset, bits, name, &seen_fields);
         else if (sscanf(line, "| `%31[^`]` | %u | %u |", word, &bytes, &alignment) == 3)
             check_size(word, bytes, alignment, &seen_sizes);
+        else if (sscanf(line, "| %u | `%31[^`]`", &offset, word) == 2)
+            check_place(word, offset);
     }
     fclose(manual);
+    for (size_t i = 0; i < COUNT_OF(places); i++)
+        assert_true(places[i].seen);
     assert_int_equal(seen_fields, COUNT_OF(fields));
     assert_int_equal(seen_sizes, COUNT_OF(sizes));
 }

@@ -1,0 +1,185 @@
+/*
+ * agent.c: the threads of this process that use a region. A thread becomes an agent by its first
+ * call, and is buried by its own process when it exits.
+ */
+#define _GNU_SOURCE
+#include "region.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+/* A thread's id in one region. */
+struct membership {
+    uint64_t serial;
+    uint32_t id;
+    struct membership *next;
+};
+
+LW_AGENT_LOCAL struct lw_region_agent lw_region_last_agent;
+
+static LW_AGENT_LOCAL struct membership *memberships;
+
+/* The regions that are open in this process. */
+static lw_mutex registry = LW_MUTEX_INIT;
+static struct lw_region *open_regions;
+static uint64_t serials;
+
+static pthread_key_t at_exit;
+static bool has_key;
+
+static void forget_memberships(void)
+{
+    while (memberships) {
+        struct membership *next = memberships->next;
+        free(memberships);
+        memberships = next;
+    }
+    lw_region_last_agent = (struct lw_region_agent){0, 0};
+}
+
+/* A thread exits: what it holds in regions that are still open is free for others. */
+static void retire(void *first)
+{
+    (void)first;
+    lw_mutex_lock(&registry);
+    for (const struct membership *m = memberships; m; m = m->next) {
+        for (struct lw_region *region = open_regions; region; region = region->next) {
+            if (region->serial == m->serial)
+                lw_region_bury_agent(region, m->id);
+        }
+    }
+    lw_mutex_unlock(&registry);
+    forget_memberships();
+}
+
+/*
+ * A forked child has the regions mapped, but is no process of theirs yet, and its thread is no
+ * agent. Its parent's other threads may have held the private locks.
+ */
+static void become_another_process(void)
+{
+    registry = (lw_mutex)LW_MUTEX_INIT;
+    for (struct lw_region *region = open_regions; region; region = region->next) {
+        region->serial = ++serials;
+        region->joining = region->burying = (lw_mutex)LW_MUTEX_INIT;
+        region->joined = false;
+        lw_store(&region->keeper_ready, 0, lw_relaxed);
+    }
+    forget_memberships();
+}
+
+LW_CONSTRUCTOR static void prepare(void)
+{
+    has_key = pthread_key_create(&at_exit, retire) == 0;
+    pthread_atfork(NULL, NULL, become_another_process);
+}
+
+void lw_region_register(struct lw_region *region)
+{
+    lw_mutex_lock(&registry);
+    region->serial = ++serials;
+    region->next = open_regions;
+    open_regions = region;
+    lw_mutex_unlock(&registry);
+}
+
+void lw_region_unregister(struct lw_region *region)
+{
+    lw_mutex_lock(&registry);
+    struct lw_region **link = &open_regions;
+    while (*link && *link != region)
+        link = &(*link)->next;
+    if (*link)
+        *link = region->next;
+    lw_mutex_unlock(&registry);
+}
+
+uint32_t lw_region_process_of(const struct lw_region *region, uint32_t id)
+{
+    const uint32_t state = lw_load(&lw_region_agent_of(region, id)->state, lw_acquire);
+    const uint32_t process = state & AGENT_PROCESS;
+    if (id >> ID_GENERATION_SHIFT != state >> AGENT_GENERATION_SHIFT || process == 0 ||
+        process > PROCESSES)
+        return PROCESSES;
+    return process - 1;
+}
+
+/* Takes a free row, whose generation becomes that of the id. Returns 0 or EAGAIN. */
+static int take_row(struct lw_region *region, uint32_t *id)
+{
+    struct agent *agents = region->memory->agents;
+    /* Processes begin at different rows, so that they rarely meet. */
+    const uint32_t first = region->row * (AGENTS / PROCESSES);
+    for (uint32_t i = 0; i < AGENTS; i++) {
+        const uint32_t row = (first + i) & ID_ROW;
+        const uint32_t state = lw_load(&agents[row].state, lw_relaxed);
+        if (state & AGENT_PROCESS)
+            continue;
+        uint32_t generation = state >> AGENT_GENERATION_SHIFT & (AGENT_GENERATIONS - 1);
+        generation += generation == 0;
+        const uint32_t taken = generation << AGENT_GENERATION_SHIFT | (region->row + 1);
+        if (lw_cas(&agents[row].state, state, taken, lw_acq_rel) != state)
+            continue;
+        *id = generation << ID_GENERATION_SHIFT | row;
+        return 0;
+    }
+    return EAGAIN;
+}
+
+static void set_name(struct agent *agent, const char *name)
+{
+    char text[sizeof agent->name] = {0};
+    memcpy(text, name, strnlen(name, sizeof text - 1));
+    for (size_t i = 0; i < sizeof text / 4; i++) {
+        uint32_t word;
+        memcpy(&word, text + 4 * i, 4);
+        lw_store(&agent->name[i], word, lw_relaxed);
+    }
+}
+
+int lw_region_agent_slow(struct lw_region *region, uint32_t *id)
+{
+    const struct membership *known = memberships;
+    while (known && known->serial != region->serial)
+        known = known->next;
+    if (!known) {
+        if (!has_key)
+            return EAGAIN;
+        const int error = lw_region_join(region);
+        if (error)
+            return error;
+        struct membership *member = malloc(sizeof *member);
+        if (!member)
+            return EAGAIN;
+        if (pthread_setspecific(at_exit, member) != 0 || take_row(region, &member->id) != 0) {
+            free(member);
+            if (!memberships)
+                pthread_setspecific(at_exit, NULL);
+            return EAGAIN;
+        }
+        member->serial = region->serial;
+        member->next = memberships;
+        memberships = member;
+        struct agent *agent = lw_region_agent_of(region, member->id);
+        lw_store(&agent->tid, lw_self(), lw_relaxed);
+        char name[sizeof agent->name] = {0};
+        prctl(PR_GET_NAME, name);
+        set_name(agent, name);
+        known = member;
+    }
+    lw_region_last_agent = (struct lw_region_agent){known->serial, known->id};
+    *id = known->id;
+    return 0;
+}
+
+int lw_region_name_thread(lw_region *region, const char *name)
+{
+    if (!name || strlen(name) >= sizeof(((struct agent *)0)->name))
+        return EINVAL;
+    uint32_t self;
+    const int error = lw_region_agent(region, &self);
+    if (!error)
+        set_name(lw_region_agent_of(region, self), name);
+    return error;
+}

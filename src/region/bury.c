@@ -1,0 +1,217 @@
+/*
+ * bury.c: gives back what the dead had.
+ *
+ * Who buries. One process at a time, whose row and generation stand in the header's `burier`. If it
+ * dies, another process takes its place and begins again: all of a burial may be done twice, and a
+ * dead process's row is freed last. A process that finds a live burier leaves the dead to it: the
+ * burier looks for more of them after it has stepped back, with sequential consistency on both
+ * sides, so that one of the two sees the other.
+ *
+ * When. The kernel marks a token when the keeper thread exits. At that moment the process's other
+ * threads may still run on other CPUs: they have been killed, by SIGKILL or the exit of the whole
+ * process, but learn of it only when they next enter the kernel. If an agent that can still make a
+ * step were buried, two threads would hold one mutex. So the burier first drives all CPUs through
+ * the kernel (membarrier's global expedited command, for which each process registers): it
+ * interrupts each CPU that runs such a process and waits until the interrupt was handled. No thread
+ * that has been killed returns from an interrupt to its own code, nor from anywhere else in the
+ * kernel. The same holds for an exec, which kills all other threads, and whose own thread is in the
+ * kernel. Where the command does not exist, the burier waits for longer than a scheduler lets a
+ * thread run undisturbed.
+ */
+#define _GNU_SOURCE
+#include "region.h"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAUSE_NS 20000000
+
+static long membarrier(int command)
+{
+    const int saved = errno;
+    const long result = syscall(SYS_membarrier, command, 0, 0);
+    errno = saved;
+    return result;
+}
+
+bool lw_region_announce_process(void)
+{
+    return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+}
+
+static void drive_out_killed_threads(bool have_announced)
+{
+    if (have_announced && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0)
+        return;
+    const int saved = errno;
+    struct timespec left = {0, PAUSE_NS};
+    while (nanosleep(&left, &left) != 0)
+        continue;
+    errno = saved;
+}
+
+static uint32_t look(const lw_word *word)
+{
+    return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+}
+
+bool lw_region_is_dead(const struct lw_region *region, uint32_t row)
+{
+    const struct process *process = &region->memory->processes[row];
+    const uint32_t token = look(&process->token);
+    return token != 0 &&
+           (token & FUTEX_OWNER_DIED || lw_load(&process->boot, lw_relaxed) != lw_region_boot());
+}
+
+/* A burier's name in the header. */
+static uint32_t burier_of(uint32_t row, uint32_t generation)
+{
+    return generation << 8 | (row + 1);
+}
+
+static bool is_live_burier(const struct lw_region *region, uint32_t burier)
+{
+    const uint32_t row = (burier & 0xff) - 1;
+    if (row >= PROCESSES)
+        return false;
+    const struct process *process = &region->memory->processes[row];
+    return burier_of(row, lw_load(&process->generation, lw_acquire)) == burier &&
+           look(&process->token) != 0 && !lw_region_is_dead(region, row);
+}
+
+bool lw_region_has_burier(const struct lw_region *region)
+{
+    const uint32_t burier = look(&region->memory->header.burier);
+    return burier != 0 && is_live_burier(region, burier);
+}
+
+/* The words of a slot that an agent can hold; NULL: it has none. */
+static lw_word *words_of(struct slot *slot)
+{
+    /* A removed name's mutex may be held for a moment, too: layout.h. */
+    return lw_load(&slot->type, lw_acquire) == SLOT_UNUSED ? NULL : slot->words;
+}
+
+/* Frees what is held by the agents of a row or, if `agent` is not 0, by that one. */
+static void free_all(struct lw_region *region, uint32_t row, uint32_t agent)
+{
+    struct memory *memory = region->memory;
+    for (uint32_t i = 0; i <= region->slots; i++) {
+        lw_word *words = i < region->slots ? words_of(&memory->slots[i]) : memory->header.directory;
+        const uint32_t owner = words ? lw_mutex_owner(words) : 0;
+        if (owner == 0 || (agent ? owner != agent : lw_region_process_of(region, owner) != row))
+            continue;
+        if (i < region->slots) {
+            lw_word *recoveries = &memory->slots[i].recoveries;
+            lw_store(recoveries, lw_load(recoveries, lw_relaxed) + 1, lw_relaxed);
+        }
+        lw_robust_bury(words, owner);
+    }
+}
+
+/*
+ * Frees an agent's row, after a wake-up that the agent may have consumed was replaced: an agent
+ * says what it is busy with before it can consume one, or owe one.
+ */
+static void free_row(struct lw_region *region, uint32_t row)
+{
+    struct memory *memory = region->memory;
+    struct agent *agent = &memory->agents[row];
+    const uint32_t state = lw_load(&agent->state, lw_relaxed);
+    const uint32_t generation = state >> AGENT_GENERATION_SHIFT & (AGENT_GENERATIONS - 1);
+    const uint32_t busy = lw_load(&agent->busy, lw_relaxed);
+    const uint32_t id = generation << ID_GENERATION_SHIFT | row;
+    if (0 < busy && busy <= region->slots)
+        lw_robust_bury(memory->slots[busy - 1].words, id);
+    else if (busy == BUSY_DIRECTORY)
+        lw_robust_bury(memory->header.directory, id);
+    lw_store(&agent->busy, 0, lw_relaxed);
+    lw_store(&agent->tid, 0, lw_relaxed);
+    lw_store(&agent->state, (generation + 1) << AGENT_GENERATION_SHIFT, lw_release);
+}
+
+void lw_region_bury_agent(struct lw_region *region, uint32_t id)
+{
+    free_all(region, PROCESSES, id);
+    free_row(region, id & ID_ROW);
+}
+
+void lw_region_bury_process(struct lw_region *region, uint32_t row)
+{
+    struct memory *memory = region->memory;
+    free_all(region, row, 0);
+    for (uint32_t i = 0; i < AGENTS; i++) {
+        if ((lw_load(&memory->agents[i].state, lw_relaxed) & AGENT_PROCESS) == row + 1)
+            free_row(region, i);
+    }
+    struct process *process = &memory->processes[row];
+    lw_store(&process->pid, 0, lw_relaxed);
+    lw_store(&process->generation, lw_load(&process->generation, lw_relaxed) + 1, lw_release);
+    __atomic_store_n(&process->token, 0, __ATOMIC_SEQ_CST);
+}
+
+/* A dead process, as it was found. */
+struct dead {
+    bool found;
+    uint32_t generation;
+};
+
+/* Returns whether there are any; *announced: whether all of them have been announced. */
+static bool find_the_dead(const struct lw_region *region, struct dead *dead, bool *announced)
+{
+    bool any = false;
+    *announced = true;
+    for (uint32_t row = 0; row < PROCESSES; row++) {
+        const struct process *process = &region->memory->processes[row];
+        dead[row].generation = lw_load(&process->generation, lw_acquire);
+        dead[row].found = row != region->row && lw_region_is_dead(region, row);
+        any |= dead[row].found;
+        *announced &= !dead[row].found || lw_load(&process->announced, lw_relaxed);
+    }
+    return any;
+}
+
+/* Returns whether there may be more to bury. */
+static bool bury_some(struct lw_region *region, uint32_t myself)
+{
+    struct header *header = &region->memory->header;
+    struct dead dead[PROCESSES];
+    bool announced;
+    if (!find_the_dead(region, dead, &announced))
+        return false;
+    uint32_t burier = look(&header->burier);
+    if (burier != 0 && is_live_burier(region, burier))
+        return false;
+    /* The dead, and the burier that has died, make no further step from here on. */
+    drive_out_killed_threads(announced);
+    if (!__atomic_compare_exchange_n(&header->burier, &burier, myself, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST))
+        return true;
+    for (uint32_t row = 0; row < PROCESSES; row++) {
+        const struct process *process = &region->memory->processes[row];
+        /*
+         * Another process may have buried this one in the meantime. Then the row's generation has
+         * moved, and whoever has the row now may have died after the threads were driven out.
+         */
+        if (!dead[row].found || !lw_region_is_dead(region, row) ||
+            lw_load(&process->generation, lw_acquire) != dead[row].generation)
+            continue;
+        lw_region_bury_process(region, row);
+        __atomic_fetch_add(&header->epoch, 1, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&header->burier, 0, __ATOMIC_SEQ_CST);
+    return true;
+}
+
+void lw_region_bury_the_dead(struct lw_region *region)
+{
+    const uint32_t myself = burier_of(region->row, region->generation);
+    lw_mutex_lock(&region->burying);
+    while (bury_some(region, myself))
+        continue;
+    lw_mutex_unlock(&region->burying);
+}

@@ -1,0 +1,190 @@
+/*
+ * keeper.c: one thread for each region that a process has open. It owns the process's token, and
+ * watches those of the others.
+ *
+ * The token is a robust futex. When the keeper ends, however that comes about, the kernel sets
+ * FUTEX_OWNER_DIED in it and wakes one of the threads that wait on it. The kernel knows it by the
+ * keeper's robust list, whose `list_op_pending` names the token from before it is taken until after
+ * it is given back: so there is no moment at which a token is taken and the kernel does not know.
+ * The list belongs to a thread. The C library has another one for each of the others, and its
+ * robust mutexes are not touched: the keeper holds none.
+ *
+ * All keepers wait on all tokens. The one that is woken buries the dead. If it has been killed
+ * itself, its own token wakes another one, which then finds both. A keeper that is stopped, by
+ * SIGSTOP or a debugger, waits on nothing meanwhile, so that the kernel wakes another one. Only if
+ * it is stopped just after it was woken is the wake-up lost until it goes on: then a thread that
+ * waits for a mutex buries the dead (mutex.c).
+ */
+#define _GNU_SOURCE
+#include "region.h"
+
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../wait/platform.h"
+
+/* Where the system cannot wait on several words (platform.h), the keeper looks this often, ns. */
+#define LOOK_NS 10000000
+
+uint32_t lw_region_boot(void)
+{
+    static lw_word known;
+    const uint32_t boot = lw_load(&known, lw_relaxed);
+    if (boot)
+        return boot;
+    uint32_t hash = 2166136261u;
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    for (int c; file && (c = getc(file)) != EOF;)
+        hash = (hash ^ (uint32_t)c) * 16777619u;
+    if (file)
+        fclose(file);
+    lw_store(&known, hash | 1, lw_relaxed);
+    return hash | 1;
+}
+
+/*
+ * The robust list of a keeper. The kernel adds the offset, 0, to what is pending; the list itself
+ * stays empty.
+ */
+static struct robust_list_head *register_list(struct robust_list_head *head)
+{
+    head->list.next = &head->list;
+    head->futex_offset = 0;
+    head->list_op_pending = NULL;
+    return syscall(SYS_set_robust_list, head, sizeof *head) == 0 ? head : NULL;
+}
+
+static void set_pending(struct robust_list_head *head, lw_word *token)
+{
+    __atomic_store_n(&head->list_op_pending, (struct robust_list *)token, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/*
+ * Takes a process row for the calling thread. Returns 0 or EAGAIN.
+ *
+ * Between a compare-and-swap that fails and the next row, the list names a row that another thread
+ * has just taken. If this thread is killed right there, and the two have the same thread id, since
+ * they are in different PID namespaces, then the kernel marks the other one's token. Nothing can be
+ * done about that: the kernel compares the id alone.
+ */
+static int take_row(struct lw_region *region, struct robust_list_head *head)
+{
+    const uint32_t token = (uint32_t)syscall(SYS_gettid) | FUTEX_WAITERS;
+    for (uint32_t row = 0; row < PROCESSES; row++) {
+        struct process *process = &region->memory->processes[row];
+        if (lw_load(&process->token, lw_acquire) != 0)
+            continue;
+        /* Before the row is taken, so that it never looks like one of another boot. */
+        lw_store(&process->boot, lw_region_boot(), lw_release);
+        set_pending(head, &process->token);
+        if (lw_cas(&process->token, 0, token, lw_acq_rel) == 0) {
+            region->row = row;
+            region->generation = lw_load(&process->generation, lw_acquire);
+            return 0;
+        }
+    }
+    set_pending(head, NULL);
+    return EAGAIN;
+}
+
+/* Waits until a process joins, or until one of those that have joined may have died. */
+static void watch(struct lw_region *region, uint32_t members)
+{
+    struct memory *memory = region->memory;
+    struct lw_waited waited[PROCESSES];
+    uint32_t n = 0;
+    bool any_dead = false;
+    waited[n++] = (struct lw_waited){&memory->header.members, members};
+    for (uint32_t row = 0; row < PROCESSES; row++) {
+        const uint32_t token = __atomic_load_n(&memory->processes[row].token, __ATOMIC_SEQ_CST);
+        any_dead |= (token & FUTEX_OWNER_DIED) != 0;
+        if (row != region->row && token != 0 && !(token & FUTEX_OWNER_DIED))
+            waited[n++] = (struct lw_waited){&memory->processes[row].token, token};
+    }
+    /* The dead are left to a live burier only. If that dies, its token is among the words. */
+    if (any_dead && !lw_region_has_burier(region))
+        return;
+    int64_t look_ns = LOOK_NS;
+    lw_wait_many(waited, n, LW_FOREVER, &look_ns);
+}
+
+static void tell(struct lw_region *region, uint32_t ready)
+{
+    lw_store(&region->keeper_ready, ready, lw_release);
+    lw_notify(&region->keeper_ready, LW_ALL);
+}
+
+static void *keep(void *argument)
+{
+    struct lw_region *region = argument;
+    struct header *header = &region->memory->header;
+    struct robust_list_head head;
+    if (!register_list(&head) || take_row(region, &head) != 0) {
+        tell(region, EAGAIN + 2);
+        return NULL;
+    }
+    struct process *process = &region->memory->processes[region->row];
+    lw_store(&process->pid, (uint32_t)getpid(), lw_relaxed);
+    lw_store(&process->announced, lw_region_announce_process(), lw_release);
+    uint32_t members = __atomic_add_fetch(&header->members, 1, __ATOMIC_SEQ_CST);
+    lw_notify(&header->members, LW_ALL);
+    lw_region_bury_the_dead(region);
+    tell(region, 1);
+    while (!lw_load(&region->closing, lw_acquire)) {
+        lw_region_bury_the_dead(region);
+        watch(region, members);
+        members = __atomic_load_n(&header->members, __ATOMIC_SEQ_CST);
+    }
+    lw_region_bury_process(region, region->row);
+    set_pending(&head, NULL);
+    return NULL;
+}
+
+/* Starts the thread with all signals blocked: they are for the program's own threads. */
+static int start(struct lw_region *region)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int error = pthread_create(&region->keeper, NULL, keep, region);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error ? EAGAIN : 0;
+}
+
+int lw_region_join(struct lw_region *region)
+{
+    lw_mutex_lock(&region->joining);
+    int error = 0;
+    if (!region->joined) {
+        lw_store(&region->keeper_ready, 0, lw_relaxed);
+        lw_store(&region->closing, 0, lw_relaxed);
+        error = start(region);
+        if (!error) {
+            while (lw_load(&region->keeper_ready, lw_acquire) == 0)
+                lw_wait(&region->keeper_ready, 0, LW_FOREVER);
+            error = lw_load(&region->keeper_ready, lw_acquire) == 1 ? 0 : EAGAIN;
+            if (error)
+                pthread_join(region->keeper, NULL);
+        }
+        region->joined = !error;
+    }
+    lw_mutex_unlock(&region->joining);
+    return error;
+}
+
+void lw_region_leave(struct lw_region *region)
+{
+    if (!region->joined)
+        return;
+    struct header *header = &region->memory->header;
+    lw_store(&region->closing, 1, lw_release);
+    __atomic_fetch_add(&header->members, 1, __ATOMIC_SEQ_CST);
+    lw_notify(&header->members, LW_ALL);
+    pthread_join(region->keeper, NULL);
+    region->joined = false;
+}

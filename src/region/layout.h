@@ -1,0 +1,109 @@
+/*
+ * layout.h: a region's memory. Words of 32 bits, indexes, never a pointer. Zero is valid everywhere
+ * but in the header's first words.
+ *
+ *     header       one page
+ *     processes    128 rows
+ *     agents       4096 rows: threads, each of one process
+ *     slots        the rest: names, each with its primitive beside it
+ *
+ * A process row belongs to the process whose keeper thread is named in `token`. A row with a token
+ * that is neither 0 nor a live thread's is dead: it is buried, and only then used again. An agent
+ * row belongs to the process that `state` names, by the operation that takes the row. So whatever a
+ * dead process has is found by reading, wherever in its code it died.
+ */
+#ifndef LOCKWORD_REGION_LAYOUT_H
+#define LOCKWORD_REGION_LAYOUT_H
+
+#include <lockword/core/robust.h>
+#include <lockword/region.h>
+
+#define LW_REGION_MAGIC_0 0x6b636f6cu /* "lock" */
+#define LW_REGION_MAGIC_1 0x64726f77u /* "word" */
+#define LW_REGION_VERSION 1u
+
+#define PROCESSES 128u
+#define AGENTS 4096u
+
+struct header {
+    lw_word magic[2];
+    lw_word version;
+    lw_word size;    /* of the region, bytes */
+    lw_word members; /* moves when a process joins, so that all keepers watch its token */
+    lw_word epoch;   /* how many processes have been buried */
+    /* The process that buries the dead, or 0: row + 1 (bits 0-7), generation (bits 8-31). */
+    lw_word burier;
+    lw_word reserved;
+    lw_word directory[LW_ROBUST_WORDS]; /* held while a name is made or removed */
+};
+
+struct process {
+    /* A robust futex: the keeper's thread id and FUTEX_WAITERS; FUTEX_OWNER_DIED; 0: free. */
+    lw_word token;
+    lw_word boot;       /* which boot of the machine the token was taken in */
+    lw_word generation; /* how often the row has been freed */
+    lw_word announced;  /* 1: its threads can be driven out of their code when it has died */
+    lw_word pid;
+    lw_word reserved[11];
+};
+
+/* An agent's state. */
+#define AGENT_PROCESS 0x000001ffu /* its process row + 1; 0: the row is free */
+#define AGENT_GENERATION_SHIFT 9
+#define AGENT_GENERATIONS 0x20000u /* 17 bits */
+
+/* An agent's id: its row, and the row's generation, which is not 0. */
+#define ID_ROW (AGENTS - 1)
+#define ID_GENERATION_SHIFT 12
+
+/* What an agent is busy with that is no slot. */
+#define BUSY_DIRECTORY 0xffffffffu
+
+struct agent {
+    lw_word state;
+    lw_word tid;
+    lw_word busy;  /* the slot + 1 that it waits for, or whose waiters it notifies; 0: none */
+    lw_word since; /* when it began, ms, modulo 2^32 */
+    lw_word name[8];
+    lw_word reserved[4];
+};
+
+/* A slot's type and, above, how often the slot has been given a name or lost one. */
+#define SLOT_TYPE 0x000000ffu
+#define SLOT_ONE 0x00000100u
+enum {
+    SLOT_UNUSED = 0, /* the whole word is 0: no search goes on behind it */
+    SLOT_MUTEX = 1,
+    SLOT_REMOVED = 0xff,
+};
+
+#define NAME_WORDS ((LW_REGION_NAME_MAX + 1) / 4)
+
+struct slot {
+    lw_word type; /* is stored last */
+    lw_word hash;
+    lw_word name[NAME_WORDS];
+    /* The next cache line. Its holder writes these without atomic read-modify-writes. */
+    lw_word words[4];
+    lw_word acquisitions;
+    lw_word contended;
+    lw_word recoveries;
+    lw_word reserved[9];
+};
+
+struct memory {
+    union {
+        struct header header;
+        uint8_t page[4096];
+    };
+    struct process processes[PROCESSES];
+    struct agent agents[AGENTS];
+    struct slot slots[];
+};
+
+_Static_assert(sizeof(struct process) == 64, "a cache line");
+_Static_assert(sizeof(struct agent) == 64, "a cache line");
+_Static_assert(sizeof(struct slot) == 128, "two cache lines");
+_Static_assert(offsetof(struct slot, words) == 64, "apart from the name, which all read");
+
+#endif

@@ -1,0 +1,273 @@
+/*
+ * open.c: makes regions, checks those that there are, and maps them.
+ *
+ * A file appears at its path only once it is complete: it is made without a name, or under a
+ * temporary one, and then linked. In other memory, whoever finds zeros makes the region. All that
+ * is written is constant, but for the size, which is decided by a compare-and-swap: so several
+ * processes may do so at once, and another one goes on if one is killed.
+ */
+#define _GNU_SOURCE
+#include "region.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../wait/platform.h"
+
+#define LEAST_BYTES (sizeof(struct memory) + sizeof(struct slot))
+#define DEFAULT_BYTES (sizeof(struct memory) + 2048 * sizeof(struct slot))
+#define MOST_BYTES (UINT32_MAX - 4095)
+
+static bool is_size(size_t size)
+{
+    return LEAST_BYTES <= size && size <= MOST_BYTES;
+}
+
+/* Writes the header of a region of this size, unless there is one already. */
+static void initialise(struct header *header, size_t size)
+{
+    lw_store(&header->version, LW_REGION_VERSION, lw_relaxed);
+    lw_cas(&header->size, 0, (uint32_t)size, lw_acq_rel);
+    lw_store(&header->magic[0], LW_REGION_MAGIC_0, lw_release);
+    lw_store(&header->magic[1], LW_REGION_MAGIC_1, lw_release);
+}
+
+/* Returns whether there is no region yet, at most one that is being made. */
+static bool is_blank(const struct header *header)
+{
+    const uint32_t version = lw_load(&header->version, lw_acquire);
+    const uint32_t first = lw_load(&header->magic[0], lw_acquire);
+    return lw_load(&header->magic[1], lw_acquire) == 0 &&
+           (first == 0 || first == LW_REGION_MAGIC_0) &&
+           (version == 0 || version == LW_REGION_VERSION);
+}
+
+/* Returns 0 and the region's size, EBADMSG or EPROTO. */
+static int check(const struct header *header, size_t available, size_t *size)
+{
+    if (lw_load(&header->magic[1], lw_acquire) != LW_REGION_MAGIC_1 ||
+        lw_load(&header->magic[0], lw_acquire) != LW_REGION_MAGIC_0)
+        return EBADMSG;
+    if (lw_load(&header->version, lw_relaxed) != LW_REGION_VERSION)
+        return EPROTO;
+    *size = lw_load(&header->size, lw_relaxed);
+    return is_size(*size) && *size <= available ? 0 : EBADMSG;
+}
+
+/* Makes an open region of memory that has been checked. Returns 0 or an errno code. */
+static int attach(lw_region **out, void *memory, size_t size, size_t mapped)
+{
+    lw_region *region = calloc(1, sizeof *region);
+    if (!region)
+        return ENOMEM;
+    region->memory = memory;
+    region->slots = (uint32_t)((size - sizeof(struct memory)) / sizeof(struct slot));
+    region->mapped = mapped;
+    int error = lw_share(memory, size);
+    if (!error) {
+        lw_region_register(region);
+        /* The dead are buried here, even if this process never takes a mutex. */
+        error = lw_region_join(region);
+        if (error) {
+            lw_region_unregister(region);
+            lw_unshare(memory);
+        }
+    }
+    if (error)
+        free(region);
+    else
+        *out = region;
+    return error;
+}
+
+int lw_region_open_memory(lw_region **region, void *memory, size_t size, unsigned flags)
+{
+    if (!memory || (uintptr_t)memory % 64 != 0 || size < sizeof(struct header))
+        return EINVAL;
+    struct header *header = memory;
+    if (flags & LW_REGION_CREATE && is_blank(header)) {
+        if (!is_size(size))
+            return EINVAL;
+        initialise(header, size);
+    } else if (flags & LW_REGION_CREATE && flags & LW_REGION_EXCLUSIVE) {
+        return EEXIST;
+    }
+    const int error = check(header, size, &size);
+    return error ? error : attach(region, memory, size, 0);
+}
+
+static int map_and_open(lw_region **region, int fd, size_t available, unsigned flags)
+{
+    if (available < LEAST_BYTES)
+        return EBADMSG;
+    const size_t mapped = available < MOST_BYTES ? available : MOST_BYTES;
+    void *memory = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED)
+        return errno;
+    const int error = lw_region_open_memory(region, memory, mapped, flags);
+    if (error)
+        munmap(memory, mapped);
+    else
+        (*region)->mapped = mapped;
+    return error;
+}
+
+/* Reserves space, so that a full disk is an error now and not a SIGBUS later. */
+static int reserve(int fd, size_t size)
+{
+    int error;
+    do {
+        error = posix_fallocate(fd, 0, (off_t)size);
+    } while (error == EINTR);
+    return error;
+}
+
+static int open_fd(lw_region **region, int fd, unsigned flags, size_t size)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return errno;
+    if (!S_ISREG(status.st_mode))
+        return EINVAL;
+    if (!(flags & LW_REGION_ANY_OWNER) && status.st_uid != geteuid())
+        return EPERM;
+    if (size == 0)
+        size = DEFAULT_BYTES;
+    if (flags & LW_REGION_CREATE && status.st_size == 0) {
+        if (!is_size(size))
+            return EINVAL;
+        const int error = reserve(fd, size);
+        if (error)
+            return error;
+        if (fstat(fd, &status) != 0)
+            return errno;
+    }
+    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK); /* fails for all but memfds that allow it */
+    return map_and_open(region, fd, (size_t)status.st_size, flags);
+}
+
+int lw_region_open_fd(lw_region **region, int fd, unsigned flags, size_t size)
+{
+    const int saved = errno;
+    const int error = open_fd(region, fd, flags, size);
+    errno = saved;
+    return error;
+}
+
+/* Writes a region's header to the file, and reserves its space. Returns 0 or an errno code. */
+static int fill(int fd, size_t size)
+{
+    const int error = reserve(fd, size);
+    if (error)
+        return error;
+    struct header header = {0};
+    initialise(&header, size);
+    const ssize_t written = pwrite(fd, &header, sizeof header, 0);
+    return written == (ssize_t)sizeof header ? 0 : written < 0 ? errno : EIO;
+}
+
+static int link_nameless(int fd, const char *path)
+{
+    char self[32];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
+
+/* Where files without a name do not exist: if it is killed, its temporary file stays. */
+static int make_by_temporary_name(const char *path, unsigned mode, size_t size)
+{
+    char name[PATH_MAX];
+    if (snprintf(name, sizeof name, "%s.XXXXXX", path) >= (int)sizeof name)
+        return ENAMETOOLONG;
+    const int fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    const mode_t mask = umask(0);
+    umask(mask);
+    int error = fchmod(fd, (mode_t)mode & ~mask) == 0 ? fill(fd, size) : errno;
+    if (!error && link(name, path) != 0)
+        error = errno;
+    unlink(name);
+    close(fd);
+    return error;
+}
+
+/* Makes a file with a region at the path. Returns 0 or an errno code, such as EEXIST. */
+static int make(const char *path, unsigned mode, size_t size)
+{
+    char folder[PATH_MAX];
+    const size_t length = strlen(path);
+    if (length >= sizeof folder)
+        return ENAMETOOLONG;
+    memcpy(folder, path, length + 1);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = 0;
+    else
+        memcpy(folder, ".", 2);
+    const int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, (mode_t)mode);
+    if (fd < 0)
+        return errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL
+                   ? make_by_temporary_name(path, mode, size)
+                   : errno;
+    int error = fill(fd, size);
+    if (!error) {
+        error = link_nameless(fd, path);
+        if (error == ENOENT) /* no /proc, or no such folder any more */
+            error = make_by_temporary_name(path, mode, size);
+    }
+    close(fd);
+    return error;
+}
+
+static int open_path(lw_region **region, const char *path, unsigned flags, unsigned mode,
+                     size_t size)
+{
+    if (size == 0)
+        size = DEFAULT_BYTES;
+    if (!path || (flags & LW_REGION_CREATE && !is_size(size)))
+        return EINVAL;
+    for (;;) {
+        if (!(flags & LW_REGION_EXCLUSIVE)) {
+            const int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+            if (fd >= 0) {
+                const int error = open_fd(region, fd, flags & LW_REGION_ANY_OWNER, 0);
+                close(fd);
+                return error;
+            }
+            if (errno != ENOENT || !(flags & LW_REGION_CREATE))
+                return errno;
+        }
+        const int error = make(path, mode, size);
+        if (error && (error != EEXIST || flags & LW_REGION_EXCLUSIVE))
+            return error;
+        flags &= ~(unsigned)LW_REGION_EXCLUSIVE;
+    }
+}
+
+int lw_region_open(lw_region **region, const char *path, unsigned flags, unsigned mode, size_t size)
+{
+    const int saved = errno;
+    const int error = open_path(region, path, flags, mode, size);
+    errno = saved;
+    return error;
+}
+
+int lw_region_close(lw_region *region)
+{
+    const int saved = errno;
+    lw_region_leave(region);
+    lw_region_unregister(region);
+    lw_unshare(region->memory);
+    if (region->mapped)
+        munmap(region->memory, region->mapped);
+    free(region);
+    errno = saved;
+    return 0;
+}
