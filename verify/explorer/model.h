@@ -173,6 +173,7 @@ struct primitive {
     bool (*was_chosen)(const struct state *state, int agent);
     /* This agent may die now. NULL: if it is not needed. */
     bool (*may_die)(const struct state *state, int agent);
+    uint8_t most_deaths; /* how many agents may die in all; 0: one */
     /* No agent owes this waiting caller an end of its wait: it may wait for ever. May be NULL. */
     bool (*may_wait)(const struct state *state, int agent, int caller);
     /* The word's value, for people. */

@@ -832,6 +832,7 @@ static bool may_die(const struct state *state, int agent)
 void model_successors(const struct state *state, emit *emit, void *context)
 {
     const struct scene scene = {emit, context, state};
+    const uint8_t most_deaths = model_primitive->most_deaths ? model_primitive->most_deaths : 1;
     for (int agent = 0; agent < model_agents; agent++) {
         const struct agent *a = &state->agents[agent];
         switch (a->doing) {
@@ -862,7 +863,7 @@ void model_successors(const struct state *state, emit *emit, void *context)
         case DEAD:
             continue;
         }
-        if (with(DEATHS) && state->deaths == 0 && may_die(state, agent))
+        if (with(DEATHS) && state->deaths < most_deaths && may_die(state, agent))
             die(&scene, agent);
     }
 }
