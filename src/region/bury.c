@@ -89,20 +89,14 @@ bool lw_region_has_burier(const struct lw_region *region)
     return burier != 0 && is_live_burier(region, burier);
 }
 
-/* The words of a slot that an agent can hold; NULL: it has none. */
-static lw_word *words_of(struct slot *slot)
-{
-    /* A removed name's mutex may be held for a moment, too: layout.h. */
-    return lw_load(&slot->type, lw_acquire) == SLOT_UNUSED ? NULL : slot->words;
-}
-
 /* Frees what is held by the agents of a row or, if `agent` is not 0, by that one. */
 static void free_all(struct lw_region *region, uint32_t row, uint32_t agent)
 {
     struct memory *memory = region->memory;
     for (uint32_t i = 0; i <= region->slots; i++) {
-        lw_word *words = i < region->slots ? words_of(&memory->slots[i]) : memory->header.directory;
-        const uint32_t owner = words ? lw_mutex_owner(words) : 0;
+        /* Whatever the slot's type is: it is stored last when a name is made. */
+        lw_word *words = i < region->slots ? memory->slots[i].words : memory->header.directory;
+        const uint32_t owner = lw_mutex_owner(words);
         if (owner == 0 || (agent ? owner != agent : lw_region_process_of(region, owner) != row))
             continue;
         if (i < region->slots) {
@@ -132,6 +126,19 @@ static void free_row(struct lw_region *region, uint32_t row)
     lw_store(&agent->busy, 0, lw_relaxed);
     lw_store(&agent->tid, 0, lw_relaxed);
     lw_store(&agent->state, (generation + 1) << AGENT_GENERATION_SHIFT, lw_release);
+}
+
+/*
+ * An agent loses its id after all that it held was freed, and the id comes again only once its row
+ * has been used 2^17 times. So an owner that is found twice, and in between is no agent's id, was
+ * written by no lock.
+ */
+void lw_region_bury_nobody(struct lw_region *region, lw_word *words)
+{
+    const uint32_t owner = lw_mutex_owner(words);
+    if (owner != 0 && lw_region_process_of(region, owner) == PROCESSES &&
+        lw_mutex_owner(words) == owner)
+        lw_robust_bury(words, owner);
 }
 
 void lw_region_bury_agent(struct lw_region *region, uint32_t id)

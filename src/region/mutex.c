@@ -41,6 +41,7 @@ static enum lw_ending wait_for(struct lw_region *region, lw_word *words, uint32_
         if (ending != LW_ENDED_TIMED_OUT || last)
             return ending;
         lw_region_bury_the_dead(region);
+        lw_region_bury_nobody(region, words);
     }
 }
 

@@ -50,6 +50,8 @@ void lw_region_bury_the_dead(struct lw_region *region);
 void lw_region_bury_process(struct lw_region *region, uint32_t row);
 /* Gives back what an agent has, and its row. It is the calling thread's. */
 void lw_region_bury_agent(struct lw_region *region, uint32_t id);
+/* Frees a robust mutex whose owner is no agent: the file was damaged. */
+void lw_region_bury_nobody(struct lw_region *region, lw_word *words);
 /*
  * Announces to the kernel that this process's threads may have to be driven out of their code
  * (bury.c). Returns whether the kernel can do that.

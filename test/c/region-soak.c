@@ -134,15 +134,17 @@ static void use_a_mutex(const lw_region_mutex *mutex, struct guarded *guarded, u
         complain("unlock fails", unlocked);
 }
 
-/* Makes and removes one of a few names, as others do. */
+/* Makes and removes one of some names, as others do. */
 static void use_a_name(lw_region *region, uint32_t *seed)
 {
-    char name[] = "name0";
-    name[4] = (char)('0' + next_random(seed) % 4);
+    char name[16];
+    snprintf(name, sizeof name, "name%u", next_random(seed) % 1000);
     lw_region_mutex mutex;
     const int made = lw_region_mutex_named(region, name, &mutex);
     if (made)
         complain("a name cannot be made", made);
+    if (next_random(seed) % 2 == 0)
+        return;
     const int removed = lw_region_remove(region, name);
     if (removed && removed != ENOENT && removed != EBUSY)
         complain("a name cannot be removed", removed);
@@ -169,7 +171,7 @@ static void *work(void *argument)
     while (!load(&shared->stop)) {
         const uint32_t which = next_random(&worker->seed) % LOCKS;
         use_a_mutex(&mutexes[which], &shared->guarded[which], me, &worker->seed);
-        if (next_random(&worker->seed) % 64 == 0)
+        if (next_random(&worker->seed) % 4 == 0)
             use_a_name(worker->region, &worker->seed);
     }
     return NULL;

@@ -496,6 +496,57 @@ TEST(all_die_and_the_next_to_open_is_told)
     destroy(region);
 }
 
+/* Where the file has the slot of the only name: docs/layout.md. */
+static size_t slot_of_only_name(void)
+{
+    enum { FIRST = 274432, BYTES = 128 };
+    const int fd = open(path(), O_RDONLY);
+    uint32_t type = 0;
+    size_t at = FIRST;
+    while (pread(fd, &type, sizeof type, (off_t)at) == sizeof type && type == 0)
+        at += BYTES;
+    close(fd);
+    assert_int_not_equal(type, 0);
+    return at;
+}
+
+static int name_it(struct call *call)
+{
+    lw_region_mutex mutex;
+    return lw_region_mutex_named(call->on, "lock", &mutex);
+}
+
+/* It held the slot's mutex, and had not stored the type yet. */
+TEST(a_process_that_dies_while_it_makes_a_name)
+{
+    lw_region *region = create();
+    const struct process maker = fork_one(hold);
+    assert_int_equal(listen_to(&maker), 0);
+    overwrite(slot_of_only_name(), 0);
+    assert_int_equal(kill_one(&maker), -SIGKILL);
+    assert_int_equal(by_another(name_it, region), 0);
+    lw_region_mutex mutex = named(region, "lock");
+    assert_int_equal(lw_region_mutex_lock(&mutex), 0);
+    assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
+    destroy(region);
+}
+
+/* A damaged file says that an agent that does not exist holds a mutex. */
+TEST(a_holder_that_never_was)
+{
+    lw_region *region = create();
+    lw_region_mutex mutex = named(region, "lock");
+    overwrite(slot_of_only_name() + 64, 77 << 12 | 99);
+    assert_int_equal(lw_region_mutex_trylock(&mutex), EBUSY);
+    assert_int_equal(lw_region_mutex_lock_until(&mutex, lw_after_ms(9000)), EOWNERDEAD);
+    assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
+    overwrite(32, 77 << 12 | 99); /* the directory's */
+    lw_region_mutex other = named(region, "other");
+    assert_int_equal(lw_region_mutex_lock(&other), 0);
+    assert_int_equal(lw_region_mutex_unlock(&other), 0);
+    destroy(region);
+}
+
 /* The machine was switched off: the tokens are those of live threads, but of another boot. */
 TEST(the_machine_has_booted_again)
 {
