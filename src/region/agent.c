@@ -99,7 +99,8 @@ uint32_t lw_region_process_of(const struct lw_region *region, uint32_t id)
 {
     const uint32_t state = lw_load(&lw_region_agent_of(region, id)->state, lw_acquire);
     const uint32_t process = state & AGENT_PROCESS;
-    if (id >> ID_GENERATION_SHIFT != state >> AGENT_GENERATION_SHIFT || process == 0 ||
+    if (id >> ID_GENERATION_SHIFT == 0 ||
+        id >> ID_GENERATION_SHIFT != state >> AGENT_GENERATION_SHIFT || process == 0 ||
         process > PROCESSES)
         return PROCESSES;
     return process - 1;

@@ -86,7 +86,7 @@ static bool is_live_burier(const struct lw_region *region, uint32_t burier)
 bool lw_region_has_burier(const struct lw_region *region)
 {
     const uint32_t burier = look(&region->memory->header.burier);
-    return burier != 0 && is_live_burier(region, burier);
+    return burier != burier_of(region->row, region->generation) && is_live_burier(region, burier);
 }
 
 /* Frees what is held by the agents of a row or, if `agent` is not 0, by that one. */
@@ -129,15 +129,17 @@ static void free_row(struct lw_region *region, uint32_t row)
 }
 
 /*
- * An agent loses its id after all that it held was freed, and the id comes again only once its row
- * has been used 2^17 times. So an owner that is found twice, and in between is no agent's id, was
- * written by no lock.
+ * An agent loses its id after all that it held was freed, and a process its row after all of its
+ * agents did. The id comes again only once the agent's row has been used 2^17 times. So an owner
+ * that is found twice, and in between is no agent of a process, was written by no lock.
  */
 void lw_region_bury_nobody(struct lw_region *region, lw_word *words)
 {
     const uint32_t owner = lw_mutex_owner(words);
-    if (owner != 0 && lw_region_process_of(region, owner) == PROCESSES &&
-        lw_mutex_owner(words) == owner)
+    const uint32_t row = lw_region_process_of(region, owner);
+    if (row < PROCESSES && look(&region->memory->processes[row].token) != 0)
+        return;
+    if (owner != 0 && lw_mutex_owner(words) == owner)
         lw_robust_bury(words, owner);
 }
 
@@ -191,7 +193,8 @@ static bool bury_some(struct lw_region *region, uint32_t myself)
     if (!find_the_dead(region, dead, &announced))
         return false;
     uint32_t burier = look(&header->burier);
-    if (burier != 0 && is_live_burier(region, burier))
+    /* The caller's own name is left there by no burial: this thread would be at it. */
+    if (burier != myself && is_live_burier(region, burier))
         return false;
     /* The dead, and the burier that has died, make no further step from here on. */
     drive_out_killed_threads(announced);

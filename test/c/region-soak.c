@@ -252,6 +252,77 @@ static int run_round(uint32_t *seed)
     return deaths;
 }
 
+/* The time at which a holder was killed, until the next one had the mutex. */
+static struct handover {
+    const lw_region_mutex *mutex;
+    int64_t taken_ns;
+    int error;
+} handover;
+
+static void *take_over(void *unused)
+{
+    handover.error = lw_region_mutex_lock(handover.mutex);
+    handover.taken_ns = now_ns();
+    lw_region_mutex_unlock(handover.mutex);
+    return unused;
+}
+
+static pid_t spawn_holder(int say)
+{
+    const pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    lw_region *region;
+    lw_region_mutex mutex;
+    if (lw_region_open(&region, path, 0, 0, 0) || lw_region_mutex_named(region, "l0", &mutex) ||
+        lw_region_mutex_lock(&mutex) || write(say, "h", 1) != 1)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a;
+    const int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* How long it takes from the death of a holder to the next one, in a thread that waits for it. */
+static void measure_handovers(void)
+{
+    enum { RUNS = 200 };
+    static int64_t ns[RUNS];
+    lw_region *region;
+    lw_region_mutex mutex;
+    int ends[2];
+    char said;
+    if (lw_region_open(&region, path, LW_REGION_CREATE, 0600, 0) || pipe(ends) ||
+        lw_region_mutex_named(region, "l0", &mutex)) {
+        complain("the region cannot be opened", errno);
+        return;
+    }
+    handover.mutex = &mutex;
+    for (int i = 0; i < RUNS; i++) {
+        const pid_t pid = spawn_holder(ends[1]);
+        pthread_t thread;
+        if (read(ends[0], &said, 1) != 1 || pthread_create(&thread, NULL, take_over, NULL))
+            abort();
+        sleep_us(3000); /* until it sleeps */
+        const int64_t start = now_ns();
+        kill(pid, SIGKILL);
+        pthread_join(thread, NULL);
+        waitpid(pid, NULL, 0);
+        ns[i] = handover.taken_ns - start;
+        if (handover.error != EOWNERDEAD)
+            complain("a waiter was not told of the death", handover.error);
+    }
+    lw_region_close(region);
+    qsort(ns, RUNS, sizeof *ns, by_size);
+    printf("from the death of a holder to the next one: median %.0f us, p99 %.0f us\n",
+           (double)ns[RUNS / 2] / 1e3, (double)ns[RUNS * 99 / 100] / 1e3);
+}
+
 int main(void)
 {
     const char *wanted = getenv("LW_DEATHS");
@@ -261,6 +332,7 @@ int main(void)
     const char *given = getenv("LW_SEED");
     uint32_t seed = given ? (uint32_t)atoi(given) : (uint32_t)getpid();
     printf("LW_SEED=%u\n", seed);
+    measure_handovers();
     int deaths = 0;
     while (deaths < most && !shared->violations)
         deaths += run_round(&seed);

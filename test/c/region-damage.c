@@ -1,0 +1,169 @@
+/*
+ * region-damage.c: opens regions whose words were overwritten at random, before and while they are
+ * used. Every function returns an error or works; with the presets asan and tsan, it also touches
+ * nothing outside. LW_DAMAGES says how many regions; LW_SEED repeats a run.
+ *
+ * Time is replaced: a thread's patience with a mutex is a moment, and no burial pauses.
+ */
+#define _GNU_SOURCE
+#include <lockword/region.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+/* docs/layout.md */
+enum {
+    PROCESSES_AT = 4096,
+    AGENTS_AT = 12288,
+    SLOTS_AT = 274432,
+    SLOTS = 8,
+    SIZE = SLOTS_AT + SLOTS * 128,
+};
+
+static uint32_t seed;
+
+lw_deadline __real_lw_after_ns(int64_t ns);
+lw_deadline __wrap_lw_after_ns(int64_t ns)
+{
+    return __real_lw_after_ns(ns / 10000);
+}
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+    (void)time, (void)left;
+    return 0;
+}
+
+/* A word of the header, of a process, of an agent, or of a slot; the first rows more often. */
+static uint32_t *any_word(char *memory)
+{
+    const uint32_t some = next_random(&seed) >> 8;
+    const uint32_t row = next_random(&seed) % 4 ? some % 3 : some;
+    switch (next_random(&seed) % 4) {
+    case 0:
+        return (uint32_t *)(void *)memory + some % 16;
+    case 1:
+        return (uint32_t *)(void *)(memory + PROCESSES_AT + row % 128 * 64) + some % 7;
+    case 2:
+        return (uint32_t *)(void *)(memory + AGENTS_AT + row % 4096 * 64) + some % 7;
+    default:
+        return (uint32_t *)(void *)(memory + SLOTS_AT) + some % (SLOTS * 32);
+    }
+}
+
+static uint32_t any_value(uint32_t before)
+{
+    const uint32_t some = next_random(&seed) >> 8;
+    switch (next_random(&seed) % 7) {
+    case 0:
+        return 0;
+    case 1:
+        return some % 300;
+    case 2:
+        return UINT32_MAX - some % 3;
+    case 3:
+        return before ^ 1u << some % 32;
+    case 4:
+        return (1 + some % 2) << 12 | (some >> 4) % 64; /* an agent's id */
+    case 5:
+        return (1 + some % 2) << 9 | (some >> 4) % 4; /* an agent's state */
+    default:
+        return some << 13 ^ next_random(&seed);
+    }
+}
+
+/*
+ * Whoever can write can hold a mutex for ever. So no mutex may be held by what looks like an agent
+ * of a live process: there is one, in the first row.
+ */
+static void free_what_seems_alive(char *memory)
+{
+    for (uint32_t i = 0; i <= SLOTS; i++) {
+        uint32_t *state = (uint32_t *)(void *)(memory + (i < SLOTS ? SLOTS_AT + i * 128 + 64 : 32));
+        const uint32_t id = *state & 0x1fffffff;
+        const uint32_t agent = *(uint32_t *)(void *)(memory + AGENTS_AT + id % 4096 * 64);
+        if ((agent & 0x1ff) == 1 && agent >> 9 == id >> 12)
+            __atomic_store_n(state, 0, __ATOMIC_RELAXED);
+    }
+}
+
+static void damage(char *memory)
+{
+    for (uint32_t i = 1 + next_random(&seed) % 8; i > 0; i--) {
+        uint32_t *word = any_word(memory);
+        const uint32_t before = __atomic_load_n(word, __ATOMIC_RELAXED);
+        __atomic_store_n(word, any_value(before), __ATOMIC_RELAXED);
+    }
+    free_what_seems_alive(memory);
+}
+
+/* No call may take longer than its deadline, so none is made that has no deadline. */
+static void use(lw_region *region, char *memory)
+{
+    static const char *const names[] = {"a", "b", "c", "name", "another", "x"};
+    struct lw_region_info info;
+    uint32_t cursor = 0;
+    while (lw_region_next(region, &cursor, &info) == 0)
+        assert_true(strlen(info.name) < sizeof info.name && strlen(info.holder) < 32);
+    for (int i = 0; i < 6; i++) {
+        const char *name = names[next_random(&seed) % COUNT_OF(names)];
+        lw_region_mutex mutex;
+        if (next_random(&seed) % 4 == 0)
+            damage(memory);
+        lw_region_describe(region, name, &info);
+        if (lw_region_mutex_named(region, name, &mutex) != 0)
+            continue;
+        const int error = lw_region_mutex_lock_until(&mutex, lw_after_ms(100));
+        if (error == 0 || error == EOWNERDEAD)
+            lw_region_mutex_unlock(&mutex);
+        else if (error == ENOTRECOVERABLE)
+            lw_region_mutex_trylock(&mutex);
+        if (next_random(&seed) % 2)
+            lw_region_remove(region, name);
+    }
+}
+
+TEST(damaged_regions)
+{
+    const char *wanted = getenv("LW_DAMAGES");
+    const char *given = getenv("LW_SEED");
+    const int runs = wanted ? atoi(wanted) : 1000;
+    seed = given ? (uint32_t)atoi(given) : (uint32_t)getpid();
+    printf("LW_SEED=%u\n", seed);
+    char *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char *sound = calloc(1, SIZE);
+    lw_region *region;
+    lw_region_mutex mutex;
+    assert_int_equal(lw_region_open_memory(&region, memory, SIZE, LW_REGION_CREATE), 0);
+    assert_int_equal(lw_region_mutex_named(region, "a", &mutex), 0);
+    assert_int_equal(lw_region_mutex_named(region, "name", &mutex), 0);
+    assert_int_equal(lw_region_close(region), 0);
+    memcpy(sound, memory, SIZE);
+    int opened = 0;
+    for (int i = 0; i < runs; i++) {
+        alarm(20);
+        memcpy(memory, sound, SIZE);
+        damage(memory);
+        const int error = lw_region_open_memory(&region, memory, SIZE, 0);
+        if (error) {
+            assert_true(error == EBADMSG || error == EPROTO || error == EAGAIN);
+            continue;
+        }
+        opened++;
+        use(region, memory);
+        assert_int_equal(lw_region_close(region), 0);
+    }
+    alarm(0);
+    assert_true(opened > runs / 2);
+    free(sound);
+    munmap(memory, SIZE);
+}
+
+RUN_TESTS("region-damage")
