@@ -24,7 +24,11 @@
  * any others. The mutexes that its threads held become free as soon as another process that has the
  * region open runs, or when a process opens it next, also after a reboot. The next thread to take
  * such a mutex gets EOWNERDEAD, and holds it. A thread that exits is treated in the same way. A
- * mutex is never taken from a holder that lives, stopped ones (SIGSTOP) included.
+ * mutex is never taken from a holder that lives, stopped ones (SIGSTOP) included. (But for this:
+ * where processes of different PID namespaces share a region, and the threads that watch over two
+ * of them have the same id, each in its own namespace, then a process that is killed at a certain
+ * instruction while it joins the region can make the other one look dead.) A process that is
+ * stopped while it frees what a dead one held keeps that locked until it goes on.
  *
  * What EOWNERDEAD means. The data that the mutex guards may be half written. The new holder looks
  * at it and mends it; to unlock the mutex declares the data sound. If it cannot be mended,
@@ -37,8 +41,9 @@
  * After fork() the child has the region open, holds nothing of it, and counts as a process of its
  * own from its first call on. A program that the process executes does not have the region open.
  *
- * Whom it trusts. All who can write the file can hold a mutex for ever, or overwrite the data. None
- * of them can make another process crash: what is read from the file is checked first.
+ * Whom it trusts. All who can write the file can hold a mutex for ever, the one that guards the
+ * names included, for which no call has a deadline; or overwrite the data. None of them can make
+ * another process crash: what is read from the file is checked first.
  *
  * Functions return 0 or an errno code. None sets errno, prints or aborts. Besides those that are
  * named, a function that uses a mutex may return EAGAIN: the region has no room for one more
