@@ -32,7 +32,8 @@ static bool has_name(const struct slot *slot, const uint32_t *packed, uint32_t h
     if (lw_load(&slot->hash, lw_relaxed) != hash)
         return false;
     for (uint32_t i = 0; i < NAME_WORDS; i++) {
-        if (lw_load(&slot->name[i], lw_relaxed) != packed[i])
+        /* Acquire: find looks at the type again after these. */
+        if (lw_load(&slot->name[i], lw_acquire) != packed[i])
             return false;
     }
     return true;
@@ -58,7 +59,6 @@ static struct slot *find(const struct lw_region *region, const uint32_t *packed,
             }
             if (!has_name(slot, packed, hash))
                 break;
-            __atomic_thread_fence(__ATOMIC_ACQUIRE);
             if (lw_load(&slot->type, lw_relaxed) == *type)
                 return slot;
         } while (true);
