@@ -1,7 +1,7 @@
 /**
- * mutants.js [--mortal] [--by-hand] [--only TEXT] [--list] [NAME...]: breaks the core in every way
- * that the operators know (mutants/operators.js), and in those of mutants/by-hand.txt, and shows
- * that the explorer notices.
+ * mutants.js [--mortal] [--by-hand] [--prove] [--only TEXT] [--list] [NAME...]: breaks the core in
+ * every way that the operators know (mutants/operators.js), and in those of mutants/by-hand.txt,
+ * and shows that the explorer notices.
  *
  * NAME is a primitive, or `waiters`: its file in src/core, and what its headers inline. Without a
  * name, all of them are tested.
@@ -9,6 +9,7 @@
  *   --mortal     leaves out the mutants that mutants/equivalent.txt argues about, for which every
  *                configuration has to be explored
  *   --by-hand    tests only the mutants of by-hand.txt
+ *   --prove      asks the prover instead of the explorer
  *   --only TEXT  tests only the mutants whose names contain this
  *   --list       prints for each mutant what became of it, and by which configuration
  *
@@ -38,6 +39,7 @@ const { values, positionals } = parseArgs({
     mortal: { type: 'boolean', default: false },
     'by-hand': { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
+    prove: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
   },
   allowPositionals: true,
@@ -56,9 +58,11 @@ const FLAGS = [
   '-DMAX_RECHECKS=1u',
   '-DMAX_WAKES=1u',
 ];
-const EXPLORER = readdirSync(join(HERE, 'explorer'))
-  .filter((file) => file.endsWith('.c'))
-  .map((file) => basename(file, '.c'));
+const EXPLORER = ['explorer', 'prover'].flatMap((folder) =>
+  readdirSync(join(HERE, folder))
+    .filter((file) => file.endsWith('.c'))
+    .map((file) => `${folder}/${basename(file, '.c')}`),
+);
 /** Not to wait for ever. The verdict depends on states, not on time. */
 const LIMIT_MS = 600_000;
 /** Calls that are drawn to tell a mutant from the original. */
@@ -186,7 +190,7 @@ function explorer() {
   for (const name of EXPLORER.filter((part) => !compiled.has(part)))
     compiled.set(
       name,
-      compile(join(HERE, `explorer/${name}.c`), join(BUILD, `explorer/${name}.o`), [
+      compile(join(HERE, `${name}.c`), join(BUILD, `${name}.o`), [
         ...INCLUDES,
         `-I${ROOT}/include`,
       ]),
@@ -231,7 +235,10 @@ async function explore(programs, number) {
     programs.map((one) => [how, one]),
   )) {
     try {
-      await run(program, [how], { timeout: LIMIT_MS, env: { LW_MUTANT: String(number) } });
+      await run(program, values.prove ? ['--prove', how] : [how], {
+        timeout: LIMIT_MS,
+        env: { LW_MUTANT: String(number) },
+      });
     } catch (error) {
       if (error.killed) return { primitive, undecided: true };
       if (error.code !== 1)

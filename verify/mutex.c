@@ -19,9 +19,8 @@ enum {
     TRIED = FIRST_OWN_FLAG * 16,      /* its inlined half has failed: the step is next */
 };
 
-/* Ghosts: the owner by what was done, not by what the word says. */
+/* A ghost: the owner by what was done, not by what the word says. */
 #define OWNER_AGENT 0 /* plus one; 0: no agent */
-#define OWNER_CALLER 1
 
 CALL(try_lock, lw_mutex_try_step(words, a))
 CALL(unlock, lw_mutex_unlock_step(words, a))
@@ -91,6 +90,8 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         return count;
     choices[count++] = (struct choice){.function = OWNER};
     choices[count++] = (struct choice){.function = holds ? FREE : UNLOCK, .a = self};
+    if (!holds && !tries && model_configuration->with & ANY_CALL)
+        choices[count++] = (struct choice){.function = TRY_LOCK, .a = self};
     if (holds || !tries)
         choices[count++] = (struct choice){.function = holds ? TRY_LOCK : TAKE, .a = self};
     if (holds && model_letter(agent, caller) == 'b')
@@ -130,7 +131,6 @@ static const char *changed_state(struct state *state, int agent, const struct op
         if (a->function == LOCK && operation->a & LW_MUTEX_RESERVED && !(c->flags & HAS_WAITED))
             return "a newcomer takes a mutex that is kept for waiters";
         state->ghosts[OWNER_AGENT] = (uint8_t)(agent + 1);
-        state->ghosts[OWNER_CALLER] = a->caller;
         c->flags |= TOOK;
         overtake(state, agent);
         return NULL;
@@ -139,8 +139,9 @@ static const char *changed_state(struct state *state, int agent, const struct op
         return "takes the mutex from its holder";
     if (!unlocks)
         return "frees the mutex, and is not unlock";
-    state->agents[agent].callers[state->ghosts[OWNER_CALLER]].flags &= (uint8_t)~HOLDS;
-    state->ghosts[OWNER_AGENT] = state->ghosts[OWNER_CALLER] = 0;
+    for (int caller = 0; caller < model_callers[agent]; caller++)
+        state->agents[agent].callers[caller].flags &= (uint8_t)~HOLDS;
+    state->ghosts[OWNER_AGENT] = 0;
     c->flags |= FREED;
     return NULL;
 }
@@ -302,6 +303,18 @@ static bool may_die(const struct state *state, int agent)
                                                : !owns(state, agent);
 }
 
+/* The holder unlocks, and an unlock notifies whom the marks stand for. */
+static bool is_owed(const struct state *state, int agent)
+{
+    (void)agent;
+    return state->words[LW_MUTEX_STATE] & LW_MUTEX_OWNER;
+}
+
+static bool is_pledged(const struct state *state)
+{
+    return state->words[LW_MUTEX_STATE] & LW_MUTEX_RESERVED;
+}
+
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
     const uint32_t owner = value & LW_MUTEX_OWNER;
@@ -395,7 +408,16 @@ static const struct configuration configurations[] = {
 #endif
 };
 
+static const struct configuration proofs[] = {
+    {"b", 0, ANYTHING | STRAYS | ANY_CALL, 0, SMALL, 0},
+    {"b,aaa", 0, ANYTHING, 0, SMALL, 0},
+    {"b,aaa,ppp", 0, ANYTHING, 0, MEDIUM, 0},
+    {"b,aaab", 0, ANYTHING, 0, LARGE, 0},
+};
+
 static const char *const word_names[] = {"state", "gate"};
 
 EXPLORE("mutex", LW_MUTEX_WORDS, .flags_of_a_step = SAW_IT_HELD, .last_phase = MUTEX_LAST_PHASE,
-        .waits = waits, .may_die = may_die)
+        .waits = waits, .may_die = may_die, .proofs = proofs, .proof_count = COUNT_OF(proofs),
+        .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT, .is_owed = is_owed,
+        .is_pledged = is_pledged)

@@ -13,6 +13,8 @@
  *   --dump FILE     writes what every call did, as JSON lines
  *   --kill          the small configurations, up to the first failure, and one line about it: for
  *                   mutants.js
+ *   --prove         instead, the proofs for any number of agents (../prover); with --deep or
+ * --kill, those that are large, or the small ones quietly
  */
 int explorer_main(const struct primitive *primitive, int argc, char **argv);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../prover/prover.h"
 #include "explorer.h"
 #include "search.h"
 
@@ -16,7 +17,7 @@ static const uint32_t limits[] = {3000, 30000, MOST_STATES};
 #define LIMITS (sizeof limits / sizeof *limits)
 
 struct options {
-    bool deep, kill, few;
+    bool deep, kill, few, prove;
     int only;
     const char *dump;
 };
@@ -30,6 +31,8 @@ static bool read_options(struct options *options, int argc, char **argv)
             options->deep = true;
         else if (strcmp(argv[i], "--kill") == 0)
             options->kill = true;
+        else if (strcmp(argv[i], "--prove") == 0)
+            options->prove = true;
         else if (strcmp(argv[i], "--few") == 0)
             options->kill = options->few = true;
         else if (strcmp(argv[i], "--only") == 0 && more)
@@ -112,15 +115,18 @@ int explorer_main(const struct primitive *primitive, int argc, char **argv)
 {
     struct options options;
     if (!read_options(&options, argc, argv)) {
-        fprintf(stderr, "usage: explore-%s [--deep] [--only N] [--dump FILE] [--kill | --few]\n",
+        fprintf(stderr,
+                "usage: explore-%s [--deep] [--only N] [--dump FILE] [--kill | --few] [--prove]\n",
                 primitive->name);
         return 2;
     }
     runs_reset(primitive->functions, primitive->words);
-    if (!options.kill)
+    if (!options.kill && !options.prove)
         printf("  #  %-71s   states transitions    s  verdict\n",
                "agents ×rounds and what may happen");
     const int most = options.kill ? SMALL : options.deep ? LARGE : MEDIUM;
+    if (options.prove)
+        return prove(primitive, options.few ? SMALL : most, options.kill) ? 0 : 1;
     bool all_hold = true;
     bool is_done[MAX_CONFIGURATIONS] = {false};
     const unsigned passes = options.few ? LIMITS - 1 : LIMITS;

@@ -88,7 +88,7 @@ bool model_is_mixed(int agent)
 /* As in life: a JavaScript agent's id has bit 28 set, a thread's is small. */
 uint32_t model_id(int agent)
 {
-    return (uint32_t)(agent + 1) | (model_has_async(agent) ? 1u << 28 : 0);
+    return (uint32_t)(agent + 1) | (model_has_async(agent) && !model_is_one_of_many ? 1u << 28 : 0);
 }
 
 int model_agent_of(uint32_t id)

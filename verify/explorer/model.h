@@ -17,7 +17,7 @@
 #include "runs.h"
 
 #define MAX_AGENTS 4
-#define MAX_CALLERS 3
+#define MAX_CALLERS 4
 #define MAX_CHOICES 12
 #define MAX_GHOSTS 8
 #define MAX_PLACES 8
@@ -34,8 +34,9 @@ enum {
     STRAYS = 1 << 6,   /* the primitive's illegal calls are made, too */
     BURIALS = 1 << 7,  /* another agent buries the dead: re-checks need not replace their wakes */
     BY_CHANCE =
-        1 << 8,       /* the bound on lost turns is exceeded with a small chance only: chances.h */
-    RECHECK = 1 << 9, /* not switched on, only marks transitions: a slice that there is in engines
+        1 << 8, /* the bound on lost turns is exceeded with a small chance only: chances.h */
+    ANY_CALL = 1 << 10, /* callers that lock also try */
+    RECHECK = 1 << 9,   /* not switched on, only marks transitions: a slice that there is in engines
                          only, since agents die there */
     HELP = SPURIOUS | TIMEOUTS | CANCELS | SLICES | BRIEFS |
            DEATHS, /* events on which no caller can count */
@@ -176,6 +177,27 @@ struct primitive {
     uint8_t most_deaths; /* how many agents may die in all; 0: one */
     /* No agent owes this waiting caller an end of its wait: it may wait for ever. May be NULL. */
     bool (*may_wait)(const struct state *state, int agent, int caller);
+    /*
+     * The prover's (verify/prover): what it is to prove, each as a configuration whose `agents` are
+     * kinds of agents, any number of each.
+     */
+    const struct configuration *proofs;
+    uint32_t proof_count;
+    uint32_t ids[MAX_WORDS]; /* the bits of each word that hold an agent's id */
+    uint8_t agents_ghosts;   /* the ghosts that hold an agent's number plus one, one bit each */
+    /*
+     * Whoever waits now need not be woken yet: the word says that another agent has what they wait
+     * for, and that agent is_needed, or no agent owes them anything.
+     */
+    bool (*is_owed)(const struct state *state, int agent);
+    /* The words are pledged to a waiter, who will end this: prover/witnesses.h. May be NULL. */
+    bool (*is_pledged)(const struct state *state);
+    /*
+     * How much of what there is a fixed amount of this agent holds, and how much all agents. NULL:
+     * the words name the holder.
+     */
+    uint32_t (*held)(const struct state *state, int agent);
+    uint32_t (*held_by_all)(const struct state *state);
     /* The word's value, for people. */
     void (*describe_word)(char *text, size_t size, uint32_t word, uint32_t value);
 };
@@ -223,6 +245,16 @@ extern int model_callers[MAX_AGENTS];
 void model_use(const struct primitive *primitive, const struct configuration *configuration);
 void model_first(struct state *state);
 void model_successors(const struct state *state, emit *emit, void *context);
+/* The same of one agent. */
+void model_moves(const struct state *state, int agent, emit *emit, void *context);
+/*
+ * The prover's states have one agent that moves. The others stand for any number of agents, so a
+ * notify may wake more of them than there are.
+ */
+extern bool model_is_one_of_many;
+/* Returns whether the agent sleeps or is queued at the word; and wakes it. */
+bool model_waits_at(const struct state *state, int agent, uint32_t word);
+void model_wake_at(struct state *state, int agent, uint32_t word);
 
 /* The agent's name for people: B1 blocks, A2 is async, M3 is both. */
 const char *model_name(int agent);

@@ -9,11 +9,11 @@
 
 #define KIND 0xe0u
 
-_Static_assert(NOBODY < 4 && MAX_AGENTS <= 8, "a place is a byte");
+_Static_assert(NOBODY < 8 && MAX_AGENTS <= 4, "a place is a byte");
 
 static uint8_t place_of(int agent, int caller, enum place place)
 {
-    return (uint8_t)((unsigned)place | (unsigned)agent << 2 | (unsigned)caller);
+    return (uint8_t)((unsigned)place | (unsigned)agent << 3 | (unsigned)caller);
 }
 
 static int find(const struct state *state, int agent, int caller)
@@ -100,7 +100,7 @@ void places_tell(struct state *state, int agent, int caller)
 bool places_is_told(const struct state *state, int agent)
 {
     for (int i = 0; i < MAX_PLACES; i++) {
-        if ((state->places[i] & KIND) == PLACE_TOLD && (state->places[i] >> 2 & 7) == agent)
+        if ((state->places[i] & KIND) == PLACE_TOLD && (state->places[i] >> 3 & 3) == agent)
             return true;
     }
     return false;
@@ -109,6 +109,6 @@ bool places_is_told(const struct state *state, int agent)
 int places_first(const struct state *state, int *caller)
 {
     const uint8_t first = state->places[0];
-    *caller = first & 3;
-    return (first & KIND) == PLACE_WAITS ? first >> 2 & 7 : -1;
+    *caller = first & 7;
+    return (first & KIND) == PLACE_WAITS ? first >> 3 & 3 : -1;
 }

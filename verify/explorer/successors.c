@@ -357,22 +357,48 @@ static uint32_t count_bits(uint32_t bits)
     return count;
 }
 
+bool model_is_one_of_many;
+
+bool model_waits_at(const struct state *state, int agent, uint32_t word)
+{
+    return waiters_of(state, word) >> agent & (1u | 1u << MAX_AGENTS);
+}
+
+void model_wake_at(struct state *state, int agent, uint32_t word)
+{
+    wake(state, waiters_of(state, word) & (1u << agent | 1u << (agent + MAX_AGENTS)));
+}
+
+/* How many others a notify may have woken, as far as a step could tell apart. */
+static uint32_t most_others(uint32_t n, uint32_t count)
+{
+    return !model_is_one_of_many ? 0 : n == LW_ALL ? 2 : n - count;
+}
+
+/* These waiters are woken, and so many others. */
+static void notify_these(const struct scene *scene, const struct state *state, run_id run,
+                         struct event event, uint32_t others)
+{
+    const uint32_t word = runs_next(run)->word;
+    struct state next = *state;
+    wake(&next, event.woken);
+    if (model_polls(event.agent) && is_queued_at(&next.agents[event.agent], word))
+        next.agents[event.agent].pending = NOTIFIED;
+    go_on(scene, &next, run, count_bits(event.woken) + others, event);
+}
+
 /* Every choice of the agents that are woken. */
 static void notify(const struct scene *scene, const struct state *state, run_id run,
                    struct event event)
 {
-    const struct operation operation = *runs_next(run);
-    const uint32_t waiters = waiters_of(state, operation.word);
-    const uint32_t count = count_bits(waiters);
-    const uint32_t n = operation.a < count ? operation.a : count;
+    const uint32_t n = runs_next(run)->a;
+    const uint32_t waiters = waiters_of(state, runs_next(run)->word);
     for (uint32_t woken = waiters;; woken = (woken - 1) & waiters) {
-        if (count_bits(woken) == n) {
-            struct state next = *state;
-            wake(&next, woken);
-            event.woken = woken;
-            if (model_polls(event.agent) && is_queued_at(&next.agents[event.agent], operation.word))
-                next.agents[event.agent].pending = NOTIFIED;
-            go_on(scene, &next, run, n, event);
+        const uint32_t count = count_bits(woken);
+        event.woken = woken;
+        for (uint32_t others = 0; count <= n && others <= most_others(n, count); others++) {
+            if (woken == waiters || count + others == n)
+                notify_these(scene, state, run, event, others);
         }
         if (woken == 0)
             return;
@@ -567,7 +593,8 @@ static void flush(const struct scene *scene, int agent)
     struct event event = event_of(agent);
     event.kind = LET_GO;
     event.help = SLICES | RECHECK;
-    event.woken = waiters_of(&next, next.agents[agent].pending_word);
+    event.operation = (struct operation){NOTIFY, next.agents[agent].pending_word, LW_ALL, 0, 0};
+    event.woken = waiters_of(&next, event.operation.word);
     wake(&next, event.woken);
     emit_event(scene, &next, event);
 }
@@ -829,41 +856,44 @@ static bool may_die(const struct state *state, int agent)
                                     : !model_primitive->is_needed(state, agent);
 }
 
-void model_successors(const struct state *state, emit *emit, void *context)
+void model_moves(const struct state *state, int agent, emit *emit, void *context)
 {
     const struct scene scene = {emit, context, state};
     const uint8_t most_deaths = model_primitive->most_deaths ? model_primitive->most_deaths : 1;
-    for (int agent = 0; agent < model_agents; agent++) {
-        const struct agent *a = &state->agents[agent];
-        switch (a->doing) {
-        case IDLE:
-            idle(&scene, agent);
-            break;
-        case CALLING:
-            call_with(&scene, agent, a->caller, a->function, a->why, 0);
-            if (a->why == LW_OK && help_for(a->function, CANCELS) &&
-                !model_is_async(agent, a->caller))
-                wake_up(&scene, agent, LW_CANCELLED, CANCELS);
-            break;
-        case RUNNING: {
-            struct event event = event_of(agent);
-            event.caller = a->caller;
-            operate(&scene, state, a->value, event);
-            break;
-        }
-        case ARMING:
-            arm(&scene, agent);
-            break;
-        case GOING_TO_SLEEP:
-            sleep_or_not(&scene, agent);
-            break;
-        case ASLEEP:
-            asleep(&scene, agent);
-            break;
-        case DEAD:
-            continue;
-        }
-        if (with(DEATHS) && state->deaths < most_deaths && may_die(state, agent))
-            die(&scene, agent);
+    const struct agent *a = &state->agents[agent];
+    switch (a->doing) {
+    case IDLE:
+        idle(&scene, agent);
+        break;
+    case CALLING:
+        call_with(&scene, agent, a->caller, a->function, a->why, 0);
+        if (a->why == LW_OK && help_for(a->function, CANCELS) && !model_is_async(agent, a->caller))
+            wake_up(&scene, agent, LW_CANCELLED, CANCELS);
+        break;
+    case RUNNING: {
+        struct event event = event_of(agent);
+        event.caller = a->caller;
+        operate(&scene, state, a->value, event);
+        break;
     }
+    case ARMING:
+        arm(&scene, agent);
+        break;
+    case GOING_TO_SLEEP:
+        sleep_or_not(&scene, agent);
+        break;
+    case ASLEEP:
+        asleep(&scene, agent);
+        break;
+    case DEAD:
+        return;
+    }
+    if (with(DEATHS) && state->deaths < most_deaths && may_die(state, agent))
+        die(&scene, agent);
+}
+
+void model_successors(const struct state *state, emit *emit, void *context)
+{
+    for (int agent = 0; agent < model_agents; agent++)
+        model_moves(state, agent, emit, context);
 }

@@ -50,7 +50,7 @@ static const char *word_name(uint32_t word)
     return word < model_primitive->words ? model_primitive->word_names[word] : "?";
 }
 
-static void print_value(FILE *out, uint32_t word, uint32_t value)
+void trace_print_value(FILE *out, uint32_t word, uint32_t value)
 {
     char text[80];
     model_primitive->describe_word(text, sizeof text, word, value);
@@ -76,22 +76,22 @@ static void print_operation(FILE *out, const struct event *event)
     switch (o->kind) {
     case LOAD:
         fprintf(out, "load %s: ", word);
-        print_value(out, o->word, event->result);
+        trace_print_value(out, o->word, event->result);
         break;
     case STORE:
         fprintf(out, "store %s: ", word);
-        print_value(out, o->word, o->a);
+        trace_print_value(out, o->word, o->a);
         break;
     case CAS:
         fprintf(out, "cas %s: ", word);
-        print_value(out, o->word, o->a);
+        trace_print_value(out, o->word, o->a);
         fputs(" → ", out);
-        print_value(out, o->word, o->b);
+        trace_print_value(out, o->word, o->b);
         if (event->result == o->a) {
             fputs("  ok", out);
         } else {
             fputs("  fails: ", out);
-            print_value(out, o->word, event->result);
+            trace_print_value(out, o->word, event->result);
         }
         break;
     default:
@@ -126,7 +126,7 @@ static void print_answer(FILE *out, const struct event *event)
     }
 }
 
-static void print_event(FILE *out, const struct event *event)
+void trace_print_event(FILE *out, const struct event *event)
 {
     print_name(out, event->agent, event->caller);
     switch (event->kind) {
@@ -139,11 +139,11 @@ static void print_event(FILE *out, const struct event *event)
         break;
     case FALLS_ASLEEP:
         fprintf(out, "falls asleep on %s: ", word_name(event->operation.word));
-        print_value(out, event->operation.word, event->operation.a);
+        trace_print_value(out, event->operation.word, event->operation.a);
         break;
     case DOES_NOT_SLEEP:
         fprintf(out, "does not sleep: %s is no longer ", word_name(event->operation.word));
-        print_value(out, event->operation.word, event->operation.a);
+        trace_print_value(out, event->operation.word, event->operation.a);
         break;
     case ARMS:
         fprintf(out, "is now queued at %s", word_name(event->operation.word));
@@ -184,7 +184,7 @@ static void print_link(FILE *out, const struct store *store, struct wanted *want
     wanted->packed = store_get(store, to);
     wanted->found = false;
     model_successors(&before, compare, wanted);
-    print_event(out, &wanted->event);
+    trace_print_event(out, &wanted->event);
 }
 
 void trace_print_circle(FILE *out, const struct store *store, const uint32_t *circle,
@@ -221,7 +221,7 @@ void trace_print(FILE *out, const struct store *store, uint32_t state, const str
     }
     if (failure) {
         fprintf(out, "%5u  ", length + 1);
-        print_event(out, failure);
+        trace_print_event(out, failure);
         fprintf(out, "       !!! %s\n", failure->error);
     }
     free(path);
@@ -238,7 +238,7 @@ void trace_explain(FILE *out, const unsigned char *packed)
     fputs("       Then:", out);
     for (uint32_t word = 0; word < model_primitive->words; word++) {
         fprintf(out, " %s is ", word_name(word));
-        print_value(out, word, state.words[word]);
+        trace_print_value(out, word, state.words[word]);
         fputc(';', out);
     }
     for (int agent = 0; agent < model_agents; agent++) {

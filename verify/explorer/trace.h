@@ -18,6 +18,12 @@ void trace_print(FILE *out, const struct store *store, uint32_t state, const str
 void trace_print_circle(FILE *out, const struct store *store, const uint32_t *circle,
                         uint32_t length);
 
+/* One line: what happened. */
+void trace_print_event(FILE *out, const struct event *event);
+
+/* Writes what the word means when it holds this. */
+void trace_print_value(FILE *out, uint32_t word, uint32_t value);
+
 /* Writes what everyone does in this state. */
 void trace_explain(FILE *out, const unsigned char *packed);
 

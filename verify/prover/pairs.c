@@ -1,0 +1,598 @@
+/* pairs.c: see pairs.h. */
+#include "pairs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../explorer/memory.h"
+#include "../explorer/trace.h"
+
+/* The agents of the model: one that moves, and two that stand for all others. */
+enum { ME, OTHER, ANOTHER, AGENTS };
+
+/* A class: the words, and what goes with them. */
+#define CLASS_SIZE offsetof(struct state, places)
+
+/* Rules: what an effect looks like from a class. */
+struct rule {
+    uint32_t after, effect, next;
+};
+
+struct search {
+    struct pairs *pairs;
+    struct rule *rules;
+    uint32_t rule_count, rule_capacity;
+    uint32_t *rules_of; /* the first rule of each class, plus one */
+    uint32_t *pairs_of; /* the last pair of each class, plus one */
+    uint32_t class_capacity;
+    uint32_t *next_in_class; /* of each pair, the same */
+    uint32_t processed;      /* pairs to which all rules have been applied */
+    uint32_t applied;        /* effects that are rules by now */
+    unsigned char *packed;
+    int kind;
+    uint32_t current;
+    struct state before;
+    uint8_t version;
+};
+
+static bool names(const struct state *state, int agent)
+{
+    for (uint32_t word = 0; word < model_primitive->words; word++) {
+        const uint32_t ids = model_primitive->ids[word];
+        if (ids && (state->words[word] & ids) == model_id(agent))
+            return true;
+    }
+    for (int ghost = 0; ghost < MAX_GHOSTS; ghost++) {
+        if (model_primitive->agents_ghosts >> ghost & 1 && state->ghosts[ghost] == agent + 1)
+            return true;
+    }
+    return false;
+}
+
+/* Lets the words and the ghosts name to[a] where they name a. */
+static void rename_agents(struct state *state, const int to[AGENTS],
+                          const uint32_t from_ids[AGENTS])
+{
+    for (uint32_t word = 0; word < model_primitive->words; word++) {
+        const uint32_t ids = model_primitive->ids[word];
+        for (int agent = 0; ids && agent < AGENTS; agent++) {
+            if ((state->words[word] & ids) == from_ids[agent]) {
+                state->words[word] = (state->words[word] & ~ids) | model_id(to[agent]);
+                break;
+            }
+        }
+    }
+    for (int ghost = 0; ghost < MAX_GHOSTS; ghost++) {
+        if (model_primitive->agents_ghosts >> ghost & 1 && state->ghosts[ghost])
+            state->ghosts[ghost] = (uint8_t)(to[state->ghosts[ghost] - 1] + 1);
+    }
+}
+
+static void ids_of(uint32_t ids[AGENTS])
+{
+    for (int agent = 0; agent < AGENTS; agent++)
+        ids[agent] = model_id(agent);
+}
+
+static void rename_in_place(struct state *state, int me, int other, int another)
+{
+    uint32_t ids[AGENTS];
+    ids_of(ids);
+    rename_agents(state, (const int[AGENTS]){me, other, another}, ids);
+}
+
+/* The caller's place in line; behind all places, if it has none. */
+static int place_of(const struct agent *agent, int caller)
+{
+    for (int i = 0; i < agent->in_line; i++) {
+        if (agent->line[i] == caller)
+            return i;
+    }
+    return MAX_CALLERS;
+}
+
+/* Which of two async callers comes first in the canonical order. */
+static bool comes_before(const struct agent *agent, int a, int b)
+{
+    const int distance = place_of(agent, a) - place_of(agent, b);
+    if (distance != 0)
+        return distance < 0;
+    const bool a_calls = agent->doing != IDLE && agent->caller == a;
+    const bool b_calls = agent->doing != IDLE && agent->caller == b;
+    if (a_calls != b_calls)
+        return a_calls;
+    return memcmp(&agent->callers[a], &agent->callers[b], sizeof agent->callers[a]) > 0;
+}
+
+static uint8_t renumber_bits(uint8_t bits, const uint8_t *number)
+{
+    uint8_t renumbered = 0;
+    for (int caller = 0; caller < MAX_CALLERS; caller++)
+        renumbered |= (uint8_t)((bits >> caller & 1) << number[caller]);
+    return renumbered;
+}
+
+/* Async callers of one letter are the same but for their place in line. */
+static void renumber_callers(struct agent *agent)
+{
+    uint8_t order[MAX_CALLERS], number[MAX_CALLERS];
+    for (uint8_t i = 0; i < MAX_CALLERS; i++)
+        order[i] = i;
+    for (int i = 1; i < model_callers[ME]; i++) {
+        for (int k = i; k > 0 && model_letter(ME, order[k - 1]) == model_letter(ME, order[k]) &&
+                        model_is_async(ME, order[k]) && comes_before(agent, order[k], order[k - 1]);
+             k--) {
+            const uint8_t swapped = order[k];
+            order[k] = order[k - 1];
+            order[k - 1] = swapped;
+        }
+    }
+    for (uint8_t i = 0; i < MAX_CALLERS; i++)
+        number[order[i]] = i;
+    struct agent copy = *agent;
+    for (int i = 0; i < MAX_CALLERS; i++)
+        agent->callers[number[i]] = copy.callers[i];
+    for (int i = 0; i < agent->in_line; i++)
+        agent->line[i] = number[copy.line[i]];
+    if (agent->doing != IDLE && agent->doing != DEAD)
+        agent->caller = number[agent->caller];
+    agent->to_run = renumber_bits(agent->to_run, number);
+    agent->in_brief = renumber_bits(agent->in_brief, number);
+    agent->alike = renumber_bits(agent->alike, number);
+}
+
+/* Two in line stand for two or more: what is behind the second is forgotten. */
+static void shorten_line(struct agent *agent)
+{
+    while (!model_primitive->crowd && agent->in_line > 2) {
+        const uint8_t last = agent->line[--agent->in_line];
+        agent->line[agent->in_line] = 0;
+        agent->callers[last] = (struct caller){.rounds = ENDLESS};
+    }
+}
+
+static uint32_t class_of(struct search *s, const struct state *state)
+{
+    struct pairs *pairs = s->pairs;
+    const uint32_t number = store_add(&pairs->classes, (const unsigned char *)state, 0);
+    if (number >= s->class_capacity) {
+        const uint32_t old = s->class_capacity;
+        s->class_capacity = old ? old * 2 : 64;
+        s->rules_of = reallocate(s->rules_of, s->class_capacity, sizeof *s->rules_of);
+        s->pairs_of = reallocate(s->pairs_of, s->class_capacity, sizeof *s->pairs_of);
+        memset(s->rules_of + old, 0, (s->class_capacity - old) * sizeof *s->rules_of);
+        memset(s->pairs_of + old, 0, (s->class_capacity - old) * sizeof *s->pairs_of);
+    }
+    return number;
+}
+
+static void grow(struct search *s)
+{
+    struct pairs *pairs = s->pairs;
+    if (pairs->store.count + 1 < pairs->capacity)
+        return;
+    pairs->capacity = pairs->capacity ? pairs->capacity * 2 : 1024;
+    pairs->class_of = reallocate(pairs->class_of, pairs->capacity, sizeof *pairs->class_of);
+    pairs->first_move = reallocate(pairs->first_move, pairs->capacity, sizeof *pairs->first_move);
+    s->next_in_class = reallocate(s->next_in_class, pairs->capacity, sizeof *s->next_in_class);
+}
+
+/* The number of this pair, which is in canonical form. */
+static uint32_t add_pair(struct search *s, const struct state *state)
+{
+    struct pairs *pairs = s->pairs;
+    const uint32_t count = pairs->store.count;
+    grow(s);
+    memset(s->packed, 0, pairs->store.size);
+    s->packed[0] = (unsigned char)s->kind;
+    model_pack(state, s->packed + 1);
+    const uint32_t pair = store_add(&pairs->store, s->packed, s->current);
+    if (pair == count) {
+        const uint32_t class = class_of(s, state);
+        pairs->class_of[pair] = class;
+        s->next_in_class[pair] = s->pairs_of[class];
+        s->pairs_of[class] = pair + 1;
+    }
+    return pair;
+}
+
+static void add_reaction(struct search *s, uint32_t from, uint32_t to, uint32_t effect)
+{
+    struct pairs *pairs = s->pairs;
+    if (pairs->reaction_count == pairs->reaction_capacity) {
+        pairs->reaction_capacity = pairs->reaction_capacity ? pairs->reaction_capacity * 2 : 4096;
+        pairs->reactions =
+            reallocate(pairs->reactions, pairs->reaction_capacity, sizeof *pairs->reactions);
+    }
+    pairs->reactions[pairs->reaction_count++] = (struct reaction){from, to, effect};
+}
+
+struct effect pairs_effect(const struct pairs *pairs, uint32_t number)
+{
+    struct effect effect;
+    memcpy(&effect, store_get(&pairs->effects, number), sizeof effect);
+    return effect;
+}
+
+void pairs_get(const struct pairs *pairs, uint32_t pair, struct state *state)
+{
+    const unsigned char *packed = store_get(&pairs->store, pair);
+    if (model_configuration != &pairs->kinds[packed[0]])
+        model_use(model_primitive, &pairs->kinds[packed[0]]);
+    model_unpack(packed + 1, state);
+}
+
+/* Two agents never hold more than there is. */
+static bool are_compatible(const struct state *state, uint32_t held)
+{
+    return !model_primitive->held || held == 0 ||
+           model_primitive->held(state, ME) + held <= model_primitive->held_by_all(state);
+}
+
+/* What another agent's move makes of this pair. */
+static void react(struct search *s, uint32_t pair, const struct rule *rule)
+{
+    const struct effect effect = pairs_effect(s->pairs, rule->effect);
+    struct state state;
+    pairs_get(s->pairs, pair, &state);
+    s->kind = store_get(&s->pairs->store, pair)[0];
+    s->current = pair;
+    if (state.agents[ME].doing == DEAD || !are_compatible(&state, effect.held))
+        return;
+    if (effect.word) {
+        if (!model_waits_at(&state, ME, effect.word - 1) || effect.woken == 0)
+            return;
+        if (effect.woken == effect.most)
+            add_reaction(s, pair, pair, rule->effect);
+        model_wake_at(&state, ME, effect.word - 1);
+    } else {
+        memcpy(&state, store_get(&s->pairs->classes, rule->after), CLASS_SIZE);
+    }
+    add_reaction(s, pair, add_pair(s, &state), rule->effect);
+}
+
+/* How others see it: the agent that moved is another one, and one of them may be the one named. */
+static int seen_by_others(struct state states[2], const unsigned char *class)
+{
+    struct state state = {0};
+    memcpy(&state, class, CLASS_SIZE);
+    states[0] = states[1] = state;
+    rename_in_place(&states[0], OTHER, OTHER, OTHER);
+    rename_in_place(&states[1], OTHER, ME, ME);
+    return names(&state, OTHER) ? 2 : 1;
+}
+
+int pairs_seen_by_others(struct pairs *pairs, uint32_t words, uint32_t classes[2])
+{
+    struct state states[2];
+    const int count = seen_by_others(states, store_get(&pairs->classes, words));
+    for (int i = 0; i < count; i++)
+        classes[i] = store_add(&pairs->classes, (const unsigned char *)&states[i], 0);
+    return count;
+}
+
+/* The effect becomes a rule for the pairs of a class. */
+static void add_rule(struct search *s, uint32_t before, uint32_t after, uint32_t effect)
+{
+    if (s->rule_count == s->rule_capacity) {
+        s->rule_capacity = s->rule_capacity ? s->rule_capacity * 2 : 64;
+        s->rules = reallocate(s->rules, s->rule_capacity, sizeof *s->rules);
+    }
+    const struct rule rule = {after, effect, s->rules_of[before]};
+    s->rules[s->rule_count++] = rule;
+    s->rules_of[before] = s->rule_count;
+    for (uint32_t pair = s->pairs_of[before]; pair; pair = s->next_in_class[pair - 1]) {
+        if (pair <= s->processed)
+            react(s, pair - 1, &rule);
+    }
+}
+
+static void add_rules(struct search *s, uint32_t number)
+{
+    const struct effect effect = pairs_effect(s->pairs, number);
+    struct state before[2], after[2];
+    const int count = seen_by_others(before, store_get(&s->pairs->classes, effect.before));
+    seen_by_others(after, store_get(&s->pairs->classes, effect.after));
+    for (int i = 0; i < count; i++) {
+        const uint32_t class = class_of(s, &before[i]);
+        add_rule(s, class, class_of(s, &after[i]), number);
+    }
+}
+
+static void add_post(struct search *s, uint32_t effect, uint32_t pair)
+{
+    struct posts *posts = &s->pairs->posts[effect];
+    if (posts->count && posts->all[posts->count - 1] == pair)
+        return;
+    if (posts->count == posts->capacity) {
+        posts->capacity = posts->capacity ? posts->capacity * 2 : 4;
+        posts->all = reallocate(posts->all, posts->capacity, sizeof *posts->all);
+    }
+    posts->all[posts->count++] = pair;
+}
+
+static uint32_t add_effect(struct search *s, const struct event *event, const struct state *next)
+{
+    struct pairs *pairs = s->pairs;
+    struct effect effect = {.before = pairs->class_of[s->current], .after = class_of(s, next)};
+    if (event->operation.kind == NOTIFY) {
+        const uint32_t n = event->operation.a;
+        const bool own = event->woken != 0;
+        effect.word = event->operation.word + 1;
+        effect.most = n == LW_ALL ? n : n - own;
+        effect.woken = event->kind == OPERATES ? event->result - own : 1;
+        if (effect.most == 0)
+            return NONE;
+    } else if (effect.before == effect.after) {
+        return NONE;
+    }
+    if (model_primitive->held)
+        effect.held = model_primitive->held(&s->before, ME);
+    const uint32_t count = pairs->effects.count;
+    const uint32_t number = store_add(&pairs->effects, (const unsigned char *)&effect, 0);
+    if (number == count) {
+        pairs->posts = reallocate(pairs->posts, count + 1, sizeof *pairs->posts);
+        pairs->posts[number] = (struct posts){0};
+    }
+    return number;
+}
+
+static void add_move(struct search *s, struct move move)
+{
+    struct pairs *pairs = s->pairs;
+    if (move.from == move.to && move.effect == NONE && move.help)
+        return;
+    for (size_t i = pairs->first_move[move.from]; i < pairs->move_count; i++) {
+        struct move *m = &pairs->moves[i];
+        if (m->to == move.to && m->effect == move.effect && m->help == move.help &&
+            m->ends_call == move.ends_call) {
+            m->versions |= move.versions;
+            return;
+        }
+    }
+    if (pairs->move_count == pairs->move_capacity) {
+        pairs->move_capacity = pairs->move_capacity ? pairs->move_capacity * 2 : 4096;
+        pairs->moves = reallocate(pairs->moves, pairs->move_capacity, sizeof *pairs->moves);
+    }
+    pairs->moves[pairs->move_count++] = move;
+    if (move.effect != NONE)
+        add_post(s, move.effect, move.to);
+}
+
+/* Whether a caller's call has ended. */
+static bool ends_call(const struct event *event)
+{
+    const struct function *function = &model_primitive->functions[event->function];
+    return event->kind == LEAVES_LINE || event->kind == STANDS_IN_LINE ||
+           (event->ended && (!function->is_step || lw_answer_what(event->answer) < LW_WAIT));
+}
+
+static void add_next(struct search *s, struct state *next, const struct event *event)
+{
+    renumber_callers(&next->agents[ME]);
+    add_move(s, (struct move){.from = s->current,
+                              .to = add_pair(s, next),
+                              .effect = add_effect(s, event, next),
+                              .help = (uint16_t)event->help,
+                              .ends_call = ends_call(event),
+                              .versions = (uint8_t)(1 << s->version)});
+}
+
+/* If there were two or more in line, and one left, there may still be two. */
+static bool may_still_be_two(const struct search *s, const struct state *next)
+{
+    return !model_primitive->crowd && s->before.agents[ME].in_line == 2 &&
+           next->agents[ME].in_line == 1;
+}
+
+static void add_to_line(const struct search *s, struct agent *agent)
+{
+    static const struct caller fresh = {.rounds = ENDLESS};
+    const struct agent *before = &s->before.agents[ME];
+    for (uint8_t caller = 0; caller < model_callers[ME]; caller++) {
+        if (model_is_async(ME, caller) && !model_is_in_line(agent, caller) &&
+            memcmp(&agent->callers[caller], &fresh, sizeof fresh) == 0) {
+            agent->callers[caller] = before->callers[before->line[1]];
+            agent->line[agent->in_line++] = caller;
+            return;
+        }
+    }
+}
+
+static void on_move(void *context, const struct state *next, const struct event *event)
+{
+    struct search *s = context;
+    if (event->error && !s->pairs->error) {
+        s->pairs->error = event->error;
+        s->pairs->failed = s->current;
+        s->pairs->event = *event;
+    }
+    if (s->pairs->error)
+        return;
+    struct state canonical = *next;
+    rename_in_place(&canonical, ME, OTHER, OTHER);
+    shorten_line(&canonical.agents[ME]);
+    struct state longer = canonical;
+    add_next(s, &canonical, event);
+    if (may_still_be_two(s, &longer)) {
+        add_to_line(s, &longer.agents[ME]);
+        add_next(s, &longer, event);
+    }
+}
+
+static void process(struct search *s, uint32_t pair)
+{
+    struct pairs *pairs = s->pairs;
+    for (uint32_t rule = s->rules_of[pairs->class_of[pair]]; rule;) {
+        const struct rule copy = s->rules[rule - 1];
+        react(s, pair, &copy);
+        rule = copy.next;
+    }
+    s->processed = pair + 1;
+    pairs->first_move[pair] = pairs->move_count;
+    pairs_get(pairs, pair, &s->before);
+    s->kind = store_get(&pairs->store, pair)[0];
+    s->current = pair;
+    const int versions = names(&s->before, OTHER) ? 2 : 1;
+    for (s->version = 0; s->version < versions; s->version++) {
+        struct state state = s->before;
+        if (s->version == 1)
+            rename_in_place(&state, ME, ANOTHER, OTHER);
+        model_moves(&state, ME, on_move, s);
+    }
+    while (s->applied < pairs->effects.count && !pairs->error)
+        add_rules(s, s->applied++);
+}
+
+static size_t open_kinds(struct pairs *pairs, const struct configuration *proof)
+{
+    size_t largest = 0;
+    for (const char *kind = proof->agents; *kind;) {
+        const int length = (int)strcspn(kind, ",");
+        const int number = pairs->kind_count++;
+        snprintf(pairs->texts[number], sizeof *pairs->texts, "%.*s,o,o", length, kind);
+        kind += length + (kind[length] == ',');
+        pairs->kinds[number] = *proof;
+        pairs->kinds[number].agents = pairs->texts[number];
+        pairs->kinds[number].rounds = ENDLESS;
+        model_use(model_primitive, &pairs->kinds[number]);
+        largest = model_packed_size() > largest ? model_packed_size() : largest;
+    }
+    return largest + 1;
+}
+
+void pairs_find(struct pairs *pairs, const struct configuration *proof)
+{
+    struct search s = {.pairs = pairs};
+    *pairs = (struct pairs){.proof = proof};
+    model_is_one_of_many = true;
+    store_open(&pairs->store, open_kinds(pairs, proof));
+    store_open(&pairs->classes, CLASS_SIZE);
+    store_open(&pairs->effects, sizeof(struct effect));
+    s.packed = allocate(1, pairs->store.size);
+    for (s.kind = 0; s.kind < pairs->kind_count; s.kind++) {
+        struct state state;
+        model_use(model_primitive, &pairs->kinds[s.kind]);
+        model_first(&state);
+        memset(state.agents + 1, 0, sizeof state.agents - sizeof *state.agents);
+        s.current = pairs->store.count;
+        add_pair(&s, &state);
+    }
+    for (uint32_t pair = 0; pair < pairs->store.count && !pairs->error; pair++) {
+        process(&s, pair);
+        if (!pairs->error && (runs_endless || runs_differ)) {
+            pairs->error = runs_endless ? "a call does operations without end"
+                                        : "what a call does depends on failed attempts";
+            pairs->failed = pair;
+        }
+    }
+    grow(&s);
+    pairs->first_move[pairs->store.count] = pairs->move_count;
+    free(s.packed);
+    free(s.rules);
+    free(s.rules_of);
+    free(s.pairs_of);
+    free(s.next_in_class);
+}
+
+void pairs_close(struct pairs *pairs)
+{
+    for (uint32_t i = 0; i < pairs->effects.count; i++)
+        free(pairs->posts[i].all);
+    free(pairs->posts);
+    free(pairs->class_of);
+    free(pairs->moves);
+    free(pairs->first_move);
+    free(pairs->reactions);
+    store_close(&pairs->store);
+    store_close(&pairs->classes);
+    store_close(&pairs->effects);
+    model_is_one_of_many = false;
+}
+
+/* What is looked for when a pair is asked again for its moves. */
+struct wanted {
+    const struct pairs *pairs;
+    struct search search;
+    uint32_t to;
+    bool found;
+    struct event event;
+};
+
+static void compare(void *context, const struct state *next, const struct event *event)
+{
+    struct wanted *wanted = context;
+    struct search *s = &wanted->search;
+    struct state states[2] = {*next};
+    rename_in_place(&states[0], ME, OTHER, OTHER);
+    shorten_line(&states[0].agents[ME]);
+    states[1] = states[0];
+    if (may_still_be_two(s, &states[1]))
+        add_to_line(s, &states[1].agents[ME]);
+    for (int i = 0; i < 2 && !wanted->found; i++) {
+        renumber_callers(&states[i].agents[ME]);
+        model_pack(&states[i], s->packed);
+        if (memcmp(s->packed, store_get(&wanted->pairs->store, wanted->to) + 1,
+                   model_packed_size()) == 0) {
+            wanted->found = true;
+            wanted->event = *event;
+        }
+    }
+}
+
+bool pairs_print_move(FILE *out, const struct pairs *pairs, uint32_t from, uint32_t to)
+{
+    struct wanted wanted = {.pairs = pairs, .to = to};
+    pairs_get(pairs, from, &wanted.search.before);
+    wanted.search.packed = allocate(1, pairs->store.size);
+    for (int version = 0; version < 2 && !wanted.found; version++) {
+        struct state state = wanted.search.before;
+        if (version == 1)
+            rename_in_place(&state, ME, ANOTHER, OTHER);
+        model_moves(&state, ME, compare, &wanted);
+    }
+    free(wanted.search.packed);
+    if (wanted.found)
+        trace_print_event(out, &wanted.event);
+    return wanted.found;
+}
+
+void pairs_print_reaction(FILE *out, const struct pairs *pairs, uint32_t from, uint32_t to)
+{
+    struct state before, after;
+    pairs_get(pairs, from, &before);
+    pairs_get(pairs, to, &after);
+    fputs("others ", out);
+    if (pairs->class_of[from] == pairs->class_of[to])
+        fputs(from == to ? " notify another agent" : " notify this agent", out);
+    for (uint32_t word = 0; word < model_primitive->words; word++) {
+        if (before.words[word] == after.words[word])
+            continue;
+        fprintf(out, " %s: ", model_primitive->word_names[word]);
+        trace_print_value(out, word, before.words[word]);
+        fputs(" \u2192 ", out);
+        trace_print_value(out, word, after.words[word]);
+    }
+    fputc('\n', out);
+}
+
+void pairs_print(FILE *out, const struct pairs *pairs, uint32_t pair)
+{
+    uint32_t length = 0;
+    for (uint32_t p = pair; pairs->store.parents[p] != p; p = pairs->store.parents[p])
+        length++;
+    uint32_t *path = allocate(length + 1, sizeof *path);
+    for (uint32_t p = pair, i = length + 1; i-- > 0; p = pairs->store.parents[p])
+        path[i] = p;
+    for (uint32_t i = 1; i <= length; i++) {
+        fprintf(out, "%5u  ", i);
+        if (!pairs_print_move(out, pairs, path[i - 1], path[i]))
+            pairs_print_reaction(out, pairs, path[i - 1], path[i]);
+    }
+    free(path);
+    if (pair == pairs->failed && pairs->error) {
+        fprintf(out, "%5u  ", length + 1);
+        trace_print_event(out, &pairs->event);
+        fprintf(out, "       !!! %s\n", pairs->error);
+    }
+}

@@ -1,0 +1,100 @@
+/* prover.c: the table of proofs. */
+#include "prover.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "witnesses.h"
+
+/* What one proof has shown. */
+struct outcome {
+    const char *error;
+    bool needs_briefs; /* the ends of brief waits are counted on */
+    FILE *out;         /* why it fails; may be NULL */
+};
+
+static double now(void)
+{
+    struct timespec time;
+    timespec_get(&time, TIME_UTC);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* No waiter at any of the words is stranded. */
+static const char *find_witnesses(struct pairs *pairs, bool briefs_end, FILE *out)
+{
+    const char *error = NULL;
+    unsigned char *keepers = briefs_end ? NULL : witnesses_keepers(pairs);
+    for (uint32_t word = 0; word < model_primitive->words && !error; word++) {
+        struct witnesses witnesses;
+        witnesses_find(&witnesses, pairs, word, keepers, briefs_end);
+        error = witnesses.error;
+        if (error && out)
+            witnesses_print(out, &witnesses, pairs);
+        witnesses_close(&witnesses);
+    }
+    free(keepers);
+    return error;
+}
+
+static void judge(struct pairs *pairs, struct outcome *outcome)
+{
+    uint32_t alone;
+    outcome->error = pairs->error;
+    if (outcome->error) {
+        if (outcome->out)
+            pairs_print(outcome->out, pairs, pairs->failed);
+        return;
+    }
+    outcome->error = witnesses_alone(pairs, &alone);
+    if (outcome->error && outcome->out)
+        pairs_print(outcome->out, pairs, alone);
+    if (outcome->error)
+        return;
+    outcome->needs_briefs = find_witnesses(pairs, false, NULL) != NULL;
+    if (outcome->needs_briefs)
+        outcome->error = find_witnesses(pairs, true, outcome->out);
+}
+
+static bool prove_one(uint32_t number, bool is_quiet)
+{
+    const struct configuration *proof = &model_primitive->proofs[number];
+    struct pairs pairs;
+    struct outcome outcome = {.out = is_quiet ? NULL : tmpfile()};
+    const double start = now();
+    if (!is_quiet) {
+        printf("%3u  %-24s", number + 1, proof->agents);
+        fflush(stdout);
+    }
+    pairs_find(&pairs, proof);
+    judge(&pairs, &outcome);
+    if (is_quiet && outcome.error)
+        printf("%u\t%u\t%s\n", number + 1, pairs.store.count, outcome.error);
+    else if (!is_quiet)
+        printf("%9u %10zu %6.2f  %s\n", pairs.store.count, pairs.move_count + pairs.reaction_count,
+               now() - start,
+               outcome.error          ? outcome.error
+               : outcome.needs_briefs ? "proved; a brief wait has to end"
+                                      : "proved");
+    if (outcome.out) {
+        rewind(outcome.out);
+        for (int c; (c = fgetc(outcome.out)) != EOF;)
+            putchar(c);
+        fclose(outcome.out);
+    }
+    pairs_close(&pairs);
+    return !outcome.error;
+}
+
+bool prove(const struct primitive *primitive, int most, bool is_quiet)
+{
+    bool all_hold = true;
+    model_primitive = primitive;
+    if (!is_quiet)
+        printf("  #  any number of each            pairs transitions   s  verdict\n");
+    for (uint32_t i = 0; i < primitive->proof_count && (all_hold || !is_quiet); i++) {
+        if ((int)primitive->proofs[i].size <= most)
+            all_hold &= prove_one(i, is_quiet);
+    }
+    return all_hold;
+}
