@@ -227,6 +227,36 @@ static bool is_needed(const struct state *state, int agent)
     return any_has(state, agent, HOLDS);
 }
 
+/* How many permits the agent's callers hold, and how many all agents' do. */
+static uint32_t held(const struct state *state, int agent)
+{
+    uint32_t permits = 0;
+    for (int caller = 0; caller < model_callers[agent]; caller++) {
+        if (state->agents[agent].callers[caller].flags & (HOLDS | TOOK))
+            permits += model_size(agent, caller);
+    }
+    return permits;
+}
+
+static uint32_t held_by_all(const struct state *state)
+{
+    return state->ghosts[HELD];
+}
+
+/* Agents that wait need more permits than there are. So others hold some, and will release them. */
+static bool is_owed(const struct state *state, int agent)
+{
+    const struct agent *a = &state->agents[agent];
+    const uint32_t there = state->words[LW_SEM_STATE] & LW_SEM_MAX;
+    for (int caller = 0; caller < model_callers[agent]; caller++) {
+        const bool waits =
+            model_is_in_line(a, caller) || (a->doing == ASLEEP && a->caller == caller);
+        if (waits && a->callers[caller].wanted <= there)
+            return false;
+    }
+    return true;
+}
+
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
     char waiters[24] = "";
@@ -265,6 +295,15 @@ static const struct configuration configurations[] = {
     {"b3,b,a2", 2, UNRELIABLE, 0, LARGE, 3},
 };
 
+static const struct configuration proofs[] = {
+    {"b", 0, UNRELIABLE, 0, SMALL, 3},
+    {"b,b2,b3", 0, UNRELIABLE, 0, SMALL, 3},
+    {"b,b2,b3,b4", 0, UNRELIABLE, 0, MEDIUM, 12},
+    {"b,b2,aa2", 0, UNRELIABLE, 0, MEDIUM, 3},
+};
+
 static const char *const word_names[] = {"permits", "gate"};
 
-EXPLORE("sem", LW_SEM_WORDS, .crowd = true, .begin = begin, .flags_of_a_step = SAW_TOO_FEW)
+EXPLORE("sem", LW_SEM_WORDS, .crowd = true, .begin = begin, .flags_of_a_step = SAW_TOO_FEW,
+        .proofs = proofs, .proof_count = COUNT_OF(proofs), .held = held, .held_by_all = held_by_all,
+        .is_owed = is_owed)

@@ -112,15 +112,21 @@ static uint8_t renumber_bits(uint8_t bits, const uint8_t *number)
     return renumbered;
 }
 
-/* Async callers of one letter are the same but for their place in line. */
+static bool are_exchangeable(int a, int b)
+{
+    return model_is_async(ME, a) && model_letter(ME, a) == model_letter(ME, b) &&
+           model_size(ME, a) == model_size(ME, b);
+}
+
+/* Async callers of one letter and size are the same but for their place in line. */
 static void renumber_callers(struct agent *agent)
 {
     uint8_t order[MAX_CALLERS], number[MAX_CALLERS];
     for (uint8_t i = 0; i < MAX_CALLERS; i++)
         order[i] = i;
     for (int i = 1; i < model_callers[ME]; i++) {
-        for (int k = i; k > 0 && model_letter(ME, order[k - 1]) == model_letter(ME, order[k]) &&
-                        model_is_async(ME, order[k]) && comes_before(agent, order[k], order[k - 1]);
+        for (int k = i; k > 0 && are_exchangeable(order[k - 1], order[k]) &&
+                        comes_before(agent, order[k], order[k - 1]);
              k--) {
             const uint8_t swapped = order[k];
             order[k] = order[k - 1];

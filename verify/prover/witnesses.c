@@ -42,16 +42,30 @@ static bool acts(const struct state *state, bool briefs_end)
     }
 }
 
+/* A caller in line whose step does not run now, nor later in this handler. */
+static bool any_waits(const struct agent *a)
+{
+    unsigned runs = a->to_run | (lw_gives_up(a->why) ? a->alike : 0u);
+    if (a->doing != IDLE)
+        runs |= 1u << a->caller;
+    for (int i = 0; i < a->in_line; i++) {
+        if (!(runs >> a->line[i] & 1))
+            return true;
+    }
+    return false;
+}
+
 /*
- * The line waits for a notify, whatever its agent does meanwhile: no step of a caller in it runs. A
- * microtask that is due need not run (hand_over_later); a turn of the event loop will come.
+ * The line waits for a notify, whatever its agent does meanwhile: of a crowd, a caller whose step
+ * does not run; otherwise all, if the head's does not. A microtask that is due need not run
+ * (hand_over_later); a turn of the event loop will come.
  */
 static bool line_waits_at(const struct state *state, uint32_t word)
 {
     const struct agent *a = &state->agents[ME];
     const bool is_run = a->doing != IDLE && model_is_in_line(a, a->caller);
-    return a->in_line && a->pending == QUEUED && a->pending_word == word && !is_run &&
-           !(a->handing & IS_TO_TURN) && !model_polls(ME);
+    return a->pending == QUEUED && a->pending_word == word && !(a->handing & IS_TO_TURN) &&
+           !model_polls(ME) && (model_primitive->crowd ? any_waits(a) : a->in_line && !is_run);
 }
 
 static bool waits_at(const struct state *state, uint32_t word, bool briefs_end)
