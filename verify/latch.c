@@ -54,6 +54,9 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     const char letter = model_letter(agent, caller);
     if (c->rounds == 0)
         return 0;
+    if (model_is_one_of_many && strchr("dw", letter) && !(c->flags & ARRIVED) &&
+        count_in(state) < model_size(agent, caller))
+        return 0;
     if (letter == 'f') {
         choices[0] = (struct choice){.function = FACE_WAIT};
         choices[1] = (struct choice){.function = FACE_ARRIVE_LATE};
@@ -140,6 +143,9 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         return result && !changed ? NULL : "arrives when the latch is open";
     case COUNT_DOWN:
         c->flags = 0;
+        /* Of any number of agents, some count down too late. */
+        if (!changed && result < n && model_is_one_of_many)
+            return NULL;
         if (!changed || result < n)
             return "has not counted down";
         return released == (result == n) ? NULL : "does not know whether it has opened the latch";
@@ -148,7 +154,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         if (result)
             use_up_round(c);
         if (!changed)
-            return "has not arrived";
+            return model_is_one_of_many ? NULL : "has not arrived";
         return result == (count_in(state) == 0) ? NULL : "does not know whether it needs to wait";
     case COUNT:
         return result == count_in(state) ? NULL : "does not know the count";
@@ -163,6 +169,8 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
 static const char *invariant(const struct state *state)
 {
     uint32_t count = model_configuration->first;
+    if (model_is_one_of_many)
+        return NULL; /* it takes all agents to say how many have counted down */
     for (int agent = 0; agent < model_agents; agent++) {
         for (int caller = 0; caller < model_callers[agent]; caller++) {
             const struct caller *c = &state->agents[agent].callers[caller];
@@ -186,6 +194,13 @@ static bool is_needed(const struct state *state, int agent)
             return true;
     }
     return false;
+}
+
+/* Waiters wait for those who have yet to count down. */
+static bool is_owed(const struct state *state, int agent)
+{
+    (void)agent;
+    return count_in(state) > 0;
 }
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
@@ -218,6 +233,13 @@ static const struct configuration configurations[] = {
     {"b,a,w,d", 1, UNRELIABLE, 0, LARGE, 2},
 };
 
+static const struct configuration proofs[] = {
+    {"b,d,d2", 0, UNRELIABLE, 0, SMALL, 9},
+    {"b,w,aa,d", 0, UNRELIABLE, 0, SMALL, 5},
+    {"b,aa,pp,d", 0, UNRELIABLE, 0, SMALL, 5},
+};
+
 static const char *const word_names[] = {"count", "gate"};
 
-EXPLORE("latch", LW_LATCH_WORDS, .crowd = true, .begin = begin)
+EXPLORE("latch", LW_LATCH_WORDS, .crowd = true, .begin = begin, .proofs = proofs,
+        .proof_count = COUNT_OF(proofs), .is_owed = is_owed)

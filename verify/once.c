@@ -225,6 +225,13 @@ static bool is_needed(const struct state *state, int agent)
     return any_has(state, agent, RUNS);
 }
 
+/* The runner ends its run. */
+static bool is_owed(const struct state *state, int agent)
+{
+    (void)agent;
+    return state->words[LW_ONCE_STATE] & LW_ONCE_RUNNER;
+}
+
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
     const int agent = model_agent_of(value & LW_ONCE_RUNNER);
@@ -261,7 +268,15 @@ static const struct configuration configurations[] = {
     {"g,f,a,b", 1, UNRELIABLE, 0, LARGE, 0},
 };
 
+static const struct configuration proofs[] = {
+    {"b", 0, UNRELIABLE, 0, SMALL, 0},
+    {"b,f,aa,g", 0, UNRELIABLE, 0, SMALL, 0},
+    {"b,f,aa,pp", 0, UNRELIABLE, 0, SMALL, 0},
+};
+
 static const char *const word_names[] = {"state", "gate"};
 
 EXPLORE("once", LW_ONCE_WORDS, .crowd = true, .async_letters = "agp",
-        .flags_of_a_step = SAW_A_RUNNER | SAW_THAT_IT_RAN)
+        .flags_of_a_step = SAW_A_RUNNER | SAW_THAT_IT_RAN, .proofs = proofs,
+        .proof_count = COUNT_OF(proofs), .ids = {LW_ONCE_RUNNER}, .agents_ghosts = 1 << RUNNING,
+        .is_owed = is_owed)
