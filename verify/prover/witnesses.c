@@ -42,6 +42,20 @@ static bool acts(const struct state *state, bool briefs_end)
     }
 }
 
+/* It will do something: it does not only have to, but also can. */
+static bool is_actor(const struct pairs *pairs, uint32_t pair, const struct state *state,
+                     bool briefs_end)
+{
+    if (!acts(state, briefs_end))
+        return false;
+    for (size_t i = pairs->first_move[pair]; i < pairs->first_move[pair + 1]; i++) {
+        const unsigned help = pairs->moves[i].help;
+        if (!help || (briefs_end && help == BRIEFS))
+            return true;
+    }
+    return false;
+}
+
 /* A caller in line whose step does not run now, nor later in this handler. */
 static bool any_waits(const struct agent *a)
 {
@@ -102,7 +116,7 @@ static bool mark_all(struct fixpoint *f, bool briefs_end)
     for (uint32_t pair = 0; pair < f->pairs->store.count; pair++) {
         struct state state;
         pairs_get(f->pairs, pair, &state);
-        unsigned marks = acts(&state, briefs_end) ? ACTOR | OBLIGED : 0;
+        unsigned marks = is_actor(f->pairs, pair, &state, briefs_end) ? ACTOR | OBLIGED : 0;
         if (waits_at(&state, word, briefs_end))
             marks |= SLEEPER | (may_be_covered(f, pair, &state) ? COVERED : 0);
         any |= marks & SLEEPER;
@@ -112,7 +126,7 @@ static bool mark_all(struct fixpoint *f, bool briefs_end)
             f->witnesses->move = pair;
         }
         if (!f->witnesses->error && model_primitive->is_needed(&state, ME) && !(marks & ACTOR) &&
-            state.agents[ME].doing != DEAD) {
+            model_primitive->is_owed(&state, ME) && state.agents[ME].doing == ASLEEP) {
             f->witnesses->error = "an agent that others wait for may sleep for ever";
             f->witnesses->move = pair;
         }
@@ -269,12 +283,12 @@ static void check(struct fixpoint *f)
 }
 
 /* Who is within a call, or will act. */
-static bool is_engaged(const struct state *state)
+static bool is_engaged(const struct pairs *pairs, uint32_t pair, const struct state *state)
 {
     bool waits = false;
     for (uint32_t word = 0; word < model_primitive->words; word++)
         waits |= waits_at(state, word, false);
-    return waits || acts(state, false);
+    return waits || is_actor(pairs, pair, state, false);
 }
 
 enum { PLEDGED = 1, KEEPER = 2 };
@@ -323,7 +337,8 @@ unsigned char *witnesses_keepers(struct pairs *pairs)
     for (uint32_t pair = 0; pair < pairs->store.count; pair++) {
         struct state state;
         pairs_get(pairs, pair, &state);
-        f.marks[pair] = is_pledged(&state) ? PLEDGED | (is_engaged(&state) ? KEEPER : 0) : 0;
+        f.marks[pair] =
+            is_pledged(&state) ? PLEDGED | (is_engaged(pairs, pair, &state) ? KEEPER : 0) : 0;
     }
     sort_reactions(&f);
     while (shrink_keepers(&f, is_keeping)) {
