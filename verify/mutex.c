@@ -412,7 +412,9 @@ static const struct configuration proofs[] = {
     {"b", 0, ANYTHING | STRAYS | ANY_CALL, 0, SMALL, 0},
     {"b,aaa", 0, ANYTHING, 0, SMALL, 0},
     {"b,aaa,ppp", 0, ANYTHING, 0, MEDIUM, 0},
+#if MAX_FAILED_WAITS == 1
     {"b,aaab", 0, ANYTHING, 0, LARGE, 0},
+#endif
 };
 
 static const char *const word_names[] = {"state", "gate"};

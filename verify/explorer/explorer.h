@@ -15,6 +15,7 @@
  *                   mutants.js
  *   --prove         instead, the proofs for any number of agents (../prover); with --deep or
  * --kill, those that are large, or the small ones quietly
+ *   --certificate FILE  the first proof alone, written to a file
  */
 int explorer_main(const struct primitive *primitive, int argc, char **argv);
 

@@ -19,7 +19,7 @@ static const uint32_t limits[] = {3000, 30000, MOST_STATES};
 struct options {
     bool deep, kill, few, prove;
     int only;
-    const char *dump;
+    const char *dump, *certificate;
 };
 
 static bool read_options(struct options *options, int argc, char **argv)
@@ -33,6 +33,8 @@ static bool read_options(struct options *options, int argc, char **argv)
             options->kill = true;
         else if (strcmp(argv[i], "--prove") == 0)
             options->prove = true;
+        else if (strcmp(argv[i], "--certificate") == 0 && more)
+            options->certificate = argv[++i];
         else if (strcmp(argv[i], "--few") == 0)
             options->kill = options->few = true;
         else if (strcmp(argv[i], "--only") == 0 && more)
@@ -116,15 +118,18 @@ int explorer_main(const struct primitive *primitive, int argc, char **argv)
     struct options options;
     if (!read_options(&options, argc, argv)) {
         fprintf(stderr,
-                "usage: explore-%s [--deep] [--only N] [--dump FILE] [--kill | --few] [--prove]\n",
+                "usage: explore-%s [--deep] [--only N] [--dump FILE] [--kill | --few] [--prove]\n"
+                "                    [--certificate FILE]\n",
                 primitive->name);
         return 2;
     }
     runs_reset(primitive->functions, primitive->words);
-    if (!options.kill && !options.prove)
+    if (!options.kill && !options.prove && !options.certificate)
         printf("  #  %-71s   states transitions    s  verdict\n",
                "agents ×rounds and what may happen");
     const int most = options.kill ? SMALL : options.deep ? LARGE : MEDIUM;
+    if (options.certificate)
+        return certify(primitive, options.certificate) ? 0 : 1;
     if (options.prove)
         return prove(primitive, options.few ? SMALL : most, options.kill) ? 0 : 1;
     bool all_hold = true;

@@ -349,6 +349,38 @@ static void dump_one(FILE *out, const struct arguments *call, const struct log *
         fprintf(out, "],\"result\":%u}\n", (uint32_t)result);
 }
 
+static void write_one(FILE *out, const struct run *run)
+{
+    static const char *const KINDS[] = {"return", "load", "store", "cas", "notify"};
+    const struct operation *o = &run->next;
+    const struct arguments *call = &run->arguments;
+    fputs("{", out);
+    if (run->log->length == 0)
+        fprintf(out, "\"begins\":[\"%s\",%u,%u,%u],", functions[call->function].label, call->a,
+                call->b, call->c);
+    fprintf(out, "\"does\":[\"%s\",", KINDS[o->kind]);
+    if (o->kind != RETURNED)
+        fprintf(out, "%u,%u,%u]", o->word, o->a, o->b);
+    else if (functions[call->function].is_step)
+        fprintf(out, "%u,%u,%u,%u]", lw_answer_what(o->result), lw_answer_word(o->result),
+                lw_answer_phase(o->result), lw_answer_expected(o->result));
+    else
+        fprintf(out, "%u]", (uint32_t)o->result);
+    fputs(",\"to\":{", out);
+    for (const struct edge *edge = run->edges; edge; edge = edge->next)
+        fprintf(out, "\"%u\":%u%s", edge->result, edge->to, edge->next ? "," : "");
+    fputs("}}", out);
+}
+
+void runs_write(FILE *out)
+{
+    for (uint32_t i = 0; i < run_count; i++) {
+        fputs(i ? ",\n" : "[\n", out);
+        write_one(out, &runs[i]);
+    }
+    fputs("\n]", out);
+}
+
 void runs_dump(FILE *out)
 {
     for (uint32_t i = 0; i < run_count; i++) {

@@ -87,6 +87,9 @@ uint32_t runs_function(run_id run);
  */
 run_id runs_advance(run_id run, uint32_t result);
 
+/* Writes all runs as a JSON array: the call that begins it, what it does next, and where to. */
+void runs_write(FILE *out);
+
 /* Writes all calls that have run to their end, as JSON lines. */
 void runs_dump(FILE *out);
 

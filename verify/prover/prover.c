@@ -98,3 +98,56 @@ bool prove(const struct primitive *primitive, int most, bool is_quiet)
     }
     return all_hold;
 }
+
+static void write_pair(FILE *out, const struct pairs *pairs, uint32_t pair, unsigned marks)
+{
+    struct state state;
+    pairs_get(pairs, pair, &state);
+    const struct agent *a = &state.agents[0];
+    fprintf(out, "[%u,%u,\"%s\",%u,%u,%u,%u,%u,%u]", state.words[0], a->doing,
+            a->doing == IDLE ? "" : model_primitive->functions[a->function].label, a->why,
+            a->callers[0].phase, a->value, a->word, a->way, marks);
+}
+
+/* Bit 0: covered. Bit 1: obliged. Bit 2: a keeper. */
+static unsigned marks_of(unsigned marks, bool is_keeper)
+{
+    return (marks & COVERED ? 1u : 0) | (marks & OBLIGED ? 2u : 0) | (is_keeper ? 4u : 0);
+}
+
+static void write_certificate(FILE *out, const struct pairs *pairs,
+                              const struct witnesses *witnesses, const unsigned char *keepers)
+{
+    fprintf(out, "{\"primitive\":\"%s\",\"pairs\":[\n", model_primitive->name);
+    for (uint32_t pair = 0; pair < pairs->store.count; pair++) {
+        fputs(pair ? ",\n" : "", out);
+        write_pair(out, pairs, pair, marks_of(witnesses->marks[pair], keepers && keepers[pair]));
+    }
+    fputs("\n],\"runs\":", out);
+    runs_write(out);
+    fputs("}\n", out);
+}
+
+bool certify(const struct primitive *primitive, const char *file)
+{
+    struct pairs pairs;
+    struct witnesses witnesses;
+    FILE *out = fopen(file, "w");
+    if (!out) {
+        perror(file);
+        return false;
+    }
+    model_primitive = primitive;
+    pairs_find(&pairs, &primitive->proofs[0]);
+    bool holds = !pairs.error;
+    if (holds) {
+        unsigned char *keepers = witnesses_keepers(&pairs);
+        witnesses_find(&witnesses, &pairs, 0, keepers, false);
+        holds = !witnesses.error;
+        write_certificate(out, &pairs, &witnesses, keepers);
+        witnesses_close(&witnesses);
+        free(keepers);
+    }
+    pairs_close(&pairs);
+    return fclose(out) == 0 && holds;
+}

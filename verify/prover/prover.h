@@ -11,4 +11,10 @@
  */
 bool prove(const struct primitive *primitive, int most, bool is_quiet);
 
+/*
+ * Makes the first proof, of threads alone, and writes it to this file, so that check.js can verify
+ * it. Returns whether it holds.
+ */
+bool certify(const struct primitive *primitive, const char *file);
+
 #endif

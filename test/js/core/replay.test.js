@@ -5,24 +5,13 @@
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { camelCase, primitives, ROOT } from '../../../tools/core/toolchain.js';
+import { camelCase, primitives } from '../../../tools/core/toolchain.js';
+import { explorerOf } from './explorer.js';
 import { call } from './played.js';
-
-/** The explorer that was built last, by whatever preset. */
-function explorerOf(primitive) {
-  const build = join(ROOT, 'build');
-  const presets = existsSync(build) ? readdirSync(build) : [];
-  const built = presets
-    .map((preset) => join(build, preset, 'verify', `explore-${primitive}`))
-    .filter((path) => existsSync(path));
-  if (built.length === 0)
-    throw new Error(`no explore-${primitive} under build/*/verify: run make build first`);
-  return built.sort((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs)[0];
-}
 
 /**
  * How long the explorer may take. Its smallest configurations come first, and see most of what
