@@ -467,7 +467,7 @@ static size_t open_kinds(struct pairs *pairs, const struct configuration *proof)
     return largest + 1;
 }
 
-void pairs_find(struct pairs *pairs, const struct configuration *proof)
+void pairs_find(struct pairs *pairs, const struct configuration *proof, uint32_t most)
 {
     struct search s = {.pairs = pairs};
     *pairs = (struct pairs){.proof = proof};
@@ -486,11 +486,13 @@ void pairs_find(struct pairs *pairs, const struct configuration *proof)
     }
     for (uint32_t pair = 0; pair < pairs->store.count && !pairs->error; pair++) {
         process(&s, pair);
-        if (!pairs->error && (runs_endless || runs_differ)) {
-            pairs->error = runs_endless ? "a call does operations without end"
-                                        : "what a call does depends on failed attempts";
-            pairs->failed = pair;
-        }
+        if (pairs->error)
+            break;
+        pairs->error = runs_endless                ? "a call does operations without end"
+                       : runs_differ               ? "what a call does depends on failed attempts"
+                       : pairs->store.count > most ? "too many pairs"
+                                                   : NULL;
+        pairs->failed = pair;
     }
     grow(&s);
     pairs->first_move[pairs->store.count] = pairs->move_count;
@@ -596,7 +598,7 @@ void pairs_print(FILE *out, const struct pairs *pairs, uint32_t pair)
             pairs_print_reaction(out, pairs, path[i - 1], path[i]);
     }
     free(path);
-    if (pair == pairs->failed && pairs->error) {
+    if (pair == pairs->failed && pairs->event.error) {
         fprintf(out, "%5u  ", length + 1);
         trace_print_event(out, &pairs->event);
         fprintf(out, "       !!! %s\n", pairs->error);

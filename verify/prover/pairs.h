@@ -67,8 +67,11 @@ struct pairs {
     uint32_t capacity; /* of the arrays by pair */
 };
 
-/* The set of pairs of this proof; if a move of one of them has an error, that stands in it. */
-void pairs_find(struct pairs *pairs, const struct configuration *proof);
+/*
+ * The set of pairs of this proof. If a move of one of them has an error, or there are more than
+ * `most`, that stands in it.
+ */
+void pairs_find(struct pairs *pairs, const struct configuration *proof, uint32_t most);
 void pairs_close(struct pairs *pairs);
 
 /* The pair, unpacked, with the model of its kind in force. */
