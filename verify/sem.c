@@ -298,8 +298,11 @@ static const struct configuration configurations[] = {
 static const struct configuration proofs[] = {
     {"b", 0, UNRELIABLE, 0, SMALL, 3},
     {"b,b2,b3", 0, UNRELIABLE, 0, SMALL, 3},
+    {"b,t2,f2", 0, UNRELIABLE | STRAYS, 0, SMALL, 3},
+    {"b,aa2", 0, UNRELIABLE, 0, SMALL, 2},
     {"b,b2,b3,b4", 0, UNRELIABLE, 0, MEDIUM, 12},
     {"b,b2,aa2", 0, UNRELIABLE, 0, MEDIUM, 3},
+    {"b,b2,pp2", 0, UNRELIABLE, 0, MEDIUM, 3},
 };
 
 static const char *const word_names[] = {"permits", "gate"};

@@ -467,6 +467,12 @@ static size_t open_kinds(struct pairs *pairs, const struct configuration *proof)
     return largest + 1;
 }
 
+/* Reactions take as much memory as pairs do. */
+static bool is_too_large(const struct pairs *pairs, uint32_t most)
+{
+    return pairs->store.count > most || pairs->move_count + pairs->reaction_count > most * 16u;
+}
+
 void pairs_find(struct pairs *pairs, const struct configuration *proof, uint32_t most)
 {
     struct search s = {.pairs = pairs};
@@ -490,7 +496,7 @@ void pairs_find(struct pairs *pairs, const struct configuration *proof, uint32_t
             break;
         pairs->error = runs_endless                ? "a call does operations without end"
                        : runs_differ               ? "what a call does depends on failed attempts"
-                       : pairs->store.count > most ? "too many pairs"
+                       : is_too_large(pairs, most) ? "too many pairs"
                                                    : NULL;
         pairs->failed = pair;
     }
