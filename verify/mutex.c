@@ -413,7 +413,7 @@ static const struct configuration proofs[] = {
     {"b,aaa", 0, ANYTHING, 0, SMALL, 0},
     {"b,aaa,ppp", 0, ANYTHING, 0, MEDIUM, 0},
 #if MAX_FAILED_WAITS == 1
-    {"b,aaab", 0, ANYTHING, 0, LARGE, 0},
+    {"b,aaab", 0, ANYTHING | BRIEFS_END, 0, LARGE, 0},
 #endif
 };
 

@@ -35,9 +35,10 @@ enum {
     BURIALS = 1 << 7,  /* another agent buries the dead: re-checks need not replace their wakes */
     BY_CHANCE =
         1 << 8, /* the bound on lost turns is exceeded with a small chance only: chances.h */
-    ANY_CALL = 1 << 10, /* callers that lock also try */
-    RECHECK = 1 << 9,   /* not switched on, only marks transitions: a slice that there is in engines
-                         only, since agents die there */
+    ANY_CALL = 1 << 10,   /* callers that lock also try */
+    BRIEFS_END = 1 << 11, /* proofs: the ends of brief waits are counted on */
+    RECHECK = 1 << 9, /* not switched on, only marks transitions: a slice that there is in engines
+                       only, since agents die there */
     HELP = SPURIOUS | TIMEOUTS | CANCELS | SLICES | BRIEFS |
            DEATHS, /* events on which no caller can count */
 };

@@ -14,8 +14,7 @@
 /* What one proof has shown. */
 struct outcome {
     const char *error;
-    bool needs_briefs; /* the ends of brief waits are counted on */
-    FILE *out;         /* why it fails; may be NULL */
+    FILE *out; /* why it fails; may be NULL */
 };
 
 static double now(void)
@@ -54,11 +53,8 @@ static void judge(struct pairs *pairs, struct outcome *outcome)
     outcome->error = witnesses_alone(pairs, &alone);
     if (outcome->error && outcome->out)
         pairs_print(outcome->out, pairs, alone);
-    if (outcome->error)
-        return;
-    outcome->needs_briefs = find_witnesses(pairs, false, NULL) != NULL;
-    if (outcome->needs_briefs)
-        outcome->error = find_witnesses(pairs, true, outcome->out);
+    if (!outcome->error)
+        outcome->error = find_witnesses(pairs, pairs->proof->with & BRIEFS_END, outcome->out);
 }
 
 static bool prove_one(uint32_t number, bool is_quiet)
@@ -78,9 +74,9 @@ static bool prove_one(uint32_t number, bool is_quiet)
     else if (!is_quiet)
         printf("%9u %10zu %6.2f  %s\n", pairs.store.count, pairs.move_count + pairs.reaction_count,
                now() - start,
-               outcome.error          ? outcome.error
-               : outcome.needs_briefs ? "proved; a brief wait has to end"
-                                      : "proved");
+               outcome.error              ? outcome.error
+               : proof->with & BRIEFS_END ? "proved, if brief waits end"
+                                          : "proved");
     if (outcome.out) {
         rewind(outcome.out);
         for (int c; (c = fgetc(outcome.out)) != EOF;)
