@@ -85,10 +85,15 @@ bool model_is_mixed(int agent)
     return blocks && model_has_async(agent);
 }
 
-/* As in life: a JavaScript agent's id has bit 28 set, a thread's is small. */
+/*
+ * As in life: a JavaScript agent's id has bit 28 set, a thread's is small. In the prover agents of
+ * all kinds are one another's others, and an id that is odd could hide a bit that does not belong.
+ */
 uint32_t model_id(int agent)
 {
-    return (uint32_t)(agent + 1) | (model_has_async(agent) && !model_is_one_of_many ? 1u << 28 : 0);
+    if (model_is_one_of_many)
+        return (uint32_t)agent + 2;
+    return (uint32_t)(agent + 1) | (model_has_async(agent) ? 1u << 28 : 0);
 }
 
 int model_agent_of(uint32_t id)

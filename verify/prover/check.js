@@ -16,7 +16,7 @@ import { pathToFileURL } from 'node:url';
 const OWNER = 0x1fffffff;
 const RESERVED = 0x20000000;
 /** Ids: the thread itself, and two that stand for all others. In pairs, only the first of these. */
-const [ME, OTHER, ANOTHER] = [1, 2, 3];
+const [ME, OTHER, ANOTHER] = [2, 3, 4];
 
 const [IDLE, CALLING, RUNNING, , GOING_TO_SLEEP, ASLEEP] = [0, 1, 2, 3, 4, 5];
 const [OK, NOT_EQUAL, TIMED_OUT, SLICE, CANCELLED] = [1, 2, 3, 4, 7];

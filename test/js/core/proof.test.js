@@ -71,7 +71,7 @@ describe("the certificate of the mutex's proof", function () {
 
   it('is refused if a thread takes a mutex that another one holds', () => {
     const runs = certificate.runs.map((run) =>
-      run.does[0] === 'cas' && run.does[2] === 0 ? { ...run, does: ['cas', 0, 2, 1] } : run,
+      run.does[0] === 'cas' && run.does[2] === 0 ? { ...run, does: ['cas', 0, 3, 2] } : run,
     );
     assert.throws(() => check({ ...certificate, runs }), { name: 'Refused' });
   });
