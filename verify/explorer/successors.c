@@ -881,6 +881,9 @@ void model_moves(const struct state *state, int agent, emit *emit, void *context
         break;
     case GOING_TO_SLEEP:
         sleep_or_not(&scene, agent);
+        /* src/blocking.c runs the lw_cancel's step after this one, and before the sleep. */
+        if (help_for(a->function, CANCELS) && !model_is_async(agent, a->caller))
+            wake_up(&scene, agent, LW_CANCELLED, CANCELS);
         break;
     case ASLEEP:
         asleep(&scene, agent);

@@ -147,6 +147,7 @@ class Checker {
       demand(word === 0, 'sleeps elsewhere', pair);
       if (state === value) to(thread(state, ASLEEP, { call, phase, word, way }), {});
       else resume(NOT_EQUAL);
+      resume(CANCELLED, true);
     } else {
       demand(doing === ASLEEP, 'does what is unknown', pair);
       for (const reason of [OK, NOT_EQUAL, TIMED_OUT, CANCELLED, SLICE]) resume(reason, true);
