@@ -125,9 +125,9 @@ const patternOf = (titles) =>
   `^(${titles.map((title) => title.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|')})$`;
 
 /**
- * The same; in a browser, a few tests that failed have a second chance. A browser's own processes
- * share the machine with the suite, and a page that was not run for a second misses its bound. A
- * test that needed its second chance is reported as unsteady.
+ * The same; in a browser, a few tests that failed have a second chance, and so has a run that ended
+ * without a word. A browser's own processes share the machine with the suite, and a page that was
+ * not run for a second misses its bound. What needed its second chance is reported as unsteady.
  */
 async function runSteadily(runtime, mode) {
   const outcome = await run(runtime, mode, options.grep);
@@ -135,15 +135,17 @@ async function runSteadily(runtime, mode) {
   const isBrowser = BROWSERS.some(({ name }) => name === runtime.name);
   const titles = failed.map((test) => test.failed);
   if (!isBrowser || failed.length === 0 || failed.length > MAX_UNSTEADY) return outcome;
-  if (titles.includes('the run')) return outcome;
-  const { passed, seconds } = await run(runtime, mode, patternOf(titles));
-  const passedNow = (test) => passed.some((other) => other.passed === test.failed);
+  const isWhole = !titles.includes('the run');
+  const again = await run(runtime, mode, isWhole ? patternOf(titles) : options.grep);
+  const seconds = outcome.seconds + again.seconds;
+  if (!isWhole) return { ...again, unsteady: again.failed.length === 0 ? failed : [], seconds };
+  const passedNow = (test) => again.passed.some((other) => other.passed === test.failed);
   return {
     ...outcome,
-    passed: [...outcome.passed, ...passed],
+    passed: [...outcome.passed, ...again.passed],
     unsteady: failed.filter(passedNow),
     failed: failed.filter((test) => !passedNow(test)),
-    seconds: outcome.seconds + seconds,
+    seconds,
   };
 }
 
