@@ -43,7 +43,7 @@ void bench_asleep_add(struct bench_asleep *asleep, const struct bench_wait *wait
     if (!bench_blocks[wait->block])
         return;
     if (asleep->count == MAX_WAITS)
-        abort();
+        bench_die("too many ways to wait");
     asleep->waits[asleep->count++] = wait;
 }
 

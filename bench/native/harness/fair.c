@@ -2,7 +2,6 @@
  * mutex's in contend.c, for all peers alike. */
 #include "fair.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "asleep.h"
@@ -25,11 +24,11 @@ static const struct contest {
     {"mutex", BENCH_AT_MUTEX, BENCH_AT_MUTEX, 100, 0},
 };
 
-static struct entry {
+struct entry {
     struct bench_peer peer; /* first: a peer of a contest is its entry */
     const struct contest *contest;
     const struct bench_wait *usual, *other;
-} entries[FAIR_CONTESTS][MAX_PEERS];
+};
 
 /* The one that is being measured. */
 static const struct entry *current;
@@ -100,20 +99,22 @@ void bench_fair_enter(struct bench_contest all[FAIR_CONTESTS],
         const struct contest *contest = &contests[c];
         all[c].what = contest->what;
         for (int k = 0; waits[k]; k++) {
-            struct entry *entry = &entries[c][all[c].peer_count];
             const char *name = waits[k]->peer;
             /* The other mutexes have cells of their own. */
             if (waits[k]->block != contest->usual ||
                 (waits[k]->block == BENCH_AT_MUTEX && strcmp(name, "lockword") != 0))
                 continue;
+            const struct bench_wait *other = find(waits, contest->other, name);
+            if (!other && contest->other != BENCH_BLOCKS)
+                continue;
+            struct entry *entry = bench_zeroed(1, sizeof *entry);
             *entry = (struct entry){
                 .peer = {name, true, init, destroy, NULL, NULL, contend},
                 .contest = contest,
                 .usual = waits[k],
-                .other = find(waits, contest->other, name),
+                .other = other,
             };
-            if (entry->other || contest->other == BENCH_BLOCKS)
-                all[c].peers[all[c].peer_count++] = &entry->peer;
+            bench_enter(&all[c], &entry->peer);
         }
     }
 }

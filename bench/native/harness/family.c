@@ -2,7 +2,6 @@
  * peers that can be waited for. */
 #include "family.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define REFERENCE "lockword"
@@ -40,8 +39,7 @@ static const struct {
 
 void bench_family_add(struct bench_family *family, const struct bench_operation *operation)
 {
-    if (family->count == MAX_OPERATIONS)
-        abort();
+    family->operations = bench_room(family->operations, family->count, sizeof *family->operations);
     family->operations[family->count++] = operation;
 }
 
@@ -74,6 +72,7 @@ static void measure(struct bench_family *family, bool busy)
 /* Those beside busy threads last: lockword remembers for a while that there were some. */
 void bench_family_measure(struct bench_family *family)
 {
+    family->ns = bench_zeroed((size_t)family->count, sizeof *family->ns);
     bench_have_threads();
     measure(family, false);
     measure(family, true);

@@ -7,13 +7,11 @@
 
 #include "measure.h"
 
-#define MAX_OPERATIONS 200
-
 struct bench_family {
-    const struct bench_operation *operations[MAX_OPERATIONS];
+    const struct bench_operation **operations;
     int count;
-    int rounds; /* at most MAX_ROUNDS */
-    double ns[MAX_OPERATIONS][MAX_ROUNDS];
+    int rounds;               /* at most MAX_ROUNDS */
+    double (*ns)[MAX_ROUNDS]; /* bench_family_measure */
 };
 
 void bench_family_add(struct bench_family *family, const struct bench_operation *operation);

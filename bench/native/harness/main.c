@@ -46,12 +46,6 @@ static struct bench_results results = {
     .herd = &herd,
 };
 
-static void die(const char *what)
-{
-    fprintf(stderr, "lockword-bench: %s\n", what);
-    exit(2);
-}
-
 static void usage(int status)
 {
     fputs("usage: lockword-bench [--quick] [--json FILE] [--only "
@@ -68,21 +62,14 @@ static void usage(int status)
     exit(status);
 }
 
-static void add_peer(const struct bench_peer *peer)
-{
-    if (results.mutex.peer_count == MAX_PEERS)
-        die("too many peers");
-    results.mutex.peers[results.mutex.peer_count++] = peer;
-}
-
 static void add_plugin(const char *file)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     const struct bench_peer *peer = library ? dlsym(library, "bench_lockword") : NULL;
     const struct bench_operation *operation = peer ? dlsym(library, "bench_family_lockword") : NULL;
     if (!operation)
-        die(dlerror());
-    add_peer(peer);
+        bench_die(dlerror());
+    bench_enter(&results.mutex, peer);
     /* What one thread does alone is the same with all constants. */
     for (; operation->peer; operation++) {
         if (operation->partner)
@@ -124,7 +111,7 @@ static void add_cells(struct bench_contest *contest, const char *threads, const 
         for (int t = 0; t < n; t++) {
             if (contest->cell_count == MAX_CELLS || thread_counts[t] < 1 ||
                 thread_counts[t] > BENCH_MAX_THREADS)
-                die("too many threads or cells");
+                bench_die("too many threads or cells");
             contest->cells[contest->cell_count++] =
                 (struct bench_cell){(int)thread_counts[t], lengths[s], busy};
         }
@@ -159,7 +146,7 @@ static void add_waits(const char *peers)
             if (peers && !lists(peers, wait->peer))
                 continue;
             if (count == MAX_WAITS)
-                die("too many ways to wait");
+                bench_die("too many ways to wait");
             all[count++] = wait;
             bench_asleep_add(&asleep, wait);
             bench_herd_add(&herd, wait);
@@ -176,6 +163,7 @@ static int peer_at(const struct bench_contest *contest, int round, int k)
 
 static void measure_pairs(void)
 {
+    results.pairs = bench_zeroed((size_t)results.mutex.peer_count, sizeof *results.pairs);
     bench_have_threads();
     bench_pin(bench_cpus() - 1);
     for (int r = 0; r < results.pair_rounds; r++) {
@@ -215,11 +203,9 @@ static struct bench_run run_of(const struct bench_contest *contest, int cell,
 
 static void prepare(struct bench_contest *contest)
 {
-    contest->samples =
-        calloc((size_t)contest->peer_count * (size_t)contest->cell_count * (size_t)contest->rounds,
-               sizeof *contest->samples);
-    if (!contest->samples && contest->peer_count && contest->cell_count)
-        die("no memory");
+    contest->samples = bench_zeroed((size_t)contest->peer_count * (size_t)contest->cell_count *
+                                        (size_t)contest->rounds,
+                                    sizeof *contest->samples);
 }
 
 /* One round, one cell, all peers. */
@@ -345,12 +331,12 @@ int main(int argc, char **argv)
         usage(2);
     for (int p = 0; bench_peers[p]; p++) {
         if (!peers || lists(peers, bench_peers[p]->name))
-            add_peer(bench_peers[p]);
+            bench_enter(&results.mutex, bench_peers[p]);
     }
     add_operations(peers);
     add_waits(peers);
     if (results.mutex.peer_count == 0 && family.count == 0)
-        die("no such peer");
+        bench_die("no such peer");
     for (int m = 0; bench_missing[m]; m++)
         printf("skipped: %s\n", bench_missing[m]);
 
@@ -387,7 +373,7 @@ int main(int argc, char **argv)
     if (json) {
         FILE *out = fopen(json, "w");
         if (!out)
-            die(strerror(errno));
+            bench_die(strerror(errno));
         bench_print_json(&results, out);
         fclose(out);
     }

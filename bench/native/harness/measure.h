@@ -3,6 +3,8 @@
 #ifndef LOCKWORD_BENCH_MEASURE_H
 #define LOCKWORD_BENCH_MEASURE_H
 
+#include <stddef.h>
+
 #include "../bench.h"
 
 #define BENCH_MUTEX_SIZE BENCH_OBJECT_SIZE
@@ -19,6 +21,16 @@ struct bench_units bench_calibrate(void);
 
 /* Reorders the samples. */
 double bench_median(double *samples, int n);
+
+/* Says what is wrong, and ends the benchmark. */
+_Noreturn void bench_die(const char *what);
+
+/* Returns the table with room for one more entry than it has, of so many bytes each. A table
+ * starts as NULL. */
+void *bench_room(void *table, int count, size_t size);
+
+/* Memory for so many entries of so many bytes each, zeroed. */
+void *bench_zeroed(size_t count, size_t size);
 
 /* The monotonic clock, ns. */
 double bench_now(void);

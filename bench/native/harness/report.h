@@ -7,7 +7,6 @@
 
 #include "measure.h"
 
-#define MAX_PEERS 32
 #define MAX_CELLS 32
 
 /* One column of the benchmark: so many threads, sections of such a length. */
@@ -19,8 +18,8 @@ struct bench_cell {
 
 /* Peers that compete in the same cells. */
 struct bench_contest {
-    const char *what; /* in words */
-    const struct bench_peer *peers[MAX_PEERS];
+    const char *what;                /* in words */
+    const struct bench_peer **peers; /* bench_enter */
     int peer_count;
     struct bench_cell cells[MAX_CELLS];
     int cell_count;
@@ -30,6 +29,13 @@ struct bench_contest {
                                        struct bench_units units);
     struct bench_contention *samples; /* bench_sample */
 };
+
+/* One more peer. */
+static inline void bench_enter(struct bench_contest *contest, const struct bench_peer *peer)
+{
+    contest->peers = bench_room(contest->peers, contest->peer_count, sizeof *contest->peers);
+    contest->peers[contest->peer_count++] = peer;
+}
 
 /* Where a cell's figures of one round are. */
 static inline struct bench_contention *bench_sample(const struct bench_contest *contest, int peer,
@@ -48,8 +54,8 @@ struct bench_results {
     int fair_count;
 
     int pair_rounds;
-    struct bench_pair pairs[MAX_PEERS][MAX_ROUNDS];
-    double gap_ns[MAX_CELLS][MAX_ROUNDS]; /* the machine's: bench_longest_gap */
+    struct bench_pair (*pairs)[MAX_ROUNDS]; /* of each peer of the mutex */
+    double gap_ns[MAX_CELLS][MAX_ROUNDS];   /* the machine's: bench_longest_gap */
     double round_trip_ns[MAX_ROUNDS];
 
     const struct bench_family *family; /* harness/family.h */

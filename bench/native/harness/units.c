@@ -3,6 +3,7 @@
 #include "measure.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -12,6 +13,31 @@
 
 #define CALIBRATION_NS 20e6
 #define CALIBRATION_STEPS 10000
+
+_Noreturn void bench_die(const char *what)
+{
+    fprintf(stderr, "lockword-bench: %s\n", what);
+    exit(2);
+}
+
+/* A full table has a power of two of entries, and gets twice as many. */
+void *bench_room(void *table, int count, size_t size)
+{
+    if ((count & (count - 1)) != 0)
+        return table;
+    table = realloc(table, (count > 0 ? 2 * (size_t)count : 1) * size);
+    if (!table)
+        bench_die("no memory");
+    return table;
+}
+
+void *bench_zeroed(size_t count, size_t size)
+{
+    void *memory = calloc(count > 0 ? count : 1, size);
+    if (!memory)
+        bench_die("no memory");
+    return memory;
+}
 
 double bench_now(void)
 {
