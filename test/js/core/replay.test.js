@@ -5,11 +5,11 @@
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { camelCase, primitives } from '../../../tools/core/toolchain.js';
+import { camelCase, primitives, ROOT } from '../../../tools/core/toolchain.js';
 import { explorerOf } from './explorer.js';
 import { call } from './played.js';
 
