@@ -48,6 +48,11 @@
     {                                                                                              \
         .name = full_name, .label = short_name, .is_step = true, .arguments = 3, .call = step      \
     }
+#define INLINED_STEP(full_name, short_name, step)                                                  \
+    {                                                                                              \
+        .name = full_name, .label = short_name, .is_step = true, .arguments = 3, .inlined = true,  \
+        .call = step                                                                               \
+    }
 #define PREDICATE(full_name, short_name, count, wrapper)                                           \
     {                                                                                              \
         .name = full_name, .label = short_name, .arguments = count, .answers_bool = true,          \

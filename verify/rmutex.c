@@ -56,18 +56,8 @@ CALL(face_trylock, (uint32_t)lw_rmutex_trylock(seen_by(a, words)))
 CALL(face_unlock, lw_rmutex_unlock(seen_by(a, words)) == 0)
 
 static const struct function functions[] = {
-    [LOCK] = {.name = "rmutex_lock",
-              .label = "lock",
-              .is_step = true,
-              .arguments = 3,
-              .inlined = true,
-              .call = lock},
-    [LOCK_TASK] = {.name = "rmutex_lock",
-                   .label = "lock",
-                   .is_step = true,
-                   .arguments = 3,
-                   .inlined = true,
-                   .call = lock_task},
+    [LOCK] = INLINED_STEP("rmutex_lock", "lock", lock),
+    [LOCK_TASK] = INLINED_STEP("rmutex_lock", "lock", lock_task),
     [REENTER] = FUNCTION("rmutex_reenter_step", "reenter", 2, reenter),
     [UNLOCK] = GIVES_BACK("rmutex_unlock_step", "unlock", 2, unlock),
     [DEPTH] = FUNCTION("rmutex_depth", "depth", 0, depth),

@@ -46,12 +46,7 @@ CALL(leave, lw_mutex_unlock_step(words, a))
 CALL(bury, (lw_robust_bury(words, a), a))
 
 static const struct function functions[] = {
-    [LOCK] = {.name = "robust_lock",
-              .label = "lock",
-              .is_step = true,
-              .arguments = 3,
-              .inlined = true,
-              .call = lock},
+    [LOCK] = INLINED_STEP("robust_lock", "lock", lock),
     [UNLOCK] = {.name = "robust_unlock",
                 .label = "unlock",
                 .arguments = 1,

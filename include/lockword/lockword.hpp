@@ -200,6 +200,16 @@ template <class Start> class awaitable
     std::coroutine_handle<> waiting_;
     int result_ = 0;
 };
+
+/* A method that co_await takes instead of blocking: it waits in the given loop. */
+#define LW_DETAIL_AWAITED(method, form)                                                            \
+    [[nodiscard]] auto method(loop &in) noexcept                                                   \
+    {                                                                                              \
+        const auto start = [this](auto... rest) { return form(&native_, rest...); };               \
+        return detail::awaitable(in.native_handle(), start, #method);                              \
+    }
+#else
+#define LW_DETAIL_AWAITED(method, form)
 #endif
 
 /* An object of C that stays where it is. */
@@ -338,14 +348,7 @@ class mutex : public detail::primitive<lw_mutex>, public detail::lockable<mutex>
 
     using lockable::lock;
 
-#ifdef __cpp_lib_coroutine
-    /* Without blocking: co_await it. */
-    [[nodiscard]] auto lock(loop &in) noexcept
-    {
-        const auto start = [this](auto... form) { return lw_mutex_lock_async(&native_, form...); };
-        return detail::awaitable(in.native_handle(), start, "lock");
-    }
-#endif
+    LW_DETAIL_AWAITED(lock, lw_mutex_lock_async)
 
     [[nodiscard]] bool try_lock()
     {
@@ -405,49 +408,10 @@ class shared_mutex : public detail::primitive<lw_rwlock>, public detail::lockabl
 
     using lockable::lock;
 
-#ifdef __cpp_lib_coroutine
-    /* Without blocking: co_await it. */
-    [[nodiscard]] auto lock(loop &in) noexcept
-    {
-        const auto start = [this](auto... form) {
-            return lw_rwlock_wrlock_async(&native_, form...);
-        };
-        return detail::awaitable(in.native_handle(), start, "lock");
-    }
-#endif
-
-#ifdef __cpp_lib_coroutine
-    /* Without blocking: co_await it. */
-    [[nodiscard]] auto lock_shared(loop &in) noexcept
-    {
-        const auto start = [this](auto... form) {
-            return lw_rwlock_rdlock_async(&native_, form...);
-        };
-        return detail::awaitable(in.native_handle(), start, "lock_shared");
-    }
-#endif
-
-#ifdef __cpp_lib_coroutine
-    /* Without blocking: co_await it. */
-    [[nodiscard]] auto lock_upgradable(loop &in) noexcept
-    {
-        const auto start = [this](auto... form) {
-            return lw_rwlock_uplock_async(&native_, form...);
-        };
-        return detail::awaitable(in.native_handle(), start, "lock_upgradable");
-    }
-#endif
-
-#ifdef __cpp_lib_coroutine
-    /* Without blocking: co_await it. */
-    [[nodiscard]] auto upgrade(loop &in) noexcept
-    {
-        const auto start = [this](auto... form) {
-            return lw_rwlock_upgrade_async(&native_, form...);
-        };
-        return detail::awaitable(in.native_handle(), start, "upgrade");
-    }
-#endif
+    LW_DETAIL_AWAITED(lock, lw_rwlock_wrlock_async)
+    LW_DETAIL_AWAITED(lock_shared, lw_rwlock_rdlock_async)
+    LW_DETAIL_AWAITED(lock_upgradable, lw_rwlock_uplock_async)
+    LW_DETAIL_AWAITED(upgrade, lw_rwlock_upgrade_async)
 
     [[nodiscard]] bool try_lock()
     {
@@ -735,14 +699,7 @@ class latch : public detail::primitive<lw_latch>, public detail::waitable<latch>
   public:
     using waitable::wait;
 
-#ifdef __cpp_lib_coroutine
-    /* Without blocking: co_await it. */
-    [[nodiscard]] auto wait(loop &in) noexcept
-    {
-        const auto start = [this](auto... form) { return lw_latch_wait_async(&native_, form...); };
-        return detail::awaitable(in.native_handle(), start, "wait");
-    }
-#endif
+    LW_DETAIL_AWAITED(wait, lw_latch_wait_async)
 
     static constexpr std::ptrdiff_t max() noexcept
     {
@@ -848,14 +805,7 @@ class event : public detail::primitive<lw_event>, public detail::waitable<event>
   public:
     using waitable::wait;
 
-#ifdef __cpp_lib_coroutine
-    /* Without blocking: co_await it. */
-    [[nodiscard]] auto wait(loop &in) noexcept
-    {
-        const auto start = [this](auto... form) { return lw_event_wait_async(&native_, form...); };
-        return detail::awaitable(in.native_handle(), start, "wait");
-    }
-#endif
+    LW_DETAIL_AWAITED(wait, lw_event_wait_async)
 
     constexpr event() noexcept : primitive(lw_event LW_EVENT_INIT)
     {
@@ -904,16 +854,7 @@ class wait_group : public detail::primitive<lw_waitgroup>, public detail::waitab
   public:
     using waitable::wait;
 
-#ifdef __cpp_lib_coroutine
-    /* Without blocking: co_await it. */
-    [[nodiscard]] auto wait(loop &in) noexcept
-    {
-        const auto start = [this](auto... form) {
-            return lw_waitgroup_wait_async(&native_, form...);
-        };
-        return detail::awaitable(in.native_handle(), start, "wait");
-    }
-#endif
+    LW_DETAIL_AWAITED(wait, lw_waitgroup_wait_async)
 
     constexpr wait_group() noexcept : primitive(lw_waitgroup LW_WAITGROUP_INIT)
     {
@@ -1057,5 +998,7 @@ inline std::size_t wait_any(std::initializer_list<lw_source> sources)
 }
 
 } // namespace lw
+
+#undef LW_DETAIL_AWAITED
 
 #endif

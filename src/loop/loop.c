@@ -502,8 +502,9 @@ int lw_request_begin(lw_request *request, lw_loop *loop, enum lw_request_kind ki
     return 0;
 }
 
-/* The waiter is in the lot before the mutex is given up: who takes it then, and notifies, finds
- * it. */
+/*
+ * The waiter is in the lot before the mutex is given up. So the next holder's notify finds it.
+ */
 int lw_cond_begin(lw_cond *cond, lw_word *mutex, bool is_recursive, LW_ASYNC_PARAMETERS)
 {
     const int error = begin(is_recursive ? LW_REQUEST_REENTERS : LW_REQUEST_WRITES, request, loop,

@@ -13,11 +13,11 @@
  * So the mutex orders all writes of the fate, and locking is the mutex's own lock, unchanged: its
  * caller looks at the fate once it holds the mutex.
  *
- *     fate               the next holder                   who changes it, and how
- *     NAME               is told nothing                   a burial: + OWNER_DIED
- *     NAME + OWNER_DIED  is told, and may mend the data    its holder: - OWNER_DIED when it
- * unlocks, or ABANDONED instead NAME + ABANDONED   frees it at once                  a holder that
- * resets it: NAME
+ *     fate               the next holder        who changes it, and how
+ *     NAME               is told nothing        a burial: + OWNER_DIED
+ *     NAME + OWNER_DIED  is told, and may mend  its holder: - OWNER_DIED when it unlocks, or
+ *                        the data               ABANDONED instead of it
+ *     NAME + ABANDONED   frees it at once       a holder that resets it: OWNER_DIED instead
  */
 #ifndef LOCKWORD_CORE_ROBUST_H
 #define LOCKWORD_CORE_ROBUST_H
