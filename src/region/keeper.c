@@ -149,6 +149,8 @@ static int start(struct lw_region *region)
 {
     sigset_t all;
     sigset_t before;
+    /* In a process of several threads, as this one is about to be, this takes the kernel 10 ms. */
+    lw_region_announce_process();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const int error = pthread_create(&region->keeper, NULL, keep, region);

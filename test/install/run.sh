@@ -40,6 +40,10 @@ program() { # program NAME LIBRARIES COMPILER...: compiles, links and runs
         "./$name"
 }
 
+if pkg-config --exists libcjson; then
+    check "the command" "$work/moved/bin/lockword" run --region "$work/region" name true
+fi
+
 consumer=consumer.c
 
 for cc in gcc clang; do

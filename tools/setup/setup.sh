@@ -74,6 +74,7 @@ if [ "${1-}" != bench ]; then
     want rustc have rustc
     want valgrind have valgrind
     want libuv1-dev header uv.h
+    want libcjson-dev header cjson/cJSON.h
     if [ "$(uname -m)" = x86_64 ]; then
         want gcc-multilib header gnu/stubs-32.h
     fi

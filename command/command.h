@@ -1,0 +1,45 @@
+/* command.h: what the parts of the `lockword` command share. */
+#ifndef LOCKWORD_COMMAND_H
+#define LOCKWORD_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <lockword/region.h>
+
+/* Exit statuses. Those of a command that cannot be run are the shell's: 126 and 127. */
+enum {
+    NOT_TAKEN = 1, /* the lock is held; or there is no such lock */
+    FAILED = 125,  /* lockword itself could not do what it was asked for */
+};
+
+/* The options of all subcommands. Each takes those that its row in lockword.c names. */
+struct options {
+    const char *region;
+    double timeout; /* seconds; negative: without limit */
+    int not_taken;  /* the exit status for that */
+    int signal;
+    bool tries, is_once, is_verbose, is_json;
+};
+
+/* Subcommands: called with what follows the options; they return the exit status. */
+int command_run(const struct options *options, char **words);
+int command_list(const struct options *options, char **words);
+int command_show(const struct options *options, char **words);
+int command_wait(const struct options *options, char **words);
+int command_break(const struct options *options, char **words);
+int command_remove(const struct options *options, char **words);
+
+/* Opens the region; exits if it cannot. Returns NULL if there is none, and `creates` is false. */
+lw_region *open_region(const struct options *options, bool creates);
+
+/* The mutex of this name; exits if it cannot be had. */
+lw_region_mutex find_lock(lw_region *region, const char *name);
+
+/* Until when a call may wait. */
+lw_deadline deadline_of(const struct options *options);
+
+/* What a process runs, in one line, cut to the size. Empty if it cannot be told. */
+void describe_process(unsigned pid, char *text, size_t size);
+
+#endif

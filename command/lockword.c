@@ -1,0 +1,254 @@
+/*
+ * lockword.c: the `lockword` command takes, shows and removes the named locks of a region. Its
+ * manual is lockword.1.
+ */
+#include "command.h"
+
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Options that have no letter. */
+enum { ONCE = 256, JSON, REGION, SIGNAL };
+
+static const struct option all_options[] = {
+    {"region", required_argument, NULL, REGION},
+    {"timeout", required_argument, NULL, 'w'},
+    {"try", no_argument, NULL, 'n'},
+    {"conflict-exit-code", required_argument, NULL, 'E'},
+    {"once", no_argument, NULL, ONCE},
+    {"verbose", no_argument, NULL, 'v'},
+    {"json", no_argument, NULL, JSON},
+    {"signal", required_argument, NULL, SIGNAL},
+    {"help", no_argument, NULL, 'h'},
+    {"version", no_argument, NULL, 'V'},
+    {NULL, 0, NULL, 0},
+};
+
+static const struct subcommand {
+    const char *name;
+    const char *words; /* what follows the options */
+    int least, most;   /* how many these are */
+    int (*call)(const struct options *, char **);
+    int options[8]; /* which it takes, besides --region */
+    const char *does;
+} subcommands[] = {
+    {"run",
+     "NAME [--] COMMAND [ARGUMENT...]",
+     2,
+     -1,
+     command_run,
+     {'w', 'n', 'E', ONCE, 'v'},
+     "runs the command while it holds the lock"},
+    {"list", "", 0, 0, command_list, {JSON}, "shows all locks"},
+    {"show", "NAME", 1, 1, command_show, {JSON}, "shows one lock"},
+    {"wait", "NAME", 1, 1, command_wait, {'w', 'n', 'E'}, "waits until the lock is free"},
+    {"break", "NAME", 1, 1, command_break, {SIGNAL}, "kills the process that holds the lock"},
+    {"remove", "NAME", 1, 1, command_remove, {0}, "forgets a lock that is free"},
+};
+
+static const struct {
+    int option;
+    const char *shown;
+    const char *does;
+} option_texts[] = {
+    {REGION, "--region FILE",
+     "where the locks are; else $LOCKWORD_REGION, else /dev/shm/lockword-UID"},
+    {'w', "-w, --timeout SECONDS", "gives up after so long"},
+    {'n', "-n, --try", "does not wait at all"},
+    {'E', "-E, --conflict-exit-code N", "the exit status if it gives up; else 1"},
+    {ONCE, "--once", "if another one has to be waited for, does not run the command after that"},
+    {'v', "-v, --verbose", "tells which process it waits for"},
+    {JSON, "--json", "for programs"},
+    {SIGNAL, "--signal NAME", "instead of KILL"},
+};
+
+static const struct subcommand *subcommand;
+
+static bool takes(const struct subcommand *command, int option)
+{
+    for (size_t i = 0; i < sizeof command->options / sizeof *command->options; i++) {
+        if (command->options[i] == option)
+            return true;
+    }
+    return option == REGION || option == 'h';
+}
+
+static void print_usage(FILE *out)
+{
+    if (subcommand) {
+        fprintf(out, "usage: lockword %s [OPTION...] %s\n%s.\n\n", subcommand->name,
+                subcommand->words, subcommand->does);
+        for (size_t i = 0; i < sizeof option_texts / sizeof *option_texts; i++) {
+            if (takes(subcommand, option_texts[i].option))
+                fprintf(out, "  %-28s %s\n", option_texts[i].shown, option_texts[i].does);
+        }
+        return;
+    }
+    fputs("usage: lockword SUBCOMMAND [OPTION...] ...\n\n", out);
+    for (size_t i = 0; i < sizeof subcommands / sizeof *subcommands; i++)
+        fprintf(out, "  %-7s %-32s %s\n", subcommands[i].name, subcommands[i].words,
+                subcommands[i].does);
+    fputs("\n'lockword SUBCOMMAND --help' tells its options, 'man lockword' the rest.\n", out);
+}
+
+_Noreturn static void refuse(const char *what, const char *value)
+{
+    warnx("%s%s%s", what, value ? ": " : "", value ? value : "");
+    fprintf(stderr, "'lockword%s%s --help' tells how to call it\n", subcommand ? " " : "",
+            subcommand ? subcommand->name : "");
+    exit(FAILED);
+}
+
+static double number_of(const char *text, double most)
+{
+    char *end;
+    const double number = strtod(text, &end);
+    if (end == text || *end || !(number >= 0) || number > most)
+        refuse("not a number, or out of range", text);
+    return number;
+}
+
+static int signal_of(const char *text)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } signals[] = {{"TERM", SIGTERM}, {"KILL", SIGKILL}, {"INT", SIGINT},
+                   {"HUP", SIGHUP},   {"QUIT", SIGQUIT}, {"ABRT", SIGABRT}};
+    const char *name = strncmp(text, "SIG", 3) == 0 ? text + 3 : text;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        if (strcmp(name, signals[i].name) == 0)
+            return signals[i].number;
+    }
+    refuse("no signal of TERM, KILL, INT, HUP, QUIT, ABRT", text);
+}
+
+lw_region *open_region(const struct options *options, bool creates)
+{
+    const char *file = options->region;
+    lw_region *region;
+    const int error = lw_region_open(&region, file, creates ? LW_REGION_CREATE : 0, 0600, 0);
+    if (error == ENOENT && !creates)
+        return NULL;
+    if (error)
+        errx(FAILED, "%s: %s", file,
+             error == EBADMSG  ? "no region, or a damaged one"
+             : error == EPROTO ? "a region of another version of lockword"
+             : error == EPERM  ? "the file belongs to another user"
+                               : strerror(error));
+    return region;
+}
+
+lw_region_mutex find_lock(lw_region *region, const char *name)
+{
+    lw_region_mutex mutex;
+    const int error = lw_region_mutex_named(region, name, &mutex);
+    if (error)
+        errx(FAILED, "%s: %s", name,
+             error == EINVAL         ? "not a name"
+             : error == ENAMETOOLONG ? "the name is too long"
+             : error == ENOSPC       ? "the region has no room for another name"
+                                     : strerror(error));
+    return mutex;
+}
+
+lw_deadline deadline_of(const struct options *options)
+{
+    return options->timeout < 0 ? LW_FOREVER : lw_after_ns((int64_t)(options->timeout * 1e9));
+}
+
+void describe_process(unsigned pid, char *text, size_t size)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%u/cmdline", pid);
+    FILE *file = fopen(path, "re");
+    const size_t length = file ? fread(text, 1, size - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[length] = '\0';
+    for (size_t i = 0; i + 1 < length; i++) {
+        if ((unsigned char)text[i] < ' ')
+            text[i] = ' ';
+    }
+}
+
+static const char *default_region(void)
+{
+    static char path[64];
+    const char *set = getenv("LOCKWORD_REGION");
+    if (set && *set)
+        return set;
+    snprintf(path, sizeof path, "/dev/shm/lockword-%u", (unsigned)getuid());
+    return path;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.timeout = -1, .not_taken = NOT_TAKEN, .signal = SIGKILL};
+    const char *first = argc > 1 ? argv[1] : "--help";
+    if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
+        puts("lockword " LOCKWORD_VERSION);
+        return 0;
+    }
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {
+        print_usage(argc > 1 ? stdout : stderr);
+        return argc > 1 ? 0 : FAILED;
+    }
+    for (size_t i = 0; i < sizeof subcommands / sizeof *subcommands; i++) {
+        if (strcmp(first, subcommands[i].name) == 0)
+            subcommand = &subcommands[i];
+    }
+    if (!subcommand)
+        refuse("no such subcommand", first);
+    argv[1] = argv[0]; /* for getopt's messages */
+    argc--;
+    argv++;
+    /* '+': the options end where the name begins. */
+    for (int option; (option = getopt_long(argc, argv, "+w:nE:vhV", all_options, NULL)) != -1;) {
+        if (option == '?')
+            refuse("cannot do that", NULL);
+        if (!takes(subcommand, option))
+            refuse("not an option of this subcommand", argv[optind - 1]);
+        switch (option) {
+        case REGION:
+            options.region = optarg;
+            break;
+        case 'w':
+            options.timeout = number_of(optarg, 1e9);
+            break;
+        case 'n':
+            options.tries = true;
+            break;
+        case 'E':
+            options.not_taken = (int)number_of(optarg, 255);
+            break;
+        case ONCE:
+            options.is_once = true;
+            break;
+        case 'v':
+            options.is_verbose = true;
+            break;
+        case JSON:
+            options.is_json = true;
+            break;
+        case SIGNAL:
+            options.signal = signal_of(optarg);
+            break;
+        default:
+            print_usage(stdout);
+            return 0;
+        }
+    }
+    if (!options.region)
+        options.region = default_region();
+    const int words = argc - optind;
+    if (words < subcommand->least || (subcommand->most >= 0 && words > subcommand->most))
+        refuse(words < subcommand->least ? "something is missing" : "too much is given", NULL);
+    return subcommand->call(&options, argv + optind);
+}

@@ -1,0 +1,330 @@
+/** The `lockword` command, as built by the gcc preset, in real processes and a real terminal. */
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const program = resolve(import.meta.dirname, '../../build/gcc/command/lockword');
+
+let folder;
+/** Whatever a test started and did not wait for. */
+let running;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lockword-command-'));
+  running = new Set();
+});
+
+afterEach(() => {
+  for (const child of running) child.kill('SIGKILL');
+  rmSync(folder, { recursive: true });
+});
+
+const file = (name) => join(folder, name);
+
+/** Starts a program; `ended` resolves to how it ended, and what it wrote. */
+function start(command, ...args) {
+  const child = spawn(command, args, { env: { ...process.env, LOCKWORD_REGION: file('region') } });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (data) => (stdout += data));
+  child.stderr.on('data', (data) => (stderr += data));
+  running.add(child);
+  child.ended = once(child, 'close').then(([status, signal]) => {
+    running.delete(child);
+    return { status, signal, stdout, stderr };
+  });
+  return child;
+}
+
+const lockword = (...args) => start(program, ...args);
+const show = async (name) => JSON.parse((await lockword('show', '--json', name).ended).stdout);
+
+/** Waits until it is true. */
+async function until(isTrue) {
+  for (let i = 0; i < 1000; i++) {
+    if (await isTrue()) return;
+    await sleep(10);
+  }
+  throw new Error('it never happened');
+}
+
+/** A lock that is held for as long as this shell command runs, from now on. */
+async function hold(name, command = 'exec sleep 100', ...options) {
+  const holder = lockword('run', ...options, name, '--', 'sh', '-c', command);
+  await until(async () => {
+    const { status, stdout } = await lockword('show', '--json', name).ended;
+    return status === 0 && JSON.parse(stdout).holder?.pid === holder.pid;
+  });
+  return holder;
+}
+
+const isAlive = (pid) => {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+};
+
+const childrenOf = (pid) =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+
+describe('lockword run', function () {
+  this.timeout(30_000);
+
+  it("ends with the command's status, and passes what it writes on", async () => {
+    const { status, stdout, stderr } = await lockword(
+      'run',
+      'a',
+      'sh',
+      '-c',
+      'echo $LOCKWORD_NAME; exit 7',
+    ).ended;
+    assert.deepEqual({ status, stdout, stderr }, { status: 7, stdout: 'a\n', stderr: '' });
+  });
+
+  it('ends as shells do if the command cannot be run, and frees the lock', async () => {
+    assert.equal((await lockword('run', 'a', file('nothing')).ended).status, 127);
+    assert.equal((await lockword('run', 'a', folder).ended).status, 126);
+    assert.deepEqual((await show('a')).held, false);
+  });
+
+  it('ends by the signal that ended the command, and tells the next holder', async () => {
+    const { signal } = await lockword('run', 'a', 'sh', '-c', 'kill -KILL $$').ended;
+    assert.equal(signal, 'SIGKILL');
+    const tell = ['run', 'a', 'sh', '-c', 'echo ${LOCKWORD_OWNER_DIED-no}'];
+    assert.equal((await lockword(...tell).ended).stdout, '1\n');
+    assert.equal((await lockword(...tell).ended).stdout, 'no\n');
+  });
+
+  it('runs one command at a time', async () => {
+    writeFileSync(file('count'), '0');
+    const count = `n=$(cat ${file('count')}); echo $((n + 1)) >${file('count')}`;
+    const loop = `for i in $(seq 25); do ${program} run a sh -c '${count}' || exit; done`;
+    const loops = Array.from({ length: 4 }, () => start('sh', '-c', loop).ended);
+    for (const { status, stderr } of await Promise.all(loops)) assert.equal(status, 0, stderr);
+    assert.equal(readFileSync(file('count'), 'utf8'), '100\n');
+    assert.equal((await show('a')).acquisitions, 100);
+  });
+
+  it('lets nobody starve beside others that take it again at once', async () => {
+    const again = `while ${program} run a sleep 0.01; do :; done`;
+    const loops = [start('sh', '-c', again), start('sh', '-c', again)];
+    await sleep(200);
+    for (let i = 0; i < 5; i++)
+      assert.equal((await lockword('run', '-w', '2', 'a', 'true').ended).status, 0);
+    for (const loop of loops) loop.kill();
+  });
+
+  it('gives up at once with --try, and at the time of --timeout', async () => {
+    await hold('a');
+    assert.equal((await lockword('run', '--try', 'a', 'true').ended).status, 1);
+    assert.equal((await lockword('run', '-n', '-E', '9', 'a', 'true').ended).status, 9);
+    const begin = performance.now();
+    const { status, stderr } = await lockword('run', '-v', '-w', '0.3', 'a', 'true').ended;
+    assert.equal(status, 1);
+    assert.ok(performance.now() - begin >= 300);
+    assert.match(
+      stderr,
+      /waiting for 'a': process \d+ holds it: .* run a -- sh -c exec sleep 100\n.*not run/,
+    );
+  });
+
+  it('takes no CPU time while it waits', async () => {
+    await hold('a');
+    const waiter = lockword('run', 'a', 'true');
+    await until(async () => (await show('a')).waiters === 1);
+    const ticks = () => {
+      const fields = readFileSync(`/proc/${waiter.pid}/stat`, 'utf8').split(') ')[1].split(' ');
+      return Number(fields[11]) + Number(fields[12]);
+    };
+    const before = ticks();
+    await sleep(2000);
+    assert.ok(ticks() - before <= 1, `${ticks() - before} hundredths of a second in two seconds`);
+  });
+
+  it('does not run a command twice with --once', async () => {
+    const holder = await hold('a', `read line; echo >>${file('runs')}`, '--once');
+    const late = lockword('run', '--once', 'a', 'sh', '-c', `echo >>${file('runs')}`).ended;
+    await until(async () => (await show('a')).waiters === 1);
+    holder.stdin.end();
+    assert.equal((await late).status, 0);
+    assert.equal(readFileSync(file('runs'), 'utf8'), '\n');
+  });
+
+  it('runs it with --once if the one that it waited for was killed', async () => {
+    const holder = await hold('a', 'exec sleep 100', '--once');
+    const late = lockword('run', '--once', 'a', 'echo', 'ran').ended;
+    await until(async () => (await show('a')).waiters === 1);
+    holder.kill('SIGKILL');
+    assert.equal((await late).stdout, 'ran\n');
+  });
+
+  it('passes signals on', async () => {
+    const holder = await hold('a', 'trap "echo caught; exit 3" TERM; while :; do sleep 0.01; done');
+    await sleep(100);
+    holder.kill('SIGTERM');
+    const { status, stdout } = await holder.ended;
+    assert.deepEqual({ status, stdout }, { status: 3, stdout: 'caught\n' });
+  });
+
+  it("lets a terminal's Ctrl-C reach the command once", async () => {
+    const command = `${program} run a sh -c 'trap "echo caught" INT; echo ready; sleep 0.5; exit 4'`;
+    const terminal = start('script', '-qec', command, '/dev/null');
+    let seen = '';
+    terminal.stdout.on('data', (data) => (seen += data));
+    await until(() => seen.includes('ready'));
+    terminal.stdin.write('\x03');
+    const { status, stdout } = await terminal.ended;
+    assert.equal(status, 4);
+    assert.equal(stdout.match(/caught/g).length, 1);
+  });
+
+  it('leaves no command that runs without the lock, if it is killed', async () => {
+    const holder = await hold('a', `echo $$ >${file('pid')}; exec sleep 100`);
+    await until(() => existsSync(file('pid')) && readFileSync(file('pid'), 'utf8'));
+    const command = Number(readFileSync(file('pid'), 'utf8'));
+    assert.ok(isAlive(command));
+    holder.kill('SIGKILL');
+    const next = await lockword('run', 'a', 'echo', 'next').ended;
+    assert.equal(next.stdout, 'next\n');
+    assert.ok(!isAlive(command));
+  });
+
+  it('kills what the command has started, too', async () => {
+    const holder = await hold(
+      'a',
+      `sh -c 'echo $$ >${file('pid')}; sleep 100' & (sleep 100 &); wait`,
+    );
+    await until(() => existsSync(file('pid')) && readFileSync(file('pid'), 'utf8'));
+    holder.kill('SIGKILL');
+    // Its output is closed by the last of them.
+    assert.equal((await holder.ended).signal, 'SIGKILL');
+    assert.ok(!isAlive(Number(readFileSync(file('pid'), 'utf8'))));
+  });
+
+  it('waits for what is left if the watcher is killed, too', async () => {
+    const holder = await hold('a', `(sleep 1; echo old >>${file('order')}) & wait`);
+    await sleep(100);
+    const [watcher] = childrenOf(holder.pid);
+    holder.kill('SIGSTOP');
+    process.kill(watcher, 'SIGKILL');
+    holder.kill('SIGKILL');
+    const late = await lockword('run', '-w', '0.2', 'a', 'true').ended;
+    assert.equal(late.status, 1);
+    assert.match(late.stderr, /the last holder of 'a' died: waiting/);
+    const next = await lockword(
+      'run',
+      'a',
+      'sh',
+      '-c',
+      `echo new $LOCKWORD_OWNER_DIED >>${file('order')}`,
+    ).ended;
+    assert.equal(next.status, 0);
+    assert.match(readFileSync(file('order'), 'utf8'), /^old\nnew/);
+  });
+
+  it('passes a stop and a continuation on', async () => {
+    const command = 'while :; do sleep 0.02; done';
+    const holder = await hold('a', command);
+    const stateOf = (pid) => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1][0];
+    const [watcher] = childrenOf(holder.pid);
+    const [child] = childrenOf(watcher);
+    process.kill(child, 'SIGSTOP');
+    await until(() => stateOf(holder.pid) === 'T');
+    holder.kill('SIGCONT');
+    await until(() => stateOf(holder.pid) !== 'T' && stateOf(child) !== 'T');
+  });
+});
+
+describe('lockword list, show, wait, break, remove', function () {
+  this.timeout(30_000);
+
+  it('shows locks, holders and waiters', async () => {
+    assert.equal((await lockword('list', '--json').ended).stdout, '[]\n');
+    const holder = await hold('b "');
+    const waiter = lockword('run', 'b "', 'true');
+    await until(async () => (await show('b "')).waiters === 1);
+    const [lock] = JSON.parse((await lockword('list', '--json').ended).stdout);
+    assert.equal(lock.name, 'b "');
+    assert.equal(lock.held, true);
+    assert.equal(lock.holder.pid, holder.pid);
+    assert.equal(lock.holder.name, 'sh');
+    assert.match(lock.holder.command, /run b " -- sh -c exec sleep 100$/);
+    assert.match((await lockword('list').ended).stdout, /^b " +held +1 +1 +0 +\d+ .*sleep 100$/m);
+    assert.match((await lockword('show', 'b "').ended).stdout, /holder +sh, thread \d+ of process/);
+    waiter.kill();
+  });
+
+  it('waits until a lock is free, and leaves the notice of a death to the next holder', async () => {
+    assert.equal((await lockword('wait', 'a').ended).status, 0);
+    const holder = await hold('a');
+    assert.equal((await lockword('wait', '-w', '0.1', 'a').ended).status, 1);
+    const waiting = lockword('wait', 'a').ended;
+    await until(async () => (await show('a')).waiters === 1);
+    holder.kill('SIGKILL');
+    assert.equal((await waiting).status, 0);
+    const next = await lockword('run', 'a', 'sh', '-c', 'echo $LOCKWORD_OWNER_DIED').ended;
+    assert.equal(next.stdout, '1\n');
+  });
+
+  it('breaks a lock', async () => {
+    const holder = await hold('a');
+    const { status, stdout } = await lockword('break', 'a').ended;
+    assert.equal(status, 0);
+    assert.match(stdout, new RegExp(`^sent Killed to process ${holder.pid}: `));
+    assert.equal((await holder.ended).signal, 'SIGKILL');
+    assert.equal((await lockword('run', 'a', 'true').ended).status, 0);
+    assert.equal((await lockword('break', 'a').ended).status, 1);
+  });
+
+  it('removes a lock that is free', async () => {
+    const holder = await hold('a');
+    const { status, stderr } = await lockword('remove', 'a').ended;
+    assert.deepEqual([status, stderr], [1, "lockword: 'a' is held\n"]);
+    holder.kill();
+    await holder.ended;
+    assert.equal((await lockword('remove', 'a').ended).status, 0);
+    assert.equal((await lockword('show', 'a').ended).status, 1);
+  });
+
+  it('says what is wrong', async () => {
+    const wrong = async (...args) => {
+      const { status, stderr } = await lockword(...args).ended;
+      assert.equal(status, 125, args.join(' '));
+      return stderr;
+    };
+    assert.match(await wrong('lock'), /no such subcommand: lock/);
+    assert.match(await wrong('run', 'a'), /something is missing/);
+    assert.match(
+      await wrong('run', '-w', 'soon', 'a', 'true'),
+      /not a number, or out of range: soon/,
+    );
+    assert.match(await wrong('show', '--try', 'a'), /not an option of this subcommand: --try/);
+    assert.match(await wrong('run', 'x'.repeat(56), 'true'), /the name is too long/);
+    writeFileSync(file('region'), 'no region');
+    assert.match(await wrong('list'), /no region, or a damaged one/);
+  });
+});
+
+describe("lockword's manual and completion", () => {
+  it('have every subcommand and option', async () => {
+    const manual = readFileSync('command/lockword.1', 'utf8');
+    const completion = readFileSync('command/completion.bash', 'utf8');
+    const { stdout } = await lockword('--help').ended;
+    for (const [, name] of stdout.matchAll(/^ {2}(\w+)/gm)) {
+      assert.ok(manual.includes(`.It Cm ${name}\n`), name);
+      const help = (await lockword(name, '--help').ended).stdout;
+      const options = completion.match(
+        new RegExp(`^    (\\w+ \\| )?${name}( \\| \\w+)?\\) options='(.*)'`, 'm'),
+      );
+      assert.deepEqual(options[3].split(' '), [...help.matchAll(/--[\w-]+/g)].map(String), name);
+      for (const option of options[3].split(' '))
+        assert.match(manual, new RegExp(`Fl (\\w , )?${option.slice(1)}\\b`));
+    }
+  });
+});
