@@ -26,6 +26,7 @@ struct options {
 int command_run(const struct options *options, char **words);
 int command_list(const struct options *options, char **words);
 int command_show(const struct options *options, char **words);
+int command_top(const struct options *options, char **words);
 int command_wait(const struct options *options, char **words);
 int command_break(const struct options *options, char **words);
 int command_remove(const struct options *options, char **words);

@@ -47,6 +47,7 @@ static const struct subcommand {
      "runs the command while it holds the lock"},
     {"list", "", 0, 0, command_list, {JSON}, "shows all locks"},
     {"show", "NAME", 1, 1, command_show, {JSON}, "shows one lock"},
+    {"top", "", 0, 0, command_top, {0}, "shows all locks, again and again, in a terminal"},
     {"wait", "NAME", 1, 1, command_wait, {'w', 'n', 'E'}, "waits until the lock is free"},
     {"break", "NAME", 1, 1, command_break, {SIGNAL}, "kills the process that holds the lock"},
     {"remove", "NAME", 1, 1, command_remove, {0}, "forgets a lock that is free"},

@@ -75,6 +75,8 @@ if [ "${1-}" != bench ]; then
     want valgrind have valgrind
     want libuv1-dev header uv.h
     want libcjson-dev header cjson/cJSON.h
+    want libncurses-dev header curses.h
+    want tmux have tmux
     if [ "$(uname -m)" = x86_64 ]; then
         want gcc-multilib header gnu/stubs-32.h
     fi

@@ -1,0 +1,92 @@
+/** `lockword top`, in a real terminal: tmux's. */
+
+import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const program = resolve(import.meta.dirname, '../../build/gcc/command/lockword');
+
+let folder;
+let holders;
+
+const tmux = (...args) => execFileSync('tmux', ['-S', join(folder, 'tmux'), ...args]).toString();
+const screen = () => tmux('capture-pane', '-p');
+
+/** Starts `lockword run` in the region that `top` shows. */
+function run(...args) {
+  const holder = spawn(program, ['run', ...args], {
+    env: { ...process.env, LOCKWORD_REGION: join(folder, 'region') },
+  });
+  holders.push(holder);
+  return holder;
+}
+
+async function until(isTrue) {
+  for (let i = 0; i < 500; i++) {
+    if (isTrue()) return;
+    await sleep(20);
+  }
+  throw new Error(`it never happened:\n${screen()}`);
+}
+
+function start(width, height) {
+  const top = `LOCKWORD_REGION=${join(folder, 'region')} ${program} top; echo "ended: $?"; sleep 100`;
+  tmux('-f', '/dev/null', 'new-session', '-d', '-x', `${width}`, '-y', `${height}`, top);
+}
+
+describe('lockword top', function () {
+  this.timeout(30_000);
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'lockword-top-'));
+    holders = [];
+  });
+
+  afterEach(() => {
+    tmux('kill-server');
+    for (const holder of holders) holder.kill('SIGKILL');
+    rmSync(folder, { recursive: true });
+  });
+
+  it('shows locks as they come, the most wanted first', async () => {
+    start(100, 12);
+    await until(() => /0 locks, 0 held, 0 waiting/.test(screen()));
+    run('calm', 'sleep', '100');
+    const wanted = run('wanted', 'sleep', '100');
+    await until(() => /2 locks, 2 held, 0 waiting/.test(screen()));
+    run('wanted', 'true');
+    await until(() => /2 locks, 2 held, 1 waiting/.test(screen()));
+    const rows = screen().split('\n');
+    const row = new RegExp(
+      `^wanted +1 +\\d+\\.\\d +0\\.0 +0 +${wanted.pid}  lockword run wanted sleep 100$`,
+    );
+    assert.match(rows[2], row);
+    assert.match(rows[3], /^calm +0 +0\.0 +0 +\d+ {2}lockword run calm sleep 100$/);
+    wanted.kill('SIGKILL');
+    await until(() =>
+      /^wanted +0 +0\.\d +1 +\(its holder died\)|^wanted +0 +\d\.\d +1\b/m.test(screen()),
+    );
+  });
+
+  it('follows the size of the terminal, and the keys', async () => {
+    for (let i = 0; i < 9; i++) run(`lock-${i}`, 'sleep', '100');
+    start(100, 8);
+    const shown = () => [...screen().matchAll(/^lock-(\d)/gm)].map(([, number]) => number).join('');
+    await until(() => shown() === '01234');
+    tmux('send-keys', 'Down');
+    await until(() => shown() === '12345');
+    tmux('send-keys', 'NPage');
+    await until(() => shown() === '45678');
+    tmux('resize-window', '-x', '40', '-y', '6');
+    await until(() => shown() === '456' && screen().split('\n')[5].startsWith('q: quit'));
+    tmux('resize-window', '-x', '10', '-y', '2');
+    await sleep(200);
+    tmux('resize-window', '-x', '100', '-y', '20');
+    await until(() => shown() === '012345678');
+    tmux('send-keys', 'q');
+    await until(() => screen().includes('ended: 0'));
+  });
+});
