@@ -53,8 +53,8 @@ demo: setup ## count the C identifiers under TREE=/usr/include by threads, wasm 
 page: setup ## serve the counter page, examples/counter-page, on this machine
 	@$(NODE) node_modules/vite/bin/vite.js examples/counter-page
 
-bench: setup-bench ## measure locks beside their peers; QUICK=1: in four minutes; DOCS=1 puts tables and plots into docs/
-	@$(NODE) bench/run.js $(if $(QUICK),--quick) $(if $(DOCS),--docs)
+bench: setup-bench ## measure locks beside their peers; QUICK=1: in four minutes; ONLY=loops: one part; DOCS=1 puts tables and plots into docs/
+	@$(NODE) bench/run.js $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(DOCS),--docs)
 
 lint: setup ## check formatting, C and JavaScript
 	@$(call ctest,,lint)

@@ -308,7 +308,36 @@ function async({ handoff, relocking }) {
   ];
 }
 
-export function aims({ native, js }) {
+/** Event loops in C; nothing of a run before these were measured. */
+function loops(all) {
+  if (!all) return [];
+  const wakes = all.wake.filter((row) => row.way === HERO);
+  return [
+    ...claimWorst(
+      'event loop in C: unlock to callback, to an eventfd alone',
+      1.15,
+      worst(
+        wakes,
+        (row) => row.ratio,
+        (row) => `${row.cpu} CPU`,
+      ),
+    ),
+    atMost('… a request that queues and is cancelled', 60, all.cancel_ns, time),
+    ...claimWorst(
+      '… a grant, to one of ten that wait',
+      1.3,
+      worst(
+        all.grants,
+        (row) => row.ratio,
+        (row) => `${row.waiting.toLocaleString('en')} waiting`,
+      ),
+    ),
+    atMost('… beside a thread that relocks: p99', 2e6, all.beside.p99_ns, time),
+    atMost('… CPU time of a second of waiting', 1e6, all.idle.cpu_ns, time),
+  ];
+}
+
+export function aims({ native, loops: inLoops, js }) {
   const cells = cellsOf(quiet(native.contended));
   const claims = [
     ...uncontended(native.uncontended),
@@ -318,6 +347,7 @@ export function aims({ native, js }) {
     ...asleep(native.asleep),
     ...herd(native.herd, 'thread'),
     ...fair(native.fair),
+    ...loops(inLoops),
     ...async(js),
     ...beside(js.beside),
     ...besideBusy(js.busy),

@@ -23,9 +23,12 @@ const filled = (page, figures) =>
     return `${start}${parts[name](figures)}${end}`;
   });
 
+/** The figures that the pages show. */
+export const published = () => JSON.parse(read(FIGURES));
+
 /** What every file shall hold, by its name. */
 async function make() {
-  const figures = JSON.parse(read(FIGURES));
+  const figures = published();
   const files = new Map(PAGES.map((page) => [page, filled(read(page), figures)]));
   for (const [name, drawn] of await draw(figures))
     for (const [theme, svg] of Object.entries(drawn))

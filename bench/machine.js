@@ -45,3 +45,11 @@ export function describeMachine(root) {
     },
   };
 }
+
+/** The same of a run of the event loops in C, which may have been made alone. */
+export const describeLoops = () => ({
+  date: new Date().toISOString().slice(0, 10),
+  // The 41st field of stat is the scheduling policy, 0 that of other processes.
+  realtime: !['0', undefined].includes(read('/proc/self/stat').split(') ')[1]?.split(' ')[38]),
+  peers: { libuv: debian('libuv1-dev'), tokio: debian('librust-tokio-dev') },
+});

@@ -302,6 +302,47 @@ function jsQueued({ js }) {
   ]);
 }
 
+/** Event loops in C: how soon one hears of an unlock, and what is in a list. */
+function loops({ loops: all }) {
+  if (!all) return NOT_MEASURED;
+  const [cpus, ways] = ['cpu', 'way'].map((field) => unique(all.wake.map((row) => row[field])));
+  const wake = ways.map((way) => [
+    bold(way, way === HERO),
+    ...cpus.flatMap((cpu) => {
+      const row = all.wake.find((each) => each.way === way && each.cpu === cpu);
+      return [time(row.ns), time(row.p99_ns), fixed(row.ratio, 2)];
+    }),
+  ]);
+  const peers = Object.entries(all.run.peers).filter(([, version]) => version);
+  return [
+    table([['', ...cpus.flatMap((cpu) => [`${cpu} CPU: median`, 'p99', 'ratio'])], ...wake]),
+    list([
+      `a request that queues and is cancelled: ${time(all.cancel_ns)}; of memory it takes ${all.request_bytes} bytes, the caller's, and a loop ${all.loop_bytes}; nothing is allocated`,
+      `beside a thread that relocks without a gap: ${time(all.beside.ns)} in the median, p99 ${time(all.beside.p99_ns)}`,
+      `a second of waiting: ${time(all.idle.cpu_ns)} of CPU time, ${all.idle.events} events`,
+      [
+        all.run.date + (all.run.realtime ? ', at a real-time priority' : ''),
+        ...peers.map(([name, version]) => `${name} ${version}`),
+      ].join('; '),
+    ]),
+  ].join('\n\n');
+}
+
+/** What a grant costs, however many wait. */
+function loopGrants({ loops: all }) {
+  if (!all) return NOT_MEASURED;
+  const lengths = unique(all.grants.map((row) => row.waiting));
+  return table([
+    ['', ...lengths.map((length) => `${length.toLocaleString('en')} waiting`)],
+    ...unique(all.grants.map((row) => row.locks)).map((locks) => [
+      locks === 1 ? 'for one mutex' : `for up to ${locks.toLocaleString('en')} mutexes`,
+      ...all.grants
+        .filter((row) => row.locks === locks)
+        .map((row) => `${time(row.ns)} (${fixed(row.ratio, 2)})`),
+    ]),
+  ]);
+}
+
 /** All measurements in which another library did better, however little. */
 function better({ native, js }) {
   const contended = (rows, unit) =>
@@ -400,6 +441,8 @@ export const parts = {
   asleep,
   herd: ({ native }) => herds(native.herd, 'thread'),
   fair,
+  loops,
+  'loop-grants': loopGrants,
   'js-uncontended': jsUncontended,
   'js-family': jsFamily,
   'js-contended': ({ js }) => cellTables(js.contended, undefined, 'worker'),

@@ -1,29 +1,35 @@
 /**
- * node bench/run.js [--quick] [--docs] [--json FILE]: builds what is to be measured, measures
- * natively and in JavaScript, prints both, and keeps the figures in build/bench. --docs writes
- * docs/benchmarks.md's tables and plots from them, --json copies them all to one file.
+ * node bench/run.js [--quick] [--only PART] [--docs] [--json FILE]: builds what is to be measured,
+ * measures natively, in event loops in C and in JavaScript, or one of these parts alone, prints
+ * all, and keeps the figures in build/bench. --docs writes docs/benchmarks.md's tables and plots
+ * from them; of parts that were not measured, the page keeps its figures. --json copies the figures
+ * to one file.
  */
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { publish } from './docs.js';
-import { describeMachine } from './machine.js';
+import { publish, published } from './docs.js';
+import { describeLoops, describeMachine } from './machine.js';
 
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean' },
+    only: { type: 'string' },
     docs: { type: 'boolean' },
     json: { type: 'string' },
     help: { type: 'boolean' },
   },
 });
-if (options.help) {
+const PARTS = ['native', 'loops', 'js'];
+const isKnown = !options.only || PARTS.includes(options.only);
+if (options.help || !isKnown) {
   console.log(
-    'usage: node bench/run.js [--quick] [--docs] [--json FILE]     about 21 minutes; --quick: four',
+    `usage: node bench/run.js [--quick] [--only ${PARTS.join('|')}] [--docs] [--json FILE]\n\n` +
+      'about 21 minutes; --quick: four',
   );
-  process.exit();
+  process.exit(isKnown ? 0 : 1);
 }
 
 const root = resolve(import.meta.dirname, '..');
@@ -42,17 +48,38 @@ function run(command, args, stdio = 'inherit') {
   process.exit(status ?? 1);
 }
 
+const measured = PARTS.filter((part) => !options.only || part === options.only);
+const quick = options.quick ? ['--quick'] : [];
+
+/** Runs a part, and returns its figures. */
+const parts = {
+  native() {
+    run('build/release/bench/native/lockword-bench', [...quick, '--json', results('native')]);
+    return read('native');
+  },
+  loops() {
+    run('build/release/bench/native/lockword-bench-loops', [...quick, '--json', results('loops')]);
+    return { run: describeLoops(), ...read('loops') };
+  },
+  js() {
+    run(process.execPath, ['bench/js/main.js', ...quick, '--json', results('js')]);
+    return read('js');
+  },
+};
+
 mkdirSync(folder, { recursive: true });
 console.log('Building the release preset');
 run('cmake', ['--preset', 'release'], 'pipe');
-run('cmake', ['--build', '--preset', 'release', '--target', 'lockword-bench'], 'pipe');
+const targets = measured.flatMap(
+  (part) => ({ native: ['lockword-bench'], loops: ['lockword-bench-loops'] })[part] ?? [],
+);
+if (targets.length)
+  run('cmake', ['--build', '--preset', 'release', '--target', ...targets], 'pipe');
 
-const quick = options.quick ? ['--quick'] : [];
-console.log('\n== Native');
-run('build/release/bench/native/lockword-bench', [...quick, '--json', results('native')]);
-console.log('\n== JavaScript');
-run(process.execPath, ['bench/js/main.js', ...quick, '--json', results('js')]);
-
-const figures = { machine: describeMachine(root), native: read('native'), js: read('js') };
+const figures = options.only ? published() : { machine: describeMachine(root) };
+for (const part of measured) {
+  console.log(`\n== ${{ native: 'Native', loops: 'Event loops in C', js: 'JavaScript' }[part]}`);
+  figures[part] = parts[part]();
+}
 if (options.json) writeFileSync(options.json, `${JSON.stringify(figures, null, 2)}\n`);
 if (options.docs) for (const file of await publish(figures)) console.log(`wrote ${file}`);

@@ -5,6 +5,8 @@
 find_program(CARGO cargo)
 set(crates /usr/share/cargo/registry)
 file(GLOB parking_lot "${crates}/parking_lot-0.12*")
+set(cargo_build "${CARGO}" build --quiet --release --offline
+    --config "source.crates-io.replace-with='debian'" --config "source.debian.directory='${crates}'")
 
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
     list(APPEND bench_missing "Rust's mutexes (not a Release build)")
@@ -28,8 +30,7 @@ else()
     set(library "${rust}/target/release/liblockword_bench_peers.a")
     add_custom_command(
         OUTPUT "${library}"
-        COMMAND "${CARGO}" build --quiet --release --offline ${features}
-            --config "source.crates-io.replace-with='debian'" --config "source.debian.directory='${crates}'"
+        COMMAND ${cargo_build} ${features}
         WORKING_DIRECTORY "${rust}"
         DEPENDS "${rust}/Cargo.toml" "${rust}/src/lib.rs" "${rust}/src/family.rs" "${rust}/src/asleep.rs"
         COMMENT "Building the benchmark's Rust peers"

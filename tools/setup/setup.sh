@@ -57,6 +57,8 @@ if [ "${1-}" = bench ]; then
     need libabsl-dev header absl/synchronization/mutex.h
     need cargo have cargo
     need librust-parking-lot-dev crate parking_lot
+    need librust-tokio-dev crate tokio
+    need libuv1-dev header uv.h
 fi
 
 optional=
