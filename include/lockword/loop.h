@@ -30,10 +30,12 @@
  *
  * What is illegal. A loop belongs to the thread that initialized it: other threads get EPERM, and
  * may only fire an lw_cancel. To block that thread for a lock that one of its requests holds
- * (EDEADLK, where the primitive has an owner). To free a primitive for which a request waits.
+ * (EDEADLK, where the primitive has an owner). To free a primitive for which a request waits, or to
+ * move a loop or a request in memory.
  *
  * When its thread ends, a loop is destroyed. A forked child has no loops: there every function
- * returns EPERM, and lw_loop_destroy only closes the child's copy of the descriptors.
+ * returns EPERM, and lw_loop_destroy only closes the child's copy of the descriptors. A child that
+ * was forked in `done` calls no further `done`: its lw_loop_run returns.
  *
  * Not in WebAssembly, where JavaScript waits without blocking (lockAsync).
  */
@@ -67,7 +69,7 @@ extern "C" {
 typedef struct lw_loop lw_loop;
 typedef struct lw_request lw_request;
 
-/* Called when a request has ended. May do anything but destroy the loop. */
+/* Called when a request has ended. May do anything but destroy the loop (EBUSY). */
 typedef void lw_done(lw_request *request, int result, void *context);
 
 /* A place in a ring. What these structs contain is the library's business. */
@@ -85,8 +87,8 @@ typedef struct lw_waiter {
     lw_request *request;
     lw_step *step;
     lw_word *words;
+    uint64_t parked_at; /* its place in time among the waiters of its bucket */
     uint32_t wanted;
-    uint32_t parked_at; /* its place in time among the waiters of its bucket */
     uint16_t phase;
     uint8_t gate; /* the word that it parks at */
     uint8_t why;  /* the reason for which its step has to run */

@@ -22,7 +22,7 @@ _Static_assert((int)LW_MUTEX_GATE == (int)LW_WAITERS_GATE,
 static struct bucket {
     lw_mutex lock;
     lw_link heads;     /* in the order of parked_at */
-    uint32_t parkings; /* how many there have been, modulo 2^32 */
+    uint64_t parkings; /* how many there have been: one may stay parked during many others */
 } buckets[LW_BUCKETS];
 
 /*
@@ -132,12 +132,6 @@ bool lw_lot_is_parked(const lw_waiter *waiter)
     return __atomic_load_n(&waiter->parked, __ATOMIC_RELAXED);
 }
 
-/* Returns whether a was parked before b, though the count may have wrapped. */
-static bool is_before(uint32_t a, uint32_t b)
-{
-    return (int32_t)(a - b) < 0;
-}
-
 /* Parks a head, or makes one: behind all others. */
 static void park(struct bucket *bucket, lw_waiter *head)
 {
@@ -201,7 +195,7 @@ static lw_link *place_of(struct bucket *bucket, const lw_waiter *head, lw_waiter
     lw_link *place = head->lot.next;
     if (is_notified_alone(head)) {
         while (place != &bucket->heads &&
-               is_before(LW_CONTAINER(place, lw_waiter, lot)->parked_at, next->parked_at))
+               LW_CONTAINER(place, lw_waiter, lot)->parked_at < next->parked_at)
             place = place->next;
     } else {
         next->parked_at = head->parked_at;
@@ -274,15 +268,14 @@ uint32_t lw_notify_async(lw_word *word, uint32_t n)
     uint32_t found = 0;
     struct bucket *bucket = lock_bucket(word);
     /* A loop that parks again meanwhile has seen what this notify is about. */
-    const uint32_t end = bucket->parkings;
+    const uint64_t end = bucket->parkings;
     for (bool more = true; more;) {
         uint32_t rings = 0;
         lw_link *link = bucket->heads.next;
         while (link != &bucket->heads && found < n && rings < RINGS) {
             lw_waiter *head = LW_CONTAINER(link, lw_waiter, lot);
             link = link->next;
-            if (address_of(head) == word && lw_lot_is_parked(head) &&
-                is_before(head->parked_at, end)) {
+            if (address_of(head) == word && lw_lot_is_parked(head) && head->parked_at < end) {
                 link = notify(bucket, head, n);
                 found++;
                 if (lw_inbox_put(head, LW_OK))

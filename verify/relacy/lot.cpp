@@ -137,6 +137,13 @@ template <class test, int threads> struct scenario : rl::test_suite<test, thread
         return lw_lot_join(&request.waiter);
     }
 
+    /* As if half of 2^32 others had parked meanwhile. */
+    void age()
+    {
+        for (bucket &bucket : buckets)
+            bucket.parkings += UINT64_C(1) << 31;
+    }
+
     void leave(lw_waiter *waiter)
     {
         lw_waiter *next = lw_lot_leave(waiter);
@@ -228,6 +235,7 @@ template <bool cancels> struct lock_test : scenario<lock_test<cancels>, 3> {
             if (this->join(index, i, LW_MUTEX_GATE, 0) && lw_inbox_put(waiter, LW_START))
                 lw_inbox_ring(&this->loops[index]);
         }
+        this->age();
         if (cancels && index == 0 && rl::rand(2)) {
             this->leave(&this->requests[0][0].waiter);
             left--;
