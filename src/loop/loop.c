@@ -255,10 +255,16 @@ static void give_up(lw_request *request, uint32_t why)
     end(request, result);
 }
 
-/* Says when to look again, after a step that has to wait in this way. */
-static void wait_as(lw_request *request, uint32_t way)
+/*
+ * Says when to look again, after a step that has to wait in this way. Of several waiters the first
+ * that has to look counts. A cancel's never has to.
+ */
+static void wait_as(lw_waiter *waiter, uint32_t way)
 {
+    lw_request *request = waiter->request;
     lw_deadline look = request->deadline;
+    if (waiter == request->cancel)
+        return;
     if (way != LW_WAIT_IDLE) {
         const int64_t patience =
             way == LW_WAIT_BRIEF ? LW_BRIEF_NS : (int64_t)LW_SLICE_NS << request->slices;
@@ -266,6 +272,8 @@ static void wait_as(lw_request *request, uint32_t way)
         if (slice < look)
             look = slice;
     }
+    if (request->kind == LW_REQUEST_PICKS && request->look < look)
+        look = request->look;
     look_at(request, look);
     arm(request->loop);
 }
@@ -283,7 +291,7 @@ static void advance(lw_waiter *waiter, uint32_t why)
             return;
         }
         if (queued) {
-            wait_as(waiter->request, what);
+            wait_as(waiter, what);
             return;
         }
         lw_lot_park(waiter);
@@ -299,12 +307,23 @@ static void look(lw_request *request)
     }
     if (request->slices < 16)
         request->slices++;
-    advance(&request->waiter, LW_SLICE);
+    look_at(request, request->deadline);
+    lw_waiter *waiter = &request->waiter;
+    for (; waiter && !request->has_ended; waiter = waiter->sibling) {
+        if (waiter->leads)
+            advance(waiter, LW_SLICE);
+    }
+}
+
+/* Whether this is a forked child, and the loop its parent's. */
+static bool is_parents(const lw_loop *loop)
+{
+    return loop->generation != lw_lot_generation();
 }
 
 static bool is_own(const lw_loop *loop)
 {
-    return loop->self == lw_self() && loop->generation == lw_lot_generation();
+    return loop->self == lw_self() && !is_parents(loop);
 }
 
 /* The loops of each thread, which end with it. */
@@ -379,6 +398,8 @@ static void end_run(lw_loop *loop, bool is_idle)
 lw_request *lw_loop_next(lw_loop *loop)
 {
     bool is_idle = false;
+    if (is_parents(loop))
+        return NULL; /* this child was forked in `done` */
     for (; loop->budget > 0 && !is_idle; loop->budget--) {
         if (!lw_link_is_alone(&loop->ended)) {
             lw_request *request = request_at(loop->ended.next);
@@ -402,34 +423,28 @@ lw_request *lw_loop_next(lw_loop *loop)
 
 int lw_loop_close(lw_loop *loop)
 {
-    if (loop->generation != lw_lot_generation()) {
-        /* A forked child's: nothing waits, and no request was the child's. */
-        lw_link_init(&loop->ended);
-        lw_link_init(&loop->ready);
-        loop->lock = (lw_mutex)LW_MUTEX_INIT;
-        loop->looks = NULL;
-        loop->ringers = 0;
-    } else if (loop->self != lw_self()) {
+    if (is_parents(loop))
+        return 0; /* no request was the child's */
+    if (loop->self != lw_self())
         return EPERM;
-    } else if (loop->is_running) {
+    if (loop->is_running)
         return EBUSY;
-    } else {
-        loop->is_running = true;
-        loop->is_closing = true;
-        while (!lw_link_is_alone(&loop->pending)) {
-            lw_request *request = request_at(loop->pending.next);
-            request->result = 0;
-            give_up(request, LW_CANCELLED);
-        }
-    }
+    loop->is_running = true;
     loop->is_closing = true;
     loop->budget = UINT32_MAX;
+    while (!lw_link_is_alone(&loop->pending)) {
+        lw_request *request = request_at(loop->pending.next);
+        request->result = 0;
+        give_up(request, LW_CANCELLED);
+    }
     return 0;
 }
 
 void lw_loop_free(lw_loop *loop)
 {
-    lw_inbox_close(loop);
+    /* A child may have been forked while others had the lock, or were about to ring. */
+    if (!is_parents(loop))
+        lw_inbox_close(loop);
     lw_alarm_close(loop->fds);
     lw_loop *first = pthread_getspecific(loops_key);
     if (first == loop) {

@@ -15,7 +15,7 @@
 #define PAGE 4096
 
 /* Those of this program; cmocka passes over the rest, which has no name. */
-static struct CMUnitTest tests[32];
+static struct CMUnitTest tests[64];
 static size_t test_count;
 
 void add_test(const char *name, void (*test)(void **state))

@@ -41,6 +41,15 @@ static void done(lw_request *request, int result, void *context)
         wait->then(wait->on);
 }
 
+/* The same in any thread. */
+static void done_quietly(lw_request *request, int result, void *context)
+{
+    struct wait *wait = context;
+    (void)request;
+    wait->result = result;
+    wait->calls++;
+}
+
 static struct wait *fresh(struct wait *wait)
 {
     *wait = (struct wait){.result = PENDING};
@@ -250,6 +259,21 @@ TEST(a_thread_cancels_by_lw_cancel)
     lw_mutex_unlock(&mutex);
     WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
     assert_int_equal(lw_request_cancel_by(&a.request, &waiters[0], &cancel), 0);
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_int_equal(lw_mutex_unlock(&mutex), 0);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+/* Who reserved it may be gone: the wait is brief, whatever else the request waits for. */
+TEST(a_cancel_does_not_make_a_brief_wait_long)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    lw_cancel cancel = LW_CANCEL_INIT;
+    lw_waiter waiter;
+    open_loop(&loop);
+    mutex.word[LW_MUTEX_STATE] = LW_MUTEX_RESERVED;
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
+    assert_int_equal(lw_request_cancel_by(&a.request, &waiter, &cancel), 0);
     assert_int_equal(end_wait(&loop, &a), 0);
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
     assert_int_equal(lw_loop_destroy(&loop), 0);
@@ -584,6 +608,51 @@ TEST(done_may_do_anything_but_destroy)
     assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
+/* A request in memory of its own, which its `done` frees. */
+
+struct chain {
+    lw_request request;
+    lw_mutex *mutex;
+    int links; /* how many more it makes */
+};
+
+static struct wait neighbour;
+
+static void go_on(lw_request *request, int result, void *context)
+{
+    struct chain *chain = context;
+    lw_mutex *mutex = chain->mutex;
+    const int links = chain->links;
+    assert_ptr_equal(request, &chain->request);
+    assert_int_equal(result, 0);
+    memset(chain, 0x55, sizeof *chain);
+    free(chain);
+    assert_int_equal(lw_request_cancel(&neighbour.request), 0);
+    assert_int_equal(neighbour.calls, links == 0);
+    if (links > 0) {
+        chain = malloc(sizeof *chain);
+        chain->mutex = mutex;
+        chain->links = links - 1;
+        WAIT(lw_mutex_lock_async, mutex, &chain->request, &loop, LW_FOREVER, go_on, chain);
+    }
+    lw_mutex_unlock(mutex);
+}
+
+TEST(done_frees_its_request_begins_another_and_cancels_its_neighbour)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    struct chain *chain = malloc(sizeof *chain);
+    *chain = (struct chain){.mutex = &mutex, .links = 1};
+    open_loop(&loop);
+    WAIT(lw_mutex_lock_async, &mutex, &chain->request, &loop, LW_FOREVER, go_on, chain);
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&neighbour));
+    settle(&loop);
+    assert_int_equal(neighbour.calls, 1);
+    assert_int_equal(neighbour.result, ECANCELED);
+    assert_false(lw_mutex_is_locked(&mutex));
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
 static int misuse(struct call *call)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
@@ -667,6 +736,63 @@ TEST(a_forked_child_has_no_loops)
     assert_int_equal(end_wait(&loop, &b), 0);
     lw_mutex_unlock(&mutex);
     assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+/* The child goes on in a `done` of its parent's loop: all that it does then is to return. */
+
+static pid_t forked;
+
+static void fork_here(void *mutex)
+{
+    lw_mutex_unlock(mutex);
+    forked = fork();
+    /* As if another thread had been about to ring the loop, and had its lock. */
+    if (forked == 0) {
+        loop.ringers = 1;
+        lw_mutex_lock(&loop.lock);
+    }
+}
+
+static void check_fork(int (*run)(lw_loop *), int result)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    lw_event event = LW_EVENT_INIT;
+    open_loop(&loop);
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&b));
+    WAIT(lw_event_wait_async, &event, FOR_MS(&c, 30));
+    a.then = fork_here;
+    a.on = &mutex;
+    b.then = unlock;
+    b.on = &mutex;
+    assert_int_equal(run(&loop), result);
+    if (forked == 0)
+        _exit(b.calls + c.calls == 0 ? 0 : 1);
+    int status;
+    assert_int_equal(waitpid(forked, &status, 0), forked);
+    assert_int_equal(status, 0);
+}
+
+static int run_and_destroy(lw_loop *own)
+{
+    turn(own, 1000);
+    if (forked == 0)
+        return lw_loop_destroy(own);
+    /* The child has left the descriptors as they were. */
+    end_wait(own, &b);
+    return end_wait(own, &c) == ETIMEDOUT ? lw_loop_destroy(own) : ETIMEDOUT;
+}
+
+TEST(a_fork_in_done)
+{
+    check_fork(run_and_destroy, 0);
+    assert_int_equal(b.result, 0);
+}
+
+TEST(a_fork_in_done_while_the_loop_is_destroyed)
+{
+    check_fork(lw_loop_destroy, 0);
+    assert_int_equal(b.calls + c.calls, 2);
 }
 
 TEST(a_run_leaves_time_for_others)
@@ -773,6 +899,52 @@ TEST(threads_and_loops_share_a_mutex)
     end_calls(threads, COUNT_OF(threads));
     end_calls(loops, COUNT_OF(loops));
     assert_int_equal(count, expected);
+    assert_false(lw_mutex_is_locked(&shared));
+}
+
+/* A hundred loops, each in a thread of its own, that ends while its loop has requests. */
+
+enum { CROWD = 100 };
+
+static void unlock_quietly(lw_request *request, int result, void *context)
+{
+    done_quietly(request, result, context);
+    if (result == 0)
+        lw_mutex_unlock(&shared);
+}
+
+static int add_and_leave(struct call *call)
+{
+    static __thread lw_loop own;
+    static __thread struct wait waits[4];
+    struct wait *mine = waits;
+    (void)call;
+    if (lw_loop_init(&own) != 0)
+        return 1;
+    for (int round = 0; round < 20; round++) {
+        if (lw_mutex_lock_async(&shared, &fresh(mine)->request, &own, LW_FOREVER, done_quietly,
+                                mine) != 0)
+            return 2;
+        while (mine->calls == 0 && turn(&own, 10000))
+            continue;
+        if (mine->result != 0)
+            return 3;
+        count++;
+        lw_mutex_unlock(&shared);
+    }
+    for (int i = 1; i < 4; i++)
+        lw_mutex_lock_async(&shared, &fresh(&mine[i])->request, &own, LW_FOREVER, unlock_quietly,
+                            &mine[i]);
+    return 0;
+}
+
+TEST(a_hundred_loops_in_a_hundred_threads)
+{
+    struct call calls[CROWD];
+    count = 0;
+    start_calls(calls, CROWD, calling(add_and_leave, NULL));
+    end_calls(calls, CROWD);
+    assert_int_equal(count, 20 * CROWD);
     assert_false(lw_mutex_is_locked(&shared));
 }
 
