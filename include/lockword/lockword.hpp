@@ -11,6 +11,7 @@
  *     if (mutex.try_lock_for(10ms)) ...              // std::chrono, any clock
  *     if (semaphore.acquire(stop_token)) ...         // C++20: ends when a stop is requested
  *     co_await mutex.lock(loop);                     // C++20: never blocks the lw::loop's thread
+ *     if (co_await mutex.try_lock_for(loop, 10ms)) ... // the same with a limit, or a stop_token
  *
  * Each class is the C primitive and nothing else: lw::mutex is eight bytes, and native_handle()
  * gives what the C functions, other languages and WebAssembly workers share. A class is neither
@@ -37,6 +38,7 @@
 #include <version>
 #endif
 #ifdef __cpp_lib_jthread
+#include <optional>
 #include <stop_token>
 #endif
 #ifdef __cpp_lib_coroutine
@@ -159,14 +161,99 @@ template <class Wait> int unless(const std::stop_token &stop, const Wait &wait)
 #endif
 
 #ifdef __cpp_lib_coroutine
-/* What co_await takes: start(request, loop, deadline, done, context) is one of C's _async forms. */
-template <class Start> class awaitable
-{
-  public:
-    awaitable(lw_loop *loop, const Start &start, const char *what) noexcept
-        : loop_(loop), what_(what), start_(start)
+/* When a co_await gives up: never, at a deadline, when a clock says so, when a stop is requested.
+ */
+struct never {
+    lw_deadline deadline() const noexcept
+    {
+        return LW_FOREVER;
+    }
+    bool is_over() const noexcept
+    {
+        return true;
+    }
+    void begin(lw_request *) noexcept
     {
     }
+    void end() noexcept
+    {
+    }
+};
+
+struct at : never {
+    lw_deadline time;
+
+    explicit at(lw_deadline given) noexcept : time(given)
+    {
+    }
+    lw_deadline deadline() const noexcept
+    {
+        return time;
+    }
+};
+
+template <class Clock, class Duration> struct by_clock : never {
+    std::chrono::time_point<Clock, Duration> time;
+
+    explicit by_clock(const std::chrono::time_point<Clock, Duration> &given) : time(given)
+    {
+    }
+    lw_deadline deadline() const
+    {
+        return after(time - Clock::now());
+    }
+    bool is_over() const
+    {
+        return Clock::is_steady || Clock::now() >= time;
+    }
+};
+
+#ifdef __cpp_lib_jthread
+struct by_stop : never {
+    struct fire {
+        lw_cancel *cancel;
+        void operator()() const noexcept
+        {
+            lw_cancel_fire(cancel);
+        }
+    };
+
+    std::stop_token stop;
+    std::optional<std::stop_callback<fire>> callback;
+    lw_cancel cancel = LW_CANCEL_INIT;
+    lw_waiter waiter;
+
+    explicit by_stop(const std::stop_token &given) noexcept : stop(given)
+    {
+    }
+    void begin(lw_request *request)
+    {
+        lw_request_cancel_by(request, &waiter, &cancel);
+        callback.emplace(stop, fire{&cancel});
+    }
+    void end() noexcept
+    {
+        callback.reset();
+    }
+};
+#endif
+
+/*
+ * What co_await takes: start(request, loop, deadline, done, context) is one of C's _async forms,
+ * and finish(result, request) makes of its result what co_await returns.
+ */
+template <class Limit, class Start, class Finish> class awaitable
+{
+  public:
+    template <class Given>
+    awaitable(loop &in, const Given &limit, Start start, Finish finish)
+        : loop_(in.native_handle()), start_(std::move(start)), finish_(std::move(finish)),
+          limit_(limit)
+    {
+    }
+
+    awaitable(const awaitable &) = delete;
+    awaitable &operator=(const awaitable &) = delete;
 
     bool await_ready() const noexcept
     {
@@ -176,40 +263,130 @@ template <class Start> class awaitable
     bool await_suspend(std::coroutine_handle<> waiting)
     {
         waiting_ = waiting;
-        result_ = start_(&request_, loop_, LW_FOREVER, &awaitable::done, this);
-        return result_ == 0;
+        return begin();
     }
 
-    void await_resume() const
+    auto await_resume()
     {
-        check(result_, what_);
+        return finish_(result_, request_);
     }
 
   private:
+    bool begin()
+    {
+        result_ = start_(&request_, loop_, limit_.deadline(), &awaitable::done, this);
+        if (result_ == 0)
+            limit_.begin(&request_);
+        return result_ == 0;
+    }
+
     static void done(lw_request *, int result, void *context)
     {
         awaitable *self = static_cast<awaitable *>(context);
+        self->limit_.end();
         self->result_ = result;
+        if (result == ETIMEDOUT && !self->limit_.is_over() && self->begin())
+            return;
         self->waiting_.resume();
     }
 
-    lw_request request_;
+    lw_request request_ = {}; /* of no loop, until it has begun */
     lw_loop *loop_;
-    const char *what_;
     Start start_;
+    Finish finish_;
+    Limit limit_;
     std::coroutine_handle<> waiting_;
     int result_ = 0;
 };
 
-/* A method that co_await takes instead of blocking: it waits in the given loop. */
-#define LW_DETAIL_AWAITED(method, form)                                                            \
-    [[nodiscard]] auto method(loop &in) noexcept                                                   \
+template <class Limit, class Given, class Start, class Finish>
+auto await(loop &in, const Given &limit, Start start, Finish finish)
+{
+    return awaitable<Limit, Start, Finish>(in, limit, std::move(start), std::move(finish));
+}
+
+/* For as long as it takes. */
+template <class Start> auto await(loop &in, const Start &start, const char *what)
+{
+    return await<never>(in, never(), start,
+                        [what](int result, const lw_request &) { check(result, what); });
+}
+
+/* Within a limit: true, or false if it is over. */
+template <class Limit, class Given, class Start>
+auto await_within(loop &in, const Given &limit, const Start &start, const char *what)
+{
+    return await<Limit>(in, limit, start, [what](int result, const lw_request &request) {
+        /* The loop's end is no limit of the caller's. */
+        if (result == ECANCELED && (!request.loop || request.loop->is_closing))
+            fail(result, what);
+        return succeeded(result, what);
+    });
+}
+
+template <class Rep, class Period, class Start>
+auto await_for(loop &in, const std::chrono::duration<Rep, Period> &time, const Start &start,
+               const char *what)
+{
+    return await_within<at>(in, after(time), start, what);
+}
+
+template <class Clock, class Duration, class Start>
+auto await_until(loop &in, const std::chrono::time_point<Clock, Duration> &time, const Start &start,
+                 const char *what)
+{
+    return await_within<by_clock<Clock, Duration>>(in, time, start, what);
+}
+
+/*
+ * Methods that co_await takes instead of blocking: they wait in the given loop. Those with a limit
+ * return whether they have succeeded.
+ */
+#define LW_DETAIL_AWAITED(method, timed, form)                                                     \
+    [[nodiscard]] auto method(loop &in)                                                            \
     {                                                                                              \
-        const auto start = [this](auto... rest) { return form(&native_, rest...); };               \
-        return detail::awaitable(in.native_handle(), start, #method);                              \
+        return detail::await(in, LW_DETAIL_START(form), #method);                                  \
+    }                                                                                              \
+    template <class Rep, class Period>                                                             \
+    [[nodiscard]] auto timed##_for(loop &in, const std::chrono::duration<Rep, Period> &time)       \
+    {                                                                                              \
+        return detail::await_for(in, time, LW_DETAIL_START(form), #timed "_for");                  \
+    }                                                                                              \
+    template <class Clock, class Duration>                                                         \
+    [[nodiscard]] auto timed##_until(loop &in,                                                     \
+                                     const std::chrono::time_point<Clock, Duration> &time)         \
+    {                                                                                              \
+        return detail::await_until(in, time, LW_DETAIL_START(form), #timed "_until");              \
+    }                                                                                              \
+    LW_DETAIL_AWAITED_STOP(method, form)
+#define LW_DETAIL_START(form) [this](auto... rest) { return form(&native_, rest...); }
+#ifdef __cpp_lib_jthread
+#define LW_DETAIL_AWAITED_STOP(method, form)                                                       \
+    [[nodiscard]] auto method(loop &in, const std::stop_token &stop)                               \
+    {                                                                                              \
+        return detail::await_within<detail::by_stop>(in, stop, LW_DETAIL_START(form), #method);    \
     }
 #else
-#define LW_DETAIL_AWAITED(method, form)
+#define LW_DETAIL_AWAITED_STOP(method, form)
+#endif
+
+/* The same of a counter. */
+#define LW_DETAIL_AWAITED_COUNT(method, form)                                                      \
+    [[nodiscard]] auto method(loop &in, std::uint32_t n)                                           \
+    {                                                                                              \
+        const auto start = [this, n](auto... rest) { return form(&native_, n, rest...); };         \
+        return detail::await(in, start, #method);                                                  \
+    }                                                                                              \
+    template <class Rep, class Period>                                                             \
+    [[nodiscard]] auto method##_for(loop &in, std::uint32_t n,                                     \
+                                    const std::chrono::duration<Rep, Period> &time)                \
+    {                                                                                              \
+        const auto start = [this, n](auto... rest) { return form(&native_, n, rest...); };         \
+        return detail::await_for(in, time, start, #method "_for");                                 \
+    }
+#else
+#define LW_DETAIL_AWAITED(method, timed, form)
+#define LW_DETAIL_AWAITED_COUNT(method, form)
 #endif
 
 /* An object of C that stays where it is. */
@@ -347,8 +524,10 @@ class mutex : public detail::primitive<lw_mutex>, public detail::lockable<mutex>
     }
 
     using lockable::lock;
+    using lockable::try_lock_for;
+    using lockable::try_lock_until;
 
-    LW_DETAIL_AWAITED(lock, lw_mutex_lock_async)
+    LW_DETAIL_AWAITED(lock, try_lock, lw_mutex_lock_async)
 
     [[nodiscard]] bool try_lock()
     {
@@ -375,6 +554,23 @@ class recursive_mutex : public detail::primitive<lw_rmutex>,
   public:
     constexpr recursive_mutex() noexcept : primitive(lw_rmutex LW_RMUTEX_INIT)
     {
+    }
+
+    /*
+     * Who has co_awaited lock_task holds it for a task of the loop: other tasks and the thread's
+     * own calls are kept out. The task locks it again and unlocks it by the two functions after
+     * this.
+     */
+    LW_DETAIL_AWAITED(lock_task, try_lock_task, lw_rmutex_lock_async)
+
+    void relock_task()
+    {
+        detail::check(lw_rmutex_relock_task(&native_), "relock_task");
+    }
+
+    void unlock_task()
+    {
+        detail::check(lw_rmutex_unlock_task(&native_), "unlock_task");
     }
 
     [[nodiscard]] bool try_lock()
@@ -407,11 +603,13 @@ class shared_mutex : public detail::primitive<lw_rwlock>, public detail::lockabl
     }
 
     using lockable::lock;
+    using lockable::try_lock_for;
+    using lockable::try_lock_until;
 
-    LW_DETAIL_AWAITED(lock, lw_rwlock_wrlock_async)
-    LW_DETAIL_AWAITED(lock_shared, lw_rwlock_rdlock_async)
-    LW_DETAIL_AWAITED(lock_upgradable, lw_rwlock_uplock_async)
-    LW_DETAIL_AWAITED(upgrade, lw_rwlock_upgrade_async)
+    LW_DETAIL_AWAITED(lock, try_lock, lw_rwlock_wrlock_async)
+    LW_DETAIL_AWAITED(lock_shared, try_lock_shared, lw_rwlock_rdlock_async)
+    LW_DETAIL_AWAITED(lock_upgradable, try_lock_upgradable, lw_rwlock_uplock_async)
+    LW_DETAIL_AWAITED(upgrade, try_upgrade, lw_rwlock_upgrade_async)
 
     [[nodiscard]] bool try_lock()
     {
@@ -509,6 +707,43 @@ class condition : public detail::primitive<lw_cond>
         return lw_cond_wait_recursive_cancel(&native_, mutex.native_handle(), deadline, cancel);
     }
 
+#ifdef __cpp_lib_coroutine
+    template <class... Rest> int begin(std::unique_lock<lw::mutex> &lock, Rest... rest)
+    {
+        if (!lock.owns_lock())
+            return EPERM;
+        return lw_cond_wait_async(&native_, lock.mutex()->native_handle(), rest...);
+    }
+
+    template <class... Rest> int begin(lw::recursive_mutex &mutex, Rest... rest)
+    {
+        return lw_cond_wait_recursive_async(&native_, mutex.native_handle(), rest...);
+    }
+
+    static void lose(std::unique_lock<lw::mutex> &lock)
+    {
+        lock.release();
+    }
+
+    static void lose(lw::recursive_mutex &)
+    {
+    }
+
+    template <class Limit, class Given, class Lock>
+    auto await_by(loop &in, const Given &limit, Lock &lock)
+    {
+        const auto start = [this, &lock](auto... rest) { return this->begin(lock, rest...); };
+        return detail::await<Limit>(in, limit, start, [&lock](int result, const lw_request &ended) {
+            const bool has_waited = ended.loop != nullptr;
+            if (has_waited && !ended.is_relocking)
+                lose(lock);
+            if (has_waited ? !ended.is_relocking : result == ECANCELED)
+                detail::fail(ECANCELED, "wait");
+            return detail::succeeded(result, "wait");
+        });
+    }
+#endif
+
   public:
     constexpr condition() noexcept : primitive(lw_cond LW_COND_INIT)
     {
@@ -535,6 +770,39 @@ class condition : public detail::primitive<lw_cond>
         while (!holds())
             wait(lock);
     }
+
+#ifdef __cpp_lib_coroutine
+    /*
+     * Without blocking: co_await it, with a lock on an lw::mutex, or with a recursive mutex that a
+     * task holds. It has the mutex again afterwards, except when the loop's end throws ECANCELED:
+     * then the lock owns nothing. With a limit it returns whether it was notified.
+     */
+    template <class Lock> [[nodiscard]] auto wait(loop &in, Lock &lock)
+    {
+        return await_by<detail::never>(in, detail::never(), lock);
+    }
+
+    template <class Lock, class Rep, class Period>
+    [[nodiscard]] auto wait_for(loop &in, Lock &lock,
+                                const std::chrono::duration<Rep, Period> &time)
+    {
+        return await_by<detail::at>(in, detail::after(time), lock);
+    }
+
+    template <class Lock, class Clock, class Duration>
+    [[nodiscard]] auto wait_until(loop &in, Lock &lock,
+                                  const std::chrono::time_point<Clock, Duration> &time)
+    {
+        return await_by<detail::by_clock<Clock, Duration>>(in, time, lock);
+    }
+
+#ifdef __cpp_lib_jthread
+    template <class Lock> [[nodiscard]] auto wait(loop &in, Lock &lock, const std::stop_token &stop)
+    {
+        return await_by<detail::by_stop>(in, stop, lock);
+    }
+#endif
+#endif
 
     /* Returns std::cv_status, or, given a condition, whether it holds. */
     template <class Mutex, class Clock, class Duration>
@@ -608,6 +876,13 @@ class semaphore : public detail::primitive<lw_sem>
         return lw_sem_acquire_cancel(&native_, n, deadline, cancel);
     }
 
+#ifdef __cpp_lib_coroutine
+    auto acquire_start(std::uint32_t n)
+    {
+        return [this, n](auto... rest) { return lw_sem_acquire_async(&native_, n, rest...); };
+    }
+#endif
+
   public:
     static constexpr std::ptrdiff_t max() noexcept
     {
@@ -627,13 +902,32 @@ class semaphore : public detail::primitive<lw_sem>
 
 #ifdef __cpp_lib_coroutine
     /* Without blocking: co_await it. */
-    [[nodiscard]] auto acquire(loop &in, std::uint32_t n = 1) noexcept
+    [[nodiscard]] auto acquire(loop &in, std::uint32_t n = 1)
     {
-        const auto start = [this, n](auto... form) {
-            return lw_sem_acquire_async(&native_, n, form...);
-        };
-        return detail::awaitable(in.native_handle(), start, "acquire");
+        return detail::await(in, acquire_start(n), "acquire");
     }
+
+    template <class Rep, class Period>
+    [[nodiscard]] auto try_acquire_for(loop &in, const std::chrono::duration<Rep, Period> &time,
+                                       std::uint32_t n = 1)
+    {
+        return detail::await_for(in, time, acquire_start(n), "try_acquire_for");
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] auto try_acquire_until(loop &in,
+                                         const std::chrono::time_point<Clock, Duration> &time,
+                                         std::uint32_t n = 1)
+    {
+        return detail::await_until(in, time, acquire_start(n), "try_acquire_until");
+    }
+
+#ifdef __cpp_lib_jthread
+    [[nodiscard]] auto acquire(loop &in, const std::stop_token &stop, std::uint32_t n = 1)
+    {
+        return detail::await_within<detail::by_stop>(in, stop, acquire_start(n), "acquire");
+    }
+#endif
 #endif
 
     [[nodiscard]] bool try_acquire(std::uint32_t n = 1)
@@ -698,8 +992,10 @@ class latch : public detail::primitive<lw_latch>, public detail::waitable<latch>
 
   public:
     using waitable::wait;
+    using waitable::wait_for;
+    using waitable::wait_until;
 
-    LW_DETAIL_AWAITED(wait, lw_latch_wait_async)
+    LW_DETAIL_AWAITED(wait, wait, lw_latch_wait_async)
 
     static constexpr std::ptrdiff_t max() noexcept
     {
@@ -747,6 +1043,18 @@ class barrier : public detail::primitive<lw_barrier>
         return false;
     }
 
+#ifdef __cpp_lib_coroutine
+    auto wait_start()
+    {
+        return [this](auto... rest) { return lw_barrier_wait_async(&native_, rest...); };
+    }
+
+    static bool leads_of(int result, const lw_request &)
+    {
+        return leads(result);
+    }
+#endif
+
   public:
     static constexpr std::ptrdiff_t max() noexcept
     {
@@ -770,6 +1078,20 @@ class barrier : public detail::primitive<lw_barrier>
     {
         return leads(lw_barrier_wait_until(&native_, detail::after(time)));
     }
+
+#ifdef __cpp_lib_coroutine
+    /* The same without blocking: co_await it. The co_await arrives. */
+    [[nodiscard]] auto arrive_and_wait(loop &in)
+    {
+        return detail::await<detail::never>(in, detail::never(), wait_start(), leads_of);
+    }
+
+    template <class Rep, class Period>
+    [[nodiscard]] auto arrive_and_wait_for(loop &in, const std::chrono::duration<Rep, Period> &time)
+    {
+        return detail::await<detail::at>(in, detail::after(time), wait_start(), leads_of);
+    }
+#endif
 
     /* Arrives, for the last time. Never waits. */
     void arrive_and_drop()
@@ -804,8 +1126,10 @@ class event : public detail::primitive<lw_event>, public detail::waitable<event>
 
   public:
     using waitable::wait;
+    using waitable::wait_for;
+    using waitable::wait_until;
 
-    LW_DETAIL_AWAITED(wait, lw_event_wait_async)
+    LW_DETAIL_AWAITED(wait, wait, lw_event_wait_async)
 
     constexpr event() noexcept : primitive(lw_event LW_EVENT_INIT)
     {
@@ -853,8 +1177,10 @@ class wait_group : public detail::primitive<lw_waitgroup>, public detail::waitab
 
   public:
     using waitable::wait;
+    using waitable::wait_for;
+    using waitable::wait_until;
 
-    LW_DETAIL_AWAITED(wait, lw_waitgroup_wait_async)
+    LW_DETAIL_AWAITED(wait, wait, lw_waitgroup_wait_async)
 
     constexpr wait_group() noexcept : primitive(lw_waitgroup LW_WAITGROUP_INIT)
     {
@@ -918,6 +1244,9 @@ class counter : public detail::primitive<lw_counter>
         detail::check(lw_counter_wait_at_most(&native_, n, LW_FOREVER, LW_NULL), "wait_at_most");
     }
 
+    LW_DETAIL_AWAITED_COUNT(wait_at_least, lw_counter_wait_at_least_async)
+    LW_DETAIL_AWAITED_COUNT(wait_at_most, lw_counter_wait_at_most_async)
+
     template <class Rep, class Period>
     [[nodiscard]] bool wait_at_least_for(std::uint32_t n,
                                          const std::chrono::duration<Rep, Period> &time)
@@ -960,6 +1289,21 @@ class once_flag : public detail::primitive<lw_once>
     }
 };
 
+namespace detail
+{
+
+/* Ends the run of a once, also by an exception. */
+struct once_run {
+    lw_once *once;
+    bool success;
+    ~once_run()
+    {
+        lw_once_finish(once, success);
+    }
+};
+
+} // namespace detail
+
 /*
  * Calls the function unless it has been called, and waits for another thread's call. If the call
  * throws, the next caller tries. Throws EDEADLK if the caller is in the midst of that call.
@@ -967,22 +1311,50 @@ class once_flag : public detail::primitive<lw_once>
 template <class Function, class... Arguments>
 void call_once(once_flag &flag, Function &&function, Arguments &&...arguments)
 {
-    /* Ends the run, also by an exception. */
-    struct run {
-        lw_once *once;
-        bool success;
-        ~run()
-        {
-            lw_once_finish(once, success);
-        }
-    };
     const int error = lw_once_begin(flag.native_handle());
     if (error != LW_ONCE_RUN)
         return detail::check(error, "call_once");
-    run mine = {flag.native_handle(), false};
+    detail::once_run mine = {flag.native_handle(), false};
     std::forward<Function>(function)(std::forward<Arguments>(arguments)...);
     mine.success = true;
 }
+
+#ifdef __cpp_lib_coroutine
+/* The same without blocking: co_await it. The function is called in the loop. */
+template <class Function> [[nodiscard]] auto call_once(loop &in, once_flag &flag, Function function)
+{
+    lw_once *once = flag.native_handle();
+    const auto start = [once](auto... rest) { return lw_once_begin_async(once, rest...); };
+    return detail::await<detail::never>(
+        in, detail::never(), start,
+        [once, function = std::move(function)](int result, const lw_request &) mutable {
+            if (result != LW_ONCE_RUN)
+                return detail::check(result, "call_once");
+            detail::once_run mine = {once, false};
+            function();
+            mine.success = true;
+        });
+}
+
+/* The same without blocking: co_await wait_any(loop, stop.when(), jobs.when()). */
+template <class... Sources> [[nodiscard]] auto wait_any(loop &in, const Sources &...sources)
+{
+    constexpr std::size_t count = sizeof...(sources);
+    struct several {
+        lw_source sources[count];
+        lw_waiter waiters[count];
+    };
+    several all = {{sources...}, {}};
+    auto start = [all](auto... rest) mutable {
+        return lw_wait_any_async(all.sources, count, all.waiters, rest...);
+    };
+    return detail::await<detail::never>(in, detail::never(), start,
+                                        [](int result, const lw_request &request) {
+                                            detail::check(result, "wait_any");
+                                            return std::size_t(lw_request_value(&request));
+                                        });
+}
+#endif
 
 /*
  * Waits for one of several and returns its place in the list: wait_any({stop.when(), jobs.when()}).
@@ -1000,5 +1372,8 @@ inline std::size_t wait_any(std::initializer_list<lw_source> sources)
 } // namespace lw
 
 #undef LW_DETAIL_AWAITED
+#undef LW_DETAIL_AWAITED_STOP
+#undef LW_DETAIL_AWAITED_COUNT
+#undef LW_DETAIL_START
 
 #endif

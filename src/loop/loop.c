@@ -435,6 +435,7 @@ int lw_loop_close(lw_loop *loop)
     while (!lw_link_is_alone(&loop->pending)) {
         lw_request *request = request_at(loop->pending.next);
         request->result = 0;
+        request->is_relocking = false; /* it will not have its mutex */
         give_up(request, LW_CANCELLED);
     }
     return 0;

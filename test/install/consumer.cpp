@@ -269,6 +269,11 @@ struct things {
     lw::event ready;
     lw::latch latch{1};
     lw::wait_group group;
+    lw::counter count;
+    lw::condition changed;
+    lw::recursive_mutex recursive;
+    lw::barrier meeting{2};
+    lw::once_flag once;
     int sum = 0;
     int ended = 0;
 };
@@ -297,11 +302,162 @@ static task visit_all(lw::loop &loop, things &on)
     co_await on.group.wait(loop);
     on.ended++;
 }
+
+/* Each of these ends by time. */
+static task try_all(lw::loop &loop, things &on)
+{
+    const auto soon = std::chrono::system_clock::now() + 2ms;
+    on.mutex.lock(); // by the loop's thread
+    EXPECT(!co_await on.mutex.try_lock_for(loop, 1ms));
+    EXPECT(!co_await on.mutex.try_lock_until(loop, soon));
+    EXPECT(std::chrono::system_clock::now() >= soon);
+    on.mutex.unlock();
+    EXPECT(co_await on.mutex.try_lock_for(loop, 1h));
+    {
+        std::unique_lock lock(on.mutex, std::adopt_lock);
+        EXPECT(!co_await on.changed.wait_for(loop, lock, 1ms));
+        EXPECT(!co_await on.changed.wait_until(loop, lock, soon));
+        EXPECT(lock.owns_lock());
+    }
+    EXPECT(co_await on.table.try_lock_upgradable_for(loop, 1h));
+    EXPECT(co_await on.table.try_upgrade_for(loop, 1h));
+    EXPECT(!co_await on.table.try_lock_shared_until(loop, soon));
+    on.table.unlock();
+    EXPECT(!co_await on.permits.try_acquire_for(loop, 1ms, 2));
+    EXPECT(!co_await on.permits.try_acquire_until(loop, soon));
+    EXPECT(!co_await on.latch.wait_for(loop, 1ms));
+    EXPECT(!co_await on.ready.wait_until(loop, soon));
+    EXPECT(!co_await on.count.wait_at_least_for(loop, 1, 1ms));
+    EXPECT(co_await on.count.wait_at_most_for(loop, 0, 1ms));
+    EXPECT(co_await on.recursive.try_lock_task_for(loop, 1h));
+    on.recursive.relock_task();
+    EXPECT(!on.recursive.try_lock());
+    EXPECT(!co_await on.changed.wait_for(loop, on.recursive, 1ms));
+    on.recursive.unlock_task();
+    on.recursive.unlock_task();
+    lw::barrier barrier(2);
+    try {
+        co_await barrier.arrive_and_wait_for(loop, 1ms);
+        EXPECT(false);
+    } catch (const std::system_error &error) {
+        EXPECT(error.code() == std::errc::timed_out);
+    }
+    on.ended++;
+}
+
+/* Each of these waits for another one. */
+static task meet(lw::loop &loop, things &on, bool leads)
+{
+    EXPECT(co_await on.meeting.arrive_and_wait(loop) == leads);
+    co_await lw::call_once(loop, on.once, [&on] { on.sum++; });
+    EXPECT(on.once.is_done());
+    co_await on.recursive.lock_task(loop);
+    on.recursive.unlock_task();
+    co_await on.mutex.lock(loop);
+    std::unique_lock lock(on.mutex, std::adopt_lock);
+    if (leads) {
+        on.count.add(7);
+        on.changed.notify_all();
+    } else {
+        while (on.count.value() < 7)
+            co_await on.changed.wait(loop, lock);
+    }
+    EXPECT(lock.owns_lock());
+    lock.unlock();
+    co_await on.count.wait_at_least(loop, 7);
+    on.ended++;
+}
+
+static task pick(lw::loop &loop, things &on, std::size_t which)
+{
+    EXPECT(co_await lw::wait_any(loop, on.ready.when(), on.permits.when(2)) == which);
+    on.ended++;
+}
+
+#ifdef __cpp_lib_jthread
+static task stop_all(lw::loop &loop, things &on, std::stop_token stop)
+{
+    EXPECT(!co_await on.ready.wait(loop, stop));
+    EXPECT(!co_await on.latch.wait(loop, stop)); // has stopped already
+    EXPECT(!co_await on.permits.acquire(loop, stop, 9));
+    EXPECT(co_await on.mutex.lock(loop, stop)); // what is free is taken all the same
+    std::unique_lock lock(on.mutex, std::adopt_lock);
+    EXPECT(!co_await on.changed.wait(loop, lock, stop));
+    EXPECT(lock.owns_lock());
+    on.ended++;
+}
+#endif
+
+/* The loop's end throws: then a condition's lock owns nothing. */
+static task outlive(lw::loop &loop, things &on)
+{
+    co_await on.mutex.lock(loop);
+    std::unique_lock lock(on.mutex, std::adopt_lock);
+    try {
+        co_await on.changed.wait_for(loop, lock, 1h);
+        EXPECT(false);
+    } catch (const std::system_error &error) {
+        EXPECT(error.code() == std::errc::operation_canceled);
+        EXPECT(!lock.owns_lock());
+    }
+    try {
+        co_await on.mutex.try_lock_for(loop, 1h);
+        EXPECT(false);
+    } catch (const std::system_error &error) {
+        EXPECT(error.code() == std::errc::operation_canceled);
+        on.ended++;
+    }
+}
+
+static void run_until(lw::loop &loop, const int &ended, int enough)
+{
+    while (ended < enough) {
+        pollfd readable = {loop.fd(), POLLIN, 0};
+        if (poll(&readable, 1, 10000) != 1) {
+            EXPECT(false);
+            return;
+        }
+        loop.run();
+    }
+}
+
+static void test_more_coroutines()
+{
+    things on;
+    {
+        lw::loop loop;
+        try_all(loop, on);
+        run_until(loop, on.ended, 1);
+        meet(loop, on, false);
+        meet(loop, on, true);
+        run_until(loop, on.ended, 3);
+        EXPECT(on.sum == 1);
+        pick(loop, on, 1);
+        on.permits.release(2);
+        run_until(loop, on.ended, 4);
+#ifdef __cpp_lib_jthread
+        std::stop_source source;
+        stop_all(loop, on, source.get_token());
+        std::jthread stopper([&source] {
+            std::this_thread::sleep_for(1ms);
+            source.request_stop();
+        });
+        run_until(loop, on.ended, 5);
+#endif
+        on.ended = 0;
+        outlive(loop, on);
+        loop.run();
+    }
+    EXPECT(on.ended == 1);
+    EXPECT(on.mutex.try_lock());
+    on.mutex.unlock();
+}
 #endif
 
 static void test_coroutines()
 {
 #ifdef __cpp_lib_coroutine
+    test_more_coroutines();
     lw::loop loop;
     things on;
     for (int i = 1; i <= 10; i++)
@@ -313,11 +469,7 @@ static void test_coroutines()
         std::this_thread::sleep_for(1ms);
         on.ready.set();
     });
-    while (on.ended < 11) {
-        pollfd readable = {loop.fd(), POLLIN, 0};
-        EXPECT(poll(&readable, 1, 10000) == 1);
-        loop.run();
-    }
+    run_until(loop, on.ended, 11);
     other.join();
     EXPECT(on.sum == 55);
 #endif
