@@ -201,10 +201,10 @@ static inline uint32_t lw_loop_call_ended(lw_loop *loop)
 
 /*
  * Ends all requests, with ECANCELED unless they have ended otherwise, calls their `done`, and frees
- * the descriptors. A condition's wait ends without its mutex. After this nothing
- * touches the loop's memory, or its requests'. Requests made meanwhile are refused (ECANCELED).
- * Returns 0; EBUSY: called from `done`; EPERM: not the loop's thread. May wait, very briefly, for a
- * thread that is about to wake the loop.
+ * the descriptors. A condition's wait ends without its mutex, and a notify that it has got goes to
+ * another waiter. After this nothing touches the loop's memory, or its requests'. Requests made
+ * meanwhile are refused (ECANCELED). Returns 0; EBUSY: called from `done`; EPERM: not the loop's
+ * thread. May wait, very briefly, for a thread that is about to wake the loop.
  */
 LW_API int lw_loop_destroy(lw_loop *loop)
 {

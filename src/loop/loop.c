@@ -16,7 +16,9 @@
  * How many requests, or steps, one call of lw_loop_run deals with, so that the other events of the
  * thread get their turn: some ten microseconds.
  */
+#ifndef BUDGET
 #define BUDGET 256
+#endif
 
 static lw_request *request_at(const lw_link *link)
 {
@@ -143,6 +145,11 @@ static void join_line(lw_waiter *waiter)
         advance(waiter, LW_START);
 }
 
+static bool is_at_condition(const lw_request *request)
+{
+    return request->relock && !request->is_relocking;
+}
+
 static void end(lw_request *request, int result)
 {
     lw_loop *loop = request->loop;
@@ -154,21 +161,20 @@ static void end(lw_request *request, int result)
     look_at(request, LW_FOREVER);
     if (request->result == 0)
         request->result = result;
-    if (request->relock && !loop->is_closing) {
+    if (is_at_condition(request) && !loop->is_closing) {
         /* A condition's wait has ended: it cannot fail any more. */
+        lw_word *mutex = request->relock;
+        request->relock = request->waiter.words;
         request->waiter.step = lw_mutex_lock_step;
-        request->waiter.words = request->relock;
+        request->waiter.words = mutex;
         request->waiter.gate = LW_MUTEX_GATE;
         request->waiter.wanted = loop->self;
         request->waiter.phase = 0;
         request->deadline = LW_FOREVER;
-        request->relock = NULL;
         request->is_relocking = true;
         join_line(&request->waiter);
         return;
     }
-    if (request->relock)
-        request->result = ECANCELED;
     request->has_ended = true;
     lw_link_take(&request->place);
     lw_link_put(&request->place, &loop->ended);
@@ -201,7 +207,7 @@ static void finish(lw_waiter *waiter, lw_answer answer, int gave_up)
         return;
     }
     request->value = value;
-    if (request->relock) {
+    if (is_at_condition(request)) {
         end(request, result);
         return;
     }
@@ -421,6 +427,25 @@ lw_request *lw_loop_next(lw_loop *loop)
     return NULL;
 }
 
+/*
+ * Ends a request of a loop that ends. A condition's wait will not have its mutex, and so cannot use
+ * a notify that it has got: the next waiter gets it.
+ */
+static void cut_short(lw_request *request)
+{
+    lw_word *cond = is_at_condition(request) ? request->waiter.words : request->relock;
+    bool is_notified = request->is_relocking && request->result == 0;
+    request->result = 0;
+    give_up(request, LW_CANCELLED);
+    if (!cond)
+        return;
+    is_notified = is_notified || request->result == 0;
+    request->result = ECANCELED;
+    request->is_relocking = false;
+    if (is_notified)
+        lw_cond_notify_step(cond, 1);
+}
+
 int lw_loop_close(lw_loop *loop)
 {
     if (is_parents(loop))
@@ -432,12 +457,8 @@ int lw_loop_close(lw_loop *loop)
     loop->is_running = true;
     loop->is_closing = true;
     loop->budget = UINT32_MAX;
-    while (!lw_link_is_alone(&loop->pending)) {
-        lw_request *request = request_at(loop->pending.next);
-        request->result = 0;
-        request->is_relocking = false; /* it will not have its mutex */
-        give_up(request, LW_CANCELLED);
-    }
+    while (!lw_link_is_alone(&loop->pending))
+        cut_short(request_at(loop->pending.next));
     return 0;
 }
 

@@ -587,6 +587,36 @@ TEST(destroy_ends_all_requests)
         assert_int_equal(((unsigned char *)&loop)[i], 0x55);
 }
 
+/* Two loops wait for a notify of one. The one that has got it ends, and the other one gets it. */
+static void destroy_the_notified(bool relocks)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    lw_cond here = LW_COND_INIT;
+    lw_loop other;
+    open_loop(&loop);
+    open_loop(&other);
+    lw_mutex_lock(&mutex);
+    WAIT(lw_cond_wait_async, &here, &mutex, FOR(&a));
+    lw_mutex_lock(&mutex);
+    WAIT(lw_cond_wait_async, &here, &mutex, &fresh(&b)->request, &other, LW_FOREVER, done, &b);
+    lw_mutex_lock(&mutex);
+    assert_int_equal(lw_cond_notify_one(&here), 1);
+    if (relocks)
+        settle(&loop);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+    assert_int_equal(a.result, ECANCELED);
+    lw_mutex_unlock(&mutex);
+    assert_int_equal(end_wait(&other, &b), 0);
+    assert_int_equal(lw_mutex_unlock(&mutex), 0);
+    assert_int_equal(lw_loop_destroy(&other), 0);
+}
+
+TEST(a_loop_that_ends_takes_no_notify_with_it)
+{
+    destroy_the_notified(false);
+    destroy_the_notified(true);
+}
+
 static void destroy_and_ask(void *mutex)
 {
     assert_int_equal(lw_loop_destroy(&loop), EBUSY);

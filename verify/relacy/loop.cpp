@@ -1,0 +1,373 @@
+/*
+ * loop.cpp: event loops (src/loop/loop.c and lot.c, and the steps that they run) under Relacy: two
+ * loops and a thread. The loops' requests are cancelled, their deadlines pass, and loops end, while
+ * the thread unlocks, notifies and fires. A loop runs when its bell has rung, and only then; nobody
+ * looks again by time, so that a lost wake-up is a deadlock.
+ *
+ * With MUTANT, loop.c is a broken one, and the program ends with 0 if a scenario notices.
+ */
+#include "loop-seam.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "world.h"
+
+extern "C" {
+
+void model_point()
+{
+    rl::ctx().sched();
+}
+
+uint32_t model_self()
+{
+    return rl::ctx().current_thread() + 1;
+}
+
+void model_lock(const void *address)
+{
+    now->of(address).lock($);
+}
+
+void model_unlock(const void *address)
+{
+    now->of(address).unlock($);
+}
+
+/* No thread waits. */
+uint32_t lw_notify(lw_word *, uint32_t)
+{
+    return 0;
+}
+}
+
+int64_t lw_now()
+{
+    return 1;
+}
+
+int lw_alarm_open(int *fds)
+{
+    world::bell &bell = now->bells[rl::ctx().current_thread()];
+    bell.fds = fds;
+    bell.is_rung = bell.is_due = bell.is_gone = false;
+    return 0;
+}
+
+void lw_alarm_close(const int *fds)
+{
+    now->of_fds(fds).is_gone = true;
+}
+
+void lw_alarm_hush(const int *fds)
+{
+    now->of_fds(fds).is_rung = false;
+}
+
+void lw_alarm_set(const int *fds, lw_deadline deadline)
+{
+    now->of_fds(fds).is_due = deadline <= lw_now();
+}
+
+namespace
+{
+
+enum { PENDING = -1, POISON = 0x55 };
+
+template <class test> struct scenario : rl::test_suite<test, 3> {
+    struct wait {
+        lw_request request;
+        lw_waiter waiter;
+        scenario *all;
+        int result;
+        unsigned index; /* of its loop */
+    };
+
+    world all;
+    lw_loop loops[world::loops];
+    wait waits[world::loops][2];
+    lw_mutex mutex;
+    lw_cond cond;
+    lw_cancel cancel;
+    unsigned holder;
+    unsigned ended[world::loops];
+
+    void before()
+    {
+        now = &all;
+        all.used = 0;
+        for (world::bell &bell : all.bells) {
+            bell.fds = nullptr;
+            bell.is_gone = false;
+        }
+        mutex = LW_MUTEX_INIT;
+        cond = LW_COND_INIT;
+        cancel = LW_CANCEL_INIT;
+        holder = 0;
+        memset(ended, 0, sizeof ended);
+        static_cast<test *>(this)->prepare();
+    }
+
+    /* Nobody has written to what the loops gave back, and the mutex is free. */
+    void after()
+    {
+        const unsigned char *bytes = reinterpret_cast<unsigned char *>(loops);
+        for (size_t i = 0; i < sizeof loops; i++)
+            RL_ASSERT(bytes[i] == POISON);
+        for (auto &both : waits) {
+            for (wait &each : both) {
+                bytes = reinterpret_cast<unsigned char *>(&each.request);
+                for (size_t i = 0; i < sizeof each.request; i++)
+                    RL_ASSERT(bytes[i] == POISON);
+            }
+        }
+        RL_ASSERT(mutex.word[LW_MUTEX_STATE] == 0);
+    }
+
+    wait *fresh(unsigned index, unsigned number)
+    {
+        wait *each = &waits[index][number];
+        each->all = this;
+        each->index = index;
+        each->result = PENDING;
+        return each;
+    }
+
+    /* The memory of a request that is not made. */
+    void spare(unsigned index, unsigned number)
+    {
+        memset(static_cast<void *>(&waits[index][number].request), POISON, sizeof(lw_request));
+    }
+
+    void enter()
+    {
+        RL_ASSERT(holder == 0);
+        holder = model_self();
+        model_point();
+    }
+
+    void leave()
+    {
+        RL_ASSERT(holder == model_self());
+        holder = 0;
+        lw_mutex_unlock_step(mutex.word, model_self());
+    }
+
+    /* Takes what nobody holds for long. */
+    void take()
+    {
+        while (!lw_mutex_take(mutex.word, model_self()))
+            rl::yield(1, $);
+        enter();
+    }
+
+    static void end(wait *each, int result)
+    {
+        RL_ASSERT(each->result == PENDING);
+        each->result = result;
+        each->all->ended[each->index]++;
+        each->all->spare(each->index, each - each->all->waits[each->index]);
+        memset(static_cast<void *>(&each->waiter), POISON, sizeof each->waiter);
+    }
+
+    /* The `done` of a lock. */
+    static void locked(lw_request *, int result, void *context)
+    {
+        wait *each = static_cast<wait *>(context);
+        scenario *all = each->all;
+        end(each, result);
+        if (result == 0) {
+            all->enter();
+            all->leave();
+        }
+    }
+
+    void lock(unsigned index, unsigned number, lw_deadline deadline)
+    {
+        wait *each = fresh(index, number);
+        const int error =
+            lw_mutex_lock_async(&mutex, &each->request, &loops[index], deadline, locked, each);
+        RL_ASSERT(error == 0);
+    }
+
+    void run(unsigned index, unsigned enough)
+    {
+        world::bell &bell = all.bells[index];
+        while (ended[index] < enough) {
+            if (!bell.is_rung && !bell.is_due)
+                bell.bed.park_current(rl::ctx(), false, false, false, $);
+            lw_loop_run(&loops[index]);
+        }
+    }
+
+    /* Lets the others come as far as they may. */
+    static void pause()
+    {
+        for (unsigned i = rl::rand(32); i > 0; i--)
+            rl::yield(1, $);
+    }
+
+    void close(unsigned index)
+    {
+        RL_ASSERT(lw_loop_destroy(&loops[index]) == 0);
+        memset(static_cast<void *>(&loops[index]), POISON, sizeof loops[index]);
+    }
+};
+
+enum how { CANCELS, EXPIRES, IS_FIRED_AT, ENDS };
+
+/*
+ * The thread holds the mutex and gives it up. One loop has two requests; the first of them is
+ * cancelled, or the loop ends with both, or runs on. The other loop gets the mutex in any case.
+ */
+template <how how> struct lock_test : scenario<lock_test<how>> {
+    void prepare()
+    {
+        this->spare(1, 1);
+        this->mutex.word[LW_MUTEX_STATE] = 3;
+        this->holder = 3;
+    }
+
+    void thread(unsigned index)
+    {
+        if (index == 2) {
+            if (how == IS_FIRED_AT)
+                lw_cancel_fire(&this->cancel);
+            this->leave();
+            return;
+        }
+        lw_loop_init(&this->loops[index]);
+        this->lock(index, 0, how == EXPIRES && index == 0 ? LW_NOW : LW_FOREVER);
+        if (index == 1) {
+            this->run(1, 1);
+            RL_ASSERT(this->waits[1][0].result == 0);
+            this->close(1);
+            return;
+        }
+        typename lock_test::wait &first = this->waits[0][0];
+        if (how == IS_FIRED_AT)
+            lw_request_cancel_by(&first.request, &first.waiter, &this->cancel);
+        this->lock(0, 1, LW_FOREVER);
+        this->pause();
+        if (how == CANCELS && rl::rand(2))
+            lw_request_cancel(&first.request);
+        if (how != ENDS) {
+            this->run(0, 2);
+            RL_ASSERT(this->waits[0][1].result == 0);
+        } else if (rl::rand(2)) {
+            this->run(0, 1);
+        }
+        this->close(0);
+        RL_ASSERT(this->ended[0] == 2);
+    }
+};
+
+/*
+ * Each loop waits at the condition for a token. The thread makes one, and notifies one waiter. Who
+ * gets it makes the next one. One loop's wait may be cancelled: then it takes no token, and no
+ * notify with it.
+ */
+template <how how> struct cond_test : scenario<cond_test<how>> {
+    unsigned waiting, tokens;
+
+    void prepare()
+    {
+        this->spare(0, 1);
+        this->spare(1, 1);
+        waiting = tokens = 0;
+    }
+
+    static void notified(lw_request *, int result, void *context)
+    {
+        typename cond_test::wait *each = static_cast<typename cond_test::wait *>(context);
+        cond_test *all = static_cast<cond_test *>(each->all);
+        const bool has_mutex = result == 0 || how != ENDS || each->index == 1;
+        if (has_mutex)
+            all->enter();
+        if (result == 0 && all->tokens == 0) {
+            all->ask(each);
+            return;
+        }
+        cond_test::end(each, result);
+        if (result == 0)
+            lw_cond_notify_one(&all->cond); /* a token for the next one */
+        if (has_mutex)
+            all->leave();
+    }
+
+    void ask(typename cond_test::wait *each)
+    {
+        this->holder = 0;
+        const int error = lw_cond_wait_async(&this->cond, &this->mutex, &each->request,
+                                             &this->loops[each->index], LW_FOREVER, notified, each);
+        RL_ASSERT(error == 0);
+    }
+
+    void thread(unsigned index)
+    {
+        if (index == 2) {
+            while (waiting < 2)
+                rl::yield(1, $);
+            this->take();
+            tokens++;
+            this->leave();
+            lw_cond_notify_one(&this->cond);
+            return;
+        }
+        lw_loop_init(&this->loops[index]);
+        this->take();
+        ask(this->fresh(index, 0));
+        waiting++;
+        this->pause();
+        if (index == 0 && how == CANCELS && rl::rand(2))
+            lw_request_cancel(&this->waits[0][0].request);
+        if (index == 1 || how != ENDS || rl::rand(2))
+            this->run(index, 1);
+        this->close(index);
+        RL_ASSERT(this->ended[index] == 1);
+        RL_ASSERT(index == 0 || this->waits[1][0].result == 0);
+    }
+};
+
+const struct {
+    const char *name;
+    bool (*simulate)(rl::test_params &);
+} tests[] = {
+    {"a cancel against a grant", rl::simulate<lock_test<CANCELS>>},
+    {"a deadline against a grant", rl::simulate<lock_test<EXPIRES>>},
+    {"an lw_cancel against a grant", rl::simulate<lock_test<IS_FIRED_AT>>},
+    {"the end of a loop against a grant", rl::simulate<lock_test<ENDS>>},
+    {"a cancel against a condition's notify", rl::simulate<cond_test<CANCELS>>},
+    {"the end of a loop against its notify", rl::simulate<cond_test<ENDS>>},
+};
+
+} // namespace
+
+int main()
+{
+    int failed = 0;
+    for (const auto &test : tests) {
+        std::ostream progress(nullptr), output(nullptr);
+        rl::test_params params;
+        params.progress_stream = &progress;
+#ifdef MUTANT
+        params.output_stream = &output;
+#endif
+        params.iteration_count = 20000;
+        params.execution_depth_limit = 4000;
+        const bool ok = test.simulate(params);
+        printf("  %-40s %s\n", test.name, ok ? "ok" : rl::test_result_str(params.test_result));
+        fflush(stdout);
+        failed += !ok;
+        if (failed)
+            break; /* the lot is not empty */
+    }
+#ifdef MUTANT
+    printf("\n%d passed, %d failed\n", failed > 0, failed == 0);
+    return failed == 0;
+#else
+    printf("\n%zu passed, %d failed\n", failed ? 0 : sizeof tests / sizeof *tests, failed);
+    return failed != 0;
+#endif
+}
