@@ -5,10 +5,11 @@
  * that they name. An lw_cancel is one more operation, which waits for an event.
  *
  * The waiting policy (wait/awake.h) decides how long to spin before a sleep, and how long a sleep
- * lasts.
+ * lasts; for a region's words, region/care.h limits that.
  */
 #include "blocking.h"
 
+#include "region/care.h"
 #include "wait/awake.h"
 
 /* Returns how long a wait of this kind lasts before the step is run again, ns. */
@@ -82,10 +83,13 @@ static struct lw_end block(const struct lw_operation *operations, uint32_t n, ui
     while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &way,
                    &end)) {
         const int64_t longest = patience(way, slice_ns);
-        const lw_deadline look = longest == LW_FOREVER ? LW_FOREVER : lw_now() + longest;
+        const struct lw_care care = lw_care_begin(waited, n);
+        lw_deadline look = longest == LW_FOREVER ? LW_FOREVER : lw_now() + longest;
+        look = look < care.look ? look : care.look;
         const lw_deadline until = look < deadline ? look : deadline;
         const lw_woken woken = n == 1 ? lw_wait(waited[0].word, waited[0].expected, until)
                                       : lw_wait_many(waited, n, until, &look_ns);
+        lw_care_end(&care, waited);
         why = why_of(woken, until == deadline);
         if (why == LW_SLICE && slice_ns <= LW_IDLE_NS / 2)
             slice_ns *= 2;

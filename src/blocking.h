@@ -3,6 +3,7 @@
 #define LOCKWORD_BLOCKING_H
 
 #include <lockword/cancel.h>
+#include <lockword/cond.h>
 #include <lockword/errors.h>
 #include <lockword/wait.h>
 
@@ -47,6 +48,10 @@ bool lw_spin(struct lw_operation operation, lw_deadline deadline, struct lw_end 
 /* Spins, then blocks. */
 struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline deadline,
                                  lw_cancel *cancel);
+
+/* The middle of a condition's wait: the caller has entered it, and holds the mutex no more. */
+enum lw_ending lw_cond_wait_for_notify(lw_cond *cond, uint32_t sequence, lw_deadline deadline,
+                                       lw_cancel *cancel);
 
 #pragma GCC visibility pop
 

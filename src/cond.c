@@ -25,8 +25,8 @@ static lw_answer look_step(lw_word *cond, uint32_t sequence, uint32_t why, lw_ph
     return lw_cond_wait_step(cond, sequence, LW_START, phase);
 }
 
-static enum lw_ending wait_for_notify(lw_cond *cond, uint32_t sequence, lw_deadline deadline,
-                                      lw_cancel *cancel)
+enum lw_ending lw_cond_wait_for_notify(lw_cond *cond, uint32_t sequence, lw_deadline deadline,
+                                       lw_cancel *cancel)
 {
     struct lw_end end;
     if (!may_spin(cond, sequence) ||
@@ -41,7 +41,7 @@ enum lw_ending lw_cond_wait_slow(lw_cond *cond, lw_mutex *mutex, lw_deadline dea
 {
     const uint32_t sequence = lw_cond_enter_step(cond->word);
     lw_mutex_unlock(mutex);
-    const enum lw_ending ending = wait_for_notify(cond, sequence, deadline, cancel);
+    const enum lw_ending ending = lw_cond_wait_for_notify(cond, sequence, deadline, cancel);
     lw_mutex_lock(mutex);
     return ending;
 }
@@ -53,7 +53,7 @@ enum lw_ending lw_cond_wait_recursive_slow(lw_cond *cond, lw_rmutex *rmutex, lw_
     const uint32_t sequence = lw_cond_enter_step(cond->word);
     lw_rmutex_entered_step(rmutex->word, 0);
     lw_rmutex_unlock(rmutex);
-    const enum lw_ending ending = wait_for_notify(cond, sequence, deadline, cancel);
+    const enum lw_ending ending = lw_cond_wait_for_notify(cond, sequence, deadline, cancel);
     lw_rmutex_lock(rmutex);
     lw_rmutex_entered_step(rmutex->word, depth);
     return ending;

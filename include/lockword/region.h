@@ -1,5 +1,5 @@
 /*
- * region.h: named mutexes that processes share, and that outlive any holder. On Linux.
+ * region.h: named locks that processes share, and that outlive any holder. On Linux.
  *
  *     lw_region *region;
  *     lw_region_mutex accounts;
@@ -17,8 +17,9 @@
  *     }
  *
  * A region is a file, a memfd, or memory that is mapped shared. Every process that opens it finds
- * the same names. Its mutexes are those of mutex.h, with the same fairness, deadlines and
- * cancellation; but the holder is a thread of any process.
+ * the same names: mutexes, lockword's other primitives, and ranges of bytes for the data. Mutexes
+ * are those of mutex.h, with the same fairness, deadlines and cancellation; but the holder is a
+ * thread of any process.
  *
  * What it promises. A process may end at any instruction: by exit, exec, or SIGKILL, together with
  * any others. The mutexes that its threads held become free as soon as another process that has the
@@ -34,6 +35,12 @@
  * at it and mends it; to unlock the mutex declares the data sound. If it cannot be mended,
  * lw_region_mutex_abandon instead of unlock: from then on nobody gets the mutex (ENOTRECOVERABLE),
  * until lw_region_mutex_reset.
+ *
+ * What else a death means. A once whose runner died is run by the next thread that begins it. What
+ * has no owner is a count, and a count is not corrected: permits that the dead had acquired stay
+ * acquired, a party of a barrier stays missing, what the dead should have counted down or set is
+ * not. So do the reads of a read-write lock, and its write: who has to survive a death takes a
+ * mutex. But none sleeps on because the thread that was to wake it died: all who wait look again.
  *
  * What is illegal. To unmap the memory of an open region, or to shrink its file: the next access is
  * a SIGBUS. To use a region that another thread closes. To use one in a signal handler.
@@ -57,9 +64,20 @@
 #include <stdint.h>
 
 #include <lockword/api.h>
+#include <lockword/barrier.h>
 #include <lockword/cancel.h>
+#include <lockword/compiler.h>
+#include <lockword/cond.h>
+#include <lockword/core/robust.h>
+#include <lockword/counter.h>
 #include <lockword/errors.h>
+#include <lockword/event.h>
+#include <lockword/latch.h>
+#include <lockword/once.h>
+#include <lockword/rwlock.h>
+#include <lockword/sem.h>
 #include <lockword/wait.h>
+#include <lockword/waitgroup.h>
 
 #if LW_ENGINE
 #error "lockword: regions are memory that processes share; in an engine there are none"
@@ -76,8 +94,41 @@ typedef struct lw_region lw_region;
 typedef struct lw_region_mutex {
     lw_region *region;
     lw_word *words;
+    uint64_t serial;
     uint32_t fate;
 } lw_region_mutex;
+
+/* The same of a recursive mutex, a once and a read-write lock. */
+typedef struct lw_region_rmutex {
+    lw_region_mutex mutex;
+} lw_region_rmutex;
+
+typedef struct lw_region_once {
+    lw_region *region;
+    lw_word *words;
+} lw_region_once;
+
+typedef struct lw_region_rwlock {
+    lw_region *region;
+    lw_word *words;
+} lw_region_rwlock;
+
+/* What a name is the name of. */
+enum lw_region_kind {
+    LW_REGION_MUTEX = 1,
+    LW_REGION_RMUTEX,
+    LW_REGION_ONCE,
+    LW_REGION_RWLOCK,
+    LW_REGION_EVENT,
+    LW_REGION_SEM,
+    LW_REGION_COUNTER,
+    LW_REGION_WAITGROUP,
+    LW_REGION_LATCH,
+    LW_REGION_BARRIER,
+    LW_REGION_COND,
+    LW_REGION_BYTES,
+    LW_REGION_KINDS, /* one more than the last */
+};
 
 /* The longest name, without the 0 at its end. */
 #define LW_REGION_NAME_MAX 55
@@ -91,9 +142,10 @@ enum {
 
 /*
  * Opens the region in the file at this path, on any file system that can map files shared. A new
- * file gets this mode, less the umask, and so many bytes: they limit the number of names, about 128
- * bytes each beside 268 KiB; 0: 2048 names. A file appears at the path once it is
- * complete. A symbolic link at the path is not followed.
+ * file gets this mode, less the umask, and so many bytes. Of what exceeds 268 KiB, one half is for
+ * names, 128 bytes each, at most 65536 of them; the rest is for named ranges of bytes. 0: 2048
+ * names, and 256 KiB for ranges. A file appears at the path once it is complete. A symbolic link at
+ * the path is not followed.
  *
  * Returns 0; EPERM: the file belongs to another user, and not LW_REGION_ANY_OWNER; EBADMSG: it is
  * no region, or a damaged one; EPROTO: it is a region of another version of lockword; EINVAL: the
@@ -132,9 +184,42 @@ int lw_region_name_thread(lw_region *region, const char *name);
 
 /*
  * Finds the mutex of this name, or makes it. Returns 0; EINVAL: the name is empty; ENAMETOOLONG;
- * ENOSPC: the region has no room for another name; EAGAIN.
+ * EEXIST: the name is that of something else than a mutex; ENOSPC: the region has no room for
+ * another name; EAGAIN.
  */
 int lw_region_mutex_named(lw_region *region, const char *name, lw_region_mutex *mutex);
+
+/* For the functions that are inlined: the calling thread's id in the region that it used last. */
+extern LW_AGENT_LOCAL struct lw_region_agent {
+    uint64_t serial; /* the region's; 0: none */
+    uint32_t id;
+} lw_region_last_agent;
+
+/* Where beside a mutex's words the region counts how often it was taken. Only the holder writes. */
+#define LW_REGION_ACQUISITIONS 4
+
+/* The halves of the functions below that are not inlined. Call those functions instead. */
+int lw_region_mutex_lock_slow(const lw_region_mutex *mutex, lw_deadline deadline,
+                              lw_cancel *cancel);
+int lw_region_mutex_trylock_slow(const lw_region_mutex *mutex);
+int lw_region_mutex_unlock_slow(const lw_region_mutex *mutex);
+int lw_region_mutex_judge(const lw_region_mutex *mutex);
+
+/* Takes the mutex if it is free, and no thread waits. Sets *error to what lock returns. */
+static inline bool lw_region_mutex_take(const lw_region_mutex *mutex, int *error)
+{
+    if (__builtin_expect(lw_region_last_agent.serial != mutex->serial, 0) ||
+        __builtin_expect(!lw_mutex_take(mutex->words, lw_region_last_agent.id), 0))
+        return false;
+    *error = 0;
+    if (__builtin_expect(lw_robust_fate(mutex->words) == mutex->fate, 1)) {
+        lw_word *count = &mutex->words[LW_REGION_ACQUISITIONS];
+        lw_store(count, lw_load(count, lw_relaxed) + 1, lw_relaxed);
+    } else {
+        *error = lw_region_mutex_judge(mutex);
+    }
+    return true;
+}
 
 /*
  * Takes the mutex, waiting until the deadline (LW_FOREVER: without limit), or until `cancel` fires
@@ -149,22 +234,51 @@ int lw_region_mutex_named(lw_region *region, const char *name, lw_region_mutex *
  *     ECANCELED        `cancel` fired
  *     EAGAIN           as above
  */
-int lw_region_mutex_lock_cancel(const lw_region_mutex *mutex, lw_deadline deadline,
-                                lw_cancel *cancel);
-int lw_region_mutex_lock_until(const lw_region_mutex *mutex, lw_deadline deadline);
-int lw_region_mutex_lock(const lw_region_mutex *mutex);
+LW_API int lw_region_mutex_lock_cancel(const lw_region_mutex *mutex, lw_deadline deadline,
+                                       lw_cancel *cancel)
+{
+    int error;
+    return __builtin_expect(lw_region_mutex_take(mutex, &error), 1)
+               ? error
+               : lw_region_mutex_lock_slow(mutex, deadline, cancel);
+}
+
+/* The same without a cancel. */
+LW_API int lw_region_mutex_lock_until(const lw_region_mutex *mutex, lw_deadline deadline)
+{
+    return lw_region_mutex_lock_cancel(mutex, deadline, LW_NULL);
+}
+
+/* The same without a limit. */
+LW_API int lw_region_mutex_lock(const lw_region_mutex *mutex)
+{
+    return lw_region_mutex_lock_until(mutex, LW_FOREVER);
+}
 
 /*
  * Takes the mutex if it is free; never waits. Returns 0, EOWNERDEAD, ENOTRECOVERABLE, EIDRM or
  * EAGAIN as above; EBUSY: a thread holds it, perhaps the caller.
  */
-int lw_region_mutex_trylock(const lw_region_mutex *mutex);
+LW_API int lw_region_mutex_trylock(const lw_region_mutex *mutex)
+{
+    int error;
+    return __builtin_expect(lw_region_mutex_take(mutex, &error), 1)
+               ? error
+               : lw_region_mutex_trylock_slow(mutex);
+}
 
 /*
  * Frees the mutex, and declares that what it guards is sound. Returns 0; EPERM: the caller does not
  * hold it, and nothing was changed.
  */
-int lw_region_mutex_unlock(const lw_region_mutex *mutex);
+LW_API int lw_region_mutex_unlock(const lw_region_mutex *mutex)
+{
+    return __builtin_expect(lw_region_last_agent.serial == mutex->serial, 1) &&
+                   !(lw_robust_fate(mutex->words) & LW_ROBUST_OWNER_DIED) &&
+                   __builtin_expect(lw_mutex_free(mutex->words, lw_region_last_agent.id), 1)
+               ? 0
+               : lw_region_mutex_unlock_slow(mutex);
+}
 
 /*
  * Frees the mutex, and declares that what it guards is lost: from now on nobody gets it. Returns 0;
@@ -180,8 +294,106 @@ int lw_region_mutex_abandon(const lw_region_mutex *mutex);
 int lw_region_mutex_reset(const lw_region_mutex *mutex);
 
 /*
- * Removes the name, and frees its place. Whoever has it as an lw_region_mutex gets EIDRM. Returns
- * 0; ENOENT: there is no such name; EBUSY: a thread holds the mutex; EINVAL; EAGAIN.
+ * A mutex that its holder can take again; it has to unlock it as often. The functions are those of
+ * a mutex, and return the same, but none returns EDEADLK or, to the holder, EBUSY. To take it once
+ * more returns 0, also after EOWNERDEAD; or EOVERFLOW.
+ */
+int lw_region_rmutex_named(lw_region *region, const char *name, lw_region_rmutex *rmutex);
+int lw_region_rmutex_lock_cancel(const lw_region_rmutex *rmutex, lw_deadline deadline,
+                                 lw_cancel *cancel);
+int lw_region_rmutex_lock_until(const lw_region_rmutex *rmutex, lw_deadline deadline);
+int lw_region_rmutex_lock(const lw_region_rmutex *rmutex);
+int lw_region_rmutex_trylock(const lw_region_rmutex *rmutex);
+int lw_region_rmutex_unlock(const lw_region_rmutex *rmutex);
+/* Frees it however often the caller has it. */
+int lw_region_rmutex_abandon(const lw_region_rmutex *rmutex);
+int lw_region_rmutex_reset(const lw_region_rmutex *rmutex);
+
+/*
+ * A once, as in once.h: begin returns 0: it has been run; LW_ONCE_RUN: the caller has to run it,
+ * and then to call finish; EDEADLK, ETIMEDOUT, ECANCELED or EAGAIN. finish returns 0 or EPERM. If
+ * the runner dies, the next caller of begin has to run it, from its start.
+ */
+int lw_region_once_named(lw_region *region, const char *name, lw_region_once *once);
+int lw_region_once_begin_cancel(const lw_region_once *once, lw_deadline deadline,
+                                lw_cancel *cancel);
+int lw_region_once_begin_until(const lw_region_once *once, lw_deadline deadline);
+int lw_region_once_begin(const lw_region_once *once);
+int lw_region_once_finish(const lw_region_once *once, bool success);
+bool lw_region_once_is_done(const lw_region_once *once);
+
+/*
+ * A read-write lock, as in rwlock.h, without upgradable reads: whose holder dies stays locked. The
+ * locks return 0, ETIMEDOUT, ECANCELED or EAGAIN; EDEADLK: the caller writes already; EOVERFLOW:
+ * too many readers; the try forms EBUSY; unlock returns 0 or EPERM.
+ */
+int lw_region_rwlock_named(lw_region *region, const char *name, lw_region_rwlock *rwlock);
+int lw_region_rwlock_rdlock_cancel(const lw_region_rwlock *rwlock, lw_deadline deadline,
+                                   lw_cancel *cancel);
+int lw_region_rwlock_rdlock_until(const lw_region_rwlock *rwlock, lw_deadline deadline);
+int lw_region_rwlock_rdlock(const lw_region_rwlock *rwlock);
+int lw_region_rwlock_wrlock_cancel(const lw_region_rwlock *rwlock, lw_deadline deadline,
+                                   lw_cancel *cancel);
+int lw_region_rwlock_wrlock_until(const lw_region_rwlock *rwlock, lw_deadline deadline);
+int lw_region_rwlock_wrlock(const lw_region_rwlock *rwlock);
+int lw_region_rwlock_tryrdlock(const lw_region_rwlock *rwlock);
+int lw_region_rwlock_trywrlock(const lw_region_rwlock *rwlock);
+int lw_region_rwlock_unlock(const lw_region_rwlock *rwlock);
+
+/*
+ * Finds what has this name, or makes it, with the value of `initial`, which is made by the
+ * primitive's own initialiser; NULL: zeros. What exists keeps its value. The caller gets its
+ * address, which is good until the region is closed, and uses it by the primitive's own header:
+ *
+ *     const lw_sem three = LW_SEM_INIT(3);
+ *     lw_sem *printers;
+ *     int error = lw_region_sem_named(region, "printers", &three, &printers);
+ *     if (!error)
+ *         error = lw_sem_acquire(printers, 1);
+ *
+ * Returns what lw_region_mutex_named returns. Only the blocking functions work between processes:
+ * those of loop.h do not. A process that was forked has to call lw_region_name_thread, or wait,
+ * before the others learn of its death; until then they go on after a second.
+ */
+int lw_region_event_named(lw_region *region, const char *name, const lw_event *initial,
+                          lw_event **event);
+int lw_region_sem_named(lw_region *region, const char *name, const lw_sem *initial, lw_sem **sem);
+int lw_region_counter_named(lw_region *region, const char *name, const lw_counter *initial,
+                            lw_counter **counter);
+int lw_region_waitgroup_named(lw_region *region, const char *name, const lw_waitgroup *initial,
+                              lw_waitgroup **waitgroup);
+int lw_region_latch_named(lw_region *region, const char *name, const lw_latch *initial,
+                          lw_latch **latch);
+int lw_region_barrier_named(lw_region *region, const char *name, const lw_barrier *initial,
+                            lw_barrier **barrier);
+int lw_region_cond_named(lw_region *region, const char *name, const lw_cond *initial,
+                         lw_cond **cond);
+
+/*
+ * Frees the mutex, waits for a notify of the condition (cond.h), and takes the mutex again. Returns
+ * 0; ETIMEDOUT or ECANCELED; or, if lw_region_mutex_lock does not return 0, what it returns: at
+ * EOWNERDEAD the mutex is held, and the caller may have been notified or not. EPERM: the caller
+ * does not hold the mutex. As all unlocks do, this declares the data sound. For a recursive mutex,
+ * pass the one in it.
+ */
+int lw_region_cond_wait_cancel(lw_cond *cond, const lw_region_mutex *mutex, lw_deadline deadline,
+                               lw_cancel *cancel);
+int lw_region_cond_wait_until(lw_cond *cond, const lw_region_mutex *mutex, lw_deadline deadline);
+int lw_region_cond_wait(lw_cond *cond, const lw_region_mutex *mutex);
+
+/*
+ * Finds the bytes of this name, or makes them: zeros, at a multiple of 64. *bytes is good until the
+ * region is closed. They are as whoever died last has left them: so guard them by a mutex. Returns
+ * what lw_region_mutex_named returns; EEXIST: the name is that of something else, or of another
+ * number of bytes; ENOSPC: also, the region has no room for so many; EBADMSG: the file is damaged.
+ */
+int lw_region_bytes(lw_region *region, const char *name, size_t size, void **bytes);
+
+/*
+ * Removes the name, and frees its place. Whoever has it as a mutex or a recursive one gets EIDRM.
+ * All else must not be in use, nor be used afterwards: its place may get another name. Returns 0;
+ * ENOENT: there is no such name; EBUSY: a thread holds it or, but for a mutex, waits for it;
+ * EINVAL; EAGAIN.
  */
 int lw_region_remove(lw_region *region, const char *name);
 
@@ -189,14 +401,17 @@ int lw_region_remove(lw_region *region, const char *name);
 struct lw_region_info {
     char name[LW_REGION_NAME_MAX + 1];
     uint32_t fate;         /* 0; EOWNERDEAD or ENOTRECOVERABLE: what the next to lock it gets */
-    uint32_t holder_pid;   /* the process that holds it; 0: it is free */
-    uint32_t holder_tid;   /* the thread that holds it, as the kernel counts it */
+    uint32_t holder_pid;   /* the process that holds it, runs the once, or writes; 0: it is free */
+    uint32_t holder_tid;   /* the thread that does, as the kernel counts it */
     char holder[32];       /* that thread's name */
-    uint32_t waiters;      /* how many threads wait for it */
+    int64_t held_ms;       /* for how long at least: as long as a thread has waited for it */
+    uint32_t waiters;      /* how many threads wait */
     int64_t longest_ms;    /* how long the first of them has waited */
-    uint32_t acquisitions; /* how often it was taken, modulo 2^32 */
+    uint32_t acquisitions; /* how often a mutex was taken, modulo 2^32 */
     uint32_t contended;    /* how often its taker had to wait or to spin */
     uint32_t recoveries;   /* how often a holder died */
+    uint32_t size;         /* of a range, bytes */
+    enum lw_region_kind kind;
 };
 
 /*

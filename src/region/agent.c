@@ -61,7 +61,6 @@ static void become_another_process(void)
 {
     registry = (lw_mutex)LW_MUTEX_INIT;
     for (struct lw_region *region = open_regions; region; region = region->next) {
-        region->serial = ++serials;
         region->joining = region->burying = (lw_mutex)LW_MUTEX_INIT;
         region->joined = false;
         lw_store(&region->keeper_ready, 0, lw_relaxed);

@@ -89,21 +89,52 @@ bool lw_region_has_burier(const struct lw_region *region)
     return burier != burier_of(region->row, region->generation) && is_live_burier(region, burier);
 }
 
-/* Frees what is held by the agents of a row or, if `agent` is not 0, by that one. */
-static void free_all(struct lw_region *region, uint32_t row, uint32_t agent)
+/* Whose things are freed: those of one agent or, if that is 0, of all agents of a process row. */
+struct whose {
+    uint32_t agent;
+    uint32_t row;
+};
+
+static bool is_theirs(const struct lw_region *region, uint32_t owner, struct whose whose)
+{
+    return owner != 0 &&
+           (whose.agent ? owner == whose.agent : lw_region_process_of(region, owner) == whose.row);
+}
+
+static void free_all(struct lw_region *region, struct whose whose)
 {
     struct memory *memory = region->memory;
-    for (uint32_t i = 0; i <= region->slots; i++) {
+    const uint32_t holder = lw_mutex_owner(memory->header.directory);
+    if (is_theirs(region, holder, whose))
+        lw_robust_bury(memory->header.directory, holder);
+    for (uint32_t i = 0; i < region->slots; i++) {
+        struct slot *slot = &memory->slots[i];
         /* Whatever the slot's type is: it is stored last when a name is made. */
-        lw_word *words = i < region->slots ? memory->slots[i].words : memory->header.directory;
-        const uint32_t owner = lw_mutex_owner(words);
-        if (owner == 0 || (agent ? owner != agent : lw_region_process_of(region, owner) != row))
-            continue;
-        if (i < region->slots) {
-            lw_word *recoveries = &memory->slots[i].recoveries;
-            lw_store(recoveries, lw_load(recoveries, lw_relaxed) + 1, lw_relaxed);
-        }
-        lw_robust_bury(words, owner);
+        const uint32_t owner = lw_mutex_owner(slot->words);
+        const bool is_mutex = is_theirs(region, owner, whose);
+        const uint32_t kind = lw_load(&slot->type, lw_acquire) & SLOT_TYPE;
+        const uint32_t runner = kind == LW_REGION_ONCE ? lw_once_runner(slot->other) : 0;
+        const bool is_once = is_theirs(region, runner, whose);
+        if (is_mutex || is_once)
+            lw_store(&slot->recoveries, lw_load(&slot->recoveries, lw_relaxed) + 1, lw_relaxed);
+        if (is_mutex)
+            lw_robust_bury(slot->words, owner);
+        if (is_once)
+            lw_once_end_step(slot->other, runner, false);
+    }
+}
+
+/*
+ * Wakes all who wait for anything but a mutex. The dead may have changed a word, and not have come
+ * to notify; or they were woken in place of others. No word tells.
+ */
+static void wake_all(struct lw_region *region)
+{
+    for (uint32_t i = 0; i < region->slots; i++) {
+        struct slot *slot = &region->memory->slots[i];
+        const uint32_t words = lw_region_words(lw_load(&slot->type, lw_acquire) & SLOT_TYPE);
+        for (uint32_t word = 0; word < words; word++)
+            lw_notify(&slot->other[word], LW_ALL);
     }
 }
 
@@ -117,7 +148,7 @@ static void free_row(struct lw_region *region, uint32_t row)
     struct agent *agent = &memory->agents[row];
     const uint32_t state = lw_load(&agent->state, lw_relaxed);
     const uint32_t generation = state >> AGENT_GENERATION_SHIFT & (AGENT_GENERATIONS - 1);
-    const uint32_t busy = lw_load(&agent->busy, lw_relaxed);
+    const uint32_t busy = lw_load(&agent->busy, lw_relaxed) & ~BUSY_NOTIFIES;
     const uint32_t id = generation << ID_GENERATION_SHIFT | row;
     if (0 < busy && busy <= region->slots)
         lw_robust_bury(memory->slots[busy - 1].words, id);
@@ -133,8 +164,17 @@ static void free_row(struct lw_region *region, uint32_t row)
  * agents did. The id comes again only once the agent's row has been used 2^17 times. So an owner
  * that is found twice, and in between is no agent of a process, was written by no lock.
  */
-void lw_region_bury_nobody(struct lw_region *region, lw_word *words)
+void lw_region_bury_nobody(struct lw_region *region, const lw_word *word)
 {
+    lw_word *words = region->memory->header.directory;
+    if (word != words) {
+        const size_t at = (size_t)((const char *)word - (char *)region->memory->slots);
+        if (at / sizeof(struct slot) >= region->slots)
+            return;
+        words = region->memory->slots[at / sizeof(struct slot)].words;
+        if (word != words)
+            return;
+    }
     const uint32_t owner = lw_mutex_owner(words);
     const uint32_t row = lw_region_process_of(region, owner);
     if (row < PROCESSES && look(&region->memory->processes[row].token) != 0)
@@ -145,18 +185,19 @@ void lw_region_bury_nobody(struct lw_region *region, lw_word *words)
 
 void lw_region_bury_agent(struct lw_region *region, uint32_t id)
 {
-    free_all(region, PROCESSES, id);
+    free_all(region, (struct whose){id, PROCESSES});
     free_row(region, id & ID_ROW);
 }
 
 void lw_region_bury_process(struct lw_region *region, uint32_t row)
 {
     struct memory *memory = region->memory;
-    free_all(region, row, 0);
+    free_all(region, (struct whose){0, row});
     for (uint32_t i = 0; i < AGENTS; i++) {
         if ((lw_load(&memory->agents[i].state, lw_relaxed) & AGENT_PROCESS) == row + 1)
             free_row(region, i);
     }
+    wake_all(region);
     struct process *process = &memory->processes[row];
     lw_store(&process->pid, 0, lw_relaxed);
     lw_store(&process->generation, lw_load(&process->generation, lw_relaxed) + 1, lw_release);

@@ -5,7 +5,8 @@
  *     header       one page
  *     processes    128 rows
  *     agents       4096 rows: threads, each of one process
- *     slots        the rest: names, each with its primitive beside it
+ *     slots        half of the rest: names, each with its primitive beside it
+ *     bytes        the other half: ranges of bytes that have names
  *
  * A process row belongs to the process whose keeper thread is named in `token`. A row with a token
  * that is neither 0 nor a live thread's is dead: it is buried, and only then used again. An agent
@@ -56,24 +57,29 @@ struct process {
 #define ID_ROW (AGENTS - 1)
 #define ID_GENERATION_SHIFT 12
 
-/* What an agent is busy with that is no slot. */
-#define BUSY_DIRECTORY 0xffffffffu
+/* What an agent is busy with: the slot + 1 that it waits for, or the directory. */
+#define BUSY_DIRECTORY 0x7fffffffu
+#define BUSY_NOTIFIES 0x80000000u /* it does not wait: it notifies the waiters */
 
 struct agent {
     lw_word state;
     lw_word tid;
-    lw_word busy;  /* the slot + 1 that it waits for, or whose waiters it notifies; 0: none */
+    lw_word busy;  /* 0: nothing */
     lw_word since; /* when it began, ms, modulo 2^32 */
     lw_word name[8];
-    lw_word reserved[4];
+    lw_word waits; /* how often it has begun something, modulo 2^32 */
+    lw_word seen;  /* the slot's acquisitions when it began */
+    lw_word reserved[2];
 };
 
-/* A slot's type and, above, how often the slot has been given a name or lost one. */
+/*
+ * A slot's type (enum lw_region_kind, or one of these) and, above, how often the slot has been
+ * given a name or lost one.
+ */
 #define SLOT_TYPE 0x000000ffu
 #define SLOT_ONE 0x00000100u
 enum {
     SLOT_UNUSED = 0, /* the whole word is 0: no search goes on behind it */
-    SLOT_MUTEX = 1,
     SLOT_REMOVED = 0xff,
 };
 
@@ -83,13 +89,24 @@ struct slot {
     lw_word type; /* is stored last */
     lw_word hash;
     lw_word name[NAME_WORDS];
-    /* The next cache line. Its holder writes these without atomic read-modify-writes. */
+    /*
+     * The next cache line. These are a robust mutex, whatever the type: who still has a mutex that
+     * was removed may lock it. Its holder writes the counts, without atomic read-modify-writes.
+     */
     lw_word words[4];
     lw_word acquisitions;
     lw_word contended;
     lw_word recoveries;
-    lw_word reserved[9];
+    lw_word reserved;
+    lw_word other[8]; /* another primitive; a recursive mutex's depth; a range's place and size */
 };
+
+/* A range of bytes, in `other`. */
+enum {
+    BYTES_PLACE, /* from the region's beginning */
+    BYTES_SIZE,
+};
+#define BYTES_ALIGNMENT 64u
 
 struct memory {
     union {
@@ -105,5 +122,8 @@ _Static_assert(sizeof(struct process) == 64, "a cache line");
 _Static_assert(sizeof(struct agent) == 64, "a cache line");
 _Static_assert(sizeof(struct slot) == 128, "two cache lines");
 _Static_assert(offsetof(struct slot, words) == 64, "apart from the name, which all read");
+_Static_assert(offsetof(struct slot, acquisitions) - offsetof(struct slot, words) ==
+                   LW_REGION_ACQUISITIONS * sizeof(lw_word),
+               "lockword/region.h counts there");
 
 #endif

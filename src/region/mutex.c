@@ -1,64 +1,82 @@
 /* mutex.c: the mutexes of a region: core/robust.h, with a thread's id in the region as the owner.
  */
+#include "care.h"
 #include "region.h"
 
 #include "../blocking.h"
 #include "../wait/awake.h"
 
-/*
- * A thread that has waited for so long buries the dead itself, if no keeper has: the one that the
- * kernel woke may have been stopped (keeper.c). Then the thread waits again.
- */
+/* How often a thread that waits looks for the dead, ns: care.h. */
 #define PATIENCE_NS 1000000000
 
-/*
- * A thread says what it is busy with before it can consume a wake-up, or owe one, and takes that
- * back afterwards. If it dies meanwhile, its burial wakes others in its place.
- */
-static struct agent *begin(const struct lw_region *region, uint32_t busy, uint32_t self)
+struct agent *lw_region_begin(const struct lw_region *region, uint32_t busy, uint32_t self)
 {
     struct agent *agent = lw_region_agent_of(region, self);
+    const uint32_t slot = (busy & ~BUSY_NOTIFIES) - 1;
+    if (slot < region->slots)
+        lw_store(&agent->seen, lw_load(&region->memory->slots[slot].acquisitions, lw_relaxed),
+                 lw_relaxed);
     lw_store(&agent->since, (uint32_t)(lw_now() / 1000000), lw_relaxed);
+    lw_store(&agent->waits, lw_load(&agent->waits, lw_relaxed) + 1, lw_relaxed);
     lw_store(&agent->busy, busy, lw_release);
     return agent;
 }
 
-static void end(struct agent *agent)
+void lw_region_end(struct agent *agent)
 {
     lw_store(&agent->busy, 0, lw_release);
 }
 
-static enum lw_ending wait_for(struct lw_region *region, lw_word *words, uint32_t self,
-                               lw_deadline deadline, lw_cancel *cancel)
+struct lw_care lw_care_begin(const struct lw_waited *waited, uint32_t n)
 {
-    if (lw_spin_for_mutex(words, self, deadline))
-        return LW_ENDED_DONE;
-    const struct lw_operation operation = {lw_mutex_lock_step, words, self};
-    for (;;) {
-        const lw_deadline look = lw_after_ns(PATIENCE_NS);
-        const bool last = deadline <= look;
-        const enum lw_ending ending = lw_block(operation, last ? deadline : look, cancel).ending;
-        if (ending != LW_ENDED_TIMED_OUT || last)
-            return ending;
-        lw_region_bury_the_dead(region);
-        lw_region_bury_nobody(region, words);
-    }
+    struct lw_care care = {NULL, NULL, LW_FOREVER};
+    uint32_t i = 0;
+    while (i < n && !(care.region = lw_shared_by(waited[i].word)))
+        i++;
+    if (!care.region)
+        return care;
+    care.look = lw_after_ns(PATIENCE_NS);
+    uint32_t self;
+    if (lw_region_agent(care.region, &self) != 0)
+        return care;
+    const size_t at = (size_t)((const char *)waited[i].word - (char *)care.region->memory->slots);
+    const size_t slot = at / sizeof(struct slot);
+    if (lw_load(&lw_region_agent_of(care.region, self)->busy, lw_relaxed) == 0 &&
+        slot < care.region->slots)
+        care.agent = lw_region_begin(care.region, (uint32_t)slot + 1, self);
+    return care;
+}
+
+void lw_care_end(const struct lw_care *care, const struct lw_waited *waited)
+{
+    if (!care->region)
+        return;
+    if (care->agent)
+        lw_region_end(care->agent);
+    if (lw_now() < care->look)
+        return;
+    lw_region_bury_the_dead(care->region);
+    lw_region_bury_nobody(care->region, waited->word);
 }
 
 int lw_region_take(struct lw_region *region, lw_word *words, uint32_t busy, uint32_t self,
                    lw_deadline deadline, lw_cancel *cancel)
 {
-    struct agent *agent = begin(region, busy, self);
-    const enum lw_ending ending = wait_for(region, words, self, deadline, cancel);
-    end(agent);
+    struct agent *agent = lw_region_begin(region, busy, self);
+    const enum lw_ending ending =
+        lw_spin_for_mutex(words, self, deadline)
+            ? LW_ENDED_DONE
+            : lw_block((struct lw_operation){lw_mutex_lock_step, words, self}, deadline, cancel)
+                  .ending;
+    lw_region_end(agent);
     return lw_error_of(ending);
 }
 
 bool lw_region_free(struct lw_region *region, lw_word *words, uint32_t busy, uint32_t self)
 {
-    struct agent *agent = begin(region, busy, self);
+    struct agent *agent = lw_region_begin(region, busy | BUSY_NOTIFIES, self);
     const bool freed = lw_robust_unlock(words, self);
-    end(agent);
+    lw_region_end(agent);
     return freed;
 }
 
@@ -69,7 +87,7 @@ static struct slot *slot_of(const lw_region_mutex *mutex)
 
 static uint32_t busy_of(const lw_region_mutex *mutex)
 {
-    return (uint32_t)(slot_of(mutex) - mutex->region->memory->slots) + 1;
+    return lw_region_busy(mutex->region, slot_of(mutex));
 }
 
 /* Counts: only the holder writes. */
@@ -78,8 +96,15 @@ static void count(lw_word *word)
     lw_store(word, lw_load(word, lw_relaxed) + 1, lw_relaxed);
 }
 
-/* The caller holds the words. Returns what they are worth, and keeps them only if that is enough.
- */
+/* Frees the words, without a word about the data. */
+static void let_go(const lw_region_mutex *mutex, uint32_t self)
+{
+    struct agent *agent = lw_region_begin(mutex->region, busy_of(mutex) | BUSY_NOTIFIES, self);
+    lw_mutex_unlock_step(mutex->words, self);
+    lw_region_end(agent);
+}
+
+/* The caller holds the words. Returns what they are worth; keeps them only if that is enough. */
 static int judge(const lw_region_mutex *mutex, uint32_t self)
 {
     const uint32_t fate = lw_robust_fate(mutex->words);
@@ -87,18 +112,20 @@ static int judge(const lw_region_mutex *mutex, uint32_t self)
         count(&slot_of(mutex)->acquisitions);
         return fate == mutex->fate ? 0 : EOWNERDEAD;
     }
-    /* Frees it without a word about the data. */
-    struct agent *agent = begin(mutex->region, busy_of(mutex), self);
-    lw_mutex_unlock_step(mutex->words, self);
-    end(agent);
+    let_go(mutex, self);
     return (fate & LW_ROBUST_NAME) == mutex->fate ? ENOTRECOVERABLE : EIDRM;
+}
+
+int lw_region_mutex_judge(const lw_region_mutex *mutex)
+{
+    return judge(mutex, lw_region_last_agent.id);
 }
 
 /* Takes the words, whatever they are worth. */
 static int take(const lw_region_mutex *mutex, uint32_t self, lw_deadline deadline,
                 lw_cancel *cancel)
 {
-    if (__builtin_expect(lw_mutex_take(mutex->words, self), 1))
+    if (lw_mutex_take(mutex->words, self))
         return 0;
     const int error =
         lw_region_take(mutex->region, mutex->words, busy_of(mutex), self, deadline, cancel);
@@ -107,8 +134,7 @@ static int take(const lw_region_mutex *mutex, uint32_t self, lw_deadline deadlin
     return error;
 }
 
-int lw_region_mutex_lock_cancel(const lw_region_mutex *mutex, lw_deadline deadline,
-                                lw_cancel *cancel)
+int lw_region_mutex_lock_slow(const lw_region_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
 {
     uint32_t self;
     int error = lw_region_agent(mutex->region, &self);
@@ -117,36 +143,21 @@ int lw_region_mutex_lock_cancel(const lw_region_mutex *mutex, lw_deadline deadli
     return error ? error : judge(mutex, self);
 }
 
-int lw_region_mutex_lock_until(const lw_region_mutex *mutex, lw_deadline deadline)
-{
-    return lw_region_mutex_lock_cancel(mutex, deadline, NULL);
-}
-
-int lw_region_mutex_lock(const lw_region_mutex *mutex)
-{
-    return lw_region_mutex_lock_cancel(mutex, LW_FOREVER, NULL);
-}
-
-int lw_region_mutex_trylock(const lw_region_mutex *mutex)
+int lw_region_mutex_trylock_slow(const lw_region_mutex *mutex)
 {
     uint32_t self;
     const int error = lw_region_agent(mutex->region, &self);
     if (error)
         return error;
-    if (!lw_mutex_take(mutex->words, self) && !lw_mutex_try_step(mutex->words, self))
-        return EBUSY;
-    return judge(mutex, self);
+    return lw_mutex_try_step(mutex->words, self) ? judge(mutex, self) : EBUSY;
 }
 
-int lw_region_mutex_unlock(const lw_region_mutex *mutex)
+int lw_region_mutex_unlock_slow(const lw_region_mutex *mutex)
 {
     uint32_t self;
     const int error = lw_region_agent(mutex->region, &self);
     if (error)
         return error;
-    if (__builtin_expect(!(lw_robust_fate(mutex->words) & LW_ROBUST_OWNER_DIED), 1) &&
-        __builtin_expect(lw_mutex_free(mutex->words, self), 1))
-        return 0;
     return lw_region_free(mutex->region, mutex->words, busy_of(mutex), self) ? 0 : EPERM;
 }
 
@@ -177,8 +188,6 @@ int lw_region_mutex_reset(const lw_region_mutex *mutex)
         lw_robust_decide(mutex->words, mutex->fate | LW_ROBUST_OWNER_DIED);
         return 0;
     }
-    struct agent *agent = begin(mutex->region, busy_of(mutex), self);
-    lw_mutex_unlock_step(mutex->words, self);
-    end(agent);
+    let_go(mutex, self);
     return (fate & LW_ROBUST_NAME) == mutex->fate ? EALREADY : EIDRM;
 }

@@ -11,29 +11,53 @@
 
 #include <string.h>
 
-/* Returns 0, EINVAL or ENAMETOOLONG; the name with zeros behind it, and its hash. */
-static int pack(const char *name, uint32_t *packed, uint32_t *hash)
+/* What there is of each kind. */
+static const uint32_t words_of[LW_REGION_KINDS] = {
+    [LW_REGION_EVENT] = LW_EVENT_WORDS,     [LW_REGION_SEM] = LW_SEM_WORDS,
+    [LW_REGION_COUNTER] = LW_COUNTER_WORDS, [LW_REGION_WAITGROUP] = LW_WAITGROUP_WORDS,
+    [LW_REGION_LATCH] = LW_LATCH_WORDS,     [LW_REGION_BARRIER] = LW_BARRIER_WORDS,
+    [LW_REGION_COND] = LW_COND_WORDS,       [LW_REGION_ONCE] = LW_ONCE_WORDS,
+    [LW_REGION_RWLOCK] = LW_RWLOCK_WORDS,
+};
+
+#define HAS_ROOM(words) ((words) <= sizeof(((struct slot *)0)->other) / sizeof(lw_word))
+_Static_assert(HAS_ROOM(LW_SEM_WORDS) && HAS_ROOM(LW_BARRIER_WORDS) && HAS_ROOM(LW_RWLOCK_WORDS),
+               "a slot has room for each");
+
+uint32_t lw_region_words(uint32_t kind)
+{
+    return kind < LW_REGION_KINDS ? words_of[kind] : 0;
+}
+
+static bool is_kind(uint32_t type)
+{
+    const uint32_t kind = type & SLOT_TYPE;
+    return 0 < kind && kind < LW_REGION_KINDS;
+}
+
+/* Returns 0, EINVAL or ENAMETOOLONG. */
+static int pack(const char *name, struct lw_region_name *packed)
 {
     if (!name || !*name)
         return EINVAL;
     const size_t length = strnlen(name, LW_REGION_NAME_MAX + 1);
     if (length > LW_REGION_NAME_MAX)
         return ENAMETOOLONG;
-    memset(packed, 0, LW_REGION_NAME_MAX + 1);
-    memcpy(packed, name, length);
-    *hash = 2166136261u; /* FNV-1a */
+    memset(packed, 0, sizeof *packed);
+    memcpy(packed->words, name, length);
+    packed->hash = 2166136261u; /* FNV-1a */
     for (size_t i = 0; i < length; i++)
-        *hash = (*hash ^ (unsigned char)name[i]) * 16777619u;
+        packed->hash = (packed->hash ^ (unsigned char)name[i]) * 16777619u;
     return 0;
 }
 
-static bool has_name(const struct slot *slot, const uint32_t *packed, uint32_t hash)
+static bool has_name(const struct slot *slot, const struct lw_region_name *name)
 {
-    if (lw_load(&slot->hash, lw_relaxed) != hash)
+    if (lw_load(&slot->hash, lw_relaxed) != name->hash)
         return false;
     for (uint32_t i = 0; i < NAME_WORDS; i++) {
         /* Acquire: find looks at the type again after these. */
-        if (lw_load(&slot->name[i], lw_acquire) != packed[i])
+        if (lw_load(&slot->name[i], lw_acquire) != name->words[i])
             return false;
     }
     return true;
@@ -43,21 +67,21 @@ static bool has_name(const struct slot *slot, const uint32_t *packed, uint32_t h
  * Returns the slot of this name, or NULL, and its type. *vacant: the first slot that can be given
  * the name, or NULL.
  */
-static struct slot *find(const struct lw_region *region, const uint32_t *packed, uint32_t hash,
+static struct slot *find(const struct lw_region *region, const struct lw_region_name *name,
                          uint32_t *type, struct slot **vacant)
 {
     *vacant = NULL;
     for (uint32_t i = 0; i < region->slots; i++) {
         struct slot *slot =
-            &region->memory->slots[(uint32_t)(((uint64_t)hash + i) % region->slots)];
+            &region->memory->slots[(uint32_t)(((uint64_t)name->hash + i) % region->slots)];
         do {
             *type = lw_load(&slot->type, lw_acquire);
-            if ((*type & SLOT_TYPE) != SLOT_MUTEX) {
+            if (!is_kind(*type)) {
                 if (!*vacant)
                     *vacant = slot;
                 break;
             }
-            if (!has_name(slot, packed, hash))
+            if (!has_name(slot, name))
                 break;
             if (lw_load(&slot->type, lw_relaxed) == *type)
                 return slot;
@@ -71,6 +95,24 @@ static struct slot *find(const struct lw_region *region, const uint32_t *packed,
 static uint32_t fate_of(uint32_t type)
 {
     return type / SLOT_ONE * LW_ROBUST_ONE_NAME;
+}
+
+/* Acquire: deadlock.c looks at other words after these, for the second time. */
+uint32_t lw_region_owner(const struct slot *slot, uint32_t kind)
+{
+    switch (kind) {
+    case LW_REGION_MUTEX:
+    case LW_REGION_RMUTEX:
+        return lw_load(&slot->words[LW_MUTEX_STATE], lw_acquire) & LW_MUTEX_OWNER;
+    case LW_REGION_ONCE:
+        return lw_load(&slot->other[LW_ONCE_STATE], lw_acquire) & LW_ONCE_RUNNER;
+    case LW_REGION_RWLOCK:
+        return lw_load(&slot->other[LW_RWLOCK_STATE], lw_acquire) & LW_RWLOCK_WRITER
+                   ? lw_load(&slot->other[LW_RWLOCK_OWNER], lw_acquire)
+                   : 0;
+    default:
+        return 0;
+    }
 }
 
 static int lock_directory(struct lw_region *region, uint32_t *self)
@@ -88,82 +130,223 @@ static void unlock_directory(struct lw_region *region, uint32_t self)
 }
 
 /*
- * Gives the slot this name. The caller holds the directory. A slot that has been removed may still
- * be held for a moment by a thread that has not noticed.
+ * Returns a place for so many bytes that overlap with no range of those from `place` on, or 0 if
+ * there is none.
  */
-static int make(struct lw_region *region, struct slot *slot, const uint32_t *packed, uint32_t hash,
-                uint32_t self)
+static uint32_t fit(const struct lw_region *region, uint64_t place, uint32_t bytes)
 {
-    const uint32_t before = lw_load(&slot->type, lw_relaxed);
-    const uint32_t type = (before & ~SLOT_TYPE) + SLOT_ONE + SLOT_MUTEX;
-    const uint32_t busy = (uint32_t)(slot - region->memory->slots) + 1;
-    const int error = lw_region_take(region, slot->words, busy, self, LW_FOREVER, NULL);
-    if (error)
-        return error;
-    lw_robust_decide(slot->words, fate_of(type));
-    lw_store(&slot->acquisitions, 0, lw_relaxed);
-    lw_store(&slot->contended, 0, lw_relaxed);
-    lw_store(&slot->recoveries, 0, lw_relaxed);
-    lw_store(&slot->hash, hash, lw_relaxed);
-    for (uint32_t i = 0; i < NAME_WORDS; i++)
-        lw_store(&slot->name[i], packed[i], lw_relaxed);
-    lw_store(&slot->type, type, lw_release);
-    lw_region_free(region, slot->words, busy, self);
+    for (uint32_t i = 0; i < region->slots && place < region->end;) {
+        const struct slot *slot = &region->memory->slots[i++];
+        if ((lw_load(&slot->type, lw_relaxed) & SLOT_TYPE) != LW_REGION_BYTES)
+            continue;
+        const uint64_t begin = lw_load(&slot->other[BYTES_PLACE], lw_relaxed);
+        const uint64_t end = begin + lw_load(&slot->other[BYTES_SIZE], lw_relaxed);
+        if (begin < place + bytes && place < end) {
+            place = (end + BYTES_ALIGNMENT - 1) & ~(uint64_t)(BYTES_ALIGNMENT - 1);
+            i = 0;
+        }
+    }
+    return place + bytes <= region->end ? (uint32_t)place : 0;
+}
+
+/*
+ * Returns a place for a new range of so many bytes, or 0: behind all others if there is room, for
+ * that is found at once. The slots are all that tells which bytes are in use, so nothing has to be
+ * mended after a death.
+ */
+static uint32_t find_room(const struct lw_region *region, uint32_t bytes)
+{
+    uint64_t behind = region->bytes;
+    for (uint32_t i = 0; i < region->slots; i++) {
+        const struct slot *slot = &region->memory->slots[i];
+        const uint64_t end = (uint64_t)lw_load(&slot->other[BYTES_PLACE], lw_relaxed) +
+                             lw_load(&slot->other[BYTES_SIZE], lw_relaxed);
+        if ((lw_load(&slot->type, lw_relaxed) & SLOT_TYPE) == LW_REGION_BYTES && end > behind)
+            behind = end;
+    }
+    behind = (behind + BYTES_ALIGNMENT - 1) & ~(uint64_t)(BYTES_ALIGNMENT - 1);
+    return behind + bytes <= region->end ? (uint32_t)behind : fit(region, region->bytes, bytes);
+}
+
+/* What a name is made with. */
+struct contents {
+    uint32_t kind;
+    const lw_word *initial; /* NULL: zeros */
+    uint32_t bytes;
+};
+
+/* Sets the slot's primitive, or finds room for its range. Returns 0 or ENOSPC. */
+static int fill(struct lw_region *region, struct slot *slot, const struct contents *contents)
+{
+    for (uint32_t i = 0; i < sizeof slot->other / sizeof(lw_word); i++) {
+        const bool given = contents->initial && i < words_of[contents->kind];
+        lw_store(&slot->other[i], given ? contents->initial[i] : 0, lw_relaxed);
+    }
+    if (contents->kind != LW_REGION_BYTES)
+        return 0;
+    const uint32_t place = find_room(region, contents->bytes);
+    if (place == 0)
+        return ENOSPC;
+    lw_store(&slot->other[BYTES_PLACE], place, lw_relaxed);
+    lw_store(&slot->other[BYTES_SIZE], contents->bytes, lw_relaxed);
+    memset((char *)region->memory + place, 0, contents->bytes);
     return 0;
 }
 
-static void hand_out(lw_region *region, struct slot *slot, uint32_t type, lw_region_mutex *mutex)
+/*
+ * Gives the slot this name. The caller holds the directory. A slot that has been removed may still
+ * be held for a moment by a thread that has not noticed.
+ */
+static int make(struct lw_region *region, struct slot *slot, const struct lw_region_name *name,
+                const struct contents *contents, uint32_t self)
 {
-    *mutex = (lw_region_mutex){region, slot->words, fate_of(type)};
+    const uint32_t before = lw_load(&slot->type, lw_relaxed);
+    const uint32_t type = (before & ~SLOT_TYPE) + SLOT_ONE + contents->kind;
+    const uint32_t busy = lw_region_busy(region, slot);
+    int error = lw_region_take(region, slot->words, busy, self, LW_FOREVER, NULL);
+    if (error)
+        return error;
+    error = fill(region, slot, contents);
+    if (!error) {
+        lw_robust_decide(slot->words, fate_of(type));
+        lw_store(&slot->acquisitions, 0, lw_relaxed);
+        lw_store(&slot->contended, 0, lw_relaxed);
+        lw_store(&slot->recoveries, 0, lw_relaxed);
+        lw_store(&slot->hash, name->hash, lw_relaxed);
+        for (uint32_t i = 0; i < NAME_WORDS; i++)
+            lw_store(&slot->name[i], name->words[i], lw_relaxed);
+        lw_store(&slot->type, type, lw_release);
+    }
+    lw_region_free(region, slot->words, busy, self);
+    return error;
+}
+
+/* Returns 0 or EEXIST. */
+static int compare(const struct slot *slot, uint32_t type, const struct contents *contents)
+{
+    return (type & SLOT_TYPE) == contents->kind &&
+                   (contents->kind != LW_REGION_BYTES ||
+                    lw_load(&slot->other[BYTES_SIZE], lw_relaxed) == contents->bytes)
+               ? 0
+               : EEXIST;
+}
+
+int lw_region_named(struct lw_region *region, const char *name, uint32_t kind,
+                    const lw_word *initial, uint32_t bytes, struct slot **slot, uint32_t *type)
+{
+    const struct contents contents = {kind, initial, bytes};
+    struct lw_region_name packed;
+    int error = pack(name, &packed);
+    if (error)
+        return error;
+    struct slot *vacant;
+    *slot = find(region, &packed, type, &vacant);
+    if (*slot)
+        return compare(*slot, *type, &contents);
+    uint32_t self;
+    error = lock_directory(region, &self);
+    if (error)
+        return error;
+    *slot = find(region, &packed, type, &vacant);
+    if (*slot) {
+        error = compare(*slot, *type, &contents);
+    } else {
+        error = vacant ? make(region, vacant, &packed, &contents, self) : ENOSPC;
+        *slot = vacant;
+        if (!error)
+            *type = lw_load(&vacant->type, lw_relaxed);
+    }
+    unlock_directory(region, self);
+    return error;
+}
+
+int lw_region_find_mutex(struct lw_region *region, const char *name, uint32_t kind,
+                         lw_region_mutex *mutex)
+{
+    struct slot *slot;
+    uint32_t type;
+    const int error = lw_region_named(region, name, kind, NULL, 0, &slot, &type);
+    if (!error)
+        *mutex = (lw_region_mutex){region, slot->words, region->serial, fate_of(type)};
+    return error;
 }
 
 int lw_region_mutex_named(lw_region *region, const char *name, lw_region_mutex *mutex)
 {
-    uint32_t packed[NAME_WORDS];
-    uint32_t hash;
-    int error = pack(name, packed, &hash);
+    return lw_region_find_mutex(region, name, LW_REGION_MUTEX, mutex);
+}
+
+int lw_region_bytes(lw_region *region, const char *name, size_t size, void **bytes)
+{
+    if (size == 0 || size > UINT32_MAX)
+        return size ? ENOSPC : EINVAL;
+    struct slot *slot;
+    uint32_t type;
+    const int error =
+        lw_region_named(region, name, LW_REGION_BYTES, NULL, (uint32_t)size, &slot, &type);
     if (error)
         return error;
-    uint32_t type;
-    struct slot *vacant;
-    struct slot *slot = find(region, packed, hash, &type, &vacant);
-    if (!slot) {
-        uint32_t self;
-        error = lock_directory(region, &self);
-        if (error)
-            return error;
-        slot = find(region, packed, hash, &type, &vacant);
-        if (!slot) {
-            error = vacant ? make(region, vacant, packed, hash, self) : ENOSPC;
-            slot = vacant;
-            if (!error)
-                type = lw_load(&slot->type, lw_relaxed);
-        }
-        unlock_directory(region, self);
+    const uint32_t place = lw_load(&slot->other[BYTES_PLACE], lw_relaxed);
+    if (place < region->bytes || place + (uint64_t)size > region->end ||
+        place % BYTES_ALIGNMENT != 0)
+        return EBADMSG; /* the file is damaged */
+    *bytes = (char *)region->memory + place;
+    return 0;
+}
+
+/* Those that nobody owns: the words alone are the primitive, of which the caller gets the address.
+ */
+#define NAMED(type, kind)                                                                          \
+    int lw_region_##type##_named(lw_region *region, const char *name, const lw_##type *initial,    \
+                                 lw_##type **type)                                                 \
+    {                                                                                              \
+        struct slot *slot;                                                                         \
+        uint32_t ignored;                                                                          \
+        const int error = lw_region_named(region, name, kind, initial ? initial->word : NULL, 0,   \
+                                          &slot, &ignored);                                        \
+        if (!error)                                                                                \
+            *type = (lw_##type *)(void *)slot->other;                                              \
+        return error;                                                                              \
     }
-    if (!error)
-        hand_out(region, slot, type, mutex);
-    return error;
+
+NAMED(event, LW_REGION_EVENT)
+NAMED(sem, LW_REGION_SEM)
+NAMED(counter, LW_REGION_COUNTER)
+NAMED(waitgroup, LW_REGION_WAITGROUP)
+NAMED(latch, LW_REGION_LATCH)
+NAMED(barrier, LW_REGION_BARRIER)
+NAMED(cond, LW_REGION_COND)
+
+static bool is_waited_for(const struct lw_region *region, const struct slot *slot)
+{
+    for (uint32_t row = 0; row < AGENTS; row++) {
+        if (lw_region_waits_for(region, &region->memory->agents[row]) == slot)
+            return true;
+    }
+    return false;
 }
 
 /* Removes a slot's name. The caller holds the directory. */
 static int remove_slot(struct lw_region *region, struct slot *slot, uint32_t type, uint32_t self)
 {
+    const uint32_t kind = type & SLOT_TYPE;
+    if (kind != LW_REGION_MUTEX && kind != LW_REGION_RMUTEX &&
+        (lw_region_owner(slot, kind) != 0 || is_waited_for(region, slot)))
+        return EBUSY;
     if (!lw_mutex_try_step(slot->words, self))
         return EBUSY;
     const uint32_t removed = (type & ~SLOT_TYPE) + SLOT_ONE + SLOT_REMOVED;
     lw_store(&slot->type, removed, lw_release);
     lw_robust_decide(slot->words, fate_of(removed));
-    lw_region_free(region, slot->words, (uint32_t)(slot - region->memory->slots) + 1, self);
+    lw_region_free(region, slot->words, lw_region_busy(region, slot), self);
     return 0;
 }
 
 int lw_region_remove(lw_region *region, const char *name)
 {
-    uint32_t packed[NAME_WORDS];
-    uint32_t hash;
+    struct lw_region_name packed;
     uint32_t self;
-    int error = pack(name, packed, &hash);
+    int error = pack(name, &packed);
     if (error)
         return error == ENAMETOOLONG ? ENOENT : error;
     error = lock_directory(region, &self);
@@ -171,7 +354,7 @@ int lw_region_remove(lw_region *region, const char *name)
         return error;
     uint32_t type;
     struct slot *vacant;
-    struct slot *slot = find(region, packed, hash, &type, &vacant);
+    struct slot *slot = find(region, &packed, &type, &vacant);
     error = slot ? remove_slot(region, slot, type, self) : ENOENT;
     unlock_directory(region, self);
     return error;
@@ -186,30 +369,44 @@ static void copy_words(char *text, const lw_word *words, size_t bytes)
     text[bytes - 1] = 0;
 }
 
-static void describe_holder(const struct lw_region *region, uint32_t owner,
-                            struct lw_region_info *info)
+void lw_region_tell_thread(const struct lw_region *region, uint32_t id, uint32_t *pid,
+                           uint32_t *tid, char *name)
 {
-    const uint32_t process = lw_region_process_of(region, owner);
+    const uint32_t process = lw_region_process_of(region, id);
     if (process == PROCESSES)
         return;
-    const struct agent *agent = lw_region_agent_of(region, owner);
-    info->holder_pid = lw_load(&region->memory->processes[process].pid, lw_relaxed);
-    info->holder_tid = lw_load(&agent->tid, lw_relaxed);
-    copy_words(info->holder, agent->name, sizeof info->holder);
+    const struct agent *agent = lw_region_agent_of(region, id);
+    *pid = lw_load(&region->memory->processes[process].pid, lw_relaxed);
+    *tid = lw_load(&agent->tid, lw_relaxed);
+    copy_words(name, agent->name, sizeof agent->name);
 }
 
-static void describe_waiters(const struct lw_region *region, uint32_t busy, uint32_t owner,
-                             struct lw_region_info *info)
+void lw_region_tell_name(const struct slot *slot, char *name)
+{
+    copy_words(name, slot->name, LW_REGION_NAME_MAX + 1);
+}
+
+/*
+ * A waiter that began when the slot had been acquired as often as now has waited for this holder
+ * only.
+ */
+static void describe_waiters(const struct lw_region *region, const struct slot *slot,
+                             uint32_t owner, struct lw_region_info *info)
 {
     const uint32_t now = (uint32_t)(lw_now() / 1000000);
     for (uint32_t row = 0; row < AGENTS; row++) {
         const struct agent *agent = &region->memory->agents[row];
-        if (lw_load(&agent->busy, lw_acquire) != busy || row == (owner & ID_ROW))
+        if (lw_region_waits_for(region, agent) != slot || (owner && row == (owner & ID_ROW)))
             continue;
         info->waiters++;
         const uint32_t waited = now - lw_load(&agent->since, lw_relaxed);
-        if (waited < 0x80000000u && waited > info->longest_ms)
+        if (waited >= 0x80000000u)
+            continue;
+        if (waited > info->longest_ms)
             info->longest_ms = waited;
+        if (owner && lw_load(&agent->seen, lw_relaxed) == info->acquisitions &&
+            waited > info->held_ms)
+            info->held_ms = waited;
     }
 }
 
@@ -218,10 +415,11 @@ static bool describe(const struct lw_region *region, const struct slot *slot,
                      struct lw_region_info *info)
 {
     const uint32_t type = lw_load(&slot->type, lw_acquire);
-    if ((type & SLOT_TYPE) != SLOT_MUTEX)
+    if (!is_kind(type))
         return false;
     memset(info, 0, sizeof *info);
-    copy_words(info->name, slot->name, sizeof info->name);
+    info->kind = (enum lw_region_kind)(type & SLOT_TYPE);
+    lw_region_tell_name(slot, info->name);
     const uint32_t fate = lw_robust_fate(slot->words);
     info->fate = fate & LW_ROBUST_ABANDONED    ? ENOTRECOVERABLE
                  : fate & LW_ROBUST_OWNER_DIED ? EOWNERDEAD
@@ -229,10 +427,11 @@ static bool describe(const struct lw_region *region, const struct slot *slot,
     info->acquisitions = lw_load(&slot->acquisitions, lw_relaxed);
     info->contended = lw_load(&slot->contended, lw_relaxed);
     info->recoveries = lw_load(&slot->recoveries, lw_relaxed);
-    const uint32_t owner = lw_mutex_owner(slot->words);
+    info->size = info->kind == LW_REGION_BYTES ? lw_load(&slot->other[BYTES_SIZE], lw_relaxed) : 0;
+    const uint32_t owner = lw_region_owner(slot, info->kind);
     if (owner)
-        describe_holder(region, owner, info);
-    describe_waiters(region, (uint32_t)(slot - region->memory->slots) + 1, owner, info);
+        lw_region_tell_thread(region, owner, &info->holder_pid, &info->holder_tid, info->holder);
+    describe_waiters(region, slot, owner, info);
     return true;
 }
 
@@ -247,13 +446,12 @@ int lw_region_next(lw_region *region, uint32_t *cursor, struct lw_region_info *i
 
 int lw_region_describe(lw_region *region, const char *name, struct lw_region_info *info)
 {
-    uint32_t packed[NAME_WORDS];
-    uint32_t hash;
+    struct lw_region_name packed;
     uint32_t type;
     struct slot *vacant;
-    const int error = pack(name, packed, &hash);
+    const int error = pack(name, &packed);
     if (error)
         return error == ENAMETOOLONG ? ENOENT : error;
-    const struct slot *slot = find(region, packed, hash, &type, &vacant);
+    const struct slot *slot = find(region, &packed, &type, &vacant);
     return slot && describe(region, slot, info) ? 0 : ENOENT;
 }

@@ -20,13 +20,21 @@
 
 #include "../wait/platform.h"
 
-#define LEAST_BYTES (sizeof(struct memory) + sizeof(struct slot))
-#define DEFAULT_BYTES (sizeof(struct memory) + 2048 * sizeof(struct slot))
+#define LEAST_BYTES (sizeof(struct memory) + 2 * sizeof(struct slot))
+#define DEFAULT_BYTES (sizeof(struct memory) + 2 * 2048 * sizeof(struct slot))
+#define MOST_SLOTS 65536u
 #define MOST_BYTES (UINT32_MAX - 4095)
 
 static bool is_size(size_t size)
 {
     return LEAST_BYTES <= size && size <= MOST_BYTES;
+}
+
+/* Half of the room is for names, and half for ranges of bytes. */
+static uint32_t slots_of(size_t size)
+{
+    const size_t slots = (size - sizeof(struct memory)) / (2 * sizeof(struct slot));
+    return slots < MOST_SLOTS ? (uint32_t)slots : MOST_SLOTS;
 }
 
 /* Writes the header of a region of this size, unless there is one already. */
@@ -67,16 +75,18 @@ static int attach(lw_region **out, void *memory, size_t size, size_t mapped)
     if (!region)
         return ENOMEM;
     region->memory = memory;
-    region->slots = (uint32_t)((size - sizeof(struct memory)) / sizeof(struct slot));
+    region->slots = slots_of(size);
+    region->bytes = (uint32_t)(sizeof(struct memory) + region->slots * sizeof(struct slot));
+    region->end = (uint32_t)size;
     region->mapped = mapped;
-    int error = lw_share(memory, size);
+    int error = lw_share(memory, size, region);
     if (!error) {
         lw_region_register(region);
         /* The dead are buried here, even if this process never takes a mutex. */
         error = lw_region_join(region);
         if (error) {
             lw_region_unregister(region);
-            lw_unshare(memory);
+            lw_unshare(region);
         }
     }
     if (error)
@@ -264,7 +274,7 @@ int lw_region_close(lw_region *region)
     const int saved = errno;
     lw_region_leave(region);
     lw_region_unregister(region);
-    lw_unshare(region->memory);
+    lw_unshare(region);
     if (region->mapped)
         munmap(region->memory, region->mapped);
     free(region);

@@ -4,7 +4,6 @@
 
 #include "layout.h"
 
-#include <lockword/mutex.h>
 #include <pthread.h>
 
 /* These are no symbols of the shared library. */
@@ -12,7 +11,10 @@
 
 struct lw_region {
     struct memory *memory;
-    uint32_t slots; /* their number, by the size that was checked when the region was opened */
+    /* By the size that was checked when the region was opened: */
+    uint32_t slots; /* their number */
+    uint32_t bytes; /* where the ranges of bytes begin */
+    uint32_t end;   /* where they end */
     size_t mapped;  /* what to unmap, bytes; 0: the caller's memory */
 
     /* Differs between all regions that this process has opened, and 0 is none of them. */
@@ -50,8 +52,8 @@ void lw_region_bury_the_dead(struct lw_region *region);
 void lw_region_bury_process(struct lw_region *region, uint32_t row);
 /* Gives back what an agent has, and its row. It is the calling thread's. */
 void lw_region_bury_agent(struct lw_region *region, uint32_t id);
-/* Frees a robust mutex whose owner is no agent: the file was damaged. */
-void lw_region_bury_nobody(struct lw_region *region, lw_word *words);
+/* Frees the mutex whose state is this word, if it is one and its owner no agent: damaged files. */
+void lw_region_bury_nobody(struct lw_region *region, const lw_word *word);
 /*
  * Announces to the kernel that this process's threads may have to be driven out of their code
  * (bury.c). Returns whether the kernel can do that.
@@ -65,11 +67,6 @@ bool lw_region_announce_process(void);
  * an errno code.
  */
 int lw_region_agent_slow(struct lw_region *region, uint32_t *id);
-
-extern LW_AGENT_LOCAL struct lw_region_agent {
-    uint64_t serial; /* the region's; 0: none */
-    uint32_t id;
-} lw_region_last_agent;
 
 static inline int lw_region_agent(struct lw_region *region, uint32_t *id)
 {
@@ -94,12 +91,69 @@ uint32_t lw_region_process_of(const struct lw_region *region, uint32_t id);
 
 /* mutex.c */
 
+/*
+ * An agent says what it is busy with before it can consume a wake-up, or owe one, and takes that
+ * back afterwards. If it dies meanwhile, its burial wakes others in its place.
+ */
+struct agent *lw_region_begin(const struct lw_region *region, uint32_t busy, uint32_t self);
+void lw_region_end(struct agent *agent);
+
+/* What an agent is busy with when it waits for this slot's primitive. */
+static inline uint32_t lw_region_busy(const struct lw_region *region, const struct slot *slot)
+{
+    return (uint32_t)(slot - region->memory->slots) + 1;
+}
+
+/* Returns the slot that an agent waits for, or NULL if it waits for none. */
+static inline struct slot *lw_region_waits_for(const struct lw_region *region,
+                                               const struct agent *agent)
+{
+    const uint32_t busy = lw_load(&agent->busy, lw_acquire);
+    return 0 < busy && busy <= region->slots ? &region->memory->slots[busy - 1] : NULL;
+}
+
 /* The lock of a robust mutex of the region. `busy` says which: layout.h. Returns an errno code. */
 int lw_region_take(struct lw_region *region, lw_word *words, uint32_t busy, uint32_t self,
                    lw_deadline deadline, lw_cancel *cancel);
 
 /* Frees a robust mutex of the region. */
 bool lw_region_free(struct lw_region *region, lw_word *words, uint32_t busy, uint32_t self);
+
+/* names.c */
+
+/* A name, with zeros behind it, and its hash. */
+struct lw_region_name {
+    uint32_t words[NAME_WORDS];
+    uint32_t hash;
+};
+
+/* The words that a primitive of this kind has among a slot's `other`. */
+uint32_t lw_region_words(uint32_t kind);
+
+/* Returns the agent that holds what a slot has, as its words say, or 0. */
+uint32_t lw_region_owner(const struct slot *slot, uint32_t kind);
+
+/*
+ * Tells of the agent with this id: its process, thread, and name (32 bytes). If there is none,
+ * nothing is changed.
+ */
+void lw_region_tell_thread(const struct lw_region *region, uint32_t id, uint32_t *pid,
+                           uint32_t *tid, char *name);
+
+/* Copies the slot's name, of LW_REGION_NAME_MAX + 1 bytes at most. */
+void lw_region_tell_name(const struct slot *slot, char *name);
+
+/*
+ * Finds the name, or makes it. Its kind's words are set to those of `initial` (NULL: zeros) before
+ * others can find it; a range gets so many bytes. *slot and *type: what it has. Returns 0 or what
+ * lw_region_mutex_named returns.
+ */
+int lw_region_named(struct lw_region *region, const char *name, uint32_t kind,
+                    const lw_word *initial, uint32_t bytes, struct slot **slot, uint32_t *type);
+
+/* The same for a mutex or a recursive one. */
+int lw_region_find_mutex(struct lw_region *region, const char *name, uint32_t kind,
+                         lw_region_mutex *mutex);
 
 #pragma GCC visibility pop
 

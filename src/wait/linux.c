@@ -32,10 +32,11 @@ static lw_word listeners;
 static struct {
     uintptr_t begin;
     uintptr_t end;
+    struct lw_region *region;
 } shared[LW_SHARED_MAX];
 static lw_word shared_used;
 
-int lw_share(const void *memory, size_t size)
+int lw_share(const void *memory, size_t size, struct lw_region *region)
 {
     for (uint32_t place = 0; place < LW_SHARED_MAX; place++) {
         uintptr_t free_end = 0;
@@ -43,6 +44,7 @@ int lw_share(const void *memory, size_t size)
                                          __ATOMIC_SEQ_CST))
             continue;
         __atomic_store_n(&shared[place].begin, (uintptr_t)memory, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&shared[place].region, region, __ATOMIC_SEQ_CST);
         __atomic_store_n(&shared[place].end, (uintptr_t)memory + size, __ATOMIC_SEQ_CST);
         for (uint32_t used = lw_load(&shared_used, lw_relaxed); used <= place;)
             used = lw_cas(&shared_used, used, place + 1, lw_acq_rel);
@@ -51,32 +53,33 @@ int lw_share(const void *memory, size_t size)
     return EMFILE;
 }
 
-void lw_unshare(const void *memory)
+void lw_unshare(const struct lw_region *region)
 {
     for (uint32_t place = 0; place < LW_SHARED_MAX; place++) {
         if (__atomic_load_n(&shared[place].end, __ATOMIC_ACQUIRE) > 1 &&
-            __atomic_load_n(&shared[place].begin, __ATOMIC_ACQUIRE) == (uintptr_t)memory)
+            __atomic_load_n(&shared[place].region, __ATOMIC_ACQUIRE) == region)
             __atomic_store_n(&shared[place].end, 0, __ATOMIC_SEQ_CST);
     }
 }
 
-static bool is_shared(const uint32_t *word)
+struct lw_region *lw_shared_by(const uint32_t *word)
 {
     const uint32_t used = lw_load(&shared_used, lw_acquire);
     const uintptr_t address = (uintptr_t)word;
     for (uint32_t place = 0; place < used; place++) {
         const uintptr_t begin = __atomic_load_n(&shared[place].begin, __ATOMIC_ACQUIRE);
         const uintptr_t end = __atomic_load_n(&shared[place].end, __ATOMIC_ACQUIRE);
+        struct lw_region *region = __atomic_load_n(&shared[place].region, __ATOMIC_ACQUIRE);
         if (begin <= address && address < end &&
             __atomic_load_n(&shared[place].begin, __ATOMIC_ACQUIRE) == begin)
-            return true;
+            return region;
     }
-    return false;
+    return NULL;
 }
 
 static int private_flag(const uint32_t *word)
 {
-    return is_shared(word) ? 0 : FUTEX_PRIVATE_FLAG;
+    return lw_shared_by(word) ? 0 : FUTEX_PRIVATE_FLAG;
 }
 
 /* A forked child has its parent's memory, these two included, but one thread, with another id. */
@@ -166,7 +169,7 @@ static lw_woken wait_without_waitv(const struct lw_waited *waited, uint32_t n, l
                                    int64_t *look_ns)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (is_shared(waited[i].word))
+        if (lw_shared_by(waited[i].word))
             return lw_wait_polling(waited, n, deadline, look_ns);
     }
     return lw_wait_ringing(waited, n, deadline);

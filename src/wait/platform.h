@@ -3,9 +3,9 @@
  * the manual for a new one.
  *
  * Five functions wait: lw_wait and lw_notify (lockword/wait.h), lw_now, lw_yield and lw_wait_many.
- * Two return a fact: lw_thread_id and lw_has_one_cpu. Two, lw_share and lw_unshare, are for regions
- * only. A platform knows no primitive, and does not decide how long or how often to wait: awake.h
- * does. In an engine no code needs lw_yield and the two facts.
+ * Two return a fact: lw_thread_id and lw_has_one_cpu. Three, lw_share, lw_unshare and
+ * lw_shared_by, are for regions only. A platform knows no primitive, and does not decide how long
+ * or how often to wait: awake.h does. In an engine no code needs lw_yield and the two facts.
  */
 #ifndef LOCKWORD_PLATFORM_H
 #define LOCKWORD_PLATFORM_H
@@ -14,6 +14,8 @@
 
 #include <lockword/self.h>
 #include <lockword/wait.h>
+
+struct lw_region;
 
 /* These are no symbols of the shared library. */
 #pragma GCC visibility push(hidden)
@@ -56,13 +58,16 @@ lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline
 lw_woken lw_wait_ringing(const struct lw_waited *waited, uint32_t n, lw_deadline deadline);
 
 /*
- * Says that other processes share this memory, until lw_unshare: its waiters may be threads of any
- * process. Returns 0, or EMFILE: there are LW_SHARED_MAX of these already. Only on a platform that
- * has regions (lockword/region.h).
+ * Says that other processes share this memory of a region, until lw_unshare: its waiters may be
+ * threads of any process. Returns 0, or EMFILE: there are LW_SHARED_MAX of these already. Only on a
+ * platform that has regions (lockword/region.h).
  */
 #define LW_SHARED_MAX 64
-int lw_share(const void *memory, size_t size);
-void lw_unshare(const void *memory);
+int lw_share(const void *memory, size_t size, struct lw_region *region);
+void lw_unshare(const struct lw_region *region);
+
+/* Returns the region that has this word, or NULL. */
+struct lw_region *lw_shared_by(const uint32_t *word);
 
 /*
  * Returns the number by which the system, and so a debugger, knows the calling thread. No other

@@ -112,6 +112,8 @@ static struct place {
     PLACE(agent, busy),
     PLACE(agent, since),
     PLACE(agent, name),
+    PLACE(agent, waits),
+    PLACE(agent, seen),
     PLACE(slot, type),
     PLACE(slot, hash),
     PLACE(slot, name),
@@ -121,6 +123,7 @@ static struct place {
     PLACE(slot, acquisitions),
     PLACE(slot, contended),
     PLACE(slot, recoveries),
+    PLACE(slot, other),
 };
 
 /* The bits of "7" or "0-28". */

@@ -24,7 +24,7 @@ enum {
     AGENTS_AT = 12288,
     SLOTS_AT = 274432,
     SLOTS = 8,
-    SIZE = SLOTS_AT + SLOTS * 128,
+    SIZE = SLOTS_AT + SLOTS * 128 * 2, /* as many bytes for ranges */
 };
 
 static uint32_t seed;
@@ -104,27 +104,73 @@ static void damage(char *memory)
     free_what_seems_alive(memory);
 }
 
+static void use_mutex(lw_region *region, const char *name)
+{
+    lw_region_mutex mutex;
+    if (lw_region_mutex_named(region, name, &mutex) != 0)
+        return;
+    const int error = lw_region_mutex_lock_until(&mutex, lw_after_ms(100));
+    if (error == 0 || error == EOWNERDEAD)
+        lw_region_mutex_unlock(&mutex);
+    else if (error == ENOTRECOVERABLE)
+        lw_region_mutex_trylock(&mutex);
+}
+
+static void use_owned(lw_region *region)
+{
+    const lw_deadline soon = lw_after_ms(1);
+    lw_region_rmutex rmutex;
+    lw_region_once once;
+    lw_region_rwlock rwlock;
+    if (lw_region_rmutex_named(region, "r", &rmutex) == 0 &&
+        lw_region_rmutex_lock_until(&rmutex, soon) == 0)
+        lw_region_rmutex_unlock(&rmutex);
+    if (lw_region_once_named(region, "o", &once) == 0 &&
+        lw_region_once_begin_until(&once, soon) == LW_ONCE_RUN)
+        lw_region_once_finish(&once, false);
+    if (lw_region_rwlock_named(region, "rw", &rwlock) == 0 &&
+        lw_region_rwlock_wrlock_until(&rwlock, soon) == 0)
+        lw_region_rwlock_unlock(&rwlock);
+}
+
+static void use_others(lw_region *region)
+{
+    const lw_deadline soon = lw_after_ms(1);
+    lw_event *event;
+    lw_sem *sem;
+    char *bytes;
+    if (lw_region_event_named(region, "e", NULL, &event) == 0)
+        lw_event_wait_until(event, soon);
+    if (lw_region_sem_named(region, "s", NULL, &sem) == 0 &&
+        lw_sem_acquire_until(sem, 1, soon) == 0)
+        lw_sem_release(sem, 1);
+    if (lw_region_bytes(region, "bytes", 300, (void **)&bytes) == 0)
+        memset(bytes, 1, 300);
+}
+
 /* No call may take longer than its deadline, so none is made that has no deadline. */
 static void use(lw_region *region, char *memory)
 {
-    static const char *const names[] = {"a", "b", "c", "name", "another", "x"};
+    static const char *const names[] = {"a", "b", "c", "name", "another", "e", "r", "s", "bytes"};
     struct lw_region_info info;
     uint32_t cursor = 0;
     while (lw_region_next(region, &cursor, &info) == 0)
         assert_true(strlen(info.name) < sizeof info.name && strlen(info.holder) < 32);
     for (int i = 0; i < 6; i++) {
         const char *name = names[next_random(&seed) % COUNT_OF(names)];
-        lw_region_mutex mutex;
         if (next_random(&seed) % 4 == 0)
             damage(memory);
         lw_region_describe(region, name, &info);
-        if (lw_region_mutex_named(region, name, &mutex) != 0)
-            continue;
-        const int error = lw_region_mutex_lock_until(&mutex, lw_after_ms(100));
-        if (error == 0 || error == EOWNERDEAD)
-            lw_region_mutex_unlock(&mutex);
-        else if (error == ENOTRECOVERABLE)
-            lw_region_mutex_trylock(&mutex);
+        switch (next_random(&seed) % 4) {
+        case 0:
+            use_owned(region);
+            break;
+        case 1:
+            use_others(region);
+            break;
+        default:
+            use_mutex(region, name);
+        }
         if (next_random(&seed) % 2)
             lw_region_remove(region, name);
     }
@@ -144,6 +190,8 @@ TEST(damaged_regions)
     assert_int_equal(lw_region_open_memory(&region, memory, SIZE, LW_REGION_CREATE), 0);
     assert_int_equal(lw_region_mutex_named(region, "a", &mutex), 0);
     assert_int_equal(lw_region_mutex_named(region, "name", &mutex), 0);
+    use_owned(region);
+    use_others(region);
     assert_int_equal(lw_region_close(region), 0);
     memcpy(sound, memory, SIZE);
     int opened = 0;

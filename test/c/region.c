@@ -1,5 +1,4 @@
-/* region.c: regions: opening, names, and mutexes whose holders die. Processes are forked children.
- */
+/* region.c: regions: opening, names, and holders that die. Processes are forked children. */
 #define _GNU_SOURCE
 #include <lockword/region.h>
 
@@ -601,6 +600,488 @@ TEST(more_processes_than_rows)
     for (int i = 0; i < IN_ONE; i++)
         assert_int_equal(lw_region_close(regions[i]), 0);
     close(fd);
+}
+
+/* Asks for a name as this kind. */
+static int ask(lw_region *region, const char *name, int kind)
+{
+    union {
+        lw_region_mutex mutex;
+        lw_region_rmutex rmutex;
+        lw_region_once once;
+        lw_region_rwlock rwlock;
+        lw_event *event;
+        lw_sem *sem;
+        lw_counter *counter;
+        lw_waitgroup *waitgroup;
+        lw_latch *latch;
+        lw_barrier *barrier;
+        lw_cond *cond;
+        void *bytes;
+    } it;
+    switch (kind) {
+    case LW_REGION_MUTEX:
+        return lw_region_mutex_named(region, name, &it.mutex);
+    case LW_REGION_RMUTEX:
+        return lw_region_rmutex_named(region, name, &it.rmutex);
+    case LW_REGION_ONCE:
+        return lw_region_once_named(region, name, &it.once);
+    case LW_REGION_RWLOCK:
+        return lw_region_rwlock_named(region, name, &it.rwlock);
+    case LW_REGION_EVENT:
+        return lw_region_event_named(region, name, NULL, &it.event);
+    case LW_REGION_SEM:
+        return lw_region_sem_named(region, name, NULL, &it.sem);
+    case LW_REGION_COUNTER:
+        return lw_region_counter_named(region, name, NULL, &it.counter);
+    case LW_REGION_WAITGROUP:
+        return lw_region_waitgroup_named(region, name, NULL, &it.waitgroup);
+    case LW_REGION_LATCH:
+        return lw_region_latch_named(region, name, NULL, &it.latch);
+    case LW_REGION_BARRIER:
+        return lw_region_barrier_named(region, name, NULL, &it.barrier);
+    case LW_REGION_COND:
+        return lw_region_cond_named(region, name, NULL, &it.cond);
+    default:
+        return lw_region_bytes(region, name, 10, &it.bytes);
+    }
+}
+
+TEST(a_name_is_of_one_kind)
+{
+    lw_region *region = create();
+    for (int kind = 1; kind < LW_REGION_KINDS; kind++) {
+        const char name[] = {(char)('a' + kind), 0};
+        struct lw_region_info info;
+        assert_int_equal(ask(region, name, kind), 0);
+        assert_int_equal(lw_region_describe(region, name, &info), 0);
+        assert_int_equal(info.kind, kind);
+        assert_int_equal(info.size, kind == LW_REGION_BYTES ? 10 : 0);
+        for (int other = 1; other < LW_REGION_KINDS; other++)
+            assert_int_equal(ask(region, name, other), other == kind ? 0 : EEXIST);
+        assert_int_equal(lw_region_remove(region, name), 0);
+        assert_int_equal(lw_region_describe(region, name, &info), ENOENT);
+    }
+    destroy(region);
+}
+
+static void use_what_has_no_owner(lw_region *region, int end)
+{
+    const lw_event automatic = LW_EVENT_AUTO_INIT;
+    const lw_barrier two = LW_BARRIER_INIT(2);
+    const lw_latch one = LW_LATCH_INIT(1);
+    const lw_sem none = LW_SEM_INIT(7); /* it exists already */
+    lw_event *event;
+    lw_barrier *barrier;
+    lw_latch *latch;
+    lw_sem *sem;
+    lw_counter *counter;
+    lw_waitgroup *group;
+    if (lw_region_event_named(region, "event", &automatic, &event) ||
+        lw_region_barrier_named(region, "barrier", &two, &barrier) ||
+        lw_region_latch_named(region, "latch", &one, &latch) ||
+        lw_region_sem_named(region, "sem", &none, &sem) ||
+        lw_region_counter_named(region, "counter", NULL, &counter) ||
+        lw_region_waitgroup_named(region, "group", NULL, &group))
+        _exit(1);
+    lw_waitgroup_add(group, 1);
+    say(end, 1);
+    lw_sem_release(sem, 3);
+    lw_event_set(event);
+    lw_latch_count_down(latch, 1);
+    sleep_ms(2);
+    lw_counter_add(counter, 5, NULL);
+    lw_barrier_wait(barrier);
+    lw_waitgroup_done(group);
+}
+
+TEST(what_has_no_owner_works_between_processes)
+{
+    lw_region *region = create();
+    const lw_event automatic = LW_EVENT_AUTO_INIT;
+    const lw_barrier two = LW_BARRIER_INIT(2);
+    const lw_latch one = LW_LATCH_INIT(1);
+    const lw_sem permits = LW_SEM_INIT(2);
+    lw_event *event;
+    lw_barrier *barrier;
+    lw_latch *latch;
+    lw_sem *sem;
+    lw_counter *counter;
+    lw_waitgroup *group;
+    assert_int_equal(lw_region_event_named(region, "event", &automatic, &event), 0);
+    assert_int_equal(lw_region_barrier_named(region, "barrier", &two, &barrier), 0);
+    assert_int_equal(lw_region_latch_named(region, "latch", &one, &latch), 0);
+    assert_int_equal(lw_region_sem_named(region, "sem", &permits, &sem), 0);
+    assert_int_equal(lw_region_counter_named(region, "counter", NULL, &counter), 0);
+    assert_int_equal(lw_region_waitgroup_named(region, "group", NULL, &group), 0);
+    const struct process other = fork_one(use_what_has_no_owner);
+    assert_int_equal(listen_to(&other), 1);
+    const lw_deadline soon = lw_after_ms(20000);
+    assert_int_equal(lw_sem_acquire_until(sem, 5, soon), 0);
+    assert_int_equal(lw_event_wait_until(event, soon), 0);
+    assert_int_equal(lw_latch_wait_until(latch, soon), 0);
+    assert_int_equal(lw_counter_wait_at_least(counter, 5, soon, NULL), 0);
+    const int led = lw_barrier_wait_until(barrier, soon);
+    assert_true(led == 0 || led == LW_BARRIER_LEADER);
+    assert_int_equal(lw_waitgroup_wait_until(group, soon), 0);
+    assert_int_equal(end_of(&other), 0);
+    assert_false(lw_event_is_set(event));
+    destroy(region);
+}
+
+static lw_event *event_named(lw_region *region)
+{
+    lw_event *event;
+    return lw_region_event_named(region, "event", NULL, &event) == 0 ? event : NULL;
+}
+
+static int wait_for_event(struct call *call)
+{
+    return lw_event_wait_until(call->on, call->deadline);
+}
+
+/* Changes the word as lw_event_set does, and dies before it notifies. */
+static void set_and_die(lw_region *region, int end)
+{
+    (void)end;
+    lw_event *event = event_named(region);
+    sleep_ms(20);
+    __atomic_store_n(&event->word[0], LW_EVENT_SET, __ATOMIC_RELEASE);
+    kill(getpid(), SIGKILL);
+}
+
+TEST(a_wake_up_that_died_is_replaced)
+{
+    lw_region *region = create();
+    lw_event *event = event_named(region);
+    int64_t least = INT64_MAX;
+    for (int round = 0; round < 4; round++) {
+        lw_event_reset(event);
+        struct call call = calling(wait_for_event, event);
+        start_call(&call);
+        await_sleep(&call.helper);
+        const int64_t start = now_ns();
+        const struct process setter = fork_one(set_and_die);
+        assert_int_equal(end_of(&setter), -SIGKILL);
+        assert_int_equal(end_call(&call), 0);
+        if (now_ns() - start < least)
+            least = now_ns() - start;
+    }
+    /* A waiter that was not woken would look after a second. */
+    assert_true(least < 500 * (int64_t)NS_PER_MS);
+    destroy(region);
+}
+
+/* As above, but the region does not know of the process: it looks. */
+TEST(a_wake_up_that_died_in_a_forked_child)
+{
+    lw_region *region = create();
+    lw_event *event = event_named(region);
+    struct call call = calling(wait_for_event, event);
+    start_call(&call);
+    await_sleep(&call.helper);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        __atomic_store_n(&event->word[0], LW_EVENT_SET, __ATOMIC_RELEASE);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(end_call(&call), 0);
+    destroy(region);
+}
+
+/* To close one of two regions over the same memory leaves the other one's waits shared. */
+TEST(memory_that_is_opened_twice)
+{
+    const size_t size = 1 << 20;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    lw_region *region;
+    lw_region *again;
+    assert_int_equal(lw_region_open_memory(&region, memory, size, LW_REGION_CREATE), 0);
+    assert_int_equal(lw_region_open_memory(&again, memory, size, LW_REGION_CREATE), 0);
+    assert_int_equal(lw_region_close(again), 0);
+    lw_event *event = event_named(region);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        sleep_ms(50);
+        lw_event_set(event);
+        _exit(0);
+    }
+    assert_int_equal(lw_event_wait_until(event, lw_after_ms(5000)), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(lw_region_close(region), 0);
+    munmap(memory, size);
+}
+
+TEST(what_is_waited_for_is_not_removed)
+{
+    lw_region *region = create();
+    lw_event *event = event_named(region);
+    struct call call = calling(wait_for_event, event);
+    start_call(&call);
+    await_sleep(&call.helper);
+    struct lw_region_info info;
+    do {
+        sleep_ms(2);
+        assert_int_equal(lw_region_describe(region, "event", &info), 0);
+    } while (info.longest_ms == 0);
+    assert_int_equal(info.waiters, 1);
+    assert_int_equal(lw_region_remove(region, "event"), EBUSY);
+    lw_event_set(event);
+    assert_int_equal(end_call(&call), 0);
+    assert_int_equal(lw_region_remove(region, "event"), 0);
+    destroy(region);
+}
+
+static lw_region_once once_named(lw_region *region)
+{
+    lw_region_once once = {NULL, NULL};
+    lw_region_once_named(region, "once", &once);
+    return once;
+}
+
+static void run_for_ever(lw_region *region, int end)
+{
+    const lw_region_once once = once_named(region);
+    say(end, (char)lw_region_once_begin(&once));
+    for (;;)
+        pause();
+}
+
+static int begin_once(struct call *call)
+{
+    return lw_region_once_begin_until(call->on, call->deadline);
+}
+
+TEST(a_once_whose_runner_dies)
+{
+    lw_region *region = create();
+    lw_region_once once = once_named(region);
+    const struct process runner = fork_one(run_for_ever);
+    assert_int_equal(listen_to(&runner), LW_ONCE_RUN);
+    assert_int_equal(lw_region_once_begin_until(&once, lw_after_ms(20)), ETIMEDOUT);
+    assert_int_equal(lw_region_once_finish(&once, true), EPERM);
+    assert_int_equal(lw_region_remove(region, "once"), EBUSY);
+    struct lw_region_info info;
+    assert_int_equal(lw_region_describe(region, "once", &info), 0);
+    assert_int_equal(info.holder_pid, runner.pid);
+    struct call call = calling(begin_once, &once);
+    start_call(&call);
+    await_sleep(&call.helper);
+    assert_int_equal(kill_one(&runner), -SIGKILL);
+    assert_int_equal(end_call(&call), LW_ONCE_RUN);
+    /* That thread has exited, and could not finish. */
+    assert_int_equal(lw_region_once_begin_until(&once, lw_after_ms(9000)), LW_ONCE_RUN);
+    assert_int_equal(lw_region_once_begin(&once), EDEADLK);
+    assert_int_equal(lw_region_once_finish(&once, false), 0);
+    assert_int_equal(lw_region_once_begin(&once), LW_ONCE_RUN);
+    assert_false(lw_region_once_is_done(&once));
+    assert_int_equal(lw_region_once_finish(&once, true), 0);
+    assert_true(lw_region_once_is_done(&once));
+    assert_int_equal(lw_region_once_begin(&once), 0);
+    assert_int_equal(lw_region_describe(region, "once", &info), 0);
+    assert_int_equal(info.recoveries, 2);
+    destroy(region);
+}
+
+static lw_region_rmutex rmutex_named(lw_region *region)
+{
+    lw_region_rmutex rmutex;
+    assert_int_equal(lw_region_rmutex_named(region, "lock", &rmutex), 0);
+    return rmutex;
+}
+
+static void hold_twice(lw_region *region, int end)
+{
+    lw_region_rmutex rmutex;
+    int error = lw_region_rmutex_named(region, "lock", &rmutex);
+    error |= lw_region_rmutex_lock(&rmutex) | lw_region_rmutex_lock(&rmutex);
+    say(end, (char)error);
+    for (;;)
+        pause();
+}
+
+static int trylock_recursive(struct call *call)
+{
+    return lw_region_rmutex_trylock(call->on);
+}
+
+TEST(a_recursive_mutex)
+{
+    lw_region *region = create();
+    lw_region_rmutex rmutex = rmutex_named(region);
+    assert_int_equal(lw_region_rmutex_lock(&rmutex), 0);
+    assert_int_equal(lw_region_rmutex_lock(&rmutex), 0);
+    assert_int_equal(lw_region_rmutex_trylock(&rmutex), 0);
+    for (int depth = 3; depth > 0; depth--) {
+        assert_int_equal(by_another(trylock_recursive, &rmutex), EBUSY);
+        assert_int_equal(lw_region_rmutex_unlock(&rmutex), 0);
+    }
+    assert_int_equal(lw_region_rmutex_unlock(&rmutex), EPERM);
+    const struct process holder = fork_one(hold_twice);
+    assert_int_equal(listen_to(&holder), 0);
+    assert_int_equal(lw_region_rmutex_lock_until(&rmutex, lw_after_ms(20)), ETIMEDOUT);
+    assert_int_equal(kill_one(&holder), -SIGKILL);
+    assert_int_equal(lw_region_rmutex_lock_until(&rmutex, lw_after_ms(9000)), EOWNERDEAD);
+    assert_int_equal(lw_region_rmutex_lock(&rmutex), 0);
+    assert_int_equal(lw_region_rmutex_abandon(&rmutex), 0);
+    assert_int_equal(lw_region_rmutex_lock(&rmutex), ENOTRECOVERABLE);
+    assert_int_equal(lw_region_rmutex_reset(&rmutex), 0);
+    assert_int_equal(lw_region_rmutex_unlock(&rmutex), 0);
+    assert_int_equal(by_another(trylock_recursive, &rmutex), 0);
+    destroy(region);
+}
+
+static void notify_or_die(lw_region *region, int end)
+{
+    lw_cond *cond;
+    lw_region_mutex mutex;
+    if (lw_region_cond_named(region, "cond", NULL, &cond) ||
+        lw_region_mutex_named(region, "lock", &mutex))
+        _exit(1);
+    lw_region_mutex_lock(&mutex);
+    lw_cond_notify_one(cond);
+    lw_region_mutex_unlock(&mutex);
+    say(end, 1);
+    lw_event_wait(event_named(region));
+    lw_region_mutex_lock(&mutex); /* once the parent waits again */
+    lw_cond_notify_all(cond);
+    kill(getpid(), SIGKILL);
+}
+
+TEST(a_condition)
+{
+    lw_region *region = create();
+    lw_region_rmutex rmutex = rmutex_named(region);
+    lw_region_mutex *mutex = &rmutex.mutex;
+    lw_cond *cond;
+    assert_int_equal(lw_region_cond_named(region, "cond", NULL, &cond), 0);
+    assert_int_equal(lw_region_cond_wait(cond, mutex), EPERM);
+    assert_int_equal(lw_region_rmutex_lock(&rmutex), 0);
+    assert_int_equal(lw_region_rmutex_lock(&rmutex), 0);
+    assert_int_equal(lw_region_cond_wait_until(cond, mutex, lw_after_ms(10)), ETIMEDOUT);
+    assert_int_equal(lw_region_rmutex_unlock(&rmutex), 0);
+    assert_int_equal(lw_region_rmutex_unlock(&rmutex), 0);
+    assert_int_equal(lw_region_remove(region, "lock"), 0);
+
+    lw_region_mutex plain = named(region, "lock");
+    assert_int_equal(lw_region_mutex_lock(&plain), 0);
+    const struct process other = fork_one(notify_or_die);
+    assert_int_equal(lw_region_cond_wait_until(cond, &plain, lw_after_ms(9000)), 0);
+    assert_int_equal(listen_to(&other), 1);
+    lw_event_set(event_named(region));
+    assert_int_equal(lw_region_cond_wait_until(cond, &plain, lw_after_ms(9000)), EOWNERDEAD);
+    assert_int_equal(lw_region_mutex_unlock(&plain), 0);
+    assert_int_equal(end_of(&other), -SIGKILL);
+    destroy(region);
+}
+
+static void write_for_ever(lw_region *region, int end)
+{
+    lw_region_rwlock rwlock;
+    if (lw_region_rwlock_named(region, "rwlock", &rwlock))
+        _exit(1);
+    say(end, (char)lw_region_rwlock_wrlock(&rwlock));
+    for (;;)
+        pause();
+}
+
+TEST(a_read_write_lock)
+{
+    lw_region *region = create();
+    lw_region_rwlock rwlock;
+    assert_int_equal(lw_region_rwlock_named(region, "rwlock", &rwlock), 0);
+    assert_int_equal(lw_region_rwlock_unlock(&rwlock), EPERM);
+    assert_int_equal(lw_region_rwlock_rdlock(&rwlock), 0);
+    assert_int_equal(lw_region_rwlock_tryrdlock(&rwlock), 0);
+    assert_int_equal(lw_region_rwlock_trywrlock(&rwlock), EBUSY);
+    const struct process writer = fork_one(write_for_ever);
+    struct lw_region_info info;
+    do
+        assert_int_equal(lw_region_describe(region, "rwlock", &info), 0);
+    while (info.waiters == 0);
+    assert_int_equal(lw_region_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(lw_region_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(listen_to(&writer), 0);
+    assert_int_equal(lw_region_describe(region, "rwlock", &info), 0);
+    assert_int_equal(info.holder_pid, writer.pid);
+    assert_int_equal(lw_region_rwlock_rdlock_until(&rwlock, lw_after_ms(10)), ETIMEDOUT);
+    assert_int_equal(lw_region_rwlock_unlock(&rwlock), EPERM);
+    assert_int_equal(kill_one(&writer), -SIGKILL);
+    /* As region.h says: its write is not given back. */
+    assert_int_equal(lw_region_rwlock_wrlock_until(&rwlock, lw_after_ms(30)), ETIMEDOUT);
+    destroy(region);
+}
+
+TEST(named_bytes)
+{
+    lw_region *region = create();
+    lw_region *again;
+    assert_int_equal(lw_region_open(&again, path(), 0, 0, 0), 0);
+    char *bytes;
+    char *same;
+    void *none;
+    assert_int_equal(lw_region_bytes(region, "table", 0, &none), EINVAL);
+    assert_int_equal(lw_region_bytes(region, "table", 1000, (void **)&bytes), 0);
+    assert_int_equal((uintptr_t)bytes % 64, 0);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(bytes[i], 0);
+    memset(bytes, 'x', 1000);
+    assert_int_equal(lw_region_bytes(again, "table", 1000, (void **)&same), 0);
+    assert_ptr_not_equal(bytes, same);
+    assert_memory_equal(bytes, same, 1000);
+    assert_int_equal(lw_region_bytes(again, "table", 1001, &none), EEXIST);
+    assert_int_equal(lw_region_bytes(region, "all", 1 << 20, &none), ENOSPC);
+    assert_int_equal(lw_region_close(again), 0);
+    assert_int_equal(lw_region_remove(region, "table"), 0);
+    assert_int_equal(lw_region_bytes(region, "table", 500, (void **)&bytes), 0);
+    for (int i = 0; i < 500; i++)
+        assert_int_equal(bytes[i], 0);
+    destroy(region);
+}
+
+TEST(named_bytes_never_overlap)
+{
+    enum { RANGES = 300, ROUNDS = 3000, ROOM = 2048 * 128 };
+    lw_region *region = create();
+    static struct {
+        char *at;
+        uint32_t size;
+    } ranges[RANGES];
+    memset(ranges, 0, sizeof ranges);
+    uint32_t seed = 1;
+    int refused = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        const uint32_t which = next_random(&seed) % RANGES;
+        char name[16];
+        snprintf(name, sizeof name, "%u", which);
+        if (ranges[which].at) {
+            for (uint32_t i = 0; i < ranges[which].size; i++)
+                assert_int_equal(ranges[which].at[i], (char)(which + 1));
+            assert_int_equal(lw_region_remove(region, name), 0);
+            ranges[which].at = NULL;
+            continue;
+        }
+        ranges[which].size = 1 + next_random(&seed) % 4000;
+        const int error =
+            lw_region_bytes(region, name, ranges[which].size, (void **)&ranges[which].at);
+        refused += error == ENOSPC;
+        assert_true(error == 0 || error == ENOSPC);
+        if (error)
+            continue;
+        memset(ranges[which].at, (int)(which + 1), ranges[which].size);
+    }
+    assert_true(refused > 0);
+    /* What was removed is all there is again. */
+    for (uint32_t i = 0; i < RANGES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u", i);
+        if (ranges[i].at)
+            assert_int_equal(lw_region_remove(region, name), 0);
+    }
+    void *all;
+    assert_int_equal(lw_region_bytes(region, "all", ROOM, &all), 0);
+    destroy(region);
 }
 
 RUN_TESTS("region")
