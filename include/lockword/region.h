@@ -423,6 +423,24 @@ int lw_region_next(lw_region *region, uint32_t *cursor, struct lw_region_info *i
 /* Tells of this name. Returns 0, ENOENT or EINVAL. */
 int lw_region_describe(lw_region *region, const char *name, struct lw_region_info *info);
 
+/* A thread of a deadlock, and the name that it waits for. */
+struct lw_region_link {
+    uint32_t pid;
+    uint32_t tid;    /* as the kernel counts it */
+    char thread[32]; /* its name */
+    char waits_for[LW_REGION_NAME_MAX + 1];
+};
+
+/*
+ * Looks for threads that wait for each other in a cycle, each for what the next one holds, and the
+ * last for what the first one holds: mutexes, onces, or a write. *found: how many they are, of
+ * which `links` gets at most `room`. Returns 0: they wait for each other at one moment of this
+ * call, and go on only if a deadline, a cancel or a death ends a wait; ENOENT: there are none; or
+ * ENOMEM.
+ */
+int lw_region_deadlock(lw_region *region, struct lw_region_link *links, uint32_t room,
+                       uint32_t *found);
+
 #ifdef __cplusplus
 }
 #endif

@@ -139,6 +139,8 @@ static void use_others(lw_region *region)
     lw_event *event;
     lw_sem *sem;
     char *bytes;
+    uint32_t found;
+    struct lw_region_link links[2];
     if (lw_region_event_named(region, "e", NULL, &event) == 0)
         lw_event_wait_until(event, soon);
     if (lw_region_sem_named(region, "s", NULL, &sem) == 0 &&
@@ -146,6 +148,7 @@ static void use_others(lw_region *region)
         lw_sem_release(sem, 1);
     if (lw_region_bytes(region, "bytes", 300, (void **)&bytes) == 0)
         memset(bytes, 1, 300);
+    lw_region_deadlock(region, links, COUNT_OF(links), &found);
 }
 
 /* No call may take longer than its deadline, so none is made that has no deadline. */

@@ -1084,4 +1084,69 @@ TEST(named_bytes_never_overlap)
     destroy(region);
 }
 
+/* Holds the mutex "lock" and then waits for "other", which the parent holds. */
+static void lock_both(lw_region *region, int end)
+{
+    lw_region_mutex mutex;
+    lw_region_mutex other;
+    if (lw_region_mutex_named(region, "lock", &mutex) ||
+        lw_region_mutex_named(region, "other", &other) ||
+        lw_region_name_thread(region, "the child") || lw_region_mutex_lock(&mutex))
+        _exit(1);
+    say(end, 1);
+    if (lw_region_mutex_lock(&other) != 0)
+        _exit(2);
+}
+
+static int find_deadlock(struct call *call)
+{
+    struct lw_region_link links[8];
+    uint32_t found;
+    int error;
+    for (int i = 0; i < 2000; i++) {
+        error = lw_region_deadlock(call->on, links, COUNT_OF(links), &found);
+        if (error == 0)
+            break;
+        sleep_ms(2);
+    }
+    sleep_ms(30);
+    if (error || found != 2)
+        return 1;
+    const bool child_first = strcmp(links[0].thread, "the child") == 0;
+    const struct lw_region_link *child = &links[!child_first];
+    const struct lw_region_link *parent = &links[child_first];
+    struct lw_region_info info;
+    return strcmp(child->waits_for, "other") != 0 || strcmp(parent->waits_for, "lock") != 0 ||
+           strcmp(child->thread, "the child") != 0 || parent->pid != (uint32_t)getpid() ||
+           parent->tid == 0 || lw_region_describe(call->on, "lock", &info) != 0 ||
+           info.held_ms < 20 || info.holder_pid != child->pid;
+}
+
+TEST(a_deadlock_is_named)
+{
+    lw_region *region = create();
+    uint32_t found;
+    lw_region_mutex lock = named(region, "lock");
+    lw_region_mutex other = named(region, "other");
+    assert_int_equal(lw_region_deadlock(region, NULL, 0, &found), ENOENT);
+    assert_int_equal(lw_region_mutex_lock(&other), 0);
+    const struct process child = fork_one(lock_both);
+    assert_int_equal(listen_to(&child), 1);
+    struct lw_region_info info;
+    do
+        assert_int_equal(lw_region_describe(region, "other", &info), 0);
+    while (info.waiters == 0);
+    /* It waits, but for one that waits for nothing. */
+    assert_int_equal(lw_region_deadlock(region, NULL, 0, &found), ENOENT);
+    struct call call = calling(find_deadlock, region);
+    start_call(&call);
+    assert_int_equal(lw_region_mutex_lock_until(&lock, lw_after_ms(300)), ETIMEDOUT);
+    assert_int_equal(end_call(&call), 0);
+    assert_int_equal(lw_region_deadlock(region, NULL, 0, &found), ENOENT);
+    assert_int_equal(found, 0);
+    assert_int_equal(lw_region_mutex_unlock(&other), 0);
+    assert_int_equal(end_of(&child), 0);
+    destroy(region);
+}
+
 RUN_TESTS("region")
