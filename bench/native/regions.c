@@ -1,0 +1,480 @@
+/*
+ * regions.c: a lock that processes share, beside those that Linux has. Prints three tables: what a
+ * lock costs alone and among processes, and how long it is held by a process that was killed; what
+ * names cost.
+ *
+ * A section, and the time between two, is an increment and 1000 ns of work. 'Share' is how many
+ * turns the luckiest process has for each of the unluckiest.
+ */
+#define _GNU_SOURCE
+#include <lockword/lockword.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/sem.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "measure.h"
+
+#define SECTION_NS 1000
+#define SETTLED_S 3e-3 /* until a process that waits is asleep */
+#define NAMES 1000
+
+enum { ROUNDS = 15, PAIRS = 20000, MOST = 16, DEATHS = 200 };
+
+/* What the processes share. */
+static struct shared {
+    pthread_mutex_t robust;
+    _Alignas(64) uint64_t count;
+    _Alignas(64) uint32_t ready, go, stop;
+    double sample; /* of a child that measures something once */
+    struct {
+        _Alignas(64) uint64_t turns;
+        double longest_ns;
+    } of[MOST];
+} * shared;
+
+static char path[64];
+static lw_mutex private_mutex = LW_MUTEX_INIT;
+static lw_region *region;
+static lw_region_mutex region_mutex;
+static sem_t *posix;
+static int sysv = -1;
+static int file = -1;
+
+static void must(bool well, const char *what)
+{
+    if (!well)
+        bench_die(what);
+}
+
+static void ready_private(void)
+{
+}
+
+static bool private_lock(void)
+{
+    return lw_mutex_lock(&private_mutex) == 0;
+}
+
+static void private_unlock(void)
+{
+    lw_mutex_unlock(&private_mutex);
+}
+
+static void ready_region(void)
+{
+    must(lw_region_open(&region, path, LW_REGION_CREATE, 0600, 0) == 0 &&
+             lw_region_mutex_named(region, "lock", &region_mutex) == 0,
+         "no region");
+}
+
+static bool region_lock(void)
+{
+    const int error = lw_region_mutex_lock(&region_mutex);
+    return error == 0 || error == EOWNERDEAD;
+}
+
+static void region_unlock(void)
+{
+    lw_region_mutex_unlock(&region_mutex);
+}
+
+static void ready_robust(void)
+{
+}
+
+static bool robust_lock(void)
+{
+    const int error = pthread_mutex_lock(&shared->robust);
+    if (error == EOWNERDEAD)
+        pthread_mutex_consistent(&shared->robust);
+    return error == 0 || error == EOWNERDEAD;
+}
+
+static void robust_unlock(void)
+{
+    pthread_mutex_unlock(&shared->robust);
+}
+
+static void ready_posix(void)
+{
+    char name[64];
+    snprintf(name, sizeof name, "/lockword-bench-%d", (int)getppid());
+    posix = sem_open(name, O_CREAT, 0600, 1);
+    must(posix != SEM_FAILED, "no POSIX semaphore");
+}
+
+static bool posix_lock(void)
+{
+    while (sem_wait(posix) != 0)
+        continue;
+    return true;
+}
+
+static void posix_unlock(void)
+{
+    sem_post(posix);
+}
+
+static void ready_sysv(void)
+{
+}
+
+static bool sysv_do(short by)
+{
+    struct sembuf operation = {0, by, SEM_UNDO};
+    int result;
+    do
+        result = semop(sysv, &operation, 1);
+    while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+static bool sysv_lock(void)
+{
+    return sysv_do(-1);
+}
+
+static void sysv_unlock(void)
+{
+    sysv_do(1);
+}
+
+static void ready_file(void)
+{
+    char name[80];
+    snprintf(name, sizeof name, "%s.lock", path);
+    file = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    must(file >= 0, "no file");
+}
+
+static bool flock_lock(void)
+{
+    return flock(file, LOCK_EX) == 0;
+}
+
+static void flock_unlock(void)
+{
+    flock(file, LOCK_UN);
+}
+
+static bool ofd_do(int command, short type)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_len = 1};
+    return fcntl(file, command, &lock) == 0;
+}
+
+static bool ofd_lock(void)
+{
+    return ofd_do(F_OFD_SETLKW, F_WRLCK);
+}
+
+static void ofd_unlock(void)
+{
+    ofd_do(F_OFD_SETLK, F_UNLCK);
+}
+
+static const struct peer {
+    const char *name;
+    bool shares;         /* between processes */
+    bool recovers;       /* from a death */
+    void (*ready)(void); /* in each process */
+    bool (*lock)(void);
+    void (*unlock)(void);
+} peers[] = {
+    {"lockword, in one process", false, false, ready_private, private_lock, private_unlock},
+    {"**lockword, in a region**", true, true, ready_region, region_lock, region_unlock},
+    {"pthread_mutex, robust", true, true, ready_robust, robust_lock, robust_unlock},
+    {"POSIX named semaphore", true, false, ready_posix, posix_lock, posix_unlock},
+    {"System V, SEM_UNDO", true, true, ready_sysv, sysv_lock, sysv_unlock},
+    {"flock", true, true, ready_file, flock_lock, flock_unlock},
+    {"OFD lock", true, true, ready_file, ofd_lock, ofd_unlock},
+};
+enum { PEERS = sizeof peers / sizeof *peers };
+
+static void make_shared(void)
+{
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    must(shared != MAP_FAILED, "no memory");
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&shared->robust, &attributes);
+    sysv = semget(IPC_PRIVATE, 1, 0600);
+    must(sysv >= 0 && semctl(sysv, 0, SETVAL, 1) == 0, "no System V semaphore");
+    snprintf(path, sizeof path, "/dev/shm/lockword-bench-%d", (int)getpid());
+    unlink(path);
+}
+
+static void remove_shared(void)
+{
+    char name[80];
+    unlink(path);
+    snprintf(name, sizeof name, "%s.lock", path);
+    unlink(name);
+    snprintf(name, sizeof name, "/lockword-bench-%d", (int)getpid());
+    sem_unlink(name);
+    semctl(sysv, 0, IPC_RMID);
+}
+
+static pid_t spawn(void (*body)(const struct peer *peer, int number), const struct peer *peer,
+                   int number)
+{
+    const pid_t pid = fork();
+    must(pid >= 0, "no process");
+    if (pid == 0) {
+        bench_pin(number);
+        peer->ready();
+        body(peer, number);
+        _exit(0);
+    }
+    return pid;
+}
+
+static uint32_t look(const uint32_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static void await(const uint32_t *word, uint32_t value)
+{
+    while (look(word) != value)
+        bench_sleep(50e-6);
+}
+
+static void count(uint32_t *word)
+{
+    __atomic_add_fetch(word, 1, __ATOMIC_ACQ_REL);
+}
+
+static void *sleep_always(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
+
+/* glibc's locks use no atomic operation in a process with one thread. */
+static void be_threaded(void)
+{
+    pthread_t thread;
+    must(pthread_create(&thread, NULL, sleep_always, NULL) == 0, "no thread");
+}
+
+/* ns for a lock, an increment and an unlock, which nobody else wants. */
+static void measure_alone(const struct peer *peer, int number)
+{
+    (void)number;
+    be_threaded();
+    volatile uint64_t *guarded = &shared->count;
+    double start = 0;
+    for (int i = -PAIRS / 4; i < PAIRS; i++) {
+        if (i == 0)
+            start = bench_now();
+        peer->lock();
+        ++*guarded;
+        peer->unlock();
+    }
+    shared->sample = (bench_now() - start) / PAIRS;
+}
+
+static double alone(const struct peer *peer)
+{
+    waitpid(spawn(measure_alone, peer, 0), NULL, 0);
+    return shared->sample;
+}
+
+static uint64_t steps;
+
+static void contend(const struct peer *peer, int number)
+{
+    volatile uint64_t *guarded = &shared->count;
+    uint64_t turns = 0;
+    double longest = 0;
+    count(&shared->ready);
+    await(&shared->go, 1);
+    while (!look(&shared->stop)) {
+        const double start = bench_now();
+        peer->lock();
+        const double waited = bench_now() - start;
+        ++*guarded;
+        bench_work(steps);
+        peer->unlock();
+        bench_work(steps);
+        turns++;
+        longest = waited > longest ? waited : longest;
+    }
+    shared->of[number].turns = turns;
+    shared->of[number].longest_ns = longest;
+}
+
+struct contention {
+    double turns, share, longest_ms;
+};
+
+static struct contention among(const struct peer *peer, uint32_t processes, double seconds)
+{
+    pid_t pids[MOST];
+    shared->ready = shared->go = shared->stop = 0;
+    for (uint32_t i = 0; i < processes; i++)
+        pids[i] = spawn(contend, peer, (int)i);
+    await(&shared->ready, processes);
+    __atomic_store_n(&shared->go, 1, __ATOMIC_RELEASE);
+    bench_sleep(seconds);
+    __atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
+    uint64_t all = 0;
+    uint64_t most = 0;
+    uint64_t least = UINT64_MAX;
+    double longest = 0;
+    for (uint32_t i = 0; i < processes; i++) {
+        waitpid(pids[i], NULL, 0);
+        const uint64_t turns = shared->of[i].turns;
+        all += turns;
+        most = turns > most ? turns : most;
+        least = turns < least ? turns : least;
+        longest = shared->of[i].longest_ns > longest ? shared->of[i].longest_ns : longest;
+    }
+    return (struct contention){(double)all / seconds, (double)most / (double)(least ? least : 1),
+                               longest / 1e6};
+}
+
+static void hold(const struct peer *peer, int number)
+{
+    (void)number;
+    peer->lock();
+    count(&shared->ready);
+    for (;;)
+        pause();
+}
+
+static void take_over(const struct peer *peer, int number)
+{
+    (void)number;
+    count(&shared->ready);
+    peer->lock();
+    shared->sample = bench_now();
+    peer->unlock();
+}
+
+/* us from SIGKILL of a holder until the next process has the lock. */
+static double death(const struct peer *peer)
+{
+    shared->ready = 0;
+    const pid_t holder = spawn(hold, peer, 0);
+    await(&shared->ready, 1);
+    const pid_t next = spawn(take_over, peer, 1);
+    await(&shared->ready, 2);
+    bench_sleep(SETTLED_S);
+    const double start = bench_now();
+    kill(holder, SIGKILL);
+    waitpid(next, NULL, 0);
+    waitpid(holder, NULL, 0);
+    return (shared->sample - start) / 1e3;
+}
+
+static void print_alone_and_deaths(int rounds, int deaths)
+{
+    static double ns[PEERS][ROUNDS];
+    static double us[PEERS][DEATHS];
+    for (int round = 0; round < rounds; round++) {
+        for (int i = 0; i < PEERS; i++)
+            ns[i][round] = alone(&peers[i]);
+    }
+    for (int round = 0; round < deaths; round++) {
+        for (int i = 0; i < PEERS; i++) {
+            if (peers[i].recovers)
+                us[i][round] = death(&peers[i]);
+        }
+    }
+    puts("|  | lock, increment, unlock | from SIGKILL of the holder to the next: median | p99 |\n"
+         "| --- | --: | --: | --: |");
+    for (int i = 0; i < PEERS; i++) {
+        printf("| %s | %.1f ns | ", peers[i].name, bench_median(ns[i], rounds));
+        if (!peers[i].recovers) {
+            puts(peers[i].shares ? "never | never |" : " |  |");
+            continue;
+        }
+        const double median = bench_median(us[i], deaths); /* sorts them */
+        printf("%.0f us | %.0f us |\n", median, us[i][deaths * 99 / 100]);
+    }
+    puts("");
+}
+
+static void print_contention(double seconds)
+{
+    puts("| turns a second, share, longest wait | 2 processes | 4 processes | 16 processes |\n"
+         "| --- | --: | --: | --: |");
+    for (int i = 0; i < PEERS; i++) {
+        if (!peers[i].shares)
+            continue;
+        printf("| %s |", peers[i].name);
+        static const uint32_t sizes[] = {2, 4, MOST};
+        for (int k = 0; k < 3; k++) {
+            const struct contention found = among(&peers[i], sizes[k], seconds);
+            printf(" %.0f k, %.1f, %.1f ms |", found.turns / 1e3, found.share, found.longest_ms);
+        }
+        puts("");
+    }
+    puts("");
+}
+
+static void print_names(void)
+{
+    char name[16];
+    lw_region_mutex mutex;
+    ready_region();
+    for (int i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof name, "name %d", i);
+        must(lw_region_mutex_named(region, name, &mutex) == 0, "no name");
+    }
+    double open_us[ROUNDS];
+    double find_ns[ROUNDS];
+    for (int round = 0; round < ROUNDS; round++) {
+        lw_region_close(region);
+        double start = bench_now();
+        must(lw_region_open(&region, path, 0, 0, 0) == 0, "no region");
+        open_us[round] = (bench_now() - start) / 1e3;
+        start = bench_now();
+        for (int i = 0; i < NAMES; i++) {
+            snprintf(name, sizeof name, "name %d", i);
+            lw_region_mutex_named(region, name, &mutex);
+        }
+        find_ns[round] = (bench_now() - start) / NAMES;
+        start = bench_now();
+        for (int i = 0; i < NAMES; i++) {
+            snprintf(name, sizeof name, "name %d", i);
+            __asm__ volatile("" : : "r"(name) : "memory");
+        }
+        find_ns[round] -= (bench_now() - start) / NAMES;
+    }
+    printf("| a region with %d names |  |\n| --- | --: |\n", NAMES);
+    printf("| to open it | %.0f us |\n", bench_median(open_us, ROUNDS));
+    printf("| to find a name | %.0f ns |\n", bench_median(find_ns, ROUNDS));
+    lw_region_close(region);
+}
+
+int main(int argc, char **argv)
+{
+    const bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
+    if (argc > 2 || (argc == 2 && !quick)) {
+        fputs("usage: lockword-bench-regions [--quick]\n", stderr);
+        return 2;
+    }
+    make_shared();
+    steps = (uint64_t)(SECTION_NS / bench_calibrate().ns_per_step);
+    print_alone_and_deaths(quick ? 1 : ROUNDS, quick ? 2 : DEATHS);
+    print_contention(quick ? 0.02 : 2);
+    print_names();
+    remove_shared();
+}
