@@ -112,9 +112,10 @@ static void free_all(struct lw_region *region, struct whose whose)
         /* Whatever the slot's type is: it is stored last when a name is made. */
         const uint32_t owner = lw_mutex_owner(slot->words);
         const bool is_mutex = is_theirs(region, owner, whose);
-        const uint32_t kind = lw_load(&slot->type, lw_acquire) & SLOT_TYPE;
-        const uint32_t runner = kind == LW_REGION_ONCE ? lw_once_runner(slot->other) : 0;
-        const bool is_once = is_theirs(region, runner, whose);
+        /* The type last: it lies in another cache line. */
+        const uint32_t runner = lw_once_runner(slot->other);
+        const bool is_once = is_theirs(region, runner, whose) &&
+                             (lw_load(&slot->type, lw_acquire) & SLOT_TYPE) == LW_REGION_ONCE;
         if (is_mutex || is_once)
             lw_store(&slot->recoveries, lw_load(&slot->recoveries, lw_relaxed) + 1, lw_relaxed);
         if (is_mutex)
