@@ -1,0 +1,189 @@
+/*
+ * region-late.c: what happens to a region at the worst moment. Functions are replaced, so that the
+ * moment is certain: a process dies just before a keeper falls asleep; a thread of a killed process
+ * makes its last step just before it is driven out of its code.
+ */
+#define _GNU_SOURCE
+#include <lockword/region.h>
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+/* Where the killed thread makes its last step. */
+enum moment { NEVER, BARRIER, PAUSE };
+
+/* What the replaced functions do, in this process only. */
+static struct {
+    pid_t process;
+    bool kills; /* the keeper kills the holder before it sleeps */
+    pid_t holder;
+    int says;
+    enum moment late;
+    uint32_t late_id; /* takes this mutex then */
+    uint32_t *late_mutex;
+    bool has_no_barrier;
+    uint32_t happened;
+} plan;
+
+static bool is_planned(void)
+{
+    return plan.process == getpid();
+}
+
+static void make_late_step(enum moment moment)
+{
+    if (!is_planned() || plan.late != moment || __atomic_load_n(&plan.happened, __ATOMIC_ACQUIRE))
+        return;
+    *plan.late_mutex = plan.late_id;
+    __atomic_store_n(&plan.happened, 1, __ATOMIC_RELEASE);
+}
+
+void __real_lw_region_bury_the_dead(struct lw_region *region);
+void __wrap_lw_region_bury_the_dead(struct lw_region *region)
+{
+    char said;
+    __real_lw_region_bury_the_dead(region);
+    if (!is_planned() || gettid() == getpid() || !plan.kills || read(plan.says, &said, 1) != 1)
+        return;
+    plan.kills = false;
+    pid_t holder;
+    while ((holder = __atomic_load_n(&plan.holder, __ATOMIC_ACQUIRE)) == 0)
+        continue;
+    kill(holder, SIGKILL);
+    waitpid(holder, NULL, 0);
+    __atomic_store_n(&plan.happened, 1, __ATOMIC_RELEASE);
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    if (number == SYS_membarrier && plan.has_no_barrier) {
+        errno = ENOSYS;
+        return -1;
+    }
+    if (number == SYS_membarrier && a == MEMBARRIER_CMD_GLOBAL_EXPEDITED)
+        make_late_step(BARRIER);
+    return __real_syscall(number, a, b, c, d, e, f);
+}
+
+int __real_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+    const int result = __real_nanosleep(time, left);
+    if (time->tv_nsec >= 5000000)
+        make_late_step(PAUSE);
+    return result;
+}
+
+static lw_region *create(void)
+{
+    lw_region *region;
+    const size_t size = 1 << 20;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    memset(&plan, 0, sizeof plan);
+    assert_int_equal(lw_region_open_memory(&region, memory, size, LW_REGION_CREATE), 0);
+    return region;
+}
+
+static lw_region_mutex named(lw_region *region, const char *name)
+{
+    lw_region_mutex mutex;
+    assert_int_equal(lw_region_mutex_named(region, name, &mutex), 0);
+    return mutex;
+}
+
+/* A child that holds the mutex, and says so by a byte. */
+static void fork_holder(const lw_region_mutex *mutex, bool has_no_barrier)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    plan.says = ends[0];
+    plan.process = getpid();
+    const pid_t pid = fork();
+    if (pid == 0) {
+        plan.has_no_barrier = has_no_barrier;
+        alarm(30);
+        if (lw_region_mutex_lock(mutex) != 0 || write(ends[1], "h", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    close(ends[1]);
+    __atomic_store_n(&plan.holder, pid, __ATOMIC_RELEASE);
+}
+
+/* To try looks for no dead process: only a keeper does. */
+static int try_for_long(const lw_region_mutex *mutex)
+{
+    int error = EBUSY;
+    for (int i = 0; i < 500 && error == EBUSY; i++) {
+        sleep_ms(2);
+        error = lw_region_mutex_trylock(mutex);
+    }
+    return error;
+}
+
+/*
+ * The keeper has buried the dead, and has not fallen asleep yet, when a process dies. Nobody wakes
+ * it then.
+ */
+TEST(a_death_just_before_the_keeper_sleeps)
+{
+    lw_region *region = create();
+    const lw_region_mutex mutex = named(region, "lock");
+    sleep_ms(50); /* until the keeper sleeps; the holder, who joins, wakes it */
+    plan.kills = true;
+    fork_holder(&mutex, false);
+    assert_int_equal(try_for_long(&mutex), EOWNERDEAD);
+    assert_int_equal(plan.happened, 1);
+    assert_int_equal(lw_region_close(region), 0);
+}
+
+/* The killed thread takes a second mutex while its process is being buried. */
+static void be_late(enum moment moment, bool mine_has_no_barrier, bool its_has_no_barrier)
+{
+    char said;
+    lw_region *region = create();
+    const lw_region_mutex mutex = named(region, "lock");
+    const lw_region_mutex second = named(region, "second");
+    fork_holder(&mutex, its_has_no_barrier);
+    assert_int_equal(read(plan.says, &said, 1), 1);
+    plan.late_id = mutex.words[0] & LW_MUTEX_OWNER;
+    plan.late_mutex = second.words;
+    plan.has_no_barrier = mine_has_no_barrier;
+    plan.late = moment;
+    kill(plan.holder, SIGKILL);
+    assert_int_equal(waitpid(plan.holder, NULL, 0), plan.holder);
+    assert_int_equal(try_for_long(&mutex), EOWNERDEAD);
+    assert_int_equal(plan.happened, 1);
+    assert_int_equal(lw_region_mutex_trylock(&second), EOWNERDEAD);
+    plan.process = 0;
+    assert_int_equal(lw_region_close(region), 0);
+}
+
+TEST(a_last_step_before_the_barrier)
+{
+    be_late(BARRIER, false, false);
+}
+
+TEST(a_last_step_where_there_is_no_barrier)
+{
+    be_late(PAUSE, true, false);
+}
+
+/* The barrier does not reach it. */
+TEST(a_last_step_of_a_process_that_has_not_registered)
+{
+    be_late(PAUSE, false, true);
+}
+
+RUN_TESTS("region-late")
