@@ -138,9 +138,14 @@ static void use_a_mutex(const lw_region_mutex *mutex, struct guarded *guarded, u
 static void use_a_name(lw_region *region, uint32_t *seed)
 {
     char name[16];
-    snprintf(name, sizeof name, "name%u", next_random(seed) % 1000);
+    const uint32_t number = next_random(seed) % 1000;
+    snprintf(name, sizeof name, "name%u", number);
     lw_region_mutex mutex;
-    const int made = lw_region_mutex_named(region, name, &mutex);
+    lw_event *event;
+    void *bytes;
+    const int made = number % 3 == 0   ? lw_region_event_named(region, name, NULL, &event)
+                     : number % 3 == 1 ? lw_region_bytes(region, name, 1 + number / 2, &bytes)
+                                       : lw_region_mutex_named(region, name, &mutex);
     if (made)
         complain("a name cannot be made", made);
     if (next_random(seed) % 2 == 0)
