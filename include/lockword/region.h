@@ -3,16 +3,19 @@
  *
  *     lw_region *region;
  *     lw_region_mutex accounts;
+ *     struct table *table;
  *     int error = lw_region_open(&region, "/dev/shm/bank", LW_REGION_CREATE, 0600, 0);
  *     if (!error)
  *         error = lw_region_mutex_named(region, "accounts", &accounts);
+ *     if (!error)
+ *         error = lw_region_bytes(region, "table", sizeof(struct table), (void **)&table);
  *
  *     switch (lw_region_mutex_lock(&accounts)) {
  *     case EOWNERDEAD:                    // held; its last holder died while it held the mutex
- *         mend_the_accounts();
+ *         mend(table);
  *         // fall through
  *     case 0:
- *         change_the_accounts();
+ *         change(table);
  *         lw_region_mutex_unlock(&accounts);
  *     }
  *
