@@ -1,23 +1,32 @@
 # The library: static and shared, from one list of sources. Link to lockword::lockword.
 
 # How the system waits: docs/porting.md.
+option(LOCKWORD_PORTABLE "Wait by pthreads alone, as on systems that have no file of their own" OFF)
 string(TOLOWER "${CMAKE_SYSTEM_NAME}" lockword_system)
-if(NOT EXISTS "${PROJECT_SOURCE_DIR}/src/wait/${lockword_system}.c")
+if(lockword_system MATCHES "^(emscripten|wasi|generic)$" OR
+        (NOT UNIX AND NOT EXISTS "${PROJECT_SOURCE_DIR}/src/wait/${lockword_system}.c"))
     message(FATAL_ERROR "lockword: no src/wait/${lockword_system}.c for ${CMAKE_SYSTEM_NAME}: see docs/porting.md "
         "(for WebAssembly: the npm package holds a built archive)")
+endif()
+if(LOCKWORD_PORTABLE OR NOT EXISTS "${PROJECT_SOURCE_DIR}/src/wait/${lockword_system}.c")
+    set(lockword_system posix)
 endif()
 
 file(GLOB lockword_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.c"
     "${PROJECT_SOURCE_DIR}/src/core/*.c")
-list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/loop/loop.c"
-    "${PROJECT_SOURCE_DIR}/src/loop/lot.c" "${PROJECT_SOURCE_DIR}/src/loop/${lockword_system}.c")
 foreach(name ${lockword_system} poll self awake)
     list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/wait/${name}.c")
 endforeach()
 
+# Event loops and regions: only Linux has them.
 if(lockword_system STREQUAL "linux")
     file(GLOB region_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/region/*.c")
     list(APPEND lockword_sources ${region_sources})
+    foreach(name loop lot linux)
+        list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/loop/${name}.c")
+    endforeach()
+else()
+    list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/loop/none.c")
 endif()
 
 foreach(kind STATIC SHARED)
@@ -26,6 +35,9 @@ foreach(kind STATIC SHARED)
     add_library(lockword::${name} ALIAS lockword_${name})
     target_include_directories(lockword_${name}
         PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>")
+    if(LOCKWORD_PORTABLE)
+        target_compile_definitions(lockword_${name} PUBLIC LOCKWORD_PORTABLE)
+    endif()
     set_target_properties(lockword_${name} PROPERTIES
         OUTPUT_NAME lockword
         EXPORT_NAME ${name}

@@ -16,6 +16,16 @@
 #endif
 
 /*
+ * Whether there are event loops (lockword/loop.h) and regions (lockword/region.h): on Linux only.
+ * With LOCKWORD_PORTABLE the library is built there as for any POSIX system, without them.
+ */
+#if defined(__linux__) && !LW_ENGINE && !defined(LOCKWORD_PORTABLE)
+#define LW_LINUX 1
+#else
+#define LW_LINUX 0
+#endif
+
+/*
  * A variable of which each agent has its own; stands after `static` or `extern`. Natively it is a
  * thread-local in the memory that each thread has for these from its start, in the shared library,
  * too: so it costs an instruction, and not a call. An instance of a WebAssembly module belongs to
@@ -45,6 +55,11 @@
 #define LW_RELAX() __builtin_ia32_pause()
 #elif defined(__aarch64__)
 #define LW_RELAX() __asm__ volatile("isb" ::: "memory")
+#elif defined(__arm__) && __ARM_ARCH >= 7
+#define LW_RELAX() __asm__ volatile("yield" ::: "memory")
+#elif defined(__riscv)
+/* `pause`, which processors without it take for a fence that orders nothing. */
+#define LW_RELAX() __asm__ volatile(".insn i 0x0f, 0, x0, x0, 0x010" ::: "memory")
 #else
 #define LW_RELAX() __asm__ volatile("" ::: "memory")
 #endif

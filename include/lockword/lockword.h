@@ -9,9 +9,6 @@
 #include <lockword/counter.h>
 #include <lockword/event.h>
 #include <lockword/latch.h>
-#if !LW_ENGINE
-#include <lockword/loop.h>
-#endif
 #include <lockword/mutex.h>
 #include <lockword/once.h>
 #include <lockword/rmutex.h>
@@ -20,7 +17,8 @@
 #include <lockword/wait.h>
 #include <lockword/waitgroup.h>
 
-#if defined(__linux__) && !defined(__wasm__)
+#if LW_LINUX
+#include <lockword/loop.h>
 #include <lockword/region.h>
 #endif
 

@@ -41,15 +41,16 @@
 #include <optional>
 #include <stop_token>
 #endif
-#ifdef __cpp_lib_coroutine
+#include <lockword/lockword.h>
+#if LW_LINUX && defined(__cpp_lib_coroutine)
+#define LW_DETAIL_AWAITS
 #include <coroutine>
 #endif
-
-#include <lockword/lockword.h>
 
 namespace lw
 {
 
+#if LW_LINUX
 /*
  * The event loop of the thread that makes it: <lockword/loop.h> says how it works. Poll fd(), and
  * call run() whenever it is readable. With a loop as its argument, a function returns something to
@@ -89,6 +90,7 @@ class loop
   private:
     lw_loop native_;
 };
+#endif
 
 namespace detail
 {
@@ -111,10 +113,12 @@ inline void check(int error, const char *what)
 
 } // namespace detail
 
+#if LW_LINUX
 inline loop::loop()
 {
     detail::check(lw_loop_init(&native_), "loop");
 }
+#endif
 
 namespace detail
 {
@@ -160,7 +164,7 @@ template <class Wait> int unless(const std::stop_token &stop, const Wait &wait)
 }
 #endif
 
-#ifdef __cpp_lib_coroutine
+#ifdef LW_DETAIL_AWAITS
 /* When a co_await gives up: never, at a deadline, when a clock says so, when a stop is requested.
  */
 struct never {
@@ -707,7 +711,7 @@ class condition : public detail::primitive<lw_cond>
         return lw_cond_wait_recursive_cancel(&native_, mutex.native_handle(), deadline, cancel);
     }
 
-#ifdef __cpp_lib_coroutine
+#ifdef LW_DETAIL_AWAITS
     template <class... Rest> int begin(std::unique_lock<lw::mutex> &lock, Rest... rest)
     {
         if (!lock.owns_lock())
@@ -771,7 +775,7 @@ class condition : public detail::primitive<lw_cond>
             wait(lock);
     }
 
-#ifdef __cpp_lib_coroutine
+#ifdef LW_DETAIL_AWAITS
     /*
      * Without blocking: co_await it, with a lock on an lw::mutex, or with a recursive mutex that a
      * task holds. It has the mutex again afterwards, except when the loop's end throws ECANCELED:
@@ -876,7 +880,7 @@ class semaphore : public detail::primitive<lw_sem>
         return lw_sem_acquire_cancel(&native_, n, deadline, cancel);
     }
 
-#ifdef __cpp_lib_coroutine
+#ifdef LW_DETAIL_AWAITS
     auto acquire_start(std::uint32_t n)
     {
         return [this, n](auto... rest) { return lw_sem_acquire_async(&native_, n, rest...); };
@@ -900,7 +904,7 @@ class semaphore : public detail::primitive<lw_sem>
         detail::check(acquire_by(n, LW_FOREVER, LW_NULL), "acquire");
     }
 
-#ifdef __cpp_lib_coroutine
+#ifdef LW_DETAIL_AWAITS
     /* Without blocking: co_await it. */
     [[nodiscard]] auto acquire(loop &in, std::uint32_t n = 1)
     {
@@ -1043,7 +1047,7 @@ class barrier : public detail::primitive<lw_barrier>
         return false;
     }
 
-#ifdef __cpp_lib_coroutine
+#ifdef LW_DETAIL_AWAITS
     auto wait_start()
     {
         return [this](auto... rest) { return lw_barrier_wait_async(&native_, rest...); };
@@ -1079,7 +1083,7 @@ class barrier : public detail::primitive<lw_barrier>
         return leads(lw_barrier_wait_until(&native_, detail::after(time)));
     }
 
-#ifdef __cpp_lib_coroutine
+#ifdef LW_DETAIL_AWAITS
     /* The same without blocking: co_await it. The co_await arrives. */
     [[nodiscard]] auto arrive_and_wait(loop &in)
     {
@@ -1319,7 +1323,7 @@ void call_once(once_flag &flag, Function &&function, Arguments &&...arguments)
     mine.success = true;
 }
 
-#ifdef __cpp_lib_coroutine
+#ifdef LW_DETAIL_AWAITS
 /* The same without blocking: co_await it. The function is called in the loop. */
 template <class Function> [[nodiscard]] auto call_once(loop &in, once_flag &flag, Function function)
 {
@@ -1375,5 +1379,6 @@ inline std::size_t wait_any(std::initializer_list<lw_source> sources)
 #undef LW_DETAIL_AWAITED_STOP
 #undef LW_DETAIL_AWAITED_COUNT
 #undef LW_DETAIL_START
+#undef LW_DETAIL_AWAITS
 
 #endif

@@ -37,7 +37,7 @@
  * returns EPERM, and lw_loop_destroy only closes the child's copy of the descriptors. A child that
  * was forked in `done` calls no further `done`: its lw_loop_run returns.
  *
- * Not in WebAssembly, where JavaScript waits without blocking (lockAsync).
+ * On Linux only. In WebAssembly, JavaScript waits without blocking (lockAsync).
  */
 #ifndef LOCKWORD_LOOP_H
 #define LOCKWORD_LOOP_H
@@ -58,8 +58,8 @@
 #include <lockword/sem.h>
 #include <lockword/waitgroup.h>
 
-#if LW_ENGINE
-#error "lockword/loop.h is native: in WebAssembly, JavaScript waits without blocking"
+#if !LW_LINUX
+#error "lockword/loop.h is for Linux only (in WebAssembly, JavaScript waits without blocking)"
 #endif
 
 #ifdef __cplusplus

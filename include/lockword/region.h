@@ -82,8 +82,8 @@
 #include <lockword/wait.h>
 #include <lockword/waitgroup.h>
 
-#if LW_ENGINE
-#error "lockword: regions are memory that processes share; in an engine there are none"
+#if !LW_LINUX
+#error "lockword/region.h is for Linux only"
 #endif
 
 #ifdef __cplusplus

@@ -21,12 +21,12 @@
 #define _GNU_SOURCE
 #include "region.h"
 
-#include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "../wait/kernel.h"
 
 #define PAUSE_NS 20000000
 

@@ -18,12 +18,12 @@
 #define _GNU_SOURCE
 #include "region.h"
 
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../wait/kernel.h"
 #include "../wait/platform.h"
 
 /* Where the system cannot wait on several words (platform.h), the keeper looks this often, ns. */

@@ -4,11 +4,11 @@
  * by their address, since a step knows nothing of that.
  */
 #define _GNU_SOURCE
+#include "kernel.h"
 #include "platform.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>

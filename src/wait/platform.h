@@ -71,9 +71,9 @@ struct lw_region *lw_shared_by(const uint32_t *word);
 
 /*
  * Returns the number by which the system, and so a debugger, knows the calling thread. No other
- * thread of the process has this number at the same time. It may be any number: self.c makes an
- * agent's id of it. Where there is fork(), the platform sets lw_self_cached to LW_SELF_UNKNOWN in
- * the child.
+ * thread of the process has this number at the same time. It may be any number, or 0 if there is
+ * none: self.c makes an agent's id of it. Where there is fork(), the platform sets lw_self_cached
+ * to LW_SELF_UNKNOWN in the child.
  */
 uint64_t lw_thread_id(void);
 

@@ -50,7 +50,8 @@ struct helper {
     pthread_t thread;
     void (*body)(void *argument);
     void *argument;
-    uint32_t tid; /* set before the body runs */
+    uint32_t tid; /* these two are set before the body runs */
+    uint32_t id;  /* its agent's */
 };
 
 void start(struct helper *helper, void (*body)(void *), void *argument);

@@ -8,7 +8,9 @@
 #include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
+#if LW_LINUX
 #include "../../src/region/layout.h"
+#endif
 
 #define BYTES(words) (4 * (words))
 
@@ -81,6 +83,7 @@ static const struct size {
     SIZE(waitgroup), SIZE(latch),  SIZE(event), SIZE(once), SIZE(counter),
 };
 
+#if LW_LINUX
 /* clang-format off */
 #define PLACE(type, word) {#type "." #word, offsetof(struct type, word), 0}
 #define SLOT_PLACE(name, index) {"slot." name, offsetof(struct slot, words[index]), 0}
@@ -125,6 +128,7 @@ static struct place {
     PLACE(slot, recoveries),
     PLACE(slot, other),
 };
+#endif
 
 /* The bits of "7" or "0-28". */
 static uint32_t mask_of(const char *bits)
@@ -163,6 +167,7 @@ static void check_size(const char *primitive, unsigned bytes, unsigned alignment
     fail_msg("docs/layout.md: this test does not know `%s`", primitive);
 }
 
+#if LW_LINUX
 static void check_place(const char *word, unsigned offset)
 {
     for (size_t i = 0; i < COUNT_OF(places); i++) {
@@ -174,6 +179,13 @@ static void check_place(const char *word, unsigned offset)
     }
     fail_msg("docs/layout.md: this test does not know `%s`", word);
 }
+#else
+/* Regions are Linux's. */
+static void check_place(const char *word, unsigned offset)
+{
+    (void)word, (void)offset;
+}
+#endif
 
 TEST(the_manual_and_the_headers_agree)
 {
@@ -193,8 +205,10 @@ TEST(the_manual_and_the_headers_agree)
             check_place(word, offset);
     }
     fclose(manual);
+#if LW_LINUX
     for (size_t i = 0; i < COUNT_OF(places); i++)
         assert_true(places[i].seen);
+#endif
     assert_int_equal(seen_fields, COUNT_OF(fields));
     assert_int_equal(seen_sizes, COUNT_OF(sizes));
 }

@@ -117,13 +117,13 @@ TEST(a_runner_that_died_can_be_abandoned)
     struct call dead = calling(begin, &once);
     start_call(&dead);
     assert_int_equal(end_call(&dead), LW_ONCE_RUN);
-    assert_int_equal(lw_once_running(&once), dead.helper.tid);
+    assert_int_equal(lw_once_running(&once), dead.helper.id);
     struct call heir = calling(run, &once);
     start_call(&heir);
     await_sleep(&heir.helper);
     assert_int_equal(lw_once_begin_until(&once, lw_after_ms(3)), ETIMEDOUT);
-    assert_int_equal(lw_once_abandon(&once, dead.helper.tid), 0);
-    assert_int_equal(lw_once_abandon(&once, dead.helper.tid), EPERM);
+    assert_int_equal(lw_once_abandon(&once, dead.helper.id), 0);
+    assert_int_equal(lw_once_abandon(&once, dead.helper.id), EPERM);
     assert_int_equal(end_call(&heir), LW_ONCE_RUN);
     assert_int_equal(STATE(&once), LW_ONCE_RAN);
 }

@@ -112,8 +112,7 @@ TEST(a_path_that_has_no_region)
     unlink(path());
     assert_int_equal(lw_region_open(&region, path(), 0, 0, 0), ENOENT);
     assert_int_equal(lw_region_open(&region, path(), LW_REGION_CREATE, 0600, 4096), EINVAL);
-    assert_int_equal(lw_region_open(&region, path(), LW_REGION_CREATE, 0600, (size_t)1 << 33),
-                     EINVAL);
+    assert_int_equal(lw_region_open(&region, path(), LW_REGION_CREATE, 0600, SIZE_MAX), EINVAL);
     assert_int_equal(lw_region_open(&region, NULL, LW_REGION_CREATE, 0600, 0), EINVAL);
     assert_int_equal(lw_region_open(&region, "/dev/shm", 0, 0600, 0), EISDIR);
     assert_int_equal(lw_region_open(&region, "/dev/null", LW_REGION_ANY_OWNER, 0, 0), EINVAL);

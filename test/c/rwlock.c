@@ -280,11 +280,11 @@ static bool writer_beats_a_later_reader(void)
     assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
     assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
     assert_int_equal(end_call(&writer), 0);
-    assert_int_equal(lw_rwlock_owner(rwlock.word), writer.helper.tid);
+    assert_int_equal(lw_rwlock_owner(rwlock.word), writer.helper.id);
     sleep_ms(2);
     const bool first = !has_ended(&reader);
     /* What its writer would do. */
-    lw_rwlock_become_step(rwlock.word, LW_RWLOCK_WRITER, 0, writer.helper.tid);
+    lw_rwlock_become_step(rwlock.word, LW_RWLOCK_WRITER, 0, writer.helper.id);
     assert_int_equal(end_call(&reader), 0);
     return first;
 }

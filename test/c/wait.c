@@ -131,6 +131,19 @@ TEST(errno_is_preserved)
     assert_int_equal(errno, 12345);
 }
 
+TEST(a_wait_does_not_end_by_pthread_cancel)
+{
+    uint32_t word = 0;
+    struct call sleeper;
+    start_sleeper(&sleeper, &word, LW_FOREVER);
+    await_sleep(&sleeper.helper);
+    assert_int_equal(pthread_cancel(sleeper.helper.thread), 0);
+    sleep_ms(3);
+    await_sleep(&sleeper.helper);
+    assert_int_equal(lw_notify(&word, 1), 1);
+    assert_int_equal(end_call(&sleeper), LW_OK);
+}
+
 static volatile sig_atomic_t handled;
 
 static void count_signal(int signal)
