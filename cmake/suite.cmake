@@ -9,14 +9,14 @@ else()
 endif()
 set(node "${PROJECT_SOURCE_DIR}/test/runtimes/node_modules/node24-${node_arch}/bin/node")
 
-# add_suite(NAME COMMAND [variable=value...] command... LABELS label... [NEEDS program] [BUSY]
+# add_suite(NAME COMMAND [variable=value...] command... LABELS label... [NEEDS name...] [BUSY]
 # [SERIAL] [CONFIGURATIONS name]): a test that is no program of this build. It runs in the
 # repository's root, where `node` and npm's tools are the pinned ones. One that is BUSY uses all
-# CPUs; one that is SERIAL judges time, and runs alone. Where the program that it needs is not
-# installed, it is disabled, and test/summary.js says so. One that has a configuration runs only in
-# that.
+# CPUs; one that is SERIAL judges time, and runs alone. Where a program or a file (an absolute path)
+# that it needs is not installed, it is disabled, and test/summary.js says so. One that has a
+# configuration runs only in that.
 function(add_suite name)
-    cmake_parse_arguments(PARSE_ARGV 1 suite "BUSY;SERIAL" "NEEDS" "COMMAND;LABELS;CONFIGURATIONS")
+    cmake_parse_arguments(PARSE_ARGV 1 suite "BUSY;SERIAL" "" "COMMAND;LABELS;CONFIGURATIONS;NEEDS")
     add_test(NAME ${name} COMMAND env ${suite_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
         CONFIGURATIONS ${suite_CONFIGURATIONS})
     cmake_path(GET node PARENT_PATH node_folder)
@@ -29,12 +29,13 @@ function(add_suite name)
         cmake_host_system_information(RESULT cpus QUERY NUMBER_OF_LOGICAL_CORES)
         set_tests_properties(${name} PROPERTIES PROCESSORS ${cpus})
     endif()
-    if(suite_NEEDS)
-        find_program(suite_PROGRAM ${suite_NEEDS} NO_CACHE)
-        if(NOT suite_PROGRAM)
+    foreach(needed IN LISTS suite_NEEDS)
+        unset(suite_PROGRAM)
+        find_program(suite_PROGRAM ${needed} NO_CACHE)
+        if(NOT suite_PROGRAM AND NOT (IS_ABSOLUTE "${needed}" AND EXISTS "${needed}"))
             set_tests_properties(${name} PROPERTIES DISABLED TRUE)
         endif()
-    endif()
+    endforeach()
 endfunction()
 
 # The programs that `make check` runs: it builds nothing else.

@@ -1,7 +1,7 @@
 #!/bin/sh
-# setup.sh [bench]: provides what the Makefile's commands need. As root on Debian it installs what
-# is missing; anywhere else it says what to install, and fails, unless only such things are missing
-# that tests leave out. Fast when nothing is missing.
+# setup.sh [bench|everywhere]: provides what the Makefile's commands need. As root on Debian it
+# installs what is missing; anywhere else it says what to install, and fails, unless only such
+# things are missing that tests leave out. Fast when nothing is missing.
 set -eu
 self=$(realpath "$0")
 cd "$(dirname "$self")/../.."
@@ -67,7 +67,21 @@ want() { # want PACKAGE CHECK...: tests leave out what needs it
     shift
     "$@" || optional="$optional $package"
 }
-if [ "${1-}" != bench ]; then
+emulated() { # emulated PROCESSOR TRIPLET ARCHITECTURE: a C library for another processor, for clang
+    want qemu-user have "qemu-$1"
+    want "binutils-$2" have "$2-ld"
+    want "libc6-dev-$3-cross" test -e "/usr/$2/lib/libc.a"
+    want "libgcc-$gcc-dev-$3-cross" test -e "/usr/lib/gcc-cross/$2/$gcc/libgcc.a"
+}
+gcc=$(gcc -dumpversion 2>/dev/null ||
+    apt-cache depends gcc 2>/dev/null | sed -n 's/.*Depends: gcc-\([0-9]*\)$/\1/p')
+gcc=${gcc%%.*}
+if [ "${1-}" = everywhere ]; then
+    want musl-tools have musl-gcc
+    emulated arm arm-linux-gnueabihf armhf
+    emulated riscv64 riscv64-linux-gnu riscv64
+    emulated s390x s390x-linux-gnu s390x
+elif [ "${1-}" != bench ]; then
     want chromium have chromium
     want firefox-esr have firefox-esr
     want webkit2gtk-driver have WebKitWebDriver
@@ -81,6 +95,7 @@ if [ "${1-}" != bench ]; then
     want tmux have tmux
     if [ "$(uname -m)" = x86_64 ]; then
         want gcc-multilib header gnu/stubs-32.h
+        emulated aarch64 aarch64-linux-gnu arm64
     fi
 fi
 
@@ -115,10 +130,14 @@ install_optional() {
         echo "apt-get install --no-install-recommends$optional"
         return
     fi
-    echo "Installing$optional"
+    known=
+    for package in $optional; do # one that this Debian does not have would keep out all
+        apt-cache show "$package" >/dev/null 2>&1 && known="$known $package"
+    done
+    echo "Installing$known"
     # shellcheck disable=SC2086 # a list
     apt-get install -y -qq --no-install-recommends --no-remove \
-        -o Dpkg::Options::=--force-unsafe-io $optional >/dev/null ||
+        -o Dpkg::Options::=--force-unsafe-io $known >/dev/null ||
         echo "Tests will leave out what needs something that could not be installed."
 }
 if [ -n "$optional" ]; then
