@@ -14,11 +14,11 @@ export CTEST_PARALLEL_LEVEL ?= $(shell echo $$(($$(nproc) + 1)))
 ctest = rm -f build/tests.xml; cmake --preset gcc >build/configure.log && \
 	$(if $(1),cmake --build --preset $(1) &&) ctest --preset $(2); $(NODE) test/summary.js
 
-.PHONY: help setup setup-bench setup-everywhere build core check test matrix everywhere verify soak demo page bench lint format install clean
+.PHONY: help setup setup-bench setup-everywhere build core check test matrix everywhere amalgamation verify soak demo page bench lint format install clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@awk -F ' *## *' '/^[a-z]+:.*##/ { split($$1, target, ":"); printf "  make %-10s %s\n", target[1], $$2 }' $(MAKEFILE_LIST)
+	@awk -F ' *## *' '/^[a-z]+:.*##/ { split($$1, target, ":"); printf "  make %-12s %s\n", target[1], $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what building and testing need, or say what to install
 	@tools/setup/setup.sh
@@ -46,6 +46,9 @@ matrix: setup ## run the JavaScript suite on every runtime and in every browser;
 
 everywhere: setup-everywhere ## run the C tests on every system and processor that runs here; DOCS=1 puts the table into docs/
 	@$(call ctest,,everywhere); status=$$?; $(NODE) test/everywhere.js $(if $(DOCS),--docs); exit $$status
+
+amalgamation: setup ## write lockword.c and lockword.h, the one-file build, into build/amalgamation
+	@$(NODE) tools/amalgamation.js
 
 verify: setup ## explore every interleaving of the core, and of its mutants
 	@$(call ctest,gcc,verify)

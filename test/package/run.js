@@ -36,7 +36,7 @@ const PROGRAMS = ['consumer.ts', 'consumer.cts', 'platform.ts', 'copies.cjs', 'j
 const USERS_NEED = [
   /^(package\.json|README\.md|LICENSE|js\/src\/(core\/)?[\w-]+\.js|js\/types\/(core\/)?[\w-]+\.d\.ts)$/,
   /^js\/cjs\/([\w-]+\.js|(core\/)?[\w-]+\.d\.ts|package\.json)$/,
-  /^(include\/lockword\/.*\.h(pp)?|src\/.*\.[ch]|wasm\/(liblockword\.a|library_lockword\.js))$/,
+  /^(include\/lockword\/.*\.h(pp)?|src\/.*\.[ch]|wasm\/(liblockword\.a|library_lockword\.js|lockword\.(c|h|hpp)))$/,
   // What README.md links to.
   /^(CONTRIBUTING\.md|docs\/[\w-]+\.md|docs\/img\/.*\.(png|svg)|examples\/.*|verify\/README\.md)$/,
 ];
@@ -358,6 +358,8 @@ await check('it contains what it exports, the C headers, the wasm library and a 
     'include/lockword/lockword.h',
     'wasm/liblockword.a',
     'wasm/library_lockword.js',
+    'wasm/lockword.c',
+    'wasm/lockword.h',
   ]
     .filter((name) => !existsSync(join(PACKAGE, name)))
     .join('\n'),

@@ -1,0 +1,84 @@
+#!/bin/sh
+# run.sh: the one-file build. lockword.c compiles alone, without a warning, by each compiler and in
+# each version of C; the header also in C++; and the C tests pass that need nothing but these two.
+set -eu
+here=$(realpath "$(dirname "$0")")
+root=$(realpath "$here/../..")
+work=$root/build/test-amalgamation
+rm -rf "$work"
+mkdir -p "$work"
+node "$root/tools/amalgamation.js" "$work"
+cd "$work"
+
+passed=0
+failed=0
+check() { # check LABEL COMMAND...
+    label=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+        echo "ok: $label"
+    else
+        failed=$((failed + 1))
+        echo "not ok: $label"
+    fi
+}
+strict="-Wall -Wextra -Wconversion -Wpedantic -Wshadow -Wundef -Werror"
+
+for cc in gcc clang; do
+    command -v $cc >/dev/null || continue
+    for std in c11 c17 c2x; do
+        # shellcheck disable=SC2086 # a list
+        check "lockword.c, $std, $cc" $cc -std=$std $strict -O1 -c lockword.c -o "$cc-$std.o"
+    done
+    # shellcheck disable=SC2086 # a list
+    check "lockword.c, as on any POSIX system, $cc" $cc -std=c11 $strict -DLOCKWORD_PORTABLE -O1 \
+        -c lockword.c -o "$cc-portable.o"
+done
+if clang --target=wasm32 -fsyntax-only -x c /dev/null 2>/dev/null; then
+    # shellcheck disable=SC2086 # a list
+    check "lockword.c, WebAssembly" clang --target=wasm32 -std=c11 $strict -O1 -matomics \
+        -mbulk-memory -c lockword.c -o wasm.o
+else
+    echo "left out: WebAssembly: there is no clang that compiles for it"
+fi
+
+# The headers of the C tests, and of a C++ program, are all lockword.h.
+(cd "$root/include" && find lockword -name '*.h') | while read -r header; do
+    mkdir -p "headers/$(dirname "$header")"
+    printf '#include <lockword.h>\n' >"headers/$header"
+done
+printf '#include <lockword.hpp>\n' >headers/lockword/lockword.hpp
+
+program() { # program NAME COMPILER...: somebody's program in C++
+    name=$1
+    shift
+    # shellcheck disable=SC2086 # a list
+    "$@" $strict -I. -Iheaders -o "$name" -pthread && "./$name"
+}
+for cxx in g++ clang++; do
+    command -v $cxx >/dev/null || continue
+    check "lockword.h, C++17, $cxx" program "h-$cxx" $cxx -std=c++17 -x c++ \
+        "$root/test/install/consumer.c" -x none gcc-c11.o
+    check "lockword.hpp, C++20, $cxx" program "hpp-$cxx" $cxx -std=c++20 \
+        "$root/test/install/consumer.cpp" gcc-c11.o
+done
+
+c_test() { # c_test NAME OBJECT FLAG...: says how many of its cases passed
+    name=$1
+    object=$2
+    shift 2
+    # shellcheck disable=SC2046 # lists of flags
+    gcc -std=gnu11 -I. -Iheaders "$@" "$root/test/c/$name.c" "$root/test/c/check.c" "$object" \
+        $(pkg-config --cflags --libs cmocka) -o "$name" -pthread && (cd "$root" && "$work/$name")
+}
+for name in any barrier cond counter event latch loop once rmutex rwlock sem waitgroup; do
+    check "test/c/$name.c" c_test $name gcc-c11.o
+done
+for name in cond event sem; do
+    check "test/c/$name.c, as on any POSIX system" c_test $name gcc-portable.o -DLOCKWORD_PORTABLE
+done
+
+echo
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,189 @@
+/**
+ * node tools/amalgamation.js [FOLDER]
+ *
+ * Writes the library as one source and one header, lockword.c and lockword.h, with lockword.hpp for
+ * C++: into build/amalgamation, or into the folder. Programs compile lockword.c, as C, with their
+ * own sources, and include the header from beside it. The text is that of include and src, with its
+ * comments.
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, normalize, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
+const read = (path) => readFileSync(join(ROOT, path), 'utf8');
+const list = (folder) =>
+  readdirSync(join(ROOT, folder))
+    .filter((name) => name.endsWith('.c'))
+    .map((name) => `${folder}/${name}`);
+const { version } = JSON.parse(read('package.json'));
+
+const INCLUDE = /^#include (?:<(lockword\/[^>]+)>|"([^"]+)")\n/gm;
+const SYSTEM_INCLUDE = /^#include <(?!lockword\/)[^>]+>\n/gm;
+const FEATURES = /^#define _\w+_SOURCE\b.*\n/gm;
+
+/** The file that an #include in another file means. */
+const target = (from, [, ours, beside]) =>
+  ours ? `include/${ours}` : normalize(join(dirname(from), beside));
+
+/** The text of headers, each once; what a header includes stands where it includes that. */
+function headers(paths, seen) {
+  let text = '';
+  for (const path of paths) {
+    if (seen.has(path)) continue;
+    seen.add(path);
+    const inlined = read(path).replace(INCLUDE, (...match) => headers([target(path, match)], seen));
+    text += inlined.trimEnd() + '\n\n';
+  }
+  return text;
+}
+
+/** A text of C without its comments, strings and directives. */
+const bare = (text) =>
+  text
+    .replace(/\/\*.*?\*\/|\/\/[^\n]*/gs, ' ')
+    .replace(/"(\\.|[^"\\\n])*"|'(\\.|[^'\\\n])*'/g, '""')
+    .replace(/^#(.*\\\n)*.*$/gm, '');
+
+/** What a source declares for itself alone: functions, variables, types and enumerators. */
+function ownNames(text) {
+  const names = new Set();
+  let depth = 0;
+  let outside = '';
+  let inside = '';
+  for (const character of bare(text)) {
+    if (character === '{' && depth++ === 0) {
+      inside = '';
+      const [, tag] = /\b(?:struct|union|enum)\s+(\w+)\s*$/.exec(outside) ?? [];
+      if (tag) names.add(tag);
+    } else if (character === '}' && --depth === 0) {
+      if (/\benum\b[^()]*$/.test(outside))
+        for (const [, name] of inside.matchAll(/(?:^|,)\s*(\w+)/g)) names.add(name);
+      // A function ends here; a type or a variable goes on to its semicolon.
+      if (/\)\s*$/.test(outside)) outside += ';';
+    } else if (depth > 0) {
+      inside += character;
+      continue;
+    } else {
+      outside += character;
+    }
+    if (depth > 0 || !outside.endsWith(';')) continue;
+    const declaration = outside.replace(/__attribute__\s*\(\([^;]*?\)\)/g, ' ');
+    const [, name] = /\bstatic\b[^(=[;]*?(\w+)\s*[(=[;]/.exec(declaration) ?? [];
+    if (name) names.add(name);
+    outside = '';
+  }
+  return names;
+}
+
+const engine = ['src/wait/wasm.c'];
+const native = ['src/wait/self.c', 'src/wait/awake.c'];
+const linux = ['src/wait/linux.c', ...list('src/region')];
+linux.push('src/loop/linux.c', 'src/loop/lot.c', 'src/loop/loop.c');
+const posix = ['src/wait/posix.c', 'src/loop/none.c'];
+const everywhere = [...list('src').filter((path) => path !== 'src/symbols.c')];
+everywhere.push(...list('src/core'), 'src/wait/poll.c');
+
+const users = new Map();
+for (const path of [...everywhere, ...engine, ...native, ...linux, ...posix])
+  for (const name of ownNames(read(path))) users.set(name, [...(users.get(name) ?? []), path]);
+
+/** The only header that is a part of the source that includes it. */
+const MEANINGS = 'src/meanings.h';
+const inside = (path) => (path === MEANINGS ? read(path) : '');
+
+/** One source. A name that other sources also have for themselves begins with the file's here. */
+function source(path) {
+  const text = read(path).replace(SYSTEM_INCLUDE, '').replace(FEATURES, '');
+  const prefix = path.replace(/^src\/|\.c$/g, '').replace(/\W/g, '_');
+  const names = [...ownNames(text)].filter((name) => users.get(name).length > 1);
+  // Comments and strings stay as they are, and so do members of structs.
+  const renamed = new RegExp(
+    `(/\\*[^]*?\\*/|"(?:\\\\.|[^"\\\\\n])*"|(?:->|\\.)\\w+)|\\b(?:${names.join('|') || '(?!)'})\\b`,
+    'g',
+  );
+  const macros = Array.from(text.matchAll(/^#define (?!LW_)(\w+)/gm), ([, name]) => name);
+  return [
+    `/* ${'-'.repeat(72)} ${path} */\n\n`,
+    text
+      .replace(INCLUDE, (...match) => inside(target(path, match)))
+      .trim()
+      .replace(renamed, (name, kept) => kept ?? `${prefix}_${name}`),
+    '\n',
+    ...[...new Set(macros)].map((name) => `#undef ${name}\n`),
+    '\n',
+  ].join('');
+}
+
+/** Sources, after the headers that only they include. */
+function group(paths, seen) {
+  const own = paths.flatMap((path) =>
+    Array.from(read(path).matchAll(INCLUDE), (match) => target(path, match)),
+  );
+  const inner = headers(
+    own.filter((path) => path !== MEANINGS),
+    seen,
+  );
+  const system = new Set(paths.flatMap((path) => read(path).match(SYSTEM_INCLUDE) ?? []));
+  for (const line of inner.match(SYSTEM_INCLUDE) ?? []) system.add(line);
+  const texts = paths.map((path) => source(path));
+  return [...system].sort().join('') + '\n' + inner.replace(SYSTEM_INCLUDE, '') + texts.join('');
+}
+
+const about = (name, what) => `/*
+ * ${name} of lockword ${version}: ${what}
+ *
+${read('LICENSE').trim().replace(/^/gm, ' * ').replace(/ +$/gm, '')}
+ */
+`;
+
+const seen = new Set();
+const header = headers(
+  ['lockword.h', 'describe.h', 'core/waiters.h'].map((name) => `include/lockword/${name}`),
+  seen,
+);
+const everywhereText = group(everywhere, seen);
+const files = {
+  'lockword.h': `${about('lockword.h', 'all of its headers for C.')}
+${header.trimEnd()}
+`,
+  'lockword.c': `${about('lockword.c', 'the whole library. Compile it as C, with your own sources.')}
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#elif !defined(__linux__) && !defined(__wasm__) && !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+
+/* The functions of the header that C inlines are symbols, too, for callers in other languages. */
+#define LW_API
+#undef LW_ANNOTATE
+#define LW_ANNOTATE 0
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#include "lockword.h"
+
+${everywhereText}
+#if LW_ENGINE
+${group(engine, seen)}
+#else
+${group(native, seen)}
+#if LW_LINUX
+${group(linux, seen)}
+#else
+${group(posix, seen)}
+#endif
+#endif
+`,
+  'lockword.hpp': read('include/lockword/lockword.hpp')
+    .replace('#include <lockword/lockword.h>', '#include "lockword.h"')
+    .replace(/<lockword\/lockword\.h>/g, '"lockword.h"'),
+};
+
+const folder = process.argv[2] ?? join(ROOT, 'build/amalgamation');
+mkdirSync(folder, { recursive: true });
+for (const [name, text] of Object.entries(files)) {
+  const tidy = text.replace(/\n{3,}/g, '\n\n');
+  const [left] = /^#include (<lockword|"(?!lockword\.h")).*/m.exec(tidy) ?? [];
+  if (left) throw new Error(`${name} would need another file: ${left}`);
+  writeFileSync(join(folder, name), tidy);
+}
+console.log(`${relative(process.cwd(), folder) || '.'}/{${Object.keys(files).join(',')}}`);
