@@ -264,6 +264,7 @@ static lw_link *notify(struct bucket *bucket, lw_waiter *head, uint32_t n)
 
 uint32_t lw_notify_async(lw_word *word, uint32_t n)
 {
+    lw_ring(word);
     lw_loop *to_ring[RINGS];
     uint32_t found = 0;
     struct bucket *bucket = lock_bucket(word);

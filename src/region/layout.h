@@ -19,6 +19,8 @@
 #include <lockword/core/robust.h>
 #include <lockword/region.h>
 
+#include "../wait/platform.h"
+
 #define LW_REGION_MAGIC_0 0x6b636f6cu /* "lock" */
 #define LW_REGION_MAGIC_1 0x64726f77u /* "word" */
 #define LW_REGION_VERSION 1u
@@ -36,6 +38,8 @@ struct header {
     lw_word burier;
     lw_word reserved;
     lw_word directory[LW_ROBUST_WORDS]; /* held while a name is made or removed */
+    lw_word reserved_too[5];
+    struct lw_doorbell doorbell; /* in cache lines of its own */
 };
 
 struct process {

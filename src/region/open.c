@@ -79,7 +79,7 @@ static int attach(lw_region **out, void *memory, size_t size, size_t mapped)
     region->bytes = (uint32_t)(sizeof(struct memory) + region->slots * sizeof(struct slot));
     region->end = (uint32_t)size;
     region->mapped = mapped;
-    int error = lw_share(memory, size, region);
+    int error = lw_share(memory, size, region, &region->memory->header.doorbell);
     if (!error) {
         lw_region_register(region);
         /* The dead are buried here, even if this process never takes a mutex. */

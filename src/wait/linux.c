@@ -33,10 +33,12 @@ static struct {
     uintptr_t begin;
     uintptr_t end;
     struct lw_region *region;
+    struct lw_doorbell *doorbell;
 } shared[LW_SHARED_MAX];
 static lw_word shared_used;
 
-int lw_share(const void *memory, size_t size, struct lw_region *region)
+int lw_share(const void *memory, size_t size, struct lw_region *region,
+             struct lw_doorbell *doorbell)
 {
     for (uint32_t place = 0; place < LW_SHARED_MAX; place++) {
         uintptr_t free_end = 0;
@@ -45,6 +47,7 @@ int lw_share(const void *memory, size_t size, struct lw_region *region)
             continue;
         __atomic_store_n(&shared[place].begin, (uintptr_t)memory, __ATOMIC_SEQ_CST);
         __atomic_store_n(&shared[place].region, region, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&shared[place].doorbell, doorbell, __ATOMIC_SEQ_CST);
         __atomic_store_n(&shared[place].end, (uintptr_t)memory + size, __ATOMIC_SEQ_CST);
         for (uint32_t used = lw_load(&shared_used, lw_relaxed); used <= place;)
             used = lw_cas(&shared_used, used, place + 1, lw_acq_rel);
@@ -62,19 +65,32 @@ void lw_unshare(const struct lw_region *region)
     }
 }
 
-struct lw_region *lw_shared_by(const uint32_t *word)
+/* Returns the region that has this word, or NULL; and where in it the word lies, and its doorbell.
+ */
+static struct lw_region *find(const uint32_t *word, size_t *offset, struct lw_doorbell **bell)
 {
     const uint32_t used = lw_load(&shared_used, lw_acquire);
     const uintptr_t address = (uintptr_t)word;
     for (uint32_t place = 0; place < used; place++) {
         const uintptr_t begin = __atomic_load_n(&shared[place].begin, __ATOMIC_ACQUIRE);
+        struct lw_doorbell *doorbell = __atomic_load_n(&shared[place].doorbell, __ATOMIC_ACQUIRE);
         const uintptr_t end = __atomic_load_n(&shared[place].end, __ATOMIC_ACQUIRE);
         struct lw_region *region = __atomic_load_n(&shared[place].region, __ATOMIC_ACQUIRE);
         if (begin <= address && address < end &&
-            __atomic_load_n(&shared[place].begin, __ATOMIC_ACQUIRE) == begin)
+            __atomic_load_n(&shared[place].begin, __ATOMIC_ACQUIRE) == begin) {
+            *offset = address - begin;
+            *bell = doorbell;
             return region;
+        }
     }
     return NULL;
+}
+
+struct lw_region *lw_shared_by(const uint32_t *word)
+{
+    size_t offset;
+    struct lw_doorbell *doorbell;
+    return find(word, &offset, &doorbell);
 }
 
 static int private_flag(const uint32_t *word)
@@ -274,4 +290,19 @@ uint32_t lw_notify(lw_word *word, uint32_t n)
         ring();
     errno = saved;
     return woken > 0 ? (uint32_t)woken : 0;
+}
+
+/*
+ * The bell moves before `rung` does: a thread that has read `rung` afterwards finds the bell moved,
+ * and one that has read it before does not fall asleep, or is woken.
+ */
+void lw_ring(const lw_word *word)
+{
+    size_t offset;
+    struct lw_doorbell *doorbell;
+    if (!find(word, &offset, &doorbell))
+        return;
+    __atomic_fetch_add(&doorbell->bells[lw_bell_of(offset)], 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&doorbell->rung, 1, __ATOMIC_SEQ_CST);
+    lw_notify(&doorbell->rung, LW_ALL);
 }

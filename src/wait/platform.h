@@ -3,9 +3,9 @@
  * the manual for a new one.
  *
  * Five functions wait: lw_wait and lw_notify (lockword/wait.h), lw_now, lw_yield and lw_wait_many.
- * Two return a fact: lw_thread_id and lw_has_one_cpu. Three, lw_share, lw_unshare and
- * lw_shared_by, are for regions only. A platform knows no primitive, and does not decide how long
- * or how often to wait: awake.h does. In an engine no code needs lw_yield and the two facts.
+ * Two return a fact: lw_thread_id and lw_has_one_cpu. Four, lw_share, lw_unshare, lw_shared_by and
+ * lw_ring, are for regions only. A platform knows no primitive, and does not decide how long or how
+ * often to wait: awake.h does. In an engine no code needs lw_yield and the two facts.
  */
 #ifndef LOCKWORD_PLATFORM_H
 #define LOCKWORD_PLATFORM_H
@@ -58,16 +58,38 @@ lw_woken lw_wait_polling(const struct lw_waited *waited, uint32_t n, lw_deadline
 lw_woken lw_wait_ringing(const struct lw_waited *waited, uint32_t n, lw_deadline deadline);
 
 /*
- * Says that other processes share this memory of a region, until lw_unshare: its waiters may be
- * threads of any process. Returns 0, or EMFILE: there are LW_SHARED_MAX of these already. Only on a
- * platform that has regions (lockword/region.h).
+ * How the event loops of other processes hear of a notify in memory that they share: `rung` moves
+ * with each notify for event loops, and so does, before that, one of the bells, chosen by the
+ * word's place. One thread of each process waits on `rung`, and looks which bells have moved.
+ */
+#define LW_BELLS 32
+struct lw_doorbell {
+    lw_word rung;
+    lw_word bells[LW_BELLS];
+};
+
+/* The bell of the word at this byte of the memory. */
+static inline uint32_t lw_bell_of(size_t offset)
+{
+    return (uint32_t)(offset / 128 % LW_BELLS);
+}
+
+/*
+ * Says that other processes share this memory, until lw_unshare: its waiters may be threads of any
+ * process, and event loops behind the doorbell, which lies in that memory. Returns 0, or EMFILE:
+ * there are LW_SHARED_MAX of these already. Only on a platform that has regions
+ * (lockword/region.h).
  */
 #define LW_SHARED_MAX 64
-int lw_share(const void *memory, size_t size, struct lw_region *region);
+int lw_share(const void *memory, size_t size, struct lw_region *region,
+             struct lw_doorbell *doorbell);
 void lw_unshare(const struct lw_region *region);
 
 /* Returns the region that has this word, or NULL. */
 struct lw_region *lw_shared_by(const uint32_t *word);
+
+/* Rings for the word, if it lies in memory that processes share. Without regions: does nothing. */
+void lw_ring(const lw_word *word);
 
 /*
  * Returns the number by which the system, and so a debugger, knows the calling thread. No other

@@ -105,6 +105,8 @@ static struct place {
     PLACE(header, epoch),
     PLACE(header, burier),
     PLACE(header, directory),
+    {"header.rung", offsetof(struct header, doorbell.rung), 0},
+    {"header.bells", offsetof(struct header, doorbell.bells), 0},
     PLACE(process, token),
     PLACE(process, boot),
     PLACE(process, generation),
