@@ -3,7 +3,6 @@
  * spin and to sleep is the policy's: awake.js.
  */
 
-import { self as thisAgent } from './agent.js';
 import { BRIEF, mayTryAgain, SLICE } from './awake.js';
 import {
   LW_DONE,
@@ -70,13 +69,14 @@ export function block(step, words, self, timeout) {
  * lest a thread that spins overtake the waiters for which the mutex is reserved.
  *
  * @param {Words} words
+ * @param {number} self
  * @param {number} timeout ms; 0 tries once
  * @returns {number} LW_DONE, LW_GAVE_UP or LW_DEADLOCK
  */
-export function lockBlocking(words, timeout) {
+export function lockBlocking(words, self, timeout) {
   for (let tries = 0; timeout > 0 && mayTryAgain(tries, nap); tries++) {
-    if (mutexTake(words, thisAgent)) return LW_DONE;
+    if (mutexTake(words, self)) return LW_DONE;
     if (Atomics.load(words, LW_MUTEX_STATE) & LW_MUTEX_RESERVED) break;
   }
-  return block(mutexLockStep, words, thisAgent, timeout).what;
+  return block(mutexLockStep, words, self, timeout).what;
 }

@@ -68,7 +68,7 @@ export class Mutex extends Primitive {
   #lock(options, call) {
     const timeout = timeoutToBlock(options, call);
     if (mutexTake(this.words, self)) return true;
-    const what = lockBlocking(this.words, timeout);
+    const what = lockBlocking(this.words, self, timeout);
     if (what === LW_DEADLOCK) throw new DeadlockError('held by this thread already');
     return what === LW_DONE;
   }

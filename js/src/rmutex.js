@@ -78,7 +78,7 @@ export class RecursiveMutex extends Primitive {
   #lock(options, call) {
     const timeout = timeoutToBlock(options, call);
     if (reenter(this.words, 0)) return true;
-    const what = mutexTake(this.words, self) ? LW_DONE : lockBlocking(this.words, timeout);
+    const what = mutexTake(this.words, self) ? LW_DONE : lockBlocking(this.words, self, timeout);
     if (what === LW_DEADLOCK) throw new DeadlockError('held by a task of this thread');
     if (what === LW_DONE) rmutexEnteredStep(this.words, 0);
     return what === LW_DONE;

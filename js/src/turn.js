@@ -47,16 +47,17 @@ function advance(line, why) {
  * @param {Words} words
  * @param {number | import('./options.js').WaitOptions} [options]
  * @param {Caller['toValue']} [toValue]
+ * @param {number} [wanted] the agent's id
  * @returns {Promise<any>} rejects with what this throws, or the signal's reason
  */
-export function enqueue(step, words, options, toValue = isDone) {
-  const make = () => ({ step, words, wanted: self });
+export function enqueue(step, words, options, toValue = isDone, wanted = self) {
+  const make = () => ({ step, words, wanted });
   return pend(make, options, toValue, giveUp, (caller) => {
     const line = (caller.line = lineAt(words, advance));
     join(caller, ALL);
     // While this agent holds the lock, the head acts as if it had come after the holder.
     if (headOf(line) === caller)
-      (mutexOwner(words) === self ? advanceAfterTurn : advance)(line, LW_START);
+      (mutexOwner(words) === wanted ? advanceAfterTurn : advance)(line, LW_START);
   });
 }
 
