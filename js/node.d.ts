@@ -2,3 +2,10 @@
 declare module 'node:worker_threads' {
   export const threadId: number;
 }
+declare module 'node:os' {
+  export const constants: { errno: Record<string, number> };
+}
+declare module 'node:process' {
+  const process: { versions: Record<string, string | undefined> };
+  export default process;
+}

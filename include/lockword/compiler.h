@@ -29,9 +29,11 @@
  * A variable of which each agent has its own; stands after `static` or `extern`. Natively it is a
  * thread-local in the memory that each thread has for these from its start, in the shared library,
  * too: so it costs an instruction, and not a call. An instance of a WebAssembly module belongs to
- * one agent, so there it is a wasm global: a number, 0 at first.
+ * one agent, so there it is a wasm global: a number, 0 at first. A build may define it otherwise,
+ * as __thread: musl loads no library at run time that has variables of the initial-exec model.
  */
-#if LW_ENGINE
+#ifdef LW_AGENT_LOCAL
+#elif LW_ENGINE
 #define LW_AGENT_LOCAL __attribute__((address_space(1)))
 #else
 #define LW_AGENT_LOCAL __thread __attribute__((tls_model("initial-exec")))

@@ -53,6 +53,20 @@ static void retire(void *first)
     forget_memberships();
 }
 
+void lw_region_retire(struct lw_region *region)
+{
+    struct membership **link = &memberships;
+    while (*link && (*link)->serial != region->serial)
+        link = &(*link)->next;
+    struct membership *member = *link;
+    if (!member)
+        return;
+    lw_region_bury_agent(region, member->id);
+    *link = member->next;
+    free(member);
+    lw_region_last_agent = (struct lw_region_agent){0, 0};
+}
+
 /*
  * A forked child has the regions mapped, but is no process of theirs yet, and its thread is no
  * agent. Its parent's other threads may have held the private locks.

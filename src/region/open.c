@@ -159,7 +159,12 @@ static int open_fd(lw_region **region, int fd, unsigned flags, size_t size)
             return errno;
     }
     fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK); /* fails for all but memfds that allow it */
-    return map_and_open(region, fd, (size_t)status.st_size, flags);
+    const int error = map_and_open(region, fd, (size_t)status.st_size, flags);
+    if (!error) {
+        (*region)->device = status.st_dev;
+        (*region)->inode = status.st_ino;
+    }
+    return error;
 }
 
 int lw_region_open_fd(lw_region **region, int fd, unsigned flags, size_t size)

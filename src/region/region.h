@@ -5,6 +5,7 @@
 #include "layout.h"
 
 #include <pthread.h>
+#include <sys/types.h>
 
 /* These are no symbols of the shared library. */
 #pragma GCC visibility push(hidden)
@@ -16,6 +17,9 @@ struct lw_region {
     uint32_t bytes; /* where the ranges of bytes begin */
     uint32_t end;   /* where they end */
     size_t mapped;  /* what to unmap, bytes; 0: the caller's memory */
+    /* The file that was mapped. */
+    dev_t device;
+    ino_t inode;
 
     /* Differs between all regions that this process has opened, and 0 is none of them. */
     uint64_t serial;
@@ -76,6 +80,9 @@ static inline int lw_region_agent(struct lw_region *region, uint32_t *id)
     }
     return lw_region_agent_slow(region, id);
 }
+
+/* The calling thread is no agent of this region any more. What it holds is free for others. */
+void lw_region_retire(struct lw_region *region);
 
 /* Adds a region to those that are open in this process, and removes it. */
 void lw_region_register(struct lw_region *region);

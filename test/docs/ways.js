@@ -46,12 +46,13 @@ async function shell(script, cwd) {
 }
 
 /**
- * What a user has before the first sample: the C library, and the package with all that `npm pack`
+ * What a user has before the first sample: the C library, and the packages with all that `npm pack`
  * builds.
  */
 export async function prepare() {
   const built = 'tsc -p js/tsconfig.json && npm run --silent cjs && node tools/core/wasm.js wasm';
   await shell(`make -s install PREFIX=${STAGE} >build/test-docs/install.log && ${built}`, ROOT);
+  await shell(`node bindings/node/build.js ${WORK}/node_modules`, ROOT);
 }
 
 let folders = 0;

@@ -12,6 +12,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -32,13 +33,16 @@ const HERE = fileURLToPath(new URL('./', import.meta.url));
 const CLONE = join(ROOT, 'build/test-package-clone');
 const WORK = join(ROOT, 'build/test-package');
 const PACKAGE = join(WORK, 'node_modules/lockword');
+const REGION = join(WORK, 'node_modules/lockword-region');
+const REGION_USERS_NEED =
+  /^(package\.json|README\.md|LICENSE|index\.js|load\.cjs|install\.js|addon\.c|cjs\/(index\.js|package\.json|\w+\.d\.ts)|types\/\w+\.d\.ts|prebuilt\/linux-\w+\.node|c\/(include|src)\/.*\.(h|hpp|c))$/;
 const PROGRAMS = ['consumer.ts', 'consumer.cts', 'platform.ts', 'copies.cjs', 'jest.test.cjs'];
 const USERS_NEED = [
   /^(package\.json|README\.md|LICENSE|js\/src\/(core\/)?[\w-]+\.js|js\/types\/(core\/)?[\w-]+\.d\.ts)$/,
   /^js\/cjs\/([\w-]+\.js|(core\/)?[\w-]+\.d\.ts|package\.json)$/,
   /^(include\/lockword\/.*\.h(pp)?|src\/.*\.[ch]|wasm\/(liblockword\.a|library_lockword\.js|lockword\.(c|h|hpp)))$/,
   // What README.md links to.
-  /^(CONTRIBUTING\.md|docs\/[\w-]+\.md|docs\/img\/.*\.(png|svg)|examples\/.*|verify\/README\.md)$/,
+  /^(CONTRIBUTING\.md|docs\/[\w-]+\.md|docs\/img\/.*\.(png|svg)|examples\/.*|(bindings\/node|verify)\/README\.md)$/,
 ];
 
 /** What a user's bundle may grow by, minified and gzipped, in bytes. */
@@ -111,13 +115,26 @@ function installTools() {
   execFileSync('npm', args, { cwd: HERE, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
+/** Packs a folder, and unpacks that into another one. */
+function pack(from, to) {
+  const { name, version } = JSON.parse(read(from, 'package.json'));
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', WORK], {
+    cwd: from,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const filename = `${name}-${version}.tgz`;
+  console.log(`${filename}: ${statSync(join(WORK, filename)).size} bytes`);
+  mkdirSync(to, { recursive: true });
+  execFileSync('tar', ['-xzf', join(WORK, filename), '-C', to, '--strip-components=1']);
+}
+
 /**
  * Packs what is in the tree, in a folder where nothing has been built, and unpacks it, as npm
  * install would.
  */
 function install() {
   for (const folder of [WORK, CLONE]) rmSync(folder, { recursive: true, force: true });
-  mkdirSync(PACKAGE, { recursive: true });
+  mkdirSync(WORK, { recursive: true });
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
     cwd: ROOT,
     encoding: 'utf8',
@@ -127,12 +144,13 @@ function install() {
     copyFileSync(join(ROOT, name), join(CLONE, name));
   }
   symlinkSync(join(ROOT, 'node_modules'), join(CLONE, 'node_modules'));
-  execFileSync('npm', ['pack', '--silent', '--pack-destination', WORK], {
-    cwd: CLONE,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  const tarball = readdirSync(WORK).find((name) => name.endsWith('.tgz'));
-  execFileSync('tar', ['-xzf', join(WORK, tarball), '-C', PACKAGE, '--strip-components=1']);
+  pack(CLONE, PACKAGE);
+  run(process.execPath, join(CLONE, 'bindings/node/build.js'), '--types', join(CLONE, 'build'));
+  pack(join(CLONE, 'build/lockword-region'), REGION);
+  symlinkSync(
+    join(ROOT, 'node_modules/node-api-headers'),
+    join(WORK, 'node_modules/node-api-headers'),
+  );
   writeFileSync(join(WORK, 'package.json'), '{ "type": "module" }');
   for (const name of PROGRAMS) copyFileSync(join(HERE, name), join(WORK, name));
   // The same code under another version's name.
@@ -148,11 +166,11 @@ function install() {
   symlinkSync(join(HERE, 'node_modules/undici-types'), join(WORK, 'node_modules/undici-types'));
 }
 
-const files = () => {
-  const entries = readdirSync(PACKAGE, { recursive: true, withFileTypes: true });
+const files = (folder = PACKAGE) => {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
   return entries
     .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(PACKAGE.length + 1));
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
 };
 
 const manifest = () => JSON.parse(read(PACKAGE, 'package.json'));
@@ -483,6 +501,104 @@ for (const [what, contents, limit] of LIMITS) {
     below(limit, gzipSync(bundle(contents), { level: 9 })),
   );
 }
+/** A program that opens a region with both kinds of modules, and is told of a death. */
+const REGION_USE = `import { fork } from 'node:child_process';
+  import { createRequire } from 'node:module';
+  import { DeadlockError } from 'lockword';
+  import * as esm from 'lockword-region';
+  const cjs = createRequire(import.meta.url)('lockword-region');
+  const [, script, path, isChild] = process.argv;
+  const [one, other] = [esm, cjs].map(({ open }) => open(path).mutex('jobs'));
+  other.tryLock();
+  if (isChild) process.kill(process.pid, 'SIGKILL');
+  try {
+    one.lock();
+  } catch (error) {
+    if (!(error instanceof DeadlockError)) throw error;
+  }
+  one.unlock();
+  fork(script, [path, 'child']).on('exit', () =>
+    one.runExclusive(({ ownerDied }) => console.log(ownerDied, other.isMine)),
+  );`;
+/** The same in strict TypeScript. */
+const REGION_TYPES = `import { open, AbandonedError, type RegionMutex } from 'lockword-region';
+  import { LockError } from 'lockword';
+  const jobs: RegionMutex = open('/dev/shm/none', { create: false }).mutex('jobs');
+  export async function use(): Promise<1 | 2> {
+    const guard = await jobs.acquireAsync({ timeout: 5 });
+    const died: boolean = guard.ownerDied;
+    guard.unlock();
+    const error: LockError = new AbandonedError(String(died));
+    return jobs.runExclusive(({ ownerDied }) => (ownerDied || error.code ? 1 : 2), 50);
+  }
+  export const state: 'sound' | 'owner died' | 'abandoned' | undefined = jobs.describe()?.state;`;
+const regionAt = join('/dev/shm', `lockword-package-${process.pid}`);
+
+function useRegion({ path, options }) {
+  const output = run(path, ...options, 'region.mjs', regionAt);
+  rmSync(regionAt);
+  return output === 'true true\n' ? '' : output;
+}
+
+if (process.platform === 'linux') {
+  writeFileSync(join(WORK, 'region.mjs'), REGION_USE);
+  for (const name of ['region.ts', 'region.cts']) writeFileSync(join(WORK, name), REGION_TYPES);
+  await check('lockword-region contains what users need, and nothing else', () =>
+    files(REGION)
+      .filter((name) => !REGION_USERS_NEED.test(name))
+      .join('\n'),
+  );
+  await check('its version and its dependency are those of lockword', () => {
+    const { version, dependencies } = JSON.parse(read(REGION, 'package.json'));
+    const expected = manifest().version;
+    return version === expected && dependencies.lockword === expected ? '' : version;
+  });
+  for (const compiler of Object.keys(COMPILERS))
+    await check(`TypeScript ${compiler} with lockword-region, by both kinds of modules`, () =>
+      typescript(compiler, 'nodenext', ['es2022'], ['region.ts', 'region.cts']),
+    );
+  const runtimes = installRuntimes(RUNTIMES);
+  const nodes = runtimes.filter(({ name }) => name !== 'bun');
+  await check('Bun says that it cannot open a region', () => {
+    const { path, options } = runtimes.find(({ name }) => name === 'bun');
+    const { stderr } = spawnSync(path, [...options, 'region.mjs', regionAt], {
+      cwd: WORK,
+      encoding: 'utf8',
+    });
+    return stderr.includes('does not run on Bun') ? '' : stderr;
+  });
+  for (const node of nodes)
+    await check(`${node.name} opens a region, as its addon came`, () => useRegion(node));
+  const installs = (environment) =>
+    spawnSync(process.execPath, ['install.js'], {
+      cwd: REGION,
+      encoding: 'utf8',
+      env: { ...process.env, ...environment },
+    });
+  await check('its installation builds nothing where the addon runs that came with it', () =>
+    installs({ CC: 'no-such-compiler' }).status === 0 && !existsSync(join(REGION, 'built'))
+      ? ''
+      : 'it built one',
+  );
+  rmSync(join(REGION, 'prebuilt'), { recursive: true });
+  await check('where none runs, and there is no compiler, it says what to do', () => {
+    const { status, stderr } = installs({ CC: 'no-such-compiler' });
+    return status === 1 && /needs a C compiler.*\n.*npm rebuild lockword-region/.test(stderr)
+      ? ''
+      : stderr;
+  });
+  await check('so does the program', () => {
+    const { stderr } = spawnSync(process.execPath, ['region.mjs', regionAt], {
+      cwd: WORK,
+      encoding: 'utf8',
+    });
+    return stderr.includes("'npm rebuild lockword-region' builds it") ? '' : stderr;
+  });
+  await check('with a compiler it builds one', () => installs().stderr);
+  for (const node of nodes)
+    await check(`${node.name} opens a region, by the addon that was built`, () => useRegion(node));
+} else console.log('left out: lockword-region, which is for Linux');
+
 const archive = { 'liblockword.a': readFileSync(join(PACKAGE, 'wasm/liblockword.a')) };
 const { files: members } = await llvm(['ar', 'x', ...Object.keys(archive), MEMBER], archive);
 await check(`the primitives for wasm, gzipped, are below ${MEMBER_LIMIT} bytes`, () =>

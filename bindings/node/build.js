@@ -1,0 +1,98 @@
+/**
+ * node bindings/node/build.js [--types] [FOLDER]: makes the package lockword-region in this folder,
+ * which is build/node_modules unless it is given, beside lockword itself, as an installation has
+ * them. `--types` adds the types, which take longer.
+ *
+ * The package has the drivers and the steps of js/src, with another waiting domain: src/wait.js
+ * instead of js/src/wait.js. The errors are lockword's own, so that programs tell them by their
+ * classes.
+ */
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+import { build } from 'esbuild';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const HERE = join(ROOT, 'bindings/node');
+const {
+  values: { types: wantsTypes },
+  positionals: [MODULES = join(ROOT, 'build/node_modules')],
+} = parseArgs({ options: { types: { type: 'boolean' } }, allowPositionals: true });
+const PACKAGE = join(MODULES, 'lockword-region');
+
+/**
+ * What stands for modules of js/src, and what the bundle leaves where it is.
+ *
+ * @param {string} loader where load.cjs is, as seen from the bundle
+ */
+const substitutes = (loader) => ({
+  name: 'substitutes',
+  setup({ onResolve }) {
+    const isShared = (importer) => importer.startsWith(join(ROOT, 'js/src'));
+    onResolve({ filter: /\/wait\.js$/ }, ({ importer }) =>
+      isShared(importer) ? { path: join(HERE, 'src/wait.js') } : undefined,
+    );
+    onResolve({ filter: /\/errors\.js$/ }, ({ path, importer }) =>
+      path.includes('js/src') || isShared(importer)
+        ? { path: 'lockword', external: true }
+        : undefined,
+    );
+    onResolve({ filter: /\/load\.cjs$/ }, () => ({ path: loader, external: true }));
+  },
+});
+
+async function bundle(format, outfile, loader) {
+  await build({
+    absWorkingDir: ROOT,
+    entryPoints: ['bindings/node/src/index.js'],
+    outfile: join(PACKAGE, outfile),
+    bundle: true,
+    platform: 'node',
+    target: 'node18',
+    format,
+    plugins: [substitutes(loader)],
+    logLevel: 'warning',
+  });
+}
+
+/** The types of what programs see, for both kinds of modules. */
+function writeTypes() {
+  const out = join(PACKAGE, '.types');
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const options = '--noEmit false --declaration --emitDeclarationOnly --stripInternal --outDir';
+  execFileSync(process.execPath, [tsc, '-p', HERE, ...options.split(' '), out], {
+    stdio: 'inherit',
+  });
+  mkdirSync(join(PACKAGE, 'types'));
+  for (const name of ['index', 'errors', 'mutex', 'region'].map((name) => `${name}.d.ts`)) {
+    const text = readFileSync(join(out, 'bindings/node/src', name), 'utf8');
+    const types = text.replaceAll("'../../../js/src/errors.js'", "'lockword'");
+    for (const folder of ['types', 'cjs']) writeFileSync(join(PACKAGE, folder, name), types);
+  }
+  rmSync(out, { recursive: true });
+}
+
+for (const name of ['lockword', 'lockword-region', 'node-api-headers'])
+  rmSync(join(MODULES, name), { recursive: true, force: true });
+mkdirSync(PACKAGE, { recursive: true });
+for (const name of ['package.json', 'load.cjs', 'install.js', 'addon.c', 'README.md']) {
+  if (existsSync(join(HERE, name))) cpSync(join(HERE, name), join(PACKAGE, name));
+}
+cpSync(join(ROOT, 'LICENSE'), join(PACKAGE, 'LICENSE'));
+for (const name of ['include', 'src'])
+  cpSync(join(ROOT, name), join(PACKAGE, 'c', name), { recursive: true });
+// Copies, since Deno does not follow links out of node_modules.
+for (const name of ['package.json', 'js'])
+  cpSync(join(ROOT, name), join(MODULES, 'lockword', name), { recursive: true });
+cpSync(join(ROOT, 'node_modules/node-api-headers'), join(MODULES, 'node-api-headers'), {
+  recursive: true,
+});
+await bundle('esm', 'index.js', './load.cjs');
+await bundle('cjs', 'cjs/index.js', '../load.cjs');
+writeFileSync(join(PACKAGE, 'cjs/package.json'), '{ "type": "commonjs" }\n');
+if (wantsTypes) writeTypes();
+const prebuilt = `prebuilt/${process.platform}-${process.arch}.node`;
+execFileSync(process.execPath, ['install.js', prebuilt], { cwd: PACKAGE, stdio: 'inherit' });

@@ -1,0 +1,16 @@
+/**
+ * lockword-region: locks that processes share, and that outlive any holder. On Linux.
+ *
+ *     import { open } from 'lockword-region';
+ *     const jobs = open('/dev/shm/jobs').mutex('jobs');
+ *     await jobs.runExclusive(() => { … });
+ */
+
+export { AbandonedError, ClosedError, RemovedError } from './errors.js';
+export { RegionGuard, RegionMutex } from './mutex.js';
+export { open, Region } from './region.js';
+
+/**
+ * @typedef {import('./region.js').Description} Description
+ * @typedef {import('./region.js').OpenOptions} OpenOptions
+ */

@@ -1,0 +1,251 @@
+/** A region: named locks in a file, for all processes of this machine that open it. */
+
+import { constants } from 'node:os';
+import process from 'node:process';
+
+import { addon } from './addon.js';
+import { ClosedError } from './errors.js';
+import { dispose, RegionMutex } from './mutex.js';
+import { Domain } from './wait.js';
+
+/**
+ * @typedef {object} OpenOptions
+ * @property {boolean} [create] makes the region if there is none yet; the default is true
+ * @property {boolean} [exclusive] throws EEXIST if there is one
+ * @property {boolean} [anyOwner] opens a file that belongs to another user, too
+ * @property {number} [mode] of a new file, less the umask; the default is 0o600
+ * @property {number} [size] of a new file, in bytes: about 128 for each name, and 268 KiB; the
+ *   default has room for 2048 names
+ *
+ * @typedef {object} Description what is known of a name; it may be old when you read it
+ * @property {string} name
+ * @property {'Mutex'} type
+ * @property {'sound' | 'owner died' | 'abandoned'} state of what it guards
+ * @property {{ pid: number, tid: number, name: string } | undefined} holder the thread that holds it
+ * @property {number} waiters how many threads are blocked by it; pending promises do not count
+ * @property {number} longestWait of those, in ms
+ * @property {number} acquisitions how often it was taken, modulo 2^32
+ * @property {number} contended how often a thread that took it had to wait or to spin
+ * @property {number} recoveries how often a holder died
+ */
+
+const CREATE = 1;
+const EXCLUSIVE = 2;
+const ANY_OWNER = 4;
+
+const { EAGAIN, EBADMSG, EBUSY, EINVAL, EMFILE, ENAMETOOLONG, ENOENT, ENOSPC, EPERM, EPROTO } =
+  constants.errno;
+
+/** What errors of regions mean. Others are the system's. @type {Record<number, string>} */
+const MEANINGS = {
+  [EAGAIN]: 'the region has no room for another process or thread, or no thread can be started',
+  [EBADMSG]: 'the file is no region, or is damaged',
+  [EBUSY]: 'a thread holds it',
+  [EINVAL]: 'not a regular file, or the size or the name is out of range',
+  [EMFILE]: 'this process has 64 regions open',
+  [ENAMETOOLONG]: 'a name has at most 55 bytes',
+  [ENOENT]: 'no such file',
+  [ENOSPC]: 'no room for another name, or on the disk',
+  [EPERM]: 'the file belongs to another user: use anyOwner',
+  [EPROTO]: 'the region was made by another version of lockword',
+};
+
+/**
+ * @param {number} errno
+ * @param {string} syscall
+ * @param {string} path
+ */
+function systemError(errno, syscall, path) {
+  const [code] = Object.entries(constants.errno).find(([, n]) => n === errno) ?? [`E${errno}`];
+  const why = MEANINGS[errno] ? `: ${MEANINGS[errno]}` : '';
+  return Object.assign(new Error(`${code}${why}, ${syscall} '${path}'`), {
+    code,
+    errno: -errno,
+    syscall,
+    path,
+  });
+}
+
+/** @param {unknown} text */
+function assertText(text, what = 'name') {
+  if (typeof text !== 'string') throw new TypeError(`${what} must be a string, not ${typeof text}`);
+  if (text.includes('\0')) throw new TypeError(`${what} must not contain a 0 byte`);
+}
+
+/** The pages of WebAssembly, in bytes. */
+const PAGE = 65536;
+
+/**
+ * A region that this thread has open.
+ *
+ * What this thread holds when it closes the region, or ends in whatever way, becomes free, and the
+ * next holder is told. A thread that has the region open keeps no process alive.
+ */
+export class Region {
+  /** @type {import('./wait.js').State} */
+  #state;
+
+  /** @readonly */
+  path;
+
+  /**
+   * @internal
+   * @param {string} path
+   * @param {OpenOptions} options
+   */
+  constructor(path, options) {
+    assertText(path, 'path');
+    const { create = true, exclusive, anyOwner, mode = 0o600, size = 0, ...others } = options;
+    for (const name in others) throw new TypeError(`no such option: ${name}`);
+    const flags = (create ? CREATE : 0) | (exclusive ? EXCLUSIVE : 0) | (anyOwner ? ANY_OWNER : 0);
+    // Its engine takes the memory from a heap, and writes to it when it is free.
+    if (process.versions.bun)
+      throw new Error('lockword-region does not run on Bun, which allows no file as shared memory');
+    /** @type {Domain} */
+    let domain;
+    const heard = (/** @type {number} */ moved) => domain?.heard(moved);
+    const opened = addon.open(path, flags, mode, size, heard);
+    if (typeof opened === 'number') throw systemError(opened, 'open', path);
+    const { handle, byteLength } = opened;
+    try {
+      const pages = Math.ceil(byteLength / PAGE);
+      const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+      const buffer = /** @type {SharedArrayBuffer} */ (/** @type {unknown} */ (memory.buffer));
+      const errno = addon.map(handle, new Uint8Array(buffer));
+      if (errno) throw systemError(errno, 'mmap', path);
+      const [error, self, busy] = addon.agent(handle);
+      if (error) throw systemError(error, 'open', path);
+      domain = new Domain(handle, buffer);
+      this.#state = {
+        buffer,
+        domain,
+        self,
+        busy: new Int32Array(buffer, busy, 2),
+        describe: (name) => this.describe(name),
+      };
+    } catch (error) {
+      addon.close(handle);
+      throw error;
+    }
+    this.path = path;
+  }
+
+  #handle() {
+    if (!this.#state.self) throw new ClosedError('this thread has closed the region');
+    return this.#state.domain.handle;
+  }
+
+  /**
+   * Finds the mutex of this name, or makes it. All who ask for the same name, in any process, get
+   * the same mutex.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @returns {RegionMutex}
+   */
+  mutex(name) {
+    assertText(name);
+    const [error, offset, fate] = addon.mutex(this.#handle(), name);
+    if (error) throw systemError(error, 'mutex', name);
+    return new RegionMutex(this.#state, name, offset, fate);
+  }
+
+  /**
+   * All names, with what is known of them.
+   *
+   * @returns {Description[]}
+   */
+  list() {
+    return addon.list(this.#handle()).map(description);
+  }
+
+  /**
+   * What is known of a name.
+   *
+   * @param {string} name
+   * @returns {Description | undefined} undefined: there is no such name
+   */
+  describe(name) {
+    assertText(name);
+    const info = addon.list(this.#handle(), name);
+    return info && description(info);
+  }
+
+  /**
+   * Removes a name, and frees its place. Whoever still has the mutex gets a RemovedError.
+   *
+   * @param {string} name
+   * @returns {boolean} false: there was no such name; throws EBUSY if a thread holds it
+   */
+  remove(name) {
+    assertText(name);
+    const error = addon.remove(this.#handle(), name);
+    if (error && error !== ENOENT) throw systemError(error, 'remove', name);
+    return !error;
+  }
+
+  /**
+   * Gives this thread a name, which `list` and `describe` tell of a holder. By default it is the
+   * name that the system has of the thread.
+   *
+   * @param {string} name of at most 31 bytes
+   */
+  nameThread(name) {
+    assertText(name);
+    const error = addon.nameThread(this.#handle(), name);
+    if (error) throw systemError(error, 'nameThread', name);
+  }
+
+  /**
+   * Closes the region for this thread. What the thread holds becomes free, as after its death, and
+   * its pending calls are rejected with a ClosedError.
+   */
+  close() {
+    const { domain, self } = this.#state;
+    if (!self) return;
+    this.#state.self = 0;
+    domain.end();
+    addon.close(domain.handle);
+  }
+
+  /** The same as `close()`, called at the end of a `using` block. */
+  [dispose]() {
+    this.close();
+  }
+}
+
+/**
+ * @param {import('./addon.js').Info} info
+ * @returns {Description}
+ */
+function description(info) {
+  const { name, fate, holderPid, holderTid, holder, waiters, longestMs } = info;
+  const { acquisitions, contended, recoveries } = info;
+  return {
+    name,
+    type: 'Mutex',
+    state: fate === 0 ? 'sound' : fate === EOWNERDEAD ? 'owner died' : 'abandoned',
+    holder: holderPid ? { pid: holderPid, tid: holderTid, name: holder } : undefined,
+    waiters,
+    longestWait: longestMs,
+    acquisitions,
+    contended,
+    recoveries,
+  };
+}
+
+/** Node has no name for it; include/lockword/errors.h. */
+const EOWNERDEAD = 130;
+
+/**
+ * Opens the region in the file at this path, such as '/dev/shm/jobs', and makes it if there is none.
+ * All threads that use it open it, in whichever process; those of one process count as one process.
+ *
+ * @param {string} path
+ * @param {OpenOptions} [options]
+ * @returns {Region}
+ * @throws with a `code`: EPERM: the file belongs to another user; EBADMSG: it is no region; EPROTO:
+ *   it is one of another version; or what the system says: ENOENT, EACCES, ELOOP, ENOSPC
+ */
+export function open(path, options = {}) {
+  return new Region(path, options);
+}

@@ -1,0 +1,173 @@
+/**
+ * The waiting domain of a region's words: the kernel's futexes, and for event loops the region's
+ * doorbell. It stands in for js/src/wait.js in this package (build.js), so that the drivers and the
+ * steps are those of lockword, unchanged.
+ *
+ * @typedef {import('../../../js/src/wait.js').Words} Words
+ * @typedef {import('../../../js/src/wait.js').Woken} Woken
+ *
+ * @typedef {object} State what a region's locks know of it
+ * @property {SharedArrayBuffer} buffer
+ * @property {Domain} domain
+ * @property {number} self this thread's id in the region; 0: it has closed the region
+ * @property {Int32Array} busy two words: what this thread is busy with, and since when
+ * @property {(name: string) => import('./region.js').Description | undefined} describe
+ *
+ * @typedef {object} Wait of a line of callers (js/src/line.js)
+ * @property {number} offset where in the region its word is, bytes
+ * @property {(why: number) => unknown} look
+ */
+
+import { LW_MUTEX_GATE, LW_NOT_EQUAL, LW_OK, LW_SLICE } from '../../../js/src/core/constants.js';
+import { SLICE } from '../../../js/src/awake.js';
+import { addon } from './addon.js';
+
+export { afterTurn, nap } from '../../../js/src/wait.js';
+
+/**
+ * How long a thread stays in the addon at most, in ms: a worker that is terminated ends when it
+ * returns from there.
+ */
+const PIECE = 100;
+
+/** After so many pieces a thread looks for the dead itself: region/mutex.c, PATIENCE_NS. */
+const PATIENCE = 10;
+
+/** @type {WeakMap<SharedArrayBuffer, Domain>} */
+const domains = new WeakMap();
+
+/** @param {Words} words */
+const domainOf = (words) => /** @type {Domain} */ (domains.get(words.buffer));
+
+/**
+ * @param {Words} words
+ * @param {number} index
+ */
+const offsetOf = (words, index) => words.byteOffset + 4 * index;
+
+/** The words of one region, as this thread waits for them. */
+export class Domain {
+  /**
+   * @param {any} handle the addon's
+   * @param {SharedArrayBuffer} buffer
+   */
+  constructor(handle, buffer) {
+    this.handle = handle;
+    /** @type {Map<number, Set<Wait>>} By the number of the bell; no set is empty. */
+    this.waits = new Map();
+    /** The bells that the addon listens to for this loop, a bit each. */
+    this.bells = 0;
+    /** @type {any} */
+    this.timer = undefined;
+    domains.set(buffer, this);
+  }
+
+  /**
+   * @param {Wait} wait
+   */
+  add(wait) {
+    const bell = (wait.offset >>> 7) & 31;
+    this.waits.set(bell, (this.waits.get(bell) ?? new Set()).add(wait));
+    // If no thread can be started now, the calls look once a second.
+    if (
+      !(this.bells & (1 << bell)) &&
+      addon.listen(this.handle, (this.bells | (1 << bell)) >>> 0) === 0
+    )
+      this.bells |= 1 << bell;
+    this.timer ??= setInterval(() => this.lookAgain(), SLICE);
+    this.timer.unref?.();
+  }
+
+  /**
+   * Some bells have moved: ends the waits behind them.
+   *
+   * @param {number} moved a bit each
+   */
+  heard(moved) {
+    for (const [bell, waits] of [...this.waits]) {
+      if (!(moved & (1 << bell))) continue;
+      this.waits.delete(bell);
+      for (const { look } of waits) look(LW_OK);
+    }
+    this.rest();
+  }
+
+  /** Once a second, since the keeper that was told of a death may have been stopped. */
+  lookAgain() {
+    for (const [bell, waits] of [...this.waits]) {
+      for (const wait of waits) {
+        addon.bury(this.handle, wait.offset);
+        if (wait.look(LW_SLICE)) continue;
+        waits.delete(wait);
+        wait.look(LW_OK);
+      }
+      if (waits.size === 0 && this.waits.get(bell) === waits) this.waits.delete(bell);
+    }
+    this.rest();
+  }
+
+  /** Ends all waits: the region is closed. */
+  end() {
+    const waits = [...this.waits.values()].flatMap((set) => [...set]);
+    this.waits.clear();
+    this.rest();
+    for (const { look } of waits) look(LW_OK);
+  }
+
+  /** Listens to nothing if nothing waits. */
+  rest() {
+    if (this.waits.size > 0) return;
+    clearInterval(this.timer);
+    this.timer = undefined;
+    if (this.bells) addon.listen(this.handle, 0);
+    this.bells = 0;
+  }
+}
+
+/**
+ * js/src/wait.js has the meaning of this and of what follows.
+ *
+ * @param {Words} words
+ * @param {number} index
+ * @param {number} expected
+ * @param {number} timeout
+ * @returns {Woken}
+ */
+export function wait(words, index, expected, timeout) {
+  const { handle } = domainOf(words);
+  const offset = offsetOf(words, index);
+  const end = performance.now() + timeout;
+  for (let pieces = 1; ; pieces++) {
+    const remaining = end - performance.now();
+    const woken = addon.wait(handle, offset, expected, Math.max(Math.min(remaining, PIECE), 0));
+    if (woken === LW_OK) return 'ok';
+    if (woken === LW_NOT_EQUAL) return 'not-equal';
+    if (pieces % PATIENCE === 0) addon.bury(handle, offset);
+    if (remaining <= PIECE) return 'timed-out';
+  }
+}
+
+/**
+ * @param {Words} words
+ * @param {number} index
+ * @param {number} _expected
+ * @param {number} _idle
+ * @param {(why: number) => unknown} look
+ */
+export function waitAsync(words, index, _expected, _idle, look) {
+  domainOf(words).add({ offset: offsetOf(words, index), look });
+}
+
+/**
+ * @param {Words} words
+ * @param {number} index
+ * @param {number} n
+ * @returns {number}
+ */
+export function notify(words, index, n) {
+  const { handle } = domainOf(words);
+  const offset = offsetOf(words, index);
+  return index === LW_MUTEX_GATE
+    ? addon.notifyAsync(handle, offset)
+    : addon.notify(handle, offset, n);
+}

@@ -1,0 +1,140 @@
+/**
+ * peer.js: what a process, or a worker, of region.test.js does: the function that its first argument
+ * names. It says what it has come to by a line, or by a message.
+ */
+import { openSync, readSync, writeSync } from 'node:fs';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { fileURLToPath } from 'node:url';
+
+import { open } from '../../build/node_modules/lockword-region/index.js';
+
+const [name, path, ...rest] = workerData ?? process.argv.slice(2);
+const say = (what) =>
+  isMainThread ? process.stdout.write(`${what}\n`) : parentPort.postMessage(what);
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const here = fileURLToPath(import.meta.url);
+
+export const inWorker = (...data) => new Worker(here, { workerData: data.map(String) });
+
+/** A turn: adds 1 to both numbers of the file, which are the same unless a holder has died. */
+function turn(data, ownerDied) {
+  const numbers = new Uint32Array(2);
+  readSync(data, numbers, 0, 8, 0);
+  if (ownerDied) numbers[1] = numbers[0];
+  if (numbers[0] !== numbers[1]) throw new Error(`${numbers[0]} and ${numbers[1]}`);
+  for (const i of [0, 1]) {
+    numbers[i]++;
+    writeSync(data, numbers, 4 * i, 4, 4 * i);
+  }
+}
+
+const does = {
+  /** Takes turns, every other way to lock. */
+  async turns(file, n) {
+    const jobs = open(path).mutex('jobs');
+    const data = openSync(file, 'r+');
+    process.emitWarning = () => {};
+    for (let i = 0; i < n; i++) {
+      if (i % 3 === 0) {
+        await jobs.runExclusive(({ ownerDied }) => turn(data, ownerDied));
+      } else {
+        if (i % 3 === 1) jobs.lock();
+        else while (!jobs.tryLock()) if (await jobs.lockAsync(1)) break;
+        turn(data, jobs.ownerDied);
+        jobs.unlock();
+      }
+    }
+    say('done');
+  },
+
+  /** The main thread and a worker take turns. */
+  async both(file, n) {
+    const worker = inWorker('turns', path, file, n);
+    const ended = new Promise((resolve, reject) => worker.on('exit', resolve).on('error', reject));
+    await this.turns(file, n);
+    await ended;
+  },
+
+  hold() {
+    open(path).mutex('jobs').lock();
+    say('held');
+    setInterval(() => {}, 1000);
+  },
+
+  holdAsync(ms) {
+    const jobs = open(path).mutex('jobs');
+    jobs.lockAsync().then(async () => {
+      say('held');
+      await sleep(Number(ms));
+      jobs.unlock();
+    });
+  },
+
+  /** Ends in various ways while it holds the mutex. */
+  end(how) {
+    open(path).mutex('jobs').tryLock();
+    say('held');
+    if (how === 'exit') process.exit(3);
+    if (how === 'throw') throw new Error('on purpose');
+    if (how === 'reject') Promise.reject(new Error('on purpose'));
+    if (how === 'kill') process.kill(process.pid, 'SIGKILL');
+    if (how === 'abort') process.abort();
+  },
+
+  /** Holds and waits in the thread until it is terminated. */
+  async wait(way) {
+    const region = open(path);
+    region.mutex('other').lock();
+    say('waits');
+    if (way === 'lock') region.mutex('jobs').lock();
+    else await region.mutex('jobs').lockAsync();
+    say('got it');
+  },
+
+  /** Many calls wait at once, each for `ms` at most. */
+  async many(n) {
+    const jobs = open(path).mutex('jobs');
+    const calls = Array.from({ length: n }, (_, i) =>
+      jobs.lockAsync().then(() => (jobs.unlock(), i)),
+    );
+    say('waits');
+    const before = process.cpuUsage();
+    await sleep(1000);
+    const { user, system } = process.cpuUsage(before);
+    say((user + system) / 1000);
+    const order = await Promise.all(calls);
+    say(order.every((i, place) => i === place) ? 'in order' : 'out of order');
+  },
+
+  /** Says how much CPU time, in ms, it takes to be blocked for a second. */
+  blocked() {
+    const jobs = open(path).mutex('jobs');
+    const before = process.cpuUsage();
+    const got = jobs.lock(1000);
+    const { user, system } = process.cpuUsage(before);
+    say(`${got} ${(user + system) / 1000}`);
+  },
+
+  /** Ends by itself, with the region open. */
+  async finish() {
+    const jobs = open(path).mutex('jobs');
+    await jobs.lockAsync();
+    const next = jobs.lockAsync();
+    setTimeout(() => jobs.unlock(), 20);
+    await next;
+    jobs.unlock();
+    say('done');
+  },
+
+  /** A pending call keeps the process alive. */
+  async pend() {
+    const jobs = open(path).mutex('jobs');
+    jobs.lockAsync().then(() => {
+      say(`ownerDied ${jobs.ownerDied}`);
+      jobs.unlock();
+    });
+    say('waits');
+  },
+};
+
+if (name in does) does[name](...rest);

@@ -1,0 +1,422 @@
+/**
+ * region.test.js: lockword-region on one version of Node, in processes and workers, beside a native
+ * process. run.js builds the package, and runs this on each version.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+import { expect } from 'chai';
+
+import {
+  DeadlockError,
+  LockError,
+  OwnershipError,
+  TimeoutError,
+} from '../../build/node_modules/lockword/js/src/index.js';
+import {
+  AbandonedError,
+  ClosedError,
+  open,
+  RegionMutex,
+  RemovedError,
+} from '../../build/node_modules/lockword-region/index.js';
+import { failure, sleep, until, within } from '../js/support.js';
+import { inWorker } from './peer.js';
+
+const PATH = `/dev/shm/lockword-test-node-${process.pid}`;
+const DATA = `${PATH}-data`;
+const SCRIPT = fileURLToPath(new URL('./peer.js', import.meta.url));
+const NATIVE = process.env.LW_REGION_PEER;
+
+process.emitWarning = () => {};
+
+/** Children that are still to be ended. */
+const children = new Set();
+
+function child(command, ...args) {
+  const process_ = spawn(command, args.map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
+  children.add(process_);
+  const lines = createInterface({ input: process_.stdout })[Symbol.asyncIterator]();
+  const ended = once(process_, 'close').then(
+    ([code, signal]) => (children.delete(process_), signal ?? code),
+  );
+  return {
+    process: process_,
+    ended: (ms = 20_000) => within(ms, ended, args.join(' ')),
+    line: async () => (await within(20_000, lines.next(), `a line of ${args.join(' ')}`)).value,
+    kill: () => (process_.kill('SIGKILL'), ended),
+  };
+}
+
+const RUN = globalThis.Deno ? ['run', '--allow-all', '--quiet'] : [];
+const peer = (name, ...args) => child(process.execPath, ...RUN, SCRIPT, name, PATH, ...args);
+
+/** Makes the numbers that take turns keep equal. */
+const begin = () => writeFileSync(DATA, new Uint32Array(2));
+const numbers = () => [0, 4].map((place) => readFileSync(DATA).readUInt32LE(place));
+
+/** A test that judges time may have been held up by others that use this machine. */
+const judgesTime = (test) => test.retries(3);
+
+let region;
+let jobs;
+
+beforeEach(() => {
+  region = open(PATH);
+  jobs = region.mutex('jobs');
+});
+
+afterEach(async () => {
+  for (const process_ of children) {
+    process_.kill('SIGKILL');
+    await once(process_, 'close');
+  }
+  region.close();
+  for (const path of [PATH, DATA]) {
+    try {
+      unlinkSync(path);
+    } catch {
+      // It was not made.
+    }
+  }
+});
+
+describe('a mutex of a region', () => {
+  it('is a mutex', async () => {
+    expect(jobs).instanceOf(RegionMutex);
+    expect(jobs.isLocked).equal(false);
+    expect(jobs.lock()).equal(true);
+    expect([jobs.isLocked, jobs.isMine, jobs.ownerDied]).eql([true, true, false]);
+    expect(await failure(() => jobs.lock())).instanceOf(DeadlockError);
+    expect(jobs.tryLock()).equal(false);
+    expect(await jobs.lockAsync(10)).equal(false);
+    jobs.unlock();
+    expect(await failure(() => jobs.unlock())).instanceOf(OwnershipError);
+    expect(await jobs.runExclusive(({ ownerDied }) => [ownerDied, jobs.isMine])).eql([false, true]);
+    const guard = await jobs.acquireAsync();
+    expect(await failure(() => jobs.acquireAsync(1))).instanceOf(TimeoutError);
+    guard.unlock();
+    guard.unlock();
+    expect(jobs.isLocked).equal(false);
+    expect(await failure(() => jobs.lock({ timout: 1 }))).instanceOf(TypeError);
+    expect(await failure(() => jobs.lockAsync('soon'))).instanceOf(TypeError);
+  });
+
+  it('excludes tasks of one thread, in the order in which they ask', async () => {
+    const order = [];
+    await jobs.lockAsync();
+    const calls = [1, 2, 3].map((i) =>
+      jobs.runExclusive(async () => (await sleep(1), order.push(i))),
+    );
+    jobs.unlock();
+    await within(5000, Promise.all(calls));
+    expect(order).eql([1, 2, 3]);
+  });
+
+  it('is the same for all objects of a name, in one thread, too', async () => {
+    const again = open(PATH);
+    const same = again.mutex('jobs');
+    jobs.lock();
+    expect(same.isMine).equal(true);
+    const waits = same.lockAsync();
+    await sleep(20);
+    jobs.unlock();
+    expect(await within(5000, waits)).equal(true);
+    again.close();
+    expect(jobs.isMine).equal(true);
+    jobs.unlock();
+  });
+
+  it('gives up when its signal is aborted', async () => {
+    jobs.lock();
+    const controller = new AbortController();
+    const waits = jobs.lockAsync({ signal: controller.signal });
+    controller.abort(new Error('enough'));
+    expect((await failure(() => waits)).message).equal('enough');
+    jobs.unlock();
+    expect(await jobs.lockAsync(0)).equal(true);
+    jobs.unlock();
+  });
+
+  it('can be abandoned, and reset', async () => {
+    expect(jobs.reset()).equal(false);
+    jobs.lock();
+    const waits = failure(() => jobs.lockAsync());
+    jobs.abandon();
+    expect(await waits).instanceOf(AbandonedError);
+    expect(await failure(() => jobs.lock())).instanceOf(AbandonedError);
+    expect(await failure(() => jobs.tryLock())).instanceOf(LockError);
+    expect(jobs.isLocked).equal(false);
+    expect(jobs.describe().state).equal('abandoned');
+    expect(await jobs.resetAsync()).equal(true);
+    expect(jobs.ownerDied).equal(true);
+    jobs.unlock();
+    expect(jobs.lock()).equal(true);
+    expect(jobs.ownerDied).equal(false);
+    jobs.unlock();
+    expect(await failure(() => jobs.abandon())).instanceOf(OwnershipError);
+  });
+
+  it('can be removed', async () => {
+    jobs.lock();
+    expect((await failure(() => region.remove('jobs'))).code).equal('EBUSY');
+    jobs.unlock();
+    expect(region.remove('jobs')).equal(true);
+    expect(region.remove('jobs')).equal(false);
+    expect(await failure(() => jobs.lock())).instanceOf(RemovedError);
+    expect(`${jobs}`).equal("RegionMutex 'jobs' { removed }");
+    const anew = region.mutex('jobs');
+    expect(await anew.lockAsync()).equal(true);
+    anew.unlock();
+    expect(await failure(() => jobs.lockAsync())).instanceOf(RemovedError);
+  });
+
+  it('is described', () => {
+    region.nameThread('tester');
+    expect(`${jobs}`).equal("RegionMutex 'jobs' { free }");
+    jobs.lock();
+    expect(`${jobs}`).match(/^RegionMutex 'jobs' { held by tester \(process \d+, thread \d+\) }$/);
+    const [found] = region.list();
+    expect(found).include({
+      name: 'jobs',
+      type: 'Mutex',
+      state: 'sound',
+      waiters: 0,
+      acquisitions: 1,
+    });
+    expect(found.holder).include({ pid: process.pid, name: 'tester' });
+    expect(region.describe('nobody')).equal(undefined);
+    jobs.unlock();
+  });
+
+  it('is closed with its region', async () => {
+    jobs.lock();
+    const waits = failure(() => jobs.lockAsync());
+    region.close();
+    region.close();
+    expect(await within(5000, waits)).instanceOf(ClosedError);
+    for (const call of ['lock', 'lockAsync', 'tryLock', 'unlock', 'abandon', 'reset', 'acquire'])
+      expect(await failure(() => jobs[call]())).instanceOf(ClosedError);
+    for (const call of ['list', 'mutex', 'remove', 'nameThread', 'describe'])
+      expect(await failure(() => region[call]('jobs'))).instanceOf(ClosedError);
+    expect(`${jobs}`).equal("RegionMutex 'jobs' { closed }");
+    const again = open(PATH);
+    expect(again.mutex('jobs').tryLock()).equal(true);
+    expect(again.mutex('jobs').ownerDied).equal(true);
+    again.close();
+  });
+});
+
+describe('a region', () => {
+  it('says what is wrong', async () => {
+    const codeOf = async (...args) => (await failure(() => open(...args))).code;
+    expect(await codeOf(`${PATH}-none`, { create: false })).equal('ENOENT');
+    expect(await codeOf(PATH, { exclusive: true })).equal('EEXIST');
+    expect(await codeOf(SCRIPT)).equal('EBADMSG');
+    expect(await codeOf('/dev/shm')).equal('EISDIR');
+    expect(await codeOf(`${PATH}-none`, { size: 1 })).equal('EINVAL');
+    expect(await failure(() => open(PATH, { creat: true }))).instanceOf(TypeError);
+    expect(await failure(() => open())).instanceOf(TypeError);
+    expect((await failure(() => region.mutex(''))).code).equal('EINVAL');
+    expect((await failure(() => region.mutex('x'.repeat(56)))).code).equal('ENAMETOOLONG');
+    expect(await failure(() => region.mutex(1))).instanceOf(TypeError);
+  });
+
+  it('may be opened a hundred times by a process', () => {
+    const many = Array.from({ length: 100 }, () => open(PATH));
+    many[99].mutex('jobs').lock();
+    many.forEach((one) => one.close());
+    expect(jobs.isMine).equal(true);
+    jobs.unlock();
+  });
+});
+
+describe('processes and workers', () => {
+  it('take turns, and a native process with them', async function () {
+    this.timeout(600_000);
+    begin();
+    const turns = Number(process.env.LW_TURNS ?? 3000);
+    const all = [peer('both', DATA, turns), peer('both', DATA, turns)];
+    if (NATIVE) all.push(child(NATIVE, PATH, DATA, 2 * turns));
+    const ends = await Promise.all(all.map(({ ended }) => ended(590_000)));
+    expect(ends).eql(all.map(() => 0));
+    expect(numbers()).eql(Array(2).fill(all.length * 2 * turns));
+    expect(region.describe('jobs')).include({ recoveries: 0, waiters: 0, state: 'sound' });
+  });
+
+  it('take turns although one is killed every 50 ms', async function () {
+    this.timeout(600_000);
+    begin();
+    const make = () => peer('both', DATA, 1e6);
+    const all = [make(), make(), make()];
+    const end = performance.now() + Number(process.env.LW_KILLS_MS ?? 1200);
+    for (let i = 0; performance.now() < end; i++) {
+      await sleep(50);
+      await all[i % 3].kill();
+      all[i % 3] = make();
+      if (NATIVE && i % 3 === 0) {
+        const native = child(NATIVE, PATH, DATA, 1e9);
+        await sleep(20);
+        await native.kill();
+      }
+      await until(() => all[(i + 1) % 3].process.exitCode === null, 0);
+    }
+    for (const one of all) await one.kill();
+    expect(await within(5000, jobs.lockAsync())).equal(true);
+    const [one, other] = numbers();
+    expect(one).greaterThan(100);
+    if (!jobs.ownerDied) expect(one).equal(other);
+    jobs.unlock();
+  });
+
+  for (const how of ['exit', 'throw', 'reject', 'kill', 'abort']) {
+    it(`that end by ${how} free what they hold`, async () => {
+      const one = spawn(process.execPath, [...RUN, SCRIPT, 'end', PATH, how], { stdio: 'ignore' });
+      await within(10_000, once(one, 'close'));
+      expect(await within(5000, jobs.lockAsync())).equal(true);
+      expect(jobs.ownerDied).equal(true);
+      jobs.unlock();
+      expect(region.describe('jobs').recoveries).equal(1);
+    });
+  }
+
+  it('that are killed are noticed by who waits, in either way', async function () {
+    judgesTime(this);
+    for (const way of ['lockAsync', 'lock']) {
+      const one = peer('hold');
+      await one.line();
+      const waits = way === 'lock' ? undefined : jobs.lockAsync();
+      const before = performance.now();
+      one.process.kill('SIGKILL');
+      expect(way === 'lock' ? jobs.lock(5000) : await within(5000, waits)).equal(true);
+      expect(performance.now() - before).below(900);
+      expect(jobs.ownerDied).equal(true);
+      jobs.unlock();
+      await one.ended();
+    }
+  });
+
+  it('hear of an unlock by another one', async function () {
+    judgesTime(this);
+    for (const way of ['lockAsync', 'lock']) {
+      const one = peer('holdAsync', 300);
+      await one.line();
+      const before = performance.now();
+      expect(way === 'lock' ? jobs.lock(5000) : await within(5000, jobs.lockAsync())).equal(true);
+      expect(performance.now() - before).within(100, 900);
+      expect(jobs.ownerDied).equal(false);
+      jobs.unlock();
+      expect(await one.ended()).equal(0);
+    }
+  });
+
+  it('wait by ten thousand calls, at no cost', async function () {
+    judgesTime(this);
+    jobs.lock();
+    const one = peer('many', 10_000);
+    expect(await one.line()).equal('waits');
+    expect(Number(await one.line())).below(150);
+    jobs.unlock();
+    expect(await one.line()).equal('in order');
+    expect(await one.ended()).equal(0);
+  });
+
+  it('are blocked at no cost, until their time is up', async function () {
+    judgesTime(this);
+    jobs.lock();
+    const one = peer('blocked');
+    const [got, ms] = (await one.line()).split(' ');
+    expect(got).equal('false');
+    expect(Number(ms)).below(50);
+    expect(await one.ended()).equal(0);
+    jobs.unlock();
+  });
+
+  it('end by themselves, with the region open', async () => {
+    const one = peer('finish');
+    expect(await one.line()).equal('done');
+    expect(await one.ended(3000)).equal(0);
+  });
+
+  it('live as long as a call is pending', async () => {
+    const holder = peer('hold');
+    await holder.line();
+    const one = peer('pend');
+    await one.line();
+    await sleep(300);
+    expect(one.process.exitCode).equal(null);
+    await holder.kill();
+    expect(await one.line()).equal('ownerDied true');
+    expect(await one.ended(3000)).equal(0);
+  });
+});
+
+describe('a worker that is terminated', () => {
+  // Deno lets a worker finish that is blocked outside of JavaScript again and again.
+  for (const way of globalThis.Deno ? ['lockAsync'] : ['lock', 'lockAsync']) {
+    it(`while it waits by ${way}, ends, and frees what it holds`, async function () {
+      judgesTime(this);
+      jobs.lock();
+      const other = region.mutex('other');
+      const worker = inWorker('wait', PATH, way);
+      await once(worker, 'message');
+      await sleep(way === 'lock' ? 150 : 20);
+      const before = performance.now();
+      await within(5000, worker.terminate());
+      expect(performance.now() - before).below(1000);
+      expect(await within(5000, other.lockAsync())).equal(true);
+      expect(other.ownerDied).equal(true);
+      other.unlock();
+      jobs.unlock();
+      expect(await within(5000, jobs.lockAsync())).equal(true);
+      jobs.unlock();
+    });
+  }
+
+  it('frees what it holds, and others are told', async () => {
+    const worker = inWorker('hold', PATH);
+    await once(worker, 'message');
+    const waits = jobs.lockAsync();
+    await worker.terminate();
+    expect(await within(5000, waits)).equal(true);
+    expect(jobs.ownerDied).equal(true);
+    jobs.unlock();
+  });
+
+  it('at any moment leaves the mutex to others', async function () {
+    this.timeout(600_000);
+    begin();
+    for (let i = 0; i < Number(process.env.LW_TERMINATIONS ?? 6); i++) {
+      const workers = [1, 2].map(() => inWorker('turns', PATH, DATA, 1e6));
+      await Promise.all(workers.map((worker) => once(worker, 'online')));
+      await sleep(20 + ((i * 7) % 40));
+      await within(10_000, Promise.all(workers.map((worker) => worker.terminate())));
+      expect(await within(5000, jobs.lockAsync())).equal(true);
+      const [one, other] = numbers();
+      if (!jobs.ownerDied) expect(one).equal(other);
+      else begin();
+      jobs.unlock();
+    }
+  });
+});
+
+describe('runExclusive', () => {
+  it('that throws after a death declares nothing sound', async () => {
+    const one = peer('hold');
+    await one.line();
+    await one.kill();
+    await within(
+      5000,
+      failure(() => jobs.runExclusive(() => Promise.reject(new Error('no')))),
+    );
+    expect(await jobs.runExclusive(({ ownerDied }) => ownerDied)).equal(true);
+    expect(await jobs.runExclusive(({ ownerDied }) => ownerDied)).equal(false);
+    const guard = jobs.acquire();
+    guard.abandon();
+    guard.unlock();
+    expect(await failure(() => jobs.lockAsync())).instanceOf(AbandonedError);
+  });
+});
