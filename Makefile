@@ -14,7 +14,7 @@ export CTEST_PARALLEL_LEVEL ?= $(shell echo $$(($$(nproc) + 1)))
 ctest = rm -f build/tests.xml; cmake --preset gcc >build/configure.log && \
 	$(if $(1),cmake --build --preset $(1) &&) ctest --preset $(2); $(NODE) test/summary.js
 
-.PHONY: help setup setup-bench setup-everywhere build core check test matrix everywhere amalgamation verify soak demo page bench lint format install clean
+.PHONY: help setup setup-bench setup-everywhere build core check test matrix everywhere amalgamation verify soak demo page bench simulate lint format install clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -64,6 +64,11 @@ page: setup ## serve the counter page, examples/counter-page, on this machine
 
 bench: setup-bench ## measure locks beside their peers; QUICK=1: in four minutes; ONLY=loops: one part; DOCS=1 puts tables and plots into docs/
 	@$(NODE) bench/run.js $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(DOCS),--docs)
+
+simulate: setup ## simulate the mutex beside its peers' policies, on 2 to 128 CPUs: some minutes
+	@cmake --preset release >/dev/null && cmake --build --preset release --target lockword-simulate
+	@build/release/bench/simulate/lockword-simulate
+	@build/release/bench/simulate/lockword-simulate --cpus 16,64,128 --sockets 2
 
 lint: setup ## check formatting, C and JavaScript
 	@$(call ctest,,lint)

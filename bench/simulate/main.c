@@ -1,0 +1,280 @@
+/* main.c: lockword-simulate: which machines, which cells; and the table. */
+#include <errno.h>
+#include <getopt.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+#include "measure.h"
+#include "policies.h"
+
+#define MOST 16      /* numbers in a list */
+#define WARM_UP 0.2  /* of a run, which is not counted */
+#define OUTSIDE_NS 2 /* what a thread does between two turns if it has no work there */
+
+static struct {
+    const struct policy *policy;
+    double section, from;
+    _Alignas(128) uint32_t count;
+    uint32_t expected;
+    uint64_t moves_before;
+    uint64_t turns[SIM_MAX_THREADS];
+    double asked[SIM_MAX_THREADS]; /* 0: it does not wait */
+    double longest;
+} run;
+
+static _Noreturn void die(const char *what)
+{
+    fprintf(stderr, "lockword-simulate: %s\n", what);
+    exit(2);
+}
+
+static void note_wait(double asked, double got)
+{
+    if (got > run.from && got - asked > run.longest)
+        run.longest = got - asked;
+}
+
+static void contend(int number, void *unused)
+{
+    (void)unused;
+    for (;;) {
+        run.asked[number] = sim_now();
+        run.policy->lock(number);
+        note_wait(run.asked[number], sim_now());
+        run.asked[number] = 0;
+        const uint32_t before = run.expected++;
+        sim_add_unlocked(&run.count, 1);
+        sim_work(run.section);
+        if (run.count != before + 1)
+            die("two threads held a mutex at once");
+        if (run.moves_before == 0 && sim_now() > run.from)
+            run.moves_before = sim_moves(run.policy->line) + 1;
+        if (sim_now() > run.from)
+            run.turns[number]++;
+        run.policy->unlock(number);
+        sim_work(run.section > 0 ? run.section : OUTSIDE_NS);
+    }
+}
+
+struct result {
+    double mops, share, longest, moves;
+};
+
+static struct result simulate(const struct policy *policy, const struct sim_machine *machine,
+                              int threads, double section, double ns)
+{
+    memset(&run, 0, sizeof run);
+    run.policy = policy;
+    run.section = section;
+    policy->reset();
+    sim_build(machine);
+    for (int k = 0; k < threads; k++)
+        sim_add(contend, NULL);
+    run.from = sim_start() + WARM_UP * ns;
+    sim_run(ns);
+    const double end = sim_start() + ns;
+    uint64_t sum = 0, least = UINT64_MAX, most = 0;
+    for (int k = 0; k < threads; k++) {
+        const uint64_t turns = run.turns[k];
+        sum += turns;
+        least = turns < least ? turns : least;
+        most = turns > most ? turns : most;
+        if (run.asked[k] > 0)
+            note_wait(run.asked[k], end);
+    }
+    if (sum == 0)
+        die("no thread had a turn: longer runs, or a lost wake-up");
+    return (struct result){
+        (double)sum / ((1 - WARM_UP) * ns) * 1e3,
+        (double)most / (double)(least > 0 ? least : 1),
+        run.longest,
+        (double)(sim_moves(policy->line) + 1 - run.moves_before) / (double)sum,
+    };
+}
+
+static int parse(const char *list, double *numbers)
+{
+    int n = 0;
+    while (*list && n < MOST) {
+        char *end;
+        numbers[n++] = strtod(list, &end);
+        if (end == list || (*end && *end != ','))
+            die("a list of numbers is like 2,4,16");
+        list = *end ? end + 1 : end;
+    }
+    return n;
+}
+
+static const struct {
+    const char *name;
+    size_t at;
+} costs[] = {
+#define COST(name)                                                                                 \
+    {                                                                                              \
+#name, offsetof(struct sim_costs, name)                                                    \
+    }
+    COST(hit),   COST(locked), COST(move),  COST(far),    COST(copy),
+    COST(pause), COST(clock),  COST(yield), COST(change), COST(call),
+    COST(wait),  COST(wake),   COST(idle),  COST(slice),  COST(jitter),
+};
+
+static double *cost_at(struct sim_costs *of, size_t k)
+{
+    return (double *)((char *)of + costs[k].at);
+}
+
+static void set_cost(struct sim_costs *of, const char *setting)
+{
+    const char *equals = strchr(setting, '=');
+    for (size_t k = 0; equals && k < sizeof costs / sizeof *costs; k++) {
+        const size_t length = strlen(costs[k].name);
+        if (length == (size_t)(equals - setting) && strncmp(setting, costs[k].name, length) == 0) {
+            *cost_at(of, k) = atof(equals + 1);
+            return;
+        }
+    }
+    die("--cost NAME=NS: see machine.h for the names");
+}
+
+static void check_policy(const char *name)
+{
+    for (const struct policy *policy = policies; policy->name; policy++) {
+        if (strcmp(policy->name, name) == 0)
+            return;
+    }
+    die("no such policy");
+}
+
+static void usage(int status)
+{
+    fputs("usage: lockword-simulate [--cpus N,...] [--sockets N] [--threads N,...] [--section "
+          "NS,...]\n"
+          "                         [--policy NAME] [--ms MS] [--seed N] [--measure] [--cost "
+          "NAME=NS]...\n"
+          "\n"
+          "  --threads   for each CPU\n"
+          "  --section   of work inside and outside; 0: an increment inside, nothing outside\n"
+          "  --ms        of virtual time, for each cell and policy\n"
+          "  --measure   costs of the machine at hand, which has to be quiet\n"
+          "  --cost      another cost than machine.c's\n",
+          status ? stderr : stdout);
+    exit(status);
+}
+
+/* One cell, all policies. */
+static void simulate_cell(const struct sim_machine *machine, int threads, double section, double ns,
+                          const char *only, FILE *json)
+{
+    static const char *comma = "[";
+    printf("\n  %d CPUs, %d socket%s, %d threads, ", machine->cpus, machine->sockets,
+           machine->sockets > 1 ? "s" : "", threads);
+    if (section > 0)
+        printf("%g ns inside and %g outside\n", section, section);
+    else
+        printf("an increment inside, nothing outside\n");
+    printf("  %-16s %10s %10s %12s %10s\n", "", "Mops/s", "share", "longest, us", "transfers");
+    for (const struct policy *policy = policies; policy->name; policy++) {
+        if ((only && strcmp(only, policy->name) != 0) ||
+            (!policy->sleeps && threads > machine->cpus))
+            continue;
+        const struct result r = simulate(policy, machine, threads, section, ns);
+        printf("  %-16s %10.3f %10.1f %12.1f %10.2f\n", policy->name, r.mops, r.share,
+               r.longest / 1e3, r.moves);
+        fflush(stdout);
+        if (!json)
+            continue;
+        fprintf(json,
+                "%s\n  {\"peer\": \"%s\", \"cpus\": %d, \"sockets\": %d, \"threads\": %d, "
+                "\"section_ns\": %g, ",
+                comma, policy->name, machine->cpus, machine->sockets, threads, section);
+        fprintf(json, "\"mops\": %.4g, \"share\": %.4g, \"longest_ns\": %.6g, \"transfers\": %.4g}",
+                r.mops, r.share, r.longest, r.moves);
+        comma = ",";
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"cpus", required_argument, 0, 'c'},    {"sockets", required_argument, 0, 'k'},
+        {"threads", required_argument, 0, 't'}, {"section", required_argument, 0, 's'},
+        {"policy", required_argument, 0, 'p'},  {"ms", required_argument, 0, 'm'},
+        {"seed", required_argument, 0, 'r'},    {"cost", required_argument, 0, 'x'},
+        {"help", no_argument, 0, 'h'},          {"measure", no_argument, 0, 'q'},
+        {"json", required_argument, 0, 'j'},    {0, 0, 0, 0},
+    };
+    struct sim_machine machine = {.sockets = 1, .costs = sim_default_costs, .seed = 1};
+    double cpus[MOST] = {2, 4, 8, 16, 32, 64, 128}, per_cpu[MOST] = {1, 4},
+           sections[MOST] = {0, 180, 1000, 5000};
+    int cpu_count = 7, per_cpu_count = 2, section_count = 4;
+    double ms = 20;
+    const char *only = NULL;
+    FILE *json = NULL;
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        switch (option) {
+        case 'c':
+            cpu_count = parse(optarg, cpus);
+            break;
+        case 'k':
+            machine.sockets = atoi(optarg);
+            break;
+        case 't':
+            per_cpu_count = parse(optarg, per_cpu);
+            break;
+        case 's':
+            section_count = parse(optarg, sections);
+            break;
+        case 'p':
+            only = optarg;
+            check_policy(only);
+            break;
+        case 'm':
+            ms = atof(optarg);
+            break;
+        case 'r':
+            machine.seed = strtoull(optarg, NULL, 0);
+            break;
+        case 'q':
+            measure_costs(&machine.costs);
+            break;
+        case 'x':
+            set_cost(&machine.costs, optarg);
+            break;
+        case 'j':
+            json = fopen(optarg, "w");
+            if (!json)
+                die(strerror(errno));
+            break;
+        default:
+            usage(option == 'h' ? 0 : 2);
+        }
+    }
+    if (!(ms > 0))
+        usage(2);
+    printf("Costs, ns:");
+    for (size_t k = 0; k < sizeof costs / sizeof *costs; k++)
+        printf(" %s %.4g", costs[k].name, *cost_at(&machine.costs, k));
+    printf(
+        "\n\nSimulated, %g ms each. Mops/s: turns; share: turns of the luckiest thread for each of "
+        "the unluckiest's;\ntransfers: of the mutex's cache line, per turn\n",
+        ms);
+    for (int c = 0; c < cpu_count; c++) {
+        for (int t = 0; t < per_cpu_count; t++) {
+            for (int s = 0; s < section_count; s++) {
+                machine.cpus = (int)cpus[c];
+                const int threads = (int)(cpus[c] * per_cpu[t]);
+                if (threads < 1 || threads > SIM_MAX_THREADS)
+                    die("too many threads");
+                simulate_cell(&machine, threads, sections[s], ms * 1e6, only, json);
+            }
+        }
+    }
+    if (json) {
+        fputs("\n]\n", json);
+        fclose(json);
+    }
+    return 0;
+}

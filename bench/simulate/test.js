@@ -1,0 +1,78 @@
+// test.js: what the simulator must be right about, whatever the costs are.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const [program] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), 'simulate-'));
+
+function run(...args) {
+  return spawnSync(program, args, { encoding: 'utf8' });
+}
+
+function cells(...args) {
+  const file = join(folder, 'cells.json');
+  const { status, stderr } = run(...args, '--json', file);
+  assert.equal(status, 0, stderr);
+  return JSON.parse(readFileSync(file, 'utf8'));
+}
+
+const tests = {
+  'the same seed gives the same figures, another seed gives others'() {
+    const small = ['--cpus', '2,8', '--threads', '1,2', '--section', '0,180', '--ms', '0.5'];
+    const first = cells(...small, '--seed', '7');
+    assert.deepEqual(cells(...small, '--seed', '7'), first);
+    assert.notDeepEqual(cells(...small, '--seed', '8'), first);
+  },
+
+  'a thread alone pays for two locked operations, an increment and 2 ns outside'() {
+    const costs = ['--cost', 'jitter=0', '--cost', 'locked=10', '--cost', 'hit=3'];
+    const [cell] = cells('--cpus', '2', '--threads', '0.5', '--section', '0', ...costs);
+    assert.equal(cell.peer, 'lockword');
+    assert.ok(Math.abs(1e3 / cell.mops - (10 + 3 + 10 + 2)) < 0.1, `${1e3 / cell.mops} ns`);
+  },
+
+  'threads that outnumber the CPUs all have turns, and none is left asleep'() {
+    for (const cell of cells('--cpus', '2', '--threads', '8', '--section', '1000', '--ms', '50')) {
+      if (cell.peer === 'lockword') assert.ok(cell.share < 3, `share ${cell.share}`);
+    }
+  },
+
+  'a queue of spinning threads moves the line once for each turn'() {
+    const [mcs] = cells('--cpus', '8', '--threads', '1', '--section', '1000', '--policy', 'MCS');
+    assert.ok(Math.abs(mcs.transfers - 1) < 0.05, `${mcs.transfers}`);
+  },
+
+  'a line between two sockets takes longer'() {
+    const cell = (sockets) =>
+      cells('--cpus', '8', '--threads', '1', '--section', '0', '--sockets', sockets).find(
+        ({ peer }) => peer === 'MCS',
+      );
+    assert.ok(cell('2').mops < 0.8 * cell('1').mops);
+  },
+
+  'a mistake in the arguments is named'() {
+    for (const [args, message] of [
+      [['--cost', 'nothing=1'], /NAME=NS/],
+      [['--cpus', 'two'], /list of numbers/],
+      [['--cpus', '1000'], /too many/],
+      [['--ms', '0'], /usage/],
+      [['--policy', 'none'], /no such policy/],
+    ]) {
+      const { status, stderr } = run(...args);
+      assert.equal(status, 2);
+      assert.match(stderr, message);
+    }
+  },
+};
+
+try {
+  for (const [name, test] of Object.entries(tests)) {
+    test();
+    console.log(`ok: ${name}`);
+  }
+} finally {
+  rmSync(folder, { recursive: true });
+}
