@@ -28,6 +28,7 @@ const struct sim_costs sim_default_costs = {
     .move = 40,
     .far = 120,
     .copy = 8,
+    .keep = 0.3,
     .pause = 15,
     .clock = 20,
     .yield = 250,
@@ -377,7 +378,7 @@ static void begin_move(struct line *line, struct thread *thread, double now, boo
                                                            : machine.costs.move);
     line->for_writing = thread->writes;
     line->moving = true;
-    line->leaves = now + ns / 2;
+    line->leaves = now + ns * machine.costs.keep;
     line->moves++;
     add_event(now + ns, thread, 0);
 }

@@ -28,6 +28,7 @@ struct sim_costs {
     double move;   /* a line from one CPU to another */
     double far;    /* the same between sockets */
     double copy;   /* one more copy to read, after another one */
+    double keep;   /* the part of a transfer in which the old owner can use the line */
     double pause;  /* the processor's hint that a thread spins */
     double clock;  /* a reading of the clock */
     double yield;  /* sched_yield with no other thread to run */
