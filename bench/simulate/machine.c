@@ -18,9 +18,9 @@
 #define LINE_BITS 6
 #define WORK_NS 500.0 /* of work at most between two chances to be preempted */
 #define AHEAD_NS                                                                                   \
-    1000000.0               /* of CPU time, by which a thread that wakes up may be ahead of others \
-                             */
-#define BETWEEN_RUNS_NS 1e9 /* what a run remembers of the time has no meaning to the next */
+    1000000.0            /* of CPU time, by which a thread that wakes up may be ahead of others    \
+                          */
+#define BEGINNING_NS 1e9 /* so that nothing seems to have happened just before, at 0 */
 
 const struct sim_costs sim_default_costs = {
     .hit = 1,
@@ -549,7 +549,7 @@ void sim_build(const struct sim_machine *built)
     }
     machine = *built;
     random_state = machine.seed * 0x9e3779b97f4a7c15u + 1;
-    start = end + BETWEEN_RUNS_NS;
+    start = BEGINNING_NS;
     thread_count = 0;
     event_count = 0;
     memset(lines, 0, sizeof lines);

@@ -50,7 +50,7 @@ struct sim_machine {
     uint64_t seed;
 };
 
-/* Sets up a machine without threads, at a later time than any before. */
+/* Sets up a machine without threads. */
 void sim_build(const struct sim_machine *machine);
 
 /* Adds a thread, on the CPU of its number modulo the number of CPUs. */

@@ -27,6 +27,12 @@ const tests = {
     assert.notDeepEqual(cells(...small, '--seed', '8'), first);
   },
 
+  'a cell is the same whatever has been simulated before'() {
+    const cell = ['--cpus', '2', '--threads', '1', '--policy', 'lockword', '--ms', '1'];
+    const [, after] = cells(...cell, '--section', '0,1000');
+    assert.deepEqual(cells(...cell, '--section', '1000'), [after]);
+  },
+
   'a thread alone pays for two locked operations, an increment and 2 ns outside'() {
     const costs = ['--cost', 'jitter=0', '--cost', 'locked=10', '--cost', 'hit=3'];
     const [cell] = cells('--cpus', '2', '--threads', '0.5', '--section', '0', ...costs);
