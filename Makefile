@@ -65,10 +65,10 @@ page: setup ## serve the counter page, examples/counter-page, on this machine
 bench: setup-bench ## measure locks beside their peers; QUICK=1: in four minutes; ONLY=loops: one part; DOCS=1 puts tables and plots into docs/
 	@$(NODE) bench/run.js $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(DOCS),--docs)
 
-simulate: setup ## simulate the mutex beside its peers' policies, on 2 to 128 CPUs: some minutes
+simulate: setup ## simulate the mutex beside its peers' policies, on 2 to 128 CPUs: five minutes; DOCS=1 puts tables and plots into docs/
 	@cmake --preset release >/dev/null && cmake --build --preset release --target lockword-simulate
-	@build/release/bench/simulate/lockword-simulate
-	@build/release/bench/simulate/lockword-simulate --cpus 16,64,128 --sockets 2
+	@build/release/bench/simulate/lockword-simulate --sockets 1,2 $(if $(DOCS),--json docs/simulation.json)
+	@$(if $(DOCS),$(NODE) bench/docs.js)
 
 lint: setup ## check formatting, C and JavaScript
 	@$(call ctest,,lint)

@@ -1,7 +1,7 @@
 /**
- * node bench/docs.js [--check]: writes what docs/benchmarks.json, the figures of a run, makes: the
- * plots, and the parts of docs/benchmarks.md and README.md between markers. --check writes nothing,
- * and fails where they are not what the figures make.
+ * node bench/docs.js [--check]: writes what docs/benchmarks.json, the figures of a run, and
+ * docs/simulation.json, those of the simulated machines, make: the plots, and the parts of PAGES
+ * between markers. --check writes nothing, and fails where they are not what the figures make.
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -12,8 +12,9 @@ import { draw } from './plot.js';
 
 const root = resolve(import.meta.dirname, '..');
 const FIGURES = 'docs/benchmarks.json';
-const PAGES = ['docs/benchmarks.md', 'README.md'];
-const BETWEEN = /(<!-- make bench DOCS=1: ([\w-]+) -->\n\n).*?(\n\n<!-- end -->)/gs;
+const SIMULATED = 'docs/simulation.json';
+const PAGES = ['docs/benchmarks.md', 'docs/simulation.md', 'README.md'];
+const BETWEEN = /(<!-- make (?:bench|simulate) DOCS=1: ([\w-]+) -->\n\n).*?(\n\n<!-- end -->)/gs;
 
 const read = (file) => readFileSync(resolve(root, file), 'utf8');
 
@@ -28,7 +29,7 @@ export const published = () => JSON.parse(read(FIGURES));
 
 /** What every file shall hold, by its name. */
 async function make() {
-  const figures = published();
+  const figures = { ...published(), simulated: JSON.parse(read(SIMULATED)) };
   const files = new Map(PAGES.map((page) => [page, filled(read(page), figures)]));
   for (const [name, drawn] of await draw(figures))
     for (const [theme, svg] of Object.entries(drawn))
@@ -56,7 +57,9 @@ async function check() {
     .filter(([file, text]) => read(file) !== text)
     .map(([file]) => file);
   if (stale.length === 0) return;
-  console.error(`not what ${FIGURES} makes: ${stale.join(', ')}\nnode bench/docs.js writes them`);
+  console.error(
+    `not what ${FIGURES} and ${SIMULATED} make: ${stale.join(', ')}\nnode bench/docs.js writes them`,
+  );
   process.exit(1);
 }
 

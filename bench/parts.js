@@ -430,6 +430,36 @@ function alternatives({ native }) {
   ]);
 }
 
+/** Which simulated machine, in words. */
+const machineOf = ({ cpus, sockets, threads }) =>
+  `${cpus} CPUs${sockets > 1 ? ` on ${sockets} sockets` : ''}, ${threads} threads`;
+
+function simulatedCosts({ simulated: { ms, seed, costs } }) {
+  const ns = Object.entries(costs).map(([name, cost]) => `\`${name}\` ${cost}`);
+  return `Each cell is ${ms} ms of virtual time, from seed ${seed}. The costs, in ns: ${ns.join(', ')}.`;
+}
+
+/** Turns, share, longest wait and transfers, folded by how long the lock is held. */
+function simulated({ simulated: { cells } }) {
+  const peers = unique(cells.map((cell) => cell.peer));
+  const figures = ({ mops, share, longest_ns: longest, transfers }) =>
+    [mops.toPrecision(2), short(share), time(longest), fixed(transfers, 1)].join('; ');
+  return unique(cells.map((cell) => cell.section_ns))
+    .map((section) => {
+      const rows = cells.filter((cell) => cell.section_ns === section);
+      const lines = unique(rows.map(machineOf)).map((machine) => [
+        machine,
+        ...peers.map((peer) => {
+          const cell = rows.find((row) => row.peer === peer && machineOf(row) === machine);
+          return cell ? figures(cell) : '';
+        }),
+      ]);
+      const head = ['', ...peers.map((peer) => bold(peer, peer === HERO))];
+      return fold(`held for ${heldFor(section)}`, table([head, ...lines]));
+    })
+    .join('\n\n');
+}
+
 export const parts = {
   machine,
   aims,
@@ -454,4 +484,6 @@ export const parts = {
   'js-queued': jsQueued,
   better,
   alternatives,
+  simulated,
+  'simulated-costs': simulatedCosts,
 };

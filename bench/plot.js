@@ -1,7 +1,7 @@
 /**
  * Plots of a run, each in light and in dark: what an uncontended pair costs, what contended threads
- * get done against how long the unluckiest of them waits, how unevenly turns are shared out, and
- * how long it takes to wake an event loop.
+ * get done against how long the unluckiest of them waits, how unevenly turns are shared out, how
+ * long it takes to wake an event loop, and what simulated machines with many CPUs show.
  */
 
 import * as vega from 'vega';
@@ -46,6 +46,8 @@ const PEERS = {
   'C11 mtx': { light: '#54aeff', dark: '#a5d6ff', shape: 'cross' },
   nsync: { light: '#1a7f37', dark: '#4ac26b', shape: 'triangle-down' },
   'absl::Mutex': { light: '#8250df', dark: '#b794f6', shape: 'triangle-right' },
+  'test-and-set': { light: '#1a7f37', dark: '#4ac26b', shape: 'triangle-down' },
+  MCS: { light: '#8250df', dark: '#b794f6', shape: 'triangle-right' },
   'hand-written 0/1/2': { light: '#0969da', dark: '#58a6ff', shape: 'square' },
   multithreading: { light: '#1a7f37', dark: '#4ac26b', shape: 'triangle-down' },
 };
@@ -418,8 +420,72 @@ function latencies(rows, title, subtitle, theme) {
   };
 }
 
+/** What is simulated over the number of CPUs: a row for each measure, a column for each section. */
+function curves(rows, title, theme) {
+  const MEASURES = [
+    ['mops', 'million turns/s', { format: '~g' }],
+    ['share', 'share', { format: '~s' }],
+    ['longest_ns', 'longest wait', { labelExpr: AS_TIME }],
+    ['transfers', 'transfers per turn', { format: '~g' }],
+  ];
+  const sections = unique(rows.map((row) => row.section_ns));
+  const [least, most] = [Math.min, Math.max].map((pick) => pick(...rows.map((row) => row.cpus)));
+  const x = {
+    field: 'cpus',
+    type: 'quantitative',
+    title: null,
+    scale: { type: 'log', base: 2, domain: [least, most] },
+    axis: { values: unique(rows.map((row) => row.cpus)), grid: false, labelOverlap: false },
+  };
+  const panel = ([field, name, axis], section, k, isTop) => {
+    const values = rows.filter((row) => row.section_ns === section);
+    const y = {
+      field,
+      type: 'quantitative',
+      title: k ? null : name,
+      scale: { type: 'log', domain: decades(values.map((row) => row[field])) },
+      axis: { values: POWERS_OF_TEN, minExtent: 44, ...axis },
+    };
+    const encoding = { x, y, ...looks(rows, theme) };
+    const layer = (isHero, size, strokeWidth) => [
+      {
+        transform: [{ filter: `(datum.peer === '${HERO}') === ${isHero}` }],
+        mark: { type: 'line', strokeWidth },
+        encoding: { x, y, color: encoding.color },
+      },
+      {
+        transform: [{ filter: `(datum.peer === '${HERO}') === ${isHero}` }],
+        mark: { type: 'point', filled: true, opacity: 1, size },
+        encoding,
+      },
+    ];
+    return {
+      data: { values },
+      title: isTop
+        ? { text: `held for ${heldFor(section)}`, fontSize: 12, anchor: 'middle', offset: 6 }
+        : undefined,
+      width: 160,
+      height: 120,
+      layer: [...layer(false, 40, 1.2), ...layer(true, 80, 2.5)],
+    };
+  };
+  return {
+    title: { text: title, subtitle: 'Simulated, by the number of CPUs: a thread on each of them.' },
+    vconcat: MEASURES.map((measure, row) => ({
+      hconcat: sections.map((section, k) => panel(measure, section, k, row === 0)),
+      spacing: 16,
+    })),
+    spacing: 12,
+  };
+}
+
 /** The plots of a run, by name: a function of the theme each. */
-function plots({ native, js }) {
+function plots({ native, js, simulated }) {
+  const family = ['recursive mutex', 'write lock', 'semaphore'];
+  const many = simulated.cells.filter(
+    ({ peer, cpus, sockets, threads }) =>
+      sockets === 1 && threads === cpus && !family.includes(peer),
+  );
   const contended = several(native.contended);
   const loaded = 'with a busy thread on each CPU';
   const both = [
@@ -443,6 +509,7 @@ function plots({ native, js }) {
       frontiers(busy(contended), busy(native.gaps), `Contended, ${loaded}`, 'threads', theme),
     'busy-shares': (theme) =>
       shares(busy(contended), `Who gets how much, ${loaded}`, 'threads', theme),
+    simulated: (theme) => curves(many, 'On many CPUs', theme),
     'js-uncontended': (theme) =>
       bars(
         js.uncontended,

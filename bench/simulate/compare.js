@@ -4,11 +4,10 @@
 import { readFileSync } from 'node:fs';
 
 const REFERENCE = 'lockword';
-const NAMES = { pthread: 'pthread_mutex' };
 
 const read = (file) => JSON.parse(readFileSync(file, 'utf8'));
 const page = read(new URL('../../docs/benchmarks.json', import.meta.url));
-const simulated = read(process.argv[2]).filter((cell) => cell.cpus === 2);
+const simulated = read(process.argv[2]).cells.filter((cell) => cell.cpus === 2);
 const real = page.native.contended.filter((cell) => !cell.busy);
 
 const find = (cells, { threads, section_ns }, peer) =>
@@ -20,7 +19,7 @@ console.log(
   '| cell | | Mops/s | × lockword | share | longest wait, µs |\n|---|---|---|---|---|---|',
 );
 for (const cell of simulated) {
-  const other = find(real, cell, NAMES[cell.peer] ?? cell.peer);
+  const other = find(real, cell, cell.peer);
   if (!other) continue;
   const ratios = [real, simulated].map((cells, k) =>
     ([other, cell][k].mops / find(cells, cell, REFERENCE).mops).toFixed(2),

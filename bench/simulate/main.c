@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 #include "measure.h"
 #include "policies.h"
 
-#define MOST 16      /* numbers in a list */
+#define MOST 16 /* numbers in a list */
+#define POLICIES 16
 #define WARM_UP 0.2  /* of a run, which is not counted */
 #define OUTSIDE_NS 2 /* what a thread does between two turns if it has no work there */
 
@@ -98,24 +100,38 @@ static struct result simulate(const struct policy *policy, const struct sim_mach
     };
 }
 
-/* In a process of its own: what the shipped sources keep in static memory starts anew. */
-static struct result simulate_apart(const struct policy *policy, const struct sim_machine *machine,
-                                    int threads, double section, double ns)
+/*
+ * A cell's policies are simulated at once, each in a process of its own: what the shipped sources
+ * keep in static memory starts anew.
+ */
+struct apart {
+    pid_t child;
+    int result; /* a pipe */
+};
+
+static struct apart begin_apart(const struct policy *policy, const struct sim_machine *machine,
+                                int threads, double section, double ns)
 {
-    struct result result;
-    int ends[2], status;
+    int ends[2];
     fflush(NULL);
     const pid_t child = pipe(ends) == 0 ? fork() : -1;
     if (child < 0)
         die(strerror(errno));
     if (child == 0) {
-        result = simulate(policy, machine, threads, section, ns);
+        const struct result result = simulate(policy, machine, threads, section, ns);
         _exit(write(ends[1], &result, sizeof result) == sizeof result ? 0 : 2);
     }
     close(ends[1]);
-    const bool whole = read(ends[0], &result, sizeof result) == sizeof result;
-    close(ends[0]);
-    if (waitpid(child, &status, 0) != child || status != 0 || !whole)
+    return (struct apart){child, ends[0]};
+}
+
+static struct result end_apart(const struct apart *apart)
+{
+    struct result result;
+    int status;
+    const bool whole = read(apart->result, &result, sizeof result) == sizeof result;
+    close(apart->result);
+    if (waitpid(apart->child, &status, 0) != apart->child || status != 0 || !whole)
         exit(2);
     return result;
 }
@@ -175,8 +191,8 @@ static void check_policy(const char *name)
 
 static void usage(int status)
 {
-    fputs("usage: lockword-simulate [--cpus N,...] [--sockets N] [--threads N,...] [--section "
-          "NS,...]\n"
+    fputs("usage: lockword-simulate [--cpus N,...] [--sockets N,...] [--threads N,...]\n"
+          "                         [--section NS,...]\n"
           "                         [--policy NAME] [--ms MS] [--seed N] [--measure] [--cost "
           "NAME=NS]...\n"
           "\n"
@@ -193,7 +209,7 @@ static void usage(int status)
 static void simulate_cell(const struct sim_machine *machine, int threads, double section, double ns,
                           const char *only, FILE *json)
 {
-    static const char *comma = "[";
+    static const char *comma = "";
     printf("\n  %d CPUs, %d socket%s, %d threads, ", machine->cpus, machine->sockets,
            machine->sockets > 1 ? "s" : "", threads);
     if (section > 0)
@@ -201,18 +217,28 @@ static void simulate_cell(const struct sim_machine *machine, int threads, double
     else
         printf("an increment inside, nothing outside\n");
     printf("  %-16s %10s %10s %12s %10s\n", "", "Mops/s", "share", "longest, us", "transfers");
+    const struct policy *chosen[POLICIES];
+    struct apart apart[POLICIES];
+    int n = 0;
     for (const struct policy *policy = policies; policy->name; policy++) {
         if ((only && strcmp(only, policy->name) != 0) ||
             (!policy->sleeps && threads > machine->cpus))
             continue;
-        const struct result r = simulate_apart(policy, machine, threads, section, ns);
+        if (n == POLICIES)
+            die("POLICIES is too small");
+        chosen[n] = policy;
+        apart[n++] = begin_apart(policy, machine, threads, section, ns);
+    }
+    for (int k = 0; k < n; k++) {
+        const struct policy *policy = chosen[k];
+        const struct result r = end_apart(&apart[k]);
         printf("  %-16s %10.3f %10.1f %12.1f %10.2f\n", policy->name, r.mops, r.share,
                r.longest / 1e3, r.moves);
         fflush(stdout);
         if (!json)
             continue;
         fprintf(json,
-                "%s\n  {\"peer\": \"%s\", \"cpus\": %d, \"sockets\": %d, \"threads\": %d, "
+                "%s\n    {\"peer\": \"%s\", \"cpus\": %d, \"sockets\": %d, \"threads\": %d, "
                 "\"section_ns\": %g, ",
                 comma, policy->name, machine->cpus, machine->sockets, threads, section);
         fprintf(json, "\"mops\": %.4g, \"share\": %.4g, \"longest_ns\": %.6g, \"transfers\": %.4g}",
@@ -231,10 +257,10 @@ int main(int argc, char **argv)
         {"help", no_argument, 0, 'h'},          {"measure", no_argument, 0, 'q'},
         {"json", required_argument, 0, 'j'},    {0, 0, 0, 0},
     };
-    struct sim_machine machine = {.sockets = 1, .costs = sim_default_costs, .seed = 1};
+    struct sim_machine machine = {.costs = sim_default_costs, .seed = 1};
     double cpus[MOST] = {2, 4, 8, 16, 32, 64, 128}, per_cpu[MOST] = {1, 4},
-           sections[MOST] = {0, 180, 1000, 5000};
-    int cpu_count = 7, per_cpu_count = 2, section_count = 4;
+           sections[MOST] = {0, 180, 1000, 5000}, sockets[MOST] = {1};
+    int cpu_count = 7, per_cpu_count = 2, section_count = 4, socket_count = 1;
     double ms = 20;
     const char *only = NULL;
     FILE *json = NULL;
@@ -244,7 +270,7 @@ int main(int argc, char **argv)
             cpu_count = parse(optarg, cpus);
             break;
         case 'k':
-            machine.sockets = atoi(optarg);
+            socket_count = parse(optarg, sockets);
             break;
         case 't':
             per_cpu_count = parse(optarg, per_cpu);
@@ -280,26 +306,38 @@ int main(int argc, char **argv)
     if (!(ms > 0))
         usage(2);
     printf("Costs, ns:");
-    for (size_t k = 0; k < sizeof costs / sizeof *costs; k++)
-        printf(" %s %.4g", costs[k].name, *cost_at(&machine.costs, k));
+    if (json)
+        fprintf(json, "{\n  \"ms\": %g,\n  \"seed\": %" PRIu64 ",\n  \"costs\": {", ms,
+                machine.seed);
+    for (size_t k = 0; k < sizeof costs / sizeof *costs; k++) {
+        const double cost = *cost_at(&machine.costs, k);
+        printf(" %s %.4g", costs[k].name, cost);
+        if (json)
+            fprintf(json, "%s \"%s\": %.4g", k ? "," : "", costs[k].name, cost);
+    }
+    if (json)
+        fputs(" },\n  \"cells\": [", json);
     printf(
         "\n\nSimulated, %g ms each. Mops/s: turns; share: turns of the luckiest thread for each of "
         "the unluckiest's;\ntransfers: of the mutex's cache line, per turn\n",
         ms);
-    for (int c = 0; c < cpu_count; c++) {
-        for (int t = 0; t < per_cpu_count; t++) {
-            for (int s = 0; s < section_count; s++) {
+    for (int k = 0; k < socket_count; k++) {
+        for (int c = 0; c < cpu_count; c++) {
+            for (int t = 0; t < per_cpu_count; t++) {
+                machine.sockets = (int)sockets[k];
                 machine.cpus = (int)cpus[c];
                 const int threads = (int)(cpus[c] * per_cpu[t]);
                 if (threads < 1 || threads > SIM_MAX_THREADS)
                     die("too many threads");
-                simulate_cell(&machine, threads, sections[s], ms * 1e6, only, json);
+                for (int s = 0; s < section_count; s++)
+                    simulate_cell(&machine, threads, sections[s], ms * 1e6, only, json);
             }
         }
     }
     if (json) {
-        fputs("\n]\n", json);
-        fclose(json);
+        fputs("\n  ]\n}\n", json);
+        if (fclose(json) != 0)
+            die(strerror(errno));
     }
     return 0;
 }

@@ -1,12 +1,15 @@
 /*
- * policies.c: lockword's mutex, from the shipped sources; and how others wait, written for this
- * simulation from what their documentation says: not their code.
+ * policies.c: lockword's primitives that wait for a holder, from the shipped sources; and how
+ * others wait, written for this simulation from what their documentation says: not their code.
  */
 #include "policies.h"
 
 #include <string.h>
 
 #include <lockword/mutex.h>
+#include <lockword/rmutex.h>
+#include <lockword/rwlock.h>
+#include <lockword/sem.h>
 
 #include "machine.h"
 
@@ -15,6 +18,9 @@
 /* Everything that the policies share, zeroed before each run. */
 static struct {
     LINE lw_mutex lockword;
+    LINE lw_rmutex recursive;
+    LINE lw_rwlock rwlock;
+    LINE lw_sem permit;
     LINE uint32_t word;
     LINE uint32_t bucket; /* parking_lot's lock of its queue */
     struct {
@@ -44,6 +50,48 @@ static void lockword_unlock(int thread)
 {
     (void)thread;
     lw_mutex_unlock(&all.lockword);
+}
+
+static void recursive_lock(int thread)
+{
+    (void)thread;
+    lw_rmutex_lock(&all.recursive);
+}
+
+static void recursive_unlock(int thread)
+{
+    (void)thread;
+    lw_rmutex_unlock(&all.recursive);
+}
+
+static void write_lock(int thread)
+{
+    (void)thread;
+    lw_rwlock_wrlock(&all.rwlock);
+}
+
+static void write_unlock(int thread)
+{
+    (void)thread;
+    lw_rwlock_unlock(&all.rwlock);
+}
+
+static void reset_permit(void)
+{
+    reset();
+    all.permit = (lw_sem)LW_SEM_INIT(1);
+}
+
+static void permit_lock(int thread)
+{
+    (void)thread;
+    lw_sem_acquire(&all.permit, 1);
+}
+
+static void permit_unlock(int thread)
+{
+    (void)thread;
+    lw_sem_release(&all.permit, 1);
 }
 
 /*
@@ -260,9 +308,12 @@ static void mcs_unlock(int thread)
 
 const struct policy policies[] = {
     {"lockword", true, reset, lockword_lock, lockword_unlock, &all.lockword},
+    {"recursive mutex", true, reset, recursive_lock, recursive_unlock, &all.recursive},
+    {"write lock", true, reset, write_lock, write_unlock, &all.rwlock},
+    {"semaphore", true, reset_permit, permit_lock, permit_unlock, &all.permit},
     {"Rust std", true, reset, rust_lock, word_unlock, &all.word},
     {"parking_lot", true, reset_lot, parking_lock, parking_unlock, &all.word},
-    {"pthread", true, reset, pthread_lock, word_unlock, &all.word},
+    {"pthread_mutex", true, reset, pthread_lock, word_unlock, &all.word},
     {"test-and-set", false, reset, tas_lock, tas_unlock, &all.word},
     {"MCS", false, reset, mcs_lock, mcs_unlock, &all.word},
     {0},

@@ -16,7 +16,7 @@ function cells(...args) {
   const file = join(folder, 'cells.json');
   const { status, stderr } = run(...args, '--json', file);
   assert.equal(status, 0, stderr);
-  return JSON.parse(readFileSync(file, 'utf8'));
+  return JSON.parse(readFileSync(file, 'utf8')).cells;
 }
 
 const tests = {
