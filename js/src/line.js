@@ -147,9 +147,10 @@ export function run(caller, why, later) {
     );
     const { what } = answer;
     caller.phase = answer.phase;
-    // Only for this caller: callers that have come since then have not waited.
+    // Only for this caller: callers that have come since then have not waited. If no wait is
+    // pending, the caller waits for a turn of the event loop, after which its step begins anew.
     if (what === LW_WAIT_BRIEF)
-      setTimeout(() => caller.queue && line.advance(line, LW_SLICE), BRIEF);
+      setTimeout(() => caller.queue && line.queued && line.advance(line, LW_SLICE), BRIEF);
     if (what < LW_WAIT) leave(caller, answer);
     if (what < LW_QUEUE || (what === LW_QUEUE && later)) return what;
     if (what === LW_QUEUE) {

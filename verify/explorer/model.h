@@ -270,8 +270,7 @@ bool model_is_async(int agent, int caller);
 bool model_has_async(int agent);
 bool model_is_mixed(int agent);
 /*
- * Its engine has no Atomics.waitAsync: the wait of its line is a timer, which only its own notifies
- * end before its time.
+ * Its engine has no Atomics.waitAsync: the wait of its line is a timer, which no notify ends.
  */
 bool model_polls(int agent);
 uint32_t model_id(int agent);

@@ -379,11 +379,8 @@ static uint32_t most_others(uint32_t n, uint32_t count)
 static void notify_these(const struct scene *scene, const struct state *state, run_id run,
                          struct event event, uint32_t others)
 {
-    const uint32_t word = runs_next(run)->word;
     struct state next = *state;
     wake(&next, event.woken);
-    if (model_polls(event.agent) && is_queued_at(&next.agents[event.agent], word))
-        next.agents[event.agent].pending = NOTIFIED;
     go_on(scene, &next, run, count_bits(event.woken) + others, event);
 }
 
@@ -740,15 +737,16 @@ static void idle(const struct scene *scene, int agent)
         look_again(scene, agent, BRIEFS);
     if (a->pending == NOTIFIED)
         fire(scene, agent, LW_OK);
-    if (a->pending == QUEUED && help & SLICES && !model_polls(agent)) {
+    /* Of an engine that polls: the timer of a brief wait, after which the caller waited again. */
+    if (a->pending == QUEUED && help & SLICES) {
         if (a->in_line)
             look_again(scene, agent, SLICES | RECHECK);
-        else
+        else if (!model_polls(agent))
             flush(scene, agent);
     }
     if (a->pending == QUEUED && model_polls(agent))
         fire(scene, agent, LW_NOT_EQUAL);
-    if (a->pending == QUEUED && help & SPURIOUS) {
+    if (a->pending == QUEUED && help & SPURIOUS && !model_polls(agent)) {
         struct state next = *scene->before;
         struct event event = event_of(agent);
         event.kind = WAKES;
