@@ -47,7 +47,7 @@ export const self = agent.self;
  * @internal
  * @type {any}
  */
-export const shared = (agent[`0.1.0 ${Object.keys({ callers: 0, queued: 0 })}`] ??= {});
+export const shared = (agent[`0.2.0 ${Object.keys({ callers: 0, queued: 0 })}`] ??= {});
 
 /**
  * The options of a blocking call that has nothing to check: undefined, once it is known that this
