@@ -9,6 +9,8 @@
  */
 #include "blocking.h"
 
+#include <lockword/core/mutex.h>
+
 #include "region/care.h"
 #include "wait/awake.h"
 
@@ -91,6 +93,10 @@ static struct lw_end block(const struct lw_operation *operations, uint32_t n, ui
                                       : lw_wait_many(waited, n, until, &look_ns);
         lw_care_end(&care, waited);
         why = why_of(woken, until == deadline);
+        /* Until its step runs, the waiter has the notify that it may have consumed. */
+        if (n == 1 && operations[0].step == lw_mutex_lock_step &&
+            (why == LW_OK || why == LW_NOT_EQUAL))
+            lw_spin_until_free(operations[0].words, deadline);
         if (why == LW_SLICE && slice_ns <= LW_IDLE_NS / 2)
             slice_ns *= 2;
     }

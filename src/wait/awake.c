@@ -9,9 +9,12 @@
  *
  *   - It spins closely, and takes the mutex as soon as it is free. That is right if a section is
  *     longer than a cache line takes from one CPU to another. In a shorter section the spinner only
- *     takes the line away from the threads that make good use of it. Those are faster than the
- *     spinner, and by that it knows them: a thread that loses three races in one round backs off,
- *     and polls less often for the next 200 rounds.
+ *     takes the line away from the thread that makes good use of it: it sees the mutex free, and
+ *     loses the race for it to the thread that has just unlocked it. If that happens too often,
+ *     all threads back off from this mutex for some milliseconds, and look at it now and then.
+ *   - If a spinner sees the mutex go from one other thread to the next, it is one of a crowd. Then
+ *     for some milliseconds one thread at a time may touch the mutex, the poller. The others pause
+ *     away from its cache line, each time twice as long.
  *   - It yields, since the thread that it waits for may be next on this CPU. A thread that never
  *     has to wait for long yields, too, once in a quantum. So threads that share a CPU take turns
  *     within microseconds instead of the scheduler's milliseconds, and none needs to sleep for it.
@@ -19,7 +22,8 @@
  *     as long as the busy thread's next time slice, whereas a thread that sleeps runs soon after it
  *     is woken. So for a while it does not yield, and sleeps sooner.
  *
- * Each attempt is a newcomer's, so that the mutex's rules need not know of this.
+ * Each attempt is a newcomer's, so that the mutex's rules need not know of this. A thread that
+ * returns from a sleep waits in the same way until the mutex is free. Then its step takes it.
  *
  * For everything else it tries a few times, and yields in between. A try and a yield that together
  * take half a millisecond say that the CPU is oversubscribed. Then, for many times as long, all
@@ -35,11 +39,13 @@
 #define ROUNDS 16               /* spins and yields before a sleep */
 #define OVERSUBSCRIBED_ROUNDS 8 /* the same on an oversubscribed CPU, without yields */
 #define SPIN_NS 1000            /* how long the close spin of a round lasts */
-#define LOST_RACES 3            /* so many lost races in one round make a thread back off */
-#define BACKOFF_ROUNDS 200      /* it backs off in so many rounds to come, */
-#define BACKOFF_AT_ONCE 6       /* but in at most so many of one wait for a mutex */
+#define LOST_RACES 3            /* so many lost races, and all threads back off, */
+#define WINS 1024               /* unless each is outweighed by so many races won */
+#define OVERTAKEN 4             /* so many changes of owner, seen in one wait, are a crowd */
+#define PERIOD 4u               /* how long both hold for a mutex, in units of 2^20 ns */
 #define QUANTUM_NS 20000        /* a thread yields if it has not for so long */
-#define PAUSE_NS 250            /* a pause that replaces a yield */
+#define PAUSE_NS 250            /* a pause that replaces a yield, and the first one of a crowd */
+#define PAUSE_DOUBLINGS 4       /* a crowd's later pauses are longer */
 #define LONG_YIELD_NS 2000000   /* a yield of so long is a long one */
 #define APART_NS 50000000       /* two long yields within so long: the CPU is oversubscribed, */
 #define OVERSUBSCRIBED_FACTOR 8 /* for so many times as long as the second one lasted */
@@ -57,7 +63,7 @@ static LW_AGENT_LOCAL struct {
     int64_t last_yield;
     int64_t last_long_yield;
     int64_t oversubscribed_until;
-    int backoff_rounds; /* how many are yet to come */
+    int losses; /* lost races, times WINS, less the races won */
 } me;
 
 static bool others_run; /* other threads can run while this one spins */
@@ -105,63 +111,195 @@ static int64_t yield(int64_t before)
 }
 
 /*
- * A thread may not spin beside threads that sleep, which it would overtake, nor if it holds the
- * mutex.
+ * What the threads of the process know of the mutexes whose addresses share a place. To be wrong,
+ * since two mutexes share one, costs time only. Both words of the first line are read by all and
+ * seldom written.
  */
-static bool may_spin(const lw_word *mutex, uint32_t self)
+#define PLACES 64 /* a power of two */
+#define UNIT_BITS 20
+
+static struct place {
+    _Alignas(128) lw_word short_until; /* sections are short: threads back off */
+    lw_word crowded_until;
+    _Alignas(128) lw_word poller; /* since when there is one, in units of 2^10 ns; 0: none */
+} places[PLACES];
+
+static struct place *place_of(const lw_word *mutex)
 {
-    const uint32_t state = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
-    return !(state & (LW_MUTEX_BLOCKED | LW_MUTEX_RESERVED)) && (state & LW_MUTEX_OWNER) != self;
+    return &places[((uintptr_t)mutex >> 6) % PLACES];
+}
+
+static void set_for_a_period(lw_word *until, int64_t now)
+{
+    lw_store(until, (uint32_t)(now >> UNIT_BITS) + PERIOD, lw_relaxed);
+}
+
+static bool holds(const lw_word *until, int64_t now)
+{
+    return lw_load(until, lw_relaxed) - (uint32_t)(now >> UNIT_BITS) - 1 < PERIOD;
+}
+
+/*
+ * One wait for a mutex. A newcomer takes it. A waiter that has returned from a sleep only looks
+ * whether its step can: `self` is 0.
+ */
+struct spin {
+    lw_word *mutex;
+    struct place *place;
+    int64_t now;
+    uint32_t self;
+    uint32_t owner; /* the last one seen */
+    int changes;    /* of the owner */
+};
+
+/* Tries to become the poller of a crowd. */
+static bool is_poller(struct spin *spin, bool is_first)
+{
+    lw_word *poller = &spin->place->poller;
+    const uint32_t now = (uint32_t)(spin->now >> 10) | 1;
+    /* The first time it guesses that there is none. */
+    uint32_t since = is_first ? 0 : lw_load(poller, lw_relaxed);
+    if (since != 0 && now - since <= 2 * SPIN_NS >> 10)
+        return false;
+    /* An older poller has lost its CPU, or was another thread of the process that forked. */
+    return lw_cas(poller, since, now, lw_relaxed) == since;
+}
+
+static void note_owner(struct spin *spin, uint32_t owner)
+{
+    if (spin->owner && owner != spin->owner && ++spin->changes == OVERTAKEN)
+        set_for_a_period(&spin->place->crowded_until, spin->now);
+    spin->owner = owner;
+}
+
+/*
+ * Notes a race that was lost, if the winner is the thread that has just unlocked. That is not so if
+ * another one is seen; or if there is a crowd, and nobody was seen before.
+ */
+static void note_loss(struct spin *spin)
+{
+    const uint32_t winner = lw_load(&spin->mutex[LW_MUTEX_STATE], lw_relaxed) & LW_MUTEX_OWNER;
+    if (winner && spin->owner != winner &&
+        (spin->owner || holds(&spin->place->crowded_until, spin->now)))
+        return;
+    me.losses += WINS;
+    if (me.losses >= LOST_RACES * WINS) {
+        me.losses = 0;
+        set_for_a_period(&spin->place->short_until, spin->now);
+    }
+}
+
+/* Looks at the mutex, and takes it if it is free. Returns whether that is so. */
+static bool take(struct spin *spin)
+{
+    const uint32_t state = lw_load(&spin->mutex[LW_MUTEX_STATE], lw_relaxed);
+    if (state & LW_MUTEX_OWNER) {
+        note_owner(spin, state & LW_MUTEX_OWNER);
+        return false;
+    }
+    if (!spin->self)
+        return true;
+    if (state != 0)
+        return false;
+    if (!lw_mutex_take(spin->mutex, spin->self)) {
+        note_loss(spin);
+        return false;
+    }
+    if (me.losses > 0)
+        me.losses--;
+    return true;
+}
+
+/*
+ * A newcomer may not overtake waiters that have reserved the mutex, nor wait for itself. It may
+ * overtake others that sleep.
+ */
+static bool may_spin(struct spin *spin)
+{
+    const uint32_t state = lw_load(&spin->mutex[LW_MUTEX_STATE], lw_relaxed);
+    if (!spin->owner)
+        spin->owner = state & LW_MUTEX_OWNER;
+    return !spin->self || (!(state & LW_MUTEX_RESERVED) && (state & LW_MUTEX_OWNER) != spin->self);
 }
 
 /*
  * Takes the mutex as soon as it is free, and returns true. Returns false if the round is over, or
- * other threads are faster.
+ * if it has learnt that it should not spin closely.
  */
-static bool spin_closely(lw_word *mutex, uint32_t self, int64_t *now)
+static bool spin_closely(struct spin *spin, bool crowded)
 {
-    const int64_t end = *now + SPIN_NS;
-    int lost = 0;
+    const int64_t end = spin->now + SPIN_NS;
     do {
         LW_RELAX();
-        if (lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed) == 0) {
-            if (lw_mutex_take(mutex, self))
+        if (take(spin))
+            return true;
+        if (holds(&spin->place->short_until, spin->now) ||
+            (!crowded && holds(&spin->place->crowded_until, spin->now)))
+            return false;
+        spin->now = lw_now();
+    } while (spin->now < end);
+    return false;
+}
+
+/* For a thread that is the poller, if there is a crowd. It is not the poller any more then. */
+static bool touch(struct spin *spin, bool crowded, bool closely)
+{
+    const bool taken = closely ? spin_closely(spin, crowded) : take(spin);
+    if (crowded)
+        lw_store(&spin->place->poller, 0, lw_relaxed);
+    return taken;
+}
+
+static bool spin_for(lw_word *mutex, uint32_t self, lw_deadline deadline)
+{
+    struct spin spin = {.mutex = mutex, .place = place_of(mutex), .self = self};
+    if (!may_spin(&spin))
+        return false;
+    spin.now = lw_now();
+    if (spin.now < deadline && spin.now - me.last_yield > QUANTUM_NS &&
+        !is_oversubscribed(spin.now)) {
+        spin.now = yield(spin.now);
+        if (take(&spin))
+            return true;
+    }
+    int pauses = 0;
+    for (int i = 0;
+         i < (is_oversubscribed(spin.now) ? OVERSUBSCRIBED_ROUNDS : ROUNDS) && spin.now < deadline;
+         i++) {
+        const bool crowded = holds(&spin.place->crowded_until, spin.now);
+        const bool closely = others_run && !holds(&spin.place->short_until, spin.now);
+        if (closely && (!crowded || is_poller(&spin, i == 0))) {
+            if (touch(&spin, crowded, true))
                 return true;
-            if (++lost == LOST_RACES) {
-                me.backoff_rounds = BACKOFF_ROUNDS;
+            if (!may_spin(&spin))
                 return false;
-            }
+            spin.now = yield(spin.now);
+            continue;
         }
-        *now = lw_now();
-    } while (*now < end);
+        /* It backs off, or another thread polls. */
+        if (others_run)
+            spin.now = pause_until(spin.now + (PAUSE_NS << pauses));
+        if (pauses < PAUSE_DOUBLINGS)
+            pauses++;
+        spin.now = yield(spin.now);
+        if (closely)
+            continue;
+        if ((!crowded || is_poller(&spin, true)) && touch(&spin, crowded, false))
+            return true;
+        if (!may_spin(&spin))
+            return false;
+    }
     return false;
 }
 
 bool lw_spin_for_mutex(lw_word *mutex, uint32_t self, lw_deadline deadline)
 {
-    if (!may_spin(mutex, self))
-        return false;
-    int64_t now = lw_now();
-    if (now < deadline && now - me.last_yield > QUANTUM_NS && !is_oversubscribed(now)) {
-        now = yield(now);
-        if (lw_mutex_take(mutex, self))
-            return true;
-    }
-    for (int i = 0; i < (is_oversubscribed(now) ? OVERSUBSCRIBED_ROUNDS : ROUNDS) && now < deadline;
-         i++) {
-        if (me.backoff_rounds > 0 && i < BACKOFF_AT_ONCE) {
-            me.backoff_rounds--;
-            now = yield(now);
-        } else if (others_run && spin_closely(mutex, self, &now)) {
-            return true;
-        }
-        now = yield(now);
-        if (lw_mutex_take(mutex, self))
-            return true;
-        if (!may_spin(mutex, self))
-            return false;
-    }
-    return false;
+    return spin_for(mutex, self, deadline);
+}
+
+void lw_spin_until_free(lw_word *mutex, lw_deadline deadline)
+{
+    spin_for(mutex, 0, deadline);
 }
 
 /*
@@ -170,7 +308,6 @@ bool lw_spin_for_mutex(lw_word *mutex, uint32_t self, lw_deadline deadline)
  */
 static lw_word asleep_until;
 
-#define UNIT_BITS 20
 #define LONGEST_ASLEEP 4096u /* units */
 
 static bool must_sleep_at_once(int64_t now)

@@ -53,6 +53,11 @@ static inline bool lw_spin_for_mutex(lw_word *mutex, uint32_t self, lw_deadline 
     return false;
 }
 
+static inline void lw_spin_until_free(lw_word *mutex, lw_deadline deadline)
+{
+    (void)mutex, (void)deadline;
+}
+
 static inline bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline)
 {
     (void)tries, (void)deadline;
@@ -71,6 +76,12 @@ static inline bool lw_back_off(int lost, lw_deadline deadline)
 
 /* Spins, backs off and yields. Returns whether it has taken the mutex; if not, sleep now. */
 bool lw_spin_for_mutex(lw_word *mutex, uint32_t self, lw_deadline deadline);
+
+/*
+ * The same for a waiter that has returned from a sleep, and whose step comes next: returns when the
+ * mutex seems to be free, or when it is time to sleep again.
+ */
+void lw_spin_until_free(lw_word *mutex, lw_deadline deadline);
 
 /*
  * For every primitive but a mutex. Returns whether to try once more before a sleep. Yields first,
