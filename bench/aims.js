@@ -228,16 +228,18 @@ function beside(rows = []) {
 
 /** Many calls in one event loop. A cell that was ended counts with the time at which it was. */
 function queued(rows = []) {
-  const heroes = rows.filter((row) => 'limit_us' in row && !row.peer.startsWith('async-mutex'));
+  const heroes = rows.filter(
+    (row) => 'limit_us' in row && !/^(async-mutex|promise)/.test(row.peer),
+  );
   const us = (row) => row.us ?? row.limit_us;
   const flat = unique(heroes.map((row) => row.peer)).map((peer) => {
-    const all = heroes.filter((row) => row.peer === peer).map(us);
-    return { peer, value: Math.max(...all) / Math.min(...all) };
+    const [fewest, ...more] = heroes.filter((row) => row.peer === peer);
+    return { peer, value: Math.max(0, ...more.map(us)) / us(fewest) };
   });
   const name = (row) => `${row.peer}, ${row.length.toLocaleString('en')}`;
   return [
     ...claimWorst(
-      'calls in one event loop: time of each, the most to the fewest calls',
+      'calls in one event loop: time of each if many wait, to ten',
       2,
       worst(
         flat,
@@ -337,6 +339,32 @@ function loops(all) {
   ];
 }
 
+/** What the family's operations in JavaScript may cost, to others of the same table. */
+const FAMILY = [
+  ['Mutex lock, unlock', 1.08],
+  ['RecursiveMutex twice', 2.5],
+  ['Semaphore acquire, release', 1.4],
+  ['RWLock read, unlock', 1.4],
+  ['RWLock write, unlock', 1.4],
+  ['Event set, reset', 1.4],
+  ['WaitGroup add, done', 1.4],
+  ['Counter up, down', 1.4],
+  ['Mutex lockAsync, unlock', 0.5, 'async-mutex acquire, release'],
+  ['Mutex runExclusive', 0.5, 'async-mutex runExclusive'],
+];
+
+function family(rows) {
+  const costs = Object.fromEntries(rows.map((row) => [row.operation, row.ratio]));
+  return FAMILY.map(([operation, limit, to = 'raw cas, exchange']) =>
+    atMost(
+      `JavaScript, uncontended: ${operation}, to ${to}`,
+      limit,
+      costs[operation] / costs[to],
+      ratio,
+    ),
+  );
+}
+
 export function aims({ native, loops: inLoops, js }) {
   const cells = cellsOf(quiet(native.contended));
   const claims = [
@@ -348,6 +376,7 @@ export function aims({ native, loops: inLoops, js }) {
     ...herd(native.herd, 'thread'),
     ...fair(native.fair),
     ...loops(inLoops),
+    ...family(js.family),
     ...async(js),
     ...beside(js.beside),
     ...besideBusy(js.busy),

@@ -24,6 +24,7 @@ const words = () => new Int32Array(new SharedArrayBuffer(128));
  */
 export const operations = [
   { name: 'raw cas, exchange', floor: true, make: () => swap(words()) },
+  { name: 'raw read and cas, twice', make: () => updateTwice(words()) },
   { name: 'raw load', make: () => look(words()) },
   { name: 'Mutex lock, unlock', make: () => lock(new Mutex()) },
   { name: 'RecursiveMutex twice', make: () => lockTwice(new RecursiveMutex()) },
@@ -51,6 +52,14 @@ export const operations = [
 const swap = (heap) => () => {
   if (Atomics.compareExchange(heap, 0, 0, 1) !== 0 || Atomics.exchange(heap, 0, 0) !== 1)
     throw new Error('contended');
+};
+
+/** What any operation takes at least that changes a value twice, and does not know it before. */
+const updateTwice = (heap) => () => {
+  for (const n of [1, -1]) {
+    const seen = heap[0];
+    if (Atomics.compareExchange(heap, 0, seen, seen + n) !== seen) throw new Error('contended');
+  }
 };
 
 const look = (heap) => () => {

@@ -141,6 +141,14 @@ const asyncPermits = (n) => () => {
   );
 };
 
+function promises() {
+  const resolvers = [];
+  return {
+    ask: () => new Promise((resolve) => resolvers.push(resolve)),
+    go: () => resolvers.forEach((resolve) => resolve()),
+  };
+}
+
 /** `most`: it takes no more calls. `beside`: the peer that has the same. */
 export const QUEUES = [
   { name: 'Mutex lockAsync', make: mutex, beside: 'async-mutex Mutex acquire' },
@@ -169,6 +177,7 @@ export const QUEUES = [
   { name: 'WaitGroup waitAsync', make: group },
   { name: 'Counter waitUntilAsync', make: counter },
   { name: 'Once runAsync', make: onceDone },
+  { name: 'promises alone', make: promises },
 ];
 
 /** How long a worker may need for each of its two figures. */
