@@ -443,7 +443,7 @@ static napi_value js_mutex(napi_env env, napi_callback_info info)
     arguments(env, info, 2, values);
     lw_region *region = listening_of(env, values[0])->opened->region;
     char *name = string_of(env, values[1]);
-    lw_region_mutex mutex = {region, NULL, 0};
+    lw_region_mutex mutex = {0};
     const int error = name ? lw_region_mutex_named(region, name, &mutex) : ENOMEM;
     free(name);
     return numbers(env, error, error ? 0 : place_of(region, mutex.words), (int32_t)mutex.fate);
@@ -582,7 +582,8 @@ static lw_region_mutex mutex_of(napi_env env, const napi_value *values)
 {
     const struct listening *loop = listening_of(env, values[0]);
     lw_word *words = word_at(loop, uint32_of(env, values[1]));
-    return (lw_region_mutex){loop->opened->region, words, uint32_of(env, values[2])};
+    lw_region *region = loop->opened->region;
+    return (lw_region_mutex){region, words, region->serial, uint32_of(env, values[2])};
 }
 
 /* unlock(handle, offset, fate): returns 0 or an errno code */

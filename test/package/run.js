@@ -47,7 +47,7 @@ const USERS_NEED = [
 
 /** What a user's bundle may grow by, minified and gzipped, in bytes. */
 const LIMITS = [
-  ['the mutex alone', "export { Mutex } from 'lockword';", 3940],
+  ['the mutex alone', "export { Mutex } from 'lockword';", 3945],
   ['the whole package', "export * from 'lockword';", 9790],
 ];
 

@@ -4,8 +4,11 @@
  * of up to so many choices are run.
  */
 #include "../../src/blocking.h"
+#include "../../src/region/care.h"
 #include "../../src/wait/awake.h"
 #include "drivers.h"
+
+#include <lockword/core/mutex.h>
 
 #include <stdlib.h>
 
@@ -67,6 +70,30 @@ static lw_answer step(lw_word *its_words, uint32_t wanted, uint32_t why, lw_phas
     last = answer_as_told(calls++ < MOST_CALLS ? told[choose(TOLD)] : LW_DONE, why, phase);
     last_why = why;
     return last;
+}
+
+/* No word is a region's, and no step the mutex's. */
+struct lw_care lw_care_begin(const struct lw_waited *waited, uint32_t n)
+{
+    (void)waited, (void)n;
+    return (struct lw_care){.look = LW_FOREVER};
+}
+
+void lw_care_end(const struct lw_care *care, const struct lw_waited *waited)
+{
+    (void)care, (void)waited;
+}
+
+lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, lw_phase phase)
+{
+    (void)mutex, (void)self, (void)why, (void)phase;
+    abort();
+}
+
+void lw_spin_until_free(lw_word *mutex, lw_deadline deadline)
+{
+    (void)mutex, (void)deadline;
+    abort();
 }
 
 lw_answer lw_event_wait_step(lw_word *event, uint32_t wanted, uint32_t why, lw_phase phase)

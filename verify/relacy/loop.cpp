@@ -15,6 +15,11 @@
 
 extern "C" {
 
+/* The words are no region's. */
+void lw_ring(const lw_word *)
+{
+}
+
 void model_point()
 {
     rl::ctx().sched();

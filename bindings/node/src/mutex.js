@@ -27,6 +27,12 @@ const ACQUISITIONS = 4;
 const CONTENDED = 5;
 const WORDS = 6;
 
+/** The words of an agent's row from `busy` on (src/region/layout.h); and a bit of `busy`. */
+const SINCE = 1;
+const WAITS = 10;
+const SEEN = 11;
+const NOTIFIES = 0x80000000 | 0;
+
 const OWNER_DIED = 1;
 const ABANDONED = 2;
 const NAME = -4;
@@ -292,7 +298,9 @@ export class RegionMutex {
    */
   #block(self, timeout) {
     const { busy } = this.#region;
-    Atomics.store(busy, 1, addon.now());
+    Atomics.store(busy, SEEN, this.#words[ACQUISITIONS]);
+    Atomics.store(busy, SINCE, addon.now());
+    Atomics.add(busy, WAITS, 1);
     Atomics.store(busy, 0, this.#slot);
     try {
       return lockBlocking(this.#words, self, timeout);
@@ -310,7 +318,7 @@ export class RegionMutex {
   #step = (words, self, why, phase) => {
     const { busy } = this.#region;
     if (!this.#region.self) return { what: LW_GAVE_UP, word: 0, phase, expected: 0 };
-    Atomics.store(busy, 0, this.#slot);
+    Atomics.store(busy, 0, this.#slot | NOTIFIES);
     try {
       return mutexLockStep(words, self, why, phase);
     } finally {
@@ -361,7 +369,7 @@ export class RegionMutex {
    */
   #leave(self) {
     const { busy } = this.#region;
-    Atomics.store(busy, 0, this.#slot);
+    Atomics.store(busy, 0, this.#slot | NOTIFIES);
     mutexUnlockStep(this.#words, self);
     Atomics.store(busy, 0, 0);
   }

@@ -120,7 +120,7 @@ export class Region {
         buffer,
         domain,
         self,
-        busy: new Int32Array(buffer, busy, 2),
+        busy: new Int32Array(buffer, busy, 12),
         describe: (name) => this.describe(name),
       };
     } catch (error) {

@@ -10,7 +10,7 @@
  * @property {SharedArrayBuffer} buffer
  * @property {Domain} domain
  * @property {number} self this thread's id in the region; 0: it has closed the region
- * @property {Int32Array} busy two words: what this thread is busy with, and since when
+ * @property {Int32Array} busy the row that says what this thread is busy with
  * @property {(name: string) => import('./region.js').Description | undefined} describe
  *
  * @typedef {object} Wait of a line of callers (js/src/line.js)
