@@ -9,7 +9,7 @@
 
 /* Exit statuses. Those of a command that cannot be run are the shell's: 126 and 127. */
 enum {
-    NOT_TAKEN = 1, /* the lock is held; or there is no such lock */
+    NOT_TAKEN = 1, /* the lock is held; there is no such lock; there is a deadlock */
     FAILED = 125,  /* lockword itself could not do what it was asked for */
 };
 
@@ -26,6 +26,7 @@ struct options {
 int command_run(const struct options *options, char **words);
 int command_list(const struct options *options, char **words);
 int command_show(const struct options *options, char **words);
+int command_deadlocks(const struct options *options, char **words);
 int command_top(const struct options *options, char **words);
 int command_wait(const struct options *options, char **words);
 int command_break(const struct options *options, char **words);

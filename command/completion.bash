@@ -1,12 +1,13 @@
 # bash completion for lockword(1)
 
 _lockword() {
-    local subcommands='run list show top wait break remove' options word name i
+    local subcommands='run list show top deadlocks wait break remove' options word name i
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     case ${COMP_WORDS[1]} in
     run) options='--region --timeout --try --conflict-exit-code --once --verbose' ;;
     wait) options='--region --timeout --try --conflict-exit-code' ;;
     list | show) options='--region --json' ;;
+    deadlocks) options='--region --json' ;;
     break) options='--region --signal' ;;
     top | remove) options='--region' ;;
     esac

@@ -48,6 +48,7 @@ static const struct subcommand {
     {"list", "", 0, 0, command_list, {JSON}, "shows all locks"},
     {"show", "NAME", 1, 1, command_show, {JSON}, "shows one lock"},
     {"top", "", 0, 0, command_top, {0}, "shows all locks, again and again, in a terminal"},
+    {"deadlocks", "", 0, 0, command_deadlocks, {JSON}, "shows processes that wait for each other"},
     {"wait", "NAME", 1, 1, command_wait, {'w', 'n', 'E'}, "waits until the lock is free"},
     {"break", "NAME", 1, 1, command_break, {SIGNAL}, "kills the process that holds the lock"},
     {"remove", "NAME", 1, 1, command_remove, {0}, "forgets a lock that is free"},
@@ -93,7 +94,7 @@ static void print_usage(FILE *out)
     }
     fputs("usage: lockword SUBCOMMAND [OPTION...] ...\n\n", out);
     for (size_t i = 0; i < sizeof subcommands / sizeof *subcommands; i++)
-        fprintf(out, "  %-7s %-32s %s\n", subcommands[i].name, subcommands[i].words,
+        fprintf(out, "  %-9s %-32s %s\n", subcommands[i].name, subcommands[i].words,
                 subcommands[i].does);
     fputs("\n'lockword SUBCOMMAND --help' tells its options, 'man lockword' the rest.\n", out);
 }

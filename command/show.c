@@ -1,4 +1,4 @@
-/* show.c: `lockword list` and `lockword show`. */
+/* show.c: `lockword list`, `show` and `deadlocks`. */
 #include "command.h"
 
 #include <cjson/cJSON.h>
@@ -6,19 +6,37 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+static const char *const kinds[LW_REGION_KINDS] = {
+    [LW_REGION_MUTEX] = "mutex",     [LW_REGION_RMUTEX] = "recursive",
+    [LW_REGION_ONCE] = "once",       [LW_REGION_RWLOCK] = "rwlock",
+    [LW_REGION_EVENT] = "event",     [LW_REGION_SEM] = "semaphore",
+    [LW_REGION_COUNTER] = "counter", [LW_REGION_WAITGROUP] = "wait group",
+    [LW_REGION_LATCH] = "latch",     [LW_REGION_BARRIER] = "barrier",
+    [LW_REGION_COND] = "condition",  [LW_REGION_BYTES] = "bytes",
+};
+
+/* Only the first kinds have a holder: of the others nothing is known but who waits. */
+static bool has_holder(const struct lw_region_info *info)
+{
+    return info->kind <= LW_REGION_RWLOCK;
+}
 
 static const char *state_of(const struct lw_region_info *info)
 {
-    return info->fate == ENOTRECOVERABLE ? "abandoned"
-           : info->holder_pid            ? "held"
-           : info->fate == EOWNERDEAD    ? "free, its holder died"
-                                         : "free";
+    return !has_holder(info)               ? ""
+           : info->fate == ENOTRECOVERABLE ? "abandoned"
+           : info->holder_pid              ? "held"
+           : info->fate == EOWNERDEAD      ? "free, its holder died"
+                                           : "free";
 }
 
 static cJSON *json_of(const struct lw_region_info *info)
 {
     cJSON *lock = cJSON_CreateObject();
     cJSON_AddStringToObject(lock, "name", info->name);
+    cJSON_AddStringToObject(lock, "kind", kinds[info->kind]);
     cJSON_AddBoolToObject(lock, "held", info->holder_pid != 0);
     cJSON_AddBoolToObject(lock, "ownerDied", info->fate == EOWNERDEAD);
     cJSON_AddBoolToObject(lock, "abandoned", info->fate == ENOTRECOVERABLE);
@@ -55,16 +73,16 @@ int command_list(const struct options *options, char **words)
     lw_region *region = open_region(options, false);
     cJSON *locks = options->is_json ? cJSON_CreateArray() : NULL;
     if (!locks)
-        printf("%-24s %-22s %8s %8s %8s %8s  %s\n", "NAME", "STATE", "WAITERS", "TAKEN", "DEATHS",
-               "PID", "COMMAND");
+        printf("%-24s %-10s %-22s %8s %8s %8s %8s  %s\n", "NAME", "KIND", "STATE", "WAITERS",
+               "TAKEN", "DEATHS", "PID", "COMMAND");
     struct lw_region_info info;
     for (uint32_t cursor = 0; region && lw_region_next(region, &cursor, &info) == 0;) {
         if (locks) {
             cJSON_AddItemToArray(locks, json_of(&info));
             continue;
         }
-        printf("%-24s %-22s %8u %8u %8u", info.name, state_of(&info), info.waiters,
-               info.acquisitions, info.recoveries);
+        printf("%-24s %-10s %-22s %8u %8u %8u", info.name, kinds[info.kind], state_of(&info),
+               info.waiters, info.acquisitions, info.recoveries);
         if (info.holder_pid) {
             char command[120];
             describe_process(info.holder_pid, command, sizeof command);
@@ -89,7 +107,8 @@ int command_show(const struct options *options, char **words)
         print_json(json_of(&info));
         return 0;
     }
-    printf("%s: %s\n", info.name, state_of(&info));
+    printf("%s, %s%s%s\n", info.name, kinds[info.kind], has_holder(&info) ? ": " : "",
+           state_of(&info));
     if (info.holder_pid) {
         char command[1024];
         describe_process(info.holder_pid, command, sizeof command);
@@ -100,4 +119,40 @@ int command_show(const struct options *options, char **words)
     printf("  taken      %u times, %u of them after a wait\n", info.acquisitions, info.contended);
     printf("  deaths     %u\n", info.recoveries);
     return 0;
+}
+
+static cJSON *json_of_link(const struct lw_region_link *link, const char *command)
+{
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddNumberToObject(json, "pid", link->pid);
+    cJSON_AddNumberToObject(json, "tid", link->tid);
+    cJSON_AddStringToObject(json, "name", link->thread);
+    cJSON_AddStringToObject(json, "command", command);
+    cJSON_AddStringToObject(json, "waitsFor", link->waits_for);
+    return json;
+}
+
+int command_deadlocks(const struct options *options, char **words)
+{
+    (void)words;
+    enum { ROOM = 256 };
+    static struct lw_region_link links[ROOM];
+    lw_region *region = open_region(options, false);
+    uint32_t found = 0;
+    const int error = region ? lw_region_deadlock(region, links, ROOM, &found) : ENOENT;
+    if (error && error != ENOENT)
+        errx(FAILED, "cannot look for deadlocks: %s", strerror(error));
+    cJSON *cycle = options->is_json ? cJSON_CreateArray() : NULL;
+    for (uint32_t i = 0; error == 0 && i < found && i < ROOM; i++) {
+        char command[200];
+        describe_process(links[i].pid, command, sizeof command);
+        if (cycle)
+            cJSON_AddItemToArray(cycle, json_of_link(&links[i], command));
+        else
+            printf("process %u waits for '%s', which the %s holds: %s\n", links[i].pid,
+                   links[i].waits_for, i + 1 < found ? "next" : "first", command);
+    }
+    if (cycle)
+        print_json(cycle);
+    return error == 0 ? NOT_TAKEN : 0;
 }

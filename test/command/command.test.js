@@ -255,7 +255,10 @@ describe('lockword list, show, wait, break, remove', function () {
     assert.equal(lock.holder.pid, holder.pid);
     assert.equal(lock.holder.name, 'sh');
     assert.match(lock.holder.command, /run b " -- sh -c exec sleep 100$/);
-    assert.match((await lockword('list').ended).stdout, /^b " +held +1 +1 +0 +\d+ .*sleep 100$/m);
+    assert.match(
+      (await lockword('list').ended).stdout,
+      /^b " +mutex +held +1 +1 +0 +\d+ .*sleep 100$/m,
+    );
     assert.match((await lockword('show', 'b "').ended).stdout, /holder +sh, thread \d+ of process/);
     waiter.kill();
   });
@@ -280,6 +283,12 @@ describe('lockword list, show, wait, break, remove', function () {
     assert.equal((await holder.ended).signal, 'SIGKILL');
     assert.equal((await lockword('run', 'a', 'true').ended).status, 0);
     assert.equal((await lockword('break', 'a').ended).status, 1);
+  });
+
+  it('finds no deadlock where there is none', async () => {
+    await hold('a');
+    const { status, stdout } = await lockword('deadlocks', '--json').ended;
+    assert.deepEqual({ status, stdout }, { status: 0, stdout: '[]\n' });
   });
 
   it('removes a lock that is free', async () => {
