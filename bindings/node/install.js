@@ -25,7 +25,7 @@ function sources() {
   const waiting = ['linux', 'poll', 'self', 'awake'].map((name) => `wait/${name}.c`);
   const found = ['.', 'core', 'loop', 'region'].flatMap((folder) =>
     readdirSync(join(HERE, 'c/src', folder))
-      .filter((name) => name.endsWith('.c'))
+      .filter((name) => name.endsWith('.c') && name !== 'none.c')
       .map((name) => join(folder, name)),
   );
   return [...found, ...waiting].map((name) => join('c/src', name));

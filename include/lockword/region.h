@@ -193,10 +193,11 @@ int lw_region_name_thread(lw_region *region, const char *name);
 int lw_region_mutex_named(lw_region *region, const char *name, lw_region_mutex *mutex);
 
 /* For the functions that are inlined: the calling thread's id in the region that it used last. */
-extern LW_AGENT_LOCAL struct lw_region_agent {
+struct lw_region_agent {
     uint64_t serial; /* the region's; 0: none */
     uint32_t id;
-} lw_region_last_agent;
+};
+extern LW_AGENT_LOCAL struct lw_region_agent lw_region_last_agent;
 
 /* Where beside a mutex's words the region counts how often it was taken. Only the holder writes. */
 #define LW_REGION_ACQUISITIONS 4

@@ -9,7 +9,7 @@
 
 #include "../wait/platform.h"
 
-#if defined(__linux__) && !LW_ENGINE
+#if LW_LINUX
 
 /* These are no symbols of the shared library. */
 #pragma GCC visibility push(hidden)

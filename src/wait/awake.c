@@ -122,11 +122,11 @@ static struct place {
     _Alignas(128) lw_word short_until; /* sections are short: threads back off */
     lw_word crowded_until;
     _Alignas(128) lw_word poller; /* since when there is one, in units of 2^10 ns; 0: none */
-} places[PLACES];
+} known_mutexes[PLACES];
 
 static struct place *place_of(const lw_word *mutex)
 {
-    return &places[((uintptr_t)mutex >> 6) % PLACES];
+    return &known_mutexes[((uintptr_t)mutex >> 6) % PLACES];
 }
 
 static void set_for_a_period(lw_word *until, int64_t now)
@@ -145,7 +145,7 @@ static bool holds(const lw_word *until, int64_t now)
  */
 struct spin {
     lw_word *mutex;
-    struct place *place;
+    struct place *known;
     int64_t now;
     uint32_t self;
     uint32_t owner; /* the last one seen */
@@ -155,7 +155,7 @@ struct spin {
 /* Tries to become the poller of a crowd. */
 static bool is_poller(struct spin *spin, bool is_first)
 {
-    lw_word *poller = &spin->place->poller;
+    lw_word *poller = &spin->known->poller;
     const uint32_t now = (uint32_t)(spin->now >> 10) | 1;
     /* The first time it guesses that there is none. */
     uint32_t since = is_first ? 0 : lw_load(poller, lw_relaxed);
@@ -168,7 +168,7 @@ static bool is_poller(struct spin *spin, bool is_first)
 static void note_owner(struct spin *spin, uint32_t owner)
 {
     if (spin->owner && owner != spin->owner && ++spin->changes == OVERTAKEN)
-        set_for_a_period(&spin->place->crowded_until, spin->now);
+        set_for_a_period(&spin->known->crowded_until, spin->now);
     spin->owner = owner;
 }
 
@@ -180,12 +180,12 @@ static void note_loss(struct spin *spin)
 {
     const uint32_t winner = lw_load(&spin->mutex[LW_MUTEX_STATE], lw_relaxed) & LW_MUTEX_OWNER;
     if (winner && spin->owner != winner &&
-        (spin->owner || holds(&spin->place->crowded_until, spin->now)))
+        (spin->owner || holds(&spin->known->crowded_until, spin->now)))
         return;
     me.losses += WINS;
     if (me.losses >= LOST_RACES * WINS) {
         me.losses = 0;
-        set_for_a_period(&spin->place->short_until, spin->now);
+        set_for_a_period(&spin->known->short_until, spin->now);
     }
 }
 
@@ -233,8 +233,8 @@ static bool spin_closely(struct spin *spin, bool crowded)
         LW_RELAX();
         if (take(spin))
             return true;
-        if (holds(&spin->place->short_until, spin->now) ||
-            (!crowded && holds(&spin->place->crowded_until, spin->now)))
+        if (holds(&spin->known->short_until, spin->now) ||
+            (!crowded && holds(&spin->known->crowded_until, spin->now)))
             return false;
         spin->now = lw_now();
     } while (spin->now < end);
@@ -246,13 +246,13 @@ static bool touch(struct spin *spin, bool crowded, bool closely)
 {
     const bool taken = closely ? spin_closely(spin, crowded) : take(spin);
     if (crowded)
-        lw_store(&spin->place->poller, 0, lw_relaxed);
+        lw_store(&spin->known->poller, 0, lw_relaxed);
     return taken;
 }
 
 static bool spin_for(lw_word *mutex, uint32_t self, lw_deadline deadline)
 {
-    struct spin spin = {.mutex = mutex, .place = place_of(mutex), .self = self};
+    struct spin spin = {.mutex = mutex, .known = place_of(mutex), .self = self};
     if (!may_spin(&spin))
         return false;
     spin.now = lw_now();
@@ -266,8 +266,8 @@ static bool spin_for(lw_word *mutex, uint32_t self, lw_deadline deadline)
     for (int i = 0;
          i < (is_oversubscribed(spin.now) ? OVERSUBSCRIBED_ROUNDS : ROUNDS) && spin.now < deadline;
          i++) {
-        const bool crowded = holds(&spin.place->crowded_until, spin.now);
-        const bool closely = others_run && !holds(&spin.place->short_until, spin.now);
+        const bool crowded = holds(&spin.known->crowded_until, spin.now);
+        const bool closely = others_run && !holds(&spin.known->short_until, spin.now);
         if (closely && (!crowded || is_poller(&spin, i == 0))) {
             if (touch(&spin, crowded, true))
                 return true;

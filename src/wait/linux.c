@@ -67,7 +67,7 @@ void lw_unshare(const struct lw_region *region)
 
 /* Returns the region that has this word, or NULL; and where in it the word lies, and its doorbell.
  */
-static struct lw_region *find(const uint32_t *word, size_t *offset, struct lw_doorbell **bell)
+static struct lw_region *find(const uint32_t *word, size_t *offset, struct lw_doorbell **rings)
 {
     const uint32_t used = lw_load(&shared_used, lw_acquire);
     const uintptr_t address = (uintptr_t)word;
@@ -79,7 +79,7 @@ static struct lw_region *find(const uint32_t *word, size_t *offset, struct lw_do
         if (begin <= address && address < end &&
             __atomic_load_n(&shared[place].begin, __ATOMIC_ACQUIRE) == begin) {
             *offset = address - begin;
-            *bell = doorbell;
+            *rings = doorbell;
             return region;
         }
     }
@@ -302,7 +302,7 @@ void lw_ring(const lw_word *word)
     struct lw_doorbell *doorbell;
     if (!find(word, &offset, &doorbell))
         return;
-    __atomic_fetch_add(&doorbell->bells[lw_bell_of(offset)], 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&doorbell->bells[LW_BELL_OF(offset)], 1, __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&doorbell->rung, 1, __ATOMIC_SEQ_CST);
     lw_notify(&doorbell->rung, LW_ALL);
 }

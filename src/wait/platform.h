@@ -69,10 +69,7 @@ struct lw_doorbell {
 };
 
 /* The bell of the word at this byte of the memory. */
-static inline uint32_t lw_bell_of(size_t offset)
-{
-    return (uint32_t)(offset / 128 % LW_BELLS);
-}
+#define LW_BELL_OF(offset) ((offset) / 128 % LW_BELLS)
 
 /*
  * Says that other processes share this memory, until lw_unshare: its waiters may be threads of any

@@ -653,7 +653,7 @@ static void go_on(lw_request *request, int result, void *context)
     struct chain *chain = context;
     lw_mutex *mutex = chain->mutex;
     const int links = chain->links;
-    assert_ptr_equal(request, &chain->request);
+    assert_true(request == &chain->request);
     assert_int_equal(result, 0);
     memset(chain, 0x55, sizeof *chain);
     free(chain);

@@ -204,7 +204,7 @@ deadlines() { # deadlines NAME FLAG...
     shift
     # shellcheck disable=SC2086 # a list
     gcc $strict -std=gnu11 -O2 "$@" -I "$root/include" "$here/deadlines.c" "$root"/src/*.c \
-        "$root"/src/core/*.c "$root"/src/loop/*.c \
+        "$root"/src/core/*.c "$root"/src/loop/l*.c "$root"/src/region/*.c \
         "$root"/src/wait/linux.c "$root"/src/wait/poll.c "$root"/src/wait/self.c \
         "$root"/src/wait/awake.c \
         -o "deadlines-$name" -pthread && "./deadlines-$name"
