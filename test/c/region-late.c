@@ -143,8 +143,10 @@ TEST(a_death_just_before_the_keeper_sleeps)
     sleep_ms(50); /* until the keeper sleeps; the holder, who joins, wakes it */
     plan.kills = true;
     fork_holder(&mutex, false);
-    assert_int_equal(try_for_long(&mutex), EOWNERDEAD);
+    for (int i = 0; i < 5000 && !__atomic_load_n(&plan.happened, __ATOMIC_ACQUIRE); i++)
+        sleep_ms(1);
     assert_int_equal(plan.happened, 1);
+    assert_int_equal(try_for_long(&mutex), EOWNERDEAD);
     assert_int_equal(lw_region_close(region), 0);
 }
 

@@ -70,8 +70,12 @@ const isAlive = (pid) => {
   }
 };
 
-const childrenOf = (pid) =>
-  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+/** The process's only child, as soon as it has one. */
+async function childOf(pid) {
+  let children;
+  await until(() => (children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')));
+  return Number(children);
+}
 
 describe('lockword run', function () {
   this.timeout(30_000);
@@ -173,7 +177,7 @@ describe('lockword run', function () {
   });
 
   it("lets a terminal's Ctrl-C reach the command once", async () => {
-    const command = `${program} run a sh -c 'trap "echo caught" INT; echo ready; sleep 0.5; exit 4'`;
+    const command = `exec ${program} run a sh -c 'trap "echo caught" INT; echo ready; sleep 0.5; exit 4'`;
     const terminal = start('script', '-qec', command, '/dev/null');
     let seen = '';
     terminal.stdout.on('data', (data) => (seen += data));
@@ -210,7 +214,7 @@ describe('lockword run', function () {
   it('waits for what is left if the watcher is killed, too', async () => {
     const holder = await hold('a', `(sleep 1; echo old >>${file('order')}) & wait`);
     await sleep(100);
-    const [watcher] = childrenOf(holder.pid);
+    const watcher = await childOf(holder.pid);
     holder.kill('SIGSTOP');
     process.kill(watcher, 'SIGKILL');
     holder.kill('SIGKILL');
@@ -232,8 +236,8 @@ describe('lockword run', function () {
     const command = 'while :; do sleep 0.02; done';
     const holder = await hold('a', command);
     const stateOf = (pid) => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1][0];
-    const [watcher] = childrenOf(holder.pid);
-    const [child] = childrenOf(watcher);
+    const watcher = await childOf(holder.pid);
+    const child = await childOf(watcher);
     process.kill(child, 'SIGSTOP');
     await until(() => stateOf(holder.pid) === 'T');
     holder.kill('SIGCONT');
