@@ -56,7 +56,7 @@ verify: setup ## explore every interleaving of the core, and of its mutants
 soak: build ## kill 20,000 processes that share a region, at any instruction; DEATHS=20000
 	@LW_DEATHS=$(or $(DEATHS),20000) build/$(PRESET)/test/c/test-region-soak
 
-demo: setup ## count the C identifiers under TREE=/usr/include by threads, wasm and JavaScript at once
+demo: setup ## count the C identifiers under TREE=/usr/include by threads, wasm, JavaScript and dying processes
 	@$(NODE) demo/run.js "$(TREE)"
 
 page: setup ## serve the counter page, examples/counter-page, on this machine

@@ -24,7 +24,7 @@ function run(command, ...args) {
   if (status !== 0) throw new Error(`${command} ${args.join(' ')}\n${stdout}${stderr}`);
 }
 
-/** @returns {string} the program of native/main.c */
+/** @returns {{ threads: string, processes: string }} the programs of native/main.c and process.c */
 export function buildNative() {
   run(
     'cmake',
@@ -35,8 +35,12 @@ export function buildNative() {
     '-DCMAKE_BUILD_TYPE=Release',
     '-DLOCKWORD_PARTS=demo/native',
   );
-  run('cmake', '--build', folder, '--target', 'wordcount');
-  return path.join(folder, 'demo', 'native', 'wordcount');
+  run('cmake', '--build', folder, '--target', 'wordcount', 'wordcount-process');
+  const programs = path.join(folder, 'demo', 'native');
+  return {
+    threads: path.join(programs, 'wordcount'),
+    processes: path.join(programs, 'wordcount-process'),
+  };
 }
 
 /** @returns {Promise<WebAssembly.Module>} wordcount.c for workers, linked with lockword's WebAssembly archive */

@@ -15,7 +15,8 @@ const inJavaScript = ({ waited_us: waitedUs, longest_us: longestUs, ...agent }) 
   longestUs,
 });
 
-function readTable(file) {
+/** The table that a native program has left. */
+export function readTable(file) {
   const bytes = fs.readFileSync(file);
   return new Table(bytes.buffer, bytes.byteOffset);
 }

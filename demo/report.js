@@ -89,8 +89,11 @@ function sayInexact(reference, run, difference, failed) {
 export function sayLocked(title, reference, run) {
   sayRun(title, reference, run.seconds);
   sayAgents(run.agents);
+  return sayExact(reference, run, sum(run.agents, 'failed', 'full', 'damaged'));
+}
+
+function sayExact(reference, run, failed) {
   const difference = compare(reference.words, run.words);
-  const failed = sum(run.agents, 'failed', 'full', 'damaged');
   const exact = difference.equal && failed === 0 && run.locksAreZero;
   if (exact) {
     say(
@@ -100,6 +103,18 @@ export function sayLocked(title, reference, run) {
     );
   } else sayInexact(reference, run, difference, failed);
   return exact;
+}
+
+/** Reports the run of processes that were killed, and returns whether it is exact. */
+export function sayKilled(title, reference, run) {
+  sayRun(title, reference, run.seconds);
+  say(
+    `  ${plural(run.kills, 'process was', 'processes were')} killed and replaced. ${bold(`${count(run.deaths)} of them held the mutex`)}: it became free, and the`,
+    '  next holder was told (EOWNERDEAD). What a process adds for a file, it writes into a log first.',
+    `  ${count(run.redone)} had written all of it: the next holder did what the log says. The others had changed nothing,`,
+    '  and their files were counted again.',
+  );
+  return sayExact(reference, run, run.failed);
 }
 
 /** What an event loop was like, beside the same load without any lock: (c). */

@@ -2,8 +2,9 @@
  * node demo/run.js [--threads=N] [--workers=N] [TREE]
  *
  * Counts every C identifier in every file under TREE (/usr/include) in one hash table guarded by
- * lockword mutexes: (a) with native threads and an event loop, (b) in Node with C, JavaScript and the main thread
- * together, (c) both without locks. Ends with 1 if (a) or (b) is not exact.
+ * lockword mutexes: (a) with native threads and an event loop, (b) in Node with C, JavaScript and
+ * the main thread together, (c) both without locks, and (d) with processes that are killed. Ends
+ * with 1 if (a), (b) or (d) is not exact.
  */
 import fs from 'node:fs';
 import os from 'node:os';
@@ -12,6 +13,7 @@ import { parseArgs } from 'node:util';
 import { buildModule, buildNative } from './build.js';
 import { countNatively } from './native-run.js';
 import { countInNode } from './node-run.js';
+import { countInProcesses } from './process-run.js';
 import { countPlainly } from './reference.js';
 import * as report from './report.js';
 import { bad, withBar } from './terminal.js';
@@ -63,24 +65,28 @@ function readOptions() {
   };
 }
 
-/** The three ways of counting a tree, each behind a progress bar. */
-function waysToCount(tree, { threads, workers }, program, module, scratch) {
+/** The ways of counting a tree, each behind a progress bar. */
+function waysToCount(tree, { threads, workers }, programs, module, scratch) {
   const table = { tree, ...tableFor(tree) };
   return {
     plainly: () =>
       withBar('one thread', tree.files, (onProgress) => countPlainly(tree.files, onProgress)),
     natively: (locking) =>
       withBar('C', tree.files, (onProgress) =>
-        countNatively(program, scratch, { ...table, locking }, threads, onProgress),
+        countNatively(programs.threads, scratch, { ...table, locking }, threads, onProgress),
       ),
     inNode: (locking) =>
       withBar('Node', tree.files, (onProgress) =>
         countInNode(module, { ...table, locking }, workers, onProgress),
       ),
+    inProcesses: () =>
+      withBar('processes', tree.files, (onProgress) =>
+        countInProcesses(programs.processes, scratch, table, threads, onProgress),
+      ),
   };
 }
 
-/** @returns {Promise<boolean>} whether (a) and (b) are exact */
+/** @returns {Promise<boolean>} whether (a), (b) and (d) are exact */
 async function demonstrate(scratch) {
   const options = readOptions();
   report.sayTitle();
@@ -107,9 +113,15 @@ async function demonstrate(scratch) {
   report.sayLateness('The event loop of (a)', native.lateness, unlocked.native.lateness);
   report.sayLateness('The main thread of (b)', node.lateness, unlocked.node.lateness);
   report.sayLosses(reference, unlocked.native, unlocked.node);
+  const killed = await count.inProcesses();
+  const d = report.sayKilled(
+    `(d) ${options.threads} C processes, one table in a file, and kill -9`,
+    reference,
+    killed,
+  );
   report.sayTop(reference);
-  if (a && b) report.sayMeaning(reference, native, node);
-  return a && b;
+  if (a && b && d) report.sayMeaning(reference, native, node);
+  return a && b && d;
 }
 
 const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'lockword-demo-'));

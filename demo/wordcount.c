@@ -153,23 +153,31 @@ static bool is_word(struct wc_arena *arena, uint32_t offset, volatile struct wc_
     return i == key->length;
 }
 
-/* A word whose chain leads nowhere is done with, too: it is tallied as damaged. */
-bool wc_count_known(struct wc_arena *arena, struct wc_tally *tally, const struct wc_key *key)
+uint32_t wc_look_up(struct wc_arena *arena, const struct wc_key *key)
 {
     uint32_t offset = *bucket_of(arena, key->hash);
     for (uint32_t left = arena->max_chain; offset != 0; left--) {
         volatile struct wc_word *word = word_at(arena, offset);
-        if (word == NULL || left == 0) {
-            tally->damaged++;
-            return true;
-        }
-        if (is_word(arena, offset, word, key)) {
-            word->count++;
-            return true;
-        }
+        if (word == NULL || left == 0)
+            return WC_DAMAGED;
+        if (is_word(arena, offset, word, key))
+            return offset;
         offset = word->next;
     }
-    return false;
+    return WC_UNKNOWN;
+}
+
+/* A word whose chain leads nowhere is done with, too: it is tallied as damaged. */
+bool wc_count_known(struct wc_arena *arena, struct wc_tally *tally, const struct wc_key *key)
+{
+    const uint32_t offset = wc_look_up(arena, key);
+    if (offset == WC_UNKNOWN)
+        return false;
+    if (offset == WC_DAMAGED)
+        tally->damaged++;
+    else
+        word_at(arena, offset)->count++;
+    return true;
 }
 
 /* Room for a word of this length; 0: there is none left. */
@@ -184,13 +192,14 @@ static uint32_t allocate(struct wc_arena *arena, uint32_t length)
     return fits ? offset : 0;
 }
 
-/* Puts a new word at the head of its chain. */
-void wc_insert(struct wc_arena *arena, struct wc_tally *tally, const struct wc_key *key)
+/* The word is in the table when its chain begins with it, and whole then. */
+uint32_t wc_insert(struct wc_arena *arena, struct wc_tally *tally, const struct wc_key *key,
+                   uint32_t count)
 {
     const uint32_t offset = allocate(arena, key->length);
     if (offset == 0) {
         tally->full++;
-        return;
+        return 0;
     }
     volatile struct wc_word *word = (volatile struct wc_word *)(void *)bytes_at(arena, offset);
     uint8_t *letters = bytes_at(arena, offset) + sizeof *word;
@@ -198,9 +207,10 @@ void wc_insert(struct wc_arena *arena, struct wc_tally *tally, const struct wc_k
         letters[i] = key->letters[i];
     word->hash = key->hash;
     word->length = key->length;
-    word->count = 1;
+    word->count = count;
     word->next = *bucket_of(arena, key->hash);
     *bucket_of(arena, key->hash) = offset;
+    return offset;
 }
 
 static void add(struct wc_arena *arena, struct wc_tally *tally, const struct wc_key *key)
@@ -209,7 +219,7 @@ static void add(struct wc_arena *arena, struct wc_tally *tally, const struct wc_
     enter(arena, stripe, tally);
     if (!wc_count_known(arena, tally, key)) {
         enter(arena, &arena->heap_lock, tally);
-        wc_insert(arena, tally, key);
+        wc_insert(arena, tally, key, 1);
         leave(arena, &arena->heap_lock);
     }
     leave(arena, stripe);

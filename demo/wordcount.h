@@ -27,6 +27,9 @@
 
 #define WC_MAGIC 0x31304357u /* "WC01" */
 #define WC_NO_FILE UINT32_MAX
+/* Instead of a word's offset: it is not in the table; its chain leads nowhere, or in circles. */
+#define WC_UNKNOWN 0u
+#define WC_DAMAGED UINT32_MAX
 
 /* Few enough that agents meet at one, many enough that they mostly do not. */
 #define WC_STRIPES 64u
@@ -93,12 +96,16 @@ struct wc_key {
  * The parts of the two functions below, for an agent that must not block and so takes the locks in
  * its own way. wc_find finds the next word from *at on, moves *at behind it, and returns whether
  * there is one. Then, with the word's stripe locked: wc_count_known counts it and returns true, or
- * returns false if it is not in the table yet. Then, with heap_lock locked, too: wc_insert.
+ * returns false if it is not in the table yet. Then, with heap_lock locked, too: wc_insert, which
+ * gives it this count, and returns its offset; 0: the heap is full.
  */
 bool wc_find(const uint8_t *text, uint32_t length, uint32_t *at, struct wc_key *key);
 lw_mutex *wc_stripe(struct wc_arena *arena, const struct wc_key *key);
 bool wc_count_known(struct wc_arena *arena, struct wc_tally *tally, const struct wc_key *key);
-void wc_insert(struct wc_arena *arena, struct wc_tally *tally, const struct wc_key *key);
+uint32_t wc_insert(struct wc_arena *arena, struct wc_tally *tally, const struct wc_key *key,
+                   uint32_t count);
+/* The word's offset, WC_UNKNOWN or WC_DAMAGED; with its stripe locked. */
+uint32_t wc_look_up(struct wc_arena *arena, const struct wc_key *key);
 /* With files_lock locked. */
 uint32_t wc_next_file(struct wc_arena *arena);
 

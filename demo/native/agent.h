@@ -1,4 +1,4 @@
-/* agent.h: what main.c's threads and loop.c's event loop have in common. */
+/* agent.h: what the threads, the event loop and the processes have in common. */
 #ifndef AGENT_H
 #define AGENT_H
 
@@ -35,6 +35,14 @@ void fail(const char *what);
 
 /* Reads a whole file into the text. Returns false if it cannot be read. */
 bool read_file(const char *path, struct text *text);
+
+/* The NUL-ended paths of the text as an array, and how many. */
+char **split_paths(const struct text *text, uint32_t *count);
+
+/* Writes the part of the table that is in use. */
+void write_table(const struct wc_arena *arena, const char *path);
+
+uint32_t number(const char *text);
 
 /* Keeps the calling thread on one of the processors that it may use, its number-th. */
 void stay_on_processor(uint32_t number);

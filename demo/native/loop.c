@@ -139,7 +139,7 @@ static void count_word(struct agent *agent)
 
 static void insert_word(struct agent *agent)
 {
-    wc_insert(agent->arena, agent->tally, &agent->key);
+    wc_insert(agent->arena, agent->tally, &agent->key, 1);
     leave(agent, &agent->arena->heap_lock);
     agent->next = leave_word;
 }
