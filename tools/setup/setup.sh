@@ -32,6 +32,10 @@ crate() {
     ls -d /usr/share/cargo/registry/"$1"-[0-9]* >/dev/null 2>&1
 }
 
+rust_core() {
+    ls -d /usr/src/rustc-*/library/core >/dev/null 2>&1
+}
+
 missing=
 need() { # need PACKAGES CHECK...: they are missing if the check fails
     packages=$1
@@ -78,6 +82,9 @@ gcc=$(gcc -dumpversion 2>/dev/null ||
 gcc=${gcc%%.*}
 if [ "${1-}" = everywhere ]; then
     want musl-tools have musl-gcc
+    want lld have wasm-ld
+    want rust-src rust_core
+    want librust-compiler-builtins-dev crate compiler_builtins
     emulated arm arm-linux-gnueabihf armhf
     emulated riscv64 riscv64-linux-gnu riscv64
     emulated s390x s390x-linux-gnu s390x
@@ -88,6 +95,8 @@ elif [ "${1-}" != bench ]; then
     want xvfb have Xvfb
     want python3 have python3
     want rustc have rustc
+    want cargo have cargo
+    want librust-lock-api-dev crate lock_api
     want valgrind have valgrind
     want libuv1-dev header uv.h
     want libcjson-dev header cjson/cJSON.h

@@ -1,0 +1,566 @@
+//! Waits of tasks: futures over lockword/loop.h, for any executor.
+//!
+//! Each thread that waits has an lw_loop, made by its first wait. One more thread, the bell ringer,
+//! polls the descriptors of all loops. When one is readable, it wakes all tasks that wait on that
+//! loop; the first of them to be polled runs the loop, which ends those requests whose turn it is.
+//! All are woken, not one, since a task that does not get to its future would hold up the others.
+//!
+//! A request belongs to the thread that made it, and so does a lock that it gets. Therefore the
+//! futures and the guards are not Send. A request also has a handle of what it waits for, and not a
+//! borrow: a future that is leaked gives back its borrows, but leaves its request behind.
+use crate::sys::looping::{self, Room};
+use crate::sys::{c_int, c_void};
+use crate::{sys, Event, Mutex, RwLock, Semaphore};
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Arc, Once};
+use std::task::{Context, Poll, Waker};
+
+/// What the bell ringer knows of a loop: whom to wake. A waker's key is its request's address.
+type Sleepers = Arc<Mutex<BTreeMap<usize, Waker>>>;
+
+mod epoll {
+    //! Linux's epoll; the standard library links the C library that has it.
+    use crate::sys::c_int;
+
+    #[cfg_attr(target_arch = "x86_64", repr(C, packed))]
+    #[cfg_attr(not(target_arch = "x86_64"), repr(C))]
+    #[derive(Clone, Copy)]
+    pub(super) struct Event {
+        pub(super) events: u32,
+        pub(super) data: u64,
+    }
+
+    pub(super) const CLOEXEC: c_int = 0o2000000;
+    pub(super) const IN: u32 = 1;
+    pub(super) const ONESHOT: u32 = 1 << 30;
+    pub(super) const ADD: c_int = 1;
+    pub(super) const DEL: c_int = 2;
+    pub(super) const MOD: c_int = 3;
+
+    extern "C" {
+        pub(super) fn epoll_create1(flags: c_int) -> c_int;
+        pub(super) fn epoll_ctl(epoll: c_int, op: c_int, fd: c_int, event: *mut Event) -> c_int;
+        pub(super) fn epoll_wait(epoll: c_int, events: *mut Event, n: c_int, ms: c_int) -> c_int;
+    }
+}
+
+/// The bell ringer's descriptor, and the loops by their own. A loop's descriptor is closed only
+/// after it has left this map.
+struct Ringer {
+    epoll: c_int,
+    loops: BTreeMap<c_int, Sleepers>,
+}
+
+static RINGER: Mutex<Option<Ringer>> = Mutex::new(None);
+static BEGUN: Once = Once::new();
+
+/// Wakes tasks, for ever.
+fn ring(epoll: c_int) {
+    loop {
+        let mut event = epoll::Event { events: 0, data: 0 };
+        // SAFETY: `event` has room for one event.
+        if unsafe { epoll::epoll_wait(epoll, &mut event, 1, -1) } != 1 {
+            continue; // a signal
+        }
+        let fd = event.data as c_int;
+        let found = RINGER.lock().as_ref().and_then(|ringer| ringer.loops.get(&fd).cloned());
+        let sleepers = found.map(|sleepers| std::mem::take(&mut *sleepers.lock()));
+        // No lock is held here: a waker may do anything.
+        for waker in sleepers.into_iter().flatten().map(|(_, waker)| waker) {
+            waker.wake();
+        }
+    }
+}
+
+/// A thread's loop.
+struct Looper {
+    /// In a box, which does not move: the library knows its address.
+    room: Box<UnsafeCell<Room>>,
+    fd: c_int,
+    epoll: c_int,
+    sleepers: Sleepers,
+    /// The tasks whose requests a run has ended.
+    woken: RefCell<Vec<Waker>>,
+}
+
+thread_local! {
+    static LOOPER: RefCell<Option<Rc<Looper>>> = const { RefCell::new(None) };
+}
+
+impl Looper {
+    fn of_this_thread() -> Rc<Looper> {
+        LOOPER.with(|looper| looper.borrow_mut().get_or_insert_with(Looper::new).clone())
+    }
+
+    fn new() -> Rc<Looper> {
+        let room = Box::new(UnsafeCell::new(Room::EMPTY));
+        // SAFETY: unused memory of at least a loop's size, which stays in place.
+        let error = unsafe { looping::lw_loop_init(room.get()) };
+        assert!(error == 0, "lockword: no loop for this thread: errno code {}", error);
+        // SAFETY: the loop has been initialized.
+        let fd = unsafe { looping::lw_loop_fd(room.get()) };
+        BEGUN.call_once(|| {
+            // SAFETY: takes a number only.
+            let epoll = unsafe { epoll::epoll_create1(epoll::CLOEXEC) };
+            assert!(epoll >= 0, "lockword: {}", std::io::Error::last_os_error());
+            *RINGER.lock() = Some(Ringer { epoll, loops: BTreeMap::new() });
+            let thread = std::thread::Builder::new().name("lockword".into());
+            thread.spawn(move || ring(epoll)).expect("lockword: the thread that wakes tasks");
+        });
+        let sleepers = Sleepers::default();
+        let epoll = {
+            let mut ringer = RINGER.lock();
+            let ringer = ringer.as_mut().expect("BEGUN has made it");
+            ringer.loops.insert(fd, sleepers.clone());
+            ringer.epoll
+        };
+        let looper = Looper { room, fd, epoll, sleepers, woken: RefCell::default() };
+        looper.control(epoll::ADD, 0);
+        Rc::new(looper)
+    }
+
+    fn control(&self, op: c_int, events: u32) {
+        let mut event = epoll::Event { events, data: self.fd as u64 };
+        // SAFETY: both descriptors are open; `event` is only read.
+        let result = unsafe { epoll::epoll_ctl(self.epoll, op, self.fd, &mut event) };
+        assert!(result == 0, "lockword: {}", std::io::Error::last_os_error());
+    }
+
+    /// Runs what is due, and wakes the tasks whose requests have ended.
+    fn run(&self) {
+        // SAFETY: the loop is this thread's, since a Looper is not Send. `done`, which this calls,
+        // runs no code of the program's, so that this is never called from within itself.
+        unsafe { looping::lw_loop_run(self.room.get()) };
+        let woken = self.woken.take();
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    /// Has the bell ringer wake the tasks when the loop has something to do; at once, if it has
+    /// now. One wake-up disarms it.
+    fn arm(&self) {
+        self.control(epoll::MOD, epoll::IN | epoll::ONESHOT);
+    }
+}
+
+impl Drop for Looper {
+    fn drop(&mut self) {
+        // Before the descriptor is closed: its number may be another loop's at once.
+        if let Some(ringer) = RINGER.lock().as_mut() {
+            ringer.loops.remove(&self.fd);
+        }
+        self.control(epoll::DEL, 0);
+        // SAFETY: the loop is this thread's. No request is left: each has this Looper.
+        unsafe { looping::lw_loop_destroy(self.room.get()) };
+    }
+}
+
+/// A request that has been made. It stays in its box until it has ended.
+struct Request {
+    room: UnsafeCell<Room>,
+    looper: Rc<Looper>,
+    result: Cell<Option<c_int>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+extern "C" fn done(_: *mut Room, result: c_int, context: *mut c_void) {
+    // SAFETY: `context` is the Request that was made with this function; it lives until its result
+    // is set, and only this thread uses it.
+    let request = unsafe { &*(context as *const Request) };
+    request.result.set(Some(result));
+    if let Some(waker) = request.waker.take() {
+        request.looper.woken.borrow_mut().push(waker);
+    }
+}
+
+impl Request {
+    fn begin(begin: &dyn Fn(&Start) -> c_int) -> Box<Request> {
+        let request = Box::new(Request {
+            room: UnsafeCell::new(Room::EMPTY),
+            looper: Looper::of_this_thread(),
+            result: Cell::new(None),
+            waker: RefCell::new(None),
+        });
+        let error = begin(&Start {
+            request: request.room.get(),
+            r#loop: request.looper.room.get(),
+            context: &*request as *const Request as *mut c_void,
+        });
+        if error != 0 {
+            request.result.set(Some(error)); // `done` will not be called
+        }
+        request
+    }
+
+    fn key(&self) -> usize {
+        self as *const Request as usize
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        self.looper.sleepers.lock().remove(&self.key());
+    }
+}
+
+/// Where a request is made: the arguments of an `_async` function of loop.h.
+pub struct Start {
+    request: *mut Room,
+    r#loop: *mut Room,
+    context: *mut c_void,
+}
+
+/// What a [`Wait`] waits for: a primitive, by a handle that keeps it in place.
+pub trait Target: sealed::Sealed {
+    /// What the future returns.
+    type Output;
+    #[doc(hidden)]
+    fn try_now(&self) -> bool;
+    #[doc(hidden)]
+    fn begin(&self, start: &Start) -> c_int;
+    #[doc(hidden)]
+    fn output(&self) -> Self::Output;
+    /// Gives to the next waiter what a wait has got whose future is dropped.
+    #[doc(hidden)]
+    fn give_back(&self) {
+        drop(self.output());
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A handle that keeps a primitive at its address: `Arc`, `Rc`, or a reference to a static one.
+pub trait Handle: Deref + Clone + sealed::Sealed {}
+impl<L: ?Sized> sealed::Sealed for &'static L {}
+impl<L: ?Sized> Handle for &'static L {}
+impl<L: ?Sized> sealed::Sealed for Arc<L> {}
+impl<L: ?Sized> Handle for Arc<L> {}
+impl<L: ?Sized> sealed::Sealed for Rc<L> {}
+impl<L: ?Sized> Handle for Rc<L> {}
+
+/// Where the methods for tasks are: on `Arc<L>`, on `Rc<L>`, and on an `L` that is static.
+pub trait Share<L: ?Sized> {
+    /// What the futures and the guards keep.
+    type Handle: Handle<Target = L>;
+    #[doc(hidden)]
+    fn share(self) -> Self::Handle;
+}
+
+impl<L: ?Sized> Share<L> for &'static L {
+    type Handle = &'static L;
+    fn share(self) -> &'static L {
+        self
+    }
+}
+
+impl<L: ?Sized> Share<L> for &Arc<L> {
+    type Handle = Arc<L>;
+    fn share(self) -> Arc<L> {
+        self.clone()
+    }
+}
+
+impl<L: ?Sized> Share<L> for &Rc<L> {
+    type Handle = Rc<L>;
+    fn share(self) -> Rc<L> {
+        self.clone()
+    }
+}
+
+/// A future that waits without blocking its thread. To drop it is to give up: what it gets at that
+/// moment goes to the next waiter.
+///
+/// It does nothing before it is polled. It has to be polled and dropped on one thread.
+#[must_use = "futures do nothing unless polled"]
+pub struct Wait<T: Target> {
+    target: T,
+    request: Option<Box<Request>>,
+    has_ended: bool,
+    not_send: PhantomData<*mut ()>,
+}
+
+impl<T: Target> Wait<T> {
+    fn new(target: T) -> Self {
+        Wait { target, request: None, has_ended: false, not_send: PhantomData }
+    }
+}
+
+// The request is in a box: the future itself may move.
+impl<T: Target> Unpin for Wait<T> {}
+
+impl<T: Target> Future for Wait<T> {
+    type Output = T::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T::Output> {
+        let this = &mut *self;
+        assert!(!this.has_ended, "lockword: a future was polled after it had returned");
+        if this.request.is_none() {
+            if this.target.try_now() {
+                this.has_ended = true;
+                return Poll::Ready(this.target.output());
+            }
+            this.request = Some(Request::begin(&|start| this.target.begin(start)));
+        }
+        let request = this.request.as_ref().expect("it was made above");
+        request.waker.replace(None); // this poll need not wake its own task
+        request.looper.run();
+        if let Some(result) = request.result.get() {
+            this.request = None;
+            this.has_ended = true;
+            sys::must(result, "a task's wait");
+            return Poll::Ready(this.target.output());
+        }
+        // By two ways: another task of this thread may end the request, or the bell ringer may call
+        // for a run. The latter is armed last: what is due already wakes this task again.
+        request.waker.replace(Some(context.waker().clone()));
+        let waker = context.waker().clone();
+        request.looper.sleepers.lock().insert(request.key(), waker);
+        request.looper.arm();
+        Poll::Pending
+    }
+}
+
+impl<T: Target> Drop for Wait<T> {
+    fn drop(&mut self) {
+        let request = match self.request.take() {
+            Some(request) => request,
+            None => return,
+        };
+        request.waker.replace(None);
+        if request.result.get().is_none() {
+            // SAFETY: the request is this thread's and has not ended.
+            unsafe { looping::lw_request_cancel(request.room.get()) };
+        }
+        while request.result.get().is_none() {
+            request.looper.run(); // ends some hundreds at once
+        }
+        if request.result.get() == Some(0) {
+            self.target.give_back();
+        }
+    }
+}
+
+/// Calls an `_async` function of loop.h for this target.
+macro_rules! begin {
+    ($function:ident($($argument:expr),*), $start:ident) => {
+        // SAFETY: the target's handle keeps the words in place. The future ends the request before
+        // it drops that handle; if the future is leaked, so are its handle and its request.
+        unsafe {
+            looping::$function(
+                $($argument,)* $start.request, $start.r#loop, sys::FOREVER, done, $start.context,
+            )
+        }
+    };
+}
+
+/// Defines the target of a lock, and the guard that its future returns.
+macro_rules! lock {
+    ($lock:ident, $target:ident, $guard:ident, $doc:literal, $try_now:ident, $begin:ident,
+     $unlock:ident) => {
+        #[doc(hidden)]
+        pub struct $target<H>(H);
+        impl<H> sealed::Sealed for $target<H> {}
+
+        impl<H: Handle<Target = $lock<T>>, T: ?Sized> Target for $target<H> {
+            type Output = $guard<H, T>;
+
+            fn try_now(&self) -> bool {
+                // SAFETY: the words are the lock's. `raw` is not used to unlock. EDEADLK: another
+                // task of this thread has it.
+                unsafe { sys::$try_now(self.0.raw().as_ptr(), sys::NOW) == 0 }
+            }
+
+            fn begin(&self, start: &Start) -> c_int {
+                // SAFETY: as above.
+                begin!($begin(self.0.raw().as_ptr()), start)
+            }
+
+            fn output(&self) -> $guard<H, T> {
+                $guard { lock: self.0.clone(), not_send: PhantomData }
+            }
+        }
+
+        #[doc = $doc]
+        #[must_use = "the lock is free again at once"]
+        pub struct $guard<H: Handle<Target = $lock<T>>, T: ?Sized> {
+            lock: H,
+            not_send: PhantomData<*mut T>,
+        }
+
+        impl<H: Handle<Target = $lock<T>>, T: ?Sized> Deref for $guard<H, T> {
+            type Target = T;
+            fn deref(&self) -> &T {
+                // SAFETY: the thread holds the lock, for the task of this guard.
+                unsafe { &*self.lock.data_ptr() }
+            }
+        }
+
+        impl<H: Handle<Target = $lock<T>>, T: ?Sized> Drop for $guard<H, T> {
+            fn drop(&mut self) {
+                // SAFETY: the thread holds the lock, for the task of this guard, which ends.
+                unsafe { self.lock.$unlock() }
+            }
+        }
+    };
+}
+
+/// Adds what only an exclusive guard may do.
+macro_rules! exclusive {
+    ($lock:ident, $guard:ident) => {
+        impl<H: Handle<Target = $lock<T>>, T: ?Sized> DerefMut for $guard<H, T> {
+            fn deref_mut(&mut self) -> &mut T {
+                // SAFETY: no other task and no other thread has the lock.
+                unsafe { &mut *self.lock.data_ptr() }
+            }
+        }
+    };
+}
+
+lock!(
+    Mutex,
+    Lock,
+    AsyncMutexGuard,
+    "A task's mutex. Unlocks when it is dropped; stays on its thread.",
+    lw_mutex_lock_until,
+    lw_mutex_lock_async,
+    force_unlock
+);
+exclusive!(Mutex, AsyncMutexGuard);
+lock!(
+    RwLock,
+    Read,
+    AsyncReadGuard,
+    "A task's read. Ends when it is dropped; stays on its thread.",
+    lw_rwlock_rdlock_until,
+    lw_rwlock_rdlock_async,
+    force_unlock_read
+);
+lock!(
+    RwLock,
+    Write,
+    AsyncWriteGuard,
+    "A task's write. Ends when it is dropped; stays on its thread.",
+    lw_rwlock_wrlock_until,
+    lw_rwlock_wrlock_async,
+    force_unlock_write
+);
+exclusive!(RwLock, AsyncWriteGuard);
+
+/// [`Mutex`] for tasks.
+pub trait AsyncMutex<T: ?Sized>: Share<Mutex<T>> + Sized {
+    /// Waits for the mutex without blocking the thread.
+    fn lock_async(self) -> Wait<Lock<Self::Handle>> {
+        Wait::new(Lock(self.share()))
+    }
+}
+impl<S: Share<Mutex<T>>, T: ?Sized> AsyncMutex<T> for S {}
+
+/// [`RwLock`] for tasks.
+pub trait AsyncRwLock<T: ?Sized>: Share<RwLock<T>> + Sized {
+    /// Waits, without blocking the thread, until the task may read.
+    fn read_async(self) -> Wait<Read<Self::Handle>> {
+        Wait::new(Read(self.share()))
+    }
+
+    /// Waits, without blocking the thread, until the task may write.
+    fn write_async(self) -> Wait<Write<Self::Handle>> {
+        Wait::new(Write(self.share()))
+    }
+}
+impl<S: Share<RwLock<T>>, T: ?Sized> AsyncRwLock<T> for S {}
+
+#[doc(hidden)]
+pub struct Acquire<H>(H, u32);
+impl<H> sealed::Sealed for Acquire<H> {}
+
+impl<H: Handle<Target = Semaphore>> Target for Acquire<H> {
+    type Output = AsyncPermits<H>;
+
+    fn try_now(&self) -> bool {
+        // SAFETY: the words are the semaphore's.
+        unsafe { sys::lw_sem_acquire_until(self.0.as_ptr(), self.1, sys::NOW) == 0 }
+    }
+
+    fn begin(&self, start: &Start) -> c_int {
+        begin!(lw_sem_acquire_async(self.0.as_ptr(), self.1), start)
+    }
+
+    fn output(&self) -> AsyncPermits<H> {
+        AsyncPermits { semaphore: self.0.clone(), n: self.1 }
+    }
+}
+
+/// Permits that a task has got. The semaphore gets them back when this is dropped, on any thread.
+#[must_use = "the permits go back at once"]
+pub struct AsyncPermits<H: Handle<Target = Semaphore>> {
+    semaphore: H,
+    n: u32,
+}
+
+impl<H: Handle<Target = Semaphore>> AsyncPermits<H> {
+    /// Keeps the permits for good, or until [`Semaphore::release`].
+    pub fn forget(mut self) {
+        self.n = 0;
+    }
+}
+
+impl<H: Handle<Target = Semaphore>> Drop for AsyncPermits<H> {
+    fn drop(&mut self) {
+        if self.n != 0 {
+            self.semaphore.release(self.n);
+        }
+    }
+}
+
+/// [`Semaphore`] for tasks.
+pub trait AsyncSemaphore: Share<Semaphore> + Sized {
+    /// Waits for n permits without blocking the thread. Panics if n is more than
+    /// [`Semaphore::MAX`].
+    #[track_caller]
+    fn acquire_async(self, n: u32) -> Wait<Acquire<Self::Handle>> {
+        Semaphore::check(n);
+        Wait::new(Acquire(self.share(), n))
+    }
+}
+impl<S: Share<Semaphore>> AsyncSemaphore for S {}
+
+#[doc(hidden)]
+pub struct Set<H>(H);
+impl<H> sealed::Sealed for Set<H> {}
+
+impl<H: Handle<Target = Event>> Target for Set<H> {
+    type Output = ();
+
+    fn try_now(&self) -> bool {
+        // SAFETY: the words are the event's.
+        unsafe { sys::lw_event_wait_until(self.0.as_ptr(), sys::NOW) == 0 }
+    }
+
+    fn begin(&self, start: &Start) -> c_int {
+        begin!(lw_event_wait_async(self.0.as_ptr()), start)
+    }
+
+    fn output(&self) {}
+
+    fn give_back(&self) {
+        if self.0.is_auto() {
+            self.0.set(); // this wait has reset it
+        }
+    }
+}
+
+/// [`Event`] for tasks.
+pub trait AsyncEvent: Share<Event> + Sized {
+    /// Waits for the event without blocking the thread.
+    fn wait_async(self) -> Wait<Set<Self::Handle>> {
+        Wait::new(Set(self.share()))
+    }
+}
+impl<S: Share<Event>> AsyncEvent for S {}

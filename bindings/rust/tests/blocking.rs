@@ -1,0 +1,207 @@
+//! The blocking forms, by threads.
+use lockword::*;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const SHORT: Duration = Duration::from_millis(20);
+const EACH: u64 = 50_000;
+
+/// Runs it in four threads, and returns when all have ended.
+fn by_four(body: impl Fn() + Send + Sync) {
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(&body);
+        }
+    });
+}
+
+#[test]
+fn a_mutex_excludes() {
+    static COUNT: Mutex<u64> = Mutex::new(0);
+    by_four(|| {
+        for _ in 0..EACH {
+            *COUNT.lock() += 1;
+        }
+    });
+    assert_eq!(*COUNT.lock(), 4 * EACH);
+}
+
+#[test]
+fn a_mutex_is_tried_and_waits_in_time() {
+    let mutex = Mutex::new(());
+    let guard = mutex.lock();
+    assert!(mutex.is_locked());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(mutex.try_lock().is_none());
+            let begun = Instant::now();
+            assert!(mutex.try_lock_for(SHORT).is_none());
+            assert!(begun.elapsed() >= SHORT);
+            assert!(mutex.try_lock_until(Instant::now() + SHORT).is_none());
+            assert!(mutex.try_lock_until(begun).is_none());
+        });
+    });
+    drop(guard);
+    assert!(!mutex.is_locked());
+    assert!(mutex.try_lock_for(Duration::MAX).is_some());
+}
+
+#[test]
+#[should_panic(expected = "would wait for itself")]
+fn a_thread_that_would_wait_for_itself_panics() {
+    let mutex = Mutex::new(());
+    let _guard = mutex.lock();
+    let _again = mutex.lock();
+}
+
+#[test]
+fn a_mutex_has_eight_bytes_that_c_knows() {
+    assert_eq!(std::mem::size_of::<RawMutex>(), 4 * RawMutex::WORDS);
+    assert_eq!(std::mem::size_of::<RawRwLock>(), 4 * RawRwLock::WORDS);
+    let mut words = [0u32; RawMutex::WORDS];
+    // SAFETY: aligned words of zeros, which outlive the reference, and nobody else uses.
+    let raw = unsafe { RawMutex::from_ptr(words.as_mut_ptr()) };
+    assert!(lock_api::RawMutex::try_lock(raw));
+    // SAFETY: as above; other accesses are lockword's.
+    assert_ne!(unsafe { raw.as_ptr().read_volatile() }, 0);
+    // SAFETY: this thread has locked it.
+    unsafe { lock_api::RawMutex::unlock(raw) };
+    // SAFETY: as above.
+    assert_eq!(unsafe { raw.as_ptr().read_volatile() }, 0);
+}
+
+#[test]
+fn a_writer_is_alone_and_readers_are_not() {
+    let lock = RwLock::new((0u64, 0u64));
+    by_four(|| {
+        for i in 0..EACH / 10 {
+            if i % 4 == 0 {
+                let mut both = lock.write();
+                both.0 += 1;
+                both.1 += 1;
+            } else {
+                let both = lock.read();
+                assert_eq!(both.0, both.1);
+            }
+        }
+    });
+    assert_eq!(lock.read().0, EACH / 10);
+
+    let read = lock.read();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(lock.try_read().is_some());
+            assert!(lock.try_write().is_none());
+            assert!(lock.try_write_for(SHORT).is_none());
+            assert!(lock.try_write_until(Instant::now() + SHORT).is_none());
+            assert!(lock.try_read_for(SHORT).is_some());
+        });
+    });
+    drop(read);
+    assert!(!lock.is_locked());
+}
+
+#[test]
+fn an_upgradable_read_becomes_a_write_and_back() {
+    let lock = RwLock::new(0u64);
+    by_four(|| {
+        for _ in 0..EACH / 50 {
+            let read = lock.upgradable_read();
+            let seen = *read;
+            let mut write = RwLockUpgradableReadGuard::upgrade(read);
+            assert_eq!(*write, seen);
+            *write += 1;
+            let read = RwLockWriteGuard::downgrade_to_upgradable(write);
+            assert_eq!(*read, seen + 1);
+            let read = RwLockUpgradableReadGuard::downgrade(read);
+            assert!(*read > seen);
+        }
+    });
+    assert_eq!(*lock.read(), 4 * (EACH / 50));
+
+    let other = lock.read();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let read = lock.try_upgradable_read_for(SHORT).expect("beside a reader");
+            let read = RwLockUpgradableReadGuard::try_upgrade(read).expect_err("a reader");
+            let read = RwLockUpgradableReadGuard::try_upgrade_for(read, SHORT).err();
+            assert_eq!(*read.expect("a reader"), 4 * (EACH / 50));
+        });
+    });
+    drop(other);
+    let read = RwLockWriteGuard::downgrade(lock.write());
+    assert!(lock.is_locked() && !lock.is_locked_exclusive());
+    drop(read);
+}
+
+#[test]
+fn a_condition_hands_over_what_a_mutex_guards() {
+    let queue = Mutex::new(Vec::new());
+    let filled = Condvar::new();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for i in 0..1000 {
+                queue.lock().push(i);
+                filled.notify_one();
+            }
+        });
+        let mut sum = 0;
+        for _ in 0..1000 {
+            let mut guard = queue.lock();
+            filled.wait_while(&mut guard, |queue| queue.is_empty());
+            sum += guard.pop().expect("it is not empty");
+        }
+        assert_eq!(sum, 499_500);
+    });
+    let mut guard = queue.lock();
+    assert!(!filled.wait_for(&mut guard, SHORT));
+    assert!(!filled.wait_while_for(&mut guard, |queue| queue.is_empty(), SHORT));
+    assert!(filled.wait_while_for(&mut guard, |queue| !queue.is_empty(), SHORT));
+    assert_eq!(filled.notify_all(), 0);
+}
+
+#[test]
+fn a_semaphore_counts() {
+    let slots = Semaphore::new(2);
+    let inside = AtomicU32::new(0);
+    by_four(|| {
+        for _ in 0..EACH / 50 {
+            let _slot = slots.acquire(1);
+            assert!(inside.fetch_add(1, Ordering::SeqCst) < 2);
+            inside.fetch_sub(1, Ordering::SeqCst);
+        }
+    });
+    assert_eq!(slots.available(), 2);
+    slots.acquire(2).forget();
+    assert!(slots.try_acquire(1).is_none());
+    assert!(slots.acquire_for(1, SHORT).is_none());
+    slots.release(1);
+    assert!(slots.acquire_for(1, SHORT).is_some());
+}
+
+#[test]
+#[should_panic(expected = "more than a semaphore can have")]
+fn a_semaphore_refuses_what_can_never_be() {
+    let _ = Semaphore::new(0).acquire(Semaphore::MAX + 1);
+}
+
+#[test]
+fn an_event_releases_all_or_one() {
+    let begun = Arc::new(Event::manual());
+    let waiter = thread::spawn({
+        let begun = begun.clone();
+        move || begun.wait()
+    });
+    begun.set();
+    waiter.join().unwrap();
+    assert!(begun.is_set() && begun.wait_for(SHORT) && begun.reset());
+    assert!(!begun.wait_for(SHORT));
+
+    let turn = Event::auto();
+    assert!(turn.is_auto());
+    turn.set();
+    assert!(turn.wait_for(SHORT));
+    assert!(!turn.wait_for(SHORT));
+}

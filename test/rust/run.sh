@@ -1,0 +1,135 @@
+#!/bin/sh
+# run.sh [wasm]: the crate of bindings/rust, with what Debian has of Rust, and nothing from
+# elsewhere. Native: its tests and samples; the C library from its three places. `wasm`: a program
+# in WebAssembly shares its locks with JavaScript.
+set -eu
+here=$(realpath "$(dirname "$0")")
+root=$(realpath "$here/../..")
+work=$root/build/rust${1+-$1}
+crates=/usr/share/cargo/registry
+mkdir -p "$work/crate"
+cd "$work"
+
+# Debian's compiler, if it is there: it is the oldest that the crate promises to work with.
+PATH=/usr/bin:$PATH
+export CARGO_HOME="$work/home" CARGO_TARGET_DIR="$work/target"
+cargo() {
+    command cargo --offline --config 'source.crates-io.replace-with="debian"' \
+        --config "source.debian.directory=\"$crates\"" "$@"
+}
+
+passed=0
+failed=0
+check() { # check LABEL COMMAND...
+    label=$1
+    shift
+    if "$@" >log 2>&1; then
+        more=$(awk '/^test result: ok/ { n += $4 } END { print n + 0 }' log)
+        passed=$((passed + 1 + more))
+        echo "ok: $label"
+    else
+        failed=$((failed + 1))
+        echo "not ok: $label"
+        cat log
+    fi
+}
+
+# What the published crate has, with the C library as one file. Copied only where it differs, so
+# that cargo builds anew only what has changed.
+node "$root/tools/amalgamation.js" "$work/amalgamation" >/dev/null
+mkdir -p crate/csrc
+update() { # update FROM TO
+    cmp -s "$1" "$2" || cp "$1" "$2"
+}
+(cd "$root/bindings/rust" && find . -type f ! -path './csrc/*' ! -path './target/*') |
+    while read -r file; do
+        mkdir -p "crate/$(dirname "$file")"
+        update "$root/bindings/rust/$file" "crate/$file"
+    done
+for name in lockword.c lockword.h; do
+    update "amalgamation/$name" "crate/csrc/$name"
+done
+
+if [ "${1-}" = wasm ]; then
+    # No core for wasm32 comes with atomics. A core that was compiled without them cannot be linked
+    # to a shared memory.
+    sources=$(find /usr/src/rustc-*/library/core/src -maxdepth 0 | tail -n 1)
+    builtins=$(find $crates -maxdepth 1 -name 'compiler_builtins-0.1.*' | tail -n 1)
+    sysroot=$work/sysroot
+    library=$sysroot/lib/rustlib/wasm32-unknown-unknown/lib
+    features="-C target-feature=+atomics,+bulk-memory,+mutable-globals"
+    if [ ! -e "$library/libcompiler_builtins.rlib" ]; then
+        mkdir -p "$library"
+        export RUSTC_BOOTSTRAP=1
+        core_rlib="$library/libcore.rlib"
+        compile="rustc --target wasm32-unknown-unknown $features -C opt-level=2 -C panic=abort
+            --crate-type rlib --cap-lints allow"
+        check "core, with atomics" $compile --edition 2021 --crate-name core "$sources/lib.rs" \
+            -o "$core_rlib"
+        check "its builtins" $compile --edition 2015 --crate-name compiler_builtins \
+            --cfg 'feature="compiler-builtins"' --cfg 'feature="mem"' \
+            --extern "core=$core_rlib" "$builtins/src/lib.rs" \
+            -o "$library/libcompiler_builtins.rlib"
+        unset RUSTC_BOOTSTRAP
+    fi
+    mkdir -p program/src
+    update "$here/wasm/Cargo.toml" program/Cargo.toml
+    update "$here/wasm/src/lib.rs" program/src/lib.rs
+    node "$root/tools/core/wasm.js" "$work/archive" >/dev/null
+    export LOCKWORD_LIB_DIR="$work/archive"
+    export RUSTFLAGS="--sysroot $sysroot $features -C linker=wasm-ld -C panic=abort
+        -C link-arg=--shared-memory -C link-arg=--import-memory
+        -C link-arg=--max-memory=67108864 -C link-arg=--export=__stack_pointer"
+    RUSTFLAGS=$(echo "$RUSTFLAGS" | tr '\n' ' ')
+    check "a program in WebAssembly" cargo build --release --target wasm32-unknown-unknown \
+        --manifest-path program/Cargo.toml
+    check "shares its locks with JavaScript" node "$here/wasm/run.js" \
+        target/wasm32-unknown-unknown/release/lockword_wasm_program.wasm
+    echo
+    echo "$passed passed, $failed failed"
+    [ "$failed" = 0 ]
+    exit
+fi
+
+version=$(node -p "require('$root/package.json').version")
+check "the crate has the library's version" grep -qx "version = \"$version\"" crate/Cargo.toml
+
+# src/sys.rs has room for these.
+sizes='#include "lockword.h"
+_Static_assert(sizeof(lw_loop) <= 512 && sizeof(lw_request) <= 512, "Room is too small");
+_Static_assert(_Alignof(lw_loop) <= 16 && _Alignof(lw_request) <= 16, "Room is not aligned");'
+sizes() {
+    echo "$sizes" | cc -x c -fsyntax-only -Icrate/csrc -
+}
+check "a loop and a request have room" sizes
+
+# Where there is an installed library, pkg-config would find it first.
+export PKG_CONFIG_PATH="$work/none" PKG_CONFIG_LIBDIR="$work/none"
+cd crate
+check "the crate, with the C library that it compiles" cargo test
+for _ in 1 2 3; do
+    check "again, its tasks" cargo test --test tasks
+done
+
+if [ -e "$root/build/gcc/liblockword.a" ]; then
+    LOCKWORD_LIB_DIR="$root/build/gcc"
+    export LOCKWORD_LIB_DIR
+    check "with the archive in LOCKWORD_LIB_DIR" cargo run --example count
+    unset LOCKWORD_LIB_DIR
+    cmake --install "$root/build/gcc" --prefix "$work/stage" >"$work/install.log"
+    stage=$(dirname "$(find "$work/stage" -name lockword.pc)")
+    LD_LIBRARY_PATH=$(dirname "$stage")
+    export LD_LIBRARY_PATH PKG_CONFIG_LIBDIR="$stage"
+    check "with the library that pkg-config finds" cargo run --example count
+fi
+
+cd "$work/crate"
+package() {
+    PKG_CONFIG_LIBDIR=$work/none cargo package --no-verify --allow-dirty --list >"$work/listed" &&
+        grep -qx csrc/lockword.c "$work/listed" && ! grep -q tests "$work/listed"
+}
+check "the package has the C library" package
+
+echo
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
