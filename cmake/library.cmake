@@ -26,10 +26,17 @@ if(lockword_system STREQUAL "linux")
         list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/loop/${name}.c")
     endforeach()
 else()
-    list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/loop/none.c")
+    list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/loop/none.c"
+        "${PROJECT_SOURCE_DIR}/src/wait/table.c")
 endif()
 
-foreach(kind STATIC SHARED)
+# A DLL would need to say what it exports, and programs what they import: there is none.
+set(lockword_kinds STATIC SHARED)
+if(WIN32)
+    set(lockword_kinds STATIC)
+endif()
+
+foreach(kind IN LISTS lockword_kinds)
     string(TOLOWER ${kind} name)
     add_library(lockword_${name} ${kind} ${lockword_sources})
     add_library(lockword::${name} ALIAS lockword_${name})
@@ -51,17 +58,26 @@ set(abi ${PROJECT_VERSION_MAJOR})
 if(abi EQUAL 0)
     set(abi 0.${PROJECT_VERSION_MINOR}) # until 1.0 a minor version may change the ABI
 endif()
-set_target_properties(lockword_shared PROPERTIES
-    VERSION ${PROJECT_VERSION}
-    SOVERSION ${abi}
-    LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/lockword.map")
-target_link_options(lockword_shared
-    PRIVATE "LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/lockword.map"
-    LINKER:--no-undefined)
+if(WIN32)
+    target_link_libraries(lockword_static INTERFACE synchronization) # WaitOnAddress
+    set(pc_libs " -lsynchronization")
+else()
+    set_target_properties(lockword_shared PROPERTIES
+        VERSION ${PROJECT_VERSION}
+        SOVERSION ${abi})
+    set(pc_libs_private "-pthread")
+endif()
+if(NOT WIN32 AND NOT APPLE)
+    set_target_properties(lockword_shared PROPERTIES
+        LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/lockword.map")
+    target_link_options(lockword_shared
+        PRIVATE "LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/lockword.map"
+        LINKER:--no-undefined)
+endif()
 
 # Static unless asked otherwise: then the agent's id is a thread-local of the program itself, which
 # costs one instruction.
-if(BUILD_SHARED_LIBS)
+if(BUILD_SHARED_LIBS AND NOT WIN32)
     add_library(lockword::lockword ALIAS lockword_shared)
 else()
     add_library(lockword::lockword ALIAS lockword_static)

@@ -19,6 +19,7 @@ const SUITES = {
   riscv64: ['Linux, RISC-V 64', 'clang', EMULATED],
   s390x: ['Linux, s390x (big-endian)', 'clang', EMULATED],
   posix: ['any POSIX system, here Linux', 'gcc', 'regions and event loops'],
+  windows: ['Windows, x86-64', 'mingw-w64', 'regions, event loops, waiting policy (Wine)'],
 };
 
 const xml = readFileSync(RESULTS, 'utf8');

@@ -80,12 +80,15 @@ const engine = ['src/wait/wasm.c'];
 const native = ['src/wait/self.c', 'src/wait/awake.c'];
 const linux = ['src/wait/linux.c', ...list('src/region')];
 linux.push('src/loop/linux.c', 'src/loop/lot.c', 'src/loop/loop.c');
-const posix = ['src/wait/posix.c', 'src/loop/none.c'];
+const table = ['src/wait/table.c', 'src/loop/none.c'];
+const windows = ['src/wait/windows.c'];
+const posix = ['src/wait/posix.c'];
 const everywhere = [...list('src').filter((path) => path !== 'src/symbols.c')];
 everywhere.push(...list('src/core'), 'src/wait/poll.c');
 
 const users = new Map();
-for (const path of [...everywhere, ...engine, ...native, ...linux, ...posix])
+const all = [everywhere, engine, native, linux, table, windows, posix].flat();
+for (const path of all)
   for (const name of ownNames(read(path))) users.set(name, [...(users.get(name) ?? []), path]);
 
 /** The only header that is a part of the source that includes it. */
@@ -150,6 +153,8 @@ ${header.trimEnd()}
   'lockword.c': `${about('lockword.c', 'the whole library. Compile it as C, with your own sources.')}
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
+#elif defined(_WIN32) && !defined(_WIN32_WINNT)
+#define _WIN32_WINNT 0x0602
 #elif !defined(__linux__) && !defined(__wasm__) && !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -169,7 +174,12 @@ ${group(native, seen)}
 #if LW_LINUX
 ${group(linux, seen)}
 #else
+${group(table, seen)}
+#ifdef _WIN32
+${group(windows, seen)}
+#else
 ${group(posix, seen)}
+#endif
 #endif
 #endif
 `,

@@ -35,6 +35,18 @@ for cc in gcc clang; do
     check "lockword.c, as on any POSIX system, $cc" $cc -std=c11 $strict -DLOCKWORD_PORTABLE -O1 \
         -c lockword.c -o "$cc-portable.o"
 done
+if command -v x86_64-w64-mingw32-gcc-posix >/dev/null; then
+    # shellcheck disable=SC2086 # a list
+    check "lockword.c, Windows" x86_64-w64-mingw32-gcc-posix -std=c11 $strict -O1 -c lockword.c \
+        -o windows.o
+    check "a program for Windows" x86_64-w64-mingw32-gcc-posix -I. \
+        -include lockword.h -xc - -xnone windows.o -o windows.exe -lsynchronization <<'END'
+static lw_mutex mutex;
+int main(void) { return lw_mutex_lock(&mutex) || lw_mutex_unlock(&mutex); }
+END
+else
+    echo "left out: Windows: there is no mingw-w64"
+fi
 if clang --target=wasm32 -fsyntax-only -x c /dev/null 2>/dev/null; then
     # shellcheck disable=SC2086 # a list
     check "lockword.c, WebAssembly" clang --target=wasm32 -std=c11 $strict -O1 -matomics \
@@ -69,7 +81,8 @@ c_test() { # c_test NAME OBJECT FLAG...: says how many of its cases passed
     object=$2
     shift 2
     # shellcheck disable=SC2046 # lists of flags
-    gcc -std=gnu11 -I. -Iheaders "$@" "$root/test/c/$name.c" "$root/test/c/check.c" "$object" \
+    gcc -std=gnu11 -I. -Iheaders "$@" "$root/test/c/$name.c" "$root/test/c/check.c" \
+        "$root/test/c/check-linux.c" "$object" \
         $(pkg-config --cflags --libs cmocka) -o "$name" -pthread && (cd "$root" && "$work/$name")
 }
 for name in any barrier cond counter event latch loop once rmutex rwlock sem waitgroup; do

@@ -1,20 +1,14 @@
 #define _GNU_SOURCE
-#include "check.h"
+#include "check-system.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <lockword/self.h>
 
 #define NS_PER_S 1000000000
 #define STRANDED_S 10
-#define PAGE 4096
 
 /* How many times slower this processor may be, which is an emulated one perhaps. */
 #ifndef SLOWNESS
@@ -55,8 +49,9 @@ static void *enter(void *argument)
 {
     struct helper *helper = argument;
     helper->id = lw_self();
-    __atomic_store_n(&helper->tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+    __atomic_store_n(&helper->tid, number_of_this_thread(helper), __ATOMIC_RELEASE);
     helper->body(helper->argument);
+    __atomic_store_n(&helper->has_ended, true, __ATOMIC_RELEASE);
     return NULL;
 }
 
@@ -66,63 +61,20 @@ void start(struct helper *helper, void (*body)(void *), void *argument)
     assert_int_equal(pthread_create(&helper->thread, NULL, enter, helper), 0);
 }
 
-void join(struct helper *helper)
-{
-    struct timespec limit;
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += STRANDED_S;
-    if (pthread_timedjoin_np(helper->thread, NULL, &limit) != 0)
-        fail_msg("a thread is stranded: it has not ended within %d s", STRANDED_S);
-}
-
-/* The state letter of /proc/PID/task/TID/stat, which follows the parenthesised name. */
-static char state_of(uint32_t tid)
-{
-    char path[64];
-    char text[256] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%u/stat", tid);
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        return 'X';
-    size_t size = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[size] = 0;
-    const char *end = strrchr(text, ')');
-    return end != NULL && end + 2 < text + size ? end[2] : '?';
-}
-
 void await_sleep(const struct helper *helper)
 {
     const int64_t limit = now_ns() + STRANDED_S * (int64_t)NS_PER_S;
-    uint32_t tid;
-    while ((tid = __atomic_load_n(&helper->tid, __ATOMIC_ACQUIRE)) == 0 || state_of(tid) != 'S') {
+    while (__atomic_load_n(&helper->tid, __ATOMIC_ACQUIRE) == 0 || !is_asleep(helper)) {
         if (now_ns() > limit)
             fail_msg("a thread that should wait does not");
         sleep_ms(1);
     }
 }
 
-struct usage usage_of(const struct helper *helper)
+void join(struct helper *helper)
 {
-    static const char field[] = "voluntary_ctxt_switches:";
-    struct usage usage = {-1, 0};
-    char path[64];
-    char line[256];
-    snprintf(path, sizeof path, "/proc/self/task/%u/status", helper->tid);
-    FILE *file = fopen(path, "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, field, sizeof field - 1) == 0)
-            usage.sleeps = strtol(line + sizeof field - 1, NULL, 10);
-    }
-    if (file != NULL)
-        fclose(file);
-    clockid_t clock;
-    struct timespec used = {0, 0};
-    assert_int_equal(pthread_getcpuclockid(helper->thread, &clock), 0);
-    assert_int_equal(clock_gettime(clock, &used), 0);
-    usage.cpu_ns = (int64_t)used.tv_sec * NS_PER_S + used.tv_nsec;
-    assert_true(usage.sleeps >= 0);
-    return usage;
+    if (!join_within(helper, STRANDED_S))
+        fail_msg("a thread is stranded: it has not ended within %d s", STRANDED_S);
 }
 
 static void make_call(void *argument)
@@ -182,18 +134,6 @@ void end_calls(struct call *calls, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         assert_int_equal(end_call(&calls[i]), 0);
-}
-
-void *allocate_page(void)
-{
-    void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(page, MAP_FAILED);
-    return page;
-}
-
-void free_page(void *page)
-{
-    munmap(page, PAGE);
 }
 
 void assert_bounded(int64_t (*run)(const void *how), const void *how, int64_t ms)

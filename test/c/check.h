@@ -52,6 +52,9 @@ struct helper {
     void *argument;
     uint32_t tid; /* these two are set before the body runs */
     uint32_t id;  /* its agent's */
+    bool has_ended;
+    bool is_asleep; /* these two on Windows only */
+    long sleeps;
 };
 
 void start(struct helper *helper, void (*body)(void *), void *argument);

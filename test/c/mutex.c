@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#ifndef _WIN32
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 #include <lockword/lockword.h>
 
@@ -156,6 +158,8 @@ TEST(one_that_gives_up_leaves_no_reservation)
     assert_int_equal(STATE(&mutex), 0);
 }
 
+#ifndef _WIN32 /* which has no fork */
+
 TEST(a_forked_child_does_not_hold_its_parents_lock)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
@@ -174,6 +178,8 @@ TEST(a_forked_child_does_not_hold_its_parents_lock)
     assert_int_equal(status, 0);
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
 }
+
+#endif
 
 static struct call last_holder;
 static uint32_t unlocker; /* whose notify is held up; 0: nobody's */

@@ -4,9 +4,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#ifdef _WIN32
+#include <windows.h>
+#else
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 #include <lockword/lockword.h>
 
@@ -64,8 +68,13 @@ TEST(an_id_is_nonzero_stable_and_the_threads_own)
 #if LW_LINUX
     assert_int_equal(self, syscall(SYS_gettid));
     assert_int_equal(other.self, other.helper.tid);
+#elif defined(_WIN32)
+    assert_int_equal(self, GetCurrentThreadId());
+    assert_int_equal(other.self, other.helper.tid);
 #endif
 }
+
+#ifndef _WIN32 /* which has no fork */
 
 TEST(a_forked_child_has_another_id)
 {
@@ -78,6 +87,8 @@ TEST(a_forked_child_has_another_id)
     assert_int_equal(status, 0);
     assert_int_equal(lw_self(), self);
 }
+
+#endif
 
 TEST(a_number_that_fits_is_the_id)
 {
@@ -103,6 +114,8 @@ TEST(a_number_that_does_not_fit_becomes_an_id_that_no_other_thread_has)
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
 }
 
+#ifndef _WIN32 /* which has no fork */
+
 static void ask_in_a_forked_child(void *argument)
 {
     int *status = argument;
@@ -124,5 +137,7 @@ TEST(a_forked_child_has_another_id_where_no_number_fits)
     number = REAL;
     assert_int_equal(status, 0);
 }
+
+#endif
 
 RUN_TESTS("self")

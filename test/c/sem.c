@@ -4,13 +4,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
 #define STATE(sem) ((sem)->word[LW_SEM_STATE])
-#define PAGE 4096
 
 static int acquire(struct call *call)
 {
@@ -158,13 +156,12 @@ static void it_may_be_freed_right_after_the_last_release(void **state)
 {
     (void)state;
     for (int i = 0; i < 300; i++) {
-        lw_sem *sem = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        assert_ptr_not_equal(sem, MAP_FAILED);
+        lw_sem *sem = allocate_page();
         struct handover handover = {sem, 0};
         struct helper helper;
         start(&helper, release_into_it, &handover);
         assert_int_equal(lw_sem_acquire(sem, 1), 0);
-        munmap(sem, PAGE);
+        free_page(sem);
         join(&helper);
         assert_int_equal(handover.failures, 0);
     }

@@ -23,9 +23,15 @@ struct CMUnitTest {
 /* Runs those that have a name. Returns how many failed. */
 int cmocka_run(const char *group, const struct CMUnitTest *tests, size_t count);
 
+#ifdef _WIN32
+#define CMOCKA_PRINTF gnu_printf
+#else
+#define CMOCKA_PRINTF printf
+#endif
+
 /* End the test that runs. */
-__attribute__((noreturn, format(printf, 3, 4))) void cmocka_fail(const char *file, int line,
-                                                                 const char *message, ...);
+__attribute__((noreturn, format(CMOCKA_PRINTF, 3, 4))) void cmocka_fail(const char *file, int line,
+                                                                        const char *message, ...);
 __attribute__((noreturn)) void cmocka_skip(void);
 
 #define fail_msg(...) cmocka_fail(__FILE__, __LINE__, __VA_ARGS__)
