@@ -84,6 +84,8 @@ if [ "${1-}" = everywhere ]; then
     want musl-tools have musl-gcc
     want gcc-mingw-w64-x86-64-posix have x86_64-w64-mingw32-gcc-posix
     want wine64 test -e /usr/lib/wine/wine64
+    want debhelper have dh
+    want dpkg-dev have dpkg-buildpackage
     want lld have wasm-ld
     want rust-src rust_core
     want librust-compiler-builtins-dev crate compiler_builtins
