@@ -28,6 +28,9 @@ if(lockword_system STREQUAL "linux")
 else()
     list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/loop/none.c"
         "${PROJECT_SOURCE_DIR}/src/wait/table.c")
+    if(NOT WIN32)
+        list(APPEND lockword_sources "${PROJECT_SOURCE_DIR}/src/wait/pthreads.c")
+    endif()
 endif()
 
 # A DLL would need to say what it exports, and programs what they import: there is none.

@@ -19,12 +19,29 @@ const list = (folder) =>
 const { version } = JSON.parse(read('package.json'));
 
 const INCLUDE = /^#include (?:<(lockword\/[^>]+)>|"([^"]+)")\n/gm;
-const SYSTEM_INCLUDE = /^#include <(?!lockword\/)[^>]+>\n/gm;
+const SYSTEM_INCLUDE = /^#include <(?!lockword\/)[^>]+>$/;
 const FEATURES = /^#define _\w+_SOURCE\b.*\n/gm;
 
 /** The file that an #include in another file means. */
 const target = (from, [, ours, beside]) =>
   ours ? `include/${ours}` : normalize(join(dirname(from), beside));
+
+/**
+ * A text without the system's headers that it includes in any case, and these. A header that it
+ * includes on a condition stays there; an include guard is none.
+ */
+function split(text) {
+  let depth = 0;
+  const system = [];
+  const rest = text.split('\n').filter((line) => {
+    if (/^#if(?!ndef LOCKWORD_\w+_H$)/.test(line)) depth++;
+    else if (/^#endif/.test(line)) depth = Math.max(0, depth - 1); // a guard's comes last
+    const isPart = depth === 0 && SYSTEM_INCLUDE.test(line);
+    if (isPart) system.push(`${line}\n`);
+    return !isPart;
+  });
+  return { system, rest: rest.join('\n') };
+}
 
 /** The text of headers, each once; what a header includes stands where it includes that. */
 function headers(paths, seen) {
@@ -81,13 +98,21 @@ const native = ['src/wait/self.c', 'src/wait/awake.c'];
 const linux = ['src/wait/linux.c', ...list('src/region')];
 linux.push('src/loop/linux.c', 'src/loop/lot.c', 'src/loop/loop.c');
 const table = ['src/wait/table.c', 'src/loop/none.c'];
-const windows = ['src/wait/windows.c'];
-const posix = ['src/wait/posix.c'];
+/** The systems that wait by the table, by what their compilers define. */
+const systems = {
+  _WIN32: ['src/wait/windows.c'],
+  __APPLE__: ['src/wait/pthreads.c', 'src/wait/darwin.c'],
+  __FreeBSD__: ['src/wait/pthreads.c', 'src/wait/freebsd.c'],
+  __OpenBSD__: ['src/wait/pthreads.c', 'src/wait/openbsd.c'],
+};
+const posix = ['src/wait/pthreads.c', 'src/wait/posix.c'];
 const everywhere = [...list('src').filter((path) => path !== 'src/symbols.c')];
 everywhere.push(...list('src/core'), 'src/wait/poll.c');
 
 const users = new Map();
-const all = [everywhere, engine, native, linux, table, windows, posix].flat();
+const all = new Set(
+  [everywhere, engine, native, linux, table, posix, ...Object.values(systems)].flat(),
+);
 for (const path of all)
   for (const name of ownNames(read(path))) users.set(name, [...(users.get(name) ?? []), path]);
 
@@ -97,7 +122,7 @@ const inside = (path) => (path === MEANINGS ? read(path) : '');
 
 /** One source. A name that other sources also have for themselves begins with the file's here. */
 function source(path) {
-  const text = read(path).replace(SYSTEM_INCLUDE, '').replace(FEATURES, '');
+  const text = split(read(path)).rest.replace(FEATURES, '');
   const prefix = path.replace(/^src\/|\.c$/g, '').replace(/\W/g, '_');
   const names = [...ownNames(text)].filter((name) => users.get(name).length > 1);
   // Comments and strings stay as they are, and so do members of structs.
@@ -127,10 +152,10 @@ function group(paths, seen) {
     own.filter((path) => path !== MEANINGS),
     seen,
   );
-  const system = new Set(paths.flatMap((path) => read(path).match(SYSTEM_INCLUDE) ?? []));
-  for (const line of inner.match(SYSTEM_INCLUDE) ?? []) system.add(line);
+  const { system: needed, rest } = split(inner);
+  const system = new Set([...paths.flatMap((path) => split(read(path)).system), ...needed]);
   const texts = paths.map((path) => source(path));
-  return [...system].sort().join('') + '\n' + inner.replace(SYSTEM_INCLUDE, '') + texts.join('');
+  return [...system].sort().join('') + '\n' + rest + texts.join('');
 }
 
 const about = (name, what) => `/*
@@ -139,6 +164,10 @@ const about = (name, what) => `/*
 ${read('LICENSE').trim().replace(/^/gm, ' * ').replace(/ +$/gm, '')}
  */
 `;
+
+/** The condition for a system's own wait. */
+const given = (name) =>
+  name === '_WIN32' ? 'defined(_WIN32)' : `defined(${name}) && !defined(LOCKWORD_PORTABLE)`;
 
 const seen = new Set();
 const header = headers(
@@ -155,7 +184,8 @@ ${header.trimEnd()}
 #define _GNU_SOURCE
 #elif defined(_WIN32) && !defined(_WIN32_WINNT)
 #define _WIN32_WINNT 0x0602
-#elif !defined(__linux__) && !defined(__wasm__) && !defined(_POSIX_C_SOURCE)
+#elif !defined(__linux__) && !defined(__wasm__) && !defined(__APPLE__) && \\
+    !defined(__FreeBSD__) && !defined(__OpenBSD__) && !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L
 #endif
 
@@ -175,9 +205,9 @@ ${group(native, seen)}
 ${group(linux, seen)}
 #else
 ${group(table, seen)}
-#ifdef _WIN32
-${group(windows, seen)}
-#else
+${Object.entries(systems)
+  .map(([name, paths], i) => `#${i ? 'elif' : 'if'} ${given(name)}\n${group(paths, seen)}`)
+  .join('')}#else
 ${group(posix, seen)}
 #endif
 #endif

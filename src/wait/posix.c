@@ -6,7 +6,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "table.h"
 
-#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,50 +18,10 @@
 #define LONGEST_NAP_NS (100000 * (int64_t)NS_PER_S)
 
 static pthread_condattr_t monotonic;
-static pthread_once_t begun = PTHREAD_ONCE_INIT;
-
-/*
- * A forked child has its parent's memory, but one thread, with another id. The threads that the
- * table names, and those that have locked it, are not there.
- */
-static void forget_threads(void)
+void lw_bed_begin(void)
 {
-    lw_self_cached = LW_SELF_UNKNOWN;
-    lw_table_reset();
-}
-
-static void begin(void)
-{
-    lw_table_reset();
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_atfork(NULL, NULL, forget_threads);
-}
-
-/* Another constructor may wait earlier; a program that never waits may fork. */
-LW_CONSTRUCTOR static void begin_early(void)
-{
-    pthread_once(&begun, begin);
-}
-
-void lw_table_begin(void)
-{
-    pthread_once(&begun, begin);
-}
-
-void lw_table_make(lw_table_lock *lock)
-{
-    pthread_mutex_init(lock, NULL);
-}
-
-void lw_table_enter(lw_table_lock *lock)
-{
-    pthread_mutex_lock(lock);
-}
-
-void lw_table_leave(lw_table_lock *lock)
-{
-    pthread_mutex_unlock(lock);
 }
 
 void lw_bed_make(lw_bed *bed)
@@ -97,11 +56,6 @@ int64_t lw_now(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
-void lw_yield(void)
-{
-    sched_yield();
 }
 
 /*

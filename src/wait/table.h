@@ -33,11 +33,15 @@ struct lw_sleeper {
  */
 void lw_table_reset(void);
 
-/* The system's part, besides platform.h's. The first one is called before each use of the table. */
+/*
+ * The system's part, besides platform.h's. lw_table_begin is called before each use of the table.
+ * On POSIX systems pthreads.c has the first four, and lw_yield, and calls lw_bed_begin once.
+ */
 void lw_table_begin(void);
 void lw_table_make(lw_table_lock *lock);
 void lw_table_enter(lw_table_lock *lock);
 void lw_table_leave(lw_table_lock *lock);
+void lw_bed_begin(void);
 void lw_bed_make(lw_bed *bed);
 void lw_bed_remove(lw_bed *bed);
 

@@ -6,7 +6,9 @@
  * Memory is one process's: these waits do not cross processes.
  */
 #define WIN32_LEAN_AND_MEAN
+#ifndef _WIN32_WINNT
 #define _WIN32_WINNT 0x0602
+#endif
 #include "table.h"
 
 #include <windows.h>

@@ -53,7 +53,7 @@ struct helper {
     uint32_t tid; /* these two are set before the body runs */
     uint32_t id;  /* its agent's */
     bool has_ended;
-    bool is_asleep; /* these two on Windows only */
+    bool is_asleep; /* these two not on Linux */
     long sleeps;
 };
 

@@ -1,0 +1,2 @@
+/* macOS's. */
+#define OS_CLOCK_MACH_ABSOLUTE_TIME 32
