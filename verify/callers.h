@@ -113,7 +113,7 @@ LW_INLINE void use_up_round(struct caller *caller)
         caller->rounds--;
 }
 
-/* Who makes this operation. */
+/* The caller that makes this operation. */
 LW_INLINE struct caller *operator_of(struct state *state, int agent)
 {
     return &state->agents[agent].callers[state->agents[agent].caller];

@@ -310,7 +310,7 @@ static bool upgrades(uint32_t function)
     return function == UPGRADE || function == TRY_UPGRADE;
 }
 
-/* Who cannot be beside it, itself apart. */
+/* The holders that exclude this one, itself apart. */
 static uint32_t excluded_by(uint32_t wanted, bool is_upgrade)
 {
     if (wanted == LW_RWLOCK_READER)

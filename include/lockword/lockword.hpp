@@ -561,9 +561,9 @@ class recursive_mutex : public detail::primitive<lw_rmutex>,
     }
 
     /*
-     * Who has co_awaited lock_task holds it for a task of the loop: other tasks and the thread's
-     * own calls are kept out. The task locks it again and unlocks it by the two functions after
-     * this.
+     * A coroutine that has co_awaited lock_task holds it for a task of the loop: other tasks and
+     * the thread's own calls are kept out. The task locks it again and unlocks it by the two
+     * functions after this.
      */
     LW_DETAIL_AWAITED(lock_task, try_lock_task, lw_rmutex_lock_async)
 

@@ -39,11 +39,12 @@
  * lw_region_mutex_abandon instead of unlock: from then on nobody gets the mutex (ENOTRECOVERABLE),
  * until lw_region_mutex_reset.
  *
- * What else a death means. A once whose runner died is run by the next thread that begins it. What
- * has no owner is a count, and a count is not corrected: permits that the dead had acquired stay
- * acquired, a party of a barrier stays missing, what the dead should have counted down or set is
- * not. So do the reads of a read-write lock, and its write: who has to survive a death takes a
- * mutex. But none sleeps on because the thread that was to wake it died: all who wait look again.
+ * What else a death means. A once whose runner died is run by the next thread that begins it. The
+ * other primitives know counts and no owners, and a death corrects no count: permits that a dead
+ * thread had acquired stay acquired, its read or write lock stays locked, a party of a barrier
+ * stays missing, and an event that it should have set stays unset. Use a mutex for what has to
+ * survive a death. But no thread sleeps on because the thread that was to wake it died: after a
+ * death all waiters look again.
  *
  * What is illegal. To unmap the memory of an open region, or to shrink its file: the next access is
  * a SIGBUS. To use a region that another thread closes. To use one in a signal handler.
@@ -51,9 +52,9 @@
  * After fork() the child has the region open, holds nothing of it, and counts as a process of its
  * own from its first call on. A program that the process executes does not have the region open.
  *
- * Whom it trusts. All who can write the file can hold a mutex for ever, the one that guards the
- * names included, for which no call has a deadline; or overwrite the data. None of them can make
- * another process crash: what is read from the file is checked first.
+ * What it trusts. A process that can write the file can overwrite the data, or hold a mutex for
+ * ever. That includes the mutex that guards the names, for which no call has a deadline. It cannot
+ * make another process crash: what is read from the file is checked first.
  *
  * Functions return 0 or an errno code. None sets errno, prints or aborts. Besides those that are
  * named, a function that uses a mutex may return EAGAIN: the region has no room for one more
@@ -161,7 +162,7 @@ int lw_region_open(lw_region **region, const char *path, unsigned flags, unsigne
 
 /*
  * Opens the region in an open file: a memfd, or any file. With LW_REGION_CREATE an empty one is
- * made a region of this size. The descriptor stays the caller's, who may close it at once. A memfd
+ * made a region of this size. The caller keeps the descriptor, and may close it at once. A memfd
  * is sealed against shrinking, if it can be. Returns what lw_region_open returns.
  */
 int lw_region_open_fd(lw_region **region, int fd, unsigned flags, size_t size);
@@ -394,10 +395,10 @@ int lw_region_cond_wait(lw_cond *cond, const lw_region_mutex *mutex);
 int lw_region_bytes(lw_region *region, const char *name, size_t size, void **bytes);
 
 /*
- * Removes the name, and frees its place. Whoever has it as a mutex or a recursive one gets EIDRM.
- * All else must not be in use, nor be used afterwards: its place may get another name. Returns 0;
- * ENOENT: there is no such name; EBUSY: a thread holds it or, but for a mutex, waits for it;
- * EINVAL; EAGAIN.
+ * Removes the name, and frees its place. A thread that uses a mutex, or a recursive one, by that
+ * name gets EIDRM from then on. All else must not be in use, nor be used afterwards: its place may
+ * get another name. Returns 0; ENOENT: there is no such name; EBUSY: a thread holds it or, but for
+ * a mutex, waits for it; EINVAL; EAGAIN.
  */
 int lw_region_remove(lw_region *region, const char *name);
 

@@ -65,8 +65,8 @@ export function block(step, words, self, timeout) {
 }
 
 /**
- * Takes a mutex, blocking this thread until it is to be had. Spins first. A reservation ends that,
- * lest a thread that spins overtake the waiters for which the mutex is reserved.
+ * Takes a mutex, blocking this thread until it gets it. Spins first. A reservation ends the spin:
+ * otherwise a spinning thread would overtake the waiters for which the mutex is reserved.
  *
  * @param {Words} words
  * @param {number} self

@@ -13,11 +13,11 @@
  *   parked  a head whose wait a notify ends. The notifier puts the head into the inbox of its loop
  *           and wakes the loop; the loop runs the step, and parks the head again or serves it
  *
- * Who changes what: only its loop's thread puts a waiter into a line or takes it out, with one
- * exception. A condition's notify of one waiter takes that waiter out of its line. Heads, and the
- * lines of conditions, change under the bucket's lock, inboxes under their loop's. The locks are
- * taken in this order. A notifier has both while it puts a head into an inbox, so a loop's thread
- * that has either knows whether its head is there.
+ * Which thread changes what: only a waiter's own loop's thread puts it into a line or takes it out,
+ * with one exception. A condition's notify of one waiter takes that waiter out of its line. Heads,
+ * and the lines of conditions, change under the bucket's lock, inboxes under their loop's. The
+ * locks are taken in this order. A notifier has both while it puts a head into an inbox, so a
+ * loop's thread that has either knows whether its head is there.
  *
  * Why no notify is missed. A step queues, which here is to park, before it looks at its word for
  * the last time. If the notifier locked the bucket earlier, and found nobody parked, then the step

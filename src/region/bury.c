@@ -1,9 +1,9 @@
 /*
  * bury.c: gives back what the dead had.
  *
- * Who buries. One process at a time, whose row and generation stand in the header's `burier`. If it
- * dies, another process takes its place and begins again: all of a burial may be done twice, and a
- * dead process's row is freed last. A process that finds a live burier leaves the dead to it: the
+ * One process at a time buries. Its row and generation stand in the header's `burier`. If it
+ * dies, another process takes its place and begins again: all of a burial may be done twice, and
+ * a dead process's row is freed last. A process that finds a live burier leaves the dead to it: the
  * burier looks for more of them after it has stepped back, with sequential consistency on both
  * sides, so that one of the two sees the other.
  *

@@ -264,7 +264,7 @@ TEST(a_thread_cancels_by_lw_cancel)
     assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
-/* Who reserved it may be gone: the wait is brief, whatever else the request waits for. */
+/* The agent that reserved it may be gone: the wait is brief, whatever else it waits for. */
 TEST(a_cancel_does_not_make_a_brief_wait_long)
 {
     lw_mutex mutex = LW_MUTEX_INIT;

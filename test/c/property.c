@@ -250,8 +250,8 @@ static void play_latch(struct player *player)
     }
 }
 
-/* Who puts something into a store, and who takes it, as often. cells: what is there, who are
- * inside, how many have given up. */
+/* Players put something into a store, and others take it, as often. cells: how much is there, how
+ * many are inside, how many have given up. */
 static void play_cond(struct player *player)
 {
     struct room *room = player->room;

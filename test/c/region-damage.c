@@ -80,8 +80,8 @@ static uint32_t any_value(uint32_t before)
 }
 
 /*
- * Whoever can write can hold a mutex for ever. So no mutex may be held by what looks like an agent
- * of a live process: there is one, in the first row.
+ * A process that can write can hold a mutex for ever. So no mutex may be held by what looks like an
+ * agent of a live process: there is one, in the first row.
  */
 static void free_what_seems_alive(char *memory)
 {

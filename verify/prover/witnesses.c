@@ -282,7 +282,7 @@ static void check(struct fixpoint *f)
     }
 }
 
-/* Who is within a call, or will act. */
+/* Returns whether the agent is within a call, or will act. */
 static bool is_engaged(const struct pairs *pairs, uint32_t pair, const struct state *state)
 {
     bool waits = false;

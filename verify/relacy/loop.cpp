@@ -269,9 +269,9 @@ template <how how> struct lock_test : scenario<lock_test<how>> {
 };
 
 /*
- * Each loop waits at the condition for a token. The thread makes one, and notifies one waiter. Who
- * gets it makes the next one. One loop's wait may be cancelled: then it takes no token, and no
- * notify with it.
+ * Each loop waits at the condition for a token. The thread makes one, and notifies one waiter. The
+ * loop that gets it makes the next one. One loop's wait may be cancelled: then it takes no token,
+ * and no notify with it.
  */
 template <how how> struct cond_test : scenario<cond_test<how>> {
     unsigned waiting, tokens;

@@ -171,7 +171,7 @@ export class Region {
   }
 
   /**
-   * Removes a name, and frees its place. Whoever still has the mutex gets a RemovedError.
+   * Removes a name, and frees its place. A thread that still has the mutex gets a RemovedError.
    *
    * @param {string} name
    * @returns {boolean} false: there was no such name; throws EBUSY if a thread holds it

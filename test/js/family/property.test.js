@@ -300,8 +300,8 @@ const programs = {
   },
 
   /**
-   * Who puts something into a store, and who takes it. cells: 0 how much is there, 1 how many are
-   * inside, 2 taken. `hidden` is the mutex.
+   * Players put something into a store, and others take it. cells: 0 how much is there, 1 how many
+   * are inside, 2 taken. `hidden` is the mutex.
    */
   async condition({ lock, hidden, cells, form, operations, options, pause, attempt, assert }) {
     const mutex = hidden;

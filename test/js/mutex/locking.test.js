@@ -251,7 +251,7 @@ describe('Mutex: unlock()', () => {
     mutex.unlock();
   });
 
-  it('leaves a reservation to whom it is for', () => {
+  it('leaves a reserved mutex to the waiter that reserved it', () => {
     const mutex = new Mutex();
     const words = wordsOf(mutex.handle);
     mutex.tryLock();
