@@ -14,7 +14,7 @@ export CTEST_PARALLEL_LEVEL ?= $(shell echo $$(($$(nproc) + 1)))
 ctest = rm -f build/tests.xml; cmake --preset gcc >build/configure.log && \
 	$(if $(1),cmake --build --preset $(1) &&) ctest --preset $(2); $(NODE) test/summary.js
 
-.PHONY: help setup setup-bench setup-everywhere build core check test matrix everywhere amalgamation verify soak demo page bench simulate lint format install clean
+.PHONY: help setup setup-bench setup-everywhere setup-site build core check test matrix everywhere amalgamation verify soak demo page site bench simulate lint format install clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -28,6 +28,9 @@ setup-bench:
 
 setup-everywhere: setup
 	@tools/setup/setup.sh everywhere
+
+setup-site:
+	@tools/setup/setup.sh site
 
 build: setup ## build the library, C tests and tools in build/$(PRESET); PRESET=gcc, clang, asan, tsan or release
 	@cmake --preset $(PRESET) && cmake --build --preset $(PRESET)
@@ -61,6 +64,10 @@ demo: setup ## count the C identifiers under TREE=/usr/include by threads, wasm,
 
 page: setup ## serve the counter page, examples/counter-page, on this machine
 	@$(NODE) node_modules/vite/bin/vite.js examples/counter-page
+
+site: setup-site ## build the documentation as a static site, build/site
+	@$(NODE) tools/site/build.js
+	@echo "To look at it: $(NODE) node_modules/vite/bin/vite.js preview --outDir build/site"
 
 bench: setup-bench ## measure locks beside their peers; QUICK=1: in four minutes; ONLY=loops: one part; DOCS=1 puts tables and plots into docs/
 	@$(NODE) bench/run.js $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(DOCS),--docs)

@@ -97,5 +97,5 @@ export function anchorsOf(page) {
 }
 
 /** A heading without its marks. */
-const plain = (tokens) =>
+export const plain = (tokens) =>
   tokens.map((token) => (token.tokens ? plain(token.tokens) : (token.text ?? ''))).join('');

@@ -1,16 +1,18 @@
 /** The ways in which a sample of the documentation is run: what its comment says after `run:`. */
 import { execFile, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 import { delimiter, dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 
 import { build, createServer } from 'vite';
 
 import { openBrowser, serve } from '../browsers/index.js';
 import { install, RUNTIMES } from '../js/runtimes.js';
-import { ROOT } from './pages.js';
+import { programsOf, ROOT } from './pages.js';
 
 export const WORK = join(ROOT, 'build/test-docs');
 const STAGE = join(WORK, 'stage');
@@ -20,7 +22,13 @@ const HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-embedder-policy': 'require-corp',
 };
-const DEFAULT_NAMES = { js: 'sample.mjs', ts: 'sample.ts', c: 'sample.c', cpp: 'sample.cpp' };
+const DEFAULT_NAMES = {
+  js: 'sample.mjs',
+  ts: 'sample.ts',
+  c: 'sample.c',
+  cpp: 'sample.cpp',
+  sh: 'sample.sh',
+};
 const C_FLAGS = '-Wall -Wextra -Wpedantic -Werror -pthread';
 
 const execute = promisify(execFile);
@@ -137,17 +145,47 @@ async function withBrowser(url, look) {
   }
 }
 
-/** As a page, built by Vite and opened in Chromium: what it shows once that has a digit. */
+/** As a page, built by Vite and opened in Chromium. */
 async function asPage(files) {
   const { folder } = write(files);
   await build({ root: folder, configFile: false, logLevel: 'error', worker: { format: 'es' } });
-  const server = await serve(join(folder, 'dist'));
+  return show(join(folder, 'dist'));
+}
+
+/** What a built page shows, once that has a digit. */
+async function show(site) {
+  const server = await serve(site);
   try {
     const shown = () => /\d/.test(document.body.innerText) && document.body.innerText;
     return [['chromium', await withBrowser(server.url, (browser) => browser.until(shown))]];
   } finally {
     await server.close();
   }
+}
+
+/**
+ * What bundles a page, in its folder, to `dist`: by what the sample says, with what these tests
+ * have installed.
+ */
+const BUNDLERS = {
+  vite: (folder) => build({ root: folder, logLevel: 'error' }),
+  webpack: async (folder, { name }) => {
+    const webpack = createRequire(join(ROOT, 'test/package/run.js'))('webpack');
+    const { default: options } = await import(pathToFileURL(join(folder, name)));
+    const compiler = webpack({ ...options, context: folder });
+    const stats = await promisify(compiler.run.bind(compiler))();
+    if (stats.hasErrors()) throw new Error(stats.toString('errors-warnings'));
+    copyFileSync(join(folder, 'index.html'), join(folder, 'dist/index.html'));
+  },
+  sh: (folder, { text }) => shell(text.replaceAll('npx ', ''), folder),
+};
+
+/** The page of README.md, by a bundler as this sample has it; shown in Chromium. */
+async function bundled(files, bundler) {
+  const [{ files: program }] = programsOf('README.md').filter(({ run }) => run?.startsWith('page'));
+  const { folder } = write([...program, ...files]);
+  await BUNDLERS[bundler](folder, files[0]);
+  return show(join(folder, 'dist'));
 }
 
 /** As a page that makes itself cross-origin isolated, on a server that sends no headers. */
@@ -278,6 +316,7 @@ export const WAYS = {
   python: inPython,
   sh: inShell,
   page: asPage,
+  bundled,
   isolated,
   headers: sendsHeaders,
 };

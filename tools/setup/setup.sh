@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup.sh [bench|everywhere]: provides what the Makefile's commands need. As root on Debian it
+# setup.sh [bench|everywhere|site]: provides what the Makefile's commands need. As root on Debian it
 # installs what is missing; anywhere else it says what to install, and fails, unless only such
 # things are missing that tests leave out. Fast when nothing is missing.
 set -eu
@@ -11,10 +11,19 @@ installed() {
     [ "$1/node_modules/.package-lock.json" -nt "$1/package-lock.json" ]
 }
 
+folders=". test/runtimes test/package"
+if [ "${1-}" = site ] || [ "${1-}" = everywhere ]; then
+    folders="$folders tools/site"
+fi
+all_installed() {
+    for dir in $folders; do
+        installed "$dir" || return 1
+    done
+}
+
 stamp=build/setup${1:+-$1}.stamp
 fresh() {
-    [ -e "$stamp" ] && [ "$stamp" -nt "$self" ] && installed . &&
-        installed test/runtimes && installed test/package
+    [ -e "$stamp" ] && [ "$stamp" -nt "$self" ] && all_installed
 }
 if fresh; then
     exit 0
@@ -63,6 +72,8 @@ if [ "${1-}" = bench ]; then
     need librust-parking-lot-dev crate parking_lot
     need librust-tokio-dev crate tokio
     need libuv1-dev header uv.h
+elif [ "${1-}" = site ]; then
+    need mandoc have mandoc
 fi
 
 optional=
@@ -87,12 +98,13 @@ if [ "${1-}" = everywhere ]; then
     want debhelper have dh
     want dpkg-dev have dpkg-buildpackage
     want lld have wasm-ld
+    want mandoc have mandoc
     want rust-src rust_core
     want librust-compiler-builtins-dev crate compiler_builtins
     emulated arm arm-linux-gnueabihf armhf
     emulated riscv64 riscv64-linux-gnu riscv64
     emulated s390x s390x-linux-gnu s390x
-elif [ "${1-}" != bench ]; then
+elif [ -z "${1-}" ]; then
     want chromium have chromium
     want firefox-esr have firefox-esr
     want webkit2gtk-driver have WebKitWebDriver
@@ -157,7 +169,7 @@ if [ -n "$optional" ]; then
     install_optional & # takes longest: npm works beside it
 fi
 
-for dir in . test/runtimes test/package; do
+for dir in $folders; do
     if ! installed "$dir"; then
         echo "Installing what $dir/package-lock.json names"
         npm ci --prefix "$dir" --no-audit --no-fund --loglevel=error
