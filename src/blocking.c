@@ -119,6 +119,20 @@ static struct lw_end cancelled(const struct lw_operation *operation, uint32_t ph
                            lw_answer_expected(answer)};
 }
 
+/*
+ * One of n operations has ended. The others that remember something withdraw it: they may owe a
+ * notify, or have claimed what they wait for. An operation that gave up at the deadline has done so
+ * already.
+ */
+static void withdraw(const struct lw_operation *operations, uint32_t n, const struct lw_end *end,
+                     const uint16_t *phases)
+{
+    for (uint32_t i = 0; n > 1 && end->ending == LW_ENDED_DONE && i < n; i++) {
+        if (i != end->index && phases[i])
+            cancelled(&operations[i], phases[i]);
+    }
+}
+
 bool lw_spin(struct lw_operation operation, lw_deadline deadline, struct lw_end *end)
 {
     struct lw_tries tries = {0};
@@ -138,14 +152,20 @@ struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadl
                            lw_cancel *cancel)
 {
     uint16_t phases[LW_BLOCK_MAX] = {0};
-    if (!cancel)
-        return block(operations, n, 0, deadline, phases);
+    if (!cancel) {
+        const struct lw_end end = block(operations, n, 0, deadline, phases);
+        withdraw(operations, n, &end, phases);
+        return end;
+    }
     operations[n] = (struct lw_operation){lw_event_wait_step, cancel->word, 0};
     struct lw_end end = block(operations, n + 1, 1, deadline, phases);
-    if (end.index < n || end.ending != LW_ENDED_DONE)
+    if (end.index < n || end.ending != LW_ENDED_DONE) {
+        withdraw(operations, n, &end, phases);
         return end;
+    }
     if (n == 1)
         return cancelled(&operations[0], phases[0]);
+    withdraw(operations, n, &end, phases);
     end.ending = LW_ENDED_CANCELLED;
     return end;
 }

@@ -28,9 +28,10 @@ struct lw_end {
 #define LW_BLOCK_MAX 64
 
 /*
- * Runs n operations until one has ended: if several can end, the first one in the given order. If n
- * is more than 1, they must be of kinds that need not be withdrawn. cancel may be NULL; if not, the
- * array must have room for one more operation.
+ * Runs n operations until one has ended: if several can end, the first one in the given order. Then
+ * it cancels the others. If n is more than 1, they must be of kinds that take nothing when they are
+ * cancelled, or that remember nothing (phase 0). cancel may be NULL; if not, the array must have
+ * room for one more operation.
  */
 struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadline deadline,
                            lw_cancel *cancel);

@@ -26,8 +26,10 @@ static const struct phrase Condition[] = {
 DESCRIBE(cond, Condition)
 
 static const struct phrase Semaphore[] = {
-    {{0, 0x3fffffff}, {0, 0x0}, {0, 0x3fffffff}, false, "%d permit%s"},
+    {{0, 0xfffffff}, {0, 0x0}, {0, 0xfffffff}, false, "%d permit%s"},
     {{0, 0x0}, {0, 0x0}, {0, 0x0}, true, "0 permits"},
+    {{0, 0x10000000}, {0, 0x0}, {0, 0x10000000}, false, "claimed by a waiter"},
+    {{0, 0x20000000}, {0, 0x0}, {0, 0x20000000}, false, "reserved for a waiter"},
     {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},
     {{0, 0x40000000}, {0, 0x0}, {0, 0x40000000}, false, "event loops wait"},
 };

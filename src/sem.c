@@ -3,7 +3,7 @@
 
 #include "blocking.h"
 
-_Static_assert(sizeof(lw_sem) == 8, "docs/layout.md: a semaphore is two words");
+_Static_assert(sizeof(lw_sem) == 12, "docs/layout.md: a semaphore is three words");
 
 enum lw_ending lw_sem_acquire_slow(lw_sem *sem, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {

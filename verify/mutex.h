@@ -1,5 +1,5 @@
 /*
- * mutex.h: the constants of src/core/mutex.c, as CMakeLists.txt builds with them: as shipped, or
+ * mutex.h: the constants of src/core/waiters.c, as CMakeLists.txt builds with them: as shipped, or
  * small, so that what happens after eight failed waits happens after one, among fewer states.
  */
 #ifndef MUTEX_H
@@ -13,6 +13,6 @@
 #endif
 
 /* The highest phase of the mutex's step: the highest count, above two flags. */
-#define MUTEX_LAST_PHASE ((MAX_FAILED_WAITS + 1 + MAX_RECHECKS) << 2 | 3)
+#define MUTEX_LAST_PHASE ((MAX_FAILED_WAITS + 1 + MAX_RECHECKS) << 8 | 3)
 
 #endif

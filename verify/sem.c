@@ -1,16 +1,24 @@
 /*
  * sem.c: the explorer's model of the semaphore. Each caller acquires as many permits as its size
  * and releases them; t only tries, f does so by the C interface, whose inlined halves go before the
- * steps. The configuration gives the number of permits at first.
+ * steps; l looks, as a caller does that is awake yet. The configuration gives the number of permits
+ * at first.
  */
 #include <lockword/sem.h>
 
 #include "callers.h"
+#include "mutex.h"
+
+/* The highest phase of its step: the mutex's counts, or a ticket, above four flags. */
+#define SEM_LAST_PHASE (MUTEX_LAST_PHASE | 0xff)
 
 enum {
     ACQUIRE,
     TRY_ACQUIRE,
+    LOOK,
+    TAKE,
     RELEASE,
+    RELEASE_NONE,
     RELEASE_TOO_MUCH,
     PERMITS,
     FACE_ACQUIRE,
@@ -23,15 +31,32 @@ enum {
     HOLDS = FIRST_OWN_FLAG,           /* has its permits, and is to release them */
     TOOK = FIRST_OWN_FLAG * 2,        /* during its call */
     GAVE = FIRST_OWN_FLAG * 4,        /* during its call; what there was before is in `wanted` */
-    SAW_TOO_FEW = FIRST_OWN_FLAG * 8, /* during this step */
+    SAW_TOO_FEW = FIRST_OWN_FLAG * 8, /* during this step; or those that there were, were kept */
 };
 
+/* Ghost: how many threads may still be woken in vain by the releases so far. */
+#define CREDIT 1
+
+/* Ghost: a claim stands, and is marked in the state. */
+#define MARKED 2
+
+/* Of a caller: the low byte of how many permits it left. */
+#define LEFT 0
+
+/* The phase of a waiter that has claimed, or that waited behind a claim. */
+#define CLAIMS 0x4
+#define BEHIND 0x8
+
 #define HELD 0 /* ghost: how many permits are held, by what was done */
+
+#define KEPT (LW_SEM_CLAIMED | LW_SEM_RESERVED)
 
 /* More than anyone can hold. */
 #define TOO_MUCH 8
 
 CALL(try_acquire, lw_sem_try_step(words, a))
+CALL(look, lw_answer_what(lw_sem_acquire_step(words, a, LW_TIMED_OUT, 0)) == LW_DONE)
+CALL(take, lw_sem_take(words, a))
 CALL(release, lw_sem_release_step(words, a))
 CALL(permits, lw_sem_permits(words))
 CALL(face_acquire, lw_sem_tryacquire((lw_sem *)words, a) == 0)
@@ -48,6 +73,17 @@ static const struct function functions[] = {
                      .arguments = 1,
                      .answers_bool = true,
                      .call = try_acquire},
+    [LOOK] = {.name = "sem_acquire_step",
+              .label = "look",
+              .arguments = 1,
+              .answers_bool = true,
+              .call = look},
+    [TAKE] =
+        {.name = "sem_take", .label = "take", .arguments = 1, .answers_bool = true, .call = take},
+    [RELEASE_NONE] = {.name = "sem_release_step",
+                      .label = "release none",
+                      .arguments = 1,
+                      .call = release},
     [RELEASE] = {.name = "sem_release_step",
                  .label = "release",
                  .arguments = 1,
@@ -90,16 +126,55 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         return 0;
     const uint8_t get = by_face                              ? FACE_ACQUIRE
                         : model_letter(agent, caller) == 't' ? TRY_ACQUIRE
+                        : model_letter(agent, caller) == 'l' ? LOOK
                                                              : ACQUIRE;
     const uint8_t give = by_face ? FACE_RELEASE : RELEASE;
     choices[count++] = (struct choice){.function = holds ? give : get, .a = n};
+    if (get == LOOK && !holds)
+        choices[count++] = (struct choice){.function = TAKE, .a = n};
     if (model_configuration->with & STRAYS) {
         choices[count++] = (struct choice){.function = PERMITS};
+        choices[count++] = (struct choice){.function = RELEASE_NONE};
         choices[count++] = (struct choice){.function = too_much, .a = LW_SEM_MAX + 1};
         if (model_configuration->first == LW_SEM_MAX)
             choices[count++] = (struct choice){.function = too_much, .a = TOO_MUCH};
     }
     return count;
+}
+
+/* All other callers within a call have lost a turn, if they come to know of it. */
+static void overtake(struct state *state, int taker)
+{
+    for (int agent = 0; model_configuration->most_lost && agent < model_agents; agent++) {
+        for (int caller = 0; caller < model_callers[agent]; caller++) {
+            struct caller *c = &state->agents[agent].callers[caller];
+            if (agent != taker && c->rounds && c->rounds != ENDLESS)
+                c->flags |= OVERTAKEN;
+        }
+    }
+}
+
+/* Whether a wake at the state is due to a release, and to nothing else. */
+static bool wakes_count(void)
+{
+    return !(model_configuration->with & (SPURIOUS | SLICES | CANCELS | DEATHS)) &&
+           model_configuration->rounds == 1 && !model_configuration->most_lost;
+}
+
+/*
+ * No herd: a release of n permits leads to at most n threads that are woken at the state and find
+ * too few permits. While a claim stands, the claimant may be such a thread besides.
+ */
+#define VAIN_WAKES(n, state) ((n) * ((state)&LW_SEM_CLAIMED ? 2 : 1))
+
+/* A step sees too few permits for the first time. */
+static const char *sees_too_few(struct state *state, int agent)
+{
+    const struct agent *a = &state->agents[agent];
+    if (!wakes_count() || a->function != ACQUIRE || a->why != LW_OK ||
+        model_is_async(agent, a->caller) || a->callers[a->caller].phase & BEHIND)
+        return NULL;
+    return state->ghosts[CREDIT]-- > 0 ? NULL : "a herd: one more thread is woken in vain";
 }
 
 static const char *changed(struct state *state, int agent, const struct operation *operation)
@@ -110,22 +185,43 @@ static const char *changed(struct state *state, int agent, const struct operatio
     const uint32_t before = operation->a & LW_SEM_MAX;
     const uint32_t after = operation->b & LW_SEM_MAX;
     if (after == before)
-        return a->function == ACQUIRE ? NULL : "writes, and changes nothing";
+        return a->function == ACQUIRE || n == 0 ? NULL : "writes, and changes nothing";
     if (c->flags & (TOOK | GAVE))
         return "takes or gives twice";
     if (after < before) {
-        if ((a->function != ACQUIRE && !is_try(a->function)) || before - after != n)
+        /* With re-checks another waiter may take the claim over, since claimants may have died. */
+        if (state->ghosts[MARKED] && !(model_configuration->with & SLICES) &&
+            !is_try(a->function) &&
+            !(a->callers[a->caller].phase & (LW_ENTITLED | CLAIMS | BEHIND)))
+            return "overtakes a claim";
+        const bool looks = a->function == LOOK || a->function == TAKE;
+        if ((a->function != ACQUIRE && !looks && !is_try(a->function)) || before - after != n)
             return "takes permits that it was not asked to take";
+        if (looks && operation->a & KEPT)
+            return "takes permits that are kept for waiters";
         state->ghosts[HELD] += (uint8_t)n;
         c->flags |= TOOK;
+        c->own[LEFT] = (uint8_t)after;
+        overtake(state, agent);
         return NULL;
     }
     if (!is_release(a->function) || after - before != n)
         return "gives permits that it was not asked to give";
     state->ghosts[HELD] -= (uint8_t)n;
+    state->ghosts[CREDIT] += (uint8_t)(wakes_count() ? VAIN_WAKES(n, operation->a) : 0);
     c->wanted = before;
     c->flags = (c->flags | GAVE) & (uint8_t)~HOLDS;
     return NULL;
+}
+
+/* Whether a thread that was not in line claims before those that are. */
+static bool overtakes_the_line(const struct state *state, int agent,
+                               const struct operation *operation)
+{
+    const struct agent *a = &state->agents[agent];
+    return (operation->a & LW_SEM_LINE) && !(operation->a & LW_SEM_NEED) &&
+           (operation->b & LW_SEM_NEED) && !model_is_async(agent, a->caller) &&
+           !(a->callers[a->caller].phase & BEHIND);
 }
 
 static const char *operated(struct state *state, int agent, const struct operation *operation,
@@ -138,34 +234,56 @@ static const char *operated(struct state *state, int agent, const struct operati
         return "touches the semaphore after it has released";
     if (operation->word == LW_SEM_GATE)
         return "touches the gate";
-    if (has_changed(operation, result))
-        return changed(state, agent, operation);
-    if ((result & LW_SEM_MAX) < model_size(agent, state->agents[agent].caller))
+    if (operation->word == LW_SEM_CLAIM) {
+        if (!has_changed(operation, result))
+            return NULL;
+        if ((operation->a ^ operation->b) & (LW_SEM_NEED | LW_SEM_TICKET))
+            state->ghosts[MARKED] = 0;
+        return overtakes_the_line(state, agent, operation) ? "overtakes the line" : NULL;
+    }
+    if (has_changed(operation, result)) {
+        const char *wrong = changed(state, agent, operation);
+        if (operation->b & LW_SEM_CLAIMED && state->words[LW_SEM_CLAIM] & LW_SEM_NEED)
+            state->ghosts[MARKED] = 1;
+        else if (c->phase & CLAIMS)
+            state->ghosts[MARKED] = 0;
+        return wrong;
+    }
+    const bool too_few = (result & LW_SEM_MAX) < model_size(agent, state->agents[agent].caller);
+    const bool is_first = too_few && !(c->flags & SAW_TOO_FEW);
+    if (too_few || (!is_try(state->agents[agent].function) && result & KEPT) ||
+        (state->agents[agent].function == TAKE && operation->kind == CAS))
         c->flags |= SAW_TOO_FEW;
-    return NULL;
+    return is_first ? sees_too_few(state, agent) : NULL;
 }
 
-static const char *acquire_ended(struct state *state, int agent, struct caller *caller,
+static const char *acquire_ended(struct state *state, int agent, struct caller *caller, uint32_t n,
                                  lw_answer answer)
 {
     const uint32_t what = lw_answer_what(answer);
     const bool took = caller->flags & TOOK;
     const bool saw_too_few = caller->flags & SAW_TOO_FEW;
     caller->flags = took ? HOLDS : 0;
-    if (what == LW_DONE && !took)
+    const uint8_t left = caller->own[LEFT];
+    caller->own[LEFT] = 0;
+    if (what == LW_DONE && n != 0 && !took)
         return "says that it has its permits, and has not";
-    if (what == LW_DONE)
-        return lw_answer_expected(answer) == (state->words[LW_SEM_STATE] & LW_SEM_MAX)
-                   ? NULL
-                   : "does not know how many it left";
+    const uint32_t says = lw_answer_expected(answer);
+    if (what == LW_DONE && n != 0)
+        return says <= LW_SEM_MAX && (says & 0xff) == left ? NULL
+                                                           : "does not know how many it left";
     use_up_round(caller);
     if (took)
         return "gives up with permits in its hand";
-    return saw_too_few ? wrong_end(state, agent, what) : "gives up beside enough permits";
+    return what == LW_DONE ? NULL
+           : saw_too_few || state->agents[agent].why == LW_CANCELLED
+               ? wrong_end(state, agent, what)
+               : "gives up beside enough permits";
 }
 
 static const char *try_ended(struct caller *caller, bool result)
 {
+    caller->own[LEFT] = 0;
     const bool took = caller->flags & TOOK;
     const bool saw_too_few = caller->flags & SAW_TOO_FEW;
     caller->flags = took ? HOLDS : 0;
@@ -194,8 +312,10 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     struct caller *c = &state->agents[agent].callers[caller];
     switch (function) {
     case ACQUIRE:
-        return acquire_ended(state, agent, c, result);
+        return acquire_ended(state, agent, c, model_size(agent, caller), result);
     case TRY_ACQUIRE:
+    case LOOK:
+    case TAKE:
     case FACE_ACQUIRE:
         return try_ended(c, result);
     case RELEASE:
@@ -214,17 +334,60 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     }
 }
 
+/* Whether the agent sleeps, and would get its permits if it were woken. */
+static bool sleeps_beside_permits(const struct state *state, int agent)
+{
+    const struct agent *a = &state->agents[agent];
+    const uint32_t word = state->words[LW_SEM_STATE];
+    if (a->doing != ASLEEP || (word & LW_SEM_MAX) < model_size(agent, a->caller))
+        return false;
+    if (model_size(agent, a->caller) == 0)
+        return true;
+    /* No claim bars a waiter at the state: it was there before, or it is the claimant. */
+    return a->word == LW_SEM_CLAIM ? !(state->words[LW_SEM_CLAIM] & LW_SEM_NEED)
+                                   : !(word & LW_SEM_RESERVED);
+}
+
+/*
+ * While no agent is within a step or about to make one, no thread sleeps beside permits that it
+ * could have: those that hold permits may keep them for long. A dead agent may have taken a notify
+ * with it.
+ */
+static bool is_at_rest(const struct state *state)
+{
+    for (int agent = 0; agent < model_agents; agent++) {
+        const uint8_t doing = state->agents[agent].doing;
+        if (doing != IDLE && doing != ASLEEP)
+            return false;
+    }
+    return true;
+}
+
 static const char *invariant(const struct state *state)
 {
     const uint32_t there = state->words[LW_SEM_STATE] & LW_SEM_MAX;
-    return there + state->ghosts[HELD] == model_configuration->first
-               ? NULL
-               : "permits are lost, or made from nothing";
+    if (there + state->ghosts[HELD] != model_configuration->first)
+        return "permits are lost, or made from nothing";
+    for (int agent = 0; agent < model_agents && is_at_rest(state); agent++) {
+        if (sleeps_beside_permits(state, agent) && !(model_configuration->with & DEATHS))
+            return "sleeps beside permits that it could have";
+    }
+    return NULL;
+}
+
+/* A claim is for one waiter: it may belong to a busy event loop. */
+static bool was_chosen(const struct state *state, int agent)
+{
+    for (int caller = 0; caller < model_callers[agent]; caller++) {
+        if (state->agents[agent].callers[caller].phase & CLAIMS)
+            return true;
+    }
+    return false;
 }
 
 static bool is_needed(const struct state *state, int agent)
 {
-    return any_has(state, agent, HOLDS);
+    return any_has(state, agent, HOLDS | TOOK);
 }
 
 /* How many permits the agent's callers hold, and how many all agents' do. */
@@ -257,13 +420,29 @@ static bool is_owed(const struct state *state, int agent)
     return true;
 }
 
+static bool is_pledged(const struct state *state)
+{
+    return state->words[LW_SEM_STATE] & LW_SEM_RESERVED;
+}
+
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
     char waiters[24] = "";
     if (word == LW_SEM_STATE)
         describe_waiters(waiters, sizeof waiters, value);
-    snprintf(text, size, "%u%s", value & LW_SEM_MAX, waiters);
+    if (word == LW_SEM_CLAIM)
+        snprintf(text, size, "%u #%u%s", value & LW_SEM_NEED,
+                 (value & LW_SEM_TICKET) / LW_SEM_ONE_TICKET, value & LW_SEM_LINE ? "+LINE" : "");
+    else
+        snprintf(text, size, "%u%s%s%s", value & LW_SEM_MAX,
+                 value & LW_SEM_CLAIMED ? "+CLAIMED" : "",
+                 value & LW_SEM_RESERVED ? "+RESERVED" : "", waiters);
 }
+
+#define ANY_END (UNRELIABLE | BRIEFS)
+
+/* As a mutex's waiter: two more than the failed waits before it reserves. */
+#define BOUND (MAX_FAILED_WAITS + 2)
 
 static const struct configuration configurations[] = {
     {"b,b", 1, 0, 0, SMALL, 1},
@@ -272,41 +451,77 @@ static const struct configuration configurations[] = {
     {"f,b", 2, STRAYS, 0, SMALL, 1},
     {"f,f2", 1, STRAYS, 0, SMALL, LW_SEM_MAX},
     {"a,b", 1, STRAYS, 0, SMALL, 1},
-    {"a,a", 2, UNRELIABLE, 0, SMALL, 1},
-    {"a,b", 2, UNRELIABLE, 0, SMALL, 1},
+    {"B,b", 1, 0, BOUND, SMALL, 1},
+    {"B,b", 1, SLICES, BOUND, SMALL, 1},
+    {"B,a", 1, 0, BOUND, SMALL, 1},
+    {"A,b", 1, 0, BOUND, SMALL, 1},
+    {"A,a", 1, 0, BOUND, SMALL, 1},
+    {"B,b2", 1, 0, 1, SMALL, 2},
+    {"B,a2", 1, 0, 1, SMALL, 2},
+    {"A,b2", 1, 0, 1, SMALL, 2},
+    {"A,a2", 1, 0, 1, SMALL, 2},
+    {"B,B,b2", 1, 0, 2, SMALL, 2},
+    {"B,B,a2", 1, 0, 2, SMALL, 2},
+    {"A,B,b2", 1, 0, 2, SMALL, 2},
+    {"B2,b", 1, 0, BOUND, SMALL, 2},
+    {"B2,b2", 1, 0, 1, SMALL, 2},
+    {"B2,a2", 1, 0, 1, SMALL, 2},
+    {"A,A,b2", 1, 0, 2, SMALL, 2},
+    {"A,b,b0", 1, 0, BOUND, SMALL, 1},
+    {"a,a", 2, ANY_END, 0, SMALL, 1},
+    {"a,b", 2, ANY_END, 0, SMALL, 1},
+    {"b,b,b", 2, 0, 0, SMALL, 1},
+    {"b,b,b", 1, CANCELS, 0, SMALL, 1},
+    {"b,b,b", 1, NATIVE, 0, SMALL, 1},
+    {"b,b,b", 1, ANY_END, 0, SMALL, 1},
+    {"b,b,a", 1, ANY_END, 0, SMALL, 1},
+    {"b,a,a", 1, ANY_END, 0, SMALL, 1},
+    {"b,b,b", 1, ANY_END | DEATHS, 0, SMALL, 1},
+    {"b,b,a", 1, ANY_END | DEATHS, 0, SMALL, 1},
     {"b2,b,b", 1, 0, 0, SMALL, 2},
+    {"b3,b,b", 1, 0, 0, SMALL, 3},
+    {"b,b2,b,b", 1, 0, 0, SMALL, 2},
+    {"b,b2,b,b", 1, CANCELS, 0, SMALL, 2},
+    {"b2,b,b", 1, CANCELS, 0, SMALL, 2},
+    {"b2,b2,b", 1, CANCELS, 0, SMALL, 2},
+    {"b2,b2,b", 1, ANY_END, 0, SMALL, 2},
     {"b3,b,b2", 1, NATIVE, 0, SMALL, 3},
-    {"b3,b,b2", 1, UNRELIABLE, 0, SMALL, 3},
-    {"a2,b,a", 1, UNRELIABLE, 0, SMALL, 2},
-    {"aa2,b", 1, UNRELIABLE, 0, SMALL, 2},
-    {"aa3,a2", 1, UNRELIABLE, 0, SMALL, 3},
-    {"aaa,b2", 1, UNRELIABLE, 0, SMALL, 2},
-    {"ab,b", 1, UNRELIABLE, 0, SMALL, 2},
+    {"b3,b,b2", 1, ANY_END, 0, SMALL, 3},
+    {"a2,b,a", 1, ANY_END, 0, SMALL, 2},
+    {"aa2,b", 1, ANY_END, 0, SMALL, 2},
+    {"aa3,a2", 1, ANY_END, 0, SMALL, 3},
+    {"aaa,b2", 1, ANY_END, 0, MEDIUM, 2},
+    {"ab,b", 1, ANY_END, 0, SMALL, 2},
     {"b,b,t", 2, SPURIOUS, 0, SMALL, 1},
     {"b2,a,f", 1, SPURIOUS, 0, SMALL, 2},
     {"b,f,f", 2, 0, 0, SMALL, 1},
-    {"p2,b,b", 1, UNRELIABLE, 0, SMALL, 2},
-    {"b,b2,b", 1, UNRELIABLE | DEATHS, 0, SMALL, 2},
-    {"a,b2,a", 1, UNRELIABLE | DEATHS, 0, SMALL, 2},
-    {"b3,b,a2", 2, TIMEOUTS | CANCELS, 0, SMALL, 3},
-    {"b2,a,aa3", 1, TIMEOUTS | CANCELS, 0, SMALL, 3},
-    {"b3,b,a2,a", 1, TIMEOUTS | CANCELS, 0, MEDIUM, 3},
-    {"b2,b,b2,b", 1, TIMEOUTS, 0, MEDIUM, 2},
-    {"b3,b,a2", 2, UNRELIABLE, 0, LARGE, 3},
+    {"l,b2,b", 1, NATIVE, 0, SMALL, 2},
+    {"l,b,b", 2, 0, 0, SMALL, 1},
+    {"p2,b,b", 1, ANY_END, 0, SMALL, 2},
+    {"b,b2,b", 1, ANY_END | DEATHS, 0, SMALL, 2},
+    {"a,b2,a", 1, ANY_END | DEATHS, 0, SMALL, 2},
+    {"b3,b,a2", 1, TIMEOUTS | CANCELS, 0, SMALL, 3},
+    {"b2,a,aa3", 1, TIMEOUTS | CANCELS, 0, LARGE, 3},
+    {"b3,b,a2,a", 1, TIMEOUTS | CANCELS, 0, LARGE, 3},
+    {"b2,b2,b2", 1, NATIVE, 0, SMALL, 2},
+    {"b2,b,b2,b", 1, 0, 0, LARGE, 2},
+    {"b2,b,b2,b", 1, TIMEOUTS, 0, LARGE, 2},
+    {"b2,b2,b2,b", 1, 0, 0, LARGE, 3},
+    {"b,b,b,b", 1, 0, 0, SMALL, 1},
+    {"b,b,b,b", 1, 0, 0, SMALL, 2},
+    {"b3,b,a2", 2, TIMEOUTS | CANCELS, 0, LARGE, 3},
+    {"b3,b,a2", 2, ANY_END, 0, LARGE, 3},
 };
 
 static const struct configuration proofs[] = {
-    {"b", 0, UNRELIABLE, 0, SMALL, 3},
-    {"b,b2,b3", 0, UNRELIABLE, 0, SMALL, 3},
-    {"b,t2,f2", 0, UNRELIABLE | STRAYS, 0, SMALL, 3},
-    {"b,aa2", 0, UNRELIABLE, 0, SMALL, 2},
-    {"b,b2,b3,b4", 0, UNRELIABLE, 0, MEDIUM, 12},
-    {"b,b2,aa2", 0, UNRELIABLE, 0, MEDIUM, 3},
-    {"b,b2,pp2", 0, UNRELIABLE, 0, MEDIUM, 3},
+    {"b", 0, UNRELIABLE, 0, SMALL, 3},     {"b,t,f,l", 0, UNRELIABLE | STRAYS, 0, SMALL, 3},
+    {"b,a", 0, UNRELIABLE, 0, SMALL, 1},   {"b,aa", 0, UNRELIABLE, 0, MEDIUM, 1},
+    {"b,pp", 0, UNRELIABLE, 0, MEDIUM, 2},
 };
 
-static const char *const word_names[] = {"permits", "gate"};
+static const char *const word_names[] = {"permits", "gate", "claim"};
 
 EXPLORE("sem", LW_SEM_WORDS, .crowd = true, .begin = begin, .flags_of_a_step = SAW_TOO_FEW,
-        .proofs = proofs, .proof_count = COUNT_OF(proofs), .held = held, .held_by_all = held_by_all,
-        .is_owed = is_owed)
+        .was_chosen = was_chosen, .last_phase = SEM_LAST_PHASE, .proofs = proofs,
+        .proof_count = COUNT_OF(proofs), .held = held, .held_by_all = held_by_all,
+        .is_owed = is_owed, .is_pledged = is_pledged)

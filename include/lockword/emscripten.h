@@ -22,7 +22,8 @@
  * 'lockword/emscripten' for an instance of plain WebAssembly, `--js-library` under emcc
  * (docs/building.md).
  *
- * Differences to Emscripten's types: each is 8 bytes, not 4: a volatile number of 64 bits, not 32.
+ * Differences to Emscripten's types: each is a volatile number of 64 bits, a
+ *   semaphore of 128, not of 32.
  * As there, zeroed memory is an unused one, and `lock = EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER` and
  * `*lock = 0` make one, if no worker uses it. A lock's number is 0 while the lock is free and no
  * worker waits, and means nothing otherwise. A semaphore's number is how many permits it has, until
@@ -37,7 +38,7 @@
  * a DeadlockError, where Emscripten's sleeps or spins for ever; with a limit it is refused at once.
  * The holder may call the asynchronous function, which waits for the release.
  *
- * A semaphore counts to 2^30 - 1. A release of more than fits, and a negative number of permits,
+ * A semaphore counts to 2^28 - 1. A release of more than fits, and a negative number of permits,
  * throw a RangeError and change nothing. A wait for a condition variable without holding the lock
  * throws an OwnershipError and changes nothing.
  *
@@ -88,10 +89,14 @@ extern "C" {
 #endif
 
 /*
- * The words of an lw_mutex, an lw_sem or an lw_cond as one number, since programs assign to
+ * The words of an lw_mutex or an lw_cond as one number, since programs assign to
  * Emscripten's types, and compare them. As with those, the address has to be a multiple of 4.
  */
 typedef volatile uint64_t __attribute__((__may_alias__, __aligned__(4))) lw_emscripten_words;
+
+/* The same for an lw_sem, which has three words. */
+__extension__ typedef volatile unsigned __int128 __attribute__((__may_alias__, __aligned__(4)))
+lw_emscripten_semaphore;
 
 /*
  * Casts such words to a primitive. The cast goes by way of an integer, since no other cast drops
@@ -107,7 +112,7 @@ typedef volatile uint64_t __attribute__((__may_alias__, __aligned__(4))) lw_emsc
 #undef emscripten_semaphore_t
 #undef emscripten_condvar_t
 #define emscripten_lock_t lw_emscripten_words
-#define emscripten_semaphore_t lw_emscripten_words
+#define emscripten_semaphore_t lw_emscripten_semaphore
 #define emscripten_condvar_t lw_emscripten_words
 #define EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER 0
 #define EMSCRIPTEN_SEMAPHORE_T_STATIC_INITIALIZER(num) LW_CAST(uint32_t, num)

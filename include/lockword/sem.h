@@ -1,5 +1,5 @@
 /*
- * sem.h: a counting semaphore in eight bytes.
+ * sem.h: a counting semaphore in twelve bytes.
  *
  *     static lw_sem slots = LW_SEM_INIT(4);
  *
@@ -7,10 +7,14 @@
  *     use_one_of_four();
  *     lw_sem_release(&slots, 1);
  *
- * Up to LW_SEM_MAX (2^30 - 1) permits. A call may ask for any number, and gets all of them at once,
- * or none. Requests of mixed sizes strand no waiter: a release wakes all waiters, and each one that
- * finds enough permits takes them. This is not first come, first served: small requests can
- * overtake a large one for as long as they leave too few permits for it.
+ * Up to LW_SEM_MAX (2^28 - 1) permits. A call may ask for any number, and gets all of them at once,
+ * or none. A release wakes as many threads as it gives permits.
+ *
+ * No request starves. A running thread may overtake waiters, but not for long: a waiter that was
+ * woken eight times in vain, or that has waited for half a millisecond, reserves the permits. A
+ * call for several permits that has to wait claims them at once. From then on newcomers wait until
+ * the claim is served or given up, except in lw_sem_tryacquire. So do not ask for more permits
+ * while you hold some, unless by lw_sem_tryacquire: a claim may wait for those that you hold.
  *
  * An acquire sees what was written before the releases that gave its permits. Any number of threads
  * may wait, and no count wraps. The semaphore may be freed as soon as no thread will use it any
@@ -42,7 +46,10 @@ typedef struct lw_sem {
 enum lw_ending lw_sem_acquire_slow(lw_sem *sem, uint32_t n, lw_deadline deadline,
                                    lw_cancel *cancel);
 
-/* Takes n permits if there are as many. Never waits. Returns 0; EBUSY: there are fewer. */
+/*
+ * Takes n permits if there are as many, also if waiters have claimed them. Never waits. Returns 0;
+ * EBUSY: there are fewer.
+ */
 LW_API int lw_sem_tryacquire(lw_sem *sem, uint32_t n)
 {
     LW_NOTE_USE(sem->word);

@@ -3,9 +3,9 @@
  * without blocking.
  */
 
-import { LW_DONE } from './core/constants.js';
+import { LW_CANCELLED, LW_DONE } from './core/constants.js';
 import { gather } from './crowd.js';
-import { withdraw } from './line.js';
+import { run, withdraw } from './line.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -15,7 +15,8 @@ import { withdraw } from './line.js';
 /**
  * Waits for one of several things. Only the source whose index is returned happens: a permit is
  * acquired, or an automatic event reset, for that source alone. If several are ready at once, the
- * first of them is returned. No waiter stays behind at the others.
+ * first of them is returned. No waiter stays behind at the others. A source that waits for several
+ * permits claims them until the wait ends: of two on one semaphore, put the smaller request first.
  *
  *     switch (await waitAny([stop.when(), jobs.when(1), size.whenAtLeast(100)], 500)) { … }
  *
@@ -41,8 +42,10 @@ export async function waitAny(sources, options) {
       const toValue = ({ what }) => {
         if (what === LW_DONE) {
           resolve(index);
-          // Their steps are not run: these might take what they wanted, too.
-          callers.forEach((caller) => caller.queue && withdraw(caller));
+          // Their steps are not run, since these might take what they wanted, too. A caller that
+          // remembers something is cancelled: it may have claimed what it waits for.
+          for (const caller of callers)
+            if (caller.queue) caller.phase ? run(caller, LW_CANCELLED) : withdraw(caller);
           waiting = 0;
           // A caller that gives up leaves the others their last attempt.
         } else if (--waiting === 0) resolve(-1);

@@ -47,7 +47,12 @@ export const meanings = {
   Condition: [
     [['%d waiting', [core.LW_COND_WAITERS, ~core.LW_COND_LEFT_BEHIND]], ['nobody waits']],
   ],
-  Semaphore: [[['%d permit%s', state(core.LW_SEM_MAX)], ['0 permits']], ...WAITERS],
+  Semaphore: [
+    [['%d permit%s', state(core.LW_SEM_MAX)], ['0 permits']],
+    [['claimed by a waiter', state(core.LW_SEM_CLAIMED)]],
+    RESERVED,
+    ...WAITERS,
+  ],
   RWLock: [
     [
       ['written by %a', state(core.LW_RWLOCK_WRITER), OWNER],

@@ -1,11 +1,19 @@
 /** A counting semaphore: the same as lw_sem in C (include/lockword/sem.h). */
 
+import { unchecked } from './agent.js';
 import { LW_DONE, LW_SEM_MAX } from './core/constants.js';
-import { semAcquireStep, semPermits, semReleaseStep, semTryStep } from './core/sem.js';
+import {
+  semAcquireStep,
+  semGive,
+  semPermits,
+  semReleaseStep,
+  semTake,
+  semTryStep,
+} from './core/sem.js';
 import { guardOf, runUnder } from './guard.js';
 import { handOver } from './line.js';
 import { Primitive } from './primitive.js';
-import { assertInteger, blockFor, sourceOf, waitersOf, waitFor } from './waiting.js';
+import { assertInteger, blockFor, refuse, sourceOf, waitersOf, waitFor } from './waiting.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -13,17 +21,22 @@ import { assertInteger, blockFor, sourceOf, waitersOf, waitFor } from './waiting
  * @typedef {import('./primitive.js').SharedMemory} SharedMemory
  *
  * @typedef {object} PermitsWanted
- * @property {number} [permits] how many to take, all at once: 0 to 2^30 - 1, 1 by default
+ * @property {number} [permits] how many to take, all at once: 0 to 2^28 - 1, 1 by default
  *
  * @typedef {WaitOptions & PermitsWanted} PermitOptions what every call accepts that waits for
  *   permits
  */
 
 /**
- * A semaphore of up to 2^30 - 1 permits. A call may ask for any number, and gets all of them at
- * once, or none. A release wakes all waiters, and each one that finds enough permits takes them: no
- * waiter sleeps beside permits that it could take. An acquire sees what was written before the
- * releases that gave its permits. Any number of agents may wait.
+ * A semaphore of up to 2^28 - 1 permits. A call may ask for any number, and gets all of them at
+ * once, or none. A release wakes as many blocked threads as it gives permits. An acquire sees what
+ * was written before the releases that gave its permits. Any number of agents may wait.
+ *
+ * No request starves. A running thread may overtake waiters, but not for long: a waiter that was
+ * woken eight times in vain reserves the permits. A call for several permits that has to wait
+ * claims them at once. From then on newcomers wait until the claim is served or given up, except
+ * `tryAcquire`. So do not ask for more permits while you hold some, unless by `tryAcquire`: a claim
+ * may wait for those that you hold.
  *
  *     const slots = Semaphore.create(4);
  *     await slots.runExclusive(() => fetch(url), { timeout: 1000 });
@@ -44,14 +57,14 @@ import { assertInteger, blockFor, sourceOf, waitersOf, waitFor } from './waiting
  * @extends {Primitive<'Semaphore'>}
  */
 export class Semaphore extends Primitive {
-  static BYTE_LENGTH = 8;
+  static BYTE_LENGTH = 12;
   /** @readonly @type {'Semaphore'} */
   static type = 'Semaphore';
 
   /**
    * Makes a semaphore in new memory.
    *
-   * @param {number} permits to begin with, 0 to 2^30 - 1
+   * @param {number} permits to begin with, 0 to 2^28 - 1
    * @throws {RangeError} permits are out of range
    */
   static create(permits) {
@@ -64,13 +77,13 @@ export class Semaphore extends Primitive {
    *
    * @param {SharedMemory | undefined} memory
    * @param {number} byteOffset
-   * @param {number} permits to begin with, 0 to 2^30 - 1
+   * @param {number} permits to begin with, 0 to 2^28 - 1
    * @throws {RangeError} permits are out of range
    */
   static init(memory, byteOffset, permits) {
     assertInteger(permits, 0, LW_SEM_MAX, 'permits');
     const semaphore = new this(memory, byteOffset);
-    semaphore.words.set([permits, 0]);
+    semaphore.words.set([permits, 0, 0]);
     return semaphore;
   }
 
@@ -82,7 +95,7 @@ export class Semaphore extends Primitive {
   /**
    * Acquiring n permits, as a source for `waitAny`.
    *
-   * @param {number} [n] 0 to 2^30 - 1
+   * @param {number} [n] 0 to 2^28 - 1
    * @returns {WaitSource}
    * @throws {RangeError} n is out of range
    */
@@ -97,10 +110,11 @@ export class Semaphore extends Primitive {
    * @param {PermitOptions} [options] how many, 1 by default, and `{ timeout, signal }`, in ms; a
    *   signal is looked at once, before
    * @returns {boolean} false: the time was up
-   * @throws {RangeError} permits are not 0 to 2^30 - 1
+   * @throws {RangeError} permits are not 0 to 2^28 - 1
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   wait(options) {
+    if (options === unchecked && semTake(this.words, 1)) return true;
     return blockFor(this.#operation(options), options, 'wait').what === LW_DONE;
   }
 
@@ -109,7 +123,7 @@ export class Semaphore extends Primitive {
    *
    * @param {PermitOptions} [options] how many, 1 by default, and `{ timeout, signal }`, in ms
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
-   * @throws {RangeError} permits are not 0 to 2^30 - 1
+   * @throws {RangeError} permits are not 0 to 2^28 - 1
    */
   waitAsync(options) {
     return waitFor(() => this.#operation(options), options);
@@ -159,7 +173,7 @@ export class Semaphore extends Primitive {
   /**
    * Takes n permits if there are as many. Never waits.
    *
-   * @param {number} [n] 0 to 2^30 - 1
+   * @param {number} [n] 0 to 2^28 - 1
    * @returns {boolean} whether it did
    * @throws {RangeError} n is out of range
    */
@@ -171,13 +185,14 @@ export class Semaphore extends Primitive {
   /**
    * Adds n permits, whichever agent took them, and wakes waiters.
    *
-   * @param {number} [n] 0 to 2^30 - 1
-   * @throws {RangeError} there would be more than 2^30 - 1; nothing was changed
+   * @param {number} [n] 0 to 2^28 - 1
+   * @throws {RangeError} there would be more than 2^28 - 1; nothing was changed
    */
   release(n = 1) {
     assertInteger(n, 0, LW_SEM_MAX, 'n');
+    if (semGive(this.words, n)) return handOver(this.words);
     const waiters = waitersOf(this.words);
-    if (semReleaseStep(this.words, n) < 0) throw new RangeError('too many');
+    if (semReleaseStep(this.words, n) < 0) refuse(this.permits + n, 0, LW_SEM_MAX, 'permits');
     handOver(this.words, waiters);
   }
 

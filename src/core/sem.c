@@ -1,40 +1,221 @@
-/* sem.c: the semaphore's steps. The meaning of the words is in core/sem.h. */
+/*
+ * sem.c: the semaphore's steps. The meaning of the words is in core/sem.h.
+ *
+ * A release wakes as many threads as it gives permits, and all event loops. A wake obliges
+ * (core/waiters.h, rules 1 to 4). A thread that may have consumed a notify takes the last permit
+ * with the mark set again, or takes a permit and notifies one thread more.
+ *
+ * A thread that needs more permits than it was woken for could consume a notify that would have
+ * served another thread. So requests for several permits follow three rules more:
+ *
+ *   5. A request for several permits that has to wait claims them. There is one claim at a time.
+ *      The claimant sleeps at the state. If it is woken in vain, it passes the notify on before it
+ *      sleeps again. As only one thread does that, two of them cannot wake each other without end.
+ *   6. While a claim stands, newcomers neither take permits nor sleep at the state. Threads sleep
+ *      in line, at the claim; event loops stay at the gate. Only waiters that were at the state
+ *      before the claim may still take. They are fewer with each permit that they take, so the
+ *      claimant is overtaken at most once by each of them.
+ *   7. The end of a claim wakes the first thread in line. That thread owes the line a notify: it
+ *      claims, and the mark of the line stays, or it notifies the next one when it has its permits,
+ *      sleeps at the state, or gives up. The claim stays closed to newcomers meanwhile, so that
+ *      they do not overtake the line.
+ *
+ * An agent that dies may leave a claim behind. In an engine, where agents die, every wait
+ * re-checks. A waiter that re-checks beside enough permits for the claim takes the claim over. The
+ * claimant, if it is alive, finds another ticket, and begins again.
+ */
 #include <lockword/core/sem.h>
 #include <lockword/core/waiters.h>
+
+/* The phase's own bits. A waiter that waited behind a claim is not LW_ENTITLED. */
+#define CLAIMS 0x0004u    /* has claimed */
+#define BEHIND 0x0008u    /* waited behind a claim */
+#define TICKET 0x0070u    /* a claimant's ticket: that of the claim's word, shifted */
+#define OWES_LINE 0x0080u /* may have consumed a notify of the line */
+#define TICKET_SHIFT 24u
+#define LINE_SHIFT 7u
 
 uint32_t lw_sem_permits(const lw_word *sem)
 {
     return lw_load(&sem[LW_SEM_STATE], lw_relaxed) & LW_SEM_MAX;
 }
 
-/*
- * Takes n permits if the state has them, and returns the state that it found. The waiters' bits
- * stay, since the waiters that they stand for need not have been woken.
- */
-static uint32_t take(lw_word *sem, uint32_t n)
+bool lw_sem_try_step(lw_word *sem, uint32_t n)
 {
     uint32_t seen = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
     while ((seen & LW_SEM_MAX) >= n) {
         const uint32_t state = seen;
         seen = lw_cas(&sem[LW_SEM_STATE], state, state - n, lw_acquire);
         if (seen == state)
-            return state;
+            return true;
     }
+    return false;
+}
+
+static bool reserves(lw_phase phase)
+{
+    return !(phase & CLAIMS) && lw_waiters_starves(phase);
+}
+
+/*
+ * Changes the state to so many permits, ends the waiter's own claim there, and this reservation. If
+ * agents may take now what was barred from them, it notifies those that the marks stand for.
+ * Returns what the state held: if it is not `state`, nothing has changed.
+ */
+static uint32_t change(lw_word *sem, uint32_t state, uint32_t left, uint32_t reserved,
+                       lw_phase phase)
+{
+    const uint32_t owed = phase & LW_OWES ? LW_BLOCKED_WAITERS : 0;
+    const uint32_t bars = reserved | (phase & CLAIMS ? LW_SEM_CLAIMED : 0);
+    const uint32_t next = (state & ~(LW_SEM_MAX | bars)) | left | (left == 0 ? owed : 0);
+    const uint32_t seen = lw_cas(&sem[LW_SEM_STATE], state, next, lw_acquire);
+    if (seen == state && left != 0)
+        lw_waiters_notify(sem, (state & bars ? state : 0) | owed, 1);
     return seen;
 }
 
-bool lw_sem_try_step(lw_word *sem, uint32_t n)
+/*
+ * Wakes the next thread in line, unless a claim stands, whose end does that. If no thread is asleep
+ * there, the line ends. Then this function wakes those that have fallen asleep in between; a thread
+ * that is only about to finds that the word has changed.
+ */
+static void pass_line(lw_word *sem)
 {
-    return (take(sem, n) & LW_SEM_MAX) >= n;
+    const uint32_t claim = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
+    if (!(claim & LW_SEM_LINE) || claim & LW_SEM_NEED || lw_notify(&sem[LW_SEM_CLAIM], 1) > 0)
+        return;
+    if (lw_cas(&sem[LW_SEM_CLAIM], claim, claim & ~LW_SEM_LINE, lw_relaxed) == claim)
+        lw_notify(&sem[LW_SEM_CLAIM], LW_ALL);
+}
+
+/* Returns whether this is the waiter's own claim, or was the last one. */
+static bool is_mine(uint32_t claim, lw_phase phase)
+{
+    return (claim & LW_SEM_TICKET) == (phase & TICKET) << TICKET_SHIFT;
+}
+
+/* Ends the operation: ends the waiter's claim, and pays what it owes the line. */
+static lw_answer end(lw_word *sem, uint32_t what, uint32_t left, lw_phase phase)
+{
+    if (phase & CLAIMS) {
+        uint32_t seen = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
+        while (is_mine(seen, phase)) {
+            const uint32_t claim = seen;
+            seen = lw_cas(&sem[LW_SEM_CLAIM], claim, claim & ~LW_SEM_NEED, lw_relaxed);
+            if (seen == claim)
+                break;
+        }
+    }
+    if (phase & (CLAIMS | OWES_LINE))
+        pass_line(sem);
+    return lw_answer_of(what, 0, 0, left);
+}
+
+static lw_answer give_up(lw_word *sem, lw_phase phase)
+{
+    /* A caller that only looked has nothing to take back. */
+    if (phase == 0)
+        return lw_answer_of(LW_GAVE_UP, 0, 0, 0);
+    uint32_t seen = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
+    uint32_t state;
+    do {
+        state = seen;
+        seen = change(sem, state, state & LW_SEM_MAX, reserves(phase) ? LW_SEM_RESERVED : 0, phase);
+    } while (seen != state);
+    return end(sem, LW_GAVE_UP, 0, phase);
+}
+
+/*
+ * Returns whether a waiter may claim when the claim's word holds this. If no claim stands, event
+ * loops may, and threads that do not overtake the line. A claim can be taken over if its permits
+ * were there through a wait.
+ */
+static bool may_claim(uint32_t claim, uint32_t state, uint32_t why, lw_phase phase)
+{
+    if (!(claim & LW_SEM_NEED))
+        return !(claim & LW_SEM_LINE) || why & LW_ASYNC || phase & BEHIND;
+    return (why & LW_WHY) == LW_SLICE && (state & LW_SEM_MAX) >= (claim & LW_SEM_NEED);
 }
 
 lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase phase)
 {
-    const uint32_t state = take(sem, n);
-    const uint32_t permits = state & LW_SEM_MAX;
-    if (permits >= n)
-        return lw_answer_of(LW_DONE, 0, 0, permits - n);
-    return lw_waiters_wait(sem, state, 0, LW_WAIT_IDLE, why, phase);
+    const bool async = why & LW_ASYNC;
+    /* A waiter has a phase. A caller that only looks has none, and is not entitled by its end. */
+    const lw_phase resumed = phase ? lw_waiters_resume(phase, why) : 0;
+    if (phase & BEHIND)
+        phase = BEHIND | (resumed & LW_OWES) << LINE_SHIFT;
+    else if (phase & CLAIMS)
+        phase = (phase & (CLAIMS | TICKET)) | (resumed & (LW_OWES | LW_ENTITLED));
+    else
+        phase = resumed;
+    if (phase & CLAIMS && !is_mine(lw_load(&sem[LW_SEM_CLAIM], lw_relaxed), phase))
+        phase &= LW_OWES;
+    if ((why & LW_WHY) == LW_CANCELLED)
+        return give_up(sem, phase);
+
+    uint32_t seen = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
+    for (;;) {
+        const uint32_t state = seen;
+        const uint32_t permits = state & LW_SEM_MAX;
+        const uint32_t bars = phase & CLAIMS ? LW_SEM_RESERVED : LW_SEM_RESERVED | LW_SEM_CLAIMED;
+        const bool barred = n != 0 && state & bars && !(phase & LW_ENTITLED);
+        if (permits >= n && !barred) {
+            seen =
+                change(sem, state, permits - n, phase & LW_ENTITLED ? LW_SEM_RESERVED : 0, phase);
+            if (seen == state)
+                return end(sem, LW_DONE, permits - n, phase);
+            continue;
+        }
+        if ((why & LW_WHY) == LW_TIMED_OUT)
+            return give_up(sem, phase);
+        if (async && !(why & LW_QUEUED))
+            return lw_answer_of(LW_QUEUE, LW_SEM_GATE, phase, 0);
+
+        uint32_t claim = 0;
+        const bool behind =
+            !(phase & CLAIMS) && (n > 1 || (state & LW_SEM_CLAIMED && !(phase & LW_ENTITLED)));
+        if (behind) {
+            claim = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
+            if (may_claim(claim, state, why, phase)) {
+                const uint32_t ticket = (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET;
+                const uint32_t mine = n | ticket | (claim & LW_SEM_LINE);
+                if (lw_cas(&sem[LW_SEM_CLAIM], claim, mine, lw_relaxed) == claim)
+                    phase = (phase & LW_OWES) | CLAIMS | ticket >> TICKET_SHIFT;
+                seen = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
+                continue;
+            }
+        }
+
+        /* Release: a release that sees the mark also sees the wait that was queued before it. */
+        const uint32_t marked = state | (async ? LW_ASYNC_WAITERS : LW_BLOCKED_WAITERS) |
+                                (phase & CLAIMS ? LW_SEM_CLAIMED : 0) |
+                                (reserves(phase) && permits < n ? LW_SEM_RESERVED : 0);
+        if (marked != state) {
+            seen = lw_cas(&sem[LW_SEM_STATE], state, marked, lw_release);
+            if (seen != state)
+                continue;
+        }
+        if (phase & LW_OWES && permits > 0)
+            lw_notify(&sem[LW_SEM_STATE], 1);
+        if (behind && !async) {
+            const uint32_t line = claim | LW_SEM_LINE;
+            if (lw_cas(&sem[LW_SEM_CLAIM], claim, line, lw_relaxed) == claim)
+                return lw_answer_of(LW_WAIT_IDLE, LW_SEM_CLAIM, BEHIND, line);
+            seen = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
+            continue;
+        }
+        if (phase & OWES_LINE)
+            pass_line(sem);
+        /* A claimant need not re-check: nobody overtakes it. */
+        const bool is_idle = behind || (phase & CLAIMS && permits < n);
+        uint32_t way = LW_WAIT_IDLE;
+        if (!is_idle)
+            way = lw_waiters_way(phase, permits >= n);
+        return lw_answer_of(way, async ? LW_SEM_GATE : LW_SEM_STATE,
+                            behind ? BEHIND
+                                   : (phase & ~(LW_OWES | BEHIND | OWES_LINE)) | LW_ENTITLED,
+                            async ? 0 : marked);
+    }
 }
 
 uint32_t lw_sem_release_step(lw_word *sem, uint32_t n)
@@ -43,9 +224,15 @@ uint32_t lw_sem_release_step(lw_word *sem, uint32_t n)
     uint32_t state;
     do {
         state = seen;
-        if (n > LW_SEM_MAX - (state & LW_SEM_MAX))
+        const uint32_t permits = state & LW_SEM_MAX;
+        if (n > LW_SEM_MAX - permits)
             return LW_SEM_OVERFLOW;
-        seen = lw_waiters_change(sem, state, (state & LW_SEM_MAX) + n);
+        if (n == 0)
+            return permits;
+        /* Acquire: pairs with the mark, so that the notify below comes after the wait. */
+        seen = lw_cas(&sem[LW_SEM_STATE], state, (state & ~LW_WAITERS) + n, lw_acq_rel);
     } while (seen != state);
+    /* From here on the memory may be gone. */
+    lw_waiters_notify(sem, state, n);
     return state & LW_SEM_MAX;
 }

@@ -1,7 +1,36 @@
-/*
- * waiters.c: how every primitive but the mutex waits and wakes. Why this is enough: core/waiters.h.
- */
+/* waiters.c: how primitives wait and wake. Why this is enough: core/waiters.h. */
 #include <lockword/core/waiters.h>
+
+/*
+ * How many waits may end in vain before a waiter starves. Natively a waiter usually does so sooner,
+ * after a slice (src/wait/awake.h), and no measurement tells 1 from 32. In an engine, where slices
+ * are long, this constant is what gives lockAsync its turn: docs/experiments.md, 'Constants'.
+ */
+#ifndef MAX_FAILED_WAITS
+#define MAX_FAILED_WAITS 8u
+#endif
+
+/*
+ * How often a starving waiter re-checks before it sleeps until it is woken. Its driver makes each
+ * of these waits longer than the one before. Re-checks give unlucky waiters their share beside busy
+ * threads. No waiter needs one in order to be woken (verify/README.md).
+ */
+#ifndef MAX_RECHECKS
+#define MAX_RECHECKS 7u
+#endif
+
+/* From this count on, the waiter starves. */
+#define STARVES ((MAX_FAILED_WAITS + 1) * LW_ONE_FAILED_WAIT)
+/* The highest count: the waiter re-checks no more. So the count never wraps. */
+#define RESTS (STARVES + MAX_RECHECKS * LW_ONE_FAILED_WAIT)
+
+void lw_waiters_notify(lw_word *words, uint32_t state, uint32_t threads)
+{
+    if (state & LW_BLOCKED_WAITERS)
+        lw_notify(&words[LW_WAITERS_STATE], threads);
+    if (state & LW_ASYNC_WAITERS)
+        lw_notify_async(&words[LW_WAITERS_GATE], LW_ALL);
+}
 
 lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t way, uint32_t why,
                           lw_phase phase)
@@ -24,10 +53,32 @@ uint32_t lw_waiters_change(lw_word *words, uint32_t seen, uint32_t next)
     const uint32_t found = lw_cas(&words[LW_WAITERS_STATE], seen, next & ~LW_WAITERS, lw_acq_rel);
     if (found == seen) {
         /* From here on the memory may be gone. */
-        if (seen & LW_BLOCKED_WAITERS)
-            lw_notify(&words[LW_WAITERS_STATE], LW_ALL);
-        if (seen & LW_ASYNC_WAITERS)
-            lw_notify_async(&words[LW_WAITERS_GATE], LW_ALL);
+        lw_waiters_notify(words, seen, LW_ALL);
     }
     return found;
+}
+
+bool lw_waiters_starves(lw_phase phase)
+{
+    return phase >= STARVES;
+}
+
+lw_phase lw_waiters_resume(lw_phase phase, uint32_t why)
+{
+    const uint32_t reason = why & LW_WHY;
+    if (reason == LW_START || reason == LW_AGAIN)
+        return phase;
+    const bool owes = !(why & LW_ASYNC) && reason != LW_NOT_EQUAL && reason != LW_TIMED_OUT;
+    phase = (phase & ~LW_OWES) | LW_ENTITLED | (owes ? LW_OWES : 0);
+    if (lw_gives_up(why))
+        return phase;
+    if (!lw_waiters_starves(phase))
+        return reason == LW_SLICE ? STARVES | (phase & (LW_ONE_FAILED_WAIT - 1))
+                                  : phase + LW_ONE_FAILED_WAIT;
+    return reason == LW_SLICE && phase < RESTS ? phase + LW_ONE_FAILED_WAIT : phase;
+}
+
+uint32_t lw_waiters_way(lw_phase phase, bool is_free)
+{
+    return is_free ? LW_WAIT_BRIEF : phase < RESTS ? LW_WAIT : LW_WAIT_IDLE;
 }

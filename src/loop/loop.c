@@ -150,11 +150,26 @@ static bool is_at_condition(const lw_request *request)
     return request->relock && !request->is_relocking;
 }
 
+/* Runs the step once, for this reason, and again while the word changes. */
+static lw_answer run_step(lw_waiter *waiter, uint32_t why)
+{
+    lw_answer answer;
+    do {
+        answer = waiter->step(waiter->words, waiter->wanted, why | LW_ASYNC, waiter->phase);
+        waiter->phase = (uint16_t)lw_answer_phase(answer);
+    } while (lw_answer_what(answer) == LW_RETRY);
+    return answer;
+}
+
 static void end(lw_request *request, int result)
 {
     lw_loop *loop = request->loop;
-    for (lw_waiter *waiter = &request->waiter; waiter; waiter = waiter->sibling)
+    for (lw_waiter *waiter = &request->waiter; waiter; waiter = waiter->sibling) {
         leave_line(waiter);
+        /* One of several that did not come may have claimed what it waited for. */
+        if (waiter->phase != 0 && request->kind == LW_REQUEST_PICKS)
+            run_step(waiter, LW_CANCELLED);
+    }
     if (request->cancel)
         leave_line(request->cancel);
     request->cancel = NULL;
@@ -224,17 +239,6 @@ static void finish(lw_waiter *waiter, lw_answer answer, int gave_up)
         result = lw_barrier_error_of(value);
     }
     end(request, result);
-}
-
-/* Runs the step once, for this reason, and again while the word changes. */
-static lw_answer run_step(lw_waiter *waiter, uint32_t why)
-{
-    lw_answer answer;
-    do {
-        answer = waiter->step(waiter->words, waiter->wanted, why | LW_ASYNC, waiter->phase);
-        waiter->phase = (uint16_t)lw_answer_phase(answer);
-    } while (lw_answer_what(answer) == LW_RETRY);
-    return answer;
 }
 
 /*

@@ -13,7 +13,7 @@
 #include "wait/platform.h"
 
 _Static_assert(sizeof(lw_mutex) == sizeof(emscripten_lock_t), "a lock is one number");
-_Static_assert(sizeof(lw_sem) == sizeof(emscripten_semaphore_t), "a semaphore is one number");
+_Static_assert(sizeof(lw_sem) <= sizeof(emscripten_semaphore_t), "a semaphore is one number");
 _Static_assert(sizeof(lw_cond) == sizeof(emscripten_condvar_t),
                "a condition variable is one number");
 _Static_assert(_Alignof(lw_mutex) == _Alignof(emscripten_lock_t),

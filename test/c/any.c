@@ -264,4 +264,19 @@ TEST(polling_is_woken_by_the_first_word)
     assert_int_equal(woken, 1);
 }
 
+/* The semaphore is claimed by then, and would stay so for ever. */
+TEST(what_did_not_come_is_not_claimed_any_more)
+{
+    struct things things = make_things();
+    lw_sem_release(&things.sem, 1);
+    struct call call = {.function = wait_any, .on = &things, .deadline = LW_FOREVER, .result = -1};
+    start_call(&call);
+    await_sleep(&call.helper);
+    assert_int_equal(lw_sem_acquire_until(&things.sem, 1, LW_NOW), ETIMEDOUT);
+    lw_event_set(&things.event);
+    assert_int_equal(end_call(&call), 0);
+    assert_int_equal(call.n, 0);
+    assert_int_equal(lw_sem_acquire_until(&things.sem, 1, LW_NOW), 0);
+}
+
 RUN_TESTS("any")

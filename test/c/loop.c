@@ -326,7 +326,7 @@ TEST(a_read_write_lock_in_its_four_ways)
     assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
-TEST(a_semaphore_serves_those_that_it_can)
+TEST(nobody_overtakes_a_request_for_several_permits)
 {
     lw_sem sem = LW_SEM_INIT(1);
     open_loop(&loop);
@@ -334,13 +334,24 @@ TEST(a_semaphore_serves_those_that_it_can)
     WAIT(lw_sem_acquire_async, &sem, 1, FOR(&b));
     WAIT(lw_sem_acquire_async, &sem, 1, FOR(&c));
     assert_int_equal(lw_sem_acquire_async(&sem, LW_SEM_MAX + 1, FOR(&(struct wait){0})), EINVAL);
-    assert_int_equal(end_wait(&loop, &b), 0);
     settle(&loop);
-    assert_int_equal(a.calls + c.calls, 0);
-    lw_sem_release(&sem, 5);
-    assert_int_equal(end_wait(&loop, &a) + end_wait(&loop, &c), 0);
-    assert_int_equal(lw_sem_available(&sem), 1);
-    assert_true(a.value == 1 || c.value == 1);
+    assert_int_equal(a.calls + b.calls + c.calls, 0);
+    lw_sem_release(&sem, 3);
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_int_equal(a.value, 1);
+    settle(&loop);
+    assert_int_equal(b.calls + c.calls, 1);
+    lw_sem_release(&sem, 1);
+    assert_int_equal(end_wait(&loop, &b) + end_wait(&loop, &c), 0);
+    /* One that is cancelled lets the others go on. */
+    lw_sem_release(&sem, 1);
+    WAIT(lw_sem_acquire_async, &sem, 3, FOR(&a));
+    WAIT(lw_sem_acquire_async, &sem, 1, FOR(&b));
+    settle(&loop);
+    assert_int_equal(b.calls, 0);
+    lw_request_cancel(&a.request);
+    assert_int_equal(end_wait(&loop, &b), 0);
+    assert_int_equal(a.result, ECANCELED);
     assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
@@ -454,6 +465,37 @@ TEST(the_first_of_several)
     lw_cancel_fire(&cancel);
     assert_int_equal(end_wait(&loop, &a), ECANCELED);
     assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+/* The semaphore is claimed by then, and would stay so for ever. */
+TEST(what_did_not_come_is_not_claimed_any_more)
+{
+    lw_sem sem = LW_SEM_INIT(1);
+    lw_waiter waiters[1];
+    const int results[] = {0, ETIMEDOUT, ECANCELED, ECANCELED};
+    for (int i = 0; i < 4; i++) {
+        lw_event event = LW_EVENT_INIT;
+        const lw_source sources[] = {lw_source_event(&event), lw_source_sem(&sem, 3)};
+        open_loop(&loop);
+        const lw_deadline deadline = i == 1 ? lw_after_ms(20) : LW_FOREVER;
+        WAIT(lw_wait_any_async, sources, 2, waiters, &fresh(&a)->request, &loop, deadline, done,
+             &a);
+        settle(&loop);
+        assert_int_equal(lw_sem_acquire_until(&sem, 1, LW_NOW), ETIMEDOUT);
+        if (i == 0)
+            lw_event_set(&event);
+        if (i == 2)
+            lw_request_cancel(&a.request);
+        if (i == 3)
+            assert_int_equal(lw_loop_destroy(&loop), 0);
+        else
+            assert_int_equal(end_wait(&loop, &a), results[i]);
+        assert_int_equal(a.result, results[i]);
+        assert_int_equal(lw_sem_acquire_until(&sem, 1, LW_NOW), 0);
+        lw_sem_release(&sem, 1);
+        if (i < 3)
+            assert_int_equal(lw_loop_destroy(&loop), 0);
+    }
 }
 
 static lw_mutex guard = LW_MUTEX_INIT;

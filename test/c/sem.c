@@ -21,11 +21,10 @@ static struct call acquiring(lw_sem *sem, uint32_t n)
         .function = acquire, .on = sem, .n = n, .deadline = LW_FOREVER, .result = -1};
 }
 
-static void permits_are_had_all_at_once_or_not_at_all(void **state)
+TEST(permits_are_had_all_at_once_or_not_at_all)
 {
-    (void)state;
     lw_sem sem = LW_SEM_INIT(3);
-    assert_int_equal(sizeof sem, 8);
+    assert_int_equal(sizeof sem, 12);
     assert_int_equal(lw_sem_tryacquire(&sem, 4), EBUSY);
     assert_int_equal(lw_sem_acquire_until(&sem, 4, LW_NOW), ETIMEDOUT);
     assert_int_equal(lw_sem_available(&sem), 3);
@@ -38,9 +37,8 @@ static void permits_are_had_all_at_once_or_not_at_all(void **state)
     assert_int_equal(lw_sem_available(&sem), 3);
 }
 
-static void none_is_always_to_be_had(void **state)
+TEST(none_is_always_to_be_had)
 {
-    (void)state;
     lw_sem sem = LW_SEM_INIT(0);
     assert_int_equal(lw_sem_acquire(&sem, 0), 0);
     assert_int_equal(lw_sem_tryacquire(&sem, 0), 0);
@@ -48,9 +46,8 @@ static void none_is_always_to_be_had(void **state)
     assert_int_equal(STATE(&sem), 0);
 }
 
-static void more_than_the_maximum_is_refused(void **state)
+TEST(more_than_the_maximum_is_refused)
 {
-    (void)state;
     lw_sem sem = LW_SEM_INIT(0);
     assert_int_equal(lw_sem_release(&sem, LW_SEM_MAX), 0);
     assert_int_equal(lw_sem_release(&sem, 1), EOVERFLOW);
@@ -65,44 +62,100 @@ static void more_than_the_maximum_is_refused(void **state)
     assert_int_equal(STATE(&sem), 0);
 }
 
-static void an_overflow_leaves_the_waiters_marks(void **state)
+TEST(an_overflow_leaves_the_waiters_marks)
 {
-    (void)state;
-    lw_sem sem = {{LW_SEM_MAX | LW_BLOCKED_WAITERS | LW_ASYNC_WAITERS, 0}};
+    const uint32_t full = LW_SEM_MAX | LW_BLOCKED_WAITERS | LW_ASYNC_WAITERS;
+    lw_sem sem = {{full, 0, 0}};
     assert_int_equal(lw_sem_release(&sem, 1), EOVERFLOW);
-    assert_int_equal(STATE(&sem), UINT32_MAX);
+    assert_int_equal(STATE(&sem), full);
     assert_int_equal(lw_sem_acquire(&sem, 1), 0);
-    assert_int_equal(STATE(&sem), UINT32_MAX - 1);
+    assert_int_equal(STATE(&sem), full - 1);
 }
 
-static void a_small_request_is_not_stranded_behind_a_large_one(void **state)
+TEST(a_small_request_is_not_stranded_behind_a_large_one)
 {
-    (void)state;
-    /* The thread that came first. */
-    for (uint32_t first = 1; first <= 3; first += 2) {
-        lw_sem sem = LW_SEM_INIT(0);
-        struct call one = acquiring(&sem, first);
-        struct call other = acquiring(&sem, 4 - first);
-        start_call(&one);
-        await_sleep(&one.helper);
-        start_call(&other);
-        await_sleep(&other.helper);
-        struct call *small = first == 1 ? &one : &other;
-        struct call *large = first == 1 ? &other : &one;
-        assert_int_equal(lw_sem_release(&sem, 1), 0);
-        assert_int_equal(end_call(small), 0);
-        assert_int_equal(lw_sem_release(&sem, 2), 0);
-        sleep_ms(5);
-        assert_false(has_ended(large));
-        assert_int_equal(lw_sem_release(&sem, 1), 0);
-        assert_int_equal(end_call(large), 0);
-        assert_int_equal(STATE(&sem), 0);
+    lw_sem sem = LW_SEM_INIT(0);
+    struct call small = acquiring(&sem, 1);
+    struct call large = acquiring(&sem, 3);
+    start_call(&small);
+    await_sleep(&small.helper);
+    start_call(&large);
+    await_sleep(&large.helper);
+    assert_int_equal(lw_sem_release(&sem, 1), 0);
+    assert_int_equal(end_call(&small), 0);
+    assert_int_equal(lw_sem_release(&sem, 2), 0);
+    sleep_ms(5);
+    assert_false(has_ended(&large));
+    assert_int_equal(lw_sem_release(&sem, 1), 0);
+    assert_int_equal(end_call(&large), 0);
+    assert_int_equal(lw_sem_available(&sem), 0);
+}
+
+TEST(a_claim_is_served_before_newcomers)
+{
+    lw_sem sem = LW_SEM_INIT(1);
+    struct call large = acquiring(&sem, 3);
+    struct call small[4];
+    start_call(&large);
+    await_sleep(&large.helper);
+    for (size_t i = 0; i < COUNT_OF(small); i++) {
+        small[i] = acquiring(&sem, 1);
+        start_call(&small[i]);
+        await_sleep(&small[i].helper);
     }
+    assert_int_equal(lw_sem_acquire_until(&sem, 1, LW_NOW), ETIMEDOUT);
+    assert_int_equal(lw_sem_tryacquire(&sem, 1), 0);
+    assert_int_equal(lw_sem_release(&sem, 2), 0);
+    sleep_ms(5);
+    assert_false(has_ended(&large));
+    for (size_t i = 0; i < COUNT_OF(small); i++)
+        assert_false(has_ended(&small[i]));
+    assert_int_equal(lw_sem_release(&sem, 1), 0);
+    assert_int_equal(end_call(&large), 0);
+    assert_int_equal(lw_sem_release(&sem, 4), 0);
+    for (size_t i = 0; i < COUNT_OF(small); i++)
+        assert_int_equal(end_call(&small[i]), 0);
+    assert_int_equal(lw_sem_available(&sem), 0);
 }
 
-static void a_release_lets_as_many_go_as_it_has_permits(void **state)
+struct crowd {
+    lw_sem sem;
+    uint32_t over; /* atomic */
+};
+
+static int cycle(struct call *call)
 {
-    (void)state;
+    struct crowd *crowd = call->on;
+    int failures = 0;
+    while (!__atomic_load_n(&crowd->over, __ATOMIC_RELAXED)) {
+        failures += lw_sem_acquire(&crowd->sem, 1) != 0;
+        sleep_ms(1);
+        failures += lw_sem_release(&crowd->sem, 1) != 0;
+    }
+    return failures;
+}
+
+/* Before there were claims, it did not succeed in 15 seconds. */
+TEST(a_large_request_does_not_starve_beside_small_ones)
+{
+    struct crowd crowd = {LW_SEM_INIT(3), 0};
+    struct call calls[8];
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        calls[i] = (struct call){.function = cycle, .on = &crowd};
+        start_call(&calls[i]);
+    }
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(lw_sem_acquire_until(&crowd.sem, 3, lw_after_ms(5000)), 0);
+        assert_int_equal(lw_sem_release(&crowd.sem, 3), 0);
+    }
+    __atomic_store_n(&crowd.over, 1, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        assert_int_equal(end_call(&calls[i]), 0);
+    assert_int_equal(lw_sem_available(&crowd.sem), 3);
+}
+
+TEST(a_release_lets_as_many_go_as_it_has_permits)
+{
     lw_sem sem = LW_SEM_INIT(0);
     struct call calls[5];
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
@@ -122,12 +175,11 @@ static void a_release_lets_as_many_go_as_it_has_permits(void **state)
     assert_int_equal(lw_sem_release(&sem, 2), 0);
     for (size_t i = 0; i < COUNT_OF(calls); i++)
         assert_int_equal(end_call(&calls[i]), 0);
-    assert_int_equal(STATE(&sem), 0);
+    assert_int_equal(lw_sem_available(&sem), 0);
 }
 
-static void one_that_gives_up_takes_nothing(void **state)
+TEST(one_that_gives_up_takes_nothing)
 {
-    (void)state;
     lw_sem sem = LW_SEM_INIT(1);
     struct call call = acquiring(&sem, 2);
     call.deadline = lw_after_ms(3);
@@ -152,9 +204,8 @@ static void release_into_it(void *argument)
 
 /* Were release to touch the semaphore after its permits can be had, it would hit an unmapped page
  * now and then. */
-static void it_may_be_freed_right_after_the_last_release(void **state)
+TEST(it_may_be_freed_right_after_the_last_release)
 {
-    (void)state;
     for (int i = 0; i < 300; i++) {
         lw_sem *sem = allocate_page();
         struct handover handover = {sem, 0};
@@ -194,9 +245,8 @@ static int use_slots(struct call *call)
     return failures;
 }
 
-static void permits_are_neither_lost_nor_made(void **state)
+TEST(permits_are_neither_lost_nor_made)
 {
-    (void)state;
     static struct pool pool = {LW_SEM_INIT(SLOTS), 0};
     struct call calls[8];
     for (uint32_t i = 0; i < COUNT_OF(calls); i++) {
@@ -226,9 +276,8 @@ static int receive_in_order(struct call *call)
     return failures;
 }
 
-static void what_came_before_a_release_is_seen_after_the_acquire(void **state)
+TEST(what_came_before_a_release_is_seen_after_the_acquire)
 {
-    (void)state;
     struct message message = {LW_SEM_INIT(0), LW_SEM_INIT(1), 0};
     struct call call = {.function = receive_in_order, .on = &message, .n = 10000};
     start_call(&call);
@@ -238,22 +287,7 @@ static void what_came_before_a_release_is_seen_after_the_acquire(void **state)
         lw_sem_release(&message.filled, 1);
     }
     assert_int_equal(end_call(&call), 0);
-    assert_int_equal(STATE(&message.filled), 0);
+    assert_int_equal(lw_sem_available(&message.filled), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(permits_are_had_all_at_once_or_not_at_all),
-        cmocka_unit_test(none_is_always_to_be_had),
-        cmocka_unit_test(more_than_the_maximum_is_refused),
-        cmocka_unit_test(an_overflow_leaves_the_waiters_marks),
-        cmocka_unit_test(a_small_request_is_not_stranded_behind_a_large_one),
-        cmocka_unit_test(a_release_lets_as_many_go_as_it_has_permits),
-        cmocka_unit_test(one_that_gives_up_takes_nothing),
-        cmocka_unit_test(it_may_be_freed_right_after_the_last_release),
-        cmocka_unit_test(permits_are_neither_lost_nor_made),
-        cmocka_unit_test(what_came_before_a_release_is_seen_after_the_acquire),
-    };
-    return cmocka_run_group_tests_name("sem", tests, NULL, NULL);
-}
+RUN_TESTS("sem")

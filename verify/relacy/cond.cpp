@@ -10,6 +10,7 @@
 #define MAX_FAILED_WAITS 1u
 #include "../../src/core/cond.c"
 #include "../../src/core/mutex.c"
+#include "../../src/core/waiters.c"
 
 #include "agents.h"
 #include "harness.h"

@@ -23,7 +23,7 @@ struct handover : rl::test_suite<handover<lock, rounds, a, b, c>, c == none ? 2 
 
     shared *memory;
     agent everyone[threads];
-    list waiting[2];
+    list waiting[lock::words];
     unsigned counted; /* Relacy's threads are fibers: this is no race */
 
     void before()

@@ -9,6 +9,7 @@
 /* Few enough that executions of a few rounds reach a reservation. */
 #define MAX_FAILED_WAITS 1u
 #include "../../src/core/mutex.c"
+#include "../../src/core/waiters.c"
 
 #include "handover.h"
 #include "harness.h"

@@ -8,6 +8,7 @@
 #define MAX_FAILED_WAITS 1u
 #include "../../src/core/mutex.c"
 #include "../../src/core/rmutex.c"
+#include "../../src/core/waiters.c"
 #include <lockword/rmutex.h>
 
 #include "handover.h"

@@ -6,6 +6,8 @@
 
 #include "orders.h"
 
+/* Few enough that executions of a few rounds reach a reservation. */
+#define MAX_FAILED_WAITS 1u
 #include "../../src/core/sem.c"
 #include "../../src/core/waiters.c"
 
@@ -44,6 +46,27 @@ struct permit {
     }
 };
 
+/* The same with two permits, of which each agent needs both: they claim. */
+struct both : permit {
+    static constexpr uint32_t initial = 2;
+
+    static bool is_free(uint32_t state)
+    {
+        return (state & LW_SEM_MAX) == 2;
+    }
+
+    static bool take(lw_word *sem, uint32_t, agent &self, kind kind, bool)
+    {
+        return kind == trying ? lw_sem_try_step(sem, 2)
+                              : run(lw_sem_acquire_step, sem, 2, self, kind);
+    }
+
+    static void give(lw_word *sem, uint32_t, bool)
+    {
+        RL_ASSERT(lw_sem_release_step(sem, 2) != LW_SEM_OVERFLOW);
+    }
+};
+
 const test tests[] = {
     {"two that block, two rounds", rl::simulate<handover<permit, 2, blocking, blocking>>},
     {"three that block", rl::simulate<handover<permit, 1, blocking, blocking, blocking>>},
@@ -51,6 +74,12 @@ const test tests[] = {
      rl::simulate<handover<permit, 2, blocking, timed, trying>>},
     {"event loop, abort and one that blocks",
      rl::simulate<handover<permit, 2, async, aborting, blocking>>},
+    {"both permits: three that block",
+     rl::simulate<handover<both, 1, blocking, blocking, blocking>>},
+    {"both permits: one blocks, one with deadlines, one tries",
+     rl::simulate<handover<both, 2, blocking, timed, trying>>},
+    {"both permits: event loop, abort and one that blocks",
+     rl::simulate<handover<both, 1, async, aborting, blocking>>},
 };
 
 /*
@@ -58,8 +87,8 @@ const test tests[] = {
  * list do so already: see mutex.cpp.
  */
 const spare spares[] = {
-    {"lw_waiters_wait", lw_release, lw_relaxed},
-    {"lw_waiters_change", lw_acq_rel, lw_release},
+    {"lw_sem_acquire_step", lw_release, lw_relaxed},
+    {"lw_sem_release_step", lw_acq_rel, lw_release},
 };
 
 } // namespace

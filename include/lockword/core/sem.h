@@ -1,13 +1,16 @@
 /*
- * core/sem.h: the semaphore's two words.
+ * core/sem.h: the semaphore's three words.
  *
- *     word 0, state   bits 0-29   PERMITS  how many permits are available
- *                     bits 30-31  see core/waiters.h
- *     word 1, gate    see core/waiters.h
- *
- * A release wakes all waiters, since only they know how many permits each of them needs. If it woke
- * them one by one, it could wake a waiter that needs more permits than there are, and leave another
- * asleep for which they would suffice.
+ *     word 0, state   bits 0-27   PERMITS   how many permits are available
+ *                     bit 28      CLAIMED   a waiter claims the permits that it needs: newcomers
+ *                                           take none until it has them or gives up
+ *                     bit 29      RESERVED  a waiter starves: newcomers take none until a waiter
+ *                                           has taken some
+ *                     bits 30-31            see core/waiters.h
+ *     word 1, gate                          see core/waiters.h
+ *     word 2, claim   bits 0-27   NEED      how many permits the claimant needs; 0: no claim
+ *                     bits 28-30  TICKET    moves with each claim, so that a waiter knows its own
+ *                     bit 31      LINE      threads may be asleep in line, on this word
  */
 #ifndef LOCKWORD_CORE_SEM_H
 #define LOCKWORD_CORE_SEM_H
@@ -18,10 +21,18 @@
 enum {
     LW_SEM_STATE = 0,
     LW_SEM_GATE = 1,
-    LW_SEM_WORDS = 2,
+    LW_SEM_CLAIM = 2,
+    LW_SEM_WORDS = 3,
 };
 
-#define LW_SEM_MAX 0x3fffffffu
+#define LW_SEM_MAX 0x0fffffffu
+#define LW_SEM_CLAIMED 0x10000000u
+#define LW_SEM_RESERVED 0x20000000u
+
+#define LW_SEM_NEED 0x0fffffffu
+#define LW_SEM_ONE_TICKET 0x10000000u
+#define LW_SEM_TICKET 0x70000000u
+#define LW_SEM_LINE 0x80000000u
 
 /* lw_sem_release_step returns this if there would be more than LW_SEM_MAX permits. */
 #define LW_SEM_OVERFLOW UINT32_MAX
@@ -31,13 +42,13 @@ extern "C" {
 #endif
 
 /*
- * Takes n permits, unless there are fewer or the word changes meanwhile. The fast path of an
- * acquire.
+ * Takes n permits, unless there are fewer, they are kept for waiters, or the word changes
+ * meanwhile. The fast path of an acquire.
  */
 LW_INLINE bool lw_sem_take(lw_word *sem, uint32_t n)
 {
-    const uint32_t state = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
-    return (state & LW_SEM_MAX) >= n &&
+    const uint32_t state = lw_load(&sem[LW_SEM_STATE], lw_unordered);
+    return !(state & (LW_SEM_CLAIMED | LW_SEM_RESERVED)) && (state & LW_SEM_MAX) >= n &&
            lw_cas(&sem[LW_SEM_STATE], state, state - n, lw_acquire) == state;
 }
 
@@ -47,7 +58,7 @@ LW_INLINE bool lw_sem_take(lw_word *sem, uint32_t n)
  */
 LW_INLINE bool lw_sem_give(lw_word *sem, uint32_t n)
 {
-    const uint32_t state = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
+    const uint32_t state = lw_load(&sem[LW_SEM_STATE], lw_unordered);
     return state <= LW_SEM_MAX && n <= LW_SEM_MAX - state &&
            lw_cas(&sem[LW_SEM_STATE], state, state + n, lw_release) == state;
 }
@@ -55,7 +66,10 @@ LW_INLINE bool lw_sem_give(lw_word *sem, uint32_t n)
 /* Returns how many permits are available at this moment. */
 uint32_t lw_sem_permits(const lw_word *sem);
 
-/* Takes n permits if they are available, and returns whether it did. */
+/*
+ * Takes n permits if they are available, also if they are kept for waiters, and returns whether it
+ * did.
+ */
 bool lw_sem_try_step(lw_word *sem, uint32_t n);
 
 /*

@@ -10,9 +10,10 @@
  * only an address at which async waiters queue. If threads and event loops queued at one address, a
  * notify could go to an event loop that is busy, while threads sleep behind it.
  *
- * The mutex wakes one waiter at a time, and a wake obliges the waiter to pass it on (core/mutex.c).
- * Every other primitive wakes all waiters whenever it changes in a way that could matter to them,
- * and needs no such care:
+ * There are two disciplines.
+ *
+ * *Wake all.* This is right where all waiters can go on. A primitive wakes all waiters whenever it
+ * changes in a way that could matter to them:
  *
  *   1. A waiter marks the word with its bit before it waits, and waits only while the word holds
  *      the value that it marked.
@@ -21,6 +22,29 @@
  *   3. So a waiter asleep for good would need a word that changed after its mark without rule 2. A
  *      bit that is left behind by a waiter that gave up costs one notify, and no waiter owes
  *      another one anything.
+ *
+ * *Wake as many as can go on, and a wake obliges.* The mutex and the semaphore do this, where a
+ * crowd of woken threads would find nothing. Rule 1 holds. Instead of the others:
+ *
+ *   2. An agent that frees the word clears both bits with the same operation. Then it notifies as
+ *      many threads as it serves, if the bit says that threads wait, and all event loops. An event
+ *      loop runs when its own work lets it. If only one were notified, and it were busy, the others
+ *      would wait for it.
+ *   3. The bit stood for all threads, but the notify woke only some. So a thread that may have
+ *      consumed a notify owes one: it takes what it waits for with the bit set again, or it sets
+ *      the bit before it waits again, or it notifies another thread. A wake orders memory, in
+ *      ECMAScript and in the kernel: the woken thread never reads the bit that was cleared by the
+ *      operation which woke it. An event loop owes nothing: the notify that ended its wait ended
+ *      all waits at the gate.
+ *   4. A waiter that was overtaken too often starves, and reserves the word. From then on only
+ *      agents that have returned from a wait are entitled to it, whatever ended that wait. If a
+ *      notify alone entitled them, a waiter that found the word changed would bar all agents,
+ *      including itself. A waiter that reserved the word and gives up withdraws the reservation. If
+ *      no waiter comes for a free, reserved word (its event loop is busy, or it died), a newcomer's
+ *      brief wait ends, and then the newcomer is entitled, too.
+ *
+ * What a waiter owes, whether it is entitled, and how often it waited in vain is its phase, which
+ * lw_waiters_resume keeps.
  */
 #ifndef LOCKWORD_CORE_WAITERS_H
 #define LOCKWORD_CORE_WAITERS_H
@@ -37,6 +61,14 @@ enum {
 #define LW_ASYNC_WAITERS 0x40000000u
 #define LW_BLOCKED_WAITERS 0x80000000u
 #define LW_WAITERS (LW_ASYNC_WAITERS | LW_BLOCKED_WAITERS)
+
+/*
+ * The phase of a waiter whose wake obliges. Bits 2 to 7 are the primitive's own. The bits from 8 on
+ * count waits without success, and re-checks.
+ */
+#define LW_OWES 0x0001u     /* may have consumed a notify, and has not passed it on */
+#define LW_ENTITLED 0x0002u /* has returned from a wait */
+#define LW_ONE_FAILED_WAIT 0x0100u
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,6 +89,29 @@ lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t
  * changed.
  */
 uint32_t lw_waiters_change(lw_word *words, uint32_t seen, uint32_t next);
+
+/*
+ * Wakes the waiters that the bits of `state` stand for: so many threads, and all event loops. May
+ * be called when the words are gone: it uses only their addresses.
+ */
+void lw_waiters_notify(lw_word *words, uint32_t state, uint32_t threads);
+
+/*
+ * Where a wake obliges: returns the phase of a caller that was resumed for this reason. A wait that
+ * has begun paid what was owed before it. The count grows with each wait without success until the
+ * waiter starves, then with each re-check until it has made all of them. Drops the primitive's own
+ * bits where the count jumps.
+ */
+lw_phase lw_waiters_resume(lw_phase phase, uint32_t why);
+
+/* Where a wake obliges: returns whether the waiter was overtaken so often that it reserves. */
+bool lw_waiters_starves(lw_phase phase);
+
+/*
+ * Where a wake obliges: returns how to wait. A brief wait is for what `is_free`, but reserved, and
+ * for a caller that has not waited yet. So each operation makes at most one brief wait.
+ */
+uint32_t lw_waiters_way(lw_phase phase, bool is_free);
 
 #ifdef __cplusplus
 }

@@ -1,16 +1,111 @@
 /*
  * sem.c: the semaphore's steps. The meaning of the words is in core/sem.h.
  *
+ * A release wakes as many threads as it gives permits, and all event loops. A wake obliges
+ * (core/waiters.h, rules 1 to 4). A thread that may have consumed a notify takes the last permit
+ * with the mark set again, or takes a permit and notifies one thread more.
+ *
+ * A thread that needs more permits than it was woken for could consume a notify that would have
+ * served another thread. So requests for several permits follow three rules more:
+ *
+ *   5. A request for several permits that has to wait claims them. There is one claim at a time.
+ *      The claimant sleeps at the state. If it is woken in vain, it passes the notify on before it
+ *      sleeps again. As only one thread does that, two of them cannot wake each other without end.
+ *   6. While a claim stands, newcomers neither take permits nor sleep at the state. Threads sleep
+ *      in line, at the claim; event loops stay at the gate. Only waiters that were at the state
+ *      before the claim may still take. They are fewer with each permit that they take, so the
+ *      claimant is overtaken at most once by each of them.
+ *   7. The end of a claim wakes the first thread in line. That thread owes the line a notify: it
+ *      claims, and the mark of the line stays, or it notifies the next one when it has its permits,
+ *      sleeps at the state, or gives up. The claim stays closed to newcomers meanwhile, so that
+ *      they do not overtake the line.
+ *
+ * An agent that dies may leave a claim behind. In an engine, where agents die, every wait
+ * re-checks. A waiter that re-checks beside enough permits for the claim takes the claim over. The
+ * claimant, if it is alive, finds another ticket, and begins again.
+ *
  * Printed by `make core` from src/core/sem.c and include/lockword/core/sem.h: do not edit.
  */
 
-import { waitersChange, waitersWait } from './waiters.js';
-import { LW_DONE, LW_SEM_MAX, LW_SEM_OVERFLOW, LW_SEM_STATE, LW_WAIT_IDLE } from './constants.js';
+import { waitersNotify, waitersResume, waitersStarves, waitersWay } from './waiters.js';
+import { notify } from '../wait.js';
+import {
+  LW_ALL,
+  LW_ASYNC,
+  LW_ASYNC_WAITERS,
+  LW_BLOCKED_WAITERS,
+  LW_CANCELLED,
+  LW_DONE,
+  LW_ENTITLED,
+  LW_GAVE_UP,
+  LW_OWES,
+  LW_QUEUE,
+  LW_QUEUED,
+  LW_SEM_CLAIM,
+  LW_SEM_CLAIMED,
+  LW_SEM_GATE,
+  LW_SEM_LINE,
+  LW_SEM_MAX,
+  LW_SEM_NEED,
+  LW_SEM_ONE_TICKET,
+  LW_SEM_OVERFLOW,
+  LW_SEM_RESERVED,
+  LW_SEM_TICKET,
+  LW_SLICE,
+  LW_TIMED_OUT,
+  LW_WAITERS,
+  LW_WAIT_IDLE,
+  LW_WHY,
+} from './constants.js';
 
 /**
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
  */
+
+const LW_SEM_STATE = 0;
+
+// The phase's own bits. A waiter that waited behind a claim is not LW_ENTITLED.
+const CLAIMS = 0x0004; // has claimed
+const BEHIND = 0x0008; // waited behind a claim
+const TICKET = 0x0070; // a claimant's ticket: that of the claim's word, shifted
+const OWES_LINE = 0x0080; // may have consumed a notify of the line
+const TICKET_SHIFT = 24;
+const LINE_SHIFT = 7;
+
+/**
+ * Takes n permits, unless there are fewer, they are kept for waiters, or the word changes
+ * meanwhile. The fast path of an acquire.
+ *
+ * @param {Words} sem
+ * @param {number} n
+ * @returns {boolean}
+ */
+export function semTake(sem, n) {
+  const state = sem[LW_SEM_STATE];
+  return (
+    !(state & (LW_SEM_CLAIMED | LW_SEM_RESERVED)) &&
+    (state & LW_SEM_MAX) >= n >>> 0 &&
+    Atomics.compareExchange(sem, LW_SEM_STATE, state, state - n) === state
+  );
+}
+
+/**
+ * Gives n permits, unless an agent waits, there would be too many, or the word changes meanwhile.
+ * The fast path of a release.
+ *
+ * @param {Words} sem
+ * @param {number} n
+ * @returns {boolean}
+ */
+export function semGive(sem, n) {
+  const state = sem[LW_SEM_STATE];
+  return (
+    state >>> 0 <= LW_SEM_MAX &&
+    n >>> 0 <= (LW_SEM_MAX - state) >>> 0 &&
+    Atomics.compareExchange(sem, LW_SEM_STATE, state, state + n) === state
+  );
+}
 
 /**
  * Returns how many permits are available at this moment.
@@ -23,32 +118,131 @@ export function semPermits(sem) {
 }
 
 /**
- * Takes n permits if the state has them, and returns the state that it found. The waiters' bits
- * stay, since the waiters that they stand for need not have been woken.
- *
- * @param {Words} sem
- * @param {number} n
- * @returns {number}
- */
-function take(sem, n) {
-  let seen = Atomics.load(sem, LW_SEM_STATE);
-  while ((seen & LW_SEM_MAX) >= n >>> 0) {
-    const state = seen;
-    seen = Atomics.compareExchange(sem, LW_SEM_STATE, state, state - n);
-    if (seen === state) return state;
-  }
-  return seen;
-}
-
-/**
- * Takes n permits if they are available, and returns whether it did.
+ * Takes n permits if they are available, also if they are kept for waiters, and returns whether it
+ * did.
  *
  * @param {Words} sem
  * @param {number} n
  * @returns {boolean}
  */
 export function semTryStep(sem, n) {
-  return (take(sem, n) & LW_SEM_MAX) >= n >>> 0;
+  let seen = Atomics.load(sem, LW_SEM_STATE);
+  while ((seen & LW_SEM_MAX) >= n >>> 0) {
+    const state = seen;
+    seen = Atomics.compareExchange(sem, LW_SEM_STATE, state, state - n);
+    if (seen === state) return true;
+  }
+  return false;
+}
+
+/**
+ * @param {number} phase
+ * @returns {boolean}
+ */
+function reserves(phase) {
+  return !(phase & CLAIMS) && waitersStarves(phase);
+}
+
+/**
+ * Changes the state to so many permits, ends the waiter's own claim there, and this reservation. If
+ * agents may take now what was barred from them, it notifies those that the marks stand for.
+ * Returns what the state held: if it is not `state`, nothing has changed.
+ *
+ * @param {Words} sem
+ * @param {number} state
+ * @param {number} left
+ * @param {number} reserved
+ * @param {number} phase
+ * @returns {number}
+ */
+function change(sem, state, left, reserved, phase) {
+  const owed = phase & LW_OWES ? LW_BLOCKED_WAITERS : 0;
+  const bars = reserved | (phase & CLAIMS ? LW_SEM_CLAIMED : 0);
+  const next = (state & ~(LW_SEM_MAX | bars)) | left | (left === 0 ? owed : 0);
+  const seen = Atomics.compareExchange(sem, LW_SEM_STATE, state, next);
+  if (seen === state && left !== 0) waitersNotify(sem, (state & bars ? state : 0) | owed, 1);
+  return seen;
+}
+
+/**
+ * Wakes the next thread in line, unless a claim stands, whose end does that. If no thread is asleep
+ * there, the line ends. Then this function wakes those that have fallen asleep in between; a thread
+ * that is only about to finds that the word has changed.
+ *
+ * @param {Words} sem
+ */
+function passLine(sem) {
+  const claim = Atomics.load(sem, LW_SEM_CLAIM);
+  if (!(claim & LW_SEM_LINE) || claim & LW_SEM_NEED || notify(sem, LW_SEM_CLAIM, 1) > 0) return;
+  if (Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, claim & ~LW_SEM_LINE) === claim)
+    notify(sem, LW_SEM_CLAIM, LW_ALL >>> 0);
+}
+
+/**
+ * Returns whether this is the waiter's own claim, or was the last one.
+ *
+ * @param {number} claim
+ * @param {number} phase
+ * @returns {boolean}
+ */
+function isMine(claim, phase) {
+  return (claim & LW_SEM_TICKET) === (phase & TICKET) << TICKET_SHIFT;
+}
+
+/**
+ * Ends the operation: ends the waiter's claim, and pays what it owes the line.
+ *
+ * @param {Words} sem
+ * @param {number} what
+ * @param {number} left
+ * @param {number} phase
+ * @returns {Answer}
+ */
+function end(sem, what, left, phase) {
+  if (phase & CLAIMS) {
+    let seen = Atomics.load(sem, LW_SEM_CLAIM);
+    while (isMine(seen, phase)) {
+      const claim = seen;
+      seen = Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, claim & ~LW_SEM_NEED);
+      if (seen === claim) break;
+    }
+  }
+  if (phase & (CLAIMS | OWES_LINE)) passLine(sem);
+  return { what, word: 0, phase: 0, expected: left };
+}
+
+/**
+ * @param {Words} sem
+ * @param {number} phase
+ * @returns {Answer}
+ */
+function giveUp(sem, phase) {
+  // A caller that only looked has nothing to take back.
+  if (phase === 0) return { what: LW_GAVE_UP, word: 0, phase: 0, expected: 0 };
+  let seen = Atomics.load(sem, LW_SEM_STATE);
+  let state;
+  do {
+    state = seen;
+    seen = change(sem, state, state & LW_SEM_MAX, reserves(phase) ? LW_SEM_RESERVED : 0, phase);
+  } while (seen !== state);
+  return end(sem, LW_GAVE_UP, 0, phase);
+}
+
+/**
+ * Returns whether a waiter may claim when the claim's word holds this. If no claim stands, event
+ * loops may, and threads that do not overtake the line. A claim can be taken over if its permits
+ * were there through a wait.
+ *
+ * @param {number} claim
+ * @param {number} state
+ * @param {number} why
+ * @param {number} phase
+ * @returns {boolean}
+ */
+function mayClaim(claim, state, why, phase) {
+  if (!(claim & LW_SEM_NEED))
+    return !(claim & LW_SEM_LINE) || (why & LW_ASYNC) !== 0 || (phase & BEHIND) !== 0;
+  return (why & LW_WHY) === LW_SLICE && (state & LW_SEM_MAX) >= (claim & LW_SEM_NEED);
 }
 
 /**
@@ -62,10 +256,83 @@ export function semTryStep(sem, n) {
  * @returns {Answer}
  */
 export function semAcquireStep(sem, n, why, phase) {
-  const state = take(sem, n);
-  const permits = state & LW_SEM_MAX;
-  if (permits >= n >>> 0) return { what: LW_DONE, word: 0, phase: 0, expected: (permits - n) | 0 };
-  return waitersWait(sem, state, 0, LW_WAIT_IDLE, why, phase);
+  const async = (why & LW_ASYNC) !== 0;
+  // A waiter has a phase. A caller that only looks has none, and is not entitled by its end.
+  const resumed = phase ? waitersResume(phase, why) : 0;
+  if (phase & BEHIND) phase = BEHIND | ((resumed & LW_OWES) << LINE_SHIFT);
+  else if (phase & CLAIMS)
+    phase = (phase & (CLAIMS | TICKET)) | (resumed & (LW_OWES | LW_ENTITLED));
+  else phase = resumed;
+  if (phase & CLAIMS && !isMine(Atomics.load(sem, LW_SEM_CLAIM), phase)) phase &= LW_OWES;
+  if ((why & LW_WHY) === LW_CANCELLED) return giveUp(sem, phase);
+
+  let seen = Atomics.load(sem, LW_SEM_STATE);
+  for (;;) {
+    const state = seen;
+    const permits = state & LW_SEM_MAX;
+    const bars = phase & CLAIMS ? LW_SEM_RESERVED : LW_SEM_RESERVED | LW_SEM_CLAIMED;
+    const barred = n !== 0 && (state & bars) !== 0 && !(phase & LW_ENTITLED);
+    if (permits >= n >>> 0 && !barred) {
+      seen = change(
+        sem,
+        state,
+        (permits - n) | 0,
+        phase & LW_ENTITLED ? LW_SEM_RESERVED : 0,
+        phase,
+      );
+      if (seen === state) return end(sem, LW_DONE, (permits - n) | 0, phase);
+      continue;
+    }
+    if ((why & LW_WHY) === LW_TIMED_OUT) return giveUp(sem, phase);
+    if (async && !(why & LW_QUEUED))
+      return { what: LW_QUEUE, word: LW_SEM_GATE, phase, expected: 0 };
+
+    let claim = 0;
+    const behind =
+      !(phase & CLAIMS) &&
+      (n >>> 0 > 1 || ((state & LW_SEM_CLAIMED) !== 0 && !(phase & LW_ENTITLED)));
+    if (behind) {
+      claim = Atomics.load(sem, LW_SEM_CLAIM);
+      if (mayClaim(claim, state, why, phase)) {
+        const ticket = (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET;
+        const mine = n | ticket | (claim & LW_SEM_LINE);
+        if (Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, mine) === claim)
+          phase = (phase & LW_OWES) | CLAIMS | (ticket >>> TICKET_SHIFT);
+        seen = Atomics.load(sem, LW_SEM_STATE);
+        continue;
+      }
+    }
+
+    // Release: a release that sees the mark also sees the wait that was queued before it.
+    const marked =
+      state |
+      (async ? LW_ASYNC_WAITERS : LW_BLOCKED_WAITERS) |
+      (phase & CLAIMS ? LW_SEM_CLAIMED : 0) |
+      (reserves(phase) && permits < n >>> 0 ? LW_SEM_RESERVED : 0);
+    if (marked !== state) {
+      seen = Atomics.compareExchange(sem, LW_SEM_STATE, state, marked);
+      if (seen !== state) continue;
+    }
+    if (phase & LW_OWES && permits > 0) notify(sem, LW_SEM_STATE, 1);
+    if (behind && !async) {
+      const line = claim | LW_SEM_LINE;
+      if (Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, line) === claim)
+        return { what: LW_WAIT_IDLE, word: LW_SEM_CLAIM, phase: BEHIND, expected: line };
+      seen = Atomics.load(sem, LW_SEM_STATE);
+      continue;
+    }
+    if (phase & OWES_LINE) passLine(sem);
+    // A claimant need not re-check: nobody overtakes it.
+    const isIdle = behind || ((phase & CLAIMS) !== 0 && permits < n >>> 0);
+    let way = LW_WAIT_IDLE;
+    if (!isIdle) way = waitersWay(phase, permits >= n >>> 0);
+    return {
+      what: way,
+      word: async ? LW_SEM_GATE : LW_SEM_STATE,
+      phase: behind ? BEHIND : (phase & ~(LW_OWES | BEHIND | OWES_LINE)) | LW_ENTITLED,
+      expected: async ? 0 : marked,
+    };
+  }
 }
 
 /**
@@ -81,8 +348,13 @@ export function semReleaseStep(sem, n) {
   let state;
   do {
     state = seen;
-    if (n >>> 0 > LW_SEM_MAX - (state & LW_SEM_MAX)) return LW_SEM_OVERFLOW;
-    seen = waitersChange(sem, state, ((state & LW_SEM_MAX) + n) | 0);
+    const permits = state & LW_SEM_MAX;
+    if (n >>> 0 > LW_SEM_MAX - permits) return LW_SEM_OVERFLOW;
+    if (n === 0) return permits;
+    // Acquire: pairs with the mark, so that the notify below comes after the wait.
+    seen = Atomics.compareExchange(sem, LW_SEM_STATE, state, (state & ~LW_WAITERS) + n);
   } while (seen !== state);
+  // From here on the memory may be gone.
+  waitersNotify(sem, state, n);
   return state & LW_SEM_MAX;
 }

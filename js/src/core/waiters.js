@@ -1,28 +1,56 @@
 /*
- * waiters.c: how every primitive but the mutex waits and wakes. Why this is enough: core/waiters.h.
+ * waiters.c: how primitives wait and wake. Why this is enough: core/waiters.h.
  *
  * Printed by `make core` from src/core/waiters.c and include/lockword/core/waiters.h: do not edit.
  */
 
 import { notify } from '../wait.js';
 import {
+  LW_AGAIN,
   LW_ALL,
   LW_ASYNC,
   LW_ASYNC_WAITERS,
   LW_BLOCKED_WAITERS,
+  LW_ENTITLED,
   LW_GAVE_UP,
+  LW_NOT_EQUAL,
+  LW_ONE_FAILED_WAIT,
+  LW_OWES,
   LW_QUEUE,
   LW_QUEUED,
   LW_RETRY,
+  LW_SLICE,
+  LW_START,
+  LW_TIMED_OUT,
+  LW_WAIT,
   LW_WAITERS,
   LW_WAITERS_GATE,
   LW_WAITERS_STATE,
+  LW_WAIT_BRIEF,
+  LW_WAIT_IDLE,
+  LW_WHY,
 } from './constants.js';
 
 /**
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
  */
+
+// How many waits may end in vain before a waiter starves. Natively a waiter usually does so sooner,
+// after a slice (src/wait/awake.h), and no measurement tells 1 from 32. In an engine, where slices
+// are long, this constant is what gives lockAsync its turn: docs/experiments.md, 'Constants'.
+const MAX_FAILED_WAITS = 8;
+
+// How often a starving waiter re-checks before it sleeps until it is woken. Its driver makes each
+// of these waits longer than the one before. Re-checks give unlucky waiters their share beside busy
+// threads. No waiter needs one in order to be woken (verify/README.md).
+const MAX_RECHECKS = 7;
+
+// From this count on, the waiter starves.
+const STARVES = (MAX_FAILED_WAITS + 1) * LW_ONE_FAILED_WAIT;
+
+// The highest count: the waiter re-checks no more. So the count never wraps.
+const RESTS = STARVES + MAX_RECHECKS * LW_ONE_FAILED_WAIT;
 
 /**
  * Returns whether this reason ends the operation if it cannot succeed now: LW_TIMED_OUT and
@@ -33,6 +61,19 @@ import {
  */
 function givesUp(why) {
   return (why & 3) === 3;
+}
+
+/**
+ * Wakes the waiters that the bits of `state` stand for: so many threads, and all event loops. May
+ * be called when the words are gone: it uses only their addresses.
+ *
+ * @param {Words} words
+ * @param {number} state
+ * @param {number} threads
+ */
+export function waitersNotify(words, state, threads) {
+  if (state & LW_BLOCKED_WAITERS) notify(words, LW_WAITERS_STATE, threads >>> 0);
+  if (state & LW_ASYNC_WAITERS) notify(words, LW_WAITERS_GATE, LW_ALL >>> 0);
 }
 
 /**
@@ -81,8 +122,52 @@ export function waitersChange(words, seen, next) {
   const found = Atomics.compareExchange(words, LW_WAITERS_STATE, seen, next & ~LW_WAITERS);
   if (found === seen) {
     // From here on the memory may be gone.
-    if (seen & LW_BLOCKED_WAITERS) notify(words, LW_WAITERS_STATE, LW_ALL >>> 0);
-    if (seen & LW_ASYNC_WAITERS) notify(words, LW_WAITERS_GATE, LW_ALL >>> 0);
+    waitersNotify(words, seen, LW_ALL);
   }
   return found;
+}
+
+/**
+ * Where a wake obliges: returns whether the waiter was overtaken so often that it reserves.
+ *
+ * @param {number} phase
+ * @returns {boolean}
+ */
+export function waitersStarves(phase) {
+  return phase >= STARVES;
+}
+
+/**
+ * Where a wake obliges: returns the phase of a caller that was resumed for this reason. A wait that
+ * has begun paid what was owed before it. The count grows with each wait without success until the
+ * waiter starves, then with each re-check until it has made all of them. Drops the primitive's own
+ * bits where the count jumps.
+ *
+ * @param {number} phase
+ * @param {number} why
+ * @returns {number}
+ */
+export function waitersResume(phase, why) {
+  const reason = why & LW_WHY;
+  if (reason === LW_START || reason === LW_AGAIN) return phase;
+  const owes = !(why & LW_ASYNC) && reason !== LW_NOT_EQUAL && reason !== LW_TIMED_OUT;
+  phase = (phase & ~LW_OWES) | LW_ENTITLED | (owes ? LW_OWES : 0);
+  if (givesUp(why)) return phase;
+  if (!waitersStarves(phase))
+    return reason === LW_SLICE
+      ? STARVES | (phase & (LW_ONE_FAILED_WAIT - 1))
+      : phase + LW_ONE_FAILED_WAIT;
+  return reason === LW_SLICE && phase < RESTS ? phase + LW_ONE_FAILED_WAIT : phase;
+}
+
+/**
+ * Where a wake obliges: returns how to wait. A brief wait is for what `is_free`, but reserved, and
+ * for a caller that has not waited yet. So each operation makes at most one brief wait.
+ *
+ * @param {number} phase
+ * @param {boolean} isFree
+ * @returns {number}
+ */
+export function waitersWay(phase, isFree) {
+  return isFree ? LW_WAIT_BRIEF : phase < RESTS ? LW_WAIT : LW_WAIT_IDLE;
 }

@@ -44,6 +44,7 @@ const ARGUMENTS = {
   way: [constants.LW_WAIT, constants.LW_WAIT_BRIEF],
   mark: [0, 0x20000000],
   ran: [0, 1],
+  n: [0x80000000, 1, 0, 2],
   task: [0, 0x80000000],
 };
 const ANY = [0, 1, 2, 0x7fffffff, 0x80000000, 0xffffffff];
@@ -59,12 +60,14 @@ const FEWER_VALUES = [0, OTHER, 0x20000000, 0x7fffffff, 0xe0000000, OTHER | 0x80
   unsigned,
 );
 
+const LAST_VALUES = [0, OTHER | 0xe0000000].map(unsigned);
+
 /** What may come of an operation. A call's later ones have fewer outcomes, for it has to end. */
 const OUTCOMES = {
-  load: (nth) => (nth === 0 ? VALUES : FEWER_VALUES),
+  load: (nth) => [VALUES, FEWER_VALUES][nth] ?? LAST_VALUES,
   store: () => [0],
   cas: (nth, expected) => (nth === 0 ? [expected, ...FEWER_VALUES] : [expected]),
-  notify: () => [1],
+  notify: (nth) => (nth === 0 ? [1, 0] : [1]),
 };
 
 /** Every way to choose one of several options several times. */

@@ -211,22 +211,22 @@ describe("emscripten: Wasm Workers' names", () => {
     it('strands nobody, whatever the sizes', async () => {
       const { c, semaphore, worker, calls } = await start();
       c.semaphore_waitinf_acquire(3);
-      const agents = [3, 1].map((n) =>
-        worker((c, { data }) => c.semaphore_waitinf_acquire(data.n), { n }),
-      );
-      await until(
-        () => new Int32Array(semaphore.handle.buffer, semaphore.handle.byteOffset, 1)[0] < 0,
-      );
-      await sleep(50);
+      const words = new Int32Array(semaphore.handle.buffer, semaphore.handle.byteOffset, 3);
+      const wait = (n) => worker((c, { data }) => c.semaphore_waitinf_acquire(data.n), { n });
+      const one = wait(1);
+      await until(() => words[0] < 0);
+      const three = wait(3);
+      await until(() => words[2] !== 0);
+      await sleep(20);
       c.semaphore_async_acquire(2, 12, NO_LIMIT);
       await sleep(20);
       c.semaphore_release(1);
-      expect(await within(10_000, agents[1].result)).to.equal(0);
+      expect(await within(10_000, one.result)).to.equal(0);
+      c.semaphore_release(3);
+      expect(await within(10_000, three.result)).to.equal(0);
       c.semaphore_release(2);
       await until(() => calls.length === 1);
       expect(calls[0]).to.include({ value: 0, result: OK, userData: 12 });
-      c.semaphore_release(3);
-      expect(await within(10_000, agents[0].result)).to.equal(0);
     });
 
     it('is given up on in time, not before, even if woken in vain all the time', async () => {

@@ -32,7 +32,7 @@ const SIZES = new Map(PRIMITIVES.map((Class) => [Class, Class.BYTE_LENGTH]));
 
 /** Those that need a first value: what makes them, and what they hold then. */
 const MADE = [
-  [Semaphore, 3, [3, 0], (it) => it.permits === 3],
+  [Semaphore, 3, [3, 0, 0], (it) => it.permits === 3],
   [Barrier, 3, [3, 0, 3], (it) => !it.isBroken],
   [Counter, 3, [3, 0], (it) => it.value === 3],
   [Latch, 3, [3, 0], (it) => it.count === 3],
@@ -42,7 +42,7 @@ const MADE = [
 ];
 
 const LIMITS = [
-  [Semaphore, 0, 2 ** 30 - 1],
+  [Semaphore, 0, 2 ** 28 - 1],
   [Barrier, 1, 4095],
   [Counter, 0, 2 ** 30 - 1],
   [Latch, 1, 2 ** 30 - 1],

@@ -7,7 +7,7 @@ import { spawn } from '../agents.js';
 import { failure, itBlocks, itCalling, sleep, until, within } from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
 
-const MAX = 2 ** 30 - 1;
+const MAX = 2 ** 28 - 1;
 
 describe('Semaphore', () => {
   itBlocks('gives what it has, all at once or not at all', () => {
@@ -32,7 +32,7 @@ describe('Semaphore', () => {
       expect(await semaphore[`wait${form}`]({})).to.equal(true);
       expect(await semaphore[`wait${form}`]({ timeout: 0 })).to.equal(true);
       expect(await semaphore[`wait${form}`]({ timeout: 0 })).to.equal(false);
-      expect([...wordsOf(semaphore)].map((word) => word & 0x3fffffff)).to.deep.equal([0, 0]);
+      expect([...wordsOf(semaphore)].map((word) => word & 0x3fffffff)).to.deep.equal([0, 0, 0]);
     });
 
     itCalling(form)(`acquire${form}() makes a guard, which gives as many back, once`, async () => {
@@ -91,7 +91,7 @@ describe('Semaphore', () => {
         );
       }
     }
-    expect([...wordsOf(semaphore)]).to.deep.equal([3, 0]);
+    expect([...wordsOf(semaphore)]).to.deep.equal([3, 0, 0]);
   });
 
   it('ends all waits, of event loops and of threads, as its manual says', async () => {
@@ -116,7 +116,7 @@ describe('Semaphore', () => {
     expect(slots.permits).to.equal(1);
   });
 
-  it('never has more than 2^30 - 1, and says so with nothing changed', async () => {
+  it('never has more than 2^28 - 1, and says so with nothing changed', async () => {
     const semaphore = Semaphore.create(MAX - 1);
     semaphore.release();
     for (const n of [1, MAX]) {
@@ -146,7 +146,7 @@ describe('Semaphore', () => {
         ).to.be.instanceOf(kind);
       for (const call of ['tryAcquire', 'release', 'when'])
         expect(await failure(() => semaphore[call](n)), `${call}(${n})`).to.be.instanceOf(kind);
-      expect([...wordsOf(semaphore)]).to.deep.equal([3, 0]);
+      expect([...wordsOf(semaphore)]).to.deep.equal([3, 0, 0]);
     }
   });
 
@@ -156,19 +156,20 @@ describe('Semaphore', () => {
     ['', 'Async'],
     ['Async', 'Async'],
   ]) {
-    it(`wait${large}() of 3 asleep, wait${small}() of 1 asleep, release(1): the one proceeds, and the three when they are there`, async () => {
-      const semaphore = Semaphore.create(0);
-      const waiting = (form, n) =>
-        askElsewhere({ call: 'wait', args: [], permits: n }, form, semaphore);
-      const three = waiting(large, 3);
-      await three.said('calling');
-      await until(() => (large ? loopsWait : threadsWait)(semaphore));
-      const one = waiting(small, 1);
-      await one.said('calling');
+    const waiting = async (semaphore, form, n) => {
+      const agent = askElsewhere({ call: 'wait', args: [], permits: n }, form, semaphore);
+      await agent.said('calling');
+      await until(() => (form ? loopsWait : threadsWait)(semaphore));
       await sleep(10);
+      return agent;
+    };
+
+    it(`wait${small}() of 1, then wait${large}() of 3: the one proceeds first`, async () => {
+      const semaphore = Semaphore.create(0);
+      const one = await waiting(semaphore, small, 1);
+      const three = await waiting(semaphore, large, 3);
       semaphore.release(1);
       expect((await within(10_000, one.result)).value).to.equal(true);
-      expect(semaphore.permits).to.equal(0);
       semaphore.release(2);
       await sleep(5);
       expect(semaphore.permits).to.equal(2);
@@ -176,7 +177,59 @@ describe('Semaphore', () => {
       expect((await within(10_000, three.result)).value).to.equal(true);
       expect(semaphore.permits).to.equal(0);
     });
+
+    it(`wait${large}() of 3, then wait${small}() of 1: the three proceed first`, async () => {
+      const semaphore = Semaphore.create(1);
+      const three = await waiting(semaphore, large, 3);
+      const one = askElsewhere({ call: 'wait', args: [], permits: 1 }, small, semaphore);
+      await one.said('calling');
+      await sleep(10);
+      expect(semaphore.permits).to.equal(1);
+      expect(semaphore.tryAcquire()).to.equal(true);
+      semaphore.release(2);
+      await sleep(5);
+      expect(semaphore.permits).to.equal(2);
+      semaphore.release(1);
+      expect((await within(10_000, three.result)).value).to.equal(true);
+      semaphore.release(1);
+      expect((await within(10_000, one.result)).value).to.equal(true);
+      expect(semaphore.permits).to.equal(0);
+    });
   }
+
+  it('waits for three of three permits beside tasks and threads that take one at a time', async () => {
+    const semaphore = Semaphore.create(3);
+    const over = new Int32Array(new SharedArrayBuffer(4));
+    const job = async ({ Semaphore, data }) => {
+      const semaphore = Semaphore.from(data.handle);
+      while (!Atomics.load(data.over, 0)) {
+        await semaphore[data.call]();
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        semaphore.release();
+      }
+    };
+    const agents = ['wait', 'wait', 'wait', 'waitAsync', 'waitAsync'].map((call) =>
+      spawn(job, { handle: semaphore.handle, over, call }),
+    );
+    await until(() => semaphore.permits === 0);
+    for (let i = 0; i < 5; i++) {
+      expect(await semaphore.waitAsync({ permits: 3, timeout: 10_000 })).to.equal(true);
+      semaphore.release(3);
+    }
+    Atomics.store(over, 0, 1);
+    for (const agent of agents) await within(10_000, agent.result);
+    expect(semaphore.permits).to.equal(3);
+  });
+
+  it('is not claimed any more when waitAny has ended with something else', async () => {
+    const semaphore = Semaphore.create(1);
+    const event = new Event();
+    const any = waitAny([semaphore.when(2), event.when()]);
+    expect(await semaphore.waitAsync({ timeout: 0 })).to.equal(false);
+    event.set();
+    expect(await any).to.equal(1);
+    expect(await semaphore.waitAsync({ timeout: 0 })).to.equal(true);
+  });
 
   it('lets no more in than it has permits, threads and tasks together', async () => {
     const semaphore = Semaphore.create(3);

@@ -21,6 +21,7 @@ import {
   LW_RWLOCK_READER,
   LW_RWLOCK_UPGRADABLE,
   LW_RWLOCK_WRITER,
+  LW_SEM_TICKET,
   LW_START,
 } from '../../../js/src/core/constants.js';
 import { mutexTryStep, mutexUnlockStep } from '../../../js/src/core/mutex.js';
@@ -37,7 +38,9 @@ export const wordsOf = (primitive) => {
 
 /** The words less the two bits that only say that somebody may wait. */
 export const stateOf = (primitive) =>
-  wordsOf(primitive).map((word, i) => (i === 0 ? word & 0x3fffffff : word));
+  wordsOf(primitive).map((word, i) =>
+    i === 0 ? word & 0x3fffffff : primitive instanceof Semaphore ? word & ~LW_SEM_TICKET : word,
+  );
 
 /** Whether threads, or event loops, may wait. */
 export const threadsWait = (primitive) => (wordsOf(primitive)[0] & LW_BLOCKED_WAITERS) !== 0;
