@@ -6,6 +6,26 @@ declare module 'node:os' {
   export const constants: { errno: Record<string, number> };
 }
 declare module 'node:process' {
-  const process: { versions: Record<string, string | undefined> };
+  const process: {
+    versions: Record<string, string | undefined>;
+    env: Record<string, string | undefined>;
+    getuid?: () => number;
+  };
   export default process;
+}
+declare module 'node:crypto' {
+  interface Hash {
+    update(text: string): Hash;
+    digest(encoding: 'base64url'): string;
+  }
+  export function createHash(algorithm: string): Hash;
+}
+declare module 'node:fs' {
+  export function realpathSync(path: string): string;
+}
+declare module 'node:fs/promises' {
+  export function realpath(path: string): Promise<string>;
+}
+declare module 'node:path' {
+  export function resolve(path: string): string;
 }

@@ -449,6 +449,55 @@ static napi_value js_mutex(napi_env env, napi_callback_info info)
     return numbers(env, error, error ? 0 : place_of(region, mutex.words), (int32_t)mutex.fate);
 }
 
+/* KINDS of region.js has the names of these, in this order. */
+_Static_assert(LW_REGION_MUTEX == 1 && LW_REGION_RMUTEX == 2 && LW_REGION_ONCE == 3 &&
+                   LW_REGION_RWLOCK == 4 && LW_REGION_EVENT == 5 && LW_REGION_SEM == 6 &&
+                   LW_REGION_COUNTER == 7 && LW_REGION_WAITGROUP == 8 && LW_REGION_LATCH == 9 &&
+                   LW_REGION_BARRIER == 10 && LW_REGION_COND == 11 && LW_REGION_BYTES == 12,
+               "");
+
+/*
+ * named(handle, name, kind, initial): finds the primitive, or makes it with the words of this
+ * Int32Array. Returns an errno code or 0, and the byte at which its words are.
+ */
+static napi_value js_named(napi_env env, napi_callback_info info)
+{
+    napi_value values[4];
+    arguments(env, info, 4, values);
+    lw_region *region = listening_of(env, values[0])->opened->region;
+    char *name = string_of(env, values[1]);
+    const uint32_t kind = uint32_of(env, values[2]);
+    void *initial = NULL;
+    size_t length = 0;
+    napi_get_typedarray_info(env, values[3], NULL, &length, &initial, NULL, NULL);
+    struct slot *slot = NULL;
+    uint32_t type;
+    int error = name ? 0 : ENOMEM;
+    if (!initial || length != lw_region_words(kind))
+        error = EINVAL;
+    if (!error)
+        error = lw_region_named(region, name, kind, initial, 0, &slot, &type);
+    free(name);
+    return numbers(env, error, error ? 0 : place_of(region, slot->other), 0);
+}
+
+/*
+ * bytes(handle, name, size): finds the range of bytes, or makes it. Returns an errno code or 0, and
+ * the byte at which it begins.
+ */
+static napi_value js_bytes(napi_env env, napi_callback_info info)
+{
+    napi_value values[3];
+    arguments(env, info, 3, values);
+    lw_region *region = listening_of(env, values[0])->opened->region;
+    char *name = string_of(env, values[1]);
+    void *bytes = NULL;
+    const int error =
+        name ? lw_region_bytes(region, name, (size_t)double_of(env, values[2]), &bytes) : ENOMEM;
+    free(name);
+    return numbers(env, error, error ? 0 : place_of(region, bytes), 0);
+}
+
 /* slot(handle, offset): what a thread is busy with that waits for the words at this byte. */
 static napi_value js_slot(napi_env env, napi_callback_info info)
 {
@@ -503,6 +552,8 @@ static napi_value describe(napi_env env, const struct lw_region_info *info)
     set(env, object, "acquisitions", number(env, info->acquisitions));
     set(env, object, "contended", number(env, info->contended));
     set(env, object, "recoveries", number(env, info->recoveries));
+    set(env, object, "kind", number(env, info->kind));
+    set(env, object, "size", number(env, info->size));
     return object;
 }
 
@@ -615,7 +666,8 @@ NAPI_MODULE_INIT()
         {"remove", js_remove}, {"list", js_list},       {"nameThread", js_name_thread},
         {"wait", js_wait},     {"notify", js_notify},   {"notifyAsync", js_notify_async},
         {"listen", js_listen}, {"now", js_now},         {"bury", js_bury},
-        {"unlock", js_unlock}, {"abandon", js_abandon},
+        {"unlock", js_unlock}, {"abandon", js_abandon}, {"named", js_named},
+        {"bytes", js_bytes},
     };
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         napi_value value;

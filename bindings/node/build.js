@@ -41,14 +41,18 @@ const substitutes = (loader) => ({
         : undefined,
     );
     onResolve({ filter: /\/load\.cjs$/ }, () => ({ path: loader, external: true }));
+    // One copy of all this is enough.
+    onResolve({ filter: /\/region\.js$/ }, ({ importer }) =>
+      importer.endsWith('/lockfile.js') ? { path: './index.js', external: true } : undefined,
+    );
   },
 });
 
-async function bundle(format, outfile, loader) {
+async function bundle(format, folder, loader) {
   await build({
     absWorkingDir: ROOT,
-    entryPoints: ['bindings/node/src/index.js'],
-    outfile: join(PACKAGE, outfile),
+    entryPoints: ['index', 'lockfile'].map((name) => `bindings/node/src/${name}.js`),
+    outdir: join(PACKAGE, folder),
     bundle: true,
     platform: 'node',
     target: 'node18',
@@ -67,7 +71,9 @@ function writeTypes() {
     stdio: 'inherit',
   });
   mkdirSync(join(PACKAGE, 'types'));
-  for (const name of ['index', 'errors', 'mutex', 'region'].map((name) => `${name}.d.ts`)) {
+  for (const name of ['index', 'errors', 'lockfile', 'mutex', 'region'].map(
+    (name) => `${name}.d.ts`,
+  )) {
     const text = readFileSync(join(out, 'bindings/node/src', name), 'utf8');
     const types = text.replaceAll("'../../../js/src/errors.js'", "'lockword'");
     for (const folder of ['types', 'cjs']) writeFileSync(join(PACKAGE, folder, name), types);
@@ -90,8 +96,8 @@ for (const name of ['package.json', 'js'])
 cpSync(join(ROOT, 'node_modules/node-api-headers'), join(MODULES, 'node-api-headers'), {
   recursive: true,
 });
-await bundle('esm', 'index.js', './load.cjs');
-await bundle('cjs', 'cjs/index.js', '../load.cjs');
+await bundle('esm', '.', './load.cjs');
+await bundle('cjs', 'cjs', '../load.cjs');
 writeFileSync(join(PACKAGE, 'cjs/package.json'), '{ "type": "commonjs" }\n');
 if (wantsTypes) writeTypes();
 const prebuilt = `prebuilt/${process.platform}-${process.arch}.node`;

@@ -46,7 +46,7 @@ static void retire(void *first)
     for (const struct membership *m = memberships; m; m = m->next) {
         for (struct lw_region *region = open_regions; region; region = region->next) {
             if (region->serial == m->serial)
-                lw_region_bury_agent(region, m->id);
+                lw_region_bury_agent(region, m->id, false);
         }
     }
     lw_mutex_unlock(&registry);
@@ -61,7 +61,7 @@ void lw_region_retire(struct lw_region *region)
     struct membership *member = *link;
     if (!member)
         return;
-    lw_region_bury_agent(region, member->id);
+    lw_region_bury_agent(region, member->id, true);
     *link = member->next;
     free(member);
     lw_region_last_agent = (struct lw_region_agent){0, 0};

@@ -126,16 +126,39 @@ static void free_all(struct lw_region *region, struct whose whose)
 }
 
 /*
- * Wakes all who wait for anything but a mutex. The dead may have changed a word, and not have come
- * to notify; or they were woken in place of others. No word tells.
+ * Ends the claim of a semaphore, which a dead waiter may have made: no word tells whose it is. If
+ * its claimant lives, it finds another ticket, and claims anew.
+ */
+static void end_claim(lw_word *sem)
+{
+    uint32_t seen = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
+    uint32_t claim;
+    do {
+        claim = seen;
+        if (!(claim & LW_SEM_NEED))
+            return;
+        seen = lw_cas(&sem[LW_SEM_CLAIM], claim,
+                      ((claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET) | (claim & LW_SEM_LINE),
+                      lw_relaxed);
+    } while (seen != claim);
+}
+
+/*
+ * Wakes all waiters of anything but a mutex. The dead may have changed a word, and not have come to
+ * notify; or they were woken in place of others. No word tells.
  */
 static void wake_all(struct lw_region *region)
 {
     for (uint32_t i = 0; i < region->slots; i++) {
         struct slot *slot = &region->memory->slots[i];
-        const uint32_t words = lw_region_words(lw_load(&slot->type, lw_acquire) & SLOT_TYPE);
+        const uint32_t kind = lw_load(&slot->type, lw_acquire) & SLOT_TYPE;
+        const uint32_t words = lw_region_words(kind);
+        if (kind == LW_REGION_SEM)
+            end_claim(slot->other);
         for (uint32_t word = 0; word < words; word++)
             lw_notify(&slot->other[word], LW_ALL);
+        if (words > 0)
+            lw_notify_async(slot->other, LW_ALL);
     }
 }
 
@@ -184,10 +207,12 @@ void lw_region_bury_nobody(struct lw_region *region, const lw_word *word)
         lw_robust_bury(words, owner);
 }
 
-void lw_region_bury_agent(struct lw_region *region, uint32_t id)
+void lw_region_bury_agent(struct lw_region *region, uint32_t id, bool may_wait)
 {
     free_all(region, (struct whose){id, PROCESSES});
     free_row(region, id & ID_ROW);
+    if (may_wait)
+        wake_all(region);
 }
 
 void lw_region_bury_process(struct lw_region *region, uint32_t row)

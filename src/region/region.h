@@ -54,8 +54,11 @@ bool lw_region_has_burier(const struct lw_region *region);
 void lw_region_bury_the_dead(struct lw_region *region);
 /* Gives back all that a process has, and its row. The process has died, or is the caller's. */
 void lw_region_bury_process(struct lw_region *region, uint32_t row);
-/* Gives back what an agent has, and its row. It is the calling thread's. */
-void lw_region_bury_agent(struct lw_region *region, uint32_t id);
+/*
+ * Gives back what an agent has, and its row. It is the calling thread's. may_wait: the thread may
+ * have ended while it waited, or between a change and its notify.
+ */
+void lw_region_bury_agent(struct lw_region *region, uint32_t id, bool may_wait);
 /* Frees the mutex whose state is this word, if it is one and its owner no agent: damaged files. */
 void lw_region_bury_nobody(struct lw_region *region, const lw_word *word);
 /*
@@ -81,7 +84,10 @@ static inline int lw_region_agent(struct lw_region *region, uint32_t *id)
     return lw_region_agent_slow(region, id);
 }
 
-/* The calling thread is no agent of this region any more. What it holds is free for others. */
+/*
+ * The calling thread is no agent of this region any more, wherever in its code it was. What it
+ * holds is free for others.
+ */
 void lw_region_retire(struct lw_region *region);
 
 /* Adds a region to those that are open in this process, and removes it. */

@@ -35,7 +35,7 @@ const WORK = join(ROOT, 'build/test-package');
 const PACKAGE = join(WORK, 'node_modules/lockword');
 const REGION = join(WORK, 'node_modules/lockword-region');
 const REGION_USERS_NEED =
-  /^(package\.json|README\.md|LICENSE|index\.js|load\.cjs|install\.js|addon\.c|cjs\/(index\.js|package\.json|\w+\.d\.ts)|types\/\w+\.d\.ts|prebuilt\/linux-\w+\.node|c\/(include|src)\/.*\.(h|hpp|c))$/;
+  /^(package\.json|README\.md|LICENSE|(index|lockfile)\.js|load\.cjs|install\.js|addon\.c|cjs\/((index|lockfile)\.js|package\.json|\w+\.d\.ts)|types\/\w+\.d\.ts|prebuilt\/linux-\w+\.node|c\/(include|src)\/.*\.(h|hpp|c))$/;
 const PROGRAMS = ['consumer.ts', 'consumer.cts', 'platform.ts', 'copies.cjs', 'jest.test.cjs'];
 const USERS_NEED = [
   /^(package\.json|README\.md|LICENSE|js\/src\/(core\/)?[\w-]+\.js|js\/types\/(core\/)?[\w-]+\.d\.ts)$/,
@@ -506,7 +506,10 @@ const REGION_USE = `import { fork } from 'node:child_process';
   import { createRequire } from 'node:module';
   import { DeadlockError } from 'lockword';
   import * as esm from 'lockword-region';
-  const cjs = createRequire(import.meta.url)('lockword-region');
+  import { lockName } from 'lockword-region/lockfile';
+  const require = createRequire(import.meta.url);
+  const cjs = require('lockword-region');
+  if (require('lockword-region/lockfile').lockName('/a') !== lockName('/a')) throw new Error();
   const [, script, path, isChild] = process.argv;
   const [one, other] = [esm, cjs].map(({ open }) => open(path).mutex('jobs'));
   other.tryLock();
@@ -522,7 +525,8 @@ const REGION_USE = `import { fork } from 'node:child_process';
   );`;
 /** The same in strict TypeScript. */
 const REGION_TYPES = `import { open, AbandonedError, type RegionMutex } from 'lockword-region';
-  import { LockError } from 'lockword';
+  import { LockError, type Semaphore } from 'lockword';
+  import { lock } from 'lockword-region/lockfile';
   const jobs: RegionMutex = open('/dev/shm/none', { create: false }).mutex('jobs');
   export async function use(): Promise<1 | 2> {
     const guard = await jobs.acquireAsync({ timeout: 5 });
@@ -531,6 +535,8 @@ const REGION_TYPES = `import { open, AbandonedError, type RegionMutex } from 'lo
     const error: LockError = new AbandonedError(String(died));
     return jobs.runExclusive(({ ownerDied }) => (ownerDied || error.code ? 1 : 2), 50);
   }
+  export const slots: Semaphore = open('/dev/shm/none').semaphore('slots', 3);
+  export const release: Promise<() => Promise<void>> = lock('a', { retries: { forever: true } });
   export const state: 'sound' | 'owner died' | 'abandoned' | undefined = jobs.describe()?.state;`;
 const regionAt = join('/dev/shm', `lockword-package-${process.pid}`);
 

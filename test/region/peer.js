@@ -126,6 +126,63 @@ const does = {
     say('done');
   },
 
+  async lockFile(file) {
+    process.env.LOCKWORD_REGION = path;
+    const { lock } = await import('../../build/node_modules/lockword-region/lockfile.js');
+    await lock(file);
+    say('held');
+    setInterval(() => {}, 1000);
+  },
+
+  /** Takes one or two of the three permits, every other way, and counts who is inside. */
+  async permits(n) {
+    const region = open(path);
+    const slots = region.semaphore('slots', 3);
+    const { buffer, byteOffset } = region.bytes('inside', 8);
+    const inside = new Int32Array(buffer, byteOffset, 2);
+    process.emitWarning = () => {};
+    for (let i = 0; i < n; i++) {
+      const permits = 1 + (i & 1);
+      if (i % 3 === 0) await slots.waitAsync({ permits });
+      else if (i % 3 === 1) slots.wait({ permits });
+      else while (!slots.tryAcquire(permits)) if (await slots.waitAsync({ permits })) break;
+      if (Atomics.add(inside, 0, permits) + permits > 3) throw new Error('too many');
+      Atomics.add(inside, 1, 1);
+      Atomics.sub(inside, 0, permits);
+      slots.release(permits);
+    }
+    say('done');
+  },
+
+  /** Waits for more permits than there are. */
+  claim(way) {
+    const slots = open(path).semaphore('slots', 3);
+    say('waits');
+    if (way === 'wait') slots.wait({ permits: 3 });
+    else slots.waitAsync({ permits: 3 });
+  },
+
+  /** Says when it has passed each of these. */
+  async pass(way) {
+    const region = open(path);
+    const names = ['event', 'waitGroup', 'latch'];
+    process.emitWarning = () => {};
+    say('waits');
+    for (const name of names) {
+      if (way === 'wait') region[name](name, name === 'latch' ? 2 : undefined).wait();
+      else await region[name](name, name === 'latch' ? 2 : undefined).waitAsync();
+      say(name);
+    }
+    const counter = region.counter('counter');
+    if (way === 'wait') counter.waitUntil(5);
+    else await counter.waitUntilAsync(5);
+    say(`counter ${counter.value}`);
+    const barrier = region.barrier('barrier', 3);
+    if (way === 'wait') barrier.wait();
+    else await barrier.waitAsync();
+    say('barrier');
+  },
+
   /** A pending call keeps the process alive. */
   async pend() {
     const jobs = open(path).mutex('jobs');

@@ -22,6 +22,7 @@ import {
   open,
   RegionMutex,
   RemovedError,
+  waitAny,
 } from '../../build/node_modules/lockword-region/index.js';
 import { failure, sleep, until, within } from '../js/support.js';
 import { inWorker } from './peer.js';
@@ -57,6 +58,9 @@ const peer = (name, ...args) => child(process.execPath, ...RUN, SCRIPT, name, PA
 /** Makes the numbers that take turns keep equal. */
 const begin = () => writeFileSync(DATA, new Uint32Array(2));
 const numbers = () => [0, 4].map((place) => readFileSync(DATA).readUInt32LE(place));
+
+/** Returns whether a call has claimed permits of the semaphore. */
+const claims = ({ words }) => (words[2] & 0x0fffffff) !== 0;
 
 /** A test that judges time may have been held up by others that use this machine. */
 const judgesTime = (test) => test.retries(3);
@@ -400,6 +404,137 @@ describe('a worker that is terminated', () => {
       else begin();
       jobs.unlock();
     }
+  });
+});
+
+describe('the other primitives of a region', () => {
+  it('are found by their names, and keep what they hold', async () => {
+    region.semaphore('slots', 3).tryAcquire();
+    expect(region.semaphore('slots', 7).permits).equal(2);
+    const again = open(PATH);
+    expect(again.semaphore('slots').permits).equal(2);
+    again.close();
+    region.counter('counter', 4).increment();
+    expect(region.counter('counter').value).equal(5);
+    region.event('event', { autoReset: true }).set();
+    expect(region.event('event').isSet).equal(true);
+    expect((await failure(() => region.event('slots'))).code).equal('EEXIST');
+    expect((await failure(() => region.mutex('slots'))).code).equal('EEXIST');
+    expect(await failure(() => region.semaphore('other', -1))).instanceOf(RangeError);
+    expect(await failure(() => region.semaphore(3))).instanceOf(TypeError);
+    expect(await failure(() => region.latch('latch'))).instanceOf(TypeError);
+    expect(await failure(() => region.semaphore('slots').handle)).instanceOf(TypeError);
+    expect(region.describe('slots')).include({ type: 'Semaphore', waiters: 0, byteLength: 0 });
+    expect(region.describe('event')).include({ type: 'Event' });
+    expect(region.remove('event')).equal(true);
+    expect(region.describe('event')).equal(undefined);
+  });
+
+  it('have bytes beside them', async () => {
+    const table = region.bytes('table', 100);
+    expect([...table]).eql(Array(100).fill(0));
+    table.set([1, 2, 3]);
+    const again = open(PATH);
+    expect([...again.bytes('table', 100).subarray(0, 4)]).eql([1, 2, 3, 0]);
+    again.close();
+    expect(region.describe('table')).include({ type: 'bytes', byteLength: 100 });
+    expect((await failure(() => region.bytes('table', 99))).code).equal('EEXIST');
+    expect((await failure(() => region.bytes('big', 2 ** 30))).code).equal('ENOSPC');
+    expect(await failure(() => region.bytes('none', 0))).instanceOf(RangeError);
+    region.close();
+    expect(table[1]).equal(2);
+  });
+
+  it('are closed with their region', async () => {
+    const slots = region.semaphore('slots', 1);
+    const guard = slots.acquire();
+    const waits = [slots.waitAsync({ permits: 1 }), slots.acquireAsync({ permits: 2 })].map(
+      (call) => failure(() => call),
+    );
+    const event = region.event('event');
+    waits.push(failure(() => waitAny([event.when(), slots.when()])));
+    region.close();
+    for (const error of await within(5000, Promise.all(waits)))
+      expect(error).instanceOf(ClosedError);
+    for (const call of ['wait', 'waitAsync', 'tryAcquire', 'release', 'acquire'])
+      expect(await failure(() => slots[call]())).instanceOf(ClosedError);
+    expect(await failure(() => guard.unlock())).instanceOf(ClosedError);
+    const again = open(PATH);
+    again.semaphore('slots').release();
+    expect(again.semaphore('slots').tryAcquire()).equal(true);
+    again.close();
+  });
+
+  it('give no more permits than there are, in processes, workers and C', async function () {
+    this.timeout(600_000);
+    const turns = Number(process.env.LW_TURNS ?? 3000);
+    const worker = inWorker('permits', PATH, turns);
+    const all = [peer('permits', turns), peer('permits', turns)];
+    if (NATIVE) all.push(child(NATIVE, PATH, 'permits', turns));
+    const ended = once(worker, 'exit');
+    const ends = await Promise.all(all.map(({ ended }) => ended(590_000)));
+    expect(ends).eql(all.map(() => 0));
+    expect(await within(590_000, ended)).eql([0]);
+    const { buffer, byteOffset } = region.bytes('inside', 8);
+    expect([...new Int32Array(buffer, byteOffset, 2)]).eql([0, (all.length + 1) * turns]);
+    expect(region.semaphore('slots').permits).equal(3);
+  });
+
+  for (const way of ['wait', 'waitAsync']) {
+    it(`release what waits by ${way} in another process`, async () => {
+      const one = peer('pass', way);
+      const two = peer('pass', way);
+      const both = async (text) => {
+        for (const peer of [one, two]) expect(await peer.line()).equal(text);
+      };
+      const group = region.waitGroup('waitGroup');
+      const latch = region.latch('latch', 2);
+      group.add(2);
+      await both('waits');
+      region.event('event').set();
+      await both('event');
+      group.done();
+      group.done();
+      await both('waitGroup');
+      latch.countDown(2);
+      await both('latch');
+      region.counter('counter').increment(5);
+      await both('counter 5');
+      expect(await within(5000, region.barrier('barrier', 3).waitAsync())).not.equal(undefined);
+      await both('barrier');
+      expect(await Promise.all([one.ended(), two.ended()])).eql([0, 0]);
+    });
+
+    it(`are not claimed any more by a process that is killed in ${way}`, async () => {
+      const slots = region.semaphore('slots', 3);
+      slots.tryAcquire();
+      const one = peer('claim', way);
+      expect(await one.line()).equal('waits');
+      await until(() => claims(slots), 5000);
+      const waits = slots.waitAsync({ permits: 2 });
+      await one.kill();
+      expect(await within(10_000, waits)).equal(true);
+    });
+  }
+
+  it('are not claimed any more by a worker that is terminated', async () => {
+    const slots = region.semaphore('slots', 3);
+    slots.tryAcquire();
+    const worker = inWorker('claim', PATH, globalThis.Deno ? 'waitAsync' : 'wait');
+    await once(worker, 'message');
+    await sleep(150);
+    const waits = slots.waitAsync({ permits: 2 });
+    await within(5000, worker.terminate());
+    expect(await within(10_000, waits)).equal(true);
+  });
+
+  it('are waited for by either of two', async () => {
+    const stop = region.event('stop');
+    const slots = region.semaphore('slots');
+    const any = waitAny([stop.when(), slots.when()]);
+    slots.release();
+    expect(await within(5000, any)).equal(1);
+    expect(await waitAny([stop.when(), slots.when()], 10)).equal(-1);
   });
 });
 

@@ -13,6 +13,17 @@
  *   close(handle: object): void,
  *   agent(handle: object): [error: number, id: number, busy: number],
  *   mutex(handle: object, name: string): [error: number, offset: number, fate: number],
+ *   named(
+ *     handle: object,
+ *     name: string,
+ *     kind: number,
+ *     initial: Int32Array,
+ *   ): [error: number, offset: number, none: number],
+ *   bytes(
+ *     handle: object,
+ *     name: string,
+ *     size: number,
+ *   ): [error: number, offset: number, none: number],
  *   slot(handle: object, offset: number): number,
  *   remove(handle: object, name: string): number,
  *   list(handle: object): Info[],
@@ -39,6 +50,8 @@
  * @property {number} acquisitions
  * @property {number} contended
  * @property {number} recoveries
+ * @property {number} kind
+ * @property {number} size
  */
 // @ts-ignore It stands beside the bundle, and loads machine code.
 export { default as addon } from '../load.cjs';

@@ -6,6 +6,7 @@
  *     await jobs.runExclusive(() => { … });
  */
 
+export { waitAny } from '../../../js/src/any.js';
 export { AbandonedError, ClosedError, RemovedError } from './errors.js';
 export { RegionGuard, RegionMutex } from './mutex.js';
 export { open, Region } from './region.js';

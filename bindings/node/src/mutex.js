@@ -18,6 +18,7 @@ import { signalOf, timeoutOf, timeoutToBlock } from '../../../js/src/options.js'
 import { enqueue } from '../../../js/src/turn.js';
 import { addon } from './addon.js';
 import { AbandonedError, ClosedError, RemovedError } from './errors.js';
+import { beginToWait } from './wait.js';
 
 /** @typedef {import('lockword').WaitOptions} WaitOptions */
 
@@ -27,10 +28,7 @@ const ACQUISITIONS = 4;
 const CONTENDED = 5;
 const WORDS = 6;
 
-/** The words of an agent's row from `busy` on (src/region/layout.h); and a bit of `busy`. */
-const SINCE = 1;
-const WAITS = 10;
-const SEEN = 11;
+/** A bit of what an agent is busy with: src/region/layout.h. */
 const NOTIFIES = 0x80000000 | 0;
 
 const OWNER_DIED = 1;
@@ -290,18 +288,12 @@ export class RegionMutex {
   }
 
   /**
-   * The thread says what it waits for, before it can consume a wake-up. If it ends meanwhile, its
-   * burial wakes another one in its place.
-   *
    * @param {number} self
    * @param {number} timeout
    */
   #block(self, timeout) {
-    const { busy } = this.#region;
-    Atomics.store(busy, SEEN, this.#words[ACQUISITIONS]);
-    Atomics.store(busy, SINCE, addon.now());
-    Atomics.add(busy, WAITS, 1);
-    Atomics.store(busy, 0, this.#slot);
+    const { busy } = this.#region.domain;
+    beginToWait(busy, this.#slot, this.#words[ACQUISITIONS]);
     try {
       return lockBlocking(this.#words, self, timeout);
     } finally {
@@ -316,7 +308,7 @@ export class RegionMutex {
    * @type {import('../../../js/src/blocking.js').Step}
    */
   #step = (words, self, why, phase) => {
-    const { busy } = this.#region;
+    const { busy } = this.#region.domain;
     if (!this.#region.self) return { what: LW_GAVE_UP, word: 0, phase, expected: 0 };
     Atomics.store(busy, 0, this.#slot | NOTIFIES);
     try {
@@ -368,7 +360,7 @@ export class RegionMutex {
    * @param {number} self
    */
   #leave(self) {
-    const { busy } = this.#region;
+    const { busy } = this.#region.domain;
     Atomics.store(busy, 0, this.#slot | NOTIFIES);
     mutexUnlockStep(this.#words, self);
     Atomics.store(busy, 0, 0);

@@ -3,6 +3,13 @@
 import { constants } from 'node:os';
 import process from 'node:process';
 
+import { Barrier } from '../../../js/src/barrier.js';
+import { Counter } from '../../../js/src/counter.js';
+import { Event } from '../../../js/src/event.js';
+import { Latch } from '../../../js/src/latch.js';
+import { Semaphore } from '../../../js/src/semaphore.js';
+import { WaitGroup } from '../../../js/src/waitgroup.js';
+import { assertInteger } from '../../../js/src/waiting.js';
 import { addon } from './addon.js';
 import { ClosedError } from './errors.js';
 import { dispose, RegionMutex } from './mutex.js';
@@ -19,7 +26,7 @@ import { Domain } from './wait.js';
  *
  * @typedef {object} Description what is known of a name; it may be old when you read it
  * @property {string} name
- * @property {'Mutex'} type
+ * @property {Kind} type
  * @property {'sound' | 'owner died' | 'abandoned'} state of what it guards
  * @property {{ pid: number, tid: number, name: string } | undefined} holder the thread that holds it
  * @property {number} waiters how many threads are blocked by it; pending promises do not count
@@ -27,20 +34,35 @@ import { Domain } from './wait.js';
  * @property {number} acquisitions how often it was taken, modulo 2^32
  * @property {number} contended how often a thread that took it had to wait or to spin
  * @property {number} recoveries how often a holder died
+ * @property {number} byteLength of a range of bytes
+ *
+ * @typedef {(typeof KINDS)[number]} Kind what a name is the name of
  */
 
 const CREATE = 1;
 const EXCLUSIVE = 2;
 const ANY_OWNER = 4;
 
-const { EAGAIN, EBADMSG, EBUSY, EINVAL, EMFILE, ENAMETOOLONG, ENOENT, ENOSPC, EPERM, EPROTO } =
-  constants.errno;
+const {
+  EAGAIN,
+  EBADMSG,
+  EBUSY,
+  EEXIST,
+  EINVAL,
+  EMFILE,
+  ENAMETOOLONG,
+  ENOENT,
+  ENOSPC,
+  EPERM,
+  EPROTO,
+} = constants.errno;
 
 /** What errors of regions mean. Others are the system's. @type {Record<number, string>} */
 const MEANINGS = {
   [EAGAIN]: 'the region has no room for another process or thread, or no thread can be started',
   [EBADMSG]: 'the file is no region, or is damaged',
-  [EBUSY]: 'a thread holds it',
+  [EBUSY]: 'a thread holds it, or waits for it',
+  [EEXIST]: 'the file exists, or the name is that of something else',
   [EINVAL]: 'not a regular file, or the size or the name is out of range',
   [EMFILE]: 'this process has 64 regions open',
   [ENAMETOOLONG]: 'a name has at most 55 bytes',
@@ -71,6 +93,22 @@ function assertText(text, what = 'name') {
   if (typeof text !== 'string') throw new TypeError(`${what} must be a string, not ${typeof text}`);
   if (text.includes('\0')) throw new TypeError(`${what} must not contain a 0 byte`);
 }
+
+/** As in enum lw_region_kind (include/lockword/region.h), whose first one is 1. */
+const KINDS = /** @type {const} */ ([
+  'Mutex',
+  'RecursiveMutex',
+  'Once',
+  'RWLock',
+  'Event',
+  'Semaphore',
+  'Counter',
+  'WaitGroup',
+  'Latch',
+  'Barrier',
+  'Condition',
+  'bytes',
+]);
 
 /** The pages of WebAssembly, in bytes. */
 const PAGE = 65536;
@@ -115,14 +153,8 @@ export class Region {
       if (errno) throw systemError(errno, 'mmap', path);
       const [error, self, busy] = addon.agent(handle);
       if (error) throw systemError(error, 'open', path);
-      domain = new Domain(handle, buffer);
-      this.#state = {
-        buffer,
-        domain,
-        self,
-        busy: new Int32Array(buffer, busy, 12),
-        describe: (name) => this.describe(name),
-      };
+      domain = new Domain(handle, buffer, new Int32Array(buffer, busy, 12));
+      this.#state = { buffer, domain, self, describe: (name) => this.describe(name) };
     } catch (error) {
       addon.close(handle);
       throw error;
@@ -150,6 +182,115 @@ export class Region {
   }
 
   /**
+   * Finds the semaphore of this name, or makes it.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @param {number} [permits] of a new one
+   * @returns {import('lockword').Semaphore}
+   */
+  semaphore(name, permits = 0) {
+    return this.#find(name, Semaphore.create(permits));
+  }
+
+  /**
+   * Finds the event of this name, or makes it.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @param {{ autoReset?: boolean }} [options] of a new one
+   * @returns {import('lockword').Event}
+   */
+  event(name, options) {
+    return this.#find(name, Event.create(options));
+  }
+
+  /**
+   * Finds the counter of this name, or makes it.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @param {number} [value] of a new one
+   * @returns {import('lockword').Counter}
+   */
+  counter(name, value) {
+    return this.#find(name, Counter.create(value));
+  }
+
+  /**
+   * Finds the wait group of this name, or makes it.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @returns {import('lockword').WaitGroup}
+   */
+  waitGroup(name) {
+    return this.#find(name, new WaitGroup());
+  }
+
+  /**
+   * Finds the latch of this name, or makes it.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @param {number} count of a new one
+   * @returns {import('lockword').Latch}
+   */
+  latch(name, count) {
+    return this.#find(name, Latch.create(count));
+  }
+
+  /**
+   * Finds the barrier of this name, or makes it.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @param {number} parties of a new one
+   * @returns {import('lockword').Barrier}
+   */
+  barrier(name, parties) {
+    return this.#find(name, Barrier.create(parties));
+  }
+
+  /**
+   * Finds the range of bytes of this name, or makes it, full of zeros. All processes that ask for it
+   * see the same bytes; guard them by a mutex, or use Atomics. The memory stays what it is after
+   * `close()`.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @param {number} byteLength
+   * @returns {Uint8Array<SharedArrayBuffer>} at a multiple of 64 of the region's SharedArrayBuffer;
+   *   EEXIST is thrown if the range has another length
+   */
+  bytes(name, byteLength) {
+    assertText(name);
+    assertInteger(byteLength, 1, 2 ** 32 - 1, 'byteLength');
+    const [error, offset] = addon.bytes(this.#handle(), name, byteLength);
+    if (error) throw systemError(error, 'bytes', name);
+    return new Uint8Array(this.#state.buffer, offset, byteLength);
+  }
+
+  /**
+   * Finds what has this name, or makes it equal to `fresh`, which is of the same class. Its words
+   * are out of reach when the region is closed, and it cannot be posted: the waiting domain belongs
+   * to a thread that has opened the region.
+   *
+   * @param {string} name
+   * @param {any} fresh
+   * @returns {any}
+   */
+  #find(name, fresh) {
+    assertText(name);
+    const Class = fresh.constructor;
+    const kind = KINDS.indexOf(Class.type) + 1;
+    const [error, offset] = addon.named(this.#handle(), name, kind, fresh.words);
+    if (error) throw systemError(error, 'open', name);
+    const { words } = new Class(this.#state.buffer, offset);
+    return Object.defineProperties(fresh, {
+      words: { get: () => this.#handle() && words },
+      handle: {
+        get() {
+          throw new TypeError('open the region in the other thread, and find the name there');
+        },
+      },
+    });
+  }
+
+  /**
    * All names, with what is known of them.
    *
    * @returns {Description[]}
@@ -171,10 +312,12 @@ export class Region {
   }
 
   /**
-   * Removes a name, and frees its place. A thread that still has the mutex gets a RemovedError.
+   * Removes a name, and frees its place. A thread that still has the mutex gets a RemovedError. All
+   * else must not be in use, nor be used afterwards: its place may get another name.
    *
    * @param {string} name
-   * @returns {boolean} false: there was no such name; throws EBUSY if a thread holds it
+   * @returns {boolean} false: there was no such name; throws EBUSY if a thread holds it or,
+   *   but for a mutex, is blocked by it
    */
   remove(name) {
     assertText(name);
@@ -219,10 +362,10 @@ export class Region {
  */
 function description(info) {
   const { name, fate, holderPid, holderTid, holder, waiters, longestMs } = info;
-  const { acquisitions, contended, recoveries } = info;
+  const { acquisitions, contended, recoveries, kind, size } = info;
   return {
     name,
-    type: 'Mutex',
+    type: KINDS[kind - 1],
     state: fate === 0 ? 'sound' : fate === EOWNERDEAD ? 'owner died' : 'abandoned',
     holder: holderPid ? { pid: holderPid, tid: holderTid, name: holder } : undefined,
     waiters,
@@ -230,6 +373,7 @@ function description(info) {
     acquisitions,
     contended,
     recoveries,
+    byteLength: size,
   };
 }
 

@@ -10,7 +10,6 @@
  * @property {SharedArrayBuffer} buffer
  * @property {Domain} domain
  * @property {number} self this thread's id in the region; 0: it has closed the region
- * @property {Int32Array} busy the row that says what this thread is busy with
  * @property {(name: string) => import('./region.js').Description | undefined} describe
  *
  * @typedef {object} Wait of a line of callers (js/src/line.js)
@@ -18,9 +17,18 @@
  * @property {(why: number) => unknown} look
  */
 
-import { LW_MUTEX_GATE, LW_NOT_EQUAL, LW_OK, LW_SLICE } from '../../../js/src/core/constants.js';
+import { shared } from '../../../js/src/agent.js';
 import { SLICE } from '../../../js/src/awake.js';
+import {
+  LW_CANCELLED,
+  LW_GAVE_UP,
+  LW_NOT_EQUAL,
+  LW_OK,
+  LW_SLICE,
+  LW_WAITERS_GATE,
+} from '../../../js/src/core/constants.js';
 import { addon } from './addon.js';
+import { ClosedError } from './errors.js';
 
 export { afterTurn, nap } from '../../../js/src/wait.js';
 
@@ -33,11 +41,46 @@ const PIECE = 100;
 /** After so many pieces a thread looks for the dead itself: region/mutex.c, PATIENCE_NS. */
 const PATIENCE = 10;
 
+/** The words of an agent's row from `busy` on: src/region/layout.h. */
+const SINCE = 1;
+const WAITS = 10;
+const SEEN = 11;
+
 /** @type {WeakMap<SharedArrayBuffer, Domain>} */
 const domains = new WeakMap();
 
 /** @param {Words} words */
 const domainOf = (words) => /** @type {Domain} */ (domains.get(words.buffer));
+
+/**
+ * The calls of this thread that wait for words of this memory: js/src/line.js.
+ *
+ * @param {SharedArrayBuffer} buffer
+ */
+function callersAt(buffer) {
+  const callers = [];
+  for (const { queues } of shared.lines?.get(buffer)?.values() ?? []) {
+    for (const queue of queues.values()) {
+      for (let caller = queue.after; caller !== queue; caller = caller.after) callers.push(caller);
+    }
+  }
+  return callers;
+}
+
+/**
+ * The thread says what it waits for, before it can consume a wake-up. If it ends meanwhile, its
+ * burial wakes another one in its place.
+ *
+ * @param {Int32Array} busy its row
+ * @param {number} slot
+ * @param {number} seen how often the slot's mutex had been acquired
+ */
+export function beginToWait(busy, slot, seen) {
+  Atomics.store(busy, SEEN, seen);
+  Atomics.store(busy, SINCE, addon.now());
+  Atomics.add(busy, WAITS, 1);
+  Atomics.store(busy, 0, slot);
+}
 
 /**
  * @param {Words} words
@@ -50,9 +93,12 @@ export class Domain {
   /**
    * @param {any} handle the addon's
    * @param {SharedArrayBuffer} buffer
+   * @param {Int32Array} busy the row that says what this thread is busy with
    */
-  constructor(handle, buffer) {
+  constructor(handle, buffer, busy) {
     this.handle = handle;
+    this.buffer = buffer;
+    this.busy = busy;
     /** @type {Map<number, Set<Wait>>} By the number of the bell; no set is empty. */
     this.waits = new Map();
     /** The bells that the addon listens to for this loop, a bit each. */
@@ -106,12 +152,20 @@ export class Domain {
     this.rest();
   }
 
-  /** Ends all waits: the region is closed. */
+  /** Ends all calls that wait: the region is closed. Their steps pass on what they owe. */
   end() {
-    const waits = [...this.waits.values()].flatMap((set) => [...set]);
+    const closed = () => {
+      throw new ClosedError('this thread has closed the region');
+    };
+    for (const caller of callersAt(this.buffer)) {
+      if (!caller.queue) continue;
+      const { toValue } = caller;
+      caller.toValue = (/** @type {any} */ answer, /** @type {any} */ wanted) =>
+        answer.what === LW_GAVE_UP ? closed() : toValue(answer, wanted);
+      caller.end(caller, LW_CANCELLED);
+    }
     this.waits.clear();
     this.rest();
-    for (const { look } of waits) look(LW_OK);
   }
 
   /** Listens to nothing if nothing waits. */
@@ -134,16 +188,23 @@ export class Domain {
  * @returns {Woken}
  */
 export function wait(words, index, expected, timeout) {
-  const { handle } = domainOf(words);
+  const { handle, busy } = domainOf(words);
   const offset = offsetOf(words, index);
-  const end = performance.now() + timeout;
-  for (let pieces = 1; ; pieces++) {
-    const remaining = end - performance.now();
-    const woken = addon.wait(handle, offset, expected, Math.max(Math.min(remaining, PIECE), 0));
-    if (woken === LW_OK) return 'ok';
-    if (woken === LW_NOT_EQUAL) return 'not-equal';
-    if (pieces % PATIENCE === 0) addon.bury(handle, offset);
-    if (remaining <= PIECE) return 'timed-out';
+  // A mutex has said what its thread waits for, and takes that back when it has the mutex.
+  const says = busy[0] === 0;
+  if (says) beginToWait(busy, addon.slot(handle, offset), 0);
+  try {
+    const end = performance.now() + timeout;
+    for (let pieces = 1; ; pieces++) {
+      const remaining = end - performance.now();
+      const woken = addon.wait(handle, offset, expected, Math.max(Math.min(remaining, PIECE), 0));
+      if (woken === LW_OK) return 'ok';
+      if (woken === LW_NOT_EQUAL) return 'not-equal';
+      if (pieces % PATIENCE === 0) addon.bury(handle, offset);
+      if (remaining <= PIECE) return 'timed-out';
+    }
+  } finally {
+    if (says) Atomics.store(busy, 0, 0);
   }
 }
 
@@ -167,7 +228,7 @@ export function waitAsync(words, index, _expected, _idle, look) {
 export function notify(words, index, n) {
   const { handle } = domainOf(words);
   const offset = offsetOf(words, index);
-  return index === LW_MUTEX_GATE
+  return index === LW_WAITERS_GATE
     ? addon.notifyAsync(handle, offset)
     : addon.notify(handle, offset, n);
 }

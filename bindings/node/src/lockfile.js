@@ -1,0 +1,249 @@
+/**
+ * lockword-region/lockfile: the calls of proper-lockfile, by the mutexes of a region. A change of
+ * the import makes a program that locks files wait instead of poll, and its locks never go stale.
+ *
+ *     import { lock } from 'lockword-region/lockfile';
+ *     const release = await lock('settings.json', { retries: 5 });
+ *     try { … } finally { await release(); }
+ *
+ * No lock file is made. All programs of this user that use these calls exclude each other, as well
+ * as `lockword run`, if it is given the name that `lockName` returns.
+ */
+
+import { createHash } from 'node:crypto';
+import { realpathSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import process from 'node:process';
+
+import { LockError } from '../../../js/src/errors.js';
+import { open } from './region.js';
+
+/**
+ * @typedef {object} Retries as of npm's `retry`
+ * @property {number} [retries] how often to try again; the default is 10
+ * @property {number} [factor] how many times as long each pause is as the one before; 2
+ * @property {number} [minTimeout] the first pause, in ms; 1000
+ * @property {number} [maxTimeout] the longest pause, in ms; no limit
+ * @property {boolean} [randomize] makes each pause up to twice as long: here it has no meaning
+ * @property {boolean} [forever] waits as long as it takes
+ *
+ * @typedef {object} FileOptions
+ * @property {boolean} [realpath] resolves links, so that the file must exist; the default is true
+ * @property {string} [lockfilePath] what is locked in place of FILE.lock
+ * @property {number} [stale] has no meaning: a dead holder's lock is free at once
+ * @property {undefined} [fs] must not be given: no lock file is made
+ *
+ * @typedef {object} LockOptions
+ * @property {number | Retries} [retries] how long to wait: as long as so many tries would take. The
+ *   default, 0, does not wait
+ * @property {number} [update] has no meaning: nothing has to be renewed
+ * @property {(error: Error) => void} [onCompromised] is never called: a lock that is held is held
+ */
+
+/** A lock was refused, or is not there to be released. */
+export class LockFileError extends LockError {
+  name = 'LockFileError';
+
+  /**
+   * @internal
+   * @param {'ELOCKED' | 'ENOTACQUIRED' | 'ERELEASED' | 'ESYNC'} code
+   * @param {string} message
+   * @param {string} [file]
+   */
+  constructor(code, message, file) {
+    super(message);
+    /** @readonly As proper-lockfile has it. */
+    this.code = code;
+    /** @readonly */
+    this.file = file;
+  }
+}
+
+const OPTIONS = ['realpath', 'lockfilePath', 'stale', 'fs', 'retries', 'update', 'onCompromised'];
+
+/** @param {FileOptions & LockOptions} options */
+function assertOptions(options) {
+  for (const name of Object.keys(options)) {
+    if (!OPTIONS.includes(name)) throw new TypeError(`no such option: ${name}`);
+  }
+  if (options.fs) throw new TypeError('fs: no lock file is made, in whichever file system');
+}
+
+/** @type {import('./region.js').Region | undefined} */
+let region;
+
+/** This user's region, in which `lockword run` has its locks, too. */
+function userRegion() {
+  region ??= open(process.env.LOCKWORD_REGION || `/dev/shm/lockword-${process.getuid?.()}`);
+  return region;
+}
+
+/** What fits into a name, in bytes. */
+const LONGEST = 55;
+
+/** @param {string} text */
+const lengthOf = (text) => new TextEncoder().encode(text).length;
+
+/**
+ * The name of a file's lock in the region: its path or, if that is too long, the end of its path
+ * behind a hash of all of it.
+ *
+ * @param {string} path absolute
+ */
+export function lockName(path) {
+  if (lengthOf(path) <= LONGEST) return path;
+  const hash = createHash('sha256').update(path).digest('base64url').slice(0, 22);
+  const name = `${hash}:${path.slice(path.lastIndexOf('/') + 1)}`;
+  return lengthOf(name) <= LONGEST ? name : hash;
+}
+
+/**
+ * The locks that this thread holds: their releases, by name.
+ *
+ * @type {Map<string, () => void>}
+ */
+const held = new Map();
+
+/**
+ * @param {string} path
+ * @param {FileOptions} options
+ */
+const nameAt = (path, { lockfilePath }) => lockName(resolve(lockfilePath ?? `${path}.lock`));
+
+/**
+ * @param {string} file
+ * @param {FileOptions & LockOptions} options
+ */
+async function nameOf(file, options) {
+  assertOptions(options);
+  return nameAt(options.realpath === false ? resolve(file) : await realpath(file), options);
+}
+
+/**
+ * @param {string} file
+ * @param {FileOptions & LockOptions} options
+ */
+function nameOfSync(file, options) {
+  assertOptions(options);
+  return nameAt(options.realpath === false ? resolve(file) : realpathSync(file), options);
+}
+
+/**
+ * How long so many tries would take, in ms.
+ *
+ * @param {number | Retries} given
+ */
+function patience(given) {
+  const options = typeof given === 'number' ? { retries: given } : given;
+  const { retries = 10, factor = 2, minTimeout = 1000, maxTimeout = Infinity, forever } = options;
+  if (forever) return Infinity;
+  let sum = 0;
+  for (let i = 0; i < retries; i++) sum += Math.min(minTimeout * factor ** i, maxTimeout);
+  return sum;
+}
+
+/**
+ * @param {string} file
+ * @param {string} name
+ * @param {import('./mutex.js').RegionMutex} mutex it is held
+ */
+function hold(file, name, mutex) {
+  const release = () => {
+    if (!held.delete(name)) throw new LockFileError('ERELEASED', 'Lock is already released', file);
+    mutex.unlock();
+  };
+  held.set(name, release);
+  return release;
+}
+
+/** @param {string} file */
+const locked = (file) => new LockFileError('ELOCKED', 'Lock file is already being held', file);
+
+/** @param {string} file */
+const notHeld = (file) =>
+  new LockFileError('ENOTACQUIRED', 'Lock is not acquired/owned by you', file);
+
+/**
+ * Locks a file for this thread. A file that this thread has locked is not locked a second time: the
+ * call waits, or is refused.
+ *
+ * @param {string} file
+ * @param {FileOptions & LockOptions} [options]
+ * @returns {Promise<() => Promise<void>>} releases the lock; rejects with ERELEASED the second time
+ * @throws {LockFileError} ELOCKED: another one holds it, and the time is up
+ */
+export async function lock(file, options = {}) {
+  const name = await nameOf(file, options);
+  const mutex = userRegion().mutex(name);
+  if (!mutex.tryLock() && !(await mutex.lockAsync(patience(options.retries ?? 0))))
+    throw locked(file);
+  const release = hold(file, name, mutex);
+  return async () => release();
+}
+
+/**
+ * `lock`, which never waits.
+ *
+ * @param {string} file
+ * @param {FileOptions & LockOptions} [options]
+ * @returns {() => void}
+ * @throws {LockFileError} ELOCKED: another one holds it; ESYNC: retries were asked for
+ */
+export function lockSync(file, options = {}) {
+  const name = nameOfSync(file, options);
+  if (options.retries && patience(options.retries) > 0)
+    throw new LockFileError('ESYNC', 'Cannot use retries with the sync api', file);
+  const mutex = userRegion().mutex(name);
+  if (!mutex.tryLock()) throw locked(file);
+  return hold(file, name, mutex);
+}
+
+/**
+ * Releases a file that this thread has locked.
+ *
+ * @param {string} file
+ * @param {FileOptions} [options]
+ * @throws {LockFileError} ENOTACQUIRED: it has not
+ */
+export async function unlock(file, options = {}) {
+  const release = held.get(await nameOf(file, options));
+  if (!release) throw notHeld(file);
+  release();
+}
+
+/**
+ * The same, at once.
+ *
+ * @param {string} file
+ * @param {FileOptions} [options]
+ */
+export function unlockSync(file, options = {}) {
+  const release = held.get(nameOfSync(file, options));
+  if (!release) throw notHeld(file);
+  release();
+}
+
+/**
+ * Returns whether a file is locked. It may be outdated when the caller looks at it.
+ *
+ * @param {string} file
+ * @param {FileOptions} [options]
+ * @returns {Promise<boolean>}
+ */
+export async function check(file, options = {}) {
+  return userRegion().mutex(await nameOf(file, options)).isLocked;
+}
+
+/**
+ * The same, at once.
+ *
+ * @param {string} file
+ * @param {FileOptions} [options]
+ * @returns {boolean}
+ */
+export function checkSync(file, options = {}) {
+  return userRegion().mutex(nameOfSync(file, options)).isLocked;
+}
+
+export default { lock, unlock, check, lockSync, unlockSync, checkSync };
