@@ -10,8 +10,9 @@ list(TRANSFORM kinds PREPEND lockword_)
 install(TARGETS ${kinds} EXPORT lockword
     INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/lockword" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-    # the npm package has that, with what it declares
-    FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN emscripten.h EXCLUDE)
+    # the npm package has the one, with what it declares; lease.cmake installs the other
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN emscripten.h EXCLUDE
+    PATTERN lease.h EXCLUDE)
 install(EXPORT lockword NAMESPACE lockword:: FILE lockword-targets.cmake
     DESTINATION "${package_dir}")
 

@@ -16,6 +16,8 @@ enum {
 /* The options of all subcommands. Each takes those that its row in lockword.c names. */
 struct options {
     const char *region;
+    const char *at; /* the servers of an etcd cluster, instead of a region; or NULL */
+    unsigned ttl;   /* of a lease there, in seconds; 0: the library's */
     double timeout; /* seconds; negative: without limit */
     int not_taken;  /* the exit status for that */
     int signal;

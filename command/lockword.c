@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 /* Options that have no letter. */
-enum { ONCE = 256, JSON, REGION, SIGNAL };
+enum { ONCE = 256, JSON, REGION, SIGNAL, AT, TTL };
 
 static const struct option all_options[] = {
     {"region", required_argument, NULL, REGION},
+    {"at", required_argument, NULL, AT},
+    {"ttl", required_argument, NULL, TTL},
     {"timeout", required_argument, NULL, 'w'},
     {"try", no_argument, NULL, 'n'},
     {"conflict-exit-code", required_argument, NULL, 'E'},
@@ -43,7 +45,7 @@ static const struct subcommand {
      2,
      -1,
      command_run,
-     {'w', 'n', 'E', ONCE, 'v'},
+     {'w', 'n', 'E', ONCE, 'v', AT, TTL},
      "runs the command while it holds the lock"},
     {"list", "", 0, 0, command_list, {JSON}, "shows all locks"},
     {"show", "NAME", 1, 1, command_show, {JSON}, "shows one lock"},
@@ -61,6 +63,8 @@ static const struct {
 } option_texts[] = {
     {REGION, "--region FILE",
      "where the locks are; else $LOCKWORD_REGION, else /dev/shm/lockword-UID"},
+    {AT, "--at etcd://HOST:PORT,...", "takes the lock for all machines that use this etcd cluster"},
+    {TTL, "--ttl SECONDS", "how long a lock on etcd outlives a holder that dies; else 10"},
     {'w', "-w, --timeout SECONDS", "gives up after so long"},
     {'n', "-n, --try", "does not wait at all"},
     {'E', "-E, --conflict-exit-code N", "the exit status if it gives up; else 1"},
@@ -221,6 +225,14 @@ int main(int argc, char **argv)
         case REGION:
             options.region = optarg;
             break;
+        case AT:
+            options.at = optarg;
+            break;
+        case TTL:
+            options.ttl = (unsigned)number_of(optarg, 3600);
+            if (options.ttl < 2)
+                refuse("not from 2 to 3600 seconds", optarg);
+            break;
         case 'w':
             options.timeout = number_of(optarg, 1e9);
             break;
@@ -247,6 +259,13 @@ int main(int argc, char **argv)
             return 0;
         }
     }
+    if (options.at && (options.region || options.is_once))
+        refuse(options.region ? "--at and --region exclude each other"
+                              : "--at and --once exclude each other: etcd does not tell whether a "
+                                "holder has died",
+               NULL);
+    if (options.ttl && !options.at)
+        refuse("--ttl is for --at", NULL);
     if (!options.region)
         options.region = default_region();
     const int words = argc - optind;

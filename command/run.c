@@ -11,6 +11,9 @@
  * a guard: an open file description with a read lock (OFD) on a byte of the region's file, one for
  * each name. A next holder that learns that the last one died waits until nobody has the guard.
  * Then nothing of the last command runs any more, but for what has closed its files, as daemons do.
+ *
+ * With --at the lock is a lease on etcd, and the watcher stops the command before another machine
+ * could get the lock. There is no guard then.
  */
 #define _GNU_SOURCE
 #include "command.h"
@@ -19,15 +22,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <lockword/lease.h>
 
 enum { CANNOT_RUN = 126, NOT_FOUND = 127 };
 
@@ -187,6 +195,83 @@ static int death_of_holder(void)
     return SIGRTMIN;
 }
 
+/*
+ * With --at, the lease's thread in the holder tells the watcher here until when the lock is held.
+ * The watcher, and not the holder, stops the command: so it is stopped if the holder hangs, too.
+ */
+struct tenure {
+    _Atomic int64_t stop; /* ns of CLOCK_BOOTTIME: the lease is lost; 0: it is lost already */
+    _Atomic int64_t end;  /* all has to have ended */
+    atomic_int watcher;
+};
+
+static struct tenure *tenure;
+
+/* What the watcher gets when it has to look at the tenure. */
+static int tenure_signal(void)
+{
+    return SIGRTMIN + 1;
+}
+
+static void prolong(void *context, int64_t stop, int64_t end)
+{
+    (void)context;
+    atomic_store(&tenure->end, end);
+    atomic_store(&tenure->stop, stop);
+    const int watcher = atomic_load(&tenure->watcher);
+    if (stop == 0 && watcher)
+        kill(watcher, tenure_signal());
+}
+
+static int64_t boot_time(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* The watcher gets the tenure's signal then. */
+static void look_at(int64_t then)
+{
+    static timer_t timer;
+    static bool has_timer;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = tenure_signal()};
+    const struct itimerspec at = {
+        .it_value = {.tv_sec = then / 1000000000, .tv_nsec = then % 1000000000}};
+    if (!has_timer && timer_create(CLOCK_BOOTTIME, &event, &timer))
+        err(FAILED, "cannot make a timer");
+    has_timer = true;
+    timer_settime(timer, TIMER_ABSTIME, &at, NULL);
+}
+
+/*
+ * Sees whether the lock is still held. If the lease is lost, asks the command to end, and kills all
+ * at the end.
+ */
+static void look_at_tenure(pid_t child)
+{
+    static bool is_lost;
+    const int64_t stop = atomic_load(&tenure->stop), end = atomic_load(&tenure->end);
+    const int64_t now = boot_time();
+    if (now < stop && !is_lost) {
+        look_at(stop);
+        return;
+    }
+    if (!is_lost)
+        warnx("the lease is lost: the command has to end");
+    if (now < end) {
+        if (!is_lost) {
+            kill(child, SIGTERM);
+            kill(child, SIGCONT);
+        }
+        look_at(end);
+        is_lost = true;
+        return;
+    }
+    kill_all();
+    _exit(FAILED);
+}
+
 /* Passes signals on to this child until it has ended. Returns its status, as waitpid has it. */
 static int attend(pid_t child, const sigset_t *signals)
 {
@@ -198,6 +283,11 @@ static int attend(pid_t child, const sigset_t *signals)
         if (got.si_signo == death_of_holder()) {
             kill_all();
             _exit(FAILED);
+        }
+        if (tenure && got.si_signo == tenure_signal()) {
+            if (getpid() == atomic_load(&tenure->watcher))
+                look_at_tenure(child);
+            continue;
         }
         if (got.si_signo != SIGCHLD) {
             /* What a terminal sends, the child has got, too. */
@@ -241,7 +331,16 @@ _Noreturn static void watch(char **command, const sigset_t *signals, const sigse
         warn("%s", command[0]);
         _exit(errno == ENOENT ? NOT_FOUND : CANNOT_RUN);
     }
+    if (tenure) {
+        atomic_store(&tenure->watcher, getpid());
+        look_at_tenure(child);
+    }
     const int status = attend(child, signals);
+    /* What ends because the lease is lost has failed, whatever it says. */
+    if (tenure && boot_time() >= atomic_load(&tenure->stop)) {
+        kill_all();
+        _exit(FAILED);
+    }
     if (WIFSIGNALED(status))
         die_of(WTERMSIG(status));
     _exit(WEXITSTATUS(status));
@@ -249,8 +348,8 @@ _Noreturn static void watch(char **command, const sigset_t *signals, const sigse
 
 static int run_command(char **command)
 {
-    const int passed_on[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
-                             SIGUSR2, SIGALRM, SIGCONT, SIGCHLD, death_of_holder()};
+    const int passed_on[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT,           SIGUSR1,        SIGUSR2,
+                             SIGALRM, SIGCONT, SIGCHLD, death_of_holder(), tenure_signal()};
     sigset_t signals, before;
     sigemptyset(&signals);
     for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++)
@@ -265,12 +364,80 @@ static int run_command(char **command)
     return attend(watcher, &signals);
 }
 
+/* A descriptor that is readable when a signal came that ends this process. They are blocked. */
+static int ending_signals(sigset_t *before)
+{
+    sigset_t ending;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGTERM);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGHUP);
+    sigaddset(&ending, SIGQUIT);
+    sigprocmask(SIG_BLOCK, &ending, before);
+    const int fd = signalfd(-1, &ending, SFD_CLOEXEC);
+    if (fd < 0)
+        err(FAILED, "cannot wait for signals");
+    return fd;
+}
+
+/* With --at: the lock is a lease on etcd. */
+static int run_at(const struct options *options, const char *name, char **command)
+{
+    char holder[256], host[65] = "", reason[200] = "", token[24];
+    sigset_t before;
+    lw_lease *lease;
+    tenure = mmap(NULL, sizeof *tenure, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (tenure == MAP_FAILED)
+        err(FAILED, "cannot share memory");
+    gethostname(host, sizeof host - 1);
+    snprintf(holder, sizeof holder, "process %d on %s: %s", getpid(), host, command[0]);
+    const int signals = ending_signals(&before);
+    const struct lw_lease_options lease_options = {
+        .deadline = options->tries ? LW_NOW : deadline_of(options),
+        .ttl = options->ttl,
+        .cancel_fd = signals,
+        .holder = holder,
+        .renewed = prolong,
+        .reason = reason,
+        .reason_size = sizeof reason,
+    };
+    const int error = lw_lease_lock(&lease, options->at, name, &lease_options);
+    close(signals);
+    sigprocmask(SIG_SETMASK, &before, NULL); /* a signal that came ends this process here */
+    if (error == EBUSY || error == ETIMEDOUT) {
+        if (options->is_verbose)
+            warnx("'%s' is held, and '%s' was not run", name, command[0]);
+        return options->not_taken;
+    }
+    if (error == EINVAL && !*reason)
+        errx(FAILED, "%s", *name ? "--at is to be etcd://HOST:PORT,HOST:PORT..." : "not a name");
+    if (error)
+        errx(FAILED, "%s: %s%s%s", name,
+             error == EHOSTUNREACH ? "etcd does not respond" : strerror(error), *reason ? ": " : "",
+             reason);
+    snprintf(token, sizeof token, "%lld", (long long)lw_lease_token(lease));
+    setenv("LOCKWORD_NAME", name, true);
+    setenv("LOCKWORD_TOKEN", token, true);
+    unsetenv("LOCKWORD_OWNER_DIED");
+    const int status = run_command(command);
+    const int freed = lw_lease_unlock(lease);
+    if (freed == EHOSTUNREACH)
+        warnx("%s: etcd does not respond, and frees the lock when the lease has run out", name);
+    if (freed == ESTALE)
+        return FAILED;
+    if (WIFSIGNALED(status))
+        die_of(WTERMSIG(status));
+    return WEXITSTATUS(status);
+}
+
 int command_run(const struct options *options, char **words)
 {
     const char *name = words[0];
     char **command = words + 1 + (strcmp(words[1], "--") == 0);
     if (!*command)
         errx(FAILED, "run: the command is missing");
+    if (options->at)
+        return run_at(options, name, command);
     lw_region *region = open_region(options, true);
     const char *slash = strrchr(*command, '/');
     lw_region_name_thread(region, slash ? slash + 1 : *command);

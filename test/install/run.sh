@@ -40,8 +40,14 @@ program() { # program NAME LIBRARIES COMPILER...: compiles, links and runs
         "./$name"
 }
 
-if pkg-config --exists libcjson; then
+if pkg-config --exists libcjson ncursesw libcurl; then
     check "the command" "$work/moved/bin/lockword" run --region "$work/region" name true
+    lease_user() {
+        # shellcheck disable=SC2046,SC2086 # lists of flags
+        gcc -std=c11 $strict "$root/test/command/lease.c" -o lease-user \
+            $(pkg-config --cflags --libs lockword-lease) && ./lease-user
+    }
+    check "liblockword-lease, C11, gcc" lease_user
 fi
 
 consumer=consumer.c

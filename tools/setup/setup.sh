@@ -117,6 +117,8 @@ elif [ -z "${1-}" ]; then
     want libuv1-dev header uv.h
     want libcjson-dev header cjson/cJSON.h
     want libncurses-dev header curses.h
+    want libcurl4-openssl-dev header curl/curl.h
+    want etcd-server have etcd
     want tmux have tmux
     if [ "$(uname -m)" = x86_64 ]; then
         want gcc-multilib header gnu/stubs-32.h

@@ -1,0 +1,113 @@
+/*
+ * lease.h: named locks that machines share, as leases on an etcd cluster. On Linux, in a library of
+ * its own, liblockword-lease, which needs libcurl and libcjson.
+ *
+ *     static void stop(void *job) { ... }     // in another thread: end the work now
+ *
+ *     lw_lease *lease;
+ *     const struct lw_lease_options options = {.deadline = LW_FOREVER, .lost = stop, .context =
+ * job}; int error = lw_lease_lock(&lease, "etcd://a:2379,b:2379,c:2379", "accounts", &options); if
+ * (!error) { write_accounts(job, lw_lease_token(lease)); error = lw_lease_unlock(lease);     //
+ * ESTALE: it was lost before that
+ *     }
+ *
+ * First come, first served: each waiter has a key of its own in etcd, and sleeps until etcd tells
+ * of the deletion of the key before it. A thread renews the lease of the key. If a holder or a
+ * waiter dies, etcd deletes its key when the lease has run out.
+ *
+ * What it promises. A lease is lost if its renewals fail for so long that etcd could give the lock
+ * to another holder. The holder is told before that moment, by the clock of its own machine
+ * (CLOCK_BOOTTIME, which counts while the machine sleeps; setting the wall clock does not move it):
+ * `lost` is called when 5/8 of the time-to-live have passed since the last renewal that succeeded
+ * was sent. Until 7/8 of it the holder can stop. The last eighth is for clocks that run at
+ * different speed. A renewal counts only if the same leader led the cluster before it and after it:
+ * one that was deposed, and does not know, cannot renew a lease.
+ *
+ * What it cannot promise. A process that is stopped in the middle of a write, for longer than the
+ * time-to-live, goes on with that write when it wakes up. So pass the token on with what is
+ * written: each holder of a name has a greater token than all before it. What is written to keeps
+ * the greatest token it has seen, and refuses smaller ones.
+ *
+ * What is illegal. To use a lease after lw_lease_unlock; to call lw_lease_unlock in a callback. A
+ * child of fork() must not use the leases of its parent.
+ *
+ * Functions return 0 or an errno code. None sets errno, prints or aborts.
+ */
+#ifndef LOCKWORD_LEASE_H
+#define LOCKWORD_LEASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <lockword/wait.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A lock that is held. */
+typedef struct lw_lease lw_lease;
+
+/* The longest name, without the 0 at its end. */
+#define LW_LEASE_NAME_MAX 55
+
+struct lw_lease_options {
+    lw_deadline deadline; /* until when to wait; LW_NOW: does not wait for other holders */
+
+    /* After so many seconds without a renewal etcd frees the lock; 0: 10. From 2 to 3600; etcd may
+     * make it longer. */
+    uint32_t ttl;
+
+    /* The wait ends (ECANCELED) when this descriptor becomes readable: an eventfd, a signalfd or a
+     * pipe. 0 or negative: none. */
+    int cancel_fd;
+
+    /* Any text about the holder, for others to read in etcd. NULL: none. */
+    const char *holder;
+
+    /* Called once, by another thread, if the lease is lost: the holder has to stop. May be NULL. */
+    void (*lost)(void *context);
+
+    /* Called by the thread that waits or another one: the lease has been renewed. It will be lost
+     * at `stop`, and the holder has to have stopped at `end`, in ns of CLOCK_BOOTTIME; both are 0
+     * if the lease is gone already, as when its key was deleted. May be NULL. */
+    void (*renewed)(void *context, int64_t stop, int64_t end);
+
+    void *context; /* of these functions */
+
+    /* Gets the reason if the lock is not taken, in words. NULL: it is not wanted. */
+    char *reason;
+    size_t reason_size;
+};
+
+/*
+ * Takes the lock of this name. The servers are "etcd://HOST:PORT", and the others of the cluster
+ * after it: ",HOST:PORT". If one does not respond, it asks the next one.
+ *
+ * Returns 0; EBUSY: LW_NOW, and it is held; ETIMEDOUT; ECANCELED; EINVAL: these are no servers, no
+ * name or no time-to-live; ENAMETOOLONG; EHOSTUNREACH: no server has responded for as long as the
+ * time-to-live, or by the deadline; EACCES: the cluster refuses; or ENOMEM or EAGAIN: there is no
+ * memory or no thread. A waiter whose lease runs out, as it does if the machine sleeps, joins the
+ * end of the queue again.
+ */
+int lw_lease_lock(lw_lease **lease, const char *servers, const char *name,
+                  const struct lw_lease_options *options);
+
+/* The fencing token: the revision of etcd at which the key of the lock was created. */
+int64_t lw_lease_token(const lw_lease *lease);
+
+/* Whether `lost` has not been called yet, nor has to be. */
+bool lw_lease_is_held(const lw_lease *lease);
+
+/*
+ * Frees the lock, and the lease. Returns 0; ESTALE: the lease had been lost before; or
+ * EHOSTUNREACH: etcd did not respond, and will free the lock when the time-to-live has passed.
+ */
+int lw_lease_unlock(lw_lease *lease);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

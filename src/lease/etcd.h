@@ -1,0 +1,59 @@
+/* etcd.h: requests to an etcd cluster, by its JSON gateway. */
+#ifndef LOCKWORD_LEASE_ETCD_H
+#define LOCKWORD_LEASE_ETCD_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+enum { ETCD_SERVERS = 16, ETCD_REASON = 512, NS_PER_S = 1000000000 };
+
+/* The servers of a cluster. Threads share it. */
+struct etcd_cluster {
+    char *text; /* what the names point into */
+    const char *servers[ETCD_SERVERS];
+    unsigned count;
+    atomic_uint current; /* which one is asked, modulo count */
+};
+
+/* What one thread needs to make requests. */
+struct etcd {
+    struct etcd_cluster *cluster;
+    void *multi, *easy;
+    int64_t patience_ns;      /* how long one server has for its response */
+    int cancel_fds[2];        /* a request ends when one of these is readable; or negative */
+    char reason[ETCD_REASON]; /* why the last request failed */
+};
+
+/* CLOCK_BOOTTIME, ns. */
+int64_t etcd_now(void);
+
+/* Parses "etcd://HOST:PORT,...". Returns 0, EINVAL or ENOMEM. */
+int etcd_parse(struct etcd_cluster *cluster, const char *servers);
+
+int etcd_open(struct etcd *etcd, struct etcd_cluster *cluster);
+void etcd_close(struct etcd *etcd);
+
+/*
+ * Makes a request, of one server after another, until one responds or the time is over, and frees
+ * the body. *reply is the response. Returns 0; ENOENT: the lease does not exist; EACCES; EINVAL;
+ * ECANCELED: a cancel_fd is readable; EHOSTUNREACH: no server responded; or ENOMEM.
+ */
+int etcd_ask(struct etcd *etcd, const char *path, cJSON *body, int64_t until, cJSON **reply);
+
+/*
+ * Waits until a key is deleted after the revision, or another reason to look again. Returns 0;
+ * ETIMEDOUT; ECANCELED; or EHOSTUNREACH: the server failed, and the next one is current.
+ */
+int etcd_watch(struct etcd *etcd, const char *key, int64_t revision, int64_t until);
+
+/* Adds bytes in base64, and an int64 as the gateway writes it. */
+void etcd_add_bytes(cJSON *object, const char *name, const char *bytes);
+void etcd_add_int(cJSON *object, const char *name, int64_t value);
+
+/* The number of this name; 0 if it is not there. */
+int64_t etcd_int(const cJSON *object, const char *name);
+
+#endif

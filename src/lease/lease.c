@@ -1,0 +1,487 @@
+/*
+ * lease.c: a lock is a queue of keys in etcd, lockword/NAME/LEASE, each with a lease of its own.
+ * The holder has the key that was created first. Each other one watches the key before its own.
+ */
+#define _GNU_SOURCE
+#include <lockword/lease.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "etcd.h"
+
+enum { DEFAULT_TTL = 10, LEAST_TTL = 2, MOST_TTL = 3600 };
+
+/* In eighths of the time-to-live: when the next renewal is due; when the lease is lost; when the
+ * holder has to have stopped. */
+enum { RENEW = 2, STOP = 5, END = 7, WHOLE = 8 };
+
+struct lw_lease {
+    struct lw_lease_options options;
+    struct etcd_cluster cluster;
+    struct etcd waiter;  /* the caller's */
+    struct etcd renewer; /* the thread's */
+    pthread_t thread;
+    char prefix[3 * LW_LEASE_NAME_MAX + 32];
+    char end[3 * LW_LEASE_NAME_MAX + 32]; /* the first key after those with the prefix */
+    char key[3 * LW_LEASE_NAME_MAX + 64];
+    char before[3 * LW_LEASE_NAME_MAX + 64]; /* the key that this one waits for */
+    int64_t id, token, ttl_ns;
+    int64_t revision;       /* of the last look at the queue */
+    _Atomic int64_t stop;   /* when the lease is lost; 0: it is lost */
+    int timer, over, moved; /* the thread's timer; events: it has to end; look again */
+    pthread_mutex_t lock;   /* of is_granted, and what the callbacks are told */
+    bool is_granted, has_thread;
+};
+
+static void raise_event(int event)
+{
+    const uint64_t one = 1;
+    if (write(event, &one, sizeof one) < 0)
+        return; /* it is raised already */
+}
+
+/* The part of a key that is the name. */
+static void escape(char *to, const char *name)
+{
+    for (; *name; name++) {
+        if (*name == '/' || *name == '%')
+            to += sprintf(to, "%%%02X", *name);
+        else
+            *to++ = *name;
+    }
+    *to = '\0';
+}
+
+static cJSON *body_with_id(int64_t id)
+{
+    cJSON *body = cJSON_CreateObject();
+    etcd_add_int(body, "ID", id);
+    return body;
+}
+
+/* A transaction that begins by the comparison of a number of the lease's key. */
+static cJSON *transaction(const lw_lease *lease, const char *target, const char *field,
+                          int64_t value)
+{
+    cJSON *body = cJSON_CreateObject();
+    cJSON *compare = cJSON_CreateObject();
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(body, "compare"), compare);
+    etcd_add_bytes(compare, "key", lease->key);
+    cJSON_AddStringToObject(compare, "target", target);
+    etcd_add_int(compare, field, value);
+    return body;
+}
+
+/* An operation of a transaction, which is done if the comparison is true ("success") or not. */
+static cJSON *operation(cJSON *body, const char *when, const char *request)
+{
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(body, when), item);
+    return cJSON_AddObjectToObject(item, request);
+}
+
+static const cJSON *first_key(const cJSON *reply)
+{
+    const cJSON *responses = cJSON_GetObjectItem(reply, "responses");
+    const cJSON *range = cJSON_GetObjectItem(cJSON_GetArrayItem(responses, 0), "response_range");
+    return cJSON_GetArrayItem(cJSON_GetObjectItem(range, "kvs"), 0);
+}
+
+/* Joins the queue. Done twice, as after a response that was lost, it is done once. */
+static int create_key(lw_lease *lease, int64_t until)
+{
+    cJSON *body = transaction(lease, "VERSION", "version", 0);
+    cJSON *put = operation(body, "success", "request_put");
+    etcd_add_bytes(put, "key", lease->key);
+    etcd_add_bytes(put, "value", lease->options.holder ? lease->options.holder : "");
+    etcd_add_int(put, "lease", lease->id);
+    etcd_add_bytes(operation(body, "failure", "request_range"), "key", lease->key);
+    cJSON *reply;
+    const int error = etcd_ask(&lease->waiter, "kv/txn", body, until, &reply);
+    if (!error)
+        lease->token = cJSON_IsTrue(cJSON_GetObjectItem(reply, "succeeded"))
+                           ? etcd_int(cJSON_GetObjectItem(reply, "header"), "revision")
+                           : etcd_int(first_key(reply), "create_revision");
+    cJSON_Delete(reply);
+    return error;
+}
+
+/* Base64 of a key, which is all that the gateway shows, back into the key. */
+static void decode(char *to, size_t size, const char *text)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint32_t bits = 0;
+    size_t length = 0;
+    for (int count = 0; *text && *text != '=' && length + 1 < size; text++) {
+        const char *digit = strchr(digits, *text);
+        bits = bits << 6 | (uint32_t)(digit ? digit - digits : 0);
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            to[length++] = (char)(bits >> count & 0xff);
+        }
+    }
+    to[length] = '\0';
+}
+
+/*
+ * Looks at the queue, by a majority of the cluster. Returns 0, with the key before this one, which
+ * is empty if there is none; ENOENT: the lease's own key is gone; or what etcd_ask returns. *term:
+ * that of the leader.
+ */
+static int look(lw_lease *lease, struct etcd *etcd, int64_t until, int64_t *term)
+{
+    cJSON *body = transaction(lease, "CREATE", "create_revision", lease->token);
+    cJSON *range = operation(body, "success", "request_range");
+    etcd_add_bytes(range, "key", lease->prefix);
+    etcd_add_bytes(range, "range_end", lease->end);
+    etcd_add_int(range, "max_create_revision", lease->token - 1);
+    cJSON_AddStringToObject(range, "sort_order", "DESCEND");
+    cJSON_AddStringToObject(range, "sort_target", "CREATE");
+    etcd_add_int(range, "limit", 1);
+    cJSON_AddBoolToObject(range, "keys_only", true);
+    cJSON *reply;
+    int error = etcd_ask(etcd, "kv/txn", body, until, &reply);
+    if (!error && !cJSON_IsTrue(cJSON_GetObjectItem(reply, "succeeded")))
+        error = ENOENT;
+    if (!error && term) {
+        *term = etcd_int(cJSON_GetObjectItem(reply, "header"), "raft_term");
+    } else if (!error) {
+        const char *key = cJSON_GetStringValue(cJSON_GetObjectItem(first_key(reply), "key"));
+        decode(lease->before, sizeof lease->before, key ? key : "");
+        lease->revision = etcd_int(cJSON_GetObjectItem(reply, "header"), "revision");
+    }
+    cJSON_Delete(reply);
+    return error;
+}
+
+static int64_t stop_of(const lw_lease *lease, int64_t from)
+{
+    return from + lease->ttl_ns / WHOLE * STOP;
+}
+
+/* Tells a holder until when it may hold. The lease's lock is held. */
+static void tell(lw_lease *lease, int64_t stop)
+{
+    const int64_t end = stop ? stop + lease->ttl_ns / WHOLE * (END - STOP) : 0;
+    if (lease->is_granted && lease->options.renewed)
+        lease->options.renewed(lease->options.context, stop, end);
+}
+
+/*
+ * Renews the lease, or tries to until it is lost. The look after it finds out whether the leader
+ * that has renewed it was the cluster's: the header of the renewal has the server's term before,
+ * and a leader that a majority follows in the same term after it has led all the time. A server
+ * that was deposed, and does not know yet, renews leases in its own memory only.
+ */
+static int renew(lw_lease *lease, int64_t *from)
+{
+    struct etcd *etcd = &lease->renewer;
+    const int64_t until = atomic_load(&lease->stop);
+    for (;;) {
+        *from = etcd_now();
+        if (*from >= until)
+            return EHOSTUNREACH;
+        cJSON *reply;
+        int64_t term = 0;
+        int error = etcd_ask(etcd, "lease/keepalive", body_with_id(lease->id), until, &reply);
+        const cJSON *result = cJSON_GetObjectItem(reply, "result");
+        const int64_t before = etcd_int(cJSON_GetObjectItem(result, "header"), "raft_term");
+        if (!error && etcd_int(result, "TTL") <= 0)
+            error = ENOENT;
+        cJSON_Delete(reply);
+        if (!error)
+            error = look(lease, etcd, until, &term);
+        if (error)
+            return error;
+        if (before == term)
+            return 0;
+    }
+}
+
+/* Sleeps until then. Returns false if the thread has to end. */
+static bool sleep_until(const lw_lease *lease, int64_t until)
+{
+    const struct itimerspec at = {
+        .it_value = {.tv_sec = until / NS_PER_S, .tv_nsec = until % NS_PER_S}};
+    struct pollfd fds[] = {{.fd = lease->over, .events = POLLIN},
+                           {.fd = lease->timer, .events = POLLIN}};
+    timerfd_settime(lease->timer, TFD_TIMER_ABSTIME, &at, NULL);
+    while (poll(fds, 2, -1) < 0)
+        continue;
+    return !fds[0].revents;
+}
+
+static void *keep_alive(void *of)
+{
+    lw_lease *lease = of;
+    int64_t from = atomic_load(&lease->stop) - stop_of(lease, 0);
+    unsigned server = atomic_load(&lease->cluster.current);
+    while (sleep_until(lease, from + lease->ttl_ns / WHOLE * RENEW)) {
+        const int error = renew(lease, &from);
+        if (error == ECANCELED)
+            return NULL;
+        pthread_mutex_lock(&lease->lock);
+        /* A renewal may come too late, as after the machine has slept. */
+        const bool is_lost = error || etcd_now() >= atomic_load(&lease->stop);
+        atomic_store(&lease->stop, is_lost ? 0 : stop_of(lease, from));
+        if (!is_lost || error == ENOENT)
+            tell(lease, atomic_load(&lease->stop));
+        const bool has_holder = lease->is_granted;
+        pthread_mutex_unlock(&lease->lock);
+        /* The watch may be at a server that does not respond. */
+        if (is_lost || atomic_load(&lease->cluster.current) != server)
+            raise_event(lease->moved);
+        server = atomic_load(&lease->cluster.current);
+        if (is_lost) {
+            if (has_holder && lease->options.lost)
+                lease->options.lost(lease->options.context);
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+static int start_thread(lw_lease *lease)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    const int error = pthread_create(&lease->thread, NULL, keep_alive, lease);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    lease->has_thread = error == 0;
+    return error;
+}
+
+static void end_thread(lw_lease *lease)
+{
+    uint64_t count;
+    raise_event(lease->over);
+    if (lease->has_thread)
+        pthread_join(lease->thread, NULL);
+    lease->has_thread = false;
+    if (read(lease->over, &count, sizeof count) < 0 || read(lease->moved, &count, sizeof count) < 0)
+        return; /* nothing was raised */
+}
+
+/* Leaves the queue. */
+static int leave(lw_lease *lease, int64_t until)
+{
+    cJSON *reply;
+    end_thread(lease);
+    lease->waiter.cancel_fds[0] = lease->waiter.cancel_fds[1] = -1;
+    const int error =
+        etcd_ask(&lease->waiter, "lease/revoke", body_with_id(lease->id), until, &reply);
+    cJSON_Delete(reply);
+    return error;
+}
+
+/* Gets a lease and joins the queue. */
+static int join(lw_lease *lease, int64_t until)
+{
+    cJSON *body = cJSON_CreateObject(), *reply;
+    etcd_add_int(body, "TTL", lease->options.ttl);
+    const int64_t from = etcd_now();
+    int error = etcd_ask(&lease->waiter, "lease/grant", body, until, &reply);
+    if (error)
+        return error;
+    lease->id = etcd_int(reply, "ID");
+    lease->ttl_ns = etcd_int(reply, "TTL") * NS_PER_S;
+    cJSON_Delete(reply);
+    atomic_store(&lease->stop, stop_of(lease, from));
+    snprintf(lease->key, sizeof lease->key, "%s%016llx", lease->prefix,
+             (unsigned long long)lease->id);
+    error = create_key(lease, until);
+    return error ? error : start_thread(lease);
+}
+
+/* Whether the lease lives, by the clock of this machine; from then on it has a holder. */
+static bool grant(lw_lease *lease)
+{
+    pthread_mutex_lock(&lease->lock);
+    const int64_t stop = atomic_load(&lease->stop);
+    lease->is_granted = etcd_now() < stop;
+    if (lease->is_granted)
+        tell(lease, stop);
+    pthread_mutex_unlock(&lease->lock);
+    return lease->is_granted;
+}
+
+static bool is_readable(int fd)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    return fd >= 0 && poll(&poll_fd, 1, 0) > 0;
+}
+
+/* Waits for its turn. Returns ESTALE if the lease was lost meanwhile. */
+static int stand_in_line(lw_lease *lease, bool waits, int64_t until)
+{
+    for (;;) {
+        uint64_t count;
+        if (is_readable(lease->moved) && read(lease->moved, &count, sizeof count) > 0 &&
+            atomic_load(&lease->stop) == 0)
+            return ESTALE;
+        const int64_t patient_until = etcd_now() + lease->ttl_ns;
+        int error = look(lease, &lease->waiter,
+                         waits && until < patient_until ? until : patient_until, NULL);
+        if (!error && !*lease->before)
+            return grant(lease) ? 0 : ESTALE;
+        if (!error && !waits)
+            return EBUSY;
+        if (!error)
+            error = etcd_watch(&lease->waiter, lease->before, lease->revision, until);
+        if (error == ENOENT)
+            return ESTALE;
+        if (error == ECANCELED && !is_readable(lease->options.cancel_fd))
+            continue; /* the thread wants it to look again */
+        if (error == EHOSTUNREACH && etcd_now() < until)
+            continue; /* as long as the lease is renewed */
+        if (error)
+            return error;
+    }
+}
+
+/* Until when, by CLOCK_BOOTTIME. */
+static int64_t boot_time_of(lw_deadline deadline)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t left = deadline - ((int64_t)now.tv_sec * NS_PER_S + now.tv_nsec);
+    const int64_t boot = etcd_now();
+    return left <= 0 ? boot : left > INT64_MAX - boot ? INT64_MAX : boot + left;
+}
+
+static int acquire(lw_lease *lease)
+{
+    const int64_t until = boot_time_of(lease->options.deadline);
+    const bool waits = etcd_now() < until;
+    const int64_t ttl_ns = (int64_t)lease->options.ttl * NS_PER_S;
+    for (;;) {
+        const int64_t patient_until = etcd_now() + ttl_ns;
+        lease->id = 0;
+        int error = join(lease, waits && until < patient_until ? until : patient_until);
+        if (!error)
+            error = stand_in_line(lease, waits, until);
+        if (!error)
+            return 0;
+        char reason[ETCD_REASON];
+        memcpy(reason, lease->waiter.reason, sizeof reason);
+        if (lease->id)
+            leave(lease, etcd_now() + 2 * lease->waiter.patience_ns);
+        memcpy(lease->waiter.reason, reason, sizeof reason);
+        lease->waiter.cancel_fds[0] = lease->options.cancel_fd;
+        lease->waiter.cancel_fds[1] = lease->moved;
+        if (error != ESTALE && error != ENOENT)
+            return error;
+        if (waits && etcd_now() >= until)
+            return ETIMEDOUT;
+    }
+}
+
+static void release(lw_lease *lease)
+{
+    etcd_close(&lease->waiter);
+    etcd_close(&lease->renewer);
+    close(lease->timer);
+    close(lease->over);
+    close(lease->moved);
+    pthread_mutex_destroy(&lease->lock);
+    free(lease->cluster.text);
+    free(lease);
+}
+
+/* What needs memory and descriptors. */
+static int prepare(lw_lease *lease)
+{
+    struct etcd *waiter = &lease->waiter, *renewer = &lease->renewer;
+    pthread_mutex_init(&lease->lock, NULL);
+    lease->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+    lease->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    lease->moved = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (lease->timer < 0 || lease->over < 0 || lease->moved < 0)
+        return errno;
+    const int error = etcd_open(waiter, &lease->cluster);
+    if (error || etcd_open(renewer, &lease->cluster))
+        return ENOMEM;
+    /* Several servers have their turn before the lease is lost. */
+    waiter->patience_ns = renewer->patience_ns = (int64_t)lease->options.ttl * NS_PER_S / WHOLE;
+    waiter->cancel_fds[0] = lease->options.cancel_fd;
+    waiter->cancel_fds[1] = lease->moved;
+    renewer->cancel_fds[0] = lease->over;
+    return 0;
+}
+
+int lw_lease_lock(lw_lease **to, const char *servers, const char *name,
+                  const struct lw_lease_options *options)
+{
+    *to = NULL;
+    if (!name || !*name || !options ||
+        (options->ttl && (options->ttl < LEAST_TTL || options->ttl > MOST_TTL)))
+        return EINVAL;
+    if (strlen(name) > LW_LEASE_NAME_MAX)
+        return ENAMETOOLONG;
+    lw_lease *lease = calloc(1, sizeof *lease);
+    if (!lease)
+        return ENOMEM;
+    int error = etcd_parse(&lease->cluster, servers);
+    if (error) {
+        free(lease);
+        return error;
+    }
+    lease->options = *options;
+    if (!options->ttl)
+        lease->options.ttl = DEFAULT_TTL;
+    if (options->cancel_fd <= 0)
+        lease->options.cancel_fd = -1;
+    char escaped[3 * LW_LEASE_NAME_MAX + 1];
+    escape(escaped, name);
+    snprintf(lease->prefix, sizeof lease->prefix, "lockword/%s/", escaped);
+    snprintf(lease->end, sizeof lease->end, "lockword/%s0", escaped); /* '/' + 1 */
+    error = prepare(lease);
+    if (!error)
+        error = acquire(lease);
+    if (error) {
+        if (options->reason && options->reason_size)
+            snprintf(options->reason, options->reason_size, "%s", lease->waiter.reason);
+        release(lease);
+        return error;
+    }
+    *to = lease;
+    return 0;
+}
+
+int64_t lw_lease_token(const lw_lease *lease)
+{
+    return lease->token;
+}
+
+bool lw_lease_is_held(const lw_lease *lease)
+{
+    return etcd_now() < atomic_load(&((lw_lease *)lease)->stop);
+}
+
+int lw_lease_unlock(lw_lease *lease)
+{
+    end_thread(lease);
+    const int64_t stop = atomic_load(&lease->stop);
+    const bool is_held = etcd_now() < stop;
+    int error = leave(lease, is_held ? stop : etcd_now() + lease->waiter.patience_ns);
+    if (!is_held)
+        error = ESTALE;
+    else if (error == ENOENT)
+        error = 0; /* the response to the first request may have been lost */
+    else if (error)
+        error = EHOSTUNREACH;
+    release(lease);
+    return error;
+}
