@@ -1,4 +1,7 @@
-/** `lockword run --at` and liblockword-lease, with a real etcd of one server on this machine. */
+/**
+ * `lockword run --at` and liblockword-lease, with a real etcd on this machine: one server, and with
+ * LW_CLUSTER=1 three, some of which are killed or frozen.
+ */
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -14,7 +17,11 @@ const program = join(build, 'command/lockword');
 const user = join(build, 'test/lease-user');
 
 let folder;
-let etcd;
+/** The servers' processes, and their ports: one for clients and one for each other. */
+let servers;
+let ports;
+/** Whom the clients ask, and whom the tests do. */
+let addresses;
 let address;
 /** What a test started and did not wait for. */
 const running = new Set();
@@ -36,7 +43,8 @@ function start(command, ...args) {
 }
 
 /** `lockword run --at` this server; the last of several --ttl counts. */
-const run = (...args) => start(program, 'run', '--at', `etcd://${address}`, '--ttl', '2', ...args);
+const run = (...args) =>
+  start(program, 'run', '--at', `etcd://${addresses}`, '--ttl', '2', ...args);
 
 /** Waits until it is true. */
 async function until(isTrue) {
@@ -93,40 +101,42 @@ const isUp = () =>
     () => false,
   );
 
-let ports;
-async function startEtcd() {
-  const [client, peers] = ports.map((port) => `http://127.0.0.1:${port}`);
-  etcd = spawn(
+async function startEtcd(i = 0) {
+  const url = (port) => `http://127.0.0.1:${port}`;
+  const [client, peer] = ports[i].map(url);
+  servers[i] = spawn(
     'etcd',
     [
-      ['--data-dir', file('etcd')],
+      ['--name', `s${i}`, '--data-dir', file(`etcd${i}`), '--log-level', 'error'],
       ['--listen-client-urls', client, '--advertise-client-urls', client],
-      ['--listen-peer-urls', peers, '--initial-advertise-peer-urls', peers],
-      ['--initial-cluster', `default=${peers}`, '--log-level', 'error'],
+      ['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
+      ['--initial-cluster', ports.map(([, peer], i) => `s${i}=${url(peer)}`).join()],
     ].flat(),
     { stdio: 'ignore' },
   );
-  await until(isUp);
 }
 
-async function stopEtcd() {
-  const ended = once(etcd, 'exit');
-  etcd.kill('SIGKILL');
+async function stopEtcd(i = 0) {
+  const ended = once(servers[i], 'exit');
+  servers[i].kill('SIGKILL');
   await ended;
 }
 
-before(async function () {
-  this.timeout(30_000);
+async function startCluster(count) {
   folder = mkdtempSync(join(tmpdir(), 'lockword-lease-'));
-  ports = [await freePort(), await freePort()];
-  address = `127.0.0.1:${ports[0]}`;
-  await startEtcd();
-});
+  servers = [];
+  ports = [];
+  for (let i = 0; i < count; i++) ports.push([await freePort(), await freePort()]);
+  addresses = ports.map(([port]) => `127.0.0.1:${port}`);
+  [address] = addresses;
+  for (let i = 0; i < count; i++) await startEtcd(i);
+  await until(isUp);
+}
 
-after(async () => {
-  await stopEtcd();
+async function stopCluster() {
+  for (const i of servers.keys()) await stopEtcd(i);
   rmSync(folder, { recursive: true });
-});
+}
 
 afterEach(async () => {
   for (const child of running) {
@@ -138,6 +148,8 @@ afterEach(async () => {
 
 describe('lockword run --at', function () {
   this.timeout(40_000);
+  before(() => startCluster(1));
+  after(stopCluster);
 
   it('runs the command with a token, and ends with its status', async () => {
     const { status, stdout, stderr } = await run(
@@ -281,6 +293,7 @@ describe('lockword run --at', function () {
     await until(async () => (await queue('restart')).length === 2);
     await stopEtcd();
     await startEtcd();
+    await until(isUp);
     assert.equal((await queue('restart')).length, 2);
     writeFileSync(file('on'), '');
     assert.equal((await holder.ended).status, 0);
@@ -301,6 +314,7 @@ describe('lockword run --at', function () {
     assert.equal(none, 125);
     assert.match(reason, /etcd does not respond: 127/);
     await startEtcd();
+    await until(isUp);
   });
 
   it('asks the next server if one does not respond', async () => {
@@ -330,6 +344,8 @@ describe('lockword run --at', function () {
 
 describe('liblockword-lease', function () {
   this.timeout(40_000);
+  before(() => startCluster(1));
+  after(stopCluster);
 
   /** A C program that takes the lock, and has said so. */
   async function take(name) {
@@ -367,6 +383,7 @@ describe('liblockword-lease', function () {
     await until(() => child.said.includes('lost'));
     assert.ok(performance.now() - begin < 2000);
     await startEtcd();
+    await until(isUp);
     child.stdin.end();
     assert.match((await child.ended).stdout, /lost, 1\nheld: 0\nhad been lost\n$/);
   });
@@ -393,5 +410,93 @@ describe('liblockword-lease', function () {
     waiter.stdin.end();
     assert.match((await waiter.ended).stdout, /unlocked\n$/);
     await holder.ended;
+  });
+});
+
+const describeIf = (isWanted) => (isWanted ? describe : () => {});
+describeIf(process.env.LW_CLUSTER)('a cluster of three', function () {
+  this.timeout(200_000);
+  before(() => startCluster(3));
+  after(stopCluster);
+  afterEach(() => servers.forEach((server) => server.kill('SIGCONT')));
+
+  /** The number of the server that leads. */
+  async function leader() {
+    for (;;) {
+      for (const i of servers.keys()) {
+        address = addresses[i];
+        const status = await ask('maintenance/status', {}).catch(() => null);
+        if (status?.leader && status.leader === status.header.member_id) return i;
+      }
+      await sleep(50);
+    }
+  }
+
+  it('200 clients in line, while leaders are killed: all have their turn, in order', async () => {
+    const turn = `flock -n ${file('overlap')} sh -c 'echo $LOCKWORD_TOKEN >>${file('tokens')}'`;
+    const holder = await hold('crowd', `until [ -e ${file('crowd')} ]; do sleep 0.1; done`, 30);
+    const clients = Array.from({ length: 200 }, () =>
+      run('--ttl', '30', 'crowd', 'sh', '-c', turn),
+    );
+    await until(async () => (await queue('crowd')).length === 201);
+    writeFileSync(file('crowd'), '');
+    const tokens = () =>
+      existsSync(file('tokens')) ? readFileSync(file('tokens'), 'utf8').trim().split('\n') : [];
+    for (const some of [20, 100]) {
+      await until(() => tokens().length >= some);
+      const i = await leader();
+      await stopEtcd(i);
+      await startEtcd(i);
+    }
+    assert.equal((await holder.ended).status, 0);
+    for (const client of clients) {
+      const { status, stderr } = await client.ended;
+      assert.equal(status, 0, stderr);
+    }
+    const numbers = tokens().map(Number);
+    assert.equal(numbers.length, 200);
+    assert.deepEqual(
+      numbers,
+      [...numbers].sort((a, b) => a - b),
+    );
+  });
+
+  it('one server is frozen: a holder and a waiter go on with the others', async () => {
+    for (const [turn, frozen] of [0, await leader()].entries()) {
+      await leader();
+      const name = `one-${turn}`;
+      const holder = await hold(name, `until [ -e ${file(name)} ]; do sleep 0.1; done`, 10);
+      const next = run('--ttl', '10', name, 'sh', '-c', 'echo $LOCKWORD_TOKEN');
+      await until(async () => (await queue(name)).length === 2);
+      servers[frozen].kill('SIGSTOP');
+      address = addresses[(frozen + 1) % 3];
+      await sleep(4000); // until both have had to renew
+      writeFileSync(file(name), '');
+      assert.equal((await holder.ended).status, 0);
+      const { status, stdout, stderr } = await next.ended;
+      assert.equal(status, 0, stderr);
+      assert.ok(Number(stdout) > holder.token);
+      servers[frozen].kill('SIGCONT');
+    }
+  });
+
+  it('the majority is frozen: the holder stops in time, and the next one goes on', async () => {
+    await leader();
+    const log = file('majority');
+    const holder = await hold('m', `while :; do date +%s%N >>${log}; sleep 0.02; done`, 3);
+    const others = servers.filter((_, i) => i !== addresses.indexOf(address));
+    for (const server of others) server.kill('SIGSTOP');
+    assert.equal((await holder.ended).status, 125);
+    for (const server of others) server.kill('SIGCONT');
+    const { status, stdout, stderr } = await run(
+      '-w',
+      '60',
+      'm',
+      'sh',
+      '-c',
+      'echo $LOCKWORD_TOKEN',
+    ).ended;
+    assert.equal(status, 0, stderr);
+    assert.ok(Number(stdout) > holder.token);
   });
 });
