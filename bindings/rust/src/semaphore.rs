@@ -4,9 +4,9 @@ use crate::{sys, time};
 use core::time::Duration;
 
 words! {
-    /// A counting semaphore: eight bytes, `lw_sem` in C and `Semaphore` in JavaScript. A call gets
+    /// A counting semaphore: twelve bytes, `lw_sem` in C and `Semaphore` in JavaScript. A call gets
     /// all the permits that it asks for, or none.
-    Semaphore, 2
+    Semaphore, 3
 }
 
 /// Permits of a semaphore. It gets them back when this is dropped.
@@ -30,12 +30,12 @@ impl Drop for Permits<'_> {
 }
 
 impl Semaphore {
-    /// The most permits that a semaphore may have, 2^30 - 1.
-    pub const MAX: u32 = (1 << 30) - 1;
+    /// The most permits that a semaphore may have, 2^28 - 1.
+    pub const MAX: u32 = (1 << 28) - 1;
 
     /// A semaphore with so many permits, at most [`Semaphore::MAX`].
     pub const fn new(permits: u32) -> Self {
-        assert!(permits <= Self::MAX, "a semaphore has 2^30 - 1 permits at most");
+        assert!(permits <= Self::MAX, "a semaphore has 2^28 - 1 permits at most");
         Self::beginning_with(permits)
     }
 

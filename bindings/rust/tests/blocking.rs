@@ -18,6 +18,21 @@ fn by_four(body: impl Fn() + Send + Sync) {
 }
 
 #[test]
+fn primitives_have_the_words_of_the_layout() {
+    let layout = include_str!("../../../docs/layout.md");
+    let bytes = [
+        ("mutex", 4 * RawMutex::WORDS),
+        ("cond", 4 * Condvar::WORDS),
+        ("sem", 4 * Semaphore::WORDS),
+        ("rwlock", 4 * RawRwLock::WORDS),
+        ("event", 4 * Event::WORDS),
+    ];
+    for (name, bytes) in bytes {
+        assert!(layout.contains(&format!("| `{name}` | {bytes} | 4 |")), "{name}: {bytes}");
+    }
+}
+
+#[test]
 fn a_mutex_excludes() {
     static COUNT: Mutex<u64> = Mutex::new(0);
     by_four(|| {
