@@ -286,6 +286,12 @@ LW_API int lw_region_mutex_unlock(const lw_region_mutex *mutex)
 }
 
 /*
+ * Frees the mutex, and declares nothing: if its holder got EOWNERDEAD, so does the next one. For a
+ * holder that could not finish mending. Returns 0; EPERM: the caller does not hold it.
+ */
+int lw_region_mutex_leave(const lw_region_mutex *mutex);
+
+/*
  * Frees the mutex, and declares that what it guards is lost: from now on nobody gets it. Returns 0;
  * EPERM: the caller does not hold it.
  */

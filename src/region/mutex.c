@@ -161,6 +161,18 @@ int lw_region_mutex_unlock_slow(const lw_region_mutex *mutex)
     return lw_region_free(mutex->region, mutex->words, busy_of(mutex), self) ? 0 : EPERM;
 }
 
+int lw_region_mutex_leave(const lw_region_mutex *mutex)
+{
+    uint32_t self;
+    const int error = lw_region_agent(mutex->region, &self);
+    if (error)
+        return error;
+    if (lw_mutex_owner(mutex->words) != self)
+        return EPERM;
+    let_go(mutex, self);
+    return 0;
+}
+
 int lw_region_mutex_abandon(const lw_region_mutex *mutex)
 {
     uint32_t self;

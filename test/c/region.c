@@ -397,6 +397,24 @@ TEST(a_wait_is_cancelled)
     destroy(region);
 }
 
+TEST(leaves_what_a_death_has_left)
+{
+    lw_region *region = create();
+    lw_region_mutex mutex = named(region, "lock");
+    assert_int_equal(lw_region_mutex_leave(&mutex), EPERM);
+    assert_int_equal(lw_region_mutex_lock(&mutex), 0);
+    assert_int_equal(lw_region_mutex_leave(&mutex), 0);
+    assert_int_equal(lw_region_mutex_lock(&mutex), 0);
+    assert_int_equal(lw_region_mutex_abandon(&mutex), 0);
+    assert_int_equal(lw_region_mutex_reset(&mutex), 0);
+    struct call call;
+    start_calls(&call, 1, calling(lock_it, &mutex));
+    await_sleeps(&call, 1);
+    assert_int_equal(lw_region_mutex_leave(&mutex), 0);
+    assert_int_equal(end_call(&call), EOWNERDEAD);
+    destroy(region);
+}
+
 TEST(abandons_and_resets)
 {
     lw_region *region = create();

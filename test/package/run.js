@@ -42,7 +42,7 @@ const USERS_NEED = [
   /^js\/cjs\/([\w-]+\.js|(core\/)?[\w-]+\.d\.ts|package\.json)$/,
   /^(include\/lockword\/.*\.h(pp)?|src\/.*\.[ch]|wasm\/(liblockword\.a|library_lockword\.js|lockword\.(c|h|hpp)))$/,
   // What README.md links to.
-  /^(CONTRIBUTING\.md|docs\/[\w-]+\.md|docs\/img\/.*\.(png|svg)|examples\/.*|(bindings\/(node|rust)|verify)\/README\.md)$/,
+  /^(CONTRIBUTING\.md|docs\/[\w-]+\.md|docs\/img\/.*\.(png|svg)|examples\/.*|(bindings\/(node|python|rust)|verify)\/README\.md)$/,
 ];
 
 /** What a user's bundle may grow by, minified and gzipped, in bytes. */

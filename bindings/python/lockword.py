@@ -1,0 +1,1240 @@
+"""Locks that processes share, and that outlive any holder. On Linux, by liblockword.so.
+
+    import lockword
+
+    region = lockword.Region("/dev/shm/jobs")
+    with region.mutex("jobs") as guard:
+        if guard.owner_died:
+            mend()  # a process was killed while it held the mutex
+        change()
+
+    async with region.mutex("jobs") as guard:  # in asyncio: the loop goes on meanwhile
+        change()
+
+Every process that opens the file finds the same names: in Python, in C (<lockword/region.h>, which
+has the whole contract), and in Node (the package lockword-region).
+
+Timeouts are seconds. A wait ends for a signal's handler, so that Ctrl-C works, and goes on if the
+handler returns. A lock belongs to the thread that took it, or to the task's guard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import ctypes
+import errno as _errno
+import functools
+import os
+import queue
+import signal
+import threading
+import weakref
+from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Set, Union
+
+__version__ = "0.2.0"
+__all__ = [
+    "AbandonedError",
+    "ClosedError",
+    "Counter",
+    "DeadlockError",
+    "Event",
+    "Guard",
+    "Info",
+    "LockError",
+    "Mutex",
+    "OwnershipError",
+    "ReadLock",
+    "Region",
+    "RemovedError",
+    "RWLock",
+    "Semaphore",
+    "WriteLock",
+]
+
+
+class LockError(RuntimeError):
+    """What the errors below have in common. What the system refuses is an OSError."""
+
+
+class DeadlockError(LockError):
+    """The caller holds it already, and would wait for itself."""
+
+
+class OwnershipError(LockError):
+    """The caller does not hold what it releases."""
+
+
+class AbandonedError(LockError):
+    """What the mutex guards has been abandoned: nobody gets it before its reset."""
+
+
+class RemovedError(LockError):
+    """The name was removed from the region. Look it up again."""
+
+
+class ClosedError(LockError):
+    """This process has closed the region."""
+
+
+_FOREVER = 2**63 - 1
+_KINDS = (
+    "mutex rmutex once rwlock event semaphore counter waitgroup latch barrier cond bytes".split()
+)
+
+
+class _MutexStruct(ctypes.Structure):
+    _fields_ = [
+        ("region", ctypes.c_void_p),
+        ("words", ctypes.c_void_p),
+        ("serial", ctypes.c_uint64),
+        ("fate", ctypes.c_uint32),
+    ]
+
+
+class _RWLockStruct(ctypes.Structure):
+    _fields_ = [("region", ctypes.c_void_p), ("words", ctypes.c_void_p)]
+
+
+class _InfoStruct(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char * 56),
+        ("fate", ctypes.c_uint32),
+        ("holder_pid", ctypes.c_uint32),
+        ("holder_tid", ctypes.c_uint32),
+        ("holder", ctypes.c_char * 32),
+        ("held_ms", ctypes.c_int64),
+        ("waiters", ctypes.c_uint32),
+        ("longest_ms", ctypes.c_int64),
+        ("acquisitions", ctypes.c_uint32),
+        ("contended", ctypes.c_uint32),
+        ("recoveries", ctypes.c_uint32),
+        ("size", ctypes.c_uint32),
+        ("kind", ctypes.c_int),
+    ]
+
+
+_Words = ctypes.c_uint32 * 2
+
+
+def _library() -> str:
+    named = os.environ.get("LOCKWORD_LIBRARY")
+    if named:
+        return named
+    for name in ("liblockword.so.0.2", "liblockword.so"):
+        try:
+            ctypes.CDLL(name)
+            return name
+        except OSError:
+            pass
+    raise ImportError(
+        "lockword.py needs the C library liblockword.so.0.2. Install it (make install), or name "
+        "it in LOCKWORD_LIBRARY."
+    )
+
+
+_name = _library()
+_blocking = ctypes.CDLL(_name)  # without the interpreter's lock: for what may wait
+_quick = ctypes.PyDLL(_name)  # with it: for what never waits
+
+_pointer, _u32, _i64, _text = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int64, ctypes.c_char_p
+
+
+def _function(library: Any, name: str, *parameters: Any, result: Any = ctypes.c_int) -> Any:
+    try:
+        function = library[f"lw_{name}"]
+    except AttributeError:
+        raise ImportError(f"{_name} is not the library of lockword {__version__}") from None
+    function.argtypes, function.restype = parameters, result
+    return function
+
+
+_open = _function(
+    _blocking, "region_open", _pointer, _text, ctypes.c_uint, ctypes.c_uint, ctypes.c_size_t
+)
+_open_fd = _function(
+    _blocking, "region_open_fd", _pointer, ctypes.c_int, ctypes.c_uint, ctypes.c_size_t
+)
+_close = _function(_blocking, "region_close", _pointer)
+_name_thread = _function(_blocking, "region_name_thread", _pointer, _text)
+_remove = _function(_blocking, "region_remove", _pointer, _text)
+_next = _function(_blocking, "region_next", _pointer, _pointer, _pointer)
+_describe = _function(_blocking, "region_describe", _pointer, _text, _pointer)
+_bytes = _function(_blocking, "region_bytes", _pointer, _text, ctypes.c_size_t, _pointer)
+_mutex_named = _function(_blocking, "region_mutex_named", _pointer, _text, _pointer)
+_rwlock_named = _function(_blocking, "region_rwlock_named", _pointer, _text, _pointer)
+_WORDS_NAMED = (_pointer, _text, _pointer, _pointer)
+_event_named = _function(_blocking, "region_event_named", *_WORDS_NAMED)
+_sem_named = _function(_blocking, "region_sem_named", *_WORDS_NAMED)
+_counter_named = _function(_blocking, "region_counter_named", *_WORDS_NAMED)
+
+_LIMITS = (_i64, _pointer)
+_mutex_lock = _function(_blocking, "region_mutex_lock_cancel", _pointer, *_LIMITS)
+_mutex_trylock = _function(_quick, "region_mutex_trylock", _pointer)
+_mutex_unlock = _function(_quick, "region_mutex_unlock", _pointer)
+_mutex_leave = _function(_quick, "region_mutex_leave", _pointer)
+_mutex_abandon = _function(_quick, "region_mutex_abandon", _pointer)
+_mutex_reset = _function(_blocking, "region_mutex_reset", _pointer)
+_read = _function(_blocking, "region_rwlock_rdlock_cancel", _pointer, *_LIMITS)
+_tryread = _function(_quick, "region_rwlock_tryrdlock", _pointer)
+_write = _function(_blocking, "region_rwlock_wrlock_cancel", _pointer, *_LIMITS)
+_trywrite = _function(_quick, "region_rwlock_trywrlock", _pointer)
+_rwlock_unlock = _function(_quick, "region_rwlock_unlock", _pointer)
+_acquire = _function(_blocking, "sem_acquire_cancel", _pointer, _u32, *_LIMITS)
+_tryacquire = _function(_quick, "sem_tryacquire", _pointer, _u32)
+_release = _function(_quick, "sem_release", _pointer, _u32)
+_available = _function(_quick, "sem_available", _pointer, result=_u32)
+_event_wait = _function(_blocking, "event_wait_cancel", _pointer, *_LIMITS)
+_event_set = _function(_quick, "event_set", _pointer, result=None)
+_event_reset = _function(_quick, "event_reset", _pointer, result=ctypes.c_bool)
+_event_is_set = _function(_quick, "event_is_set", _pointer, result=ctypes.c_bool)
+_counter_get = _function(_quick, "counter_get", _pointer, result=_u32)
+_counter_add = _function(_quick, "counter_add", _pointer, ctypes.c_int32, _pointer)
+_at_least = _function(_blocking, "counter_wait_at_least", _pointer, _u32, *_LIMITS)
+_at_most = _function(_blocking, "counter_wait_at_most", _pointer, _u32, *_LIMITS)
+_change = _function(_blocking, "counter_wait_change", _pointer, _u32, *_LIMITS)
+_fire = _function(_quick, "cancel_fire", _pointer, result=None)
+_after_ns = _function(_quick, "after_ns", _i64, result=_i64)
+
+
+def _deadline(timeout: Optional[float]) -> int:
+    if timeout is None:
+        return _FOREVER
+    return _after_ns(int(min(timeout, 9e9) * 1e9)) if timeout > 0 else 0
+
+
+def _seconds(blocking: bool, timeout: Optional[float]) -> Optional[float]:
+    """The arguments of threading.Lock.acquire as one: None is without limit."""
+    if not blocking:
+        if timeout is not None and timeout != -1:
+            raise ValueError("can't specify a timeout for a non-blocking call")
+        return 0
+    return None if timeout == -1 else timeout
+
+
+def _raise(error: int, what: str) -> None:
+    """Raises what a C function's result means in Python, if it is no success."""
+    if error in (0, _errno.EOWNERDEAD):
+        return
+    if error == _errno.EDEADLK:
+        raise DeadlockError(f"{what} is held by this thread already")
+    if error == _errno.EPERM:
+        raise OwnershipError(f"{what} is not held by this thread")
+    if error == _errno.ECANCELED:
+        raise ClosedError("this process has closed the region")
+    if error == _errno.ENOTRECOVERABLE:
+        raise AbandonedError(f"a holder has abandoned what {what} guards")
+    if error == _errno.EIDRM:
+        raise RemovedError(f"{what} was removed from the region")
+    if error == _errno.EOVERFLOW:
+        raise OverflowError(f"{what} cannot count so far")
+    if error == _errno.EINVAL:
+        raise ValueError(f"{what}: out of range")
+    raise OSError(error, os.strerror(error), what)
+
+
+def _encode(name: str) -> bytes:
+    encoded = name.encode()
+    if b"\0" in encoded:
+        raise ValueError("a name cannot contain a null character")
+    return encoded
+
+
+# Blocking
+
+
+class _Wait:
+    """One wait in C, and what ends it."""
+
+    def __init__(self) -> None:
+        self._cancel = _Words()
+
+    def run(self, call: Callable, arguments: tuple, result: List[int]) -> None:
+        """Appends what the C function returns: in one step, between which no signal is handled."""
+        result[:] = map(call, *((argument,) for argument in (*arguments, self._cancel)))
+
+    def end(self) -> None:
+        _fire(self._cancel)
+
+
+_set_wakeup_fd = functools.partial(signal.set_wakeup_fd, warn_on_full_buffer=False)
+
+
+class _Signals:
+    """
+    Ends the main thread's wait when a signal arrives, since C waits on, and Python handles signals
+    only outside of C. Python's own handler writes a byte to a pipe, and a thread reads it.
+    """
+
+    def __init__(self) -> None:
+        self._pipe: Optional[int] = None
+        self._wait: Optional[_Wait] = None
+        self._before = [-1]
+
+    def begin(self, wait: _Wait) -> None:
+        if self._pipe is None:
+            reader, writer = os.pipe()
+            os.set_blocking(writer, False)
+            threading.Thread(target=self._listen, args=(reader,), daemon=True).start()
+            self._pipe = writer
+        self._wait = wait
+        self._before[:] = map(_set_wakeup_fd, (self._pipe,))
+
+    def end(self) -> None:
+        self._wait = None
+        if self._before[0] != self._pipe:
+            _set_wakeup_fd(self._before[0])
+
+    def _listen(self, reader: int) -> None:
+        while True:
+            signals = os.read(reader, 64)
+            before = self._before[0]
+            if before not in (-1, self._pipe):  # an event loop's
+                try:
+                    os.write(before, signals)
+                except OSError:
+                    pass  # it is full, and so will be read
+            wait = self._wait
+            if wait is not None:
+                wait.end()
+
+
+_signals = _Signals()
+
+
+def _block(
+    region: "Region", call: Callable, arguments: tuple, timeout: Optional[float], undo: Callable
+) -> int:
+    """
+    Calls a C function that waits, and returns what it returns. If a signal's handler raises when
+    the function has succeeded already, calls `undo`.
+    """
+    deadline = _deadline(timeout)
+    interruptible = threading.current_thread() is threading.main_thread()
+    while True:
+        wait = _Wait()
+        result: List[int] = []
+        try:
+            region._enter(wait)
+            try:
+                if interruptible:
+                    _signals.begin(wait)
+                wait.run(call, (*arguments, deadline), result)
+            finally:
+                if interruptible:
+                    _signals.end()
+        except BaseException:
+            if interruptible:
+                _signals.end()  # again, as the handler may have raised before it had any effect
+            if result and result[0] in (0, _errno.EOWNERDEAD):
+                undo()
+            raise
+        finally:
+            region._exit(wait)
+        if result[0] != _errno.ECANCELED:
+            return result[0]
+        region._open_handle()
+
+
+# asyncio
+
+
+class _Helper:
+    """
+    A thread that waits for a task, and holds for it what belongs to a thread. Region waits have no
+    descriptor that a loop could poll.
+    """
+
+    _idle: List["_Helper"] = []
+    _KEPT = 8
+
+    def __init__(self) -> None:
+        self._jobs: "queue.SimpleQueue[Optional[Callable[[], None]]]" = queue.SimpleQueue()
+        threading.Thread(target=self._run, daemon=True, name="lockword").start()
+
+    @classmethod
+    def get(cls) -> "_Helper":
+        try:
+            return cls._idle.pop()
+        except IndexError:
+            return cls()
+
+    def _run(self) -> None:
+        while True:
+            job = self._jobs.get()
+            if job is None:
+                return
+            job()
+            del job
+
+    def put_back(self) -> None:
+        if len(self._idle) < self._KEPT:
+            self._idle.append(self)
+        else:
+            self._jobs.put(None)
+
+    def start(self, job: Callable[[], None]) -> None:
+        self._jobs.put(job)
+
+    def call(self, function: Callable[[], int]) -> int:
+        """Runs it in the thread, and waits for it: it must not wait itself."""
+        done = threading.Lock()
+        done.acquire()
+        result = []
+
+        def job() -> None:
+            result.append(function())
+            done.release()
+
+        self.start(job)
+        done.acquire()
+        return result[0]
+
+
+class _Request:
+    """A task's wait."""
+
+    def __init__(
+        self,
+        region: "Region",
+        call: Callable,
+        arguments: tuple,
+        undo: Callable[[], Any],
+        owned: bool,
+        line: Deque["_Request"],
+    ) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.future: "asyncio.Future[int]" = self.loop.create_future()
+        self.helper: Optional[_Helper] = None
+        self.wait = _Wait()
+        self.region = region
+        self.call = call
+        self.arguments = arguments
+        self.undo = undo
+        self.owned = owned
+        self.line = line
+        #: Guards these two: a request that was withdrawn must not hold anything, not even until
+        #: the loop runs again, which may block for the very same lock.
+        self.mutex = threading.Lock()
+        self.granted = False
+        self.withdrawn = False
+
+    async def result(self, timeout: Optional[float]) -> int:
+        timer = None
+        self.line.append(self)
+        if self.line[0] is self:
+            self.begin()
+        if timeout is not None:
+            timer = self.loop.call_later(timeout, self.withdraw)
+        try:
+            return await self.future
+        except asyncio.CancelledError:
+            if not self.future.cancelled() and self.future.done():
+                if self.future.exception() is None:
+                    self.give_back(self.future.result())
+            else:
+                self.withdraw()
+                with self.mutex:
+                    granted, self.granted = self.granted, False
+                if granted and self.helper is not None:
+                    self.helper.call(self.undo)
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def begin(self) -> bool:
+        """Whether it has begun to wait."""
+        try:
+            self.region._enter(self.wait)
+            try:
+                self.helper = _Helper.get()
+            except BaseException:  # no thread can be started
+                self.region._exit(self.wait)
+                raise
+        except Exception as error:
+            self.line.remove(self)
+            if not self.future.done():
+                self.future.set_exception(error)
+            return False
+        self.helper.start(self.run)
+        return True
+
+    def run(self) -> None:
+        """In the helper's thread."""
+        result: List[int] = []
+        self.wait.run(self.call, (*self.arguments, _FOREVER), result)
+        self.region._exit(self.wait)
+        if result[0] in (0, _errno.EOWNERDEAD):
+            with self.mutex:
+                self.granted = granted = not self.withdrawn
+            if not granted:
+                self.undo()
+                result[0] = _errno.ECANCELED
+        try:
+            self.loop.call_soon_threadsafe(self.end, result[0])
+        except RuntimeError:  # the loop was closed
+            if result[0] in (0, _errno.EOWNERDEAD):
+                self.undo()
+
+    def end(self, result: int) -> None:
+        if not self.granted and result in (0, _errno.EOWNERDEAD):
+            result = _errno.ECANCELED  # its task was cancelled, and has given it back
+        if self.helper is not None and not (
+            self.owned and result in (0, _errno.EOWNERDEAD)
+        ):
+            self.helper.put_back()
+            self.helper = None
+        if self.future.done():
+            self.give_back(result)
+        else:
+            self.future.set_result(result)
+        self.leave()
+
+    def give_back(self, result: int) -> None:
+        """The task was cancelled when it had got it."""
+        if result not in (0, _errno.EOWNERDEAD):
+            return
+        if self.helper is None:
+            self.undo()
+            return
+        self.helper.call(self.undo)
+        self.helper.put_back()
+        self.helper = None
+
+    def withdraw(self) -> None:
+        """Its time is up, or its task was cancelled."""
+        if self.line and self.line[0] is self:
+            with self.mutex:
+                self.withdrawn = True
+            self.wait.end()
+        elif self in self.line:
+            self.line.remove(self)
+            if not self.future.done():
+                self.future.set_result(_errno.ETIMEDOUT)
+
+    def leave(self) -> None:
+        self.line.remove(self)
+        while self.line and not self.line[0].begin():
+            pass
+
+
+class Guard:
+    """What is held. Releases it once: at the end of a `with` block, or by `release`."""
+
+    #: Whether a holder died, so that what the mutex guards may be half written. To release it
+    #: declares it sound; a block that ends by an exception tells the next holder, too.
+    owner_died: bool
+
+    def __init__(self, lock: "_Lock", owner_died: bool, helper: Optional[_Helper] = None) -> None:
+        self.owner_died = owner_died
+        self._lock = lock
+        self._helper = helper
+        self._thread = threading.get_ident()
+        self._held = True
+
+    def release(self) -> None:
+        """Releases it, and declares that what it guards is sound. Never waits."""
+        self._end(self._lock._free)
+
+    def abandon(self) -> None:
+        """Releases a mutex whose data is lost: all get an AbandonedError before its reset."""
+        if not isinstance(self._lock, Mutex):
+            raise TypeError("only a mutex can be abandoned")
+        self._end(self._lock._abandon)
+
+    def _end(self, how: Callable[[], int]) -> None:
+        if not self._held:
+            raise OwnershipError(f"{self._lock._what} has been released already")
+        error = how() if self._helper is None else self._helper.call(how)
+        if error != _errno.ECANCELED:
+            _raise(error, self._lock._what)
+        self._held = False
+        self._lock._forget(self)
+        if self._helper is not None:
+            self._helper.put_back()
+            self._helper = None
+        _raise(error, self._lock._what)
+
+    def __enter__(self) -> "Guard":
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if self._held:
+            failed = kind is not None and self.owner_died
+            self._end(self._lock._leave if failed else self._lock._free)
+
+
+class _Hold:
+    """`with lock.hold(timeout)`, and `async with lock.hold(timeout)`."""
+
+    def __init__(self, lock: "_Lock", timeout: Optional[float]) -> None:
+        self._lock = lock
+        self._timeout = timeout
+        self._guard: Any = None
+
+    def __enter__(self) -> Guard:
+        self._guard = self._lock._guard_of(self._timeout)
+        return self._guard
+
+    async def __aenter__(self) -> Guard:
+        self._guard = await self._lock.acquire_async(self._timeout)
+        return self._guard
+
+    def __exit__(self, *error: Any) -> None:
+        self._guard.__exit__(*error)
+
+    async def __aexit__(self, *error: Any) -> None:
+        self._guard.__exit__(*error)
+
+
+#: The mutexes that threads hold: their region stays open, though nothing else refers to it.
+_held: Set["_Lock"] = set()
+
+
+class _Lock:
+    """What can be acquired and released: as threading.Lock, and with `await`."""
+
+    _OWNED = True
+
+    def __init__(self, region: "Region", what: str) -> None:
+        self._region = region
+        self._what = what
+        self._lines: Dict[Any, Deque[_Request]] = {}
+        #: Of the `with` blocks that are open, by thread or task; only their owners look.
+        self._guards: Dict[Any, List[Guard]] = {}
+        self._of_tasks: Set[Guard] = set()
+
+    # What a kind of lock defines.
+    _wait: Any
+    _handle: Any
+
+    def _try(self) -> int:
+        raise NotImplementedError
+
+    def _free(self) -> int:
+        raise NotImplementedError
+
+    def _leave(self) -> int:
+        return self._free()
+
+    def _abandon(self) -> int:
+        raise NotImplementedError
+
+    def _arguments(self) -> tuple:
+        return (self._handle,)
+
+    def _forget(self, guard: Guard) -> None:
+        self._of_tasks.discard(guard)
+
+    def _take(self, timeout: Optional[float]) -> int:
+        """Returns 0, EOWNERDEAD or ETIMEDOUT."""
+        self._region._open_handle()
+        error = self._try()
+        if error == _errno.EBUSY:
+            if timeout is not None and timeout <= 0:
+                return _errno.ETIMEDOUT
+            if self._OWNED:
+                me = threading.get_ident()
+                if any(guard._thread == me for guard in tuple(self._of_tasks)):
+                    raise DeadlockError(f"{self._what} is held by a task of this thread's loop")
+            arguments = self._arguments()
+            error = _block(self._region, self._wait, arguments, timeout, self._leave)
+        if error != _errno.ETIMEDOUT:
+            _raise(error, self._what)
+        return error
+
+    def _guard_of(self, timeout: Optional[float]) -> Guard:
+        error = self._take(timeout)
+        if error == _errno.ETIMEDOUT:
+            raise TimeoutError(f"{self._what}: timed out")
+        return Guard(self, error == _errno.EOWNERDEAD)
+
+    async def acquire_async(self, timeout: Optional[float] = None) -> Guard:
+        """
+        Acquires it without blocking the event loop. The guard releases it, in any task of the loop.
+        To cancel the task withdraws its request. The tasks of one loop get it in their order.
+        Raises asyncio.TimeoutError, and what `acquire` raises.
+        """
+        self._region._open_handle()
+        loop = asyncio.get_running_loop()
+        line = self._lines.get(loop)
+        helper = None
+        error = self._try() if not line else _errno.EBUSY
+        if error == _errno.EBUSY:
+            for ended in [other for other in self._lines if other.is_closed()]:
+                del self._lines[ended]
+            line = self._lines.setdefault(loop, collections.deque())
+            request = _Request(
+                self._region, self._wait, self._arguments(), self._leave, self._OWNED, line
+            )
+            error = await request.result(timeout)
+            helper = request.helper
+        if error in (_errno.ETIMEDOUT, _errno.ECANCELED):
+            self._region._open_handle()
+            raise asyncio.TimeoutError(f"{self._what}: timed out")
+        _raise(error, self._what)
+        guard = Guard(self, error == _errno.EOWNERDEAD, helper)
+        if helper is not None:
+            self._of_tasks.add(guard)
+        return guard
+
+    def hold(self, timeout: Optional[float] = None) -> _Hold:
+        """
+        `with lock.hold(timeout=2) as guard:`, also `async with`. Raises TimeoutError
+        (asyncio.TimeoutError) if the time is up, and the block is not run.
+        """
+        return _Hold(self, timeout)
+
+    def __enter__(self) -> Guard:
+        guard = self._guard_of(None)
+        self._guards.setdefault(threading.get_ident(), []).append(guard)
+        return guard
+
+    def __exit__(self, *error: Any) -> None:
+        self._last(threading.get_ident()).__exit__(*error)
+
+    async def __aenter__(self) -> Guard:
+        guard = await self.acquire_async()
+        self._guards.setdefault(asyncio.current_task(), []).append(guard)
+        return guard
+
+    async def __aexit__(self, *error: Any) -> None:
+        self._last(asyncio.current_task()).__exit__(*error)
+
+    def _last(self, owner: Any) -> Guard:
+        guards = self._guards[owner]
+        guard = guards.pop()
+        if not guards:
+            del self._guards[owner]
+        return guard
+
+
+class Mutex(_Lock):
+    """
+    A mutex of a region. It has one holder: a thread of any process. If that dies, the next holder
+    is told by `guard.owner_died`. Usable where threading.Lock is, in threading.Condition, say.
+    """
+
+    #: Whether the last holder that got it through this object was told of a death.
+    owner_died = False
+
+    def __init__(self, region: "Region", name: str) -> None:
+        super().__init__(region, f"the mutex {name!r}")
+        #: Its name in the region.
+        self.name = name
+        self._handle = ctypes.byref(_MutexStruct())
+        region._find(_mutex_named, name, self._handle)
+        self._wait = _mutex_lock
+
+    def _take(self, timeout: Optional[float]) -> int:
+        error = super()._take(timeout)
+        if error != _errno.ETIMEDOUT:
+            self.owner_died = error == _errno.EOWNERDEAD
+            _held.add(self)
+        return error
+
+    def _try(self) -> int:
+        return _mutex_trylock(self._handle)
+
+    def _free(self) -> int:
+        return self._freed(_mutex_unlock)
+
+    def _leave(self) -> int:
+        return self._freed(_mutex_leave)
+
+    def _abandon(self) -> int:
+        return self._freed(_mutex_abandon)
+
+    def _freed(self, how: Callable) -> int:
+        # Discarded first: another thread may add it as soon as it is free.
+        if self._region._value is None:
+            return _errno.ECANCELED
+        was_held = self in _held
+        _held.discard(self)
+        error = how(self._handle)
+        if error and was_held:
+            _held.add(self)
+        return error
+
+    def acquire(self, blocking: bool = True, timeout: Optional[float] = -1) -> bool:
+        """
+        Takes the mutex. Returns False if the time is up. Look at `owner_died` then. Raises
+        DeadlockError, AbandonedError or RemovedError.
+        """
+        return self._take(_seconds(blocking, timeout)) != _errno.ETIMEDOUT
+
+    def release(self) -> None:
+        """Frees the mutex, and declares what it guards sound. Raises OwnershipError."""
+        _raise(self._free(), self._what)
+
+    def abandon(self) -> None:
+        """Frees the mutex, and declares what it guards lost. Raises OwnershipError."""
+        _raise(self._abandon(), self._what)
+
+    def reset(self) -> bool:
+        """
+        Takes an abandoned mutex, so that the caller can make anew what it guards; `release` makes
+        that known. Returns False, and does not hold the mutex, if it was not abandoned.
+        """
+        self._region._open_handle()
+        error = _mutex_reset(self._handle)
+        if error == _errno.EALREADY:
+            return False
+        _raise(error, self._what)
+        self.owner_died = False
+        _held.add(self)
+        return True
+
+    def locked(self) -> bool:
+        """Whether a thread holds it. May be old when you read it."""
+        return bool(self._region.describe(self.name).holder_pid)
+
+    def __repr__(self) -> str:
+        return f"<lockword.Mutex {self.name!r} of {self._region.path!r}>"
+
+
+class Semaphore(_Lock):
+    """Permits that processes share. A death returns none: see <lockword/region.h>."""
+
+    _OWNED = False
+
+    def __init__(self, region: "Region", name: str, value: int) -> None:
+        super().__init__(region, f"the semaphore {name!r}")
+        #: Its name in the region.
+        self.name = name
+        self._handle = region._find_words(_sem_named, name, value)
+        self._wait = _acquire
+
+    def _arguments(self) -> tuple:
+        return (self._handle, 1)
+
+    def _try(self) -> int:
+        return _tryacquire(self._handle, 1)
+
+    def _free(self) -> int:
+        return _errno.ECANCELED if self._region._value is None else _release(self._handle, 1)
+
+    def acquire(self, blocking: bool = True, timeout: Optional[float] = None, n: int = 1) -> bool:
+        """Takes n permits, all at once. Returns False if the time is up."""
+        self._region._open_handle()
+        timeout = _seconds(blocking, timeout)
+        error = _tryacquire(self._handle, n)
+        if error == _errno.EBUSY:
+            if timeout is not None and timeout <= 0:
+                return False
+            undo = lambda: _release(self._handle, n)  # noqa: E731
+            error = _block(self._region, _acquire, (self._handle, n), timeout, undo)
+        if error == _errno.ETIMEDOUT:
+            return False
+        _raise(error, self._what)
+        return True
+
+    def release(self, n: int = 1) -> None:
+        """Returns n permits. Raises OverflowError."""
+        self._region._open_handle()
+        _raise(_release(self._handle, n), self._what)
+
+    @property
+    def available(self) -> int:
+        """How many permits there are. May be old when you read it."""
+        self._region._open_handle()
+        return _available(self._handle)
+
+
+class _Side(_Lock):
+    """One side of a read-write lock."""
+
+    _side = ""
+    _attempt: Any = None
+
+    def __init__(self, region: "Region", name: str, handle: Any) -> None:
+        super().__init__(region, f"the read-write lock {name!r}")
+        self._handle = handle
+
+    def _try(self) -> int:
+        return self._attempt(self._handle)
+
+    def _free(self) -> int:
+        return _errno.ECANCELED if self._region._value is None else _rwlock_unlock(self._handle)
+
+    def acquire(self, blocking: bool = True, timeout: Optional[float] = -1) -> bool:
+        """Locks it. Returns False if the time is up. Raises DeadlockError to who writes."""
+        return self._take(_seconds(blocking, timeout)) != _errno.ETIMEDOUT
+
+    def release(self) -> None:
+        """Unlocks it. Raises OwnershipError."""
+        _raise(self._free(), self._what)
+
+
+class ReadLock(_Side):
+    """The side of the readers: they share it."""
+
+    _OWNED = False
+    _attempt = _tryread
+    _wait = _read
+
+
+class WriteLock(_Side):
+    """The side of the writers: each has it alone."""
+
+    _attempt = _trywrite
+    _wait = _write
+
+
+class RWLock:
+    """
+    A read-write lock of a region: `with rwlock.read:`, `with rwlock.write:`. What a process holds
+    when it dies stays locked: use a mutex for what has to survive a death.
+    """
+
+    def __init__(self, region: "Region", name: str) -> None:
+        #: Its name in the region.
+        self.name = name
+        handle = ctypes.byref(_RWLockStruct())
+        region._find(_rwlock_named, name, handle)
+        self.read = ReadLock(region, name, handle)
+        self.write = WriteLock(region, name, handle)
+
+
+class _Waitable:
+    """What has no holder."""
+
+    _handle: Any
+
+    def __init__(self, region: "Region", what: str) -> None:
+        self._region = region
+        self._what = what
+
+    def _await(self, call: Callable, arguments: tuple, timeout: Optional[float]) -> bool:
+        self._region._open_handle()
+        if call(self._handle, *arguments, 0, None) == 0:
+            return True
+        error = _block(self._region, call, (self._handle, *arguments), timeout, self._undo)
+        if error != _errno.ETIMEDOUT:
+            _raise(error, self._what)
+        return error == 0
+
+    async def _await_async(
+        self, call: Callable, arguments: tuple, timeout: Optional[float]
+    ) -> bool:
+        self._region._open_handle()
+        if call(self._handle, *arguments, 0, None) == 0:
+            return True
+        request = _Request(
+            self._region,
+            call,
+            (self._handle, *arguments),
+            self._undo,
+            False,
+            collections.deque(),
+        )
+        error = await request.result(timeout)
+        if error == _errno.ECANCELED:
+            self._region._open_handle()
+            return False
+        _raise(error, self._what)
+        return True
+
+    def _undo(self) -> None:
+        pass
+
+
+class Event(_Waitable):
+    """As threading.Event, for processes. With `auto` a set releases one waiter, which resets it."""
+
+    def __init__(self, region: "Region", name: str, auto: bool) -> None:
+        super().__init__(region, f"the event {name!r}")
+        #: Its name in the region.
+        self.name = name
+        self._auto = auto
+        self._handle = region._find_words(_event_named, name, 2 if auto else 0)
+
+    def set(self) -> None:
+        """Sets it, and wakes those that wait."""
+        self._region._open_handle()
+        _event_set(self._handle)
+
+    def clear(self) -> bool:
+        """Resets it, and returns whether it was set."""
+        self._region._open_handle()
+        return _event_reset(self._handle)
+
+    def is_set(self) -> bool:
+        """Whether it is set right now."""
+        self._region._open_handle()
+        return _event_is_set(self._handle)
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        """Waits until it is set. Returns False if the time is up."""
+        return self._await(_event_wait, (), timeout)
+
+    async def wait_async(self, timeout: Optional[float] = None) -> bool:
+        """`wait`, without blocking the event loop. Each call that waits uses a thread."""
+        return await self._await_async(_event_wait, (), timeout)
+
+    def _undo(self) -> None:
+        if self._auto and self._region._value is not None:
+            _event_set(self._handle)  # for another waiter
+
+
+class Counter(_Waitable):
+    """A 32-bit number that processes share, and can wait for."""
+
+    def __init__(self, region: "Region", name: str, value: int) -> None:
+        super().__init__(region, f"the counter {name!r}")
+        #: Its name in the region.
+        self.name = name
+        self._handle = region._find_words(_counter_named, name, value)
+
+    @property
+    def value(self) -> int:
+        """The number right now."""
+        self._region._open_handle()
+        return _counter_get(self._handle)
+
+    def add(self, n: int = 1) -> int:
+        """Adds n, which may be negative, and returns the number before. Raises OverflowError."""
+        self._region._open_handle()
+        old = ctypes.c_uint32()
+        _raise(_counter_add(self._handle, n, ctypes.byref(old)), self._what)
+        return old.value
+
+    def wait_at_least(self, n: int, timeout: Optional[float] = None) -> bool:
+        """Waits until it is n or more. Returns False if the time is up."""
+        return self._await(_at_least, (n,), timeout)
+
+    def wait_at_most(self, n: int, timeout: Optional[float] = None) -> bool:
+        """Waits until it is n or less. Returns False if the time is up."""
+        return self._await(_at_most, (n,), timeout)
+
+    def wait_change(self, n: int, timeout: Optional[float] = None) -> bool:
+        """Waits until it is not n. Returns False if the time is up."""
+        return self._await(_change, (n,), timeout)
+
+    async def wait_at_least_async(self, n: int, timeout: Optional[float] = None) -> bool:
+        """`wait_at_least`, without blocking the event loop. A call that waits uses a thread."""
+        return await self._await_async(_at_least, (n,), timeout)
+
+    async def wait_at_most_async(self, n: int, timeout: Optional[float] = None) -> bool:
+        """`wait_at_most`, without blocking the event loop. A call that waits uses a thread."""
+        return await self._await_async(_at_most, (n,), timeout)
+
+    async def wait_change_async(self, n: int, timeout: Optional[float] = None) -> bool:
+        """`wait_change`, without blocking the event loop. A call that waits uses a thread."""
+        return await self._await_async(_change, (n,), timeout)
+
+
+class Info(NamedTuple):
+    """What is known of a name. All of it may be old when you read it."""
+
+    name: str
+    kind: str
+    #: "sound", "owner died" or "abandoned"
+    state: str
+    #: The process and thread that hold it, and the thread's name; 0 and "": it is free.
+    holder_pid: int
+    holder_tid: int
+    holder: str
+    #: How many threads wait, and for how long the first one has, s.
+    waiters: int
+    longest_wait: float
+    acquisitions: int
+    contended: int
+    recoveries: int
+    #: Of a range of bytes.
+    size: int
+
+
+def _info(found: _InfoStruct) -> Info:
+    fate = found.fate
+    return Info(
+        found.name.decode(errors="replace"),
+        _KINDS[found.kind - 1],
+        "sound" if not fate else "owner died" if fate == _errno.EOWNERDEAD else "abandoned",
+        found.holder_pid,
+        found.holder_tid,
+        found.holder.decode(errors="replace"),
+        found.waiters,
+        found.longest_ms / 1000,
+        found.acquisitions,
+        found.contended,
+        found.recoveries,
+        found.size,
+    )
+
+
+#: The regions that this process has open.
+_regions: "weakref.WeakSet[Region]" = weakref.WeakSet()
+
+
+class Region:
+    """
+    An open region: the file at `path`, which is made if there is none, unless `create` is False.
+    A new one gets this mode, less the umask, and so many bytes; 0: as many as C's default. Instead
+    of a path, the descriptor of an open file or memfd may be given.
+
+    It is closed by `close`, at the end of a `with` block, or when nothing refers to it, or to what
+    it contains, any more, and no thread holds a mutex of it.
+
+    After os.fork (multiprocessing's 'fork') the child has the region open, and holds nothing of it.
+    """
+
+    def __init__(
+        self,
+        path: Union[str, "os.PathLike[str]", int],
+        *,
+        create: bool = True,
+        exclusive: bool = False,
+        any_owner: bool = False,
+        mode: int = 0o600,
+        size: int = 0,
+    ) -> None:
+        flags = create * 1 | exclusive * 2 | any_owner * 4
+        handle = ctypes.c_void_p()
+        if isinstance(path, int):
+            error = _open_fd(ctypes.byref(handle), path, flags, size)
+        else:
+            path = os.fspath(path)
+            error = _open(ctypes.byref(handle), os.fsencode(path), flags, mode, size)
+        if error:
+            raise OSError(error, os.strerror(error), path)
+        #: What it was opened by.
+        self.path = path
+        self._value: Optional[int] = handle.value
+        # Weak, since a signal's handler may raise in _exit before it has had any effect.
+        self._waits: "weakref.WeakSet[_Wait]" = weakref.WeakSet()
+        self._changed = threading.Condition()
+        self._views: "weakref.WeakSet[Any]" = weakref.WeakSet()
+        self._finalizer = weakref.finalize(self, _close, self._value)
+        self._finalizer.atexit = False  # the end of the process does it better
+        _regions.add(self)
+
+    def _open_handle(self) -> int:
+        if self._value is None:
+            raise ClosedError("this process has closed the region")
+        return self._value
+
+    def _enter(self, wait: _Wait) -> None:
+        with self._changed:
+            self._open_handle()
+            self._waits.add(wait)
+
+    def _exit(self, wait: _Wait) -> None:
+        with self._changed:
+            self._waits.discard(wait)
+            self._changed.notify_all()
+
+    def _find(self, named: Callable, name: str, *result: Any) -> None:
+        error = named(self._open_handle(), _encode(name), *result)
+        if error:
+            raise OSError(error, os.strerror(error), name)
+
+    def _find_words(self, named: Callable, name: str, initial: int) -> ctypes.c_void_p:
+        found = ctypes.c_void_p()
+        self._find(named, name, ctypes.byref(_Words(initial, 0)), ctypes.byref(found))
+        return found
+
+    def mutex(self, name: str) -> Mutex:
+        """Finds the mutex of this name, or makes it."""
+        return Mutex(self, name)
+
+    def semaphore(self, name: str, value: int = 1) -> Semaphore:
+        """Finds the semaphore of this name, or makes it, with so many permits."""
+        return Semaphore(self, name, value)
+
+    def rwlock(self, name: str) -> RWLock:
+        """Finds the read-write lock of this name, or makes it."""
+        return RWLock(self, name)
+
+    def event(self, name: str, auto: bool = False) -> Event:
+        """Finds the event of this name, or makes it. Pass the same `auto` everywhere."""
+        return Event(self, name, auto)
+
+    def counter(self, name: str, value: int = 0) -> Counter:
+        """Finds the counter of this name, or makes it, with this value."""
+        return Counter(self, name, value)
+
+    def bytes(self, name: str, size: int) -> memoryview:
+        """
+        Finds the bytes of this name, or makes them: zeros. They are as whoever died last has left
+        them: so guard them by a mutex.
+        """
+        found = ctypes.c_void_p()
+        self._find(_bytes, name, size, ctypes.byref(found))
+        kind = type("_Bytes", (ctypes.c_uint8 * size,), {"__hash__": object.__hash__})
+        array = kind.from_address(found.value)
+        array.region = self
+        self._views.add(array)
+        return memoryview(array).cast("B")
+
+    def __iter__(self) -> Iterator[Info]:
+        cursor = ctypes.c_uint32()
+        found = _InfoStruct()
+        while True:
+            handle = self._open_handle()
+            error = _next(handle, ctypes.byref(cursor), ctypes.byref(found))
+            if error == _errno.ENOENT:
+                return
+            _raise(error, "the region")
+            yield _info(found)
+
+    def describe(self, name: str) -> Info:
+        """What is known of a name. Raises FileNotFoundError if there is none."""
+        found = _InfoStruct()
+        self._find(_describe, name, ctypes.byref(found))
+        return _info(found)
+
+    def remove(self, name: str) -> None:
+        """Removes a name. Raises FileNotFoundError, or an OSError (EBUSY) if a thread holds it."""
+        self._find(_remove, name)
+
+    def name_thread(self, name: str) -> None:
+        """Gives this thread a name of up to 31 bytes, which `describe` tells of a holder."""
+        self._find(_name_thread, name)
+
+    def close(self) -> None:
+        """
+        Closes the region for this process. What its threads hold is treated as after their death,
+        and those that wait get a ClosedError. Otherwise no thread may use the region meanwhile.
+        Raises BufferError while a memoryview of `bytes` exists.
+        """
+        if self._value is None:
+            return
+        if len(self._views):
+            raise BufferError("cannot close: views of its bytes exist")
+        with self._changed:
+            self._value = None
+            for wait in self._waits:
+                wait.end()
+            while len(self._waits):
+                self._changed.wait(0.1)
+        for lock in [lock for lock in _held if lock._region is self]:
+            _held.discard(lock)
+        self._finalizer()
+
+    def __enter__(self) -> "Region":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        closed = " (closed)" if self._value is None else ""
+        return f"<lockword.Region {self.path!r}{closed}>"
+
+
+def _in_child() -> None:
+    """After a fork: the other threads, and what they held and waited for, are the parent's."""
+    global _signals
+    if _signals._wait is not None:  # another thread forked while the main one waited
+        _signals.end()
+    _signals = _Signals()
+    _Helper._idle.clear()
+    _held.clear()
+    for region in _regions:
+        region._waits.clear()
+        region._changed = threading.Condition()
+
+
+os.register_at_fork(after_in_child=_in_child)

@@ -1,0 +1,849 @@
+"""
+The tests of bindings/python/lockword.py, by unittest. test/CMakeLists.txt names the library in
+LOCKWORD_LIBRARY, the native peer in LW_REGION_PEER, and builds the package for Node.
+"""
+
+import asyncio
+import ctypes
+import errno
+import gc
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+import unittest
+
+import lockword
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+def until(condition):
+    """Waits for the condition."""
+    end = time.monotonic() + 20
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("it never came true")
+        time.sleep(0.001)
+
+
+def turn(data, owner_died):
+    """Adds 1 to both numbers of the file: what peer.c and peer.js of test/region do."""
+    first, second = (int.from_bytes(os.pread(data, 4, at), "little") for at in (0, 4))
+    if owner_died:
+        second = first
+    if first != second:
+        raise AssertionError(f"{first} and {second}")
+    os.pwrite(data, (first + 1).to_bytes(4, "little"), 0)
+    os.pwrite(data, (second + 1).to_bytes(4, "little"), 4)
+
+
+def turns(path, file, n):
+    """A process: takes turns, every other way to lock."""
+    jobs = lockword.Region(path).mutex("jobs")
+    data = os.open(file, os.O_RDWR)
+
+    async def in_task():
+        async with jobs as guard:
+            turn(data, guard.owner_died)
+
+    async def in_tasks(n):
+        await asyncio.gather(*(in_task() for _ in range(n)))
+
+    for i in range(n // 10):
+        for _ in range(7):
+            with jobs as guard:
+                turn(data, guard.owner_died)
+        asyncio.run(in_tasks(3))
+
+
+def in_child(path, pipe):
+    with lockword.Region(path).mutex("jobs"):
+        pipe.send("held")
+        pipe.recv()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir="/dev/shm")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.path = os.path.join(folder.name, "region")
+        self.region = lockword.Region(self.path)
+        self.jobs = self.region.mutex("jobs")
+
+    def waiters(self, name="jobs"):
+        return self.region.describe(name).waiters
+
+    def thread(self, function):
+        """Runs it in a thread; returns a function that joins it and returns what it returned."""
+        results = []
+
+        def run():
+            try:
+                results.append(function())
+            except BaseException as error:
+                results.append(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+
+        def join():
+            thread.join(20)
+            self.assertFalse(thread.is_alive())
+            return results[0]
+
+        return join
+
+    def process(self, code, *arguments):
+        """A Python process with `region`, `jobs` and `say`."""
+        head = """
+            import asyncio, os, signal, sys, threading, time, lockword
+            region = lockword.Region(sys.argv[1])
+            jobs = region.mutex("jobs")
+            say = lambda what: print(what, flush=True)
+        """
+        whole = textwrap.dedent(head) + textwrap.dedent(code)
+        process = subprocess.Popen(
+            [sys.executable, "-X", "faulthandler", "-c", whole, self.path, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+        def end():
+            process.kill()
+            process.communicate()
+
+        self.addCleanup(end)
+        return process
+
+    def die_holding(self):
+        """A process takes the mutex, and is killed."""
+        process = self.process("jobs.acquire(); os.kill(os.getpid(), signal.SIGKILL)")
+        process.wait()
+
+
+class Opening(Case):
+    def test_finds_what_others_made(self):
+        again = lockword.Region(self.path, create=False)
+        with self.jobs:
+            self.assertFalse(again.mutex("jobs").acquire(blocking=False))
+        with again.mutex("jobs"):
+            self.assertTrue(self.jobs.locked())
+
+    def test_says_why_it_cannot_open(self):
+        with self.assertRaises(FileNotFoundError):
+            lockword.Region(self.path + "x", create=False)
+        with self.assertRaises(FileExistsError):
+            lockword.Region(self.path, exclusive=True)
+        with open(self.path + "y", "wb") as file:
+            file.write(b"x" * 4096)
+        with self.assertRaises(OSError) as caught:
+            lockword.Region(self.path + "y")
+        self.assertEqual(caught.exception.errno, errno.EBADMSG)
+        self.assertEqual(caught.exception.filename, self.path + "y")
+
+    def test_gets_its_mode(self):
+        self.assertEqual(os.stat(self.path).st_mode & 0o777, 0o600)
+        lockword.Region(self.path + "z", mode=0o640, size=1 << 20).close()
+        self.assertEqual(os.stat(self.path + "z").st_mode & 0o777, 0o640)
+        self.assertEqual(os.stat(self.path + "z").st_size, 1 << 20)
+
+    def test_a_memfd(self):
+        fd = os.memfd_create("region")
+        first, second = lockword.Region(fd), lockword.Region(fd, create=False)
+        os.close(fd)
+        with first.mutex("a"):
+            self.assertTrue(second.mutex("a").locked())
+
+    def test_names(self):
+        for name in ("", "x" * 56, "a\0b"):
+            with self.assertRaises((OSError, ValueError)):
+                self.region.mutex(name)
+        with self.assertRaises(FileExistsError):
+            self.region.semaphore("jobs")
+        self.region.rwlock("shelf")
+        kinds = {info.name: info.kind for info in self.region}
+        self.assertEqual(kinds, {"jobs": "mutex", "shelf": "rwlock"})
+        self.region.remove("shelf")
+        self.assertEqual([i.name for i in self.region], ["jobs"])
+        with self.assertRaises(FileNotFoundError):
+            self.region.describe("shelf")
+        with self.assertRaises(FileNotFoundError):
+            self.region.remove("shelf")
+
+    def test_tells_the_holder(self):
+        self.region.name_thread("me")
+        with self.jobs:
+            found = self.region.describe("jobs")
+        self.assertEqual((found.holder_pid, found.holder), (os.getpid(), "me"))
+        self.assertEqual((found.acquisitions, found.state), (1, "sound"))
+
+    def test_bytes(self):
+        view = self.region.bytes("table", 100)
+        self.assertEqual(bytes(view), bytes(100))
+        view[3:6] = b"abc"
+        other = lockword.Region(self.path)
+        self.assertEqual(bytes(other.bytes("table", 100)[3:6]), b"abc")
+        with self.assertRaises(FileExistsError):
+            self.region.bytes("table", 101)
+        with self.assertRaises(BufferError):
+            self.region.close()
+        self.assertEqual(view[3], ord("a"))
+        view.release()
+        self.region.close()
+
+
+class Mutexes(Case):
+    def test_is_a_threading_lock(self):
+        self.assertFalse(self.jobs.locked())
+        self.assertTrue(self.jobs.acquire())
+        self.assertTrue(self.jobs.locked())
+        self.assertEqual(self.thread(lambda: self.jobs.acquire(False))(), False)
+        self.jobs.release()
+        with self.assertRaises(lockword.OwnershipError):
+            self.jobs.release()
+        with self.assertRaises(ValueError):
+            self.jobs.acquire(False, 1)
+        condition = threading.Condition(self.jobs)
+        ready = []
+        join = self.thread(lambda: wait_for(condition, ready))
+        with condition:
+            ready.append(1)
+            condition.notify()
+        self.assertEqual(join(), True)
+
+    def test_excludes_threads(self):
+        count = [0]
+
+        def add():
+            for _ in range(1000):
+                with self.jobs:
+                    n = count[0]
+                    if n % 100 == 0:
+                        time.sleep(0)
+                    count[0] = n + 1
+
+        for join in [self.thread(add) for _ in range(4)]:
+            self.assertIsNone(join())
+        self.assertEqual(count[0], 4000)
+
+    def test_times_out(self):
+        with self.jobs:
+            begun = time.monotonic()
+            self.assertEqual(self.thread(lambda: self.jobs.acquire(timeout=0.05))(), False)
+            self.assertGreaterEqual(time.monotonic() - begun, 0.05)
+            caught = self.thread(lambda: self.jobs.hold(0.01).__enter__())()
+            self.assertIsInstance(caught, TimeoutError)
+        with self.jobs.hold(timeout=1) as guard:
+            self.assertFalse(guard.owner_died)
+
+    def test_in_the_main_thread_too(self):
+        held, let = threading.Event(), threading.Event()
+
+        def hold():
+            with self.jobs:
+                held.set()
+                let.wait()
+
+        join = self.thread(hold)
+        held.wait()
+        self.assertFalse(self.jobs.acquire(timeout=0.02))
+        threading.Timer(0.02, let.set).start()
+        self.assertTrue(self.jobs.acquire())
+        self.jobs.release()
+        join()
+
+    def test_deadlock(self):
+        with self.jobs:
+            with self.assertRaises(lockword.DeadlockError):
+                self.jobs.acquire()
+
+    def test_guards(self):
+        with self.jobs as guard:
+            guard.release()
+            self.assertFalse(self.jobs.locked())
+            with self.assertRaises(lockword.OwnershipError):
+                guard.release()
+        with self.assertRaises(KeyError):
+            with self.jobs:
+                raise KeyError
+        self.assertFalse(self.jobs.locked())
+
+    def test_tells_of_a_death(self):
+        self.die_holding()
+        with self.jobs as guard:
+            self.assertTrue(guard.owner_died)
+        with self.jobs as guard:
+            self.assertFalse(guard.owner_died)
+        self.die_holding()
+        self.assertTrue(self.jobs.acquire())
+        self.assertTrue(self.jobs.owner_died)
+        self.jobs.release()
+        self.assertEqual(self.region.describe("jobs").recoveries, 2)
+
+    def test_who_cannot_mend_tells_the_next(self):
+        self.die_holding()
+        for _ in range(2):
+            with self.assertRaises(KeyError):
+                with self.jobs as guard:
+                    self.assertTrue(guard.owner_died)
+                    raise KeyError
+        with self.jobs as guard:
+            self.assertTrue(guard.owner_died)
+        with self.jobs as guard:
+            self.assertFalse(guard.owner_died)
+
+    def test_a_waiter_goes_on_at_a_death(self):
+        process = self.process("jobs.acquire(); say('held'); time.sleep(60)")
+        process.stdout.readline()
+        join = self.thread(lambda: self.jobs.hold().__enter__().owner_died)
+        until(lambda: self.waiters() == 1)
+        process.kill()
+        self.assertEqual(join(), True)
+
+    def test_abandon_and_reset(self):
+        self.assertFalse(self.jobs.reset())
+        with self.jobs as guard:
+            join = self.thread(self.jobs.acquire)
+            until(lambda: self.waiters() == 1)
+            guard.abandon()
+        self.assertIsInstance(join(), lockword.AbandonedError)
+        with self.assertRaises(lockword.AbandonedError):
+            self.jobs.acquire(blocking=False)
+        self.assertTrue(self.jobs.reset())
+        self.jobs.release()
+        with self.jobs as guard:
+            self.assertFalse(guard.owner_died)
+
+    def test_removed(self):
+        self.region.remove("jobs")
+        with self.assertRaises(lockword.RemovedError):
+            self.jobs.acquire()
+        with self.region.mutex("jobs"):
+            with self.assertRaises(OSError) as caught:
+                self.region.remove("jobs")
+        self.assertEqual(caught.exception.errno, errno.EBUSY)
+
+
+def wait_for(condition, ready):
+    with condition:
+        return condition.wait_for(lambda: bool(ready), 10)
+
+
+class Interruptions(Case):
+    def test_ctrl_c(self):
+        for code in ("jobs.acquire()", "region.event('go').wait()", "with jobs: pass"):
+            with self.subTest(code):
+                process = self.process(f"""
+                    say("begins")
+                    try:
+                        {code}
+                    except KeyboardInterrupt:
+                        say("interrupted")
+                """)
+                name = "go" if "go" in code else "jobs"
+                self.region.event("go")
+                with self.jobs:
+                    process.stdout.readline()
+                    until(lambda: self.waiters(name) == 1)
+                    process.send_signal(signal.SIGINT)
+                    self.assertEqual(process.communicate(timeout=20)[0], "interrupted\n")
+                self.assertEqual(self.waiters(name), 0)
+
+    def test_goes_on_after_a_handler(self):
+        process = self.process("""
+            signal.signal(signal.SIGUSR1, lambda *_: say("handled"))
+            say("begins")
+            print(jobs.acquire(timeout=20))
+        """)
+        with self.jobs:
+            process.stdout.readline()
+            until(lambda: self.waiters() == 1)
+            for _ in range(3):
+                process.send_signal(signal.SIGUSR1)
+                self.assertEqual(process.stdout.readline(), "handled\n")
+            until(lambda: self.waiters() == 1)
+        self.assertEqual(process.communicate(timeout=20)[0], "True\n")
+
+    def test_holds_nothing_after_an_interruption(self):
+        # The signal comes when C has just succeeded.
+        class Stop(Exception):
+            pass
+
+        def stop(*_):
+            raise Stop
+
+        handler = signal.signal(signal.SIGUSR1, stop)
+        self.addCleanup(signal.signal, signal.SIGUSR1, handler)
+        succeed = ctypes.CDLL(None)["raise"]
+        undone = []
+        with self.assertRaises(Stop):
+            lockword._block(
+                self.region, succeed, (int(signal.SIGUSR1),), 0, lambda: undone.append(1)
+            )
+        self.assertEqual(undone, [1])
+        self.assertEqual(signal.set_wakeup_fd(-1), -1)
+
+    def test_keeps_the_wakeup_fd(self):
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        before = signal.set_wakeup_fd(writer)
+        self.addCleanup(signal.set_wakeup_fd, before)
+        handler = signal.signal(signal.SIGUSR1, lambda *_: None)
+        self.addCleanup(signal.signal, signal.SIGUSR1, handler)
+        process = self.process("""
+            jobs.acquire(); say("held")
+            while not region.describe("jobs").waiters: time.sleep(0.001)
+            os.kill(int(sys.argv[2]), signal.SIGUSR1)
+            time.sleep(0.05)
+            jobs.release()
+        """, str(os.getpid()))
+        process.stdout.readline()
+        with self.jobs:
+            pass
+        self.assertEqual(os.read(reader, 8), bytes([signal.SIGUSR1]))
+        self.assertEqual(signal.set_wakeup_fd(writer), writer)
+
+
+class Others(Case):
+    def test_semaphore(self):
+        printers = self.region.semaphore("printers", 3)
+        with printers, printers:
+            self.assertEqual(printers.available, 1)
+            self.assertFalse(printers.acquire(blocking=False, n=2))
+            self.assertFalse(printers.acquire(timeout=0.01, n=2))
+        join = self.thread(lambda: printers.acquire(n=5))
+        until(lambda: self.waiters("printers") == 1)
+        printers.release(2)
+        self.assertEqual(join(), True)
+        with self.assertRaises(ValueError):
+            printers.acquire(n=2**31)
+        self.assertEqual(self.region.semaphore("printers", 7).available, 0)
+
+    def test_rwlock(self):
+        shelf = self.region.rwlock("shelf")
+        with shelf.read:
+            self.assertEqual(self.thread(lambda: shelf.read.acquire(False))(), True)
+            self.assertFalse(shelf.write.acquire(timeout=0.01))
+            shelf.read.release()
+        with shelf.write as guard:
+            self.assertFalse(guard.owner_died)
+            self.assertEqual(self.thread(lambda: shelf.read.acquire(timeout=0.01))(), False)
+            with self.assertRaises(TypeError):
+                guard.abandon()
+            with self.assertRaises(lockword.DeadlockError):
+                shelf.write.acquire()
+        with self.assertRaises(lockword.OwnershipError):
+            shelf.write.release()
+
+    def test_event(self):
+        go = self.region.event("go")
+        self.assertFalse(go.wait(0.01))
+        joins = [self.thread(go.wait) for _ in range(3)]
+        until(lambda: self.waiters("go") == 3)
+        go.set()
+        self.assertEqual([join() for join in joins], [True] * 3)
+        self.assertTrue(go.is_set() and go.clear())
+        self.assertFalse(go.is_set())
+        one = self.region.event("one", auto=True)
+        one.set()
+        self.assertTrue(one.wait())
+        self.assertFalse(one.is_set())
+
+    def test_counter(self):
+        left = self.region.counter("left", 5)
+        self.assertEqual((left.add(), left.add(-2), left.value), (5, 6, 4))
+        self.assertFalse(left.wait_at_least(5, 0.01))
+        self.assertTrue(left.wait_at_most(4))
+        join = self.thread(lambda: left.wait_change(4))
+        until(lambda: self.waiters("left") == 1)
+        left.add(3)
+        self.assertEqual(join(), True)
+        with self.assertRaises(OverflowError):
+            left.add(-8)
+
+
+class Tasks(Case):
+    def run_async(self, coroutine):
+        return asyncio.run(asyncio.wait_for(coroutine, 30))
+
+    def other_holds(self):
+        """Another thread holds the mutex; the function that is returned lets it go."""
+        held, let = threading.Event(), threading.Event()
+
+        def hold():
+            with self.jobs:
+                held.set()
+                let.wait()
+
+        join = self.thread(hold)
+        held.wait()
+        return lambda: (let.set(), join())
+
+    async def soon(self, condition):
+        for _ in range(20000):
+            if condition():
+                return
+            await asyncio.sleep(0.001)
+        self.fail("it never came true")
+
+    def test_the_loop_goes_on(self):
+        async def main():
+            let = self.other_holds()
+            task = asyncio.ensure_future(self.jobs.acquire_async())
+            await self.soon(lambda: self.waiters() == 1)
+            let()
+            guard = await task
+            self.assertTrue(self.jobs.locked())
+            guard.release()
+            self.assertFalse(self.jobs.locked())
+
+        self.run_async(main())
+
+    def test_excludes_tasks_in_their_order(self):
+        order = []
+
+        async def task(i):
+            async with self.jobs:
+                before = len(order)
+                await asyncio.sleep(0)
+                self.assertEqual(len(order), before)
+                order.append(i)
+
+        async def main():
+            let = self.other_holds()
+            tasks = [asyncio.ensure_future(task(i)) for i in range(50)]
+            await self.soon(lambda: self.waiters() == 1)
+            let()
+            await asyncio.gather(*tasks)
+
+        self.run_async(main())
+        self.assertEqual(order, list(range(50)))
+
+    def test_times_out(self):
+        async def main():
+            let = self.other_holds()
+            first = asyncio.ensure_future(self.jobs.acquire_async(0.05))
+            second = asyncio.ensure_future(self.jobs.acquire_async(0.01))
+            for task in (second, first):
+                with self.assertRaises(asyncio.TimeoutError):
+                    await task
+            self.assertEqual(self.waiters(), 0)
+            let()
+            async with self.jobs.hold(1):
+                pass
+
+        self.run_async(main())
+
+    def test_cancelled_tasks_withdraw(self):
+        async def main():
+            let = self.other_holds()
+            tasks = [asyncio.ensure_future(self.jobs.acquire_async()) for _ in range(3)]
+            await self.soon(lambda: self.waiters() == 1)
+            tasks[1].cancel()
+            tasks[0].cancel()
+            await asyncio.wait(tasks[:2])
+            self.assertTrue(tasks[0].cancelled() and tasks[1].cancelled())
+            let()
+            (await tasks[2]).release()
+
+        self.run_async(main())
+        self.assertFalse(self.jobs.locked())
+
+    def test_a_cancelled_task_gives_back_what_it_got(self):
+        async def main():
+            for i in range(50):
+                let = self.other_holds()
+                task = asyncio.ensure_future(self.jobs.acquire_async())
+                await self.soon(lambda: self.waiters() == 1)
+                let()
+                for _ in range(i % 4):
+                    await asyncio.sleep(0.0002)
+                task.cancel()
+                try:
+                    (await task).release()
+                except asyncio.CancelledError:
+                    pass
+                with self.jobs.hold(20):  # blocks the loop
+                    pass
+
+        self.run_async(main())
+        self.assertTrue(self.jobs.acquire(timeout=10))
+        self.jobs.release()
+
+    def test_tells_of_a_death(self):
+        async def main():
+            process = self.process("jobs.acquire(); say('held'); time.sleep(60)")
+            process.stdout.readline()
+            task = asyncio.ensure_future(self.jobs.acquire_async())
+            await self.soon(lambda: self.waiters() == 1)
+            process.kill()
+            with self.assertRaises(KeyError):
+                with await task as guard:
+                    self.assertTrue(guard.owner_died)
+                    raise KeyError
+            async with self.jobs as guard:
+                self.assertTrue(guard.owner_died)
+            async with self.jobs as guard:
+                self.assertFalse(guard.owner_died)
+
+        self.run_async(main())
+
+    def test_no_false_death_at_the_end(self):
+        process = self.process("""
+            async def task():
+                async with jobs: await asyncio.sleep(0.001)
+            async def main():
+                await asyncio.gather(*(task() for _ in range(20)))
+            asyncio.run(main())
+        """)
+        self.assertEqual(process.communicate(timeout=20), ("", ""))
+        with self.jobs as guard:
+            self.assertFalse(guard.owner_died)
+
+    def test_blocking_for_a_task_of_the_same_thread(self):
+        async def main():
+            let = self.other_holds()
+            task = asyncio.ensure_future(self.jobs.acquire_async())
+            await self.soon(lambda: self.waiters() == 1)
+            let()
+            with await task:
+                with self.assertRaises(lockword.DeadlockError):
+                    self.jobs.acquire()
+
+        self.run_async(main())
+
+    def test_the_others(self):
+        async def main():
+            one, shelf = self.region.semaphore("one", 1), self.region.rwlock("shelf")
+            go, left = self.region.event("go", auto=True), self.region.counter("left")
+            async with one, shelf.write:
+                tasks = [
+                    asyncio.ensure_future(wait)
+                    for wait in (
+                        one.acquire_async(),
+                        shelf.read.acquire_async(),
+                        go.wait_async(),
+                        left.wait_at_least_async(2),
+                    )
+                ]
+                for name in ("one", "shelf", "go", "left"):
+                    await self.soon(lambda: self.waiters(name) == 1)
+                self.assertFalse(await left.wait_change_async(0, 0.01))
+                self.assertFalse(await left.wait_at_least_async(1, 0.01))
+                self.assertTrue(await left.wait_at_most_async(0))
+                go.set()
+                left.add(2)
+            got = await asyncio.gather(*tasks)
+            self.assertEqual(got[2:], [True, True])
+            for guard in got[:2]:
+                guard.release()
+            self.assertFalse(go.is_set())
+            async with shelf.write:
+                pass
+
+        self.run_async(main())
+
+    def test_ten_thousand_pend(self):
+        async def main():
+            let = self.other_holds()
+            threads = threading.active_count()
+            tasks = [asyncio.ensure_future(self.jobs.acquire_async()) for _ in range(10000)]
+            await self.soon(lambda: self.waiters() == 1)
+            self.assertLess(threading.active_count(), threads + 4)
+            for task in tasks[1:]:
+                task.cancel()
+            let()
+            (await tasks[0]).release()
+            await asyncio.wait(tasks)
+
+        self.run_async(main())
+
+
+class Lives(Case):
+    def test_close(self):
+        join = self.thread(self.region.event("go").wait)
+        until(lambda: self.waiters("go") == 1)
+        self.jobs.acquire()
+        self.region.close()
+        self.region.close()
+        self.assertIsInstance(join(), lockword.ClosedError)
+        for use in (
+            self.jobs.acquire,
+            self.jobs.release,
+            self.jobs.locked,
+            lambda: self.region.mutex("x"),
+            lambda: list(self.region),
+        ):
+            with self.assertRaises(lockword.ClosedError):
+                use()
+        with lockword.Region(self.path) as again:
+            with again.mutex("jobs") as guard:
+                self.assertTrue(guard.owner_died)
+
+    def test_close_ends_tasks(self):
+        async def main():
+            held, let = threading.Event(), threading.Event()
+            other = lockword.Region(self.path)
+            join = self.thread(lambda: hold_until(other, held, let))
+            held.wait()
+            tasks = [asyncio.ensure_future(self.jobs.acquire_async()) for _ in range(3000)]
+            while other.describe("jobs").waiters != 1:
+                await asyncio.sleep(0.001)
+            self.region.close()
+            for task in tasks:
+                with self.assertRaises(lockword.ClosedError):
+                    await task
+            let.set()
+            join()
+
+        asyncio.run(main())
+
+    def test_regions_end_with_their_last_use(self):
+        for _ in range(200):  # a process has room for 64
+            lockword.Region(self.path).mutex("jobs")
+        gc.collect()
+        view = lockword.Region(self.path).bytes("table", 64)
+        gc.collect()
+        view[0] = 1
+        lockword.Region(self.path).mutex("jobs").acquire()
+        gc.collect()
+        found = self.region.describe("jobs")
+        self.assertEqual((found.state, found.holder_pid), ("sound", os.getpid()))
+        (held,) = lockword._held
+        held.release()
+
+    def test_fork(self):
+        self.jobs.acquire()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                if not self.jobs.acquire(blocking=False):
+                    status = 0 if not self.jobs.acquire(timeout=0.01) else 2
+                if status == 0:
+                    asyncio.run(self.in_fork())
+            except BaseException:
+                status = 3
+            finally:
+                os._exit(status)
+        time.sleep(0.1)
+        self.jobs.release()
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        with self.jobs as guard:
+            self.assertFalse(guard.owner_died)
+
+    async def in_fork(self):
+        async with self.jobs.hold(20):
+            pass
+
+    def test_multiprocessing(self):
+        for method in ("fork", "spawn"):
+            with self.subTest(method):
+                context = multiprocessing.get_context(method)
+                here, there = context.Pipe()
+                process = context.Process(target=in_child, args=(self.path, there))
+                process.start()
+                self.assertEqual(here.recv(), "held")
+                self.assertFalse(self.jobs.acquire(timeout=0.01))
+                process.kill()
+                process.join()
+                with self.jobs as guard:
+                    self.assertTrue(guard.owner_died)
+
+    def test_no_cpu_while_blocked(self):
+        process = self.process("""
+            say("begins")
+            before = time.process_time()
+            jobs.acquire(timeout=1)
+            say(time.process_time() - before)
+        """)
+        with self.jobs:
+            process.stdout.readline()
+            self.assertLess(float(process.communicate(timeout=20)[0]), 0.05)
+
+    def test_needs_the_library(self):
+        env = {**os.environ, "LOCKWORD_LIBRARY": "/nonexistent.so"}
+        process = subprocess.run(
+            [sys.executable, "-c", "import lockword"], env=env, capture_output=True, text=True
+        )
+        self.assertIn("/nonexistent.so", process.stderr)
+
+
+class Readme(Case):
+    def test_its_samples_run(self):
+        with open(os.path.join(FOLDER, "..", "..", "bindings", "python", "README.md")) as file:
+            samples = file.read().split("```python\n")[1:]
+        printed = []
+        for sample in samples:
+            code = sample.split("```")[0].replace("/dev/shm/jobs", self.path)
+            printed.append(
+                subprocess.check_output([sys.executable, "-c", code], text=True, timeout=20)
+            )
+        self.assertEqual(printed, ["1\n", "False\n"])
+
+
+class Languages(Case):
+    """Python, C and JavaScript take turns at one mutex, with processes killed in between."""
+
+    def test_one_count(self):
+        file = os.path.join(self.folder, "numbers")
+        with open(file, "wb") as made:
+            made.write(bytes(8))
+        n = 3000
+        with_numbers = [self.path, file, str(n)]
+        python = [sys.executable, os.path.abspath(__file__), "turns", *with_numbers]
+        peers = [python, python]
+        if "LW_REGION_PEER" in os.environ:
+            peers.append([os.environ["LW_REGION_PEER"], *with_numbers])
+        if "LW_REGION_NODE" in os.environ:
+            peer = os.path.join(FOLDER, "..", "region", "peer.js")
+            peers.append(["node", peer, "turns", *with_numbers])
+        quiet = {"stdout": subprocess.DEVNULL}
+        processes = [subprocess.Popen(peer, **quiet) for peer in peers]
+        for process in processes:
+            self.assertEqual(process.wait(60), 0)
+        data = os.open(file, os.O_RDWR)
+        self.addCleanup(os.close, data)
+        self.assertEqual(os.pread(data, 8, 0), (n * len(peers)).to_bytes(4, "little") * 2)
+
+        # Again, and whoever is killed is replaced. A turn that was cut short still counts once, by
+        # the first of the two numbers.
+        endless = [[*peer[:-1], "1000000"] for peer in peers]
+        processes = [subprocess.Popen(peer, **quiet) for peer in endless]
+        for i in range(12):
+            time.sleep(0.1)
+            which = i % len(processes)
+            self.assertIsNone(processes[which].poll())
+            processes[which].kill()
+            processes[which].wait()
+            processes[which] = subprocess.Popen(endless[which], **quiet)
+        for process in processes:
+            self.assertIsNone(process.poll())
+            process.kill()
+            process.wait()
+        with self.jobs as guard:
+            turn(data, guard.owner_died)
+
+
+def hold_until(region, held, let):
+    with region.mutex("jobs"):
+        held.set()
+        let.wait()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["turns"]:
+        turns(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    else:
+        result = unittest.main(exit=False).result
+        failed = len(result.failures) + len(result.errors)
+        print(f"{result.testsRun - failed} passed, {failed} failed")
+        sys.exit(failed > 0)
