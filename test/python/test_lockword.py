@@ -9,7 +9,9 @@ import errno
 import gc
 import multiprocessing
 import os
+import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -831,6 +833,33 @@ class Languages(Case):
             process.wait()
         with self.jobs as guard:
             turn(data, guard.owner_died)
+
+
+    @unittest.skipUnless("LW_REGION_NODE" in os.environ, "needs lockword-region")
+    def test_the_example(self):
+        root = os.path.abspath(os.path.join(FOLDER, "..", ".."))
+        example = shutil.copytree(
+            os.path.join(root, "examples", "one-table"), os.path.join(self.folder, "example")
+        )
+        with open(os.path.join(example, "package.json"), "w") as file:
+            file.write('{ "type": "module" }')
+        os.symlink(os.path.join(root, "build", "node_modules"), f"{example}/node_modules")
+        library = os.path.abspath(os.environ["LOCKWORD_LIBRARY"])
+        include = f"-I{root}/include"
+        native = ["cc", "-o", "native", include, "native.c", library]
+        subprocess.run([*native, f"-Wl,-rpath,{os.path.dirname(library)}"], cwd=example, check=True)
+        table = os.path.join(self.folder, "table")
+        with open(table, "wb") as file:
+            file.write(bytes(16))
+        programs = (["node", "server.js"], [sys.executable, "trainer.py"], ["./native"])
+        processes = [
+            subprocess.Popen([*program, table, "1000"], cwd=example, stdout=subprocess.PIPE)
+            for program in programs
+        ]
+        for process in processes:
+            self.assertEqual((process.communicate(timeout=60)[0], process.returncode), (b"", 0))
+        with open(table, "rb") as file:
+            self.assertEqual(struct.unpack("<QQ", file.read()), (4000, 4 * 500500))
 
 
 def hold_until(region, held, let):
