@@ -114,7 +114,8 @@ class _InfoStruct(ctypes.Structure):
     ]
 
 
-_Words = ctypes.c_uint32 * 2
+# The words of a primitive: at most so many (docs/layout.md).
+_Words = ctypes.c_uint32 * 3
 
 
 def _library() -> str:
@@ -1132,7 +1133,7 @@ class Region:
 
     def _find_words(self, named: Callable, name: str, initial: int) -> ctypes.c_void_p:
         found = ctypes.c_void_p()
-        self._find(named, name, ctypes.byref(_Words(initial, 0)), ctypes.byref(found))
+        self._find(named, name, ctypes.byref(_Words(initial)), ctypes.byref(found))
         return found
 
     def mutex(self, name: str) -> Mutex:

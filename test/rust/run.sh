@@ -13,6 +13,7 @@ cd "$work"
 # Debian's compiler, if it is there: it is the oldest that the crate promises to work with.
 PATH=/usr/bin:$PATH
 export CARGO_HOME="$work/home" CARGO_TARGET_DIR="$work/target"
+export LOCKWORD_LAYOUT="$root/docs/layout.md"
 cargo() {
     command cargo --offline --config 'source.crates-io.replace-with="debian"' \
         --config "source.debian.directory=\"$crates\"" "$@"
