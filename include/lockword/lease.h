@@ -5,10 +5,13 @@
  *     static void stop(void *job) { ... }     // in another thread: end the work now
  *
  *     lw_lease *lease;
- *     const struct lw_lease_options options = {.deadline = LW_FOREVER, .lost = stop, .context =
- * job}; int error = lw_lease_lock(&lease, "etcd://a:2379,b:2379,c:2379", "accounts", &options); if
- * (!error) { write_accounts(job, lw_lease_token(lease)); error = lw_lease_unlock(lease);     //
- * ESTALE: it was lost before that
+ *     const struct lw_lease_options options = {
+ *         .deadline = LW_FOREVER, .lost = stop, .context = job};
+ *     const char *servers = "etcd://a:2379,b:2379,c:2379";
+ *     int error = lw_lease_lock(&lease, servers, "accounts", &options);
+ *     if (!error) {
+ *         write_accounts(job, lw_lease_token(lease));
+ *         error = lw_lease_unlock(lease);         // ESTALE: it was lost before that
  *     }
  *
  * First come, first served: each waiter has a key of its own in etcd, and sleeps until etcd tells
