@@ -23,9 +23,6 @@ declare module 'node:crypto' {
 declare module 'node:fs' {
   export function realpathSync(path: string): string;
 }
-declare module 'node:fs/promises' {
-  export function realpath(path: string): Promise<string>;
-}
 declare module 'node:path' {
   export function resolve(path: string): string;
 }

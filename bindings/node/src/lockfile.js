@@ -12,7 +12,6 @@
 
 import { createHash } from 'node:crypto';
 import { realpathSync } from 'node:fs';
-import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import process from 'node:process';
 
@@ -106,27 +105,16 @@ export function lockName(path) {
 const held = new Map();
 
 /**
- * @param {string} path
- * @param {FileOptions} options
- */
-const nameAt = (path, { lockfilePath }) => lockName(resolve(lockfilePath ?? `${path}.lock`));
-
-/**
+ * The name of a file's lock. A call that waits comes into line before it returns, so this does not
+ * wait for the file system.
+ *
  * @param {string} file
  * @param {FileOptions & LockOptions} options
  */
-async function nameOf(file, options) {
+function nameOf(file, options) {
   assertOptions(options);
-  return nameAt(options.realpath === false ? resolve(file) : await realpath(file), options);
-}
-
-/**
- * @param {string} file
- * @param {FileOptions & LockOptions} options
- */
-function nameOfSync(file, options) {
-  assertOptions(options);
-  return nameAt(options.realpath === false ? resolve(file) : realpathSync(file), options);
+  const path = options.realpath === false ? resolve(file) : realpathSync(file);
+  return lockName(resolve(options.lockfilePath ?? `${path}.lock`));
 }
 
 /**
@@ -174,7 +162,7 @@ const notHeld = (file) =>
  * @throws {LockFileError} ELOCKED: another one holds it, and the time is up
  */
 export async function lock(file, options = {}) {
-  const name = await nameOf(file, options);
+  const name = nameOf(file, options);
   const mutex = userRegion().mutex(name);
   if (!mutex.tryLock() && !(await mutex.lockAsync(patience(options.retries ?? 0))))
     throw locked(file);
@@ -191,7 +179,7 @@ export async function lock(file, options = {}) {
  * @throws {LockFileError} ELOCKED: another one holds it; ESYNC: retries were asked for
  */
 export function lockSync(file, options = {}) {
-  const name = nameOfSync(file, options);
+  const name = nameOf(file, options);
   if (options.retries && patience(options.retries) > 0)
     throw new LockFileError('ESYNC', 'Cannot use retries with the sync api', file);
   const mutex = userRegion().mutex(name);
@@ -207,7 +195,7 @@ export function lockSync(file, options = {}) {
  * @throws {LockFileError} ENOTACQUIRED: it has not
  */
 export async function unlock(file, options = {}) {
-  const release = held.get(await nameOf(file, options));
+  const release = held.get(nameOf(file, options));
   if (!release) throw notHeld(file);
   release();
 }
@@ -219,7 +207,7 @@ export async function unlock(file, options = {}) {
  * @param {FileOptions} [options]
  */
 export function unlockSync(file, options = {}) {
-  const release = held.get(nameOfSync(file, options));
+  const release = held.get(nameOf(file, options));
   if (!release) throw notHeld(file);
   release();
 }
@@ -232,7 +220,7 @@ export function unlockSync(file, options = {}) {
  * @returns {Promise<boolean>}
  */
 export async function check(file, options = {}) {
-  return userRegion().mutex(await nameOf(file, options)).isLocked;
+  return userRegion().mutex(nameOf(file, options)).isLocked;
 }
 
 /**
@@ -243,7 +231,7 @@ export async function check(file, options = {}) {
  * @returns {boolean}
  */
 export function checkSync(file, options = {}) {
-  return userRegion().mutex(nameOfSync(file, options)).isLocked;
+  return userRegion().mutex(nameOf(file, options)).isLocked;
 }
 
 export default { lock, unlock, check, lockSync, unlockSync, checkSync };
