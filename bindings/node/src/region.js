@@ -253,7 +253,7 @@ export class Region {
    *
    * @param {string} name of 1 to 55 bytes
    * @param {number} byteLength
-   * @returns {Uint8Array<SharedArrayBuffer>} at a multiple of 64 of the region's SharedArrayBuffer;
+   * @returns {Uint8Array} at a multiple of 64 of the region's SharedArrayBuffer;
    *   EEXIST is thrown if the range has another length
    */
   bytes(name, byteLength) {
