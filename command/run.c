@@ -203,6 +203,7 @@ struct tenure {
     _Atomic int64_t stop; /* ns of CLOCK_BOOTTIME: the lease is lost; 0: it is lost already */
     _Atomic int64_t end;  /* all has to have ended */
     atomic_int watcher;
+    atomic_bool has_ended; /* the watcher has seen the end of the command */
 };
 
 static struct tenure *tenure;
@@ -269,6 +270,7 @@ static void look_at_tenure(pid_t child)
         return;
     }
     kill_all();
+    atomic_store(&tenure->has_ended, true);
     _exit(FAILED);
 }
 
@@ -337,10 +339,13 @@ _Noreturn static void watch(char **command, const sigset_t *signals, const sigse
     }
     const int status = attend(child, signals);
     /* What ends because the lease is lost has failed, whatever it says. */
-    if (tenure && boot_time() >= atomic_load(&tenure->stop)) {
+    const bool is_lost = tenure && boot_time() >= atomic_load(&tenure->stop);
+    if (is_lost)
         kill_all();
+    if (tenure)
+        atomic_store(&tenure->has_ended, true);
+    if (is_lost)
         _exit(FAILED);
-    }
     if (WIFSIGNALED(status))
         die_of(WTERMSIG(status));
     _exit(WEXITSTATUS(status));
@@ -420,6 +425,11 @@ static int run_at(const struct options *options, const char *name, char **comman
     setenv("LOCKWORD_TOKEN", token, true);
     unsetenv("LOCKWORD_OWNER_DIED");
     const int status = run_command(command);
+    if (!atomic_load(&tenure->has_ended)) /* what the command has started may still run */
+        errx(FAILED,
+             "%s: a part of this program was killed: etcd frees the lock when the lease has "
+             "run out",
+             name);
     const int freed = lw_lease_unlock(lease);
     if (freed == EHOSTUNREACH)
         warnx("%s: etcd does not respond, and frees the lock when the lease has run out", name);

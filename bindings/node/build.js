@@ -42,7 +42,7 @@ const substitutes = (loader) => ({
     );
     onResolve({ filter: /\/load\.cjs$/ }, () => ({ path: loader, external: true }));
     // One copy of all this is enough.
-    onResolve({ filter: /\/region\.js$/ }, ({ importer }) =>
+    onResolve({ filter: /^\.\/(region|errors)\.js$/ }, ({ importer }) =>
       importer.endsWith('/lockfile.js') ? { path: './index.js', external: true } : undefined,
     );
   },

@@ -26,6 +26,9 @@
  * different speed. A renewal counts only if the same leader led the cluster before it and after it:
  * one that was deposed, and does not know, cannot renew a lease.
  *
+ * The system's look-up of a host name has no deadline, and while one hangs nothing is told. So give
+ * the servers by addresses, or by names in /etc/hosts.
+ *
  * What it cannot promise. A process that is stopped in the middle of a write, for longer than the
  * time-to-live, goes on with that write when it wakes up. So pass the token on with what is
  * written: each holder of a name has a greater token than all before it. What is written to keeps

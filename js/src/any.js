@@ -37,20 +37,26 @@ export async function waitAny(sources, options) {
     /** @type {import('./line.js').Caller[]} */
     const callers = [];
     let waiting = sources.length;
+    // The steps of the others are not run, since these might take what they wanted, too. A caller
+    // that remembers something is cancelled: it may have claimed what it waits for.
+    const endOthers = () => {
+      for (const caller of callers)
+        if (caller.queue) caller.phase ? run(caller, LW_CANCELLED) : withdraw(caller);
+      waiting = 0;
+    };
     /** @type {any[]} */ (sources).every((source, index) => {
       /** @param {{ what: number }} answer */
       const toValue = ({ what }) => {
         if (what === LW_DONE) {
           resolve(index);
-          // Their steps are not run, since these might take what they wanted, too. A caller that
-          // remembers something is cancelled: it may have claimed what it waits for.
-          for (const caller of callers)
-            if (caller.queue) caller.phase ? run(caller, LW_CANCELLED) : withdraw(caller);
-          waiting = 0;
+          endOthers();
           // A caller that gives up leaves the others their last attempt.
         } else if (--waiting === 0) resolve(-1);
       };
-      gather(() => source, options, toValue, callers).catch(reject);
+      gather(() => source, options, toValue, callers).catch((error) => {
+        reject(error);
+        endOthers();
+      });
       return waiting;
     });
   });

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include <curl/curl.h>
+#include <sys/socket.h>
 
 /* The codes of gRPC that a retry does not change. */
 enum { INVALID_ARGUMENT = 3, NOT_FOUND = 5, PERMISSION_DENIED = 7, UNAUTHENTICATED = 16 };
@@ -160,6 +161,13 @@ static void move_on(struct etcd *etcd, unsigned from)
     atomic_compare_exchange_strong(&etcd->cluster->current, &from, from + 1);
 }
 
+/* A socket that programs which this one executes do not get. */
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    (void)context, (void)purpose;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 /*
  * One request of one server. With `is_watch` the response has no end, and the request is over when
  * there is news. Returns 0, ETIMEDOUT, ECANCELED or EHOSTUNREACH.
@@ -184,6 +192,7 @@ static int transfer(struct etcd *etcd, const char *path, const char *body, int64
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_multi_add_handle(etcd->multi, easy);
     int error = 0;
     for (int running = 1; running;) {
@@ -209,22 +218,27 @@ static int transfer(struct etcd *etcd, const char *path, const char *body, int64
                  error == ETIMEDOUT ? "no response"
                  : *words           ? words
                                     : "the connection failed");
+    etcd->status = 0;
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &etcd->status);
     curl_multi_remove_handle(etcd->multi, easy);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL);
     return error;
 }
 
-/* What a response means; it is NULL if it was no JSON. EHOSTUNREACH: ask another server. */
+/*
+ * What a response means; it is NULL if it was no JSON. EHOSTUNREACH: ask another server. Up to
+ * version 3.5 a failure has an "error" besides its code; that of a stream is an object.
+ */
 static int judge(struct etcd *etcd, const cJSON *reply)
 {
     const cJSON *failure = cJSON_GetObjectItem(reply, "error");
-    if (reply && !failure)
+    if (reply && !failure && etcd->status == 200)
         return 0;
-    /* That of a stream is an object. */
     const cJSON *holder = cJSON_IsObject(failure) ? failure : reply;
     const char *message = cJSON_GetStringValue(cJSON_GetObjectItem(holder, "message"));
-    const cJSON *number =
-        cJSON_GetObjectItem(holder, cJSON_IsObject(failure) ? "grpc_code" : "code");
+    const cJSON *number = cJSON_GetObjectItem(holder, "grpc_code");
+    if (!number)
+        number = cJSON_GetObjectItem(holder, "code");
     const int code = cJSON_IsNumber(number) ? number->valueint : 0;
     snprintf(etcd->reason, sizeof etcd->reason, "%s: %s",
              etcd->cluster->servers[atomic_load(&etcd->cluster->current) % etcd->cluster->count],

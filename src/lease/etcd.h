@@ -24,6 +24,7 @@ struct etcd {
     void *multi, *easy;
     int64_t patience_ns;      /* how long one server has for its response */
     int cancel_fds[2];        /* a request ends when one of these is readable; or negative */
+    long status;              /* of the last response, as HTTP has it; 0: there was none */
     char reason[ETCD_REASON]; /* why the last request failed */
 };
 

@@ -113,7 +113,7 @@ static int create_key(lw_lease *lease, int64_t until)
                            ? etcd_int(cJSON_GetObjectItem(reply, "header"), "revision")
                            : etcd_int(first_key(reply), "create_revision");
     cJSON_Delete(reply);
-    return error;
+    return error || lease->token > 0 ? error : EHOSTUNREACH;
 }
 
 /* Base64 of a key, which is all that the gateway shows, back into the key. */
@@ -298,6 +298,8 @@ static int join(lw_lease *lease, int64_t until)
     lease->id = etcd_int(reply, "ID");
     lease->ttl_ns = etcd_int(reply, "TTL") * NS_PER_S;
     cJSON_Delete(reply);
+    if (lease->id == 0 || lease->ttl_ns <= 0)
+        return EHOSTUNREACH; /* this is no etcd */
     atomic_store(&lease->stop, stop_of(lease, from));
     snprintf(lease->key, sizeof lease->key, "%s%016llx", lease->prefix,
              (unsigned long long)lease->id);

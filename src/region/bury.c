@@ -127,7 +127,8 @@ static void free_all(struct lw_region *region, struct whose whose)
 
 /*
  * Ends the claim of a semaphore, which a dead waiter may have made: no word tells whose it is. If
- * its claimant lives, it finds another ticket, and claims anew.
+ * its claimant lives, it finds another ticket, and claims anew. The line ends, too: no claimant
+ * owes it a notify now. Those that are asleep in line are woken after this.
  */
 static void end_claim(lw_word *sem)
 {
@@ -135,10 +136,9 @@ static void end_claim(lw_word *sem)
     uint32_t claim;
     do {
         claim = seen;
-        if (!(claim & LW_SEM_NEED))
+        if (!(claim & (LW_SEM_NEED | LW_SEM_LINE)))
             return;
-        seen = lw_cas(&sem[LW_SEM_CLAIM], claim,
-                      ((claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET) | (claim & LW_SEM_LINE),
+        seen = lw_cas(&sem[LW_SEM_CLAIM], claim, (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET,
                       lw_relaxed);
     } while (seen != claim);
 }

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -63,6 +64,9 @@ async function ask(path, body) {
   });
   return response.json();
 }
+
+/** What a server says that grants each lease. */
+const LEASE = { ID: '7', TTL: '2', header: { revision: '1', raft_term: '1' }, succeeded: true };
 
 const base64 = (text) => Buffer.from(text).toString('base64');
 
@@ -322,6 +326,38 @@ describe('lockword run --at', function () {
     const at = `etcd://127.0.0.1:${closed},${address}`;
     const { status, stderr } = await start(program, 'run', '--at', at, 'two', 'true').ended;
     assert.equal(status, 0, stderr);
+  });
+
+  it('a failure is one, though it has no field named so, as in etcd 3.6', async () => {
+    for (const failing of ['lease/grant', 'kv/txn']) {
+      const server = createHttpServer((request, response) => {
+        const fails = request.url.endsWith(failing);
+        response.statusCode = fails ? 503 : 200;
+        response.end(JSON.stringify(fails ? { code: 14, message: 'no leader' } : LEASE));
+      }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const at = `etcd://127.0.0.1:${server.address().port}`;
+      const out = file('ran');
+      const one = start(program, 'run', '--at', at, '--ttl', '2', '--try', 'x', 'touch', out);
+      const { status, stderr } = await one.ended;
+      server.close();
+      assert.equal(status, 125);
+      assert.match(stderr, /etcd does not respond: .*no leader/);
+      assert.equal(existsSync(out), false);
+    }
+  });
+
+  it('a watcher that is killed does not give the lock away', async () => {
+    const holder = await hold('watched', 'sleep 100 & echo $! >$DIR/pid; wait');
+    const before = performance.now();
+    const { stdout: watcher } = await start('pgrep', '-P', holder.pid).ended;
+    process.kill(Number(watcher), 'SIGKILL');
+    const { status, stderr } = await holder.ended;
+    assert.equal(status, 125);
+    assert.match(stderr, /frees the lock when the lease has run out/);
+    assert.equal((await run('watched', 'true').ended).status, 0);
+    assert.ok(performance.now() - before > 900);
+    process.kill(Number(readFileSync(file('pid'), 'utf8')), 'SIGKILL');
   });
 
   it('refuses what it cannot do', async () => {

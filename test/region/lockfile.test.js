@@ -161,4 +161,22 @@ describe('lockword-region/lockfile, unlike proper-lockfile', () => {
     region.close();
     await release();
   });
+
+  it('makes room for new files where old ones were locked', async () => {
+    const region = open(REGION);
+    const release = await ours.lock(file);
+    const asked = ours.lock(file, { retries: { forever: true } });
+    let names = region.list().length;
+    for (const end = names + 3000; names < end; names++)
+      ours.lockSync(`/none/${names}`, { realpath: false })();
+    expect(region.list().length).below(2049);
+    expect(await ours.check(file)).equal(true);
+    expect(await ours.check('/none/other', { realpath: false })).equal(false);
+    expect(region.describe('/none/other.lock')).equal(undefined);
+    await release();
+    await (
+      await within(5000, asked)
+    )();
+    region.close();
+  });
 });

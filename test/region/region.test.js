@@ -453,12 +453,23 @@ describe('the other primitives of a region', () => {
     );
     const event = region.event('event');
     waits.push(failure(() => waitAny([event.when(), slots.when()])));
+    const other = open(`${PATH}-other`);
+    const elsewhere = other.semaphore('slots');
+    waits.push(failure(() => waitAny([event.when(), elsewhere.when()])));
+    const source = event.when();
     region.close();
     for (const error of await within(5000, Promise.all(waits)))
       expect(error).instanceOf(ClosedError);
     for (const call of ['wait', 'waitAsync', 'tryAcquire', 'release', 'acquire'])
       expect(await failure(() => slots[call]())).instanceOf(ClosedError);
     expect(await failure(() => guard.unlock())).instanceOf(ClosedError);
+    expect(await failure(() => waitAny([source]))).instanceOf(ClosedError);
+    // What waited for either of two does not take the other one any more.
+    elsewhere.release();
+    await sleep(20);
+    expect(elsewhere.permits).equal(1);
+    other.close();
+    unlinkSync(`${PATH}-other`);
     const again = open(PATH);
     again.semaphore('slots').release();
     expect(again.semaphore('slots').tryAcquire()).equal(true);

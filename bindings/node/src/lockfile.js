@@ -16,6 +16,7 @@ import { resolve } from 'node:path';
 import process from 'node:process';
 
 import { LockError } from '../../../js/src/errors.js';
+import { RemovedError } from './errors.js';
 import { open } from './region.js';
 
 /**
@@ -97,6 +98,36 @@ export function lockName(path) {
   return lengthOf(name) <= LONGEST ? name : hash;
 }
 
+/** The names that `lockName` makes. */
+const NAMES = /^\/|^[\w-]{22}(:|$)/;
+
+/** Removes the names of files that nobody has locked. Others that have just found one try again. */
+function forgetFiles() {
+  for (const { name, type, holder, waiters } of userRegion().list()) {
+    if (type !== 'Mutex' || !NAMES.test(name) || holder || waiters) continue;
+    try {
+      userRegion().remove(name);
+    } catch (/** @type {any} */ error) {
+      if (error.code !== 'EBUSY') throw error;
+    }
+  }
+}
+
+/**
+ * The mutex of this name. If the region is full, names of files make room.
+ *
+ * @param {string} name
+ */
+function mutexOf(name) {
+  try {
+    return userRegion().mutex(name);
+  } catch (/** @type {any} */ error) {
+    if (error.code !== 'ENOSPC') throw error;
+    forgetFiles();
+    return userRegion().mutex(name);
+  }
+}
+
 /**
  * The locks that this thread holds: their releases, by name.
  *
@@ -163,11 +194,18 @@ const notHeld = (file) =>
  */
 export async function lock(file, options = {}) {
   const name = nameOf(file, options);
-  const mutex = userRegion().mutex(name);
-  if (!mutex.tryLock() && !(await mutex.lockAsync(patience(options.retries ?? 0))))
-    throw locked(file);
-  const release = hold(file, name, mutex);
-  return async () => release();
+  const deadline = performance.now() + patience(options.retries ?? 0);
+  for (;;) {
+    const mutex = mutexOf(name);
+    try {
+      if (!(await mutex.lockAsync(Math.max(deadline - performance.now(), 0)))) throw locked(file);
+    } catch (error) {
+      if (error instanceof RemovedError) continue; // by forgetFiles
+      throw error;
+    }
+    const release = hold(file, name, mutex);
+    return async () => release();
+  }
 }
 
 /**
@@ -182,9 +220,15 @@ export function lockSync(file, options = {}) {
   const name = nameOf(file, options);
   if (options.retries && patience(options.retries) > 0)
     throw new LockFileError('ESYNC', 'Cannot use retries with the sync api', file);
-  const mutex = userRegion().mutex(name);
-  if (!mutex.tryLock()) throw locked(file);
-  return hold(file, name, mutex);
+  for (;;) {
+    const mutex = mutexOf(name);
+    try {
+      if (!mutex.tryLock()) throw locked(file);
+      return hold(file, name, mutex);
+    } catch (error) {
+      if (!(error instanceof RemovedError)) throw error;
+    }
+  }
 }
 
 /**
@@ -220,7 +264,7 @@ export function unlockSync(file, options = {}) {
  * @returns {Promise<boolean>}
  */
 export async function check(file, options = {}) {
-  return userRegion().mutex(nameOf(file, options)).isLocked;
+  return Boolean(userRegion().describe(nameOf(file, options))?.holder);
 }
 
 /**
@@ -231,7 +275,7 @@ export async function check(file, options = {}) {
  * @returns {boolean}
  */
 export function checkSync(file, options = {}) {
-  return userRegion().mutex(nameOf(file, options)).isLocked;
+  return Boolean(userRegion().describe(nameOf(file, options))?.holder);
 }
 
 export default { lock, unlock, check, lockSync, unlockSync, checkSync };

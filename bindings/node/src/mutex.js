@@ -17,8 +17,8 @@ import { handOver } from '../../../js/src/line.js';
 import { signalOf, timeoutOf, timeoutToBlock } from '../../../js/src/options.js';
 import { enqueue } from '../../../js/src/turn.js';
 import { addon } from './addon.js';
-import { AbandonedError, ClosedError, RemovedError } from './errors.js';
-import { beginToWait } from './wait.js';
+import { AbandonedError, RemovedError } from './errors.js';
+import { beginToWait, closed } from './wait.js';
 
 /** @typedef {import('lockword').WaitOptions} WaitOptions */
 
@@ -266,7 +266,7 @@ export class RegionMutex {
   /** This thread's id in the region. */
   #self() {
     const { self } = this.#region;
-    if (!self) throw new ClosedError('this thread has closed the region');
+    if (!self) throw closed();
     return self;
   }
 

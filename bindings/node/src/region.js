@@ -11,9 +11,8 @@ import { Semaphore } from '../../../js/src/semaphore.js';
 import { WaitGroup } from '../../../js/src/waitgroup.js';
 import { assertInteger } from '../../../js/src/waiting.js';
 import { addon } from './addon.js';
-import { ClosedError } from './errors.js';
 import { dispose, RegionMutex } from './mutex.js';
-import { Domain } from './wait.js';
+import { closed, Domain } from './wait.js';
 
 /**
  * @typedef {object} OpenOptions
@@ -163,7 +162,7 @@ export class Region {
   }
 
   #handle() {
-    if (!this.#state.self) throw new ClosedError('this thread has closed the region');
+    if (!this.#state.self) throw closed();
     return this.#state.domain.handle;
   }
 

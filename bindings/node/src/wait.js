@@ -49,8 +49,18 @@ const SEEN = 11;
 /** @type {WeakMap<SharedArrayBuffer, Domain>} */
 const domains = new WeakMap();
 
-/** @param {Words} words */
-const domainOf = (words) => /** @type {Domain} */ (domains.get(words.buffer));
+/** What every use of a region throws that this thread has closed. */
+export const closed = () => new ClosedError('this thread has closed the region');
+
+/**
+ * @param {Words} words of an open region
+ * @returns {Domain}
+ */
+function domainOf(words) {
+  const domain = domains.get(words.buffer);
+  if (!domain) throw closed();
+  return domain;
+}
 
 /**
  * The calls of this thread that wait for words of this memory: js/src/line.js.
@@ -154,18 +164,19 @@ export class Domain {
 
   /** Ends all calls that wait: the region is closed. Their steps pass on what they owe. */
   end() {
-    const closed = () => {
-      throw new ClosedError('this thread has closed the region');
-    };
-    for (const caller of callersAt(this.buffer)) {
+    // The last ones first: one that gives up makes way for those behind it.
+    for (const caller of callersAt(this.buffer).reverse()) {
       if (!caller.queue) continue;
       const { toValue } = caller;
-      caller.toValue = (/** @type {any} */ answer, /** @type {any} */ wanted) =>
-        answer.what === LW_GAVE_UP ? closed() : toValue(answer, wanted);
+      caller.toValue = (/** @type {any} */ answer, /** @type {any} */ wanted) => {
+        if (answer.what === LW_GAVE_UP) throw closed();
+        return toValue(answer, wanted);
+      };
       caller.end(caller, LW_CANCELLED);
     }
     this.waits.clear();
     this.rest();
+    domains.delete(this.buffer);
   }
 
   /** Listens to nothing if nothing waits. */
