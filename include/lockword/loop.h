@@ -26,7 +26,9 @@
  * What it promises. Requests of one loop for one lock are served in the order in which they came.
  * They exclude each other, although the loop's thread is the owner whichever of them has the lock:
  * that thread unlocks, in `done` or later. A busy loop holds nobody up: a lock that is free may be
- * taken by others until the loop gets to it. Fairness against threads is the blocking forms'.
+ * taken by others until the loop gets to it. There are two exceptions: a condition's notify may
+ * choose a waiter of a busy loop, and a request for several permits of a semaphore claims them.
+ * Fairness against threads is the blocking forms'.
  *
  * What is illegal. A loop belongs to the thread that initialized it: other threads get EPERM, and
  * may only fire an lw_cancel. To block that thread for a lock that one of its requests holds

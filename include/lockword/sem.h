@@ -8,7 +8,7 @@
  *     lw_sem_release(&slots, 1);
  *
  * Up to LW_SEM_MAX (2^28 - 1) permits. A call may ask for any number, and gets all of them at once,
- * or none. A release wakes as many threads as it gives permits.
+ * or none. A release wakes as many threads as it gives permits, and all event loops.
  *
  * No request starves. A running thread may overtake waiters, but not for long: a waiter that was
  * woken eight times in vain, or that has waited for half a millisecond, reserves the permits. A

@@ -348,7 +348,7 @@ describe('lockword run --at', function () {
   });
 
   it('a watcher that is killed does not give the lock away', async () => {
-    const holder = await hold('watched', 'sleep 100 & echo $! >$DIR/pid; wait');
+    const holder = await hold('watched', 'sleep 100 >&- 2>&- & echo $! >$DIR/pid; wait');
     const before = performance.now();
     const { stdout: watcher } = await start('pgrep', '-P', holder.pid).ended;
     process.kill(Number(watcher), 'SIGKILL');

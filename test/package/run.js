@@ -48,7 +48,7 @@ const USERS_NEED = [
 /** What a user's bundle may grow by, minified and gzipped, in bytes. */
 const LIMITS = [
   ['the mutex alone', "export { Mutex } from 'lockword';", 3945],
-  ['the whole package', "export * from 'lockword';", 10515],
+  ['the whole package', "export * from 'lockword';", 10530],
 ];
 
 /**
