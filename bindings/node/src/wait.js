@@ -174,8 +174,10 @@ export class Domain {
       };
       caller.end(caller, LW_CANCELLED);
     }
+    const waits = [...this.waits.values()].flatMap((set) => [...set]);
     this.waits.clear();
     this.rest();
+    for (const { look } of waits) look(LW_OK);
     domains.delete(this.buffer);
   }
 
