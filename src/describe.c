@@ -88,7 +88,7 @@ static uint32_t value_of(const uint32_t *words, struct field field)
 static size_t describe(const char *type, const struct phrase *phrases, size_t n,
                        const lw_word *shared, size_t length, char *buffer, size_t size)
 {
-    uint32_t words[3] = {0};
+    uint32_t words[4] = {0};
     for (size_t i = 0; i < length; i++)
         words[i] = lw_load(&shared[i], lw_relaxed);
     struct text text = {buffer, size, 0};

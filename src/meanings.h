@@ -37,14 +37,15 @@ DESCRIBE(sem, Semaphore)
 
 static const struct phrase RWLock[] = {
     {{0, 0x2000000}, {0, 0x0}, {2, 0xffffffff}, false, "written by %a"},
-    {{0, 0xffffff}, {0, 0x0}, {0, 0xffffff}, true, "read by %d"},
+    {{0, 0x3fffff}, {0, 0x0}, {0, 0x3fffff}, true, "read by %d"},
     {{0, 0x1000000}, {0, 0x0}, {2, 0xffffffff}, true, "read by %a, who may upgrade"},
     {{0, 0x0}, {0, 0x0}, {0, 0x0}, true, "free"},
-    {{0, 0x1000000}, {0, 0xffffff}, {2, 0xffffffff}, false, "read by %a, who may upgrade"},
+    {{0, 0x1000000}, {0, 0x3fffff}, {2, 0xffffffff}, false, "read by %a, who may upgrade"},
     {{0, 0x8000000}, {0, 0x0}, {0, 0x8000000}, false, "readers are next"},
     {{0, 0x4000000}, {0, 0x0}, {0, 0x4000000}, true, "a writer is next"},
     {{0, 0x10000000}, {0, 0x0}, {0, 0x10000000}, false, "reserved for a waiter"},
     {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},
+    {{0, 0x20000000}, {0, 0x0}, {0, 0x20000000}, true, "threads wait"},
     {{0, 0x40000000}, {0, 0x0}, {0, 0x40000000}, false, "event loops wait"},
 };
 DESCRIBE(rwlock, RWLock)

@@ -4,7 +4,7 @@
 #include "blocking.h"
 #include "wait/awake.h"
 
-_Static_assert(sizeof(lw_rwlock) == 12, "docs/layout.md: a read-write lock is three words");
+_Static_assert(sizeof(lw_rwlock) == 16, "docs/layout.md: a read-write lock is four words");
 
 enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline,
                               lw_cancel *cancel)

@@ -152,6 +152,15 @@ LW_INLINE bool any_has(const struct state *state, int agent, uint8_t flag)
     return false;
 }
 
+/* Whether this caller waits, and its step will not run next of itself. */
+LW_INLINE bool is_waiting(const struct state *state, int agent, int caller)
+{
+    const struct agent *a = &state->agents[agent];
+    if (a->doing != IDLE && a->caller == caller)
+        return a->doing == ASLEEP;
+    return model_is_in_line(a, caller) && !(a->to_run >> caller & 1);
+}
+
 /* Whether a caller of this agent that is one of these letters has something left to do. */
 LW_INLINE bool has_work(const struct state *state, int agent, const char *letters)
 {

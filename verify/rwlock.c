@@ -10,6 +10,7 @@
 #include <lockword/rwlock.h>
 
 #include "callers.h"
+#include "mutex.h"
 
 enum {
     STATE,
@@ -35,20 +36,25 @@ enum {
     HAS_OWN = FIRST_OWN_FLAG * 2,    /* it writes, or reads upgradably: the ghost knows which */
     CHANGED = FIRST_OWN_FLAG * 4,    /* during its call: it has taken, or given up, or become */
     SAW_OTHERS = FIRST_OWN_FLAG * 8, /* during this step: an agent that excludes it or goes first */
-    SAW_WRITER = FIRST_OWN_FLAG * 16, /* during its call, when a step began: an agent wrote */
-    SAW_FULL = FIRST_OWN_FLAG * 32,   /* during this step: as many readers as there may be */
+    LOOKED = FIRST_OWN_FLAG * 16,    /* during this step: its wait is counted */
+    SAW_FULL = FIRST_OWN_FLAG * 32,  /* during this step: as many readers as there may be */
 };
 
 /* A caller's own bytes, during its call. */
 enum {
-    WOKEN = 0,       /* how often it was woken, up to MAX_WAKES */
-    MARKS = 1,       /* bits of the following */
-    HAS_CLAIMED = 1, /* it had to wait, and to claim something */
+    WOKEN = 0,         /* how often it waited in vain, up to OFTEN; and SEES_WRITER */
+    SEES_WRITER = 128, /* the step last saw that an agent writes */
+    ENDED_MIXED = 64,  /* it has found MIXED, and wakes all who sleep on the state */
+    MARKS = 1,         /* bits of the following */
+    HAS_CLAIMED = 1,   /* it had to wait, and to claim something */
     IS_ENTITLED =
         2, /* the lock was free when its wait was interrupted: whoever's turn it is does not come */
-    SAW_NOBODY = 4,  /* in what it would wait for: in its way, or whose turn it is */
-    LACKS_CLAIM = 8, /* there it has not claimed what it has to */
-    HAS_ENDED = 16,  /* it has taken its claims back */
+    SAW_NOBODY = 4,    /* in what it would wait for: in its way, or whose turn it is */
+    LACKS_CLAIM = 8,   /* there it has not claimed what it has to */
+    HAS_ENDED = 16,    /* it has taken its claims back */
+    SAW_WRITER = 32,   /* an agent wrote when it began to wait */
+    HAS_WOKEN = 64,    /* its notify has ended waits */
+    HAS_CLEARED = 128, /* it has cleared the mark of those on the generation, which is to move */
 };
 
 #define HAS (HAS_READ | HAS_OWN)
@@ -111,13 +117,8 @@ static const struct function functions[] = {
     [UNLOCK] = FACE("rwlock_unlock", "unlock", unlock),
 };
 
-/*
- * CMakeLists.txt builds this with a small constant: what happens after eight wakes happens after
- * one then, and there are fewer states.
- */
-#ifndef MAX_WAKES
-#define MAX_WAKES 8
-#endif
+/* As often as a waiter waits in vain before it starves. */
+#define OFTEN (MAX_FAILED_WAITS + 1)
 
 static bool owns(const struct state *state, int agent)
 {
@@ -370,7 +371,7 @@ static uint32_t claims_of(uint32_t function)
 
 static bool was_woken_often(const struct caller *caller)
 {
-    return caller->own[WOKEN] >= MAX_WAKES;
+    return (caller->own[WOKEN] & ~(SEES_WRITER | ENDED_MIXED)) >= OFTEN;
 }
 
 /* What it has to claim if it waits in this state, and no more than that. */
@@ -380,6 +381,8 @@ static uint32_t claims_in(const struct caller *caller, uint32_t state)
     const uint32_t turns = function == WRITE || function == UPGRADE ? LW_RWLOCK_WRITERS_TURN
                            : state & LW_RWLOCK_WRITER               ? LW_RWLOCK_READERS_TURN
                                                                     : 0;
+    if (!(state & HOLDERS))
+        return 0;
     return (turns | (was_woken_often(caller) ? LW_RWLOCK_RESERVED : 0)) & claims_of(function);
 }
 
@@ -392,10 +395,10 @@ static uint32_t respected_by(const struct caller *caller, uint32_t state)
     uint32_t claims = 0;
     if (function == WRITE)
         claims = LW_RWLOCK_READERS_TURN;
-    else if (!(state & LW_RWLOCK_READERS_TURN) && !(caller->flags & SAW_WRITER) &&
+    else if (!(state & LW_RWLOCK_READERS_TURN) && !(caller->own[MARKS] & SAW_WRITER) &&
              !was_woken_often(caller))
         claims = LW_RWLOCK_WRITERS_TURN;
-    if (function != READ && caller->own[WOKEN] == 0)
+    if (function != READ && !(caller->phase & LW_ENTITLED))
         claims |= LW_RWLOCK_RESERVED;
     return state & claims;
 }
@@ -467,7 +470,11 @@ static const char *changed_holders(struct state *state, int agent, uint32_t befo
         return "takes the lock beside one that it cannot be beside";
     if (function != BECOME && has != wanted_by(function))
         return "takes what it does not want";
-    const char *error = is_lock(function) ? takes(c, a->why, before, after) : NULL;
+    const char *error =
+        is_lock(function) ? takes(c, a->why, before, after)
+        : before & ~after & CLAIMS & ~(had == LW_RWLOCK_WRITER ? LW_RWLOCK_WRITERS_TURN : 0)
+            ? "ends a claim, and does not wait"
+            : NULL;
     give_up(state, agent, c);
     have(state, agent, c, has);
     overtake(state, agent, had, has);
@@ -508,12 +515,16 @@ static void mark(struct caller *caller, uint8_t bits, bool is_so)
 /* A step of this caller looks at the state, as the first thing that it does. */
 static void look(struct caller *caller, uint32_t function, uint32_t why, uint32_t state)
 {
+    if (!(caller->flags & LOOKED) && caller->own[WOKEN] & SEES_WRITER)
+        mark(caller, SAW_WRITER, true);
+    caller->own[WOKEN] &= (uint8_t)~SEES_WRITER;
+    const bool counts = why == LW_OK || why == LW_NOT_EQUAL || why == LW_SLICE;
+    if (counts && !(caller->flags & LOOKED) && !was_woken_often(caller))
+        caller->own[WOKEN] =
+            (uint8_t)(why == LW_SLICE && function == WRITE ? OFTEN : caller->own[WOKEN] + 1u);
     if (state & LW_RWLOCK_WRITER)
-        caller->flags |= SAW_WRITER;
-    if ((why == LW_OK || why == LW_NOT_EQUAL) && !was_woken_often(caller))
-        caller->own[WOKEN]++;
-    if (why != LW_SLICE || !(state & HOLDERS))
-        mark(caller, IS_ENTITLED, why == LW_SLICE);
+        caller->own[WOKEN] |= SEES_WRITER;
+    mark(caller, IS_ENTITLED, why == LW_SLICE && !(state & HOLDERS));
     if (!may_give_up(why) && claims_in(caller, state))
         mark(caller, HAS_CLAIMED, true);
     mark(caller, SAW_NOBODY, !is_in_the_way(caller, function, why, state));
@@ -525,11 +536,16 @@ static const char *changed_claims(const struct state *state, int agent, struct c
                                   uint32_t before, uint32_t after)
 {
     const struct agent *a = &state->agents[agent];
+    if (before & ~after & LW_RWLOCK_BLOCKED_READERS && after & LW_RWLOCK_LEAVING &&
+        !((before ^ after) & ~(LW_RWLOCK_BLOCKED_READERS | LW_RWLOCK_LEAVING))) {
+        mark(c, HAS_CLEARED, true);
+        return NULL;
+    }
     if (!is_lock(a->function))
         return "changes the turns, and does not wait";
     const bool is_refused =
         c->flags & SAW_FULL || (a->function == UPGRADE && !reads_upgradably(state, agent));
-    const uint32_t ended = before & ~after & ~LW_WAITERS;
+    const uint32_t ended = before & ~after & CLAIMS;
     if (ended && !may_give_up(a->why) && !is_refused)
         return "ends a claim, and does not give up";
     if (ended && !(c->own[MARKS] & HAS_CLAIMED))
@@ -544,13 +560,29 @@ static const char *changed_claims(const struct state *state, int agent, struct c
     return NULL;
 }
 
+/*
+ * No herd: a call wakes one writer at most, or all others, unless these have not slept where they
+ * should.
+ */
+static const char *notified(struct caller *c, const struct operation *operation, uint32_t result)
+{
+    if (operation->word == LW_RWLOCK_GATE || result == 0)
+        return NULL;
+    if (operation->word == LW_RWLOCK_STATE && operation->a == LW_ALL)
+        return c->own[WOKEN] & ENDED_MIXED ? NULL : "wakes all writers";
+    if (c->own[MARKS] & HAS_WOKEN)
+        return "wakes both readers and a writer";
+    mark(c, HAS_WOKEN, true);
+    return NULL;
+}
+
 static const char *operated(struct state *state, int agent, const struct operation *operation,
                             uint32_t result)
 {
     const struct agent *a = &state->agents[agent];
     struct caller *c = &state->agents[agent].callers[a->caller];
     if (operation->kind == NOTIFY)
-        return NULL;
+        return notified(c, operation, result);
     if (operation->kind == STORE) {
         if (operation->word != LW_RWLOCK_OWNER)
             return "stores what it has to change";
@@ -558,15 +590,27 @@ static const char *operated(struct state *state, int agent, const struct operati
     }
     if (c->flags & CHANGED && !(c->flags & HAS))
         return "touches the lock after it has given it up";
+    if (operation->word == LW_RWLOCK_GENERATION && operation->kind == CAS) {
+        if (!(c->own[MARKS] & HAS_CLEARED))
+            return "moves the generation of threads that it does not wake";
+        mark(c, HAS_CLEARED, false);
+        return NULL;
+    }
     if (operation->word != LW_RWLOCK_STATE)
-        return operation->kind == CAS ? "changes another word than the state" : NULL;
+        return operation->kind == CAS ? "changes a word that it may not change" : NULL;
     if (operation->kind == CAS && result == operation->a) {
+        if (c->own[MARKS] & HAS_CLEARED)
+            return "changes the state before the generation";
+        if (operation->a & ~operation->b & LW_RWLOCK_MIXED)
+            c->own[WOKEN] |= ENDED_MIXED;
         if ((operation->a ^ operation->b) & HOLDERS)
             return changed_holders(state, agent, operation->a, operation->b);
         return changed_claims(state, agent, c, operation->a, operation->b);
     }
-    if (operation->kind == LOAD && is_lock(a->function))
+    if (is_lock(a->function)) {
         look(c, a->function, a->why, result);
+        c->flags |= LOOKED;
+    }
     if (wanted_by(a->function) && is_in_the_way(c, a->function, a->why, result))
         c->flags |= SAW_OTHERS;
     if (is_full(result))
@@ -579,6 +623,8 @@ static const char *waits(const struct state *state, int agent, uint32_t way)
     (void)way;
     const struct agent *a = &state->agents[agent];
     const uint8_t marks = a->callers[a->caller].own[MARKS];
+    if (marks & HAS_WOKEN)
+        return "wakes another one, and waits";
     if (marks & SAW_NOBODY)
         return "waits although nobody is in its way";
     return marks & LACKS_CLAIM ? "waits, and does not claim its turn" : NULL;
@@ -684,6 +730,32 @@ static bool is_claimed(const struct state *state, uint32_t claim)
     return false;
 }
 
+/* Whether the agent sleeps, and could have the lock if it were woken. */
+static bool sleeps_beside_the_lock(const struct state *state, int agent)
+{
+    const struct agent *a = &state->agents[agent];
+    const uint32_t word = state->words[LW_RWLOCK_STATE];
+    const struct caller *c = &a->callers[a->caller];
+    return a->doing == ASLEEP && a->way != LW_WAIT_BRIEF &&
+           !(word & excluded_by(wanted_by(c->function), upgrades(c->function))) &&
+           !respected_by(c, word) && (c->function == READ || !(word & LW_RWLOCK_RESERVED));
+}
+
+/*
+ * While no agent is within a step or about to make one, no thread sleeps beside a lock that it
+ * could have: those that have it may keep it for long. A dead agent may have taken a notify with
+ * it.
+ */
+static bool is_at_rest(const struct state *state)
+{
+    for (int agent = 0; agent < model_agents; agent++) {
+        const uint8_t doing = state->agents[agent].doing;
+        if (doing != IDLE && doing != ASLEEP)
+            return false;
+    }
+    return true;
+}
+
 static const char *invariant(const struct state *state)
 {
     const uint32_t word = state->words[LW_RWLOCK_STATE];
@@ -701,6 +773,10 @@ static const char *invariant(const struct state *state)
         return "the owner's word names another";
     if (state->deaths)
         return NULL;
+    for (int other = 0; other < model_agents && is_at_rest(state); other++) {
+        if (sleeps_beside_the_lock(state, other))
+            return "sleeps beside a lock that it could have";
+    }
     if (word & LW_RWLOCK_WRITERS_TURN && !is_claimed(state, LW_RWLOCK_WRITERS_TURN))
         return "it is a writer's turn, and there is none";
     if (word & LW_RWLOCK_READERS_TURN && !is_claimed(state, LW_RWLOCK_READERS_TURN))
@@ -724,26 +800,32 @@ static bool may_wait(const struct state *state, int agent, int caller)
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
+    if (word == LW_RWLOCK_GENERATION) {
+        snprintf(text, size, "%u", value);
+        return;
+    }
     if (word != LW_RWLOCK_STATE) {
         const int agent = model_agent_of(value);
         snprintf(text, size, "%s", value == 0 ? "0" : agent >= 0 ? model_name(agent) : "?");
         return;
     }
-    snprintf(text, size, "%ur%s%s%s%s%s%s%s", value & LW_RWLOCK_READERS,
+    snprintf(text, size, "%ur%s%s%s%s%s%s%s%s%s%s", value & LW_RWLOCK_READERS,
              value & LW_RWLOCK_UPGRADABLE ? "+UPGRADABLE" : "",
              value & LW_RWLOCK_WRITER ? "+WRITER" : "",
              value & LW_RWLOCK_WRITERS_TURN ? "+WRITERS_TURN" : "",
              value & LW_RWLOCK_READERS_TURN ? "+READERS_TURN" : "",
              value & LW_RWLOCK_RESERVED ? "+RESERVED" : "",
+             value & LW_RWLOCK_LEAVING ? "+LEAVING" : "", value & LW_RWLOCK_MIXED ? "+MIXED" : "",
+             value & LW_RWLOCK_BLOCKED_READERS ? "+BLOCKED_READERS" : "",
              value & LW_ASYNC_WAITERS ? "+ASYNC" : "",
              value & LW_BLOCKED_WAITERS ? "+BLOCKED" : "");
 }
 
 /*
- * How many turns an endless caller may cost another caller: one for each wake, and one that is lost
- * while the last wake comes.
+ * How many turns an endless caller may cost another caller: one more than the waits in vain before
+ * it starves, and one that is lost while the last wake comes.
  */
-#define BOUND (MAX_WAKES + 1)
+#define BOUND (MAX_FAILED_WAITS + 2)
 
 /* From small to large: a mutant's first failure is its shortest. */
 static const struct configuration configurations[] = {
@@ -757,7 +839,7 @@ static const struct configuration configurations[] = {
     {"xy,w", 1, TIMEOUTS | BRIEFS, 0, SMALL, 0},
     {"p,b", 1, BRIEFS, 0, SMALL, 0},
     {"r,r,w", 1, TIMEOUTS, 0, SMALL, 0},
-    {"zz,u", 1, BRIEFS, 0, SMALL, 0},
+    {"zz,u", 1, BRIEFS, 0, LARGE, 0},
     {"b,b", 1, 0, 0, SMALL, 0},
     {"s,b", 2, 0, 0, SMALL, 0},
     {"s,w", 2, STRAYS, 0, SMALL, 0},
@@ -776,11 +858,11 @@ static const struct configuration configurations[] = {
     {"Y,w", 1, 0, BOUND, SMALL, 0},
     {"U,u", 1, 0, BOUND, SMALL, 0},
     {"U,w", 1, 0, BOUND, SMALL, 0},
-    {"W,W,r", 1, 0, BOUND, SMALL, 0},
+    {"W,W,r", 1, 0, BOUND, MEDIUM, 0},
     {"W,r,r", 1, 0, BOUND, SMALL, 0},
     {"W,x,r", 1, 0, BOUND, SMALL, 0},
     {"Y,r,x", 1, 0, BOUND, SMALL, 0},
-    {"a,b", 1, ANYTHING | STRAYS, 0, SMALL, 0},
+    {"a,b", 1, STRAYS, 0, SMALL, 0},
     {"a,a", 1, ANYTHING, 0, SMALL, 0},
     {"xy,r", 1, ANYTHING, 0, SMALL, 0},
     {"yy,r", 1, ANYTHING, 0, SMALL, 0},
@@ -793,7 +875,7 @@ static const struct configuration configurations[] = {
     {"xxy,w", 1, BRIEFS, 0, SMALL, 0},
     {"zx,r", 1, BRIEFS, 0, SMALL, 0},
     {"zy,r", 1, BRIEFS, 0, SMALL, 0},
-    {"zz,r", 1, TIMEOUTS | BRIEFS, 0, SMALL, 0},
+    {"zz,r", 1, TIMEOUTS | BRIEFS, 0, MEDIUM, 0},
     {"r,r,w", 1, ANYTHING, 0, SMALL, 0},
     {"r,w,w", 1, ALMOST, 0, SMALL, 0},
     {"x,r,w", 1, ALMOST, 0, SMALL, 0},
@@ -802,22 +884,22 @@ static const struct configuration configurations[] = {
     {"zz,r", 1, STRAYS, 0, SMALL, 0},
     {"zx,w", 1, BRIEFS | STRAYS, 0, SMALL, 0},
     {"zt,r", 1, STRAYS, 0, SMALL, 0},
-    {"zz,r", 1, ANYTHING | STRAYS, 0, SMALL, 0},
+    {"zz,r", 1, BRIEFS | STRAYS, 0, SMALL, 0},
     {"zy,w", 1, ALMOST | STRAYS, 0, SMALL, 0},
     {"r,r,w", 1, ANYTHING | DEATHS, 0, SMALL, 0},
     {"w,y", 1, ANYTHING | DEATHS, 0, SMALL, 0},
     {"r,y", 1, ANYTHING | DEATHS, 0, SMALL, 0},
     {"u,u", 1, 0, 0, SMALL, 0},
     {"yy,w", 1, 0, 0, SMALL, 0},
-    {"r,w,u", 1, 0, 0, MEDIUM, 0},
-    {"r,w,w", 1, ANYTHING, 0, MEDIUM, 0},
+    {"r,w,u", 1, 0, 0, LARGE, 0},
+    {"r,w,w", 1, ANYTHING, 0, LARGE, 0},
     {"x,r,w", 1, ANYTHING, 0, MEDIUM, 0},
     {"r,w,y", 1, SLICES | BRIEFS | DEATHS, 0, MEDIUM, 0},
-    {"b,b", 2, ALMOST, 0, MEDIUM, 0},
+    {"b,b", 1, ALMOST, 0, LARGE, 0},
     {"r,w,u", 1, TIMEOUTS, 0, LARGE, 0},
-    {"z,w,r", 1, BRIEFS, 0, MEDIUM, 0},
+    {"z,w,r", 1, BRIEFS, 0, LARGE, 0},
     {"zx,y", 1, ALMOST, 0, MEDIUM, 0},
-    {"zyx,r", 1, BRIEFS, 0, MEDIUM, 0},
+    {"zyx,r", 1, BRIEFS, 0, LARGE, 0},
     {"zy,w", 1, ANYTHING, 0, LARGE, 0},
     {"zx,y,r", 1, BRIEFS, 0, LARGE, 0},
     {"r,w,u", 1, ALMOST, 0, LARGE, 0},
@@ -825,8 +907,8 @@ static const struct configuration configurations[] = {
     {"r,r,w,w", 1, ALMOST, 0, LARGE, 0},
 };
 
-static const char *const word_names[] = {"state", "gate", "owner"};
+static const char *const word_names[] = {"state", "gate", "owner", "generation"};
 
 EXPLORE("rwlock", LW_RWLOCK_WORDS, .crowd = true, .async_letters = "apxyzAXYZ", .begin = begin,
-        .flags_of_a_step = SAW_OTHERS | SAW_FULL, .last_phase = MAX_WAKES << 3 | 7, .waits = waits,
-        .may_wait = may_wait)
+        .flags_of_a_step = SAW_OTHERS | SAW_FULL | LOOKED, .last_phase = MUTEX_LAST_PHASE | 0xff,
+        .waits = waits, .may_wait = may_wait)

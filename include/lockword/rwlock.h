@@ -17,8 +17,9 @@
  * Neither side starves the other. A writer that waits holds back readers that come later, and
  * readers that waited while it wrote go before the next writer. A turn that nobody uses ends when
  * the lock has been free for half a millisecond. Writers, and upgradable readers, overtake each
- * other until one has been woken eight times in vain: then newcomers stand back. A waiter that
- * gives up leaves nothing behind that holds others back. The try forms take a lock that is free,
+ * other until one has waited in vain eight times: then newcomers stand back. An unlock wakes all
+ * readers that wait, or one writer. A waiter that gives up leaves nothing behind that holds others
+ * back. The try forms take a lock that is free,
  * whatever turn it is.
  *
  * What is illegal. To read again while reading, except by lw_rwlock_tryrdlock: a writer that waits
@@ -29,7 +30,7 @@
  *
  * The lock knows its writer and its upgradable reader, but not its readers: it cannot tell whether
  * an unlock is of the caller's own read. Later readers and writers see what was written, and what
- * was read before an unlock was read before the next writer writes. At most 2^24 - 1 readers at a
+ * was read before an unlock was read before the next writer writes. At most 2^22 - 1 readers at a
  * time, including an upgradable one (EOVERFLOW); any number of threads may wait. No count wraps.
  */
 #ifndef LOCKWORD_RWLOCK_H
@@ -137,7 +138,7 @@ static inline int lw_rwlock_try(lw_rwlock *rwlock, uint32_t after, uint32_t self
 /*
  * Takes the lock for reading, beside other readers, waiting until the deadline, or until `cancel`
  * fires (NULL: never). Returns 0; EDEADLK: the caller writes, or reads upgradably and would have to
- * wait; EOVERFLOW: there are 2^24 - 1 readers; ETIMEDOUT; ECANCELED.
+ * wait; EOVERFLOW: there are 2^22 - 1 readers; ETIMEDOUT; ECANCELED.
  */
 LW_API int lw_rwlock_rdlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
@@ -172,7 +173,7 @@ LW_API int lw_rwlock_tryrdlock(lw_rwlock *rwlock)
 /*
  * Takes the lock for reading upgradably, beside readers, waiting until the deadline, or until
  * `cancel` fires (NULL: never). Returns 0; EDEADLK: the caller writes or reads upgradably;
- * EOVERFLOW: there are 2^24 - 1 readers; ETIMEDOUT; ECANCELED.
+ * EOVERFLOW: there are 2^22 - 1 readers; ETIMEDOUT; ECANCELED.
  */
 LW_API int lw_rwlock_uplock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {

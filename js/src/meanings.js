@@ -73,7 +73,11 @@ export const meanings = {
       ['a writer is next', state(core.LW_RWLOCK_WRITERS_TURN)],
     ],
     [['reserved for a waiter', state(core.LW_RWLOCK_RESERVED)]],
-    ...WAITERS,
+    [
+      ['threads wait', state(core.LW_BLOCKED_WAITERS)],
+      ['threads wait', state(core.LW_RWLOCK_BLOCKED_READERS)],
+    ],
+    WAITERS[1],
   ],
   Barrier: [
     [

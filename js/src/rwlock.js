@@ -37,8 +37,8 @@ import { waitersOf, waitFor } from './waiting.js';
 /**
  * A read-write lock with upgradable reads. Neither side starves the other. A writer that waits
  * holds back readers that come later, and readers that waited while it wrote go before the next
- * writer. Writers, and upgradable readers, overtake each other until one has been woken eight times
- * in vain: then newcomers stand back. Later readers and writers see what was written. At most 2^24
+ * writer. Writers, and upgradable readers, overtake each other until one has waited in vain eight
+ * times: then newcomers stand back. Later readers and writers see what was written. At most 2^22
  * - 1 readers at a time, including an upgradable one (RangeError); any number of agents may wait.
  *
  * To read again while reading is illegal, except by `tryReadLock`: a writer that came in between
@@ -57,7 +57,7 @@ import { waitersOf, waitFor } from './waiting.js';
  * @extends {Primitive<'RWLock'>}
  */
 export class RWLock extends Primitive {
-  static BYTE_LENGTH = 12;
+  static BYTE_LENGTH = 16;
   /** @readonly @type {'RWLock'} */
   static type = 'RWLock';
 
@@ -82,7 +82,7 @@ export class RWLock extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up
    * @throws {DeadlockError} this agent writes or reads upgradably, and would wait for itself
-   * @throws {RangeError} there are 2^24 - 1 readers
+   * @throws {RangeError} there are 2^22 - 1 readers
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   readLock(options) {
@@ -94,7 +94,7 @@ export class RWLock extends Primitive {
    *
    * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
-   * @throws {RangeError} there are 2^24 - 1 readers
+   * @throws {RangeError} there are 2^22 - 1 readers
    */
   readLockAsync(options) {
     return this.#lockAsync(rwlockReadStep, options);
@@ -167,7 +167,7 @@ export class RWLock extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up
    * @throws {DeadlockError} this agent writes or reads upgradably, and would wait for itself
-   * @throws {RangeError} there are 2^24 - 1 readers
+   * @throws {RangeError} there are 2^22 - 1 readers
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   upgradableLock(options) {
@@ -179,7 +179,7 @@ export class RWLock extends Primitive {
    *
    * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
-   * @throws {RangeError} there are 2^24 - 1 readers
+   * @throws {RangeError} there are 2^22 - 1 readers
    */
   upgradableLockAsync(options) {
     return this.#lockAsync(rwlockUpreadStep, options);

@@ -1,25 +1,39 @@
-/* rwlock.c: the read-write lock's steps. The meaning of the words is in core/rwlock.h. */
+/*
+ * rwlock.c: the read-write lock's steps. The meaning of the words is in core/rwlock.h.
+ *
+ * Threads that wait to write sleep on the state. One can go on at a time, so a wake obliges
+ * (core/waiters.h). All others sleep on the generation: readers, upgradable readers, and an owner
+ * that upgrades. All of them are woken at once. An unlock wakes one kind, as the turn says:
+ *
+ *   1. After a writer, the threads on the generation are woken; after readers, one writer. If a
+ *      mark is outdated and none of that kind is asleep, the other kind is woken.
+ *   2. An agent that wakes the threads on the generation clears their mark first, then moves the
+ *      generation, then frees the lock. From that moment on the memory may be gone. A thread loads
+ *      the generation before it marks the state. So if the mark was cleared after that, the thread
+ *      is asleep by the notify, or finds that the generation has moved. Until the lock is free, it
+ *      is LEAVING: threads that come now sleep on the state, whoever they are, and set MIXED. Then
+ *      all that sleep there are woken. (If they set the mark again, an agent could be kept from
+ *      freeing the lock for ever.)
+ *   3. A thread that sleeps does not claim its turn again after another writer's turn has ended. So
+ *      a reader that comes, and finds no claim but the mark of writers, wakes one of them, which
+ *      claims. The unlock of a writer that wakes readers ends all writers' claims, so that these
+ *      readers may go on.
+ *   4. A thread that may have been woken for a turn, and gives up, wakes as an unlock does.
+ */
 #include <lockword/core/rwlock.h>
 #include <lockword/core/waiters.h>
 
 #define HOLDERS (LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER)
 #define CLAIMS (LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED)
 
-/* The phase: what a locker remembers from one call to the next. */
-#define WAITED_FOR_WRITER 0x1u /* waited while an agent wrote */
-#define CLAIMED 0x2u           /* may have set a claim */
-#define ENTITLED 0x4u          /* the lock stayed free through a brief wait: the claims are stale */
-#define ONE_WAKE 0x8u          /* bits from here on: waits without success, up to MAX_WAKES */
+/* The phase's own bits. */
+#define WAITED_FOR_WRITER 0x0004u /* waited while an agent wrote: reads first after that writer */
+#define CLAIMED 0x0008u           /* may have set a claim */
 
-/*
- * A reader that saw a writer while it waited goes first after that writer. A reader that was woken
- * this often, and was never fast enough to see one, goes first all the same. A future owner that
- * was woken this often reserves the lock.
- */
-#ifndef MAX_WAKES
-#define MAX_WAKES 8u
+/* The generation's bits. Fewer are explored, so that there are fewer states. */
+#ifndef GENERATIONS
+#define GENERATIONS 0xffffffffu
 #endif
-#define WOKEN_OFTEN (MAX_WAKES * ONE_WAKE)
 
 /*
  * A way to lock is given by what the caller has before (0 or UPGRADABLE) and after (READER,
@@ -39,15 +53,6 @@ __attribute__((noinline)) static uint32_t excluded_by(uint32_t before, uint32_t 
 static uint32_t turn_of(uint32_t after)
 {
     return after == LW_RWLOCK_WRITER ? LW_RWLOCK_WRITERS_TURN : LW_RWLOCK_READERS_TURN;
-}
-
-/*
- * Returns all claims that a caller may set while it waits, and that it clears. An owner that
- * upgrades reserves nothing: it is the owner already, and takes from no future owner.
- */
-__attribute__((noinline)) static uint32_t claims_of(uint32_t before, uint32_t after)
-{
-    return turn_of(after) | (before || after == LW_RWLOCK_READER ? 0 : LW_RWLOCK_RESERVED);
 }
 
 uint32_t lw_rwlock_state(const lw_word *rwlock)
@@ -70,22 +75,15 @@ static bool has(const lw_word *rwlock, uint32_t state, uint32_t before, uint32_t
     return state & before && lw_rwlock_owner(rwlock) == self;
 }
 
-static bool was_woken_often(lw_phase phase)
-{
-    return phase >= WOKEN_OFTEN;
-}
-
 /* Returns whether the caller has to let others go first, although no holder excludes it. */
 static bool is_barred(uint32_t state, uint32_t after, lw_phase phase)
 {
-    if (phase & ENTITLED)
-        return false;
-    if (after != LW_RWLOCK_READER && state & LW_RWLOCK_RESERVED && phase < ONE_WAKE)
+    if (after != LW_RWLOCK_READER && state & LW_RWLOCK_RESERVED && !(phase & LW_ENTITLED))
         return true;
     if (after == LW_RWLOCK_WRITER)
         return state & LW_RWLOCK_READERS_TURN;
     return state & LW_RWLOCK_WRITERS_TURN && !(state & LW_RWLOCK_READERS_TURN) &&
-           !(phase & WAITED_FOR_WRITER) && !was_woken_often(phase);
+           !(phase & WAITED_FOR_WRITER) && !lw_waiters_starves(phase);
 }
 
 /* Returns whether there is no place for one more reader, of either kind. */
@@ -95,76 +93,183 @@ __attribute__((noinline)) static bool is_full(uint32_t state, uint32_t after)
     return after != LW_RWLOCK_WRITER && (state & LW_RWLOCK_READERS) + kept >= LW_RWLOCK_READERS;
 }
 
-/*
- * Takes the lock, and returns what the word held: `state`, or a newer value to look at. An entitled
- * caller ends all claims, since they are stale.
- */
-static uint32_t take(lw_word *rwlock, uint32_t state, uint32_t before, uint32_t after,
-                     uint32_t self, lw_phase phase)
+/* Takes the lock, and returns what the word held: `state`, or a newer value to look at. */
+static uint32_t take(lw_word *rwlock, uint32_t state, uint32_t next, uint32_t after, uint32_t self)
 {
-    const uint32_t ended = phase & ENTITLED ? CLAIMS : claims_of(before, after);
-    const uint32_t seen =
-        lw_cas(&rwlock[LW_RWLOCK_STATE], state, (state & ~ended) - before + after, lw_acquire);
+    const uint32_t seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, next, lw_acquire);
     if (seen == state && after != LW_RWLOCK_READER)
         lw_store(&rwlock[LW_RWLOCK_OWNER], self, lw_relaxed);
     return seen;
 }
 
 /*
- * Takes the claims back, and wakes the agents that they kept waiting. Other waiters with the same
- * claim set it again.
+ * Moves the generation, unless another agent does so at the same time. Release: a thread that loads
+ * the new one also finds that its mark was cleared.
  */
-static void withdraw(lw_word *rwlock, uint32_t claims)
+static void move_generation(lw_word *rwlock)
 {
+    const uint32_t generation = lw_load(&rwlock[LW_RWLOCK_GENERATION], lw_relaxed);
+    lw_cas(&rwlock[LW_RWLOCK_GENERATION], generation, (generation + 1) & GENERATIONS, lw_release);
+}
+
+/*
+ * Goes from `had` to `has` (0 is nothing), ends these claims, sets the mark that is owed, and wakes
+ * those who may go on: rules 1 and 2. Returns false, with nothing changed, if `had` is READER and
+ * no agent reads.
+ */
+static bool give(lw_word *rwlock, uint32_t had, uint32_t has, uint32_t claims, uint32_t owed)
+{
+    uint32_t readers = 0; /* their mark, if this function has cleared it */
     uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
-    while (seen & claims) {
+    for (;;) {
         const uint32_t state = seen;
-        seen = lw_waiters_change(rwlock, state, state & ~claims);
-        if (seen == state)
-            return;
+        if (had == LW_RWLOCK_READER && !(state & LW_RWLOCK_READERS))
+            return false;
+        const uint32_t left = (((state | owed) & ~claims) - had) + has;
+        /* Only the last reader to leave makes room for another agent. */
+        const bool wakes =
+            !(left & LW_RWLOCK_WRITER) && !(had == LW_RWLOCK_READER && left & LW_RWLOCK_READERS);
+        if (wakes && state & LW_RWLOCK_BLOCKED_READERS) {
+            const uint32_t cleared = (state & ~LW_RWLOCK_BLOCKED_READERS) | LW_RWLOCK_LEAVING;
+            /* Acquire: the generation that is loaded next is the one of the last clearing. */
+            seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, cleared, lw_acquire);
+            if (seen == state) {
+                move_generation(rwlock);
+                readers = LW_RWLOCK_BLOCKED_READERS;
+                seen = cleared;
+            }
+            continue;
+        }
+        const bool writer =
+            wakes && !(left & LW_RWLOCK_MIXED) && !(left & HOLDERS) && left & LW_BLOCKED_WAITERS;
+        const bool writer_first =
+            writer && had != LW_RWLOCK_WRITER && !(left & LW_RWLOCK_READERS_TURN);
+        const uint32_t kept = !wakes || writer_first ? readers : 0;
+        uint32_t ended = LW_RWLOCK_LEAVING;
+        if (wakes)
+            ended |= LW_ASYNC_WAITERS | LW_RWLOCK_MIXED;
+        const bool mixed = wakes && left & LW_RWLOCK_MIXED;
+        if (mixed || (writer && (writer_first || readers == 0)))
+            ended |= LW_BLOCKED_WAITERS;
+        if (had == LW_RWLOCK_WRITER && readers != 0)
+            ended |= LW_RWLOCK_WRITERS_TURN;
+        /* Acquire: pairs with the marks, so that the notifies come after the waits. */
+        seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, (left & ~ended) | kept, lw_acq_rel);
+        if (seen != state)
+            continue;
+        /* From here on the memory may be gone. */
+        if (!wakes)
+            return true;
+        uint32_t woken = 0;
+        if (writer_first)
+            woken = lw_notify(&rwlock[LW_RWLOCK_STATE], 1);
+        if (woken == 0 && readers != 0)
+            woken = lw_notify(&rwlock[LW_RWLOCK_GENERATION], LW_ALL);
+        if (mixed || (woken == 0 && writer && !writer_first))
+            lw_notify(&rwlock[LW_RWLOCK_STATE], mixed ? LW_ALL : 1);
+        if (left & LW_ASYNC_WAITERS)
+            lw_notify_async(&rwlock[LW_RWLOCK_GATE], LW_ALL);
+        return true;
     }
 }
 
-static lw_phase resume(lw_phase phase, uint32_t why, uint32_t state)
+/* Returns the phase of a caller that was resumed for this reason. */
+static lw_phase resume(lw_phase phase, uint32_t why, bool writes)
 {
-    const uint32_t reason = why & LW_WHY;
-    if (reason == LW_SLICE && !(state & HOLDERS))
-        return phase | ENTITLED;
-    return (reason == LW_OK || reason == LW_NOT_EQUAL) && !was_woken_often(phase) ? phase + ONE_WAKE
-                                                                                  : phase;
+    /* A caller that only looks has no phase, and is not entitled by its end. */
+    if (phase == 0)
+        return 0;
+    /* Only writers re-check for fairness, so only they starve by a re-check. */
+    const bool rechecks = (why & LW_WHY) == LW_SLICE && !writes;
+    return lw_waiters_resume(phase, rechecks ? LW_OK | (why & LW_ASYNC) : why);
 }
 
 static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self,
                            uint32_t why, lw_phase phase)
 {
-    const uint32_t state = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
-    const uint32_t refused = before && !has(rwlock, state, before, self) ? LW_NOT_OWNER
-                             : is_full(state, after)                     ? LW_OVERFLOW
-                                                                         : 0;
-    phase = resume(phase, why, state);
-    if (!refused && !(state & excluded_by(before, after)) &&
-        (before || !is_barred(state, after, phase)))
-        return lw_answer_of(take(rwlock, state, before, after, self, phase) == state ? LW_DONE
-                                                                                     : LW_RETRY,
-                            0, phase, 0);
-    if (phase & CLAIMED && (refused || lw_gives_up(why)))
-        withdraw(rwlock, claims_of(before, after));
-    if (refused)
-        return lw_answer_of(refused, 0, 0, 0);
-    if (!before && !(why & LW_ASYNC) && lw_rwlock_owner(rwlock) == self)
-        return lw_answer_of(LW_DEADLOCK, 0, 0, 0);
+    const bool async = why & LW_ASYNC;
+    const bool writes = !before && after == LW_RWLOCK_WRITER;
+    const bool will_own = !before && after != LW_RWLOCK_READER;
+    phase = resume(phase, why, writes);
+    /* Before the state: rule 2. */
+    const uint32_t generation =
+        async || writes ? 0 : lw_load(&rwlock[LW_RWLOCK_GENERATION], lw_acquire);
+    uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
+    for (;;) {
+        const uint32_t state = seen;
+        const bool is_free = !(state & HOLDERS);
+        /* The lock stayed free through a brief wait: those who claim it do not come. */
+        const bool is_stale = is_free && (why & LW_WHY) == LW_SLICE;
+        const uint32_t owed = writes && phase & LW_OWES ? LW_BLOCKED_WAITERS : 0;
+        const uint32_t turn = phase & CLAIMED ? turn_of(after) : 0;
+        const uint32_t refused = before && !has(rwlock, state, before, self) ? LW_NOT_OWNER
+                                 : is_full(state, after)                     ? LW_OVERFLOW
+                                                                             : 0;
+        if (!refused && !(state & excluded_by(before, after)) &&
+            (before || is_stale || !is_barred(state, after, phase))) {
+            /* Rule 3. */
+            const bool wakes_writer = after != LW_RWLOCK_WRITER && !(phase & LW_ENTITLED) &&
+                                      state & LW_BLOCKED_WAITERS &&
+                                      !(state & (LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_MIXED));
+            const uint32_t ended =
+                (is_stale ? CLAIMS : turn | (will_own ? LW_RWLOCK_RESERVED : 0)) |
+                (wakes_writer ? LW_BLOCKED_WAITERS : 0);
+            const uint32_t next = ((state & ~ended) | owed) - before + after;
+            seen = take(rwlock, state, next, after, self);
+            if (seen != state)
+                continue;
+            if (wakes_writer)
+                lw_notify(&rwlock[LW_RWLOCK_STATE], 1);
+            return lw_answer_of(LW_DONE, 0, 0, 0);
+        }
+        if (refused || lw_gives_up(why)) {
+            const uint32_t claims =
+                turn | (will_own && lw_waiters_starves(phase) ? LW_RWLOCK_RESERVED : 0);
+            if (phase & (CLAIMED | LW_OWES))
+                give(rwlock, 0, 0, claims, owed);
+            uint32_t what = LW_GAVE_UP;
+            if (refused)
+                what = refused;
+            return lw_answer_of(what, 0, 0, 0);
+        }
+        if (!before && !async && lw_rwlock_owner(rwlock) == self)
+            return lw_answer_of(LW_DEADLOCK, 0, 0, 0);
+        const lw_phase waited = phase | (state & LW_RWLOCK_WRITER ? WAITED_FOR_WRITER : 0);
+        if (async && !(why & LW_QUEUED))
+            return lw_answer_of(LW_QUEUE, LW_RWLOCK_GATE, waited, 0);
 
-    uint32_t claim = 0;
-    if (after == LW_RWLOCK_WRITER || state & LW_RWLOCK_WRITER)
-        claim = turn_of(after);
-    if (was_woken_often(phase))
-        claim |= claims_of(before, after) & LW_RWLOCK_RESERVED;
-    if (claim)
-        phase |= CLAIMED;
-    if (state & LW_RWLOCK_WRITER)
-        phase |= WAITED_FOR_WRITER;
-    return lw_waiters_wait(rwlock, state, claim, state & HOLDERS ? LW_WAIT_IDLE : LW_WAIT_BRIEF,
-                           why, phase & ~ENTITLED);
+        /* Not on a free lock: those whose turn it is are to come. */
+        uint32_t claim = 0;
+        if (!is_free) {
+            if (after == LW_RWLOCK_WRITER || state & LW_RWLOCK_WRITER)
+                claim = turn_of(after);
+            if (will_own && lw_waiters_starves(phase))
+                claim |= LW_RWLOCK_RESERVED;
+        }
+        const bool at_state = writes || state & LW_RWLOCK_LEAVING;
+        const uint32_t mark = async      ? LW_ASYNC_WAITERS
+                              : writes   ? LW_BLOCKED_WAITERS
+                              : at_state ? LW_BLOCKED_WAITERS | LW_RWLOCK_MIXED
+                                         : LW_RWLOCK_BLOCKED_READERS;
+        const uint32_t marked = state | claim | mark;
+        /* Release: an agent that sees the mark also sees the wait that was queued before it. */
+        if (marked != state) {
+            seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, marked, lw_release);
+            if (seen != state)
+                continue;
+        }
+        uint32_t way = LW_WAIT_IDLE;
+        if (writes || is_free)
+            way = lw_waiters_way(phase, is_free);
+        return lw_answer_of(way,
+                            async      ? LW_RWLOCK_GATE
+                            : at_state ? LW_RWLOCK_STATE
+                                       : LW_RWLOCK_GENERATION,
+                            (waited & ~LW_OWES) | LW_ENTITLED | (claim ? CLAIMED : 0),
+                            async      ? 0
+                            : at_state ? marked
+                                       : generation);
+    }
 }
 
 lw_answer lw_rwlock_read_step(lw_word *rwlock, uint32_t self, uint32_t why, lw_phase phase)
@@ -194,7 +299,7 @@ bool lw_rwlock_try_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32
         return false;
     while (!(seen & excluded_by(before, after)) && !is_full(seen, after)) {
         const uint32_t state = seen;
-        seen = take(rwlock, state, before, after, self, 0);
+        seen = take(rwlock, state, state - before + after, after, self);
         if (seen == state)
             return true;
     }
@@ -203,33 +308,14 @@ bool lw_rwlock_try_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32
 
 bool lw_rwlock_unread_step(lw_word *rwlock)
 {
-    uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
-    uint32_t state;
-    do {
-        state = seen;
-        const uint32_t readers = state & LW_RWLOCK_READERS;
-        if (readers == 0)
-            return false;
-        /* Only the last reader to leave makes room for another agent. */
-        if (readers == 1)
-            seen = lw_waiters_change(rwlock, state, state - 1);
-        else
-            seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, state - 1, lw_release);
-    } while (seen != state);
-    return true;
+    return give(rwlock, LW_RWLOCK_READER, 0, 0, 0);
 }
 
 bool lw_rwlock_become_step(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t self)
 {
-    uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
-    if (!has(rwlock, seen, before, self))
+    if (!has(rwlock, lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed), before, self))
         return false;
     if (after != LW_RWLOCK_UPGRADABLE)
         lw_store(&rwlock[LW_RWLOCK_OWNER], 0, lw_relaxed);
-    uint32_t state;
-    do {
-        state = seen;
-        seen = lw_waiters_change(rwlock, state, state - before + after);
-    } while (seen != state);
-    return true;
+    return give(rwlock, before, after, 0, 0);
 }

@@ -5,9 +5,13 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
+
+/* Of waiters: they may be outdated. */
+#define MARKS (LW_WAITERS | LW_RWLOCK_BLOCKED_READERS | LW_RWLOCK_MIXED)
 
 #define STATE(rwlock) (__atomic_load_n(&(rwlock)->word[LW_RWLOCK_STATE], __ATOMIC_ACQUIRE))
 
@@ -92,7 +96,7 @@ enum { READ = 1, UPGRADABLE = 2, WRITE = 4 };
 TEST(each_way_excludes_what_it_must)
 {
     lw_rwlock rwlock = LW_RWLOCK_INIT;
-    assert_int_equal(sizeof rwlock, 12);
+    assert_int_equal(sizeof rwlock, 16);
     assert_int_equal(by_another(try_all, &rwlock), READ | UPGRADABLE | WRITE);
     assert_int_equal(lw_rwlock_rdlock(&rwlock), 0);
     assert_int_equal(by_another(try_all, &rwlock), READ | UPGRADABLE);
@@ -193,7 +197,7 @@ TEST(an_upgrade_waits_for_the_readers_and_lets_none_in)
     lw_cancel_fire(&cancel);
     assert_int_equal(lw_rwlock_upgrade_cancel(&own, LW_FOREVER, &cancel), ECANCELED);
     /* It still reads upgradably, and leaves no turn behind. */
-    assert_int_equal(STATE(&own) & ~LW_WAITERS, LW_RWLOCK_UPGRADABLE | 1);
+    assert_int_equal(STATE(&own) & ~MARKS, LW_RWLOCK_UPGRADABLE | 1);
     assert_int_equal(lw_rwlock_owner(own.word), lw_self());
     assert_int_equal(by_another(read_and_unlock, &own), 0);
     assert_int_equal(by_another(unlock_it, &own), 0);
@@ -322,7 +326,7 @@ TEST(a_writer_that_gave_up_leaves_no_trace)
         assert_int_equal(end_call(&writer), way ? ETIMEDOUT : ECANCELED);
         /* Though a reader still reads. */
         end_calls(readers, COUNT_OF(readers));
-        assert_int_equal(STATE(&rwlock) & ~LW_WAITERS, 1);
+        assert_int_equal(STATE(&rwlock) & ~MARKS, 1);
         lw_rwlock_unlock(&rwlock);
         assert_int_equal(STATE(&rwlock), 0);
     }
@@ -397,7 +401,7 @@ static int64_t longest_wait(const void *how)
     }
     __atomic_store_n(&crowd.done, true, __ATOMIC_RELAXED);
     end_calls(calls, COUNT_OF(calls));
-    assert_int_equal(STATE(&crowd.rwlock) & ~LW_WAITERS, 0);
+    assert_int_equal(STATE(&crowd.rwlock) & ~MARKS, 0);
     return longest;
 }
 
@@ -480,11 +484,45 @@ TEST(readers_see_no_half_and_no_write_is_lost)
     }
     assert_int_equal(pair.a, written);
     assert_int_equal(pair.b, written);
-    assert_int_equal(STATE(&pair.rwlock) & ~LW_WAITERS, 0);
+    assert_int_equal(STATE(&pair.rwlock) & ~MARKS, 0);
     assert_int_equal(lw_rwlock_owner(pair.rwlock.word), 0);
     assert_int_equal(lw_rwlock_wrlock(&pair.rwlock), 0);
     assert_int_equal(lw_rwlock_unlock(&pair.rwlock), 0);
     assert_int_equal(STATE(&pair.rwlock), 0);
+}
+
+#define HERD 48
+#define TURNS 8
+
+static int write_and_sleep(struct call *call)
+{
+    for (int i = 0; i < TURNS; i++) {
+        const int error = write_it(call);
+        if (error)
+            return error;
+        sleep_ms(1);
+        lw_rwlock_unlock(call->on);
+    }
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    call->n = (uint32_t)usage.ru_nvcsw;
+    return 0;
+}
+
+/* A turn costs the sleep within it, and a few of waiters. If each unlock woke all, it cost one of
+ * each writer. */
+TEST(an_unlock_wakes_no_herd_of_writers)
+{
+    lw_rwlock rwlock = LW_RWLOCK_INIT;
+    struct call calls[HERD];
+    start_calls(calls, COUNT_OF(calls), calling(write_and_sleep, &rwlock));
+    uint32_t sleeps = 0;
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        assert_int_equal(end_call(&calls[i]), 0);
+        sleeps += calls[i].n;
+    }
+    assert_in_range(sleeps, HERD * TURNS, 12 * HERD * TURNS);
+    assert_int_equal(STATE(&rwlock) & ~MARKS, 0);
 }
 
 RUN_TESTS("rwlock")

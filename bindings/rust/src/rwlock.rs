@@ -5,8 +5,8 @@ use core::time::Duration;
 use lock_api::GuardNoSend;
 
 words! {
-    /// The read-write lock without data: twelve bytes, `lw_rwlock` in C and `RWLock` in JavaScript.
-    RawRwLock, 3
+    /// The read-write lock without data: sixteen bytes, `lw_rwlock` in C and `RWLock` in JavaScript.
+    RawRwLock, 4
 }
 
 /// A read-write lock around data, with upgradable reads. It starves neither side: a thread that

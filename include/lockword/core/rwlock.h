@@ -1,7 +1,9 @@
 /*
- * core/rwlock.h: the read-write lock's three words.
+ * core/rwlock.h: the read-write lock's four words.
  *
- *     word 0, state   bits 0-23   READERS       how many agents read
+ *     word 0, state   bits 0-21   READERS       how many agents read
+ *                     bit 22      LEAVING       an agent is about to wake those on word 3
+ *                     bit 23      MIXED         not only writers may be asleep on this word
  *                     bit 24      UPGRADABLE    one agent reads, and may become the writer; no
  *                                               other agent writes in between
  *                     bit 25      WRITER        one agent writes: no READERS, not UPGRADABLE
@@ -9,11 +11,13 @@
  *                                               first
  *                     bit 27      READERS_TURN  a reader waited while an agent wrote: writers let
  *                                               a reader go first
- *                     bit 28      RESERVED      a future owner was overtaken too often: the next
- *                                               owner must have waited
+ *                     bit 28      RESERVED      a future owner starves: the next owner must have
+ *                                               waited
+ *                     bit 29      BLOCKED_READERS  threads may be asleep on word 3
  *                     bits 30-31  see core/waiters.h
  *     word 1, gate    see core/waiters.h
  *     word 2, owner   the agent that writes or reads upgradably; only that agent writes this word
+ *     word 3, generation  moves before the threads on it are woken
  *
  * An owner is an agent that writes or reads upgradably: there is at most one at a time. A place
  * among the READERS is kept for an upgradable reader, so that it can always become a reader. So
@@ -21,12 +25,14 @@
  * reader.
  *
  * The lock is phase-fair. A writer waits for the readers that have the lock, and for the readers
- * that waited during the last writer. A reader waits for the writer that it found, and for at most
- * eight wake-ups at which other agents were faster. Among owners the fastest wins, until one has
- * been woken eight times in vain and reserves the lock: then agents that have not waited let others
- * go first. A claim (a turn, or the reservation) belongs to agents that wait, and ends with them:
- * an agent that takes the lock, or gives up, clears its claims. A claim of an agent that died ends
- * after a brief wait.
+ * that waited during the last writer. A reader waits for the writer that it found. An agent that
+ * was overtaken too often reserves the lock, or reads although it is a writer's turn. A claim (a
+ * turn, or the reservation) belongs to agents that wait, and ends with them: an agent that claimed
+ * and takes the lock, or gives up, clears its claims. A claim of an agent that died ends after a
+ * brief wait.
+ *
+ * Threads that wait to write sleep on the state, and an unlock wakes one of them. All others sleep
+ * on the generation, and an unlock wakes all of them. It never wakes both: core/rwlock.c.
  */
 #ifndef LOCKWORD_CORE_RWLOCK_H
 #define LOCKWORD_CORE_RWLOCK_H
@@ -38,16 +44,20 @@ enum {
     LW_RWLOCK_STATE = 0,
     LW_RWLOCK_GATE = 1,
     LW_RWLOCK_OWNER = 2,
-    LW_RWLOCK_WORDS = 3,
+    LW_RWLOCK_GENERATION = 3,
+    LW_RWLOCK_WORDS = 4,
 };
 
-#define LW_RWLOCK_READERS 0x00ffffffu
+#define LW_RWLOCK_READERS 0x003fffffu
 #define LW_RWLOCK_READER 0x00000001u
+#define LW_RWLOCK_LEAVING 0x00400000u
+#define LW_RWLOCK_MIXED 0x00800000u
 #define LW_RWLOCK_UPGRADABLE 0x01000000u
 #define LW_RWLOCK_WRITER 0x02000000u
 #define LW_RWLOCK_WRITERS_TURN 0x04000000u
 #define LW_RWLOCK_READERS_TURN 0x08000000u
 #define LW_RWLOCK_RESERVED 0x10000000u
+#define LW_RWLOCK_BLOCKED_READERS 0x20000000u
 
 #ifdef __cplusplus
 extern "C" {

@@ -23,8 +23,9 @@
  *      bit that is left behind by a waiter that gave up costs one notify, and no waiter owes
  *      another one anything.
  *
- * *Wake as many as can go on, and a wake obliges.* The mutex and the semaphore do this, where a
- * crowd of woken threads would find nothing. Rule 1 holds. Instead of the others:
+ * *Wake as many as can go on, and a wake obliges.* The mutex, the semaphore and, for its writers,
+ * the read-write lock do this, where a crowd of woken threads would find nothing. Rule 1 holds.
+ * Instead of the others:
  *
  *   2. An agent that frees the word clears both bits with the same operation. Then it notifies as
  *      many threads as it serves, if the bit says that threads wait, and all event loops. An event

@@ -1,19 +1,50 @@
 /*
  * rwlock.c: the read-write lock's steps. The meaning of the words is in core/rwlock.h.
  *
+ * Threads that wait to write sleep on the state. One can go on at a time, so a wake obliges
+ * (core/waiters.h). All others sleep on the generation: readers, upgradable readers, and an owner
+ * that upgrades. All of them are woken at once. An unlock wakes one kind, as the turn says:
+ *
+ *   1. After a writer, the threads on the generation are woken; after readers, one writer. If a
+ *      mark is outdated and none of that kind is asleep, the other kind is woken.
+ *   2. An agent that wakes the threads on the generation clears their mark first, then moves the
+ *      generation, then frees the lock. From that moment on the memory may be gone. A thread loads
+ *      the generation before it marks the state. So if the mark was cleared after that, the thread
+ *      is asleep by the notify, or finds that the generation has moved. Until the lock is free, it
+ *      is LEAVING: threads that come now sleep on the state, whoever they are, and set MIXED. Then
+ *      all that sleep there are woken. (If they set the mark again, an agent could be kept from
+ *      freeing the lock for ever.)
+ *   3. A thread that sleeps does not claim its turn again after another writer's turn has ended. So
+ *      a reader that comes, and finds no claim but the mark of writers, wakes one of them, which
+ *      claims. The unlock of a writer that wakes readers ends all writers' claims, so that these
+ *      readers may go on.
+ *   4. A thread that may have been woken for a turn, and gives up, wakes as an unlock does.
+ *
  * Printed by `make core` from src/core/rwlock.c and include/lockword/core/rwlock.h: do not edit.
  */
 
-import { waitersChange, waitersWait } from './waiters.js';
+import { waitersResume, waitersStarves, waitersWay } from './waiters.js';
+import { notify } from '../wait.js';
 import {
+  LW_ALL,
   LW_ASYNC,
+  LW_ASYNC_WAITERS,
+  LW_BLOCKED_WAITERS,
   LW_DEADLOCK,
   LW_DONE,
-  LW_NOT_EQUAL,
+  LW_ENTITLED,
+  LW_GAVE_UP,
   LW_NOT_OWNER,
   LW_OK,
   LW_OVERFLOW,
-  LW_RETRY,
+  LW_OWES,
+  LW_QUEUE,
+  LW_QUEUED,
+  LW_RWLOCK_BLOCKED_READERS,
+  LW_RWLOCK_GATE,
+  LW_RWLOCK_GENERATION,
+  LW_RWLOCK_LEAVING,
+  LW_RWLOCK_MIXED,
   LW_RWLOCK_READER,
   LW_RWLOCK_READERS,
   LW_RWLOCK_READERS_TURN,
@@ -22,7 +53,6 @@ import {
   LW_RWLOCK_WRITER,
   LW_RWLOCK_WRITERS_TURN,
   LW_SLICE,
-  LW_WAIT_BRIEF,
   LW_WAIT_IDLE,
   LW_WHY,
 } from './constants.js';
@@ -38,17 +68,12 @@ const LW_RWLOCK_OWNER = 2;
 const HOLDERS = LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER;
 const CLAIMS = LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED;
 
-// The phase: what a locker remembers from one call to the next.
-const WAITED_FOR_WRITER = 0x1; // waited while an agent wrote
-const CLAIMED = 0x2; // may have set a claim
-const ENTITLED = 0x4; // the lock stayed free through a brief wait: the claims are stale
-const ONE_WAKE = 0x8; // bits from here on: waits without success, up to MAX_WAKES
+// The phase's own bits.
+const WAITED_FOR_WRITER = 0x0004; // waited while an agent wrote: reads first after that writer
+const CLAIMED = 0x0008; // may have set a claim
 
-// A reader that saw a writer while it waited goes first after that writer. A reader that was woken
-// this often, and was never fast enough to see one, goes first all the same. A future owner that
-// was woken this often reserves the lock.
-const MAX_WAKES = 8;
-const WOKEN_OFTEN = MAX_WAKES * ONE_WAKE;
+// The generation's bits. Fewer are explored, so that there are fewer states.
+const GENERATIONS = 0xffffffff | 0;
 
 /**
  * Returns whether this reason ends the operation if it cannot succeed now: LW_TIMED_OUT and
@@ -115,18 +140,6 @@ function turnOf(after) {
 }
 
 /**
- * Returns all claims that a caller may set while it waits, and that it clears. An owner that
- * upgrades reserves nothing: it is the owner already, and takes from no future owner.
- *
- * @param {number} before
- * @param {number} after
- * @returns {number}
- */
-function claimsOf(before, after) {
-  return turnOf(after) | (before || after === LW_RWLOCK_READER ? 0 : LW_RWLOCK_RESERVED);
-}
-
-/**
  * Return the state of this moment, and the agent that writes or reads upgradably (0: none).
  *
  * @param {Words} rwlock
@@ -160,14 +173,6 @@ function has(rwlock, state, before, self) {
 }
 
 /**
- * @param {number} phase
- * @returns {boolean}
- */
-function wasWokenOften(phase) {
-  return phase >= WOKEN_OFTEN;
-}
-
-/**
  * Returns whether the caller has to let others go first, although no holder excludes it.
  *
  * @param {number} state
@@ -176,14 +181,14 @@ function wasWokenOften(phase) {
  * @returns {boolean}
  */
 function isBarred(state, after, phase) {
-  if (phase & ENTITLED) return false;
-  if (after !== LW_RWLOCK_READER && state & LW_RWLOCK_RESERVED && phase < ONE_WAKE) return true;
+  if (after !== LW_RWLOCK_READER && state & LW_RWLOCK_RESERVED && !(phase & LW_ENTITLED))
+    return true;
   if (after === LW_RWLOCK_WRITER) return (state & LW_RWLOCK_READERS_TURN) !== 0;
   return (
     (state & LW_RWLOCK_WRITERS_TURN) !== 0 &&
     !(state & LW_RWLOCK_READERS_TURN) &&
     !(phase & WAITED_FOR_WRITER) &&
-    !wasWokenOften(phase)
+    !waitersStarves(phase)
   );
 }
 
@@ -200,57 +205,103 @@ function isFull(state, after) {
 }
 
 /**
- * Takes the lock, and returns what the word held: `state`, or a newer value to look at. An entitled
- * caller ends all claims, since they are stale.
+ * Takes the lock, and returns what the word held: `state`, or a newer value to look at.
  *
  * @param {Words} rwlock
  * @param {number} state
- * @param {number} before
+ * @param {number} next
  * @param {number} after
  * @param {number} self
- * @param {number} phase
  * @returns {number}
  */
-function take(rwlock, state, before, after, self, phase) {
-  const ended = phase & ENTITLED ? CLAIMS : claimsOf(before, after);
-  const seen = Atomics.compareExchange(
-    rwlock,
-    LW_RWLOCK_STATE,
-    state,
-    (state & ~ended) - before + after,
-  );
+function take(rwlock, state, next, after, self) {
+  const seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, next);
   if (seen === state && after !== LW_RWLOCK_READER) Atomics.store(rwlock, LW_RWLOCK_OWNER, self);
   return seen;
 }
 
 /**
- * Takes the claims back, and wakes the agents that they kept waiting. Other waiters with the same
- * claim set it again.
+ * Moves the generation, unless another agent does so at the same time. Release: a thread that loads
+ * the new one also finds that its mark was cleared.
  *
  * @param {Words} rwlock
- * @param {number} claims
  */
-function withdraw(rwlock, claims) {
+function moveGeneration(rwlock) {
+  const generation = Atomics.load(rwlock, LW_RWLOCK_GENERATION);
+  Atomics.compareExchange(rwlock, LW_RWLOCK_GENERATION, generation, (generation + 1) & GENERATIONS);
+}
+
+/**
+ * Goes from `had` to `has` (0 is nothing), ends these claims, sets the mark that is owed, and wakes
+ * those who may go on: rules 1 and 2. Returns false, with nothing changed, if `had` is READER and
+ * no agent reads.
+ *
+ * @param {Words} rwlock
+ * @param {number} had
+ * @param {number} has
+ * @param {number} claims
+ * @param {number} owed
+ * @returns {boolean}
+ */
+function give(rwlock, had, has, claims, owed) {
+  let readers = 0; // their mark, if this function has cleared it
   let seen = Atomics.load(rwlock, LW_RWLOCK_STATE);
-  while (seen & claims) {
+  for (;;) {
     const state = seen;
-    seen = waitersChange(rwlock, state, state & ~claims);
-    if (seen === state) return;
+    if (had === LW_RWLOCK_READER && !(state & LW_RWLOCK_READERS)) return false;
+    const left = (((state | owed) & ~claims) - had + has) | 0;
+    // Only the last reader to leave makes room for another agent.
+    const wakes =
+      !(left & LW_RWLOCK_WRITER) && !(had === LW_RWLOCK_READER && left & LW_RWLOCK_READERS);
+    if (wakes && state & LW_RWLOCK_BLOCKED_READERS) {
+      const cleared = (state & ~LW_RWLOCK_BLOCKED_READERS) | LW_RWLOCK_LEAVING;
+      // Acquire: the generation that is loaded next is the one of the last clearing.
+      seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, cleared);
+      if (seen === state) {
+        moveGeneration(rwlock);
+        readers = LW_RWLOCK_BLOCKED_READERS;
+        seen = cleared;
+      }
+      continue;
+    }
+    const writer =
+      wakes && !(left & LW_RWLOCK_MIXED) && !(left & HOLDERS) && (left & LW_BLOCKED_WAITERS) !== 0;
+    const writerFirst = writer && had !== LW_RWLOCK_WRITER && !(left & LW_RWLOCK_READERS_TURN);
+    const kept = !wakes || writerFirst ? readers : 0;
+    let ended = LW_RWLOCK_LEAVING;
+    if (wakes) ended |= LW_ASYNC_WAITERS | LW_RWLOCK_MIXED;
+    const mixed = wakes && (left & LW_RWLOCK_MIXED) !== 0;
+    if (mixed || (writer && (writerFirst || readers === 0))) ended |= LW_BLOCKED_WAITERS;
+    if (had === LW_RWLOCK_WRITER && readers !== 0) ended |= LW_RWLOCK_WRITERS_TURN;
+    // Acquire: pairs with the marks, so that the notifies come after the waits.
+    seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, (left & ~ended) | kept);
+    if (seen !== state) continue;
+    // From here on the memory may be gone.
+    if (!wakes) return true;
+    let woken = 0;
+    if (writerFirst) woken = notify(rwlock, LW_RWLOCK_STATE, 1);
+    if (woken === 0 && readers !== 0) woken = notify(rwlock, LW_RWLOCK_GENERATION, LW_ALL >>> 0);
+    if (mixed || (woken === 0 && writer && !writerFirst))
+      notify(rwlock, LW_RWLOCK_STATE, (mixed ? LW_ALL : 1) >>> 0);
+    if (left & LW_ASYNC_WAITERS) notify(rwlock, LW_RWLOCK_GATE, LW_ALL >>> 0);
+    return true;
   }
 }
 
 /**
+ * Returns the phase of a caller that was resumed for this reason.
+ *
  * @param {number} phase
  * @param {number} why
- * @param {number} state
+ * @param {boolean} writes
  * @returns {number}
  */
-function resume(phase, why, state) {
-  const reason = why & LW_WHY;
-  if (reason === LW_SLICE && !(state & HOLDERS)) return phase | ENTITLED;
-  return (reason === LW_OK || reason === LW_NOT_EQUAL) && !wasWokenOften(phase)
-    ? phase + ONE_WAKE
-    : phase;
+function resume(phase, why, writes) {
+  // A caller that only looks has no phase, and is not entitled by its end.
+  if (phase === 0) return 0;
+  // Only writers re-check for fairness, so only they starve by a re-check.
+  const rechecks = (why & LW_WHY) === LW_SLICE && !writes;
+  return waitersResume(phase, rechecks ? LW_OK | (why & LW_ASYNC) : why);
 }
 
 /**
@@ -263,43 +314,88 @@ function resume(phase, why, state) {
  * @returns {Answer}
  */
 function lockStep(rwlock, before, after, self, why, phase) {
-  const state = Atomics.load(rwlock, LW_RWLOCK_STATE);
-  const refused =
-    before && !has(rwlock, state, before, self)
-      ? LW_NOT_OWNER
-      : isFull(state, after)
-        ? LW_OVERFLOW
-        : 0;
-  phase = resume(phase, why, state);
-  if (
-    !refused &&
-    !(state & excludedBy(before, after)) &&
-    (before || !isBarred(state, after, phase))
-  )
-    return {
-      what: take(rwlock, state, before, after, self, phase) === state ? LW_DONE : LW_RETRY,
-      word: 0,
-      phase,
-      expected: 0,
-    };
-  if (phase & CLAIMED && (refused || givesUp(why))) withdraw(rwlock, claimsOf(before, after));
-  if (refused) return { what: refused, word: 0, phase: 0, expected: 0 };
-  if (!before && !(why & LW_ASYNC) && rwlockOwner(rwlock) === self)
-    return { what: LW_DEADLOCK, word: 0, phase: 0, expected: 0 };
+  const async = (why & LW_ASYNC) !== 0;
+  const writes = !before && after === LW_RWLOCK_WRITER;
+  const willOwn = !before && after !== LW_RWLOCK_READER;
+  phase = resume(phase, why, writes);
+  // Before the state: rule 2.
+  const generation = async || writes ? 0 : Atomics.load(rwlock, LW_RWLOCK_GENERATION);
+  let seen = Atomics.load(rwlock, LW_RWLOCK_STATE);
+  for (;;) {
+    const state = seen;
+    const isFree = !(state & HOLDERS);
+    // The lock stayed free through a brief wait: those who claim it do not come.
+    const isStale = isFree && (why & LW_WHY) === LW_SLICE;
+    const owed = writes && phase & LW_OWES ? LW_BLOCKED_WAITERS : 0;
+    const turn = phase & CLAIMED ? turnOf(after) : 0;
+    const refused =
+      before && !has(rwlock, state, before, self)
+        ? LW_NOT_OWNER
+        : isFull(state, after)
+          ? LW_OVERFLOW
+          : 0;
+    if (
+      !refused &&
+      !(state & excludedBy(before, after)) &&
+      (before || isStale || !isBarred(state, after, phase))
+    ) {
+      // Rule 3.
+      const wakesWriter =
+        after !== LW_RWLOCK_WRITER &&
+        !(phase & LW_ENTITLED) &&
+        (state & LW_BLOCKED_WAITERS) !== 0 &&
+        !(state & (LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_MIXED));
+      const ended =
+        (isStale ? CLAIMS : turn | (willOwn ? LW_RWLOCK_RESERVED : 0)) |
+        (wakesWriter ? LW_BLOCKED_WAITERS : 0);
+      const next = (((state & ~ended) | owed) - before + after) | 0;
+      seen = take(rwlock, state, next, after, self);
+      if (seen !== state) continue;
+      if (wakesWriter) notify(rwlock, LW_RWLOCK_STATE, 1);
+      return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
+    }
+    if (refused || givesUp(why)) {
+      const claims = turn | (willOwn && waitersStarves(phase) ? LW_RWLOCK_RESERVED : 0);
+      if (phase & (CLAIMED | LW_OWES)) give(rwlock, 0, 0, claims, owed);
+      let what = LW_GAVE_UP;
+      if (refused) what = refused;
+      return { what, word: 0, phase: 0, expected: 0 };
+    }
+    if (!before && !async && rwlockOwner(rwlock) === self)
+      return { what: LW_DEADLOCK, word: 0, phase: 0, expected: 0 };
+    const waited = phase | (state & LW_RWLOCK_WRITER ? WAITED_FOR_WRITER : 0);
+    if (async && !(why & LW_QUEUED))
+      return { what: LW_QUEUE, word: LW_RWLOCK_GATE, phase: waited, expected: 0 };
 
-  let claim = 0;
-  if (after === LW_RWLOCK_WRITER || state & LW_RWLOCK_WRITER) claim = turnOf(after);
-  if (wasWokenOften(phase)) claim |= claimsOf(before, after) & LW_RWLOCK_RESERVED;
-  if (claim) phase |= CLAIMED;
-  if (state & LW_RWLOCK_WRITER) phase |= WAITED_FOR_WRITER;
-  return waitersWait(
-    rwlock,
-    state,
-    claim,
-    state & HOLDERS ? LW_WAIT_IDLE : LW_WAIT_BRIEF,
-    why,
-    phase & ~ENTITLED,
-  );
+    // Not on a free lock: those whose turn it is are to come.
+    let claim = 0;
+    if (!isFree) {
+      if (after === LW_RWLOCK_WRITER || state & LW_RWLOCK_WRITER) claim = turnOf(after);
+      if (willOwn && waitersStarves(phase)) claim |= LW_RWLOCK_RESERVED;
+    }
+    const atState = writes || (state & LW_RWLOCK_LEAVING) !== 0;
+    const mark = async
+      ? LW_ASYNC_WAITERS
+      : writes
+        ? LW_BLOCKED_WAITERS
+        : atState
+          ? LW_BLOCKED_WAITERS | LW_RWLOCK_MIXED
+          : LW_RWLOCK_BLOCKED_READERS;
+    const marked = state | claim | mark;
+    // Release: an agent that sees the mark also sees the wait that was queued before it.
+    if (marked !== state) {
+      seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, marked);
+      if (seen !== state) continue;
+    }
+    let way = LW_WAIT_IDLE;
+    if (writes || isFree) way = waitersWay(phase, isFree);
+    return {
+      what: way,
+      word: async ? LW_RWLOCK_GATE : atState ? LW_RWLOCK_STATE : LW_RWLOCK_GENERATION,
+      phase: (waited & ~LW_OWES) | LW_ENTITLED | (claim ? CLAIMED : 0),
+      expected: async ? 0 : atState ? marked : generation,
+    };
+  }
 }
 
 /**
@@ -367,7 +463,7 @@ export function rwlockTryStep(rwlock, before, after, self) {
   if (before && !has(rwlock, seen, before, self)) return false;
   while (!(seen & excludedBy(before, after)) && !isFull(seen, after)) {
     const state = seen;
-    seen = take(rwlock, state, before, after, self, 0);
+    seen = take(rwlock, state, (state - before + after) | 0, after, self);
     if (seen === state) return true;
   }
   return false;
@@ -380,17 +476,7 @@ export function rwlockTryStep(rwlock, before, after, self) {
  * @returns {boolean}
  */
 export function rwlockUnreadStep(rwlock) {
-  let seen = Atomics.load(rwlock, LW_RWLOCK_STATE);
-  let state;
-  do {
-    state = seen;
-    const readers = state & LW_RWLOCK_READERS;
-    if (readers === 0) return false;
-    // Only the last reader to leave makes room for another agent.
-    if (readers === 1) seen = waitersChange(rwlock, state, (state - 1) | 0);
-    else seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, state - 1);
-  } while (seen !== state);
-  return true;
+  return give(rwlock, LW_RWLOCK_READER, 0, 0, 0);
 }
 
 /**
@@ -404,13 +490,7 @@ export function rwlockUnreadStep(rwlock) {
  * @returns {boolean}
  */
 export function rwlockBecomeStep(rwlock, before, after, self) {
-  let seen = Atomics.load(rwlock, LW_RWLOCK_STATE);
-  if (!has(rwlock, seen, before, self)) return false;
+  if (!has(rwlock, Atomics.load(rwlock, LW_RWLOCK_STATE), before, self)) return false;
   if (after !== LW_RWLOCK_UPGRADABLE) Atomics.store(rwlock, LW_RWLOCK_OWNER, 0);
-  let state;
-  do {
-    state = seen;
-    seen = waitersChange(rwlock, state, (state - before + after) | 0);
-  } while (seen !== state);
-  return true;
+  return give(rwlock, before, after, 0, 0);
 }

@@ -78,6 +78,8 @@ export function reload(coercion) {
 }
 
 const MASKED = 'waitersChange takes bits of it';
+const BITS = 'only bits of it are used';
+const ATOMIC = 'Atomics makes an int32 of it';
 const SMALL = 'the value is at most LW_COUNTER_MAX';
 
 /**
@@ -95,12 +97,15 @@ const NOT_NEEDED = [
   ['sem.js', 'n >>> 0 <= (LW_SEM_MAX - state) >>> 0', 'the state is at most LW_SEM_MAX'],
   ['sem.js', '(permits - n) | 0', 'n is at most the permits'],
   ['sem.js', 'waitersWay(phase, permits >= n >>> 0', 'n is 1, or at most the permits'],
-  ['rwlock.js', 'waitersChange(rwlock, state, (state - 1) | 0', MASKED],
-  ['rwlock.js', 'waitersChange(rwlock, state, (state - before + after) | 0', MASKED],
+  ['sem.js', 'reserves(phase) && permits < n >>> 0', 'n is 1'],
+  ['rwlock.js', 'const GENERATIONS = 0xffffffff | 0', BITS],
+  ['rwlock.js', 'const left = (((state | owed) & ~claims) - had + has) | 0', BITS],
+  ['rwlock.js', 'const next = (((state & ~ended) | owed) - before + after) | 0', ATOMIC],
+  ['rwlock.js', 'take(rwlock, state, (state - before + after) | 0', ATOMIC],
   ['sem.js', 'expected: (permits - n) | 0', 'there are n permits at least'],
   ['sem.js', 'change(sem, state, (permits - n) | 0', 'there are n permits at least'],
   ['sem.js', 'notify(sem, LW_SEM_STATE, threads >>> 0', 'a release gives at most LW_SEM_MAX'],
-  ['waitgroup.js', 'let next = (state + n) | 0', 'Atomics makes an int32 of it'],
+  ['waitgroup.js', 'let next = (state + n) | 0', ATOMIC],
   ['waitgroup.js', 'waitersChange(group, state, (state - n) | 0', MASKED],
 ];
 

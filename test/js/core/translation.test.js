@@ -51,11 +51,12 @@ const ANY = [0, 1, 2, 0x7fffffff, 0x80000000, 0xffffffff];
 
 /**
  * What words may hold: nobody, the caller or another agent, with any of the three highest bits,
- * which are every primitive's flags.
+ * which are every primitive's flags. And a read-write lock that wakes all.
  */
-const VALUES = [0, SELF, OTHER].flatMap((low) =>
-  range(8).map((flags) => unsigned(low | (flags << 29))),
-);
+const VALUES = [0, SELF, OTHER]
+  .flatMap((low) => range(8).map((flags) => low | (flags << 29)))
+  .concat(constants.LW_RWLOCK_MIXED | constants.LW_RWLOCK_READER)
+  .map(unsigned);
 const FEWER_VALUES = [0, OTHER, 0x20000000, 0x7fffffff, 0xe0000000, OTHER | 0x80000000].map(
   unsigned,
 );
