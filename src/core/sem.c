@@ -8,7 +8,9 @@
  * A thread that needs more permits than it was woken for could consume a notify that would have
  * served another thread. So requests for several permits follow three rules more:
  *
- *   5. A request for several permits that has to wait claims them. There is one claim at a time.
+ *   5. A request for several permits that has to wait claims them. So does an event loop whose wait
+ *      ended in vain: to run takes it longer than a thread, so that a reservation, which is for all
+ *      that waited, would not give it a permit. There is one claim at a time.
  *      The claimant sleeps at the state. If it is woken in vain, it passes the notify on before it
  *      sleeps again. As only one thread does that, two of them cannot wake each other without end.
  *   6. While a claim stands, newcomers neither take permits nor sleep at the state. Threads sleep
@@ -20,9 +22,10 @@
  *      sleeps at the state, or gives up. The claim stays closed to newcomers meanwhile, so that
  *      they do not overtake the line.
  *
- * An agent that dies may leave a claim behind. In an engine, where agents die, every wait
- * re-checks. A waiter that re-checks beside enough permits for the claim takes the claim over. The
- * claimant, if it is alive, finds another ticket, and begins again.
+ * The claimant may be a busy event loop, or it may have died. So a thread that finds enough permits
+ * for the claim waits briefly, a release wakes one in line if event loops wait, and a waiter that
+ * re-checks beside enough permits takes the claim over. The claimant, if it is alive, finds another
+ * ticket, and begins again.
  */
 #include <lockword/core/sem.h>
 #include <lockword/core/waiters.h>
@@ -173,7 +176,8 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
 
         uint32_t claim = 0;
         const bool behind =
-            !(phase & CLAIMS) && (n > 1 || (state & LW_SEM_CLAIMED && !(phase & LW_ENTITLED)));
+            !(phase & CLAIMS) && (n > 1 || (async && phase & LW_ENTITLED) ||
+                                  (state & LW_SEM_CLAIMED && !(phase & LW_ENTITLED)));
         if (behind) {
             claim = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
             if (may_claim(claim, state, why, phase)) {
@@ -189,7 +193,7 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
         /* Release: a release that sees the mark also sees the wait that was queued before it. */
         const uint32_t marked = state | (async ? LW_ASYNC_WAITERS : LW_BLOCKED_WAITERS) |
                                 (phase & CLAIMS ? LW_SEM_CLAIMED : 0) |
-                                (reserves(phase) && permits < n ? LW_SEM_RESERVED : 0);
+                                (!behind && reserves(phase) && permits < n ? LW_SEM_RESERVED : 0);
         if (marked != state) {
             seen = lw_cas(&sem[LW_SEM_STATE], state, marked, lw_release);
             if (seen != state)
@@ -199,8 +203,10 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
             lw_notify(&sem[LW_SEM_STATE], 1);
         if (behind && !async) {
             const uint32_t line = claim | LW_SEM_LINE;
+            const uint32_t need = claim & LW_SEM_NEED;
+            const uint32_t way = need && permits >= need ? LW_WAIT_BRIEF : LW_WAIT_IDLE;
             if (lw_cas(&sem[LW_SEM_CLAIM], claim, line, lw_relaxed) == claim)
-                return lw_answer_of(LW_WAIT_IDLE, LW_SEM_CLAIM, BEHIND, line);
+                return lw_answer_of(way, LW_SEM_CLAIM, BEHIND, line);
             seen = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
             continue;
         }
@@ -234,5 +240,8 @@ uint32_t lw_sem_release_step(lw_word *sem, uint32_t n)
     } while (seen != state);
     /* From here on the memory may be gone. */
     lw_waiters_notify(sem, state, n);
+    /* The claimant may be a busy event loop. A thread in line looks whether it is. */
+    if (state & LW_SEM_CLAIMED && state & LW_ASYNC_WAITERS)
+        lw_notify(&sem[LW_SEM_CLAIM], 1);
     return state & LW_SEM_MAX;
 }

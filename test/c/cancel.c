@@ -115,7 +115,8 @@ TEST(a_read_write_lock_is_held_or_free)
         assert_true(error == 0 || error == ECANCELED);
         if (error == 0)
             assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
-        assert_int_equal(rwlock.word[LW_RWLOCK_STATE] & ~LW_WAITERS, 0);
+        assert_int_equal(rwlock.word[LW_RWLOCK_STATE] & ~(LW_WAITERS | LW_RWLOCK_BLOCKED_READERS),
+                         0);
         assert_int_equal(lw_rwlock_trywrlock(&rwlock), 0);
     }
 }
@@ -133,7 +134,7 @@ TEST(an_upgrade_writes_or_still_reads)
     prepare(leave_read, &rwlock);
     const int error = lw_rwlock_upgrade_cancel(&rwlock, LW_FOREVER, &cancel);
     assert_true(error == 0 || error == ECANCELED);
-    assert_int_equal(rwlock.word[LW_RWLOCK_STATE] & ~LW_WAITERS,
+    assert_int_equal(rwlock.word[LW_RWLOCK_STATE] & ~(LW_WAITERS | LW_RWLOCK_BLOCKED_READERS),
                      error == 0 ? LW_RWLOCK_WRITER : LW_RWLOCK_UPGRADABLE);
     assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
 }

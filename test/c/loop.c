@@ -467,6 +467,38 @@ TEST(the_first_of_several)
     assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
+static void *acquire_one(void *sem)
+{
+    assert_int_equal(lw_sem_acquire_until(sem, 1, lw_after_ms(10000)), 0);
+    return NULL;
+}
+
+/* A busy loop that claimed permits: whether a thread comes later, or is in line when they come. */
+TEST(a_claim_of_a_busy_loop_gives_way)
+{
+    lw_sem sem = LW_SEM_INIT(0);
+    open_loop(&loop);
+    for (int first = 0; first < 2; first++) {
+        pthread_t thread;
+        WAIT(lw_sem_acquire_async, &sem, 2, FOR(&a));
+        settle(&loop);
+        if (first)
+            pthread_create(&thread, NULL, acquire_one, &sem);
+        while (first && !(lw_load(&sem.word[LW_SEM_CLAIM], lw_relaxed) & LW_SEM_LINE))
+            usleep(1000);
+        usleep(20000);
+        lw_sem_release(&sem, 2);
+        if (!first)
+            pthread_create(&thread, NULL, acquire_one, &sem);
+        pthread_join(thread, NULL);
+        assert_int_equal(a.calls, 0);
+        lw_sem_release(&sem, 1);
+        assert_int_equal(end_wait(&loop, &a), 0);
+        assert_int_equal(lw_sem_available(&sem), 0);
+    }
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
 /* The semaphore is claimed by then, and would stay so for ever. */
 TEST(what_did_not_come_is_not_claimed_any_more)
 {

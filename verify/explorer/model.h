@@ -187,6 +187,20 @@ struct primitive {
     uint32_t ids[MAX_WORDS]; /* the bits of each word that hold an agent's id */
     uint8_t agents_ghosts;   /* the ghosts that hold an agent's number plus one, one bit each */
     /*
+     * The bits of each word that hold a generation: a number that only grows, and that callers
+     * compare with the one they know, and do nothing else with. A run knows no other than its next
+     * operation does.
+     */
+    uint32_t generations[MAX_WORDS];
+    /*
+     * Another agent changed the words, and the generations of these, one bit each: sets the flags
+     * of this agent's callers. May be NULL.
+     */
+    void (*others_changed)(struct state *state, uint32_t turned);
+    /* The proof is about these words only: moves that lead to others are not followed. May be NULL.
+     */
+    bool (*is_within)(const struct state *state);
+    /*
      * Whoever waits now need not be woken yet: the word says that another agent has what they wait
      * for, and that agent is_needed, or no agent owes them anything.
      */

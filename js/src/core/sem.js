@@ -8,7 +8,9 @@
  * A thread that needs more permits than it was woken for could consume a notify that would have
  * served another thread. So requests for several permits follow three rules more:
  *
- *   5. A request for several permits that has to wait claims them. There is one claim at a time.
+ *   5. A request for several permits that has to wait claims them. So does an event loop whose wait
+ *      ended in vain: to run takes it longer than a thread, so that a reservation, which is for all
+ *      that waited, would not give it a permit. There is one claim at a time.
  *      The claimant sleeps at the state. If it is woken in vain, it passes the notify on before it
  *      sleeps again. As only one thread does that, two of them cannot wake each other without end.
  *   6. While a claim stands, newcomers neither take permits nor sleep at the state. Threads sleep
@@ -20,9 +22,10 @@
  *      sleeps at the state, or gives up. The claim stays closed to newcomers meanwhile, so that
  *      they do not overtake the line.
  *
- * An agent that dies may leave a claim behind. In an engine, where agents die, every wait
- * re-checks. A waiter that re-checks beside enough permits for the claim takes the claim over. The
- * claimant, if it is alive, finds another ticket, and begins again.
+ * The claimant may be a busy event loop, or it may have died. So a thread that finds enough permits
+ * for the claim waits briefly, a release wakes one in line if event loops wait, and a waiter that
+ * re-checks beside enough permits takes the claim over. The claimant, if it is alive, finds another
+ * ticket, and begins again.
  *
  * Printed by `make core` from src/core/sem.c and include/lockword/core/sem.h: do not edit.
  */
@@ -54,6 +57,7 @@ import {
   LW_SLICE,
   LW_TIMED_OUT,
   LW_WAITERS,
+  LW_WAIT_BRIEF,
   LW_WAIT_IDLE,
   LW_WHY,
 } from './constants.js';
@@ -290,7 +294,9 @@ export function semAcquireStep(sem, n, why, phase) {
     let claim = 0;
     const behind =
       !(phase & CLAIMS) &&
-      (n >>> 0 > 1 || ((state & LW_SEM_CLAIMED) !== 0 && !(phase & LW_ENTITLED)));
+      (n >>> 0 > 1 ||
+        (async && (phase & LW_ENTITLED) !== 0) ||
+        ((state & LW_SEM_CLAIMED) !== 0 && !(phase & LW_ENTITLED)));
     if (behind) {
       claim = Atomics.load(sem, LW_SEM_CLAIM);
       if (mayClaim(claim, state, why, phase)) {
@@ -308,7 +314,7 @@ export function semAcquireStep(sem, n, why, phase) {
       state |
       (async ? LW_ASYNC_WAITERS : LW_BLOCKED_WAITERS) |
       (phase & CLAIMS ? LW_SEM_CLAIMED : 0) |
-      (reserves(phase) && permits < n >>> 0 ? LW_SEM_RESERVED : 0);
+      (!behind && reserves(phase) && permits < n >>> 0 ? LW_SEM_RESERVED : 0);
     if (marked !== state) {
       seen = Atomics.compareExchange(sem, LW_SEM_STATE, state, marked);
       if (seen !== state) continue;
@@ -316,8 +322,10 @@ export function semAcquireStep(sem, n, why, phase) {
     if (phase & LW_OWES && permits > 0) notify(sem, LW_SEM_STATE, 1);
     if (behind && !async) {
       const line = claim | LW_SEM_LINE;
+      const need = claim & LW_SEM_NEED;
+      const way = need && permits >= need ? LW_WAIT_BRIEF : LW_WAIT_IDLE;
       if (Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, line) === claim)
-        return { what: LW_WAIT_IDLE, word: LW_SEM_CLAIM, phase: BEHIND, expected: line };
+        return { what: way, word: LW_SEM_CLAIM, phase: BEHIND, expected: line };
       seen = Atomics.load(sem, LW_SEM_STATE);
       continue;
     }
@@ -356,5 +364,7 @@ export function semReleaseStep(sem, n) {
   } while (seen !== state);
   // From here on the memory may be gone.
   waitersNotify(sem, state, n);
+  // The claimant may be a busy event loop. A thread in line looks whether it is.
+  if (state & LW_SEM_CLAIMED && state & LW_ASYNC_WAITERS) notify(sem, LW_SEM_CLAIM, 1);
   return state & LW_SEM_MAX;
 }
