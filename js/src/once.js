@@ -54,7 +54,7 @@ export class Once extends Primitive {
       onceEndStep(this.words, self, false);
       throw error;
     }
-    this.#end(self, true);
+    this.#end(onceEndStep(this.words, self, true));
     return true;
   }
 
@@ -76,7 +76,7 @@ export class Once extends Primitive {
       onceEndStep(this.words, self, false);
       throw error;
     }
-    this.#end(self, true);
+    this.#end(onceEndStep(this.words, self, true));
     return true;
   }
 
@@ -89,16 +89,12 @@ export class Once extends Primitive {
    * @throws {OwnershipError} that agent does not run it
    */
   abandon(runner) {
-    this.#end(runner, false);
+    this.#end(onceEndStep(this.words, runner, false));
   }
 
-  /**
-   * @param {number} runner
-   * @param {boolean} ran
-   */
-  #end(runner, ran) {
-    if (!onceEndStep(this.words, runner, ran))
-      throw new OwnershipError('that agent does not run it');
+  /** @param {boolean} ended */
+  #end(ended) {
+    if (!ended) throw new OwnershipError('that agent does not run it');
   }
 
   #operation() {

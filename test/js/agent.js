@@ -31,11 +31,13 @@ const say = (word, value) => port.postMessage({ word, value });
 async function work({ job, data, mode }) {
   modes.enter(mode);
   const lockword = await import('../../js/src/index.js');
+  const region = await import('../../js/src/region.js');
   const { imports } = await import('../../js/src/wasm.js');
   const { imports: emscripten } = await import('../../js/src/emscripten.js');
   const run = (0, eval)(`(${job})`);
   return run({
     ...lockword,
+    ...region,
     ...support,
     imports,
     emscripten,

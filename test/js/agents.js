@@ -70,6 +70,11 @@ class Agent {
     this.#worker.postMessage({ word, value });
   }
 
+  /** The seat in which this region expects the agent: Region.from(seat). */
+  watchedBy(region) {
+    return region.watch(this.#worker);
+  }
+
   /** Ends the agent wherever it is. */
   async terminate() {
     living.delete(this);

@@ -34,6 +34,7 @@ import type {
 import { imports as emscripten } from 'lockword/emscripten';
 import { nameAgent } from 'lockword/inspect';
 import { imports } from 'lockword/wasm';
+import { Region, type RegionMutex } from 'lockword/region';
 import { WorkerMutex, WorkerMutexError } from 'lockword/worker-mutex';
 
 function check(what: string, ok: boolean): void {
@@ -97,6 +98,15 @@ async function guards(): Promise<boolean[]> {
   return held;
 }
 check('using', (await guards()).every(Boolean) && !mutex.isLocked);
+
+async function inARegion(): Promise<boolean> {
+  using region: Region = await Region.create(new SharedArrayBuffer(16384)).join('main');
+  const jobs: RegionMutex = region.mutex('jobs');
+  const died: boolean = await jobs.runExclusive(({ ownerDied }) => ownerDied, { timeout: 50 });
+  const table: Uint8Array = region.bytes('table', 8);
+  return !died && table.length === 8 && region.describe('jobs')?.state === 'sound';
+}
+check('a region', await inARegion());
 
 // What a worker does, where blocking is allowed. Compiled only.
 export function inAWorker(rwlock: RWLock, semaphore: Semaphore, recursive: RecursiveMutex): void {

@@ -42,13 +42,14 @@ const USERS_NEED = [
   /^js\/cjs\/([\w-]+\.js|(core\/)?[\w-]+\.d\.ts|package\.json)$/,
   /^(include\/lockword\/.*\.h(pp)?|src\/.*\.[ch]|wasm\/(liblockword\.a|library_lockword\.js|lockword\.(c|h|hpp)))$/,
   // What README.md links to.
-  /^(CONTRIBUTING\.md|docs\/[\w-]+\.md|docs\/img\/.*\.(png|svg)|examples\/.*|(bindings\/(node|python|rust)|verify)\/README\.md)$/,
+  /^((CHANGELOG|CONTRIBUTING)\.md|docs\/[\w-]+\.md|docs\/img\/.*\.(png|svg)|examples\/.*|(bindings\/(node|python|rust)|verify)\/README\.md)$/,
 ];
 
 /** What a user's bundle may grow by, minified and gzipped, in bytes. */
 const LIMITS = [
   ['the mutex alone', "export { Mutex } from 'lockword';", 3945],
-  ['the whole package', "export * from 'lockword';", 10530],
+  ['the whole package', "export * from 'lockword';", 10985],
+  ['a region', "export { Region } from 'lockword/region';", 14000],
 ];
 
 /**
@@ -395,7 +396,7 @@ await check('its copies know their version', () => {
   const [, version] = /agent\[`(\S+) /.exec(read(PACKAGE, 'js/src/agent.js'));
   return version === manifest().version ? '' : `js/src/agent.js says ${version}`;
 });
-for (const entry of ['index', 'emscripten', 'inspect', 'wasm', 'worker-mutex']) {
+for (const entry of ['index', 'emscripten', 'inspect', 'region', 'wasm', 'worker-mutex']) {
   await check(`editors show a text, with units, for all that ${entry}.d.ts declares`, () =>
     undocumented(entry),
   );
@@ -535,6 +536,11 @@ const REGION_TYPES = `import { open, AbandonedError, type RegionMutex } from 'lo
     const error: LockError = new AbandonedError(String(died));
     return jobs.runExclusive(({ ownerDied }) => (ownerDied || error.code ? 1 : 2), 50);
   }
+  const nested = open('/dev/shm/none').recursiveMutex('nested');
+  export const depth: Promise<number> = nested.runExclusive((guard) => (guard.lock(), guard.depth));
+  const condition = open('/dev/shm/none').condition('condition');
+  export const waited: boolean = condition.wait(jobs) && condition.wait(nested, 5);
+  export const waits: Promise<boolean> = condition.waitForAsync(jobs, () => true, { timeout: 5 });
   export const slots: Semaphore = open('/dev/shm/none').semaphore('slots', 3);
   export const release: Promise<() => Promise<void>> = lock('a', { retries: { forever: true } });
   export const state: 'sound' | 'owner died' | 'abandoned' | undefined = jobs.describe()?.state;`;

@@ -18,6 +18,9 @@ import {
 import {
   LW_ASYNC_WAITERS,
   LW_BLOCKED_WAITERS,
+  LW_RWLOCK_BLOCKED_READERS,
+  LW_RWLOCK_GENERATION,
+  LW_RWLOCK_MIXED,
   LW_RWLOCK_READER,
   LW_RWLOCK_UPGRADABLE,
   LW_RWLOCK_WRITER,
@@ -36,14 +39,26 @@ export const wordsOf = (primitive) => {
   return new Int32Array(buffer, byteOffset, primitive.constructor.BYTE_LENGTH / 4);
 };
 
-/** The words less the two bits that only say that somebody may wait. */
+const LW_WAITERS = LW_ASYNC_WAITERS | LW_BLOCKED_WAITERS;
+const RWLOCK_MARKS = LW_WAITERS | LW_RWLOCK_BLOCKED_READERS | LW_RWLOCK_MIXED;
+
+/** The words less what only says that somebody may wait. */
 export const stateOf = (primitive) =>
   wordsOf(primitive).map((word, i) =>
-    i === 0 ? word & 0x3fffffff : primitive instanceof Semaphore ? word & ~LW_SEM_TICKET : word,
+    i === 0
+      ? word & ~(primitive instanceof RWLock ? RWLOCK_MARKS : LW_WAITERS)
+      : primitive instanceof Semaphore
+        ? word & ~LW_SEM_TICKET
+        : i === LW_RWLOCK_GENERATION
+          ? 0
+          : word,
   );
 
 /** Whether threads, or event loops, may wait. */
-export const threadsWait = (primitive) => (wordsOf(primitive)[0] & LW_BLOCKED_WAITERS) !== 0;
+export const threadsWait = (primitive) => {
+  const marks = primitive instanceof RWLock ? RWLOCK_MARKS & ~LW_ASYNC_WAITERS : LW_BLOCKED_WAITERS;
+  return (wordsOf(primitive)[0] & marks) !== 0;
+};
 export const loopsWait = (primitive) => (wordsOf(primitive)[0] & LW_ASYNC_WAITERS) !== 0;
 
 /** Another agent without a worker: it runs the steps that never wait under an id of its own. */

@@ -1,0 +1,375 @@
+/**
+ * A region in one engine: what a worker that ends held is free again, and the next holder is told;
+ * nobody else's is.
+ */
+import { expect } from 'chai';
+
+import { AbandonedError, ClosedError, Region } from '../../../js/src/region.js';
+import { isNode, spawn } from '../agents.js';
+import { failure, itCalling, sleep, stateOf, until, within } from '../support.js';
+
+/** Deno does not tell when a terminated worker has stopped. */
+const isDeno = Boolean(globalThis.Deno);
+const itEnds = isDeno ? () => {} : it;
+
+/** Deaths in the test of random moments. Browsers take two seconds to end a worker that is busy. */
+const DEATHS = Number(globalThis.process?.env?.LOCKWORD_DEATHS ?? (globalThis.location ? 6 : 12));
+
+/** A new worker that this region watches, with a job that gets its seat in `data.seat`. */
+function spawnIn(region, job, data = {}) {
+  const agent = spawn(
+    `async (all) => {
+    const { data, heard, Region } = all;
+    const region = await Region.from(await heard('seat')).join(data.name ?? 'worker');
+    return (${job})({ ...all, region });
+  }`,
+    data,
+  );
+  agent.say('seat', agent.watchedBy(region));
+  return agent;
+}
+
+const hold = ({ region, say }) => {
+  region.mutex('jobs').tryLock();
+  say('holding');
+  for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+};
+
+describe('Region', () => {
+  let region;
+  let jobs;
+
+  beforeEach(async () => {
+    region = await Region.create().join('the test');
+    jobs = region.mutex('jobs');
+  });
+
+  afterEach(() => region.close());
+
+  it('has mutexes by name, the same for all who ask', async () => {
+    const agent = spawn(async ({ Region, data }) => {
+      const region = await Region.from(data).join('other');
+      return region.mutex('jobs').tryLock();
+    }, region.handle);
+    expect(jobs.tryLock()).to.equal(true);
+    expect(await agent.result).to.equal(false);
+    expect([jobs.isLocked, jobs.isMine, jobs.ownerDied]).to.deep.equal([true, true, false]);
+    expect(`${jobs}`).to.equal("RegionMutex 'jobs' { held by the test }");
+    jobs.unlock();
+    expect(`${jobs}`).to.equal("RegionMutex 'jobs' { free }");
+    expect(jobs.describe()).to.deep.include({ type: 'Mutex', state: 'sound', acquisitions: 1 });
+    expect((await failure(() => jobs.unlock())).code).to.equal('ERR_NOT_OWNER');
+  });
+
+  it('has the other primitives by name, and bytes', async () => {
+    region.semaphore('permits', 2).tryAcquire();
+    region.event('ready', { autoReset: true }).set();
+    region.counter('size', 7);
+    region.latch('begun', 1).countDown();
+    region.barrier('round', 2);
+    region.waitGroup('tasks').add(1);
+    await region.once('setup').runAsync(() => {});
+    region.bytes('table', 100)[99] = 5;
+    const agent = spawn(async ({ Region, data }) => {
+      const region = await Region.from(data).join();
+      return [
+        region.semaphore('permits', 9).permits,
+        await region.event('ready').waitAsync(0),
+        region.counter('size').value,
+        region.latch('begun', 3).count,
+        await region
+          .barrier('round', 3)
+          .waitAsync(0)
+          .catch(({ code }) => code),
+        region.waitGroup('tasks').count,
+        region.once('setup').done,
+        region.bytes('table', 100)[99],
+      ];
+    }, region.handle);
+    expect(await agent.result).to.deep.equal([1, true, 7, 0, 'ERR_TIMEOUT', 1, true, 5]);
+    expect(region.list().map(({ name }) => name)).to.have.members([
+      'jobs',
+      'permits',
+      'ready',
+      'size',
+      'begun',
+      'round',
+      'tasks',
+      'setup',
+      'table',
+    ]);
+    expect((await failure(() => region.counter('table'))).message).to.equal(
+      "'table' is the name of something else: bytes",
+    );
+    expect((await failure(() => region.bytes('table', 4))).message).to.equal(
+      "'table' has 100 bytes",
+    );
+  });
+
+  it('is refused where there is none, where it does not fit, and before join', async () => {
+    const codeOf = async (call) => (await failure(call)).name;
+    const buffer = new SharedArrayBuffer(8192);
+    expect(await codeOf(() => Region.attach(buffer))).to.equal('RangeError');
+    expect(await codeOf(() => Region.attach(new ArrayBuffer(8192)))).to.equal('TypeError');
+    expect(await codeOf(() => Region.create(new SharedArrayBuffer(256)))).to.equal('RangeError');
+    expect(await codeOf(() => Region.create(buffer, { agent: 1 }))).to.equal('TypeError');
+    const made = Region.create(buffer, { byteOffset: 64, agents: 1 });
+    expect(await codeOf(() => Region.attach(buffer, 0))).to.equal('RangeError');
+    expect(await codeOf(() => Region.from({ type: 'Mutex' }))).to.equal('TypeError');
+    expect(await codeOf(() => made.mutex('jobs'))).to.equal('ClosedError');
+    await Region.attach(buffer, 64).join();
+    expect((await failure(() => made.join())).code).to.equal('ERR_LOCK');
+    for (const name of ['', 'a\0', 'a'.repeat(56), 1])
+      expect(await codeOf(() => region.mutex(name))).to.match(/^(Range|Type)Error$/);
+    expect(await codeOf(() => region.watch({}))).to.equal('TypeError');
+    new Int32Array(buffer, 64)[2]++;
+    expect(await codeOf(() => Region.attach(buffer, 64))).to.equal('RangeError');
+  });
+
+  it('has conditions, for its mutexes, and read-write locks', async () => {
+    const agent = spawn(async ({ Region, data }) => {
+      const region = await Region.from(data).join();
+      const jobs = region.mutex('jobs');
+      await region.rwlock('table').readLockAsync();
+      await jobs.lockAsync();
+      region.counter('size').increment();
+      jobs.unlock();
+      region.condition('grown').notifyAll();
+    }, region.handle);
+    await jobs.lockAsync();
+    const size = region.counter('size');
+    expect(await region.condition('grown').waitForAsync(jobs, () => size.value > 0)).to.equal(true);
+    expect(jobs.isMine).to.equal(true);
+    jobs.unlock();
+    await agent.result;
+    expect(region.rwlock('table').tryWriteLock()).to.equal(false);
+  });
+
+  it('tells when it is full', async () => {
+    const small = await Region.create(undefined, { byteLength: 2048, agents: 1 }).join();
+    const error = await failure(() => {
+      for (let i = 0; ; i++) small.counter(`name ${i}`).increment();
+    });
+    expect(error.message).to.equal('the region has no room for another name');
+    expect(small.counter('name 0').value).to.equal(1);
+    small.close();
+  });
+
+  it('abandons, and resets', async () => {
+    jobs.tryLock();
+    const waiting = jobs.lockAsync();
+    jobs.abandon();
+    expect(await failure(() => waiting)).to.be.instanceOf(AbandonedError);
+    expect(await failure(() => jobs.tryLock())).to.be.instanceOf(AbandonedError);
+    expect(jobs.describe().state).to.equal('abandoned');
+    expect(await jobs.resetAsync()).to.equal(true);
+    expect(jobs.ownerDied).to.equal(true);
+    jobs.unlock();
+    expect(await jobs.resetAsync()).to.equal(false);
+    expect(await jobs.runExclusive(({ ownerDied }) => ownerDied)).to.equal(false);
+  });
+
+  it('frees what a thread holds that closes it, and ends its calls', async () => {
+    const agent = spawnIn2(region);
+    await agent.said('holding');
+    const mine = jobs.acquireAsync();
+    await until(() => jobs.isLocked);
+    agent.say('close');
+    expect((await within(10_000, mine)).ownerDied).to.equal(true);
+    const pending = jobs.lockAsync();
+    region.close();
+    expect(await failure(() => within(10_000, pending))).to.be.instanceOf(ClosedError);
+    expect(await failure(() => jobs.lockAsync())).to.be.instanceOf(ClosedError);
+    await agent.result;
+  });
+
+  /** Joins without being watched; holds until it is told to close the region. */
+  function spawnIn2(region) {
+    return spawn(async ({ Region, data, say, heard }) => {
+      const region = await Region.from(data).join();
+      region.mutex('jobs').tryLock();
+      say('holding');
+      await heard('close');
+      region.close();
+    }, region.handle);
+  }
+
+  if (isDeno) {
+    it('refuses to watch where the engine does not tell of an end', async () => {
+      const error = await failure(() => spawnIn(region, hold));
+      expect(error.message).to.equal('this engine does not tell when a worker has ended');
+    });
+    return;
+  }
+
+  itEnds(
+    'frees what a worker held that ends: who is blocked and who awaits goes on, and is told',
+    async () => {
+      const holder = spawnIn(region, hold, { name: 'holder' });
+      await holder.said('holding');
+      expect(`${jobs}`).to.equal("RegionMutex 'jobs' { held by holder }");
+      const blocked = spawnIn(region, ({ region, say }) => {
+        say('waiting');
+        const guard = region.mutex('jobs').acquire();
+        const { ownerDied } = guard;
+        guard.unlock();
+        return ownerDied;
+      });
+      await blocked.said('waiting');
+      const mine = jobs.acquireAsync();
+      await sleep(20);
+      expect(await stateOf(mine)).to.equal('pending');
+      void holder.terminate();
+      const told = [];
+      void blocked.result.then((died) => told.push(died));
+      const guard = await within(20_000, mine);
+      told.push(guard.ownerDied);
+      guard.unlock();
+      await within(20_000, blocked.result);
+      // The first of them is told, and declares the data sound.
+      expect(told.sort()).to.deep.equal([false, true]);
+      expect(jobs.describe()).to.deep.include({ state: 'sound', recoveries: 1 });
+    },
+  );
+
+  itEnds('gives nothing away while a worker that was terminated still runs', async () => {
+    const holder = spawnIn(region, ({ region, say }) => {
+      const steps = new Int32Array(
+        region.bytes('steps', 4).buffer,
+        region.bytes('steps', 4).byteOffset,
+      );
+      region.mutex('jobs').tryLock();
+      say('holding');
+      for (;;) Atomics.add(steps, 0, 1);
+    });
+    const { buffer, byteOffset } = region.bytes('steps', 4);
+    const steps = new Int32Array(buffer, byteOffset, 1);
+    await holder.said('holding');
+    void holder.terminate();
+    const guard = await within(20_000, jobs.acquireAsync());
+    const before = Atomics.load(steps, 0);
+    await sleep(50);
+    expect([guard.ownerDied, Atomics.load(steps, 0)]).to.deep.equal([true, before]);
+    guard.unlock();
+  });
+
+  itEnds('buries nobody else', async () => {
+    const [first, second] = [
+      hold,
+      ({ region, say }) => {
+        region.mutex('others').tryLock();
+        say('holding');
+        for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      },
+    ].map((job) => spawnIn(region, job));
+    await Promise.all([first.said('holding'), second.said('holding')]);
+    void first.terminate();
+    (await within(20_000, jobs.acquireAsync())).unlock();
+    expect(region.mutex('others').isLocked).to.equal(true);
+  });
+
+  itEnds('lets the next thread run a once whose runner ended', async () => {
+    const runner = spawnIn(region, ({ region, say }) => {
+      region.once('setup').run(() => {
+        say('running');
+        for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      });
+    });
+    await runner.said('running');
+    const mine = region.once('setup').runAsync(() => {});
+    void runner.terminate();
+    expect(await within(20_000, mine)).to.equal(true);
+  });
+
+  if (isNode) {
+    it('goes on with a burial whose agent ends in the middle', async () => {
+      const burier = spawnIn(region, async ({ region, say, heard }) => {
+        let ended;
+        const seat = region.watch({ once: (_, end) => (ended = end), postMessage() {} });
+        region.mutex('its own').tryLock();
+        say('seat', seat);
+        await heard('ended');
+        // The first thing that a burial changes after the mutex, if it has freed it or not.
+        Atomics.add = () => {
+          say('stuck');
+          for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+        };
+        ended();
+      });
+      const seat = await burier.said('seat');
+      const holder = spawn(async ({ Region, data, say }) => {
+        const region = await Region.from(data).join();
+        for (let i = 0; i < 3; i++) region.mutex(`${i}`).tryLock();
+        say('holding');
+        for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      }, seat);
+      await holder.said('holding');
+      await holder.terminate();
+      burier.say('ended');
+      await burier.said('stuck');
+      const own = region.mutex('its own').acquireAsync();
+      expect(await stateOf(own)).to.equal('pending');
+      void burier.terminate();
+      expect((await within(10_000, own)).ownerDied).to.equal(true);
+      for (let i = 0; i < 3; i++)
+        expect((await within(10_000, region.mutex(`${i}`).acquireAsync())).ownerDied).to.equal(
+          true,
+        );
+      // The rows are free again.
+      const ids = new Int32Array(region.handle.buffer);
+      expect([0, 1, 2].map((row) => ids[32 + 16 * row] !== 0)).to.deep.equal([true, false, false]);
+    });
+  }
+
+  itEnds('survives deaths at any moment, of several at once', async function () {
+    this.timeout(600_000);
+    const job = async ({ region, say }) => {
+      const jobs = region.mutex('jobs');
+      const { buffer, byteOffset } = region.bytes('table', 8);
+      const table = new Int32Array(buffer, byteOffset, 2);
+      const turn = (died) => {
+        if (died) table[1] = table[0];
+        else if (table[0] !== table[1]) say('torn');
+        table[0]++;
+        for (let i = Math.random() * 300; i > 0; i--) Atomics.load(table, 0);
+        table[1]++;
+      };
+      say('begun');
+      for (let i = 0; ; i++) {
+        if (i % 8 === 0) await jobs.runExclusive(({ ownerDied }) => turn(ownerDied));
+        else {
+          jobs.lock();
+          turn(jobs.ownerDied);
+          jobs.unlock();
+        }
+      }
+    };
+    const start = () => spawnIn(region, job);
+    let torn = 0;
+    const crew = [start(), start(), start(), start()];
+    for (let deaths = 0; deaths < DEATHS;) {
+      for (const agent of crew)
+        void agent.said('torn').then(
+          () => torn++,
+          () => {},
+        );
+      await Promise.all(crew.map((agent) => agent.said('begun')));
+      await sleep(Math.random() * 10);
+      const doomed = crew.splice(0, 1 + Math.floor(Math.random() * 3));
+      deaths += doomed.length;
+      for (const agent of doomed) void agent.terminate();
+      const { buffer, byteOffset } = region.bytes('table', 8);
+      const table = new Int32Array(buffer, byteOffset, 2);
+      await within(
+        20_000,
+        jobs.runExclusive(({ ownerDied }) => {
+          if (ownerDied) table[1] = table[0];
+          expect(table[0]).to.equal(table[1]);
+        }),
+        'a turn',
+      );
+      for (const _ of doomed) crew.push(start());
+    }
+    expect(torn).to.equal(0);
+  });
+});
