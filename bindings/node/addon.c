@@ -432,19 +432,21 @@ static napi_value js_agent(napi_env env, napi_callback_info info)
 /* What JavaScript takes for granted of a slot: its words, at which it counts, and the next slot. */
 _Static_assert(offsetof(struct slot, acquisitions) == offsetof(struct slot, words) + 16, "");
 _Static_assert(offsetof(struct slot, contended) == offsetof(struct slot, words) + 20, "");
+_Static_assert(offsetof(struct slot, other) == offsetof(struct slot, words) + 32, "");
 
 /*
- * mutex(handle, name): returns an errno code or 0, the byte at which the mutex's words are, and
- * their fate.
+ * mutex(handle, name, kind): returns an errno code or 0, the byte at which the mutex's words are,
+ * and their fate.
  */
 static napi_value js_mutex(napi_env env, napi_callback_info info)
 {
-    napi_value values[2];
-    arguments(env, info, 2, values);
+    napi_value values[3];
+    arguments(env, info, 3, values);
     lw_region *region = listening_of(env, values[0])->opened->region;
     char *name = string_of(env, values[1]);
+    const uint32_t kind = uint32_of(env, values[2]);
     lw_region_mutex mutex = {0};
-    const int error = name ? lw_region_mutex_named(region, name, &mutex) : ENOMEM;
+    const int error = name ? lw_region_find_mutex(region, name, kind, &mutex) : ENOMEM;
     free(name);
     return numbers(env, error, error ? 0 : place_of(region, mutex.words), (int32_t)mutex.fate);
 }

@@ -3,13 +3,13 @@
  * which is build/node_modules unless it is given, beside lockword itself, as an installation has
  * them. `--types` adds the types, which take longer.
  *
- * The package has the drivers and the steps of js/src, with another waiting domain: src/wait.js
- * instead of js/src/wait.js. The errors are lockword's own, so that programs tell them by their
- * classes.
+ * The package has the drivers and the steps of js/src, with another waiting domain and other ids:
+ * src/wait.js and src/agent.js instead of those of js/src. The errors are lockword's own, so that
+ * programs tell them by their classes.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -32,8 +32,8 @@ const substitutes = (loader) => ({
   name: 'substitutes',
   setup({ onResolve }) {
     const isShared = (importer) => importer.startsWith(join(ROOT, 'js/src'));
-    onResolve({ filter: /\/wait\.js$/ }, ({ importer }) =>
-      isShared(importer) ? { path: join(HERE, 'src/wait.js') } : undefined,
+    onResolve({ filter: /\/(wait|agent)\.js$/ }, ({ path, importer }) =>
+      isShared(importer) ? { path: join(HERE, 'src', basename(path)) } : undefined,
     );
     onResolve({ filter: /\/errors\.js$/ }, ({ path, importer }) =>
       path.includes('js/src') || isShared(importer)
@@ -71,7 +71,7 @@ function writeTypes() {
     stdio: 'inherit',
   });
   mkdirSync(join(PACKAGE, 'types'));
-  for (const name of ['index', 'errors', 'lockfile', 'mutex', 'region'].map(
+  for (const name of ['index', 'condition', 'errors', 'lockfile', 'mutex', 'region', 'rmutex'].map(
     (name) => `${name}.d.ts`,
   )) {
     const text = readFileSync(join(out, 'bindings/node/src', name), 'utf8');

@@ -26,8 +26,10 @@
  * What it promises. Requests of one loop for one lock are served in the order in which they came.
  * They exclude each other, although the loop's thread is the owner whichever of them has the lock:
  * that thread unlocks, in `done` or later. A busy loop holds nobody up: a lock that is free may be
- * taken by others until the loop gets to it. There are two exceptions: a condition's notify may
- * choose a waiter of a busy loop, and a request for several permits of a semaphore claims them.
+ * taken by others until the loop gets to it. There are two exceptions. A condition's notify may
+ * choose a waiter of a busy loop. And a request that has claimed permits of a semaphore (sem.h)
+ * holds others up for half a millisecond, or, if none of them comes or is woken meanwhile, until
+ * the loop turns.
  * Fairness against threads is the blocking forms'.
  *
  * What is illegal. A loop belongs to the thread that initialized it: other threads get EPERM, and

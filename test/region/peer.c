@@ -1,8 +1,9 @@
 /*
  * peer.c: a native process beside those of region.test.js: takes turns, as turns() of peer.js does,
- * or permits, as permits() does.
+ * permits, as permits() does, reads and writes, as readAndWrite() does, takes a recursive mutex, as
+ * nests() does, or notifies.
  *
- *     region-peer REGION DATA|permits TURNS
+ *     region-peer REGION DATA|permits|readAndWrite|nests|notify TURNS
  */
 #define _GNU_SOURCE
 #include <lockword/region.h>
@@ -35,16 +36,101 @@ static int take_permits(lw_region *region, long turns)
     return 0;
 }
 
+static int read_and_write(lw_region *region, long turns)
+{
+    lw_region_rwlock lock;
+    lw_region_once once;
+    void *bytes;
+    if (lw_region_rwlock_named(region, "lock", &lock) != 0 ||
+        lw_region_once_named(region, "once", &once) != 0 ||
+        lw_region_bytes(region, "pair", 8, &bytes) != 0)
+        return 8;
+    volatile uint32_t *pair = bytes;
+    if (lw_region_once_begin(&once) == LW_ONCE_RUN) {
+        pair[0]++;
+        pair[1]++;
+        lw_region_once_finish(&once, true);
+    }
+    for (; turns > 0; turns--) {
+        const bool writes = turns & 1;
+        if (writes ? lw_region_rwlock_wrlock(&lock) : lw_region_rwlock_rdlock(&lock))
+            return 9;
+        if (pair[0] != pair[1])
+            return 10;
+        pair[0] += writes;
+        pair[1] += writes;
+        if (lw_region_rwlock_unlock(&lock) != 0)
+            return 11;
+    }
+    return 0;
+}
+
+static int nest(lw_region *region, long turns)
+{
+    lw_region_rmutex nested;
+    void *bytes;
+    if (lw_region_rmutex_named(region, "nested", &nested) != 0 ||
+        lw_region_bytes(region, "pair", 8, &bytes) != 0)
+        return 8;
+    volatile uint32_t *pair = bytes;
+    for (; turns > 0; turns--) {
+        if (lw_region_rmutex_lock(&nested) != 0 || pair[0] != pair[1])
+            return 9;
+        for (int i = 0; i < 2; i++) {
+            if (lw_region_rmutex_lock(&nested) != 0)
+                return 10;
+            pair[i]++;
+            if (lw_region_rmutex_unlock(&nested) != 0)
+                return 11;
+        }
+        if (lw_region_rmutex_unlock(&nested) != 0)
+            return 12;
+    }
+    return 0;
+}
+
+/* Another process takes what is in the table, before it is put there again. */
+static int notify(lw_region *region, long turns)
+{
+    lw_region_mutex jobs;
+    lw_cond *condition;
+    void *bytes;
+    if (lw_region_mutex_named(region, "jobs", &jobs) != 0 ||
+        lw_region_cond_named(region, "condition", NULL, &condition) != 0 ||
+        lw_region_bytes(region, "pair", 8, &bytes) != 0)
+        return 8;
+    uint32_t *pair = bytes;
+    for (; turns > 0; turns--) {
+        while (__atomic_load_n(&pair[0], __ATOMIC_SEQ_CST) != 0)
+            usleep(1000);
+        usleep(1000);
+        if (lw_region_mutex_lock(&jobs) != 0)
+            return 9;
+        __atomic_store_n(&pair[0], 1, __ATOMIC_SEQ_CST);
+        if (lw_region_mutex_unlock(&jobs) != 0)
+            return 10;
+        lw_cond_notify_one(condition);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4)
         return 2;
     lw_region *region;
     lw_region_mutex jobs;
-    if (strcmp(argv[2], "permits") == 0)
-        return lw_region_open(&region, argv[1], LW_REGION_CREATE, 0600, 0)
-                   ? 3
-                   : take_permits(region, atol(argv[3]));
+    const bool permits = strcmp(argv[2], "permits") == 0;
+    const bool nests = strcmp(argv[2], "nests") == 0;
+    const bool notifies = strcmp(argv[2], "notify") == 0;
+    if (permits || nests || notifies || strcmp(argv[2], "readAndWrite") == 0) {
+        if (lw_region_open(&region, argv[1], LW_REGION_CREATE, 0600, 0) != 0)
+            return 3;
+        return (permits    ? take_permits
+                : nests    ? nest
+                : notifies ? notify
+                           : read_and_write)(region, atol(argv[3]));
+    }
     const int data = open(argv[2], O_RDWR | O_CLOEXEC);
     if (data < 0 || lw_region_open(&region, argv[1], LW_REGION_CREATE, 0600, 0) != 0 ||
         lw_region_mutex_named(region, "jobs", &jobs) != 0)

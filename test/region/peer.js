@@ -154,6 +154,84 @@ const does = {
     say('done');
   },
 
+  /** Writes two numbers, or reads that they are equal, every other way; and adds to both once. */
+  async readAndWrite(n) {
+    const region = open(path);
+    const lock = region.rwlock('lock');
+    const { buffer, byteOffset } = region.bytes('pair', 8);
+    const pair = new Int32Array(buffer, byteOffset, 2);
+    const add = (by) => [(pair[0] += by), (pair[1] += by)];
+    process.emitWarning = () => {};
+    await region.once('once').runAsync(() => add(1));
+    for (let i = 0; i < n; i++) {
+      const writes = i & 1;
+      if (i & 2) await lock[writes ? 'writeLockAsync' : 'readLockAsync']();
+      else lock[writes ? 'writeLock' : 'readLock']();
+      if (pair[0] !== pair[1]) throw new Error(`${pair}`);
+      add(writes);
+      lock[writes ? 'writeUnlock' : 'readUnlock']();
+    }
+    say('done');
+  },
+
+  /** Adds to two numbers, with the recursive mutex taken for each and for both. */
+  async nests(n) {
+    const region = open(path);
+    const nested = region.recursiveMutex('nested');
+    const { buffer, byteOffset } = region.bytes('pair', 8);
+    const pair = new Int32Array(buffer, byteOffset, 2);
+    process.emitWarning = () => {};
+    for (let i = 0; i < n; i++) {
+      const mutex = i % 3 === 0 ? await nested.lockAsync() : nested;
+      if (i % 3 === 1) nested.lock();
+      else if (i % 3 === 2) while (!nested.tryLock()) await sleep(0);
+      if (pair[0] !== pair[1]) throw new Error(`${pair}`);
+      for (const number of [0, 1]) {
+        mutex.lock();
+        pair[number]++;
+        mutex.unlock();
+      }
+      mutex.unlock();
+    }
+    say('done');
+  },
+
+  /** Holds the recursive mutex, three times. */
+  async nest(way) {
+    const nested = open(path).recursiveMutex('nested');
+    process.emitWarning = () => {};
+    const mutex = way === 'lock' ? (nested.lock(), nested) : await nested.lockAsync();
+    mutex.lock();
+    mutex.lock();
+    say(`held ${nested.depth}`);
+    setInterval(() => {}, 1000);
+  },
+
+  /** Takes the one in the table, when it is there. */
+  async waitFor(way) {
+    const region = open(path);
+    const [jobs, condition] = [region.mutex('jobs'), region.condition('condition')];
+    const { buffer, byteOffset } = region.bytes('pair', 8);
+    const ready = new Int32Array(buffer, byteOffset, 1);
+    process.emitWarning = () => {};
+    say('waits');
+    await jobs.lockAsync();
+    if (way === 'wait') condition.waitFor(jobs, () => ready[0] === 1);
+    else await condition.waitForAsync(jobs, () => ready[0] === 1);
+    ready[0] = 0;
+    jobs.unlock();
+    say('has it');
+  },
+
+  /** Begins what is to be run once, and does not end it. */
+  async begin() {
+    const region = open(path);
+    await region.once('once').runAsync(() => {
+      say('runs');
+      return new Promise(() => setInterval(() => {}, 1000));
+    });
+  },
+
   /** Waits for more permits than there are. */
   claim(way) {
     const slots = open(path).semaphore('slots', 3);

@@ -407,6 +407,104 @@ describe('a worker that is terminated', () => {
   });
 });
 
+describe('a recursive mutex of a region', () => {
+  let nested;
+  beforeEach(() => (nested = region.recursiveMutex('nested')));
+
+  it('is re-entered by its thread, and not by other tasks', async () => {
+    expect([nested.lock(), nested.lock(), nested.tryLock()]).eql([true, true, true]);
+    expect([nested.depth, nested.isMine, nested.name]).eql([3, true, 'nested']);
+    const same = region.recursiveMutex('nested');
+    same.unlock();
+    expect(await nested.lockAsync(10)).equal(undefined);
+    nested.unlock();
+    const waits = nested.lockAsync();
+    nested.unlock();
+    const guard = await within(5000, waits);
+    expect(await failure(() => nested.lock())).instanceOf(DeadlockError);
+    expect(same.tryLock()).equal(false);
+    expect(await failure(() => nested.unlock())).instanceOf(OwnershipError);
+    guard.lock();
+    expect([guard.depth, nested.depth]).eql([2, 2]);
+    guard.unlock();
+    guard.unlock();
+    guard.unlock();
+    expect([guard.depth, nested.depth, nested.isLocked]).eql([0, 0, false]);
+    expect(await failure(() => guard.lock())).instanceOf(OwnershipError);
+    await guard.lockAsync();
+    expect(guard.isMine && nested.isMine).equal(true);
+    guard[Symbol.dispose ?? Symbol.for('Symbol.dispose')]();
+    expect(await failure(() => guard.lockAsync())).instanceOf(OwnershipError);
+    expect(nested.isLocked).equal(false);
+    nested.acquire().unlock();
+    expect(await nested.runExclusive((held) => (held.lock(), held.depth))).equal(2);
+    expect(nested.isLocked).equal(false);
+    expect(await failure(() => nested.lock('soon'))).instanceOf(TypeError);
+    expect(String(nested)).equal("RegionRecursiveMutex 'nested' { free }");
+    expect((await failure(() => region.mutex('nested'))).code).equal('EEXIST');
+  });
+
+  it('is given up whole by a wait for a condition', async () => {
+    const condition = region.condition('condition');
+    nested.lock();
+    nested.lock();
+    expect(condition.wait(nested, 5)).equal(false);
+    expect(nested.depth).equal(2);
+    nested.unlock();
+    nested.unlock();
+    const guard = await nested.acquireAsync();
+    guard.lock();
+    const waits = condition.waitAsync(guard, 5000);
+    expect(nested.tryLock()).equal(true);
+    nested.unlock();
+    condition.notify();
+    expect(await within(5000, waits)).equal(true);
+    expect([guard.depth, nested.depth]).eql([2, 2]);
+  });
+
+  for (const way of ['lock', 'lockAsync']) {
+    it(`of a process that is killed and took it by ${way} is told of to the next one`, async () => {
+      const dies = peer('nest', way);
+      expect(await dies.line()).equal('held 3');
+      expect(nested.tryLock()).equal(false);
+      const waits = nested.runExclusive(async (guard) => {
+        expect([guard.ownerDied, guard.depth]).eql([true, 1]);
+        guard.lock();
+        throw new TimeoutError('on purpose');
+      });
+      const failed = failure(() => waits);
+      await dies.kill();
+      expect(await within(5000, failed)).instanceOf(TimeoutError);
+      expect([nested.isLocked, nested.lock(), nested.ownerDied]).eql([false, true, true]);
+      nested.lock();
+      nested.abandon();
+      expect(nested.isLocked).equal(false);
+      expect(await failure(() => nested.lock())).instanceOf(AbandonedError);
+      expect(nested.reset()).equal(true);
+      expect(nested.depth).equal(1);
+      nested.unlock();
+      expect([nested.lock(), nested.ownerDied]).eql([true, false]);
+      nested.unlock();
+      expect(nested.describe()).include({ type: 'RecursiveMutex', recoveries: 1 });
+    });
+  }
+
+  it('is that of processes, workers and C', async function () {
+    this.timeout(120_000);
+    const turns = 600;
+    const worker = inWorker('nests', PATH, turns);
+    const ended = once(worker, 'exit');
+    const peers = [peer('nests', turns), peer('nests', turns)];
+    if (NATIVE) peers.push(child(NATIVE, PATH, 'nests', turns));
+    for (const one of peers) expect(await one.ended(100_000)).equal(0);
+    expect(await within(100_000, ended, 'the worker')).eql([0]);
+    const { buffer, byteOffset } = region.bytes('pair', 8);
+    const all = (peers.length + 1) * turns;
+    expect([...new Int32Array(buffer, byteOffset, 2)]).eql([all, all]);
+    expect(nested.depth).equal(0);
+  });
+});
+
 describe('the other primitives of a region', () => {
   it('are found by their names, and keep what they hold', async () => {
     region.semaphore('slots', 3).tryAcquire();
@@ -537,6 +635,90 @@ describe('the other primitives of a region', () => {
     const waits = slots.waitAsync({ permits: 2 });
     await within(5000, worker.terminate());
     expect(await within(10_000, waits)).equal(true);
+  });
+
+  it('read and write, and run once, in three processes', async () => {
+    const n = 600;
+    const peers = [peer('readAndWrite', n), peer('readAndWrite', n)];
+    if (NATIVE) peers.push(child(NATIVE, PATH, 'readAndWrite', n));
+    expect(await Promise.all(peers.map(({ ended }) => ended()))).eql(peers.map(() => 0));
+    const { buffer, byteOffset } = region.bytes('pair', 8);
+    const sum = 1 + (n / 2) * peers.length;
+    expect([...new Int32Array(buffer, byteOffset, 2)]).eql([sum, sum]);
+  });
+
+  it('know their threads by the ids of their region', async () => {
+    // It comes first, so that this thread's id is not what it is in `region`.
+    const one = child(process.execPath, ...RUN, SCRIPT, 'begin', `${PATH}-other`);
+    await one.line();
+    const other = open(`${PATH}-other`);
+    const locks = [region.rwlock('lock'), other.rwlock('lock')];
+    const runs = [region.once('run'), other.once('run')];
+    await Promise.all(locks.map((lock) => lock.writeLockAsync()));
+    expect(locks.map((lock) => lock.isMine)).eql([true, true]);
+    expect(region.describe('lock').holder.pid).equal(process.pid);
+    expect(await failure(() => locks[0].writeLock())).instanceOf(DeadlockError);
+    for (const lock of locks) lock.writeUnlock();
+    expect(await failure(() => locks[0].writeUnlock())).instanceOf(OwnershipError);
+    const ran = await runs[0].runAsync(async () => {
+      expect(await runs[1].runAsync(() => expect(runs[0].runner).not.equal(runs[1].runner))).equal(
+        true,
+      );
+    });
+    expect(ran).equal(true);
+    other.close();
+    unlinkSync(`${PATH}-other`);
+  });
+
+  for (const way of ['wait', 'waitAsync']) {
+    it(`notify what waits by ${way} in another process`, async () => {
+      const peers = [peer('waitFor', way), peer('waitFor', way)];
+      for (const { line } of peers) expect(await line()).equal('waits');
+      const { buffer, byteOffset } = region.bytes('pair', 8);
+      const ready = new Int32Array(buffer, byteOffset, 1);
+      const condition = region.condition('condition');
+      await jobs.runExclusive(() => (ready[0] = 1));
+      condition.notify();
+      const has = peers.map(({ line }) => line());
+      expect(await Promise.race(has)).equal('has it');
+      await until(() => ready[0] === 0, 5000);
+      await jobs.runExclusive(() => (ready[0] = 1));
+      condition.notifyAll();
+      expect(await Promise.all(has)).eql(['has it', 'has it']);
+      expect(await Promise.all(peers.map(({ ended }) => ended()))).eql([0, 0]);
+      await jobs.lockAsync();
+      expect(await condition.waitAsync(jobs, 20)).equal(false);
+      expect(condition.wait(jobs, 20)).equal(false);
+      expect(jobs.isMine).equal(true);
+      jobs.unlock();
+      expect(await failure(() => condition.waitAsync(jobs))).instanceOf(OwnershipError);
+    });
+  }
+
+  it('hear of a native notify without delay', async function () {
+    judgesTime(this);
+    if (!NATIVE) this.skip();
+    const condition = region.condition('condition');
+    const { buffer, byteOffset } = region.bytes('pair', 8);
+    const pair = new Int32Array(buffer, byteOffset, 2);
+    const one = child(NATIVE, PATH, 'notify', 10);
+    const began = performance.now();
+    for (let i = 0; i < 10; i++) {
+      await jobs.lockAsync();
+      await condition.waitForAsync(jobs, () => pair[0] === 1);
+      Atomics.store(pair, 0, 0);
+      jobs.unlock();
+    }
+    expect(performance.now() - began).lessThan(2000);
+    expect(await one.ended()).equal(0);
+  });
+
+  it('are run by the next process if the first one is killed', async () => {
+    const one = peer('begin');
+    expect(await one.line()).equal('runs');
+    const ran = region.once('once').runAsync(() => {});
+    await one.kill();
+    expect(await within(5000, ran)).equal(true);
   });
 
   it('are waited for by either of two', async () => {

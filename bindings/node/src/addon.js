@@ -12,7 +12,11 @@
  *   map(handle: object, view: Uint8Array): number,
  *   close(handle: object): void,
  *   agent(handle: object): [error: number, id: number, busy: number],
- *   mutex(handle: object, name: string): [error: number, offset: number, fate: number],
+ *   mutex(
+ *     handle: object,
+ *     name: string,
+ *     kind: number,
+ *   ): [error: number, offset: number, fate: number],
  *   named(
  *     handle: object,
  *     name: string,

@@ -127,7 +127,7 @@ export class RegionMutex {
    *   with what `lock` throws
    */
   lockAsync(options) {
-    return this.#ask(options, isDone);
+    return this.ask(options, isDone);
   }
 
   /**
@@ -187,7 +187,7 @@ export class RegionMutex {
    * @returns {Promise<boolean>} what `reset` returns; rejects with `signal.reason` on abort
    */
   resetAsync(options) {
-    return this.#ask(options, isDone, this.#renew);
+    return this.ask(options, isDone, this.#renew);
   }
 
   /**
@@ -209,7 +209,7 @@ export class RegionMutex {
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
   acquireAsync(options) {
-    return this.#ask(options, ({ what }) => this.#guard(what === LW_DONE));
+    return this.ask(options, ({ what }) => this.#guard(what === LW_DONE));
   }
 
   /**
@@ -230,7 +230,7 @@ export class RegionMutex {
     try {
       result = await fn(guard);
     } catch (error) {
-      guard.end((died) => (died ? this.#leave(this.#self()) : this.unlock()));
+      guard.end((died) => (died ? this.leave() : this.unlock()));
       throw error;
     }
     guard.unlock();
@@ -321,12 +321,13 @@ export class RegionMutex {
   /**
    * Takes the mutex, or queues for it.
    *
+   * @internal
    * @param {number | WaitOptions | undefined} options
    * @param {(answer: { what: number }) => any} toValue
    * @param {(self: number) => boolean} [accept]
    * @returns {Promise<any>}
    */
-  #ask(options, toValue, accept = this.#accept) {
+  ask(options, toValue, accept = this.#accept) {
     /** @param {{ what: number }} answer */
     const judged = ({ what }) => {
       const self = this.#self();
@@ -357,8 +358,13 @@ export class RegionMutex {
   /**
    * Frees the mutex, and says nothing of what it guards.
    *
-   * @param {number} self
+   * @internal
    */
+  leave() {
+    this.#leave(this.#self());
+  }
+
+  /** @param {number} self */
   #leave(self) {
     const { busy } = this.#region.domain;
     Atomics.store(busy, 0, this.#slot | NOTIFIES);
@@ -416,7 +422,7 @@ export class RegionMutex {
  * `using guard = await mutex.acquireAsync()`.
  */
 export class RegionGuard {
-  /** @type {RegionMutex | undefined} */
+  /** @type {Pick<RegionMutex, 'unlock' | 'abandon'> | undefined} */
   #mutex;
 
   /**
@@ -427,7 +433,7 @@ export class RegionGuard {
 
   /**
    * @internal
-   * @param {RegionMutex} mutex
+   * @param {Pick<RegionMutex, 'unlock' | 'abandon'>} mutex
    * @param {boolean} ownerDied
    */
   constructor(mutex, ownerDied) {

@@ -7,11 +7,16 @@ import { Barrier } from '../../../js/src/barrier.js';
 import { Counter } from '../../../js/src/counter.js';
 import { Event } from '../../../js/src/event.js';
 import { Latch } from '../../../js/src/latch.js';
+import { Once } from '../../../js/src/once.js';
+import { RWLock } from '../../../js/src/rwlock.js';
 import { Semaphore } from '../../../js/src/semaphore.js';
 import { WaitGroup } from '../../../js/src/waitgroup.js';
 import { assertInteger } from '../../../js/src/waiting.js';
 import { addon } from './addon.js';
+import { become } from './agent.js';
+import { RegionCondition } from './condition.js';
 import { dispose, RegionMutex } from './mutex.js';
+import { RegionRecursiveMutex } from './rmutex.js';
 import { closed, Domain } from './wait.js';
 
 /**
@@ -109,6 +114,9 @@ const KINDS = /** @type {const} */ ([
   'bytes',
 ]);
 
+/** From a slot's mutex to its other words, the first of which is a depth: src/region/layout.h. */
+const MUTEX_TO_OTHER = 32;
+
 /** The pages of WebAssembly, in bytes. */
 const PAGE = 65536;
 
@@ -174,10 +182,32 @@ export class Region {
    * @returns {RegionMutex}
    */
   mutex(name) {
+    return this.#mutex(name, 'Mutex').mutex;
+  }
+
+  /**
+   * Finds the recursive mutex of this name, or makes it.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @returns {RegionRecursiveMutex}
+   */
+  recursiveMutex(name) {
+    const { mutex, offset } = this.#mutex(name, 'RecursiveMutex');
+    return new RegionRecursiveMutex(
+      mutex,
+      new Int32Array(this.#state.buffer, offset + MUTEX_TO_OTHER, 1),
+    );
+  }
+
+  /**
+   * @param {string} name
+   * @param {'Mutex' | 'RecursiveMutex'} kind
+   */
+  #mutex(name, kind) {
     assertText(name);
-    const [error, offset, fate] = addon.mutex(this.#handle(), name);
+    const [error, offset, fate] = addon.mutex(this.#handle(), name, KINDS.indexOf(kind) + 1);
     if (error) throw systemError(error, 'mutex', name);
-    return new RegionMutex(this.#state, name, offset, fate);
+    return { mutex: new RegionMutex(this.#state, name, offset, fate), offset };
   }
 
   /**
@@ -246,6 +276,37 @@ export class Region {
   }
 
   /**
+   * Finds the condition of this name, or makes it. It works with a mutex of the region. A
+   * `waitAsync` may end without a notify: check the condition in a loop, or let `waitForAsync` do it.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @returns {import('./condition.js').ConditionOfRegion}
+   */
+  condition(name) {
+    return this.#find(name, new RegionCondition());
+  }
+
+  /**
+   * Finds the once of this name, or makes it. If its runner dies, the next thread runs it.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @returns {import('lockword').Once}
+   */
+  once(name) {
+    return this.#find(name, new Once());
+  }
+
+  /**
+   * Finds the read-write lock of this name, or makes it. If a holder dies, it stays locked.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @returns {import('lockword').RWLock}
+   */
+  rwlock(name) {
+    return this.#find(name, new RWLock());
+  }
+
+  /**
    * Finds the range of bytes of this name, or makes it, full of zeros. All processes that ask for it
    * see the same bytes; guard them by a mutex, or use Atomics. The memory stays what it is after
    * `close()`.
@@ -280,7 +341,7 @@ export class Region {
     if (error) throw systemError(error, 'open', name);
     const { words } = new Class(this.#state.buffer, offset);
     return Object.defineProperties(fresh, {
-      words: { get: () => this.#handle() && words },
+      words: { get: () => (this.#handle(), become(this.#state.self), words) },
       handle: {
         get() {
           throw new TypeError('open the region in the other thread, and find the name there');
