@@ -22,6 +22,9 @@ enum {
 /* More than there is ever, or than there is ever room for. */
 #define TOO_MUCH 16u
 
+/* The highest value that the proofs speak of. */
+#define MOST 4
+
 CALL(value, lw_counter_value(words))
 CALL(add, lw_counter_add_step(words, (int32_t)a))
 
@@ -202,6 +205,21 @@ static bool is_needed(const struct state *state, int agent)
     return false;
 }
 
+/* The value is not what any caller of this agent waits for. */
+static bool is_owed(const struct state *state, int agent)
+{
+    for (int caller = 0; caller < model_callers[agent]; caller++) {
+        if (is_waiting(state, agent, caller) && !may_wait(state, agent, caller))
+            return false;
+    }
+    return true;
+}
+
+static bool is_within(const struct state *state)
+{
+    return value_of(state) <= MOST;
+}
+
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
     snprintf(text, size, "%u%s", value & LW_COUNTER_MAX, waiters_in(word, value));
@@ -238,7 +256,15 @@ static const struct configuration configurations[] = {
     {"b3,an2,i,o", 2, TIMEOUTS | CANCELS, 0, LARGE, 0},
 };
 
+static const struct configuration proofs[] = {
+    {"b3,m2,i,o2", 0, UNRELIABLE, 0, SMALL, 0},
+    {"aa,a2a,i,g", 0, UNRELIABLE, 0, SMALL, 0},
+    {"an2,pp,f,o", 0, UNRELIABLE, 0, SMALL, 0},
+    {"ad,c,ai,g", 0, UNRELIABLE, 0, SMALL, 0},
+};
+
 static const char *const word_names[] = {"value", "gate"};
 
 EXPLORE("counter", LW_COUNTER_WORDS, .crowd = true, .async_letters = "andp", .begin = begin,
-        .may_wait = may_wait)
+        .may_wait = may_wait, .proofs = proofs, .proof_count = COUNT_OF(proofs),
+        .is_within = is_within, .is_owed = is_owed)

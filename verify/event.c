@@ -180,6 +180,24 @@ static bool may_wait(const struct state *state, int agent, int caller)
     return !is_set && (is_auto() || !(state->agents[agent].callers[caller].flags & MAY_PASS));
 }
 
+/* Every set is another generation. */
+static void others_changed(struct state *state, uint32_t turned)
+{
+    if (turned)
+        flag_all(state, KNOWS, MAY_PASS);
+}
+
+/* A waiter waits until the event is set; nobody has to set it. */
+static bool is_owed(const struct state *state, int agent)
+{
+    for (int caller = 0; caller < model_callers[agent]; caller++) {
+        if (!is_auto() && is_waiting(state, agent, caller) &&
+            state->agents[agent].callers[caller].flags & MAY_PASS)
+            return false;
+    }
+    return !(state->words[LW_EVENT_STATE] & LW_EVENT_SET);
+}
+
 static bool is_needed(const struct state *state, int agent)
 {
     return has_work(state, agent, "su");
@@ -229,7 +247,15 @@ static const struct configuration configurations[] = {
     {"b,a,s,u", 2, UNRELIABLE, 0, LARGE, AUTO},
 };
 
+static const struct configuration proofs[] = {
+    {"b,s,r", 0, UNRELIABLE, 0, SMALL, 0},      {"b,f,aa,u", 0, UNRELIABLE, 0, SMALL, 0},
+    {"aa,pp,as,r", 0, UNRELIABLE, 0, SMALL, 0}, {"b,s,r", 0, UNRELIABLE, 0, SMALL, AUTO},
+    {"b,f,a,u", 0, UNRELIABLE, 0, SMALL, AUTO}, {"aa,pp,as,r", 0, UNRELIABLE, 0, MEDIUM, AUTO},
+};
+
 static const char *const word_names[] = {"state", "gate"};
 
 EXPLORE("event", LW_EVENT_WORDS, .crowd = true, .begin = begin, .may_wait = may_wait,
-        .flags_of_a_step = SAW_IT_RESET)
+        .flags_of_a_step = SAW_IT_RESET, .proofs = proofs, .proof_count = COUNT_OF(proofs),
+        .generations = {[LW_EVENT_STATE] = LW_EVENT_GENERATION}, .others_changed = others_changed,
+        .is_owed = is_owed)

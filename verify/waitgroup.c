@@ -44,8 +44,8 @@ static const struct function functions[] = {
 
 static void begin(struct state *state)
 {
-    state->words[LW_WAITGROUP_STATE] =
-        LW_WAITGROUP_ROUND | model_configuration->first; /* the next round wraps */
+    const uint32_t count = model_is_one_of_many ? 0 : model_configuration->first;
+    state->words[LW_WAITGROUP_STATE] = LW_WAITGROUP_ROUND | count; /* the next round wraps */
 }
 
 static int choices(const struct state *state, int agent, int caller, struct choice *choices)
@@ -169,8 +169,28 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     }
 }
 
+/* What this agent has added and not taken off. */
+static uint32_t held(const struct state *state, int agent)
+{
+    uint32_t held = 0;
+    for (int caller = 0; caller < model_callers[agent]; caller++)
+        held +=
+            state->agents[agent].callers[caller].flags & ADDED && model_letter(agent, caller) == 'w'
+                ? model_size(agent, caller)
+                : 0;
+    return held;
+}
+
+static uint32_t held_by_all(const struct state *state)
+{
+    return state->words[LW_WAITGROUP_STATE] & LW_WAITGROUP_MAX;
+}
+
 static const char *invariant(const struct state *state)
 {
+    if (model_is_one_of_many)
+        return held(state, 0) <= held_by_all(state) ? NULL
+                                                    : "the count is less than what is not done";
     uint32_t count = model_configuration->first;
     for (int agent = 0; agent < model_agents; agent++) {
         for (int caller = 0; caller < model_callers[agent]; caller++) {
@@ -187,8 +207,34 @@ static const char *invariant(const struct state *state)
                : "the count is not what is not done";
 }
 
+static void others_changed(struct state *state, uint32_t turned)
+{
+    (void)turned;
+    if (held_by_all(state) == 0)
+        flag_all(state, KNOWS, MAY_PASS);
+}
+
+/* A waiter waits for those who have added, and have not taken off. */
+static bool is_owed(const struct state *state, int agent)
+{
+    for (int caller = 0; caller < model_callers[agent]; caller++) {
+        if (is_waiting(state, agent, caller) &&
+            state->agents[agent].callers[caller].flags & MAY_PASS)
+            return false;
+    }
+    return held_by_all(state) > 0;
+}
+
+/* A proof says how high the count is at most. */
+static bool is_within(const struct state *state)
+{
+    return held_by_all(state) <= model_configuration->first;
+}
+
 static bool is_needed(const struct state *state, int agent)
 {
+    if (model_is_one_of_many)
+        return held(state, agent) > 0;
     return has_work(state, agent, "wd");
 }
 
@@ -224,6 +270,17 @@ static const struct configuration configurations[] = {
     {"b,a,w,d", 2, UNRELIABLE, 0, LARGE, 2},
 };
 
+static const struct configuration proofs[] = {
+    {"b,f,w,w2", 0, UNRELIABLE, 0, SMALL, 6},
+    {"b,a,p,w", 0, UNRELIABLE, 0, SMALL, 2},
+    {"b,aa,pp,w", 0, UNRELIABLE, 0, MEDIUM, 2},
+    {"b,aw,w2", 0, UNRELIABLE, 0, MEDIUM, 2},
+};
+
 static const char *const word_names[] = {"count", "gate"};
 
-EXPLORE("waitgroup", LW_WAITGROUP_WORDS, .crowd = true, .begin = begin, .flags_of_a_step = SAW_SOME)
+EXPLORE("waitgroup", LW_WAITGROUP_WORDS, .crowd = true, .begin = begin, .flags_of_a_step = SAW_SOME,
+        .proofs = proofs, .proof_count = COUNT_OF(proofs),
+        .generations = {[LW_WAITGROUP_STATE] = LW_WAITGROUP_ROUND},
+        .others_changed = others_changed, .is_within = is_within, .is_owed = is_owed, .held = held,
+        .held_by_all = held_by_all)

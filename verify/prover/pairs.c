@@ -32,6 +32,7 @@ struct search {
     int kind;
     uint32_t current;
     struct state before;
+    uint32_t turned; /* by the move: the words whose generation it changes, one bit each */
     uint8_t version;
 };
 
@@ -157,10 +158,57 @@ static void shorten_line(struct agent *agent)
     }
 }
 
+/* The agent may still compare the word with this generation. */
+static bool knows_generation(const struct state *state, uint32_t word, uint32_t generation)
+{
+    const uint32_t bits = model_primitive->generations[word];
+    const struct agent *a = &state->agents[ME];
+    bool knows = false;
+    for (int caller = 0; caller < model_callers[ME]; caller++)
+        knows |= (a->callers[caller].wanted & bits) == generation;
+    if (a->doing != RUNNING)
+        return knows || (a->value & bits) == generation;
+    const struct operation *next = runs_next(a->value);
+    return knows || (next->a & bits) == generation || (next->b & bits) == generation ||
+           ((uint32_t)next->result & bits) == generation ||
+           (lw_answer_expected(next->result) & bits) == generation;
+}
+
+/*
+ * Lets these words have a generation that the agent does not know. Which one it is makes no
+ * difference: so there are as few as the agent can know.
+ */
+static void turn(struct state *state, uint32_t turned)
+{
+    for (uint32_t word = 0; word < model_primitive->words; word++) {
+        const uint32_t bits = model_primitive->generations[word];
+        uint32_t generation = 0;
+        if (!(turned >> word & 1))
+            continue;
+        while (knows_generation(state, word, generation))
+            generation += bits & -bits;
+        state->words[word] = (state->words[word] & ~bits) | generation;
+    }
+}
+
+static uint32_t turned_between(const struct state *before, const struct state *after)
+{
+    uint32_t turned = 0;
+    for (uint32_t word = 0; word < model_primitive->words; word++) {
+        if ((before->words[word] ^ after->words[word]) & model_primitive->generations[word])
+            turned |= 1u << word;
+    }
+    return turned;
+}
+
+/* The class of the pair's words, whatever their generations. */
 static uint32_t class_of(struct search *s, const struct state *state)
 {
     struct pairs *pairs = s->pairs;
-    const uint32_t number = store_add(&pairs->classes, (const unsigned char *)state, 0);
+    struct state class = *state;
+    for (uint32_t word = 0; word < model_primitive->words; word++)
+        class.words[word] &= ~model_primitive->generations[word];
+    const uint32_t number = store_add(&pairs->classes, (const unsigned char *)&class, 0);
     if (number >= s->class_capacity) {
         const uint32_t old = s->class_capacity;
         s->class_capacity = old ? old * 2 : 64;
@@ -252,7 +300,13 @@ static void react(struct search *s, uint32_t pair, const struct rule *rule)
             add_reaction(s, pair, pair, rule->effect);
         model_wake_at(&state, ME, effect.word - 1);
     } else {
+        const struct state before = state;
         memcpy(&state, store_get(&s->pairs->classes, rule->after), CLASS_SIZE);
+        for (uint32_t word = 0; word < model_primitive->words; word++)
+            state.words[word] |= before.words[word] & model_primitive->generations[word];
+        turn(&state, effect.turned);
+        if (model_primitive->others_changed)
+            model_primitive->others_changed(&state, effect.turned);
     }
     add_reaction(s, pair, add_pair(s, &state), rule->effect);
 }
@@ -320,7 +374,8 @@ static void add_post(struct search *s, uint32_t effect, uint32_t pair)
 static uint32_t add_effect(struct search *s, const struct event *event, const struct state *next)
 {
     struct pairs *pairs = s->pairs;
-    struct effect effect = {.before = pairs->class_of[s->current], .after = class_of(s, next)};
+    struct effect effect = {
+        .before = pairs->class_of[s->current], .after = class_of(s, next), .turned = s->turned};
     if (event->operation.kind == NOTIFY) {
         const uint32_t n = event->operation.a;
         const bool own = event->woken != 0;
@@ -329,7 +384,7 @@ static uint32_t add_effect(struct search *s, const struct event *event, const st
         effect.woken = event->kind == OPERATES ? event->result - own : 1;
         if (effect.most == 0)
             return NONE;
-    } else if (effect.before == effect.after) {
+    } else if (effect.before == effect.after && !effect.turned) {
         return NONE;
     }
     if (model_primitive->held)
@@ -415,8 +470,12 @@ static void on_move(void *context, const struct state *next, const struct event 
     }
     if (s->pairs->error)
         return;
+    if (model_primitive->is_within && !model_primitive->is_within(next))
+        return;
     struct state canonical = *next;
     rename_in_place(&canonical, ME, OTHER, OTHER);
+    s->turned = turned_between(&s->before, next);
+    turn(&canonical, s->turned);
     shorten_line(&canonical.agents[ME]);
     struct state longer = canonical;
     add_next(s, &canonical, event);
@@ -539,6 +598,7 @@ static void compare(void *context, const struct state *next, const struct event 
     struct search *s = &wanted->search;
     struct state states[2] = {*next};
     rename_in_place(&states[0], ME, OTHER, OTHER);
+    turn(&states[0], turned_between(&s->before, next));
     shorten_line(&states[0].agents[ME]);
     states[1] = states[0];
     if (may_still_be_two(s, &states[1]))

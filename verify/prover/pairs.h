@@ -27,6 +27,7 @@ struct effect {
     uint32_t word;          /* plus one: is notified */
     uint32_t most, woken;   /* how many others are notified, and how many were there */
     uint32_t held;          /* by the agent that moves, before */
+    uint32_t turned;        /* the words whose generation it changes, one bit each */
 };
 
 struct move {
