@@ -14,7 +14,7 @@ export CTEST_PARALLEL_LEVEL ?= $(shell echo $$(($$(nproc) + 1)))
 ctest = rm -f build/tests.xml; cmake --preset gcc >build/configure.log && \
 	$(if $(1),cmake --build --preset $(1) &&) ctest --preset $(2); $(NODE) test/summary.js
 
-.PHONY: help setup setup-bench setup-everywhere setup-site build core check test matrix everywhere amalgamation verify soak demo page site bench simulate lint format install clean
+.PHONY: help setup setup-bench setup-everywhere setup-site build core check test matrix everywhere amalgamation verify soak fuzz demo page site bench simulate lint format install clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -58,6 +58,10 @@ verify: setup ## explore every interleaving of the core, and of its mutants
 
 soak: build ## kill 20,000 processes that share a region, at any instruction; DEATHS=20000
 	@LW_DEATHS=$(or $(DEATHS),20000) build/$(PRESET)/test/c/test-region-soak
+
+fuzz: setup ## open a million regions that libFuzzer damages; RUNS=1000000
+	@cmake --preset fuzz >/dev/null && cmake --build --preset fuzz >/dev/null && mkdir -p build/fuzz/corpus
+	@build/fuzz/test/c/fuzz-region -runs=$(or $(RUNS),1000000) -timeout=20 -len_control=0 -max_len=400 build/fuzz/corpus
 
 demo: setup ## count the C identifiers under TREE=/usr/include by threads, wasm, JavaScript and dying processes
 	@$(NODE) demo/run.js "$(TREE)"

@@ -1,7 +1,8 @@
 /*
  * region-damage.c: opens regions whose words were overwritten at random, before and while they are
  * used. Every function returns an error or works; with the presets asan and tsan, it also touches
- * nothing outside. LW_DAMAGES says how many regions; LW_SEED repeats a run.
+ * nothing outside. LW_DAMAGES says how many regions; LW_SEED repeats a run. `make fuzz` compiles it
+ * as a target of libFuzzer, which chooses the damage.
  *
  * Time is replaced: a thread's patience with a mutex is a moment, and no burial pauses.
  */
@@ -27,7 +28,28 @@ enum {
     SIZE = SLOTS_AT + SLOTS * 128 * 2, /* as many bytes for ranges */
 };
 
+#ifdef LW_FUZZ
+static const uint8_t *input;
+static size_t left;
+
+/* The next of libFuzzer's bytes, and zeros when it has no more. */
+static uint32_t any(void)
+{
+    uint32_t value = 0;
+    const size_t size = left < sizeof value ? left : sizeof value;
+    memcpy(&value, input, size);
+    input += size;
+    left -= size;
+    return value;
+}
+#else
 static uint32_t seed;
+
+static uint32_t any(void)
+{
+    return next_random(&seed);
+}
+#endif
 
 lw_deadline __real_lw_after_ns(int64_t ns);
 lw_deadline __wrap_lw_after_ns(int64_t ns)
@@ -44,9 +66,9 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 /* A word of the header, of a process, of an agent, or of a slot; the first rows more often. */
 static uint32_t *any_word(char *memory)
 {
-    const uint32_t some = next_random(&seed) >> 8;
-    const uint32_t row = next_random(&seed) % 4 ? some % 3 : some;
-    switch (next_random(&seed) % 4) {
+    const uint32_t some = any() >> 8;
+    const uint32_t row = any() % 4 ? some % 3 : some;
+    switch (any() % 4) {
     case 0:
         return (uint32_t *)(void *)memory + some % 16;
     case 1:
@@ -60,8 +82,8 @@ static uint32_t *any_word(char *memory)
 
 static uint32_t any_value(uint32_t before)
 {
-    const uint32_t some = next_random(&seed) >> 8;
-    switch (next_random(&seed) % 7) {
+    const uint32_t some = any() >> 8;
+    switch (any() % 7) {
     case 0:
         return 0;
     case 1:
@@ -75,7 +97,7 @@ static uint32_t any_value(uint32_t before)
     case 5:
         return (1 + some % 2) << 9 | (some >> 4) % 4; /* an agent's state */
     default:
-        return some << 13 ^ next_random(&seed);
+        return some << 13 ^ any();
     }
 }
 
@@ -96,7 +118,7 @@ static void free_what_seems_alive(char *memory)
 
 static void damage(char *memory)
 {
-    for (uint32_t i = 1 + next_random(&seed) % 8; i > 0; i--) {
+    for (uint32_t i = 1 + any() % 8; i > 0; i--) {
         uint32_t *word = any_word(memory);
         const uint32_t before = __atomic_load_n(word, __ATOMIC_RELAXED);
         __atomic_store_n(word, any_value(before), __ATOMIC_RELAXED);
@@ -160,11 +182,11 @@ static void use(lw_region *region, char *memory)
     while (lw_region_next(region, &cursor, &info) == 0)
         assert_true(strlen(info.name) < sizeof info.name && strlen(info.holder) < 32);
     for (int i = 0; i < 6; i++) {
-        const char *name = names[next_random(&seed) % COUNT_OF(names)];
-        if (next_random(&seed) % 4 == 0)
+        const char *name = names[any() % COUNT_OF(names)];
+        if (any() % 4 == 0)
             damage(memory);
         lw_region_describe(region, name, &info);
-        switch (next_random(&seed) % 4) {
+        switch (any() % 4) {
         case 0:
             use_owned(region);
             break;
@@ -174,20 +196,17 @@ static void use(lw_region *region, char *memory)
         default:
             use_mutex(region, name);
         }
-        if (next_random(&seed) % 2)
+        if (any() % 2)
             lw_region_remove(region, name);
     }
 }
 
-TEST(damaged_regions)
+static char *memory, *sound;
+
+static void make_sound(void)
 {
-    const char *wanted = getenv("LW_DAMAGES");
-    const char *given = getenv("LW_SEED");
-    const int runs = wanted ? atoi(wanted) : 1000;
-    seed = given ? (uint32_t)atoi(given) : (uint32_t)getpid();
-    printf("LW_SEED=%u\n", seed);
-    char *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    char *sound = calloc(1, SIZE);
+    memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    sound = calloc(1, SIZE);
     lw_region *region;
     lw_region_mutex mutex;
     assert_int_equal(lw_region_open_memory(&region, memory, SIZE, LW_REGION_CREATE), 0);
@@ -197,19 +216,47 @@ TEST(damaged_regions)
     use_others(region);
     assert_int_equal(lw_region_close(region), 0);
     memcpy(sound, memory, SIZE);
+}
+
+/* Returns whether a region could be opened when it had been damaged. */
+static bool damage_and_use(void)
+{
+    lw_region *region;
+    memcpy(memory, sound, SIZE);
+    damage(memory);
+    const int error = lw_region_open_memory(&region, memory, SIZE, 0);
+    if (error) {
+        assert_true(error == EBADMSG || error == EPROTO || error == EAGAIN);
+        return false;
+    }
+    use(region, memory);
+    assert_int_equal(lw_region_close(region), 0);
+    return true;
+}
+
+#ifdef LW_FUZZ
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!memory)
+        make_sound();
+    input = data;
+    left = size;
+    damage_and_use();
+    return 0;
+}
+#else
+TEST(damaged_regions)
+{
+    const char *wanted = getenv("LW_DAMAGES");
+    const char *given = getenv("LW_SEED");
+    const int runs = wanted ? atoi(wanted) : 1000;
+    seed = given ? (uint32_t)atoi(given) : (uint32_t)getpid();
+    printf("LW_SEED=%u\n", seed);
+    make_sound();
     int opened = 0;
     for (int i = 0; i < runs; i++) {
         alarm(20);
-        memcpy(memory, sound, SIZE);
-        damage(memory);
-        const int error = lw_region_open_memory(&region, memory, SIZE, 0);
-        if (error) {
-            assert_true(error == EBADMSG || error == EPROTO || error == EAGAIN);
-            continue;
-        }
-        opened++;
-        use(region, memory);
-        assert_int_equal(lw_region_close(region), 0);
+        opened += damage_and_use();
     }
     alarm(0);
     assert_true(opened > runs / 2);
@@ -218,3 +265,4 @@ TEST(damaged_regions)
 }
 
 RUN_TESTS("region-damage")
+#endif
