@@ -339,6 +339,19 @@ function loops(all) {
   ];
 }
 
+/** Locks among processes. */
+function regions(all) {
+  if (!all) return [];
+  const of = (peer) => all.peers.find((row) => row.peer === peer);
+  const hero = of(HERO);
+  return [
+    atMost('a lock of a region, to one of the process', 1.1, hero.ns / all.peers[0].ns, ratio),
+    atMost('… from SIGKILL of the holder to the next: median', 100e3, hero.death_us * 1e3, time),
+    atMost('… p99', 5e6, hero.death_p99_us * 1e3, time),
+    atMost('… finding a name among 1,000', 1000, all.names.find_ns, time),
+  ];
+}
+
 /** What the family's operations in JavaScript may cost, to others of the same table. */
 const FAMILY = [
   ['Mutex lock, unlock', 1.08],
@@ -365,7 +378,7 @@ function family(rows) {
   );
 }
 
-export function aims({ native, loops: inLoops, js }) {
+export function aims({ native, loops: inLoops, regions: inRegions, js }) {
   const cells = cellsOf(quiet(native.contended));
   const claims = [
     ...uncontended(native.uncontended),
@@ -376,6 +389,7 @@ export function aims({ native, loops: inLoops, js }) {
     ...herd(native.herd, 'thread'),
     ...fair(native.fair),
     ...loops(inLoops),
+    ...regions(inRegions),
     ...family(js.family),
     ...async(js),
     ...beside(js.beside),

@@ -29,7 +29,7 @@ export function describeMachine(root) {
     )?.[1] ?? 'cc';
   const locked = JSON.parse(read(resolve(root, 'package-lock.json'))).packages;
   return {
-    date: new Date().toISOString().slice(0, 10),
+    date: today(),
     cpu: cpus()[0]?.model,
     cpus: availableParallelism(),
     virtual: /^flags.*\bhypervisor\b/m.test(read('/proc/cpuinfo')),
@@ -46,9 +46,12 @@ export function describeMachine(root) {
   };
 }
 
+/** When a run was made. */
+export const today = () => new Date().toISOString().slice(0, 10);
+
 /** The same of a run of the event loops in C, which may have been made alone. */
 export const describeLoops = () => ({
-  date: new Date().toISOString().slice(0, 10),
+  date: today(),
   // The 41st field of stat is the scheduling policy, 0 that of other processes.
   realtime: !['0', undefined].includes(read('/proc/self/stat').split(') ')[1]?.split(' ')[38]),
   peers: { libuv: debian('libuv1-dev'), tokio: debian('librust-tokio-dev') },

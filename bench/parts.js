@@ -328,6 +328,44 @@ function loops({ loops: all }) {
   ].join('\n\n');
 }
 
+/** Locks among processes: alone, after a death, contended. */
+function regions({ regions: all }) {
+  if (!all) return NOT_MEASURED;
+  const raw = all.peers.find((row) => row.peer === HERO).ns;
+  const sizes = unique(all.contended.map((row) => row.processes));
+  const heroes = all.contended.filter((row) => row.peer === HERO);
+  const death = (row) => {
+    if (row.death_us) return [time(row.death_us * 1e3), time(row.death_p99_us * 1e3)];
+    return row.shares ? ['never', 'never'] : ['', ''];
+  };
+  const cell = (peer, processes) => {
+    const row = all.contended.find((each) => each.peer === peer && each.processes === processes);
+    const hero = heroes.find((each) => each.processes === processes);
+    return [fixed(row.turns / hero.turns, 2), short(row.share), time(row.longest_ms * 1e6)];
+  };
+  return [
+    table([
+      ['', 'lock, increment, unlock', '× lockword', 'SIGKILL to the next: median', 'p99'],
+      ...all.peers.map((row) => [
+        bold(row.peer, row.peer === HERO),
+        time(row.ns),
+        fixed(row.ns / raw, 2),
+        ...death(row),
+      ]),
+    ]),
+    table([
+      ['', ...sizes.flatMap((n) => [`${n} processes: turns, × lockword`, 'share', 'longest wait'])],
+      ...all.peers
+        .filter((row) => row.shares)
+        .map(({ peer }) => [bold(peer, peer === HERO), ...sizes.flatMap((n) => cell(peer, n))]),
+    ]),
+    list([
+      `a region with ${all.names.names.toLocaleString('en')} names: ${time(all.names.open_us * 1e3)} to open it, ${time(all.names.find_ns)} to find a name`,
+      all.date,
+    ]),
+  ].join('\n\n');
+}
+
 /** What a grant costs, however many wait. */
 function loopGrants({ loops: all }) {
   if (!all) return NOT_MEASURED;
@@ -473,6 +511,7 @@ export const parts = {
   fair,
   loops,
   'loop-grants': loopGrants,
+  regions,
   'js-uncontended': jsUncontended,
   'js-family': jsFamily,
   'js-contended': ({ js }) => cellTables(js.contended, undefined, 'worker'),

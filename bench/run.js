@@ -1,9 +1,9 @@
 /**
  * node bench/run.js [--quick] [--only PART] [--docs] [--json FILE]: builds what is to be measured,
- * measures natively, in event loops in C and in JavaScript, or one of these parts alone, prints
- * all, and keeps the figures in build/bench. --docs writes docs/benchmarks.md's tables and plots
- * from them; of parts that were not measured, the page keeps its figures. --json copies the figures
- * to one file.
+ * measures natively, in event loops in C, among processes and in JavaScript, or one of these parts
+ * alone, prints all, and keeps the figures in build/bench. --docs writes docs/benchmarks.md's tables
+ * and plots from them; of parts that were not measured, the page keeps its figures. --json copies
+ * the figures to one file.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -11,7 +11,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { publish, published } from './docs.js';
-import { describeLoops, describeMachine } from './machine.js';
+import { describeLoops, describeMachine, today } from './machine.js';
 
 const { values: options } = parseArgs({
   options: {
@@ -22,12 +22,18 @@ const { values: options } = parseArgs({
     help: { type: 'boolean' },
   },
 });
-const PARTS = ['native', 'loops', 'js'];
+const TITLES = {
+  native: 'Native',
+  loops: 'Event loops in C',
+  regions: 'Among processes',
+  js: 'JavaScript',
+};
+const PARTS = Object.keys(TITLES);
 const isKnown = !options.only || PARTS.includes(options.only);
 if (options.help || !isKnown) {
   console.log(
     `usage: node bench/run.js [--quick] [--only ${PARTS.join('|')}] [--docs] [--json FILE]\n\n` +
-      'about 21 minutes; --quick: four',
+      'about 22 minutes; --quick: four',
   );
   process.exit(isKnown ? 0 : 1);
 }
@@ -61,6 +67,14 @@ const parts = {
     run('build/release/bench/native/lockword-bench-loops', [...quick, '--json', results('loops')]);
     return { run: describeLoops(), ...read('loops') };
   },
+  regions() {
+    run('build/release/bench/native/lockword-bench-regions', [
+      ...quick,
+      '--json',
+      results('regions'),
+    ]);
+    return { date: today(), ...read('regions') };
+  },
   js() {
     run(process.execPath, ['bench/js/main.js', ...quick, '--json', results('js')]);
     return read('js');
@@ -71,14 +85,19 @@ mkdirSync(folder, { recursive: true });
 console.log('Building the release preset');
 run('cmake', ['--preset', 'release'], 'pipe');
 const targets = measured.flatMap(
-  (part) => ({ native: ['lockword-bench'], loops: ['lockword-bench-loops'] })[part] ?? [],
+  (part) =>
+    ({
+      native: ['lockword-bench'],
+      loops: ['lockword-bench-loops'],
+      regions: ['lockword-bench-regions'],
+    })[part] ?? [],
 );
 if (targets.length)
   run('cmake', ['--build', '--preset', 'release', '--target', ...targets], 'pipe');
 
 const figures = options.only ? published() : { machine: describeMachine(root) };
 for (const part of measured) {
-  console.log(`\n== ${{ native: 'Native', loops: 'Event loops in C', js: 'JavaScript' }[part]}`);
+  console.log(`\n== ${TITLES[part]}`);
   figures[part] = parts[part]();
 }
 if (options.json) writeFileSync(options.json, `${JSON.stringify(figures, null, 2)}\n`);

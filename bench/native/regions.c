@@ -3,6 +3,8 @@
  * lock costs alone and among processes, and how long it is held by a process that was killed; what
  * names cost.
  *
+ *     build/release/bench/native/lockword-bench-regions [--quick] [--json FILE]
+ *
  * A section, and the time between two, is an increment and 1000 ns of work. 'Share' is how many
  * turns the luckiest process has for each of the unluckiest.
  */
@@ -30,6 +32,8 @@
 #define NAMES 1000
 
 enum { ROUNDS = 15, PAIRS = 20000, MOST = 16, DEATHS = 200 };
+
+static FILE *json;
 
 /* What the processes share. */
 static struct shared {
@@ -193,7 +197,7 @@ static const struct peer {
     void (*unlock)(void);
 } peers[] = {
     {"lockword, in one process", false, false, ready_private, private_lock, private_unlock},
-    {"**lockword, in a region**", true, true, ready_region, region_lock, region_unlock},
+    {"lockword", true, true, ready_region, region_lock, region_unlock},
     {"pthread_mutex, robust", true, true, ready_robust, robust_lock, robust_unlock},
     {"POSIX named semaphore", true, false, ready_posix, posix_lock, posix_unlock},
     {"System V, SEM_UNDO", true, true, ready_sysv, sysv_lock, sysv_unlock},
@@ -399,33 +403,67 @@ static void print_alone_and_deaths(int rounds, int deaths)
     }
     puts("|  | lock, increment, unlock | from SIGKILL of the holder to the next: median | p99 |\n"
          "| --- | --: | --: | --: |");
+    fputs("{\n  \"peers\": [", json);
     for (int i = 0; i < PEERS; i++) {
-        printf("| %s | %.1f ns | ", peers[i].name, bench_median(ns[i], rounds));
+        const double alone_ns = bench_median(ns[i], rounds);
+        printf("| %s | %.1f ns | ", peers[i].name, alone_ns);
+        fprintf(json, "%s\n    {\"peer\": \"%s\", \"ns\": %.1f, \"shares\": %s", i ? "," : "",
+                peers[i].name, alone_ns, peers[i].shares ? "true" : "false");
         if (!peers[i].recovers) {
             puts(peers[i].shares ? "never | never |" : " |  |");
+            fputs("}", json);
             continue;
         }
         const double median = bench_median(us[i], deaths); /* sorts them */
-        printf("%.0f us | %.0f us |\n", median, us[i][deaths * 99 / 100]);
+        const double p99 = us[i][deaths * 99 / 100];
+        printf("%.0f us | %.0f us |\n", median, p99);
+        fprintf(json, ", \"death_us\": %.1f, \"death_p99_us\": %.1f}", median, p99);
     }
+    fputs("\n  ],\n", json);
     puts("");
 }
 
-static void print_contention(double seconds)
+static void print_contention(int rounds, double seconds)
 {
+    static const uint32_t sizes[] = {2, 4, MOST};
+    enum { SIZES = 3 };
+    static double turns[PEERS][SIZES][ROUNDS];
+    static double shares[PEERS][SIZES][ROUNDS];
+    static double longest_ms[PEERS][SIZES][ROUNDS];
+    for (int round = 0; round < rounds; round++) {
+        for (int k = 0; k < SIZES; k++) {
+            for (int i = 0; i < PEERS; i++) {
+                if (!peers[i].shares)
+                    continue;
+                const struct contention found = among(&peers[i], sizes[k], seconds);
+                turns[i][k][round] = found.turns;
+                shares[i][k][round] = found.share;
+                longest_ms[i][k][round] = found.longest_ms;
+            }
+        }
+    }
     puts("| turns a second, share, longest wait | 2 processes | 4 processes | 16 processes |\n"
          "| --- | --: | --: | --: |");
+    fputs("  \"contended\": [", json);
+    const char *comma = "";
     for (int i = 0; i < PEERS; i++) {
         if (!peers[i].shares)
             continue;
         printf("| %s |", peers[i].name);
-        static const uint32_t sizes[] = {2, 4, MOST};
-        for (int k = 0; k < 3; k++) {
-            const struct contention found = among(&peers[i], sizes[k], seconds);
-            printf(" %.0f k, %.1f, %.1f ms |", found.turns / 1e3, found.share, found.longest_ms);
+        for (int k = 0; k < SIZES; k++) {
+            const double some = bench_median(turns[i][k], rounds);
+            const double share = bench_median(shares[i][k], rounds);
+            const double longest = bench_median(longest_ms[i][k], rounds);
+            printf(" %.0f k, %.1f, %.1f ms |", some / 1e3, share, longest);
+            fprintf(json,
+                    "%s\n    {\"peer\": \"%s\", \"processes\": %u, \"turns\": %.0f, "
+                    "\"share\": %.2f, \"longest_ms\": %.3f}",
+                    comma, peers[i].name, sizes[k], some, share, longest);
+            comma = ",";
         }
         puts("");
     }
+    fputs("\n  ],\n", json);
     puts("");
 }
 
@@ -459,22 +497,37 @@ static void print_names(void)
         find_ns[round] -= (bench_now() - start) / NAMES;
     }
     printf("| a region with %d names |  |\n| --- | --: |\n", NAMES);
-    printf("| to open it | %.0f us |\n", bench_median(open_us, ROUNDS));
-    printf("| to find a name | %.0f ns |\n", bench_median(find_ns, ROUNDS));
+    const double opens = bench_median(open_us, ROUNDS);
+    const double finds = bench_median(find_ns, ROUNDS);
+    printf("| to open it | %.0f us |\n| to find a name | %.0f ns |\n", opens, finds);
+    fprintf(json, "  \"names\": {\"names\": %d, \"open_us\": %.1f, \"find_ns\": %.1f}\n}\n", NAMES,
+            opens, finds);
     lw_region_close(region);
 }
 
 int main(int argc, char **argv)
 {
-    const bool quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
-    if (argc > 2 || (argc == 2 && !quick)) {
-        fputs("usage: lockword-bench-regions [--quick]\n", stderr);
-        return 2;
+    bool quick = false;
+    const char *to = "/dev/null";
+    for (char **option = argv + 1; *option; option++) {
+        if (strcmp(*option, "--quick") == 0) {
+            quick = true;
+        } else if (strcmp(*option, "--json") == 0 && option[1]) {
+            to = *++option;
+        } else {
+            fputs("usage: lockword-bench-regions [--quick] [--json FILE]\n", stderr);
+            return 2;
+        }
     }
+    (void)argc;
+    json = fopen(to, "w");
+    if (!json)
+        bench_die(to);
     make_shared();
     steps = (uint64_t)(SECTION_NS / bench_calibrate().ns_per_step);
     print_alone_and_deaths(quick ? 1 : ROUNDS, quick ? 2 : DEATHS);
-    print_contention(quick ? 0.02 : 2);
+    print_contention(quick ? 1 : 7, quick ? 0.02 : 0.3);
     print_names();
     remove_shared();
+    return fclose(json) != 0;
 }
