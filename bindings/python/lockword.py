@@ -115,7 +115,7 @@ class _InfoStruct(ctypes.Structure):
 
 
 # The words of a primitive: at most so many (docs/layout.md).
-_Words = ctypes.c_uint32 * 3
+_Words = ctypes.c_uint32 * 4
 
 
 def _library() -> str:

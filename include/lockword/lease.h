@@ -59,7 +59,8 @@ typedef struct lw_lease lw_lease;
 #define LW_LEASE_NAME_MAX 55
 
 struct lw_lease_options {
-    lw_deadline deadline; /* until when to wait; LW_NOW: does not wait for other holders */
+    /* Until when to wait. Set it: 0 is LW_NOW, which does not wait for other holders. */
+    lw_deadline deadline;
 
     /* After so many seconds without a renewal etcd frees the lock; 0: 10. From 2 to 3600; etcd may
      * make it longer. */

@@ -28,11 +28,12 @@
  * any others. The mutexes that its threads held become free as soon as another process that has the
  * region open runs, or when a process opens it next, also after a reboot. The next thread to take
  * such a mutex gets EOWNERDEAD, and holds it. A thread that exits is treated in the same way. A
- * mutex is never taken from a holder that lives, stopped ones (SIGSTOP) included. (But for this:
- * where processes of different PID namespaces share a region, and the threads that watch over two
- * of them have the same id, each in its own namespace, then a process that is killed at a certain
- * instruction while it joins the region can make the other one look dead.) A process that is
+ * mutex is never taken from a holder that lives, stopped ones (SIGSTOP) included. A process that is
  * stopped while it frees what a dead one held keeps that locked until it goes on.
+ *
+ * One exception: processes of two PID namespaces share a region, and their watching threads happen
+ * to have the same thread id, each in its namespace. If one of these processes is killed at a
+ * certain instruction while it joins the region, the other one can be taken for dead.
  *
  * What EOWNERDEAD means. The data that the mutex guards may be half written. The new holder looks
  * at it and mends it; to unlock the mutex declares the data sound. If it cannot be mended,
@@ -334,9 +335,9 @@ int lw_region_once_finish(const lw_region_once *once, bool success);
 bool lw_region_once_is_done(const lw_region_once *once);
 
 /*
- * A read-write lock, as in rwlock.h, without upgradable reads: whose holder dies stays locked. The
- * locks return 0, ETIMEDOUT, ECANCELED or EAGAIN; EDEADLK: the caller writes already; EOVERFLOW:
- * too many readers; the try forms EBUSY; unlock returns 0 or EPERM.
+ * A read-write lock, as in rwlock.h, without upgradable reads. If a holder dies, the lock stays
+ * locked. The locks return 0, ETIMEDOUT, ECANCELED or EAGAIN; EDEADLK: the caller writes already;
+ * EOVERFLOW: too many readers; the try forms EBUSY; unlock returns 0 or EPERM.
  */
 int lw_region_rwlock_named(lw_region *region, const char *name, lw_region_rwlock *rwlock);
 int lw_region_rwlock_rdlock_cancel(const lw_region_rwlock *rwlock, lw_deadline deadline,
@@ -394,7 +395,7 @@ int lw_region_cond_wait(lw_cond *cond, const lw_region_mutex *mutex);
 
 /*
  * Finds the bytes of this name, or makes them: zeros, at a multiple of 64. *bytes is good until the
- * region is closed. They are as whoever died last has left them: so guard them by a mutex. Returns
+ * region is closed. A thread that dies leaves them half written: guard them by a mutex. Returns
  * what lw_region_mutex_named returns; EEXIST: the name is that of something else, or of another
  * number of bytes; ENOSPC: also, the region has no room for so many; EBADMSG: the file is damaged.
  */
