@@ -23,9 +23,9 @@
  *      they do not overtake the line.
  *
  * The claimant may be a busy event loop, or it may have died. So a thread that finds enough permits
- * for the claim waits briefly, a release wakes one in line if event loops wait, and a waiter that
- * re-checks beside enough permits takes the claim over. The claimant, if it is alive, finds another
- * ticket, and begins again.
+ * for the claim and for itself waits briefly, a release wakes one in line if event loops wait, and
+ * a waiter that re-checks beside so many permits takes the claim over. The claimant, if it is
+ * alive, finds another ticket, and begins again.
  */
 #include <lockword/core/sem.h>
 #include <lockword/core/waiters.h>
@@ -130,14 +130,15 @@ static lw_answer give_up(lw_word *sem, lw_phase phase)
 
 /*
  * Returns whether a waiter may claim when the claim's word holds this. If no claim stands, event
- * loops may, and threads that do not overtake the line. A claim can be taken over if its permits
- * were there through a wait.
+ * loops may, and threads that do not overtake the line. A claim can be taken over by a waiter that
+ * has been beside enough permits for both through a wait.
  */
-static bool may_claim(uint32_t claim, uint32_t state, uint32_t why, lw_phase phase)
+static bool may_claim(uint32_t claim, uint32_t state, uint32_t n, uint32_t why, lw_phase phase)
 {
+    const uint32_t permits = state & LW_SEM_MAX;
     if (!(claim & LW_SEM_NEED))
         return !(claim & LW_SEM_LINE) || why & LW_ASYNC || phase & BEHIND;
-    return (why & LW_WHY) == LW_SLICE && (state & LW_SEM_MAX) >= (claim & LW_SEM_NEED);
+    return (why & LW_WHY) == LW_SLICE && permits >= n && permits >= (claim & LW_SEM_NEED);
 }
 
 lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase phase)
@@ -180,7 +181,7 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
                                   (state & LW_SEM_CLAIMED && !(phase & LW_ENTITLED)));
         if (behind) {
             claim = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
-            if (may_claim(claim, state, why, phase)) {
+            if (may_claim(claim, state, n, why, phase)) {
                 const uint32_t ticket = (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET;
                 const uint32_t mine = n | ticket | (claim & LW_SEM_LINE);
                 if (lw_cas(&sem[LW_SEM_CLAIM], claim, mine, lw_relaxed) == claim)
@@ -204,7 +205,8 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
         if (behind && !async) {
             const uint32_t line = claim | LW_SEM_LINE;
             const uint32_t need = claim & LW_SEM_NEED;
-            const uint32_t way = need && permits >= need ? LW_WAIT_BRIEF : LW_WAIT_IDLE;
+            const bool is_enough = need != 0 && permits >= need && permits >= n;
+            const uint32_t way = is_enough ? LW_WAIT_BRIEF : LW_WAIT_IDLE;
             if (lw_cas(&sem[LW_SEM_CLAIM], claim, line, lw_relaxed) == claim)
                 return lw_answer_of(way, LW_SEM_CLAIM, BEHIND, line);
             seen = lw_load(&sem[LW_SEM_STATE], lw_relaxed);

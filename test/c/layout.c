@@ -207,6 +207,9 @@ TEST(the_manual_and_the_headers_agree)
     char line[512], word[32], bits[16], name[32];
     unsigned offset, bytes, alignment;
     while (fgets(line, sizeof line, manual) != NULL) {
+        /* What follows is JavaScript's alone. */
+        if (strcmp(line, "## A region in one engine\n") == 0)
+            break;
         if (sscanf(line, "| `%31[^`]` | %u | %15[0-9-] | `%31[A-Z_]`", word, &offset, bits, name) ==
             4)
             check_field(word, offset, bits, name, &seen_fields);

@@ -473,6 +473,12 @@ static void *acquire_one(void *sem)
     return NULL;
 }
 
+static void *acquire_three(void *sem)
+{
+    assert_int_equal(lw_sem_acquire_until(sem, 3, lw_after_ms(10000)), 0);
+    return NULL;
+}
+
 /* A busy loop that claimed permits: whether a thread comes later, or is in line when they come. */
 TEST(a_claim_of_a_busy_loop_gives_way)
 {
@@ -496,6 +502,26 @@ TEST(a_claim_of_a_busy_loop_gives_way)
         assert_int_equal(end_wait(&loop, &a), 0);
         assert_int_equal(lw_sem_available(&sem), 0);
     }
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+/* A thread in line took the claim over beside permits that were too few for it. */
+TEST(a_claim_of_a_busy_loop_stays_while_a_thread_needs_more)
+{
+    lw_sem sem = LW_SEM_INIT(0);
+    open_loop(&loop);
+    pthread_t thread;
+    WAIT(lw_sem_acquire_async, &sem, 2, FOR(&a));
+    settle(&loop);
+    pthread_create(&thread, NULL, acquire_three, &sem);
+    while (!(lw_load(&sem.word[LW_SEM_CLAIM], lw_relaxed) & LW_SEM_LINE))
+        usleep(1000);
+    lw_sem_release(&sem, 2);
+    usleep(50000);
+    assert_int_equal(end_wait(&loop, &a), 0);
+    lw_sem_release(&sem, 3);
+    pthread_join(thread, NULL);
+    assert_int_equal(lw_sem_available(&sem), 0);
     assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 

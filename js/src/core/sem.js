@@ -23,9 +23,9 @@
  *      they do not overtake the line.
  *
  * The claimant may be a busy event loop, or it may have died. So a thread that finds enough permits
- * for the claim waits briefly, a release wakes one in line if event loops wait, and a waiter that
- * re-checks beside enough permits takes the claim over. The claimant, if it is alive, finds another
- * ticket, and begins again.
+ * for the claim and for itself waits briefly, a release wakes one in line if event loops wait, and
+ * a waiter that re-checks beside so many permits takes the claim over. The claimant, if it is
+ * alive, finds another ticket, and begins again.
  *
  * Printed by `make core` from src/core/sem.c and include/lockword/core/sem.h: do not edit.
  */
@@ -234,19 +234,21 @@ function giveUp(sem, phase) {
 
 /**
  * Returns whether a waiter may claim when the claim's word holds this. If no claim stands, event
- * loops may, and threads that do not overtake the line. A claim can be taken over if its permits
- * were there through a wait.
+ * loops may, and threads that do not overtake the line. A claim can be taken over by a waiter that
+ * has been beside enough permits for both through a wait.
  *
  * @param {number} claim
  * @param {number} state
+ * @param {number} n
  * @param {number} why
  * @param {number} phase
  * @returns {boolean}
  */
-function mayClaim(claim, state, why, phase) {
+function mayClaim(claim, state, n, why, phase) {
+  const permits = state & LW_SEM_MAX;
   if (!(claim & LW_SEM_NEED))
     return !(claim & LW_SEM_LINE) || (why & LW_ASYNC) !== 0 || (phase & BEHIND) !== 0;
-  return (why & LW_WHY) === LW_SLICE && (state & LW_SEM_MAX) >= (claim & LW_SEM_NEED);
+  return (why & LW_WHY) === LW_SLICE && permits >= n >>> 0 && permits >= (claim & LW_SEM_NEED);
 }
 
 /**
@@ -299,7 +301,7 @@ export function semAcquireStep(sem, n, why, phase) {
         ((state & LW_SEM_CLAIMED) !== 0 && !(phase & LW_ENTITLED)));
     if (behind) {
       claim = Atomics.load(sem, LW_SEM_CLAIM);
-      if (mayClaim(claim, state, why, phase)) {
+      if (mayClaim(claim, state, n, why, phase)) {
         const ticket = (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET;
         const mine = n | ticket | (claim & LW_SEM_LINE);
         if (Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, mine) === claim)
@@ -323,7 +325,8 @@ export function semAcquireStep(sem, n, why, phase) {
     if (behind && !async) {
       const line = claim | LW_SEM_LINE;
       const need = claim & LW_SEM_NEED;
-      const way = need && permits >= need ? LW_WAIT_BRIEF : LW_WAIT_IDLE;
+      const isEnough = need !== 0 && permits >= need && permits >= n >>> 0;
+      const way = isEnough ? LW_WAIT_BRIEF : LW_WAIT_IDLE;
       if (Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, line) === claim)
         return { what: way, word: LW_SEM_CLAIM, phase: BEHIND, expected: line };
       seen = Atomics.load(sem, LW_SEM_STATE);
