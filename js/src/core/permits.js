@@ -1,0 +1,265 @@
+/*
+ * permits.c: the steps of permits that have owners. The meaning of the words is in core/permits.h.
+ *
+ * Why no waiter is stranded:
+ *
+ *   1. A waiter reads the state, looks at all permits, marks the state that it read with its bit,
+ *      and waits only while the state is the one that it marked. A release frees its permit first
+ *      and then moves the state's sequence. So either the waiter sees the free permit, or the
+ *      release sees the mark, or the wait does not begin.
+ *   2. A release that sees the mark for threads notifies one thread. The mark stays, since only a
+ *      notify that finds no thread shows that none is asleep. So as many threads are woken as
+ *      permits become free, and a woken thread that finds none has lost it to a running one.
+ *   3. A thread that may have consumed a notify, and gives up, notifies another one.
+ *   4. The mark for event loops goes, and all of them are notified.
+ *
+ * Printed by `make core` from src/core/permits.c and include/lockword/core/permits.h: do not edit.
+ */
+
+import { notify } from '../wait.js';
+import { waitersResume, waitersStarves, waitersWait, waitersWay } from './waiters.js';
+import {
+  LW_ALL,
+  LW_ASYNC,
+  LW_ASYNC_WAITERS,
+  LW_BLOCKED_WAITERS,
+  LW_CANCELLED,
+  LW_DONE,
+  LW_ENTITLED,
+  LW_GAVE_UP,
+  LW_OWES,
+  LW_PERMITS_COUNT,
+  LW_PERMITS_DRAINS,
+  LW_PERMITS_FIRST,
+  LW_PERMITS_GATE,
+  LW_PERMITS_MAX,
+  LW_PERMITS_OWNER,
+  LW_PERMITS_RESERVED,
+  LW_PERMITS_SEQUENCE,
+  LW_PERMITS_STATE,
+  LW_QUEUE,
+  LW_QUEUED,
+  LW_TIMED_OUT,
+  LW_WAIT_IDLE,
+  LW_WHY,
+} from './constants.js';
+
+/**
+ * @typedef {import('../blocking.js').Answer} Answer
+ * @typedef {import('../wait.js').Words} Words
+ */
+
+// The highest sequence: the explorer's is small.
+const GENERATIONS = LW_PERMITS_SEQUENCE;
+
+/**
+ * Returns how many permits there are; LW_PERMITS_MAX if the word says more.
+ *
+ * @param {Words} permits
+ * @returns {number}
+ */
+export function permitsCount(permits) {
+  const count = Atomics.load(permits, LW_PERMITS_COUNT);
+  return count >>> 0 < LW_PERMITS_MAX ? count : LW_PERMITS_MAX;
+}
+
+/**
+ * Returns how many of the permits are this agent's; of 0: how many are free. May be outdated.
+ *
+ * @param {Words} permits
+ * @param {number} owner
+ * @returns {number}
+ */
+export function permitsOf(permits, owner) {
+  const end = (LW_PERMITS_FIRST + permitsCount(permits)) | 0;
+  let n = 0;
+  for (let at = LW_PERMITS_FIRST; at >>> 0 < end >>> 0; at = (at + 1) | 0) {
+    // Acquire: who finds all permits free sees what their owners did before.
+    if ((Atomics.load(permits, at) & LW_PERMITS_OWNER) === owner) n = (n + 1) | 0;
+  }
+  return n;
+}
+
+/**
+ * Takes a permit for this agent if one is free, reserved or not, and returns whether it did. If
+ * none is free all through the call, it returns false.
+ *
+ * @param {Words} permits
+ * @param {number} self
+ * @returns {boolean}
+ */
+export function permitsTryStep(permits, self) {
+  const end = (LW_PERMITS_FIRST + permitsCount(permits)) | 0;
+  for (let at = LW_PERMITS_FIRST; at >>> 0 < end >>> 0; at = (at + 1) | 0) {
+    if (Atomics.load(permits, at) === 0 && Atomics.compareExchange(permits, at, 0, self) === 0)
+      return true;
+  }
+  return false;
+}
+
+/**
+ * The end of a release: moves the sequence, and wakes a thread and all event loops.
+ *
+ * @param {Words} permits
+ */
+function announce(permits) {
+  let seen = Atomics.load(permits, LW_PERMITS_STATE);
+  let state;
+  let next;
+  let hasDrained;
+  do {
+    state = seen;
+    // An agent that waits for all permits is woken by the last of them: whoever moves the state
+    // last sees that all are free.
+    hasDrained = !(state & LW_PERMITS_DRAINS) || permitsOf(permits, 0) === permitsCount(permits);
+    next = (state & ~LW_PERMITS_SEQUENCE) | ((state + 1) & GENERATIONS);
+    if (hasDrained) next &= ~(LW_PERMITS_DRAINS | LW_ASYNC_WAITERS);
+    // Acquire: pairs with the mark, and with the other releases.
+    seen = Atomics.compareExchange(permits, LW_PERMITS_STATE, state, next);
+  } while (seen !== state);
+  if (!hasDrained) return;
+  if (state & LW_ASYNC_WAITERS) notify(permits, LW_PERMITS_GATE, LW_ALL >>> 0);
+  if (!(state & LW_BLOCKED_WAITERS) || notify(permits, LW_PERMITS_STATE, 1) > 0) return;
+  // No thread was asleep. One may be by the time that the mark goes: then it is woken.
+  if (Atomics.compareExchange(permits, LW_PERMITS_STATE, next, next & ~LW_BLOCKED_WAITERS) === next)
+    notify(permits, LW_PERMITS_STATE, LW_ALL >>> 0);
+}
+
+/**
+ * Frees a permit of this agent, notifies, and returns true. Returns false, with nothing changed, if
+ * the agent has none.
+ *
+ * @param {Words} permits
+ * @param {number} self
+ * @returns {boolean}
+ */
+export function permitsReleaseStep(permits, self) {
+  const end = (LW_PERMITS_FIRST + permitsCount(permits)) | 0;
+  for (let at = LW_PERMITS_FIRST; at >>> 0 < end >>> 0; at = (at + 1) | 0) {
+    if (Atomics.load(permits, at) === self) {
+      Atomics.store(permits, at, 0);
+      announce(permits);
+      return true;
+    }
+  }
+  return false;
+}
+
+/**
+ * Takes back a reservation. Agents that it barred wait briefly, or are woken by a release.
+ *
+ * @param {Words} permits
+ */
+function withdraw(permits) {
+  let seen = Atomics.load(permits, LW_PERMITS_STATE);
+  while (seen & LW_PERMITS_RESERVED) {
+    const state = seen;
+    seen = Atomics.compareExchange(permits, LW_PERMITS_STATE, state, state & ~LW_PERMITS_RESERVED);
+    if (seen === state) return;
+  }
+}
+
+/**
+ * @param {Words} permits
+ * @param {number} phase
+ * @returns {Answer}
+ */
+function giveUp(permits, phase) {
+  if (waitersStarves(phase)) withdraw(permits);
+  if (phase & LW_OWES) notify(permits, LW_PERMITS_STATE, 1);
+  return { what: LW_GAVE_UP, word: 0, phase: 0, expected: 0 };
+}
+
+/**
+ * A step: takes a permit for this agent, and waits as often as needed.
+ *
+ * @param {Words} permits
+ * @param {number} self
+ * @param {number} why
+ * @param {number} phase
+ * @returns {Answer}
+ */
+export function permitsAcquireStep(permits, self, why, phase) {
+  const async = (why & LW_ASYNC) !== 0;
+  phase = waitersResume(phase, why);
+  if ((why & LW_WHY) === LW_CANCELLED) return giveUp(permits, phase);
+
+  for (;;) {
+    // Acquire: the permits that were freed before this state are seen to be free.
+    const state = Atomics.load(permits, LW_PERMITS_STATE);
+    const isBarred = (state & LW_PERMITS_RESERVED) !== 0 && !(phase & LW_ENTITLED);
+    if (!isBarred && permitsTryStep(permits, self)) {
+      if (phase & LW_ENTITLED) withdraw(permits);
+      return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
+    }
+    if ((why & LW_WHY) === LW_TIMED_OUT) return giveUp(permits, phase);
+    if (async && !(why & LW_QUEUED))
+      return { what: LW_QUEUE, word: LW_PERMITS_GATE, phase, expected: 0 };
+
+    const isFree = isBarred && permitsOf(permits, 0) >>> 0 > 0;
+    // If an agent that waited for all permits gave up, its mark goes here.
+    const marked =
+      (state & ~LW_PERMITS_DRAINS) |
+      (async ? LW_ASYNC_WAITERS : LW_BLOCKED_WAITERS) |
+      (waitersStarves(phase) ? LW_PERMITS_RESERVED : 0);
+    // Release: a release that sees the mark also sees the wait that was queued before it.
+    if (
+      marked !== state &&
+      Atomics.compareExchange(permits, LW_PERMITS_STATE, state, marked) !== state
+    )
+      continue;
+    return {
+      what: waitersWay(phase, isFree),
+      word: async ? LW_PERMITS_GATE : LW_PERMITS_STATE,
+      phase,
+      expected: async ? 0 : marked,
+    };
+  }
+}
+
+/**
+ * A step: waits until all permits are free. Only where a mutex lets one agent at a time wait here,
+ * be it in this step or in permitsAcquireStep, and where that agent has no permit.
+ *
+ * @param {Words} permits
+ * @param {number} unused
+ * @param {number} why
+ * @param {number} phase
+ * @returns {Answer}
+ */
+export function permitsDrainStep(permits, unused, why, phase) {
+  const state = Atomics.load(permits, LW_PERMITS_STATE);
+  if (permitsOf(permits, 0) === permitsCount(permits))
+    return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
+  return waitersWait(permits, state, LW_PERMITS_DRAINS, LW_WAIT_IDLE, why, phase);
+}
+
+/**
+ * Call this once an agent is known to have died, anywhere in any operation. Its permits are free
+ * afterwards, and all waiters are woken: the agent may have consumed a notify, or owed one. It may
+ * be called again. Returns how many permits it freed. Illegal while the agent may make another
+ * step, and where another agent has the same id.
+ *
+ * @param {Words} permits
+ * @param {number} dead
+ * @returns {number}
+ */
+export function permitsBuryStep(permits, dead) {
+  const end = (LW_PERMITS_FIRST + permitsCount(permits)) | 0;
+  let freed = 0;
+  for (let at = LW_PERMITS_FIRST; at >>> 0 < end >>> 0; at = (at + 1) | 0) {
+    if (Atomics.load(permits, at) === dead) {
+      Atomics.store(permits, at, 0);
+      freed = (freed + 1) | 0;
+    }
+  }
+  let seen = Atomics.load(permits, LW_PERMITS_STATE);
+  let state;
+  do {
+    state = seen;
+    seen = Atomics.compareExchange(permits, LW_PERMITS_STATE, state, (state + 1) & GENERATIONS);
+  } while (seen !== state);
+  notify(permits, LW_PERMITS_STATE, LW_ALL >>> 0);
+  notify(permits, LW_PERMITS_GATE, LW_ALL >>> 0);
+  return freed;
+}

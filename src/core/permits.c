@@ -1,0 +1,182 @@
+/*
+ * permits.c: the steps of permits that have owners. The meaning of the words is in core/permits.h.
+ *
+ * Why no waiter is stranded:
+ *
+ *   1. A waiter reads the state, looks at all permits, marks the state that it read with its bit,
+ *      and waits only while the state is the one that it marked. A release frees its permit first
+ *      and then moves the state's sequence. So either the waiter sees the free permit, or the
+ *      release sees the mark, or the wait does not begin.
+ *   2. A release that sees the mark for threads notifies one thread. The mark stays, since only a
+ *      notify that finds no thread shows that none is asleep. So as many threads are woken as
+ *      permits become free, and a woken thread that finds none has lost it to a running one.
+ *   3. A thread that may have consumed a notify, and gives up, notifies another one.
+ *   4. The mark for event loops goes, and all of them are notified.
+ */
+#include <lockword/core/permits.h>
+#include <lockword/core/waiters.h>
+
+/* The highest sequence: the explorer's is small. */
+#ifndef GENERATIONS
+#define GENERATIONS LW_PERMITS_SEQUENCE
+#endif
+
+uint32_t lw_permits_count(const lw_word *permits)
+{
+    const uint32_t count = lw_load(&permits[LW_PERMITS_COUNT], lw_relaxed);
+    return count < LW_PERMITS_MAX ? count : LW_PERMITS_MAX;
+}
+
+uint32_t lw_permits_of(const lw_word *permits, uint32_t owner)
+{
+    const uint32_t end = LW_PERMITS_FIRST + lw_permits_count(permits);
+    uint32_t n = 0;
+    for (uint32_t at = LW_PERMITS_FIRST; at < end; at = at + 1) {
+        /* Acquire: who finds all permits free sees what their owners did before. */
+        if ((lw_load(&permits[at], lw_acquire) & LW_PERMITS_OWNER) == owner)
+            n = n + 1;
+    }
+    return n;
+}
+
+bool lw_permits_try_step(lw_word *permits, uint32_t self)
+{
+    const uint32_t end = LW_PERMITS_FIRST + lw_permits_count(permits);
+    for (uint32_t at = LW_PERMITS_FIRST; at < end; at = at + 1) {
+        if (lw_load(&permits[at], lw_relaxed) == 0 &&
+            lw_cas(&permits[at], 0, self, lw_acquire) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The end of a release: moves the sequence, and wakes a thread and all event loops. */
+static void announce(lw_word *permits)
+{
+    uint32_t seen = lw_load(&permits[LW_PERMITS_STATE], lw_relaxed);
+    uint32_t state;
+    uint32_t next;
+    bool has_drained;
+    do {
+        state = seen;
+        /*
+         * An agent that waits for all permits is woken by the last of them: whoever moves the state
+         * last sees that all are free.
+         */
+        has_drained =
+            !(state & LW_PERMITS_DRAINS) || lw_permits_of(permits, 0) == lw_permits_count(permits);
+        next = (state & ~LW_PERMITS_SEQUENCE) | ((state + 1) & GENERATIONS);
+        if (has_drained)
+            next &= ~(LW_PERMITS_DRAINS | LW_ASYNC_WAITERS);
+        /* Acquire: pairs with the mark, and with the other releases. */
+        seen = lw_cas(&permits[LW_PERMITS_STATE], state, next, lw_acq_rel);
+    } while (seen != state);
+    if (!has_drained)
+        return;
+    if (state & LW_ASYNC_WAITERS)
+        lw_notify_async(&permits[LW_PERMITS_GATE], LW_ALL);
+    if (!(state & LW_BLOCKED_WAITERS) || lw_notify(&permits[LW_PERMITS_STATE], 1) > 0)
+        return;
+    /* No thread was asleep. One may be by the time that the mark goes: then it is woken. */
+    if (lw_cas(&permits[LW_PERMITS_STATE], next, next & ~LW_BLOCKED_WAITERS, lw_relaxed) == next)
+        lw_notify(&permits[LW_PERMITS_STATE], LW_ALL);
+}
+
+bool lw_permits_release_step(lw_word *permits, uint32_t self)
+{
+    const uint32_t end = LW_PERMITS_FIRST + lw_permits_count(permits);
+    for (uint32_t at = LW_PERMITS_FIRST; at < end; at = at + 1) {
+        if (lw_load(&permits[at], lw_relaxed) == self) {
+            lw_store(&permits[at], 0, lw_release);
+            announce(permits);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes back a reservation. Agents that it barred wait briefly, or are woken by a release. */
+static void withdraw(lw_word *permits)
+{
+    uint32_t seen = lw_load(&permits[LW_PERMITS_STATE], lw_relaxed);
+    while (seen & LW_PERMITS_RESERVED) {
+        const uint32_t state = seen;
+        seen = lw_cas(&permits[LW_PERMITS_STATE], state, state & ~LW_PERMITS_RESERVED, lw_relaxed);
+        if (seen == state)
+            return;
+    }
+}
+
+static lw_answer give_up(lw_word *permits, lw_phase phase)
+{
+    if (lw_waiters_starves(phase))
+        withdraw(permits);
+    if (phase & LW_OWES)
+        lw_notify(&permits[LW_PERMITS_STATE], 1);
+    return lw_answer_of(LW_GAVE_UP, 0, 0, 0);
+}
+
+lw_answer lw_permits_acquire_step(lw_word *permits, uint32_t self, uint32_t why, lw_phase phase)
+{
+    const bool async = why & LW_ASYNC;
+    phase = lw_waiters_resume(phase, why);
+    if ((why & LW_WHY) == LW_CANCELLED)
+        return give_up(permits, phase);
+
+    for (;;) {
+        /* Acquire: the permits that were freed before this state are seen to be free. */
+        const uint32_t state = lw_load(&permits[LW_PERMITS_STATE], lw_acquire);
+        const bool is_barred = state & LW_PERMITS_RESERVED && !(phase & LW_ENTITLED);
+        if (!is_barred && lw_permits_try_step(permits, self)) {
+            if (phase & LW_ENTITLED)
+                withdraw(permits);
+            return lw_answer_of(LW_DONE, 0, 0, 0);
+        }
+        if ((why & LW_WHY) == LW_TIMED_OUT)
+            return give_up(permits, phase);
+        if (async && !(why & LW_QUEUED))
+            return lw_answer_of(LW_QUEUE, LW_PERMITS_GATE, phase, 0);
+
+        const bool is_free = is_barred && lw_permits_of(permits, 0) > 0;
+        /* If an agent that waited for all permits gave up, its mark goes here. */
+        const uint32_t marked = (state & ~LW_PERMITS_DRAINS) |
+                                (async ? LW_ASYNC_WAITERS : LW_BLOCKED_WAITERS) |
+                                (lw_waiters_starves(phase) ? LW_PERMITS_RESERVED : 0);
+        /* Release: a release that sees the mark also sees the wait that was queued before it. */
+        if (marked != state &&
+            lw_cas(&permits[LW_PERMITS_STATE], state, marked, lw_release) != state)
+            continue;
+        return lw_answer_of(lw_waiters_way(phase, is_free),
+                            async ? LW_PERMITS_GATE : LW_PERMITS_STATE, phase, async ? 0 : marked);
+    }
+}
+
+lw_answer lw_permits_drain_step(lw_word *permits, uint32_t unused, uint32_t why, lw_phase phase)
+{
+    (void)unused;
+    const uint32_t state = lw_load(&permits[LW_PERMITS_STATE], lw_acquire);
+    if (lw_permits_of(permits, 0) == lw_permits_count(permits))
+        return lw_answer_of(LW_DONE, 0, 0, 0);
+    return lw_waiters_wait(permits, state, LW_PERMITS_DRAINS, LW_WAIT_IDLE, why, phase);
+}
+
+uint32_t lw_permits_bury_step(lw_word *permits, uint32_t dead)
+{
+    const uint32_t end = LW_PERMITS_FIRST + lw_permits_count(permits);
+    uint32_t freed = 0;
+    for (uint32_t at = LW_PERMITS_FIRST; at < end; at = at + 1) {
+        if (lw_load(&permits[at], lw_relaxed) == dead) {
+            lw_store(&permits[at], 0, lw_release);
+            freed = freed + 1;
+        }
+    }
+    uint32_t seen = lw_load(&permits[LW_PERMITS_STATE], lw_relaxed);
+    uint32_t state;
+    do {
+        state = seen;
+        seen = lw_cas(&permits[LW_PERMITS_STATE], state, (state + 1) & GENERATIONS, lw_acq_rel);
+    } while (seen != state);
+    lw_notify(&permits[LW_PERMITS_STATE], LW_ALL);
+    lw_notify_async(&permits[LW_PERMITS_GATE], LW_ALL);
+    return freed;
+}

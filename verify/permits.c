@@ -1,0 +1,373 @@
+/*
+ * permits.c: the explorer's model of permits that have owners. Callers acquire a permit and release
+ * it; t only tries. The configuration gives the number of permits.
+ *
+ * Callers w and d use them as a read-write lock does (include/lockword/rwtable.h): they take the
+ * door first, here the word for the writer. A writer, w, then drains, and frees the door when it
+ * has written. A reader, d or e, takes a permit and frees the door; e is async. Caller r buries
+ * agents that have died.
+ */
+#include <lockword/core/permits.h>
+
+#include "callers.h"
+#include "mutex.h"
+
+enum { ACQUIRE, TRY_ACQUIRE, RELEASE, COUNT, ENTER, DRAIN, LEAVE, BURY };
+
+/* A caller's own flags. */
+enum {
+    HOLDS = FIRST_OWN_FLAG,            /* has a permit, and is to release it */
+    TOOK = FIRST_OWN_FLAG * 2,         /* during its call */
+    GAVE = FIRST_OWN_FLAG * 4,         /* during its call */
+    SAW_NONE = FIRST_OWN_FLAG * 8,     /* during this step it saw none that is free, or a bar */
+    INSIDE = FIRST_OWN_FLAG * 16,      /* has the door */
+    HAS_DRAINED = FIRST_OWN_FLAG * 32, /* and all permits are free */
+};
+
+#define BURIED 0 /* ghost: agents whose burial has ended, one bit each */
+
+static bool enter(lw_word *words, uint32_t self)
+{
+    return lw_cas(&words[LW_PERMITS_WRITER], 0, self, lw_acquire) == 0;
+}
+
+static uint32_t bury_all(lw_word *words, uint32_t dead)
+{
+    lw_permits_bury_step(words, dead);
+    lw_cas(&words[LW_PERMITS_WRITER], dead, 0, lw_acq_rel);
+    return dead;
+}
+
+CALL(try_acquire, lw_permits_try_step(words, a))
+CALL(release, lw_permits_release_step(words, a))
+CALL(count, lw_permits_of(words, a))
+CALL(enter_door, enter(words, a))
+CALL(leave_door, (lw_store(&words[LW_PERMITS_WRITER], 0, lw_release), 1))
+CALL(bury, bury_all(words, a))
+
+static const struct function functions[] = {
+    [ACQUIRE] = STEP("permits_acquire_step", "acquire", lw_permits_acquire_step),
+    [TRY_ACQUIRE] = PREDICATE("permits_try_step", "try", 1, try_acquire),
+    [RELEASE] = GIVES_BACK("permits_release_step", "release", 1, release),
+    [COUNT] = FUNCTION("permits_of", "count", 1, count),
+    [ENTER] = FACE("permits_enter", "enter", enter_door),
+    [DRAIN] = STEP("permits_drain_step", "drain", lw_permits_drain_step),
+    [LEAVE] = FACE("permits_leave", "leave", leave_door),
+    [BURY] = INLINED("permits_bury_all", "bury", bury),
+};
+
+static bool is_dead(const struct state *state, int agent)
+{
+    return state->agents[agent].doing == DEAD;
+}
+
+static bool owns_door(const struct state *state, int agent)
+{
+    return state->words[LW_PERMITS_WRITER] == model_id(agent);
+}
+
+static void begin(struct state *state)
+{
+    state->words[LW_PERMITS_COUNT] = model_configuration->first;
+}
+
+static int burials(const struct state *state, struct choice *choices)
+{
+    int count = 0;
+    for (int agent = 0; agent < model_agents; agent++) {
+        if (is_dead(state, agent) && !(state->ghosts[BURIED] & 1 << agent))
+            choices[count++] = (struct choice){.function = BURY, .a = model_id(agent)};
+    }
+    return count;
+}
+
+static int choices(const struct state *state, int agent, int caller, struct choice *choices)
+{
+    const struct caller *c = &state->agents[agent].callers[caller];
+    const uint32_t self = model_id(agent);
+    const bool holds = c->flags & HOLDS;
+    const bool is_inside = c->flags & INSIDE;
+    const bool has_door = is_one_of(agent, caller, "wde");
+    int count = 0;
+    if (model_letter(agent, caller) == 'r')
+        return c->rounds ? burials(state, choices) : 0;
+    if (!holds && !is_inside && c->rounds == 0)
+        return 0;
+    if (has_door && !holds && !is_inside) {
+        if (state->words[LW_PERMITS_WRITER] == 0)
+            choices[count++] = (struct choice){.function = ENTER, .a = self};
+        return count;
+    }
+    /* A call that has given up leaves the door, too: it is inside with nothing to wait for. */
+    if (is_inside && (holds || c->flags & HAS_DRAINED || c->rounds == 0)) {
+        choices[count++] = (struct choice){.function = LEAVE, .a = self};
+        return count;
+    }
+    choices[count++] = (struct choice){.function = holds                           ? RELEASE
+                                                   : is_one_of(agent, caller, "w") ? DRAIN
+                                                   : is_one_of(agent, caller, "t") ? TRY_ACQUIRE
+                                                                                   : ACQUIRE,
+                                       .a = self};
+    if (model_configuration->with & STRAYS && !has_door) {
+        choices[count++] = (struct choice){.function = COUNT, .a = self};
+        if (!any_has(state, agent, HOLDS | TOOK))
+            choices[count++] = (struct choice){.function = RELEASE, .a = self};
+    }
+    return count;
+}
+
+static const char *took_permit(struct state *state, int agent, const struct operation *operation)
+{
+    const uint32_t function = state->agents[agent].function;
+    struct caller *c = operator_of(state, agent);
+    if (operation->a != 0)
+        return "takes a permit from its owner";
+    if ((function != ACQUIRE && function != TRY_ACQUIRE) || operation->b != model_id(agent) ||
+        c->flags & TOOK)
+        return "takes a permit that it was not asked to take";
+    c->flags |= TOOK;
+    return NULL;
+}
+
+/* Whose permit it is, the invariant says. */
+static const char *freed_permit(struct state *state, int agent, const struct operation *operation)
+{
+    const uint32_t function = state->agents[agent].function;
+    struct caller *c = operator_of(state, agent);
+    if (operation->a != 0 || (function != BURY && (function != RELEASE || c->flags & GAVE)))
+        return "writes a permit that it was not asked to free";
+    if (function == RELEASE)
+        c->flags = (c->flags | GAVE) & (uint8_t)~HOLDS;
+    return NULL;
+}
+
+static const char *operated(struct state *state, int agent, const struct operation *operation,
+                            uint32_t result)
+{
+    const uint32_t function = state->agents[agent].function;
+    struct caller *c = operator_of(state, agent);
+    if (operation->kind == NOTIFY)
+        return NULL;
+    if (operation->word >= LW_PERMITS_FIRST + model_configuration->first)
+        return "touches what is no permit";
+    const bool writes = operation->kind == STORE || has_changed(operation, result);
+    if (operation->word >= LW_PERMITS_FIRST && writes)
+        return operation->kind == STORE ? freed_permit(state, agent, operation)
+                                        : took_permit(state, agent, operation);
+    if (operation->word == LW_PERMITS_STATE) {
+        if (function == ACQUIRE && result & LW_PERMITS_RESERVED && !writes)
+            c->flags |= SAW_NONE;
+        if (writes && function == DRAIN && !(c->flags & INSIDE))
+            return "drains without the door";
+        return NULL;
+    }
+    if (operation->word >= LW_PERMITS_FIRST && result != 0)
+        c->flags |= SAW_NONE;
+    return writes && operation->word != LW_PERMITS_WRITER ? "writes what does not change" : NULL;
+}
+
+static const char *acquire_ended(const struct state *state, int agent, struct caller *c,
+                                 uint32_t what)
+{
+    const bool took = c->flags & TOOK;
+    const bool saw_none = c->flags & SAW_NONE;
+    c->flags = (took ? HOLDS : 0) | (c->flags & INSIDE);
+    if (what == LW_DONE)
+        return took ? NULL : "says that it has a permit, and has not";
+    use_up_round(c);
+    if (took)
+        return "gives up with a permit in its hand";
+    return saw_none || state->agents[agent].why == LW_CANCELLED ? wrong_end(state, agent, what)
+                                                                : "gives up beside a free permit";
+}
+
+static const char *drain_ended(const struct state *state, int agent, struct caller *c,
+                               uint32_t what)
+{
+    const bool saw_none = c->flags & SAW_NONE;
+    c->flags &= INSIDE;
+    if (what == LW_DONE) {
+        c->flags |= HAS_DRAINED;
+        return NULL;
+    }
+    use_up_round(c);
+    return saw_none || state->agents[agent].why == LW_CANCELLED ? wrong_end(state, agent, what)
+                                                                : "gives up, and all are free";
+}
+
+static const char *ended(struct state *state, int agent, int caller, uint32_t function,
+                         uint64_t result)
+{
+    struct caller *c = &state->agents[agent].callers[caller];
+    const uint8_t kept = c->flags & (HOLDS | INSIDE);
+    const bool took = c->flags & TOOK;
+    const bool gave = c->flags & GAVE;
+    switch (function) {
+    case ACQUIRE:
+        return acquire_ended(state, agent, c, lw_answer_what(result));
+    case DRAIN:
+        return drain_ended(state, agent, c, lw_answer_what(result));
+    case TRY_ACQUIRE: {
+        const bool saw_none = c->flags & SAW_NONE;
+        c->flags = took ? HOLDS : 0;
+        if (!took)
+            use_up_round(c);
+        return result != took       ? "does not know whether it took a permit"
+               : !took && !saw_none ? "try refuses beside a free permit"
+                                    : NULL;
+    }
+    case RELEASE:
+        c->flags = kept;
+        if (gave)
+            use_up_round(c);
+        return result != gave ? "does not know whether it released" : NULL;
+    case ENTER:
+        c->flags = kept | (result ? INSIDE : 0);
+        return NULL;
+    case LEAVE:
+        if (c->flags & HAS_DRAINED)
+            use_up_round(c);
+        c->flags = kept & (uint8_t)~INSIDE;
+        return NULL;
+    case BURY:
+        c->flags = 0;
+        use_up_round(c);
+        state->ghosts[BURIED] |= (uint8_t)(1 << model_agent_of((uint32_t)result));
+        return NULL;
+    default:
+        c->flags = kept;
+        return NULL;
+    }
+}
+
+/* How many of the permits name this agent; of -1: how many are free. */
+static uint32_t named(const struct state *state, int agent)
+{
+    uint32_t n = 0;
+    for (uint32_t at = 0; at < model_configuration->first; at++)
+        n += state->words[LW_PERMITS_FIRST + at] == (agent < 0 ? 0 : model_id(agent));
+    return n;
+}
+
+static uint32_t held(const struct state *state, int agent)
+{
+    uint32_t n = 0;
+    for (int caller = 0; caller < model_callers[agent]; caller++)
+        n += (state->agents[agent].callers[caller].flags & (HOLDS | TOOK)) != 0;
+    return n;
+}
+
+/*
+ * While no agent is within a step or about to make one, no thread sleeps beside a permit that it
+ * could have. A brief wait ends by itself.
+ */
+static bool is_at_rest(const struct state *state)
+{
+    for (int agent = 0; agent < model_agents; agent++) {
+        const uint8_t doing = state->agents[agent].doing;
+        if (doing != IDLE && doing != ASLEEP && doing != DEAD)
+            return false;
+    }
+    return true;
+}
+
+/* All of the dead are buried. */
+static bool is_buried(const struct state *state)
+{
+    for (int agent = 0; agent < model_agents; agent++) {
+        if (is_dead(state, agent) && !(state->ghosts[BURIED] & 1 << agent))
+            return false;
+    }
+    return true;
+}
+
+static const char *invariant(const struct state *state)
+{
+    bool writes = false;
+    for (int agent = 0; agent < model_agents; agent++) {
+        if (!is_dead(state, agent) && named(state, agent) != held(state, agent))
+            return "the words do not name the owners";
+        writes |= !is_dead(state, agent) && any_has(state, agent, HAS_DRAINED);
+    }
+    if (writes && named(state, -1) != model_configuration->first)
+        return "writes while another agent reads";
+    if (!is_at_rest(state) || !is_buried(state))
+        return NULL;
+    for (int agent = 0; agent < model_agents; agent++) {
+        const struct agent *a = &state->agents[agent];
+        const bool drains = a->callers[a->caller].function == DRAIN;
+        if (a->doing == ASLEEP && a->way != LW_WAIT_BRIEF && named(state, -1) > 0 &&
+            !(state->words[0] & LW_PERMITS_RESERVED) &&
+            (!drains || named(state, -1) == model_configuration->first))
+            return "sleeps beside a permit that it could have";
+    }
+    return NULL;
+}
+
+static bool is_needed(const struct state *state, int agent)
+{
+    return any_has(state, agent, HOLDS | TOOK) || owns_door(state, agent);
+}
+
+/* Any agent but the one that buries. */
+static bool may_die(const struct state *state, int agent)
+{
+    (void)state;
+    return model_letter(agent, 0) != 'r';
+}
+
+static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
+{
+    char waiters[24] = "";
+    const int agent = model_agent_of(value);
+    if (word == LW_PERMITS_STATE) {
+        describe_waiters(waiters, sizeof waiters, value);
+        snprintf(text, size, "#%u%s%s%s", value & LW_PERMITS_SEQUENCE,
+                 value & LW_PERMITS_DRAINS ? "+DRAINS" : "",
+                 value & LW_PERMITS_RESERVED ? "+RESERVED" : "", waiters);
+    } else if (word != LW_PERMITS_COUNT && agent >= 0) {
+        snprintf(text, size, "%s", model_name(agent));
+    } else {
+        snprintf(text, size, "%u", value);
+    }
+}
+
+/* From small to large: a mutant's first failure is its shortest. */
+static const struct configuration configurations[] = {
+    {"b,b", 1, 0, 0, SMALL, 1},
+    {"b,b", 2, STRAYS, 0, SMALL, 1},
+    {"b,b", 1, STRAYS, 0, SMALL, 2},
+    {"a,b", 1, STRAYS | BRIEFS, 0, SMALL, 1},
+    {"w,d", 1, 0, 0, SMALL, 1},
+    {"w,d,d", 1, 0, 0, SMALL, 2},
+    {"b,b", 2, ANYTHING, 0, SMALL, 1},
+    {"a,a", 1, ANYTHING, 0, SMALL, 1},
+    {"b,b,b", 1, 0, 0, SMALL, 1},
+    {"b,b,b", 1, 0, 0, SMALL, 2},
+    {"b,b,b", 1, NATIVE, 0, SMALL, 1},
+    {"b,b,b", 1, NATIVE, 0, SMALL, 2},
+    {"b,b,a", 1, ANYTHING, 0, SMALL, 1},
+    {"b,a,a", 1, ANYTHING, 0, SMALL, 1},
+    {"aa,b", 1, ANYTHING, 0, SMALL, 1},
+    {"aa,b", 1, ANYTHING, 0, SMALL, 2},
+    {"ab,b", 1, ANYTHING, 0, SMALL, 2},
+    {"b,b,t", 1, SPURIOUS, 0, SMALL, 1},
+    {"b,b,b,b", 1, 0, 0, LARGE, 2},
+    {"w,d,d", 1, NATIVE, 0, SMALL, 1},
+    {"w,d,d", 1, NATIVE, 0, SMALL, 2},
+    {"w,e,d", 1, NATIVE, 0, SMALL, 1},
+    {"w,w,d", 1, NATIVE, 0, SMALL, 1},
+    {"b,r", 1, DEATHS | BURIALS, 0, SMALL, 1},
+    {"b,b,r", 1, DEATHS | BURIALS, 0, SMALL, 1},
+    {"b,a,r", 1, BRIEFS | DEATHS | BURIALS, 0, SMALL, 1},
+    {"b,b,r", 1, ANYTHING | DEATHS | BURIALS, 0, SMALL, 1},
+    {"b,b,b,r", 1, DEATHS | BURIALS, 0, MEDIUM, 1},
+    {"w,d,r", 1, DEATHS | BURIALS, 0, SMALL, 1},
+    {"w,d,d,r", 1, DEATHS | BURIALS, 0, MEDIUM, 2},
+};
+
+static const char *const word_names[] = {"state",  "gate",     "count",
+                                         "writer", "permit 0", "permit 1"};
+
+EXPLORE("permits", LW_PERMITS_FIRST + 2, .crowd = true, .async_letters = "aAe", .begin = begin,
+        .flags_of_a_step = SAW_NONE, .last_phase = MUTEX_LAST_PHASE, .may_die = may_die)
