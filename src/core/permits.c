@@ -95,15 +95,22 @@ bool lw_permits_release_step(lw_word *permits, uint32_t self)
     return false;
 }
 
-/* Takes back a reservation. Agents that it barred wait briefly, or are woken by a release. */
+/*
+ * Takes back a reservation. Agents that it barred from the permits that are free may be asleep: as
+ * many of them are woken as there are permits.
+ */
 static void withdraw(lw_word *permits)
 {
     uint32_t seen = lw_load(&permits[LW_PERMITS_STATE], lw_relaxed);
     while (seen & LW_PERMITS_RESERVED) {
         const uint32_t state = seen;
         seen = lw_cas(&permits[LW_PERMITS_STATE], state, state & ~LW_PERMITS_RESERVED, lw_relaxed);
-        if (seen == state)
+        if (seen == state) {
+            const uint32_t n = lw_permits_of(permits, 0);
+            if (n > 0)
+                lw_waiters_notify(permits, state, n);
             return;
+        }
     }
 }
 

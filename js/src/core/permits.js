@@ -17,7 +17,13 @@
  */
 
 import { notify } from '../wait.js';
-import { waitersResume, waitersStarves, waitersWait, waitersWay } from './waiters.js';
+import {
+  waitersNotify,
+  waitersResume,
+  waitersStarves,
+  waitersWait,
+  waitersWay,
+} from './waiters.js';
 import {
   LW_ALL,
   LW_ASYNC,
@@ -146,7 +152,8 @@ export function permitsReleaseStep(permits, self) {
 }
 
 /**
- * Takes back a reservation. Agents that it barred wait briefly, or are woken by a release.
+ * Takes back a reservation. Agents that it barred from the permits that are free may be asleep: as
+ * many of them are woken as there are permits.
  *
  * @param {Words} permits
  */
@@ -155,7 +162,11 @@ function withdraw(permits) {
   while (seen & LW_PERMITS_RESERVED) {
     const state = seen;
     seen = Atomics.compareExchange(permits, LW_PERMITS_STATE, state, state & ~LW_PERMITS_RESERVED);
-    if (seen === state) return;
+    if (seen === state) {
+      const n = permitsOf(permits, 0);
+      if (n >>> 0 > 0) waitersNotify(permits, state, n);
+      return;
+    }
   }
 }
 
