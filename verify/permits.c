@@ -12,7 +12,7 @@
 #include "callers.h"
 #include "mutex.h"
 
-enum { ACQUIRE, TRY_ACQUIRE, RELEASE, COUNT, ENTER, DRAIN, LEAVE, BURY };
+enum { ACQUIRE, TRY_ACQUIRE, RELEASE, FIND, COUNT, ENTER, DRAIN, LEAVE, BURY };
 
 /* A caller's own flags. */
 enum {
@@ -23,6 +23,9 @@ enum {
     INSIDE = FIRST_OWN_FLAG * 16,      /* has the door */
     HAS_DRAINED = FIRST_OWN_FLAG * 32, /* and all permits are free */
 };
+
+/* Of a caller: which permit it has. */
+#define WHICH 0
 
 #define BURIED 0 /* ghost: agents whose burial has ended, one bit each */
 
@@ -39,7 +42,8 @@ static uint32_t bury_all(lw_word *words, uint32_t dead)
 }
 
 CALL(try_acquire, lw_permits_try_step(words, a))
-CALL(release, lw_permits_release_step(words, a))
+CALL(release, lw_permits_release_step(words, a, b))
+CALL(find, lw_permits_find(words, a))
 CALL(count, lw_permits_of(words, a))
 CALL(enter_door, enter(words, a))
 CALL(leave_door, (lw_store(&words[LW_PERMITS_WRITER], 0, lw_release), 1))
@@ -47,8 +51,9 @@ CALL(bury, bury_all(words, a))
 
 static const struct function functions[] = {
     [ACQUIRE] = STEP("permits_acquire_step", "acquire", lw_permits_acquire_step),
-    [TRY_ACQUIRE] = PREDICATE("permits_try_step", "try", 1, try_acquire),
-    [RELEASE] = GIVES_BACK("permits_release_step", "release", 1, release),
+    [TRY_ACQUIRE] = FUNCTION("permits_try_step", "try", 1, try_acquire),
+    [RELEASE] = GIVES_BACK("permits_release_step", "release", 2, release),
+    [FIND] = FUNCTION("permits_find", "find", 1, find),
     [COUNT] = FUNCTION("permits_of", "count", 1, count),
     [ENTER] = FACE("permits_enter", "enter", enter_door),
     [DRAIN] = STEP("permits_drain_step", "drain", lw_permits_drain_step),
@@ -103,15 +108,18 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         choices[count++] = (struct choice){.function = LEAVE, .a = self};
         return count;
     }
-    choices[count++] = (struct choice){.function = holds                           ? RELEASE
-                                                   : is_one_of(agent, caller, "w") ? DRAIN
+    if (holds) {
+        choices[count++] = (struct choice){.function = RELEASE, .a = c->own[WHICH], .b = self};
+        return count;
+    }
+    choices[count++] = (struct choice){.function = is_one_of(agent, caller, "w")   ? DRAIN
                                                    : is_one_of(agent, caller, "t") ? TRY_ACQUIRE
                                                                                    : ACQUIRE,
                                        .a = self};
     if (model_configuration->with & STRAYS && !has_door) {
         choices[count++] = (struct choice){.function = COUNT, .a = self};
-        if (!any_has(state, agent, HOLDS | TOOK))
-            choices[count++] = (struct choice){.function = RELEASE, .a = self};
+        choices[count++] = (struct choice){.function = FIND, .a = self};
+        choices[count++] = (struct choice){.function = RELEASE, .a = 1, .b = self};
     }
     return count;
 }
@@ -126,6 +134,7 @@ static const char *took_permit(struct state *state, int agent, const struct oper
         c->flags & TOOK)
         return "takes a permit that it was not asked to take";
     c->flags |= TOOK;
+    c->own[WHICH] = (uint8_t)(operation->word - LW_PERMITS_FIRST);
     return NULL;
 }
 
@@ -167,13 +176,16 @@ static const char *operated(struct state *state, int agent, const struct operati
 }
 
 static const char *acquire_ended(const struct state *state, int agent, struct caller *c,
-                                 uint32_t what)
+                                 lw_answer answer)
 {
+    const uint32_t what = lw_answer_what(answer);
     const bool took = c->flags & TOOK;
     const bool saw_none = c->flags & SAW_NONE;
     c->flags = (took ? HOLDS : 0) | (c->flags & INSIDE);
     if (what == LW_DONE)
-        return took ? NULL : "says that it has a permit, and has not";
+        return !took ? "says that it has a permit, and has not"
+               : lw_answer_expected(answer) != c->own[WHICH] ? "does not know which permit it has"
+                                                             : NULL;
     use_up_round(c);
     if (took)
         return "gives up with a permit in its hand";
@@ -204,7 +216,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     const bool gave = c->flags & GAVE;
     switch (function) {
     case ACQUIRE:
-        return acquire_ended(state, agent, c, lw_answer_what(result));
+        return acquire_ended(state, agent, c, result);
     case DRAIN:
         return drain_ended(state, agent, c, lw_answer_what(result));
     case TRY_ACQUIRE: {
@@ -212,14 +224,17 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         c->flags = took ? HOLDS : 0;
         if (!took)
             use_up_round(c);
-        return result != took       ? "does not know whether it took a permit"
+        return (uint32_t)result != (took ? c->own[WHICH] : LW_PERMITS_NONE)
+                   ? "does not know which permit it took"
                : !took && !saw_none ? "try refuses beside a free permit"
                                     : NULL;
     }
     case RELEASE:
         c->flags = kept;
-        if (gave)
+        if (gave) {
             use_up_round(c);
+            c->own[WHICH] = 0;
+        }
         return result != gave ? "does not know whether it released" : NULL;
     case ENTER:
         c->flags = kept | (result ? INSIDE : 0);

@@ -29,25 +29,35 @@ uint32_t lw_permits_count(const lw_word *permits)
 
 uint32_t lw_permits_of(const lw_word *permits, uint32_t owner)
 {
-    const uint32_t end = LW_PERMITS_FIRST + lw_permits_count(permits);
+    const uint32_t count = lw_permits_count(permits);
     uint32_t n = 0;
-    for (uint32_t at = LW_PERMITS_FIRST; at < end; at = at + 1) {
+    for (uint32_t which = 0; which < count; which = which + 1) {
         /* Acquire: who finds all permits free sees what their owners did before. */
-        if ((lw_load(&permits[at], lw_acquire) & LW_PERMITS_OWNER) == owner)
+        if (lw_load(&permits[LW_PERMITS_FIRST + which], lw_acquire) == owner)
             n = n + 1;
     }
     return n;
 }
 
-bool lw_permits_try_step(lw_word *permits, uint32_t self)
+uint32_t lw_permits_find(const lw_word *permits, uint32_t owner)
 {
-    const uint32_t end = LW_PERMITS_FIRST + lw_permits_count(permits);
-    for (uint32_t at = LW_PERMITS_FIRST; at < end; at = at + 1) {
-        if (lw_load(&permits[at], lw_relaxed) == 0 &&
-            lw_cas(&permits[at], 0, self, lw_acquire) == 0)
-            return true;
+    const uint32_t count = lw_permits_count(permits);
+    for (uint32_t which = 0; which < count; which = which + 1) {
+        if (lw_load(&permits[LW_PERMITS_FIRST + which], lw_relaxed) == owner)
+            return which;
     }
-    return false;
+    return LW_PERMITS_NONE;
+}
+
+uint32_t lw_permits_try_step(lw_word *permits, uint32_t self)
+{
+    const uint32_t count = lw_permits_count(permits);
+    for (uint32_t which = 0; which < count; which = which + 1) {
+        if (lw_load(&permits[LW_PERMITS_FIRST + which], lw_relaxed) == 0 &&
+            lw_cas(&permits[LW_PERMITS_FIRST + which], 0, self, lw_acquire) == 0)
+            return which;
+    }
+    return LW_PERMITS_NONE;
 }
 
 /* The end of a release: moves the sequence, and wakes a thread and all event loops. */
@@ -82,17 +92,14 @@ static void announce(lw_word *permits)
         lw_notify(&permits[LW_PERMITS_STATE], LW_ALL);
 }
 
-bool lw_permits_release_step(lw_word *permits, uint32_t self)
+bool lw_permits_release_step(lw_word *permits, uint32_t which, uint32_t self)
 {
-    const uint32_t end = LW_PERMITS_FIRST + lw_permits_count(permits);
-    for (uint32_t at = LW_PERMITS_FIRST; at < end; at = at + 1) {
-        if (lw_load(&permits[at], lw_relaxed) == self) {
-            lw_store(&permits[at], 0, lw_release);
-            announce(permits);
-            return true;
-        }
-    }
-    return false;
+    if (which >= lw_permits_count(permits) ||
+        lw_load(&permits[LW_PERMITS_FIRST + which], lw_relaxed) != self)
+        return false;
+    lw_store(&permits[LW_PERMITS_FIRST + which], 0, lw_release);
+    announce(permits);
+    return true;
 }
 
 /*
@@ -134,10 +141,13 @@ lw_answer lw_permits_acquire_step(lw_word *permits, uint32_t self, uint32_t why,
         /* Acquire: the permits that were freed before this state are seen to be free. */
         const uint32_t state = lw_load(&permits[LW_PERMITS_STATE], lw_acquire);
         const bool is_barred = state & LW_PERMITS_RESERVED && !(phase & LW_ENTITLED);
-        if (!is_barred && lw_permits_try_step(permits, self)) {
-            if (phase & LW_ENTITLED)
-                withdraw(permits);
-            return lw_answer_of(LW_DONE, 0, 0, 0);
+        if (!is_barred) {
+            const uint32_t which = lw_permits_try_step(permits, self);
+            if (which != LW_PERMITS_NONE) {
+                if (phase & LW_ENTITLED)
+                    withdraw(permits);
+                return lw_answer_of(LW_DONE, 0, 0, which);
+            }
         }
         if ((why & LW_WHY) == LW_TIMED_OUT)
             return give_up(permits, phase);
@@ -169,11 +179,11 @@ lw_answer lw_permits_drain_step(lw_word *permits, uint32_t unused, uint32_t why,
 
 uint32_t lw_permits_bury_step(lw_word *permits, uint32_t dead)
 {
-    const uint32_t end = LW_PERMITS_FIRST + lw_permits_count(permits);
+    const uint32_t count = lw_permits_count(permits);
     uint32_t freed = 0;
-    for (uint32_t at = LW_PERMITS_FIRST; at < end; at = at + 1) {
-        if (lw_load(&permits[at], lw_relaxed) == dead) {
-            lw_store(&permits[at], 0, lw_release);
+    for (uint32_t which = 0; which < count; which = which + 1) {
+        if (lw_load(&permits[LW_PERMITS_FIRST + which], lw_relaxed) == dead) {
+            lw_store(&permits[LW_PERMITS_FIRST + which], 0, lw_release);
             freed = freed + 1;
         }
     }

@@ -14,7 +14,8 @@
  * A semaphore counts, so nobody knows whose permits a dead agent had. Here the operation that takes
  * a permit writes the taker's id, and a burial finds it (lw_permits_bury_step).
  *
- * An agent may have several permits. They are alike: it gives back any of its own.
+ * An agent may have several permits. The permits have numbers, from 0 on: who takes one learns
+ * which it is.
  *
  * Which waiters are woken: a release wakes one thread and all event loops, and a waiter that
  * starves reserves (core/waiters.h, rules 1 and 4). But the permit is free before the state says
@@ -46,6 +47,9 @@ enum {
 #define LW_PERMITS_RESERVED 0x20000000u
 #define LW_PERMITS_OWNER 0x1fffffffu
 
+/* No permit: what functions return that say which one it is. */
+#define LW_PERMITS_NONE 0xffffffffu
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -56,20 +60,26 @@ uint32_t lw_permits_count(const lw_word *permits);
 /* Returns how many of the permits are this agent's; of 0: how many are free. May be outdated. */
 uint32_t lw_permits_of(const lw_word *permits, uint32_t owner);
 
-/* A step: takes a permit for this agent, and waits as often as needed. */
+/* Returns the first permit of this agent, or LW_PERMITS_NONE; of 0: the first that is free. */
+uint32_t lw_permits_find(const lw_word *permits, uint32_t owner);
+
+/*
+ * A step: takes a permit for this agent, and waits as often as needed. `expected` of LW_DONE says
+ * which.
+ */
 lw_answer lw_permits_acquire_step(lw_word *permits, uint32_t self, uint32_t why, lw_phase phase);
 
 /*
- * Takes a permit for this agent if one is free, reserved or not, and returns whether it did. If
- * none is free all through the call, it returns false.
+ * Takes a permit for this agent if one is free, reserved or not. Returns which; LW_PERMITS_NONE:
+ * each of them was taken when the function looked at it.
  */
-bool lw_permits_try_step(lw_word *permits, uint32_t self);
+uint32_t lw_permits_try_step(lw_word *permits, uint32_t self);
 
 /*
- * Frees a permit of this agent, notifies, and returns true. Returns false, with nothing changed, if
- * the agent has none.
+ * Frees this permit, notifies, and returns true. Returns false, with nothing changed, if it is not
+ * this agent's.
  */
-bool lw_permits_release_step(lw_word *permits, uint32_t self);
+bool lw_permits_release_step(lw_word *permits, uint32_t which, uint32_t self);
 
 /*
  * A step: waits until all permits are free. Only where a mutex lets one agent at a time wait here,

@@ -39,7 +39,7 @@ import {
   LW_PERMITS_FIRST,
   LW_PERMITS_GATE,
   LW_PERMITS_MAX,
-  LW_PERMITS_OWNER,
+  LW_PERMITS_NONE,
   LW_PERMITS_RESERVED,
   LW_PERMITS_SEQUENCE,
   LW_PERMITS_STATE,
@@ -77,30 +77,48 @@ export function permitsCount(permits) {
  * @returns {number}
  */
 export function permitsOf(permits, owner) {
-  const end = (LW_PERMITS_FIRST + permitsCount(permits)) | 0;
+  const count = permitsCount(permits);
   let n = 0;
-  for (let at = LW_PERMITS_FIRST; at >>> 0 < end >>> 0; at = (at + 1) | 0) {
+  for (let which = 0; which >>> 0 < count >>> 0; which = (which + 1) | 0) {
     // Acquire: who finds all permits free sees what their owners did before.
-    if ((Atomics.load(permits, at) & LW_PERMITS_OWNER) === owner) n = (n + 1) | 0;
+    if (Atomics.load(permits, (LW_PERMITS_FIRST + which) | 0) === owner) n = (n + 1) | 0;
   }
   return n;
 }
 
 /**
- * Takes a permit for this agent if one is free, reserved or not, and returns whether it did. If
- * none is free all through the call, it returns false.
+ * Returns the first permit of this agent, or LW_PERMITS_NONE; of 0: the first that is free.
+ *
+ * @param {Words} permits
+ * @param {number} owner
+ * @returns {number}
+ */
+export function permitsFind(permits, owner) {
+  const count = permitsCount(permits);
+  for (let which = 0; which >>> 0 < count >>> 0; which = (which + 1) | 0) {
+    if (Atomics.load(permits, (LW_PERMITS_FIRST + which) | 0) === owner) return which;
+  }
+  return LW_PERMITS_NONE;
+}
+
+/**
+ * Takes a permit for this agent if one is free, reserved or not. Returns which; LW_PERMITS_NONE:
+ * each of them was taken when the function looked at it.
  *
  * @param {Words} permits
  * @param {number} self
- * @returns {boolean}
+ * @returns {number}
  */
 export function permitsTryStep(permits, self) {
-  const end = (LW_PERMITS_FIRST + permitsCount(permits)) | 0;
-  for (let at = LW_PERMITS_FIRST; at >>> 0 < end >>> 0; at = (at + 1) | 0) {
-    if (Atomics.load(permits, at) === 0 && Atomics.compareExchange(permits, at, 0, self) === 0)
-      return true;
+  const count = permitsCount(permits);
+  for (let which = 0; which >>> 0 < count >>> 0; which = (which + 1) | 0) {
+    if (
+      Atomics.load(permits, (LW_PERMITS_FIRST + which) | 0) === 0 &&
+      Atomics.compareExchange(permits, (LW_PERMITS_FIRST + which) | 0, 0, self) === 0
+    )
+      return which;
   }
-  return false;
+  return LW_PERMITS_NONE;
 }
 
 /**
@@ -132,23 +150,23 @@ function announce(permits) {
 }
 
 /**
- * Frees a permit of this agent, notifies, and returns true. Returns false, with nothing changed, if
- * the agent has none.
+ * Frees this permit, notifies, and returns true. Returns false, with nothing changed, if it is not
+ * this agent's.
  *
  * @param {Words} permits
+ * @param {number} which
  * @param {number} self
  * @returns {boolean}
  */
-export function permitsReleaseStep(permits, self) {
-  const end = (LW_PERMITS_FIRST + permitsCount(permits)) | 0;
-  for (let at = LW_PERMITS_FIRST; at >>> 0 < end >>> 0; at = (at + 1) | 0) {
-    if (Atomics.load(permits, at) === self) {
-      Atomics.store(permits, at, 0);
-      announce(permits);
-      return true;
-    }
-  }
-  return false;
+export function permitsReleaseStep(permits, which, self) {
+  if (
+    which >>> 0 >= permitsCount(permits) >>> 0 ||
+    Atomics.load(permits, (LW_PERMITS_FIRST + which) | 0) !== self
+  )
+    return false;
+  Atomics.store(permits, (LW_PERMITS_FIRST + which) | 0, 0);
+  announce(permits);
+  return true;
 }
 
 /**
@@ -182,7 +200,8 @@ function giveUp(permits, phase) {
 }
 
 /**
- * A step: takes a permit for this agent, and waits as often as needed.
+ * A step: takes a permit for this agent, and waits as often as needed. `expected` of LW_DONE says
+ * which.
  *
  * @param {Words} permits
  * @param {number} self
@@ -199,9 +218,12 @@ export function permitsAcquireStep(permits, self, why, phase) {
     // Acquire: the permits that were freed before this state are seen to be free.
     const state = Atomics.load(permits, LW_PERMITS_STATE);
     const isBarred = (state & LW_PERMITS_RESERVED) !== 0 && !(phase & LW_ENTITLED);
-    if (!isBarred && permitsTryStep(permits, self)) {
-      if (phase & LW_ENTITLED) withdraw(permits);
-      return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
+    if (!isBarred) {
+      const which = permitsTryStep(permits, self);
+      if (which !== LW_PERMITS_NONE) {
+        if (phase & LW_ENTITLED) withdraw(permits);
+        return { what: LW_DONE, word: 0, phase: 0, expected: which };
+      }
     }
     if ((why & LW_WHY) === LW_TIMED_OUT) return giveUp(permits, phase);
     if (async && !(why & LW_QUEUED))
@@ -256,11 +278,11 @@ export function permitsDrainStep(permits, unused, why, phase) {
  * @returns {number}
  */
 export function permitsBuryStep(permits, dead) {
-  const end = (LW_PERMITS_FIRST + permitsCount(permits)) | 0;
+  const count = permitsCount(permits);
   let freed = 0;
-  for (let at = LW_PERMITS_FIRST; at >>> 0 < end >>> 0; at = (at + 1) | 0) {
-    if (Atomics.load(permits, at) === dead) {
-      Atomics.store(permits, at, 0);
+  for (let which = 0; which >>> 0 < count >>> 0; which = (which + 1) | 0) {
+    if (Atomics.load(permits, (LW_PERMITS_FIRST + which) | 0) === dead) {
+      Atomics.store(permits, (LW_PERMITS_FIRST + which) | 0, 0);
       freed = (freed + 1) | 0;
     }
   }
