@@ -73,6 +73,7 @@
 #include <lockword/cancel.h>
 #include <lockword/compiler.h>
 #include <lockword/cond.h>
+#include <lockword/core/permits.h>
 #include <lockword/core/robust.h>
 #include <lockword/counter.h>
 #include <lockword/errors.h>
@@ -118,6 +119,18 @@ typedef struct lw_region_rwlock {
     lw_word *words;
 } lw_region_rwlock;
 
+/* The same of permits that have owners, and of a read-write lock with a table of its readers. */
+typedef struct lw_region_permits {
+    lw_region *region;
+    lw_word *words;
+    uint32_t busy;
+} lw_region_permits;
+
+typedef struct lw_region_rwtable {
+    lw_region_mutex mutex;
+    lw_region_permits readers;
+} lw_region_rwtable;
+
 /* What a name is the name of. */
 enum lw_region_kind {
     LW_REGION_MUTEX = 1,
@@ -132,6 +145,8 @@ enum lw_region_kind {
     LW_REGION_BARRIER,
     LW_REGION_COND,
     LW_REGION_BYTES,
+    LW_REGION_PERMITS,
+    LW_REGION_RWTABLE,
     LW_REGION_KINDS, /* one more than the last */
 };
 
@@ -335,9 +350,59 @@ int lw_region_once_finish(const lw_region_once *once, bool success);
 bool lw_region_once_is_done(const lw_region_once *once);
 
 /*
+ * Permits that have owners: at most n threads have one at a time, and a permit whose owner dies is
+ * free again. Any thread can have several. They have numbers, from 0 to n - 1, and *which tells the
+ * number of the one that was taken (NULL: nobody asks): so it can stand for a port, a GPU or a
+ * folder. A waiter that was overtaken too often goes first.
+ *
+ * lw_region_permits_named returns what lw_region_mutex_named returns; EEXIST: also, there is
+ * another number of permits; EINVAL: also, n is not 1 to LW_PERMITS_MAX (252). The acquires return
+ * 0, ETIMEDOUT, ECANCELED or EAGAIN; tryacquire EBUSY; release returns 0; EPERM: it is not the
+ * caller's permit. available says how many are free.
+ */
+int lw_region_permits_named(lw_region *region, const char *name, uint32_t n,
+                            lw_region_permits *permits);
+int lw_region_permits_acquire_cancel(const lw_region_permits *permits, uint32_t *which,
+                                     lw_deadline deadline, lw_cancel *cancel);
+int lw_region_permits_acquire_until(const lw_region_permits *permits, uint32_t *which,
+                                    lw_deadline deadline);
+int lw_region_permits_acquire(const lw_region_permits *permits, uint32_t *which);
+int lw_region_permits_tryacquire(const lw_region_permits *permits, uint32_t *which);
+int lw_region_permits_release(const lw_region_permits *permits, uint32_t which);
+uint32_t lw_region_permits_available(const lw_region_permits *permits);
+
+/*
+ * A read-write lock with a table of its readers, which is free again when a holder dies. At most
+ * LW_PERMITS_MAX (252) readers have it at a time; more of them wait. All come in one line, in which
+ * no thread is shut out: so a writer holds back those that come after it. A thread that reads may
+ * read once more.
+ *
+ * The locks return what lw_region_mutex_lock returns, but the holders that may have died are
+ * writers: a reader leaves the data as they are. At EOWNERDEAD a reader, too, has the lock, and all
+ * readers and writers are told until a writer unlocks. EDEADLK: the caller writes already, or reads
+ * and would write. The try forms return EBUSY. unlock returns 0 or EPERM. A writer may abandon, and
+ * reset is a write lock, as with a mutex.
+ */
+int lw_region_rwtable_named(lw_region *region, const char *name, lw_region_rwtable *lock);
+int lw_region_rwtable_rdlock_cancel(const lw_region_rwtable *lock, lw_deadline deadline,
+                                    lw_cancel *cancel);
+int lw_region_rwtable_rdlock_until(const lw_region_rwtable *lock, lw_deadline deadline);
+int lw_region_rwtable_rdlock(const lw_region_rwtable *lock);
+int lw_region_rwtable_wrlock_cancel(const lw_region_rwtable *lock, lw_deadline deadline,
+                                    lw_cancel *cancel);
+int lw_region_rwtable_wrlock_until(const lw_region_rwtable *lock, lw_deadline deadline);
+int lw_region_rwtable_wrlock(const lw_region_rwtable *lock);
+int lw_region_rwtable_tryrdlock(const lw_region_rwtable *lock);
+int lw_region_rwtable_trywrlock(const lw_region_rwtable *lock);
+int lw_region_rwtable_unlock(const lw_region_rwtable *lock);
+int lw_region_rwtable_abandon(const lw_region_rwtable *lock);
+int lw_region_rwtable_reset(const lw_region_rwtable *lock);
+
+/*
  * A read-write lock, as in rwlock.h, without upgradable reads. If a holder dies, the lock stays
- * locked. The locks return 0, ETIMEDOUT, ECANCELED or EAGAIN; EDEADLK: the caller writes already;
- * EOVERFLOW: too many readers; the try forms EBUSY; unlock returns 0 or EPERM.
+ * locked: lw_region_rwtable, which takes longer, does not have this limit. The locks return 0,
+ * ETIMEDOUT, ECANCELED or EAGAIN; EDEADLK: the caller writes already; EOVERFLOW: too many readers;
+ * the try forms EBUSY; unlock returns 0 or EPERM.
  */
 int lw_region_rwlock_named(lw_region *region, const char *name, lw_region_rwlock *rwlock);
 int lw_region_rwlock_rdlock_cancel(const lw_region_rwlock *rwlock, lw_deadline deadline,
@@ -423,6 +488,8 @@ struct lw_region_info {
     uint32_t contended;    /* how often its taker had to wait or to spin */
     uint32_t recoveries;   /* how often a holder died */
     uint32_t size;         /* of a range, bytes */
+    uint32_t permits;      /* how many owned permits there are; of a table: how many may read */
+    uint32_t held;         /* how many of them have owners */
     enum lw_region_kind kind;
 };
 

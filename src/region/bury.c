@@ -101,6 +101,34 @@ static bool is_theirs(const struct lw_region *region, uint32_t owner, struct who
            (whose.agent ? owner == whose.agent : lw_region_process_of(region, owner) == whose.row);
 }
 
+/* Frees the permits of the dead. Returns whether they had any. */
+static bool free_permits(struct lw_region *region, lw_word *permits, struct whose whose)
+{
+    const uint32_t count = lw_permits_count(permits);
+    bool had = false;
+    for (uint32_t which = 0; which < count; which++) {
+        const uint32_t owner = lw_load(&permits[LW_PERMITS_FIRST + which], lw_relaxed);
+        if (is_theirs(region, owner, whose))
+            had |= lw_permits_bury_step(permits, owner) > 0;
+    }
+    return had;
+}
+
+/*
+ * Frees a slot's mutex, and notes that its holder died. A table's readers hold its mutex for a
+ * moment, and a writer until all readers have gone: then the data are as they were.
+ */
+static void free_mutex(struct slot *slot, lw_word *table, uint32_t owner)
+{
+    if (table && lw_load(&table[LW_PERMITS_WRITER], lw_relaxed) != owner) {
+        lw_mutex_bury_step(slot->words, owner);
+        return;
+    }
+    if (table)
+        lw_store(&table[LW_PERMITS_WRITER], 0, lw_relaxed);
+    lw_robust_bury(slot->words, owner);
+}
+
 static void free_all(struct lw_region *region, struct whose whose)
 {
     struct memory *memory = region->memory;
@@ -116,10 +144,13 @@ static void free_all(struct lw_region *region, struct whose whose)
         const uint32_t runner = lw_once_runner(slot->other);
         const bool is_once = is_theirs(region, runner, whose) &&
                              (lw_load(&slot->type, lw_acquire) & SLOT_TYPE) == LW_REGION_ONCE;
-        if (is_mutex || is_once)
+        const uint32_t kind = lw_load(&slot->type, lw_acquire) & SLOT_TYPE;
+        lw_word *table = lw_region_table(region, slot, kind);
+        const bool had_permits = table && free_permits(region, table, whose);
+        if (is_mutex || is_once || had_permits)
             lw_store(&slot->recoveries, lw_load(&slot->recoveries, lw_relaxed) + 1, lw_relaxed);
         if (is_mutex)
-            lw_robust_bury(slot->words, owner);
+            free_mutex(slot, table, owner);
         if (is_once)
             lw_once_end_step(slot->other, runner, false);
     }
@@ -153,8 +184,12 @@ static void wake_all(struct lw_region *region)
         struct slot *slot = &region->memory->slots[i];
         const uint32_t kind = lw_load(&slot->type, lw_acquire) & SLOT_TYPE;
         const uint32_t words = lw_region_words(kind);
+        lw_word *table = lw_region_table(region, slot, kind);
         if (kind == LW_REGION_SEM)
             end_claim(slot->other);
+        /* The dead may have freed a permit, and not have said so: this says it for any agent. */
+        if (table)
+            lw_permits_bury_step(table, LW_PERMITS_OWNER);
         for (uint32_t word = 0; word < words; word++)
             lw_notify(&slot->other[word], LW_ALL);
         if (words > 0)

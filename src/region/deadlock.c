@@ -31,7 +31,7 @@ static bool look(const struct lw_region *region, uint32_t row, struct wait *wait
     wait->waits = lw_load(&agent->waits, lw_acquire);
     wait->state = lw_load(&agent->state, lw_acquire);
     const uint32_t kind = lw_load(&wait->slot->type, lw_acquire) & SLOT_TYPE;
-    wait->owner = lw_region_owner(wait->slot, kind);
+    wait->owner = lw_region_owner(region, wait->slot, kind);
     return (wait->owner & ID_ROW) != row && lw_region_process_of(region, wait->owner) != PROCESSES;
 }
 

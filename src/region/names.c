@@ -92,13 +92,55 @@ static struct slot *find(const struct lw_region *region, const struct lw_region_
     return NULL;
 }
 
+static bool has_table(uint32_t kind)
+{
+    return kind == LW_REGION_PERMITS || kind == LW_REGION_RWTABLE;
+}
+
+/* Whether the kind has a place among the region's ranges of bytes. */
+static bool has_range(uint32_t kind)
+{
+    return kind == LW_REGION_BYTES || has_table(kind);
+}
+
+lw_word *lw_region_table(const struct lw_region *region, const struct slot *slot, uint32_t kind)
+{
+    const uint32_t place = lw_load(&slot->other[BYTES_PLACE], lw_relaxed);
+    const uint32_t bytes = LW_PERMITS_WORDS * sizeof(lw_word);
+    return has_table(kind) && place >= region->bytes && place + (uint64_t)bytes <= region->end &&
+                   place % BYTES_ALIGNMENT == 0
+               ? (lw_word *)(void *)((char *)region->memory + place)
+               : NULL;
+}
+
+/* Returns the owner of these permits, if one agent has all that are not free, or 0. */
+static uint32_t only_owner(const lw_word *permits)
+{
+    const uint32_t count = lw_permits_count(permits);
+    uint32_t owner = 0;
+    for (uint32_t which = 0; which < count; which++) {
+        const uint32_t one = lw_load(&permits[LW_PERMITS_FIRST + which], lw_acquire);
+        if (one != 0 && owner != 0 && one != owner)
+            return 0;
+        if (one != 0)
+            owner = one;
+    }
+    return owner;
+}
+
+static uint32_t owner_of_table(const lw_word *table)
+{
+    const uint32_t writer = table ? lw_load(&table[LW_PERMITS_WRITER], lw_acquire) : 0;
+    return writer || !table ? writer : only_owner(table);
+}
+
 static uint32_t fate_of(uint32_t type)
 {
     return type / SLOT_ONE * LW_ROBUST_ONE_NAME;
 }
 
 /* Acquire: deadlock.c looks at other words after these, for the second time. */
-uint32_t lw_region_owner(const struct slot *slot, uint32_t kind)
+uint32_t lw_region_owner(const struct lw_region *region, const struct slot *slot, uint32_t kind)
 {
     switch (kind) {
     case LW_REGION_MUTEX:
@@ -110,6 +152,9 @@ uint32_t lw_region_owner(const struct slot *slot, uint32_t kind)
         return lw_load(&slot->other[LW_RWLOCK_STATE], lw_acquire) & LW_RWLOCK_WRITER
                    ? lw_load(&slot->other[LW_RWLOCK_OWNER], lw_acquire)
                    : 0;
+    case LW_REGION_PERMITS:
+    case LW_REGION_RWTABLE:
+        return owner_of_table(lw_region_table(region, slot, kind));
     default:
         return 0;
     }
@@ -137,7 +182,7 @@ static uint32_t fit(const struct lw_region *region, uint64_t place, uint32_t byt
 {
     for (uint32_t i = 0; i < region->slots && place < region->end;) {
         const struct slot *slot = &region->memory->slots[i++];
-        if ((lw_load(&slot->type, lw_relaxed) & SLOT_TYPE) != LW_REGION_BYTES)
+        if (!has_range(lw_load(&slot->type, lw_relaxed) & SLOT_TYPE))
             continue;
         const uint64_t begin = lw_load(&slot->other[BYTES_PLACE], lw_relaxed);
         const uint64_t end = begin + lw_load(&slot->other[BYTES_SIZE], lw_relaxed);
@@ -161,7 +206,7 @@ static uint32_t find_room(const struct lw_region *region, uint32_t bytes)
         const struct slot *slot = &region->memory->slots[i];
         const uint64_t end = (uint64_t)lw_load(&slot->other[BYTES_PLACE], lw_relaxed) +
                              lw_load(&slot->other[BYTES_SIZE], lw_relaxed);
-        if ((lw_load(&slot->type, lw_relaxed) & SLOT_TYPE) == LW_REGION_BYTES && end > behind)
+        if (has_range(lw_load(&slot->type, lw_relaxed) & SLOT_TYPE) && end > behind)
             behind = end;
     }
     behind = (behind + BYTES_ALIGNMENT - 1) & ~(uint64_t)(BYTES_ALIGNMENT - 1);
@@ -173,6 +218,7 @@ struct contents {
     uint32_t kind;
     const lw_word *initial; /* NULL: zeros */
     uint32_t bytes;
+    uint32_t permits; /* how many */
 };
 
 /* Sets the slot's primitive, or finds room for its range. Returns 0 or ENOSPC. */
@@ -182,7 +228,7 @@ static int fill(struct lw_region *region, struct slot *slot, const struct conten
         const bool given = contents->initial && i < words_of[contents->kind];
         lw_store(&slot->other[i], given ? contents->initial[i] : 0, lw_relaxed);
     }
-    if (contents->kind != LW_REGION_BYTES)
+    if (!has_range(contents->kind))
         return 0;
     const uint32_t place = find_room(region, contents->bytes);
     if (place == 0)
@@ -190,6 +236,9 @@ static int fill(struct lw_region *region, struct slot *slot, const struct conten
     lw_store(&slot->other[BYTES_PLACE], place, lw_relaxed);
     lw_store(&slot->other[BYTES_SIZE], contents->bytes, lw_relaxed);
     memset((char *)region->memory + place, 0, contents->bytes);
+    lw_word *table = lw_region_table(region, slot, contents->kind);
+    if (table)
+        lw_store(&table[LW_PERMITS_COUNT], contents->permits, lw_relaxed);
     return 0;
 }
 
@@ -222,19 +271,27 @@ static int make(struct lw_region *region, struct slot *slot, const struct lw_reg
 }
 
 /* Returns 0 or EEXIST. */
-static int compare(const struct slot *slot, uint32_t type, const struct contents *contents)
+static int compare(const struct lw_region *region, const struct slot *slot, uint32_t type,
+                   const struct contents *contents)
 {
-    return (type & SLOT_TYPE) == contents->kind &&
-                   (contents->kind != LW_REGION_BYTES ||
-                    lw_load(&slot->other[BYTES_SIZE], lw_relaxed) == contents->bytes)
-               ? 0
-               : EEXIST;
+    if ((type & SLOT_TYPE) != contents->kind ||
+        (has_range(contents->kind) &&
+         lw_load(&slot->other[BYTES_SIZE], lw_relaxed) != contents->bytes))
+        return EEXIST;
+    if (!has_table(contents->kind))
+        return 0;
+    const lw_word *table = lw_region_table(region, slot, contents->kind);
+    return !table                                         ? EBADMSG /* the file is damaged */
+           : lw_permits_count(table) == contents->permits ? 0
+                                                          : EEXIST;
 }
 
 int lw_region_named(struct lw_region *region, const char *name, uint32_t kind,
                     const lw_word *initial, uint32_t bytes, struct slot **slot, uint32_t *type)
 {
-    const struct contents contents = {kind, initial, bytes};
+    const bool is_table = has_table(kind);
+    const struct contents contents = {
+        kind, initial, is_table ? LW_PERMITS_WORDS * sizeof(lw_word) : bytes, is_table ? bytes : 0};
     struct lw_region_name packed;
     int error = pack(name, &packed);
     if (error)
@@ -242,14 +299,14 @@ int lw_region_named(struct lw_region *region, const char *name, uint32_t kind,
     struct slot *vacant;
     *slot = find(region, &packed, type, &vacant);
     if (*slot)
-        return compare(*slot, *type, &contents);
+        return compare(region, *slot, *type, &contents);
     uint32_t self;
     error = lock_directory(region, &self);
     if (error)
         return error;
     *slot = find(region, &packed, type, &vacant);
     if (*slot) {
-        error = compare(*slot, *type, &contents);
+        error = compare(region, *slot, *type, &contents);
     } else {
         error = vacant ? make(region, vacant, &packed, &contents, self) : ENOSPC;
         *slot = vacant;
@@ -260,6 +317,11 @@ int lw_region_named(struct lw_region *region, const char *name, uint32_t kind,
     return error;
 }
 
+lw_region_mutex lw_region_mutex_in(struct lw_region *region, struct slot *slot, uint32_t type)
+{
+    return (lw_region_mutex){region, slot->words, region->serial, fate_of(type)};
+}
+
 int lw_region_find_mutex(struct lw_region *region, const char *name, uint32_t kind,
                          lw_region_mutex *mutex)
 {
@@ -267,7 +329,7 @@ int lw_region_find_mutex(struct lw_region *region, const char *name, uint32_t ki
     uint32_t type;
     const int error = lw_region_named(region, name, kind, NULL, 0, &slot, &type);
     if (!error)
-        *mutex = (lw_region_mutex){region, slot->words, region->serial, fate_of(type)};
+        *mutex = lw_region_mutex_in(region, slot, type);
     return error;
 }
 
@@ -326,12 +388,19 @@ static bool is_waited_for(const struct lw_region *region, const struct slot *slo
     return false;
 }
 
+static bool is_held(const struct lw_region *region, const struct slot *slot, uint32_t kind)
+{
+    const lw_word *table = lw_region_table(region, slot, kind);
+    return lw_region_owner(region, slot, kind) != 0 ||
+           (table && lw_permits_of(table, 0) < lw_permits_count(table));
+}
+
 /* Removes a slot's name. The caller holds the directory. */
 static int remove_slot(struct lw_region *region, struct slot *slot, uint32_t type, uint32_t self)
 {
     const uint32_t kind = type & SLOT_TYPE;
     if (kind != LW_REGION_MUTEX && kind != LW_REGION_RMUTEX &&
-        (lw_region_owner(slot, kind) != 0 || is_waited_for(region, slot)))
+        (is_held(region, slot, kind) || is_waited_for(region, slot)))
         return EBUSY;
     if (!lw_mutex_try_step(slot->words, self))
         return EBUSY;
@@ -428,7 +497,10 @@ static bool describe(const struct lw_region *region, const struct slot *slot,
     info->contended = lw_load(&slot->contended, lw_relaxed);
     info->recoveries = lw_load(&slot->recoveries, lw_relaxed);
     info->size = info->kind == LW_REGION_BYTES ? lw_load(&slot->other[BYTES_SIZE], lw_relaxed) : 0;
-    const uint32_t owner = lw_region_owner(slot, info->kind);
+    const lw_word *table = lw_region_table(region, slot, info->kind);
+    info->permits = table ? lw_permits_count(table) : 0;
+    info->held = table ? info->permits - lw_permits_of(table, 0) : 0;
+    const uint32_t owner = lw_region_owner(region, slot, info->kind);
     if (owner)
         lw_region_tell_thread(region, owner, &info->holder_pid, &info->holder_tid, info->holder);
     describe_waiters(region, slot, owner, info);

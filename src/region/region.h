@@ -143,8 +143,14 @@ struct lw_region_name {
 /* The words that a primitive of this kind has among a slot's `other`. */
 uint32_t lw_region_words(uint32_t kind);
 
-/* Returns the agent that holds what a slot has, as its words say, or 0. */
-uint32_t lw_region_owner(const struct slot *slot, uint32_t kind);
+/*
+ * Returns the agent that holds what a slot has, as its words say, or 0. Of permits and readers: the
+ * only one.
+ */
+uint32_t lw_region_owner(const struct lw_region *region, const struct slot *slot, uint32_t kind);
+
+/* Returns the words of a slot's permits or readers; NULL: the slot has none, or is damaged. */
+lw_word *lw_region_table(const struct lw_region *region, const struct slot *slot, uint32_t kind);
 
 /*
  * Tells of the agent with this id: its process, thread, and name (32 bytes). If there is none,
@@ -158,11 +164,14 @@ void lw_region_tell_name(const struct slot *slot, char *name);
 
 /*
  * Finds the name, or makes it. Its kind's words are set to those of `initial` (NULL: zeros) before
- * others can find it; a range gets so many bytes. *slot and *type: what it has. Returns 0 or what
- * lw_region_mutex_named returns.
+ * others can find it; a range gets so many bytes, or permits that number. *slot and *type: what it
+ * has. Returns 0 or what lw_region_mutex_named returns.
  */
 int lw_region_named(struct lw_region *region, const char *name, uint32_t kind,
                     const lw_word *initial, uint32_t bytes, struct slot **slot, uint32_t *type);
+
+/* The mutex of a slot that had this type when its name was found. */
+lw_region_mutex lw_region_mutex_in(struct lw_region *region, struct slot *slot, uint32_t type);
 
 /* The same for a mutex or a recursive one. */
 int lw_region_find_mutex(struct lw_region *region, const char *name, uint32_t kind,

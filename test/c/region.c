@@ -634,6 +634,8 @@ static int ask(lw_region *region, const char *name, int kind)
         lw_latch *latch;
         lw_barrier *barrier;
         lw_cond *cond;
+        lw_region_permits permits;
+        lw_region_rwtable rwtable;
         void *bytes;
     } it;
     switch (kind) {
@@ -659,6 +661,10 @@ static int ask(lw_region *region, const char *name, int kind)
         return lw_region_barrier_named(region, name, NULL, &it.barrier);
     case LW_REGION_COND:
         return lw_region_cond_named(region, name, NULL, &it.cond);
+    case LW_REGION_PERMITS:
+        return lw_region_permits_named(region, name, 10, &it.permits);
+    case LW_REGION_RWTABLE:
+        return lw_region_rwtable_named(region, name, &it.rwtable);
     default:
         return lw_region_bytes(region, name, 10, &it.bytes);
     }
