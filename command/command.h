@@ -21,7 +21,9 @@ struct options {
     double timeout; /* seconds; negative: without limit */
     int not_taken;  /* the exit status for that */
     int signal;
+    unsigned permits; /* how many there are; 0: not said */
     bool tries, is_once, is_verbose, is_json;
+    bool shares, excludes; /* a read-write lock, to read or to write */
 };
 
 /* Subcommands: called with what follows the options; they return the exit status. */
@@ -37,8 +39,39 @@ int command_remove(const struct options *options, char **words);
 /* Opens the region; exits if it cannot. Returns NULL if there is none, and `creates` is false. */
 lw_region *open_region(const struct options *options, bool creates);
 
-/* The mutex of this name; exits if it cannot be had. */
-lw_region_mutex find_lock(lw_region *region, const char *name);
+/* What a subcommand holds, or is about to. */
+struct hold {
+    lw_region *region;
+    const char *name;
+    enum lw_region_kind kind; /* a mutex, a table or permits */
+    bool shares;              /* of a table: it is read */
+    uint32_t which;           /* the number of the permit */
+    lw_region_mutex mutex;
+    lw_region_rwtable table;
+    lw_region_permits permits;
+};
+
+/* Finds the name, or makes it, as the options ask for; exits if it cannot. */
+struct hold find_hold(lw_region *region, const char *name, const struct options *options);
+
+/* Takes it. Returns 0, EOWNERDEAD, or why it is not held. */
+int take_hold(struct hold *hold, const struct options *options, lw_deadline deadline,
+              bool *has_waited);
+
+void free_hold(const struct hold *hold);
+
+/*
+ * Waits until nothing runs any more that a holder that died has started and that had excluded this
+ * one. Returns whether that is so.
+ */
+bool outlast(const struct hold *hold, const struct options *options, bool owner_died,
+             lw_deadline deadline);
+
+/* The guard that the command inherits, and all that it starts: run.c. */
+void pass_guard_on(const struct hold *hold, const struct options *options);
+
+/* What people call it. */
+const char *name_of_kind(enum lw_region_kind kind);
 
 /* Until when a call may wait. */
 lw_deadline deadline_of(const struct options *options);

@@ -4,8 +4,8 @@ _lockword() {
     local subcommands='run list show top deadlocks wait break remove' options word name i
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     case ${COMP_WORDS[1]} in
-    run) options='--region --at --ttl --timeout --try --conflict-exit-code --once --verbose' ;;
-    wait) options='--region --timeout --try --conflict-exit-code' ;;
+    run) options='--region --at --ttl --shared --exclusive --permits --timeout --try --conflict-exit-code --once --verbose' ;;
+    wait) options='--region --shared --exclusive --timeout --try --conflict-exit-code' ;;
     list | show) options='--region --json' ;;
     deadlocks) options='--region --json' ;;
     break) options='--region --signal' ;;
@@ -25,13 +25,13 @@ _lockword() {
         mapfile -t COMPREPLY < <(compgen -W 'TERM KILL INT HUP QUIT ABRT' -- "$current")
         return
         ;;
-    --at | --ttl | -w | --timeout | -E | --conflict-exit-code) return ;;
+    --at | --ttl | --permits | -w | --timeout | -E | --conflict-exit-code) return ;;
     esac
     # The first word that is no option, and no option's argument, is the name.
     for ((i = 2; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         case $word in
-        --region | --at | --ttl | --signal | -w | --timeout | -E | --conflict-exit-code) ((i++)) ;;
+        --region | --at | --ttl | --permits | --signal | -w | --timeout | -E | --conflict-exit-code) ((i++)) ;;
         -*) ;;
         *)
             name=$i

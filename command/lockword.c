@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Options that have no letter. */
-enum { ONCE = 256, JSON, REGION, SIGNAL, AT, TTL };
+enum { ONCE = 256, JSON, REGION, SIGNAL, AT, TTL, PERMITS };
 
 static const struct option all_options[] = {
     {"region", required_argument, NULL, REGION},
@@ -23,6 +23,9 @@ static const struct option all_options[] = {
     {"timeout", required_argument, NULL, 'w'},
     {"try", no_argument, NULL, 'n'},
     {"conflict-exit-code", required_argument, NULL, 'E'},
+    {"shared", no_argument, NULL, 's'},
+    {"exclusive", no_argument, NULL, 'x'},
+    {"permits", required_argument, NULL, PERMITS},
     {"once", no_argument, NULL, ONCE},
     {"verbose", no_argument, NULL, 'v'},
     {"json", no_argument, NULL, JSON},
@@ -37,7 +40,7 @@ static const struct subcommand {
     const char *words; /* what follows the options */
     int least, most;   /* how many these are */
     int (*call)(const struct options *, char **);
-    int options[8]; /* which it takes, besides --region */
+    int options[12]; /* which it takes, besides --region */
     const char *does;
 } subcommands[] = {
     {"run",
@@ -45,13 +48,13 @@ static const struct subcommand {
      2,
      -1,
      command_run,
-     {'w', 'n', 'E', ONCE, 'v', AT, TTL},
+     {'s', 'x', PERMITS, 'w', 'n', 'E', ONCE, 'v', AT, TTL},
      "runs the command while it holds the lock"},
     {"list", "", 0, 0, command_list, {JSON}, "shows all locks"},
     {"show", "NAME", 1, 1, command_show, {JSON}, "shows one lock"},
     {"top", "", 0, 0, command_top, {0}, "shows all locks, again and again, in a terminal"},
     {"deadlocks", "", 0, 0, command_deadlocks, {JSON}, "shows processes that wait for each other"},
-    {"wait", "NAME", 1, 1, command_wait, {'w', 'n', 'E'}, "waits until the lock is free"},
+    {"wait", "NAME", 1, 1, command_wait, {'s', 'x', 'w', 'n', 'E'}, "waits until the lock is free"},
     {"break", "NAME", 1, 1, command_break, {SIGNAL}, "kills the process that holds the lock"},
     {"remove", "NAME", 1, 1, command_remove, {0}, "forgets a lock that is free"},
 };
@@ -65,6 +68,9 @@ static const struct {
      "where the locks are; else $LOCKWORD_REGION, else /dev/shm/lockword-UID"},
     {AT, "--at etcd://HOST:PORT,...", "takes the lock for all machines that use this etcd cluster"},
     {TTL, "--ttl SECONDS", "how long a lock on etcd outlives a holder that dies; else 10"},
+    {'s', "-s, --shared", "with all others that say so; the name is a read-write lock then"},
+    {'x', "-x, --exclusive", "without those, and alone; the name is a read-write lock then"},
+    {PERMITS, "--permits N", "with N - 1 others at most; $LOCKWORD_PERMIT is 0 to N - 1"},
     {'w', "-w, --timeout SECONDS", "gives up after so long"},
     {'n', "-n, --try", "does not wait at all"},
     {'E', "-E, --conflict-exit-code N", "the exit status if it gives up; else 1"},
@@ -151,19 +157,6 @@ lw_region *open_region(const struct options *options, bool creates)
     return region;
 }
 
-lw_region_mutex find_lock(lw_region *region, const char *name)
-{
-    lw_region_mutex mutex;
-    const int error = lw_region_mutex_named(region, name, &mutex);
-    if (error)
-        errx(FAILED, "%s: %s", name,
-             error == EINVAL         ? "not a name"
-             : error == ENAMETOOLONG ? "the name is too long"
-             : error == ENOSPC       ? "the region has no room for another name"
-                                     : strerror(error));
-    return mutex;
-}
-
 lw_deadline deadline_of(const struct options *options)
 {
     return options->timeout < 0 ? LW_FOREVER : lw_after_ns((int64_t)(options->timeout * 1e9));
@@ -216,7 +209,7 @@ int main(int argc, char **argv)
     argc--;
     argv++;
     /* '+': the options end where the name begins. */
-    for (int option; (option = getopt_long(argc, argv, "+w:nE:vhV", all_options, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, "+w:nE:sxvhV", all_options, NULL)) != -1;) {
         if (option == '?')
             refuse("cannot do that", NULL);
         if (!takes(subcommand, option))
@@ -242,6 +235,17 @@ int main(int argc, char **argv)
         case 'E':
             options.not_taken = (int)number_of(optarg, 255);
             break;
+        case 's':
+            options.shares = true;
+            break;
+        case 'x':
+            options.excludes = true;
+            break;
+        case PERMITS:
+            options.permits = (unsigned)number_of(optarg, LW_PERMITS_MAX);
+            if (options.permits < 1)
+                refuse("not from 1 to 252 permits", optarg);
+            break;
         case ONCE:
             options.is_once = true;
             break;
@@ -264,6 +268,10 @@ int main(int argc, char **argv)
                               : "--at and --once exclude each other: etcd does not tell whether a "
                                 "holder has died",
                NULL);
+    if (options.shares + options.excludes + (options.permits > 0) + (options.at != NULL) > 1)
+        refuse("--shared, --exclusive, --permits and --at exclude each other", NULL);
+    if (options.is_once && (options.shares || options.permits))
+        refuse("--once is for a lock that one process holds", NULL);
     if (options.ttl && !options.at)
         refuse("--ttl is for --at", NULL);
     if (!options.region)

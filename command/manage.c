@@ -20,41 +20,67 @@ int command_wait(const struct options *options, char **words)
     struct lw_region_info info;
     if (!region || lw_region_describe(region, words[0], &info))
         return 0;
-    const lw_region_mutex lock = find_lock(region, words[0]);
-    const int error = options->tries ? lw_region_mutex_trylock(&lock)
-                                     : lw_region_mutex_lock_until(&lock, deadline_of(options));
+    struct hold hold = find_hold(region, words[0], options);
+    bool ignored;
+    const int error = take_hold(&hold, options, deadline_of(options), &ignored);
     if (error == EBUSY || error == ETIMEDOUT)
         return options->not_taken;
     if (error == 0)
-        lw_region_mutex_unlock(&lock);
+        free_hold(&hold);
     return 0;
 }
 
-/* The process is held by a descriptor, so that no other one can get its number meanwhile. */
+/* Returns whether the process still holds the name, as the region says. */
+static bool holds(lw_region *region, const char *name, uint32_t pid)
+{
+    struct lw_region_holder holder;
+    for (uint32_t cursor = 0; lw_region_next_holder(region, name, &cursor, &holder) == 0;) {
+        if (holder.pid == pid)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * The process is held by a descriptor, so that no other one can get its number meanwhile. Returns
+ * whether it was sent the signal.
+ */
+static bool break_one(lw_region *region, const char *name, uint32_t pid, int signal)
+{
+    char command[200];
+    describe_process(pid, command, sizeof command);
+    const int process = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (process < 0 || !holds(region, name, pid)) {
+        warnx("'%s' has changed hands meanwhile", name);
+        return false;
+    }
+    if (syscall(SYS_pidfd_send_signal, process, signal, NULL, 0) < 0)
+        err(FAILED, "cannot send a signal to process %u", pid);
+    printf("sent %s to process %u: %s\n", strsignal(signal), pid, command);
+    close(process);
+    return true;
+}
+
 int command_break(const struct options *options, char **words)
 {
     lw_region *region = open_region(options, false);
-    struct lw_region_info info, again;
+    struct lw_region_info info;
     if (!region || lw_region_describe(region, words[0], &info)) {
         warnx("there is no lock '%s'", words[0]);
         return NOT_TAKEN;
     }
-    if (!info.holder_pid) {
+    struct lw_region_holder holder;
+    uint32_t last = 0;
+    bool is_held = false, has_broken = false;
+    for (uint32_t cursor = 0; lw_region_next_holder(region, words[0], &cursor, &holder) == 0;
+         last = holder.pid) {
+        is_held = true;
+        if (holder.pid != last) /* one process may have several permits */
+            has_broken |= break_one(region, words[0], holder.pid, options->signal);
+    }
+    if (!is_held)
         warnx("nobody holds '%s'", words[0]);
-        return NOT_TAKEN;
-    }
-    char command[200];
-    describe_process(info.holder_pid, command, sizeof command);
-    const int process = (int)syscall(SYS_pidfd_open, info.holder_pid, 0);
-    if (process < 0 || lw_region_describe(region, words[0], &again) ||
-        again.holder_pid != info.holder_pid) {
-        warnx("'%s' has changed hands meanwhile", words[0]);
-        return NOT_TAKEN;
-    }
-    if (syscall(SYS_pidfd_send_signal, process, options->signal, NULL, 0) < 0)
-        err(FAILED, "cannot send a signal to process %u", info.holder_pid);
-    printf("sent %s to process %u: %s\n", strsignal(options->signal), info.holder_pid, command);
-    return 0;
+    return has_broken ? 0 : NOT_TAKEN;
 }
 
 int command_remove(const struct options *options, char **words)

@@ -39,128 +39,6 @@
 
 enum { CANNOT_RUN = 126, NOT_FOUND = 127 };
 
-/* Below it are the numbers that scripts use. */
-enum { LEAST_GUARD = 64 };
-
-static const struct timespec one_ms = {.tv_nsec = 1000000};
-
-static void say_holder(lw_region *region, const char *name)
-{
-    struct lw_region_info info;
-    char running[200];
-    if (lw_region_describe(region, name, &info) || !info.holder_pid)
-        return;
-    describe_process(info.holder_pid, running, sizeof running);
-    warnx("waiting for '%s': process %u holds it: %s", name, info.holder_pid, running);
-}
-
-/*
- * First come, first served: those that wait already get the lock before this process asks for it.
- * They need an instant to wake up; but what does not run at all is not waited for.
- */
-static void let_others_go_first(lw_region *region, const char *name)
-{
-    struct lw_region_info info;
-    for (int i = 0; i < 50; i++) {
-        if (lw_region_describe(region, name, &info) || info.holder_pid || !info.waiters)
-            return;
-        nanosleep(&one_ms, NULL);
-    }
-}
-
-/* Takes the lock. Returns 0, EOWNERDEAD, or why it is not held. */
-static int take(lw_region *region, const char *name, const struct options *options,
-                lw_deadline deadline, bool *has_waited)
-{
-    const lw_region_mutex lock = find_lock(region, name);
-    let_others_go_first(region, name);
-    const int error = lw_region_mutex_trylock(&lock);
-    *has_waited = error == EBUSY;
-    if (error != EBUSY || options->tries)
-        return error;
-    if (options->is_verbose)
-        say_holder(region, name);
-    return lw_region_mutex_lock_until(&lock, deadline);
-}
-
-/* The byte of the region's file that guards what runs under this name: FNV-1a, of 62 bits. */
-static off_t guard_of(const char *name)
-{
-    uint64_t hash = 0xcbf29ce484222325;
-    while (*name)
-        hash = (hash ^ (unsigned char)*name++) * 0x100000001b3;
-    return (off_t)(hash >> 2);
-}
-
-static int open_guard(const struct options *options, int mode)
-{
-    const int file = open(options->region, mode | O_CLOEXEC);
-    if (file < 0)
-        err(FAILED, "%s", options->region);
-    return file;
-}
-
-/* `how`: F_OFD_SETLK, or F_OFD_SETLKW to wait. Returns whether it has the guard now. */
-static bool lock_guard(int file, const char *name, short type, int how)
-{
-    struct flock guard = {
-        .l_type = type, .l_whence = SEEK_SET, .l_start = guard_of(name), .l_len = 1};
-    if (fcntl(file, how, &guard) == 0)
-        return true;
-    if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-        err(FAILED, "cannot lock a byte of the region's file");
-    return false;
-}
-
-static void interrupt(int signal)
-{
-    (void)signal;
-}
-
-/* From the deadline on, SIGALRM interrupts what this process does: more than once, since the first
- * time may be just before it begins to wait. */
-static void interrupt_at(lw_deadline deadline)
-{
-    const int64_t us = (deadline - lw_after_ns(0)) / 1000;
-    const struct sigaction interrupts = {.sa_handler = interrupt};
-    struct itimerval timer = {.it_interval.tv_usec = 100000, .it_value.tv_usec = 1};
-    if (us > 0)
-        timer.it_value = (struct timeval){.tv_sec = us / 1000000, .tv_usec = us % 1000000};
-    if (deadline != LW_FOREVER) {
-        sigaction(SIGALRM, &interrupts, NULL);
-        setitimer(ITIMER_REAL, &timer, NULL);
-    }
-}
-
-/* Waits until nothing runs any more that a holder that died has started. Returns whether it does.
- */
-static bool outlast(const struct options *options, const char *name, lw_deadline deadline)
-{
-    const int file = open_guard(options, O_RDWR);
-    bool is_free = lock_guard(file, name, F_WRLCK, F_OFD_SETLK);
-    if (!is_free && !options->tries) {
-        warnx("the last holder of '%s' died: waiting until what it had started ends", name);
-        interrupt_at(deadline);
-        while (!is_free && lw_after_ns(0) < deadline)
-            is_free = lock_guard(file, name, F_WRLCK, F_OFD_SETLKW);
-        setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
-        signal(SIGALRM, SIG_DFL);
-    }
-    close(file);
-    return is_free;
-}
-
-/* The guard that the command inherits, and all that it starts. */
-static void pass_guard_on(const struct options *options, const char *name)
-{
-    const int file = open_guard(options, O_RDONLY);
-    if (!lock_guard(file, name, F_RDLCK, F_OFD_SETLK))
-        errx(FAILED, "another process has locked the guard of '%s'", name);
-    if (fcntl(file, F_DUPFD, LEAST_GUARD) < 0)
-        err(FAILED, "cannot pass the guard of '%s' on", name);
-    close(file);
-}
-
 /* Ends as the child did that a signal has killed. */
 _Noreturn static void die_of(int signal)
 {
@@ -452,8 +330,9 @@ int command_run(const struct options *options, char **words)
     const char *slash = strrchr(*command, '/');
     lw_region_name_thread(region, slash ? slash + 1 : *command);
     const lw_deadline deadline = deadline_of(options);
+    struct hold hold = find_hold(region, name, options);
     bool has_waited;
-    const int error = take(region, name, options, deadline, &has_waited);
+    const int error = take_hold(&hold, options, deadline, &has_waited);
     if (error == EBUSY || error == ETIMEDOUT) {
         if (options->is_verbose)
             warnx("'%s' is held, and '%s' was not run", name, command[0]);
@@ -463,11 +342,10 @@ int command_run(const struct options *options, char **words)
         errx(FAILED, "a holder of '%s' has abandoned it: 'lockword remove' forgets that", name);
     if (error && error != EOWNERDEAD)
         errx(FAILED, "%s: %s", name, strerror(error));
-    const lw_region_mutex lock = find_lock(region, name);
-    if (error == EOWNERDEAD && !outlast(options, name, deadline))
+    if (!outlast(&hold, options, error == EOWNERDEAD, deadline))
         return options->not_taken; /* the next holder, too, is told that one died */
     if (options->is_once && has_waited && error == 0) {
-        lw_region_mutex_unlock(&lock);
+        free_hold(&hold);
         if (options->is_verbose)
             warnx("another process has run it: '%s' was not run", command[0]);
         return 0;
@@ -477,11 +355,17 @@ int command_run(const struct options *options, char **words)
         setenv("LOCKWORD_OWNER_DIED", "1", true);
     else
         unsetenv("LOCKWORD_OWNER_DIED");
-    pass_guard_on(options, name);
+    char number[12];
+    snprintf(number, sizeof number, "%u", hold.which);
+    if (hold.kind == LW_REGION_PERMITS)
+        setenv("LOCKWORD_PERMIT", number, true);
+    else
+        unsetenv("LOCKWORD_PERMIT");
+    pass_guard_on(&hold, options);
     const int status = run_command(command);
     /* As if this process had been killed: the next holder is told. */
     if (WIFSIGNALED(status))
         die_of(WTERMSIG(status));
-    lw_region_mutex_unlock(&lock);
+    free_hold(&hold);
     return WEXITSTATUS(status);
 }

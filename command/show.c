@@ -15,29 +15,63 @@ static const char *const kinds[LW_REGION_KINDS] = {
     [LW_REGION_COUNTER] = "counter", [LW_REGION_WAITGROUP] = "wait group",
     [LW_REGION_LATCH] = "latch",     [LW_REGION_BARRIER] = "barrier",
     [LW_REGION_COND] = "condition",  [LW_REGION_BYTES] = "bytes",
+    [LW_REGION_PERMITS] = "permits", [LW_REGION_RWTABLE] = "read-write",
 };
+
+const char *name_of_kind(enum lw_region_kind kind)
+{
+    return kinds[kind];
+}
 
 /* Only the first kinds have a holder: of the others nothing is known but who waits. */
 static bool has_holder(const struct lw_region_info *info)
 {
-    return info->kind <= LW_REGION_RWLOCK;
+    return info->kind <= LW_REGION_RWLOCK || info->kind >= LW_REGION_PERMITS;
 }
 
 static const char *state_of(const struct lw_region_info *info)
 {
-    return !has_holder(info)               ? ""
-           : info->fate == ENOTRECOVERABLE ? "abandoned"
-           : info->holder_pid              ? "held"
-           : info->fate == EOWNERDEAD      ? "free, its holder died"
-                                           : "free";
+    static char text[40];
+    if (info->kind == LW_REGION_PERMITS)
+        snprintf(text, sizeof text, "%u of %u held", info->held, info->permits);
+    if (info->kind == LW_REGION_RWTABLE)
+        snprintf(text, sizeof text, "read by %u", info->held);
+    return info->kind == LW_REGION_PERMITS || info->held > 0 ? text
+           : !has_holder(info)                               ? ""
+           : info->fate == ENOTRECOVERABLE                   ? "abandoned"
+           : info->holder_pid                                ? "held"
+           : info->fate == EOWNERDEAD                        ? "free, its holder died"
+                                                             : "free";
 }
 
-static cJSON *json_of(const struct lw_region_info *info)
+static cJSON *json_of_holders(lw_region *region, const char *name)
+{
+    cJSON *holders = cJSON_CreateArray();
+    struct lw_region_holder holder;
+    for (uint32_t cursor = 0; lw_region_next_holder(region, name, &cursor, &holder) == 0;) {
+        char command[1024];
+        describe_process(holder.pid, command, sizeof command);
+        cJSON *json = cJSON_CreateObject();
+        cJSON_AddNumberToObject(json, "pid", holder.pid);
+        cJSON_AddNumberToObject(json, "tid", holder.tid);
+        cJSON_AddStringToObject(json, "name", holder.thread);
+        cJSON_AddStringToObject(json, "command", command);
+        cJSON_AddNumberToObject(json, "permit", holder.which);
+        cJSON_AddItemToArray(holders, json);
+    }
+    return holders;
+}
+
+static cJSON *json_of(lw_region *region, const struct lw_region_info *info)
 {
     cJSON *lock = cJSON_CreateObject();
     cJSON_AddStringToObject(lock, "name", info->name);
     cJSON_AddStringToObject(lock, "kind", kinds[info->kind]);
-    cJSON_AddBoolToObject(lock, "held", info->holder_pid != 0);
+    cJSON_AddBoolToObject(lock, "held", info->holder_pid != 0 || info->held > 0);
+    if (info->kind == LW_REGION_PERMITS)
+        cJSON_AddNumberToObject(lock, "permits", info->permits);
+    if (info->held > 0)
+        cJSON_AddItemToObject(lock, "holders", json_of_holders(region, info->name));
     cJSON_AddBoolToObject(lock, "ownerDied", info->fate == EOWNERDEAD);
     cJSON_AddBoolToObject(lock, "abandoned", info->fate == ENOTRECOVERABLE);
     if (info->holder_pid) {
@@ -78,7 +112,7 @@ int command_list(const struct options *options, char **words)
     struct lw_region_info info;
     for (uint32_t cursor = 0; region && lw_region_next(region, &cursor, &info) == 0;) {
         if (locks) {
-            cJSON_AddItemToArray(locks, json_of(&info));
+            cJSON_AddItemToArray(locks, json_of(region, &info));
             continue;
         }
         printf("%-24s %-10s %-22s %8u %8u %8u", info.name, kinds[info.kind], state_of(&info),
@@ -104,16 +138,17 @@ int command_show(const struct options *options, char **words)
         return NOT_TAKEN;
     }
     if (options->is_json) {
-        print_json(json_of(&info));
+        print_json(json_of(region, &info));
         return 0;
     }
     printf("%s, %s%s%s\n", info.name, kinds[info.kind], has_holder(&info) ? ": " : "",
            state_of(&info));
-    if (info.holder_pid) {
+    struct lw_region_holder holder;
+    for (uint32_t cursor = 0; lw_region_next_holder(region, words[0], &cursor, &holder) == 0;) {
         char command[1024];
-        describe_process(info.holder_pid, command, sizeof command);
-        printf("  holder     %s, thread %u of process %u: %s\n", info.holder, info.holder_tid,
-               info.holder_pid, command);
+        describe_process(holder.pid, command, sizeof command);
+        printf("  holder     %s, thread %u of process %u: %s\n", holder.thread, holder.tid,
+               holder.pid, command);
     }
     printf("  waiters    %u, the first for %lld ms\n", info.waiters, (long long)info.longest_ms);
     printf("  taken      %u times, %u of them after a wait\n", info.acquisitions, info.contended);

@@ -121,7 +121,7 @@ static void print(struct view *view, const struct options *options)
     uint32_t waiting = 0, held = 0;
     for (size_t i = 0; i < view->count; i++) {
         waiting += view->rows[i].info.waiters;
-        held += view->rows[i].info.holder_pid != 0;
+        held += view->rows[i].info.holder_pid != 0 || view->rows[i].info.held > 0;
     }
     strftime(clock, sizeof clock, "%H:%M:%S", localtime(&now));
     erase();

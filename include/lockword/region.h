@@ -478,7 +478,7 @@ int lw_region_remove(lw_region *region, const char *name);
 struct lw_region_info {
     char name[LW_REGION_NAME_MAX + 1];
     uint32_t fate;         /* 0; EOWNERDEAD or ENOTRECOVERABLE: what the next to lock it gets */
-    uint32_t holder_pid;   /* the process that holds it, runs the once, or writes; 0: it is free */
+    uint32_t holder_pid;   /* the process that holds it; 0: none does, or several do */
     uint32_t holder_tid;   /* the thread that does, as the kernel counts it */
     char holder[32];       /* that thread's name */
     int64_t held_ms;       /* for how long at least: as long as a thread has waited for it */
@@ -501,6 +501,21 @@ int lw_region_next(lw_region *region, uint32_t *cursor, struct lw_region_info *i
 
 /* Tells of this name. Returns 0, ENOENT or EINVAL. */
 int lw_region_describe(lw_region *region, const char *name, struct lw_region_info *info);
+
+/* Who has a name: its holder, or one owner of permits, or one of many readers. */
+struct lw_region_holder {
+    uint32_t pid;
+    uint32_t tid;    /* as the kernel counts it */
+    uint32_t which;  /* the number of the permit, or of the place among the readers; else 0 */
+    char thread[32]; /* its name */
+};
+
+/*
+ * Tells of one holder of this name after another: *cursor is 0 at first, and is moved. Returns 0;
+ * ENOENT: there are no more, or no such name; or EINVAL.
+ */
+int lw_region_next_holder(lw_region *region, const char *name, uint32_t *cursor,
+                          struct lw_region_holder *holder);
 
 /* A thread of a deadlock, and the name that it waits for. */
 struct lw_region_link {

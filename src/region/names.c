@@ -527,3 +527,33 @@ int lw_region_describe(lw_region *region, const char *name, struct lw_region_inf
     const struct slot *slot = find(region, &packed, &type, &vacant);
     return slot && describe(region, slot, info) ? 0 : ENOENT;
 }
+
+int lw_region_next_holder(lw_region *region, const char *name, uint32_t *cursor,
+                          struct lw_region_holder *holder)
+{
+    struct lw_region_name packed;
+    uint32_t type;
+    struct slot *vacant;
+    const int error = pack(name, &packed);
+    if (error)
+        return error == ENAMETOOLONG ? ENOENT : error;
+    const struct slot *slot = find(region, &packed, &type, &vacant);
+    if (!slot)
+        return ENOENT;
+    const uint32_t kind = type & SLOT_TYPE;
+    const lw_word *table = lw_region_table(region, slot, kind);
+    const bool is_many = table && lw_load(&table[LW_PERMITS_WRITER], lw_relaxed) == 0;
+    const uint32_t most = is_many ? lw_permits_count(table) : 1;
+    while (*cursor < most) {
+        const uint32_t which = (*cursor)++;
+        const uint32_t owner = is_many ? lw_load(&table[LW_PERMITS_FIRST + which], lw_relaxed)
+                                       : lw_region_owner(region, slot, kind);
+        memset(holder, 0, sizeof *holder);
+        holder->which = which;
+        if (owner)
+            lw_region_tell_thread(region, owner, &holder->pid, &holder->tid, holder->thread);
+        if (holder->pid)
+            return 0;
+    }
+    return ENOENT;
+}

@@ -220,7 +220,7 @@ describe('lockword run', function () {
     holder.kill('SIGKILL');
     const late = await lockword('run', '-w', '0.2', 'a', 'true').ended;
     assert.equal(late.status, 1);
-    assert.match(late.stderr, /the last holder of 'a' died: waiting/);
+    assert.match(late.stderr, /a holder of 'a' died: waiting/);
     const next = await lockword(
       'run',
       'a',
@@ -242,6 +242,109 @@ describe('lockword run', function () {
     await until(() => stateOf(holder.pid) === 'T');
     holder.kill('SIGCONT');
     await until(() => stateOf(holder.pid) !== 'T' && stateOf(child) !== 'T');
+  });
+});
+
+/** Several commands at once under one name: what each wrote, how often, and how many ran at most. */
+describe('lockword run --permits and --shared', function () {
+  this.timeout(30_000);
+
+  const tell = async (name) => {
+    const { stdout } = await lockword('show', '--json', name).ended;
+    return stdout ? JSON.parse(stdout) : {};
+  };
+  /** The processes that hold it. */
+  const holders = async (name) => (await tell(name)).holders?.map(({ pid }) => pid) ?? [];
+
+  /** As hold, where others may hold it, too. */
+  async function join(name, ...options) {
+    const holder = lockword(
+      'run',
+      ...options,
+      name,
+      'sh',
+      '-c',
+      'echo $LOCKWORD_PERMIT; exec sleep 100',
+    );
+    await until(async () => (await holders(name)).includes(holder.pid));
+    return holder;
+  }
+
+  it('runs so many commands at once, and tells each its number', async () => {
+    const count = `cd ${folder}; mkdir $LOCKWORD_PERMIT || exit 9; ls -d [0-9] | wc -l >>most; sleep 0.02; rmdir $LOCKWORD_PERMIT`;
+    const all = await Promise.all(
+      Array.from(
+        { length: 12 },
+        () => lockword('run', '--permits', '3', 'a', 'sh', '-c', count).ended,
+      ),
+    );
+    for (const { status, stderr } of all)
+      assert.deepEqual({ status, stderr }, { status: 0, stderr: '' });
+    const most = readFileSync(file('most'), 'utf8').trim().split('\n').map(Number);
+    assert.equal(most.length, 12);
+    assert.equal(Math.max(...most), 3);
+  });
+
+  it('frees the permit of a command that is killed', async () => {
+    const [one, two] = [await join('a', '--permits', '2'), await join('a', '--permits', '2')];
+    assert.deepEqual((await holders('a')).sort(), [one.pid, two.pid].sort());
+    assert.equal((await lockword('run', '--try', 'a', 'true').ended).status, 1);
+    assert.match((await lockword('list').ended).stdout, /a +permits +2 of 2 held/);
+    const third = lockword('run', 'a', 'sh', '-c', 'echo $LOCKWORD_PERMIT');
+    await until(async () => (await show('a')).waiters === 1);
+    two.kill('SIGKILL');
+    assert.equal((await third.ended).stdout, '1\n');
+    one.kill('SIGTERM');
+    await one.ended;
+    assert.deepEqual(await holders('a'), []);
+  });
+
+  it('lets readers run together, and a writer alone', async () => {
+    const [one, two] = [await join('a', '--shared'), await join('a', '-s')];
+    assert.match(
+      (await lockword('show', 'a').ended).stdout,
+      /^a, read-write: read by 2\n {2}holder /,
+    );
+    assert.equal((await lockword('run', '--try', '--exclusive', 'a', 'true').ended).status, 1);
+    const writer = lockword('run', '-x', 'a', 'sleep', '100');
+    await until(async () => (await show('a')).waiters === 1);
+    assert.equal(
+      (await lockword('run', '--shared', '--timeout', '0.05', 'a', 'true').ended).status,
+      1,
+    );
+    assert.equal((await lockword('wait', '--try', 'a').ended).status, 1);
+    one.kill('SIGKILL');
+    two.kill('SIGTERM');
+    await until(async () => (await show('a')).holder?.pid === writer.pid);
+    writer.kill('SIGKILL');
+    const told = await lockword('run', '-s', 'a', 'sh', '-c', 'echo ${LOCKWORD_OWNER_DIED-no}')
+      .ended;
+    assert.deepEqual(told.stdout, '1\n');
+    assert.equal((await lockword('run', 'a', 'true').ended).status, 0);
+  });
+
+  it('breaks the hold of all', async () => {
+    const [one, two] = [await join('a', '--permits', '3'), await join('a', '--permits', '3')];
+    const { status, stdout } = await lockword('break', 'a').ended;
+    assert.equal(status, 0);
+    assert.equal(stdout.trim().split('\n').length, 2);
+    assert.equal((await one.ended).signal, 'SIGKILL');
+    assert.equal((await two.ended).signal, 'SIGKILL');
+  });
+
+  it('says what the name is already', async () => {
+    await lockword('run', 'a', 'true').ended;
+    await lockword('run', '--permits', '2', 'b', 'true').ended;
+    for (const [args, text] of [
+      [['--shared', 'a'], /a: it is a mutex: use it as such, or 'lockword remove' it first/],
+      [['--permits', '3', 'b'], /b: it has 2 permits, not 3/],
+      [['--permits', '0', 'c'], /not from 1 to 252 permits/],
+      [['--permits', '2', '--shared', 'c'], /exclude each other/],
+    ]) {
+      const { status, stderr } = await lockword('run', ...args, 'true').ended;
+      assert.equal(status, 125);
+      assert.match(stderr, text);
+    }
   });
 });
 

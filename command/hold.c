@@ -1,0 +1,253 @@
+/*
+ * hold.c: what `lockword run` and `lockword wait` hold of a region: a mutex; a read-write lock, in
+ * either way; or a permit.
+ */
+#define _GNU_SOURCE
+#include "command.h"
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Below it are the numbers that scripts use. */
+enum { LEAST_GUARD = 64 };
+
+static const struct timespec one_ms = {.tv_nsec = 1000000};
+
+/* What the name is to be: what it is, unless the options say what. */
+static enum lw_region_kind kind_of(const struct options *options, const struct lw_region_info *info)
+{
+    if (options->permits)
+        return LW_REGION_PERMITS;
+    if (options->shares || options->excludes)
+        return LW_REGION_RWTABLE;
+    return info->kind == LW_REGION_PERMITS || info->kind == LW_REGION_RWTABLE ? info->kind
+                                                                              : LW_REGION_MUTEX;
+}
+
+struct hold find_hold(lw_region *region, const char *name, const struct options *options)
+{
+    struct lw_region_info info = {.kind = 0};
+    const bool exists = lw_region_describe(region, name, &info) == 0;
+    struct hold hold = {
+        .region = region, .name = name, .kind = kind_of(options, &info), .shares = options->shares};
+    int error;
+    if (hold.kind == LW_REGION_PERMITS)
+        error = lw_region_permits_named(
+            region, name, options->permits ? options->permits : info.permits, &hold.permits);
+    else if (hold.kind == LW_REGION_RWTABLE)
+        error = lw_region_rwtable_named(region, name, &hold.table);
+    else
+        error = lw_region_mutex_named(region, name, &hold.mutex);
+    if (error == EEXIST && exists && info.kind == hold.kind)
+        errx(FAILED, "%s: it has %u permits, not %u: 'lockword remove' forgets that", name,
+             info.permits, options->permits);
+    if (error == EEXIST)
+        errx(FAILED, "%s: it is a %s: use it as such, or 'lockword remove' it first", name,
+             exists ? name_of_kind(info.kind) : "lock of another kind");
+    if (error)
+        errx(FAILED, "%s: %s", name,
+             error == EINVAL         ? "not a name"
+             : error == ENAMETOOLONG ? "the name is too long"
+             : error == ENOSPC       ? "the region has no room for another name"
+                                     : strerror(error));
+    return hold;
+}
+
+static int try_hold(struct hold *hold)
+{
+    if (hold->kind == LW_REGION_PERMITS)
+        return lw_region_permits_tryacquire(&hold->permits, &hold->which);
+    if (hold->kind == LW_REGION_MUTEX)
+        return lw_region_mutex_trylock(&hold->mutex);
+    return hold->shares ? lw_region_rwtable_tryrdlock(&hold->table)
+                        : lw_region_rwtable_trywrlock(&hold->table);
+}
+
+static int wait_for_hold(struct hold *hold, lw_deadline deadline)
+{
+    if (hold->kind == LW_REGION_PERMITS)
+        return lw_region_permits_acquire_until(&hold->permits, &hold->which, deadline);
+    if (hold->kind == LW_REGION_MUTEX)
+        return lw_region_mutex_lock_until(&hold->mutex, deadline);
+    return hold->shares ? lw_region_rwtable_rdlock_until(&hold->table, deadline)
+                        : lw_region_rwtable_wrlock_until(&hold->table, deadline);
+}
+
+void free_hold(const struct hold *hold)
+{
+    if (hold->kind == LW_REGION_PERMITS)
+        lw_region_permits_release(&hold->permits, hold->which);
+    else if (hold->kind == LW_REGION_MUTEX)
+        lw_region_mutex_unlock(&hold->mutex);
+    else
+        lw_region_rwtable_unlock(&hold->table);
+}
+
+static void say_holders(const struct hold *hold)
+{
+    struct lw_region_holder holder;
+    char running[200];
+    for (uint32_t cursor = 0;
+         lw_region_next_holder(hold->region, hold->name, &cursor, &holder) == 0;) {
+        describe_process(holder.pid, running, sizeof running);
+        warnx("waiting for '%s': process %u holds it: %s", hold->name, holder.pid, running);
+    }
+}
+
+/* Whether those that wait need not do so. */
+static bool is_free(const struct lw_region_info *info)
+{
+    return info->kind == LW_REGION_PERMITS ? info->held < info->permits
+                                           : info->held == 0 && info->holder_pid == 0;
+}
+
+/*
+ * First come, first served: those that wait already get the lock before this process asks for it.
+ * They need an instant to wake up; but what does not run at all is not waited for.
+ */
+static void let_others_go_first(const struct hold *hold)
+{
+    struct lw_region_info info;
+    for (int i = 0; i < 50; i++) {
+        if (lw_region_describe(hold->region, hold->name, &info) || !is_free(&info) || !info.waiters)
+            return;
+        nanosleep(&one_ms, NULL);
+    }
+}
+
+int take_hold(struct hold *hold, const struct options *options, lw_deadline deadline,
+              bool *has_waited)
+{
+    let_others_go_first(hold);
+    const int error = try_hold(hold);
+    *has_waited = error == EBUSY;
+    if (error != EBUSY || options->tries)
+        return error;
+    if (options->is_verbose)
+        say_holders(hold);
+    return wait_for_hold(hold, deadline);
+}
+
+/*
+ * The byte of the region's file that guards what runs by virtue of this hold: FNV-1a, of 62 bits.
+ * `whose`: readers have another byte than writers, and each permit has its own.
+ */
+static off_t guard_of(const char *name, const char *whose)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    while (*name)
+        hash = (hash ^ (unsigned char)*name++) * 0x100000001b3;
+    while (*whose)
+        hash = (hash ^ (unsigned char)*whose++) * 0x100000001b3;
+    return (off_t)(hash >> 2);
+}
+
+static off_t own_guard_of(const struct hold *hold)
+{
+    char number[16];
+    snprintf(number, sizeof number, "\n%u", hold->which);
+    return guard_of(hold->name, hold->kind == LW_REGION_PERMITS ? number
+                                : hold->shares                  ? "\nreaders"
+                                                                : "");
+}
+
+static int open_guard(const struct options *options, int mode)
+{
+    const int file = open(options->region, mode | O_CLOEXEC);
+    if (file < 0)
+        err(FAILED, "%s", options->region);
+    return file;
+}
+
+/* `how`: F_OFD_SETLK, or F_OFD_SETLKW to wait. Returns whether it has the guard now. */
+static bool lock_guard(int file, off_t guard, short type, int how)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = guard, .l_len = 1};
+    if (fcntl(file, how, &lock) == 0)
+        return true;
+    if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+        err(FAILED, "cannot lock a byte of the region's file");
+    return false;
+}
+
+static void interrupt(int signal)
+{
+    (void)signal;
+}
+
+/*
+ * From the deadline on, SIGALRM interrupts what this process does: more than once, since the first
+ * time may be just before it begins to wait.
+ */
+static void interrupt_at(lw_deadline deadline)
+{
+    const int64_t us = (deadline - lw_after_ns(0)) / 1000;
+    const struct sigaction interrupts = {.sa_handler = interrupt};
+    struct itimerval timer = {.it_interval.tv_usec = 100000, .it_value.tv_usec = 1};
+    if (us > 0)
+        timer.it_value = (struct timeval){.tv_sec = us / 1000000, .tv_usec = us % 1000000};
+    if (deadline != LW_FOREVER) {
+        sigaction(SIGALRM, &interrupts, NULL);
+        setitimer(ITIMER_REAL, &timer, NULL);
+    }
+}
+
+/* Waits until nobody has this guard. Returns whether it does not have to be waited for any more. */
+static bool outlast_guard(const struct hold *hold, off_t guard, const struct options *options,
+                          lw_deadline deadline)
+{
+    const int file = open_guard(options, O_RDWR);
+    bool is_gone = lock_guard(file, guard, F_WRLCK, F_OFD_SETLK);
+    if (!is_gone && !options->tries) {
+        warnx("a holder of '%s' died: waiting until what it had started ends", hold->name);
+        interrupt_at(deadline);
+        while (!is_gone && lw_after_ns(0) < deadline)
+            is_gone = lock_guard(file, guard, F_WRLCK, F_OFD_SETLKW);
+        setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+        signal(SIGALRM, SIG_DFL);
+    }
+    close(file);
+    return is_gone;
+}
+
+bool outlast(const struct hold *hold, const struct options *options, bool owner_died,
+             lw_deadline deadline)
+{
+    struct lw_region_info info;
+    const bool any_died =
+        lw_region_describe(hold->region, hold->name, &info) || info.recoveries > 0;
+    const bool is_table = hold->kind == LW_REGION_RWTABLE;
+    /* Of permits and readers nobody is told which of them died. */
+    bool is_gone = true;
+    if (owner_died)
+        is_gone = outlast_guard(hold, guard_of(hold->name, ""), options, deadline);
+    if (is_gone && any_died && is_table && !hold->shares)
+        is_gone = outlast_guard(hold, guard_of(hold->name, "\nreaders"), options, deadline);
+    if (is_gone && any_died && hold->kind == LW_REGION_PERMITS)
+        is_gone = outlast_guard(hold, own_guard_of(hold), options, deadline);
+    return is_gone;
+}
+
+void pass_guard_on(const struct hold *hold, const struct options *options)
+{
+    const int file = open_guard(options, O_RDONLY);
+    /* Another one may be looking whether anybody has it. */
+    bool has_guard = false;
+    for (int i = 0; !has_guard && i < 100; i++) {
+        has_guard = lock_guard(file, own_guard_of(hold), F_RDLCK, F_OFD_SETLK);
+        if (!has_guard)
+            nanosleep(&one_ms, NULL);
+    }
+    if (!has_guard)
+        errx(FAILED, "another process has locked the guard of '%s'", hold->name);
+    if (fcntl(file, F_DUPFD, LEAST_GUARD) < 0)
+        err(FAILED, "cannot pass the guard of '%s' on", hold->name);
+    close(file);
+}
