@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lockword/core/permits.h>
 #include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
@@ -29,6 +30,13 @@ static const struct field {
     uint32_t offset;
     uint32_t mask;
 } fields[] = {
+    {"permits.state", "SEQUENCE", BYTES(LW_PERMITS_STATE), LW_PERMITS_SEQUENCE},
+    {"permits.state", "DRAINS", BYTES(LW_PERMITS_STATE), LW_PERMITS_DRAINS},
+    {"permits.state", "RESERVED", BYTES(LW_PERMITS_STATE), LW_PERMITS_RESERVED},
+    WAITERS("permits"),
+    {"permits.count", "COUNT", BYTES(LW_PERMITS_COUNT), UINT32_MAX},
+    {"permits.writer", "WRITER", BYTES(LW_PERMITS_WRITER), UINT32_MAX},
+    {"permits.owner", "OWNER", BYTES(LW_PERMITS_FIRST), LW_PERMITS_OWNER},
     {"mutex.state", "OWNER", BYTES(LW_MUTEX_STATE), LW_MUTEX_OWNER},
     {"mutex.state", "RESERVED", BYTES(LW_MUTEX_STATE), LW_MUTEX_RESERVED},
     {"mutex.state", "ASYNC", BYTES(LW_MUTEX_STATE), LW_MUTEX_ASYNC},
