@@ -9,8 +9,8 @@ if(NOT lockword_curl_FOUND OR NOT lockword_system STREQUAL "linux")
     return()
 endif()
 
-add_library(lockword_lease STATIC "${PROJECT_SOURCE_DIR}/src/lease/etcd.c"
-    "${PROJECT_SOURCE_DIR}/src/lease/lease.c")
+file(GLOB lease_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/lease/*.c")
+add_library(lockword_lease STATIC ${lease_sources})
 add_library(lockword::lease ALIAS lockword_lease)
 target_include_directories(lockword_lease PUBLIC "${PROJECT_SOURCE_DIR}/include")
 target_link_libraries(lockword_lease PUBLIC PkgConfig::lockword_curl)

@@ -2,9 +2,14 @@
 #ifndef LOCKWORD_COMMAND_H
 #define LOCKWORD_COMMAND_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include <cjson/cJSON.h>
+
+#include <lockword/lease.h>
 #include <lockword/region.h>
 
 /* Exit statuses. Those of a command that cannot be run are the shell's: 126 and 127. */
@@ -72,6 +77,27 @@ void pass_guard_on(const struct hold *hold, const struct options *options);
 
 /* What people call it. */
 const char *name_of_kind(enum lw_region_kind kind);
+
+/* The same subcommands, for locks on etcd. */
+int list_at(const struct options *options);
+int show_at(const struct options *options, const char *name);
+int wait_at(const struct options *options, const char *name);
+int break_at(const struct options *options, const char *name);
+
+/*
+ * Takes a lock on etcd, and calls `renewed` as lw_lease_lock does; `program` is what others read.
+ * Returns 0, EBUSY or ETIMEDOUT; exits if there is another error. A signal that ends this process
+ * ends the wait, too. If the lock was taken, such signals are blocked: else one could end this
+ * process without giving it back. *before is the mask without that.
+ */
+int take_at(const struct options *options, const char *name, const char *program,
+            void (*renewed)(void *, int64_t, int64_t), lw_lease **lease, sigset_t *before);
+
+/* Frees it. Returns false if it had been lost. */
+bool free_at(const char *name, lw_lease *lease);
+
+/* Prints it, and frees it. */
+void print_json(cJSON *json);
 
 /* Until when a call may wait. */
 lw_deadline deadline_of(const struct options *options);

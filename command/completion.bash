@@ -1,17 +1,22 @@
 # bash completion for lockword(1)
 
 _lockword() {
-    local subcommands='run list show top deadlocks wait break remove' options word name i
-    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    case ${COMP_WORDS[1]} in
+    local subcommands='run list show top deadlocks wait break remove' options word name i where=()
+    # Not COMP_WORDS: bash ends a word at each ':', and so would cut the servers after --at.
+    local line=${COMP_LINE:0:COMP_POINT} words last current previous
+    read -ra words <<<"$line"
+    [[ $line == *[[:space:]] ]] && words+=('')
+    last=$((${#words[@]} - 1))
+    current=${words[last]} previous=${words[last - 1]}
+    case ${words[1]} in
     run) options='--region --at --ttl --shared --exclusive --permits --timeout --try --conflict-exit-code --once --verbose' ;;
-    wait) options='--region --shared --exclusive --timeout --try --conflict-exit-code' ;;
-    list | show) options='--region --json' ;;
+    wait) options='--region --at --ttl --shared --exclusive --timeout --try --conflict-exit-code' ;;
+    list | show) options='--region --at --json' ;;
     deadlocks) options='--region --json' ;;
-    break) options='--region --signal' ;;
+    break) options='--region --at --signal' ;;
     top | remove) options='--region' ;;
     esac
-    if ((COMP_CWORD == 1)); then
+    if ((last == 1)); then
         mapfile -t COMPREPLY < <(compgen -W "$subcommands --help --version" -- "$current")
         return
     fi
@@ -28,10 +33,14 @@ _lockword() {
     --at | --ttl | --permits | -w | --timeout | -E | --conflict-exit-code) return ;;
     esac
     # The first word that is no option, and no option's argument, is the name.
-    for ((i = 2; i < COMP_CWORD; i++)); do
-        word=${COMP_WORDS[i]}
+    for ((i = 2; i < last; i++)); do
+        word=${words[i]}
         case $word in
-        --region | --at | --ttl | --permits | --signal | -w | --timeout | -E | --conflict-exit-code) ((i++)) ;;
+        --region | --at)
+            ((i++))
+            where=("$word" "${words[i]}")
+            ;;
+        --ttl | --permits | --signal | -w | --timeout | -E | --conflict-exit-code) ((i++)) ;;
         -*) ;;
         *)
             name=$i
@@ -42,9 +51,9 @@ _lockword() {
     if [[ $current == -* && ! $name ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
     elif [[ ! $name ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "$(lockword list 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$current")
-    elif [[ ${COMP_WORDS[1]} == run ]]; then
-        ((COMP_CWORD == name + 1)) && mapfile -t COMPREPLY < <(compgen -c -- "$current") ||
+        mapfile -t COMPREPLY < <(compgen -W "$(timeout 2 lockword list "${where[@]}" 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$current")
+    elif [[ ${words[1]} == run ]]; then
+        ((last == name + 1)) && mapfile -t COMPREPLY < <(compgen -c -- "$current") ||
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
     fi
 }

@@ -50,12 +50,18 @@ static const struct subcommand {
      command_run,
      {'s', 'x', PERMITS, 'w', 'n', 'E', ONCE, 'v', AT, TTL},
      "runs the command while it holds the lock"},
-    {"list", "", 0, 0, command_list, {JSON}, "shows all locks"},
-    {"show", "NAME", 1, 1, command_show, {JSON}, "shows one lock"},
+    {"list", "", 0, 0, command_list, {AT, JSON}, "shows all locks"},
+    {"show", "NAME", 1, 1, command_show, {AT, JSON}, "shows one lock"},
     {"top", "", 0, 0, command_top, {0}, "shows all locks, again and again, in a terminal"},
     {"deadlocks", "", 0, 0, command_deadlocks, {JSON}, "shows processes that wait for each other"},
-    {"wait", "NAME", 1, 1, command_wait, {'s', 'x', 'w', 'n', 'E'}, "waits until the lock is free"},
-    {"break", "NAME", 1, 1, command_break, {SIGNAL}, "kills the process that holds the lock"},
+    {"wait",
+     "NAME",
+     1,
+     1,
+     command_wait,
+     {AT, TTL, 's', 'x', 'w', 'n', 'E'},
+     "waits until the lock is free"},
+    {"break", "NAME", 1, 1, command_break, {AT, SIGNAL}, "kills the process that holds the lock"},
     {"remove", "NAME", 1, 1, command_remove, {0}, "forgets a lock that is free"},
 };
 
@@ -66,7 +72,8 @@ static const struct {
 } option_texts[] = {
     {REGION, "--region FILE",
      "where the locks are; else $LOCKWORD_REGION, else /dev/shm/lockword-UID"},
-    {AT, "--at etcd://HOST:PORT,...", "takes the lock for all machines that use this etcd cluster"},
+    {AT, "--at etcd://HOST:PORT,...",
+     "the locks that all machines share which use this etcd cluster"},
     {TTL, "--ttl SECONDS", "how long a lock on etcd outlives a holder that dies; else 10"},
     {'s', "-s, --shared", "with all others that say so; the name is a read-write lock then"},
     {'x', "-x, --exclusive", "without those, and alone; the name is a read-write lock then"},
@@ -205,6 +212,7 @@ int main(int argc, char **argv)
     }
     if (!subcommand)
         refuse("no such subcommand", first);
+    bool has_signal = false;
     argv[1] = argv[0]; /* for getopt's messages */
     argc--;
     argv++;
@@ -257,6 +265,7 @@ int main(int argc, char **argv)
             break;
         case SIGNAL:
             options.signal = signal_of(optarg);
+            has_signal = true;
             break;
         default:
             print_usage(stdout);
@@ -272,6 +281,8 @@ int main(int argc, char **argv)
         refuse("--shared, --exclusive, --permits and --at exclude each other", NULL);
     if (options.is_once && (options.shares || options.permits))
         refuse("--once is for a lock that one process holds", NULL);
+    if (options.at && has_signal)
+        refuse("--at and --signal exclude each other: the holder may be on another machine", NULL);
     if (options.ttl && !options.at)
         refuse("--ttl is for --at", NULL);
     if (!options.region)

@@ -16,6 +16,8 @@
  */
 int command_wait(const struct options *options, char **words)
 {
+    if (options->at)
+        return wait_at(options, words[0]);
     lw_region *region = open_region(options, false);
     struct lw_region_info info;
     if (!region || lw_region_describe(region, words[0], &info))
@@ -63,6 +65,8 @@ static bool break_one(lw_region *region, const char *name, uint32_t pid, int sig
 
 int command_break(const struct options *options, char **words)
 {
+    if (options->at)
+        return break_at(options, words[0]);
     lw_region *region = open_region(options, false);
     struct lw_region_info info;
     if (!region || lw_region_describe(region, words[0], &info)) {

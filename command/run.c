@@ -29,13 +29,10 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <lockword/lease.h>
 
 enum { CANNOT_RUN = 126, NOT_FOUND = 127 };
 
@@ -229,7 +226,8 @@ _Noreturn static void watch(char **command, const sigset_t *signals, const sigse
     _exit(WEXITSTATUS(status));
 }
 
-static int run_command(char **command)
+/* Runs it with this signal mask; NULL: that of now. */
+static int run_command(char **command, const sigset_t *mask)
 {
     const int passed_on[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT,           SIGUSR1,        SIGUSR2,
                              SIGALRM, SIGCONT, SIGCHLD, death_of_holder(), tenure_signal()};
@@ -243,75 +241,44 @@ static int run_command(char **command)
 
     const pid_t watcher = fork_bound(death_of_holder());
     if (watcher == 0)
-        watch(command, &signals, &before);
+        watch(command, &signals, mask ? mask : &before);
     return attend(watcher, &signals);
 }
 
-/* A descriptor that is readable when a signal came that ends this process. They are blocked. */
-static int ending_signals(sigset_t *before)
+/* A command's words in one line, cut to the size. */
+static void join_words(char *text, size_t size, char **words)
 {
-    sigset_t ending;
-    sigemptyset(&ending);
-    sigaddset(&ending, SIGTERM);
-    sigaddset(&ending, SIGINT);
-    sigaddset(&ending, SIGHUP);
-    sigaddset(&ending, SIGQUIT);
-    sigprocmask(SIG_BLOCK, &ending, before);
-    const int fd = signalfd(-1, &ending, SFD_CLOEXEC);
-    if (fd < 0)
-        err(FAILED, "cannot wait for signals");
-    return fd;
+    *text = '\0';
+    for (size_t length = 0; *words && length + 1 < size; words++)
+        length += (size_t)snprintf(text + length, size - length, length ? " %s" : "%s", *words);
 }
 
 /* With --at: the lock is a lease on etcd. */
 static int run_at(const struct options *options, const char *name, char **command)
 {
-    char holder[256], host[65] = "", reason[200] = "", token[24];
-    sigset_t before;
+    char program[LW_LEASE_HOLDER_MAX + 2], token[24];
     lw_lease *lease;
+    sigset_t before;
     tenure = mmap(NULL, sizeof *tenure, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (tenure == MAP_FAILED)
         err(FAILED, "cannot share memory");
-    gethostname(host, sizeof host - 1);
-    snprintf(holder, sizeof holder, "process %d on %s: %s", getpid(), host, command[0]);
-    const int signals = ending_signals(&before);
-    const struct lw_lease_options lease_options = {
-        .deadline = options->tries ? LW_NOW : deadline_of(options),
-        .ttl = options->ttl,
-        .cancel_fd = signals,
-        .holder = holder,
-        .renewed = prolong,
-        .reason = reason,
-        .reason_size = sizeof reason,
-    };
-    const int error = lw_lease_lock(&lease, options->at, name, &lease_options);
-    close(signals);
-    sigprocmask(SIG_SETMASK, &before, NULL); /* a signal that came ends this process here */
-    if (error == EBUSY || error == ETIMEDOUT) {
+    join_words(program, sizeof program, command);
+    if (take_at(options, name, program, prolong, &lease, &before)) {
         if (options->is_verbose)
             warnx("'%s' is held, and '%s' was not run", name, command[0]);
         return options->not_taken;
     }
-    if (error == EINVAL && !*reason)
-        errx(FAILED, "%s", *name ? "--at is to be etcd://HOST:PORT,HOST:PORT..." : "not a name");
-    if (error)
-        errx(FAILED, "%s: %s%s%s", name,
-             error == EHOSTUNREACH ? "etcd does not respond" : strerror(error), *reason ? ": " : "",
-             reason);
     snprintf(token, sizeof token, "%lld", (long long)lw_lease_token(lease));
     setenv("LOCKWORD_NAME", name, true);
     setenv("LOCKWORD_TOKEN", token, true);
     unsetenv("LOCKWORD_OWNER_DIED");
-    const int status = run_command(command);
+    const int status = run_command(command, &before);
     if (!atomic_load(&tenure->has_ended)) /* what the command has started may still run */
         errx(FAILED,
              "%s: a part of this program was killed: etcd frees the lock when the lease has "
              "run out",
              name);
-    const int freed = lw_lease_unlock(lease);
-    if (freed == EHOSTUNREACH)
-        warnx("%s: etcd does not respond, and frees the lock when the lease has run out", name);
-    if (freed == ESTALE)
+    if (!free_at(name, lease))
         return FAILED;
     if (WIFSIGNALED(status))
         die_of(WTERMSIG(status));
@@ -362,7 +329,7 @@ int command_run(const struct options *options, char **words)
     else
         unsetenv("LOCKWORD_PERMIT");
     pass_guard_on(&hold, options);
-    const int status = run_command(command);
+    const int status = run_command(command, NULL);
     /* As if this process had been killed: the next holder is told. */
     if (WIFSIGNALED(status))
         die_of(WTERMSIG(status));

@@ -91,7 +91,7 @@ static cJSON *json_of(lw_region *region, const struct lw_region_info *info)
     return lock;
 }
 
-static void print_json(cJSON *json)
+void print_json(cJSON *json)
 {
     char *text = cJSON_Print(json);
     if (!text)
@@ -104,6 +104,8 @@ static void print_json(cJSON *json)
 int command_list(const struct options *options, char **words)
 {
     (void)words;
+    if (options->at)
+        return list_at(options);
     lw_region *region = open_region(options, false);
     cJSON *locks = options->is_json ? cJSON_CreateArray() : NULL;
     if (!locks)
@@ -131,6 +133,8 @@ int command_list(const struct options *options, char **words)
 
 int command_show(const struct options *options, char **words)
 {
+    if (options->at)
+        return show_at(options, words[0]);
     lw_region *region = open_region(options, false);
     struct lw_region_info info;
     if (!region || lw_region_describe(region, words[0], &info)) {

@@ -55,8 +55,11 @@ extern "C" {
 /* A lock that is held. */
 typedef struct lw_lease lw_lease;
 
-/* The longest name, without the 0 at its end. */
+/* The longest name, without the 0 at its end; and so the longest text about a holder, and the
+ * longest name of a machine, that others get to read. */
 #define LW_LEASE_NAME_MAX 55
+#define LW_LEASE_HOLDER_MAX 255
+#define LW_LEASE_HOST_MAX 64
 
 struct lw_lease_options {
     /* Until when to wait. Set it: 0 is LW_NOW, which does not wait for other holders. */
@@ -70,7 +73,8 @@ struct lw_lease_options {
      * pipe. 0 or negative: none. */
     int cancel_fd;
 
-    /* Any text about the holder, for others to read in etcd. NULL: none. */
+    /* Any text about the holder, for others to read: lw_lease_list. What is longer than
+     * LW_LEASE_HOLDER_MAX is cut. NULL: none. */
     const char *holder;
 
     /* Called once, by another thread, if the lease is lost: the holder has to stop. May be NULL. */
@@ -112,6 +116,44 @@ bool lw_lease_is_held(const lw_lease *lease);
  * EHOSTUNREACH: etcd did not respond, and will free the lock when the time-to-live has passed.
  */
 int lw_lease_unlock(lw_lease *lease);
+
+/* One that holds a lock, or waits for it. */
+struct lw_lease_info {
+    char name[LW_LEASE_NAME_MAX + 1];
+    uint32_t place;  /* in the line of this name: 0 holds the lock, 1 is next */
+    int64_t token;   /* what lw_lease_token returns, or will */
+    int64_t id;      /* of the lease in etcd; 0: the key has none */
+    int64_t came_ms; /* since when it has been in the line: ms since 1970 by its machine's wall
+                      * clock; 0: unknown */
+    int64_t held_ms; /* since when it holds the lock, if it had to wait for it; 0: it has never
+                      * waited, or has not said yet, as in its first second */
+    int64_t ttl_s;   /* the time-to-live of the lease, in seconds; -1: unknown */
+    int64_t left_s;  /* when etcd deletes it, unless it renews the lease; -1: unknown */
+    uint32_t pid;    /* of its process; 0: unknown */
+    char host[LW_LEASE_HOST_MAX + 1]; /* its machine; "": unknown */
+    char holder[LW_LEASE_HOLDER_MAX + 1];
+};
+
+/*
+ * Who holds the lock of this name, and who waits for it: *all, for free(), in the order of their
+ * turns; NULL if there are none. Without a name, all locks, sorted by names; the times of their
+ * leases are not asked for. Of the options `deadline`, `cancel_fd` and `reason` count.
+ *
+ * Returns 0, or what lw_lease_lock does for the same reasons. What changes while it reads may be
+ * there or not; what others have written into etcd may be there, too.
+ */
+int lw_lease_list(struct lw_lease_info **all, size_t *count, const char *servers, const char *name,
+                  const struct lw_lease_options *options);
+
+/*
+ * Removes the holder or waiter that has this token. The next one gets the lock at once. The holder
+ * learns of that when it renews its lease, within a quarter of its time-to-live: until then two of
+ * them run. So end its process first, if it can be reached. A waiter joins the end of the line.
+ *
+ * Returns 0; ENOENT: nobody has this token any more; or what lw_lease_lock does.
+ */
+int lw_lease_break(const char *servers, const char *name, int64_t token,
+                   const struct lw_lease_options *options);
 
 #ifdef __cplusplus
 }

@@ -35,6 +35,15 @@ int64_t etcd_now(void)
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+int64_t etcd_until(lw_deadline deadline)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const int64_t left = deadline - ((int64_t)now.tv_sec * NS_PER_S + now.tv_nsec);
+    const int64_t boot = etcd_now();
+    return left <= 0 ? boot : left > INT64_MAX - boot ? INT64_MAX : boot + left;
+}
+
 int etcd_parse(struct etcd_cluster *cluster, const char *servers)
 {
     static const char scheme[] = "etcd://";
@@ -296,6 +305,7 @@ int etcd_watch(struct etcd *etcd, const char *key, int64_t revision, int64_t unt
     cJSON *create = cJSON_AddObjectToObject(body, "create_request");
     etcd_add_bytes(create, "key", key);
     etcd_add_int(create, "start_revision", revision + 1);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(create, "filters"), cJSON_CreateString("NOPUT"));
     char *request = cJSON_PrintUnformatted(body);
     cJSON_Delete(body);
     if (!request)
@@ -310,9 +320,10 @@ int etcd_watch(struct etcd *etcd, const char *key, int64_t revision, int64_t unt
     return error;
 }
 
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 void etcd_add_bytes(cJSON *object, const char *name, const char *bytes)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const size_t length = strlen(bytes);
     char *text = malloc((length + 2) / 3 * 4 + 1), *to = text;
     if (!text)
@@ -340,4 +351,29 @@ int64_t etcd_int(const cJSON *object, const char *name)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(object, name));
     return text ? strtoll(text, NULL, 10) : 0;
+}
+
+char *etcd_bytes(const cJSON *object, const char *name)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItem(object, name));
+    char *bytes = text ? malloc(strlen(text) + 1) : NULL, *to = bytes;
+    uint32_t bits = 0;
+    for (int count = 0; bytes && *text && *text != '='; text++) {
+        const char *digit = strchr(digits, *text);
+        bits = bits << 6 | (uint32_t)(digit ? digit - digits : 0);
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            *to++ = (char)(bits >> count & 0xff);
+        }
+    }
+    if (bytes)
+        *to = '\0';
+    return bytes;
+}
+
+const cJSON *etcd_range_of(const cJSON *reply)
+{
+    const cJSON *responses = cJSON_GetObjectItem(reply, "responses");
+    return cJSON_GetObjectItem(cJSON_GetArrayItem(responses, 0), "response_range");
 }

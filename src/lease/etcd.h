@@ -8,6 +8,8 @@
 
 #include <cjson/cJSON.h>
 
+#include <lockword/wait.h>
+
 enum { ETCD_SERVERS = 16, ETCD_REASON = 512, NS_PER_S = 1000000000 };
 
 /* The servers of a cluster. Threads share it. */
@@ -30,6 +32,9 @@ struct etcd {
 
 /* CLOCK_BOOTTIME, ns. */
 int64_t etcd_now(void);
+
+/* A deadline by that clock. */
+int64_t etcd_until(lw_deadline deadline);
 
 /* Parses "etcd://HOST:PORT,...". Returns 0, EINVAL or ENOMEM. */
 int etcd_parse(struct etcd_cluster *cluster, const char *servers);
@@ -56,5 +61,11 @@ void etcd_add_int(cJSON *object, const char *name, int64_t value);
 
 /* The number of this name; 0 if it is not there. */
 int64_t etcd_int(const cJSON *object, const char *name);
+
+/* The bytes of this name, up to the first 0, for free(). Returns NULL if they are not there. */
+char *etcd_bytes(const cJSON *object, const char *name);
+
+/* The item of a transaction's reply that has what its first operation, a range, found; or NULL. */
+const cJSON *etcd_range_of(const cJSON *reply);
 
 #endif

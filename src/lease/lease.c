@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "etcd.h"
+#include "line.h"
 
 enum { DEFAULT_TTL = 10, LEAST_TTL = 2, MOST_TTL = 3600 };
 
@@ -25,22 +26,26 @@ enum { DEFAULT_TTL = 10, LEAST_TTL = 2, MOST_TTL = 3600 };
  * holder has to have stopped. */
 enum { RENEW = 2, STOP = 5, END = 7, WHOLE = 8 };
 
+/* Who holds the lock for so long after a wait writes down since when. Others pay nothing for it. */
+enum { NOTE_AFTER_NS = NS_PER_S };
+
 struct lw_lease {
     struct lw_lease_options options;
     struct etcd_cluster cluster;
     struct etcd waiter;  /* the caller's */
     struct etcd renewer; /* the thread's */
     pthread_t thread;
-    char prefix[3 * LW_LEASE_NAME_MAX + 32];
-    char end[3 * LW_LEASE_NAME_MAX + 32]; /* the first key after those with the prefix */
-    char key[3 * LW_LEASE_NAME_MAX + 64];
-    char before[3 * LW_LEASE_NAME_MAX + 64]; /* the key that this one waits for */
-    int64_t id, token, ttl_ns;
+    struct line line;
+    char key[LINE_KEY + 16];
+    char *before; /* the key that this one waits for; NULL: none */
+    int64_t id, token, ttl_ns, came_ms;
     int64_t revision;       /* of the last look at the queue */
     _Atomic int64_t stop;   /* when the lease is lost; 0: it is lost */
     int timer, over, moved; /* the thread's timer; events: it has to end; look again */
-    pthread_mutex_t lock;   /* of is_granted, and what the callbacks are told */
-    bool is_granted, has_thread;
+    pthread_mutex_t lock;   /* of what follows, the timer, and what the callbacks are told */
+    bool is_granted, has_thread, has_waited;
+    int64_t due;     /* the next renewal */
+    int64_t held_ms; /* since when, which others do not know yet; 0: they do */
 };
 
 static void raise_event(int event)
@@ -50,18 +55,6 @@ static void raise_event(int event)
         return; /* it is raised already */
 }
 
-/* The part of a key that is the name. */
-static void escape(char *to, const char *name)
-{
-    for (; *name; name++) {
-        if (*name == '/' || *name == '%')
-            to += sprintf(to, "%%%02X", *name);
-        else
-            *to++ = *name;
-    }
-    *to = '\0';
-}
-
 static cJSON *body_with_id(int64_t id)
 {
     cJSON *body = cJSON_CreateObject();
@@ -69,82 +62,62 @@ static cJSON *body_with_id(int64_t id)
     return body;
 }
 
-/* A transaction that begins by the comparison of a number of the lease's key. */
-static cJSON *transaction(const lw_lease *lease, const char *target, const char *field,
-                          int64_t value)
+/* Adds a put of the lease's key to a transaction. Returns 0 or ENOMEM. */
+static int add_put(const lw_lease *lease, cJSON *body, int64_t held_ms)
 {
-    cJSON *body = cJSON_CreateObject();
-    cJSON *compare = cJSON_CreateObject();
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(body, "compare"), compare);
-    etcd_add_bytes(compare, "key", lease->key);
-    cJSON_AddStringToObject(compare, "target", target);
-    etcd_add_int(compare, field, value);
-    return body;
-}
-
-/* An operation of a transaction, which is done if the comparison is true ("success") or not. */
-static cJSON *operation(cJSON *body, const char *when, const char *request)
-{
-    cJSON *item = cJSON_CreateObject();
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(body, when), item);
-    return cJSON_AddObjectToObject(item, request);
-}
-
-static const cJSON *first_key(const cJSON *reply)
-{
-    const cJSON *responses = cJSON_GetObjectItem(reply, "responses");
-    const cJSON *range = cJSON_GetObjectItem(cJSON_GetArrayItem(responses, 0), "response_range");
-    return cJSON_GetArrayItem(cJSON_GetObjectItem(range, "kvs"), 0);
+    char *value = line_value(lease->options.holder, lease->came_ms, held_ms);
+    if (!value)
+        return ENOMEM;
+    cJSON *put = line_operation(body, "success", "request_put");
+    etcd_add_bytes(put, "key", lease->key);
+    etcd_add_bytes(put, "value", value);
+    etcd_add_int(put, "lease", lease->id);
+    free(value);
+    return 0;
 }
 
 /* Joins the queue. Done twice, as after a response that was lost, it is done once. */
 static int create_key(lw_lease *lease, int64_t until)
 {
-    cJSON *body = transaction(lease, "VERSION", "version", 0);
-    cJSON *put = operation(body, "success", "request_put");
-    etcd_add_bytes(put, "key", lease->key);
-    etcd_add_bytes(put, "value", lease->options.holder ? lease->options.holder : "");
-    etcd_add_int(put, "lease", lease->id);
-    etcd_add_bytes(operation(body, "failure", "request_range"), "key", lease->key);
-    cJSON *reply;
-    const int error = etcd_ask(&lease->waiter, "kv/txn", body, until, &reply);
-    if (!error)
+    cJSON *body = line_transaction(lease->key, "VERSION", "version", 0), *reply;
+    int error = add_put(lease, body, 0);
+    if (error) {
+        cJSON_Delete(body);
+        return error;
+    }
+    etcd_add_bytes(line_operation(body, "failure", "request_range"), "key", lease->key);
+    error = etcd_ask(&lease->waiter, "kv/txn", body, until, &reply);
+    if (!error) {
+        const cJSON *keys = cJSON_GetObjectItem(etcd_range_of(reply), "kvs");
         lease->token = cJSON_IsTrue(cJSON_GetObjectItem(reply, "succeeded"))
                            ? etcd_int(cJSON_GetObjectItem(reply, "header"), "revision")
-                           : etcd_int(first_key(reply), "create_revision");
+                           : etcd_int(cJSON_GetArrayItem(keys, 0), "create_revision");
+    }
     cJSON_Delete(reply);
     return error || lease->token > 0 ? error : EHOSTUNREACH;
 }
 
-/* Base64 of a key, which is all that the gateway shows, back into the key. */
-static void decode(char *to, size_t size, const char *text)
+/* Writes since when the lock is held, for others to read. If that fails, it is not written. */
+static void note_grant(lw_lease *lease, int64_t held_ms)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    uint32_t bits = 0;
-    size_t length = 0;
-    for (int count = 0; *text && *text != '=' && length + 1 < size; text++) {
-        const char *digit = strchr(digits, *text);
-        bits = bits << 6 | (uint32_t)(digit ? digit - digits : 0);
-        count += 6;
-        if (count >= 8) {
-            count -= 8;
-            to[length++] = (char)(bits >> count & 0xff);
-        }
-    }
-    to[length] = '\0';
+    cJSON *body = line_transaction(lease->key, "CREATE", "create_revision", lease->token), *reply;
+    if (add_put(lease, body, held_ms))
+        cJSON_Delete(body);
+    else if (etcd_ask(&lease->renewer, "kv/txn", body, atomic_load(&lease->stop), &reply) == 0)
+        cJSON_Delete(reply);
 }
 
 /*
  * Looks at the queue, by a majority of the cluster. Returns 0, with the key before this one, which
- * is empty if there is none; ENOENT: the lease's own key is gone; or what etcd_ask returns. *term:
+ * is NULL if there is none; ENOENT: the lease's own key is gone; or what etcd_ask returns. *term:
  * that of the leader.
  */
 static int look(lw_lease *lease, struct etcd *etcd, int64_t until, int64_t *term)
 {
-    cJSON *body = transaction(lease, "CREATE", "create_revision", lease->token);
-    cJSON *range = operation(body, "success", "request_range");
-    etcd_add_bytes(range, "key", lease->prefix);
-    etcd_add_bytes(range, "range_end", lease->end);
+    cJSON *body = line_transaction(lease->key, "CREATE", "create_revision", lease->token);
+    cJSON *range = line_operation(body, "success", "request_range");
+    etcd_add_bytes(range, "key", lease->line.from);
+    etcd_add_bytes(range, "range_end", lease->line.to);
     etcd_add_int(range, "max_create_revision", lease->token - 1);
     cJSON_AddStringToObject(range, "sort_order", "DESCEND");
     cJSON_AddStringToObject(range, "sort_target", "CREATE");
@@ -157,8 +130,9 @@ static int look(lw_lease *lease, struct etcd *etcd, int64_t until, int64_t *term
     if (!error && term) {
         *term = etcd_int(cJSON_GetObjectItem(reply, "header"), "raft_term");
     } else if (!error) {
-        const char *key = cJSON_GetStringValue(cJSON_GetObjectItem(first_key(reply), "key"));
-        decode(lease->before, sizeof lease->before, key ? key : "");
+        const cJSON *keys = cJSON_GetObjectItem(etcd_range_of(reply), "kvs");
+        free(lease->before);
+        lease->before = etcd_bytes(cJSON_GetArrayItem(keys, 0), "key");
         lease->revision = etcd_int(cJSON_GetObjectItem(reply, "header"), "revision");
     }
     cJSON_Delete(reply);
@@ -209,14 +183,26 @@ static int renew(lw_lease *lease, int64_t *from)
     }
 }
 
-/* Sleeps until then. Returns false if the thread has to end. */
-static bool sleep_until(const lw_lease *lease, int64_t until)
+/* The thread wakes up then, or if the lock was granted after a wait soon, so that others can read
+ * since when it is held. The lease's lock is held. */
+static void set_timer(lw_lease *lease)
 {
-    const struct itimerspec at = {
-        .it_value = {.tv_sec = until / NS_PER_S, .tv_nsec = until % NS_PER_S}};
+    const int64_t soon = etcd_now() + NOTE_AFTER_NS;
+    const int64_t at = lease->held_ms && soon < lease->due ? soon : lease->due;
+    const struct itimerspec timer = {
+        .it_value = {.tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S}};
+    timerfd_settime(lease->timer, TFD_TIMER_ABSTIME, &timer, NULL);
+}
+
+/* Sleeps until the next renewal is due. Returns false if the thread has to end. */
+static bool sleep_until(lw_lease *lease, int64_t due)
+{
     struct pollfd fds[] = {{.fd = lease->over, .events = POLLIN},
                            {.fd = lease->timer, .events = POLLIN}};
-    timerfd_settime(lease->timer, TFD_TIMER_ABSTIME, &at, NULL);
+    pthread_mutex_lock(&lease->lock);
+    lease->due = due;
+    set_timer(lease);
+    pthread_mutex_unlock(&lease->lock);
     while (poll(fds, 2, -1) < 0)
         continue;
     return !fds[0].revents;
@@ -238,6 +224,8 @@ static void *keep_alive(void *of)
         if (!is_lost || error == ENOENT)
             tell(lease, atomic_load(&lease->stop));
         const bool has_holder = lease->is_granted;
+        const int64_t held_ms = lease->held_ms;
+        lease->held_ms = 0;
         pthread_mutex_unlock(&lease->lock);
         /* The watch may be at a server that does not respond. */
         if (is_lost || atomic_load(&lease->cluster.current) != server)
@@ -248,6 +236,8 @@ static void *keep_alive(void *of)
                 lease->options.lost(lease->options.context);
             return NULL;
         }
+        if (held_ms)
+            note_grant(lease, held_ms);
     }
     return NULL;
 }
@@ -290,6 +280,8 @@ static int leave(lw_lease *lease, int64_t until)
 static int join(lw_lease *lease, int64_t until)
 {
     cJSON *body = cJSON_CreateObject(), *reply;
+    lease->came_ms = line_time();
+    lease->has_waited = false;
     etcd_add_int(body, "TTL", lease->options.ttl);
     const int64_t from = etcd_now();
     int error = etcd_ask(&lease->waiter, "lease/grant", body, until, &reply);
@@ -301,7 +293,7 @@ static int join(lw_lease *lease, int64_t until)
     if (lease->id == 0 || lease->ttl_ns <= 0)
         return EHOSTUNREACH; /* this is no etcd */
     atomic_store(&lease->stop, stop_of(lease, from));
-    snprintf(lease->key, sizeof lease->key, "%s%016llx", lease->prefix,
+    snprintf(lease->key, sizeof lease->key, "%s%016llx", lease->line.from,
              (unsigned long long)lease->id);
     error = create_key(lease, until);
     return error ? error : start_thread(lease);
@@ -313,8 +305,11 @@ static bool grant(lw_lease *lease)
     pthread_mutex_lock(&lease->lock);
     const int64_t stop = atomic_load(&lease->stop);
     lease->is_granted = etcd_now() < stop;
-    if (lease->is_granted)
+    if (lease->is_granted) {
         tell(lease, stop);
+        lease->held_ms = lease->has_waited ? line_time() : 0;
+        set_timer(lease);
+    }
     pthread_mutex_unlock(&lease->lock);
     return lease->is_granted;
 }
@@ -336,10 +331,11 @@ static int stand_in_line(lw_lease *lease, bool waits, int64_t until)
         const int64_t patient_until = etcd_now() + lease->ttl_ns;
         int error = look(lease, &lease->waiter,
                          waits && until < patient_until ? until : patient_until, NULL);
-        if (!error && !*lease->before)
+        if (!error && !lease->before)
             return grant(lease) ? 0 : ESTALE;
         if (!error && !waits)
             return EBUSY;
+        lease->has_waited = true;
         if (!error)
             error = etcd_watch(&lease->waiter, lease->before, lease->revision, until);
         if (error == ENOENT)
@@ -353,19 +349,9 @@ static int stand_in_line(lw_lease *lease, bool waits, int64_t until)
     }
 }
 
-/* Until when, by CLOCK_BOOTTIME. */
-static int64_t boot_time_of(lw_deadline deadline)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const int64_t left = deadline - ((int64_t)now.tv_sec * NS_PER_S + now.tv_nsec);
-    const int64_t boot = etcd_now();
-    return left <= 0 ? boot : left > INT64_MAX - boot ? INT64_MAX : boot + left;
-}
-
 static int acquire(lw_lease *lease)
 {
-    const int64_t until = boot_time_of(lease->options.deadline);
+    const int64_t until = etcd_until(lease->options.deadline);
     const bool waits = etcd_now() < until;
     const int64_t ttl_ns = (int64_t)lease->options.ttl * NS_PER_S;
     for (;;) {
@@ -398,6 +384,7 @@ static void release(lw_lease *lease)
     close(lease->over);
     close(lease->moved);
     pthread_mutex_destroy(&lease->lock);
+    free(lease->before);
     free(lease->cluster.text);
     free(lease);
 }
@@ -427,15 +414,17 @@ int lw_lease_lock(lw_lease **to, const char *servers, const char *name,
                   const struct lw_lease_options *options)
 {
     *to = NULL;
-    if (!name || !*name || !options ||
+    if (!name || !options ||
         (options->ttl && (options->ttl < LEAST_TTL || options->ttl > MOST_TTL)))
         return EINVAL;
-    if (strlen(name) > LW_LEASE_NAME_MAX)
-        return ENAMETOOLONG;
+    struct line line;
+    int error = line_of(&line, name);
+    if (error)
+        return error;
     lw_lease *lease = calloc(1, sizeof *lease);
     if (!lease)
         return ENOMEM;
-    int error = etcd_parse(&lease->cluster, servers);
+    error = etcd_parse(&lease->cluster, servers);
     if (error) {
         free(lease);
         return error;
@@ -445,10 +434,7 @@ int lw_lease_lock(lw_lease **to, const char *servers, const char *name,
         lease->options.ttl = DEFAULT_TTL;
     if (options->cancel_fd <= 0)
         lease->options.cancel_fd = -1;
-    char escaped[3 * LW_LEASE_NAME_MAX + 1];
-    escape(escaped, name);
-    snprintf(lease->prefix, sizeof lease->prefix, "lockword/%s/", escaped);
-    snprintf(lease->end, sizeof lease->end, "lockword/%s0", escaped); /* '/' + 1 */
+    lease->line = line;
     error = prepare(lease);
     if (!error)
         error = acquire(lease);

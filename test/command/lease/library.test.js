@@ -1,0 +1,91 @@
+/** liblockword-lease, with a real etcd. */
+
+import assert from 'node:assert/strict';
+
+import {
+  ask,
+  endAll,
+  etcd,
+  isUp,
+  queue,
+  start,
+  startCluster,
+  startEtcd,
+  stopCluster,
+  stopEtcd,
+  until,
+  user,
+} from './etcd.js';
+
+afterEach(endAll);
+
+describe('liblockword-lease', function () {
+  this.timeout(40_000);
+  before(() => startCluster(1));
+  after(stopCluster);
+
+  /** A C program that takes the lock, and has said so. */
+  async function take(name) {
+    const child = start(user, `etcd://${etcd.address}`, name);
+    child.said = '';
+    child.stdout.on('data', (data) => (child.said += data));
+    await until(() => child.said.includes('\n'));
+    return child;
+  }
+
+  it('locks, tells the token, and unlocks', async () => {
+    const child = await take('c');
+    const [{ create_revision, lease }] = await queue('c');
+    child.stdin.end();
+    const { status, stdout } = await child.ended;
+    assert.equal(status, 0);
+    assert.equal(stdout, `held: 1, ${create_revision}\nheld: 1\nunlocked\n`);
+    assert.deepEqual(await queue('c'), []);
+    assert.equal((await ask('lease/timetolive', { ID: lease })).TTL, '-1');
+  });
+
+  it('tells once that the lease is lost', async () => {
+    const child = await take('c');
+    await ask('lease/revoke', { ID: (await queue('c'))[0].lease });
+    await until(() => child.said.includes('lost'));
+    child.stdin.end();
+    const { stdout } = await child.ended;
+    assert.match(stdout, /^held: 1, \d+\nlost, 1\nheld: 0\nhad been lost\n$/);
+  });
+
+  it('tells it when the server is gone, before the time-to-live is over', async () => {
+    const child = await take('c');
+    const begin = performance.now();
+    await stopEtcd();
+    await until(() => child.said.includes('lost'));
+    assert.ok(performance.now() - begin < 2000);
+    await startEtcd();
+    await until(isUp);
+    child.stdin.end();
+    assert.match((await child.ended).stdout, /lost, 1\nheld: 0\nhad been lost\n$/);
+  });
+
+  it('a wait ends by a descriptor, and leaves the line', async () => {
+    const holder = await take('c');
+    const waiter = start(user, `etcd://${etcd.address}`, 'c', 'cancel');
+    await until(async () => (await queue('c')).length === 2);
+    waiter.stdin.end();
+    assert.equal((await waiter.ended).stdout, 'not taken: cancelled\n');
+    assert.equal((await queue('c')).length, 1);
+    holder.stdin.end();
+    await holder.ended;
+  });
+
+  it('a waiter that loses its lease joins the line again', async () => {
+    const holder = await take('c');
+    const waiter = start(user, `etcd://${etcd.address}`, 'c');
+    await until(async () => (await queue('c')).length === 2);
+    const [, { lease }] = await queue('c');
+    await ask('lease/revoke', { ID: lease });
+    await until(async () => (await queue('c')).some((key, i) => i === 1 && key.lease !== lease));
+    holder.stdin.end();
+    waiter.stdin.end();
+    assert.match((await waiter.ended).stdout, /unlocked\n$/);
+    await holder.ended;
+  });
+});

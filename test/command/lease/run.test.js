@@ -1,0 +1,268 @@
+/** `lockword run --at`, with a real etcd. */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import {
+  LEASE,
+  ask,
+  endAll,
+  etcd,
+  file,
+  freePort,
+  hold,
+  isUp,
+  program,
+  queue,
+  run,
+  start,
+  startCluster,
+  startEtcd,
+  stopCluster,
+  stopEtcd,
+  until,
+} from './etcd.js';
+
+afterEach(endAll);
+
+describe('lockword run --at', function () {
+  this.timeout(40_000);
+  before(() => startCluster(1));
+  after(stopCluster);
+
+  it('runs the command with a token, and ends with its status', async () => {
+    const { status, stdout, stderr } = await run(
+      'a',
+      'sh',
+      '-c',
+      'echo $LOCKWORD_NAME $LOCKWORD_TOKEN; exit 7',
+    ).ended;
+    assert.equal(status, 7, stderr);
+    assert.match(stdout, /^a [1-9]\d*\n$/);
+    assert.deepEqual(await queue('a'), []);
+  });
+
+  it('holds one at a time, first come, first served, with growing tokens', async () => {
+    const holder = await hold('line', `until [ -e ${file('go')} ]; do sleep 0.01; done`);
+    const waiters = [];
+    for (let i = 0; i < 8; i++) {
+      waiters.push(run('line', 'sh', '-c', `echo ${i} $LOCKWORD_TOKEN >>${file('turns')}`));
+      await until(async () => (await queue('line')).length === i + 2);
+    }
+    writeFileSync(file('go'), '');
+    for (const child of [holder, ...waiters]) assert.equal((await child.ended).status, 0);
+    const turns = readFileSync(file('turns'), 'utf8').trim().split('\n');
+    const numbers = turns.map((turn) => turn.split(' ').map(Number));
+    assert.deepEqual(
+      numbers.map(([i]) => i),
+      [0, 1, 2, 3, 4, 5, 6, 7],
+    );
+    let last = holder.token;
+    for (const [, token] of numbers) {
+      assert.ok(token > last, `${token} after ${last}`);
+      last = token;
+    }
+  });
+
+  it('gives up at once, or after a time', async () => {
+    await hold('busy');
+    assert.equal((await run('--try', 'busy', 'true').ended).status, 1);
+    assert.equal((await run('-w', '0.2', '-E', '9', 'busy', 'true').ended).status, 9);
+    assert.equal((await queue('busy')).length, 1);
+  });
+
+  it('names may have any characters, and are no prefixes of each other', async () => {
+    await hold('a%b');
+    for (const name of ['a', 'a%b/c', 'a%', 'a b"ü'])
+      assert.equal((await run('--try', name, 'true').ended).status, 0, name);
+    await hold('slash', 'exec sleep 100');
+    assert.equal((await run('--try', 'slash', 'true').ended).status, 1);
+  });
+
+  it('keeps the lock for longer than the time-to-live', async () => {
+    const holder = await hold('long');
+    const [{ create_revision }] = await queue('long');
+    await sleep(3500);
+    assert.equal(holder.exitCode, null);
+    assert.equal((await queue('long'))[0].create_revision, create_revision);
+    assert.equal(Number(create_revision), holder.token);
+  });
+
+  it('a waiter that a signal ends leaves the line at once', async () => {
+    await hold('leave');
+    const waiter = run('leave', 'true');
+    await until(async () => (await queue('leave')).length === 2);
+    waiter.kill('SIGINT');
+    assert.equal((await waiter.ended).signal, 'SIGINT');
+    assert.equal((await queue('leave')).length, 1);
+  });
+
+  it('a signal at any moment leaves nothing in etcd', async () => {
+    for (let i = 0; i < 40; i++) {
+      const one = run('--ttl', '60', 'any', 'sleep', '100');
+      await until(async () => (await queue('any')).length === 1);
+      await sleep((i % 10) / 2);
+      one.kill('SIGTERM');
+      await one.ended;
+      assert.deepEqual(await queue('any'), [], `at ${i}`);
+    }
+  });
+
+  it('a holder that is killed loses the lock when the time-to-live is over', async () => {
+    const holder = await hold('killed');
+    const next = run('killed', 'sh', '-c', 'echo $LOCKWORD_TOKEN');
+    await until(async () => (await queue('killed')).length === 2);
+    holder.kill('SIGKILL');
+    const { status, stdout } = await next.ended;
+    assert.equal(status, 0);
+    assert.ok(Number(stdout) > holder.token);
+  });
+
+  it('a holder that is frozen: its command is stopped before another gets it', async () => {
+    const log = file('frozen');
+    // It ignores SIGTERM: only SIGKILL ends it.
+    const holder = await hold(
+      'frozen',
+      `trap '' TERM; while :; do date +%s%N >>${log}; sleep 0.02; done`,
+    );
+    const next = run('frozen', 'sh', '-c', `date +%s%N; sleep 0.3`);
+    await until(async () => (await queue('frozen')).length === 2);
+    holder.kill('SIGSTOP');
+    const { stdout } = await next.ended;
+    const last = readFileSync(log, 'utf8').trim().split('\n').at(-1);
+    assert.ok(BigInt(last) < BigInt(stdout), `${last} < ${stdout}`);
+    holder.kill('SIGCONT');
+    const { status, stderr } = await holder.ended;
+    assert.equal(status, 125);
+    assert.match(stderr, /the lease is lost/);
+  });
+
+  it('a lease that is revoked: the command is killed', async () => {
+    const holder = await hold('revoked', `trap '' TERM; while :; do sleep 1; done`);
+    const [{ lease }] = await queue('revoked');
+    await ask('lease/revoke', { ID: lease });
+    assert.equal((await holder.ended).status, 125);
+  });
+
+  it('everything is frozen: the late write is refused by what checks tokens', async () => {
+    const guarded = file('guarded');
+    // A resource: it refuses tokens below the greatest that it has seen.
+    const write = (text) =>
+      `flock ${file('resource')} sh -c '
+        [ $LOCKWORD_TOKEN -ge $(cat ${guarded}.token 2>/dev/null || echo 0) ] || exit 3
+        echo $LOCKWORD_TOKEN >${guarded}.token; echo ${text} >>${guarded}'`;
+    // In a session of its own the shell is not killed with the rest, as a machine that is frozen
+    // is not: it writes when it wakes up.
+    const writer = file('writer');
+    writeFileSync(
+      writer,
+      `echo $$ >${file('late.pid')}; kill -STOP $$
+       ${write('late')}; echo $? >${file('late.status')}`,
+    );
+    const holder = await hold('late', `setsid sh ${writer} & exec sleep 100`);
+    await until(() => existsSync(file('late.pid')) && readFileSync(file('late.pid'), 'utf8'));
+    const pid = Number(readFileSync(file('late.pid'), 'utf8'));
+    const group = readFileSync(`/proc/${holder.pid}/task/${holder.pid}/children`, 'utf8');
+    // The watcher cannot kill it: it is stopped, too.
+    process.kill(Number(group), 'SIGSTOP');
+    holder.kill('SIGSTOP');
+    const next = await run('late', 'sh', '-c', write('next')).ended;
+    assert.equal(next.status, 0, next.stderr);
+    process.kill(pid, 'SIGCONT');
+    await until(() => existsSync(file('late.status')));
+    assert.equal(readFileSync(file('late.status'), 'utf8'), '3\n');
+    assert.equal(readFileSync(guarded, 'utf8'), 'next\n');
+    process.kill(Number(group), 'SIGCONT');
+    holder.kill('SIGCONT');
+    assert.equal((await holder.ended).status, 125);
+  });
+
+  it('a server that restarts loses no lock', async () => {
+    const holder = await hold('restart', `until [ -e ${file('on')} ]; do sleep 0.01; done`, 10);
+    const next = run('--ttl', '10', 'restart', 'sh', '-c', 'echo $LOCKWORD_TOKEN');
+    await until(async () => (await queue('restart')).length === 2);
+    await stopEtcd();
+    await startEtcd();
+    await until(isUp);
+    assert.equal((await queue('restart')).length, 2);
+    writeFileSync(file('on'), '');
+    assert.equal((await holder.ended).status, 0);
+    const { status, stdout, stderr } = await next.ended;
+    assert.equal(status, 0, stderr);
+    assert.ok(Number(stdout) > holder.token);
+  });
+
+  it('a server that is gone: the command is stopped in time', async () => {
+    const holder = await hold('gone', 'exec sleep 100');
+    const begin = performance.now();
+    await stopEtcd();
+    const { status, stderr } = await holder.ended;
+    assert.equal(status, 125);
+    assert.match(stderr, /the lease is lost/);
+    assert.ok(performance.now() - begin > 500);
+    const { status: none, stderr: reason } = await run('gone', 'true').ended;
+    assert.equal(none, 125);
+    assert.match(reason, /etcd does not respond: 127/);
+    await startEtcd();
+    await until(isUp);
+  });
+
+  it('asks the next server if one does not respond', async () => {
+    const closed = await freePort();
+    const at = `etcd://127.0.0.1:${closed},${etcd.address}`;
+    const { status, stderr } = await start(program, 'run', '--at', at, 'two', 'true').ended;
+    assert.equal(status, 0, stderr);
+  });
+
+  it('a failure is one, though it has no field named so, as in etcd 3.6', async () => {
+    for (const failing of ['lease/grant', 'kv/txn']) {
+      const server = createHttpServer((request, response) => {
+        const fails = request.url.endsWith(failing);
+        response.statusCode = fails ? 503 : 200;
+        response.end(JSON.stringify(fails ? { code: 14, message: 'no leader' } : LEASE));
+      }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const at = `etcd://127.0.0.1:${server.address().port}`;
+      const out = file('ran');
+      const one = start(program, 'run', '--at', at, '--ttl', '2', '--try', 'x', 'touch', out);
+      const { status, stderr } = await one.ended;
+      server.close();
+      assert.equal(status, 125);
+      assert.match(stderr, /etcd does not respond: .*no leader/);
+      assert.equal(existsSync(out), false);
+    }
+  });
+
+  it('a watcher that is killed does not give the lock away', async () => {
+    const holder = await hold('watched', 'sleep 100 >&- 2>&- & echo $! >$DIR/pid; wait');
+    const before = performance.now();
+    const { stdout: watcher } = await start('pgrep', '-P', holder.pid).ended;
+    process.kill(Number(watcher), 'SIGKILL');
+    const { status, stderr } = await holder.ended;
+    assert.equal(status, 125);
+    assert.match(stderr, /frees the lock when the lease has run out/);
+    assert.equal((await run('watched', 'true').ended).status, 0);
+    assert.ok(performance.now() - before > 900);
+    process.kill(Number(readFileSync(file('pid'), 'utf8')), 'SIGKILL');
+  });
+
+  it('refuses what it cannot do', async () => {
+    for (const [args, message] of [
+      [['--at', 'http://a:1', 'n', 'true'], /etcd:\/\/HOST:PORT/],
+      [['--at', 'etcd://a/b', 'n', 'true'], /etcd:\/\/HOST:PORT/],
+      [['--at', 'etcd://a:1', '--once', 'n', 'true'], /--once/],
+      [['--at', 'etcd://a:1', '--region', 'f', 'n', 'true'], /--region/],
+      [['--at', 'etcd://a:1', '--ttl', '1', 'n', 'true'], /2 to 3600/],
+      [['--ttl', '5', 'n', 'true'], /--ttl is for --at/],
+      [['--at', `etcd://${etcd.address}`, '', 'true'], /not a name/],
+      [['--at', `etcd://${etcd.address}`, 'n'.repeat(56), 'true'], /too long/],
+    ]) {
+      const { status, stderr } = await start(program, 'run', ...args).ended;
+      assert.equal(status, 125, args.join(' '));
+      assert.match(stderr, message);
+    }
+  });
+});
