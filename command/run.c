@@ -18,6 +18,7 @@
 #define _GNU_SOURCE
 #include "command.h"
 
+#include <dirent.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -198,11 +199,54 @@ static pid_t fork_bound(int signal)
     return child;
 }
 
+/* The descriptors that were open when this process began: the command gets no others. */
+static struct {
+    int *all;
+    size_t count;
+} given;
+
+/* Calls it for each open descriptor above the standard streams. */
+static void for_each_descriptor(void (*call)(int))
+{
+    DIR *folder = opendir("/proc/self/fd");
+    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+        const int fd = atoi(entry->d_name);
+        if (fd > STDERR_FILENO && fd != dirfd(folder))
+            call(fd);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+static void remember(int fd)
+{
+    int *more = realloc(given.all, (given.count + 1) * sizeof *more);
+    if (!more)
+        err(FAILED, "cannot remember the open files");
+    given.all = more;
+    given.all[given.count++] = fd;
+}
+
+static void close_if_own(int fd)
+{
+    for (size_t i = 0; i < given.count; i++) {
+        if (given.all[i] == fd)
+            return;
+    }
+    close(fd);
+}
+
 _Noreturn static void watch(char **command, const sigset_t *signals, const sigset_t *before)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    /* The lease has connections, and libcurl has descriptors that outlive exec. */
+    if (tenure)
+        for_each_descriptor(close_if_own);
     const pid_t child = fork_bound(SIGKILL);
     if (child == 0) {
+        /* This process may have been frozen since the lock was taken. */
+        if (tenure && boot_time() >= atomic_load(&tenure->stop))
+            _exit(FAILED);
         sigprocmask(SIG_SETMASK, before, NULL);
         execvp(command[0], command);
         warn("%s", command[0]);
@@ -259,6 +303,7 @@ static int run_at(const struct options *options, const char *name, char **comman
     char program[LW_LEASE_HOLDER_MAX + 2], token[24];
     lw_lease *lease;
     sigset_t before;
+    for_each_descriptor(remember);
     tenure = mmap(NULL, sizeof *tenure, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (tenure == MAP_FAILED)
         err(FAILED, "cannot share memory");

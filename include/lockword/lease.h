@@ -26,16 +26,20 @@
  * different speed. A renewal counts only if the same leader led the cluster before it and after it:
  * one that was deposed, and does not know, cannot renew a lease.
  *
- * The system's look-up of a host name has no deadline, and while one hangs nothing is told. So give
- * the servers by addresses, or by names in /etc/hosts.
+ * With libcurl before 7.87, or without its threaded or c-ares resolver, nothing is told while the
+ * look-up of a host name hangs: give the servers by addresses there, or by names in /etc/hosts.
  *
  * What it cannot promise. A process that is stopped in the middle of a write, for longer than the
  * time-to-live, goes on with that write when it wakes up. So pass the token on with what is
  * written: each holder of a name has a greater token than all before it. What is written to keeps
  * the greatest token it has seen, and refuses smaller ones.
  *
+ * The tokens are etcd's: if its data are lost, or restored from a copy, they begin anew, and what
+ * has seen greater ones refuses them.
+ *
  * What is illegal. To use a lease after lw_lease_unlock; to call lw_lease_unlock in a callback. A
- * child of fork() must not use the leases of its parent.
+ * child of fork() must not use the leases of its parent. Some versions of libcurl, such as 7.88,
+ * have descriptors that a program inherits which such a child executes: close them before.
  *
  * Functions return 0 or an errno code. None sets errno, prints or aborts.
  */
@@ -94,7 +98,8 @@ struct lw_lease_options {
 
 /*
  * Takes the lock of this name. The servers are "etcd://HOST:PORT", and the others of the cluster
- * after it: ",HOST:PORT". If one does not respond, it asks the next one.
+ * after it: ",HOST:PORT"; a port that is not given is 2379. If one does not respond, it asks the
+ * next one. They have to be of one cluster.
  *
  * Returns 0; EBUSY: LW_NOW, and it is held; ETIMEDOUT; ECANCELED; EINVAL: these are no servers, no
  * name or no time-to-live; ENAMETOOLONG; EHOSTUNREACH: no server has responded for as long as the

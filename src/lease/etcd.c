@@ -18,7 +18,9 @@
 enum { INVALID_ARGUMENT = 3, NOT_FOUND = 5, PERMISSION_DENIED = 7, UNAUTHENTICATED = 16 };
 
 /* Before the first server is asked again. */
-enum { PAUSE_MS = 100 };
+enum { PAUSE_NS = NS_PER_S / 10 };
+
+static const char default_port[] = "2379";
 
 /* No response is longer. */
 enum { LONGEST_RESPONSE = 1 << 20 };
@@ -123,21 +125,21 @@ static cJSON *next_message(struct text *text)
     cJSON *message = cJSON_Parse(text->bytes);
     text->length -= (size_t)(end - text->bytes);
     memmove(text->bytes, end, text->length + 1);
-    return message;
+    return message ? message : cJSON_CreateNull();
 }
 
-/* Whether a watch has more to say than that it has begun. */
-static bool is_news(struct text *text)
+/* What a watch says: 0: it has begun, or nothing yet; 1: the key has changed; -1: it is over. */
+static int is_news(struct text *text)
 {
-    for (cJSON *message; (message = next_message(text));) {
+    int news = 0;
+    for (cJSON *message; !news && (message = next_message(text));) {
         const cJSON *result = cJSON_GetObjectItem(message, "result");
-        const bool is_one = !result || cJSON_GetObjectItem(result, "events") ||
-                            cJSON_IsTrue(cJSON_GetObjectItem(result, "canceled"));
+        news = cJSON_GetObjectItem(result, "events")                              ? 1
+               : !result || cJSON_IsTrue(cJSON_GetObjectItem(result, "canceled")) ? -1
+                                                                                  : 0;
         cJSON_Delete(message);
-        if (is_one)
-            return true;
     }
-    return false;
+    return news;
 }
 
 static bool is_cancelled(const struct etcd *etcd)
@@ -186,8 +188,11 @@ static int transfer(struct etcd *etcd, const char *path, const char *body, int64
 {
     const char *server =
         etcd->cluster->servers[atomic_load(&etcd->cluster->current) % etcd->cluster->count];
+    const char *bracket = strrchr(server, ']'); /* of an IPv6 address */
+    const bool has_port = strchr(bracket ? bracket : server, ':');
     char url[512];
-    if (snprintf(url, sizeof url, "http://%s/v3/%s", server, path) >= (int)sizeof url)
+    if (snprintf(url, sizeof url, "http://%s%s%s/v3/%s", server, has_port ? "" : ":",
+                 has_port ? "" : default_port, path) >= (int)sizeof url)
         return EHOSTUNREACH;
     CURL *easy = etcd->easy;
     char words[CURL_ERROR_SIZE] = "";
@@ -202,12 +207,16 @@ static int transfer(struct etcd *etcd, const char *path, const char *body, int64
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+#if LIBCURL_VERSION_NUM >= 0x075700
+    /* A look-up of a host name that hangs is left behind, and frees its memory when it ends. */
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
     curl_multi_add_handle(etcd->multi, easy);
-    int error = 0;
+    int error = 0, news = 0;
     for (int running = 1; running;) {
         if (curl_multi_perform(etcd->multi, &running) != CURLM_OK)
             error = EHOSTUNREACH;
-        else if (is_watch && is_news(text))
+        else if (is_watch && (news = is_news(text)))
             break;
         else if (running && is_cancelled(etcd))
             error = ECANCELED;
@@ -220,13 +229,16 @@ static int transfer(struct etcd *etcd, const char *path, const char *body, int64
     }
     int left;
     const CURLMsg *done = curl_multi_info_read(etcd->multi, &left);
-    if (!error && done && done->msg == CURLMSG_DONE && done->data.result != CURLE_OK)
+    const bool has_failed = done && done->msg == CURLMSG_DONE && done->data.result != CURLE_OK;
+    if (!error && (has_failed || (is_watch && news <= 0)))
         error = EHOSTUNREACH;
     if (error == ETIMEDOUT || error == EHOSTUNREACH)
         snprintf(etcd->reason, sizeof etcd->reason, "%.100s: %.150s", server,
-                 error == ETIMEDOUT ? "no response"
-                 : *words           ? words
-                                    : "the connection failed");
+                 error == ETIMEDOUT                                     ? "no response"
+                 : has_failed && done->data.result == CURLE_WRITE_ERROR ? "the response is too long"
+                 : *words                                               ? words
+                 : is_watch                                             ? "the watch has ended"
+                                                                        : "the connection failed");
     etcd->status = 0;
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &etcd->status);
     curl_multi_remove_handle(etcd->multi, easy);
@@ -235,13 +247,19 @@ static int transfer(struct etcd *etcd, const char *path, const char *body, int64
 }
 
 /*
- * What a response means; it is NULL if it was no JSON. EHOSTUNREACH: ask another server. Up to
- * version 3.5 a failure has an "error" besides its code; that of a stream is an object.
+ * What a response means; it is NULL if it was no JSON. EHOSTUNREACH: ask another server. All that
+ * is no failure has a header, and a transaction tells what it has done. Up to version 3.5 a failure
+ * has an "error" besides its code; that of a stream is an object.
  */
 static int judge(struct etcd *etcd, const cJSON *reply)
 {
     const cJSON *failure = cJSON_GetObjectItem(reply, "error");
-    if (reply && !failure && etcd->status == 200)
+    const cJSON *result = cJSON_GetObjectItem(reply, "result"); /* of a stream */
+    const cJSON *header = cJSON_GetObjectItem(result ? result : reply, "header");
+    const cJSON *done = cJSON_GetArrayItem(cJSON_GetObjectItem(reply, "responses"), 0);
+    const bool is_whole =
+        cJSON_IsObject(header) && (done || !cJSON_IsTrue(cJSON_GetObjectItem(reply, "succeeded")));
+    if (is_whole && !failure && etcd->status == 200)
         return 0;
     const cJSON *holder = cJSON_IsObject(failure) ? failure : reply;
     const char *message = cJSON_GetStringValue(cJSON_GetObjectItem(holder, "message"));
@@ -256,6 +274,12 @@ static int judge(struct etcd *etcd, const cJSON *reply)
            : code == PERMISSION_DENIED || code == UNAUTHENTICATED ? EACCES
            : code == INVALID_ARGUMENT                             ? EINVAL
                                                                   : EHOSTUNREACH;
+}
+
+int etcd_pause(struct etcd *etcd)
+{
+    await(etcd, etcd_now() + PAUSE_NS);
+    return is_cancelled(etcd) ? ECANCELED : 0;
 }
 
 int etcd_ask(struct etcd *etcd, const char *path, cJSON *body, int64_t until, cJSON **reply)
@@ -284,13 +308,11 @@ int etcd_ask(struct etcd *etcd, const char *path, cJSON *body, int64_t until, cJ
         if (error != ETIMEDOUT && error != EHOSTUNREACH)
             break;
         move_on(etcd, server);
-        const int64_t pause = tried % etcd->cluster->count ? 0 : PAUSE_MS * 1000000;
+        const bool pauses = tried % etcd->cluster->count == 0;
         error = EHOSTUNREACH;
-        if (etcd_now() + pause >= until)
+        if (etcd_now() + (pauses ? PAUSE_NS : 0) >= until)
             break;
-        if (pause)
-            await(etcd, etcd_now() + pause);
-        if (is_cancelled(etcd)) {
+        if (pauses ? etcd_pause(etcd) : is_cancelled(etcd)) {
             error = ECANCELED;
             break;
         }
@@ -312,11 +334,14 @@ int etcd_watch(struct etcd *etcd, const char *key, int64_t revision, int64_t unt
         return ENOMEM;
     const unsigned server = atomic_load(&etcd->cluster->current);
     struct text text = {0};
-    const int error = transfer(etcd, "watch", request, until, true, &text);
-    if (error == EHOSTUNREACH)
-        move_on(etcd, server);
+    int error = transfer(etcd, "watch", request, until, true, &text);
     free(text.bytes);
     free(request);
+    if (error == EHOSTUNREACH) {
+        move_on(etcd, server);
+        if (etcd_pause(etcd))
+            error = ECANCELED;
+    }
     return error;
 }
 

@@ -49,9 +49,12 @@ void etcd_close(struct etcd *etcd);
  */
 int etcd_ask(struct etcd *etcd, const char *path, cJSON *body, int64_t until, cJSON **reply);
 
+/* Waits a moment before a request is repeated. Returns 0 or ECANCELED. */
+int etcd_pause(struct etcd *etcd);
+
 /*
- * Waits until a key is deleted after the revision, or another reason to look again. Returns 0;
- * ETIMEDOUT; ECANCELED; or EHOSTUNREACH: the server failed, and the next one is current.
+ * Waits until a key is deleted after the revision. Returns 0; ETIMEDOUT; ECANCELED; or, after a
+ * pause, EHOSTUNREACH: the server failed, or does not watch that, and the next one is current.
  */
 int etcd_watch(struct etcd *etcd, const char *key, int64_t revision, int64_t until);
 

@@ -22,6 +22,17 @@
 
 enum { DEFAULT_TTL = 10, LEAST_TTL = 2, MOST_TTL = 3600 };
 
+/* One server has an eighth of the time-to-live for its response, but no longer than so many s. */
+enum { MOST_PATIENCE = 5 };
+
+/* In the time that so many servers have, a lock is given back; and a waiter looks at the queue
+ * again, if the watch should be mute, as behind a proxy that keeps what it says. */
+enum { ROUNDS = 10 };
+
+/* So many leases that do not exist, one after the other, are no accident: these servers are not one
+ * cluster. */
+enum { MOST_IN_VAIN = 10 };
+
 /* In eighths of the time-to-live: when the next renewal is due; when the lease is lost; when the
  * holder has to have stopped. */
 enum { RENEW = 2, STOP = 5, END = 7, WHOLE = 8 };
@@ -43,7 +54,7 @@ struct lw_lease {
     _Atomic int64_t stop;   /* when the lease is lost; 0: it is lost */
     int timer, over, moved; /* the thread's timer; events: it has to end; look again */
     pthread_mutex_t lock;   /* of what follows, the timer, and what the callbacks are told */
-    bool is_granted, has_thread, has_waited;
+    bool is_granted, has_thread, has_joined, has_waited;
     int64_t due;     /* the next renewal */
     int64_t held_ms; /* since when, which others do not know yet; 0: they do */
 };
@@ -127,6 +138,8 @@ static int look(lw_lease *lease, struct etcd *etcd, int64_t until, int64_t *term
     int error = etcd_ask(etcd, "kv/txn", body, until, &reply);
     if (!error && !cJSON_IsTrue(cJSON_GetObjectItem(reply, "succeeded")))
         error = ENOENT;
+    else if (!error && !cJSON_IsObject(etcd_range_of(reply)))
+        error = EHOSTUNREACH; /* this does not say that the queue is empty */
     if (!error && term) {
         *term = etcd_int(cJSON_GetObjectItem(reply, "header"), "raft_term");
     } else if (!error) {
@@ -178,8 +191,10 @@ static int renew(lw_lease *lease, int64_t *from)
             error = look(lease, etcd, until, &term);
         if (error)
             return error;
-        if (before == term)
+        if (before == term && term)
             return 0;
+        if (etcd_pause(etcd))
+            return ECANCELED;
     }
 }
 
@@ -286,9 +301,10 @@ static int join(lw_lease *lease, int64_t until)
     const int64_t from = etcd_now();
     int error = etcd_ask(&lease->waiter, "lease/grant", body, until, &reply);
     if (error)
-        return error;
+        return error == ENOENT ? EHOSTUNREACH : error; /* no such service: this is no etcd */
+    const int64_t ttl = etcd_int(reply, "TTL");
     lease->id = etcd_int(reply, "ID");
-    lease->ttl_ns = etcd_int(reply, "TTL") * NS_PER_S;
+    lease->ttl_ns = (ttl > MOST_TTL ? MOST_TTL : ttl) * NS_PER_S;
     cJSON_Delete(reply);
     if (lease->id == 0 || lease->ttl_ns <= 0)
         return EHOSTUNREACH; /* this is no etcd */
@@ -296,6 +312,7 @@ static int join(lw_lease *lease, int64_t until)
     snprintf(lease->key, sizeof lease->key, "%s%016llx", lease->line.from,
              (unsigned long long)lease->id);
     error = create_key(lease, until);
+    lease->has_joined = error == 0;
     return error ? error : start_thread(lease);
 }
 
@@ -328,21 +345,28 @@ static int stand_in_line(lw_lease *lease, bool waits, int64_t until)
         if (is_readable(lease->moved) && read(lease->moved, &count, sizeof count) > 0 &&
             atomic_load(&lease->stop) == 0)
             return ESTALE;
-        const int64_t patient_until = etcd_now() + lease->ttl_ns;
-        int error = look(lease, &lease->waiter,
-                         waits && until < patient_until ? until : patient_until, NULL);
+        const int64_t now = etcd_now(), watch_until = now + ROUNDS * lease->waiter.patience_ns;
+        /* A server that was asked in time may respond. */
+        const int64_t least = now + lease->waiter.patience_ns, most = now + lease->ttl_ns;
+        const int64_t look_until = until < least ? least : until;
+        int error =
+            look(lease, &lease->waiter, waits && look_until < most ? look_until : most, NULL);
         if (!error && !lease->before)
             return grant(lease) ? 0 : ESTALE;
         if (!error && !waits)
             return EBUSY;
         lease->has_waited = true;
-        if (!error)
-            error = etcd_watch(&lease->waiter, lease->before, lease->revision, until);
+        if (!error) {
+            error = etcd_watch(&lease->waiter, lease->before, lease->revision,
+                               until < watch_until ? until : watch_until);
+            if (etcd_now() >= until)
+                return ETIMEDOUT;
+        }
         if (error == ENOENT)
             return ESTALE;
         if (error == ECANCELED && !is_readable(lease->options.cancel_fd))
             continue; /* the thread wants it to look again */
-        if (error == EHOSTUNREACH && etcd_now() < until)
+        if ((error == EHOSTUNREACH || error == ETIMEDOUT) && etcd_now() < until)
             continue; /* as long as the lease is renewed */
         if (error)
             return error;
@@ -353,10 +377,11 @@ static int acquire(lw_lease *lease)
 {
     const int64_t until = etcd_until(lease->options.deadline);
     const bool waits = etcd_now() < until;
-    const int64_t ttl_ns = (int64_t)lease->options.ttl * NS_PER_S;
-    for (;;) {
+    const int64_t ttl_ns = (int64_t)lease->options.ttl * NS_PER_S, begin = etcd_now();
+    for (int in_vain = 0;; in_vain = lease->has_joined ? 0 : in_vain + 1) {
         const int64_t patient_until = etcd_now() + ttl_ns;
         lease->id = 0;
+        lease->has_joined = false;
         int error = join(lease, waits && until < patient_until ? until : patient_until);
         if (!error)
             error = stand_in_line(lease, waits, until);
@@ -373,6 +398,10 @@ static int acquire(lw_lease *lease)
             return error;
         if (waits && etcd_now() >= until)
             return ETIMEDOUT;
+        if (in_vain == MOST_IN_VAIN || (!waits && etcd_now() >= begin + ttl_ns))
+            return EHOSTUNREACH;
+        if (etcd_pause(&lease->waiter) && is_readable(lease->options.cancel_fd))
+            return ECANCELED;
     }
 }
 
@@ -403,7 +432,9 @@ static int prepare(lw_lease *lease)
     if (error || etcd_open(renewer, &lease->cluster))
         return ENOMEM;
     /* Several servers have their turn before the lease is lost. */
-    waiter->patience_ns = renewer->patience_ns = (int64_t)lease->options.ttl * NS_PER_S / WHOLE;
+    const uint32_t ttl = lease->options.ttl, most = MOST_PATIENCE * WHOLE;
+    waiter->patience_ns = renewer->patience_ns =
+        (int64_t)(ttl < most ? ttl : most) * NS_PER_S / WHOLE;
     waiter->cancel_fds[0] = lease->options.cancel_fd;
     waiter->cancel_fds[1] = lease->moved;
     renewer->cancel_fds[0] = lease->over;
@@ -463,7 +494,8 @@ int lw_lease_unlock(lw_lease *lease)
     end_thread(lease);
     const int64_t stop = atomic_load(&lease->stop);
     const bool is_held = etcd_now() < stop;
-    int error = leave(lease, is_held ? stop : etcd_now() + lease->waiter.patience_ns);
+    const int64_t patient_until = etcd_now() + (is_held ? ROUNDS : 1) * lease->waiter.patience_ns;
+    int error = leave(lease, is_held && stop < patient_until ? stop : patient_until);
     if (!is_held)
         error = ESTALE;
     else if (error == ENOENT)

@@ -65,14 +65,6 @@ export async function ask(path, body) {
   return response.json();
 }
 
-/** What a server says that grants each lease. */
-export const LEASE = {
-  ID: '7',
-  TTL: '2',
-  header: { revision: '1', raft_term: '1' },
-  succeeded: true,
-};
-
 export const base64 = (text) => Buffer.from(text).toString('base64');
 
 /** The keys of the queue of this name, and who made them. */

@@ -1,6 +1,7 @@
 /** liblockword-lease, with a real etcd. */
 
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import {
   ask,
@@ -25,8 +26,8 @@ describe('liblockword-lease', function () {
   after(stopCluster);
 
   /** A C program that takes the lock, and has said so. */
-  async function take(name) {
-    const child = start(user, `etcd://${etcd.address}`, name);
+  async function take(name, servers = `etcd://${etcd.address}`) {
+    const child = start(user, servers, name);
     child.said = '';
     child.stdout.on('data', (data) => (child.said += data));
     await until(() => child.said.includes('\n'));
@@ -87,5 +88,42 @@ describe('liblockword-lease', function () {
     waiter.stdin.end();
     assert.match((await waiter.ended).stdout, /unlocked\n$/);
     await holder.ended;
+  });
+
+  it('tells in time that the lease is lost, though the look-up of a name hangs', async () => {
+    // Once the first server is gone, the second one is asked.
+    const child = await take('h', `etcd://${etcd.address},hangs:1`);
+    const begin = performance.now();
+    await stopEtcd();
+    await until(() => child.said.includes('lost'));
+    assert.ok(performance.now() - begin < 1750, `after ${performance.now() - begin} ms`);
+    child.stdin.end();
+    assert.match((await child.ended).stdout, /had been lost\n$/);
+    const { stdout } = await start(user, 'etcd://hangs:1', 'h').ended;
+    assert.match(stdout, /not taken: No route to host/);
+    assert.ok(performance.now() - begin < 10_000, `after ${performance.now() - begin} ms`);
+    await startEtcd();
+    await until(isUp);
+  });
+
+  it('a wall clock that jumps moves nothing', async () => {
+    process.env.LW_CLOCK = 'jumps';
+    const child = await take('clock');
+    const waiter = start(user, `etcd://${etcd.address}`, 'clock');
+    delete process.env.LW_CLOCK;
+    await until(async () => (await queue('clock')).length === 2);
+    const tokens = (await queue('clock')).map((key) => key.create_revision);
+    await sleep(3500);
+    assert.deepEqual(
+      (await queue('clock')).map((key) => key.create_revision),
+      tokens,
+    );
+    child.stdin.end();
+    waiter.stdin.end();
+    assert.match((await child.ended).stdout, /unlocked\n$/);
+    assert.match(
+      (await waiter.ended).stdout,
+      new RegExp(`^held: 1, ${tokens[1]}\n.*\nunlocked\n$`),
+    );
   });
 });

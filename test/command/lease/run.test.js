@@ -1,13 +1,10 @@
 /** `lockword run --at`, with a real etcd. */
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer as createHttpServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import {
-  LEASE,
   ask,
   endAll,
   etcd,
@@ -222,22 +219,27 @@ describe('lockword run --at', function () {
     assert.equal(status, 0, stderr);
   });
 
-  it('a failure is one, though it has no field named so, as in etcd 3.6', async () => {
-    for (const failing of ['lease/grant', 'kv/txn']) {
-      const server = createHttpServer((request, response) => {
-        const fails = request.url.endsWith(failing);
-        response.statusCode = fails ? 503 : 200;
-        response.end(JSON.stringify(fails ? { code: 14, message: 'no leader' } : LEASE));
-      }).listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      const at = `etcd://127.0.0.1:${server.address().port}`;
-      const out = file('ran');
-      const one = start(program, 'run', '--at', at, '--ttl', '2', '--try', 'x', 'touch', out);
-      const { status, stderr } = await one.ended;
-      server.close();
-      assert.equal(status, 125);
-      assert.match(stderr, /etcd does not respond: .*no leader/);
-      assert.equal(existsSync(out), false);
+  it('the command gets the descriptors that lockword was given, and no others', async () => {
+    const given = (command) => start('sh', '-c', `exec 7</dev/null; ${command} ls /proc/self/fd`);
+    const locked = `${program} run --at etcd://${etcd.addresses} fds`;
+    const [{ stdout }, { stdout: withLock }] = [await given('').ended, await given(locked).ended];
+    assert.match(stdout, /^7$/m);
+    assert.equal(withLock, stdout);
+  });
+
+  it('the port is 2379 if none is given', async () => {
+    for (const host of ['127.254.0.9', '[::1]']) {
+      const { stderr } = await start(
+        program,
+        'run',
+        '-w',
+        '0.1',
+        '--at',
+        `etcd://${host}`,
+        'n',
+        'true',
+      ).ended;
+      assert.match(stderr, / port 2379/);
     }
   });
 
