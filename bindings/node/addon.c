@@ -500,6 +500,23 @@ static napi_value js_bytes(napi_env env, napi_callback_info info)
     return numbers(env, error, error ? 0 : place_of(region, bytes), 0);
 }
 
+/*
+ * permits(handle, name, n): finds the permits, or makes them. Returns an errno code or 0, and the
+ * byte at which they begin.
+ */
+static napi_value js_permits(napi_env env, napi_callback_info info)
+{
+    napi_value values[3];
+    arguments(env, info, 3, values);
+    lw_region *region = listening_of(env, values[0])->opened->region;
+    char *name = string_of(env, values[1]);
+    lw_region_permits permits = {0};
+    const int error =
+        name ? lw_region_permits_named(region, name, uint32_of(env, values[2]), &permits) : ENOMEM;
+    free(name);
+    return numbers(env, error, error ? 0 : place_of(region, permits.words), 0);
+}
+
 /* slot(handle, offset): what a thread is busy with that waits for the words at this byte. */
 static napi_value js_slot(napi_env env, napi_callback_info info)
 {
@@ -556,6 +573,8 @@ static napi_value describe(napi_env env, const struct lw_region_info *info)
     set(env, object, "recoveries", number(env, info->recoveries));
     set(env, object, "kind", number(env, info->kind));
     set(env, object, "size", number(env, info->size));
+    set(env, object, "permits", number(env, info->permits));
+    set(env, object, "held", number(env, info->held));
     return object;
 }
 
@@ -669,7 +688,7 @@ NAPI_MODULE_INIT()
         {"wait", js_wait},     {"notify", js_notify},   {"notifyAsync", js_notify_async},
         {"listen", js_listen}, {"now", js_now},         {"bury", js_bury},
         {"unlock", js_unlock}, {"abandon", js_abandon}, {"named", js_named},
-        {"bytes", js_bytes},
+        {"bytes", js_bytes},   {"permits", js_permits},
     };
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         napi_value value;

@@ -75,7 +75,9 @@ function writeTypes() {
     (name) => `${name}.d.ts`,
   )) {
     const text = readFileSync(join(out, 'bindings/node/src', name), 'utf8');
-    const types = text.replaceAll(/'\.\.\/\.\.\/\.\.\/js\/src\/\w+\.js'/g, "'lockword'");
+    const types = text
+      .replaceAll(/'(\.\.\/){3}js\/src\/permits\.js'/g, "'lockword/region'")
+      .replaceAll(/'(\.\.\/){3}js\/src\/\w+\.js'/g, "'lockword'");
     for (const folder of ['types', 'cjs']) writeFileSync(join(PACKAGE, folder, name), types);
   }
   rmSync(out, { recursive: true });

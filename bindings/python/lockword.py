@@ -79,7 +79,8 @@ class ClosedError(LockError):
 
 _FOREVER = 2**63 - 1
 _KINDS = (
-    "mutex rmutex once rwlock event semaphore counter waitgroup latch barrier cond bytes".split()
+    "mutex rmutex once rwlock event semaphore counter waitgroup latch barrier cond bytes "
+    "permits rwtable".split()
 )
 
 
@@ -96,6 +97,15 @@ class _RWLockStruct(ctypes.Structure):
     _fields_ = [("region", ctypes.c_void_p), ("words", ctypes.c_void_p)]
 
 
+class _RWTableStruct(ctypes.Structure):
+    _fields_ = [
+        ("mutex", _MutexStruct),
+        ("region", ctypes.c_void_p),
+        ("words", ctypes.c_void_p),
+        ("busy", ctypes.c_uint32),
+    ]
+
+
 class _InfoStruct(ctypes.Structure):
     _fields_ = [
         ("name", ctypes.c_char * 56),
@@ -110,6 +120,8 @@ class _InfoStruct(ctypes.Structure):
         ("contended", ctypes.c_uint32),
         ("recoveries", ctypes.c_uint32),
         ("size", ctypes.c_uint32),
+        ("permits", ctypes.c_uint32),
+        ("held", ctypes.c_uint32),
         ("kind", ctypes.c_int),
     ]
 
@@ -181,6 +193,13 @@ _tryread = _function(_quick, "region_rwlock_tryrdlock", _pointer)
 _write = _function(_blocking, "region_rwlock_wrlock_cancel", _pointer, *_LIMITS)
 _trywrite = _function(_quick, "region_rwlock_trywrlock", _pointer)
 _rwlock_unlock = _function(_quick, "region_rwlock_unlock", _pointer)
+_table_named = _function(_blocking, "region_rwtable_named", _pointer, _text, _pointer)
+_table_read = _function(_blocking, "region_rwtable_rdlock_cancel", _pointer, *_LIMITS)
+_table_tryread = _function(_quick, "region_rwtable_tryrdlock", _pointer)
+_table_write = _function(_blocking, "region_rwtable_wrlock_cancel", _pointer, *_LIMITS)
+_table_trywrite = _function(_quick, "region_rwtable_trywrlock", _pointer)
+_table_unlock = _function(_quick, "region_rwtable_unlock", _pointer)
+_table_leave = _function(_quick, "region_rwtable_leave", _pointer)
 _acquire = _function(_blocking, "sem_acquire_cancel", _pointer, _u32, *_LIMITS)
 _tryacquire = _function(_quick, "sem_tryacquire", _pointer, _u32)
 _release = _function(_quick, "sem_release", _pointer, _u32)
@@ -883,10 +902,49 @@ class WriteLock(_Side):
     _wait = _write
 
 
+class TableReadLock(_Side):
+    """The side of the readers of a table. `guard.owner_died`: a writer died."""
+
+    _attempt = _table_tryread
+    _wait = _table_read
+
+    def _free(self) -> int:
+        return _errno.ECANCELED if self._region._value is None else _table_unlock(self._handle)
+
+
+class TableWriteLock(_Side):
+    """The side of the writers of a table. `guard.owner_died`: a writer died."""
+
+    _attempt = _table_trywrite
+    _wait = _table_write
+
+    def _free(self) -> int:
+        return _errno.ECANCELED if self._region._value is None else _table_unlock(self._handle)
+
+    def _leave(self) -> int:
+        return _errno.ECANCELED if self._region._value is None else _table_leave(self._handle)
+
+
+class RWTable:
+    """
+    A read-write lock of a region, with a table of its readers: `with table.read:`, `with
+    table.write:`. What a process holds when it dies is free again. After a writer's death all are
+    told by `guard.owner_died`, until a writer releases it.
+    """
+
+    def __init__(self, region: "Region", name: str) -> None:
+        #: Its name in the region.
+        self.name = name
+        handle = ctypes.byref(_RWTableStruct())
+        region._find(_table_named, name, handle)
+        self.read = TableReadLock(region, name, handle)
+        self.write = TableWriteLock(region, name, handle)
+
+
 class RWLock:
     """
     A read-write lock of a region: `with rwlock.read:`, `with rwlock.write:`. What a process holds
-    when it dies stays locked: use a mutex for what has to survive a death.
+    when it dies stays locked: use a table for what has to survive a death.
     """
 
     def __init__(self, region: "Region", name: str) -> None:
@@ -1147,6 +1205,10 @@ class Region:
     def rwlock(self, name: str) -> RWLock:
         """Finds the read-write lock of this name, or makes it."""
         return RWLock(self, name)
+
+    def rwtable(self, name: str) -> RWTable:
+        """Finds the read-write lock with a table of this name, or makes it."""
+        return RWTable(self, name)
 
     def event(self, name: str, auto: bool = False) -> Event:
         """Finds the event of this name, or makes it. Pass the same `auto` everywhere."""

@@ -40,11 +40,13 @@
  * lw_region_mutex_abandon instead of unlock: from then on nobody gets the mutex (ENOTRECOVERABLE),
  * until lw_region_mutex_reset.
  *
- * What else a death means. A once whose runner died is run by the next thread that begins it. The
- * other primitives know counts and no owners, and a death corrects no count: permits that a dead
+ * What else a death means. A once whose runner died is run by the next thread that begins it.
+ * Permits that have owners (lw_region_permits) are free again, and so is a read-write lock with a
+ * table of its readers (lw_region_rwtable), whose next holders are told if a writer died. The other
+ * primitives know counts and no owners, and a death corrects no count: permits that a dead
  * thread had acquired stay acquired, its read or write lock stays locked, a party of a barrier
  * stays missing, and an event that it should have set stays unset. Use a mutex for what has to
- * survive a death. But no thread sleeps on because the thread that was to wake it died: after a
+ * survive a death, or those. But no thread sleeps on because the thread that was to wake it died: after a
  * death all waiters look again.
  *
  * What is illegal. To unmap the memory of an open region, or to shrink its file: the next access is
@@ -395,6 +397,8 @@ int lw_region_rwtable_wrlock(const lw_region_rwtable *lock);
 int lw_region_rwtable_tryrdlock(const lw_region_rwtable *lock);
 int lw_region_rwtable_trywrlock(const lw_region_rwtable *lock);
 int lw_region_rwtable_unlock(const lw_region_rwtable *lock);
+/* The same, but a writer that was told of a death leaves it to the next one to mend the data. */
+int lw_region_rwtable_leave(const lw_region_rwtable *lock);
 int lw_region_rwtable_abandon(const lw_region_rwtable *lock);
 int lw_region_rwtable_reset(const lw_region_rwtable *lock);
 

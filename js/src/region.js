@@ -36,6 +36,8 @@ import { Event } from './event.js';
 import { dispose } from './guard.js';
 import { Latch } from './latch.js';
 import { Once } from './once.js';
+import { permitsBuryStep, permitsCount, permitsOf } from './core/permits.js';
+import { Permits } from './permits.js';
 import { ClosedError } from './region-errors.js';
 import { RegionMutex } from './region-mutex.js';
 import { ABANDONED, OWNER_DIED, robustBury, robustFate } from './robust.js';
@@ -47,6 +49,7 @@ import { WaitGroup } from './waitgroup.js';
 
 export { AbandonedError, ClosedError } from './region-errors.js';
 export { RegionGuard, RegionMutex } from './region-mutex.js';
+export { PermitGuard, Permits } from './permits.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -75,6 +78,8 @@ export { RegionGuard, RegionMutex } from './region-mutex.js';
  * @property {number} contended how often a thread that took it by `lock` had to wait or to spin
  * @property {number} recoveries how often a holder died
  * @property {number} byteLength of a range of bytes
+ * @property {number} permits how many permits there are
+ * @property {number} held how many of them have owners
  *
  * @typedef {object} RegionCondition a condition, whose mutex is one of the region
  * @property {(mutex: RegionMutex, options?: number | WaitOptions) => boolean} wait
@@ -103,7 +108,15 @@ const KINDS = /** @type {const} */ ([
   'Barrier',
   'Condition',
   'bytes',
+  'Permits',
+  'RWTable',
 ]);
+
+const BYTES = KINDS.indexOf('bytes') + 1;
+const PERMITS = KINDS.indexOf('Permits') + 1;
+
+/** The id of no agent: those of an engine have bit 28. */
+const NOBODY = 0x0fffffff;
 
 /** The header's words. */
 const MAGIC = [0x6b636f6c, 0x64726f77];
@@ -365,6 +378,23 @@ export class Region {
   }
 
   /**
+   * Finds the permits of this name, or makes them: at most n threads have one at a time, and those
+   * that a dead thread had are free again.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @param {number} n how many there are, 1 to 252
+   * @returns {Permits}
+   * @throws {LockError} there is another number of permits
+   */
+  permits(name, n) {
+    const record = this.#find(name, PERMITS, Permits.initial(n));
+    const { buffer, byteOffset } = this.#words;
+    const permits = new Permits(buffer, byteOffset + 4 * (record + RECORD));
+    if (permits.count !== n) throw new LockError(`'${name}' has ${permits.count} permits`);
+    return permits;
+  }
+
+  /**
    * Finds the event of this name, or makes it.
    *
    * @param {string} name of 1 to 55 bytes
@@ -450,7 +480,7 @@ export class Region {
    */
   bytes(name, byteLength) {
     assertInteger(byteLength, 1, 2 ** 31 - 1, 'byteLength');
-    const record = this.#find(name, KINDS.length, [byteLength]);
+    const record = this.#find(name, BYTES, [byteLength]);
     if (this.#words[record + OTHER] !== byteLength)
       throw new LockError(`'${name}' has ${this.#words[record + OTHER]} bytes`);
     const { buffer, byteOffset } = this.#words;
@@ -589,7 +619,8 @@ export class Region {
    * @param {ArrayLike<number>} initial
    */
   #make(kind, hash, packed, initial) {
-    const bytes = 4 * RECORD + (KINDS[kind - 1] === 'bytes' ? initial[0] : 0);
+    const permits = kind === PERMITS ? initial : [];
+    const bytes = 4 * (RECORD + permits.length) + (kind === BYTES ? initial[0] : 0);
     const size = Math.ceil(bytes / 64) * 64;
     let next;
     do {
@@ -599,7 +630,7 @@ export class Region {
     } while (Atomics.compareExchange(this.#words, NEXT, next, next + size) !== next);
     const record = next / 4;
     this.#words.set([(1 << 8) | kind, hash, ...packed], record);
-    this.#words.set(initial, record + OTHER);
+    this.#words.set(permits.length ? permits : initial, record + (permits.length ? RECORD : OTHER));
     return record;
   }
 
@@ -616,6 +647,7 @@ export class Region {
         ? onceRunner(this.#view(record + OTHER, 2))
         : mutexOwner(this.#view(record + MUTEX, 4));
     const row = this.#rows().find((row) => this.#load(row) === id);
+    const permits = type === 'Permits' ? this.#permits(record) : undefined;
     return {
       name: this.#text(record + RECORD_NAME, RECORD_NAME_BYTES / 4),
       type,
@@ -625,6 +657,8 @@ export class Region {
       contended: words[record + CONTENDED] >>> 0,
       recoveries: words[record + RECOVERIES] >>> 0,
       byteLength: type === 'bytes' ? words[record + OTHER] : 0,
+      permits: permits ? permitsCount(permits) : 0,
+      held: permits ? permitsCount(permits) - permitsOf(permits, 0) : 0,
     };
   }
 
@@ -702,6 +736,11 @@ export class Region {
     Atomics.compareExchange(this.#words, row, state, DEAD | (state < 0 ? 0 : state));
   }
 
+  /** @param {number} record */
+  #permits(record) {
+    return this.#view(record + RECORD, Permits.BYTE_LENGTH / 4);
+  }
+
   /** @param {number} state */
   #isDead = (state) => state > 0 && (state & DEAD) !== 0;
 
@@ -770,6 +809,8 @@ export class Region {
       const kind = KINDS[(words[record + TYPE] & 0xff) - 1];
       const isOnce = kind === 'Once' && onceRunner(once) === id;
       if (isOnce || mutexOwner(mutex) === id) words[record + RECOVERIES]++;
+      if (kind === 'Permits' && permitsBuryStep(this.#permits(record), id) > 0)
+        words[record + RECOVERIES]++;
       if (kind === 'Mutex') robustBury(mutex, id);
       if (isOnce) onceEndStep(once, id, false);
     }
@@ -784,6 +825,8 @@ export class Region {
       const kind = KINDS[(this.#words[record + TYPE] & 0xff) - 1];
       const words = this.#view(record + OTHER, 8);
       if (kind === 'Mutex' || kind === 'bytes') continue;
+      // The dead may have freed a permit, and not have said so: this says it for any agent.
+      if (kind === 'Permits') permitsBuryStep(this.#permits(record), NOBODY);
       if (kind === 'Semaphore') endClaim(words);
       for (let word = 0; word < words.length; word++) notify(words, word);
     }

@@ -236,6 +236,16 @@ int lw_region_rwtable_unlock(const lw_region_rwtable *lock)
     return which != LW_PERMITS_NONE && release(&lock->readers, which, self) ? 0 : EPERM;
 }
 
+int lw_region_rwtable_leave(const lw_region_rwtable *lock)
+{
+    uint32_t self;
+    const int error = lw_region_agent(lock->mutex.region, &self);
+    if (error)
+        return error;
+    return ends_writing(lock, self) ? lw_region_mutex_leave(&lock->mutex)
+                                    : lw_region_rwtable_unlock(lock);
+}
+
 int lw_region_rwtable_abandon(const lw_region_rwtable *lock)
 {
     uint32_t self;

@@ -230,6 +230,8 @@ TEST(readers_and_writers)
     assert_int_equal(lw_region_rwtable_rdlock(&table), EOWNERDEAD);
     assert_int_equal(lw_region_rwtable_unlock(&table), 0);
     assert_int_equal(lw_region_rwtable_wrlock(&table), EOWNERDEAD);
+    assert_int_equal(lw_region_rwtable_leave(&table), 0);
+    assert_int_equal(lw_region_rwtable_wrlock(&table), EOWNERDEAD);
     assert_int_equal(lw_region_rwtable_rdlock(&table), EDEADLK);
     assert_int_equal(lw_region_rwtable_unlock(&table), 0);
     assert_int_equal(lw_region_rwtable_wrlock(&table), 0);

@@ -445,6 +445,37 @@ class Others(Case):
         with self.assertRaises(lockword.OwnershipError):
             shelf.write.release()
 
+    def test_a_table_outlives_its_holders(self):
+        table = self.region.rwtable("shelf")
+        with table.read, table.read:
+            with self.assertRaises(lockword.DeadlockError):
+                table.write.acquire()
+        with table.write as guard:
+            self.assertFalse(guard.owner_died)
+            self.assertEqual(self.thread(lambda: table.read.acquire(timeout=0.01))(), False)
+        for side, died in (("read", False), ("write", True)):
+            process = self.process(
+                f"""
+                region.rwtable("shelf").{side}.acquire()
+                os.kill(os.getpid(), signal.SIGKILL)
+                """
+            )
+            self.assertEqual(process.wait(20), -signal.SIGKILL)
+            for _ in range(2):
+                with table.read as guard:
+                    self.assertEqual(guard.owner_died, died)
+
+        async def in_tasks():
+            async with table.write as guard:
+                self.assertTrue(guard.owner_died)
+            async with table.read as guard:
+                self.assertFalse(guard.owner_died)
+
+        asyncio.run(in_tasks())
+        self.assertEqual(self.region.describe("shelf").kind, "rwtable")
+        with self.assertRaises(lockword.OwnershipError):
+            table.write.release()
+
     def test_event(self):
         go = self.region.event("go")
         self.assertFalse(go.wait(0.01))

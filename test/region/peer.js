@@ -154,6 +154,35 @@ const does = {
     say('done');
   },
 
+  /** Has one of two owned permits, every other way; each stands for a word that nobody else has. */
+  async ownPermits(n) {
+    const region = open(path);
+    const owned = region.permits('owned', 2);
+    const { buffer, byteOffset } = region.bytes('owners', 12);
+    const words = new Int32Array(buffer, byteOffset, 3);
+    process.emitWarning = () => {};
+    const use = ({ number }) => {
+      if (Atomics.exchange(words, number, 1) === 1) throw new Error('somebody else has it');
+      Atomics.add(words, 2, 1);
+      Atomics.store(words, number, 0);
+    };
+    for (let i = 0; i < n; i++) {
+      const permit = i & 1 ? owned.acquire() : await owned.acquireAsync();
+      use(permit);
+      permit.release();
+    }
+    say('done');
+  },
+
+  /** Has both of two owned permits, until it is killed. */
+  async keepPermits() {
+    const owned = open(path).permits('owned', 2);
+    await owned.acquireAsync();
+    owned.acquire();
+    say('held');
+    setInterval(() => {}, 1000);
+  },
+
   /** Writes two numbers, or reads that they are equal, every other way; and adds to both once. */
   async readAndWrite(n) {
     const region = open(path);

@@ -589,6 +589,44 @@ describe('the other primitives of a region', () => {
     expect(region.semaphore('slots').permits).equal(3);
   });
 
+  it('have permits with owners, which are free again when an owner dies', async () => {
+    const owned = region.permits('owned', 2);
+    expect(owned.tryAcquire().number).equal(0);
+    const one = owned.acquire();
+    expect([one.number, owned.count, owned.available]).eql([1, 2, 0]);
+    expect(owned.tryAcquire()).equal(undefined);
+    expect(await failure(() => owned.acquire(5))).instanceOf(TimeoutError);
+    expect(region.describe('owned')).include({ type: 'Permits', permits: 2, held: 2 });
+    one.release();
+    region.close();
+    expect(await failure(() => owned.tryAcquire())).instanceOf(ClosedError);
+    region = open(PATH);
+    const again = region.permits('owned', 2);
+    expect(again.available).equal(2);
+    expect((await failure(() => region.permits('owned', 3))).code).equal('EEXIST');
+    expect(await failure(() => region.permits('none', 0))).instanceOf(RangeError);
+    const keeper = peer('keepPermits');
+    expect(await keeper.line()).equal('held');
+    const task = again.runExclusive((number) => number);
+    await sleep(20);
+    expect(again.available).equal(0);
+    await keeper.kill();
+    expect(await within(10_000, task)).equal(0);
+    expect(region.describe('owned')).include({ held: 0 });
+  });
+
+  it('give each permit to one owner at a time, in processes and workers', async () => {
+    const turns = 3000;
+    const worker = inWorker('ownPermits', PATH, turns);
+    const ended = once(worker, 'exit');
+    const all = [1, 2].map(() => peer('ownPermits', turns));
+    expect(await Promise.all(all.map(({ ended }) => ended(60_000)))).eql([0, 0]);
+    expect(await within(60_000, ended)).eql([0]);
+    const { buffer, byteOffset } = region.bytes('owners', 12);
+    expect([...new Int32Array(buffer, byteOffset, 3)]).eql([0, 0, 3 * turns]);
+    expect(region.permits('owned', 2).available).equal(2);
+  });
+
   for (const way of ['wait', 'waitAsync']) {
     it(`release what waits by ${way} in another process`, async () => {
       const one = peer('pass', way);

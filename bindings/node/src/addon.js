@@ -28,6 +28,11 @@
  *     name: string,
  *     size: number,
  *   ): [error: number, offset: number, none: number],
+ *   permits(
+ *     handle: object,
+ *     name: string,
+ *     n: number,
+ *   ): [error: number, offset: number, none: number],
  *   slot(handle: object, offset: number): number,
  *   remove(handle: object, name: string): number,
  *   list(handle: object): Info[],
@@ -56,6 +61,8 @@
  * @property {number} recoveries
  * @property {number} kind
  * @property {number} size
+ * @property {number} permits
+ * @property {number} held
  */
 // @ts-ignore It stands beside the bundle, and loads machine code.
 export { default as addon } from '../load.cjs';

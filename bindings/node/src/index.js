@@ -9,6 +9,7 @@
 export { waitAny } from '../../../js/src/any.js';
 export { AbandonedError, ClosedError, RemovedError } from './errors.js';
 export { RegionGuard, RegionMutex } from './mutex.js';
+export { PermitGuard, Permits } from '../../../js/src/permits.js';
 export { open, Region } from './region.js';
 export { RegionRecursiveMutex, RegionTaskGuard } from './rmutex.js';
 

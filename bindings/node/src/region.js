@@ -8,6 +8,7 @@ import { Counter } from '../../../js/src/counter.js';
 import { Event } from '../../../js/src/event.js';
 import { Latch } from '../../../js/src/latch.js';
 import { Once } from '../../../js/src/once.js';
+import { Permits } from '../../../js/src/permits.js';
 import { RWLock } from '../../../js/src/rwlock.js';
 import { Semaphore } from '../../../js/src/semaphore.js';
 import { WaitGroup } from '../../../js/src/waitgroup.js';
@@ -39,6 +40,8 @@ import { closed, Domain } from './wait.js';
  * @property {number} contended how often a thread that took it had to wait or to spin
  * @property {number} recoveries how often a holder died
  * @property {number} byteLength of a range of bytes
+ * @property {number} permits how many permits there are
+ * @property {number} held how many of them have owners
  *
  * @typedef {(typeof KINDS)[number]} Kind what a name is the name of
  */
@@ -112,6 +115,8 @@ const KINDS = /** @type {const} */ ([
   'Barrier',
   'Condition',
   'bytes',
+  'Permits',
+  'RWTable',
 ]);
 
 /** From a slot's mutex to its other words, the first of which is a depth: src/region/layout.h. */
@@ -219,6 +224,22 @@ export class Region {
    */
   semaphore(name, permits = 0) {
     return this.#find(name, Semaphore.create(permits));
+  }
+
+  /**
+   * Finds the permits of this name, or makes them: at most n threads of all processes have one at a
+   * time, and those that a dead thread had are free again.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @param {number} n how many there are, 1 to 252; EEXIST is thrown if there is another number
+   * @returns {Permits}
+   */
+  permits(name, n) {
+    assertText(name);
+    Permits.initial(n); // checks it
+    const [error, offset] = addon.permits(this.#handle(), name, n);
+    if (error) throw systemError(error, 'permits', name);
+    return this.#bind(new Permits(), offset);
   }
 
   /**
@@ -339,7 +360,17 @@ export class Region {
     const kind = KINDS.indexOf(Class.type) + 1;
     const [error, offset] = addon.named(this.#handle(), name, kind, fresh.words);
     if (error) throw systemError(error, 'open', name);
-    const { words } = new Class(this.#state.buffer, offset);
+    return this.#bind(fresh, offset);
+  }
+
+  /**
+   * Lets `fresh` have the words at this byte.
+   *
+   * @param {any} fresh
+   * @param {number} offset
+   */
+  #bind(fresh, offset) {
+    const { words } = new fresh.constructor(this.#state.buffer, offset);
     return Object.defineProperties(fresh, {
       words: { get: () => (this.#handle(), become(this.#state.self), words) },
       handle: {
@@ -422,7 +453,7 @@ export class Region {
  */
 function description(info) {
   const { name, fate, holderPid, holderTid, holder, waiters, longestMs } = info;
-  const { acquisitions, contended, recoveries, kind, size } = info;
+  const { acquisitions, contended, recoveries, kind, size, permits, held } = info;
   return {
     name,
     type: KINDS[kind - 1],
@@ -434,6 +465,8 @@ function description(info) {
     contended,
     recoveries,
     byteLength: size,
+    permits,
+    held,
   };
 }
 

@@ -106,6 +106,31 @@ describe('Region', () => {
     );
   });
 
+  it('has permits, which have numbers', async () => {
+    const gpus = region.permits('gpus', 2);
+    const [one, two] = [gpus.tryAcquire(), await gpus.acquireAsync()];
+    expect([one.number, two.number, gpus.tryAcquire()]).to.deep.equal([0, 1, undefined]);
+    expect([gpus.count, gpus.available]).to.deep.equal([2, 0]);
+    expect(region.describe('gpus')).to.deep.include({ type: 'Permits', permits: 2, held: 2 });
+    expect((await failure(() => gpus.acquireAsync(5))).code).to.equal('ERR_TIMEOUT');
+    const agent = spawn(async ({ Region, data }) => {
+      const region = await Region.from(data).join();
+      return region.permits('gpus', 2).runExclusive((number) => number);
+    }, region.handle);
+    const task = gpus.runExclusive((number) => `task ${number}`);
+    await sleep(20);
+    one.release();
+    one.release();
+    expect(await within(5000, task)).to.equal('task 0');
+    expect(await within(5000, agent.result)).to.equal(0);
+    two[Symbol.dispose ?? Symbol.for('Symbol.dispose')]();
+    expect(gpus.available).to.equal(2);
+    expect((await failure(() => region.permits('gpus', 3))).message).to.equal(
+      "'gpus' has 2 permits",
+    );
+    expect((await failure(() => region.permits('none', 0))).name).to.equal('RangeError');
+  });
+
   it('is refused where there is none, where it does not fit, and before join', async () => {
     const codeOf = async (call) => (await failure(call)).name;
     const buffer = new SharedArrayBuffer(8192);
@@ -266,6 +291,24 @@ describe('Region', () => {
     void first.terminate();
     (await within(20_000, jobs.acquireAsync())).unlock();
     expect(region.mutex('others').isLocked).to.equal(true);
+  });
+
+  itEnds('frees the permits that a worker had', async () => {
+    const owner = spawnIn(region, ({ region, say }) => {
+      region.permits('gpus', 2).acquire();
+      region.permits('gpus', 2).acquire();
+      say('holding');
+      for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    });
+    await owner.said('holding');
+    const gpus = region.permits('gpus', 2);
+    expect(gpus.available).to.equal(0);
+    const both = Promise.all([gpus.acquireAsync(), gpus.acquireAsync()]);
+    void owner.terminate();
+    const permits = await within(20_000, both);
+    expect(permits.map(({ number }) => number).sort()).to.deep.equal([0, 1]);
+    for (const permit of permits) permit.release();
+    expect(region.describe('gpus')).to.deep.include({ held: 0, recoveries: 1 });
   });
 
   itEnds('lets the next thread run a once whose runner ended', async () => {

@@ -1,0 +1,169 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+/** Permits that have owners, of a region: core/permits.h has the words. */
+
+import { self } from './agent.js';
+import { LW_DONE, LW_PERMITS_COUNT, LW_PERMITS_MAX } from './core/constants.js';
+import {
+  permitsAcquireStep,
+  permitsCount,
+  permitsOf,
+  permitsReleaseStep,
+  permitsTryStep,
+} from './core/permits.js';
+import { OwnershipError, TimeoutError } from './errors.js';
+import { dispose } from './guard.js';
+import { handOver } from './line.js';
+import { Primitive } from './primitive.js';
+import { assertInteger, blockFor, waitersOf, waitFor } from './waiting.js';
+
+/** @typedef {import('./options.js').WaitOptions} WaitOptions */
+
+/**
+ * Permits of a region: at most so many threads have one at a time. They have owners: a permit whose
+ * owner ends is free again. And they have numbers, from 0 on, so that a permit can stand for a port,
+ * a GPU or a folder.
+ *
+ * A call takes one permit. A thread may have several, and its tasks share what it has. A waiter that
+ * was overtaken eight times goes first.
+ *
+ *     const gpus = region.permits('gpus', 4);
+ *     await gpus.runExclusive((gpu) => train(gpu));
+ *     using permit = await gpus.acquireAsync();       // permit.number: 0 to 3
+ *
+ * Made by `region.permits(name, n)`.
+ *
+ * @extends {Primitive<'Permits'>}
+ */
+export class Permits extends Primitive {
+  static BYTE_LENGTH = 1024;
+  /** @readonly @type {'Permits'} */
+  static type = 'Permits';
+
+  /**
+   * The words of so many permits, all of them free.
+   *
+   * @internal
+   * @param {number} n 1 to 252
+   */
+  static initial(n) {
+    assertInteger(n, 1, LW_PERMITS_MAX, 'n');
+    const words = new Int32Array(this.BYTE_LENGTH / 4);
+    words[LW_PERMITS_COUNT] = n;
+    return words;
+  }
+
+  /** How many there are. */
+  get count() {
+    return permitsCount(this.words);
+  }
+
+  /** How many of them are free right now. */
+  get available() {
+    return permitsOf(this.words, 0);
+  }
+
+  /**
+   * Takes a permit, blocking this thread until it gets one.
+   *
+   * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
+   * @returns {PermitGuard}
+   * @throws {TimeoutError} the time was up
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
+   */
+  acquire(options) {
+    return this.#guard(blockFor(this.#operation(), options, 'acquire'));
+  }
+
+  /**
+   * Takes a permit, without blocking.
+   *
+   * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<PermitGuard>} rejects with `signal.reason` on abort
+   * @throws {TimeoutError} the time was up
+   */
+  acquireAsync(options) {
+    return waitFor(
+      () => this.#operation(),
+      options,
+      (answer) => this.#guard(/** @type {any} */ (answer)),
+    );
+  }
+
+  /**
+   * Takes a permit if one is free. Never waits.
+   *
+   * @returns {PermitGuard | undefined}
+   */
+  tryAcquire() {
+    const number = permitsTryStep(this.words, self);
+    return number < 0 ? undefined : this.#guard({ what: LW_DONE, expected: number });
+  }
+
+  /**
+   * Calls `fn` with the number of a permit, and gives the permit back when what `fn` returns has
+   * settled, or when it throws.
+   *
+   * @template T
+   * @param {(number: number) => T | PromiseLike<T>} fn
+   * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<T>} what `fn` returns; rejects with `signal.reason` on abort
+   * @throws {TimeoutError} the time was up, and `fn` was not called
+   */
+  async runExclusive(fn, options) {
+    const permit = await this.acquireAsync(options);
+    try {
+      return await fn(permit.number);
+    } finally {
+      permit.release();
+    }
+  }
+
+  /** @returns {import('./crowd.js').Operation} */
+  #operation() {
+    const { words } = this;
+    return { step: permitsAcquireStep, words, wanted: self };
+  }
+
+  /** @param {{ what: number, expected: number }} answer */
+  #guard({ what, expected }) {
+    if (what !== LW_DONE) throw new TimeoutError('timed out');
+    return new PermitGuard(expected, () => {
+      const { words } = this;
+      const waiters = waitersOf(words);
+      if (!permitsReleaseStep(words, expected, self))
+        throw new OwnershipError('not a permit of this thread');
+      handOver(words, waiters);
+    });
+  }
+}
+
+/** A permit that is held. `using permit = permits.acquire()` gives it back at the end of the block. */
+export class PermitGuard {
+  /** @type {(() => void) | undefined} */
+  #release;
+
+  /** @readonly Which permit it is, from 0 on: no other thread has it meanwhile. */
+  number;
+
+  /**
+   * @internal
+   * @param {number} number
+   * @param {() => void} release
+   */
+  constructor(number, release) {
+    this.number = number;
+    this.#release = release;
+  }
+
+  /** Gives the permit back, the first time. Further calls do nothing. */
+  release() {
+    const release = this.#release;
+    this.#release = undefined;
+    release?.();
+  }
+
+  /** The same as `release()`, called at the end of a `using` block. */
+  [dispose]() {
+    this.release();
+  }
+}
