@@ -46,8 +46,8 @@
  * primitives know counts and no owners, and a death corrects no count: permits that a dead
  * thread had acquired stay acquired, its read or write lock stays locked, a party of a barrier
  * stays missing, and an event that it should have set stays unset. Use a mutex for what has to
- * survive a death, or those. But no thread sleeps on because the thread that was to wake it died: after a
- * death all waiters look again.
+ * survive a death, or those. But no thread sleeps on because the thread that was to wake it died:
+ * after a death all waiters look again.
  *
  * What is illegal. To unmap the memory of an open region, or to shrink its file: the next access is
  * a SIGBUS. To use a region that another thread closes. To use one in a signal handler.
