@@ -5,13 +5,18 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import {
+  ask,
+  base64,
+  crowd,
   endAll,
   etcd,
   file,
   hold,
   leader,
+  program,
   queue,
   run,
+  start,
   startCluster,
   startEtcd,
   stopCluster,
@@ -54,6 +59,35 @@ describe('a cluster of three', function () {
       numbers,
       [...numbers].sort((a, b) => a - b),
     );
+  });
+
+  it('10,000 names, one after the other, and 500 holders at once', async () => {
+    const words = [`etcd://${etcd.addresses}`, file('names')];
+    const all = await start(crowd, ...words, 10_000, 16, 1, 30, 0).ended;
+    assert.equal(all.status, 0, all.stdout);
+    assert.match(all.stdout, /^10000 turns, 0 lost, 0 not taken$/m);
+    const some = await start(crowd, ...words, 500, 500, 0, 20, 0).ended;
+    assert.equal(some.status, 0, some.stdout);
+    assert.match(some.stdout, /^500 turns, 0 lost, 0 not taken$/m);
+  });
+
+  it('10,000 locks that are held: they are listed, and no other is slower', async () => {
+    for (let i = 0; i < 100; i++)
+      await ask('kv/txn', {
+        success: Array.from({ length: 100 }, (_, k) => ({
+          request_put: { key: base64(`lockword/held-${100 * i + k}/1`), value: base64('by hand') },
+        })),
+      });
+    const list = (...words) =>
+      start(program, 'list', '--at', `etcd://${etcd.addresses}`, ...words).ended;
+    assert.equal(JSON.parse((await list('--json')).stdout).length, 10_000);
+    assert.equal((await list()).stdout.split('\n').length, 10_002);
+    assert.equal((await run('--try', 'held-9999', 'true').ended).status, 1);
+    assert.equal((await run('--try', 'held', 'true').ended).status, 0);
+    await ask('kv/deleterange', {
+      key: base64('lockword/held-'),
+      range_end: base64('lockword/held.'),
+    });
   });
 
   it('one server is frozen: a holder and a waiter go on with the others', async () => {

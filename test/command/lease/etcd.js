@@ -1,7 +1,7 @@
 /** For the tests of locks on etcd: real servers on this machine, and programs that use them. */
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -12,6 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const build = resolve(import.meta.dirname, '../../../build/gcc');
 export const program = join(build, 'command/lockword');
 export const user = join(build, 'test/lease-user');
+export const crowd = join(build, 'test/lease-crowd');
 
 /** The cluster that this file's tests have: one server or several. */
 export const etcd = {
@@ -22,7 +23,13 @@ export const etcd = {
   /** Whom the clients ask, and whom the tests do. */
   addresses: [],
   address: '',
+  /** Whether each server has a network of its own, which can be cut. */
+  hasNetworks: false,
 };
+
+/** Of a server with a network of its own; the tests are at .254. */
+const hostOf = (i) => (etcd.hasNetworks ? `10.77.0.${i + 1}` : '127.0.0.1');
+const HERE = '10.77.0.254';
 
 /** What a test started and did not wait for. */
 const running = new Set();
@@ -102,16 +109,60 @@ export const isUp = () =>
     () => false,
   );
 
+/** The program `ip` of iproute2. */
+function ip(...args) {
+  const { status, stderr } = spawnSync('ip', args, { encoding: 'utf8' });
+  if (status) throw new Error(`ip ${args.join(' ')}: ${stderr}`);
+}
+
+/** What runs a program in a network's name space. */
+export const inNetwork = (name) => ['ip', 'netns', 'exec', name];
+
+/** A network of one machine, on the bridge that joins them. */
+export function addNetwork(name, address) {
+  ip('netns', 'add', name);
+  ip('link', 'add', 'dev', `to-${name}`, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name);
+  ip('link', 'set', `to-${name}`, 'master', 'bridge0', 'up');
+  ip('-n', name, 'address', 'add', `${address}/24`, 'dev', 'eth0');
+  ip('-n', name, 'link', 'set', 'eth0', 'up');
+  ip('-n', name, 'link', 'set', 'lo', 'up');
+}
+
+/** The tests run in a name space of their own, as `unshare -rnm` makes it. */
+function makeNetworks(count) {
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', 'none', '/run']);
+  if (status) throw new Error('run this with unshare -rnm');
+  ip('link', 'set', 'lo', 'up');
+  ip('link', 'add', 'dev', 'bridge0', 'type', 'bridge');
+  ip('address', 'add', `${HERE}/24`, 'dev', 'bridge0');
+  ip('link', 'set', 'bridge0', 'up');
+  for (let i = 0; i < count; i++) addNetwork(`s${i}`, hostOf(i));
+}
+
+/** What these servers send to those, and to the tests, gets lost from now on: nobody is told. */
+export function cut(froms, tos) {
+  for (const from of froms)
+    for (const to of tos)
+      ip('-n', `s${from}`, 'route', 'replace', 'blackhole', to === 'tests' ? HERE : hostOf(to));
+}
+
+/** Nothing gets lost any more. */
+export function mend() {
+  for (const i of etcd.servers.keys()) ip('-n', `s${i}`, 'route', 'flush', 'type', 'blackhole');
+}
+
 export async function startEtcd(i = 0) {
-  const url = (port) => `http://127.0.0.1:${port}`;
-  const [client, peer] = etcd.ports[i].map(url);
+  const url = (port, k = i) => `http://${hostOf(k)}:${port}`;
+  const [client, peer] = etcd.ports[i].map((port) => url(port));
+  const [program, ...words] = [...(etcd.hasNetworks ? inNetwork(`s${i}`) : []), 'etcd'];
   etcd.servers[i] = spawn(
-    'etcd',
+    program,
     [
+      words,
       ['--name', `s${i}`, '--data-dir', file(`etcd${i}`), '--log-level', 'error'],
       ['--listen-client-urls', client, '--advertise-client-urls', client],
       ['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
-      ['--initial-cluster', etcd.ports.map(([, peer], i) => `s${i}=${url(peer)}`).join()],
+      ['--initial-cluster', etcd.ports.map(([, peer], i) => `s${i}=${url(peer, i)}`).join()],
     ].flat(),
     { stdio: 'ignore' },
   );
@@ -123,12 +174,14 @@ export async function stopEtcd(i = 0) {
   await ended;
 }
 
-export async function startCluster(count) {
+export async function startCluster(count, { hasNetworks = false } = {}) {
   etcd.folder = mkdtempSync(join(tmpdir(), 'lockword-lease-'));
   etcd.servers = [];
   etcd.ports = [];
+  etcd.hasNetworks = hasNetworks;
+  if (hasNetworks) makeNetworks(count);
   for (let i = 0; i < count; i++) etcd.ports.push([await freePort(), await freePort()]);
-  etcd.addresses = etcd.ports.map(([port]) => `127.0.0.1:${port}`);
+  etcd.addresses = etcd.ports.map(([port], i) => `${hostOf(i)}:${port}`);
   [etcd.address] = etcd.addresses;
   for (let i = 0; i < count; i++) await startEtcd(i);
   await until(isUp);
@@ -148,6 +201,28 @@ export async function leader() {
       if (status?.leader && status.leader === status.header.member_id) return i;
     }
     await sleep(50);
+  }
+}
+
+/** Waits until all servers have followed the same leader for a while: who was cut off calls for
+ * another election when it is back. */
+export async function settled() {
+  for (let last, since = 0; performance.now() - since < 2000; await sleep(100)) {
+    const all = await Promise.all(
+      etcd.addresses.map(async (server) => {
+        const response = await fetch(`http://${server}/v3/maintenance/status`, {
+          method: 'POST',
+          body: '{}',
+          signal: AbortSignal.timeout(1000),
+        }).catch(() => null);
+        const status = await response?.json().catch(() => null);
+        return `${status?.leader} ${status?.raftTerm}`;
+      }),
+    );
+    const isOne = all.every((one) => one === all[0] && !one.includes('undefined'));
+    if (isOne && all[0] === last) continue;
+    last = isOne && all[0];
+    since = performance.now();
   }
 }
 
