@@ -498,6 +498,33 @@ function simulated({ simulated: { cells } }) {
     .join('\n\n');
 }
 
+/** Locks on etcd beside a region: a turn, a hand-off and a death. */
+function leases({ leases: all }) {
+  if (!all) return NOT_MEASURED;
+  const [region] = all.peers;
+  const columns = (row, field) => [
+    time(row[`${field}_ns`]),
+    time(row[`${field}_${field === 'death' ? 'longest' : 'p99'}_ns`]),
+    `${short(row[`${field}_ns`] / region[`${field}_ns`])}`,
+  ];
+  const head = (what, most) => [`${what}: median`, most, '× region'];
+  return [
+    table([
+      [
+        '',
+        ...head('a turn alone', 'p99'),
+        ...head('unlock to the next', 'p99'),
+        ...head('SIGKILL to the next', 'longest'),
+      ],
+      ...all.peers.map((row) => [
+        bold(row.peer, row === region),
+        ...['turn', 'handoff', 'death'].flatMap((field) => columns(row, field)),
+      ]),
+    ]),
+    list([`a time-to-live of ${all.ttl} s; etcd ${all.etcd}`, all.date]),
+  ].join('\n\n');
+}
+
 export const parts = {
   machine,
   aims,
@@ -512,6 +539,7 @@ export const parts = {
   loops,
   'loop-grants': loopGrants,
   regions,
+  leases,
   'js-uncontended': jsUncontended,
   'js-family': jsFamily,
   'js-contended': ({ js }) => cellTables(js.contended, undefined, 'worker'),

@@ -1,7 +1,7 @@
 /**
  * node bench/run.js [--quick] [--only PART] [--docs] [--json FILE]: builds what is to be measured,
- * measures natively, in event loops in C, among processes and in JavaScript, or one of these parts
- * alone, prints all, and keeps the figures in build/bench. --docs writes docs/benchmarks.md's tables
+ * measures natively, in event loops in C, among processes, on etcd and in JavaScript, or one of these
+ * parts alone, prints all, and keeps the figures in build/bench. --docs writes docs/benchmarks.md's tables
  * and plots from them; of parts that were not measured, the page keeps its figures. --json copies
  * the figures to one file.
  */
@@ -11,6 +11,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { publish, published } from './docs.js';
+import { etcdVersion } from './leases.js';
 import { describeLoops, describeMachine, today } from './machine.js';
 
 const { values: options } = parseArgs({
@@ -26,6 +27,7 @@ const TITLES = {
   native: 'Native',
   loops: 'Event loops in C',
   regions: 'Among processes',
+  leases: 'Among machines',
   js: 'JavaScript',
 };
 const PARTS = Object.keys(TITLES);
@@ -54,7 +56,9 @@ function run(command, args, stdio = 'inherit') {
   process.exit(status ?? 1);
 }
 
-const measured = PARTS.filter((part) => !options.only || part === options.only);
+/** Whether what a part needs is installed. */
+const canMeasure = (part) => part !== 'leases' || etcdVersion() !== undefined;
+const measured = PARTS.filter((part) => (options.only ? part === options.only : canMeasure(part)));
 const quick = options.quick ? ['--quick'] : [];
 
 /** Runs a part, and returns its figures. */
@@ -75,6 +79,10 @@ const parts = {
     ]);
     return { date: today(), ...read('regions') };
   },
+  leases() {
+    run(process.execPath, ['bench/leases.js', ...quick, '--json', results('leases')]);
+    return { date: today(), etcd: etcdVersion(), ...read('leases') };
+  },
   js() {
     run(process.execPath, ['bench/js/main.js', ...quick, '--json', results('js')]);
     return read('js');
@@ -90,6 +98,7 @@ const targets = measured.flatMap(
       native: ['lockword-bench'],
       loops: ['lockword-bench-loops'],
       regions: ['lockword-bench-regions'],
+      leases: ['lockword-bench-leases'],
     })[part] ?? [],
 );
 if (targets.length)

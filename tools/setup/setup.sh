@@ -72,6 +72,9 @@ if [ "${1-}" = bench ]; then
     need librust-parking-lot-dev crate parking_lot
     need librust-tokio-dev crate tokio
     need libuv1-dev header uv.h
+    need libcjson-dev header cjson/cJSON.h
+    need libcurl4-openssl-dev header curl/curl.h
+    need etcd-server have etcd
 elif [ "${1-}" = site ]; then
     need mandoc have mandoc
 fi
@@ -119,6 +122,7 @@ elif [ -z "${1-}" ]; then
     want libncurses-dev header curses.h
     want libcurl4-openssl-dev header curl/curl.h
     want etcd-server have etcd
+    want iproute2 have ip
     want tmux have tmux
     if [ "$(uname -m)" = x86_64 ]; then
         want gcc-multilib header gnu/stubs-32.h
