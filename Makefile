@@ -58,6 +58,7 @@ verify: setup ## explore every interleaving of the core, and of its mutants
 
 soak: build ## kill 20,000 processes that share a region, at any instruction; then let etcd fail for five minutes; DEATHS=20000 SECONDS=300
 	@LW_DEATHS=$(or $(DEATHS),20000) build/$(PRESET)/test/c/test-region-soak
+	@LW_DEATHS=$(or $(DEATHS),20000) build/$(PRESET)/test/c/test-region-table
 	@LW_SECONDS=$(or $(SECONDS),300) unshare -rnm $(abspath $(NODE)) node_modules/mocha/bin/mocha.js test/command/lease/soak.test.js
 
 fuzz: setup ## open a million regions that libFuzzer damages; RUNS=1000000

@@ -351,7 +351,7 @@ enum { PROCESSES = 6 };
 /* Kills one of the processes after another, as long as the soak says; all go on. */
 static void soak(int (*body)(void))
 {
-    const char *wanted = getenv("DEATHS");
+    const char *wanted = getenv("LW_DEATHS");
     const int deaths = wanted ? atoi(wanted) : 200;
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct process processes[PROCESSES];
