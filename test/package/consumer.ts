@@ -34,6 +34,7 @@ import type {
 import { imports as emscripten } from 'lockword/emscripten';
 import { nameAgent } from 'lockword/inspect';
 import { imports } from 'lockword/wasm';
+import { connect, type Cluster, type Lease } from 'lockword/lease';
 import { Region, type RegionMutex } from 'lockword/region';
 import { WorkerMutex, WorkerMutexError } from 'lockword/worker-mutex';
 
@@ -107,6 +108,15 @@ async function inARegion(): Promise<boolean> {
   return !died && table.length === 8 && region.describe('jobs')?.state === 'sound';
 }
 check('a region', await inARegion());
+
+// It needs an etcd cluster. Compiled only.
+export async function onMachines(): Promise<bigint> {
+  const cluster: Cluster = connect('etcd://a:2379,b');
+  await cluster.runExclusive('jobs', ({ lost, isHeld }) => lost.aborted !== isHeld, 100);
+  const lease: Lease = await cluster.lock('jobs', { timeout: 100, ttl: 5000, holder: 'a test' });
+  await lease.unlock();
+  return lease.token;
+}
 
 // What a worker does, where blocking is allowed. Compiled only.
 export function inAWorker(rwlock: RWLock, semaphore: Semaphore, recursive: RecursiveMutex): void {

@@ -49,6 +49,7 @@ const USERS_NEED = [
 const LIMITS = [
   ['the mutex alone', "export { Mutex } from 'lockword';", 3945],
   ['the whole package', "export * from 'lockword';", 10985],
+  ['leases', "export { connect } from 'lockword/lease';", 4100],
   ['a region', "export { Region } from 'lockword/region';", 14850],
 ];
 
@@ -396,7 +397,7 @@ await check('its copies know their version', () => {
   const [, version] = /agent\[`(\S+) /.exec(read(PACKAGE, 'js/src/agent.js'));
   return version === manifest().version ? '' : `js/src/agent.js says ${version}`;
 });
-for (const entry of ['index', 'emscripten', 'inspect', 'region', 'wasm', 'worker-mutex']) {
+for (const entry of ['index', 'emscripten', 'inspect', 'lease', 'region', 'wasm', 'worker-mutex']) {
   await check(`editors show a text, with units, for all that ${entry}.d.ts declares`, () =>
     undocumented(entry),
   );

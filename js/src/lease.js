@@ -1,0 +1,709 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+/**
+ * Named locks that machines share, as leases on an etcd cluster: the same queue as lw_lease in C,
+ * whose manual (include/lockword/lease.h) says what is promised, and why.
+ *
+ *     import { connect } from 'lockword/lease';
+ *     const cluster = connect('etcd://a:2379,b:2379,c:2379');
+ *     await cluster.runExclusive('accounts', async ({ token, lost }) => {
+ *       await fetch(url, { method: 'PUT', headers: { 'if-newer-than': `${token}` }, signal: lost });
+ *     });
+ *
+ * A lock is a queue of keys in etcd, lockword/NAME/LEASE, each with a lease of its own. The holder
+ * has the key that was created first. Each other one watches the key before its own.
+ *
+ * For Node, Deno and Bun: it asks etcd's JSON gateway by `fetch`, which a page may not.
+ */
+
+import { LockError, TimeoutError } from './errors.js';
+import { signalOf, timeoutOf } from './options.js';
+import { assertInteger } from './waiting.js';
+
+/**
+ * @typedef {import('./options.js').WaitOptions} WaitOptions
+ *
+ * @typedef {object} LeaseOptions
+ * @property {number} [ttl] after so many ms without a renewal etcd frees the lock: 2,000 to
+ *   3,600,000, rounded up to seconds; 10,000 by default. etcd may make it longer
+ * @property {string} [holder] any text about the holder, for others to read; by default, what this
+ *   process runs
+ *
+ * @typedef {WaitOptions & LeaseOptions} LockOptions
+ *
+ * @typedef {{ [name: string]: any }} Reply what the gateway says; it writes 64-bit numbers as strings
+ * @typedef {{ running: number, wall: number }} Moment
+ * @typedef {{ signal?: Signal, until: number }} Limits of a request; until: of performance.now
+ *
+ * @typedef {import('./options.js').Signal} Signal
+ * @typedef {typeof globalThis extends { AbortSignal: { prototype: infer S } } ? S : Signal} LostSignal
+ *   an AbortSignal
+ */
+
+const { fetch, process, AbortController, TextDecoder } = /** @type {any} */ (globalThis);
+
+const DEFAULT_TTL = 10_000;
+
+/**
+ * In parts of the time-to-live: when the next renewal is due, and when the lease is lost. What is
+ * left is for the holder to stop in, and for clocks that run at different speed.
+ */
+const RENEW = 2 / 8;
+const STOP = 5 / 8;
+
+/** One server has an eighth of the time-to-live for its response, but no longer than so many ms. */
+const MOST_PATIENCE = 5000;
+
+/** In the time that so many servers have, a waiter looks at the queue again: a watch may be mute. */
+const ROUNDS = 10;
+
+/** Before the first server is asked again, ms. */
+const PAUSE = 100;
+
+/** So many leases that do not exist, one after the other: these servers are not one cluster. */
+const MOST_IN_VAIN = 10;
+
+/** Who holds the lock for so long after a wait writes down since when, ms. */
+const NOTE_AFTER = 1000;
+
+/** The codes of gRPC that a retry does not change. */
+const INVALID_ARGUMENT = 3;
+const NOT_FOUND = 5;
+const PERMISSION_DENIED = 7;
+const UNAUTHENTICATED = 16;
+
+/**
+ * Symbol.asyncDispose, or what transpilers use in its stead where an engine has none.
+ *
+ * @type {typeof Symbol.asyncDispose}
+ */
+export const asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
+
+/** The lock was not taken, or was lost, for a reason that lies with etcd: `code` says which. */
+export class LeaseError extends LockError {
+  name = 'LeaseError';
+
+  /**
+   * @internal
+   * @param {'ERR_UNREACHABLE' | 'ERR_REFUSED' | 'ERR_LEASE_LOST'} code
+   * @param {string} message
+   */
+  constructor(code, message) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** What etcd says of a lease or a key that it does not have. */
+class Missing extends Error {}
+
+/** A server failed, so that another one is to be asked. */
+class Silence extends Error {}
+
+/**
+ * The clock that counts runs on, whatever happens to the time of day. On some systems it stands
+ * while the machine sleeps; then the time of day tells. So whichever has moved more is right, or
+ * too careful.
+ *
+ * @returns {Moment}
+ */
+const moment = () => ({ running: performance.now(), wall: Date.now() });
+
+/** @param {Moment} since */
+const passed = ({ running, wall }) => Math.max(performance.now() - running, Date.now() - wall);
+
+/**
+ * @param {number} ms
+ * @param {Signal} [signal] ends it, by its reason
+ * @returns {Promise<void>}
+ */
+const pause = (ms, signal) =>
+  new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      if (signal?.aborted) reject(signal.reason);
+      else resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end);
+    if (signal?.aborted) end();
+  });
+
+/** @param {string} text */
+const base64 = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+
+/**
+ * @param {string} key
+ * @param {'VERSION' | 'CREATE'} target
+ * @param {string} value
+ * @param {{ success: Reply[], failure?: Reply[] }} operations
+ */
+const transaction = (key, target, value, operations) => ({
+  compare: [{ key, target, [target === 'VERSION' ? 'version' : 'create_revision']: value }],
+  ...operations,
+});
+
+/** The servers of a cluster, one of which is asked, and the next if it does not respond. */
+class Etcd {
+  #servers;
+  #current = 0;
+
+  /** @param {string} servers */
+  constructor(servers) {
+    if (typeof servers !== 'string' || !/^etcd:\/\/[^/@?#\s\\,:]/.test(servers))
+      throw new TypeError(`write 'etcd://HOST:PORT,HOST:PORT', not ${String(servers)}`);
+    this.#servers = servers.slice('etcd://'.length).split(',');
+    for (const server of this.#servers)
+      if (!/^(\[[\da-fA-F:.]+\]|[^/@?#\s\\:[\]]+)(:\d+)?$/.test(server))
+        throw new TypeError(`no server: ${server || 'nothing between two commas'}`);
+  }
+
+  get #server() {
+    return this.#servers[this.#current % this.#servers.length];
+  }
+
+  /**
+   * Makes a request, of one server after another, until one responds.
+   *
+   * @param {string} path
+   * @param {object} body
+   * @param {number} patience how long one server has, ms
+   * @param {Limits} limits
+   * @returns {Promise<Reply>}
+   * @throws {Missing} or a LeaseError, or the signal's reason
+   */
+  async ask(path, body, patience, { signal, until }) {
+    let reason = 'the time was up';
+    for (let tried = 1; ; tried++) {
+      const asked = this.#current;
+      const ms = Math.max(Math.min(patience, until - performance.now()), 0);
+      try {
+        return await this.#fetch(path, body, ms, signal, async (response) =>
+          judge(response.status, await response.text()),
+        );
+      } catch (error) {
+        if (!(error instanceof Silence)) throw error;
+        reason = `${this.#server}: ${error.message}`;
+      }
+      if (this.#current === asked) this.#current++;
+      const rest = tried % this.#servers.length === 0 ? PAUSE : 0;
+      if (performance.now() + rest >= until)
+        throw new LeaseError('ERR_UNREACHABLE', `etcd does not respond: ${reason}`);
+      if (rest) await pause(rest, signal);
+    }
+  }
+
+  /**
+   * Waits until the key is deleted after this revision, the time is up, or the server fails.
+   *
+   * @param {string} key
+   * @param {string} revision
+   * @param {Limits} limits
+   */
+  async watch(key, revision, { signal, until }) {
+    const asked = this.#current;
+    const start_revision = `${BigInt(revision) + 1n}`;
+    const body = { create_request: { key, start_revision, filters: ['NOPUT'] } };
+    try {
+      await this.#fetch('watch', body, until - performance.now(), signal, async ({ body }) => {
+        const decoder = new TextDecoder();
+        let text = '';
+        for (const reader = body.getReader(); ;) {
+          const { value, done } = await reader.read();
+          if (done) throw new Silence('the watch has ended');
+          text += decoder.decode(value, { stream: true });
+          const lines = text.split('\n');
+          text = /** @type {string} */ (lines.pop());
+          for (const line of lines) {
+            const { result } = parse(line);
+            if (!result || result.canceled) throw new Silence('the watch has ended');
+            if (result.events) return;
+          }
+        }
+      });
+    } catch (error) {
+      if (!(error instanceof Silence)) throw error;
+      if (performance.now() >= until) return;
+      if (this.#current === asked) this.#current++;
+      await pause(PAUSE, signal);
+    }
+  }
+
+  /**
+   * @template T
+   * @param {string} path
+   * @param {object} body
+   * @param {number} ms
+   * @param {Signal | undefined} signal
+   * @param {(response: any) => Promise<T>} use
+   * @returns {Promise<T>}
+   */
+  async #fetch(path, body, ms, signal, use) {
+    signal?.throwIfAborted();
+    const control = new AbortController();
+    const abort = () => control.abort();
+    signal?.addEventListener('abort', abort);
+    // A timer takes 31 bits.
+    const timer = setTimeout(abort, Math.min(ms, 2 ** 31 - 1));
+    const server = this.#server;
+    const port = /:\d+$/.test(server) ? '' : ':2379';
+    try {
+      const response = await fetch(`http://${server}${port}/v3/${path}`, {
+        method: 'POST',
+        body: JSON.stringify(body),
+        signal: control.signal,
+        redirect: 'error',
+      });
+      return await use(response);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof Missing || error instanceof LockError || error instanceof Silence)
+        throw error;
+      const { message, cause } = /** @type {any} */ (error);
+      throw new Silence(control.signal.aborted ? 'no response' : (cause?.message ?? message));
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      control.abort(); // ends a response that has no end
+    }
+  }
+}
+
+/** @param {string} text */
+function parse(text) {
+  try {
+    return JSON.parse(text) ?? {};
+  } catch {
+    throw new Silence("no response of etcd's JSON gateway (version 3.4 or later)");
+  }
+}
+
+/**
+ * What a response means. All that is no failure has a header, and a transaction tells what it has
+ * done. Up to version 3.5 a failure has an "error" besides its code; that of a stream is an object.
+ *
+ * @param {number} status
+ * @param {string} text
+ * @returns {Reply}
+ */
+function judge(status, text) {
+  const reply = parse(text);
+  const { error, result, responses, succeeded } = reply;
+  const isWhole = (result ?? reply).header && (responses?.length || !succeeded);
+  if (status === 200 && isWhole && !error) return reply;
+  const { grpc_code, code, message } = typeof error === 'object' && error ? error : reply;
+  const number = grpc_code ?? code;
+  if (number === NOT_FOUND) throw new Missing();
+  if ([PERMISSION_DENIED, UNAUTHENTICATED, INVALID_ARGUMENT].includes(number))
+    throw new LeaseError('ERR_REFUSED', `etcd refuses: ${message}`);
+  throw new Silence(message ?? "no response of etcd's JSON gateway (version 3.4 or later)");
+}
+
+/**
+ * A lock that is held, or waited for. `await using lease = await cluster.lock('accounts')` frees it
+ * at the end of the block.
+ */
+export class Lease {
+  #etcd;
+  #ttl;
+  #patience;
+  #from = '';
+  #to = '';
+  #key = '';
+  #id = '';
+  #token = 0n;
+  /** @type {{ [name: string]: unknown }} What others read about it. */
+  #value;
+  /** When the last renewal was sent that succeeded. */
+  #renewed = moment();
+  /** Aborted when the lease is lost. */
+  #gone = new AbortController();
+  /** Aborted when it is given back: its renewals end. */
+  #over = new AbortController();
+  /** @type {ReturnType<typeof setTimeout>[]} */
+  #timers = [];
+
+  /** @readonly The lock's name. */
+  name;
+
+  /**
+   * The fencing token: the revision of etcd at which the key of the lock was created. Each holder of
+   * a name has a greater one than all before it. What is written to should keep the greatest token
+   * that it has seen, and refuse smaller ones.
+   */
+  get token() {
+    return this.#token;
+  }
+
+  /**
+   * @internal
+   * @param {Etcd} etcd
+   * @param {string} name
+   * @param {number} ttl s
+   * @param {string} holder
+   */
+  constructor(etcd, name, ttl, holder) {
+    const escaped = name.replace(/[/%]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+    this.name = name;
+    this.#etcd = etcd;
+    this.#ttl = ttl;
+    this.#patience = Math.min((1000 * ttl) / 8, MOST_PATIENCE);
+    this.#from = `lockword/${escaped}/`;
+    this.#to = `lockword/${escaped}0`;
+    this.#value = { holder, host: hostOf(process), pid: process?.pid ?? 0, came: Date.now() };
+  }
+
+  /**
+   * Aborted when the lease is lost: when no renewal has succeeded for 5/8 of the time-to-live, so
+   * that another could get the lock before long; or when the lease is gone. The holder has to stop
+   * then, within a quarter of the time-to-live. An event loop that is blocked learns of it late.
+   *
+   * @returns {LostSignal}
+   */
+  get lost() {
+    return /** @type {any} */ (this.#gone.signal);
+  }
+
+  /** Whether the lease is not lost, by this machine's clock, and the lock was not given back. */
+  get isHeld() {
+    return (
+      !this.lost.aborted &&
+      !this.#over.signal.aborted &&
+      passed(this.#renewed) < 1000 * this.#ttl * STOP
+    );
+  }
+
+  /**
+   * Frees the lock.
+   *
+   * @throws {LeaseError} ERR_LEASE_LOST: the lease had been lost before; ERR_UNREACHABLE: etcd does
+   *   not respond, and frees the lock when the time-to-live has passed
+   */
+  async unlock() {
+    const { isHeld } = this;
+    if (this.#over.signal.aborted) return;
+    this.#end();
+    const left = 1000 * this.#ttl * STOP - passed(this.#renewed);
+    const until = performance.now() + Math.max(Math.min(left, ROUNDS * this.#patience), PAUSE);
+    try {
+      await this.#ask('lease/revoke', { ID: this.#id }, { until });
+    } catch (error) {
+      // The response to the first request may have been lost.
+      if (isHeld && !(error instanceof Missing)) throw error;
+    }
+    if (!isHeld) throw new LeaseError('ERR_LEASE_LOST', `the lease of '${this.name}' was lost`);
+  }
+
+  /** The same as `unlock()`, at the end of an `await using` block; but a lost lease is no error. */
+  async [asyncDispose]() {
+    await this.unlock().catch((error) => {
+      if (error.code !== 'ERR_LEASE_LOST') throw error;
+    });
+  }
+
+  /**
+   * Gets a lease, joins the queue and waits for its turn.
+   *
+   * @internal
+   * @param {Limits} limits
+   * @param {boolean} waits
+   * @returns {Promise<'held' | 'lost' | 'never joined'>}
+   */
+  async enter({ signal, until }, waits) {
+    // A server that was asked in time may respond, and one that was not is not waited for long.
+    const patient = () => {
+      const [least, most] = [this.#patience, 1000 * this.#ttl];
+      const left = waits ? until - performance.now() : most;
+      return performance.now() + Math.max(Math.min(left, most), least);
+    };
+    const both = either(signal, this.#gone.signal);
+    let hasJoined = false;
+    try {
+      await this.#join({ signal, until: patient() });
+      hasJoined = true;
+      for (let hasWaited = false; ; hasWaited = true) {
+        const found = await this.#look({ signal: both.signal, until: patient() }).catch((error) => {
+          // As long as the lease is renewed.
+          if (error.code !== 'ERR_UNREACHABLE' || !waits || performance.now() >= until) throw error;
+        });
+        if (found && !found.before) {
+          if (hasWaited) this.#timers.push(setTimeout(() => this.#note(), NOTE_AFTER));
+          return this.isHeld ? 'held' : 'lost';
+        }
+        if (!waits || performance.now() >= until) throw new TimeoutError('timed out');
+        if (!found?.before) continue;
+        const next = Math.min(until, performance.now() + ROUNDS * this.#patience);
+        await this.#etcd.watch(found.before, found.revision, { signal: both.signal, until: next });
+        if (performance.now() >= until) throw new TimeoutError('timed out');
+      }
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof Missing) return hasJoined ? 'lost' : 'never joined';
+      if (this.#gone.signal.aborted) return 'lost';
+      throw error;
+    } finally {
+      both.drop();
+    }
+  }
+
+  /** @internal Leaves the queue, without waiting for that. */
+  abandon() {
+    this.#end();
+    const until = performance.now() + 2 * this.#patience;
+    if (this.#id) this.#ask('lease/revoke', { ID: this.#id }, { until }).catch(() => {});
+  }
+
+  /**
+   * @param {string} path
+   * @param {object} body
+   * @param {Limits} limits
+   */
+  #ask(path, body, limits) {
+    return this.#etcd.ask(path, body, this.#patience, limits);
+  }
+
+  /** @param {Limits} limits */
+  async #join(limits) {
+    const sent = moment();
+    const { ID, TTL } = await this.#ask('lease/grant', { TTL: `${this.#ttl}` }, limits);
+    if (!ID || !(Number(TTL) > 0))
+      throw new LeaseError('ERR_UNREACHABLE', 'these are no servers of etcd');
+    this.#id = ID;
+    this.#ttl = Math.min(Number(TTL), 3600);
+    this.#renewed = sent;
+    const id = BigInt.asUintN(64, BigInt(ID)).toString(16).padStart(16, '0');
+    this.#key = base64(`${this.#from}${id}`);
+    // Done twice, as after a response that was lost, it is done once.
+    const { succeeded, header, responses } = await this.#ask(
+      'kv/txn',
+      transaction(this.#key, 'VERSION', '0', {
+        success: [this.#put()],
+        failure: [{ request_range: { key: this.#key } }],
+      }),
+      limits,
+    );
+    const found = responses?.[0]?.response_range?.kvs?.[0];
+    this.#token = BigInt((succeeded ? header.revision : found?.create_revision) ?? 0);
+    if (this.#token <= 0n) throw new LeaseError('ERR_UNREACHABLE', 'these are no servers of etcd');
+    this.#arm();
+  }
+
+  #put() {
+    const value = base64(JSON.stringify(this.#value));
+    return { request_put: { key: this.#key, value, lease: this.#id } };
+  }
+
+  /**
+   * Looks at the queue, by a majority of the cluster.
+   *
+   * @param {Limits} limits
+   * @returns {Promise<{ before: string | undefined, revision: string, term: string }>}
+   */
+  async #look(limits) {
+    const range = {
+      key: base64(this.#from),
+      range_end: base64(this.#to),
+      max_create_revision: `${this.#token - 1n}`,
+      sort_order: 'DESCEND',
+      sort_target: 'CREATE',
+      limit: '1',
+      keys_only: true,
+    };
+    const success = [{ request_range: range }];
+    const body = transaction(this.#key, 'CREATE', `${this.#token}`, { success });
+    const { succeeded, responses, header } = await this.#ask('kv/txn', body, limits);
+    if (!succeeded) throw new Missing();
+    const found = responses?.[0]?.response_range;
+    // Without that it does not say that the queue is empty.
+    if (!found) throw new LeaseError('ERR_UNREACHABLE', 'these are no servers of etcd');
+    return { before: found.kvs?.[0]?.key, revision: header.revision, term: header.raft_term };
+  }
+
+  /** Renews the lease in time, and tells when it is lost. */
+  #arm() {
+    const after = (/** @type {number} */ part) =>
+      Math.max(1000 * this.#ttl * part - passed(this.#renewed), 0);
+    this.#disarm();
+    this.#timers = [
+      setTimeout(() => void this.#renew(), after(RENEW)),
+      setTimeout(() => this.#lose(), after(STOP)),
+    ];
+  }
+
+  #disarm() {
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers = [];
+  }
+
+  /**
+   * The look after a renewal finds out whether the leader that has renewed it was the cluster's: a
+   * leader that a majority follows in the same term after it has led all the time. One that was
+   * deposed, and does not know yet, renews leases in its own memory only.
+   */
+  async #renew() {
+    const { signal } = this.#over;
+    const limits = { signal, until: performance.now() + 1000 * this.#ttl };
+    while (this.isHeld) {
+      const sent = moment();
+      try {
+        const { result } = await this.#ask('lease/keepalive', { ID: this.#id }, limits);
+        if (!(Number(result?.TTL) > 0)) throw new Missing();
+        const { term } = await this.#look(limits);
+        if (term && term === result.header.raft_term) {
+          // It may come too late, as after the machine has slept.
+          if (!this.isHeld) break;
+          this.#renewed = sent;
+          return this.#arm();
+        }
+        await pause(PAUSE, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof Missing) break;
+        if (this.isHeld) await pause(PAUSE, signal).catch(() => {});
+      }
+    }
+    if (!signal.aborted) this.#lose();
+  }
+
+  #lose() {
+    this.#disarm();
+    this.#gone.abort(new LeaseError('ERR_LEASE_LOST', `the lease of '${this.name}' is lost`));
+  }
+
+  #end() {
+    this.#disarm();
+    this.#over.abort();
+  }
+
+  /** Writes since when the lock is held, for others to read. If that fails, it is not written. */
+  #note() {
+    const { signal } = this.#over;
+    this.#value = { ...this.#value, held: Date.now() - NOTE_AFTER };
+    const body = transaction(this.#key, 'CREATE', `${this.#token}`, { success: [this.#put()] });
+    const until = performance.now() + this.#patience;
+    this.#ask('kv/txn', body, { signal, until }).catch(() => {});
+  }
+}
+
+/**
+ * A signal that is aborted when either of two is, until it is dropped.
+ *
+ * @param {Signal | undefined} one
+ * @param {Signal} other
+ */
+function either(one, other) {
+  const control = new AbortController();
+  const abort = () => control.abort((one?.aborted ? one : other).reason);
+  if (one?.aborted || other.aborted) abort();
+  one?.addEventListener('abort', abort);
+  other.addEventListener('abort', abort);
+  const drop = () => {
+    one?.removeEventListener('abort', abort);
+    other.removeEventListener('abort', abort);
+  };
+  return { signal: /** @type {Signal} */ (control.signal), drop };
+}
+
+/** @param {any} process */
+function hostOf(process) {
+  const os = process?.getBuiltinModule?.('node:os');
+  return os?.hostname() ?? process?.env?.HOSTNAME ?? '';
+}
+
+/** An etcd cluster, as `connect` makes it. */
+export class Cluster {
+  #etcd;
+
+  /**
+   * @internal
+   * @param {string} servers
+   */
+  constructor(servers) {
+    this.#etcd = new Etcd(servers);
+  }
+
+  /**
+   * Takes the lock of this name. First come, first served, among all machines, in JavaScript, C and
+   * the shell. A lease that is held, or waited for, keeps the process alive.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @param {number | LockOptions} [options] ms, or `{ timeout, signal, ttl, holder }`; with a timeout
+   *   of 0 it does not wait for other holders
+   * @returns {Promise<Lease>} rejects with `signal.reason` on abort
+   * @throws {TimeoutError} the time was up
+   * @throws {LeaseError} ERR_UNREACHABLE: no server has responded for as long as the time-to-live, or
+   *   the timeout; ERR_REFUSED: the cluster refuses
+   */
+  async lock(name, options) {
+    const {
+      ttl = DEFAULT_TTL,
+      holder = whatRuns(),
+      ...rest
+    } = typeof options === 'object' && options ? options : { timeout: options };
+    const length = typeof name === 'string' ? new TextEncoder().encode(name).length : 0;
+    if (typeof name !== 'string' || name.includes('\0'))
+      throw new TypeError('name must be a string without a 0 byte');
+    if (length < 1 || length > 55) throw new RangeError('a name has 1 to 55 bytes');
+    if (typeof ttl === 'number') assertInteger(Math.ceil(ttl), 2000, 3_600_000, 'ttl');
+    else throw new TypeError(`ttl must be a number, not ${typeof ttl}`);
+    const timeout = timeoutOf(rest);
+    const signal = signalOf(rest);
+    const until = performance.now() + timeout;
+    for (let inVain = 0; ;) {
+      const seconds = Math.ceil(ttl / 1000);
+      const lease = new Lease(this.#etcd, name, seconds, String(holder).slice(0, 80));
+      let end;
+      try {
+        end = await lease.enter({ signal, until }, timeout > 0);
+      } catch (error) {
+        lease.abandon();
+        throw error;
+      }
+      if (end === 'held') return lease;
+      // It was lost in the line, as when the machine has slept: it joins the end of the line again.
+      lease.abandon();
+      inVain = end === 'lost' ? 0 : inVain + 1;
+      if (inVain === MOST_IN_VAIN)
+        throw new LeaseError('ERR_UNREACHABLE', 'these servers are not one cluster');
+      if (performance.now() >= until) throw new TimeoutError('timed out');
+      await pause(PAUSE, signal);
+    }
+  }
+
+  /**
+   * Calls `fn` with the lock held, and frees the lock when what `fn` returns has settled, or when it
+   * throws.
+   *
+   * @template T
+   * @param {string} name
+   * @param {(lease: Lease) => T | PromiseLike<T>} fn
+   * @param {number | LockOptions} [options]
+   * @returns {Promise<T>} what `fn` returns
+   * @throws {LeaseError} also ERR_LEASE_LOST: `fn` has returned, but the lease had been lost
+   */
+  async runExclusive(name, fn, options) {
+    const lease = await this.lock(name, options);
+    let result;
+    try {
+      result = await fn(lease);
+    } catch (error) {
+      await lease.unlock().catch(() => {});
+      throw error;
+    }
+    await lease.unlock();
+    return result;
+  }
+}
+
+const whatRuns = () => (process?.argv ?? []).slice(0, 2).join(' ');
+
+/**
+ * Locks on the etcd cluster of these servers. It asks them when a lock is wanted, and not before.
+ *
+ * @param {string} servers `'etcd://HOST:PORT,HOST:PORT'`; a port that is not given is 2379
+ * @returns {Cluster}
+ * @throws {TypeError} these are no servers
+ */
+export function connect(servers) {
+  return new Cluster(servers);
+}
