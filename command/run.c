@@ -205,13 +205,13 @@ static struct {
     size_t count;
 } given;
 
-/* Calls it for each open descriptor above the standard streams. */
+/* Calls it for each open descriptor. */
 static void for_each_descriptor(void (*call)(int))
 {
     DIR *folder = opendir("/proc/self/fd");
     for (const struct dirent *entry; folder && (entry = readdir(folder));) {
         const int fd = atoi(entry->d_name);
-        if (fd > STDERR_FILENO && fd != dirfd(folder))
+        if (*entry->d_name != '.' && fd != dirfd(folder))
             call(fd);
     }
     if (folder)

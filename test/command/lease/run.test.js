@@ -220,11 +220,14 @@ describe('lockword run --at', function () {
   });
 
   it('the command gets the descriptors that lockword was given, and no others', async () => {
-    const given = (command) => start('sh', '-c', `exec 7</dev/null; ${command} ls /proc/self/fd`);
     const locked = `${program} run --at etcd://${etcd.addresses} fds`;
-    const [{ stdout }, { stdout: withLock }] = [await given('').ended, await given(locked).ended];
-    assert.match(stdout, /^7$/m);
-    assert.equal(withLock, stdout);
+    for (const files of ['7</dev/null', '7</dev/null <&-']) {
+      const given = async (command) =>
+        (await start('sh', '-c', `exec ${files}; ${command} ls /proc/self/fd`).ended).stdout;
+      const without = await given('');
+      assert.match(without, /^7$/m);
+      assert.equal(await given(locked), without);
+    }
   });
 
   it('the port is 2379 if none is given', async () => {
