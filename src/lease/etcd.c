@@ -290,6 +290,7 @@ int etcd_ask(struct etcd *etcd, const char *path, cJSON *body, int64_t until, cJ
     if (!request)
         return ENOMEM;
     int error;
+    char reason[ETCD_REASON] = "";
     for (unsigned tried = 1;; tried++) {
         const unsigned server = atomic_load(&etcd->cluster->current);
         const int64_t patient_until = etcd_now() + etcd->patience_ns;
@@ -307,6 +308,10 @@ int etcd_ask(struct etcd *etcd, const char *path, cJSON *body, int64_t until, cJ
         free(text.bytes);
         if (error != ETIMEDOUT && error != EHOSTUNREACH)
             break;
+        /* A last request that had too little time says nothing about the servers. */
+        if (error == ETIMEDOUT && *reason && etcd_now() >= until)
+            memcpy(etcd->reason, reason, sizeof reason);
+        memcpy(reason, etcd->reason, sizeof reason);
         move_on(etcd, server);
         const bool pauses = tried % etcd->cluster->count == 0;
         error = EHOSTUNREACH;
