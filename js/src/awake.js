@@ -22,6 +22,9 @@ export const BRIEF = 4;
  */
 export const LONGEST_POLL = 32;
 
+/** How many polls take about as long as a slice. */
+export const POLLS = 32;
+
 /**
  * How often the event loop turns at least while a call is pending, in ms. WebKitGTK's workers do
  * not see otherwise that an Atomics.waitAsync has timed out, and sometimes that it was notified.

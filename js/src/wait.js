@@ -8,7 +8,7 @@
  */
 
 import { LW_NOT_EQUAL, LW_OK, LW_SLICE } from './core/constants.js';
-import { LONGEST_POLL, SLICE } from './awake.js';
+import { LONGEST_POLL, POLLS, SLICE } from './awake.js';
 
 /**
  * Sleeps while the word holds `expected`, at most `timeout` ms.
@@ -45,7 +45,8 @@ export function nap(ms) {
  * The engine's wait has no timeout, because V8 keeps the timer of a wait that was notified: after
  * 100,000 of them the event loop stops for seconds.
  *
- * An engine without Atomics.waitAsync polls: LW_NOT_EQUAL then means 'look again'.
+ * An engine without Atomics.waitAsync polls: LW_NOT_EQUAL then means 'look again'. It, too, calls
+ * `look` with LW_SLICE about once a second.
  *
  * @param {Words} words
  * @param {number} index
@@ -63,7 +64,13 @@ export function waitAsync(words, index, expected, idle, look) {
       clearInterval(timer);
       look(LW_OK);
     });
-  } else setTimeout(look, Math.min(2 ** idle, LONGEST_POLL), LW_NOT_EQUAL);
+  } else {
+    const poll = () => {
+      if (idle % POLLS > POLLS - 2) look(LW_SLICE);
+      look(LW_NOT_EQUAL);
+    };
+    setTimeout(poll, Math.min(2 ** idle, LONGEST_POLL));
+  }
 }
 
 /**

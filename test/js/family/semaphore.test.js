@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { dispose } from '../../../js/src/guard.js';
 import { Event, Semaphore, TimeoutError, waitAny } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
+import { mode } from '../modes.js';
 import { failure, itBlocks, itCalling, sleep, until, within } from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait, wordsOf } from './waits.js';
 
@@ -178,7 +179,9 @@ describe('Semaphore', () => {
       expect(semaphore.permits).to.equal(0);
     });
 
-    it(`wait${large}() of 3, then wait${small}() of 1: the three proceed first`, async () => {
+    it(`wait${large}() of 3, then wait${small}() of 1: the three proceed first`, async function () {
+      // A loop that polls is a busy one: a thread behind its claim may go first.
+      if (mode === 'polling' && large) this.skip();
       const semaphore = Semaphore.create(1);
       const three = await waiting(semaphore, large, 3);
       const one = askElsewhere({ call: 'wait', args: [], permits: 1 }, small, semaphore);
