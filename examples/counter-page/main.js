@@ -3,7 +3,7 @@
 import { Crew } from './crew.js';
 import { FrameMeter } from './frames.js';
 import { diagnose, isIsolated, isolate } from './isolation.js';
-import { TURNS } from './shared.js';
+import { THREADS, TURNS } from './shared.js';
 import snippet from './snippet.js?raw';
 import { Timeline } from './timeline.js';
 import pageSource from './crew.js?url&no-inline';
@@ -16,6 +16,9 @@ const number = (n) => n.toLocaleString('en');
 
 /** In the order in which they are compared. */
 const WAYS = ['unsynchronised', 'atomic', 'guarded'];
+
+/** A run that is begun in order to terminate a worker has gone on for so long by then, ms. */
+const DEATH_MS = 300;
 
 /** loading, unavailable, ready, running, done or failed: the style sheet and the tests read it. */
 function enter(state) {
@@ -33,8 +36,16 @@ function show({ count, expected, lost, progress = 1 }) {
 }
 
 /** What came of a run, in words. */
-function verdictOf({ way, lost, ms }) {
+function verdictOf({ way, lost, ms, turns, dead, told }) {
   const took = `It took ${(ms / 1000).toFixed(1)} s.`;
+  if (dead.length > 0) {
+    const names = dead.map(({ thread }) => THREADS[thread].replace('worker ', '')).join(', ');
+    const one = dead.length === 1;
+    const died = `${one ? 'Worker' : 'Workers'} ${names} ${one ? 'was' : 'were'} terminated`;
+    const next = one ? 'the next holder was told' : `${told} times the next holder was told`;
+    const rest = lost > 0 ? `${number(lost)} were lost` : `all ${number(turns)} additions arrived`;
+    return `${died} while holding the lock: ${next}, the others went on, and ${rest}. ${took}`;
+  }
   if (lost > 0) {
     const why = 'two threads read the same number, and the second to write overwrote the first';
     return `${number(lost)} of ${number(TURNS)} additions were lost: ${why}. ${took}`;
@@ -62,8 +73,13 @@ function say(count, words) {
   $('#verdict').textContent = words;
 }
 
-function start() {
-  const crew = new Crew();
+const fail = ({ message }) => {
+  enter('failed');
+  $('#verdict').textContent = `It failed: ${message}`;
+};
+
+async function start() {
+  const crew = await Crew.gather();
   const timeline = new Timeline($('#timeline'));
   /** The last run of each way: it is shown again when the way is chosen. */
   const runs = {};
@@ -87,7 +103,8 @@ function start() {
       const { done } = crew;
       const { count } = crew;
       const lost = Math.max(0, done - Math.abs(count - before));
-      show({ count, expected: before + step * TURNS, lost, progress: done / TURNS });
+      const { turns } = crew;
+      show({ count, expected: before + step * turns, lost, progress: done / turns });
     };
     requestAnimationFrame(frame);
   }
@@ -138,24 +155,33 @@ function start() {
     look(runs[chosenWay()], comparison(runs.unsynchronised));
   }
 
+  /** Terminates a worker that holds the lock: of the guarded run that goes on, or of a new one. */
+  async function terminate() {
+    if (isRunning()) {
+      if (main.dataset.way === 'guarded') crew.terminate();
+      return;
+    }
+    $('[name=way][value=guarded]').checked = true;
+    setTimeout(() => crew.terminate(), DEATH_MS);
+    await runOne('guarded', 1);
+  }
+
   const isRunning = () => main.dataset.state === 'running';
   const chosenWay = () => new FormData($('#controls')).get('way');
 
   $('#controls').addEventListener('submit', (event) => {
     event.preventDefault();
-    if (isRunning()) return;
     const { value } = event.submitter;
-    (value === 'compare' ? compare() : runOne(chosenWay(), Number(value))).catch(fail);
+    if (value === 'terminate') terminate().catch(fail);
+    else if (isRunning()) return;
+    else if (value === 'compare') compare().catch(fail);
+    else runOne(chosenWay(), Number(value)).catch(fail);
   });
   $('#controls').addEventListener('change', () => {
     const run = runs[chosenWay()];
     if (run && !isRunning()) look(run);
   });
 
-  const fail = ({ message }) => {
-    enter('failed');
-    $('#verdict').textContent = `It failed: ${message}`;
-  };
   crew.failed.catch(fail);
 
   const redraw = () => {
@@ -209,5 +235,5 @@ async function explain(failure) {
 }
 
 showCode();
-if (isIsolated()) start();
+if (isIsolated()) start().catch(fail);
 else explain(import.meta.env.PROD ? await isolate('./service-worker.js') : undefined);

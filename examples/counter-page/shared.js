@@ -1,9 +1,9 @@
 /**
  * What the page and its workers share: the number, the lock around it, where they meet, and what
- * each has done.
+ * each has done. The lock is one of a region, so that it becomes free if its holder is terminated.
  */
 
-import { Barrier, layout, Mutex, WaitGroup } from 'lockword';
+import { Barrier, layout, WaitGroup } from 'lockword';
 import { STRIP_BYTES, Strip } from './strip.js';
 
 /** The threads that add: the page's main thread, and four workers. */
@@ -15,10 +15,11 @@ export const PAGE_TURNS = 1_000;
 export const turnsOf = (thread) => (thread === 0 ? PAGE_TURNS : WORKER_TURNS);
 export const TURNS = THREADS.reduce((sum, _, thread) => sum + turnsOf(thread), 0);
 
-const locks = layout({ mutex: Mutex, start: Barrier, finish: WaitGroup });
+const locks = layout({ start: Barrier, finish: WaitGroup });
 /* On cache lines of their own: a write to one does not slow down readers of another. */
 const COUNT_AT = 64;
-const STRIPS_AT = 128;
+const DOOM_AT = 128;
+const STRIPS_AT = 192;
 
 /** New memory. The workers use it, too: post it to them. */
 export function create() {
@@ -27,12 +28,23 @@ export function create() {
   return memory;
 }
 
-/** All that is in the memory. */
-export function attach(memory) {
+/**
+ * All that is shared.
+ *
+ * @param {SharedArrayBuffer} memory
+ * @param {import('lockword/region').Region} region which this thread has joined
+ */
+export function attach(memory, region) {
   return {
     ...locks.on(memory),
+    mutex: region.mutex('count'),
     /** The number itself, in one 32-bit cell. */
     count: new Int32Array(memory, COUNT_AT, 1),
+    /**
+     * How many workers are yet to be terminated with the lock held, and how often a holder was told
+     * that the one before it had died. Only the holder changes the second.
+     */
+    doom: new Int32Array(memory, DOOM_AT, 2),
     /** What each thread has been doing since the run began. */
     strips: THREADS.map((_, thread) => new Strip(memory, STRIPS_AT + thread * STRIP_BYTES)),
   };

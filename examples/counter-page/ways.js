@@ -44,11 +44,30 @@ export const atomic = {
   },
 };
 
+/**
+ * The thread holds the lock. If the holder before it was terminated, what the lock guards may be half
+ * written, and other data would be mended here. This is one number, which is never half written: the
+ * next unlock may declare it sound.
+ */
+export function heed({ doom, mutex }) {
+  if (mutex.ownerDied) doom[1]++;
+}
+
+/** If the page wants to terminate a worker, this one stops here, with the lock held. */
+function meetDoom({ doom, stop }) {
+  if (Atomics.load(doom, 0) === 0) return;
+  Atomics.sub(doom, 0, 1);
+  stop();
+}
+
 /** A thread holds the lock from its read to its write. Any code may stand in between. */
 export const guarded = {
-  turn({ count, mutex }, strip, step) {
+  turn(shared, strip, step) {
+    const { count, mutex } = shared;
     mutex.lock();
     strip.mark(INSIDE);
+    heed(shared);
+    meetDoom(shared);
     add(count, step);
     // Before the unlock: a thread that loses its CPU right after it does not hold the lock.
     strip.mark(WAITING);
@@ -56,9 +75,11 @@ export const guarded = {
   },
 
   /** The same on the page's main thread, which must not block. */
-  async turnAsync({ count, mutex }, strip, step) {
+  async turnAsync(shared, strip, step) {
+    const { count, mutex } = shared;
     await mutex.lockAsync();
     strip.mark(INSIDE);
+    heed(shared);
     add(count, step);
     strip.mark(WAITING);
     mutex.unlock();

@@ -1,14 +1,27 @@
 /**
- * A worker. Its first message has the memory and the worker's number. Each further one starts a
- * run.
+ * A worker. Its first message has the memory, its place in the region and the worker's number. Each
+ * further one starts a run.
  */
 
+import { Region } from 'lockword/region';
 import { attach, turnsOf } from './shared.js';
 import { IDLE, WAITING } from './strip.js';
 import * as ways from './ways.js';
 
 let shared;
 let thread;
+
+/** Tells the page that this worker has stopped, for the page to terminate it. */
+function stop() {
+  postMessage('stopped');
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+}
+
+async function join({ memory, place, thread: number }) {
+  const region = await Region.from(place).join(`worker ${number}`);
+  thread = number;
+  shared = { ...attach(memory, region), stop };
+}
 
 function run({ way, step, origin }) {
   const { turn } = ways[way];
@@ -25,9 +38,8 @@ function run({ way, step, origin }) {
   finish.done();
 }
 
+let joined;
 onmessage = ({ data }) => {
-  if (data.memory) {
-    shared = attach(data.memory);
-    thread = data.thread;
-  } else run(data);
+  if (data.memory) joined = join(data);
+  else joined.then(() => run(data)).catch(reportError);
 };

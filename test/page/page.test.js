@@ -202,6 +202,43 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
       expect(sum(shares(after, 'waiting'))).to.be.greaterThan(1);
     });
 
+    /** Terminates as many workers as `deaths`, in one run. Returns what is expected after it. */
+    async function terminate(deaths) {
+      const before = await read();
+      await browser.click('button[value=terminate]');
+      for (let i = 1; i < deaths; i++) await browser.click('button[value=terminate]');
+      await browser.until(
+        () =>
+          document.querySelector('main').dataset.state === 'done' &&
+          document.querySelector('#verdict').textContent.includes('terminated'),
+        RUN,
+      );
+      const after = await read();
+      expectExact({ expected: after.expected, after });
+      expect(after.expected - before.count).to.be.lessThan(TURNS);
+      // The page, and those workers that are left.
+      expect(after.expected - before.count).to.be.at.least(1_000 + (4 - deaths) * 100_000);
+      return after;
+    }
+
+    it('terminates a worker while it holds the lock: the next holder is told, and the others go on', async () => {
+      const after = await terminate(1);
+      expect(after.verdict).to.match(
+        /^Worker \d was terminated while holding the lock: the next holder was told, the others went on, and all [\d,]+ additions arrived\. It took [\d.]+ s\.$/,
+      );
+      expectSmooth(after);
+      expect(after.ways[2]).to.match(/^exact/);
+      expect(sum(shares(after, 'inside'))).to.be.at.most(1.02);
+    });
+
+    it('terminates another one during a run, and others take their places in the next', async () => {
+      const { verdict } = await terminate(2);
+      expect(verdict).to.match(
+        /^Workers (\d), (?!\1)\d were terminated while holding the lock: 2 times the next holder/,
+      );
+      expectExact(await increment('guarded'));
+    });
+
     it('the timeline shows any part of a run, in two colours', async () => {
       await browser.click('.spans label:nth-of-type(2)');
       await browser.evaluate(() => {
@@ -241,6 +278,7 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
     });
 
     it('fits a phone', async () => {
+      await terminate(1); // its verdict is the longest
       await browser.resize(320, 640);
       const overhang = await browser.evaluate(
         () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
