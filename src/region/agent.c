@@ -133,6 +133,7 @@ static int take_row(struct lw_region *region, uint32_t *id)
         uint32_t generation = state >> AGENT_GENERATION_SHIFT & (AGENT_GENERATIONS - 1);
         generation += generation == 0;
         const uint32_t taken = generation << AGENT_GENERATION_SHIFT | (region->row + 1);
+        lw_region_mark_used(region->memory->header.used_agents, AGENTS_PART_SHIFT, row);
         if (lw_cas(&agents[row].state, state, taken, lw_acq_rel) != state)
             continue;
         *id = generation << ID_GENERATION_SHIFT | row;

@@ -89,6 +89,36 @@ bool lw_region_has_burier(const struct lw_region *region)
     return burier != burier_of(region->row, region->generation) && is_live_burier(region, burier);
 }
 
+void lw_region_mark_used(lw_word *used, uint32_t shift, uint32_t row)
+{
+    const uint32_t part = row >> shift;
+    __atomic_fetch_or(&used[part / 32], 1u << part % 32, __ATOMIC_ACQ_REL);
+}
+
+uint32_t lw_region_next_used(const lw_word *used, uint32_t shift, uint32_t row, uint32_t n)
+{
+    while (row < n) {
+        const uint32_t part = row >> shift;
+        const uint32_t bits = lw_load(&used[part / 32], lw_relaxed) >> part % 32;
+        if (bits & 1)
+            return row;
+        const uint32_t unused = bits ? (uint32_t)__builtin_ctz(bits) : 32 - part % 32;
+        row = (part + unused) << shift;
+    }
+    return n;
+}
+
+static uint32_t next_slot(const struct lw_region *region, uint32_t row)
+{
+    return lw_region_next_used(region->memory->header.used_slots, region->slots_part_shift, row,
+                               region->slots);
+}
+
+static uint32_t next_agent(const struct lw_region *region, uint32_t row)
+{
+    return lw_region_next_used(region->memory->header.used_agents, AGENTS_PART_SHIFT, row, AGENTS);
+}
+
 /* Whose things are freed: those of one agent or, if that is 0, of all agents of a process row. */
 struct whose {
     uint32_t agent;
@@ -135,7 +165,7 @@ static void free_all(struct lw_region *region, struct whose whose)
     const uint32_t holder = lw_mutex_owner(memory->header.directory);
     if (is_theirs(region, holder, whose))
         lw_robust_bury(memory->header.directory, holder);
-    for (uint32_t i = 0; i < region->slots; i++) {
+    for (uint32_t i = next_slot(region, 0); i < region->slots; i = next_slot(region, i + 1)) {
         struct slot *slot = &memory->slots[i];
         /* Whatever the slot's type is: it is stored last when a name is made. */
         const uint32_t owner = lw_mutex_owner(slot->words);
@@ -180,7 +210,7 @@ static void end_claim(lw_word *sem)
  */
 static void wake_all(struct lw_region *region)
 {
-    for (uint32_t i = 0; i < region->slots; i++) {
+    for (uint32_t i = next_slot(region, 0); i < region->slots; i = next_slot(region, i + 1)) {
         struct slot *slot = &region->memory->slots[i];
         const uint32_t kind = lw_load(&slot->type, lw_acquire) & SLOT_TYPE;
         const uint32_t words = lw_region_words(kind);
@@ -254,7 +284,7 @@ void lw_region_bury_process(struct lw_region *region, uint32_t row)
 {
     struct memory *memory = region->memory;
     free_all(region, (struct whose){0, row});
-    for (uint32_t i = 0; i < AGENTS; i++) {
+    for (uint32_t i = next_agent(region, 0); i < AGENTS; i = next_agent(region, i + 1)) {
         if ((lw_load(&memory->agents[i].state, lw_relaxed) & AGENT_PROCESS) == row + 1)
             free_row(region, i);
     }

@@ -23,10 +23,15 @@
 
 #define LW_REGION_MAGIC_0 0x6b636f6cu /* "lock" */
 #define LW_REGION_MAGIC_1 0x64726f77u /* "word" */
-#define LW_REGION_VERSION 1u
+#define LW_REGION_VERSION 2u
 
 #define PROCESSES 128u
 #define AGENTS 4096u
+
+/* Words, with a bit for each part. */
+#define USED_SLOTS 64u
+#define USED_AGENTS 4u
+#define AGENTS_PART_SHIFT 5 /* 32 rows are a part */
 
 struct header {
     lw_word magic[2];
@@ -40,6 +45,9 @@ struct header {
     lw_word directory[LW_ROBUST_WORDS]; /* held while a name is made or removed */
     lw_word reserved_too[5];
     struct lw_doorbell doorbell; /* in cache lines of its own */
+    /* Which parts of the slots, and of the agents, have ever been used: lw_region_next_used. */
+    _Alignas(64) lw_word used_slots[USED_SLOTS];
+    lw_word used_agents[USED_AGENTS];
 };
 
 struct process {

@@ -252,6 +252,8 @@ static int make(struct lw_region *region, struct slot *slot, const struct lw_reg
     const uint32_t before = lw_load(&slot->type, lw_relaxed);
     const uint32_t type = (before & ~SLOT_TYPE) + SLOT_ONE + contents->kind;
     const uint32_t busy = lw_region_busy(region, slot);
+    lw_region_mark_used(region->memory->header.used_slots, region->slots_part_shift,
+                        (uint32_t)(slot - region->memory->slots));
     int error = lw_region_take(region, slot->words, busy, self, LW_FOREVER, NULL);
     if (error)
         return error;

@@ -76,6 +76,8 @@ static int attach(lw_region **out, void *memory, size_t size, size_t mapped)
         return ENOMEM;
     region->memory = memory;
     region->slots = slots_of(size);
+    while ((region->slots - 1) >> region->slots_part_shift >= 32 * USED_SLOTS)
+        region->slots_part_shift++;
     region->bytes = (uint32_t)(sizeof(struct memory) + region->slots * sizeof(struct slot));
     region->end = (uint32_t)size;
     region->mapped = mapped;

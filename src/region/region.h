@@ -13,10 +13,11 @@
 struct lw_region {
     struct memory *memory;
     /* By the size that was checked when the region was opened: */
-    uint32_t slots; /* their number */
-    uint32_t bytes; /* where the ranges of bytes begin */
-    uint32_t end;   /* where they end */
-    size_t mapped;  /* what to unmap, bytes; 0: the caller's memory */
+    uint32_t slots;            /* their number */
+    uint32_t slots_part_shift; /* so many of them, 2 to this power, are a part of them */
+    uint32_t bytes;            /* where the ranges of bytes begin */
+    uint32_t end;              /* where they end */
+    size_t mapped;             /* what to unmap, bytes; 0: the caller's memory */
     /* The file that was mapped. */
     dev_t device;
     ino_t inode;
@@ -66,6 +67,16 @@ void lw_region_bury_nobody(struct lw_region *region, const lw_word *word);
  * (bury.c). Returns whether the kernel can do that.
  */
 bool lw_region_announce_process(void);
+
+/*
+ * Most of a region's rows are never used, and to read each of them would be most of a burial's
+ * time. So the header has a bit for each part of them, which is set before a row of the part is
+ * used for the first time, and never cleared. A process that dies can have used no row whose bit is
+ * not set; and if it died between the two, a burial reads a part in vain.
+ */
+void lw_region_mark_used(lw_word *used, uint32_t shift, uint32_t row);
+/* Returns the first row from this one on that may be in use, or n. */
+uint32_t lw_region_next_used(const lw_word *used, uint32_t shift, uint32_t row, uint32_t n);
 
 /* agent.c */
 

@@ -124,6 +124,8 @@ static struct place {
     PLACE(header, directory),
     {"header.rung", offsetof(struct header, doorbell.rung), 0},
     {"header.bells", offsetof(struct header, doorbell.bells), 0},
+    PLACE(header, used_slots),
+    PLACE(header, used_agents),
     PLACE(process, token),
     PLACE(process, boot),
     PLACE(process, generation),

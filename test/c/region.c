@@ -159,7 +159,7 @@ TEST(foreign_and_damaged_files)
     assert_int_equal(lw_region_close(region), 0);
     overwrite(8, 77); /* the version */
     assert_int_equal(lw_region_open(&region, path(), LW_REGION_CREATE, 0600, 0), EPROTO);
-    overwrite(8, 1);
+    overwrite(8, 2);
     overwrite(12, UINT32_MAX); /* the size */
     assert_int_equal(lw_region_open(&region, path(), 0, 0, 0), EBADMSG);
     overwrite(12, 64);
@@ -341,6 +341,49 @@ TEST(a_holder_that_is_killed)
         assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
     }
     destroy(region);
+}
+
+enum { SCATTERED = 200 };
+
+static void name_scattered(lw_region *region, int i, lw_region_mutex *mutex)
+{
+    char name[16];
+    snprintf(name, sizeof name, "lock %d", i);
+    if (lw_region_mutex_named(region, name, mutex) != 0)
+        _exit(102);
+}
+
+static void hold_scattered(lw_region *region, int end)
+{
+    lw_region_mutex mutex;
+    for (int i = 0; i < SCATTERED; i++) {
+        name_scattered(region, i, &mutex);
+        lw_region_mutex_lock(&mutex);
+    }
+    say(end, 0);
+    for (;;)
+        pause();
+}
+
+/* A burial passes over what was never used, in parts of one slot, of two and of 32. */
+TEST(a_holder_of_locks_everywhere_in_small_and_large_regions)
+{
+    const size_t sizes[] = {400 << 10, 1 << 20, 32 << 20};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        lw_region *region;
+        unlink(path());
+        assert_int_equal(lw_region_open(&region, path(), LW_REGION_CREATE, 0600, sizes[k]), 0);
+        const struct process holder = fork_one(hold_scattered);
+        assert_int_equal(listen_to(&holder), 0);
+        assert_int_equal(kill_one(&holder), -SIGKILL);
+        for (int i = 0; i < SCATTERED; i++) {
+            lw_region_mutex mutex;
+            name_scattered(region, i, &mutex);
+            assert_int_equal(lw_region_mutex_lock_until(&mutex, lw_after_ms(5000)), EOWNERDEAD);
+            assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
+        }
+        destroy(region);
+    }
 }
 
 static int lock_it(struct call *call)
