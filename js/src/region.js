@@ -311,6 +311,9 @@ export class Region {
    * what it held becomes free, and the next holder is told. Call it before the worker joins, and
    * post what it returns to the worker.
    *
+   * A page that terminates a worker calls `worker.terminate()` on this object. That call is
+   * replaced, on the web: it also frees the place of a worker that has not joined yet.
+   *
    * If the thread that watches dies, too, whoever watches that one goes on. A thread learns of an
    * end by its event loop: while it blocks, it frees nothing.
    *
@@ -338,7 +341,7 @@ export class Region {
       const handle = { ...this.handle, row, seat };
       if (isNodes) once.call(worker, 'exit', () => this.#died(handle));
       else if (isBuns) addEventListener.call(worker, 'close', () => this.#died(handle));
-      else this.#follow(handle);
+      else this.#follow(handle, worker);
       return handle;
     }
     throw new LockError('the region has no room for another thread');
@@ -700,10 +703,22 @@ export class Region {
    * lock. The engine gives it when the worker makes no further step, which `terminate` does not
    * wait for.
    *
+   * The engine does not tell of a worker that ends before it has joined. It is not to join later
+   * either, if `terminate` comes first: one compare-and-swap of the row decides.
+   *
    * @param {RegionHandle} seat
+   * @param {any} [worker] which this thread has started
    */
-  #follow(seat) {
+  #follow(seat, worker) {
     const row = /** @type {number} */ (seat.row);
+    const terminate = worker?.terminate;
+    if (worker)
+      worker.terminate = () => {
+        terminate.call(worker);
+        this.#mark(row, /** @type {number} */ (seat.seat));
+        this.#bury();
+        notify(this.#words, row);
+      };
     let idle = 0;
     const look = () => {
       if (this.#load(row) === seat.seat) {

@@ -364,6 +364,28 @@ describe('Region', () => {
     });
   }
 
+  itEnds('frees the place of a worker that ends before it has joined', async () => {
+    const small = await Region.create(undefined, { agents: 2 }).join();
+    const rows = new Int32Array(small.handle.buffer, 4 * 32);
+    for (let i = 0; i < 3; i++) {
+      const agent = spawn(({ heard }) => heard('nothing'));
+      const seat = agent.watchedBy(small);
+      expect((await failure(() => agent.watchedBy(small))).code).to.equal('ERR_LOCK');
+      void agent.terminate();
+      await until(() => Atomics.load(rows, 16) === 0);
+      // As the worker would, had it come so far: its place is not there for it any more.
+      const late = spawn(
+        ({ Region, data }) =>
+          Region.from(data)
+            .join()
+            .then(String, ({ code }) => code),
+        seat,
+      );
+      expect(await late.result).to.equal('ERR_LOCK');
+    }
+    small.close();
+  });
+
   itEnds('survives deaths at any moment, of several at once', async function () {
     this.timeout(600_000);
     const job = async ({ region, say }) => {
