@@ -56,9 +56,11 @@ amalgamation: setup ## write lockword.c and lockword.h, the one-file build, into
 verify: setup ## explore every interleaving of the core, and of its mutants
 	@$(call ctest,gcc,verify)
 
-soak: build ## kill 20,000 processes that share a region, at any instruction; then let etcd fail for five minutes; DEATHS=20000 SECONDS=300
+soak: build ## kill 20,000 processes that share a region, at any instruction; count a million with Node, C and Python; let etcd fail for five minutes; DEATHS=20000 SECONDS=300
 	@LW_DEATHS=$(or $(DEATHS),20000) build/$(PRESET)/test/c/test-region-soak
 	@LW_DEATHS=$(or $(DEATHS),20000) build/$(PRESET)/test/c/test-region-table
+	@LW_COUNT=1000000 LW_KILLS=1000 LOCKWORD_LIBRARY=$(CURDIR)/build/$(PRESET)/liblockword.so \
+		$(NODE) test/region/run.js build/$(PRESET)/test/region-peer --only node24 --suite count
 	@LW_SECONDS=$(or $(SECONDS),300) unshare -rnm $(abspath $(NODE)) node_modules/mocha/bin/mocha.js test/command/lease/soak.test.js
 
 fuzz: setup ## open a million regions that libFuzzer damages; RUNS=1000000

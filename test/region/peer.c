@@ -1,9 +1,9 @@
 /*
  * peer.c: a native process beside those of region.test.js: takes turns, as turns() of peer.js does,
  * permits, as permits() does, reads and writes, as readAndWrite() does, takes a recursive mutex, as
- * nests() does, or notifies.
+ * nests() does, notifies, or counts, as count.js does, which says what its words are.
  *
- *     region-peer REGION DATA|permits|readAndWrite|nests|notify TURNS
+ *     region-peer REGION DATA|permits|readAndWrite|nests|notify|count TURNS
  */
 #define _GNU_SOURCE
 #include <lockword/region.h>
@@ -114,6 +114,66 @@ static int notify(lw_region *region, long turns)
     return 0;
 }
 
+enum { TOTAL, GOAL, ROW, OLD_TOTAL, OLD_TALLY, LIVES, ROWS = 8 };
+enum { TALLY, BEGUN, ENDED, KIND };
+enum { NATIVE = 2, MOST_LIVES = 16384 };
+
+static void store(uint32_t *word, uint32_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
+}
+
+/* Takes the mutex, and takes back what its holder's death has left half done. */
+static int lock_and_repair(const lw_region_mutex *mutex, uint32_t *words)
+{
+    const int error = lw_region_mutex_lock(mutex);
+    const uint32_t row = words[ROW];
+    if (error == EOWNERDEAD && row != 0) {
+        store(&words[TOTAL], words[OLD_TOTAL]);
+        store(&words[row + TALLY], words[OLD_TALLY]);
+        store(&words[ROW], 0);
+    }
+    return (error && error != EOWNERDEAD) || words[ROW] != 0;
+}
+
+static int count(lw_region *region)
+{
+    lw_region_mutex mutex;
+    void *bytes;
+    if (lw_region_mutex_named(region, "count", &mutex) != 0 ||
+        lw_region_bytes(region, "accounts", 4 * (ROWS + 4 * MOST_LIVES), &bytes) != 0)
+        return 8;
+    uint32_t *words = bytes;
+    if (lock_and_repair(&mutex, words) != 0 || words[LIVES] == MOST_LIVES)
+        return 9;
+    const uint32_t row = ROWS + 4 * words[LIVES]++;
+    words[row + KIND] = NATIVE;
+    if (lw_region_mutex_unlock(&mutex) != 0)
+        return 10;
+    for (bool goes_on = true; goes_on;) {
+        store(&words[row + BEGUN], words[row + BEGUN] + 1);
+        if (lock_and_repair(&mutex, words) != 0)
+            return 11;
+        const uint32_t total = words[TOTAL], tally = words[row + TALLY];
+        goes_on = total < words[GOAL];
+        if (goes_on) {
+            store(&words[OLD_TOTAL], total);
+            store(&words[OLD_TALLY], tally);
+            store(&words[ROW], row);
+            store(&words[TOTAL], total + 1);
+            store(&words[row + TALLY], tally + 1);
+            store(&words[ROW], 0);
+        }
+        if (lw_region_mutex_unlock(&mutex) != 0)
+            return 12;
+        if (goes_on)
+            store(&words[row + ENDED], words[row + ENDED] + 1);
+        if (words[row + BEGUN] == 1)
+            puts("began"), fflush(stdout);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4)
@@ -123,9 +183,12 @@ int main(int argc, char **argv)
     const bool permits = strcmp(argv[2], "permits") == 0;
     const bool nests = strcmp(argv[2], "nests") == 0;
     const bool notifies = strcmp(argv[2], "notify") == 0;
-    if (permits || nests || notifies || strcmp(argv[2], "readAndWrite") == 0) {
+    const bool counts = strcmp(argv[2], "count") == 0;
+    if (permits || nests || notifies || counts || strcmp(argv[2], "readAndWrite") == 0) {
         if (lw_region_open(&region, argv[1], LW_REGION_CREATE, 0600, 0) != 0)
             return 3;
+        if (counts)
+            return count(region);
         return (permits    ? take_permits
                 : nests    ? nest
                 : notifies ? notify

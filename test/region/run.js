@@ -1,6 +1,6 @@
 /**
- * node test/region/run.js [NATIVE PEER] [--only NAME]: builds lockword-region, and tests it on each
- * version of Node, and on Deno. What they say is shown if they fail.
+ * node test/region/run.js [NATIVE PEER] [--only NAME] [--suite NAME]: builds lockword-region, and
+ * tests it on each version of Node, and on Deno. What they say is shown if they fail.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -10,9 +10,12 @@ import { install, RUNTIMES } from '../js/runtimes.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const {
-  values: { only },
+  values: { only, suite = '*' },
   positionals: [native],
-} = parseArgs({ options: { only: { type: 'string' } }, allowPositionals: true });
+} = parseArgs({
+  options: { only: { type: 'string' }, suite: { type: 'string' } },
+  allowPositionals: true,
+});
 
 execFileSync(process.execPath, ['bindings/node/build.js'], { cwd: root, stdio: 'inherit' });
 
@@ -23,7 +26,7 @@ for (const { name, version, path, options } of install(wanted)) {
     'node_modules/mocha/bin/mocha.js',
     '--timeout',
     '30000',
-    'test/region/*.test.js',
+    `test/region/${suite}.test.js`,
   ];
   const env = { ...process.env, ...(native && { LW_REGION_PEER: native }) };
   const began = performance.now();
