@@ -56,7 +56,7 @@ function turn(words, row, ownerDied, step) {
   Atomics.store(words, ROW, row);
   step();
   Atomics.store(words, TOTAL, total + 1);
-  step();
+  step(10); // here the accounts differ, so that most deaths do harm
   Atomics.store(words, row + TALLY, tally + 1);
   step();
   Atomics.store(words, ROW, 0);
@@ -83,7 +83,7 @@ async function count(path, way) {
   mutex.unlock();
   if (row >= words.length) throw new Error('too many lives');
   Atomics.store(words, row + KIND, KINDS.indexOf('node'));
-  const step = way ? () => Math.random() < 1e-3 && endBy(way) : () => {};
+  const step = way ? (odds = 1) => Math.random() < odds * 1e-3 && endBy(way) : () => {};
   for (let i = 1, goesOn = true; goesOn; i++) {
     Atomics.add(words, row + BEGUN, 1);
     step();
