@@ -98,7 +98,7 @@ static uint32_t take(lw_word *rwlock, uint32_t state, uint32_t next, uint32_t af
 {
     const uint32_t seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, next, lw_acquire);
     if (seen == state && after != LW_RWLOCK_READER)
-        lw_store(&rwlock[LW_RWLOCK_OWNER], self, lw_relaxed);
+        lw_store(&rwlock[LW_RWLOCK_OWNER], self, lw_unordered);
     return seen;
 }
 
@@ -316,6 +316,6 @@ bool lw_rwlock_become_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
     if (!has(rwlock, lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed), before, self))
         return false;
     if (after != LW_RWLOCK_UPGRADABLE)
-        lw_store(&rwlock[LW_RWLOCK_OWNER], 0, lw_relaxed);
+        lw_store(&rwlock[LW_RWLOCK_OWNER], 0, lw_unordered);
     return give(rwlock, before, after, 0, 0);
 }

@@ -83,7 +83,7 @@ LW_INLINE bool lw_rwlock_take_write(lw_word *rwlock, uint32_t self)
 {
     if (lw_cas(&rwlock[LW_RWLOCK_STATE], 0, LW_RWLOCK_WRITER, lw_acquire) != 0)
         return false;
-    lw_store(&rwlock[LW_RWLOCK_OWNER], self, lw_relaxed);
+    lw_store(&rwlock[LW_RWLOCK_OWNER], self, lw_unordered);
     return true;
 }
 

@@ -110,7 +110,7 @@ export function rwlockTakeRead(rwlock) {
  */
 export function rwlockTakeWrite(rwlock, self) {
   if (Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, 0, LW_RWLOCK_WRITER) !== 0) return false;
-  Atomics.store(rwlock, LW_RWLOCK_OWNER, self);
+  rwlock[LW_RWLOCK_OWNER] = self;
   return true;
 }
 
@@ -216,7 +216,7 @@ function isFull(state, after) {
  */
 function take(rwlock, state, next, after, self) {
   const seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, next);
-  if (seen === state && after !== LW_RWLOCK_READER) Atomics.store(rwlock, LW_RWLOCK_OWNER, self);
+  if (seen === state && after !== LW_RWLOCK_READER) rwlock[LW_RWLOCK_OWNER] = self;
   return seen;
 }
 
@@ -491,6 +491,6 @@ export function rwlockUnreadStep(rwlock) {
  */
 export function rwlockBecomeStep(rwlock, before, after, self) {
   if (!has(rwlock, Atomics.load(rwlock, LW_RWLOCK_STATE), before, self)) return false;
-  if (after !== LW_RWLOCK_UPGRADABLE) Atomics.store(rwlock, LW_RWLOCK_OWNER, 0);
+  if (after !== LW_RWLOCK_UPGRADABLE) rwlock[LW_RWLOCK_OWNER] = 0;
   return give(rwlock, before, after, 0, 0);
 }
