@@ -193,7 +193,6 @@ uint32_t lw_permits_bury_step(lw_word *permits, uint32_t dead)
         state = seen;
         seen = lw_cas(&permits[LW_PERMITS_STATE], state, (state + 1) & GENERATIONS, lw_acq_rel);
     } while (seen != state);
-    lw_notify(&permits[LW_PERMITS_STATE], LW_ALL);
-    lw_notify_async(&permits[LW_PERMITS_GATE], LW_ALL);
+    lw_waiters_notify(permits, LW_WAITERS, LW_ALL);
     return freed;
 }

@@ -46,6 +46,7 @@ import {
   LW_QUEUE,
   LW_QUEUED,
   LW_TIMED_OUT,
+  LW_WAITERS,
   LW_WAIT_IDLE,
   LW_WHY,
 } from './constants.js';
@@ -292,7 +293,6 @@ export function permitsBuryStep(permits, dead) {
     state = seen;
     seen = Atomics.compareExchange(permits, LW_PERMITS_STATE, state, (state + 1) & GENERATIONS);
   } while (seen !== state);
-  notify(permits, LW_PERMITS_STATE, LW_ALL >>> 0);
-  notify(permits, LW_PERMITS_GATE, LW_ALL >>> 0);
+  waitersNotify(permits, LW_WAITERS, LW_ALL);
   return freed;
 }

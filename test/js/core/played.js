@@ -81,6 +81,7 @@ const MASKED = 'waitersChange takes bits of it';
 const BITS = 'only bits of it are used';
 const ATOMIC = 'Atomics makes an int32 of it';
 const SMALL = 'the value is at most LW_COUNTER_MAX';
+export const FEW = 'there are at most LW_PERMITS_MAX permits';
 
 /**
  * Coercions that change no result, for a reason that the printer cannot know: the file, how the
@@ -94,6 +95,15 @@ const NOT_NEEDED = [
   ],
   ['counter.js', '? value >>> 0', SMALL],
   ['counter.js', ': value >>> 0', SMALL],
+  ['permits.js', 'which >>> 0', FEW],
+  ['permits.js', 'which >>> 0 < count >>> 0', FEW],
+  ['permits.js', 'which = (which + 1) | 0', FEW],
+  ['permits.js', '(LW_PERMITS_FIRST + which) | 0', FEW],
+  ['permits.js', 'n = (n + 1) | 0', FEW],
+  ['permits.js', 'freed = (freed + 1) | 0', FEW],
+  ['permits.js', 'permitsCount(permits) >>> 0', FEW],
+  ['permits.js', 'n >>> 0', FEW],
+  ['permits.js', 'permitsOf(permits, 0) >>> 0', FEW],
   ['sem.js', 'n >>> 0 <= (LW_SEM_MAX - state) >>> 0', 'the state is at most LW_SEM_MAX'],
   ['sem.js', '(permits - n) | 0', 'n is at most the permits'],
   ['sem.js', 'waitersWay(phase, permits >= n >>> 0', 'n is 1, or at most the permits'],
