@@ -677,8 +677,8 @@ export class Cluster {
    * @template T
    * @param {string} name
    * @param {(lease: Lease) => T | PromiseLike<T>} fn
-   * @param {number | LockOptions} [options]
-   * @returns {Promise<T>} what `fn` returns
+   * @param {number | LockOptions} [options] ms, or `{ timeout, signal, ttl, holder }`
+   * @returns {Promise<T>} what `fn` returns; rejects with `signal.reason` on abort
    * @throws {LeaseError} also ERR_LEASE_LOST: `fn` has returned, but the lease had been lost
    */
   async runExclusive(name, fn, options) {
