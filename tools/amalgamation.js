@@ -170,8 +170,11 @@ const given = (name) =>
   name === '_WIN32' ? 'defined(_WIN32)' : `defined(${name}) && !defined(LOCKWORD_PORTABLE)`;
 
 const seen = new Set();
+// The first is a part of region.h, too, which only Linux has.
 const header = headers(
-  ['lockword.h', 'describe.h', 'core/waiters.h'].map((name) => `include/lockword/${name}`),
+  ['core/permits.h', 'lockword.h', 'describe.h', 'core/waiters.h'].map(
+    (name) => `include/lockword/${name}`,
+  ),
   seen,
 );
 const everywhereText = group(everywhere, seen);
