@@ -71,13 +71,18 @@ const OUTCOMES = {
   notify: (nth) => (nth === 0 ? [1, 0] : [1]),
 };
 
-/** How many permits there are decides how long a function runs: but for the one that reads it. */
-const COUNTS = [1, 0];
-const isCount = (name, kind, word) =>
-  kind === 'load' &&
-  word === constants.LW_PERMITS_COUNT &&
-  name.startsWith('permits') &&
-  name !== 'permitsCount';
+/**
+ * Permits are words of their own, so that their functions make more loads; and how many there are
+ * decides how long these run, but for the one that reads it.
+ */
+function outcomesOf(name, kind, word, nth, expected) {
+  if (kind === 'load' && name.startsWith('permits') && name !== 'permitsCount') {
+    if (word === constants.LW_PERMITS_COUNT) return [1, 0];
+    if (word >= constants.LW_PERMITS_FIRST) return [0, SELF, OTHER];
+    return FEWER_VALUES;
+  }
+  return OUTCOMES[kind](nth, expected);
+}
 
 /** Every way to choose one of several options several times. */
 class Choices {
@@ -200,9 +205,7 @@ describe('js/src/core does what the C core does', function () {
     const operations = [];
     const counts = { load: 0, store: 0, cas: 0, notify: 0 };
     player.play = (kind, word, ...operands) => {
-      const outcome = choices.among(
-        isCount(name, kind, word) ? COUNTS : OUTCOMES[kind](counts[kind]++, operands[0]),
-      );
+      const outcome = choices.among(outcomesOf(name, kind, word, counts[kind]++, operands[0]));
       operations.push([kind, word, ...operands, outcome]);
       return outcome;
     };
