@@ -4,6 +4,7 @@ declare module 'node:worker_threads' {
 }
 declare module 'node:os' {
   export const constants: { errno: Record<string, number> };
+  export function hostname(): string;
 }
 declare module 'node:process' {
   const process: {

@@ -12,8 +12,13 @@
  * A lock is a queue of keys in etcd, lockword/NAME/LEASE, each with a lease of its own. The holder
  * has the key that was created first. Each other one watches the key before its own.
  *
- * For Node, Deno and Bun: it asks etcd's JSON gateway by `fetch`, which a page may not.
+ * For Node, Deno and Bun: it asks etcd's JSON gateway by `fetch`, which a page may not. Each waiter
+ * has a request under way. Bun makes at most 256 at once (BUN_CONFIG_MAX_HTTP_REQUESTS), and holds
+ * renewals back beside more waiters. Deno and Bun ask through HTTP_PROXY where that is set: name the
+ * servers in NO_PROXY. Deno lets others read the host's name with --allow-sys=hostname only.
  */
+
+import { hostname } from 'node:os';
 
 import { LockError, TimeoutError } from './errors.js';
 import { signalOf, timeoutOf } from './options.js';
@@ -43,6 +48,8 @@ const { fetch, process, AbortController, TextDecoder } = /** @type {any} */ (glo
 
 const DEFAULT_TTL = 10_000;
 
+const OPTIONS = ['timeout', 'signal', 'ttl', 'holder'];
+
 /**
  * In parts of the time-to-live: when the next renewal is due, and when the lease is lost. What is
  * left is for the holder to stop in, and for clocks that run at different speed.
@@ -64,6 +71,9 @@ const MOST_IN_VAIN = 10;
 
 /** Who holds the lock for so long after a wait writes down since when, ms. */
 const NOTE_AFTER = 1000;
+
+/** A response that is longer is none, characters. */
+const LONGEST = 2 ** 20;
 
 /** The codes of gRPC that a retry does not change. */
 const INVALID_ARGUMENT = 3;
@@ -97,7 +107,19 @@ export class LeaseError extends LockError {
 class Missing extends Error {}
 
 /** A server failed, so that another one is to be asked. */
-class Silence extends Error {}
+class Silence extends Error {
+  /**
+   * @param {string} [message]
+   * @param {boolean} [isLate] it had too little time
+   */
+  constructor(
+    message = "no response of etcd's JSON gateway (version 3.4 or later)",
+    isLate = false,
+  ) {
+    super(message);
+    this.isLate = isLate;
+  }
+}
 
 /**
  * The clock that counts runs on, whatever happens to the time of day. On some systems it stands
@@ -129,18 +151,29 @@ const pause = (ms, signal) =>
     if (signal?.aborted) end();
   });
 
+/**
+ * A 64-bit number, which JSON has as a string; 0 for anything else.
+ *
+ * @param {unknown} text
+ */
+const int64 = (text) =>
+  /^-?\d{1,19}$/.test(`${text}`) ? BigInt.asIntN(64, BigInt(`${text}`)) : 0n;
+
 /** @param {string} text */
 const base64 = (text) => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 
 /**
+ * A transaction that reads the key where the comparison fails, so that each response has a result.
+ *
  * @param {string} key
  * @param {'VERSION' | 'CREATE'} target
  * @param {string} value
- * @param {{ success: Reply[], failure?: Reply[] }} operations
+ * @param {Reply} operation
  */
-const transaction = (key, target, value, operations) => ({
+const transaction = (key, target, value, operation) => ({
   compare: [{ key, target, [target === 'VERSION' ? 'version' : 'create_revision']: value }],
-  ...operations,
+  success: [operation],
+  failure: [{ request_range: { key } }],
 });
 
 /** The servers of a cluster, one of which is asked, and the next if it does not respond. */
@@ -178,9 +211,11 @@ class Etcd {
       const asked = this.#current;
       const ms = Math.max(Math.min(patience, until - performance.now()), 0);
       try {
-        return await this.#fetch(path, body, ms, signal, async (response) =>
-          judge(response.status, await response.text()),
-        );
+        return await this.#fetch(path, body, ms, signal, async (response) => {
+          let text = '';
+          for await (const part of textOf(response)) text = joined(text, part);
+          return judge(path, response.status, text);
+        });
       } catch (error) {
         if (!(error instanceof Silence)) throw error;
         reason = `${this.#server}: ${error.message}`;
@@ -202,17 +237,13 @@ class Etcd {
    */
   async watch(key, revision, { signal, until }) {
     const asked = this.#current;
-    const start_revision = `${BigInt(revision) + 1n}`;
+    const start_revision = `${int64(revision) + 1n}`;
     const body = { create_request: { key, start_revision, filters: ['NOPUT'] } };
     try {
-      await this.#fetch('watch', body, until - performance.now(), signal, async ({ body }) => {
-        const decoder = new TextDecoder();
+      await this.#fetch('watch', body, until - performance.now(), signal, async (response) => {
         let text = '';
-        for (const reader = body.getReader(); ;) {
-          const { value, done } = await reader.read();
-          if (done) throw new Silence('the watch has ended');
-          text += decoder.decode(value, { stream: true });
-          const lines = text.split('\n');
+        for await (const part of textOf(response)) {
+          const lines = joined(text, part).split('\n');
           text = /** @type {string} */ (lines.pop());
           for (const line of lines) {
             const { result } = parse(line);
@@ -220,10 +251,11 @@ class Etcd {
             if (result.events) return;
           }
         }
+        throw new Silence('the watch has ended');
       });
     } catch (error) {
       if (!(error instanceof Silence)) throw error;
-      if (performance.now() >= until) return;
+      if (error.isLate) return;
       if (this.#current === asked) this.#current++;
       await pause(PAUSE, signal);
     }
@@ -260,7 +292,8 @@ class Etcd {
       if (error instanceof Missing || error instanceof LockError || error instanceof Silence)
         throw error;
       const { message, cause } = /** @type {any} */ (error);
-      throw new Silence(control.signal.aborted ? 'no response' : (cause?.message ?? message));
+      if (control.signal.aborted) throw new Silence('no response', true);
+      throw new Silence(cause?.message ?? message);
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
@@ -269,34 +302,72 @@ class Etcd {
   }
 }
 
+/**
+ * The text of a response, as it comes.
+ *
+ * @param {any} response
+ * @returns {AsyncGenerator<string, void>}
+ */
+async function* textOf({ body }) {
+  const decoder = new TextDecoder();
+  for (const reader = body.getReader(); ;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    yield decoder.decode(value, { stream: true });
+  }
+}
+
+/**
+ * @param {string} text
+ * @param {string} part
+ */
+function joined(text, part) {
+  if (text.length + part.length > LONGEST) throw new Silence();
+  return text + part;
+}
+
 /** @param {string} text */
 function parse(text) {
   try {
     return JSON.parse(text) ?? {};
   } catch {
-    throw new Silence("no response of etcd's JSON gateway (version 3.4 or later)");
+    throw new Silence();
   }
 }
 
 /**
- * What a response means. All that is no failure has a header, and a transaction tells what it has
- * done. Up to version 3.5 a failure has an "error" besides its code; that of a stream is an object.
+ * Whether a reply has what the caller reads. A field that is 0, false or empty is left out.
  *
+ * @type {{ [path: string]: (reply: Reply) => unknown }}
+ */
+const IS_WHOLE = {
+  'lease/grant': ({ ID, TTL }) => int64(ID) && int64(TTL) > 0n,
+  'lease/keepalive': ({ result }) => int64(result?.header?.raft_term) > 0n,
+  'lease/revoke': ({ header }) => header,
+  'kv/txn': ({ header, responses }) =>
+    int64(header?.revision) > 0n &&
+    (responses?.[0]?.response_range ?? responses?.[0]?.response_put),
+};
+
+/**
+ * What a response means. Up to version 3.5 a failure has an "error" besides its code; that of a
+ * stream is an object.
+ *
+ * @param {string} path
  * @param {number} status
  * @param {string} text
  * @returns {Reply}
  */
-function judge(status, text) {
+function judge(path, status, text) {
   const reply = parse(text);
-  const { error, result, responses, succeeded } = reply;
-  const isWhole = (result ?? reply).header && (responses?.length || !succeeded);
-  if (status === 200 && isWhole && !error) return reply;
+  const { error } = reply;
+  if (status === 200 && !error && IS_WHOLE[path](reply)) return reply;
   const { grpc_code, code, message } = typeof error === 'object' && error ? error : reply;
   const number = grpc_code ?? code;
   if (number === NOT_FOUND) throw new Missing();
   if ([PERMISSION_DENIED, UNAUTHENTICATED, INVALID_ARGUMENT].includes(number))
     throw new LeaseError('ERR_REFUSED', `etcd refuses: ${message}`);
-  throw new Silence(message ?? "no response of etcd's JSON gateway (version 3.4 or later)");
+  throw new Silence(message);
 }
 
 /**
@@ -318,10 +389,14 @@ export class Lease {
   #renewed = moment();
   /** Aborted when the lease is lost. */
   #gone = new AbortController();
-  /** Aborted when it is given back: its renewals end. */
+  /** Aborted when it is lost or given back: its renewals end. */
   #over = new AbortController();
+  /** @type {Promise<void> | undefined} */
+  #unlocking;
   /** @type {ReturnType<typeof setTimeout>[]} */
   #timers = [];
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #noting;
 
   /** @readonly The lock's name. */
   name;
@@ -350,13 +425,15 @@ export class Lease {
     this.#patience = Math.min((1000 * ttl) / 8, MOST_PATIENCE);
     this.#from = `lockword/${escaped}/`;
     this.#to = `lockword/${escaped}0`;
-    this.#value = { holder, host: hostOf(process), pid: process?.pid ?? 0, came: Date.now() };
+    this.#value = { holder, host: host(), pid: process?.pid ?? 0, came: Date.now() };
   }
 
   /**
    * Aborted when the lease is lost: when no renewal has succeeded for 5/8 of the time-to-live, so
    * that another could get the lock before long; or when the lease is gone. The holder has to stop
-   * then, within a quarter of the time-to-live. An event loop that is blocked learns of it late.
+   * then, within a quarter of the time-to-live. An event loop that was blocked learns of it late, and
+   * so does a machine that has slept: up to a quarter of the time-to-live after it has woken. `isHeld`
+   * tells at once. A time of day that is set forward counts as time that has passed.
    *
    * @returns {LostSignal}
    */
@@ -366,22 +443,22 @@ export class Lease {
 
   /** Whether the lease is not lost, by this machine's clock, and the lock was not given back. */
   get isHeld() {
-    return (
-      !this.lost.aborted &&
-      !this.#over.signal.aborted &&
-      passed(this.#renewed) < 1000 * this.#ttl * STOP
-    );
+    return !this.#over.signal.aborted && passed(this.#renewed) < 1000 * this.#ttl * STOP;
   }
 
   /**
-   * Frees the lock.
+   * Frees the lock. A second call waits for the first one, and tells of no error.
    *
    * @throws {LeaseError} ERR_LEASE_LOST: the lease had been lost before; ERR_UNREACHABLE: etcd does
    *   not respond, and frees the lock when the time-to-live has passed
    */
-  async unlock() {
+  unlock() {
+    if (this.#unlocking) return this.#unlocking.catch(() => {});
+    return (this.#unlocking = this.#unlock());
+  }
+
+  async #unlock() {
     const { isHeld } = this;
-    if (this.#over.signal.aborted) return;
     this.#end();
     const left = 1000 * this.#ttl * STOP - passed(this.#renewed);
     const until = performance.now() + Math.max(Math.min(left, ROUNDS * this.#patience), PAUSE);
@@ -423,11 +500,12 @@ export class Lease {
       hasJoined = true;
       for (let hasWaited = false; ; hasWaited = true) {
         const found = await this.#look({ signal: both.signal, until: patient() }).catch((error) => {
+          both.signal.throwIfAborted();
           // As long as the lease is renewed.
           if (error.code !== 'ERR_UNREACHABLE' || !waits || performance.now() >= until) throw error;
         });
         if (found && !found.before) {
-          if (hasWaited) this.#timers.push(setTimeout(() => this.#note(), NOTE_AFTER));
+          if (hasWaited) this.#noting = setTimeout(() => this.#note(), NOTE_AFTER);
           return this.isHeld ? 'held' : 'lost';
         }
         if (!waits || performance.now() >= until) throw new TimeoutError('timed out');
@@ -466,24 +544,19 @@ export class Lease {
   async #join(limits) {
     const sent = moment();
     const { ID, TTL } = await this.#ask('lease/grant', { TTL: `${this.#ttl}` }, limits);
-    if (!ID || !(Number(TTL) > 0))
-      throw new LeaseError('ERR_UNREACHABLE', 'these are no servers of etcd');
     this.#id = ID;
     this.#ttl = Math.min(Number(TTL), 3600);
     this.#renewed = sent;
-    const id = BigInt.asUintN(64, BigInt(ID)).toString(16).padStart(16, '0');
+    const id = BigInt.asUintN(64, int64(ID)).toString(16).padStart(16, '0');
     this.#key = base64(`${this.#from}${id}`);
     // Done twice, as after a response that was lost, it is done once.
     const { succeeded, header, responses } = await this.#ask(
       'kv/txn',
-      transaction(this.#key, 'VERSION', '0', {
-        success: [this.#put()],
-        failure: [{ request_range: { key: this.#key } }],
-      }),
+      transaction(this.#key, 'VERSION', '0', this.#put()),
       limits,
     );
     const found = responses?.[0]?.response_range?.kvs?.[0];
-    this.#token = BigInt((succeeded ? header.revision : found?.create_revision) ?? 0);
+    this.#token = int64(succeeded ? header.revision : found?.create_revision);
     if (this.#token <= 0n) throw new LeaseError('ERR_UNREACHABLE', 'these are no servers of etcd');
     this.#arm();
   }
@@ -509,30 +582,28 @@ export class Lease {
       limit: '1',
       keys_only: true,
     };
-    const success = [{ request_range: range }];
-    const body = transaction(this.#key, 'CREATE', `${this.#token}`, { success });
+    const body = transaction(this.#key, 'CREATE', `${this.#token}`, { request_range: range });
     const { succeeded, responses, header } = await this.#ask('kv/txn', body, limits);
     if (!succeeded) throw new Missing();
-    const found = responses?.[0]?.response_range;
+    const [{ response_range }] = responses;
     // Without that it does not say that the queue is empty.
-    if (!found) throw new LeaseError('ERR_UNREACHABLE', 'these are no servers of etcd');
-    return { before: found.kvs?.[0]?.key, revision: header.revision, term: header.raft_term };
+    if (!response_range) throw new LeaseError('ERR_UNREACHABLE', 'these are no servers of etcd');
+    return {
+      before: response_range.kvs?.[0]?.key,
+      revision: header.revision,
+      term: header.raft_term,
+    };
   }
 
   /** Renews the lease in time, and tells when it is lost. */
   #arm() {
     const after = (/** @type {number} */ part) =>
       Math.max(1000 * this.#ttl * part - passed(this.#renewed), 0);
-    this.#disarm();
+    for (const timer of this.#timers) clearTimeout(timer);
     this.#timers = [
       setTimeout(() => void this.#renew(), after(RENEW)),
       setTimeout(() => this.#lose(), after(STOP)),
     ];
-  }
-
-  #disarm() {
-    for (const timer of this.#timers) clearTimeout(timer);
-    this.#timers = [];
   }
 
   /**
@@ -566,12 +637,12 @@ export class Lease {
   }
 
   #lose() {
-    this.#disarm();
+    this.#end();
     this.#gone.abort(new LeaseError('ERR_LEASE_LOST', `the lease of '${this.name}' is lost`));
   }
 
   #end() {
-    this.#disarm();
+    for (const timer of [...this.#timers, this.#noting]) clearTimeout(timer);
     this.#over.abort();
   }
 
@@ -579,7 +650,7 @@ export class Lease {
   #note() {
     const { signal } = this.#over;
     this.#value = { ...this.#value, held: Date.now() - NOTE_AFTER };
-    const body = transaction(this.#key, 'CREATE', `${this.#token}`, { success: [this.#put()] });
+    const body = transaction(this.#key, 'CREATE', `${this.#token}`, this.#put());
     const until = performance.now() + this.#patience;
     this.#ask('kv/txn', body, { signal, until }).catch(() => {});
   }
@@ -604,10 +675,12 @@ function either(one, other) {
   return { signal: /** @type {Signal} */ (control.signal), drop };
 }
 
-/** @param {any} process */
-function hostOf(process) {
-  const os = process?.getBuiltinModule?.('node:os');
-  return os?.hostname() ?? process?.env?.HOSTNAME ?? '';
+function host() {
+  try {
+    return hostname();
+  } catch {
+    return ''; // Deno does not allow it
+  }
 }
 
 /** An etcd cluster, as `connect` makes it. */
@@ -635,23 +708,20 @@ export class Cluster {
    *   the timeout; ERR_REFUSED: the cluster refuses
    */
   async lock(name, options) {
-    const {
-      ttl = DEFAULT_TTL,
-      holder = whatRuns(),
-      ...rest
-    } = typeof options === 'object' && options ? options : { timeout: options };
+    const timeout = timeoutOf(options, OPTIONS);
+    const signal = signalOf(options);
+    /** @type {LeaseOptions} */
+    const { ttl = DEFAULT_TTL, holder = whatRuns() } = Object(options);
     const length = typeof name === 'string' ? new TextEncoder().encode(name).length : 0;
     if (typeof name !== 'string' || name.includes('\0'))
       throw new TypeError('name must be a string without a 0 byte');
     if (length < 1 || length > 55) throw new RangeError('a name has 1 to 55 bytes');
     if (typeof ttl === 'number') assertInteger(Math.ceil(ttl), 2000, 3_600_000, 'ttl');
     else throw new TypeError(`ttl must be a number, not ${typeof ttl}`);
-    const timeout = timeoutOf(rest);
-    const signal = signalOf(rest);
     const until = performance.now() + timeout;
+    const shown = [...String(holder)].slice(0, 80).join('');
     for (let inVain = 0; ;) {
-      const seconds = Math.ceil(ttl / 1000);
-      const lease = new Lease(this.#etcd, name, seconds, String(holder).slice(0, 80));
+      const lease = new Lease(this.#etcd, name, Math.ceil(ttl / 1000), shown);
       let end;
       try {
         end = await lease.enter({ signal, until }, timeout > 0);

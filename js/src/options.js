@@ -32,18 +32,18 @@ const OPTIONS = ['timeout', 'signal', 'permits'];
  *
  * @internal
  * @param {number | WaitOptions | undefined} options
+ * @param {string[]} names of all options
  * @returns {number} ms
  */
-export function timeoutOf(options) {
+export function timeoutOf(options, names = OPTIONS) {
   /** @type {unknown} */
   let timeout = options;
   if (options && typeof options === 'object') {
     ({ timeout } = options);
-    for (const name in options) if (!OPTIONS.includes(name)) timeout = name;
+    for (const name in options) if (!names.includes(name)) timeout = name;
   }
   if (timeout === undefined) return Infinity;
-  if (typeof timeout !== 'number')
-    throw new TypeError(`write ms or { ${OPTIONS} }, not ${timeout}`);
+  if (typeof timeout !== 'number') throw new TypeError(`write ms or { ${names} }, not ${timeout}`);
   if (Number.isNaN(timeout)) throw new RangeError('timeout is NaN');
   return Math.max(timeout, 0);
 }

@@ -1,12 +1,14 @@
-/** `lockword run --at`, and what answers as no etcd should. */
+/** `lockword run --at` and lockword/lease, and what answers as no etcd should. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
+import { connect } from '../../../js/src/lease.js';
 import { base64, endAll, etcd, program, start, until } from './etcd.js';
 
 const header = { revision: '5', raft_term: '2' };
@@ -15,6 +17,8 @@ const found = (kvs) => ({
   succeeded: true,
   responses: [{ response_range: { header, kvs } }],
 });
+
+const joined = { header, succeeded: true, responses: [{ response_put: {} }] };
 
 /** What a server says that grants each lock. */
 const GOOD = {
@@ -40,12 +44,13 @@ afterEach(endAll);
  * that gets the response. With `status` that is what such an answer has.
  */
 async function gateway(answers, status = 200) {
-  const server = createServer((request, response) => {
+  const server = createServer(async (request, response) => {
     const path = request.url.replace('/v3/', '');
     server.asked[path] = (server.asked[path] ?? 0) + 1;
     const answer = answers[path] ?? GOOD[path] ?? {};
     if (path in answers) response.statusCode = status;
-    if (typeof answer === 'function') answer(response);
+    if (typeof answer === 'function')
+      for await (const text of request.setEncoding('utf8')) answer(response, text);
     else response.end(typeof answer === 'string' ? answer : JSON.stringify(answer));
   }).listen(0, '127.0.0.1');
   server.asked = {};
@@ -183,5 +188,107 @@ describe('answers that are none', function () {
     const at = `${slow.at},${quick.at.slice('etcd://'.length)}`;
     assert.equal((await lock({ at }, '--ttl', '3600', 'x', 'true')).status, 0);
     assert.ok(performance.now() - begin < 8000);
+  });
+
+  describe('in JavaScript', () => {
+    /** How an attempt failed, and after how many ms; null if it did not. */
+    const attempt = (at, options) => {
+      const begin = performance.now();
+      return connect(at)
+        .lock('x', { ttl: 2000, ...options })
+        .then(
+          (lease) => lease.unlock().then(() => null),
+          (error) => error,
+        )
+        .then((error) => ({ error, ms: performance.now() - begin }));
+    };
+    const after = (...list) => list.map((at, i) => (i ? at.slice('etcd://'.length) : at)).join();
+
+    for (const path of ['lease/grant', 'kv/txn'])
+      it(`grant no lock, and the next server is asked: ${path}`, async () => {
+        const good = await gateway({});
+        await Promise.all(
+          Object.entries(nothing).map(async ([what, answer]) => {
+            const server = await gateway({ [path]: answer });
+            const { error } = await attempt(server.at, { timeout: 0 });
+            assert.equal(error?.code, 'ERR_UNREACHABLE', `${what}: ${error}`);
+            assert.ok(server.asked[path] < 100, `${what}: asked ${server.asked[path]} times`);
+            const { error: none } = await attempt(after(server.at, good.at));
+            assert.equal(none, null, `${what}: ${none}`);
+          }),
+        );
+      });
+
+    it('end by the reason of a signal, whatever its code', async () => {
+      const reason = Object.assign(new Error('enough'), { code: 'ERR_UNREACHABLE' });
+      const others = found([{ key: base64('lockword/x/1') }]);
+      const mute = (response, text) =>
+        response.end(JSON.stringify(text.includes('request_put') ? joined : {}));
+      for (const answers of [{ 'kv/txn': mute }, { 'kv/txn': others, watch: () => {} }]) {
+        const server = await gateway(answers);
+        const control = new AbortController();
+        setTimeout(() => control.abort(reason), 300);
+        const { error, ms } = await attempt(server.at, { signal: control.signal });
+        assert.equal(error, reason);
+        assert.ok(ms < 1000, `${ms} ms`);
+      }
+    });
+
+    it('renew nothing: the next server is asked', async () => {
+      const mute = await gateway({ 'lease/keepalive': { header } });
+      const good = await gateway({});
+      const lease = await connect(after(mute.at, good.at)).lock('x', { ttl: 2000 });
+      await until(() => good.asked['lease/keepalive'] > 1);
+      assert.equal(lease.isHeld, true);
+      await lease.unlock();
+    });
+
+    it('end renewals when the lease is lost', async () => {
+      const server = await gateway({ 'lease/keepalive': '{}' });
+      const lease = await connect(server.at).lock('x', { ttl: 2000 });
+      await once(lease.lost, 'abort');
+      const asked = server.asked['lease/keepalive'];
+      assert.ok(asked > 0 && asked < 30, `${asked} times`);
+      await sleep(500);
+      assert.equal(server.asked['lease/keepalive'], asked);
+    });
+
+    it('say of whoever waited since when the lock is held, also while the lease is renewed', async () => {
+      let isFree = false;
+      const others = found([{ key: base64('lockword/x/1') }]);
+      const values = [];
+      const answer = (response, text) => {
+        const [{ request_put }] = JSON.parse(text).success;
+        if (request_put) values.push(JSON.parse(Buffer.from(request_put.value, 'base64')));
+        response.end(JSON.stringify(request_put ? joined : isFree ? found([]) : others));
+        if (!request_put && !isFree) setTimeout(() => (isFree = true), 50);
+      };
+      const server = await gateway({ 'kv/txn': answer, watch: '{"result":{"events":[{}]}}\n' });
+      const lease = await connect(server.at).lock('x', {
+        ttl: 2000,
+        holder: `${'x'.repeat(79)}😀`,
+      });
+      await until(() => values.length === 2);
+      assert.ok(values[1].held >= values[0].came);
+      assert.equal(values[1].holder, `${'x'.repeat(79)}😀`);
+      assert.equal(values[1].host, hostname());
+      await lease.unlock();
+    });
+
+    it('a second unlock waits for the first', async () => {
+      let revoked = false;
+      const server = await gateway({
+        'lease/revoke': (response) =>
+          setTimeout(() => {
+            revoked = true;
+            response.end(JSON.stringify({ header }));
+          }, 50),
+      });
+      const lease = await connect(server.at).lock('x', { ttl: 2000 });
+      void lease.unlock();
+      await lease.unlock();
+      assert.ok(revoked);
+      assert.equal(lease.isHeld, false);
+    });
   });
 });

@@ -91,6 +91,7 @@ describe('lockword/lease', function () {
       ['a', { ttl: 1999 }, RangeError],
       ['a', { ttl: '5' }, TypeError],
       ['a', { timout: 5 }, TypeError],
+      ['a', { permits: 1 }, TypeError],
       ['a', 'soon', TypeError],
     ])
       assert.ok((await failure(cluster.lock(name, options))) instanceof kind, `${name}`);
