@@ -271,7 +271,7 @@ describe('lockword run --permits and --shared', function () {
   }
 
   it('runs so many commands at once, and tells each its number', async () => {
-    const count = `cd ${folder}; mkdir $LOCKWORD_PERMIT || exit 9; ls -d [0-9] | wc -l >>most; sleep 0.02; rmdir $LOCKWORD_PERMIT`;
+    const count = `cd ${folder}; mkdir $LOCKWORD_PERMIT || exit 9; set -- [0-9]; echo $# >>most; sleep 0.02; rmdir $LOCKWORD_PERMIT`;
     const all = await Promise.all(
       Array.from(
         { length: 12 },

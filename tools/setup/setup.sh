@@ -172,14 +172,19 @@ install_optional() {
         echo "Tests will leave out what needs something that could not be installed."
 }
 if [ -n "$optional" ]; then
-    install_optional & # takes longest: npm works beside it
+    install_optional & # npm works beside it
 fi
 
-for dir in $folders; do
+installing=
+for dir in $folders; do # at once: npm waits for the registry most of the time
     if ! installed "$dir"; then
         echo "Installing what $dir/package-lock.json names"
-        npm ci --prefix "$dir" --no-audit --no-fund --loglevel=error
+        npm ci --prefix "$dir" --no-audit --no-fund --loglevel=error &
+        installing="$installing $!"
     fi
+done
+for process in $installing; do
+    wait "$process"
 done
 wait
 mkdir -p build
