@@ -21,7 +21,7 @@
 import { hostname } from 'node:os';
 
 import { LockError, TimeoutError } from './errors.js';
-import { signalOf, timeoutOf } from './options.js';
+import { listen, signalOf, timeoutOf } from './options.js';
 import { assertInteger } from './waiting.js';
 
 /**
@@ -496,7 +496,7 @@ export class Lease {
     const both = either(signal, this.#gone.signal);
     let hasJoined = false;
     try {
-      await this.#join({ signal, until: patient() });
+      await this.#join({ signal: both.signal, until: patient() });
       hasJoined = true;
       for (let hasWaited = false; ; hasWaited = true) {
         const found = await this.#look({ signal: both.signal, until: patient() }).catch((error) => {
@@ -664,14 +664,11 @@ export class Lease {
  */
 function either(one, other) {
   const control = new AbortController();
-  const abort = () => control.abort((one?.aborted ? one : other).reason);
-  if (one?.aborted || other.aborted) abort();
-  one?.addEventListener('abort', abort);
-  other.addEventListener('abort', abort);
-  const drop = () => {
-    one?.removeEventListener('abort', abort);
-    other.removeEventListener('abort', abort);
-  };
+  const end = () => control.abort((one?.aborted ? one : other).reason);
+  const callers = [one, other].map((signal) => ({ signal: /** @type {any} */ (signal), end }));
+  for (const caller of callers) listen(caller, true);
+  if (one?.aborted || other.aborted) end();
+  const drop = () => callers.forEach((caller) => listen(caller, false));
   return { signal: /** @type {Signal} */ (control.signal), drop };
 }
 

@@ -1,9 +1,9 @@
 /** Calls that wait: their promises, and what ends them from outside, a timeout or a signal. */
 
 import { shared } from './agent.js';
-import { LW_CANCELLED, LW_DONE, LW_GAVE_UP, LW_TIMED_OUT } from './core/constants.js';
+import { LW_DONE, LW_GAVE_UP, LW_TIMED_OUT } from './core/constants.js';
 import { BEAT, LONGEST_TIMER } from './awake.js';
-import { signalOf, timeoutOf } from './options.js';
+import { listen, signalOf, timeoutOf } from './options.js';
 
 /**
  * @typedef {import('./blocking.js').Answer} Answer
@@ -96,39 +96,6 @@ function settle(caller, answer) {
   } catch (error) {
     caller.reject(error);
   }
-}
-
-/**
- * The callers to end when a signal is aborted. While there are any, the signal has one listener,
- * however many callers there are: Node warns of a leak at more than ten. Afterwards it has none,
- * since a listener keeps a composite signal, or one with a timeout, alive as long as what it is
- * made of.
- *
- * @type {WeakMap<AbortSignal, Set<any>>}
- */
-const callersOf = new WeakMap();
-
-/** @this {AbortSignal} */
-function abort() {
-  callersOf.get(this)?.forEach((caller) => caller.end(caller, LW_CANCELLED));
-}
-
-/**
- * Registers a caller, which ends when its signal is aborted, or takes it off again. Throws what a
- * signal throws that is not the engine's own.
- *
- * @param {Pick<Caller, 'signal' | 'end'>} caller
- * @param {boolean} on
- */
-function listen(caller, on) {
-  const { signal } = caller;
-  if (!signal) return;
-  const callers = callersOf.get(signal) ?? new Set();
-  if (callers.size === 0) signal.addEventListener('abort', abort);
-  callersOf.set(signal, callers.add(caller));
-  if (on) return;
-  callers.delete(caller);
-  if (callers.size === 0) signal.removeEventListener('abort', abort);
 }
 
 /**

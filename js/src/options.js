@@ -23,6 +23,7 @@
  */
 
 import { assertMayBlock, unchecked } from './agent.js';
+import { LW_CANCELLED } from './core/constants.js';
 
 /** The names of all options; `permits` is a semaphore's. */
 const OPTIONS = ['timeout', 'signal', 'permits'];
@@ -65,6 +66,41 @@ export function signalOf(options) {
     throw new TypeError('signal must be an AbortSignal');
   signal.throwIfAborted();
   return signal;
+}
+
+/**
+ * The callers to end when a signal is aborted. While there are any, the signal has one listener,
+ * however many callers there are: Node warns of a leak at more than ten. Afterwards it has none,
+ * since a listener keeps a composite signal, or one with a timeout, alive as long as what it is
+ * made of.
+ *
+ * @type {WeakMap<AbortSignal, Set<any>>}
+ */
+const callersOf = new WeakMap();
+
+/** @this {AbortSignal} */
+function abort() {
+  callersOf.get(this)?.forEach((caller) => caller.end(caller, LW_CANCELLED));
+}
+
+/**
+ * Registers a caller, which ends when its signal is aborted, or takes it off again. Throws what a
+ * signal throws that is not the engine's own.
+ *
+ * @internal
+ * @template {{ signal?: AbortSignal, end: (caller: any, why: number) => void }} C
+ * @param {C} caller
+ * @param {boolean} on
+ */
+export function listen(caller, on) {
+  const { signal } = caller;
+  if (!signal) return;
+  const callers = callersOf.get(signal) ?? new Set();
+  if (callers.size === 0) signal.addEventListener('abort', abort);
+  callersOf.set(signal, callers.add(caller));
+  if (on) return;
+  callers.delete(caller);
+  if (callers.size === 0) signal.removeEventListener('abort', abort);
 }
 
 /**

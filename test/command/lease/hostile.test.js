@@ -1,7 +1,7 @@
 /** `lockword run --at` and lockword/lease, and what answers as no etcd should. */
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { hostname, tmpdir } from 'node:os';
@@ -195,7 +195,7 @@ describe('answers that are none', function () {
     const attempt = (at, options) => {
       const begin = performance.now();
       return connect(at)
-        .lock('x', { ttl: 2000, ...options })
+        .lock('x', { ttl: 2000, timeout: options?.timeout, signal: options?.signal })
         .then(
           (lease) => lease.unlock().then(() => null),
           (error) => error,
@@ -232,6 +232,18 @@ describe('answers that are none', function () {
         assert.equal(error, reason);
         assert.ok(ms < 1000, `${ms} ms`);
       }
+    });
+
+    it('leave one listener on a signal, however many wait by it', async () => {
+      const others = found([{ key: base64('lockword/x/1') }]);
+      const server = await gateway({ 'kv/txn': others, watch: () => {} });
+      const control = new AbortController();
+      const all = Array.from({ length: 20 }, () => attempt(server.at, control));
+      await until(() => server.asked.watch === 20);
+      assert.equal(getEventListeners(control.signal, 'abort').length, 1);
+      control.abort();
+      for (const { error } of await Promise.all(all)) assert.equal(error.name, 'AbortError');
+      assert.equal(getEventListeners(control.signal, 'abort').length, 0);
     });
 
     it('renew nothing: the next server is asked', async () => {
