@@ -8,8 +8,9 @@ EACH = 20000
 FOREVER = 2**63 - 1
 
 # docs/building.md, 'From other languages': memory of zeros, as many bytes as docs/layout.md says.
-Mutex = Cond = Sem = WaitGroup = Latch = Event = Once = Counter = Cancel = ctypes.c_uint32 * 2
-RMutex = RWLock = Barrier = ctypes.c_uint32 * 3
+Mutex = Cond = WaitGroup = Latch = Event = Once = Counter = Cancel = ctypes.c_uint32 * 2
+RMutex = Sem = Barrier = ctypes.c_uint32 * 3
+RWLock = ctypes.c_uint32 * 4
 
 
 class Source(ctypes.Structure):

@@ -11,7 +11,7 @@ const ETIMEDOUT: c_int = 110;
 #[repr(C)]
 struct Mutex(UnsafeCell<[u32; 2]>);
 #[repr(C)]
-struct Semaphore(UnsafeCell<[u32; 2]>);
+struct Semaphore(UnsafeCell<[u32; 3]>);
 unsafe impl Sync for Mutex {}
 
 extern "C" {
@@ -47,7 +47,7 @@ fn main() {
     other.join().unwrap();
     assert_eq!(unsafe { *TOTAL.count.get() }, 2 * EACH);
 
-    let mut semaphore = Semaphore(UnsafeCell::new([0; 2]));
+    let mut semaphore = Semaphore(UnsafeCell::new([0; 3]));
     let begun = Instant::now();
     unsafe {
         assert_eq!(lw_sem_release(&mut semaphore, 1), 0);
