@@ -357,7 +357,7 @@ static const struct configuration configurations[] = {
     {"aa,b", 1, ANYTHING, 0, SMALL, 0},
     {"b,b,b", 1, ANYTHING, 0, SMALL, 0},
     {"b,b,a", 1, ANYTHING, 0, MEDIUM, 0},
-    {"b,a,a", 1, ANYTHING, 0, MEDIUM, 0},
+    {"b,a,a", 1, ANYTHING, 0, LARGE, 0},
     {"b,b,b", 1, ANYTHING | DEATHS, 0, WITH_SMALL_CONSTANTS(SMALL), 0},
     {"b,b,a", 1, ANYTHING | DEATHS, 0, WITH_SMALL_CONSTANTS(MEDIUM), 0},
     {"b,a,a", 1, ANYTHING | DEATHS, 0, WITH_SMALL_CONSTANTS(MEDIUM), 0},
