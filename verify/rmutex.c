@@ -301,7 +301,8 @@ static const char *invariant(const struct state *state)
     const int agent = state->ghosts[OWNER_AGENT] - 1;
     if (agent < 0 ? owner != 0 : owner != model_id(agent))
         return "the word does not name the holder";
-    if (agent < 0 || state->agents[agent].doing != IDLE)
+    /* Between its operations; in a proof, what another agent does is not known. */
+    if (agent < 0 || state->agents[agent].doing != IDLE || (model_is_one_of_many && agent > 0))
         return NULL;
     const uint32_t depth = task_of(agent, state->ghosts[OWNER_CALLER]) | again(state);
     return state->words[LW_RMUTEX_DEPTH] == depth ? NULL
@@ -318,6 +319,18 @@ static bool may_wait(const struct state *state, int agent, int caller)
 static bool is_needed(const struct state *state, int agent)
 {
     return owns(state, agent);
+}
+
+/* The holder gives it back as often as it has taken it, and its last unlock notifies. */
+static bool is_owed(const struct state *state, int agent)
+{
+    (void)agent;
+    return state->words[LW_MUTEX_STATE] & LW_MUTEX_OWNER;
+}
+
+static bool is_pledged(const struct state *state)
+{
+    return state->words[LW_MUTEX_STATE] & LW_MUTEX_RESERVED;
 }
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
@@ -362,7 +375,15 @@ static const struct configuration configurations[] = {
     {"b2,f2,a2", 2, TIMEOUTS | CANCELS | BRIEFS, 0, LARGE, 0},
 };
 
+static const struct configuration proofs[] = {
+    {"b2,f2", 0, ANYTHING | STRAYS, 0, SMALL, 0},
+    {"b2,a2a2a2", 0, ANYTHING, 0, SMALL, 0},
+    {"b2,a2a2a2,p2p2p2", 0, ANYTHING, 0, MEDIUM, 0},
+};
+
 static const char *const word_names[] = {"state", "gate", "depth"};
 
 EXPLORE("rmutex", LW_RMUTEX_WORDS, .begin = begin, .may_wait = may_wait,
-        .last_phase = MUTEX_LAST_PHASE, .flags_of_a_step = SAW_IT_HELD)
+        .last_phase = MUTEX_LAST_PHASE, .flags_of_a_step = SAW_IT_HELD, .proofs = proofs,
+        .proof_count = COUNT_OF(proofs), .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT,
+        .is_owed = is_owed, .is_pledged = is_pledged)
