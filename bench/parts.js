@@ -499,6 +499,35 @@ function simulated({ simulated: { cells } }) {
 }
 
 /** Locks on etcd beside a region: a turn, a hand-off and a death. */
+/** What a process and a page pay before anybody waits. */
+function startup({ startup: all }) {
+  if (!all) return NOT_MEASURED;
+  const [empty] = all.programs;
+  const more = (row, field) => (row[field] - empty[field]).toLocaleString('en');
+  const isHero = ({ name }) => name.startsWith(HERO);
+  return [
+    table([
+      ['', 'start to end', 'first lock, unlock', 'code', 'data', 'relocations', 'constructors'],
+      ...all.programs.map((row) => [
+        bold(row.name, isHero(row)),
+        time(row.ns),
+        row === empty ? '' : time(row.first_ns),
+        ...['text', 'data', 'relocations', 'constructors'].map((field) => more(row, field)),
+      ]),
+    ]),
+    table([
+      ['', 'import', 'first lock, unlock', 'minified', 'gzipped'],
+      ...all.modules.map((row, i) => [
+        bold(row.name, isHero(row)),
+        time(row.import_ns),
+        i === 0 ? '' : time(row.first_ns),
+        ...['bytes', 'gzipped'].map((field) => row[field].toLocaleString('en')),
+      ]),
+    ]),
+    list([`Node ${all.node.slice(1)}`, all.date]),
+  ].join('\n\n');
+}
+
 function leases({ leases: all }) {
   if (!all) return NOT_MEASURED;
   const [region] = all.peers;
@@ -540,6 +569,7 @@ export const parts = {
   'loop-grants': loopGrants,
   regions,
   leases,
+  startup,
   'js-uncontended': jsUncontended,
   'js-family': jsFamily,
   'js-contended': ({ js }) => cellTables(js.contended, undefined, 'worker'),

@@ -1,7 +1,7 @@
 /**
  * node bench/run.js [--quick] [--only PART] [--docs] [--json FILE]: builds what is to be measured,
- * measures natively, in event loops in C, among processes, on etcd and in JavaScript, or one of these
- * parts alone, prints all, and keeps the figures in build/bench. --docs writes docs/benchmarks.md's tables
+ * measures natively, in event loops in C, among processes, on etcd, what starts, and in JavaScript, or
+ * one of these parts alone, prints all, and keeps the figures in build/bench. --docs writes docs/benchmarks.md's tables
  * and plots from them; of parts that were not measured, the page keeps its figures. --json copies
  * the figures to one file.
  */
@@ -28,6 +28,7 @@ const TITLES = {
   loops: 'Event loops in C',
   regions: 'Among processes',
   leases: 'Among machines',
+  startup: 'Start-up',
   js: 'JavaScript',
 };
 const PARTS = Object.keys(TITLES);
@@ -83,6 +84,10 @@ const parts = {
     run(process.execPath, ['bench/leases.js', ...quick, '--json', results('leases')]);
     return { date: today(), etcd: etcdVersion(), ...read('leases') };
   },
+  startup() {
+    run(process.execPath, ['bench/startup.js', ...quick, '--json', results('startup')]);
+    return { date: today(), ...read('startup') };
+  },
   js() {
     run(process.execPath, ['bench/js/main.js', ...quick, '--json', results('js')]);
     return read('js');
@@ -99,6 +104,7 @@ const targets = measured.flatMap(
       loops: ['lockword-bench-loops'],
       regions: ['lockword-bench-regions'],
       leases: ['lockword-bench-leases'],
+      startup: ['lockword-bench-startup', 'lockword_static', 'lockword_shared'],
     })[part] ?? [],
 );
 if (targets.length)

@@ -14,6 +14,10 @@
 #include "region/care.h"
 #include "wait/awake.h"
 
+#if LW_LINUX
+const struct lw_carer *lw_carer;
+#endif
+
 /* Returns how long a wait of this kind lasts before the step is run again, ns. */
 static int64_t patience(uint32_t way, int64_t slice_ns)
 {

@@ -20,10 +20,35 @@ struct lw_care {
     lw_deadline look;         /* when to return LW_TIMED_OUT from the wait at the latest */
 };
 
-struct lw_care lw_care_begin(const struct lw_waited *waited, uint32_t n);
-void lw_care_end(const struct lw_care *care, const struct lw_waited *waited);
+/*
+ * Set when a region is opened, and not before: a program that opens none links none of what they
+ * need. The first one has a `region` already, of which `waited` is a word.
+ */
+struct lw_carer {
+    void (*begin)(struct lw_care *care, const struct lw_waited *waited);
+    void (*end)(const struct lw_care *care, const struct lw_waited *waited);
+};
+extern const struct lw_carer *lw_carer;
+extern const struct lw_carer lw_region_carer;
 
 #pragma GCC visibility pop
+
+static inline struct lw_care lw_care_begin(const struct lw_waited *waited, uint32_t n)
+{
+    struct lw_care care = {NULL, NULL, LW_FOREVER};
+    uint32_t i = 0;
+    while (i < n && !(care.region = lw_shared_by(waited[i].word)))
+        i++;
+    if (care.region)
+        __atomic_load_n(&lw_carer, __ATOMIC_ACQUIRE)->begin(&care, &waited[i]);
+    return care;
+}
+
+static inline void lw_care_end(const struct lw_care *care, const struct lw_waited *waited)
+{
+    if (care->region)
+        __atomic_load_n(&lw_carer, __ATOMIC_ACQUIRE)->end(care, waited);
+}
 
 #else
 

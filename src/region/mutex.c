@@ -27,30 +27,21 @@ void lw_region_end(struct agent *agent)
     lw_store(&agent->busy, 0, lw_release);
 }
 
-struct lw_care lw_care_begin(const struct lw_waited *waited, uint32_t n)
+static void care_begin(struct lw_care *care, const struct lw_waited *waited)
 {
-    struct lw_care care = {NULL, NULL, LW_FOREVER};
-    uint32_t i = 0;
-    while (i < n && !(care.region = lw_shared_by(waited[i].word)))
-        i++;
-    if (!care.region)
-        return care;
-    care.look = lw_after_ns(PATIENCE_NS);
+    care->look = lw_after_ns(PATIENCE_NS);
     uint32_t self;
-    if (lw_region_agent(care.region, &self) != 0)
-        return care;
-    const size_t at = (size_t)((const char *)waited[i].word - (char *)care.region->memory->slots);
+    if (lw_region_agent(care->region, &self) != 0)
+        return;
+    const size_t at = (size_t)((const char *)waited->word - (char *)care->region->memory->slots);
     const size_t slot = at / sizeof(struct slot);
-    if (lw_load(&lw_region_agent_of(care.region, self)->busy, lw_relaxed) == 0 &&
-        slot < care.region->slots)
-        care.agent = lw_region_begin(care.region, (uint32_t)slot + 1, self);
-    return care;
+    if (lw_load(&lw_region_agent_of(care->region, self)->busy, lw_relaxed) == 0 &&
+        slot < care->region->slots)
+        care->agent = lw_region_begin(care->region, (uint32_t)slot + 1, self);
 }
 
-void lw_care_end(const struct lw_care *care, const struct lw_waited *waited)
+static void care_end(const struct lw_care *care, const struct lw_waited *waited)
 {
-    if (!care->region)
-        return;
     if (care->agent)
         lw_region_end(care->agent);
     if (lw_now() < care->look)
@@ -58,6 +49,8 @@ void lw_care_end(const struct lw_care *care, const struct lw_waited *waited)
     lw_region_bury_the_dead(care->region);
     lw_region_bury_nobody(care->region, waited->word);
 }
+
+const struct lw_carer lw_region_carer = {care_begin, care_end};
 
 int lw_region_take(struct lw_region *region, lw_word *words, uint32_t busy, uint32_t self,
                    lw_deadline deadline, lw_cancel *cancel)

@@ -7,6 +7,7 @@
  * processes may do so at once, and another one goes on if one is killed.
  */
 #define _GNU_SOURCE
+#include "care.h"
 #include "region.h"
 
 #include <fcntl.h>
@@ -81,6 +82,7 @@ static int attach(lw_region **out, void *memory, size_t size, size_t mapped)
     region->bytes = (uint32_t)(sizeof(struct memory) + region->slots * sizeof(struct slot));
     region->end = (uint32_t)size;
     region->mapped = mapped;
+    __atomic_store_n(&lw_carer, &lw_region_carer, __ATOMIC_RELEASE);
     int error = lw_share(memory, size, region, &region->memory->header.doorbell);
     if (!error) {
         lw_region_register(region);

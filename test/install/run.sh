@@ -130,6 +130,15 @@ shown() {
 check "the shared library shows what the headers declare, and nothing else" shown shared \
     -D "$libdir/liblockword.so"
 
+# A program links what it uses: one with a mutex has nothing of regions.
+mutex_alone() {
+    printf '#include <lockword/mutex.h>\nint main(void)\n{\n    static lw_mutex m;\n    return lw_mutex_lock(&m) || lw_mutex_unlock(&m);\n}\n' >mutex.c
+    # shellcheck disable=SC2046 # a list of flags
+    gcc -O2 $(pkg-config --cflags lockword) mutex.c -o mutex-alone "$libdir/liblockword.a" -pthread &&
+        ./mutex-alone && ! nm mutex-alone | grep lw_region
+}
+check "a program with a mutex links no regions" mutex_alone
+
 # What the static library's files have for each other, they hide from those who link it into a
 # shared library of their own.
 embed() {

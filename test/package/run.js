@@ -200,6 +200,7 @@ function bundle(contents, options) {
     target: 'es2022',
     write: false,
     logLevel: 'error',
+    external: ['node:os'],
     ...options,
   });
   return outputFiles?.[0].contents;
