@@ -6,7 +6,7 @@
 import { BlockingError } from './errors.js';
 import { nap } from './wait.js';
 
-/** Globals that only some engines have. Without crypto, which Node loads when it is named. */
+/** Globals that only some engines have. */
 const { process, WorkerGlobalScope } = /** @type {any} */ (globalThis);
 
 /**
@@ -14,20 +14,12 @@ const { process, WorkerGlobalScope } = /** @type {any} */ (globalThis);
  */
 const AGENT = Symbol.for('lockword.agent');
 
-/**
- * Bits of which the lowest 28 differ from agent to agent. Node takes milliseconds to load its crypto,
- * in each thread, and its Math.random is as random. But a seed for all threads (--random-seed) makes
- * that the same in each, so the time counts, too, in ns.
- */
-function randomBits() {
-  const ns = process?.hrtime?.()[1];
-  const bits = ns === undefined && globalThis.crypto?.getRandomValues(new Int32Array(1))[0];
-  return (bits || Math.random() * 2 ** 28) ^ ns;
-}
-
 /** @type {{ self: number, [version: string]: any }} */
 const agent = /** @type {any} */ (globalThis)[AGENT] ?? {
-  self: 0x10000000 | (randomBits() & 0x0fffffff),
+  self:
+    0x10000000 |
+    (((Math.random() * 2 ** 28) ^ (process?.hrtime?.()[1] ?? performance.now() * 1e6)) &
+      0x0fffffff),
 };
 Reflect.set(globalThis, AGENT, agent);
 
@@ -37,7 +29,9 @@ Reflect.set(globalThis, AGENT, agent);
  *
  * Bit 28 is set, so that no thread id of an operating system equals it, and 28 bits are random.
  * Never `threadId`, which is 0 on the main thread and repeats in every process. Ids need to differ,
- * not to be unpredictable.
+ * not to be unpredictable, and naming `crypto` has Node load it, for milliseconds in each thread. So
+ * they come from Math.random; and from the time in ns, for a seed or a mock makes Math.random the
+ * same in all threads.
  *
  * A realm is one agent, however many copies of lockword it loads. A second realm of the same
  * thread, such as another frame of a page or a `vm` context, is an agent of its own.
