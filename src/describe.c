@@ -4,6 +4,8 @@
  */
 #include <lockword/describe.h>
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
 struct field {
     uint32_t word;
     uint32_t mask; /* 0: a field that is always 1 */
@@ -89,8 +91,11 @@ static size_t describe(const char *type, const struct phrase *phrases, size_t n,
                        const lw_word *shared, size_t length, char *buffer, size_t size)
 {
     uint32_t words[4] = {0};
-    for (size_t i = 0; i < length; i++)
+    for (size_t i = 0; i < length && i < COUNT(words); i++)
         words[i] = lw_load(&shared[i], lw_relaxed);
+    /* Permits alone are longer. Their gate, always 0, stands for how many are free. */
+    if (length > COUNT(words))
+        words[LW_PERMITS_GATE] = lw_permits_of(shared, 0);
     struct text text = {buffer, size, 0};
     say(&text, type);
     const char *separator = " { ";
@@ -110,8 +115,6 @@ static size_t describe(const char *type, const struct phrase *phrases, size_t n,
         buffer[text.length < size ? text.length : size - 1] = '\0';
     return text.length;
 }
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 #define DESCRIBE(name, Type)                                                                       \
     size_t lw_##name##_describe(const lw_##name *it, char *buffer, size_t size)                    \

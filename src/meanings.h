@@ -35,6 +35,17 @@ static const struct phrase Semaphore[] = {
 };
 DESCRIBE(sem, Semaphore)
 
+static const struct phrase Permits[] = {
+    {{1, 0xffffffff}, {0, 0x0}, {1, 0xffffffff}, false, "%d free"},
+    {{2, 0xffffffff}, {0, 0x0}, {2, 0xffffffff}, true, "none free"},
+    {{0, 0x0}, {0, 0x0}, {0, 0x0}, true, "no permits"},
+    {{2, 0xffffffff}, {0, 0x0}, {2, 0xffffffff}, false, "permits: %d"},
+    {{0, 0x20000000}, {0, 0x0}, {0, 0x20000000}, false, "reserved for a waiter"},
+    {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},
+    {{0, 0x40000000}, {0, 0x0}, {0, 0x40000000}, false, "event loops wait"},
+};
+DESCRIBE(permits, Permits)
+
 static const struct phrase RWLock[] = {
     {{0, 0x2000000}, {0, 0x0}, {2, 0xffffffff}, false, "written by %a"},
     {{0, 0x3fffff}, {0, 0x0}, {0, 0x3fffff}, true, "read by %d"},

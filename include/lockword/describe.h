@@ -35,6 +35,7 @@ size_t lw_mutex_describe(const lw_mutex *mutex, char *buffer, size_t size);
 size_t lw_rmutex_describe(const lw_rmutex *rmutex, char *buffer, size_t size);
 size_t lw_cond_describe(const lw_cond *cond, char *buffer, size_t size);
 size_t lw_sem_describe(const lw_sem *sem, char *buffer, size_t size);
+size_t lw_permits_describe(const lw_permits *permits, char *buffer, size_t size);
 size_t lw_rwlock_describe(const lw_rwlock *rwlock, char *buffer, size_t size);
 size_t lw_barrier_describe(const lw_barrier *barrier, char *buffer, size_t size);
 size_t lw_waitgroup_describe(const lw_waitgroup *group, char *buffer, size_t size);

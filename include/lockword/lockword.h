@@ -11,6 +11,7 @@
 #include <lockword/latch.h>
 #include <lockword/mutex.h>
 #include <lockword/once.h>
+#include <lockword/permits.h>
 #include <lockword/rmutex.h>
 #include <lockword/rwlock.h>
 #include <lockword/sem.h>

@@ -32,13 +32,13 @@
 #include <exception>
 #include <initializer_list>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <utility>
 #if __has_include(<version>)
 #include <version>
 #endif
 #ifdef __cpp_lib_jthread
-#include <optional>
 #include <stop_token>
 #endif
 #include <lockword/lockword.h>
@@ -984,6 +984,89 @@ class semaphore : public detail::primitive<lw_sem>
 
 template <std::ptrdiff_t = LW_SEM_MAX> using counting_semaphore = semaphore;
 using binary_semaphore = semaphore;
+
+/*
+ * Up to 252 permits that have numbers and owners: a pool of GPUs, ports or connections. An acquire
+ * returns which permit it is, from 0 on, and the same thread releases it. In an event loop, call
+ * lw_permits_acquire_async with native_handle().
+ */
+class permits : public detail::primitive<lw_permits>
+{
+    template <class Wait> std::optional<std::uint32_t> acquired(const char *what, Wait wait)
+    {
+        std::uint32_t which = 0;
+        return detail::succeeded(wait(&which), what) ? std::optional(which) : std::nullopt;
+    }
+
+    int acquire_by(std::uint32_t *which, lw_deadline deadline, lw_cancel *cancel)
+    {
+        return lw_permits_acquire_cancel(&native_, which, deadline, cancel);
+    }
+
+  public:
+    static constexpr std::ptrdiff_t max() noexcept
+    {
+        return LW_PERMITS_MAX;
+    }
+
+    /* n is 1 to max(). */
+    constexpr explicit permits(std::uint32_t n) noexcept : primitive(lw_permits LW_PERMITS_INIT(n))
+    {
+    }
+
+    [[nodiscard]] std::uint32_t acquire()
+    {
+        std::uint32_t which = 0;
+        detail::check(lw_permits_acquire(&native_, &which), "acquire");
+        return which;
+    }
+
+    [[nodiscard]] std::optional<std::uint32_t> try_acquire()
+    {
+        return acquired("try_acquire",
+                        [this](auto *which) { return lw_permits_tryacquire(&native_, which); });
+    }
+
+    template <class Rep, class Period>
+    [[nodiscard]] std::optional<std::uint32_t>
+    try_acquire_for(const std::chrono::duration<Rep, Period> &time)
+    {
+        return acquired("try_acquire_for", [&](auto *which) {
+            return acquire_by(which, detail::after(time), LW_NULL);
+        });
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] std::optional<std::uint32_t>
+    try_acquire_until(const std::chrono::time_point<Clock, Duration> &time)
+    {
+        return acquired("try_acquire_until", [&](auto *which) {
+            return detail::until(time,
+                                 [&](lw_deadline end) { return acquire_by(which, end, LW_NULL); });
+        });
+    }
+
+#ifdef __cpp_lib_jthread
+    [[nodiscard]] std::optional<std::uint32_t> acquire(const std::stop_token &stop)
+    {
+        return acquired("acquire", [&](auto *which) {
+            return detail::unless(
+                stop, [&](lw_cancel *cancel) { return acquire_by(which, LW_FOREVER, cancel); });
+        });
+    }
+#endif
+
+    /* Throws EPERM if it is not this thread's permit. */
+    void release(std::uint32_t which)
+    {
+        detail::check(lw_permits_release(&native_, which), "release");
+    }
+
+    std::uint32_t available() const noexcept
+    {
+        return lw_permits_available(&native_);
+    }
+};
 
 /* A latch, as std::latch. */
 class latch : public detail::primitive<lw_latch>, public detail::waitable<latch>

@@ -57,6 +57,7 @@
 #include <lockword/latch.h>
 #include <lockword/mutex.h>
 #include <lockword/once.h>
+#include <lockword/permits.h>
 #include <lockword/rmutex.h>
 #include <lockword/rwlock.h>
 #include <lockword/sem.h>
@@ -251,8 +252,9 @@ int lw_request_cancel(lw_request *request);
 int lw_request_cancel_by(lw_request *request, lw_waiter *waiter, lw_cancel *cancel);
 
 /*
- * In `done`, after success: the permits that a semaphore's acquire has left, the value of the
- * counter that was waited for, or the index of the source that came first.
+ * In `done`, after success: the permits that a semaphore's acquire has left, the number of the
+ * permit that was acquired (permits.h), the value of the counter that was waited for, or the index
+ * of the source that came first.
  */
 LW_API uint32_t lw_request_value(const lw_request *request)
 {
@@ -333,6 +335,14 @@ LW_API int lw_rwlock_upgrade_async(lw_rwlock *rwlock, LW_ASYNC_PARAMETERS)
 LW_API int lw_sem_acquire_async(lw_sem *sem, uint32_t n, LW_ASYNC_PARAMETERS)
 {
     return n > LW_SEM_MAX ? EINVAL : LW_ASYNC(LW_REQUEST_PLAIN, lw_sem_acquire_step, sem, n);
+}
+
+/* A permit is the loop's thread's: any task of it may release what lw_request_value says. */
+LW_API int lw_permits_acquire_async(lw_permits *permits, LW_ASYNC_PARAMETERS)
+{
+    return lw_permits_count(permits->word) == 0
+               ? EINVAL
+               : LW_ASYNC(LW_REQUEST_PLAIN, lw_permits_acquire_step, permits, lw_self());
 }
 
 LW_API int lw_event_wait_async(lw_event *event, LW_ASYNC_PARAMETERS)

@@ -53,6 +53,17 @@ export const meanings = {
     RESERVED,
     ...WAITERS,
   ],
+  Permits: [
+    // The gate is always 0: whoever describes permits puts there how many are free.
+    [
+      ['%d free', [core.LW_PERMITS_GATE, -1]],
+      ['none free', [core.LW_PERMITS_COUNT, -1]],
+      ['no permits'],
+    ],
+    [['permits: %d', [core.LW_PERMITS_COUNT, -1]]],
+    [['reserved for a waiter', state(core.LW_PERMITS_RESERVED)]],
+    ...WAITERS,
+  ],
   RWLock: [
     [
       ['written by %a', state(core.LW_RWLOCK_WRITER), OWNER],

@@ -85,7 +85,7 @@ c_test() { # c_test NAME OBJECT FLAG...: says how many of its cases passed
         "$root/test/c/check-linux.c" "$object" \
         $(pkg-config --cflags --libs cmocka) -o "$name" -pthread && (cd "$root" && "$work/$name")
 }
-for name in any barrier cond counter event latch loop once rmutex rwlock sem waitgroup; do
+for name in any barrier cond counter event latch loop once permits rmutex rwlock sem waitgroup; do
     check "test/c/$name.c" c_test $name gcc-c11.o
 done
 for name in cond event sem; do

@@ -35,6 +35,10 @@ TEST(it_says_what_is_set)
     lw_cancel_fire(&cancel);
     lw_cancel_describe(&cancel, text, sizeof text);
     assert_string_equal(text, "Cancel { fired }");
+    lw_permits permits = LW_PERMITS_INIT(3);
+    lw_permits_acquire(&permits, NULL);
+    lw_permits_describe(&permits, text, sizeof text);
+    assert_string_equal(text, "Permits { 2 free, permits: 3 }");
     lw_rwlock rwlock = LW_RWLOCK_INIT;
     lw_rwlock_rdlock(&rwlock);
     lw_rwlock_describe(&rwlock, text, sizeof text);

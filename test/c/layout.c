@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lockword/core/permits.h>
 #include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
@@ -96,8 +95,8 @@ static const struct size {
     uint32_t bytes;
     uint32_t alignment;
 } sizes[] = {
-    SIZE(mutex),     SIZE(rmutex), SIZE(cond),  SIZE(sem),  SIZE(rwlock),  SIZE(barrier),
-    SIZE(waitgroup), SIZE(latch),  SIZE(event), SIZE(once), SIZE(counter),
+    SIZE(mutex),   SIZE(rmutex),    SIZE(cond),  SIZE(sem),   SIZE(permits), SIZE(rwlock),
+    SIZE(barrier), SIZE(waitgroup), SIZE(latch), SIZE(event), SIZE(once),    SIZE(counter),
 };
 
 #if LW_LINUX

@@ -355,6 +355,31 @@ TEST(nobody_overtakes_a_request_for_several_permits)
     assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
+TEST(a_request_learns_which_permit_it_has)
+{
+    lw_permits permits = LW_PERMITS_INIT(2);
+    open_loop(&loop);
+    WAIT(lw_permits_acquire_async, &permits, FOR(&a));
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_int_equal(a.value, 0);
+    WAIT(lw_permits_acquire_async, &permits, FOR(&b));
+    assert_int_equal(end_wait(&loop, &b), 0);
+    assert_int_equal(b.value, 1);
+    WAIT(lw_permits_acquire_async, &permits, FOR(&a));
+    WAIT(lw_permits_acquire_async, &permits, FOR(&b));
+    settle(&loop);
+    assert_int_equal(a.calls + b.calls, 0);
+    lw_request_cancel(&a.request);
+    assert_int_equal(end_wait(&loop, &a), ECANCELED);
+    assert_int_equal(lw_permits_release(&permits, 1), 0);
+    assert_int_equal(end_wait(&loop, &b), 0);
+    assert_int_equal(b.value, 1);
+    assert_int_equal(lw_permits_available(&permits), 0);
+    lw_permits none = {{0}};
+    assert_int_equal(lw_permits_acquire_async(&none, FOR(&(struct wait){0})), EINVAL);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
 TEST(events_counters_groups_latches)
 {
     lw_event manual = LW_EVENT_INIT, automatic = LW_EVENT_AUTO_INIT;

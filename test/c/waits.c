@@ -16,6 +16,7 @@ struct subject {
     lw_rmutex rmutex;
     lw_cond cond;
     lw_sem sem;
+    lw_permits permits;
     lw_rwlock rwlock;
     lw_barrier barrier;
     lw_waitgroup group;
@@ -81,6 +82,11 @@ static int wait_cond(struct subject *subject, lw_deadline deadline, lw_cancel *c
 
 DO(allow_sem, lw_sem_release(&s->sem, 3))
 WAIT(wait_sem, lw_sem_acquire_cancel(&s->sem, 3, deadline, cancel), lw_sem_release(&s->sem, 3))
+
+DO(forbid_permits, (lw_permits_init(&s->permits, 1), lw_permits_acquire(&s->permits, NULL)))
+DO(allow_permits, lw_permits_release(&s->permits, 0))
+WAIT(wait_permits, lw_permits_acquire_cancel(&s->permits, NULL, deadline, cancel),
+     lw_permits_release(&s->permits, 0))
 
 DO(forbid_rwlock, lw_rwlock_wrlock(&s->rwlock))
 DO(forbid_writers, lw_rwlock_rdlock(&s->rwlock))
@@ -170,6 +176,7 @@ static const struct operation operations[] = {
     {"rmutex lock", forbid_rmutex, allow_rmutex, wait_rmutex, false, false},
     {"cond wait", forbid_nothing, allow_cond, wait_cond, true, false},
     {"sem acquire", forbid_nothing, allow_sem, wait_sem, false, false},
+    {"permits acquire", forbid_permits, allow_permits, wait_permits, false, false},
     {"rwlock rdlock", forbid_rwlock, allow_rwlock, wait_rdlock, false, false},
     {"rwlock uplock", forbid_rwlock, allow_rwlock, wait_uplock, false, false},
     {"rwlock wrlock beside a writer", forbid_rwlock, allow_rwlock, wait_wrlock, false, false},

@@ -30,6 +30,7 @@ static int use_the_rest(void)
     lw_barrier barrier = LW_BARRIER_INIT(1);
     lw_waitgroup group = LW_WAITGROUP_INIT;
     lw_latch latch = LW_LATCH_INIT(2);
+    lw_permits permits = LW_PERMITS_INIT(1);
     lw_event event = LW_EVENT_AUTO_INIT;
     lw_once once = LW_ONCE_INIT;
     lw_counter counter = LW_COUNTER_INIT(1);
@@ -48,6 +49,7 @@ static int use_the_rest(void)
              lw_waitgroup_wait(&group) != 0;
     wrong += lw_latch_count_down(&latch, 1) != 0 || lw_latch_arrive_and_wait(&latch) != 0 ||
              !lw_latch_try_wait(&latch);
+    wrong += lw_permits_acquire(&permits, &which) != 0 || lw_permits_release(&permits, which) != 0;
     wrong += lw_once_begin(&once) != LW_ONCE_RUN || lw_once_finish(&once, true) != 0;
     wrong += lw_counter_wait_at_least(&counter, 1, LW_FOREVER, NULL) != 0;
     wrong += lw_cond_notify_all(&cond) != 0 || lw_cond_wait(&cond, &free_mutex) != EPERM;

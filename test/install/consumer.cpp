@@ -164,6 +164,16 @@ static void test_the_others()
     EXPECT(semaphore.available() == 3);
     EXPECT_ERROR(EOVERFLOW, semaphore.release(LW_SEM_MAX));
 
+    lw::permits gpus(2);
+    EXPECT(gpus.acquire() == 0 && gpus.try_acquire() == 1u && !gpus.try_acquire());
+    EXPECT(!gpus.try_acquire_for(1ms) && gpus.available() == 0);
+    EXPECT(!gpus.try_acquire_until(std::chrono::system_clock::now() + 1ms));
+    gpus.release(1);
+    EXPECT(gpus.try_acquire_for(1ms) == 1u);
+    EXPECT_ERROR(EPERM, gpus.release(2));
+    [[maybe_unused]] lw::permits none(0);
+    EXPECT_ERROR(EINVAL, static_cast<void>(none.acquire()));
+
     lw::latch latch(3);
     EXPECT(!latch.try_wait() && !latch.wait_for(1ms));
     latch.count_down();

@@ -11,6 +11,28 @@
 namespace agents
 {
 
+/* Which word the first state is of: lock::first, or 0. */
+template <class lock> constexpr auto first_of(int) -> decltype(lock::first)
+{
+    return lock::first;
+}
+
+template <class lock> constexpr unsigned first_of(long)
+{
+    return 0;
+}
+
+/* Whether a give may still write when others can take: lock::late, or false. */
+template <class lock> constexpr auto writes_late(int) -> decltype(lock::late)
+{
+    return lock::late;
+}
+
+template <class lock> constexpr bool writes_late(long)
+{
+    return false;
+}
+
 template <class lock, int rounds, kind a, kind b, kind c = none>
 struct handover : rl::test_suite<handover<lock, rounds, a, b, c>, c == none ? 2 : 3> {
     static constexpr unsigned threads = c == none ? 2 : 3;
@@ -31,7 +53,7 @@ struct handover : rl::test_suite<handover<lock, rounds, a, b, c>, c == none ? 2 
         memory = new shared;
         for (lw_word &word : memory->words)
             word.value.store(0, rl::mo_relaxed, $);
-        memory->words[0].value.store(lock::initial, rl::mo_relaxed, $);
+        memory->words[first_of<lock>(0)].value.store(lock::initial, rl::mo_relaxed, $);
         for (agent &one : everyone)
             one.notified = one.pending = one.abandoned = false;
         memory->count($) = 0;
@@ -71,8 +93,15 @@ struct handover : rl::test_suite<handover<lock, rounds, a, b, c>, c == none ? 2 
         lock::give(memory->words, id, true);
         if (left == 0) {
             RL_ASSERT(lock::is_free(memory->words[0].value.load(rl::mo_relaxed, $)));
-            delete memory;
+            if (!writes_late<lock>(0))
+                delete memory;
         }
+    }
+
+    void after()
+    {
+        if (writes_late<lock>(0))
+            delete memory;
     }
 };
 

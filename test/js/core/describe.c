@@ -1,5 +1,5 @@
 /* describe.c: what describe.test.js writes to, and reads (lockword/describe.h). */
 #include <lockword/describe.h>
 
-lw_word words[LW_RWLOCK_WORDS];
+lw_word words[LW_PERMITS_WORDS];
 char text[LW_DESCRIBE_MAX];
