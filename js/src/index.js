@@ -21,6 +21,7 @@ export { Latch } from './latch.js';
 export { layout } from './layout.js';
 export { Mutex } from './mutex.js';
 export { Once } from './once.js';
+export { Permits } from './permits.js';
 export { RecursiveMutex } from './rmutex.js';
 export { RWLock } from './rwlock.js';
 export { Semaphore } from './semaphore.js';
@@ -33,6 +34,7 @@ export { WaitGroup } from './waitgroup.js';
  * @typedef {import('./options.js').Signal} Signal
  * @typedef {import('./options.js').WaitOptions} WaitOptions
  * @typedef {import('./options.js').WaitSource} WaitSource
+ * @typedef {import('./permits.js').PermitGuard} PermitGuard
  * @typedef {import('./primitive.js').SharedMemory} SharedMemory
  * @typedef {import('./rmutex.js').TaskGuard} TaskGuard
  * @typedef {import('./semaphore.js').PermitOptions} PermitOptions

@@ -22,6 +22,8 @@
  */
 
 import { self, shared } from './agent.js';
+import { LW_PERMITS_GATE } from './core/constants.js';
+import { permitsOf } from './core/permits.js';
 import * as lockword from './index.js';
 import { meanings } from './meanings.js';
 
@@ -87,6 +89,7 @@ for (const { prototype, type } of primitives) {
   /** @this {{ words: import('./wait.js').Words }} */
   const toString = function () {
     const words = Array.from(this.words, (_, i) => Atomics.load(this.words, i));
+    if (type === 'Permits') words[LW_PERMITS_GATE] = permitsOf(this.words, 0);
     return `${type} { ${describe(words, meanings[type]).join(', ')} }`;
   };
   for (const name of ['toString', Symbol.for('nodejs.util.inspect.custom')])

@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** Permits that have owners, of a region: core/permits.h has the words. */
+/** Permits that have owners and numbers: the same as lw_permits in C (include/lockword/permits.h). */
 
 import { self } from './agent.js';
 import { LW_DONE, LW_PERMITS_COUNT, LW_PERMITS_MAX } from './core/constants.js';
@@ -16,21 +16,25 @@ import { handOver } from './line.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, waitersOf, waitFor } from './waiting.js';
 
-/** @typedef {import('./options.js').WaitOptions} WaitOptions */
+/**
+ * @typedef {import('./options.js').WaitOptions} WaitOptions
+ * @typedef {import('./primitive.js').SharedMemory} SharedMemory
+ */
 
 /**
- * Permits of a region: at most so many threads have one at a time. They have owners: a permit whose
- * owner ends is free again. And they have numbers, from 0 on, so that a permit can stand for a port,
- * a GPU or a folder.
+ * Up to 252 permits: at most so many callers have one at a time. They have numbers, from 0 on, so
+ * that a permit can stand for a port, a GPU or a folder. And they have owners: no other thread gives
+ * one back.
  *
- * A call takes one permit. A thread may have several, and its tasks share what it has. A waiter that
- * was overtaken eight times goes first.
+ * A call takes one permit. A thread may have several. A waiter that was overtaken eight times goes
+ * first.
  *
- *     const gpus = region.permits('gpus', 4);
+ *     const gpus = Permits.create(4);
  *     await gpus.runExclusive((gpu) => train(gpu));
  *     using permit = await gpus.acquireAsync();       // permit.number: 0 to 3
  *
- * Made by `region.permits(name, n)`.
+ * A thread that ends keeps its permits. Those of a region, `region.permits(name, n)`, are free again
+ * when their owner ends.
  *
  * @extends {Primitive<'Permits'>}
  */
@@ -38,6 +42,32 @@ export class Permits extends Primitive {
   static BYTE_LENGTH = 1024;
   /** @readonly @type {'Permits'} */
   static type = 'Permits';
+
+  /**
+   * Makes permits in new memory.
+   *
+   * @param {number} n how many, 1 to 252
+   * @throws {RangeError} n is out of range
+   */
+  static create(n) {
+    return this.init(undefined, 0, n);
+  }
+
+  /**
+   * Makes permits in memory that no agent uses yet, 1024 bytes whatever their number. Call it once,
+   * in one agent. Zeroed memory has no permits.
+   *
+   * @param {SharedMemory | undefined} memory
+   * @param {number} byteOffset
+   * @param {number} n how many, 1 to 252
+   * @throws {RangeError} n is out of range
+   */
+  static init(memory, byteOffset, n) {
+    const words = this.initial(n);
+    const permits = new this(memory, byteOffset);
+    permits.words.set(words);
+    return permits;
+  }
 
   /**
    * The words of so many permits, all of them free.
@@ -68,6 +98,7 @@ export class Permits extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {PermitGuard}
    * @throws {TimeoutError} the time was up
+   * @throws {RangeError} there are no permits: zeroed memory
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   acquire(options) {
@@ -80,6 +111,7 @@ export class Permits extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<PermitGuard>} rejects with `signal.reason` on abort
    * @throws {TimeoutError} the time was up
+   * @throws {RangeError} there are no permits: zeroed memory
    */
   acquireAsync(options) {
     return waitFor(
@@ -121,6 +153,7 @@ export class Permits extends Primitive {
   /** @returns {import('./crowd.js').Operation} */
   #operation() {
     const { words } = this;
+    if (this.count === 0) throw new RangeError('there are no permits: write Permits.create(…)');
     return { step: permitsAcquireStep, words, wanted: self };
   }
 
@@ -155,7 +188,11 @@ export class PermitGuard {
     this.#release = release;
   }
 
-  /** Gives the permit back, the first time. Further calls do nothing. */
+  /**
+   * Gives the permit back, the first time. Further calls do nothing.
+   *
+   * @throws {OwnershipError} the permit is not this thread's any more
+   */
   release() {
     const release = this.#release;
     this.#release = undefined;

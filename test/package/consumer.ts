@@ -13,6 +13,7 @@ import {
   Mutex,
   Once,
   OwnershipError,
+  Permits,
   RecursiveMutex,
   RWLock,
   self as me,
@@ -24,6 +25,7 @@ import {
 import type {
   Guard,
   Handle,
+  PermitGuard,
   PermitOptions,
   SharedMemory,
   Signal,
@@ -217,6 +219,12 @@ const group: WaitGroup = new WaitGroup();
 group.add();
 group.done();
 check('WaitGroup', (await group.waitAsync()) && group.count === 0);
+
+const gpus: Permits = Permits.create(2);
+const gpu: PermitGuard = await gpus.acquireAsync({ timeout: 5 });
+const numbers = await gpus.runExclusive((number) => [gpu.number, number, gpus.available]);
+gpu.release();
+check('Permits', numbers.join() === '0,1,0' && gpus.tryAcquire()?.number === 0);
 
 const latch: Latch = Latch.create(2);
 latch.countDown();

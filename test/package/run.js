@@ -48,7 +48,8 @@ const USERS_NEED = [
 /** What a user's bundle may grow by, minified and gzipped, in bytes. */
 const LIMITS = [
   ['the mutex alone', "export { Mutex } from 'lockword';", 3960],
-  ['the whole package', "export * from 'lockword';", 11000],
+  ['the permits alone', "export { Permits } from 'lockword';", 4330],
+  ['the whole package', "export * from 'lockword';", 11660],
   ['leases', "export { connect } from 'lockword/lease';", 4300],
   ['a region', "export { Region } from 'lockword/region';", 14850],
 ];
@@ -58,7 +59,7 @@ const LIMITS = [
  * members of their own.
  */
 const MEMBER = 'lockword.o';
-const MEMBER_LIMIT = 8400;
+const MEMBER_LIMIT = 8450;
 
 /**
  * The compilers, and whether each has been told to trust the types of libraries; the first way is

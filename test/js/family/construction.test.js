@@ -18,6 +18,7 @@ const {
   layout,
   Mutex,
   Once,
+  Permits,
   RecursiveMutex,
   RWLock,
   Semaphore,
@@ -36,6 +37,7 @@ const MADE = [
   [Barrier, 3, [3, 0, 3], (it) => !it.isBroken],
   [Counter, 3, [3, 0], (it) => it.value === 3],
   [Latch, 3, [3, 0], (it) => it.count === 3],
+  [Permits, 3, [0, 0, 3, ...Array(253).fill(0)], (it) => it.count === 3 && it.available === 3],
   [Event, { autoReset: true }, [2, 0], (it) => !it.isSet],
   [Event, {}, [0, 0], (it) => !it.isSet],
   [Event, undefined, [0, 0], (it) => !it.isSet],
@@ -46,6 +48,7 @@ const LIMITS = [
   [Barrier, 1, 4095],
   [Counter, 0, 2 ** 30 - 1],
   [Latch, 1, 2 ** 30 - 1],
+  [Permits, 1, 252],
 ];
 
 /** The words, less the cycle that a barrier is in. */
@@ -54,11 +57,14 @@ const firstWords = (primitive) =>
     primitive instanceof Barrier && i === 0 ? word & LW_BARRIER_MISSING : word,
   );
 
+/** Enough bytes for any of them, and more. */
+const ROOM = 2048;
+
 describe('construction of every primitive', () => {
   for (const [Class, size] of SIZES) {
     it(`${Class.name} is ${size} bytes at any multiple of 4, says its name, and never writes when it attaches`, async () => {
       expect([Class.BYTE_LENGTH, Class.ALIGN, Class.type]).to.deep.equal([size, 4, Class.name]);
-      const buffer = new SharedArrayBuffer(32);
+      const buffer = new SharedArrayBuffer(ROOM);
       new Uint8Array(buffer).fill(0xff);
       const primitive = new Class(buffer, 4);
       const { handle } = primitive;
@@ -73,8 +79,8 @@ describe('construction of every primitive', () => {
     });
 
     it(`${Class.name} refuses bad places and bad handles`, async () => {
-      const shared = new SharedArrayBuffer(32);
-      const last = 32 - size;
+      const shared = new SharedArrayBuffer(ROOM);
+      const last = ROOM - size;
       expect(new Class(shared, last).handle.byteOffset).to.equal(last);
       const unshared = new WebAssembly.Memory({ initial: 1, maximum: 1 });
       for (const args of [
@@ -90,7 +96,7 @@ describe('construction of every primitive', () => {
         [shared, null],
       ])
         expect(await failure(() => new Class(...args))).to.be.instanceOf(TypeError);
-      for (const offset of [2, 5, -4, last + 4, 32, 2 ** 32])
+      for (const offset of [2, 5, -4, last + 4, ROOM, 2 ** 32])
         expect(await failure(() => new Class(shared, offset))).to.be.instanceOf(RangeError);
       // What is no integer is no offset of any buffer either: both kinds of error say so.
       for (const offset of [4.5, NaN, Infinity])
@@ -132,10 +138,10 @@ describe('construction of every primitive', () => {
       }
       for (const [bytes, offset] of [
         [4, 0],
-        [32, 2],
-        [32, -4],
-        [32, 32],
-        [32, 36 - size],
+        [ROOM, 2],
+        [ROOM, -4],
+        [ROOM, ROOM],
+        [ROOM, ROOM + 4 - size],
       ]) {
         const { message } = await failure(() => new Class(new SharedArrayBuffer(bytes), offset));
         expect(message).to.equal(
@@ -179,7 +185,7 @@ describe('construction of every primitive', () => {
       const created = Class.create(value);
       expect(firstWords(created)).to.deep.equal(words);
       expect(holds(created)).to.equal(true);
-      const buffer = new SharedArrayBuffer(40);
+      const buffer = new SharedArrayBuffer(ROOM);
       const made = Class.init(buffer, 8, value);
       expect(made).to.be.instanceOf(Class);
       expect(firstWords(made)).to.deep.equal(words);

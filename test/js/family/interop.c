@@ -17,6 +17,7 @@ struct shared {
     lw_counter arrived;
     lw_rmutex recursive;
     lw_latch latch;
+    lw_permits pool;
     uint32_t pair[2];   /* guarded by lock: equal */
     uint32_t queued;    /* guarded by mutex */
     uint32_t consumed;  /* guarded by mutex */
@@ -26,6 +27,8 @@ struct shared {
     uint32_t recursion; /* guarded by recursive */
     uint32_t leaders;   /* atomic */
     uint32_t runs;      /* of once */
+    uint32_t users[2];  /* atomic: of each permit of the pool */
+    uint32_t clashes;   /* atomic: how often two had the same permit */
 };
 
 enum {
@@ -41,7 +44,7 @@ uint32_t family_offset(uint32_t i)
     static const uint16_t offsets[] = {
         OFFSET(mutex),   OFFSET(not_full),  OFFSET(not_empty), OFFSET(permits), OFFSET(lock),
         OFFSET(group),   OFFSET(start),     OFFSET(baton),     OFFSET(barrier), OFFSET(once),
-        OFFSET(arrived), OFFSET(recursive), OFFSET(latch),     OFFSET(pair),
+        OFFSET(arrived), OFFSET(recursive), OFFSET(latch),     OFFSET(pool),    OFFSET(pair),
     };
     return i < sizeof offsets / sizeof *offsets ? offsets[i] : UINT32_MAX;
 }
@@ -60,6 +63,18 @@ static int use_permits(struct shared *shared, uint32_t n)
         add(&shared->worst, 1);
     add(&shared->inside, -n);
     return lw_sem_release(&shared->permits, n);
+}
+
+static int use_pool(struct shared *shared)
+{
+    uint32_t which;
+    int error = lw_permits_acquire(&shared->pool, &which);
+    if (error)
+        return error;
+    if (add(&shared->users[which], 1) > 1)
+        add(&shared->clashes, 1);
+    add(&shared->users[which], -1u);
+    return lw_permits_release(&shared->pool, which);
 }
 
 static void write_pair(struct shared *shared)
@@ -112,6 +127,8 @@ int family_work(struct shared *shared, uint32_t turns)
     int error = lw_event_wait(&shared->start);
     for (uint32_t turn = 0; turn < turns && !error; turn++) {
         error = use_permits(shared, 1 + turn % PERMITS);
+        if (!error)
+            error = use_pool(shared);
         if (!error)
             error = read_or_write(shared, turn);
         if (!error)

@@ -14,6 +14,7 @@ const {
   layout,
   Mutex,
   Once,
+  Permits,
   RecursiveMutex,
   RWLock,
   Semaphore,
@@ -42,6 +43,7 @@ const shared = layout({
   arrived: Counter,
   recursive: RecursiveMutex,
   latch: Latch,
+  pool: Permits,
 });
 
 const NUMBERS = [
@@ -55,6 +57,9 @@ const NUMBERS = [
   'recursion',
   'leaders',
   'runs',
+  'user0',
+  'user1',
+  'clashes',
 ];
 
 /** The struct in a new memory, above the module's data and a stack for each of its instances. */
@@ -66,6 +71,7 @@ function share(parties = 1) {
   Event.init(memory, at + shared.offsets.baton, { autoReset: true });
   Barrier.init(memory, at + shared.offsets.barrier, parties);
   Latch.init(memory, at + shared.offsets.latch, parties);
+  Permits.init(memory, at + shared.offsets.pool, 2);
   const numbers = new Uint32Array(memory.buffer, at + shared.byteLength, NUMBERS.length);
   const read = () => Object.fromEntries(NUMBERS.map((name, i) => [name, Atomics.load(numbers, i)]));
   return { memory, at, primitives, numbers, read };
@@ -109,11 +115,11 @@ describe('interop of the family: C and JavaScript on the same words', () => {
     expect(inC).to.deep.equal([...Object.values(shared.offsets), shared.byteLength]);
   });
 
-  it('share permits, a read-write lock, a recursive mutex, an event and a wait group', async () => {
+  it('share permits, a pool, a read-write lock, a recursive mutex, an event and a wait group', async () => {
     const TURNS = 2_000;
     const MINE = 100;
     const memory = share();
-    const { permits, lock, group, start, recursive } = memory.primitives;
+    const { permits, pool, lock, group, start, recursive } = memory.primitives;
     const { numbers } = memory;
     group.add(2);
     const agents = [0, 1].map((i) => inC(memory, i, 'family_work', TURNS));
@@ -127,6 +133,15 @@ describe('interop of the family: C and JavaScript on the same words', () => {
       if (turn % 10 === 0) await sleep(0);
       Atomics.sub(numbers, 4, n);
       permits.release(n);
+
+      await within(
+        10_000,
+        pool.runExclusive(async (which) => {
+          if (Atomics.add(numbers, 10 + which, 1) !== 0) Atomics.add(numbers, 12, 1);
+          if (turn % 10 === 0) await sleep(0);
+          Atomics.sub(numbers, 10 + which, 1);
+        }),
+      );
 
       if (turn % 2) await within(10_000, lock.writeLockAsync());
       else
@@ -157,9 +172,13 @@ describe('interop of the family: C and JavaScript on the same words', () => {
       pair1: written,
       inside: 0,
       worst: 0,
+      user0: 0,
+      user1: 0,
+      clashes: 0,
       torn: 0,
       recursion: 2 * TURNS + MINE,
     });
+    expect(pool.available).to.equal(2);
     expect([permits.permits, lock.readers, lock.isWriteLocked, recursive.isLocked]).to.deep.equal([
       PERMITS,
       0,

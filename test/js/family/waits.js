@@ -10,6 +10,7 @@ import {
   Latch,
   Mutex,
   Once,
+  Permits,
   RecursiveMutex,
   RWLock,
   Semaphore,
@@ -18,6 +19,7 @@ import {
 import {
   LW_ASYNC_WAITERS,
   LW_BLOCKED_WAITERS,
+  LW_PERMITS_SEQUENCE,
   LW_RWLOCK_BLOCKED_READERS,
   LW_RWLOCK_GENERATION,
   LW_RWLOCK_MIXED,
@@ -29,6 +31,7 @@ import {
 } from '../../../js/src/core/constants.js';
 import { mutexTryStep, mutexUnlockStep } from '../../../js/src/core/mutex.js';
 import { onceBeginStep, onceEndStep } from '../../../js/src/core/once.js';
+import { permitsReleaseStep, permitsTryStep } from '../../../js/src/core/permits.js';
 import { rwlockBecomeStep, rwlockTryStep } from '../../../js/src/core/rwlock.js';
 import { spawn } from '../agents.js';
 import { STRANGER } from '../support.js';
@@ -46,7 +49,12 @@ const RWLOCK_MARKS = LW_WAITERS | LW_RWLOCK_BLOCKED_READERS | LW_RWLOCK_MIXED;
 export const stateOf = (primitive) =>
   wordsOf(primitive).map((word, i) =>
     i === 0
-      ? word & ~(primitive instanceof RWLock ? RWLOCK_MARKS : LW_WAITERS)
+      ? word &
+        ~(primitive instanceof RWLock
+          ? RWLOCK_MARKS
+          : primitive instanceof Permits
+            ? LW_WAITERS | LW_PERMITS_SEQUENCE
+            : LW_WAITERS)
       : primitive instanceof Semaphore
         ? word & ~LW_SEM_TICKET
         : i === LW_RWLOCK_GENERATION
@@ -67,6 +75,8 @@ const stranger = {
   unlock: (mutex) => mutexUnlockStep(wordsOf(mutex), STRANGER),
   take: (rwlock, way) => rwlockTryStep(wordsOf(rwlock), 0, way, STRANGER),
   give: (rwlock, way) => rwlockBecomeStep(wordsOf(rwlock), way, 0, STRANGER),
+  use: (permits) => permitsTryStep(wordsOf(permits), STRANGER),
+  giveBack: (permits) => permitsReleaseStep(wordsOf(permits), 0, STRANGER),
   begin: (once) => onceBeginStep(wordsOf(once), STRANGER, LW_START, 0),
   finish: (once, ran) => onceEndStep(wordsOf(once), STRANGER, ran),
 };
@@ -140,6 +150,14 @@ export const WAITS = [
     permits: 2,
     make: () => Semaphore.create(1),
     end: (it) => it.release(),
+    won: 'guard',
+    throws: 'TimeoutError',
+  },
+  {
+    type: 'Permits',
+    call: 'acquire',
+    make: () => done(Permits.create(1), 'use'),
+    end: stranger.giveBack,
     won: 'guard',
     throws: 'TimeoutError',
   },
@@ -262,8 +280,10 @@ export const FORMS = ['', 'Async'];
 export const wonBy = (row, form) => (form && 'wonAsync' in row ? row.wonAsync : row.won);
 export const lateBy = (row, form) => (form && 'lateAsync' in row ? row.lateAsync : row.late);
 
+const isGuard = (value) => typeof (value?.unlock ?? value?.release) === 'function';
+
 /** What a test makes of an answer, so that it can be posted and compared. */
-export const shapeOf = (value) => (typeof value?.unlock === 'function' ? 'guard' : value);
+export const shapeOf = (value) => (isGuard(value) ? 'guard' : value);
 
 /** A function where a row says so: what a Once runs, what a Counter waits for. */
 export const argsOf = (row) => row.args.map((arg) => (arg === 'fn' ? (value) => value === 0 : arg));
@@ -294,7 +314,7 @@ export const askElsewhere = (row, form, primitive, options) =>
       try {
         const value = await primitive[call](...given, options);
         return {
-          value: typeof value?.unlock === 'function' ? 'guard' : value,
+          value: typeof (value?.unlock ?? value?.release) === 'function' ? 'guard' : value,
           ms: performance.now() - start,
         };
       } catch ({ name, code, message }) {
