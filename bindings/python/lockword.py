@@ -30,7 +30,19 @@ import queue
 import signal
 import threading
 import weakref
-from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Optional, Set, Union
+from typing import (
+    Any,
+    Callable,
+    Coroutine,
+    Deque,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Set,
+    Union,
+)
 
 __version__ = "0.2.0"
 __all__ = [
@@ -44,6 +56,8 @@ __all__ = [
     "LockError",
     "Mutex",
     "OwnershipError",
+    "Permit",
+    "Permits",
     "ReadLock",
     "Region",
     "RemovedError",
@@ -97,13 +111,16 @@ class _RWLockStruct(ctypes.Structure):
     _fields_ = [("region", ctypes.c_void_p), ("words", ctypes.c_void_p)]
 
 
-class _RWTableStruct(ctypes.Structure):
+class _PermitsStruct(ctypes.Structure):
     _fields_ = [
-        ("mutex", _MutexStruct),
         ("region", ctypes.c_void_p),
         ("words", ctypes.c_void_p),
         ("busy", ctypes.c_uint32),
     ]
+
+
+class _RWTableStruct(ctypes.Structure):
+    _fields_ = [("mutex", _MutexStruct), ("readers", _PermitsStruct)]
 
 
 class _InfoStruct(ctypes.Structure):
@@ -200,6 +217,13 @@ _table_write = _function(_blocking, "region_rwtable_wrlock_cancel", _pointer, *_
 _table_trywrite = _function(_quick, "region_rwtable_trywrlock", _pointer)
 _table_unlock = _function(_quick, "region_rwtable_unlock", _pointer)
 _table_leave = _function(_quick, "region_rwtable_leave", _pointer)
+_permits_named = _function(_blocking, "region_permits_named", _pointer, _text, _u32, _pointer)
+_permits_acquire = _function(
+    _blocking, "region_permits_acquire_cancel", _pointer, _pointer, *_LIMITS
+)
+_permits_try = _function(_quick, "region_permits_tryacquire", _pointer, _pointer)
+_permits_release = _function(_quick, "region_permits_release", _pointer, _u32)
+_permits_available = _function(_quick, "region_permits_available", _pointer, result=_u32)
 _acquire = _function(_blocking, "sem_acquire_cancel", _pointer, _u32, *_LIMITS)
 _tryacquire = _function(_quick, "sem_tryacquire", _pointer, _u32)
 _release = _function(_quick, "sem_release", _pointer, _u32)
@@ -539,6 +563,89 @@ class _Request:
             pass
 
 
+def _of_loop(all_loops: Dict[Any, Any], loop: Any, make: Callable[[], Any]) -> Any:
+    """What a loop has in this dictionary, or gets now. Closed loops have nothing any more."""
+    if loop not in all_loops:
+        for ended in [other for other in all_loops if other.is_closed()]:
+            del all_loops[ended]
+        all_loops[loop] = make()
+    return all_loops[loop]
+
+
+class _Crowd:
+    """
+    The tasks of a loop that wait for the same event or number, which all of them may have. One
+    thread waits for all. `begin` makes its request, and `over` says whether the wait of a task has
+    ended. Both go by what a task saw when it came: None, if the past leaves no trace.
+    """
+
+    def __init__(
+        self,
+        crowds: Dict[Any, "_Crowd"],
+        key: Any,
+        begin: Callable[[List[Any]], _Request],
+        over: Callable[[Any], bool],
+    ) -> None:
+        self.crowds = crowds
+        self.key = key
+        self.begin = begin
+        self.over = over
+        self.members: Dict["asyncio.Future[int]", Any] = {}
+        #: Those that came before the thread began to wait: what it saw has happened since.
+        self.first: Set["asyncio.Future[int]"] = set()
+        self.request: Optional[_Request] = None
+
+    async def result(self, seen: Any, timeout: Optional[float]) -> int:
+        loop = asyncio.get_running_loop()
+        future: "asyncio.Future[int]" = loop.create_future()
+        timer = None
+        self.members[future] = seen
+        if self.request is None:
+            self.start()
+        if timeout is not None:
+            timer = loop.call_later(timeout, _settle, future, _errno.ETIMEDOUT)
+        try:
+            return await future
+        finally:
+            if timer is not None:
+                timer.cancel()
+            del self.members[future]
+            if not self.members:
+                self.disband()
+
+    def start(self) -> None:
+        self.first = {future for future in self.members if not future.done()}
+        self.request = request = self.begin([self.members[future] for future in self.first])
+        request.line.append(request)
+        request.future.add_done_callback(self.end)
+        request.begin()
+
+    def end(self, ended: "asyncio.Future[int]") -> None:
+        error = ended.exception()
+        if self.crowds.get(self.key) is not self:
+            return
+        self.request = None
+        for future, seen in self.members.items():
+            if error is not None:
+                if not future.done():
+                    future.set_exception(error)
+            elif ended.result() or (seen is None and future in self.first) or self.over(seen):
+                _settle(future, ended.result())
+        if not all(future.done() for future in self.members):
+            self.start()  # for those that came when it had happened already
+
+    def disband(self) -> None:
+        if self.crowds.get(self.key) is self:
+            del self.crowds[self.key]
+        if self.request is not None:
+            self.request.withdraw()
+
+
+def _settle(future: "asyncio.Future[int]", result: int) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
 class Guard:
     """What is held. Releases it once: at the end of a `with` block, or by `release`."""
 
@@ -616,6 +723,7 @@ class _Lock:
     """What can be acquired and released: as threading.Lock, and with `await`."""
 
     _OWNED = True
+    _GUARD = Guard
 
     def __init__(self, region: "Region", what: str) -> None:
         self._region = region
@@ -668,7 +776,7 @@ class _Lock:
         error = self._take(timeout)
         if error == _errno.ETIMEDOUT:
             raise TimeoutError(f"{self._what}: timed out")
-        return Guard(self, error == _errno.EOWNERDEAD)
+        return self._GUARD(self, error == _errno.EOWNERDEAD)
 
     async def acquire_async(self, timeout: Optional[float] = None) -> Guard:
         """
@@ -682,9 +790,7 @@ class _Lock:
         helper = None
         error = self._try() if not line else _errno.EBUSY
         if error == _errno.EBUSY:
-            for ended in [other for other in self._lines if other.is_closed()]:
-                del self._lines[ended]
-            line = self._lines.setdefault(loop, collections.deque())
+            line = _of_loop(self._lines, loop, collections.deque)
             request = _Request(
                 self._region, self._wait, self._arguments(), self._leave, self._OWNED, line
             )
@@ -694,7 +800,7 @@ class _Lock:
             self._region._open_handle()
             raise asyncio.TimeoutError(f"{self._what}: timed out")
         _raise(error, self._what)
-        guard = Guard(self, error == _errno.EOWNERDEAD, helper)
+        guard = self._GUARD(self, error == _errno.EOWNERDEAD, helper)
         if helper is not None:
             self._of_tasks.add(guard)
         return guard
@@ -862,6 +968,97 @@ class Semaphore(_Lock):
         return _available(self._handle)
 
 
+class Permit(Guard):
+    """A permit that is held. Gives it back once: at the end of a `with` block, or by `release`."""
+
+    _lock: "_OnePermit"
+
+    @property
+    def number(self) -> int:
+        """Which permit it is, from 0 on: no other thread has it meanwhile."""
+        return self._lock._number.value
+
+
+class _OnePermit(_Lock):
+    """The permit that one call takes: as a lock, whose guard gives back this permit."""
+
+    _GUARD = Permit
+    _wait = _permits_acquire
+
+    def __init__(self, permits: "Permits") -> None:
+        super().__init__(permits._region, permits._what)
+        self._lines = permits._lines
+        self._handle = permits._handle
+        self._number = ctypes.c_uint32()
+
+    def _arguments(self) -> tuple:
+        return (self._handle, ctypes.byref(self._number))
+
+    def _take(self, timeout: Optional[float]) -> int:
+        error = super()._take(timeout)
+        if error != _errno.ETIMEDOUT:
+            _held.add(self)
+        return error
+
+    def _try(self) -> int:
+        return _permits_try(*self._arguments())
+
+    def _free(self) -> int:
+        if self._region._value is None:
+            return _errno.ECANCELED
+        error = _permits_release(self._handle, self._number)
+        if not error:
+            _held.discard(self)
+        return error
+
+
+class Permits(_Lock):
+    """
+    Permits of a region that have owners: at most n threads have one at a time, and a permit whose
+    owner dies is free again. They have numbers, from 0 on, so that a permit can stand for a port, a
+    GPU or a folder: `with permits as permit: use(permit.number)`. A thread may have several.
+    """
+
+    def __init__(self, region: "Region", name: str, n: int) -> None:
+        super().__init__(region, f"the permits {name!r}")
+        if not 1 <= n <= 252:
+            raise ValueError(f"n must be 1 to 252, not {n}")
+        #: Its name in the region.
+        self.name = name
+        #: How many there are.
+        self.count = n
+        self._handle = ctypes.byref(_PermitsStruct())
+        region._find(_permits_named, name, n, self._handle)
+
+    def acquire(
+        self, blocking: bool = True, timeout: Optional[float] = -1
+    ) -> Optional[Permit]:
+        """
+        Takes a permit, which gives itself back at the end of a `with` block, or by `release`.
+        Returns None if the time is up.
+        """
+        one = _OnePermit(self)
+        if one._take(_seconds(blocking, timeout)) == _errno.ETIMEDOUT:
+            return None
+        return Permit(one, False)
+
+    async def acquire_async(self, timeout: Optional[float] = None) -> Permit:
+        """
+        Takes a permit without blocking the event loop. To cancel the task withdraws its request.
+        The tasks of one loop get permits in their order. Raises asyncio.TimeoutError.
+        """
+        return await _OnePermit(self).acquire_async(timeout)  # type: ignore[return-value]
+
+    def _guard_of(self, timeout: Optional[float]) -> Guard:
+        return _OnePermit(self)._guard_of(timeout)
+
+    @property
+    def available(self) -> int:
+        """How many are free. May be old when you read it."""
+        self._region._open_handle()
+        return _permits_available(self._handle)
+
+
 class _Side(_Lock):
     """One side of a read-write lock."""
 
@@ -964,6 +1161,8 @@ class _Waitable:
     def __init__(self, region: "Region", what: str) -> None:
         self._region = region
         self._what = what
+        #: What waits in each event loop.
+        self._loops: Dict[Any, Any] = {}
 
     def _await(self, call: Callable, arguments: tuple, timeout: Optional[float]) -> bool:
         self._region._open_handle()
@@ -978,25 +1177,61 @@ class _Waitable:
         self, call: Callable, arguments: tuple, timeout: Optional[float]
     ) -> bool:
         self._region._open_handle()
+        seen = self._look()
         if call(self._handle, *arguments, 0, None) == 0:
             return True
-        request = _Request(
-            self._region,
-            call,
-            (self._handle, *arguments),
-            self._undo,
-            False,
-            collections.deque(),
-        )
-        error = await request.result(timeout)
+        if timeout is not None and timeout <= 0:
+            return False
+        error = await self._line(call, arguments, seen, timeout)
         if error == _errno.ECANCELED:
             self._region._open_handle()
+        if error in (_errno.ECANCELED, _errno.ETIMEDOUT):
             return False
         _raise(error, self._what)
         return True
 
+    def _line(
+        self, call: Callable, arguments: tuple, seen: Any, timeout: Optional[float]
+    ) -> Coroutine[Any, Any, int]:
+        """The wait of a task, among those of its loop."""
+        crowds = _of_loop(self._loops, asyncio.get_running_loop(), dict)
+        key = (call.__name__, arguments)
+        crowd = crowds.get(key)
+        if crowd is None:
+
+            def begin(seen: List[Any]) -> _Request:
+                def wait(*parameters: Any) -> int:
+                    # C does not know what has happened while this thread was started.
+                    return 0 if any(map(self._over, seen)) else call(*parameters)
+
+                return self._request(wait, arguments, collections.deque())
+
+            def over(seen: Any) -> bool:
+                if self._region._value is None:
+                    return False  # the thread that waits next says so
+                return self._over(seen) or call(self._handle, *arguments, 0, None) == 0
+
+            crowds[key] = crowd = _Crowd(crowds, key, begin, over)
+        return crowd.result(seen, timeout)
+
+    def _request(self, call: Callable, arguments: tuple, line: Deque[_Request]) -> _Request:
+        return _Request(self._region, call, (self._handle, *arguments), self._undo, False, line)
+
+    def _look(self) -> Any:
+        """What a task sees when it comes, which tells later what has happened since."""
+
+    def _over(self, seen: Any) -> bool:
+        """Whether what the task waits for has happened since, even if that is past."""
+        return False
+
     def _undo(self) -> None:
         pass
+
+
+# docs/layout.md, `event.state`.
+_EVENT_SET = 0x1
+_EVENT_AUTO = 0x2
+_EVENT_GENERATION = 0x3FFFFFFC
 
 
 class Event(_Waitable):
@@ -1006,8 +1241,8 @@ class Event(_Waitable):
         super().__init__(region, f"the event {name!r}")
         #: Its name in the region.
         self.name = name
-        self._auto = auto
-        self._handle = region._find_words(_event_named, name, 2 if auto else 0)
+        self._handle = region._find_words(_event_named, name, _EVENT_AUTO if auto else 0)
+        self._auto = bool(self._look() & _EVENT_AUTO)
 
     def set(self) -> None:
         """Sets it, and wakes those that wait."""
@@ -1029,8 +1264,24 @@ class Event(_Waitable):
         return self._await(_event_wait, (), timeout)
 
     async def wait_async(self, timeout: Optional[float] = None) -> bool:
-        """`wait`, without blocking the event loop. Each call that waits uses a thread."""
+        """`wait`, without blocking the event loop. One thread waits for all tasks of a loop."""
         return await self._await_async(_event_wait, (), timeout)
+
+    def _line(
+        self, call: Callable, arguments: tuple, seen: Any, timeout: Optional[float]
+    ) -> Coroutine[Any, Any, int]:
+        if not self._auto:
+            return super()._line(call, arguments, seen, timeout)
+        # One after another, since a set is for one of them.
+        line = _of_loop(self._loops, asyncio.get_running_loop(), collections.deque)
+        return self._request(call, arguments, line).result(timeout)
+
+    def _look(self) -> int:
+        return ctypes.c_uint32.from_address(self._handle.value).value
+
+    def _over(self, seen: int) -> bool:
+        now = self._look()
+        return bool(now & _EVENT_SET or (now ^ seen) & _EVENT_GENERATION)
 
     def _undo(self) -> None:
         if self._auto and self._region._value is not None:
@@ -1072,15 +1323,15 @@ class Counter(_Waitable):
         return self._await(_change, (n,), timeout)
 
     async def wait_at_least_async(self, n: int, timeout: Optional[float] = None) -> bool:
-        """`wait_at_least`, without blocking the event loop. A call that waits uses a thread."""
+        """`wait_at_least`, without blocking the event loop. One thread for all equal calls."""
         return await self._await_async(_at_least, (n,), timeout)
 
     async def wait_at_most_async(self, n: int, timeout: Optional[float] = None) -> bool:
-        """`wait_at_most`, without blocking the event loop. A call that waits uses a thread."""
+        """`wait_at_most`, without blocking the event loop. One thread for all equal calls."""
         return await self._await_async(_at_most, (n,), timeout)
 
     async def wait_change_async(self, n: int, timeout: Optional[float] = None) -> bool:
-        """`wait_change`, without blocking the event loop. A call that waits uses a thread."""
+        """`wait_change`, without blocking the event loop. One thread for all equal calls."""
         return await self._await_async(_change, (n,), timeout)
 
 
@@ -1103,6 +1354,9 @@ class Info(NamedTuple):
     recoveries: int
     #: Of a range of bytes.
     size: int
+    #: How many permits there are, and how many of them have owners. Of a table: its readers.
+    permits: int
+    held: int
 
 
 def _info(found: _InfoStruct) -> Info:
@@ -1120,6 +1374,8 @@ def _info(found: _InfoStruct) -> Info:
         found.contended,
         found.recoveries,
         found.size,
+        found.permits,
+        found.held,
     )
 
 
@@ -1201,6 +1457,13 @@ class Region:
     def semaphore(self, name: str, value: int = 1) -> Semaphore:
         """Finds the semaphore of this name, or makes it, with so many permits."""
         return Semaphore(self, name, value)
+
+    def permits(self, name: str, n: int) -> Permits:
+        """
+        Finds the permits of this name, or makes them: n of them, 1 to 252. Raises FileExistsError
+        if there is another number of them.
+        """
+        return Permits(self, name, n)
 
     def rwlock(self, name: str) -> RWLock:
         """Finds the read-write lock of this name, or makes it."""

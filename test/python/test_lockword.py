@@ -6,6 +6,7 @@ LOCKWORD_LIBRARY, the native peer in LW_REGION_PEER, and builds the package for 
 import asyncio
 import ctypes
 import errno
+import functools
 import gc
 import multiprocessing
 import os
@@ -19,6 +20,7 @@ import textwrap
 import threading
 import time
 import unittest
+from random import Random
 
 import lockword
 
@@ -477,6 +479,65 @@ class Others(Case):
         with self.assertRaises(lockword.OwnershipError):
             table.write.release()
 
+    def test_permits(self):
+        gpus = self.region.permits("gpus", 3)
+        self.assertEqual((gpus.count, gpus.available), (3, 3))
+        with gpus as first, gpus.hold(1) as second:
+            third = gpus.acquire()
+            self.assertEqual({permit.number for permit in (first, second, third)}, {0, 1, 2})
+            self.assertEqual(gpus.available, 0)
+            self.assertIsNone(gpus.acquire(blocking=False))
+            self.assertIsNone(gpus.acquire(timeout=0.01))
+            with self.assertRaises(TimeoutError):
+                gpus.hold(0.01).__enter__()
+            join = self.thread(gpus.acquire)
+            until(lambda: self.waiters("gpus") == 1)
+            number = second.number
+            second.release()
+            got = join()
+            self.assertEqual(got.number, number)
+            self.assertFalse(got.owner_died)
+            with self.assertRaises(TypeError):
+                third.abandon()
+            self.assertIsInstance(self.thread(third.release)(), lockword.OwnershipError)
+            third.release()
+            with self.assertRaises(lockword.OwnershipError):
+                third.release()
+        until(lambda: gpus.available == 3)  # the thread that had one has ended
+        for n in (0, 253, 2**32 + 1):
+            with self.assertRaises(ValueError):
+                self.region.permits("others", n)
+        with self.assertRaises(FileExistsError):
+            self.region.permits("gpus", 4)
+        with self.assertRaises(FileExistsError):
+            self.region.mutex("gpus")
+
+    def test_permits_outlive_their_owners(self):
+        gpus = self.region.permits("gpus", 2)
+        process = self.process("""
+            permits = region.permits("gpus", 2)
+            held = [permits.acquire(), permits.acquire()]
+            say(sorted(permit.number for permit in held))
+            time.sleep(60)
+        """)
+        self.assertEqual(process.stdout.readline(), "[0, 1]\n")
+        info = self.region.describe("gpus")
+        self.assertEqual((info.kind, info.permits, info.held), ("permits", 2, 2))
+        join = self.thread(lambda: gpus.acquire(timeout=20).number)
+        until(lambda: self.waiters("gpus") == 1)
+        process.kill()
+        self.assertIn(join(), (0, 1))
+        until(lambda: gpus.available == 2)
+
+        # Dropped permits stay taken, and their region open, until their thread ends.
+        before = set(lockword._held)
+        lockword.Region(self.path).permits("gpus", 2).acquire()
+        gc.collect()
+        self.assertEqual(gpus.available, 1)
+        (held,) = lockword._held - before
+        held._free()
+        self.assertEqual(gpus.available, 2)
+
     def test_event(self):
         go = self.region.event("go")
         self.assertFalse(go.wait(0.01))
@@ -685,6 +746,247 @@ class Tasks(Case):
 
         self.run_async(main())
 
+    def test_permits(self):
+        async def main():
+            gpus = self.region.permits("gpus", 2)
+            async with gpus as first, gpus.hold(1) as second:
+                self.assertEqual({first.number, second.number}, {0, 1})
+                with self.assertRaises(asyncio.TimeoutError):
+                    await gpus.acquire_async(0.01)
+                tasks = [asyncio.ensure_future(gpus.acquire_async()) for _ in range(3)]
+                await self.soon(lambda: self.waiters("gpus") == 1)
+                tasks[0].cancel()
+                number = first.number
+                first.release()
+                permit = await tasks[1]
+                self.assertEqual(permit.number, number)
+                permit.release()
+                (await tasks[2]).release()
+                first = await gpus.acquire_async()  # its block ends with another one's release
+            self.assertEqual(gpus.available, 1)
+            first.release()
+            self.assertEqual(gpus.available, 2)
+
+        self.run_async(main())
+
+    def test_cancelled_at_any_moment(self):
+        """Tasks and a thread take turns, and tasks are cancelled all the time: nothing is lost."""
+        table = self.region.rwtable("table")
+        gpus = self.region.permits("gpus", 2)
+        one = self.region.semaphore("one", 1)
+        kinds = [(self.jobs, 1), (table.read, 3), (table.write, 1), (gpus, 2), (one, 1)]
+        random = Random(1)
+        stop = threading.Event()
+
+        def take_turns():
+            other = lockword.Region(self.path)
+            locks = [
+                other.mutex("jobs"),
+                other.rwtable("table").write,
+                other.permits("gpus", 2),
+                other.permits("gpus", 2),
+                other.semaphore("one"),
+            ]
+            turns = 0
+            while not stop.is_set():
+                for lock in locks:
+                    with lock.hold(20):
+                        turns += 1
+                        time.sleep(0.0002)
+            return turns
+
+        async def task(lock, inside, most):
+            async with lock.hold(20 if random.random() < 0.9 else random.random() / 1000):
+                inside[0] += 1
+                try:
+                    self.assertLessEqual(inside[0], most)
+                    await asyncio.sleep(random.random() / 2000)
+                finally:
+                    inside[0] -= 1
+
+        async def some(lock, most):
+            got = 0
+            for _ in range(40):
+                inside = [0]
+                tasks = [asyncio.ensure_future(task(lock, inside, most)) for _ in range(3)]
+                for _ in range(random.randrange(4)):
+                    await asyncio.sleep(random.random() / 1000)
+                victim = random.choice(tasks)
+                victim.cancel()
+                for ended in await asyncio.gather(*tasks, return_exceptions=True):
+                    got += ended is None
+                    if ended is not None and not isinstance(ended, asyncio.CancelledError):
+                        self.assertIsInstance(ended, asyncio.TimeoutError)
+            return got
+
+        async def main():
+            return await asyncio.gather(*(some(*kind) for kind in kinds))
+
+        join = self.thread(take_turns)
+        got = self.run_async(main())
+        stop.set()
+        self.assertGreater(join(), 0)
+        self.assertGreater(min(got), 0)
+        self.assertEqual((gpus.available, one.available), (2, 1))
+        for lock in (self.jobs, table.write):
+            with lock.hold(10) as guard:
+                self.assertFalse(guard.owner_died)
+
+    def test_a_set_is_for_one_task(self):
+        """A cancelled task passes on the set that it has consumed."""
+
+        async def main():
+            go = self.region.event("go", auto=True)
+            for i in range(100):
+                tasks = [asyncio.ensure_future(go.wait_async()) for _ in range(3)]
+                await self.soon(lambda: self.waiters("go") == 1)
+                go.set()
+                for _ in range(i % 4):
+                    await asyncio.sleep(0.0001)
+                tasks[0].cancel()
+                done = await asyncio.wait(tasks[:2], return_when=asyncio.FIRST_COMPLETED)
+                self.assertFalse(tasks[2].done(), done)
+                if tasks[0].cancelled():
+                    await tasks[1]
+                tasks[1].cancel()
+                tasks[2].cancel()
+                await asyncio.wait(tasks)
+                self.assertFalse(go.is_set())
+
+        self.run_async(main())
+
+    def test_a_set_is_for_all_that_wait(self):
+        async def main():
+            go = self.region.event("go")
+            threads = threading.active_count()
+            for i in range(100):
+                tasks = [asyncio.ensure_future(go.wait_async()) for _ in range(5)]
+                await self.soon(lambda: self.waiters("go") == 1)
+                late = asyncio.ensure_future(go.wait_async())
+                await asyncio.sleep(0)
+                self.thread(lambda: (go.set(), go.clear()))()
+                for _ in range(i % 4):  # a task that comes now has missed the set
+                    await asyncio.sleep(0.00005)
+                next_one = asyncio.ensure_future(go.wait_async(20))
+                tasks.pop().cancel()
+                self.assertEqual(await asyncio.gather(*tasks, late), [True] * 5)
+                self.assertFalse(next_one.done())
+                await self.soon(lambda: self.waiters("go") == 1)
+                go.set()
+                self.assertTrue(await next_one)
+                go.clear()
+            self.assertLess(threading.active_count(), threads + 4)
+            self.assertFalse(await go.wait_async(0.01))
+            self.assertFalse(await go.wait_async(0))
+            await self.soon(lambda: self.waiters("go") == 0)
+
+        self.run_async(main())
+
+    def test_counts_of_many_tasks(self):
+        async def main():
+            left = self.region.counter("left")
+            for i in range(50):
+                tasks = [asyncio.ensure_future(left.wait_at_least_async(i + 1)) for _ in range(4)]
+                await self.soon(lambda: self.waiters("left") == 1)
+                tasks.pop().cancel()
+                left.add()
+                for _ in range(i % 4):
+                    await asyncio.sleep(0.00005)
+                tasks.append(asyncio.ensure_future(left.wait_change_async(i)))
+                tasks.append(asyncio.ensure_future(left.wait_at_least_async(i + 1)))
+                self.assertEqual(await asyncio.gather(*tasks), [True] * 5)
+
+        self.run_async(main())
+
+    def test_a_thousand_of_each_pend(self):
+        """They need few threads and no CPU, and withdraw together."""
+
+        async def main():
+            let = self.other_holds()
+            gpus = self.region.permits("gpus", 1)
+            held = gpus.acquire()
+            table = self.region.rwtable("table")
+            table.write.acquire()
+            calls = {
+                "jobs": self.jobs.acquire_async,
+                "gpus": gpus.acquire_async,
+                "table": table.read.acquire_async,
+                "go": self.region.event("go").wait_async,
+                "one": self.region.event("one", auto=True).wait_async,
+                "left": functools.partial(self.region.counter("left").wait_at_least_async, 1),
+            }
+            threads = threading.active_count()
+            tasks = [asyncio.ensure_future(call()) for call in calls.values() for _ in range(1000)]
+            for name in calls:
+                await self.soon(lambda: self.waiters(name) == 1)
+            self.assertLess(threading.active_count(), threads + len(calls) + 2)
+            before = time.process_time()
+            await asyncio.sleep(0.5)
+            self.assertLess(time.process_time() - before, 0.05)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            self.assertTrue(all(task.cancelled() for task in tasks))
+            for name in calls:
+                await self.soon(lambda: self.waiters(name) == 0)
+            held.release()
+            table.write.release()
+            let()
+            for lock in (self.jobs, gpus, table.write):
+                async with lock.hold(10):
+                    pass
+
+        self.run_async(main())
+
+    def test_a_process_ends_while_its_tasks_wait(self):
+        gpus = self.region.permits("gpus", 1)
+        go = self.region.event("go")
+        for end in ("return", "sys.exit()", "os._exit(0)", "raise SystemExit"):
+            with self.subTest(end), self.jobs, gpus:
+                process = self.process(f"""
+                    gpus, go = region.permits("gpus", 1), region.event("go")
+                    async def main():
+                        calls = [jobs.acquire_async, gpus.acquire_async, go.wait_async]
+                        tasks = [asyncio.ensure_future(call()) for call in calls * 100]
+                        while any(region.describe(name).waiters == 0
+                                  for name in ("jobs", "gpus", "go")):
+                            await asyncio.sleep(0.001)
+                        {end}
+                    loop = asyncio.new_event_loop()
+                    {"asyncio.run(main())" if end == "return" else
+                     "loop.run_until_complete(main())"}
+                """)
+                _, errors = process.communicate(timeout=20)
+                self.assertEqual(process.returncode, 0, errors)
+                for name in ("jobs", "gpus", "go"):
+                    until(lambda: self.waiters(name) == 0)
+            with self.jobs.hold(10) as guard, gpus.hold(10):
+                self.assertFalse(guard.owner_died)
+        self.assertFalse(go.is_set())
+
+    def test_close_ends_waits(self):
+        async def main():
+            other = lockword.Region(self.path)
+            held = other.permits("gpus", 1).acquire()
+            go, left = self.region.event("go"), self.region.counter("left")
+            one, gpus = self.region.event("one", auto=True), self.region.permits("gpus", 1)
+            calls = [
+                gpus.acquire_async,
+                go.wait_async,
+                one.wait_async,
+                lambda: left.wait_change_async(0),
+            ]
+            tasks = [asyncio.ensure_future(call()) for call in calls for _ in range(3)]
+            for name in ("gpus", "go", "one", "left"):
+                await self.soon(lambda: other.describe(name).waiters == 1)
+            self.region.close()
+            for task in tasks:
+                with self.assertRaises(lockword.ClosedError):
+                    await task
+            held.release()
+
+        self.run_async(main())
+
     def test_ten_thousand_pend(self):
         async def main():
             let = self.other_holds()
@@ -821,7 +1123,7 @@ class Readme(Case):
             printed.append(
                 subprocess.check_output([sys.executable, "-c", code], text=True, timeout=20)
             )
-        self.assertEqual(printed, ["1\n", "False\n"])
+        self.assertEqual(printed, ["1\n", "False\n", "0 3\n"])
 
 
 class Languages(Case):
@@ -866,6 +1168,31 @@ class Languages(Case):
         with self.jobs as guard:
             turn(data, guard.owner_died)
 
+
+    @unittest.skipUnless("LW_REGION_NODE" in os.environ, "needs lockword-region")
+    def test_permits_of_node(self):
+        gpus = self.region.permits("gpus", 2)
+        root = os.path.abspath(os.path.join(FOLDER, "..", ".."))
+        os.symlink(os.path.join(root, "build", "node_modules"), f"{self.folder}/node_modules")
+        code = """
+            import { open } from 'lockword-region';
+            const permit = open(process.argv[1]).permits('gpus', 2).acquire();
+            console.log(permit.number);
+            setInterval(() => {}, 1000);
+        """
+        with gpus as mine:
+            process = subprocess.Popen(
+                ["node", "--input-type=module", "-e", code, self.path],
+                cwd=self.folder,
+                stdout=subprocess.PIPE,
+            )
+            self.addCleanup(process.communicate)
+            self.addCleanup(process.kill)
+            self.assertEqual(int(process.stdout.readline()), 1 - mine.number)
+            self.assertIsNone(gpus.acquire(timeout=0.01))
+            process.kill()
+            with gpus.hold(20) as theirs:
+                self.assertEqual(theirs.number, 1 - mine.number)
 
     @unittest.skipUnless("LW_REGION_NODE" in os.environ, "needs lockword-region")
     def test_the_example(self):
