@@ -3,9 +3,10 @@
  * include/lockword/core/rwlock.h.
  *
  * The letters: r reads, w writes, u reads upgradably and may upgrade and downgrade, in every
- * choice; x, y and z are the same without blocking. b does any of these, a does so without
- * blocking, p the same in an engine that has to poll, t only tries. s reads, writes and tries to
- * read upgradably by the C interface, whose inlined halves go before the steps.
+ * choice; x, y and z are the same without blocking. d does what u does, but upgrades. b does any of
+ * r, w and u, a does so without blocking, p the same in an engine that has to poll, t only tries.
+ * s reads, writes and tries to read upgradably by the C interface, whose inlined halves go before
+ * the steps.
  */
 #include <lockword/rwlock.h>
 
@@ -177,7 +178,7 @@ static void ways_on(const struct state *state, int caller, struct list *list)
         add_change(list, BECOME, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER);
         if (is_one_of(agent, caller, "t"))
             add_change(list, TRY_UPGRADE, LW_RWLOCK_UPGRADABLE, LW_RWLOCK_WRITER);
-        else if (for_ever() == 0)
+        else if (for_ever() == 0 && !is_one_of(agent, caller, "d"))
             add(list, UPGRADE);
     }
 }
@@ -189,7 +190,7 @@ static void ways_in(int caller, struct list *list)
         add(list, READ);
     if (is_one_of(agent, caller, "wyWYbap"))
         add(list, WRITE);
-    if (is_one_of(agent, caller, "uzUZbap"))
+    if (is_one_of(agent, caller, "uzdUZbap"))
         add(list, UPREAD);
     if (is_one_of(agent, caller, "t")) {
         add_change(list, TRY_READ, 0, LW_RWLOCK_READER);
@@ -841,6 +842,7 @@ static const struct configuration configurations[] = {
     {"r,r,w", 1, TIMEOUTS, 0, SMALL, 0},
     {"W,w,w", 1, CANCELS, 0, SMALL, 0},
     {"W,r,w", 1, 0, 0, SMALL, 0},
+    {"r,d,d", 1, 0, 0, SMALL, 0},
     {"r,w,w", 1, CANCELS, 0, SMALL, 0},
     {"w,w,y", 1, CANCELS | SLICES | BRIEFS, 0, SMALL, 0},
     {"u,w,w", 1, CANCELS, 0, LARGE, 0},

@@ -144,7 +144,7 @@ static bool give(lw_word *rwlock, uint32_t had, uint32_t has, uint32_t claims, u
             wakes && !(left & LW_RWLOCK_MIXED) && !(left & HOLDERS) && left & LW_BLOCKED_WAITERS;
         const bool writer_first =
             writer && had != LW_RWLOCK_WRITER && !(left & LW_RWLOCK_READERS_TURN);
-        const uint32_t kept = !wakes || writer_first ? readers : 0;
+        const uint32_t kept = writer_first ? readers : 0;
         uint32_t ended = LW_RWLOCK_LEAVING;
         if (wakes)
             ended |= LW_ASYNC_WAITERS | LW_RWLOCK_MIXED;
@@ -158,16 +158,15 @@ static bool give(lw_word *rwlock, uint32_t had, uint32_t has, uint32_t claims, u
         if (seen != state)
             continue;
         /* From here on the memory may be gone. */
-        if (!wakes)
-            return true;
         uint32_t woken = 0;
         if (writer_first)
             woken = lw_notify(&rwlock[LW_RWLOCK_STATE], 1);
+        /* Also if another agent has come in between: whoever has lost the mark looks again. */
         if (woken == 0 && readers != 0)
             woken = lw_notify(&rwlock[LW_RWLOCK_GENERATION], LW_ALL);
         if (mixed || (woken == 0 && writer && !writer_first))
             lw_notify(&rwlock[LW_RWLOCK_STATE], mixed ? LW_ALL : 1);
-        if (left & LW_ASYNC_WAITERS)
+        if (wakes && left & LW_ASYNC_WAITERS)
             lw_notify_async(&rwlock[LW_RWLOCK_GATE], LW_ALL);
         return true;
     }

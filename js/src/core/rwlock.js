@@ -267,7 +267,7 @@ function give(rwlock, had, has, claims, owed) {
     const writer =
       wakes && !(left & LW_RWLOCK_MIXED) && !(left & HOLDERS) && (left & LW_BLOCKED_WAITERS) !== 0;
     const writerFirst = writer && had !== LW_RWLOCK_WRITER && !(left & LW_RWLOCK_READERS_TURN);
-    const kept = !wakes || writerFirst ? readers : 0;
+    const kept = writerFirst ? readers : 0;
     let ended = LW_RWLOCK_LEAVING;
     if (wakes) ended |= LW_ASYNC_WAITERS | LW_RWLOCK_MIXED;
     const mixed = wakes && (left & LW_RWLOCK_MIXED) !== 0;
@@ -277,13 +277,13 @@ function give(rwlock, had, has, claims, owed) {
     seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, (left & ~ended) | kept);
     if (seen !== state) continue;
     // From here on the memory may be gone.
-    if (!wakes) return true;
     let woken = 0;
     if (writerFirst) woken = notify(rwlock, LW_RWLOCK_STATE, 1);
+    // Also if another agent has come in between: whoever has lost the mark looks again.
     if (woken === 0 && readers !== 0) woken = notify(rwlock, LW_RWLOCK_GENERATION, LW_ALL >>> 0);
     if (mixed || (woken === 0 && writer && !writerFirst))
       notify(rwlock, LW_RWLOCK_STATE, (mixed ? LW_ALL : 1) >>> 0);
-    if (left & LW_ASYNC_WAITERS) notify(rwlock, LW_RWLOCK_GATE, LW_ALL >>> 0);
+    if (wakes && left & LW_ASYNC_WAITERS) notify(rwlock, LW_RWLOCK_GATE, LW_ALL >>> 0);
     return true;
   }
 }
