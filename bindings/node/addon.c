@@ -11,16 +11,15 @@
  * A process opens a file once, however many of its threads open the region: each of them is an
  * agent of that one process. Threads that end are buried by the library (src/region/agent.c).
  *
- * Event loops. One thread for each region, the listener, waits at the doorbell
- * (src/wait/platform.h). When bells have moved, it tells each loop that listens to any of them, by
- * a thread-safe function that does not keep the loop alive. JavaScript looks what waits there.
+ * Event loops. The library's listener (src/region/listen.c) says which of the region's bells have
+ * moved. Each loop that listens to any of them is told by a thread-safe function that does not keep
+ * the loop alive. JavaScript looks what waits there.
  */
 #define _GNU_SOURCE
 #define NAPI_VERSION 8
 #include <node_api.h>
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -36,12 +35,8 @@ struct opened {
     uint32_t users; /* how many event loops have it open */
     lw_region *region;
 
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards `loops` */
     struct listening *loops;
-    bool has_listener;
-    lw_word closing;
-    pthread_t listener;
-    uint32_t heard[LW_BELLS]; /* as the listener has seen the bells */
 };
 
 /* An event loop that has a region open. */
@@ -114,16 +109,10 @@ static lw_word *word_at(const struct listening *listening, uint32_t offset)
     return (lw_word *)(void *)((char *)listening->opened->region->memory + offset);
 }
 
-/* The listener */
-
-static struct lw_doorbell *doorbell_of(const struct opened *opened)
-{
-    return &opened->region->memory->header.doorbell;
-}
-
 /* Tells the loops which of their bells have moved. */
-static void tell(struct opened *opened, uint32_t moved)
+static void tell(void *told, uint32_t moved)
 {
+    struct opened *opened = told;
     pthread_mutex_lock(&opened->lock);
     for (struct listening *loop = opened->loops; loop; loop = loop->next) {
         const uint32_t bells = moved & __atomic_load_n(&loop->bells, __ATOMIC_SEQ_CST);
@@ -131,53 +120,6 @@ static void tell(struct opened *opened, uint32_t moved)
             napi_call_threadsafe_function(loop->tell, loop, napi_tsfn_nonblocking);
     }
     pthread_mutex_unlock(&opened->lock);
-}
-
-static void *listen(void *argument)
-{
-    struct opened *opened = argument;
-    struct lw_doorbell *doorbell = doorbell_of(opened);
-    for (;;) {
-        const uint32_t rung = __atomic_load_n(&doorbell->rung, __ATOMIC_SEQ_CST);
-        if (__atomic_load_n(&opened->closing, __ATOMIC_SEQ_CST))
-            return NULL;
-        uint32_t moved = 0;
-        for (uint32_t i = 0; i < LW_BELLS; i++) {
-            const uint32_t bell = __atomic_load_n(&doorbell->bells[i], __ATOMIC_SEQ_CST);
-            moved |= (uint32_t)(bell != opened->heard[i]) << i;
-            opened->heard[i] = bell;
-        }
-        if (moved)
-            tell(opened, moved);
-        lw_wait(&doorbell->rung, rung, LW_FOREVER);
-    }
-}
-
-/* Returns 0 or EAGAIN. Signals are for the program's own threads. */
-static int start_listener(struct opened *opened)
-{
-    sigset_t every;
-    sigset_t before;
-    const struct lw_doorbell *doorbell = doorbell_of(opened);
-    for (uint32_t i = 0; i < LW_BELLS; i++)
-        opened->heard[i] = __atomic_load_n(&doorbell->bells[i], __ATOMIC_SEQ_CST);
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, &before);
-    const int error = pthread_create(&opened->listener, NULL, listen, opened);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    opened->has_listener = !error;
-    return error ? EAGAIN : 0;
-}
-
-static void stop_listener(struct opened *opened)
-{
-    if (!opened->has_listener)
-        return;
-    struct lw_doorbell *doorbell = doorbell_of(opened);
-    __atomic_store_n(&opened->closing, 1, __ATOMIC_SEQ_CST);
-    __atomic_fetch_add(&doorbell->rung, 1, __ATOMIC_SEQ_CST);
-    lw_notify(&doorbell->rung, LW_ALL);
-    pthread_join(opened->listener, NULL);
 }
 
 /*
@@ -189,14 +131,8 @@ static napi_value js_listen(napi_env env, napi_callback_info info)
     napi_value values[2];
     arguments(env, info, 2, values);
     struct listening *loop = listening_of(env, values[0]);
-    struct opened *opened = loop->opened;
-    int error = 0;
-    pthread_mutex_lock(&opened->lock);
     __atomic_store_n(&loop->bells, uint32_of(env, values[1]), __ATOMIC_SEQ_CST);
-    if (!opened->has_listener)
-        error = start_listener(opened);
-    pthread_mutex_unlock(&opened->lock);
-    return number(env, error);
+    return number(env, lw_region_listen(loop->opened->region));
 }
 
 /* Calls JavaScript with the bells that have moved. */
@@ -239,7 +175,6 @@ static void close_loop(struct listening *loop)
         while (*place != opened)
             place = &(*place)->next;
         *place = opened->next;
-        stop_listener(opened);
         lw_region_close(opened->region);
         pthread_mutex_destroy(&opened->lock);
         free(opened);
@@ -312,6 +247,8 @@ static int open_once(const char *path, unsigned flags, unsigned mode, size_t siz
     **found = (struct opened){
         .next = all_opened, .device = region->device, .inode = region->inode, .region = region};
     pthread_mutex_init(&(*found)->lock, NULL);
+    region->told = *found;
+    region->tell = tell;
     all_opened = *found;
     return 0;
 }

@@ -58,6 +58,7 @@
 #include <lockword/mutex.h>
 #include <lockword/once.h>
 #include <lockword/permits.h>
+#include <lockword/region.h>
 #include <lockword/rmutex.h>
 #include <lockword/rwlock.h>
 #include <lockword/sem.h>
@@ -92,6 +93,7 @@ typedef struct lw_waiter {
     lw_request *request;
     lw_step *step;
     lw_word *words;
+    lw_word *heard_at;  /* the word whose notify it hears: its gate, or a region's bell */
     uint64_t parked_at; /* its place in time among the waiters of its bucket */
     uint32_t wanted;
     uint16_t phase;
@@ -119,6 +121,9 @@ struct lw_request {
     lw_link place;
     lw_waiter *cancel;
     lw_word *relock;
+    int (*judge)(const lw_request *request); /* of a lock that has been taken: its result */
+    uint32_t owner;                          /* who takes it: an agent's id */
+    uint32_t fate;                           /* for `judge` */
     uint32_t depth;
     uint32_t value;
     int result;
@@ -262,6 +267,11 @@ LW_API uint32_t lw_request_value(const lw_request *request)
 }
 
 /* What all functions below do. Call those instead. */
+#define LW_ASYNC_PARAMETERS                                                                        \
+    lw_request *request, lw_loop *loop, lw_deadline deadline, lw_done *done, void *context
+int lw_request_prepare(lw_word *words, enum lw_request_kind kind, LW_ASYNC_PARAMETERS);
+void lw_request_start(lw_request *request, lw_step *step, lw_word *words, uint32_t wanted,
+                      uint8_t gate);
 int lw_request_begin(lw_request *request, lw_loop *loop, enum lw_request_kind kind, lw_step *step,
                      lw_word *words, uint32_t wanted, lw_deadline deadline, lw_done *done,
                      void *context);
@@ -269,10 +279,9 @@ int lw_request_begin(lw_request *request, lw_loop *loop, enum lw_request_kind ki
 /*
  * The forms of each function that waits. They take what the blocking form does, then the request,
  * its loop, a deadline (LW_FOREVER: none), and what to call, with which context. Each returns 0;
- * EPERM: not the loop's thread; ECANCELED: the loop is being destroyed. Then `done` is not called.
+ * EPERM: not the loop's thread; ECANCELED: the loop is being destroyed; in a region also EAGAIN
+ * (below). Then `done` is not called.
  */
-#define LW_ASYNC_PARAMETERS                                                                        \
-    lw_request *request, lw_loop *loop, lw_deadline deadline, lw_done *done, void *context
 #define LW_ASYNC(kind, step, object, wanted)                                                       \
     lw_request_begin(request, loop, kind, step, (object)->word, wanted, deadline, done, context)
 
@@ -425,6 +434,24 @@ LW_API int lw_cond_wait_recursive_async(lw_cond *cond, lw_rmutex *rmutex, LW_ASY
  */
 int lw_wait_any_async(const lw_source *sources, uint32_t n, lw_waiter *waiters,
                       LW_ASYNC_PARAMETERS);
+
+/*
+ * In a region (region.h). What has no owner is waited for by the functions above; these are for
+ * what has: the thread's id in the region is the owner, and `done` gets what the blocking form
+ * returns, such as EOWNERDEAD with the mutex held. The handle is only read by the call. `done` of
+ * the condition's wait has the mutex, unless its result is ENOTRECOVERABLE or EIDRM.
+ *
+ * A notify from another process comes by a thread that the process has for each region in which its
+ * loops wait; it is started by the first wait, which returns EAGAIN if the system refuses it. A
+ * condition's notify tells all loops of other processes, and of this one. All requests have to end
+ * before the region is closed.
+ */
+int lw_region_mutex_lock_async(const lw_region_mutex *mutex, LW_ASYNC_PARAMETERS);
+int lw_region_cond_wait_async(lw_cond *cond, const lw_region_mutex *mutex, LW_ASYNC_PARAMETERS);
+int lw_region_permits_acquire_async(const lw_region_permits *permits, LW_ASYNC_PARAMETERS);
+int lw_region_rwlock_rdlock_async(const lw_region_rwlock *rwlock, LW_ASYNC_PARAMETERS);
+int lw_region_rwlock_wrlock_async(const lw_region_rwlock *rwlock, LW_ASYNC_PARAMETERS);
+int lw_region_once_begin_async(const lw_region_once *once, LW_ASYNC_PARAMETERS);
 
 #ifdef __cplusplus
 }

@@ -432,8 +432,8 @@ int lw_region_rwlock_unlock(const lw_region_rwlock *rwlock);
  *     if (!error)
  *         error = lw_sem_acquire(printers, 1);
  *
- * Returns what lw_region_mutex_named returns. Only the blocking functions work between processes:
- * those of loop.h do not. A process that was forked has to call lw_region_name_thread, or wait,
+ * Returns what lw_region_mutex_named returns. Threads wait for it by the blocking functions, event
+ * loops by those of loop.h. A process that was forked has to call lw_region_name_thread, or wait,
  * before the others learn of its death; until then they go on after a second.
  */
 int lw_region_event_named(lw_region *region, const char *name, const lw_event *initial,

@@ -8,6 +8,7 @@
  */
 #include "lot.h"
 
+#include "../region/care.h"
 #include "../wait/awake.h"
 
 #include <pthread.h>
@@ -183,7 +184,7 @@ static void end(lw_request *request, int result)
         request->waiter.step = lw_mutex_lock_step;
         request->waiter.words = mutex;
         request->waiter.gate = LW_MUTEX_GATE;
-        request->waiter.wanted = loop->self;
+        request->waiter.wanted = request->owner;
         request->waiter.phase = 0;
         request->deadline = LW_FOREVER;
         request->is_relocking = true;
@@ -226,7 +227,12 @@ static void finish(lw_waiter *waiter, lw_answer answer, int gave_up)
         end(request, result);
         return;
     }
-    if (request->kind == LW_REQUEST_PICKS) {
+    if (result == 0 && request->judge) {
+        /* Whoever has a region's lock, or cannot have it, has to know that first. */
+        result = request->judge(request);
+        if (result != 0)
+            request->result = result;
+    } else if (request->kind == LW_REQUEST_PICKS) {
         uint32_t index = 0;
         for (lw_waiter *each = &request->waiter; each != waiter; each = each->sibling)
             index++;
@@ -267,7 +273,7 @@ static void give_up(lw_request *request, uint32_t why)
 
 /*
  * Says when to look again, after a step that has to wait in this way. Of several waiters the first
- * that has to look counts. A cancel's never has to.
+ * that has to look counts. A cancel's never has to. In a region a waiter looks after the dead.
  */
 static void wait_as(lw_waiter *waiter, uint32_t way)
 {
@@ -275,9 +281,12 @@ static void wait_as(lw_waiter *waiter, uint32_t way)
     lw_deadline look = request->deadline;
     if (waiter == request->cancel)
         return;
-    if (way != LW_WAIT_IDLE) {
-        const int64_t patience =
-            way == LW_WAIT_BRIEF ? LW_BRIEF_NS : (int64_t)LW_SLICE_NS << request->slices;
+    int64_t patience = lw_lot_is_of_region(waiter) ? LW_CARE_NS : LW_FOREVER;
+    if (way == LW_WAIT_BRIEF)
+        patience = LW_BRIEF_NS;
+    else if (way == LW_WAIT && (int64_t)LW_SLICE_NS << request->slices < patience)
+        patience = (int64_t)LW_SLICE_NS << request->slices;
+    if (patience != LW_FOREVER) {
         const lw_deadline slice = lw_now() + patience;
         if (slice < look)
             look = slice;
@@ -320,8 +329,11 @@ static void look(lw_request *request)
     look_at(request, request->deadline);
     lw_waiter *waiter = &request->waiter;
     for (; waiter && !request->has_ended; waiter = waiter->sibling) {
-        if (waiter->leads)
-            advance(waiter, LW_SLICE);
+        if (!waiter->leads)
+            continue;
+        if (lw_lot_is_of_region(waiter))
+            lw_care_look(waiter->words);
+        advance(waiter, LW_SLICE);
     }
 }
 
@@ -494,17 +506,21 @@ static void init_waiter(lw_waiter *waiter, lw_request *request, lw_step *step, l
     waiter->gate = gate;
 }
 
-static int begin(enum lw_request_kind kind, LW_ASYNC_PARAMETERS)
+int lw_request_prepare(lw_word *words, enum lw_request_kind kind, LW_ASYNC_PARAMETERS)
 {
     if (!is_own(loop))
         return EPERM;
     if (loop->is_closing)
         return ECANCELED;
+    const int error = lw_care_listen(words);
+    if (error != 0)
+        return error;
     *request = (lw_request){.loop = loop,
                             .done = done,
                             .context = context,
                             .deadline = deadline,
                             .look = LW_FOREVER,
+                            .owner = loop->self,
                             .kind = (uint8_t)kind};
     lw_link_init(&request->place);
     lw_link_put(&request->place, &loop->pending);
@@ -521,25 +537,32 @@ static void set_out(lw_waiter *waiter)
     arm(request->loop);
 }
 
+void lw_request_start(lw_request *request, lw_step *step, lw_word *words, uint32_t wanted,
+                      uint8_t gate)
+{
+    init_waiter(&request->waiter, request, step, words, wanted, gate);
+    set_out(&request->waiter);
+}
+
 int lw_request_begin(lw_request *request, lw_loop *loop, enum lw_request_kind kind, lw_step *step,
                      lw_word *words, uint32_t wanted, lw_deadline deadline, lw_done *done,
                      void *context)
 {
-    const int error = begin(kind, request, loop, deadline, done, context);
+    const int error = lw_request_prepare(words, kind, request, loop, deadline, done, context);
     if (error != 0)
         return error;
     if (kind == LW_REQUEST_REENTERS)
         request->depth = LW_RMUTEX_TASK;
-    init_waiter(&request->waiter, request, step, words, wanted, LW_MUTEX_GATE);
     if (kind == LW_REQUEST_MEETS) {
         const lw_answer arrival = lw_barrier_arrive_step(words);
+        wanted = lw_answer_expected(arrival);
         if (lw_answer_what(arrival) != LW_BARRIER_WAITS) {
+            init_waiter(&request->waiter, request, step, words, wanted, LW_MUTEX_GATE);
             end(request, lw_barrier_error_of(lw_answer_what(arrival)));
             return 0;
         }
-        request->waiter.wanted = lw_answer_expected(arrival);
     }
-    set_out(&request->waiter);
+    lw_request_start(request, step, words, wanted, LW_MUTEX_GATE);
     return 0;
 }
 
@@ -548,14 +571,14 @@ int lw_request_begin(lw_request *request, lw_loop *loop, enum lw_request_kind ki
  */
 int lw_cond_begin(lw_cond *cond, lw_word *mutex, bool is_recursive, LW_ASYNC_PARAMETERS)
 {
-    const int error = begin(is_recursive ? LW_REQUEST_REENTERS : LW_REQUEST_WRITES, request, loop,
-                            deadline, done, context);
+    const int error =
+        lw_request_prepare(cond->word, is_recursive ? LW_REQUEST_REENTERS : LW_REQUEST_WRITES,
+                           request, loop, deadline, done, context);
     if (error != 0)
         return error;
     request->relock = mutex;
-    init_waiter(&request->waiter, request, lw_cond_wait_step, cond->word,
-                lw_cond_enter_step(cond->word), LW_COND_SEQUENCE);
-    set_out(&request->waiter);
+    lw_request_start(request, lw_cond_wait_step, cond->word, lw_cond_enter_step(cond->word),
+                     LW_COND_SEQUENCE);
     if (is_recursive) {
         request->depth = lw_load(&mutex[LW_RMUTEX_DEPTH], lw_relaxed);
         lw_rmutex_entered_step(mutex, LW_RMUTEX_TASK);
@@ -568,9 +591,12 @@ int lw_cond_begin(lw_cond *cond, lw_word *mutex, bool is_recursive, LW_ASYNC_PAR
 
 int lw_wait_any_async(const lw_source *sources, uint32_t n, lw_waiter *waiters, LW_ASYNC_PARAMETERS)
 {
-    if (n == 0)
-        return EINVAL;
-    const int error = begin(LW_REQUEST_PICKS, request, loop, deadline, done, context);
+    int error = n == 0 ? EINVAL : 0;
+    for (uint32_t i = 1; i < n && error == 0; i++)
+        error = lw_care_listen(sources[i].words);
+    if (error == 0)
+        error = lw_request_prepare(sources[0].words, LW_REQUEST_PICKS, request, loop, deadline,
+                                   done, context);
     if (error != 0)
         return error;
     lw_waiter *last = &request->waiter;
@@ -602,6 +628,9 @@ int lw_request_cancel_by(lw_request *request, lw_waiter *waiter, lw_cancel *canc
         return EPERM;
     if (request->has_ended || request->is_relocking)
         return 0;
+    const int error = lw_care_listen(cancel->word);
+    if (error != 0)
+        return error;
     *waiter = (lw_waiter){0};
     init_waiter(waiter, request, lw_event_wait_step, cancel->word, 0, LW_MUTEX_GATE);
     request->cancel = waiter;

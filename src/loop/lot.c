@@ -86,9 +86,14 @@ uint32_t lw_lot_generation(void)
     return generation;
 }
 
-static lw_word *address_of(const lw_waiter *waiter)
+static lw_word *gate_of(const lw_waiter *waiter)
 {
     return &waiter->words[waiter->gate];
+}
+
+bool lw_lot_is_of_region(const lw_waiter *waiter)
+{
+    return waiter->heard_at != gate_of(waiter);
 }
 
 /* The upper bits of a product depend on all bits of the address. */
@@ -109,11 +114,11 @@ static lw_waiter *next_head(const lw_link *link)
 
 /*
  * Whether each notify is for one waiter. A condition's waiters park at the sequence, and wait for
- * different values of it, in one line. All others park at a gate.
+ * different values of it, in one line. All others park at a gate. A region's bell tells all.
  */
 static bool is_notified_alone(const lw_waiter *waiter)
 {
-    return waiter->gate != LW_WAITERS_GATE;
+    return waiter->gate != LW_WAITERS_GATE && !lw_lot_is_of_region(waiter);
 }
 
 static bool are_alike(const lw_waiter *a, const lw_waiter *b)
@@ -169,8 +174,9 @@ bool lw_lot_join(lw_waiter *waiter)
     lw_link_init(&waiter->lot);
     lw_link_init(&waiter->line);
     lw_link_init(&waiter->ready);
+    waiter->heard_at = lw_heard_at(gate_of(waiter));
     count_at_conditions(waiter, 1);
-    struct bucket *bucket = lock_bucket(address_of(waiter));
+    struct bucket *bucket = lock_bucket(waiter->heard_at);
     const bool leads = join(bucket, waiter);
     lw_mutex_unlock(&bucket->lock);
     return leads;
@@ -178,7 +184,7 @@ bool lw_lot_join(lw_waiter *waiter)
 
 void lw_lot_park(lw_waiter *head)
 {
-    struct bucket *bucket = lock_bucket(address_of(head));
+    struct bucket *bucket = lock_bucket(head->heard_at);
     if (head->leads)
         park(bucket, head);
     else
@@ -233,7 +239,7 @@ lw_waiter *lw_lot_leave(lw_waiter *waiter)
         return NULL;
     }
     count_at_conditions(waiter, UINT32_MAX);
-    struct bucket *bucket = lock_bucket(address_of(waiter));
+    struct bucket *bucket = lock_bucket(waiter->heard_at);
     lw_waiter *next = leave(bucket, waiter);
     const bool is_ready = waiter->is_ready;
     lw_mutex_unlock(&bucket->lock);
@@ -262,9 +268,8 @@ static lw_link *notify(struct bucket *bucket, lw_waiter *head, uint32_t n)
     return before->next;
 }
 
-uint32_t lw_notify_async(lw_word *word, uint32_t n)
+uint32_t lw_lot_notify(lw_word *word, uint32_t n)
 {
-    lw_ring(word);
     lw_loop *to_ring[RINGS];
     uint32_t found = 0;
     struct bucket *bucket = lock_bucket(word);
@@ -276,7 +281,7 @@ uint32_t lw_notify_async(lw_word *word, uint32_t n)
         while (link != &bucket->heads && found < n && rings < RINGS) {
             lw_waiter *head = LW_CONTAINER(link, lw_waiter, lot);
             link = link->next;
-            if (address_of(head) == word && lw_lot_is_parked(head) && head->parked_at < end) {
+            if (head->heard_at == word && lw_lot_is_parked(head) && head->parked_at < end) {
                 link = notify(bucket, head, n);
                 found++;
                 if (lw_inbox_put(head, LW_OK))
@@ -291,6 +296,12 @@ uint32_t lw_notify_async(lw_word *word, uint32_t n)
             lw_mutex_lock(&bucket->lock);
     }
     return found;
+}
+
+/* In a region its listener tells the loops of this process, too. */
+uint32_t lw_notify_async(lw_word *word, uint32_t n)
+{
+    return lw_ring(word) ? 0 : lw_lot_notify(word, n);
 }
 
 /*

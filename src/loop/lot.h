@@ -65,6 +65,15 @@ lw_waiter *lw_lot_leave(lw_waiter *waiter);
 
 bool lw_lot_is_parked(const lw_waiter *waiter);
 
+/* Of a waiter that is in a line. */
+bool lw_lot_is_of_region(const lw_waiter *waiter);
+
+/*
+ * Tells up to n waiters that hear of this word, and all that wait for anything but a condition of
+ * this process. Returns how many lines it has told.
+ */
+uint32_t lw_lot_notify(lw_word *word, uint32_t n);
+
 /*
  * Puts a waiter into its loop's inbox, for this reason. Returns whether the loop has to be rung by
  * the caller, who then calls lw_inbox_ring.

@@ -27,6 +27,7 @@ static uint64_t serials;
 
 static pthread_key_t at_exit;
 static bool has_key;
+static LW_AGENT_LOCAL bool is_exiting;
 
 static void forget_memberships(void)
 {
@@ -38,10 +39,17 @@ static void forget_memberships(void)
     lw_region_last_agent = (struct lw_region_agent){0, 0};
 }
 
-/* A thread exits: what it holds in regions that are still open is free for others. */
+/*
+ * A thread exits: what it holds in regions that are still open is free for others. Not in the first
+ * round, in which its event loops end.
+ */
 static void retire(void *first)
 {
-    (void)first;
+    if (!is_exiting) {
+        is_exiting = pthread_setspecific(at_exit, first) == 0;
+        if (is_exiting)
+            return;
+    }
     lw_mutex_lock(&registry);
     for (const struct membership *m = memberships; m; m = m->next) {
         for (struct lw_region *region = open_regions; region; region = region->next) {
@@ -76,7 +84,7 @@ static void become_another_process(void)
     registry = (lw_mutex)LW_MUTEX_INIT;
     for (struct lw_region *region = open_regions; region; region = region->next) {
         region->joining = region->burying = (lw_mutex)LW_MUTEX_INIT;
-        region->joined = false;
+        region->joined = region->listens = false;
         lw_store(&region->keeper_ready, 0, lw_relaxed);
     }
     forget_memberships();

@@ -1,8 +1,10 @@
 /*
- * care.h: what a thread that waits for a word of a region does besides (blocking.c).
+ * care.h: what a thread or a loop that waits for a word of a region does besides (blocking.c,
+ * loop.c).
  *
- * Its agent says what it waits for. And it looks once a second for the dead, and then at the words
- * again, if no keeper has: the one that the kernel woke may have been stopped (keeper.c).
+ * A thread's agent says what it waits for. Both look once a second for the dead, and then at
+ * the words again, if no keeper has: the one that the kernel woke may have been stopped (keeper.c).
+ * A loop hears of notifies by the region's bells.
  */
 #ifndef LOCKWORD_REGION_CARE_H
 #define LOCKWORD_REGION_CARE_H
@@ -13,6 +15,8 @@
 
 /* These are no symbols of the shared library. */
 #pragma GCC visibility push(hidden)
+
+#define LW_CARE_NS 1000000000
 
 struct lw_care {
     struct lw_region *region; /* NULL: none of the words is a region's */
@@ -27,6 +31,8 @@ struct lw_care {
 struct lw_carer {
     void (*begin)(struct lw_care *care, const struct lw_waited *waited);
     void (*end)(const struct lw_care *care, const struct lw_waited *waited);
+    int (*listen)(struct lw_region *region);
+    void (*look)(struct lw_region *region, const lw_word *word);
 };
 extern const struct lw_carer *lw_carer;
 extern const struct lw_carer lw_region_carer;
@@ -48,6 +54,24 @@ static inline void lw_care_end(const struct lw_care *care, const struct lw_waite
 {
     if (care->region)
         __atomic_load_n(&lw_carer, __ATOMIC_ACQUIRE)->end(care, waited);
+}
+
+/*
+ * Before a loop waits for this word. Returns 0, or EAGAIN: the system refused the thread that
+ * listens to the region's bells.
+ */
+static inline int lw_care_listen(const lw_word *word)
+{
+    struct lw_region *region = lw_shared_by(word);
+    return region ? __atomic_load_n(&lw_carer, __ATOMIC_ACQUIRE)->listen(region) : 0;
+}
+
+/* Looks for the dead, before a loop looks again at this word of a region. */
+static inline void lw_care_look(const lw_word *word)
+{
+    struct lw_region *region = lw_shared_by(word);
+    if (region)
+        __atomic_load_n(&lw_carer, __ATOMIC_ACQUIRE)->look(region, word);
 }
 
 #else

@@ -6,9 +6,6 @@
 #include "../blocking.h"
 #include "../wait/awake.h"
 
-/* How often a thread that waits looks for the dead, ns: care.h. */
-#define PATIENCE_NS 1000000000
-
 struct agent *lw_region_begin(const struct lw_region *region, uint32_t busy, uint32_t self)
 {
     struct agent *agent = lw_region_agent_of(region, self);
@@ -29,7 +26,7 @@ void lw_region_end(struct agent *agent)
 
 static void care_begin(struct lw_care *care, const struct lw_waited *waited)
 {
-    care->look = lw_after_ns(PATIENCE_NS);
+    care->look = lw_after_ns(LW_CARE_NS);
     uint32_t self;
     if (lw_region_agent(care->region, &self) != 0)
         return;
@@ -40,17 +37,21 @@ static void care_begin(struct lw_care *care, const struct lw_waited *waited)
         care->agent = lw_region_begin(care->region, (uint32_t)slot + 1, self);
 }
 
+static void care_look(struct lw_region *region, const lw_word *word)
+{
+    lw_region_bury_the_dead(region);
+    lw_region_bury_nobody(region, word);
+}
+
 static void care_end(const struct lw_care *care, const struct lw_waited *waited)
 {
     if (care->agent)
         lw_region_end(care->agent);
-    if (lw_now() < care->look)
-        return;
-    lw_region_bury_the_dead(care->region);
-    lw_region_bury_nobody(care->region, waited->word);
+    if (lw_now() >= care->look)
+        care_look(care->region, waited->word);
 }
 
-const struct lw_carer lw_region_carer = {care_begin, care_end};
+const struct lw_carer lw_region_carer = {care_begin, care_end, lw_region_listen, care_look};
 
 int lw_region_take(struct lw_region *region, lw_word *words, uint32_t busy, uint32_t self,
                    lw_deadline deadline, lw_cancel *cancel)

@@ -281,6 +281,7 @@ int lw_region_open(lw_region **region, const char *path, unsigned flags, unsigne
 int lw_region_close(lw_region *region)
 {
     const int saved = errno;
+    lw_region_stop_listening(region);
     lw_region_leave(region);
     lw_region_unregister(region);
     lw_unshare(region);

@@ -34,6 +34,14 @@ struct lw_region {
     uint32_t row; /* the process row */
     uint32_t generation;
     lw_mutex burying; /* one thread of a process buries at a time */
+
+    /* The listener (listen.c). `joining` is held to start it. */
+    bool listens;
+    lw_word deaf; /* it is to end */
+    pthread_t listener;
+    uint32_t heard[LW_BELLS];                 /* as it has seen the bells */
+    void (*tell)(void *told, uint32_t moved); /* who else is told which bells have moved; or NULL */
+    void *told;
 };
 
 /* keeper.c */
@@ -44,6 +52,16 @@ int lw_region_join(struct lw_region *region);
 void lw_region_leave(struct lw_region *region);
 /* Returns a number that is not 0, and another one after the machine has booted again. */
 uint32_t lw_region_boot(void);
+
+/* listen.c */
+
+/*
+ * Starts the listener, unless it runs already: from then on, it tells those who wait in this
+ * process which bells have moved. Returns 0 or EAGAIN.
+ */
+int lw_region_listen(struct lw_region *region);
+/* Ends the listener. */
+void lw_region_stop_listening(struct lw_region *region);
 
 /* bury.c */
 

@@ -296,13 +296,21 @@ uint32_t lw_notify(lw_word *word, uint32_t n)
  * The bell moves before `rung` does: a thread that has read `rung` afterwards finds the bell moved,
  * and one that has read it before does not fall asleep, or is woken.
  */
-void lw_ring(const lw_word *word)
+bool lw_ring(const lw_word *word)
 {
     size_t offset;
     struct lw_doorbell *doorbell;
     if (!find(word, &offset, &doorbell))
-        return;
+        return false;
     __atomic_fetch_add(&doorbell->bells[LW_BELL_OF(offset)], 1, __ATOMIC_SEQ_CST);
     __atomic_fetch_add(&doorbell->rung, 1, __ATOMIC_SEQ_CST);
     lw_notify(&doorbell->rung, LW_ALL);
+    return true;
+}
+
+lw_word *lw_heard_at(lw_word *word)
+{
+    size_t offset;
+    struct lw_doorbell *doorbell;
+    return find(word, &offset, &doorbell) ? &doorbell->bells[LW_BELL_OF(offset)] : word;
 }

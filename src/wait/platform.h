@@ -3,9 +3,10 @@
  * the manual for a new one.
  *
  * Five functions wait: lw_wait and lw_notify (lockword/wait.h), lw_now, lw_yield and lw_wait_many.
- * Two return a fact: lw_thread_id and lw_has_one_cpu. Four, lw_share, lw_unshare, lw_shared_by and
- * lw_ring, are for regions only. A platform knows no primitive, and does not decide how long or how
- * often to wait: awake.h does. In an engine no code needs lw_yield and the two facts.
+ * Two return a fact: lw_thread_id and lw_has_one_cpu. Five, lw_share, lw_unshare, lw_shared_by,
+ * lw_ring and lw_heard_at, are for regions only. A platform knows no primitive, and does not decide
+ * how long or how often to wait: awake.h does. In an engine no code needs lw_yield and the two
+ * facts.
  */
 #ifndef LOCKWORD_PLATFORM_H
 #define LOCKWORD_PLATFORM_H
@@ -85,8 +86,11 @@ void lw_unshare(const struct lw_region *region);
 /* Returns the region that has this word, or NULL. */
 struct lw_region *lw_shared_by(const uint32_t *word);
 
-/* Rings for the word, if it lies in memory that processes share. Without regions: does nothing. */
-void lw_ring(const lw_word *word);
+/* Rings for the word, if it lies in memory that processes share, and returns whether it does. */
+bool lw_ring(const lw_word *word);
+
+/* Returns the bell that lw_ring moves for the word, or the word itself. */
+lw_word *lw_heard_at(lw_word *word);
 
 /*
  * Returns the number by which the system, and so a debugger, knows the calling thread. No other
