@@ -78,7 +78,12 @@ typedef struct lw_request lw_request;
 /* Called when a request has ended. May do anything but destroy the loop (EBUSY). */
 typedef void lw_done(lw_request *request, int result, void *context);
 
-/* A place in a ring. What these structs contain is the library's business. */
+/* What the rest of these declarations contain is the library's business. */
+
+/* What a request's ending is worth, or LW_GOES_ON: it waits for something else now. */
+typedef int lw_judge(lw_request *request, int result, int gave_up);
+
+/* A place in a ring. */
 typedef struct lw_link {
     struct lw_link *next;
     struct lw_link *before;
@@ -121,9 +126,10 @@ struct lw_request {
     lw_link place;
     lw_waiter *cancel;
     lw_word *relock;
-    int (*judge)(const lw_request *request); /* of a lock that has been taken: its result */
-    uint32_t owner;                          /* who takes it: an agent's id */
-    uint32_t fate;                           /* for `judge` */
+    lw_judge *judge;
+    lw_word *other; /* for `judge`, and `fate` */
+    uint32_t owner; /* who takes it: an agent's id */
+    uint32_t fate;
     uint32_t depth;
     uint32_t value;
     int result;
@@ -267,8 +273,10 @@ LW_API uint32_t lw_request_value(const lw_request *request)
 }
 
 /* What all functions below do. Call those instead. */
+#define LW_GOES_ON (-1)
 #define LW_ASYNC_PARAMETERS                                                                        \
     lw_request *request, lw_loop *loop, lw_deadline deadline, lw_done *done, void *context
+void lw_request_go_on(lw_request *request, lw_step *step, lw_word *words);
 int lw_request_prepare(lw_word *words, enum lw_request_kind kind, LW_ASYNC_PARAMETERS);
 void lw_request_start(lw_request *request, lw_step *step, lw_word *words, uint32_t wanted,
                       uint8_t gate);
@@ -440,6 +448,8 @@ int lw_wait_any_async(const lw_source *sources, uint32_t n, lw_waiter *waiters,
  * what has: the thread's id in the region is the owner, and `done` gets what the blocking form
  * returns, such as EOWNERDEAD with the mutex held. The handle is only read by the call. `done` of
  * the condition's wait has the mutex, unless its result is ENOTRECOVERABLE or EIDRM.
+ * Recursive mutexes have no such form. Of a table each request that reads has a place of its own
+ * among the readers, and stands in line behind writers also if its thread reads already.
  *
  * A notify from another process comes by a thread that the process has for each region in which its
  * loops wait; it is started by the first wait, which returns EAGAIN if the system refuses it. A
@@ -449,6 +459,8 @@ int lw_wait_any_async(const lw_source *sources, uint32_t n, lw_waiter *waiters,
 int lw_region_mutex_lock_async(const lw_region_mutex *mutex, LW_ASYNC_PARAMETERS);
 int lw_region_cond_wait_async(lw_cond *cond, const lw_region_mutex *mutex, LW_ASYNC_PARAMETERS);
 int lw_region_permits_acquire_async(const lw_region_permits *permits, LW_ASYNC_PARAMETERS);
+int lw_region_rwtable_rdlock_async(const lw_region_rwtable *lock, LW_ASYNC_PARAMETERS);
+int lw_region_rwtable_wrlock_async(const lw_region_rwtable *lock, LW_ASYNC_PARAMETERS);
 int lw_region_rwlock_rdlock_async(const lw_region_rwlock *rwlock, LW_ASYNC_PARAMETERS);
 int lw_region_rwlock_wrlock_async(const lw_region_rwlock *rwlock, LW_ASYNC_PARAMETERS);
 int lw_region_once_begin_async(const lw_region_once *once, LW_ASYNC_PARAMETERS);

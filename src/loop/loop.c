@@ -151,6 +151,25 @@ static bool is_at_condition(const lw_request *request)
     return request->relock && !request->is_relocking;
 }
 
+/* The request waits by this step, at a gate, instead of what it has waited for. */
+static void change_step(lw_request *request, lw_step *step, lw_word *words)
+{
+    lw_waiter *waiter = &request->waiter;
+    waiter->step = step;
+    waiter->words = words;
+    waiter->gate = LW_MUTEX_GATE;
+    waiter->wanted = request->owner;
+    waiter->phase = 0;
+    join_line(waiter);
+}
+
+void lw_request_go_on(lw_request *request, lw_step *step, lw_word *words)
+{
+    leave_line(&request->waiter);
+    request->slices = 0;
+    change_step(request, step, words);
+}
+
 /* Runs the step once, for this reason, and again while the word changes. */
 static lw_answer run_step(lw_waiter *waiter, uint32_t why)
 {
@@ -181,14 +200,9 @@ static void end(lw_request *request, int result)
         /* A condition's wait has ended: it cannot fail any more. */
         lw_word *mutex = request->relock;
         request->relock = request->waiter.words;
-        request->waiter.step = lw_mutex_lock_step;
-        request->waiter.words = mutex;
-        request->waiter.gate = LW_MUTEX_GATE;
-        request->waiter.wanted = request->owner;
-        request->waiter.phase = 0;
         request->deadline = LW_FOREVER;
         request->is_relocking = true;
-        join_line(&request->waiter);
+        change_step(request, lw_mutex_lock_step, mutex);
         return;
     }
     request->has_ended = true;
@@ -227,9 +241,11 @@ static void finish(lw_waiter *waiter, lw_answer answer, int gave_up)
         end(request, result);
         return;
     }
-    if (result == 0 && request->judge) {
-        /* Whoever has a region's lock, or cannot have it, has to know that first. */
-        result = request->judge(request);
+    if (request->judge) {
+        result = request->judge(request, result, gave_up);
+        if (result == LW_GOES_ON)
+            return;
+        /* A region's lock: it counts more than why a condition's wait has ended. */
         if (result != 0)
             request->result = result;
     } else if (request->kind == LW_REQUEST_PICKS) {

@@ -4,16 +4,65 @@
 #include "../wait/platform.h"
 #include "region.h"
 
-/* The words are taken: what they are worth. */
-static int judge(const lw_request *request)
+static lw_region_mutex mutex_of(const lw_request *request, lw_word *words)
 {
-    lw_word *words = request->waiter.words;
     lw_region *region = lw_shared_by(words);
+    return (lw_region_mutex){region, words, region->serial, request->fate};
+}
+
+/* The words are taken, or not: what they are worth. */
+static int judge(lw_request *request, int result, int gave_up)
+{
+    (void)gave_up;
+    if (result)
+        return result;
     uint32_t self;
+    const lw_region_mutex mutex = mutex_of(request, request->waiter.words);
     /* The thread has an id: it has taken the words by it. */
-    lw_region_agent(region, &self);
-    const lw_region_mutex mutex = {region, words, region->serial, request->fate};
+    lw_region_agent(mutex.region, &self);
     return lw_region_mutex_judge(&mutex);
+}
+
+/*
+ * A table's lock: the mutex, and then a place among the readers, or that there is none (table.c).
+ * `other` is what the request does not wait for just now, and `depth` the mutex's result.
+ */
+static int judge_table(lw_request *request, lw_step *step, int result, int gave_up)
+{
+    lw_waiter *waiter = &request->waiter;
+    if (waiter->step != step) {
+        result = judge(request, result, gave_up);
+        if (result && result != EOWNERDEAD)
+            return result;
+        request->depth = (uint32_t)result;
+        lw_word *readers = request->other;
+        request->other = waiter->words;
+        if (!gave_up) {
+            lw_request_go_on(request, step, readers);
+            return LW_GOES_ON;
+        }
+        const lw_answer looked = step(readers, request->owner, LW_TIMED_OUT, 0);
+        result = lw_answer_what(looked) == LW_DONE ? 0 : gave_up;
+        waiter->words = readers;
+    }
+    if (result == 0 && step == lw_permits_drain_step) {
+        /* From here on its death is one that has to be told. */
+        lw_store(&waiter->words[LW_PERMITS_WRITER], request->owner, lw_relaxed);
+    } else {
+        const lw_region_mutex mutex = mutex_of(request, request->other);
+        lw_region_mutex_leave(&mutex);
+    }
+    return result ? result : (int)request->depth;
+}
+
+static int judge_reader(lw_request *request, int result, int gave_up)
+{
+    return judge_table(request, lw_permits_acquire_step, result, gave_up);
+}
+
+static int judge_writer(lw_request *request, int result, int gave_up)
+{
+    return judge_table(request, lw_permits_drain_step, result, gave_up);
 }
 
 /* As lw_request_prepare. The requests of a thread have its id in the region. */
@@ -29,21 +78,35 @@ static int prepare(lw_region *region, lw_word *words, enum lw_request_kind kind,
     return error;
 }
 
-static void set_judge(lw_request *request, const lw_region_mutex *mutex)
-{
-    request->judge = judge;
-    request->fate = mutex->fate;
-}
-
-int lw_region_mutex_lock_async(const lw_region_mutex *mutex, LW_ASYNC_PARAMETERS)
+static int lock(const lw_region_mutex *mutex, lw_word *other, lw_judge *judge_it,
+                LW_ASYNC_PARAMETERS)
 {
     const int error = prepare(mutex->region, mutex->words, LW_REQUEST_PLAIN, request, loop,
                               deadline, done, context);
     if (error)
         return error;
-    set_judge(request, mutex);
+    request->judge = judge_it;
+    request->other = other;
+    request->fate = mutex->fate;
     lw_request_start(request, lw_mutex_lock_step, mutex->words, request->owner, LW_MUTEX_GATE);
     return 0;
+}
+
+int lw_region_mutex_lock_async(const lw_region_mutex *mutex, LW_ASYNC_PARAMETERS)
+{
+    return lock(mutex, NULL, judge, request, loop, deadline, done, context);
+}
+
+int lw_region_rwtable_rdlock_async(const lw_region_rwtable *table, LW_ASYNC_PARAMETERS)
+{
+    return lock(&table->mutex, table->readers.words, judge_reader, request, loop, deadline, done,
+                context);
+}
+
+int lw_region_rwtable_wrlock_async(const lw_region_rwtable *table, LW_ASYNC_PARAMETERS)
+{
+    return lock(&table->mutex, table->readers.words, judge_writer, request, loop, deadline, done,
+                context);
 }
 
 int lw_region_cond_wait_async(lw_cond *cond, const lw_region_mutex *mutex, LW_ASYNC_PARAMETERS)
@@ -58,7 +121,8 @@ int lw_region_cond_wait_async(lw_cond *cond, const lw_region_mutex *mutex, LW_AS
                     context);
     if (error)
         return error;
-    set_judge(request, mutex);
+    request->judge = judge;
+    request->fate = mutex->fate;
     request->relock = mutex->words;
     lw_request_start(request, lw_cond_wait_step, cond->word, lw_cond_enter_step(cond->word),
                      LW_COND_SEQUENCE);

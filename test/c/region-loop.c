@@ -559,6 +559,139 @@ TEST(permits_and_others_that_have_owners)
     end();
 }
 
+static lw_region_rwtable table;
+
+static void write_in_table(void)
+{
+    lw_region_rwtable_named(region, "table", &table);
+    lw_region_rwtable_wrlock(&table);
+    say('w');
+    await_word();
+    lw_region_rwtable_unlock(&table);
+    lw_region_rwtable_rdlock(&table);
+    say('r');
+    await_word();
+    lw_region_rwtable_unlock(&table);
+}
+
+static int unlock_table(void)
+{
+    return lw_region_rwtable_unlock(&table);
+}
+
+TEST(a_table_has_one_line_for_readers_and_writers)
+{
+    begin();
+    assert_int_equal(lw_region_rwtable_named(region, "table", &table), 0);
+    const struct process other = spawn(write_in_table);
+    assert_int_equal(hear(&other), 'w');
+    struct wait reads[2];
+    struct wait write;
+    struct wait late;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(lw_region_rwtable_rdlock_async(&table, FOR(&reads[i])), 0);
+    assert_int_equal(lw_region_rwtable_wrlock_async(&table, FOR(&write)), 0);
+    assert_int_equal(lw_region_rwtable_rdlock_async(&table, FOR(&late)), 0);
+    wait_on(&reads[0], 20);
+    tell(&other);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(end_wait(&reads[i]), 0);
+    wait_on(&write, 20);
+    assert_int_equal(late.result, PENDING);
+    assert_int_equal(unlock_table(), 0);
+    wait_on(&write, 20);
+    assert_int_equal(unlock_table(), 0);
+    assert_int_equal(end_wait(&write), 0);
+    assert_int_equal(lw_region_rwtable_tryrdlock(&table), EBUSY);
+    wait_on(&late, 20);
+    assert_int_equal(unlock_table(), 0);
+    assert_int_equal(end_wait(&late), 0);
+    assert_int_equal(hear(&other), 'r');
+    assert_int_equal(unlock_table(), 0);
+    assert_int_equal(unlock_table(), EPERM);
+    tell(&other);
+    assert_int_equal(hear(&other), '.');
+    reap(&other);
+    end();
+}
+
+/* A request that gives up leaves the table as it was, whichever of its two waits that ends. */
+TEST(a_table_is_left_by_those_that_give_up)
+{
+    begin();
+    assert_int_equal(lw_region_rwtable_named(region, "table", &table), 0);
+    const struct process other = spawn(write_in_table);
+    hear(&other);
+    struct wait waits[3];
+    for (int round = 0; round < 2; round++) {
+        /* First while another process writes, and then while it reads. */
+        if (round == 0)
+            assert_int_equal(
+                lw_region_rwtable_rdlock_async(&table, UNTIL(&waits[0], lw_after_ms(30))), 0);
+        else
+            assert_int_equal(
+                lw_region_rwtable_wrlock_async(&table, UNTIL(&waits[0], lw_after_ms(30))), 0);
+        assert_int_equal(lw_region_rwtable_wrlock_async(&table, FOR(&waits[1])), 0);
+        assert_int_equal(lw_region_rwtable_wrlock_async(&table, FOR(&waits[2])), 0);
+        assert_int_equal(end_wait(&waits[0]), ETIMEDOUT);
+        wait_on(&waits[1], 10);
+        assert_int_equal(lw_request_cancel(&waits[1].request), 0);
+        assert_int_equal(end_wait(&waits[1]), ECANCELED);
+        wait_on(&waits[2], 10);
+        assert_int_equal(lw_loop_destroy(&loop), 0);
+        assert_int_equal(waits[2].result, ECANCELED);
+        assert_int_equal(lw_loop_init(&loop), 0);
+        if (round == 0) {
+            tell(&other);
+            assert_int_equal(hear(&other), 'r');
+        }
+    }
+    assert_int_equal(lw_region_rwtable_tryrdlock(&table), 0);
+    assert_int_equal(unlock_table(), 0);
+    tell(&other);
+    assert_int_equal(hear(&other), '.');
+    reap(&other);
+    assert_int_equal(lw_region_rwtable_wrlock_async(&table, FOR(&waits[0])), 0);
+    assert_int_equal(end_wait(&waits[0]), 0);
+    assert_int_equal(unlock_table(), 0);
+    end();
+}
+
+TEST(a_table_tells_of_a_writer_that_was_killed_and_not_of_a_reader)
+{
+    begin();
+    assert_int_equal(lw_region_rwtable_named(region, "table", &table), 0);
+    struct wait read;
+    struct wait write;
+    struct process other = spawn(write_in_table);
+    hear(&other);
+    tell(&other);
+    assert_int_equal(hear(&other), 'r');
+    assert_int_equal(lw_region_rwtable_wrlock_async(&table, FOR(&write)), 0);
+    wait_on(&write, 20);
+    kill_it(&other);
+    assert_int_equal(end_wait(&write), 0);
+    assert_int_equal(unlock_table(), 0);
+    other = spawn(write_in_table);
+    hear(&other);
+    assert_int_equal(lw_region_rwtable_rdlock_async(&table, FOR(&read)), 0);
+    assert_int_equal(lw_region_rwtable_wrlock_async(&table, FOR(&write)), 0);
+    wait_on(&write, 20);
+    kill_it(&other);
+    assert_int_equal(end_wait(&read), EOWNERDEAD);
+    assert_int_equal(unlock_table(), 0);
+    assert_int_equal(end_wait(&write), EOWNERDEAD);
+    assert_int_equal(lw_region_rwtable_abandon(&table), 0);
+    assert_int_equal(lw_region_rwtable_rdlock_async(&table, FOR(&read)), 0);
+    assert_int_equal(end_wait(&read), ENOTRECOVERABLE);
+    assert_int_equal(lw_region_rwtable_reset(&table), 0);
+    assert_int_equal(unlock_table(), 0);
+    assert_int_equal(lw_region_rwtable_rdlock_async(&table, FOR(&read)), 0);
+    assert_int_equal(end_wait(&read), 0);
+    assert_int_equal(unlock_table(), 0);
+    end();
+}
+
 #define TURNS 2000
 #define PROCESSES 3
 
