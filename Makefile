@@ -7,8 +7,8 @@ TREE ?= /usr/include
 # Development tools run on a pinned Node, whatever the machine has.
 NODE := test/runtimes/node_modules/node24-$(subst aarch64,arm64,$(subst x86_64,x64,$(shell uname -m)))/bin/node
 
-# One test more at once than there are CPUs: most of those that share them sleep now and then.
-export CTEST_PARALLEL_LEVEL ?= $(shell echo $$(($$(nproc) + 1)))
+# Two tests more at once than there are CPUs: those of JavaScript sleep half of their time.
+export CTEST_PARALLEL_LEVEL ?= $(shell echo $$(($$(nproc) + 2)))
 
 # $(call ctest,BUILD PRESET or nothing,TEST PRESET): builds, tests and sums up; summary.js decides whether they have passed.
 ctest = rm -f build/tests.xml; cmake --preset gcc >build/configure.log && \

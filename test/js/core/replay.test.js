@@ -17,7 +17,7 @@ import { call } from './played.js';
  * How long the explorer may take. Its smallest configurations come first, and see most of what
  * there is.
  */
-const BUDGET_MS = 5_000;
+const BUDGET_MS = 2_500;
 
 /**
  * The calls that the explorer has seen in as many configurations as it can explore meanwhile.

@@ -10,7 +10,7 @@ import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
 import { buryIfItHolds, sleep, spin, until, within, wordsOf } from '../support.js';
 
-const BATCHES = 4;
+const BATCHES = 2;
 const RACES = 12;
 
 /** A re-check, and plenty for a slow machine. */
