@@ -21,20 +21,18 @@ handler returns. A lock belongs to the thread that took it, or to the task's gua
 from __future__ import annotations
 
 import asyncio
+import atexit
 import collections
 import ctypes
 import errno as _errno
 import functools
 import os
-import queue
 import signal
 import threading
 import weakref
 from typing import (
     Any,
     Callable,
-    Coroutine,
-    Deque,
     Dict,
     Iterator,
     List,
@@ -237,6 +235,37 @@ _counter_add = _function(_quick, "counter_add", _pointer, ctypes.c_int32, _point
 _at_least = _function(_blocking, "counter_wait_at_least", _pointer, _u32, *_LIMITS)
 _at_most = _function(_blocking, "counter_wait_at_most", _pointer, _u32, *_LIMITS)
 _change = _function(_blocking, "counter_wait_change", _pointer, _u32, *_LIMITS)
+
+# The waits of event loops.
+_DONE = ctypes.CFUNCTYPE(None, _pointer, ctypes.c_int, _pointer)
+_ASYNC = (_pointer, _pointer, _i64, _DONE, _pointer)
+_loop_init = _function(_quick, "loop_init", _pointer)
+_loop_fd = _function(_quick, "loop_fd", _pointer)
+_loop_run = _function(_quick, "loop_run", _pointer, result=None)
+_loop_destroy = _function(_quick, "loop_destroy", _pointer)
+_request_cancel = _function(_quick, "request_cancel", _pointer)
+_request_value = _function(_quick, "request_value", _pointer, result=_u32)
+_mutex_lock_async = _function(_quick, "region_mutex_lock_async", _pointer, *_ASYNC)
+_read_async = _function(_quick, "region_rwlock_rdlock_async", _pointer, *_ASYNC)
+_write_async = _function(_quick, "region_rwlock_wrlock_async", _pointer, *_ASYNC)
+_table_read_async = _function(_quick, "region_rwtable_rdlock_async", _pointer, *_ASYNC)
+_table_write_async = _function(_quick, "region_rwtable_wrlock_async", _pointer, *_ASYNC)
+_permits_acquire_async = _function(_quick, "region_permits_acquire_async", _pointer, *_ASYNC)
+_acquire_async = _function(_quick, "sem_acquire_async", _pointer, _u32, *_ASYNC)
+_event_wait_async = _function(_quick, "event_wait_async", _pointer, *_ASYNC)
+_at_least_async = _function(_quick, "counter_wait_at_least_async", _pointer, _u32, *_ASYNC)
+_at_most_async = _function(_quick, "counter_wait_at_most_async", _pointer, _u32, *_ASYNC)
+_change_async = _function(_quick, "counter_wait_change_async", _pointer, _u32, *_ASYNC)
+
+# Memory that outlives this module: C has it until a wait has ended.
+_malloc = ctypes.PyDLL(None).malloc
+_malloc.argtypes, _malloc.restype = (ctypes.c_size_t,), _pointer
+_free = ctypes.PyDLL(None).free
+_free.argtypes, _free.restype = (_pointer,), None
+
+# What a lock's functions return that have taken it.
+_GRANTED = (0, _errno.EOWNERDEAD)
+
 _fire = _function(_quick, "cancel_fire", _pointer, result=None)
 _after_ns = _function(_quick, "after_ns", _i64, result=_i64)
 
@@ -258,7 +287,7 @@ def _seconds(blocking: bool, timeout: Optional[float]) -> Optional[float]:
 
 def _raise(error: int, what: str) -> None:
     """Raises what a C function's result means in Python, if it is no success."""
-    if error in (0, _errno.EOWNERDEAD):
+    if error in _GRANTED:
         return
     if error == _errno.EDEADLK:
         raise DeadlockError(f"{what} is held by this thread already")
@@ -370,7 +399,7 @@ def _block(
         except BaseException:
             if interruptible:
                 _signals.end()  # again, as the handler may have raised before it had any effect
-            if result and result[0] in (0, _errno.EOWNERDEAD):
+            if result and result[0] in _GRANTED:
                 undo()
             raise
         finally:
@@ -383,267 +412,126 @@ def _block(
 # asyncio
 
 
-class _Helper:
+class _Driver:
     """
-    A thread that waits for a task, and holds for it what belongs to a thread. Region waits have no
-    descriptor that a loop could poll.
+    What the event loops of a thread poll: the C library's loop of this thread. The thread alone
+    refers to it, so that it ends with the thread.
     """
 
-    _idle: List["_Helper"] = []
-    _KEPT = 8
+    _SIZE = 512  # of an lw_loop, at most
 
     def __init__(self) -> None:
-        self._jobs: "queue.SimpleQueue[Optional[Callable[[], None]]]" = queue.SimpleQueue()
-        threading.Thread(target=self._run, daemon=True, name="lockword").start()
+        self.thread = threading.get_ident()
+        self.handle = _malloc(self._SIZE)
+        error = _loop_init(self.handle)
+        if error:
+            _free(self.handle)
+            self.handle = None
+            raise OSError(error, os.strerror(error))
+        self.run = functools.partial(_loop_run, self.handle)
+        self._attached: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
-    @classmethod
-    def get(cls) -> "_Helper":
-        try:
-            return cls._idle.pop()
-        except IndexError:
-            return cls()
+    def attach(self, loop: asyncio.AbstractEventLoop) -> None:
+        """From now on this event loop runs it, too."""
+        if loop not in self._attached:
+            loop.add_reader(_loop_fd(self.handle), self.run)
+            self._attached.add(loop)
 
-    def _run(self) -> None:
-        while True:
-            job = self._jobs.get()
-            if job is None:
-                return
-            job()
-            del job
+    def __del__(self, destroy: Callable = _loop_destroy, free: Callable = _free) -> None:
+        # In another thread it can do nothing, and its memory stays.
+        if self.handle and destroy(self.handle) == 0:
+            free(self.handle)
 
-    def put_back(self) -> None:
-        if len(self._idle) < self._KEPT:
-            self._idle.append(self)
-        else:
-            self._jobs.put(None)
 
-    def start(self, job: Callable[[], None]) -> None:
-        self._jobs.put(job)
+_of_thread = threading.local()
 
-    def call(self, function: Callable[[], int]) -> int:
-        """Runs it in the thread, and waits for it: it must not wait itself."""
-        done = threading.Lock()
-        done.acquire()
-        result = []
 
-        def job() -> None:
-            result.append(function())
-            done.release()
+def _driver() -> _Driver:
+    if not hasattr(_of_thread, "driver"):
+        _of_thread.driver = _Driver()
+    return _of_thread.driver  # type: ignore[no-any-return]
 
-        self.start(job)
-        done.acquire()
-        return result[0]
+
+@atexit.register
+def _end_waits() -> None:
+    """What tasks wait for when the process ends: C tells while Python can still hear of it."""
+    _of_thread.__dict__.clear()
 
 
 class _Request:
-    """A task's wait."""
+    """A task's wait in C, whose memory is C's until it has ended."""
 
-    def __init__(
-        self,
-        region: "Region",
-        call: Callable,
-        arguments: tuple,
-        undo: Callable[[], Any],
-        owned: bool,
-        line: Deque["_Request"],
-    ) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.future: "asyncio.Future[int]" = self.loop.create_future()
-        self.helper: Optional[_Helper] = None
-        self.wait = _Wait()
-        self.region = region
-        self.call = call
-        self.arguments = arguments
-        self.undo = undo
-        self.owned = owned
-        self.line = line
-        #: Guards these two: a request that was withdrawn must not hold anything, not even until
-        #: the loop runs again, which may block for the very same lock.
-        self.mutex = threading.Lock()
-        self.granted = False
-        self.withdrawn = False
+    _SIZE = 1024  # of an lw_request, at most
+    _pending: Dict[int, "_Request"] = {}
 
-    async def result(self, timeout: Optional[float]) -> int:
-        timer = None
-        self.line.append(self)
-        if self.line[0] is self:
-            self.begin()
-        if timeout is not None:
-            timer = self.loop.call_later(timeout, self.withdraw)
+    def __init__(self, region: "Region", undo: Callable[[], Any]) -> None:
+        self._region = region
+        self._undo = undo
+        self._loop = asyncio.get_running_loop()
+        driver = _driver()
+        driver.attach(self._loop)
+        self._thread, self._driver, self._run = driver.thread, driver.handle, driver.run
+        self._future: "asyncio.Future[int]" = self._loop.create_future()
+        self._handle: Optional[int] = None
+        #: What C tells besides the result: the number of a permit.
+        self.value = 0
+
+    async def result(self, call: Callable, arguments: tuple, timeout: Optional[float]) -> int:
+        """Begins, and returns how it has ended."""
+        deadline = _deadline(timeout)
+        self._region._enter(self)
+        self._handle = handle = _malloc(self._SIZE)
+        self._pending[handle] = self
+        error = call(*arguments, handle, self._driver, deadline, _done, None)
+        if error:
+            self._forget()
+            return error
         try:
-            return await self.future
-        except asyncio.CancelledError:
-            if not self.future.cancelled() and self.future.done():
-                if self.future.exception() is None:
-                    self.give_back(self.future.result())
-            else:
-                self.withdraw()
-                with self.mutex:
-                    granted, self.granted = self.granted, False
-                if granted and self.helper is not None:
-                    self.helper.call(self.undo)
+            return await self._future
+        except BaseException:
+            if self._handle is not None:
+                self.end()
+            elif not self._future.cancelled() and self._future.result() in _GRANTED:
+                self._undo()  # the task was cancelled when it had got it
             raise
-        finally:
-            if timer is not None:
-                timer.cancel()
 
-    def begin(self) -> bool:
-        """Whether it has begun to wait."""
+    def end(self) -> None:
+        """Ends it, as soon as its thread runs at the latest."""
+        if threading.get_ident() == self._thread:
+            self._cancel()
+            return
         try:
-            self.region._enter(self.wait)
-            try:
-                self.helper = _Helper.get()
-            except BaseException:  # no thread can be started
-                self.region._exit(self.wait)
-                raise
-        except Exception as error:
-            self.line.remove(self)
-            if not self.future.done():
-                self.future.set_exception(error)
-            return False
-        self.helper.start(self.run)
-        return True
-
-    def run(self) -> None:
-        """In the helper's thread."""
-        result: List[int] = []
-        self.wait.run(self.call, (*self.arguments, _FOREVER), result)
-        self.region._exit(self.wait)
-        if result[0] in (0, _errno.EOWNERDEAD):
-            with self.mutex:
-                self.granted = granted = not self.withdrawn
-            if not granted:
-                self.undo()
-                result[0] = _errno.ECANCELED
-        try:
-            self.loop.call_soon_threadsafe(self.end, result[0])
+            self._loop.call_soon_threadsafe(self._cancel)
         except RuntimeError:  # the loop was closed
-            if result[0] in (0, _errno.EOWNERDEAD):
-                self.undo()
-
-    def end(self, result: int) -> None:
-        if not self.granted and result in (0, _errno.EOWNERDEAD):
-            result = _errno.ECANCELED  # its task was cancelled, and has given it back
-        if self.helper is not None and not (
-            self.owned and result in (0, _errno.EOWNERDEAD)
-        ):
-            self.helper.put_back()
-            self.helper = None
-        if self.future.done():
-            self.give_back(result)
-        else:
-            self.future.set_result(result)
-        self.leave()
-
-    def give_back(self, result: int) -> None:
-        """The task was cancelled when it had got it."""
-        if result not in (0, _errno.EOWNERDEAD):
-            return
-        if self.helper is None:
-            self.undo()
-            return
-        self.helper.call(self.undo)
-        self.helper.put_back()
-        self.helper = None
-
-    def withdraw(self) -> None:
-        """Its time is up, or its task was cancelled."""
-        if self.line and self.line[0] is self:
-            with self.mutex:
-                self.withdrawn = True
-            self.wait.end()
-        elif self in self.line:
-            self.line.remove(self)
-            if not self.future.done():
-                self.future.set_result(_errno.ETIMEDOUT)
-
-    def leave(self) -> None:
-        self.line.remove(self)
-        while self.line and not self.line[0].begin():
             pass
 
+    def _cancel(self) -> None:
+        if self._handle is not None:
+            _request_cancel(self._handle)
+            self._run()
 
-def _of_loop(all_loops: Dict[Any, Any], loop: Any, make: Callable[[], Any]) -> Any:
-    """What a loop has in this dictionary, or gets now. Closed loops have nothing any more."""
-    if loop not in all_loops:
-        for ended in [other for other in all_loops if other.is_closed()]:
-            del all_loops[ended]
-        all_loops[loop] = make()
-    return all_loops[loop]
+    def _forget(self) -> None:
+        del self._pending[self._handle]
+        _free(self._handle)
+        self._handle = None
+        self._region._exit(self)
 
-
-class _Crowd:
-    """
-    The tasks of a loop that wait for the same event or number, which all of them may have. One
-    thread waits for all. `begin` makes its request, and `over` says whether the wait of a task has
-    ended. Both go by what a task saw when it came: None, if the past leaves no trace.
-    """
-
-    def __init__(
-        self,
-        crowds: Dict[Any, "_Crowd"],
-        key: Any,
-        begin: Callable[[List[Any]], _Request],
-        over: Callable[[Any], bool],
-    ) -> None:
-        self.crowds = crowds
-        self.key = key
-        self.begin = begin
-        self.over = over
-        self.members: Dict["asyncio.Future[int]", Any] = {}
-        #: Those that came before the thread began to wait: what it saw has happened since.
-        self.first: Set["asyncio.Future[int]"] = set()
-        self.request: Optional[_Request] = None
-
-    async def result(self, seen: Any, timeout: Optional[float]) -> int:
-        loop = asyncio.get_running_loop()
-        future: "asyncio.Future[int]" = loop.create_future()
-        timer = None
-        self.members[future] = seen
-        if self.request is None:
-            self.start()
-        if timeout is not None:
-            timer = loop.call_later(timeout, _settle, future, _errno.ETIMEDOUT)
+    def _ended(self, result: int) -> None:
+        self.value = _request_value(self._handle)
+        self._forget()
         try:
-            return await future
-        finally:
-            if timer is not None:
-                timer.cancel()
-            del self.members[future]
-            if not self.members:
-                self.disband()
-
-    def start(self) -> None:
-        self.first = {future for future in self.members if not future.done()}
-        self.request = request = self.begin([self.members[future] for future in self.first])
-        request.line.append(request)
-        request.future.add_done_callback(self.end)
-        request.begin()
-
-    def end(self, ended: "asyncio.Future[int]") -> None:
-        error = ended.exception()
-        if self.crowds.get(self.key) is not self:
-            return
-        self.request = None
-        for future, seen in self.members.items():
-            if error is not None:
-                if not future.done():
-                    future.set_exception(error)
-            elif ended.result() or (seen is None and future in self.first) or self.over(seen):
-                _settle(future, ended.result())
-        if not all(future.done() for future in self.members):
-            self.start()  # for those that came when it had happened already
-
-    def disband(self) -> None:
-        if self.crowds.get(self.key) is self:
-            del self.crowds[self.key]
-        if self.request is not None:
-            self.request.withdraw()
+            if not self._future.done():
+                self._future.set_result(result)
+                return
+        except RuntimeError:  # the loop was closed
+            pass
+        if result in _GRANTED:
+            self._undo()
 
 
-def _settle(future: "asyncio.Future[int]", result: int) -> None:
-    if not future.done():
-        future.set_result(result)
+@_DONE
+def _done(handle: int, result: int, _context: Any) -> None:
+    _Request._pending[handle]._ended(result)
 
 
 class Guard:
@@ -653,11 +541,9 @@ class Guard:
     #: declares it sound; a block that ends by an exception tells the next holder, too.
     owner_died: bool
 
-    def __init__(self, lock: "_Lock", owner_died: bool, helper: Optional[_Helper] = None) -> None:
+    def __init__(self, lock: "_Lock", owner_died: bool) -> None:
         self.owner_died = owner_died
         self._lock = lock
-        self._helper = helper
-        self._thread = threading.get_ident()
         self._held = True
 
     def release(self) -> None:
@@ -673,14 +559,8 @@ class Guard:
     def _end(self, how: Callable[[], int]) -> None:
         if not self._held:
             raise OwnershipError(f"{self._lock._what} has been released already")
-        error = how() if self._helper is None else self._helper.call(how)
-        if error != _errno.ECANCELED:
-            _raise(error, self._lock._what)
-        self._held = False
-        self._lock._forget(self)
-        if self._helper is not None:
-            self._helper.put_back()
-            self._helper = None
+        error = how()
+        self._held = error not in (0, _errno.ECANCELED)
         _raise(error, self._lock._what)
 
     def __enter__(self) -> "Guard":
@@ -722,19 +602,19 @@ _held: Set["_Lock"] = set()
 class _Lock:
     """What can be acquired and released: as threading.Lock, and with `await`."""
 
-    _OWNED = True
     _GUARD = Guard
 
     def __init__(self, region: "Region", what: str) -> None:
         self._region = region
         self._what = what
-        self._lines: Dict[Any, Deque[_Request]] = {}
+        #: How many tasks of a thread wait for it.
+        self._waiting: Dict[int, int] = collections.defaultdict(int)
         #: Of the `with` blocks that are open, by thread or task; only their owners look.
         self._guards: Dict[Any, List[Guard]] = {}
-        self._of_tasks: Set[Guard] = set()
 
     # What a kind of lock defines.
     _wait: Any
+    _begin: Any
     _handle: Any
 
     def _try(self) -> int:
@@ -752,8 +632,11 @@ class _Lock:
     def _arguments(self) -> tuple:
         return (self._handle,)
 
-    def _forget(self, guard: Guard) -> None:
-        self._of_tasks.discard(guard)
+    def _begin_arguments(self) -> tuple:
+        return (self._handle,)
+
+    def _granted(self, value: int) -> None:
+        """A task's request has been granted, with this value."""
 
     def _take(self, timeout: Optional[float]) -> int:
         """Returns 0, EOWNERDEAD or ETIMEDOUT."""
@@ -762,10 +645,6 @@ class _Lock:
         if error == _errno.EBUSY:
             if timeout is not None and timeout <= 0:
                 return _errno.ETIMEDOUT
-            if self._OWNED:
-                me = threading.get_ident()
-                if any(guard._thread == me for guard in tuple(self._of_tasks)):
-                    raise DeadlockError(f"{self._what} is held by a task of this thread's loop")
             arguments = self._arguments()
             error = _block(self._region, self._wait, arguments, timeout, self._leave)
         if error != _errno.ETIMEDOUT:
@@ -785,25 +664,25 @@ class _Lock:
         Raises asyncio.TimeoutError, and what `acquire` raises.
         """
         self._region._open_handle()
-        loop = asyncio.get_running_loop()
-        line = self._lines.get(loop)
-        helper = None
-        error = self._try() if not line else _errno.EBUSY
+        me = threading.get_ident()
+        error = _errno.EBUSY if self._waiting[me] else self._try()
         if error == _errno.EBUSY:
-            line = _of_loop(self._lines, loop, collections.deque)
-            request = _Request(
-                self._region, self._wait, self._arguments(), self._leave, self._OWNED, line
-            )
-            error = await request.result(timeout)
-            helper = request.helper
+            request = _Request(self._region, lambda: self._give_back(request))
+            self._waiting[me] += 1
+            try:
+                error = await request.result(self._begin, self._begin_arguments(), timeout)
+            finally:
+                self._waiting[me] -= 1
+            self._granted(request.value)
         if error in (_errno.ETIMEDOUT, _errno.ECANCELED):
             self._region._open_handle()
             raise asyncio.TimeoutError(f"{self._what}: timed out")
         _raise(error, self._what)
-        guard = self._GUARD(self, error == _errno.EOWNERDEAD, helper)
-        if helper is not None:
-            self._of_tasks.add(guard)
-        return guard
+        return self._GUARD(self, error == _errno.EOWNERDEAD)
+
+    def _give_back(self, request: _Request) -> None:
+        self._granted(request.value)
+        self._leave()
 
     def hold(self, timeout: Optional[float] = None) -> _Hold:
         """
@@ -852,6 +731,7 @@ class Mutex(_Lock):
         self._handle = ctypes.byref(_MutexStruct())
         region._find(_mutex_named, name, self._handle)
         self._wait = _mutex_lock
+        self._begin = _mutex_lock_async
 
     def _take(self, timeout: Optional[float]) -> int:
         error = super()._take(timeout)
@@ -923,7 +803,7 @@ class Mutex(_Lock):
 class Semaphore(_Lock):
     """Permits that processes share. A death returns none: see <lockword/region.h>."""
 
-    _OWNED = False
+    _begin = _acquire_async
 
     def __init__(self, region: "Region", name: str, value: int) -> None:
         super().__init__(region, f"the semaphore {name!r}")
@@ -934,6 +814,8 @@ class Semaphore(_Lock):
 
     def _arguments(self) -> tuple:
         return (self._handle, 1)
+
+    _begin_arguments = _arguments
 
     def _try(self) -> int:
         return _tryacquire(self._handle, 1)
@@ -984,15 +866,19 @@ class _OnePermit(_Lock):
 
     _GUARD = Permit
     _wait = _permits_acquire
+    _begin = _permits_acquire_async
 
     def __init__(self, permits: "Permits") -> None:
         super().__init__(permits._region, permits._what)
-        self._lines = permits._lines
+        self._waiting = permits._waiting
         self._handle = permits._handle
         self._number = ctypes.c_uint32()
 
     def _arguments(self) -> tuple:
         return (self._handle, ctypes.byref(self._number))
+
+    def _granted(self, value: int) -> None:
+        self._number.value = value
 
     def _take(self, timeout: Optional[float]) -> int:
         error = super()._take(timeout)
@@ -1087,9 +973,9 @@ class _Side(_Lock):
 class ReadLock(_Side):
     """The side of the readers: they share it."""
 
-    _OWNED = False
     _attempt = _tryread
     _wait = _read
+    _begin = _read_async
 
 
 class WriteLock(_Side):
@@ -1097,6 +983,7 @@ class WriteLock(_Side):
 
     _attempt = _trywrite
     _wait = _write
+    _begin = _write_async
 
 
 class TableReadLock(_Side):
@@ -1104,6 +991,7 @@ class TableReadLock(_Side):
 
     _attempt = _table_tryread
     _wait = _table_read
+    _begin = _table_read_async
 
     def _free(self) -> int:
         return _errno.ECANCELED if self._region._value is None else _table_unlock(self._handle)
@@ -1114,6 +1002,7 @@ class TableWriteLock(_Side):
 
     _attempt = _table_trywrite
     _wait = _table_write
+    _begin = _table_write_async
 
     def _free(self) -> int:
         return _errno.ECANCELED if self._region._value is None else _table_unlock(self._handle)
@@ -1161,8 +1050,6 @@ class _Waitable:
     def __init__(self, region: "Region", what: str) -> None:
         self._region = region
         self._what = what
-        #: What waits in each event loop.
-        self._loops: Dict[Any, Any] = {}
 
     def _await(self, call: Callable, arguments: tuple, timeout: Optional[float]) -> bool:
         self._region._open_handle()
@@ -1174,15 +1061,15 @@ class _Waitable:
         return error == 0
 
     async def _await_async(
-        self, call: Callable, arguments: tuple, timeout: Optional[float]
+        self, call: Callable, begin: Callable, arguments: tuple, timeout: Optional[float]
     ) -> bool:
         self._region._open_handle()
-        seen = self._look()
         if call(self._handle, *arguments, 0, None) == 0:
             return True
         if timeout is not None and timeout <= 0:
             return False
-        error = await self._line(call, arguments, seen, timeout)
+        request = _Request(self._region, self._undo)
+        error = await request.result(begin, (self._handle, *arguments), timeout)
         if error == _errno.ECANCELED:
             self._region._open_handle()
         if error in (_errno.ECANCELED, _errno.ETIMEDOUT):
@@ -1190,48 +1077,11 @@ class _Waitable:
         _raise(error, self._what)
         return True
 
-    def _line(
-        self, call: Callable, arguments: tuple, seen: Any, timeout: Optional[float]
-    ) -> Coroutine[Any, Any, int]:
-        """The wait of a task, among those of its loop."""
-        crowds = _of_loop(self._loops, asyncio.get_running_loop(), dict)
-        key = (call.__name__, arguments)
-        crowd = crowds.get(key)
-        if crowd is None:
-
-            def begin(seen: List[Any]) -> _Request:
-                def wait(*parameters: Any) -> int:
-                    # C does not know what has happened while this thread was started.
-                    return 0 if any(map(self._over, seen)) else call(*parameters)
-
-                return self._request(wait, arguments, collections.deque())
-
-            def over(seen: Any) -> bool:
-                if self._region._value is None:
-                    return False  # the thread that waits next says so
-                return self._over(seen) or call(self._handle, *arguments, 0, None) == 0
-
-            crowds[key] = crowd = _Crowd(crowds, key, begin, over)
-        return crowd.result(seen, timeout)
-
-    def _request(self, call: Callable, arguments: tuple, line: Deque[_Request]) -> _Request:
-        return _Request(self._region, call, (self._handle, *arguments), self._undo, False, line)
-
-    def _look(self) -> Any:
-        """What a task sees when it comes, which tells later what has happened since."""
-
-    def _over(self, seen: Any) -> bool:
-        """Whether what the task waits for has happened since, even if that is past."""
-        return False
-
     def _undo(self) -> None:
         pass
 
 
-# docs/layout.md, `event.state`.
-_EVENT_SET = 0x1
-_EVENT_AUTO = 0x2
-_EVENT_GENERATION = 0x3FFFFFFC
+_EVENT_AUTO = 0x2  # docs/layout.md, `event.state`
 
 
 class Event(_Waitable):
@@ -1242,7 +1092,8 @@ class Event(_Waitable):
         #: Its name in the region.
         self.name = name
         self._handle = region._find_words(_event_named, name, _EVENT_AUTO if auto else 0)
-        self._auto = bool(self._look() & _EVENT_AUTO)
+        state = ctypes.c_uint32.from_address(self._handle.value).value
+        self._auto = bool(state & _EVENT_AUTO)
 
     def set(self) -> None:
         """Sets it, and wakes those that wait."""
@@ -1264,24 +1115,8 @@ class Event(_Waitable):
         return self._await(_event_wait, (), timeout)
 
     async def wait_async(self, timeout: Optional[float] = None) -> bool:
-        """`wait`, without blocking the event loop. One thread waits for all tasks of a loop."""
-        return await self._await_async(_event_wait, (), timeout)
-
-    def _line(
-        self, call: Callable, arguments: tuple, seen: Any, timeout: Optional[float]
-    ) -> Coroutine[Any, Any, int]:
-        if not self._auto:
-            return super()._line(call, arguments, seen, timeout)
-        # One after another, since a set is for one of them.
-        line = _of_loop(self._loops, asyncio.get_running_loop(), collections.deque)
-        return self._request(call, arguments, line).result(timeout)
-
-    def _look(self) -> int:
-        return ctypes.c_uint32.from_address(self._handle.value).value
-
-    def _over(self, seen: int) -> bool:
-        now = self._look()
-        return bool(now & _EVENT_SET or (now ^ seen) & _EVENT_GENERATION)
+        """`wait`, without blocking the event loop."""
+        return await self._await_async(_event_wait, _event_wait_async, (), timeout)
 
     def _undo(self) -> None:
         if self._auto and self._region._value is not None:
@@ -1323,16 +1158,16 @@ class Counter(_Waitable):
         return self._await(_change, (n,), timeout)
 
     async def wait_at_least_async(self, n: int, timeout: Optional[float] = None) -> bool:
-        """`wait_at_least`, without blocking the event loop. One thread for all equal calls."""
-        return await self._await_async(_at_least, (n,), timeout)
+        """`wait_at_least`, without blocking the event loop."""
+        return await self._await_async(_at_least, _at_least_async, (n,), timeout)
 
     async def wait_at_most_async(self, n: int, timeout: Optional[float] = None) -> bool:
-        """`wait_at_most`, without blocking the event loop. One thread for all equal calls."""
-        return await self._await_async(_at_most, (n,), timeout)
+        """`wait_at_most`, without blocking the event loop."""
+        return await self._await_async(_at_most, _at_most_async, (n,), timeout)
 
     async def wait_change_async(self, n: int, timeout: Optional[float] = None) -> bool:
-        """`wait_change`, without blocking the event loop. One thread for all equal calls."""
-        return await self._await_async(_change, (n,), timeout)
+        """`wait_change`, without blocking the event loop."""
+        return await self._await_async(_change, _change_async, (n,), timeout)
 
 
 class Info(NamedTuple):
@@ -1418,7 +1253,7 @@ class Region:
         self.path = path
         self._value: Optional[int] = handle.value
         # Weak, since a signal's handler may raise in _exit before it has had any effect.
-        self._waits: "weakref.WeakSet[_Wait]" = weakref.WeakSet()
+        self._waits: "weakref.WeakSet[Union[_Wait, _Request]]" = weakref.WeakSet()
         self._changed = threading.Condition()
         self._views: "weakref.WeakSet[Any]" = weakref.WeakSet()
         self._finalizer = weakref.finalize(self, _close, self._value)
@@ -1430,12 +1265,12 @@ class Region:
             raise ClosedError("this process has closed the region")
         return self._value
 
-    def _enter(self, wait: _Wait) -> None:
+    def _enter(self, wait: Union[_Wait, _Request]) -> None:
         with self._changed:
             self._open_handle()
             self._waits.add(wait)
 
-    def _exit(self, wait: _Wait) -> None:
+    def _exit(self, wait: Union[_Wait, _Request]) -> None:
         with self._changed:
             self._waits.discard(wait)
             self._changed.notify_all()
@@ -1531,7 +1366,7 @@ class Region:
             raise BufferError("cannot close: views of its bytes exist")
         with self._changed:
             self._value = None
-            for wait in self._waits:
+            for wait in list(self._waits):
                 wait.end()
             while len(self._waits):
                 self._changed.wait(0.1)
@@ -1552,11 +1387,12 @@ class Region:
 
 def _in_child() -> None:
     """After a fork: the other threads, and what they held and waited for, are the parent's."""
-    global _signals
+    global _signals, _of_thread
     if _signals._wait is not None:  # another thread forked while the main one waited
         _signals.end()
     _signals = _Signals()
-    _Helper._idle.clear()
+    _Request._pending.clear()
+    _of_thread = threading.local()
     _held.clear()
     for region in _regions:
         region._waits.clear()

@@ -448,8 +448,9 @@ int lw_wait_any_async(const lw_source *sources, uint32_t n, lw_waiter *waiters,
  * what has: the thread's id in the region is the owner, and `done` gets what the blocking form
  * returns, such as EOWNERDEAD with the mutex held. The handle is only read by the call. `done` of
  * the condition's wait has the mutex, unless its result is ENOTRECOVERABLE or EIDRM.
- * Recursive mutexes have no such form. Of a table each request that reads has a place of its own
- * among the readers, and stands in line behind writers also if its thread reads already.
+ * lw_region_info counts no requests among the waiters, and lw_region_deadlock does not know of
+ * them. Recursive mutexes have no such form. Of a table each request that reads has a place of its
+ * own among the readers, and stands in line behind writers also if its thread reads already.
  *
  * A notify from another process comes by a thread that the process has for each region in which its
  * loops wait; it is started by the first wait, which returns EAGAIN if the system refuses it. A
