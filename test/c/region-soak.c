@@ -1,16 +1,17 @@
 /*
- * region-soak.c: processes of several threads share a region's mutexes, and are killed at any
- * instruction: in sections, while they wait, open, make and remove names, and bury each other; one
- * at a time, and all at once. `make soak` kills 20,000 of them, a test a few hundred.
+ * region-soak.c: processes of threads and event loops share a region's mutexes, and are killed at
+ * any instruction: in sections, while they wait, open, make and remove names, and bury each other;
+ * one at a time, and all at once. `make soak` kills 20,000 of them, a test a few hundred.
  *
  * Checked: there is never more than one holder, also in the moment in which a killed process's
  * other threads still run; whoever takes a mutex from a dead holder is told; all others find the
  * data as the last holder left it; nobody waits for long; in the end, all that live finish.
  */
 #define _GNU_SOURCE
-#include <lockword/region.h>
+#include <lockword/loop.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ enum {
     MOST_PROCESSES = 8,
     MOST_THREADS = 3,
     LOCKS = 3,
+    TASKS = 4,
     DEATHS_IN_A_ROUND = 100,
     LONGEST_WAIT_MS = 10000,
 };
@@ -113,6 +115,20 @@ static void note_wait(int64_t ns)
         continue;
 }
 
+/* Whoever has the mutex, or should have it, goes through a section and unlocks it. */
+static void hold(const lw_region_mutex *mutex, int error, struct guarded *guarded, uint32_t me,
+                 uint32_t *seed)
+{
+    if (error != 0 && error != EOWNERDEAD) {
+        complain("lock fails", error);
+        return;
+    }
+    section(guarded, me, error == EOWNERDEAD, seed);
+    const int unlocked = lw_region_mutex_unlock(mutex);
+    if (unlocked)
+        complain("unlock fails", unlocked);
+}
+
 static void use_a_mutex(const lw_region_mutex *mutex, struct guarded *guarded, uint32_t me,
                         uint32_t *seed)
 {
@@ -122,16 +138,8 @@ static void use_a_mutex(const lw_region_mutex *mutex, struct guarded *guarded, u
                       : how == 1 ? lw_region_mutex_lock_until(mutex, lw_after_ns(200000))
                                  : lw_region_mutex_lock(mutex);
     note_wait(now_ns() - start);
-    if (error == EBUSY || error == ETIMEDOUT)
-        return;
-    if (error != 0 && error != EOWNERDEAD) {
-        complain("lock fails", error);
-        return;
-    }
-    section(guarded, me, error == EOWNERDEAD, seed);
-    const int unlocked = lw_region_mutex_unlock(mutex);
-    if (unlocked)
-        complain("unlock fails", unlocked);
+    if (error != EBUSY && error != ETIMEDOUT)
+        hold(mutex, error, guarded, me, seed);
 }
 
 /* Makes and removes one of some names, as others do. */
@@ -158,24 +166,91 @@ static void use_a_name(lw_region *region, uint32_t *seed)
 struct worker {
     lw_region *region;
     uint32_t seed;
+    uint32_t me;
+    lw_region_mutex mutexes[LOCKS];
+    lw_loop loop;
+    uint32_t pending;
 };
+
+/* What a loop does, again and again. */
+struct task {
+    lw_request request;
+    struct worker *worker;
+    uint32_t which;
+    int64_t start;
+};
+
+static void begin_task(struct task *task);
+
+static void taken(lw_request *request, int result, void *context)
+{
+    struct task *task = context;
+    struct worker *worker = task->worker;
+    (void)request;
+    worker->pending--;
+    note_wait(now_ns() - task->start);
+    if (result != ETIMEDOUT && result != ECANCELED)
+        hold(&worker->mutexes[task->which], result, &shared->guarded[task->which], worker->me,
+             &worker->seed);
+    if (!load(&shared->stop))
+        begin_task(task);
+}
+
+static void begin_task(struct task *task)
+{
+    struct worker *worker = task->worker;
+    const uint32_t how = next_random(&worker->seed) % 8;
+    task->which = next_random(&worker->seed) % LOCKS;
+    task->start = now_ns();
+    worker->pending++;
+    const int error =
+        lw_region_mutex_lock_async(&worker->mutexes[task->which], &task->request, &worker->loop,
+                                   how == 0 ? lw_after_ns(200000) : LW_FOREVER, taken, task);
+    if (error)
+        complain("a request is refused", error);
+    else if (how == 1)
+        lw_request_cancel(&task->request);
+}
+
+static void run_loop(struct worker *worker)
+{
+    struct task tasks[TASKS];
+    const int error = lw_loop_init(&worker->loop);
+    if (error) {
+        complain("a loop cannot be made", error);
+        return;
+    }
+    for (int i = 0; i < TASKS; i++) {
+        tasks[i].worker = worker;
+        begin_task(&tasks[i]);
+    }
+    struct pollfd readable = {.fd = lw_loop_fd(&worker->loop), .events = POLLIN};
+    while (worker->pending > 0) {
+        poll(&readable, 1, -1);
+        lw_loop_run(&worker->loop);
+    }
+    lw_loop_destroy(&worker->loop);
+}
 
 static void *work(void *argument)
 {
     struct worker *worker = argument;
-    const uint32_t me = (uint32_t)gettid();
-    lw_region_mutex mutexes[LOCKS];
+    worker->me = (uint32_t)gettid();
     for (int i = 0; i < LOCKS; i++) {
         const char name[] = {'l', (char)('0' + i), 0};
-        const int error = lw_region_mutex_named(worker->region, name, &mutexes[i]);
+        const int error = lw_region_mutex_named(worker->region, name, &worker->mutexes[i]);
         if (error) {
             complain("a mutex has no name", error);
             return NULL;
         }
     }
+    if (next_random(&worker->seed) % 3 == 0) {
+        run_loop(worker);
+        return NULL;
+    }
     while (!load(&shared->stop)) {
         const uint32_t which = next_random(&worker->seed) % LOCKS;
-        use_a_mutex(&mutexes[which], &shared->guarded[which], me, &worker->seed);
+        use_a_mutex(&worker->mutexes[which], &shared->guarded[which], worker->me, &worker->seed);
         if (next_random(&worker->seed) % 4 == 0)
             use_a_name(worker->region, &worker->seed);
     }
@@ -194,7 +269,7 @@ static void run_child(uint32_t seed)
     pthread_t threads[MOST_THREADS];
     const uint32_t count_of_threads = 1 + next_random(&seed) % MOST_THREADS;
     for (uint32_t i = 0; i < count_of_threads; i++) {
-        workers[i] = (struct worker){region, next_random(&seed)};
+        workers[i] = (struct worker){.region = region, .seed = next_random(&seed)};
         pthread_create(&threads[i], NULL, work, &workers[i]);
     }
     for (uint32_t i = 0; i < count_of_threads; i++)
