@@ -5,9 +5,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/lockword")
 
-list(TRANSFORM lockword_kinds TOLOWER OUTPUT_VARIABLE kinds)
-list(TRANSFORM kinds PREPEND lockword_)
-install(TARGETS ${kinds} EXPORT lockword
+install(TARGETS lockword_static lockword_shared EXPORT lockword
     INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/lockword" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     # the npm package has the one, with what it declares; lease.cmake installs the other

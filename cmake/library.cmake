@@ -33,13 +33,7 @@ else()
     endif()
 endif()
 
-# A DLL would need to say what it exports, and programs what they import: there is none.
-set(lockword_kinds STATIC SHARED)
-if(WIN32)
-    set(lockword_kinds STATIC)
-endif()
-
-foreach(kind IN LISTS lockword_kinds)
+foreach(kind STATIC SHARED)
     string(TOLOWER ${kind} name)
     add_library(lockword_${name} ${kind} ${lockword_sources})
     add_library(lockword::${name} ALIAS lockword_${name})
@@ -64,6 +58,9 @@ endif()
 if(WIN32)
     target_link_libraries(lockword_static INTERFACE synchronization) # WaitOnAddress
     set(pc_libs " -lsynchronization")
+    # -static: the DLL needs none of the compiler's
+    target_link_libraries(lockword_shared PRIVATE synchronization -static)
+    include("${CMAKE_CURRENT_LIST_DIR}/exports.cmake")
 else()
     set_target_properties(lockword_shared PROPERTIES
         VERSION ${PROJECT_VERSION}
@@ -80,7 +77,7 @@ endif()
 
 # Static unless asked otherwise: then the agent's id is a thread-local of the program itself, which
 # costs one instruction.
-if(BUILD_SHARED_LIBS AND NOT WIN32)
+if(BUILD_SHARED_LIBS)
     add_library(lockword::lockword ALIAS lockword_shared)
 else()
     add_library(lockword::lockword ALIAS lockword_static)

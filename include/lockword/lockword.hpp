@@ -567,6 +567,7 @@ class recursive_mutex : public detail::primitive<lw_rmutex>,
      */
     LW_DETAIL_AWAITED(lock_task, try_lock_task, lw_rmutex_lock_async)
 
+#if LW_LINUX
     void relock_task()
     {
         detail::check(lw_rmutex_relock_task(&native_), "relock_task");
@@ -576,6 +577,7 @@ class recursive_mutex : public detail::primitive<lw_rmutex>,
     {
         detail::check(lw_rmutex_unlock_task(&native_), "unlock_task");
     }
+#endif
 
     [[nodiscard]] bool try_lock()
     {

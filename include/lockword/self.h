@@ -22,16 +22,22 @@ extern "C" {
 /* Ids use these bits only. */
 #define LW_SELF_MASK 0x1fffffffu
 
-/* Finds out the caller's id, and caches it. */
+/* Finds out the caller's id, and caches it, but on Windows. */
 uint32_t lw_self_slow(void);
 
 /*
  * The caller's id, or LW_SELF_UNKNOWN until lw_self_slow is called. Natively that is a number that
  * no owner field ever holds, and no mutex's state: it would be free, with waiters. In an engine it
- * is 0, with which a wasm global begins.
+ * is 0, with which a wasm global begins. On Windows it is never known: a DLL cannot export a
+ * thread-local variable, and to call lw_self_slow takes no longer than to read one.
  */
+#ifdef _WIN32
+#define LW_SELF_UNKNOWN 0u
+static const uint32_t lw_self_cached = LW_SELF_UNKNOWN;
+#else
 #define LW_SELF_UNKNOWN (LW_ENGINE ? 0u : 0xc0000000u)
 extern LW_AGENT_LOCAL uint32_t lw_self_cached;
+#endif
 
 /* The caller's agent id. */
 LW_API uint32_t lw_self(void)

@@ -11,8 +11,6 @@
 
 #define FIRST_COUNTED 0x08000000u
 
-LW_AGENT_LOCAL uint32_t lw_self_cached = LW_SELF_UNKNOWN;
-
 static lw_word counted;
 
 static uint32_t count_thread(void)
@@ -21,8 +19,33 @@ static uint32_t count_thread(void)
            (__atomic_fetch_add(&counted, 1, __ATOMIC_RELAXED) & (FIRST_COUNTED - 1));
 }
 
+static bool fits(uint64_t number)
+{
+    return 0 < number && number < FIRST_COUNTED;
+}
+
+#ifdef _WIN32
+
+static LW_AGENT_LOCAL uint32_t id_if_counted;
+
 uint32_t lw_self_slow(void)
 {
-    const uint64_t id = lw_thread_id();
-    return lw_self_cached = 0 < id && id < FIRST_COUNTED ? (uint32_t)id : count_thread();
+    const uint64_t number = lw_thread_id();
+    if (fits(number))
+        return (uint32_t)number;
+    if (id_if_counted == 0)
+        id_if_counted = count_thread();
+    return id_if_counted;
 }
+
+#else
+
+LW_AGENT_LOCAL uint32_t lw_self_cached = LW_SELF_UNKNOWN;
+
+uint32_t lw_self_slow(void)
+{
+    const uint64_t number = lw_thread_id();
+    return lw_self_cached = fits(number) ? (uint32_t)number : count_thread();
+}
+
+#endif

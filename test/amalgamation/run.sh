@@ -75,6 +75,8 @@ for cxx in g++ clang++; do
     check "lockword.hpp, C++20, $cxx" program "hpp-$cxx" $cxx -std=c++20 \
         "$root/test/install/consumer.cpp" gcc-c11.o
 done
+check "lockword.hpp, as on any POSIX system" program hpp-portable g++ -std=c++17 \
+    -DLOCKWORD_PORTABLE "$root/test/install/consumer.cpp" gcc-portable.o
 
 c_test() { # c_test NAME OBJECT FLAG...: says how many of its cases passed
     name=$1

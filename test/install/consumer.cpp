@@ -3,11 +3,13 @@
 #include <lockword/lockword.hpp>
 
 #include <cstdio>
-#include <poll.h>
 #include <shared_mutex>
 #include <thread>
 #include <type_traits>
 #include <vector>
+#if LW_LINUX
+#include <poll.h>
+#endif
 
 using namespace std::chrono_literals;
 
@@ -246,7 +248,7 @@ static void test_stops()
 #endif
 }
 
-#ifdef __cpp_lib_coroutine
+#if LW_LINUX && defined(__cpp_lib_coroutine)
 /* A coroutine that begins at once, and that nobody awaits. */
 struct task {
     struct promise_type {
@@ -466,7 +468,7 @@ static void test_more_coroutines()
 
 static void test_coroutines()
 {
-#ifdef __cpp_lib_coroutine
+#if LW_LINUX && defined(__cpp_lib_coroutine)
     test_more_coroutines();
     lw::loop loop;
     things on;

@@ -96,7 +96,7 @@ gcc=$(gcc -dumpversion 2>/dev/null ||
 gcc=${gcc%%.*}
 if [ "${1-}" = everywhere ]; then
     want musl-tools have musl-gcc
-    want gcc-mingw-w64-x86-64-posix have x86_64-w64-mingw32-gcc-posix
+    want g++-mingw-w64-x86-64-posix have x86_64-w64-mingw32-g++-posix
     want wine64 test -e /usr/lib/wine/wine64
     want debhelper have dh
     want dpkg-dev have dpkg-buildpackage
