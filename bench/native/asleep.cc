@@ -11,6 +11,10 @@
 #include "absl/synchronization/mutex.h"
 #endif
 
+#ifdef _WIN32
+#include <windows.h>
+#endif
+
 #include "bench.h"
 
 #ifdef BENCH_HAS_NSYNC
@@ -215,6 +219,45 @@ template <typename T> void made(T *object)
 }
 #endif
 
+#ifdef _WIN32
+/* The address of a function of a DLL is no constant. */
+void srw_write(SRWLOCK *lock)
+{
+    AcquireSRWLockExclusive(lock);
+}
+
+void srw_end_write(SRWLOCK *lock)
+{
+    ReleaseSRWLockExclusive(lock);
+}
+
+void srw_read(SRWLOCK *lock)
+{
+    AcquireSRWLockShared(lock);
+}
+
+void srw_end_read(SRWLOCK *lock)
+{
+    ReleaseSRWLockShared(lock);
+}
+
+/* Never closed: a process has room for millions. */
+template <int n> void windows_permits(HANDLE *sem)
+{
+    *sem = CreateSemaphoreA(nullptr, n, n, nullptr);
+}
+
+void windows_acquire(HANDLE *sem)
+{
+    WaitForSingleObject(*sem, INFINITE);
+}
+
+void windows_release(HANDLE *sem)
+{
+    ReleaseSemaphore(*sem, 1, nullptr);
+}
+#endif
+
 } // namespace
 
 BENCH_WAITS bench_asleep[];
@@ -249,6 +292,15 @@ const bench_wait bench_asleep[] = {
     until<BENCH_AT_BARRIER, pthread_barrier_t, posix_one_more, pthread_barrier_wait,
           pthread_barrier_wait>("pthread_barrier"),
     lock<BENCH_AT_ONE_OF_THREE, sem_t, sem_wait, sem_post, posix_permits<3>>("sem_t"),
+
+#ifdef _WIN32
+    behind<BENCH_AT_READ, SRWLOCK, srw_write, srw_end_write, srw_read, srw_end_read>("SRWLOCK"),
+    lock<BENCH_AT_WRITE, SRWLOCK, srw_write, srw_end_write>("SRWLOCK"),
+    lock<BENCH_AT_PERMIT, HANDLE, windows_acquire, windows_release, windows_permits<1>>(
+        "CreateSemaphore"),
+    lock<BENCH_AT_ONE_OF_THREE, HANDLE, windows_acquire, windows_release, windows_permits<3>>(
+        "CreateSemaphore"),
+#endif
 
 #ifdef BENCH_HAS_NSYNC
     lock<BENCH_AT_MUTEX, nsync_mu, nsync_mu_lock, nsync_mu_unlock>("nsync"),

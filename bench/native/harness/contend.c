@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define BUSY_STEPS 10000 /* some 15 us: how late a busy thread may be to stop */
 #define CACHE_LINES 128  /* two of 64 bytes: the prefetcher fetches pairs */
@@ -182,7 +181,7 @@ double bench_operate_together(const struct bench_operation *operation, double se
 static void *sleep_for_ever(void *unused)
 {
     for (;;)
-        pause();
+        bench_sleep(3600);
     return unused;
 }
 

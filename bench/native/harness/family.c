@@ -57,7 +57,9 @@ static void measure(struct bench_family *family, bool busy)
         for (int k = 0; k < family->count; k++) {
             const int o = (r + k) % family->count;
             const struct bench_operation *operation = family->operations[o];
-            const struct bench_effort effort = subjects[operation->subject].effort;
+            struct bench_effort effort = subjects[operation->subject].effort;
+            if (family->most_turns && family->most_turns < effort.turns)
+                effort.turns = family->most_turns;
             if (effort.busy != busy || r >= rounds_of(family, o))
                 continue;
             bench_pin(operation->partner ? 0 : bench_cpus() - 1);

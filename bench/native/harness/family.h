@@ -11,6 +11,7 @@ struct bench_family {
     const struct bench_operation **operations;
     int count;
     int rounds;               /* at most MAX_ROUNDS */
+    uint64_t most_turns;      /* of a round; 0: as many as figures take that mean something */
     double (*ns)[MAX_ROUNDS]; /* bench_family_measure */
 };
 

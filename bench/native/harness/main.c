@@ -6,12 +6,14 @@
 #include "herd.h"
 #include "report.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifndef _WIN32
+#include <dlfcn.h>
+#endif
 
 #include "peers.h" /* generated: bench_peers, those that this build has, and bench_missing, why it has no others */
 
@@ -48,12 +50,13 @@ static struct bench_results results = {
 
 static void usage(int status)
 {
-    fputs("usage: lockword-bench [--quick] [--json FILE] [--only "
+    fputs("usage: lockword-bench [--quick | --smoke] [--json FILE] [--only "
           "uncontended,family,asleep,herd,fair,contended]\n"
           "                      [--peers NAME,...] [--threads N,...] [--section NS,...] [--busy]\n"
           "                      [--rounds N] [--seconds S] [--plugin FILE.so]...\n"
           "\n"
           "  --quick     three minutes; without it, about fifteen\n"
+          "  --smoke     seconds: that everything runs; the figures mean nothing\n"
           "  --threads, --section, --busy    these contended cells alone; busy: a thread that "
           "computes competes for each CPU\n"
           "  --plugin    a shared object that defines one more peer (bench/native/tune.cmake "
@@ -61,6 +64,16 @@ static void usage(int status)
           status ? stderr : stdout);
     exit(status);
 }
+
+#ifdef _WIN32
+
+static void add_plugin(const char *file)
+{
+    (void)file;
+    bench_die("there are no plug-ins on Windows");
+}
+
+#else
 
 static void add_plugin(const char *file)
 {
@@ -76,6 +89,8 @@ static void add_plugin(const char *file)
             bench_family_add(&family, operation);
     }
 }
+
+#endif
 
 /* Whether the comma-separated list has this very name. */
 static bool lists(const char *list, const char *name)
@@ -263,12 +278,19 @@ static void measure_fair(const char *threads, const char *sections, bool busy)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"quick", no_argument, 0, 'q'},         {"json", required_argument, 0, 'j'},
-        {"only", required_argument, 0, 'o'},    {"peers", required_argument, 0, 'p'},
-        {"threads", required_argument, 0, 't'}, {"section", required_argument, 0, 's'},
-        {"busy", no_argument, 0, 'b'},          {"rounds", required_argument, 0, 'r'},
-        {"seconds", required_argument, 0, 'd'}, {"plugin", required_argument, 0, 'x'},
-        {"help", no_argument, 0, 'h'},          {0, 0, 0, 0},
+        {"quick", no_argument, 0, 'q'},
+        {"smoke", no_argument, 0, 'm'},
+        {"json", required_argument, 0, 'j'},
+        {"only", required_argument, 0, 'o'},
+        {"peers", required_argument, 0, 'p'},
+        {"threads", required_argument, 0, 't'},
+        {"section", required_argument, 0, 's'},
+        {"busy", no_argument, 0, 'b'},
+        {"rounds", required_argument, 0, 'r'},
+        {"seconds", required_argument, 0, 'd'},
+        {"plugin", required_argument, 0, 'x'},
+        {"help", no_argument, 0, 'h'},
+        {0, 0, 0, 0},
     };
     const char *json = NULL, *only = "uncontended,family,asleep,herd,fair,contended", *peers = NULL,
                *threads = NULL, *sections = NULL;
@@ -294,6 +316,14 @@ int main(int argc, char **argv)
             herd.seconds = 0.05;
             fair->seconds = 0.1;
             fair->rounds = 1;
+            break;
+        case 'm':
+            results.pair_rounds = family.rounds = 1;
+            family.most_turns = 10;
+            results.mutex.rounds = herd.rounds = fair->rounds = 1;
+            results.mutex.seconds = asleep.seconds = herd.seconds = fair->seconds = 0.01;
+            threads = "2";
+            sections = "0";
             break;
         case 'j':
             json = optarg;

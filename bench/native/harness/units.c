@@ -1,8 +1,6 @@
 /* units.c: what every loop calls, the units it is reckoned in, and the median. */
-#define _GNU_SOURCE
 #include "measure.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -110,33 +108,6 @@ struct bench_units bench_calibrate(void)
     } while (now - start < CALIBRATION_NS);
     return (struct bench_units){(now - start) / (double)(bench_stamp() - start_stamp),
                                 fastest / CALIBRATION_STEPS};
-}
-
-/* The CPUs this process was started on, remembered before anybody is pinned. */
-static cpu_set_t allowed;
-
-__attribute__((constructor)) static void remember_allowed(void)
-{
-    sched_getaffinity(0, sizeof allowed, &allowed);
-}
-
-int bench_cpus(void)
-{
-    return CPU_COUNT(&allowed);
-}
-
-void bench_pin(int k)
-{
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    k %= bench_cpus();
-    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (CPU_ISSET(cpu, &allowed) && k-- == 0) {
-            CPU_SET(cpu, &one);
-            sched_setaffinity(0, sizeof one, &one);
-            return;
-        }
-    }
 }
 
 static int compare(const void *left, const void *right)
