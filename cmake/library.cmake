@@ -58,8 +58,13 @@ endif()
 if(WIN32)
     target_link_libraries(lockword_static INTERFACE synchronization) # WaitOnAddress
     set(pc_libs " -lsynchronization")
-    # -static: the DLL needs none of the compiler's
-    target_link_libraries(lockword_shared PRIVATE synchronization -static)
+    target_link_libraries(lockword_shared PRIVATE synchronization)
+    if(MINGW)
+        target_link_options(lockword_shared PRIVATE -static) # it needs no DLLs of the compiler's
+    else()
+        # elsewhere an import library is named as a static one
+        set_target_properties(lockword_shared PROPERTIES ARCHIVE_OUTPUT_NAME lockword-import)
+    endif()
     include("${CMAKE_CURRENT_LIST_DIR}/exports.cmake")
 else()
     set_target_properties(lockword_shared PROPERTIES
