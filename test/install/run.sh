@@ -106,6 +106,11 @@ for cc in gcc clang; do
         -fsanitize=thread
 done
 
+left_out() { # left_out LABEL PROGRAM: says so if there is no such program
+    command -v "$2" >/dev/null && return 1
+    echo "left out: $1: $2 is not installed"
+}
+
 project() { # project NAME OPTION...: somebody's CMake project
     name=$1
     shift
@@ -117,6 +122,21 @@ check "find_package, static" project package-static -DCMAKE_PREFIX_PATH="$work/m
 check "find_package, shared" project package-shared -DCMAKE_PREFIX_PATH="$work/moved" \
     -DBUILD_SHARED_LIBS=ON
 check "FetchContent" project fetched -DLOCKWORD_SOURCE="$root"
+
+meson_project() { # the sources, as a subproject
+    mkdir -p meson/subprojects
+    ln -s "$root" meson/subprojects/lockword
+    cp "$here/consumer.c" meson
+    cat >meson/meson.build <<'END'
+project('consumer', 'c', default_options: ['c_std=c11'])
+lockword = import('cmake').subproject('lockword').dependency('lockword_static')
+test('consumer', executable('consumer', 'consumer.c',
+  dependencies: [lockword, dependency('threads')]))
+END
+    { meson setup meson/build meson && meson test -C meson/build; } >meson.log 2>&1 ||
+        { cat meson.log && return 1; }
+}
+left_out "Meson" meson || check "Meson, the sources" meson_project
 
 "$here/declared.sh" "$work/moved/include" >declared
 # shown KIND NM-OPTION... FILE: its symbols are what the headers declare; but for what the C library
@@ -154,11 +174,6 @@ check "the static library, linked into a shared one" embed
 echo consume >>declared
 sort -o declared declared
 check "which shows what the headers declare, and what is its own" shown embedded -D libconsumer.so
-
-left_out() { # left_out LABEL PROGRAM: says so if there is no such program
-    command -v "$2" >/dev/null && return 1
-    echo "left out: $1: $2 is not installed"
-}
 
 # Tools that look for data races, with a program of a user's and the library as it was installed:
 # annotate.h.

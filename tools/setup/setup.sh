@@ -117,6 +117,7 @@ elif [ -z "${1-}" ]; then
     want cargo have cargo
     want librust-lock-api-dev crate lock_api
     want valgrind have valgrind
+    want meson have meson
     want libuv1-dev header uv.h
     want libcjson-dev header cjson/cJSON.h
     want libncurses-dev header curses.h
