@@ -335,7 +335,7 @@ static napi_value js_map(napi_env env, napi_callback_info info)
 
 /* Agents and names */
 
-/* An array of two or three numbers. */
+/* An array of these numbers. */
 static napi_value numbers(napi_env env, int64_t first, int64_t second, int64_t third)
 {
     napi_value array = NULL;
@@ -438,8 +438,8 @@ static napi_value js_bytes(napi_env env, napi_callback_info info)
 }
 
 /*
- * permits(handle, name, n): finds the permits, or makes them. Returns an errno code or 0, and the
- * byte at which they begin.
+ * permits(handle, name, n): finds the permits, or makes them. Returns an errno code or 0, the byte
+ * at which they begin, and what a thread is busy with that waits for them.
  */
 static napi_value js_permits(napi_env env, napi_callback_info info)
 {
@@ -451,7 +451,30 @@ static napi_value js_permits(napi_env env, napi_callback_info info)
     const int error =
         name ? lw_region_permits_named(region, name, uint32_of(env, values[2]), &permits) : ENOMEM;
     free(name);
-    return numbers(env, error, error ? 0 : place_of(region, permits.words), 0);
+    return numbers(env, error, error ? 0 : place_of(region, permits.words), permits.busy);
+}
+
+/*
+ * rwtable(handle, name): finds the read-write lock with a table of its readers, or makes it.
+ * Returns what mutex() does, the byte at which its readers' permits begin, and what a thread is
+ * busy with that waits for them.
+ */
+static napi_value js_rwtable(napi_env env, napi_callback_info info)
+{
+    napi_value values[2];
+    arguments(env, info, 2, values);
+    lw_region *region = listening_of(env, values[0])->opened->region;
+    char *name = string_of(env, values[1]);
+    lw_region_rwtable lock = {0};
+    const int error = name ? lw_region_rwtable_named(region, name, &lock) : ENOMEM;
+    free(name);
+    if (error)
+        return numbers(env, error, 0, 0);
+    napi_value array =
+        numbers(env, 0, place_of(region, lock.mutex.words), (int32_t)lock.mutex.fate);
+    napi_set_element(env, array, 3, number(env, place_of(region, lock.readers.words)));
+    napi_set_element(env, array, 4, number(env, lock.readers.busy));
+    return array;
 }
 
 /* slot(handle, offset): what a thread is busy with that waits for the words at this byte. */
@@ -604,15 +627,6 @@ static napi_value js_unlock(napi_env env, napi_callback_info info)
     return number(env, lw_region_mutex_unlock(&mutex));
 }
 
-/* abandon(handle, offset, fate): returns 0 or an errno code */
-static napi_value js_abandon(napi_env env, napi_callback_info info)
-{
-    napi_value values[3];
-    arguments(env, info, 3, values);
-    const lw_region_mutex mutex = mutex_of(env, values);
-    return number(env, lw_region_mutex_abandon(&mutex));
-}
-
 NAPI_MODULE_INIT()
 {
     static const struct {
@@ -624,7 +638,7 @@ NAPI_MODULE_INIT()
         {"remove", js_remove}, {"list", js_list},       {"nameThread", js_name_thread},
         {"wait", js_wait},     {"notify", js_notify},   {"notifyAsync", js_notify_async},
         {"listen", js_listen}, {"now", js_now},         {"bury", js_bury},
-        {"unlock", js_unlock}, {"abandon", js_abandon}, {"named", js_named},
+        {"unlock", js_unlock}, {"rwtable", js_rwtable}, {"named", js_named},
         {"bytes", js_bytes},   {"permits", js_permits},
     };
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {

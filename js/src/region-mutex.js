@@ -13,7 +13,7 @@ import {
   mutexUnlockStep,
 } from './core/mutex.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
-import { dispose } from './guard.js';
+import { RegionGuard } from './guard.js';
 import { isDone } from './limits.js';
 import { handOver } from './line.js';
 import { timeoutToBlock } from './options.js';
@@ -71,7 +71,12 @@ export class RegionMutex {
    * it guards may be half written.
    */
   get ownerDied() {
-    return this.isMine && (robustFate(this.#words) & OWNER_DIED) !== 0;
+    return this.isMine && this.isTold;
+  }
+
+  /** @internal */
+  get isTold() {
+    return (robustFate(this.#words) & OWNER_DIED) !== 0;
   }
 
   /**
@@ -128,8 +133,17 @@ export class RegionMutex {
    * @throws {OwnershipError} this agent does not hold it
    */
   abandon() {
-    if (this.isMine) robustDecide(this.#words, (robustFate(this.#words) & ~OWNER_DIED) | ABANDONED);
+    this.condemn();
     this.unlock();
+  }
+
+  /**
+   * Declares that what it guards is lost, if this agent holds it.
+   *
+   * @internal
+   */
+  condemn() {
+    if (this.isMine) robustDecide(this.#words, (robustFate(this.#words) & ~OWNER_DIED) | ABANDONED);
   }
 
   /**
@@ -194,7 +208,7 @@ export class RegionMutex {
     try {
       result = await fn(guard);
     } catch (error) {
-      guard.end((died) => (died ? this.#leave() : this.unlock()));
+      guard.end((died) => (died ? this.leave() : this.unlock()));
       throw error;
     }
     guard.unlock();
@@ -208,8 +222,9 @@ export class RegionMutex {
 
   /** Its state in words, which console.log shows, too. */
   toString() {
-    const { holder, state } = this.describe();
+    const { holder, state, held } = this.describe();
     const say = [holder ? `held by ${holder.name || `agent ${holder.id.toString(16)}`}` : 'free'];
+    if (held) say[0] = `${held} read`;
     if (state !== 'sound') say.push(state === 'abandoned' ? 'abandoned' : 'a holder has died');
     return `RegionMutex '${this.name}' { ${say.join(', ')} }`;
   }
@@ -262,15 +277,19 @@ export class RegionMutex {
     });
   }
 
-  /** Frees the mutex, and says nothing of what it guards. */
-  #leave() {
+  /**
+   * Frees the mutex, and says nothing of what it guards.
+   *
+   * @internal
+   */
+  leave() {
     if (!mutexUnlockStep(this.#words, self)) throw new OwnershipError('not held by this thread');
   }
 
   /** The mutex is held: keeps it, unless it is abandoned. */
   #accept() {
     if (robustFate(this.#words) & ABANDONED) {
-      this.#leave();
+      this.leave();
       throw new AbandonedError(`a holder has abandoned what '${this.name}' guards`);
     }
     this.#words[ACQUISITIONS]++;
@@ -281,7 +300,7 @@ export class RegionMutex {
   #renew() {
     const fate = robustFate(this.#words);
     if (fate & ABANDONED) robustDecide(this.#words, (fate & ~ABANDONED) | OWNER_DIED);
-    else this.#leave();
+    else this.leave();
     return (fate & ABANDONED) !== 0;
   }
 
@@ -289,62 +308,5 @@ export class RegionMutex {
   #guard(held) {
     if (!held) throw new TimeoutError('timed out');
     return new RegionGuard(this, this.ownerDied);
-  }
-}
-
-/**
- * A mutex of a region that is held, as a value that releases it: `using guard = mutex.acquire()`,
- * or `using guard = await mutex.acquireAsync()`.
- */
-export class RegionGuard {
-  /** @type {RegionMutex | undefined} */
-  #mutex;
-
-  /**
-   * @readonly Whether a holder has died, and none has unlocked the mutex since: what it guards may
-   *   be half written.
-   */
-  ownerDied;
-
-  /**
-   * @internal
-   * @param {RegionMutex} mutex
-   * @param {boolean} ownerDied
-   */
-  constructor(mutex, ownerDied) {
-    this.#mutex = mutex;
-    this.ownerDied = ownerDied;
-  }
-
-  /**
-   * Releases the mutex, the first time, and declares that what it guards is sound. Further calls do
-   * nothing.
-   *
-   * @throws {OwnershipError} it was released by other means, such as `mutex.unlock()`
-   */
-  unlock() {
-    const mutex = this.#mutex;
-    this.end(() => mutex?.unlock());
-  }
-
-  /** Releases the mutex, the first time, and declares that what it guards is lost. */
-  abandon() {
-    const mutex = this.#mutex;
-    this.end(() => mutex?.abandon());
-  }
-
-  /** The same as `unlock()`, called at the end of a `using` block. */
-  [dispose]() {
-    this.unlock();
-  }
-
-  /**
-   * @internal
-   * @param {(ownerDied: boolean) => void} release
-   */
-  end(release) {
-    if (!this.#mutex) return;
-    this.#mutex = undefined;
-    release(this.ownerDied);
   }
 }

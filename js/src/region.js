@@ -20,6 +20,9 @@
 import { self } from './agent.js';
 import { Barrier } from './barrier.js';
 import {
+  LW_CANCELLED,
+  LW_PERMITS_MAX,
+  LW_PERMITS_WRITER,
   LW_SEM_CLAIM,
   LW_SEM_LINE,
   LW_SEM_NEED,
@@ -27,7 +30,7 @@ import {
   LW_SEM_TICKET,
   LW_SLICE,
 } from './core/constants.js';
-import { mutexOwner } from './core/mutex.js';
+import { mutexBuryStep, mutexOwner } from './core/mutex.js';
 import { onceEndStep, onceRunner } from './core/once.js';
 import { Condition } from './condition.js';
 import { Counter } from './counter.js';
@@ -40,16 +43,19 @@ import { permitsBuryStep, permitsCount, permitsOf } from './core/permits.js';
 import { Permits } from './permits.js';
 import { ClosedError } from './region-errors.js';
 import { RegionMutex } from './region-mutex.js';
-import { ABANDONED, OWNER_DIED, robustBury, robustFate } from './robust.js';
+import { ABANDONED, OWNER_DIED, robustBury, robustFate, robustMourn } from './robust.js';
 import { RWLock } from './rwlock.js';
+import { RWTable } from './rwtable.js';
 import { Semaphore } from './semaphore.js';
 import { notify, waitAsync } from './wait.js';
 import { assertInteger } from './waiting.js';
 import { WaitGroup } from './waitgroup.js';
 
 export { AbandonedError, ClosedError } from './region-errors.js';
-export { RegionGuard, RegionMutex } from './region-mutex.js';
+export { RegionGuard } from './guard.js';
+export { RegionMutex } from './region-mutex.js';
 export { PermitGuard, Permits } from './permits.js';
+export { RWTable } from './rwtable.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -114,6 +120,7 @@ const KINDS = /** @type {const} */ ([
 
 const BYTES = KINDS.indexOf('bytes') + 1;
 const PERMITS = KINDS.indexOf('Permits') + 1;
+const RWTABLE = KINDS.indexOf('RWTable') + 1;
 
 /** The id of no agent: those of an engine have bit 28. */
 const NOBODY = 0x0fffffff;
@@ -192,6 +199,8 @@ export class Region {
   #seat;
   /** This thread's row; -1: it has not joined, or has closed the region. */
   #row = -1;
+  /** @type {Set<import('./line.js').Caller>} The calls that wait for the permits of an RWTable. */
+  #waits = new Set();
 
   /**
    * @internal
@@ -462,6 +471,27 @@ export class Region {
   }
 
   /**
+   * Finds the read-write lock of this name that knows its readers, or makes it. What a thread has of
+   * it that ends is free again, and a writer's end is told of: `ownerDied`.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @returns {RWTable}
+   */
+  rwtable(name) {
+    const record = this.#find(name, RWTABLE, Permits.initial(LW_PERMITS_MAX));
+    const region = this;
+    const permits = this.#permits(record);
+    const readers = {
+      get words() {
+        region.assertJoined();
+        return permits;
+      },
+    };
+    const mutex = new RegionMutex(this, name, this.#view(record + MUTEX, 8));
+    return new RWTable(mutex, readers, this.#waits);
+  }
+
+  /**
    * Finds the condition of this name, or makes it. It works with a mutex of the region. A wait may
    * end without a notify, after a death: check the condition in a loop, or let `waitFor` do it.
    *
@@ -511,12 +541,13 @@ export class Region {
 
   /**
    * Closes the region for this thread. What the thread holds becomes free, as after its death, and
-   * its pending calls for mutexes are rejected with a ClosedError.
+   * its pending calls for mutexes, and for an RWTable, are rejected with a ClosedError.
    */
   close() {
     const row = this.#row;
     if (row < 0) return;
     this.#row = -1;
+    for (const caller of this.#waits) if (caller.queue) caller.end(caller, LW_CANCELLED);
     this.#release(self);
     this.#vacate(row);
   }
@@ -622,7 +653,7 @@ export class Region {
    * @param {ArrayLike<number>} initial
    */
   #make(kind, hash, packed, initial) {
-    const permits = kind === PERMITS ? initial : [];
+    const permits = hasTable(kind) ? initial : [];
     const bytes = 4 * (RECORD + permits.length) + (kind === BYTES ? initial[0] : 0);
     const size = Math.ceil(bytes / 64) * 64;
     let next;
@@ -644,13 +675,15 @@ export class Region {
   #describe(record) {
     const words = this.#words;
     const type = KINDS[(words[record + TYPE] & 0xff) - 1];
-    const fate = type === 'Mutex' ? robustFate(this.#view(record + MUTEX, 4)) : 0;
+    const fate = robustFate(this.#view(record + MUTEX, 4));
+    const permits = hasTable(words[record + TYPE] & 0xff) ? this.#permits(record) : undefined;
     const id =
       type === 'Once'
         ? onceRunner(this.#view(record + OTHER, 2))
-        : mutexOwner(this.#view(record + MUTEX, 4));
+        : permits
+          ? Atomics.load(permits, LW_PERMITS_WRITER)
+          : mutexOwner(this.#view(record + MUTEX, 4));
     const row = this.#rows().find((row) => this.#load(row) === id);
-    const permits = type === 'Permits' ? this.#permits(record) : undefined;
     return {
       name: this.#text(record + RECORD_NAME, RECORD_NAME_BYTES / 4),
       type,
@@ -822,11 +855,12 @@ export class Region {
       const mutex = this.#view(record + MUTEX, 4);
       const once = this.#view(record + OTHER, 2);
       const kind = KINDS[(words[record + TYPE] & 0xff) - 1];
+      const table = hasTable(words[record + TYPE] & 0xff) ? this.#permits(record) : undefined;
       const isOnce = kind === 'Once' && onceRunner(once) === id;
-      if (isOnce || mutexOwner(mutex) === id) words[record + RECOVERIES]++;
-      if (kind === 'Permits' && permitsBuryStep(this.#permits(record), id) > 0)
-        words[record + RECOVERIES]++;
+      const hadPermits = table ? permitsBuryStep(table, id) > 0 : false;
+      if (isOnce || hadPermits || mutexOwner(mutex) === id) words[record + RECOVERIES]++;
       if (kind === 'Mutex') robustBury(mutex, id);
+      if (table && kind === 'RWTable') buryTable(mutex, table, id);
       if (isOnce) onceEndStep(once, id, false);
     }
   }
@@ -837,15 +871,40 @@ export class Region {
    */
   #wake() {
     for (const record of this.#records()) {
-      const kind = KINDS[(this.#words[record + TYPE] & 0xff) - 1];
+      const number = this.#words[record + TYPE] & 0xff;
+      const kind = KINDS[number - 1];
       const words = this.#view(record + OTHER, 8);
       if (kind === 'Mutex' || kind === 'bytes') continue;
       // The dead may have freed a permit, and not have said so: this says it for any agent.
-      if (kind === 'Permits') permitsBuryStep(this.#permits(record), NOBODY);
+      if (hasTable(number)) permitsBuryStep(this.#permits(record), NOBODY);
       if (kind === 'Semaphore') endClaim(words);
       for (let word = 0; word < words.length; word++) notify(words, word);
     }
   }
+}
+
+/**
+ * Whether 1024 bytes of permits lie behind a record of this kind.
+ *
+ * @param {number} kind
+ */
+const hasTable = (kind) => kind === PERMITS || kind === RWTABLE;
+
+/**
+ * Frees the mutex of an RWTable, and notes that a writer died. A reader holds the mutex for a moment,
+ * and a writer until all readers have gone: then the data are as they were.
+ *
+ * @param {import('./wait.js').Words} mutex
+ * @param {import('./wait.js').Words} table
+ * @param {number} id
+ */
+function buryTable(mutex, table, id) {
+  if (Atomics.load(table, LW_PERMITS_WRITER) === id) {
+    // The fate first: if this agent ends in between, the next one finds no writer any more.
+    robustMourn(mutex);
+    Atomics.store(table, LW_PERMITS_WRITER, 0);
+  }
+  mutexBuryStep(mutex, id);
 }
 
 /**

@@ -49,7 +49,16 @@ export function robustUnlock(words, self) {
  * @param {number} dead
  */
 export function robustBury(words, dead) {
-  const fate = robustFate(words);
-  if (mutexOwner(words) === dead && !(fate & ABANDONED)) robustDecide(words, fate | OWNER_DIED);
+  if (mutexOwner(words) === dead) robustMourn(words);
   mutexBuryStep(words, dead);
+}
+
+/**
+ * Notes that the holder has died. Nobody can take the mutex meanwhile.
+ *
+ * @param {Words} words
+ */
+export function robustMourn(words) {
+  const fate = robustFate(words);
+  if (!(fate & ABANDONED)) robustDecide(words, fate | OWNER_DIED);
 }

@@ -32,7 +32,11 @@
  *     handle: object,
  *     name: string,
  *     n: number,
- *   ): [error: number, offset: number, none: number],
+ *   ): [error: number, offset: number, slot: number],
+ *   rwtable(
+ *     handle: object,
+ *     name: string,
+ *   ): [error: number, offset: number, fate: number, readers: number, slot: number],
  *   slot(handle: object, offset: number): number,
  *   remove(handle: object, name: string): number,
  *   list(handle: object): Info[],
@@ -45,7 +49,6 @@
  *   now(): number,
  *   bury(handle: object, offset: number): void,
  *   unlock(handle: object, offset: number, fate: number): number,
- *   abandon(handle: object, offset: number, fate: number): number,
  * }}
  *
  * @typedef {object} Info struct lw_region_info (include/lockword/region.h)

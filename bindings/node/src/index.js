@@ -8,8 +8,10 @@
 
 export { waitAny } from '../../../js/src/any.js';
 export { AbandonedError, ClosedError, RemovedError } from './errors.js';
-export { RegionGuard, RegionMutex } from './mutex.js';
+export { RegionGuard } from '../../../js/src/guard.js';
+export { RegionMutex } from './mutex.js';
 export { PermitGuard, Permits } from '../../../js/src/permits.js';
+export { RWTable } from '../../../js/src/rwtable.js';
 export { open, Region } from './region.js';
 export { RegionRecursiveMutex, RegionTaskGuard } from './rmutex.js';
 

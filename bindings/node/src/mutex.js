@@ -1,4 +1,3 @@
-/// <reference lib="esnext.disposable" preserve="true" />
 /** A mutex of a region: the same lock as lw_region_mutex in C (include/lockword/region.h). */
 
 import { lockBlocking } from '../../../js/src/blocking.js';
@@ -12,6 +11,7 @@ import {
   mutexUnlockStep,
 } from '../../../js/src/core/mutex.js';
 import { DeadlockError, OwnershipError, TimeoutError } from '../../../js/src/errors.js';
+import { RegionGuard } from '../../../js/src/guard.js';
 import { isDone, nothingPends } from '../../../js/src/limits.js';
 import { handOver } from '../../../js/src/line.js';
 import { signalOf, timeoutOf, timeoutToBlock } from '../../../js/src/options.js';
@@ -34,13 +34,6 @@ const NOTIFIES = 0x80000000 | 0;
 const OWNER_DIED = 1;
 const ABANDONED = 2;
 const NAME = -4;
-
-/**
- * Symbol.dispose, or what transpilers use in its stead (js/src/guard.js).
- *
- * @type {typeof Symbol.dispose}
- */
-export const dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
 
 /**
  * A mutex that processes share. It has at most one holder: a thread of any process, which runs
@@ -102,7 +95,12 @@ export class RegionMutex {
    * it guards may be half written.
    */
   get ownerDied() {
-    return this.isMine && this.#words[FATE] === (this.#fate | OWNER_DIED);
+    return this.isMine && this.isTold;
+  }
+
+  /** @internal */
+  get isTold() {
+    return this.#words[FATE] === (this.#fate | OWNER_DIED);
   }
 
   /**
@@ -163,9 +161,17 @@ export class RegionMutex {
    * @throws {OwnershipError} this thread does not hold it
    */
   abandon() {
-    this.#self();
-    if (addon.abandon(this.#region.domain.handle, this.#offset, this.#fate) !== 0)
-      throw new OwnershipError('not held by this thread');
+    this.condemn();
+    this.unlock();
+  }
+
+  /**
+   * Declares that what it guards is lost, if this thread holds it.
+   *
+   * @internal
+   */
+  condemn() {
+    if (this.isMine) Atomics.store(this.#words, FATE, this.#fate | ABANDONED);
   }
 
   /**
@@ -251,9 +257,9 @@ export class RegionMutex {
     if (!this.#region.self) return `RegionMutex '${this.name}' { closed }`;
     const found = this.describe();
     if (!found) return `RegionMutex '${this.name}' { removed }`;
-    const { holder, state, waiters } = found;
+    const { holder, state, waiters, held } = found;
     const by = holder && `held by ${holder.name} (process ${holder.pid}, thread ${holder.tid})`;
-    const say = [by ?? 'free'];
+    const say = [held ? `${held} read` : (by ?? 'free')];
     if (state !== 'sound') say.push(state === 'abandoned' ? 'abandoned' : 'a holder has died');
     if (waiters) say.push(`${waiters} thread${waiters === 1 ? '' : 's'} blocked`);
     return `RegionMutex '${this.name}' { ${say.join(', ')} }`;
@@ -414,62 +420,5 @@ export class RegionMutex {
   #guard(held) {
     if (!held) throw new TimeoutError('timed out');
     return new RegionGuard(this, this.ownerDied);
-  }
-}
-
-/**
- * A mutex of a region that is held, as a value that releases it: `using guard = mutex.acquire()`, or
- * `using guard = await mutex.acquireAsync()`.
- */
-export class RegionGuard {
-  /** @type {Pick<RegionMutex, 'unlock' | 'abandon'> | undefined} */
-  #mutex;
-
-  /**
-   * @readonly Whether a holder has died, and none has unlocked the mutex since: what it guards may be
-   *   half written.
-   */
-  ownerDied;
-
-  /**
-   * @internal
-   * @param {Pick<RegionMutex, 'unlock' | 'abandon'>} mutex
-   * @param {boolean} ownerDied
-   */
-  constructor(mutex, ownerDied) {
-    this.#mutex = mutex;
-    this.ownerDied = ownerDied;
-  }
-
-  /**
-   * Releases the mutex, the first time, and declares that what it guards is sound. Further calls do
-   * nothing.
-   *
-   * @throws {OwnershipError} it was released by other means, such as `mutex.unlock()`
-   */
-  unlock() {
-    const mutex = this.#mutex;
-    this.end(() => mutex?.unlock());
-  }
-
-  /** Releases the mutex, the first time, and declares that what it guards is lost. */
-  abandon() {
-    const mutex = this.#mutex;
-    this.end(() => mutex?.abandon());
-  }
-
-  /** The same as `unlock()`, called at the end of a `using` block. */
-  [dispose]() {
-    this.unlock();
-  }
-
-  /**
-   * @internal
-   * @param {(ownerDied: boolean) => void} release
-   */
-  end(release) {
-    if (!this.#mutex) return;
-    this.#mutex = undefined;
-    release(this.ownerDied);
   }
 }

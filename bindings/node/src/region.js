@@ -6,17 +6,19 @@ import process from 'node:process';
 import { Barrier } from '../../../js/src/barrier.js';
 import { Counter } from '../../../js/src/counter.js';
 import { Event } from '../../../js/src/event.js';
+import { dispose } from '../../../js/src/guard.js';
 import { Latch } from '../../../js/src/latch.js';
 import { Once } from '../../../js/src/once.js';
 import { Permits } from '../../../js/src/permits.js';
 import { RWLock } from '../../../js/src/rwlock.js';
+import { RWTable } from '../../../js/src/rwtable.js';
 import { Semaphore } from '../../../js/src/semaphore.js';
 import { WaitGroup } from '../../../js/src/waitgroup.js';
 import { assertInteger } from '../../../js/src/waiting.js';
 import { addon } from './addon.js';
 import { become } from './agent.js';
 import { RegionCondition } from './condition.js';
-import { dispose, RegionMutex } from './mutex.js';
+import { RegionMutex } from './mutex.js';
 import { RegionRecursiveMutex } from './rmutex.js';
 import { closed, Domain } from './wait.js';
 
@@ -237,8 +239,18 @@ export class Region {
   permits(name, n) {
     assertText(name);
     Permits.initial(n); // checks it
-    const [error, offset] = addon.permits(this.#handle(), name, n);
+    const [error, offset, slot] = addon.permits(this.#handle(), name, n);
     if (error) throw systemError(error, 'permits', name);
+    return this.#permits(offset, slot);
+  }
+
+  /**
+   * @param {number} offset
+   * @param {number} slot of their name
+   * @returns {any} Permits
+   */
+  #permits(offset, slot) {
+    this.#state.domain.slots.set(offset, slot);
     return this.#bind(new Permits(), offset);
   }
 
@@ -325,6 +337,21 @@ export class Region {
    */
   rwlock(name) {
     return this.#find(name, new RWLock());
+  }
+
+  /**
+   * Finds the read-write lock of this name that knows its readers, or makes it. What a thread has of
+   * it that dies is free again, and a writer's death is told of: `ownerDied`.
+   *
+   * @param {string} name of 1 to 55 bytes
+   * @returns {RWTable}
+   */
+  rwtable(name) {
+    assertText(name);
+    const [error, offset, fate, readers, slot] = addon.rwtable(this.#handle(), name);
+    if (error) throw systemError(error, 'rwtable', name);
+    const mutex = new RegionMutex(this.#state, name, offset, fate);
+    return new RWTable(mutex, this.#permits(readers, slot));
   }
 
   /**

@@ -115,6 +115,8 @@ export class Domain {
     this.bells = 0;
     /** @type {any} */
     this.timer = undefined;
+    /** @type {Map<number, number>} The slot whose permits begin at this byte. */
+    this.slots = new Map();
     domains.set(buffer, this);
   }
 
@@ -201,11 +203,11 @@ export class Domain {
  * @returns {Woken}
  */
 export function wait(words, index, expected, timeout) {
-  const { handle, busy } = domainOf(words);
+  const { handle, busy, slots } = domainOf(words);
   const offset = offsetOf(words, index);
   // A mutex has said what its thread waits for, and takes that back when it has the mutex.
   const says = busy[0] === 0;
-  if (says) beginToWait(busy, addon.slot(handle, offset), 0);
+  if (says) beginToWait(busy, slots.get(words.byteOffset) ?? addon.slot(handle, offset), 0);
   try {
     const end = performance.now() + timeout;
     for (let pieces = 1; ; pieces++) {

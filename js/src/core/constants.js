@@ -70,6 +70,7 @@ export const LW_ONCE_RAN = 0x20000000;
 export const LW_PERMITS_STATE = 0;
 export const LW_PERMITS_GATE = 1;
 export const LW_PERMITS_COUNT = 2;
+export const LW_PERMITS_WRITER = 3;
 export const LW_PERMITS_FIRST = 4;
 export const LW_PERMITS_MAX = 252;
 export const LW_PERMITS_SEQUENCE = 0x0fffffff;

@@ -29,6 +29,11 @@ function spawnIn(region, job, data = {}) {
   return agent;
 }
 
+/** Waits until a writer has come, which holds back those that come after it. */
+async function untilHeldBack(table) {
+  for (; await table.readLockAsync(0); await sleep(1)) table.readUnlock();
+}
+
 const hold = ({ region, say }) => {
   region.mutex('jobs').tryLock();
   say('holding');
@@ -131,6 +136,127 @@ describe('Region', () => {
     expect((await failure(() => region.permits('none', 0))).name).to.equal('RangeError');
   });
 
+  it('has a read-write lock that knows its readers', async () => {
+    const table = region.rwtable('table');
+    expect([table.name, table.readers, table.isMine]).to.deep.equal(['table', 0, false]);
+    expect(`${table}`).to.equal("RWTable 'table' { free }");
+    expect([await table.readLockAsync(), table.tryReadLock()]).to.deep.equal([true, true]);
+    expect([table.readers, table.isMine, table.isWriteLocked]).to.deep.equal([2, true, false]);
+    expect(`${table}`).to.equal("RWTable 'table' { 2 read }");
+    expect(region.describe('table')).to.deep.include({ type: 'RWTable', permits: 252, held: 2 });
+    expect(table.tryWriteLock()).to.equal(false);
+    const agent = spawn(async ({ Region, data, say }) => {
+      const table = (await Region.from(data).join('writer')).rwtable('table');
+      const codes = [];
+      const codeOf = (call) => {
+        try {
+          return call();
+        } catch ({ code }) {
+          return code;
+        }
+      };
+      codes.push(
+        table.readLock(),
+        codeOf(() => table.writeLock()),
+        table.readLock(),
+      );
+      table.readUnlock();
+      table.readUnlock();
+      codes.push(
+        table.writeLock(5),
+        codeOf(() => table.readUnlock()),
+      );
+      say('waits');
+      table.writeLock();
+      codes.push(
+        codeOf(() => table.readLock()),
+        codeOf(() => table.writeLock()),
+      );
+      table.writeUnlock();
+      codes.push(
+        codeOf(() => table.writeUnlock()),
+        await table.runShared(() => 'read'),
+      );
+      return codes;
+    }, region.handle);
+    await agent.said('waits');
+    await untilHeldBack(table);
+    expect(table.tryReadLock()).to.equal(true); // it reads already
+    table.readUnlock();
+    const controller = new AbortController();
+    const aborted = failure(() => table.readLockAsync({ signal: controller.signal }));
+    expect(await table.readLockAsync(20)).to.equal(false);
+    controller.abort(new Error('enough'));
+    expect((await aborted).message).to.equal('enough');
+    table.readUnlock();
+    table.readUnlock();
+    expect((await failure(() => table.readUnlock())).code).to.equal('ERR_NOT_OWNER');
+    expect(await within(10_000, agent.result)).to.deep.equal([
+      true,
+      'ERR_DEADLOCK',
+      true,
+      false,
+      'ERR_NOT_OWNER',
+      'ERR_DEADLOCK',
+      'ERR_DEADLOCK',
+      'ERR_NOT_OWNER',
+      'read',
+    ]);
+    expect([table.tryWriteLock(), table.isWriteLocked, table.tryReadLock()]).to.deep.equal([
+      true,
+      true,
+      false,
+    ]);
+    expect(`${table}`).to.equal("RWTable 'table' { held by the test }");
+    table.writeUnlock();
+    expect((await failure(() => region.rwlock('table'))).message).to.match(/RWTable$/);
+    expect((await failure(() => table.readLockAsync({ timout: 1 }))).name).to.equal('TypeError');
+  });
+
+  it('has a read-write lock for tasks, which take turns', async () => {
+    const table = region.rwtable('table');
+    const order = [];
+    const task = (name, call) => call(async () => (order.push(name), await sleep(5)));
+    const all = [
+      task('read 1', (fn) => table.runShared(fn)),
+      task('read 2', (fn) => table.runShared(fn)),
+      task('write 1', (fn) => table.runExclusive(fn)),
+      task('read 3', (fn) => table.runShared(fn)),
+      task('write 2', (fn) => table.runExclusive(fn)),
+    ];
+    await within(10_000, Promise.all(all));
+    expect(order).to.deep.equal(['read 1', 'read 2', 'write 1', 'read 3', 'write 2']);
+    const guard = await table.acquireReadAsync();
+    expect((await failure(() => guard.abandon())).code).to.equal('ERR_NOT_OWNER');
+    expect((await failure(() => table.acquireWriteAsync(5))).code).to.equal('ERR_TIMEOUT');
+    // Who waits for readers, and gives up, lets those behind it in.
+    const controller = new AbortController();
+    const writes = failure(() => table.runExclusive(() => {}, { signal: controller.signal }));
+    const behind = table.readLockAsync();
+    await sleep(5);
+    expect(await stateOf(behind)).to.equal('pending');
+    controller.abort(new Error('enough'));
+    expect([(await writes).message, await within(5000, behind)]).to.deep.equal(['enough', true]);
+    table.readUnlock();
+    table.readUnlock();
+    expect(table.readers).to.equal(0);
+  });
+
+  it('has a read-write lock that a writer abandons, and resets', async () => {
+    const table = region.rwtable('table');
+    expect((await failure(() => table.abandon())).code).to.equal('ERR_NOT_OWNER');
+    (await table.acquireWriteAsync()).abandon();
+    for (const call of ['tryReadLock', 'tryWriteLock', 'readLockAsync', 'writeLockAsync'])
+      expect(await failure(() => table[call]())).to.be.instanceOf(AbandonedError);
+    expect(`${table}`).to.equal("RWTable 'table' { free, abandoned }");
+    expect(await table.resetAsync()).to.equal(true);
+    expect([table.ownerDied, table.isWriteLocked]).to.deep.equal([true, true]);
+    expect(await table.readLockAsync(0)).to.equal(false);
+    table.writeUnlock();
+    expect(await table.resetAsync()).to.equal(false);
+    expect(await table.runShared(({ ownerDied }) => ownerDied)).to.equal(false);
+  });
+
   it('is refused where there is none, where it does not fit, and before join', async () => {
     const codeOf = async (call) => (await failure(call)).name;
     const buffer = new SharedArrayBuffer(8192);
@@ -206,6 +332,57 @@ describe('Region', () => {
     expect(await failure(() => within(10_000, pending))).to.be.instanceOf(ClosedError);
     expect(await failure(() => jobs.lockAsync())).to.be.instanceOf(ClosedError);
     await agent.result;
+  });
+
+  it('frees what a thread reads and writes that closes it, and ends its calls', async () => {
+    const table = region.rwtable('table');
+    const other = spawn(async ({ Region, data, say, heard }) => {
+      const region = await Region.from(data).join();
+      await region.rwtable('table').readLockAsync();
+      say('reads');
+      await heard('close');
+      region.close();
+      await region.join();
+      const { ownerDied } = await region.rwtable('table').acquireWriteAsync();
+      say('writes', ownerDied);
+      await heard('close again');
+      region.close();
+    }, region.handle);
+    await other.said('reads');
+    expect(table.tryReadLock()).to.equal(true);
+    const drains = failure(() => table.writeLockAsync());
+    const queues = failure(() => table.readLockAsync());
+    await sleep(5);
+    region.close();
+    for (const ended of [drains, queues])
+      expect(await within(10_000, ended)).to.be.instanceOf(ClosedError);
+    for (const call of [
+      'readLockAsync',
+      'readUnlock',
+      'writeUnlock',
+      'tryReadLock',
+      'tryWriteLock',
+    ])
+      expect(await failure(() => table[call]())).to.be.instanceOf(ClosedError);
+    await region.join();
+    expect(table.readers).to.equal(1);
+    const writes = table.writeLockAsync();
+    await sleep(5);
+    expect(await stateOf(writes)).to.equal('pending');
+    other.say('close');
+    expect(await within(10_000, writes)).to.equal(true);
+    expect(table.ownerDied).to.equal(false); // a reader leaves the data as they were
+    table.writeUnlock();
+    expect(await other.said('writes')).to.equal(false);
+    const reads = table.acquireReadAsync();
+    other.say('close again');
+    const guard = await within(10_000, reads);
+    expect([guard.ownerDied, table.ownerDied]).to.deep.equal([true, true]);
+    guard.unlock();
+    await failure(() => table.runExclusive(() => Promise.reject(new Error('not mended'))));
+    expect(await table.runExclusive(({ ownerDied }) => ownerDied)).to.equal(true);
+    expect(await table.runExclusive(({ ownerDied }) => ownerDied)).to.equal(false);
+    await other.result;
   });
 
   /** Joins without being watched; holds until it is told to close the region. */
@@ -311,6 +488,50 @@ describe('Region', () => {
     expect(region.describe('gpus')).to.deep.include({ held: 0, recoveries: 1 });
   });
 
+  for (const side of ['read', 'write']) {
+    itEnds(`frees what a worker had that ends while it ${side}s`, async () => {
+      const table = region.rwtable('table');
+      const owner = spawnIn(
+        region,
+        ({ region, data, say }) => {
+          region.rwtable('table')[`${data.side}Lock`]();
+          say('holding');
+          for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+        },
+        { side, name: 'owner' },
+      );
+      await owner.said('holding');
+      expect(table.tryWriteLock()).to.equal(false);
+      const both = [table.acquireWriteAsync(), table.acquireReadAsync()];
+      void owner.terminate();
+      const writer = await within(20_000, both[0]);
+      expect(writer.ownerDied).to.equal(side === 'write');
+      expect(region.describe('table')).to.deep.include({ held: 0, recoveries: 1 });
+      writer.unlock();
+      const reader = await within(20_000, both[1]);
+      expect(reader.ownerDied).to.equal(false);
+      reader.unlock();
+    });
+  }
+
+  itEnds('is not told of a writer that ends before it writes', async () => {
+    const table = region.rwtable('table');
+    await table.readLockAsync();
+    const writer = spawnIn(region, ({ region, say }) => {
+      say('waits');
+      region.rwtable('table').writeLock();
+    });
+    await writer.said('waits');
+    await untilHeldBack(table);
+    const behind = table.acquireReadAsync();
+    await sleep(20);
+    void writer.terminate();
+    expect((await within(20_000, behind)).ownerDied).to.equal(false);
+    table.readUnlock();
+    table.readUnlock();
+    expect(await table.runExclusive(({ ownerDied }) => ownerDied)).to.equal(false);
+  });
+
   itEnds('lets the next thread run a once whose runner ended', async () => {
     const runner = spawnIn(region, ({ region, say }) => {
       region.once('setup').run(() => {
@@ -392,6 +613,32 @@ describe('Region', () => {
       const jobs = region.mutex('jobs');
       const { buffer, byteOffset } = region.bytes('table', 8);
       const table = new Int32Array(buffer, byteOffset, 2);
+      const lock = region.rwtable('lock');
+      const { buffer: b, byteOffset: from } = region.bytes('pair', 8);
+      const pair = new Int32Array(b, from, 2);
+      const write = (died) => {
+        if (died) pair[1] = pair[0];
+        else if (pair[0] !== pair[1]) say('torn');
+        pair[0]++;
+        for (let i = Math.random() * 300; i > 0; i--) Atomics.load(pair, 0);
+        pair[1]++;
+      };
+      const read = (died) => {
+        if (!died && pair[0] !== pair[1]) say('torn');
+      };
+      const useLock = async (i) => {
+        if (i % 16 === 0) await lock.runExclusive(({ ownerDied }) => write(ownerDied));
+        else if (i % 16 === 8) await lock.runShared(({ ownerDied }) => read(ownerDied));
+        else if (i % 4 === 0) {
+          lock.writeLock();
+          write(lock.ownerDied);
+          lock.writeUnlock();
+        } else {
+          lock.readLock();
+          read(lock.ownerDied);
+          lock.readUnlock();
+        }
+      };
       const turn = (died) => {
         if (died) table[1] = table[0];
         else if (table[0] !== table[1]) say('torn');
@@ -401,6 +648,7 @@ describe('Region', () => {
       };
       say('begun');
       for (let i = 0; ; i++) {
+        await useLock(i);
         if (i % 8 === 0) await jobs.runExclusive(({ ownerDied }) => turn(ownerDied));
         else {
           jobs.lock();
@@ -432,6 +680,11 @@ describe('Region', () => {
           expect(table[0]).to.equal(table[1]);
         }),
         'a turn',
+      );
+      await within(
+        20_000,
+        region.rwtable('lock').runExclusive(() => {}),
+        'a write',
       );
       for (const _ of doomed) crew.push(start());
     }
