@@ -150,13 +150,16 @@ static bool free_permits(struct lw_region *region, lw_word *permits, struct whos
  */
 static void free_mutex(struct slot *slot, lw_word *table, uint32_t owner)
 {
-    if (table && lw_load(&table[LW_PERMITS_WRITER], lw_relaxed) != owner) {
-        lw_mutex_bury_step(slot->words, owner);
+    if (!table) {
+        lw_robust_bury(slot->words, owner);
         return;
     }
-    if (table)
-        lw_store(&table[LW_PERMITS_WRITER], 0, lw_relaxed);
-    lw_robust_bury(slot->words, owner);
+    if (lw_load(&table[LW_PERMITS_WRITER], lw_relaxed) == owner) {
+        /* The fate first: if this burier dies in between, the next one finds no writer any more. */
+        lw_robust_mourn(slot->words);
+        lw_store(&table[LW_PERMITS_WRITER], 0, lw_release);
+    }
+    lw_mutex_bury_step(slot->words, owner);
 }
 
 static void free_all(struct lw_region *region, struct whose whose)

@@ -190,7 +190,13 @@ SHORTER(lw_region_rwtable_wrlock)
 
 int lw_region_rwtable_tryrdlock(const lw_region_rwtable *lock)
 {
-    const int error = lw_region_mutex_trylock(&lock->mutex);
+    uint32_t self;
+    int error = lw_region_agent(lock->mutex.region, &self);
+    if (error)
+        return error;
+    if (lw_permits_find(lock->readers.words, self) != LW_PERMITS_NONE)
+        return lw_region_permits_tryacquire(&lock->readers, NULL);
+    error = lw_region_mutex_trylock(&lock->mutex);
     if (!has(error))
         return error;
     const int got = lw_region_permits_tryacquire(&lock->readers, NULL);
@@ -252,6 +258,9 @@ int lw_region_rwtable_abandon(const lw_region_rwtable *lock)
     const int error = lw_region_agent(lock->mutex.region, &self);
     if (error)
         return error;
+    /* The fate first: if the caller dies in between, the data are lost all the same. */
+    if (lw_load(&lock->readers.words[LW_PERMITS_WRITER], lw_relaxed) == self)
+        lw_robust_decide(lock->mutex.words, lock->mutex.fate | LW_ROBUST_ABANDONED);
     return ends_writing(lock, self) ? lw_region_mutex_abandon(&lock->mutex) : EPERM;
 }
 
