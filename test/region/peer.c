@@ -1,9 +1,10 @@
 /*
  * peer.c: a native process beside those of region.test.js: takes turns, as turns() of peer.js does,
- * permits, as permits() does, reads and writes, as readAndWrite() does, takes a recursive mutex, as
- * nests() does, notifies, or counts, as count.js does, which says what its words are.
+ * permits, as permits() does, reads and writes, as readAndWrite() and useTable() do, takes a
+ * recursive mutex, as nests() does, notifies, or counts, as count.js does, which says what its
+ * words are.
  *
- *     region-peer REGION DATA|permits|readAndWrite|nests|notify|count TURNS
+ *     region-peer REGION DATA|permits|readAndWrite|useTable|nests|notify|count TURNS
  */
 #define _GNU_SOURCE
 #include <lockword/region.h>
@@ -63,6 +64,33 @@ static int read_and_write(lw_region *region, long turns)
             return 11;
     }
     return 0;
+}
+
+static int use_table(lw_region *region)
+{
+    lw_region_rwtable table;
+    void *bytes;
+    if (lw_region_rwtable_named(region, "table", &table) != 0 ||
+        lw_region_bytes(region, "pair", 8, &bytes) != 0)
+        return 8;
+    volatile uint32_t *pair = bytes;
+    for (uint32_t i = 0;; i++) {
+        const bool writes = i & 1;
+        const int error =
+            writes ? lw_region_rwtable_wrlock(&table) : lw_region_rwtable_rdlock(&table);
+        if ((error && error != EOWNERDEAD) || (!error && pair[0] != pair[1]))
+            return 9;
+        if (writes) {
+            pair[1] = ++pair[0] - 1;
+            for (volatile int spent = 0; spent < 10000; spent++)
+                continue;
+            pair[1]++;
+        }
+        if (lw_region_rwtable_unlock(&table) != 0)
+            return 10;
+        if (i == 3)
+            puts("began"), fflush(stdout);
+    }
 }
 
 static int nest(lw_region *region, long turns)
@@ -184,11 +212,13 @@ int main(int argc, char **argv)
     const bool nests = strcmp(argv[2], "nests") == 0;
     const bool notifies = strcmp(argv[2], "notify") == 0;
     const bool counts = strcmp(argv[2], "count") == 0;
-    if (permits || nests || notifies || counts || strcmp(argv[2], "readAndWrite") == 0) {
+    const bool uses_table = strcmp(argv[2], "useTable") == 0;
+    if (permits || nests || notifies || counts || uses_table ||
+        strcmp(argv[2], "readAndWrite") == 0) {
         if (lw_region_open(&region, argv[1], LW_REGION_CREATE, 0600, 0) != 0)
             return 3;
-        if (counts)
-            return count(region);
+        if (counts || uses_table)
+            return counts ? count(region) : use_table(region);
         return (permits    ? take_permits
                 : nests    ? nest
                 : notifies ? notify

@@ -183,6 +183,48 @@ const does = {
     setInterval(() => {}, 1000);
   },
 
+  /** Reads or writes the table, until it is killed. */
+  async keepTable(side, way) {
+    const table = open(path).rwtable('table');
+    process.emitWarning = () => {};
+    say('waits');
+    await table[`${side}${way}`]();
+    say('has it');
+    setInterval(() => {}, 1000);
+  },
+
+  /** Adds to two numbers under the table, and reads that they are equal; mends what a death left. */
+  async useTable() {
+    const region = open(path);
+    const table = region.rwtable('table');
+    const { buffer, byteOffset } = region.bytes('pair', 8);
+    const pair = new Int32Array(buffer, byteOffset, 2);
+    process.emitWarning = () => {};
+    const read = (died) => {
+      if (!died && pair[0] !== pair[1]) throw new Error(`${pair}`);
+    };
+    const write = (died) => {
+      read(died);
+      if (died) pair[1] = pair[0];
+      pair[0]++;
+      for (let i = 0; i < 3000; i++) Atomics.load(pair, 0); // most deaths come here
+      pair[1]++;
+    };
+    for (let i = 0; ; i++) {
+      if (i % 4 === 0) {
+        table.readLock();
+        read(table.ownerDied);
+        table.readUnlock();
+      } else if (i % 4 === 1) {
+        table.writeLock();
+        write(table.ownerDied);
+        table.writeUnlock();
+      } else if (i % 4 === 2) await table.runShared(({ ownerDied }) => read(ownerDied));
+      else await table.runExclusive(({ ownerDied }) => write(ownerDied));
+      if (i === 3) say('began');
+    }
+  },
+
   /** Writes two numbers, or reads that they are equal, every other way; and adds to both once. */
   async readAndWrite(n) {
     const region = open(path);

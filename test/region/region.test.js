@@ -32,6 +32,30 @@ const DATA = `${PATH}-data`;
 const SCRIPT = fileURLToPath(new URL('./peer.js', import.meta.url));
 const NATIVE = process.env.LW_REGION_PEER;
 
+/** How Python finds lockword.py, unless the C library is not built. */
+const PYTHON =
+  process.env.LOCKWORD_LIBRARY &&
+  `PYTHONPATH=${fileURLToPath(new URL('../../bindings/python', import.meta.url))}`;
+/** What useTable of peer.js does. */
+const TABLE_IN_PYTHON = `
+import itertools, sys, lockword
+region = lockword.Region(sys.argv[1])
+table = region.rwtable("table")
+pair = region.bytes("pair", 8).cast("I")
+for i in itertools.count():
+    with table.read as guard:
+        assert guard.owner_died or pair[0] == pair[1], list(pair)
+    with table.write as guard:
+        assert guard.owner_died or pair[0] == pair[1], list(pair)
+        pair[1] = pair[0]
+        pair[0] += 1
+        for _ in range(300):
+            pass
+        pair[1] += 1
+    if i == 3:
+        print("began", flush=True)
+`;
+
 process.emitWarning = () => {};
 
 /** Children that are still to be ended. */
@@ -502,6 +526,154 @@ describe('a recursive mutex of a region', () => {
     const all = (peers.length + 1) * turns;
     expect([...new Int32Array(buffer, byteOffset, 2)]).eql([all, all]);
     expect(nested.depth).equal(0);
+  });
+});
+
+describe('a read-write lock of a region that knows its readers', () => {
+  let table;
+  beforeEach(() => (table = region.rwtable('table')));
+
+  it('reads beside others, and writes alone', async () => {
+    expect(String(table)).equal("RWTable 'table' { free }");
+    const before = [table.readLock(), table.readLock(), table.tryReadLock()];
+    expect([...before, await table.readLockAsync()]).eql([true, true, true, true]);
+    expect([table.name, table.readers, table.isMine, table.ownerDied]).eql([
+      'table',
+      4,
+      true,
+      false,
+    ]);
+    expect(String(table)).equal("RWTable 'table' { 4 read }");
+    expect(region.describe('table')).include({ type: 'RWTable', permits: 252, held: 4 });
+    expect(await failure(() => table.writeLock())).instanceOf(DeadlockError);
+    expect([table.tryWriteLock(), await table.writeLockAsync(5)]).eql([false, false]);
+    expect(await failure(() => table.acquireWriteAsync(5))).instanceOf(TimeoutError);
+    const writes = table.acquireWriteAsync();
+    await sleep(5);
+    expect([table.tryReadLock(), await table.readLockAsync(5)]).eql([true, false]);
+    expect(await failure(() => table.writeUnlock())).instanceOf(OwnershipError);
+    for (let i = 0; i < 5; i++) table.readUnlock();
+    expect(await failure(() => table.readUnlock())).instanceOf(OwnershipError);
+    const guard = await within(5000, writes);
+    expect([table.readers, table.isWriteLocked, guard.ownerDied]).eql([0, true, false]);
+    expect(String(table)).match(/^RWTable 'table' { held by \S+ \(process \d+, thread \d+\) }$/);
+    expect(await failure(() => table.readLock())).instanceOf(DeadlockError);
+    expect([table.tryReadLock(), await table.readLockAsync(5)]).eql([false, false]);
+    guard.unlock();
+    guard.unlock();
+    expect(table.isWriteLocked || table.isMine).equal(false);
+    table.acquireRead().unlock();
+    table.acquireWrite().unlock();
+    expect(await table.runShared(({ ownerDied }) => [ownerDied, table.readers])).eql([false, 1]);
+    expect(await failure(() => table.readLock({ timout: 1 }))).instanceOf(TypeError);
+    expect((await failure(() => region.rwlock('table'))).code).equal('EEXIST');
+  });
+
+  it('is abandoned by a writer, and reset; closed with its region', async () => {
+    expect(await failure(() => table.acquireRead().abandon())).instanceOf(OwnershipError);
+    table.readUnlock();
+    table.writeLock();
+    const waits = ['readLockAsync', 'writeLockAsync'].map((call) => failure(() => table[call]()));
+    table.abandon();
+    for (const error of await within(5000, Promise.all(waits)))
+      expect(error).instanceOf(AbandonedError);
+    for (const call of ['readLock', 'writeLock', 'tryReadLock', 'tryWriteLock'])
+      expect(await failure(() => table[call]())).instanceOf(AbandonedError);
+    expect([table.reset(), table.ownerDied, table.isWriteLocked]).eql([true, true, true]);
+    table.writeUnlock();
+    expect([await table.resetAsync(), table.tryReadLock()]).eql([false, true]);
+    waits.push(
+      failure(() => table.writeLockAsync()),
+      failure(() => table.readLockAsync()),
+    );
+    await sleep(5);
+    region.close();
+    for (const error of await within(5000, Promise.all(waits.slice(2))))
+      expect(error).instanceOf(ClosedError);
+    for (const call of ['readLock', 'writeLock', 'tryReadLock', 'readUnlock', 'writeUnlock'])
+      expect(await failure(() => table[call]())).instanceOf(ClosedError);
+    expect(String(table)).equal("RWTable 'table' { closed }");
+    region = open(PATH);
+    expect([table.name, region.rwtable('table').tryWriteLock()]).eql(['table', true]);
+    expect(region.rwtable('table').ownerDied).equal(false);
+  });
+
+  for (const way of ['Lock', 'LockAsync']) {
+    for (const side of ['read', 'write']) {
+      it(`is free again when a process is killed that came by ${side}${way}`, async () => {
+        const one = peer('keepTable', side, way);
+        expect([await one.line(), await one.line()]).eql(['waits', 'has it']);
+        expect(region.describe('table').holder.pid).equal(one.process.pid);
+        expect([table.writeLock(5), table.readers]).eql([false, side === 'read' ? 1 : 0]);
+        const waits = table.acquireWriteAsync();
+        await one.kill();
+        expect((await within(5000, waits)).ownerDied).equal(side === 'write');
+        table.writeUnlock();
+        expect([table.readLock(), table.ownerDied]).eql([true, false]);
+        table.readUnlock();
+        expect(region.describe('table')).include({ recoveries: 1, held: 0 });
+      });
+    }
+
+    it(`is not told of a writer that is killed while it waits by writeLock${way.slice(4)}`, async () => {
+      table.readLock();
+      const one = peer('keepTable', 'write', way);
+      expect(await one.line()).equal('waits');
+      for (; await table.readLockAsync(0); await sleep(1)) table.readUnlock();
+      if (way === 'Lock') await until(() => region.describe('table').waiters === 1, 5000);
+      const waits = table.acquireReadAsync();
+      await one.kill();
+      expect((await within(5000, waits)).ownerDied).equal(false);
+      expect(table.readers).equal(2);
+      table.readUnlock();
+      table.readUnlock();
+      expect([table.writeLock(), table.ownerDied]).eql([true, false]);
+      table.writeUnlock();
+    });
+  }
+
+  for (const side of ['read', 'write']) {
+    it(`is free again when a worker is terminated that ${side}s`, async () => {
+      const worker = inWorker('keepTable', PATH, side, 'LockAsync');
+      while ((await once(worker, 'message'))[0] !== 'has it');
+      expect(table.tryWriteLock()).equal(false);
+      const waits = table.acquireReadAsync();
+      await worker.terminate();
+      expect((await within(5000, waits)).ownerDied).equal(side === 'write');
+      table.readUnlock();
+      expect(await table.writeLockAsync(5000)).equal(true);
+      expect(table.ownerDied).equal(side === 'write');
+      table.writeUnlock();
+    });
+  }
+
+  it('is that of Node, C and Python, although one is killed every 50 ms', async function () {
+    this.timeout(120_000);
+    const starts = [() => peer('useTable'), () => peer('useTable')];
+    if (NATIVE) starts.push(() => child(NATIVE, PATH, 'useTable', 0));
+    if (PYTHON) starts.push(() => child('env', PYTHON, 'python3', '-c', TABLE_IN_PYTHON, PATH));
+    const all = starts.map((start) => start());
+    for (let kills = 0; kills < Number(process.env.LW_TABLE_KILLS ?? 8); kills++) {
+      const i = kills % all.length;
+      // A process that failed says so by its end.
+      expect(await all[i].line()).equal('began');
+      await sleep(50);
+      expect(all.map(({ process: { exitCode } }) => exitCode)).eql(all.map(() => null));
+      expect(await all[i].kill()).equal('SIGKILL');
+      all[i] = starts[i]();
+    }
+    for (const one of all) expect(await one.line()).equal('began');
+    for (const one of all) expect(await one.kill()).equal('SIGKILL');
+    const { buffer, byteOffset } = region.bytes('pair', 8);
+    const pair = new Int32Array(buffer, byteOffset, 2);
+    await within(
+      5000,
+      table.runShared(({ ownerDied }) => {
+        expect(pair[0]).greaterThan(100);
+        if (!ownerDied) expect(pair[0]).equal(pair[1]);
+      }),
+    );
+    expect(table.readers).equal(0);
   });
 });
 

@@ -546,43 +546,63 @@ describe('Region', () => {
   });
 
   if (isNode) {
-    it('goes on with a burial whose agent ends in the middle', async () => {
-      const burier = spawnIn(region, async ({ region, say, heard }) => {
-        let ended;
-        const seat = region.watch({ once: (_, end) => (ended = end), postMessage() {} });
-        region.mutex('its own').tryLock();
-        say('seat', seat);
-        await heard('ended');
-        // The first thing that a burial changes after the mutex, if it has freed it or not.
-        Atomics.add = () => {
-          say('stuck');
-          for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
-        };
-        ended();
-      });
-      const seat = await burier.said('seat');
-      const holder = spawn(async ({ Region, data, say }) => {
-        const region = await Region.from(data).join();
-        for (let i = 0; i < 3; i++) region.mutex(`${i}`).tryLock();
-        say('holding');
-        for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
-      }, seat);
-      await holder.said('holding');
-      await holder.terminate();
-      burier.say('ended');
-      await burier.said('stuck');
-      const own = region.mutex('its own').acquireAsync();
-      expect(await stateOf(own)).to.equal('pending');
-      void burier.terminate();
-      expect((await within(10_000, own)).ownerDied).to.equal(true);
-      for (let i = 0; i < 3; i++)
-        expect((await within(10_000, region.mutex(`${i}`).acquireAsync())).ownerDied).to.equal(
-          true,
+    /** The first thing that a burial changes after the mutex; and when it forgets a table's writer. */
+    const moments = [
+      ['add', 0],
+      ['store', 256],
+    ];
+    for (const [call, length] of moments) {
+      it(`goes on with a burial whose agent ends in the middle, at ${call}`, async () => {
+        const burier = spawnIn(
+          region,
+          async ({ region, say, heard, data }) => {
+            let ended;
+            const seat = region.watch({ once: (_, end) => (ended = end), postMessage() {} });
+            region.mutex('its own').tryLock();
+            say('seat', seat);
+            await heard('ended');
+            const really = Atomics[data.call];
+            Atomics[data.call] = (words, index, value) => {
+              const was = really.call(Atomics, words, index, value);
+              if (data.length && (words.length !== data.length || index !== 3)) return was;
+              say('stuck');
+              for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+            };
+            ended();
+          },
+          { call, length },
         );
-      // The rows are free again.
-      const ids = new Int32Array(region.handle.buffer);
-      expect([0, 1, 2].map((row) => ids[32 + 16 * row] !== 0)).to.deep.equal([true, false, false]);
-    });
+        const seat = await burier.said('seat');
+        const holder = spawn(async ({ Region, data, say }) => {
+          const region = await Region.from(data).join();
+          for (let i = 0; i < 3; i++) region.mutex(`${i}`).tryLock();
+          region.rwtable('table').tryWriteLock();
+          say('holding');
+          for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+        }, seat);
+        await holder.said('holding');
+        await holder.terminate();
+        burier.say('ended');
+        await burier.said('stuck');
+        const own = region.mutex('its own').acquireAsync();
+        expect(await stateOf(own)).to.equal('pending');
+        void burier.terminate();
+        expect((await within(10_000, own)).ownerDied).to.equal(true);
+        for (let i = 0; i < 3; i++)
+          expect((await within(10_000, region.mutex(`${i}`).acquireAsync())).ownerDied).to.equal(
+            true,
+          );
+        const { ownerDied } = await within(10_000, region.rwtable('table').acquireReadAsync());
+        expect(ownerDied).to.equal(true);
+        // The rows are free again.
+        const ids = new Int32Array(region.handle.buffer);
+        expect([0, 1, 2].map((row) => ids[32 + 16 * row] !== 0)).to.deep.equal([
+          true,
+          false,
+          false,
+        ]);
+      });
+    }
   }
 
   itEnds('frees the place of a worker that ends before it has joined', async () => {
