@@ -76,7 +76,7 @@ function writeTypes() {
   )) {
     const text = readFileSync(join(out, 'bindings/node/src', name), 'utf8');
     const types = text
-      .replaceAll(/'(\.\.\/){3}js\/src\/permits\.js'/g, "'lockword/region'")
+      .replaceAll(/'(\.\.\/){3}js\/src\/(permits|region-guard|rwtable)\.js'/g, "'lockword/region'")
       .replaceAll(/'(\.\.\/){3}js\/src\/\w+\.js'/g, "'lockword'");
     for (const folder of ['types', 'cjs']) writeFileSync(join(PACKAGE, folder, name), types);
   }

@@ -13,7 +13,7 @@ import {
   mutexUnlockStep,
 } from './core/mutex.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
-import { RegionGuard } from './guard.js';
+import { RegionGuard } from './region-guard.js';
 import { isDone } from './limits.js';
 import { handOver } from './line.js';
 import { timeoutToBlock } from './options.js';

@@ -52,7 +52,7 @@ import { assertInteger } from './waiting.js';
 import { WaitGroup } from './waitgroup.js';
 
 export { AbandonedError, ClosedError } from './region-errors.js';
-export { RegionGuard } from './guard.js';
+export { RegionGuard } from './region-guard.js';
 export { RegionMutex } from './region-mutex.js';
 export { PermitGuard, Permits } from './permits.js';
 export { RWTable } from './rwtable.js';
@@ -471,8 +471,8 @@ export class Region {
   }
 
   /**
-   * Finds the read-write lock of this name that knows its readers, or makes it. What a thread has of
-   * it that ends is free again, and a writer's end is told of: `ownerDied`.
+   * Finds the read-write lock of this name that knows its readers, or makes it. What a thread has
+   * that ends is free again, and a writer's end is told of: `ownerDied`.
    *
    * @param {string} name of 1 to 55 bytes
    * @returns {RWTable}
@@ -891,8 +891,8 @@ export class Region {
 const hasTable = (kind) => kind === PERMITS || kind === RWTABLE;
 
 /**
- * Frees the mutex of an RWTable, and notes that a writer died. A reader holds the mutex for a moment,
- * and a writer until all readers have gone: then the data are as they were.
+ * Frees the mutex of an RWTable, and notes that a writer died. A reader holds the mutex for a
+ * moment, and a writer also until all readers have gone: then the data are as they were.
  *
  * @param {import('./wait.js').Words} mutex
  * @param {import('./wait.js').Words} table

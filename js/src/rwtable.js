@@ -1,10 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /**
  * The read-write lock of a region, whose readers have names: the same as lw_region_rwtable in C
- * (include/lockword/region.h). It is made of a mutex and of permits, which are the readers' table. A
- * reader has the mutex for the moment in which it takes a permit. A writer has the mutex, and waits
- * until no reader has a permit. So all of them stand in the mutex's line, and only the one that has
- * the mutex waits for permits. src/region/table.c.
+ * (include/lockword/region.h), also in lockword-region. It is made of a mutex and of permits, which
+ * are the readers' table. A reader has the mutex for the moment in which it takes a permit. A
+ * writer has the mutex, and waits until no reader has a permit. So all of them stand in the mutex's
+ * line, and only the one that has the mutex waits for permits. src/region/table.c.
  */
 
 import { self } from './agent.js';
@@ -21,7 +21,7 @@ import {
 } from './core/permits.js';
 import { gather } from './crowd.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
-import { RegionGuard } from './guard.js';
+import { RegionGuard } from './region-guard.js';
 import { isDone } from './limits.js';
 import { handOver } from './line.js';
 import { timeoutToBlock } from './options.js';
@@ -43,29 +43,31 @@ import { remaining, waitersOf } from './waiting.js';
  * @property {(options?: number | WaitOptions) => Promise<boolean>} resetAsync
  *
  * @typedef {object} Readers
- * @property {import('./wait.js').Words} words of the permits; throws if the region is closed
+ * @property {any} words of the permits; throws if the region is closed
  */
 
 /**
  * Many readers, or one writer, in a region. The lock knows its readers, too: what a thread has that
- * ends is free again. At most 252 readers have it at a time; more of them wait. All come in one line,
- * in which no thread is shut out: so a writer holds back those that come after it.
+ * ends is free again. At most 252 readers have it at a time; more of them wait. All come in one
+ * line, in which no thread is shut out: so a writer holds back those that come after it.
  *
- * A reader leaves the data as they are: its end is not told of. After the end of a writer, all readers
- * and writers are told by `ownerDied`, until a writer unlocks, which declares the data sound. Or a
- * writer calls `abandon`, and nobody gets the lock until a `reset`.
+ * A reader leaves the data as they are: its end is not told of. After the end of a writer, all
+ * readers and writers are told by `ownerDied`, until a writer unlocks, which declares the data
+ * sound. Or a writer calls `abandon`, and nobody gets the lock until a `reset`.
  *
  *     const table = region.rwtable('table');
  *     await table.runShared(({ ownerDied }) => { … });
  *     await table.runExclusive(({ ownerDied }) => { … });
  *
- * It knows threads, and not tasks: another task of the same thread may unlock what this task locked. A
- * thread that reads may read once more by `readLock` and `tryReadLock`, before writers that wait. By
- * `readLockAsync` each task stands in line, so that tasks which relieve each other keep no writer out;
- * a task that reads already must not wait there.
+ * It knows threads, and not tasks: another task of the same thread may unlock what this task
+ * locked. A thread that reads may read once more by `readLock` and `tryReadLock`, before writers
+ * that wait. By `readLockAsync` each task stands in line, so that tasks which relieve each other
+ * keep no writer out. So a task that reads must not call it again: a writer that came in between
+ * would wait for the first read, and the second read for the writer.
  *
- * Every way to lock comes as `…Lock(options)`, which blocks, `…LockAsync(options)`, which does not, and
- * `try…Lock()`, which does not wait. Made by `region.rwtable(name)`. Other threads call that, too.
+ * Every way to lock comes as `…Lock(options)`, which blocks, `…LockAsync(options)`, which does not,
+ * and `try…Lock()`, which does not wait. Made by `region.rwtable(name)`. Other threads call that,
+ * too.
  */
 export class RWTable {
   #mutex;
@@ -108,8 +110,8 @@ export class RWTable {
   }
 
   /**
-   * Whether this thread reads or writes, and a writer has died, and none has unlocked since: the data
-   * may be half written.
+   * Whether this thread reads or writes, and a writer has died, and none has unlocked since: the
+   * data may be half written.
    */
   get ownerDied() {
     return this.isMine && this.#mutex.isTold;
@@ -220,8 +222,8 @@ export class RWTable {
   }
 
   /**
-   * Ends this thread's write, and declares that the data are lost: nobody gets the lock from now on,
-   * before `reset`.
+   * Ends this thread's write, and declares that the data are lost: nobody gets the lock from now
+   * on, before `reset`.
    *
    * @throws {OwnershipError} this thread does not write
    */
@@ -232,12 +234,12 @@ export class RWTable {
   }
 
   /**
-   * Writes after the lock was abandoned, so that the caller can make the data anew. Blocks this thread
-   * until it may. `writeUnlock` makes known that this is done.
+   * Writes after the lock was abandoned, so that the caller can make the data anew. Blocks this
+   * thread until it may. `writeUnlock` makes known that this is done.
    *
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
-   * @returns {boolean} true: this thread writes, and the lock is no longer abandoned; false: it does
-   *   not, since it was not abandoned, or the time was up
+   * @returns {boolean} true: this thread writes, and the lock is no longer abandoned; false: it
+   *   does not, since it was not abandoned, or the time was up
    */
   reset(options) {
     const timeout = timeoutToBlock(options, 'reset');
@@ -319,9 +321,9 @@ export class RWTable {
   }
 
   /**
-   * Calls `fn` while writing, alone, and ends the write when what `fn` returns has settled, or when it
-   * throws. If it throws after a writer had died, then nobody has declared the data sound, and the
-   * next holder is told, too.
+   * Calls `fn` while writing, alone, and ends the write when what `fn` returns has settled, or when
+   * it throws. If it throws after a writer had died, then nobody has declared the data sound, and
+   * the next holder is told, too.
    *
    * @template T
    * @param {(guard: RegionGuard) => T | PromiseLike<T>} fn
@@ -443,19 +445,17 @@ export class RWTable {
   }
 }
 
-/** @typedef {import('./wait.js').Words} Words */
-
-/** @param {Words} words */
+/** @param {import('./wait.js').Words} words */
 const writerOf = (words) => Atomics.load(words, LW_PERMITS_WRITER);
 
 /**
- * @param {Words} words
+ * @param {import('./wait.js').Words} words
  * @param {number} agent
  */
 const reads = (words, agent) => permitsFind(words, agent) !== LW_PERMITS_NONE;
 
 /**
- * @param {Words} words
+ * @param {import('./wait.js').Words} words
  * @param {number} agent
  */
 const takes = (words, agent) => permitsTryStep(words, agent) !== LW_PERMITS_NONE;

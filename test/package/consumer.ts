@@ -37,7 +37,7 @@ import { imports as emscripten } from 'lockword/emscripten';
 import { nameAgent } from 'lockword/inspect';
 import { imports } from 'lockword/wasm';
 import { connect, type Cluster, type Lease } from 'lockword/lease';
-import { Region, type RegionMutex } from 'lockword/region';
+import { Region, type RegionGuard, type RegionMutex, type RWTable } from 'lockword/region';
 import { WorkerMutex, WorkerMutexError } from 'lockword/worker-mutex';
 
 function check(what: string, ok: boolean): void {
@@ -107,6 +107,12 @@ async function inARegion(): Promise<boolean> {
   const jobs: RegionMutex = region.mutex('jobs');
   const died: boolean = await jobs.runExclusive(({ ownerDied }) => ownerDied, { timeout: 50 });
   const table: Uint8Array = region.bytes('table', 8);
+  const lock: RWTable = region.rwtable('lock');
+  const reads: number = await lock.runShared(() => lock.readers, 50);
+  const guard: RegionGuard = await lock.acquireWriteAsync({ timeout: 50 });
+  const wrote: boolean = lock.isWriteLocked && !guard.ownerDied;
+  guard.unlock();
+  if (!wrote || reads !== 1) return false;
   return !died && table.length === 8 && region.describe('jobs')?.state === 'sound';
 }
 check('a region', await inARegion());

@@ -51,7 +51,7 @@ const LIMITS = [
   ['the permits alone', "export { Permits } from 'lockword';", 4330],
   ['the whole package', "export * from 'lockword';", 11700],
   ['leases', "export { connect } from 'lockword/lease';", 4300],
-  ['a region', "export { Region } from 'lockword/region';", 14850],
+  ['a region', "export { Region } from 'lockword/region';", 15850],
 ];
 
 /**
@@ -528,7 +528,7 @@ const REGION_USE = `import { fork } from 'node:child_process';
     one.runExclusive(({ ownerDied }) => console.log(ownerDied, other.isMine)),
   );`;
 /** The same in strict TypeScript. */
-const REGION_TYPES = `import { open, AbandonedError, type RegionMutex } from 'lockword-region';
+const REGION_TYPES = `import { open, AbandonedError, type RegionGuard, type RegionMutex, type RWTable } from 'lockword-region';
   import { LockError, type Semaphore } from 'lockword';
   import { lock } from 'lockword-region/lockfile';
   const jobs: RegionMutex = open('/dev/shm/none', { create: false }).mutex('jobs');
@@ -544,6 +544,9 @@ const REGION_TYPES = `import { open, AbandonedError, type RegionMutex } from 'lo
   const condition = open('/dev/shm/none').condition('condition');
   export const waited: boolean = condition.wait(jobs) && condition.wait(nested, 5);
   export const waits: Promise<boolean> = condition.waitForAsync(jobs, () => true, { timeout: 5 });
+  const table: RWTable = open('/dev/shm/none').rwtable('table');
+  export const reads: Promise<boolean> = table.runShared(({ ownerDied }) => ownerDied, 50);
+  export const writes: RegionGuard = table.acquireWrite({ timeout: 5 });
   export const slots: Semaphore = open('/dev/shm/none').semaphore('slots', 3);
   export const release: Promise<() => Promise<void>> = lock('a', { retries: { forever: true } });
   export const state: 'sound' | 'owner died' | 'abandoned' | undefined = jobs.describe()?.state;`;

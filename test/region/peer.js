@@ -193,7 +193,7 @@ const does = {
     setInterval(() => {}, 1000);
   },
 
-  /** Adds to two numbers under the table, and reads that they are equal; mends what a death left. */
+  /** Adds to two numbers under the table, and reads that they are equal; mends after a death. */
   async useTable() {
     const region = open(path);
     const table = region.rwtable('table');

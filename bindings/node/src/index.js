@@ -8,7 +8,7 @@
 
 export { waitAny } from '../../../js/src/any.js';
 export { AbandonedError, ClosedError, RemovedError } from './errors.js';
-export { RegionGuard } from '../../../js/src/guard.js';
+export { RegionGuard } from '../../../js/src/region-guard.js';
 export { RegionMutex } from './mutex.js';
 export { PermitGuard, Permits } from '../../../js/src/permits.js';
 export { RWTable } from '../../../js/src/rwtable.js';

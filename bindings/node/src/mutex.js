@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /** A mutex of a region: the same lock as lw_region_mutex in C (include/lockword/region.h). */
 
 import { lockBlocking } from '../../../js/src/blocking.js';
@@ -11,10 +12,10 @@ import {
   mutexUnlockStep,
 } from '../../../js/src/core/mutex.js';
 import { DeadlockError, OwnershipError, TimeoutError } from '../../../js/src/errors.js';
-import { RegionGuard } from '../../../js/src/guard.js';
 import { isDone, nothingPends } from '../../../js/src/limits.js';
 import { handOver } from '../../../js/src/line.js';
 import { signalOf, timeoutOf, timeoutToBlock } from '../../../js/src/options.js';
+import { RegionGuard } from '../../../js/src/region-guard.js';
 import { enqueue } from '../../../js/src/turn.js';
 import { addon } from './addon.js';
 import { AbandonedError, RemovedError } from './errors.js';
@@ -34,6 +35,13 @@ const NOTIFIES = 0x80000000 | 0;
 const OWNER_DIED = 1;
 const ABANDONED = 2;
 const NAME = -4;
+
+/**
+ * Symbol.dispose, or what transpilers use in its stead (js/src/guard.js).
+ *
+ * @type {typeof Symbol.dispose}
+ */
+export const dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
 
 /**
  * A mutex that processes share. It has at most one holder: a thread of any process, which runs

@@ -6,7 +6,6 @@ import process from 'node:process';
 import { Barrier } from '../../../js/src/barrier.js';
 import { Counter } from '../../../js/src/counter.js';
 import { Event } from '../../../js/src/event.js';
-import { dispose } from '../../../js/src/guard.js';
 import { Latch } from '../../../js/src/latch.js';
 import { Once } from '../../../js/src/once.js';
 import { Permits } from '../../../js/src/permits.js';
@@ -18,7 +17,7 @@ import { assertInteger } from '../../../js/src/waiting.js';
 import { addon } from './addon.js';
 import { become } from './agent.js';
 import { RegionCondition } from './condition.js';
-import { RegionMutex } from './mutex.js';
+import { dispose, RegionMutex } from './mutex.js';
 import { RegionRecursiveMutex } from './rmutex.js';
 import { closed, Domain } from './wait.js';
 
@@ -340,8 +339,8 @@ export class Region {
   }
 
   /**
-   * Finds the read-write lock of this name that knows its readers, or makes it. What a thread has of
-   * it that dies is free again, and a writer's death is told of: `ownerDied`.
+   * Finds the read-write lock of this name that knows its readers, or makes it. What a thread has
+   * that dies is free again, and a writer's death is told of: `ownerDied`.
    *
    * @param {string} name of 1 to 55 bytes
    * @returns {RWTable}

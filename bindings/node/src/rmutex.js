@@ -2,8 +2,9 @@
 
 import { LW_DONE, LW_RMUTEX_AGAIN, LW_RMUTEX_TASK } from '../../../js/src/core/constants.js';
 import { OwnershipError, TimeoutError } from '../../../js/src/errors.js';
-import { dispose, RegionGuard } from '../../../js/src/guard.js';
 import { timeoutToBlock } from '../../../js/src/options.js';
+import { RegionGuard } from '../../../js/src/region-guard.js';
+import { dispose } from './mutex.js';
 
 /**
  * @typedef {import('lockword').WaitOptions} WaitOptions

@@ -546,7 +546,7 @@ describe('Region', () => {
   });
 
   if (isNode) {
-    /** The first thing that a burial changes after the mutex; and when it forgets a table's writer. */
+    /** The first thing that a burial changes after the mutex; and a table's writer. */
     const moments = [
       ['add', 0],
       ['store', 256],
@@ -703,7 +703,12 @@ describe('Region', () => {
       );
       await within(
         20_000,
-        region.rwtable('lock').runExclusive(() => {}),
+        region.rwtable('lock').runExclusive(({ ownerDied }) => {
+          const { buffer, byteOffset } = region.bytes('pair', 8);
+          const pair = new Int32Array(buffer, byteOffset, 2);
+          if (ownerDied) pair[1] = pair[0];
+          expect(pair[0]).to.equal(pair[1]);
+        }),
         'a write',
       );
       for (const _ of doomed) crew.push(start());
