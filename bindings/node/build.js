@@ -1,7 +1,9 @@
 /**
- * node bindings/node/build.js [--types] [FOLDER]: makes the package lockword-region in this folder,
- * which is build/node_modules unless it is given, beside lockword itself, as an installation has
- * them. `--types` adds the types, which take longer.
+ * node bindings/node/build.js [--types] [--prebuild] [FOLDER]: makes the package lockword-region in
+ * this folder, which is build/node_modules unless it is given, beside lockword itself, as an
+ * installation has them. `--types` adds the types, which take longer; `--prebuild` the addon for the
+ * other processor, which needs clang and Debian's packages binutils-TRIPLET and
+ * libc6-dev-ARCHITECTURE-cross. A release has both.
  *
  * The package has the drivers and the steps of js/src, with another waiting domain and other ids:
  * src/wait.js and src/agent.js instead of those of js/src. The errors are lockword's own, so that
@@ -18,9 +20,12 @@ import { build } from 'esbuild';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const HERE = join(ROOT, 'bindings/node');
 const {
-  values: { types: wantsTypes },
+  values: { types: wantsTypes, prebuild: wantsAll },
   positionals: [MODULES = join(ROOT, 'build/node_modules')],
-} = parseArgs({ options: { types: { type: 'boolean' } }, allowPositionals: true });
+} = parseArgs({
+  options: { types: { type: 'boolean' }, prebuild: { type: 'boolean' } },
+  allowPositionals: true,
+});
 const PACKAGE = join(MODULES, 'lockword-region');
 
 /**
@@ -83,6 +88,31 @@ function writeTypes() {
   rmSync(out, { recursive: true });
 }
 
+/** The processors that the package has an addon for, with the flags of each. */
+const PROCESSORS = {
+  x64: ['--target=x86_64-linux-gnu'],
+  // libgcc's functions for atomics would need one of glibc's alone.
+  arm64: ['--target=aarch64-linux-gnu', '-mno-outline-atomics'],
+};
+
+/** Builds an addon that runs with any C library: prebuilt.c. */
+function prebuild(arch) {
+  const isOwn = arch === process.arch;
+  const [target, ...flags] = PROCESSORS[arch] ?? [];
+  if (target)
+    flags.push(
+      ...['-nostdlib', '-fno-stack-protector', '-U_FORTIFY_SOURCE'],
+      ...['-Dpthread_atfork=lw_atfork', join(HERE, 'prebuilt.c')],
+    );
+  if (!isOwn) flags.push(target);
+  const file = `prebuilt/linux-${arch}.node`;
+  execFileSync(process.execPath, ['install.js', file, ...flags], {
+    cwd: PACKAGE,
+    stdio: 'inherit',
+    env: { ...process.env, ...(!isOwn && { CC: 'clang' }) },
+  });
+}
+
 for (const name of ['lockword', 'lockword-region', 'node-api-headers'])
   rmSync(join(MODULES, name), { recursive: true, force: true });
 mkdirSync(PACKAGE, { recursive: true });
@@ -102,5 +132,5 @@ await bundle('esm', '.', './load.cjs');
 await bundle('cjs', 'cjs', '../load.cjs');
 writeFileSync(join(PACKAGE, 'cjs/package.json'), '{ "type": "commonjs" }\n');
 if (wantsTypes) writeTypes();
-const prebuilt = `prebuilt/${process.platform}-${process.arch}.node`;
-execFileSync(process.execPath, ['install.js', prebuilt], { cwd: PACKAGE, stdio: 'inherit' });
+for (const arch of new Set([process.arch, ...(wantsAll ? Object.keys(PROCESSORS) : [])]))
+  prebuild(arch);

@@ -1,6 +1,7 @@
 /**
- * node install.js [FILE]: builds the addon with the system's C compiler, CC or cc, if the one that
- * the package came with does not run here; with FILE, always, and there.
+ * node install.js [FILE [FLAG...]]: builds the addon with the system's C compiler, CC or cc, if the
+ * one that the package came with does not run here; with FILE, always, and there, and with these
+ * flags.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync } from 'node:fs';
@@ -31,13 +32,13 @@ function sources() {
   return [...found, ...waiting].map((name) => join('c/src', name));
 }
 
-function build(file) {
+function build(file, more = []) {
   const headers = require('node-api-headers').include_dir;
   // A library that has started threads must not be unloaded, which the last worker's end would do.
   const flags =
     '-std=c11 -O2 -fPIC -shared -pthread -fvisibility=hidden -ffunction-sections -fdata-sections -s ' +
     '-Wl,--gc-sections -Wl,-z,nodelete -DLW_AGENT_LOCAL=__thread -Ic/include -Ic/src';
-  const args = [...flags.split(' '), `-I${headers}`, 'addon.c', ...sources(), '-o', file];
+  const args = [...flags.split(' '), `-I${headers}`, 'addon.c', ...sources(), ...more, '-o', file];
   const cc = process.env.CC ?? 'cc';
   mkdirSync(dirname(join(HERE, file)), { recursive: true });
   const { status, error, stderr } = spawnSync(cc, args, { cwd: HERE, encoding: 'utf8' });
@@ -52,6 +53,6 @@ Install one (Debian: apt install gcc libc6-dev; Alpine: apk add gcc musl-dev lin
   process.exitCode = 1;
 }
 
-const [file] = process.argv.slice(2);
-if (file) build(file);
+const [file, ...more] = process.argv.slice(2);
+if (file) build(file, more);
 else if (!isThere()) build('built/lockword.node');

@@ -27,6 +27,7 @@ import { build as vite } from 'vite';
 import { llvm } from '../../tools/core/toolchain.js';
 import { linksOf, programsOf } from '../docs/pages.js';
 import { install as installRuntimes, RUNTIMES } from '../js/runtimes.js';
+import { checkHosts, missingForOthers, needsOf } from './prebuilt.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const HERE = fileURLToPath(new URL('./', import.meta.url));
@@ -148,7 +149,10 @@ function install() {
   }
   symlinkSync(join(ROOT, 'node_modules'), join(CLONE, 'node_modules'));
   pack(CLONE, PACKAGE);
-  run(process.execPath, join(CLONE, 'bindings/node/build.js'), '--types', join(CLONE, 'build'));
+  const missing = missingForOthers();
+  if (missing) console.log(`left out: the addon for other processors: there is no ${missing}`);
+  const options = ['--types', ...(missing ? [] : ['--prebuild']), join(CLONE, 'build')];
+  run(process.execPath, join(CLONE, 'bindings/node/build.js'), ...options);
   pack(join(CLONE, 'build/lockword-region'), REGION);
   symlinkSync(
     join(ROOT, 'node_modules/node-api-headers'),
@@ -550,6 +554,44 @@ const REGION_TYPES = `import { open, AbandonedError, type RegionGuard, type Regi
   export const slots: Semaphore = open('/dev/shm/none').semaphore('slots', 3);
   export const release: Promise<() => Promise<void>> = lock('a', { retries: { forever: true } });
   export const state: 'sound' | 'owner died' | 'abandoned' | undefined = jobs.describe()?.state;`;
+/**
+ * Installs the packages in an empty folder by npm, with nothing on PATH but what npm itself needs,
+ * and runs a program there.
+ */
+function installWithoutCompiler() {
+  const folder = join(WORK, 'empty');
+  const bin = join(folder, 'bin');
+  mkdirSync(bin, { recursive: true });
+  const which = (name) => run('sh', '-c', `realpath "$(command -v ${name})"`).trim();
+  symlinkSync(process.execPath, join(bin, 'node'));
+  for (const name of ['sh', 'npm']) symlinkSync(which(name), join(bin, name));
+  const headers = join(ROOT, 'node_modules/node-api-headers');
+  const packages = [CLONE, join(CLONE, 'build/lockword-region'), headers].map((from) => {
+    const { name, version } = JSON.parse(read(from, 'package.json'));
+    return join(WORK, `${name}-${version}.tgz`);
+  });
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', WORK], {
+    cwd: headers,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  writeFileSync(join(folder, 'region.mjs'), REGION_USE);
+  const options = {
+    cwd: folder,
+    encoding: 'utf8',
+    stdio: 'pipe',
+    env: { ...process.env, PATH: bin },
+  };
+  for (const name of ['cc', 'gcc', 'clang'])
+    if (spawnSync('sh', ['-c', `command -v ${name}`], options).status === 0)
+      return `there is ${name}`;
+  const install = ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'];
+  execFileSync(join(bin, 'npm'), [...install, ...packages], options);
+  const output = execFileSync(join(bin, 'node'), ['region.mjs', regionAt], options);
+  rmSync(regionAt);
+  return output === 'true true\n' ? '' : output;
+}
+
 const regionAt = join('/dev/shm', `lockword-package-${process.pid}`);
 
 function useRegion({ path, options }) {
@@ -587,6 +629,15 @@ if (process.platform === 'linux') {
   });
   for (const node of nodes)
     await check(`${node.name} opens a region, as its addon came`, () => useRegion(node));
+  const prebuilt = readdirSync(join(REGION, 'prebuilt'));
+  for (const file of prebuilt)
+    await check(`${file} needs nothing that glibc 2.28 or musl lacks`, () => {
+      const path = join(REGION, 'prebuilt', file);
+      console.log(`    ${gzipSync(readFileSync(path)).length} bytes gzipped`);
+      return needsOf(path, /-(\w+)\./.exec(file)[1]);
+    });
+  await checkHosts(check, join(REGION, 'prebuilt'), WORK);
+  await check('npm installs it where there is no compiler', installWithoutCompiler);
   const installs = (environment) =>
     spawnSync(process.execPath, ['install.js'], {
       cwd: REGION,

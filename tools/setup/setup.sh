@@ -95,7 +95,6 @@ gcc=$(gcc -dumpversion 2>/dev/null ||
     apt-cache depends gcc 2>/dev/null | sed -n 's/.*Depends: gcc-\([0-9]*\)$/\1/p')
 gcc=${gcc%%.*}
 if [ "${1-}" = everywhere ]; then
-    want musl-tools have musl-gcc
     want g++-mingw-w64-x86-64-posix have x86_64-w64-mingw32-g++-posix
     want wine64 test -e /usr/lib/wine/wine64
     want debhelper have dh
@@ -118,6 +117,7 @@ elif [ -z "${1-}" ]; then
     want librust-lock-api-dev crate lock_api
     want valgrind have valgrind
     want meson have meson
+    want musl-tools have musl-gcc
     want libuv1-dev header uv.h
     want libcjson-dev header cjson/cJSON.h
     want libncurses-dev header curses.h
