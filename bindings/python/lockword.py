@@ -603,6 +603,8 @@ class _Lock:
     """What can be acquired and released: as threading.Lock, and with `await`."""
 
     _GUARD = Guard
+    #: Whether a task may have it without a request, if it is free.
+    _TRIES = True
 
     def __init__(self, region: "Region", what: str) -> None:
         self._region = region
@@ -665,7 +667,7 @@ class _Lock:
         """
         self._region._open_handle()
         me = threading.get_ident()
-        error = _errno.EBUSY if self._waiting[me] else self._try()
+        error = self._try() if self._TRIES and not self._waiting[me] else _errno.EBUSY
         if error == _errno.EBUSY:
             request = _Request(self._region, lambda: self._give_back(request))
             self._waiting[me] += 1
@@ -989,6 +991,8 @@ class WriteLock(_Side):
 class TableReadLock(_Side):
     """The side of the readers of a table. `guard.owner_died`: a writer died."""
 
+    #: Not so: a thread that reads may read once more, ahead of writers, but its tasks are many.
+    _TRIES = False
     _attempt = _table_tryread
     _wait = _table_read
     _begin = _table_read_async

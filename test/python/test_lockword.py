@@ -828,6 +828,32 @@ class Tasks(Case):
             with lock.hold(10) as guard:
                 self.assertFalse(guard.owner_died)
 
+    def test_readers_of_a_table_stand_behind_a_writer(self):
+        async def main():
+            table = self.region.rwtable("table")
+            order = []
+
+            def write():
+                with table.write:
+                    order.append("writer")
+
+            async def read(who):
+                async with table.read:
+                    order.append(who)
+
+            async with table.read:
+                join = self.thread(write)
+                while self.waiters("table") != 1:
+                    await asyncio.sleep(0.001)
+                late = asyncio.ensure_future(read("late"))
+                await begun()
+                self.assertEqual(order, [])
+            await late
+            join()
+            self.assertEqual(order, ["writer", "late"])
+
+        self.run_async(main())
+
     def test_a_set_is_for_one_task(self):
         """A cancelled task passes on the set that it has consumed."""
 
