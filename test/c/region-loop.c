@@ -568,6 +568,7 @@ static void write_in_table(void)
     say('w');
     await_word();
     lw_region_rwtable_unlock(&table);
+    await_word();
     lw_region_rwtable_rdlock(&table);
     say('r');
     await_word();
@@ -603,6 +604,7 @@ TEST(a_table_has_one_line_for_readers_and_writers)
     assert_int_equal(unlock_table(), 0);
     assert_int_equal(end_wait(&write), 0);
     assert_int_equal(lw_region_rwtable_tryrdlock(&table), EBUSY);
+    tell(&other);
     wait_on(&late, 20);
     assert_int_equal(unlock_table(), 0);
     assert_int_equal(end_wait(&late), 0);
@@ -643,6 +645,7 @@ TEST(a_table_is_left_by_those_that_give_up)
         assert_int_equal(lw_loop_init(&loop), 0);
         if (round == 0) {
             tell(&other);
+            tell(&other);
             assert_int_equal(hear(&other), 'r');
         }
     }
@@ -665,6 +668,7 @@ TEST(a_table_tells_of_a_writer_that_was_killed_and_not_of_a_reader)
     struct wait write;
     struct process other = spawn(write_in_table);
     hear(&other);
+    tell(&other);
     tell(&other);
     assert_int_equal(hear(&other), 'r');
     assert_int_equal(lw_region_rwtable_wrlock_async(&table, FOR(&write)), 0);
