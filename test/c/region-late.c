@@ -7,7 +7,6 @@
 #include <lockword/region.h>
 
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../src/wait/kernel.h"
 #include "check.h"
 
 /* Where the killed thread makes its last step. */
