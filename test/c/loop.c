@@ -166,10 +166,11 @@ TEST(a_deadline_is_kept_by_the_descriptor)
     WAIT(lw_mutex_lock_async, &mutex, FOR_MS(&b, 20));
     WAIT(lw_mutex_lock_async, &mutex, &fresh(&c)->request, &loop, LW_NOW, done, &c);
     assert_int_equal(end_wait(&loop, &c), ETIMEDOUT);
-    assert_int_equal(b.calls, 0);
+    /* None is early; on a busy machine the next one may be due, too. */
+    assert_true(b.calls == 0 || now_ns() - start >= 20 * NS_PER_MS);
     assert_int_equal(end_wait(&loop, &b), ETIMEDOUT);
     assert_true(now_ns() - start >= 20 * NS_PER_MS);
-    assert_int_equal(a.calls, 0);
+    assert_true(a.calls == 0 || now_ns() - start >= 40 * NS_PER_MS);
     assert_int_equal(end_wait(&loop, &a), ETIMEDOUT);
     assert_true(now_ns() - start >= 40 * NS_PER_MS);
     /* Nothing wakes the loop any more. */
