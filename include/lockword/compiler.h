@@ -25,6 +25,13 @@
 #define LW_LINUX 0
 #endif
 
+/* Whether this is Windows, on which a DLL cannot export a thread-local variable. */
+#ifdef _WIN32
+#define LW_WINDOWS 1
+#else
+#define LW_WINDOWS 0
+#endif
+
 /*
  * A variable of which each agent has its own; stands after `static` or `extern`. Natively it is a
  * thread-local in the memory that each thread has for these from its start, in the shared library,

@@ -28,14 +28,13 @@ uint32_t lw_self_slow(void);
 /*
  * The caller's id, or LW_SELF_UNKNOWN until lw_self_slow is called. Natively that is a number that
  * no owner field ever holds, and no mutex's state: it would be free, with waiters. In an engine it
- * is 0, with which a wasm global begins. On Windows it is never known: a DLL cannot export a
- * thread-local variable, and to call lw_self_slow takes no longer than to read one.
+ * is 0, with which a wasm global begins. On Windows it is never known: each call asks for it, which
+ * takes no longer than to read a thread-local variable.
  */
-#ifdef _WIN32
-#define LW_SELF_UNKNOWN 0u
+#define LW_SELF_UNKNOWN (LW_ENGINE || LW_WINDOWS ? 0u : 0xc0000000u)
+#if LW_WINDOWS
 static const uint32_t lw_self_cached = LW_SELF_UNKNOWN;
 #else
-#define LW_SELF_UNKNOWN (LW_ENGINE ? 0u : 0xc0000000u)
 extern LW_AGENT_LOCAL uint32_t lw_self_cached;
 #endif
 

@@ -24,7 +24,7 @@ static bool fits(uint64_t number)
     return 0 < number && number < FIRST_COUNTED;
 }
 
-#ifdef _WIN32
+#if LW_WINDOWS
 
 static LW_AGENT_LOCAL uint32_t id_if_counted;
 
