@@ -22,6 +22,7 @@
 #include <lockword/counter.h>
 #include <lockword/event.h>
 #include <lockword/latch.h>
+#include <lockword/permits.h>
 #include <lockword/sem.h>
 #include <lockword/waitgroup.h>
 
@@ -37,46 +38,58 @@ typedef struct lw_source {
     lw_step *step;
     lw_word *words;
     uint32_t wanted;
+    uint32_t *number; /* where to say which permit it is, or NULL */
 } lw_source;
 
 /* Waits for an event to be set, from now on. */
 LW_API lw_source lw_source_event(lw_event *event)
 {
-    lw_source source = {lw_event_wait_step, event->word, lw_event_state(event->word)};
+    lw_source source = {lw_event_wait_step, event->word, lw_event_state(event->word), LW_NULL};
     return source;
 }
 
 /* Waits for n permits of a semaphore; 0 to LW_SEM_MAX. */
 LW_API lw_source lw_source_sem(lw_sem *sem, uint32_t n)
 {
-    lw_source source = {lw_sem_acquire_step, sem->word, n};
+    lw_source source = {lw_sem_acquire_step, sem->word, n, LW_NULL};
+    return source;
+}
+
+/*
+ * Waits for one of these permits, for the calling thread. When it comes first, its number is stored
+ * in *which (NULL: nobody asks). Where there are no permits, none comes.
+ */
+LW_API lw_source lw_source_permits(lw_permits *permits, uint32_t *which)
+{
+    lw_source source = {lw_permits_acquire_step, permits->word, lw_self(), which};
     return source;
 }
 
 /* Waits for a counter to be at least, or at most, n. */
 LW_API lw_source lw_source_at_least(lw_counter *counter, uint32_t n)
 {
-    lw_source source = {lw_counter_at_least_step, counter->word, n};
+    lw_source source = {lw_counter_at_least_step, counter->word, n, LW_NULL};
     return source;
 }
 
 LW_API lw_source lw_source_at_most(lw_counter *counter, uint32_t n)
 {
-    lw_source source = {lw_counter_at_most_step, counter->word, n};
+    lw_source source = {lw_counter_at_most_step, counter->word, n, LW_NULL};
     return source;
 }
 
 /* Waits for the count of a wait group to be 0, from now on. */
 LW_API lw_source lw_source_waitgroup(lw_waitgroup *group)
 {
-    lw_source source = {lw_waitgroup_wait_step, group->word, lw_waitgroup_state(group->word)};
+    lw_source source = {lw_waitgroup_wait_step, group->word, lw_waitgroup_state(group->word),
+                        LW_NULL};
     return source;
 }
 
 /* Waits for the count of a latch to be 0. */
 LW_API lw_source lw_source_latch(lw_latch *latch)
 {
-    lw_source source = {lw_latch_wait_step, latch->word, 0};
+    lw_source source = {lw_latch_wait_step, latch->word, 0, LW_NULL};
     return source;
 }
 

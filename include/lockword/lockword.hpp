@@ -316,15 +316,21 @@ template <class Start> auto await(loop &in, const Start &start, const char *what
                         [what](int result, const lw_request &) { check(result, what); });
 }
 
+/* Whether what was waited for within a limit has come. The loop's end is no limit of the caller's.
+ */
+inline bool has_come(int result, const lw_request &request, const char *what)
+{
+    if (result == ECANCELED && (!request.loop || request.loop->is_closing))
+        fail(result, what);
+    return succeeded(result, what);
+}
+
 /* Within a limit: true, or false if it is over. */
 template <class Limit, class Given, class Start>
 auto await_within(loop &in, const Given &limit, const Start &start, const char *what)
 {
     return await<Limit>(in, limit, start, [what](int result, const lw_request &request) {
-        /* The loop's end is no limit of the caller's. */
-        if (result == ECANCELED && (!request.loop || request.loop->is_closing))
-            fail(result, what);
-        return succeeded(result, what);
+        return has_come(result, request, what);
     });
 }
 
@@ -989,8 +995,7 @@ using binary_semaphore = semaphore;
 
 /*
  * Up to 252 permits that have numbers and owners: a pool of GPUs, ports or connections. An acquire
- * returns which permit it is, from 0 on, and the same thread releases it. In an event loop, call
- * lw_permits_acquire_async with native_handle().
+ * returns which permit it is, from 0 on, and the same thread releases it.
  */
 class permits : public detail::primitive<lw_permits>
 {
@@ -1004,6 +1009,24 @@ class permits : public detail::primitive<lw_permits>
     {
         return lw_permits_acquire_cancel(&native_, which, deadline, cancel);
     }
+
+#ifdef LW_DETAIL_AWAITS
+    template <class Limit, class Given, class Finish>
+    auto await_acquire(loop &in, const Given &limit, Finish finish)
+    {
+        return detail::await<Limit>(in, limit, LW_DETAIL_START(lw_permits_acquire_async), finish);
+    }
+
+    template <class Limit, class Given>
+    auto await_within(loop &in, const Given &limit, const char *what)
+    {
+        return await_acquire<Limit>(in, limit, [what](int result, const lw_request &request) {
+            return detail::has_come(result, request, what)
+                       ? std::optional(lw_request_value(&request))
+                       : std::nullopt;
+        });
+    }
+#endif
 
   public:
     static constexpr std::ptrdiff_t max() noexcept
@@ -1022,6 +1045,38 @@ class permits : public detail::primitive<lw_permits>
         detail::check(lw_permits_acquire(&native_, &which), "acquire");
         return which;
     }
+
+#ifdef LW_DETAIL_AWAITS
+    /* Without blocking: co_await it. The loop's thread has the permit, and releases it. */
+    [[nodiscard]] auto acquire(loop &in)
+    {
+        return await_acquire<detail::never>(in, detail::never(),
+                                            [](int result, const lw_request &request) {
+                                                detail::check(result, "acquire");
+                                                return lw_request_value(&request);
+                                            });
+    }
+
+    template <class Rep, class Period>
+    [[nodiscard]] auto try_acquire_for(loop &in, const std::chrono::duration<Rep, Period> &time)
+    {
+        return await_within<detail::at>(in, detail::after(time), "try_acquire_for");
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] auto try_acquire_until(loop &in,
+                                         const std::chrono::time_point<Clock, Duration> &time)
+    {
+        return await_within<detail::by_clock<Clock, Duration>>(in, time, "try_acquire_until");
+    }
+
+#ifdef __cpp_lib_jthread
+    [[nodiscard]] auto acquire(loop &in, const std::stop_token &stop)
+    {
+        return await_within<detail::by_stop>(in, stop, "acquire");
+    }
+#endif
+#endif
 
     [[nodiscard]] std::optional<std::uint32_t> try_acquire()
     {
@@ -1067,6 +1122,12 @@ class permits : public detail::primitive<lw_permits>
     std::uint32_t available() const noexcept
     {
         return lw_permits_available(&native_);
+    }
+
+    /* For wait_any, in this thread: sets `which` to the permit that it got, if this comes first. */
+    lw_source when(std::uint32_t &which) noexcept
+    {
+        return lw_source_permits(&native_, &which);
     }
 };
 

@@ -99,6 +99,7 @@ typedef struct lw_waiter {
     lw_step *step;
     lw_word *words;
     lw_word *heard_at;  /* the word whose notify it hears: its gate, or a region's bell */
+    uint32_t *number;   /* where to say which permit it is, or NULL */
     uint64_t parked_at; /* its place in time among the waiters of its bucket */
     uint32_t wanted;
     uint16_t phase;
@@ -438,7 +439,7 @@ LW_API int lw_cond_wait_recursive_async(lw_cond *cond, lw_rmutex *rmutex, LW_ASY
 /*
  * lw_wait_any: waits for one of n sources, whose index `done` finds as the request's value. Any
  * number of sources, which the call only reads; EINVAL: none. Besides the request it needs n - 1
- * waiters.
+ * waiters. The number of a permit (lw_source_permits) is stored before `done` is called.
  */
 int lw_wait_any_async(const lw_source *sources, uint32_t n, lw_waiter *waiters,
                       LW_ASYNC_PARAMETERS);

@@ -20,8 +20,8 @@ import { run, withdraw } from './line.js';
  *
  *     switch (await waitAny([stop.when(), jobs.when(1), size.whenAtLeast(100)], 500)) { … }
  *
- * @param {WaitSource[]} sources what `when` of events, semaphores, wait groups and latches returns,
- *   and `whenAtLeast` and `whenAtMost` of counters
+ * @param {WaitSource[]} sources what `when` of events, semaphores, permits, wait groups and latches
+ *   returns, and `whenAtLeast` and `whenAtMost` of counters
  * @param {number | WaitOptions} [options] ms, or options
  * @returns {Promise<number>} its index; -1: the time was up; rejects with `signal.reason` on abort,
  *   with a RangeError if there are none, and with a TypeError, before anything is touched, if one of
@@ -46,8 +46,10 @@ export async function waitAny(sources, options) {
     };
     /** @type {any[]} */ (sources).every((source, index) => {
       /** @param {{ what: number }} answer */
-      const toValue = ({ what }) => {
+      const toValue = (answer) => {
+        const { what } = answer;
         if (what === LW_DONE) {
+          source.take?.(answer);
           resolve(index);
           endOthers();
           // A caller that gives up leaves the others their last attempt.

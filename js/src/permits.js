@@ -14,10 +14,11 @@ import { OwnershipError, TimeoutError } from './errors.js';
 import { dispose } from './guard.js';
 import { handOver } from './line.js';
 import { Primitive } from './primitive.js';
-import { assertInteger, blockFor, waitersOf, waitFor } from './waiting.js';
+import { assertInteger, blockFor, sourceOf, waitersOf, waitFor } from './waiting.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
+ * @typedef {import('./options.js').WaitSource} WaitSource
  * @typedef {import('./primitive.js').SharedMemory} SharedMemory
  */
 
@@ -148,6 +149,35 @@ export class Permits extends Primitive {
     } finally {
       permit.release();
     }
+  }
+
+  /**
+   * Acquiring a permit, as a source for `waitAny`. If it comes first, its `permit` is what was
+   * acquired.
+   *
+   *     const gpu = gpus.when();
+   *     if ((await waitAny([stop.when(), gpu])) === 1) use(gpu.permit.number);
+   *
+   * @returns {WaitSource & { permit?: PermitGuard }}
+   * @throws {RangeError} there are no permits: zeroed memory
+   */
+  when() {
+    const permits = this;
+    const source = {
+      ...this.#operation(),
+      // When the wait begins: a region may have been closed since.
+      get words() {
+        return permits.words;
+      },
+      get wanted() {
+        return self;
+      },
+      /** @type {PermitGuard | undefined} */
+      permit: undefined,
+      /** @param {any} answer */
+      take: (answer) => void (source.permit = this.#guard(answer)),
+    };
+    return /** @type {any} */ (sourceOf(source));
   }
 
   /** @returns {import('./crowd.js').Operation} */

@@ -253,6 +253,8 @@ static void finish(lw_waiter *waiter, lw_answer answer, int gave_up)
         for (lw_waiter *each = &request->waiter; each != waiter; each = each->sibling)
             index++;
         request->value = index;
+        if (waiter->number)
+            *waiter->number = value;
     } else if (result == 0 && request->kind == LW_REQUEST_REENTERS) {
         lw_rmutex_entered_step(waiter->words, request->depth);
     } else if (result == 0 && request->kind == LW_REQUEST_RUNS) {
@@ -623,6 +625,7 @@ int lw_wait_any_async(const lw_source *sources, uint32_t n, lw_waiter *waiters, 
         }
         init_waiter(last, request, sources[i].step, sources[i].words, sources[i].wanted,
                     LW_MUTEX_GATE);
+        last->number = sources[i].number;
     }
     for (lw_waiter *waiter = &request->waiter; waiter; waiter = waiter->sibling)
         set_out(waiter);

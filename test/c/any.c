@@ -9,15 +9,20 @@
 
 #include "../../src/wait/awake.h"
 
+/* An agent's id that no thread has: what has it stays taken. */
+#define NOBODY LW_PERMITS_OWNER
+
 struct things {
     lw_event event, automatic;
     lw_sem sem;
     lw_counter counter;
     lw_waitgroup group;
     lw_latch latch;
+    lw_permits permits;
+    uint32_t permit;
 };
 
-#define THINGS 7
+#define THINGS 8
 
 static struct things make_things(void)
 {
@@ -27,6 +32,9 @@ static struct things make_things(void)
     lw_counter_add(&things.counter, 5, NULL);
     lw_waitgroup_add(&things.group, 1);
     lw_latch_init(&things.latch, 1);
+    things.permits = (lw_permits)LW_PERMITS_INIT(2);
+    things.permits.word[LW_PERMITS_FIRST] = things.permits.word[LW_PERMITS_FIRST + 1] = NOBODY;
+    things.permit = UINT32_MAX;
     return things;
 }
 
@@ -34,10 +42,14 @@ static int wait_any(struct call *call)
 {
     struct things *things = call->on;
     const lw_source sources[THINGS] = {
-        lw_source_event(&things->event),        lw_source_event(&things->automatic),
-        lw_source_sem(&things->sem, 2),         lw_source_at_least(&things->counter, 10),
-        lw_source_at_most(&things->counter, 0), lw_source_waitgroup(&things->group),
+        lw_source_event(&things->event),
+        lw_source_event(&things->automatic),
+        lw_source_sem(&things->sem, 2),
+        lw_source_at_least(&things->counter, 10),
+        lw_source_at_most(&things->counter, 0),
+        lw_source_waitgroup(&things->group),
         lw_source_latch(&things->latch),
+        lw_source_permits(&things->permits, &things->permit),
     };
     call->n = UINT32_MAX;
     return lw_wait_any(sources, THINGS, call->deadline, call->cancel, &call->n);
@@ -65,8 +77,11 @@ static void come(struct things *things, uint32_t which)
     case 5:
         lw_waitgroup_done(&things->group);
         break;
-    default:
+    case 6:
         lw_latch_count_down(&things->latch, 1);
+        break;
+    default:
+        assert_true(lw_permits_release_step(things->permits.word, 1, NOBODY));
     }
 }
 
@@ -88,7 +103,31 @@ TEST(it_tells_which_has_come)
             /* An automatic event and permits are consumed. */
             assert_false(lw_event_is_set(&things.automatic));
             assert_int_equal(lw_sem_available(&things.sem), 0);
+            assert_int_equal(lw_permits_available(&things.permits), 0);
+            assert_int_equal(things.permit, which == 7 ? 1 : UINT32_MAX);
         }
+    }
+}
+
+/* Whoever is woken for a permit, and takes something else, wakes another one. */
+TEST(a_permit_goes_to_one_that_wants_it)
+{
+    for (int i = 0; i < 200; i++) {
+        struct things things = make_things();
+        struct call calls[2];
+        for (int k = 0; k < 2; k++) {
+            calls[k] = calling(wait_any, &things);
+            start_call(&calls[k]);
+            await_sleep(&calls[k].helper);
+        }
+        come(&things, i % 2 ? 7 : 1);
+        come(&things, i % 2 ? 1 : 7);
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(end_call(&calls[k]), 0);
+        assert_int_equal(calls[0].n + calls[1].n, 8);
+        assert_int_equal(things.permit, 1);
+        assert_int_equal(lw_permits_available(&things.permits), 0);
+        assert_false(lw_event_is_set(&things.automatic));
     }
 }
 

@@ -461,11 +461,14 @@ TEST(the_first_of_several)
     lw_event event = LW_EVENT_INIT;
     lw_sem sem = LW_SEM_INIT(0);
     lw_counter counter = {{0}};
-    lw_waiter waiters[2];
+    lw_permits permits = LW_PERMITS_INIT(1);
+    uint32_t permit = UINT32_MAX;
+    lw_waiter waiters[3];
     lw_cancel cancel = LW_CANCEL_INIT;
     lw_waiter for_cancel;
     const lw_source sources[] = {lw_source_event(&event), lw_source_sem(&sem, 2),
-                                 lw_source_at_least(&counter, 9)};
+                                 lw_source_at_least(&counter, 9),
+                                 lw_source_permits(&permits, &permit)};
     open_loop(&loop);
     assert_int_equal(lw_wait_any_async(sources, 0, waiters, FOR(&a)), EINVAL);
     WAIT(lw_wait_any_async, sources, 3, waiters, FOR(&a));
@@ -483,6 +486,24 @@ TEST(the_first_of_several)
     assert_int_equal(end_wait(&loop, &a), 0);
     assert_int_equal(a.value, 0);
     assert_int_equal(lw_sem_available(&sem), 2);
+    /* A permit says which it is. */
+    assert_int_equal(lw_permits_tryacquire(&permits, NULL), 0);
+    WAIT(lw_wait_any_async, &sources[2], 2, waiters, FOR(&a));
+    settle(&loop);
+    assert_int_equal(a.calls, 0);
+    assert_int_equal(lw_permits_release(&permits, 0), 0);
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_int_equal(a.value, 1);
+    assert_int_equal(permit, 0);
+    assert_int_equal(lw_permits_release(&permits, 0), 0);
+    lw_counter_add(&counter, 9, NULL);
+    permit = UINT32_MAX;
+    WAIT(lw_wait_any_async, &sources[2], 2, waiters, FOR(&a));
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_int_equal(a.value, 0);
+    assert_int_equal(permit, UINT32_MAX);
+    assert_int_equal(lw_permits_available(&permits), 1);
+    lw_counter_add(&counter, -9, NULL);
     /* By time, and by a cancel. */
     WAIT(lw_wait_any_async, &sources[2], 1, NULL, FOR_MS(&a, 5));
     assert_int_equal(end_wait(&loop, &a), ETIMEDOUT);

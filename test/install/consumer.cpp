@@ -278,6 +278,7 @@ struct things {
     lw::mutex mutex;
     lw::shared_mutex table;
     lw::semaphore permits{0};
+    lw::permits gpus{1};
     lw::event ready;
     lw::latch latch{1};
     lw::wait_group group;
@@ -383,6 +384,17 @@ static task meet(lw::loop &loop, things &on, bool leads)
 static task pick(lw::loop &loop, things &on, std::size_t which)
 {
     EXPECT(co_await lw::wait_any(loop, on.ready.when(), on.permits.when(2)) == which);
+    std::uint32_t gpu = 9;
+    EXPECT(co_await lw::wait_any(loop, on.permits.when(2), on.gpus.when(gpu)) == 1);
+    EXPECT(gpu == 0 && on.gpus.available() == 0);
+    EXPECT(!co_await on.gpus.try_acquire_for(loop, 1ms));
+    EXPECT(!co_await on.gpus.try_acquire_until(loop, std::chrono::system_clock::now()));
+    on.gpus.release(gpu);
+    const std::optional<std::uint32_t> same = co_await on.gpus.try_acquire_for(loop, 1h);
+    EXPECT(same == 0u);
+    on.gpus.release(*same);
+    const std::uint32_t again = co_await on.gpus.acquire(loop);
+    on.gpus.release(again);
     on.ended++;
 }
 
@@ -392,6 +404,9 @@ static task stop_all(lw::loop &loop, things &on, std::stop_token stop)
     EXPECT(!co_await on.ready.wait(loop, stop));
     EXPECT(!co_await on.latch.wait(loop, stop)); // has stopped already
     EXPECT(!co_await on.permits.acquire(loop, stop, 9));
+    const std::uint32_t gpu = co_await on.gpus.acquire(loop);
+    EXPECT(!co_await on.gpus.acquire(loop, stop));
+    on.gpus.release(gpu);
     EXPECT(co_await on.mutex.lock(loop, stop)); // what is free is taken all the same
     std::unique_lock lock(on.mutex, std::adopt_lock);
     EXPECT(!co_await on.changed.wait(loop, lock, stop));

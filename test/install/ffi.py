@@ -14,7 +14,12 @@ RWLock = ctypes.c_uint32 * 4
 
 
 class Source(ctypes.Structure):
-    _fields_ = [("step", ctypes.c_void_p), ("words", ctypes.c_void_p), ("wanted", ctypes.c_uint32)]
+    _fields_ = [
+        ("step", ctypes.c_void_p),
+        ("words", ctypes.c_void_p),
+        ("wanted", ctypes.c_uint32),
+        ("number", ctypes.c_void_p),
+    ]
 
 
 lw = ctypes.CDLL(sys.argv[1])

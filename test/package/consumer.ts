@@ -107,6 +107,9 @@ async function inARegion(): Promise<boolean> {
   const jobs: RegionMutex = region.mutex('jobs');
   const died: boolean = await jobs.runExclusive(({ ownerDied }) => ownerDied, { timeout: 50 });
   const table: Uint8Array = region.bytes('table', 8);
+  const gpu = region.permits('gpus', 1).when();
+  if ((await waitAny([gpu], 50)) !== 0 || gpu.permit?.number !== 0) return false;
+  gpu.permit.release();
   const lock: RWTable = region.rwtable('lock');
   const reads: number = await lock.runShared(() => lock.readers, 50);
   const guard: RegionGuard = await lock.acquireWriteAsync({ timeout: 50 });

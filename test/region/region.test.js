@@ -727,13 +727,15 @@ describe('the other primitives of a region', () => {
     const elsewhere = other.semaphore('slots');
     waits.push(failure(() => waitAny([event.when(), elsewhere.when()])));
     const source = event.when();
+    const permit = region.permits('owned', 1).when();
     region.close();
     for (const error of await within(5000, Promise.all(waits)))
       expect(error).instanceOf(ClosedError);
     for (const call of ['wait', 'waitAsync', 'tryAcquire', 'release', 'acquire'])
       expect(await failure(() => slots[call]())).instanceOf(ClosedError);
     expect(await failure(() => guard.unlock())).instanceOf(ClosedError);
-    expect(await failure(() => waitAny([source]))).instanceOf(ClosedError);
+    for (const late of [source, permit])
+      expect(await failure(() => waitAny([late]))).instanceOf(ClosedError);
     // What waited for either of two does not take the other one any more.
     elsewhere.release();
     await sleep(20);
@@ -743,6 +745,10 @@ describe('the other primitives of a region', () => {
     const again = open(PATH);
     again.semaphore('slots').release();
     expect(again.semaphore('slots').tryAcquire()).equal(true);
+    const anew = again.permits('owned', 1).when();
+    expect(await waitAny([again.semaphore('slots').when(), anew])).equal(1);
+    expect(anew.permit.number).equal(0);
+    anew.permit.release();
     again.close();
   });
 

@@ -1,7 +1,15 @@
 /** waitAny: the first of several, and of that one only. */
 import { expect } from 'chai';
 
-import { Counter, Event, Latch, Semaphore, waitAny, WaitGroup } from '../../../js/src/index.js';
+import {
+  Counter,
+  Event,
+  Latch,
+  Permits,
+  Semaphore,
+  waitAny,
+  WaitGroup,
+} from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
 import { failure, sleep, stateOf, within } from '../support.js';
@@ -10,7 +18,7 @@ const automatic = () => Event.create({ autoReset: true });
 
 /** One of each kind, none of which is there, and what makes it so. */
 function sources() {
-  const [event, auto, semaphore, group, rising, falling, latch] = [
+  const [event, auto, semaphore, group, rising, falling, latch, permits] = [
     new Event(),
     automatic(),
     Semaphore.create(1),
@@ -18,8 +26,10 @@ function sources() {
     Counter.create(1),
     Counter.create(9),
     Latch.create(2),
+    Permits.create(2),
   ];
   group.add(2);
+  const [, second] = [permits.tryAcquire(), permits.tryAcquire()];
   return {
     whens: [
       event.when(),
@@ -29,6 +39,7 @@ function sources() {
       rising.whenAtLeast(5),
       falling.whenAtMost(5),
       latch.when(),
+      permits.when(),
     ],
     ends: [
       () => event.set(),
@@ -38,6 +49,7 @@ function sources() {
       () => rising.increment(4),
       () => falling.decrement(4),
       () => latch.countDown(2),
+      () => second.release(),
     ],
     /** What can be consumed: permits, and a set. */
     left: () => [auto.isSet, semaphore.permits],
@@ -45,7 +57,7 @@ function sources() {
 }
 
 describe('waitAny()', () => {
-  for (let which = 0; which < 7; which++) {
+  for (let which = 0; which < 8; which++) {
     it(`returns the index of what happens: ${which}`, async () => {
       const { whens, ends, left } = sources();
       const waiting = waitAny(whens, 20_000);
@@ -53,6 +65,7 @@ describe('waitAny()', () => {
       ends[which]();
       expect(await within(10_000, waiting)).to.equal(which);
       expect(left()).to.deep.equal([false, which === 2 ? 0 : 1]);
+      expect(whens[7].permit?.number).to.equal(which === 7 ? 1 : undefined);
     });
 
     it(`returns at once what is there: ${which}`, async () => {
@@ -60,6 +73,7 @@ describe('waitAny()', () => {
       ends[which]();
       expect(await waitAny(whens, 0)).to.equal(which);
       expect(left()).to.deep.equal([false, which === 2 ? 0 : 1]);
+      expect(whens[7].permit?.number).to.equal(which === 7 ? 1 : undefined);
     });
   }
 
@@ -70,6 +84,26 @@ describe('waitAny()', () => {
     expect(left()).to.deep.equal([false, 2]);
     expect(await waitAny(whens)).to.equal(2);
     expect(left()).to.deep.equal([false, 0]);
+  });
+
+  it('gives a permit that it did not take to the next one', async () => {
+    const permits = Permits.create(1);
+    const event = new Event();
+    for (let i = 0; i < 20; i++) {
+      const held = permits.acquireAsync();
+      const [first, second] = [permits.when(), permits.when()];
+      const either = waitAny([event.when(), first], 20_000);
+      const other = waitAny([second], 20_000);
+      event.set();
+      expect(await within(10_000, either)).to.equal(0);
+      (await held).release();
+      expect(await within(10_000, other)).to.equal(0);
+      expect([first.permit, second.permit.number]).to.deep.equal([undefined, 0]);
+      second.permit.release();
+      event.reset();
+    }
+    expect(permits.available).to.equal(1);
+    expect((await failure(() => new Permits().when())).name).to.equal('RangeError');
   });
 
   it('takes from one only of those that happen at once while it waits', async () => {
