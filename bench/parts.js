@@ -329,15 +329,31 @@ function loops({ loops: all }) {
 }
 
 /** Locks among processes: alone, after a death, contended. */
+/** The cells of the time from a death to the next holder. */
+function deathOf(row) {
+  if (row.death_us) return [time(row.death_us * 1e3), time(row.death_p99_us * 1e3)];
+  return row.shares ? ['never', 'never'] : ['', ''];
+}
+
+/** Read-write locks between processes. */
+function regionReaders({ regions: all }) {
+  if (!all?.rwlocks) return NOT_MEASURED;
+  return table([
+    ['', 'read, unlock', 'write, unlock', "a writer's SIGKILL to the next: median", 'p99'],
+    ...all.rwlocks.map((row) => [
+      bold(row.peer, row.peer.startsWith(HERO)),
+      time(row.read_ns),
+      time(row.write_ns),
+      ...deathOf(row),
+    ]),
+  ]);
+}
+
 function regions({ regions: all }) {
   if (!all) return NOT_MEASURED;
   const raw = all.peers.find((row) => row.peer === HERO).ns;
   const sizes = unique(all.contended.map((row) => row.processes));
   const heroes = all.contended.filter((row) => row.peer === HERO);
-  const death = (row) => {
-    if (row.death_us) return [time(row.death_us * 1e3), time(row.death_p99_us * 1e3)];
-    return row.shares ? ['never', 'never'] : ['', ''];
-  };
   const cell = (peer, processes) => {
     const row = all.contended.find((each) => each.peer === peer && each.processes === processes);
     const hero = heroes.find((each) => each.processes === processes);
@@ -350,7 +366,7 @@ function regions({ regions: all }) {
         bold(row.peer, row.peer === HERO),
         time(row.ns),
         fixed(row.ns / raw, 2),
-        ...death(row),
+        ...deathOf(row),
       ]),
     ]),
     table([
@@ -568,6 +584,7 @@ export const parts = {
   loops,
   'loop-grants': loopGrants,
   regions,
+  'region-readers': regionReaders,
   leases,
   startup,
   'js-uncontended': jsUncontended,

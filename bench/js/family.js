@@ -10,6 +10,7 @@ import {
   Event,
   Mutex,
   Once,
+  Permits,
   RecursiveMutex,
   RWLock,
   Semaphore,
@@ -29,6 +30,8 @@ export const operations = [
   { name: 'Mutex lock, unlock', make: () => lock(new Mutex()) },
   { name: 'RecursiveMutex twice', make: () => lockTwice(new RecursiveMutex()) },
   { name: 'Semaphore acquire, release', make: () => permit(Semaphore.create(1)) },
+  { name: 'Permits acquire, release', make: () => number(Permits.create(4)) },
+  { name: 'Mutex and array: the same', make: () => numberUnder(new Mutex(), words()) },
   { name: 'RWLock read, unlock', make: () => read(new RWLock()) },
   { name: 'RWLock write, unlock', make: () => write(new RWLock()) },
   { name: 'Once run, has been', make: () => done(new Once()) },
@@ -81,6 +84,19 @@ const lockTwice = (mutex) => () => {
 const permit = (semaphore) => () => {
   semaphore.wait();
   semaphore.release();
+};
+
+const number = (permits) => () => permits.acquire().release();
+
+/** What people write by hand. Nobody waits here, so that it has no condition. */
+const numberUnder = (mutex, taken) => () => {
+  mutex.lock();
+  const which = taken.indexOf(0);
+  taken[which] = 1;
+  mutex.unlock();
+  mutex.lock();
+  taken[which] = 0;
+  mutex.unlock();
 };
 
 const read = (rwlock) => () => {

@@ -54,6 +54,8 @@ enum bench_subject {
     BENCH_HOLD,
     BENCH_RECURSION,
     BENCH_PERMIT,
+    BENCH_NUMBER,
+    BENCH_NUMBERS,
     BENCH_READ,
     BENCH_READERS,
     BENCH_WRITE,

@@ -1,7 +1,7 @@
 /*
- * regions.c: a lock that processes share, beside those that Linux has. Prints three tables: what a
- * lock costs alone and among processes, and how long it is held by a process that was killed; what
- * names cost.
+ * regions.c: a lock that processes share, beside those that Linux has. Prints four tables: what a
+ * lock costs alone and among processes, and how long it is held by a process that was killed; the
+ * same of a read-write lock alone; what names cost.
  *
  *     build/release/bench/native/lockword-bench-regions [--quick] [--json FILE]
  *
@@ -31,13 +31,15 @@
 #define SETTLED_S 3e-3 /* until a process that waits is asleep */
 #define NAMES 1000
 
-enum { ROUNDS = 15, PAIRS = 20000, MOST = 16, DEATHS = 200 };
+enum { ROUNDS = 15, MOST = 16, DEATHS = 200 };
+static int pairs = 20000;
 
 static FILE *json;
 
 /* What the processes share. */
 static struct shared {
     pthread_mutex_t robust;
+    pthread_rwlock_t rwlock;
     _Alignas(64) uint64_t count;
     _Alignas(64) uint32_t ready, go, stop;
     double sample; /* of a child that measures something once */
@@ -206,6 +208,92 @@ static const struct peer {
 };
 enum { PEERS = sizeof peers / sizeof *peers };
 
+static lw_region_rwtable table;
+static lw_region_rwlock rwlock;
+
+static void ready_readers(void)
+{
+    must(lw_region_open(&region, path, LW_REGION_CREATE, 0600, 0) == 0 &&
+             lw_region_rwtable_named(region, "table", &table) == 0 &&
+             lw_region_rwlock_named(region, "rwlock", &rwlock) == 0,
+         "no region");
+}
+
+static bool is_held(int error)
+{
+    return error == 0 || error == EOWNERDEAD;
+}
+
+static bool table_read(void)
+{
+    return is_held(lw_region_rwtable_rdlock(&table));
+}
+
+static bool table_write(void)
+{
+    return is_held(lw_region_rwtable_wrlock(&table));
+}
+
+static void table_unlock(void)
+{
+    lw_region_rwtable_unlock(&table);
+}
+
+static bool rwlock_read(void)
+{
+    return lw_region_rwlock_rdlock(&rwlock) == 0;
+}
+
+static bool rwlock_write(void)
+{
+    return lw_region_rwlock_wrlock(&rwlock) == 0;
+}
+
+static void rwlock_unlock(void)
+{
+    lw_region_rwlock_unlock(&rwlock);
+}
+
+static bool pthread_read(void)
+{
+    return pthread_rwlock_rdlock(&shared->rwlock) == 0;
+}
+
+static bool pthread_write(void)
+{
+    return pthread_rwlock_wrlock(&shared->rwlock) == 0;
+}
+
+static void pthread_unlock(void)
+{
+    pthread_rwlock_unlock(&shared->rwlock);
+}
+
+static bool flock_read(void)
+{
+    return flock(file, LOCK_SH) == 0;
+}
+
+static bool ofd_read(void)
+{
+    return ofd_do(F_OFD_SETLKW, F_RDLCK);
+}
+
+/* The same locks twice: as their readers have them, and as their writers do. */
+static const struct peer sides[][2] = {
+    {{"lockword, table", true, true, ready_readers, table_read, table_unlock},
+     {"lockword, table", true, true, ready_readers, table_write, table_unlock}},
+    {{"lockword, rwlock", true, false, ready_readers, rwlock_read, rwlock_unlock},
+     {"lockword, rwlock", true, false, ready_readers, rwlock_write, rwlock_unlock}},
+    {{"pthread_rwlock", true, false, ready_robust, pthread_read, pthread_unlock},
+     {"pthread_rwlock", true, false, ready_robust, pthread_write, pthread_unlock}},
+    {{"flock", true, true, ready_file, flock_read, flock_unlock},
+     {"flock", true, true, ready_file, flock_lock, flock_unlock}},
+    {{"OFD lock", true, true, ready_file, ofd_read, ofd_unlock},
+     {"OFD lock", true, true, ready_file, ofd_lock, ofd_unlock}},
+};
+enum { RWLOCKS = sizeof sides / sizeof *sides };
+
 static void make_shared(void)
 {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -215,6 +303,10 @@ static void make_shared(void)
     pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
     pthread_mutex_init(&shared->robust, &attributes);
+    pthread_rwlockattr_t rwlock_attributes;
+    pthread_rwlockattr_init(&rwlock_attributes);
+    pthread_rwlockattr_setpshared(&rwlock_attributes, PTHREAD_PROCESS_SHARED);
+    pthread_rwlock_init(&shared->rwlock, &rwlock_attributes);
     sysv = semget(IPC_PRIVATE, 1, 0600);
     must(sysv >= 0 && semctl(sysv, 0, SETVAL, 1) == 0, "no System V semaphore");
     snprintf(path, sizeof path, "/dev/shm/lockword-bench-%d", (int)getpid());
@@ -283,14 +375,14 @@ static void measure_alone(const struct peer *peer, int number)
     be_threaded();
     volatile uint64_t *guarded = &shared->count;
     double start = 0;
-    for (int i = -PAIRS / 4; i < PAIRS; i++) {
+    for (int i = -pairs / 4; i < pairs; i++) {
         if (i == 0)
             start = bench_now();
         peer->lock();
         ++*guarded;
         peer->unlock();
     }
-    shared->sample = (bench_now() - start) / PAIRS;
+    shared->sample = (bench_now() - start) / pairs;
 }
 
 static double alone(const struct peer *peer)
@@ -387,6 +479,20 @@ static double death(const struct peer *peer)
     return (shared->sample - start) / 1e3;
 }
 
+/* Prints the median and the 99th percentile of these times from a death, or that there are none. */
+static void print_deaths(const struct peer *peer, double *us, int deaths)
+{
+    if (!peer->recovers) {
+        puts(peer->shares ? "never | never |" : " |  |");
+        fputs("}", json);
+        return;
+    }
+    const double median = bench_median(us, deaths); /* sorts them */
+    const double p99 = us[deaths * 99 / 100];
+    printf("%.0f us | %.0f us |\n", median, p99);
+    fprintf(json, ", \"death_us\": %.1f, \"death_p99_us\": %.1f}", median, p99);
+}
+
 static void print_alone_and_deaths(int rounds, int deaths)
 {
     static double ns[PEERS][ROUNDS];
@@ -409,15 +515,40 @@ static void print_alone_and_deaths(int rounds, int deaths)
         printf("| %s | %.1f ns | ", peers[i].name, alone_ns);
         fprintf(json, "%s\n    {\"peer\": \"%s\", \"ns\": %.1f, \"shares\": %s", i ? "," : "",
                 peers[i].name, alone_ns, peers[i].shares ? "true" : "false");
-        if (!peers[i].recovers) {
-            puts(peers[i].shares ? "never | never |" : " |  |");
-            fputs("}", json);
-            continue;
+        print_deaths(&peers[i], us[i], deaths);
+    }
+    fputs("\n  ],\n", json);
+    puts("");
+}
+
+static void print_readers_and_writers(int rounds, int deaths)
+{
+    static double ns[RWLOCKS][2][ROUNDS];
+    static double us[RWLOCKS][DEATHS];
+    for (int round = 0; round < rounds; round++) {
+        for (int i = 0; i < 2 * RWLOCKS; i++)
+            ns[i / 2][i % 2][round] = alone(&sides[i / 2][i % 2]);
+    }
+    for (int round = 0; round < deaths; round++) {
+        for (int i = 0; i < RWLOCKS; i++) {
+            if (sides[i][1].recovers)
+                us[i][round] = death(&sides[i][1]);
         }
-        const double median = bench_median(us[i], deaths); /* sorts them */
-        const double p99 = us[i][deaths * 99 / 100];
-        printf("%.0f us | %.0f us |\n", median, p99);
-        fprintf(json, ", \"death_us\": %.1f, \"death_p99_us\": %.1f}", median, p99);
+    }
+    puts("|  | read lock, unlock | write lock, unlock | from SIGKILL of a writer to the next: "
+         "median "
+         "| p99 |\n| --- | --: | --: | --: | --: |");
+    fputs("  \"rwlocks\": [", json);
+    for (int i = 0; i < RWLOCKS; i++) {
+        const struct peer *peer = &sides[i][0];
+        const double read_ns = bench_median(ns[i][0], rounds);
+        const double write_ns = bench_median(ns[i][1], rounds);
+        printf("| %s | %.1f ns | %.1f ns | ", peer->name, read_ns, write_ns);
+        fprintf(json,
+                "%s\n    {\"peer\": \"%s\", \"read_ns\": %.1f, \"write_ns\": %.1f, "
+                "\"shares\": true",
+                i ? "," : "", peer->name, read_ns, write_ns);
+        print_deaths(peer, us[i], deaths);
     }
     fputs("\n  ],\n", json);
     puts("");
@@ -512,6 +643,7 @@ int main(int argc, char **argv)
     for (char **option = argv + 1; *option; option++) {
         if (strcmp(*option, "--quick") == 0) {
             quick = true;
+            pairs = 5000;
         } else if (strcmp(*option, "--json") == 0 && option[1]) {
             to = *++option;
         } else {
@@ -526,6 +658,7 @@ int main(int argc, char **argv)
     make_shared();
     steps = (uint64_t)(SECTION_NS / bench_calibrate().ns_per_step);
     print_alone_and_deaths(quick ? 1 : ROUNDS, quick ? 2 : DEATHS);
+    print_readers_and_writers(quick ? 1 : ROUNDS, quick ? 2 : DEATHS);
     print_contention(quick ? 1 : 7, quick ? 0.02 : 0.3);
     print_names();
     remove_shared();

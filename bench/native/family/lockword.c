@@ -36,6 +36,24 @@ static inline void permit(lw_sem *sem)
 }
 FAMILY_TURNS(permit, lw_sem)
 
+/* Elsewhere, since they are larger than an object. */
+static lw_permits pool;
+
+static void number_init(void *unused)
+{
+    (void)unused;
+    pool = (lw_permits)LW_PERMITS_INIT(4);
+}
+
+static inline void number(uint32_t *unused)
+{
+    (void)unused;
+    uint32_t which;
+    lw_permits_acquire(&pool, &which);
+    lw_permits_release(&pool, which);
+}
+FAMILY_TURNS(number, uint32_t)
+
 static inline void rw_read(lw_rwlock *rwlock)
 {
     lw_rwlock_rdlock(rwlock);
@@ -139,6 +157,8 @@ const struct bench_operation bench_family_lockword[] = {
     {BENCH_HOLD, NAME, false, NULL, NULL, hold_turns, NULL},
     {BENCH_RECURSION, NAME, false, NULL, NULL, recursion_turns, NULL},
     {BENCH_PERMIT, NAME, false, permit_init, NULL, permit_turns, NULL},
+    {BENCH_NUMBER, NAME, false, number_init, NULL, number_turns, NULL},
+    {BENCH_NUMBERS, NAME, false, number_init, NULL, number_turns, number_turns},
     {BENCH_READ, NAME, false, NULL, NULL, rw_read_turns, NULL},
     {BENCH_READERS, NAME, false, NULL, NULL, rw_read_turns, rw_read_turns},
     {BENCH_WRITE, NAME, false, NULL, NULL, rw_write_turns, NULL},

@@ -52,6 +52,56 @@ static inline void permit(sem_t *sem)
 }
 FAMILY_TURNS(permit, sem_t)
 
+/* Counts permits, and does not say which. */
+static void count_init(void *sem)
+{
+    sem_init(sem, 0, 4);
+}
+
+/* What people write by hand. */
+struct numbers {
+    pthread_mutex_t mutex;
+    pthread_cond_t freed;
+    char taken[4];
+};
+
+static void number_init(void *object)
+{
+    struct numbers *numbers = object;
+    pthread_mutex_init(&numbers->mutex, NULL);
+    pthread_cond_init(&numbers->freed, NULL);
+}
+
+static void number_destroy(void *object)
+{
+    struct numbers *numbers = object;
+    pthread_cond_destroy(&numbers->freed);
+    pthread_mutex_destroy(&numbers->mutex);
+}
+
+static inline uint32_t free_number(const struct numbers *numbers)
+{
+    uint32_t which = 0;
+    while (which < 4 && numbers->taken[which])
+        which++;
+    return which;
+}
+
+static inline void number(struct numbers *numbers)
+{
+    uint32_t which;
+    pthread_mutex_lock(&numbers->mutex);
+    while ((which = free_number(numbers)) == 4)
+        pthread_cond_wait(&numbers->freed, &numbers->mutex);
+    numbers->taken[which] = 1;
+    pthread_mutex_unlock(&numbers->mutex);
+    pthread_mutex_lock(&numbers->mutex);
+    numbers->taken[which] = 0;
+    pthread_mutex_unlock(&numbers->mutex);
+    pthread_cond_signal(&numbers->freed);
+}
+FAMILY_TURNS(number, struct numbers)
+
 static void rw_init(void *rwlock)
 {
     pthread_rwlock_init(rwlock, NULL);
@@ -162,6 +212,12 @@ const struct bench_operation bench_family_pthread[] = {
     {BENCH_RECURSION, "pthread_mutex, recursive", false, recursion_init, mutex_destroy,
      recursion_turns, NULL},
     {BENCH_PERMIT, "sem_t", false, permit_init, permit_destroy, permit_turns, NULL},
+    {BENCH_NUMBER, "sem_t, without numbers", false, count_init, permit_destroy, permit_turns, NULL},
+    {BENCH_NUMBER, "pthread_mutex, array", false, number_init, number_destroy, number_turns, NULL},
+    {BENCH_NUMBERS, "sem_t, without numbers", false, count_init, permit_destroy, permit_turns,
+     permit_turns},
+    {BENCH_NUMBERS, "pthread_mutex, array", false, number_init, number_destroy, number_turns,
+     number_turns},
     {BENCH_READ, "pthread_rwlock", false, rw_init, rw_destroy, rw_read_turns, NULL},
     {BENCH_READERS, "pthread_rwlock", false, rw_init, rw_destroy, rw_read_turns, rw_read_turns},
     {BENCH_WRITE, "pthread_rwlock", false, rw_init, rw_destroy, rw_write_turns, NULL},

@@ -17,6 +17,19 @@ static inline void take_and_free(uint32_t *word)
 }
 FAMILY_TURNS(take_and_free, uint32_t)
 
+/* The first of four words that is free. Two threads find one at once. */
+static inline void take_one_and_free(uint32_t (*words)[4])
+{
+    uint32_t which = 0;
+    for (uint32_t expected = 0; !__atomic_compare_exchange_n(&(*words)[which], &expected, 1, false,
+                                                             __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+         expected = 0)
+        which = (which + 1) & 3;
+    __atomic_exchange_n(&(*words)[which], 0, __ATOMIC_RELEASE);
+}
+typedef uint32_t four_words[4];
+FAMILY_TURNS(take_one_and_free, four_words)
+
 static inline void up_and_down(uint32_t *word)
 {
     __atomic_fetch_add(word, 1, __ATOMIC_ACQUIRE);
@@ -43,6 +56,8 @@ const struct bench_operation bench_family_raw[] = {
     {BENCH_HOLD, NAME, true, NULL, NULL, take_and_free_turns, NULL},
     {BENCH_RECURSION, NAME, true, NULL, NULL, take_and_free_turns, NULL},
     {BENCH_PERMIT, NAME, true, NULL, NULL, up_and_down_turns, NULL},
+    {BENCH_NUMBER, NAME, true, NULL, NULL, take_one_and_free_turns, NULL},
+    {BENCH_NUMBERS, NAME, true, NULL, NULL, take_one_and_free_turns, take_one_and_free_turns},
     {BENCH_READ, NAME, true, NULL, NULL, up_and_down_turns, NULL},
     {BENCH_READERS, NAME, true, NULL, NULL, up_and_down_turns, up_and_down_turns},
     {BENCH_WRITE, NAME, true, NULL, NULL, take_and_free_turns, NULL},

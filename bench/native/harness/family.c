@@ -18,6 +18,9 @@ static const struct {
     [BENCH_HOLD] = {"recursive mutex: lock, unlock", {1, 10000, false}},
     [BENCH_RECURSION] = {"recursive mutex: lock, lock, unlock, unlock", {1, 10000, false}},
     [BENCH_PERMIT] = {"semaphore: acquire, release", {1, 10000, false}},
+    [BENCH_NUMBER] = {"four permits with numbers: acquire one, release", {1, 10000, false}},
+    [BENCH_NUMBERS] = {"four permits with numbers: two threads acquire one, release, at once",
+                       {1, 10000, false}},
     [BENCH_READ] = {"read-write lock: read, unlock", {1, 10000, false}},
     [BENCH_READERS] = {"read-write lock: two threads read, unlock, at once", {1, 10000, false}},
     [BENCH_WRITE] = {"read-write lock: write, unlock", {1, 10000, false}},
@@ -63,7 +66,7 @@ static void measure(struct bench_family *family, bool busy)
             if (effort.busy != busy || r >= rounds_of(family, o))
                 continue;
             bench_pin(operation->partner ? 0 : bench_cpus() - 1);
-            if (operation->subject == BENCH_READERS)
+            if (operation->subject == BENCH_READERS || operation->subject == BENCH_NUMBERS)
                 family->ns[o][r] = bench_operate_together(operation, SECONDS, r);
             else
                 family->ns[o][r] = bench_operate(operation, effort, r);

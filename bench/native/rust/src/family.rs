@@ -12,6 +12,8 @@ enum Subject {
     Hold,
     Recursion,
     Permit,
+    Number,
+    Numbers,
     Read,
     Readers,
     Write,
