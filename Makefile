@@ -77,7 +77,7 @@ site: setup-site ## build the documentation as a static site, build/site
 	@$(NODE) tools/site/build.js
 	@echo "To look at it: $(NODE) node_modules/vite/bin/vite.js preview --outDir build/site"
 
-bench: setup-bench ## measure locks beside their peers; QUICK=1: in four minutes; ONLY=loops: one part; DOCS=1 puts tables and plots into docs/
+bench: setup-bench ## measure locks beside their peers; QUICK=1: in five minutes; ONLY=loops: one part; DOCS=1 puts tables and plots into docs/
 	@$(NODE) bench/run.js $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(DOCS),--docs)
 
 simulate: setup ## simulate the mutex beside its peers' policies, on 2 to 128 CPUs: five minutes; DOCS=1 puts tables and plots into docs/

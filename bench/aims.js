@@ -366,6 +366,19 @@ const FAMILY = [
   ['Mutex runExclusive', 0.5, 'async-mutex runExclusive'],
 ];
 
+/** From one process of Node to the next, beside two workers of one. */
+function processes(all) {
+  const rows = all?.peers.filter(({ peer }) => peer.startsWith('lockword-region: ')) ?? [];
+  return rows.map((row) =>
+    atMost(
+      `from a Node process to the next, to workers of one: ${row.peer.split(' ').at(-1)}`,
+      2,
+      row.handoff_ratio,
+      ratio,
+    ),
+  );
+}
+
 function family(rows) {
   const costs = Object.fromEntries(rows.map((row) => [row.operation, row.ratio]));
   return FAMILY.map(([operation, limit, to = 'raw cas, exchange']) =>
@@ -378,7 +391,7 @@ function family(rows) {
   );
 }
 
-export function aims({ native, loops: inLoops, regions: inRegions, js }) {
+export function aims({ native, loops: inLoops, regions: inRegions, node: inNode, js }) {
   const cells = cellsOf(quiet(native.contended));
   const claims = [
     ...uncontended(native.uncontended),
@@ -390,6 +403,7 @@ export function aims({ native, loops: inLoops, regions: inRegions, js }) {
     ...fair(native.fair),
     ...loops(inLoops),
     ...regions(inRegions),
+    ...processes(inNode),
     ...family(js.family),
     ...async(js),
     ...beside(js.beside),

@@ -514,7 +514,6 @@ function simulated({ simulated: { cells } }) {
     .join('\n\n');
 }
 
-/** Locks on etcd beside a region: a turn, a hand-off and a death. */
 /** What a process and a page pay before anybody waits. */
 function startup({ startup: all }) {
   if (!all) return NOT_MEASURED;
@@ -544,6 +543,52 @@ function startup({ startup: all }) {
   ].join('\n\n');
 }
 
+/** Locks among Node processes beside a bare mutex of workers. */
+function node({ node: all }) {
+  if (!all) return NOT_MEASURED;
+  const crowd = `${all.crowd} processes`;
+  return [
+    table([
+      [
+        '',
+        'a turn alone',
+        'unlock to the next: median',
+        'p99',
+        '× in a process',
+        'SIGKILL to the next: median',
+        'longest',
+        'CPU of a waiter',
+        `${crowd}: turns/s`,
+        'share',
+        'longest wait',
+      ],
+      ...all.peers.map((row) => [
+        bold(row.peer, row.peer.startsWith(HERO)),
+        time(row.ns),
+        time(row.handoff_ns),
+        time(row.handoff_p99_ns),
+        row.handoff_ratio === undefined ? '' : fixed(row.handoff_ratio, 2),
+        ...(row.death_ns === undefined
+          ? ['', '']
+          : [time(row.death_ns), time(row.death_longest_ns)]),
+        `${fixed(row.cpu * 100, 2)} %`,
+        short(row.turns_per_s),
+        short(row.share),
+        time(row.longest_ns),
+      ]),
+    ]),
+    list([
+      `Node ${all.node.slice(1)}; a time-to-live of ${all.ttl} s where a lock expires`,
+      Object.entries(all.versions)
+        .map(([name, version]) => `${name} ${version}`)
+        .join('; '),
+      ...Object.entries(all.missing).map(([peer, why]) => `without ${peer}: ${why}`),
+      all.date,
+    ]),
+  ].join('\n\n');
+}
+
+/** Locks on etcd beside a region: a turn, a hand-off and a death. */
 function leases({ leases: all }) {
   if (!all) return NOT_MEASURED;
   const [region] = all.peers;
@@ -585,6 +630,7 @@ export const parts = {
   'loop-grants': loopGrants,
   regions,
   'region-readers': regionReaders,
+  node,
   leases,
   startup,
   'js-uncontended': jsUncontended,

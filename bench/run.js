@@ -1,7 +1,7 @@
 /**
  * node bench/run.js [--quick] [--only PART] [--docs] [--json FILE]: builds what is to be measured,
- * measures natively, in event loops in C, among processes, on etcd, what starts, and in JavaScript, or
- * one of these parts alone, prints all, and keeps the figures in build/bench. --docs writes docs/benchmarks.md's tables
+ * measures natively, in event loops in C, among processes, in C and in Node, on etcd, what starts,
+ * and in JavaScript, or one of these parts alone, prints all, and keeps the figures in build/bench. --docs writes docs/benchmarks.md's tables
  * and plots from them; of parts that were not measured, the page keeps its figures. --json copies
  * the figures to one file.
  */
@@ -27,6 +27,7 @@ const TITLES = {
   native: 'Native',
   loops: 'Event loops in C',
   regions: 'Among processes',
+  node: 'Among Node processes',
   leases: 'Among machines',
   startup: 'Start-up',
   js: 'JavaScript',
@@ -36,7 +37,7 @@ const isKnown = !options.only || PARTS.includes(options.only);
 if (options.help || !isKnown) {
   console.log(
     `usage: node bench/run.js [--quick] [--only ${PARTS.join('|')}] [--docs] [--json FILE]\n\n` +
-      'about 22 minutes; --quick: four',
+      'about 27 minutes; --quick: five',
   );
   process.exit(isKnown ? 0 : 1);
 }
@@ -79,6 +80,10 @@ const parts = {
       results('regions'),
     ]);
     return { date: today(), ...read('regions') };
+  },
+  node() {
+    run(process.execPath, ['bench/node/main.js', ...quick, '--json', results('node')]);
+    return { date: today(), ...read('node') };
   },
   leases() {
     run(process.execPath, ['bench/leases.js', ...quick, '--json', results('leases')]);

@@ -14,6 +14,8 @@ installed() {
 folders=". test/runtimes test/package"
 if [ "${1-}" = site ] || [ "${1-}" = everywhere ]; then
     folders="$folders tools/site"
+elif [ "${1-}" = bench ]; then
+    folders="$folders bench/node"
 fi
 all_installed() {
     for dir in $folders; do
@@ -43,6 +45,10 @@ crate() {
 
 rust_core() {
     ls -d /usr/src/rustc-*/library/core >/dev/null 2>&1
+}
+
+have_postgres() { # which Debian keeps out of PATH
+    have initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1
 }
 
 missing=
@@ -75,6 +81,8 @@ if [ "${1-}" = bench ]; then
     need libcjson-dev header cjson/cJSON.h
     need libcurl4-openssl-dev header curl/curl.h
     need etcd-server have etcd
+    need redis-server have redis-server
+    need postgresql have_postgres
 elif [ "${1-}" = site ]; then
     need mandoc have mandoc
 fi
