@@ -391,9 +391,10 @@ function family(rows) {
   );
 }
 
-export function aims({ native, loops: inLoops, regions: inRegions, node: inNode, js }) {
+/** What is claimed, what it is to reach, what a run measured, and whether that is reached. */
+function claimsOf({ native, loops: inLoops, regions: inRegions, node: inNode, js }) {
   const cells = cellsOf(quiet(native.contended));
-  const claims = [
+  return [
     ...uncontended(native.uncontended),
     ...turns(cells),
     ...waits(cells, native.gaps ?? []),
@@ -411,5 +412,28 @@ export function aims({ native, loops: inLoops, regions: inRegions, node: inNode,
     ...herd(js.herd, 'worker'),
     ...queued(js.queued),
   ];
-  return table([['', 'to reach', 'measured', ''], ...claims], true);
+}
+
+/** The claims by their names. A name that begins with … goes on from one that does not. */
+function byName(claims) {
+  let begun;
+  return new Map(
+    claims.map((row) => {
+      if (!row[0].startsWith('…')) begun = row[0];
+      return [`${begun} ${row[0]}`, row];
+    }),
+  );
+}
+
+/** A row for each aim, and in it two cells for each run. */
+export function aims({ runs }) {
+  const claims = runs.map((run) => byName(claimsOf(run)));
+  const all = new Map(claims.flatMap((of) => [...of]));
+  const rows = [...all].map(([name, [what, aim]]) => [
+    what,
+    aim,
+    ...claims.flatMap((of) => of.get(name)?.slice(2) ?? ['not measured', '']),
+  ]);
+  const heads = runs.flatMap(({ machine }) => [`measured: ${machine.cpu}`, '']);
+  return table([['', 'to reach', ...heads], ...rows], true);
 }

@@ -1,7 +1,8 @@
 /**
- * node bench/docs.js [--check]: writes what docs/benchmarks.json, the figures of a run, and
- * docs/simulation.json, those of the simulated machines, make: the plots, and the parts of PAGES
- * between markers. --check writes nothing, and fails where they are not what the figures make.
+ * node bench/docs.js [--check]: writes what docs/benchmarks.json, the figures of the last run on
+ * each kind of CPU, and docs/simulation.json, those of the simulated machines, make: the plots, and
+ * the parts of PAGES between markers. --check writes nothing, and fails where they are not what the
+ * figures make.
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -24,12 +25,18 @@ const filled = (page, figures) =>
     return `${start}${parts[name](figures)}${end}`;
   });
 
-/** The figures that the pages show. */
+/** The figures that the pages show: a run for each kind of CPU, the newest first. */
 export const published = () => JSON.parse(read(FIGURES));
+
+/** The newest run's figures, which most tables show, and those of all runs, the newest first. */
+function figuresOfAll() {
+  const runs = published();
+  return { ...runs[0], runs, simulated: JSON.parse(read(SIMULATED)) };
+}
 
 /** What every file shall hold, by its name. */
 async function make() {
-  const figures = { ...published(), simulated: JSON.parse(read(SIMULATED)) };
+  const figures = figuresOfAll();
   const files = new Map(PAGES.map((page) => [page, filled(read(page), figures)]));
   for (const [name, drawn] of await draw(figures))
     for (const [theme, svg] of Object.entries(drawn))
@@ -43,10 +50,16 @@ const compact = (figures) =>
     leaf.replace(/\n\s+/g, ' ').replace(/\n/g, ''),
   );
 
-/** Keeps a run's figures, and writes all that they make. */
+/**
+ * Keeps a run's figures in place of an older run's on the same kind of CPU, and writes all that the
+ * figures make.
+ */
 export async function publish(figures) {
   mkdirSync(resolve(root, 'docs/img'), { recursive: true });
-  if (figures) writeFileSync(resolve(root, FIGURES), `${compact(figures)}\n`);
+  if (figures) {
+    const others = published().filter((run) => run.machine.cpu !== figures.machine.cpu);
+    writeFileSync(resolve(root, FIGURES), `${compact([figures, ...others])}\n`);
+  }
   const files = await make();
   for (const [file, text] of files) writeFileSync(resolve(root, file), text);
   return [...files.keys()];

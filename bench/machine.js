@@ -21,6 +21,15 @@ const read = (file) => {
 
 const debian = (name) => say('dpkg-query', '-W', '-f', '${Version}', name);
 
+/** The CPU's name. Virtual machines hide which CPU it is behind a short one, but not its family. */
+function cpuOf() {
+  const [family, model] = ['cpu family', 'model'].map(
+    (field) => read('/proc/cpuinfo').match(new RegExp(`^${field}\\s*: (\\d+)$`, 'm'))?.[1],
+  );
+  const name = cpus()[0]?.model;
+  return family ? `${name}, family ${family}, model ${model}` : name;
+}
+
 /** Only what can be found out: the rest is left out. */
 export function describeMachine(root) {
   const compiler =
@@ -30,7 +39,7 @@ export function describeMachine(root) {
   const locked = JSON.parse(read(resolve(root, 'package-lock.json'))).packages;
   return {
     date: today(),
-    cpu: cpus()[0]?.model,
+    cpu: cpuOf(),
     cpus: availableParallelism(),
     virtual: /^flags.*\bhypervisor\b/m.test(read('/proc/cpuinfo')),
     kernel: `${type()} ${release()}`,

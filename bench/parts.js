@@ -60,13 +60,18 @@ function summaryOf(cells) {
 
 const WORST = ['turns, mean ratio to lockword', 'largest share', 'largest longest wait'];
 
-function summary({ native }) {
+function summaryOfRun({ machine: { cpu, date }, native }) {
   const cells = cellsOf(several(quiet(native.contended)));
-  return table([
-    ['', `on the frontier, of ${cells.length} cells`, ...WORST],
-    ...summaryOf(cells).map(({ count, line: [peer, ...worst] }) => [peer, `${count}`, ...worst]),
+  const lines = summaryOf(cells).map(({ count, line: [peer, ...worst] }) => [
+    peer,
+    `${count}`,
+    ...worst,
   ]);
+  const head = ['', `on the frontier, of ${cells.length} cells`, ...WORST];
+  return `*${cpu}*, ${date}:\n\n${table([head, ...lines])}`;
 }
+
+const summary = ({ runs }) => runs.map(summaryOfRun).join('\n\n');
 
 function cellTable(cell, gaps) {
   const front = frontier(cell.rows);

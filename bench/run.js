@@ -1,9 +1,9 @@
 /**
  * node bench/run.js [--quick] [--only PART] [--docs] [--json FILE]: builds what is to be measured,
  * measures natively, in event loops in C, among processes, in C and in Node, on etcd, what starts,
- * and in JavaScript, or one of these parts alone, prints all, and keeps the figures in build/bench. --docs writes docs/benchmarks.md's tables
- * and plots from them; of parts that were not measured, the page keeps its figures. --json copies
- * the figures to one file.
+ * and in JavaScript, or one of these parts alone, prints all, and keeps the figures in build/bench.
+ * --docs writes docs/benchmarks.md's tables and plots from them. Of other kinds of CPU, and of parts
+ * that were not measured, the page keeps its figures. --json copies the figures to one file.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -115,7 +115,13 @@ const targets = measured.flatMap(
 if (targets.length)
   run('cmake', ['--build', '--preset', 'release', '--target', ...targets], 'pipe');
 
-const figures = options.only ? published() : { machine: describeMachine(root) };
+const machine = describeMachine(root);
+const before = published().find((run) => run.machine.cpu === machine.cpu);
+if (options.only && options.docs && !before) {
+  console.error(`${machine.cpu}: the page has no run of this CPU yet; measure all parts first`);
+  process.exit(1);
+}
+const figures = options.only && before ? before : { machine };
 for (const part of measured) {
   console.log(`\n== ${TITLES[part]}`);
   figures[part] = parts[part]();

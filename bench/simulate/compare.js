@@ -1,12 +1,12 @@
-// compare.js: the simulation of two CPUs beside the figures that docs/benchmarks.json has of a real
-// machine with two, cell by cell: node bench/simulate/compare.js FILE, which lockword-simulate
+// compare.js: the simulation of two CPUs beside the newest figures that docs/benchmarks.json has of a
+// real machine with two, cell by cell: node bench/simulate/compare.js FILE, which lockword-simulate
 // --json has written.
 import { readFileSync } from 'node:fs';
 
 const REFERENCE = 'lockword';
 
 const read = (file) => JSON.parse(readFileSync(file, 'utf8'));
-const page = read(new URL('../../docs/benchmarks.json', import.meta.url));
+const [page] = read(new URL('../../docs/benchmarks.json', import.meta.url));
 const simulated = read(process.argv[2]).cells.filter((cell) => cell.cpus === 2);
 const real = page.native.contended.filter((cell) => !cell.busy);
 
