@@ -1,8 +1,8 @@
 /**
  * summary.js: what the last run of CTest found, from the JUnit file that it leaves: the tests that
- * were left out, those that failed, and last `N passed, N failed`. These
- * count cases: those of cmocka and mocha, the configurations of the explorer, mutants, samples, …;
- * a test that counts nothing is one case. Fails unless all have passed.
+ * were left out, those that failed, and last `N passed, N failed`. These count cases: those of
+ * cmocka and mocha, the configurations of the explorer, mutants, samples, …; a test that counts
+ * nothing is one case. Fails unless all have passed.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

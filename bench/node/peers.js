@@ -1,8 +1,9 @@
 /**
  * Locks that Node processes share, and the bare Mutex of two workers, as bench/node measures them.
  *
- * A peer has a `name`; `start(folder, region)`, which returns its place, and how to stop what it has
- * started; and `connect(place)`, which returns `lock` and `unlock`: either may return a promise, and
+ * A peer has a `name`; `start(folder, region)`, which returns its place, and how to stop what it
+ * has started; and `connect(place)`, which returns `lock` and `unlock`: either may return a
+ * promise, and
  * `unlock` takes what `lock` gave. Where they apply, it has `packages` that it is made of; `server`,
  * its name and what finds its version; `prepare`, which builds it; `bare`, the lock inside of a
  * process that its hand-offs are compared with; and `inWorkers`: its members are threads of one

@@ -45,9 +45,9 @@ export const atomic = {
 };
 
 /**
- * The thread holds the lock. If the holder before it was terminated, what the lock guards may be half
- * written, and other data would be mended here. This is one number, which is never half written: the
- * next unlock may declare it sound.
+ * The thread holds the lock. If the holder before it was terminated, what the lock guards may be
+ * half written, and other data would be mended here. This is one number, which is never half
+ * written: the next unlock may declare it sound.
  */
 export function heed({ doom, mutex }) {
   if (mutex.ownerDied) doom[1]++;

@@ -1,6 +1,6 @@
 /**
- * node tools/core/link.js build/cell.wasm examples/one-cell/cell.c --export=add
- * node examples/one-cell/mixed.js build/cell.wasm [--unguarded]
+ * node tools/core/link.js build/cell.wasm examples/one-cell/cell.c --export=add node
+ * examples/one-cell/mixed.js build/cell.wasm [--unguarded]
  *
  * Four workers add to one cell, each 200 times: 800. Two of them run C, compiled to WebAssembly,
  * and two JavaScript, the worker.js of main.js. They take the same mutex. The memory is the

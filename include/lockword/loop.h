@@ -29,8 +29,7 @@
  * taken by others until the loop gets to it. There are two exceptions. A condition's notify may
  * choose a waiter of a busy loop. And a request that has claimed permits of a semaphore (sem.h)
  * holds others up for half a millisecond, or, if none of them comes or is woken meanwhile, until
- * the loop turns.
- * Fairness against threads is the blocking forms'.
+ * the loop turns. Fairness against threads is the blocking forms'.
  *
  * What is illegal. A loop belongs to the thread that initialized it: other threads get EPERM, and
  * may only fire an lw_cancel. To block that thread for a lock that one of its requests holds

@@ -69,10 +69,10 @@ static inline bool lw_rmutex_leave(lw_rmutex *rmutex, uint32_t self)
 
 /*
  * Takes it if it is free, or again if the caller holds it. Returns 0; EOVERFLOW; EBUSY: another
- * agent holds it, and nothing was changed.
- * The compare-and-swap comes first, and finds the holder: to load a word that was swapped a moment
- * ago costs a third of another swap. The load is worth that only where the depth, which was not
- * swapped, says that the mutex was taken again: most likely by the caller.
+ * agent holds it, and nothing was changed. The compare-and-swap comes first, and finds the holder:
+ * to load a word that was swapped a moment ago costs a third of another swap. The load is worth
+ * that only where the depth, which was not swapped, says that the mutex was taken again: most
+ * likely by the caller.
  */
 static inline int lw_rmutex_enter(lw_rmutex *rmutex, uint32_t self)
 {

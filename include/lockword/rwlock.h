@@ -19,8 +19,7 @@
  * the lock has been free for half a millisecond. Writers, and upgradable readers, overtake each
  * other until one has waited in vain eight times: then newcomers stand back. An unlock wakes all
  * readers that wait, or one writer. A waiter that gives up leaves nothing behind that holds others
- * back. The try forms take a lock that is free,
- * whatever turn it is.
+ * back. The try forms take a lock that is free, whatever turn it is.
  *
  * What is illegal. To read again while reading, except by lw_rwlock_tryrdlock: a writer that waits
  * in between would hold back the very reader that it waits for. To ask for anything but upgrade or
@@ -63,10 +62,10 @@ enum lw_ending lw_rwlock_read_slow(lw_rwlock *rwlock, lw_deadline deadline, lw_c
 
 /*
  * The halves of the functions below that are inlined: what the steps do if nobody waits. They
- * return false, with nothing changed, if the step has to be called.
- * They guess the state rather than load it, since the load would cost nearly half of the
- * compare-and-swap after it. A guess that fails returns the state, and brings the cache line here
- * for another try. One more is enough: threads that fail twice are many, and had better back off.
+ * return false, with nothing changed, if the step has to be called. They guess the state rather
+ * than load it, since the load would cost nearly half of the compare-and-swap after it. A guess
+ * that fails returns the state, and brings the cache line here for another try. One more is enough:
+ * threads that fail twice are many, and had better back off.
  */
 static inline bool lw_rwlock_enter_read(lw_rwlock *rwlock)
 {

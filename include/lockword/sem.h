@@ -15,10 +15,9 @@
  * call for several permits that has to wait claims them at once, and so does one of an event loop
  * that was woken in vain. From then on newcomers wait until the claim is served or given up, except
  * in lw_sem_tryacquire. A thread that finds the claimed permits there for half a millisecond takes
- * the claim over: the event loop is busy. So do not ask for more permits
- * while you hold some, unless by lw_sem_tryacquire: a claim may wait for those that you hold. And
- * do not block the thread of an event loop by a semaphore of which that loop waits for several
- * permits.
+ * the claim over: the event loop is busy. So do not ask for more permits while you hold some,
+ * unless by lw_sem_tryacquire: a claim may wait for those that you hold. And do not block the
+ * thread of an event loop by a semaphore of which that loop waits for several permits.
  *
  * An acquire sees what was written before the releases that gave its permits. Any number of threads
  * may wait, and no count wraps. The semaphore may be freed as soon as no thread will use it any

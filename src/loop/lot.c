@@ -307,8 +307,8 @@ uint32_t lw_notify_async(lw_word *word, uint32_t n)
 /*
  * A condition's waiters of both kinds wait at one word, and which of them came first is not known:
  * n of each kind are notified. If one kind went first, it could be a waiter that came after the
- * condition's sequence had moved, and one that came before would wait on.
- * Only this process's waiters are counted: loops of other processes listen to the word's bell.
+ * condition's sequence had moved, and one that came before would wait on. Only this process's
+ * waiters are counted: loops of other processes listen to the word's bell.
  */
 uint32_t lw_notify_both(lw_word *word, uint32_t n)
 {

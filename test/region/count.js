@@ -1,12 +1,13 @@
 /**
- * node count.js REGION [exit|throw|terminate]: the main thread and a worker take turns with others at
- * one counter, until it has reached its goal; region-peer and count.py do the same. With an argument,
- * threads end in that way at any moment, in the middle of a turn, too.
+ * node count.js REGION [exit|throw|terminate]: the main thread and a worker take turns with others
+ * at one counter, until it has reached its goal; region-peer and count.py do the same. With an
+ * argument, threads end in that way at any moment, in the middle of a turn, too.
  *
- * The counter is the region's bytes 'accounts', words of 32 bits: those below, and a row for each life of
- * a thread. A turn notes what it is about to change before it changes it, so that the next holder of
- * the mutex 'count' can take back what a death has left half done. Outside of the mutex a thread keeps
- * its own account in its row: the turns that it has begun, and those that it has ended.
+ * The counter is the region's bytes 'accounts', words of 32 bits: those below, and a row for each
+ * life of a thread. A turn notes what it is about to change before it changes it, so that the next
+ * holder of the mutex 'count' can take back what a death has left half done. Outside of the mutex a
+ * thread keeps its own account in its row: the turns that it has begun, and those that it has
+ * ended.
  */
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,8 @@
 /**
  * count.test.js: the proof that processes of all kinds exclude each other, and that a death at any
- * moment neither loses nor invents a turn: two Node processes, each with its main thread and a worker,
- * a native process and one of Python count in one region. Their accounts must agree, exactly.
+ * moment neither loses nor invents a turn: two Node processes, each with its main thread and a
+ * worker, a native process and one of Python count in one region. Their accounts must agree,
+ * exactly.
  *
  * LW_COUNT: how many turns, at least; LW_KILLS: how many deaths, at least. LW_REGION_PEER and
  * LOCKWORD_LIBRARY name what has been built; without one, its process is left out.

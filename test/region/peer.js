@@ -1,6 +1,6 @@
 /**
- * peer.js: what a process, or a worker, of region.test.js does: the function that its first argument
- * names. It says what it has come to by a line, or by a message.
+ * peer.js: what a process, or a worker, of region.test.js does: the function that its first
+ * argument names. It says what it has come to by a line, or by a message.
  */
 import { openSync, readSync, writeSync } from 'node:fs';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
