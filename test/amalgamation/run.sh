@@ -9,20 +9,7 @@ rm -rf "$work"
 mkdir -p "$work"
 node "$root/tools/amalgamation.js" "$work"
 cd "$work"
-
-passed=0
-failed=0
-check() { # check LABEL COMMAND...
-    label=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-        echo "ok: $label"
-    else
-        failed=$((failed + 1))
-        echo "not ok: $label"
-    fi
-}
+. "$root/test/check.sh"
 strict="-Wall -Wextra -Wconversion -Wpedantic -Wshadow -Wundef -Werror"
 
 for cc in gcc clang; do
@@ -94,6 +81,4 @@ for name in cond event sem; do
     check "test/c/$name.c, as on any POSIX system" c_test $name gcc-portable.o -DLOCKWORD_PORTABLE
 done
 
-echo
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

@@ -11,20 +11,7 @@ source=$work/lockword-$version
 mkdir -p "$source"
 cd "$work"
 
-passed=0
-failed=0
-check() { # check LABEL COMMAND...
-    label=$1
-    shift
-    if "$@" >log 2>&1; then
-        passed=$((passed + 1))
-        echo "ok: $label"
-    else
-        failed=$((failed + 1))
-        echo "not ok: $label"
-        cat log
-    fi
-}
+. "$root/test/check.sh"
 
 (cd "$root" && git ls-files --cached --others --exclude-standard -z |
     xargs -0 ls -d 2>/dev/null | tar -c -T - -f -) | tar -x -f - -C "$source"
@@ -34,13 +21,9 @@ build() ( # in its folder, by the system's compiler
     cd "$source" && env -u CC -u CFLAGS DEB_BUILD_OPTIONS="nocheck parallel=2" \
         dpkg-buildpackage -us -uc
 )
-check "dpkg-buildpackage" build
+check "dpkg-buildpackage" quietly build
 
-if [ "$failed" != 0 ]; then
-    echo
-    echo "$passed passed, $failed failed"
-    exit 1
-fi
+[ "$failed" = 0 ] || summary
 
 installed=$work/installed
 unpack() {
@@ -50,32 +33,31 @@ unpack() {
         dpkg-deb -x "$package" "$installed" || return 1
     done
 }
-check "its packages unpack" unpack
+check "its packages unpack" quietly unpack
 libdir=$(dirname "$(find "$installed" -name liblockword.a)")
 depends() { # depends PACKAGE ON
     dpkg-deb -f "$(ls "$1"_*.deb)" Depends | grep -q "$2"
 }
-check "liblockword-dev has its library" depends liblockword-dev "liblockword0.2 (= $version)"
-check "the command needs no library of this package" depends lockword libncurses
+check "liblockword-dev has its library" quietly depends liblockword-dev \
+    "liblockword0.2 (= $version)"
+check "the command needs no library of this package" quietly depends lockword libncurses
 command() {
     "$installed/usr/bin/lockword" run --region "$work/region" name true
 }
-check "the command runs" command
+check "the command runs" quietly command
 program() { # program NAME FLAG...
     name=$1
     shift
     gcc -std=c11 -I"$installed/usr/include" "$root/test/install/consumer.c" -o "$name" "$@" \
         -pthread && LD_LIBRARY_PATH=$libdir "./$name"
 }
-check "a program with the shared library" program shared -L"$libdir" -llockword
-check "a program with the static library" program static "$libdir/liblockword.a"
+check "a program with the shared library" quietly program shared -L"$libdir" -llockword
+check "a program with the static library" quietly program static "$libdir/liblockword.a"
 flags() {
     # shellcheck disable=SC2046 # a list of flags
     PKG_CONFIG_PATH=$libdir/pkgconfig program flags $(PKG_CONFIG_PATH=$libdir/pkgconfig \
         pkg-config --cflags --libs lockword)
 }
-check "a program with pkg-config's flags" flags
+check "a program with pkg-config's flags" quietly flags
 
-echo
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

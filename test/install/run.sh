@@ -10,19 +10,7 @@ rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
 
-passed=0
-failed=0
-check() { # check LABEL COMMAND...
-    label=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-        echo "ok: $label"
-    else
-        failed=$((failed + 1))
-        echo "not ok: $label"
-    fi
-}
+. "$root/test/check.sh"
 
 make -s -C "$root" install DESTDIR="$work/stage" PREFIX=/opt/lockword
 mv "$work/stage/opt/lockword" "$work/moved"
@@ -114,8 +102,8 @@ left_out() { # left_out LABEL PROGRAM: says so if there is no such program
 project() { # project NAME OPTION...: somebody's CMake project
     name=$1
     shift
-    cmake -S "$here" -B "$name" "$@" >"$name.log" && cmake --build "$name" >>"$name.log" &&
-        ctest --test-dir "$name" >>"$name.log" || { cat "$name.log" && return 1; }
+    quietly cmake -S "$here" -B "$name" "$@" && quietly cmake --build "$name" &&
+        quietly ctest --test-dir "$name"
 }
 
 check "find_package, static" project package-static -DCMAKE_PREFIX_PATH="$work/moved"
@@ -133,8 +121,7 @@ lockword = import('cmake').subproject('lockword').dependency('lockword_static')
 test('consumer', executable('consumer', 'consumer.c',
   dependencies: [lockword, dependency('threads')]))
 END
-    { meson setup meson/build meson && meson test -C meson/build; } >meson.log 2>&1 ||
-        { cat meson.log && return 1; }
+    quietly meson setup meson/build meson && quietly meson test -C meson/build
 }
 left_out "Meson" meson || check "Meson, the sources" meson_project
 
@@ -263,6 +250,4 @@ left_out "Rust's extern \"C\"" rustc || {
     check "Rust's extern \"C\", static" rust static
 }
 
-echo
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

@@ -11,30 +11,12 @@ mkdir -p "$work"
 cd "$work"
 export WINEDEBUG=-all WINEPREFIX="$root/build/wine"
 wine=$(PATH=$PATH:/usr/lib/wine command -v wine64)
+. "$root/test/check.sh"
 
-passed=0
-failed=0
-check() { # check LABEL COMMAND...
-    label=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-        echo "ok: $label"
-    else
-        failed=$((failed + 1))
-        echo "not ok: $label"
-    fi
-}
-quietly() { # quietly NAME COMMAND...: prints what it printed if it fails
-    name=$1
-    shift
-    "$@" >>"$name.log" 2>&1 || { cat "$name.log" && return 1; }
-}
-
-quietly library cmake -S "$root" -B library "$toolchain" -DCMAKE_BUILD_TYPE=Release \
+quietly cmake -S "$root" -B library "$toolchain" -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_INSTALL_PREFIX=/opt/lockword
-quietly library cmake --build library
-DESTDIR=$work/stage quietly library cmake --install library
+quietly cmake --build library
+DESTDIR=$work/stage quietly cmake --install library
 mv stage/opt/lockword moved
 libdir=$work/moved/lib
 dll=$work/moved/bin/liblockword.dll
@@ -87,17 +69,15 @@ check "a program that was linked with the DLL does not run without it" missing
 project() { # project NAME OPTION...: somebody's CMake project
     name=$1
     shift
-    quietly "$name" cmake -S "$here" -B "$name" "$toolchain" -DCMAKE_EXE_LINKER_FLAGS=-static \
+    quietly cmake -S "$here" -B "$name" "$toolchain" -DCMAKE_EXE_LINKER_FLAGS=-static \
         -DCMAKE_RUNTIME_OUTPUT_DIRECTORY="$work/$name" "$@" &&
-        quietly "$name" cmake --build "$name" &&
+        quietly cmake --build "$name" &&
         case $name in package-shared) cp "$dll" "$name" ;; esac &&
-        quietly "$name" ctest --test-dir "$name"
+        quietly ctest --test-dir "$name"
 }
 package=-Dlockword_DIR=$libdir/cmake/lockword
 check "find_package, static" project package-static "$package"
 check "find_package, DLL" project package-shared "$package" -DBUILD_SHARED_LIBS=ON
 check "FetchContent, DLL" project fetched -DLOCKWORD_SOURCE="$root" -DBUILD_SHARED_LIBS=ON
 
-echo
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary

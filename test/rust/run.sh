@@ -19,20 +19,10 @@ cargo() {
         --config "source.debian.directory=\"$crates\"" "$@"
 }
 
-passed=0
-failed=0
-check() { # check LABEL COMMAND...
-    label=$1
-    shift
-    if "$@" >log 2>&1; then
-        more=$(awk '/^test result: ok/ { n += $4 } END { print n + 0 }' log)
-        passed=$((passed + 1 + more))
-        echo "ok: $label"
-    else
-        failed=$((failed + 1))
-        echo "not ok: $label"
-        cat log
-    fi
+. "$root/test/check.sh"
+tested() { # tested COMMAND...: counts the tests of Rust that have passed
+    quietly "$@" || return 1
+    passed=$((passed + $(awk '/^test result: ok/ { n += $4 } END { print n + 0 }' log)))
 }
 
 # What the published crate has, with the C library as one file. Copied only where it differs, so
@@ -65,9 +55,9 @@ if [ "${1-}" = wasm ]; then
         core_rlib="$library/libcore.rlib"
         compile="rustc --target wasm32-unknown-unknown $features -C opt-level=2 -C panic=abort
             --crate-type rlib --cap-lints allow"
-        check "core, with atomics" $compile --edition 2021 --crate-name core "$sources/lib.rs" \
-            -o "$core_rlib"
-        check "its builtins" $compile --edition 2015 --crate-name compiler_builtins \
+        check "core, with atomics" quietly $compile --edition 2021 --crate-name core \
+            "$sources/lib.rs" -o "$core_rlib"
+        check "its builtins" quietly $compile --edition 2015 --crate-name compiler_builtins \
             --cfg 'feature="compiler-builtins"' --cfg 'feature="mem"' \
             --extern "core=$core_rlib" "$builtins/src/lib.rs" \
             -o "$library/libcompiler_builtins.rlib"
@@ -82,13 +72,11 @@ if [ "${1-}" = wasm ]; then
         -C link-arg=--shared-memory -C link-arg=--import-memory
         -C link-arg=--max-memory=67108864 -C link-arg=--export=__stack_pointer"
     RUSTFLAGS=$(echo "$RUSTFLAGS" | tr '\n' ' ')
-    check "a program in WebAssembly" cargo build --release --target wasm32-unknown-unknown \
+    check "a program in WebAssembly" quietly cargo build --release --target wasm32-unknown-unknown \
         --manifest-path program/Cargo.toml
-    check "shares its locks with JavaScript" node "$here/wasm/run.js" \
+    check "shares its locks with JavaScript" quietly node "$here/wasm/run.js" \
         target/wasm32-unknown-unknown/release/lockword_wasm_program.wasm
-    echo
-    echo "$passed passed, $failed failed"
-    [ "$failed" = 0 ]
+    summary
     exit
 fi
 
@@ -102,26 +90,26 @@ _Static_assert(_Alignof(lw_loop) <= 16 && _Alignof(lw_request) <= 16, "Room is n
 sizes() {
     echo "$sizes" | cc -x c -fsyntax-only -Icrate/csrc -
 }
-check "a loop and a request have room" sizes
+check "a loop and a request have room" quietly sizes
 
 # Where there is an installed library, pkg-config would find it first.
 export PKG_CONFIG_PATH="$work/none" PKG_CONFIG_LIBDIR="$work/none"
 cd crate
-check "the crate, with the C library that it compiles" cargo test
+check "the crate, with the C library that it compiles" tested cargo test
 for _ in 1 2 3; do
-    check "again, its tasks" cargo test --test tasks
+    check "again, its tasks" tested cargo test --test tasks
 done
 
 if [ -e "$root/build/gcc/liblockword.a" ]; then
     LOCKWORD_LIB_DIR="$root/build/gcc"
     export LOCKWORD_LIB_DIR
-    check "with the archive in LOCKWORD_LIB_DIR" cargo run --example count
+    check "with the archive in LOCKWORD_LIB_DIR" quietly cargo run --example count
     unset LOCKWORD_LIB_DIR
     cmake --install "$root/build/gcc" --prefix "$work/stage" >"$work/install.log"
     stage=$(dirname "$(find "$work/stage" -name lockword.pc)")
     LD_LIBRARY_PATH=$(dirname "$stage")
     export LD_LIBRARY_PATH PKG_CONFIG_LIBDIR="$stage"
-    check "with the library that pkg-config finds" cargo run --example count
+    check "with the library that pkg-config finds" quietly cargo run --example count
 fi
 
 cd "$work/crate"
@@ -129,8 +117,6 @@ package() {
     PKG_CONFIG_LIBDIR=$work/none cargo package --no-verify --allow-dirty --list >"$work/listed" &&
         grep -qx csrc/lockword.c "$work/listed" && ! grep -q tests "$work/listed"
 }
-check "the package has the C library" package
+check "the package has the C library" quietly package
 
-echo
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary
