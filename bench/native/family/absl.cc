@@ -14,30 +14,10 @@ static void mutex_init(void *mutex)
     new (mutex) absl::Mutex;
 }
 
-static void mutex_destroy(void *mutex)
-{
-    static_cast<absl::Mutex *>(mutex)->~Mutex();
-}
-
-static inline void rw_read(absl::Mutex *mutex)
-{
-    mutex->ReaderLock();
-    mutex->ReaderUnlock();
-}
-FAMILY_TURNS(rw_read, absl::Mutex)
-
-static inline void rw_write(absl::Mutex *mutex)
-{
-    mutex->Lock();
-    mutex->Unlock();
-}
-FAMILY_TURNS(rw_write, absl::Mutex)
-
-static inline void done(absl::once_flag *once)
-{
-    absl::call_once(*once, [] {});
-}
-FAMILY_TURNS(done, absl::once_flag)
+ACTION(mutex_destroy, absl::Mutex, it->~Mutex())
+OPERATION(rw_read, absl::Mutex, it->ReaderLock(); it->ReaderUnlock())
+OPERATION(rw_write, absl::Mutex, it->Lock(); it->Unlock())
+OPERATION(done, absl::once_flag, absl::call_once(*it, [] {}))
 
 static void run_once(void *once)
 {
@@ -49,16 +29,8 @@ static void cond_init(void *cond)
     new (cond) absl::CondVar;
 }
 
-static void cond_destroy(void *cond)
-{
-    static_cast<absl::CondVar *>(cond)->~CondVar();
-}
-
-static inline void notify(absl::CondVar *cond)
-{
-    cond->Signal();
-}
-FAMILY_TURNS(notify, absl::CondVar)
+ACTION(cond_destroy, absl::CondVar, it->~CondVar())
+OPERATION(notify, absl::CondVar, it->Signal())
 
 struct rally {
     absl::Mutex mutex;
@@ -89,10 +61,7 @@ static void rally_init(void *object)
     new (object) rally;
 }
 
-static void rally_destroy(void *object)
-{
-    static_cast<rally *>(object)->~rally();
-}
+ACTION(rally_destroy, rally, it->~rally())
 
 BENCH_FAMILY bench_family_absl[];
 const struct bench_operation bench_family_absl[] = {

@@ -7,17 +7,8 @@ static void do_nothing(void)
 {
 }
 
-static void run_once(void *once)
-{
-    *(once_flag *)once = (once_flag)ONCE_FLAG_INIT;
-    call_once(once, do_nothing);
-}
-
-static inline void done(once_flag *once)
-{
-    call_once(once, do_nothing);
-}
-FAMILY_TURNS(done, once_flag)
+ACTION(run_once, once_flag, *it = (once_flag)ONCE_FLAG_INIT; call_once(it, do_nothing))
+OPERATION(done, once_flag, call_once(it, do_nothing))
 
 BENCH_FAMILY bench_family_c11[];
 const struct bench_operation bench_family_c11[] = {

@@ -1,6 +1,6 @@
 /*
- * family.h: the loops around one operation. A peer of the family writes each operation as a static
- * inline function of its object, wraps it in FAMILY_TURNS, and lists it in its array (bench.h).
+ * family.h: the loops around one operation. A peer of the family defines each OPERATION on an
+ * object, and each ACTION that begins or ends one, and lists them in its array (bench.h).
  * Everything is compiled together, so that what can be inlined is.
  */
 #include <assert.h>
@@ -16,6 +16,22 @@
             operation((type *)object);                                                             \
             __asm__ volatile("" ::: "memory");                                                     \
         }                                                                                          \
+    }
+
+/* Defines what does this with the object `it`, once and OPERATION_turns. */
+#define OPERATION(operation, type, ...)                                                            \
+    static inline void operation(type *it)                                                         \
+    {                                                                                              \
+        __VA_ARGS__;                                                                               \
+    }                                                                                              \
+    FAMILY_TURNS(operation, type)
+
+/* Defines an init or a destroy of struct bench_operation, which does this with the object `it`. */
+#define ACTION(name, type, ...)                                                                    \
+    static void name(void *object)                                                                 \
+    {                                                                                              \
+        type *it = (type *)object;                                                                 \
+        __VA_ARGS__;                                                                               \
     }
 
 /*

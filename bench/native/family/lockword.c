@@ -8,33 +8,11 @@
 #endif
 #define NAME PEER_NAME
 
-static inline void hold(lw_rmutex *rmutex)
-{
-    lw_rmutex_lock(rmutex);
-    lw_rmutex_unlock(rmutex);
-}
-FAMILY_TURNS(hold, lw_rmutex)
-
-static inline void recursion(lw_rmutex *rmutex)
-{
-    lw_rmutex_lock(rmutex);
-    lw_rmutex_lock(rmutex);
-    lw_rmutex_unlock(rmutex);
-    lw_rmutex_unlock(rmutex);
-}
-FAMILY_TURNS(recursion, lw_rmutex)
-
-static void permit_init(void *sem)
-{
-    *(lw_sem *)sem = (lw_sem)LW_SEM_INIT(1);
-}
-
-static inline void permit(lw_sem *sem)
-{
-    lw_sem_acquire(sem, 1);
-    lw_sem_release(sem, 1);
-}
-FAMILY_TURNS(permit, lw_sem)
+OPERATION(hold, lw_rmutex, lw_rmutex_lock(it); lw_rmutex_unlock(it))
+OPERATION(recursion, lw_rmutex, lw_rmutex_lock(it); lw_rmutex_lock(it); lw_rmutex_unlock(it);
+          lw_rmutex_unlock(it))
+ACTION(permit_init, lw_sem, *it = (lw_sem)LW_SEM_INIT(1))
+OPERATION(permit, lw_sem, lw_sem_acquire(it, 1); lw_sem_release(it, 1))
 
 /* Elsewhere, since they are larger than an object. */
 static lw_permits pool;
@@ -54,25 +32,9 @@ static inline void number(uint32_t *unused)
 }
 FAMILY_TURNS(number, uint32_t)
 
-static inline void rw_read(lw_rwlock *rwlock)
-{
-    lw_rwlock_rdlock(rwlock);
-    lw_rwlock_unlock(rwlock);
-}
-FAMILY_TURNS(rw_read, lw_rwlock)
-
-static inline void rw_write(lw_rwlock *rwlock)
-{
-    lw_rwlock_wrlock(rwlock);
-    lw_rwlock_unlock(rwlock);
-}
-FAMILY_TURNS(rw_write, lw_rwlock)
-
-static void run_once(void *once)
-{
-    if (lw_once_begin(once) == LW_ONCE_RUN)
-        lw_once_finish(once, true);
-}
+OPERATION(rw_read, lw_rwlock, lw_rwlock_rdlock(it); lw_rwlock_unlock(it))
+OPERATION(rw_write, lw_rwlock, lw_rwlock_wrlock(it); lw_rwlock_unlock(it))
+ACTION(run_once, lw_once, if (lw_once_begin(it) == LW_ONCE_RUN) lw_once_finish(it, true))
 
 static inline void done(lw_once *once)
 {
@@ -81,48 +43,13 @@ static inline void done(lw_once *once)
 }
 FAMILY_TURNS(done, lw_once)
 
-static inline void notify(lw_cond *cond)
-{
-    lw_cond_notify_one(cond);
-}
-FAMILY_TURNS(notify, lw_cond)
-
-static inline void set(lw_event *event)
-{
-    lw_event_set(event);
-    lw_event_reset(event);
-}
-FAMILY_TURNS(set, lw_event)
-
-static void event_init_set(void *event)
-{
-    lw_event_set(event);
-}
-
-static inline void is_set(lw_event *event)
-{
-    lw_event_wait(event);
-}
-FAMILY_TURNS(is_set, lw_event)
-
-static void group_init(void *group)
-{
-    lw_waitgroup_add(group, 1);
-}
-
-static inline void group(lw_waitgroup *group)
-{
-    lw_waitgroup_add(group, 1);
-    lw_waitgroup_done(group);
-}
-FAMILY_TURNS(group, lw_waitgroup)
-
-static inline void counter(lw_counter *counter)
-{
-    lw_counter_add(counter, 1, NULL);
-    lw_counter_add(counter, -1, NULL);
-}
-FAMILY_TURNS(counter, lw_counter)
+OPERATION(notify, lw_cond, lw_cond_notify_one(it))
+OPERATION(set, lw_event, lw_event_set(it); lw_event_reset(it))
+ACTION(event_init_set, lw_event, lw_event_set(it))
+OPERATION(is_set, lw_event, lw_event_wait(it))
+ACTION(group_init, lw_waitgroup, lw_waitgroup_add(it, 1))
+OPERATION(group, lw_waitgroup, lw_waitgroup_add(it, 1); lw_waitgroup_done(it))
+OPERATION(counter, lw_counter, lw_counter_add(it, 1, NULL); lw_counter_add(it, -1, NULL))
 
 struct rally {
     lw_mutex mutex;
@@ -131,26 +58,10 @@ struct rally {
 };
 FAMILY_RALLY(lw_mutex_lock, lw_mutex_unlock, lw_cond_wait, lw_cond_notify_one)
 
-static void meet_init(void *barrier)
-{
-    lw_barrier_init(barrier, 2);
-}
-
-static void meet_four_init(void *barrier)
-{
-    lw_barrier_init(barrier, 4);
-}
-
-static void meet_sixteen_init(void *barrier)
-{
-    lw_barrier_init(barrier, 16);
-}
-
-static inline void meet(lw_barrier *barrier)
-{
-    lw_barrier_wait(barrier);
-}
-FAMILY_TURNS(meet, lw_barrier)
+ACTION(meet_init, lw_barrier, lw_barrier_init(it, 2))
+ACTION(meet_four_init, lw_barrier, lw_barrier_init(it, 4))
+ACTION(meet_sixteen_init, lw_barrier, lw_barrier_init(it, 16))
+OPERATION(meet, lw_barrier, lw_barrier_wait(it))
 
 BENCH_FAMILY bench_family_lockword[];
 const struct bench_operation bench_family_lockword[] = {

@@ -5,40 +5,16 @@
 
 #define NAME "nsync"
 
-static inline void rw_read(nsync_mu *mutex)
-{
-    nsync_mu_rlock(mutex);
-    nsync_mu_runlock(mutex);
-}
-FAMILY_TURNS(rw_read, nsync_mu)
-
-static inline void rw_write(nsync_mu *mutex)
-{
-    nsync_mu_lock(mutex);
-    nsync_mu_unlock(mutex);
-}
-FAMILY_TURNS(rw_write, nsync_mu)
+OPERATION(rw_read, nsync_mu, nsync_mu_rlock(it); nsync_mu_runlock(it))
+OPERATION(rw_write, nsync_mu, nsync_mu_lock(it); nsync_mu_unlock(it))
 
 static void do_nothing(void)
 {
 }
 
-static inline void done(nsync_once *once)
-{
-    nsync_run_once(once, do_nothing);
-}
-FAMILY_TURNS(done, nsync_once)
-
-static void run_once(void *once)
-{
-    done(once);
-}
-
-static inline void notify(nsync_cv *cond)
-{
-    nsync_cv_signal(cond);
-}
-FAMILY_TURNS(notify, nsync_cv)
+OPERATION(done, nsync_once, nsync_run_once(it, do_nothing))
+ACTION(run_once, nsync_once, done(it))
+OPERATION(notify, nsync_cv, nsync_cv_signal(it))
 
 struct rally {
     nsync_mu mutex;

@@ -14,49 +14,16 @@ static void recursion_init(void *mutex)
     pthread_mutexattr_destroy(&attributes);
 }
 
-static void mutex_destroy(void *mutex)
-{
-    pthread_mutex_destroy(mutex);
-}
-
-static inline void hold(pthread_mutex_t *mutex)
-{
-    pthread_mutex_lock(mutex);
-    pthread_mutex_unlock(mutex);
-}
-FAMILY_TURNS(hold, pthread_mutex_t)
-
-static inline void recursion(pthread_mutex_t *mutex)
-{
-    pthread_mutex_lock(mutex);
-    pthread_mutex_lock(mutex);
-    pthread_mutex_unlock(mutex);
-    pthread_mutex_unlock(mutex);
-}
-FAMILY_TURNS(recursion, pthread_mutex_t)
-
-static void permit_init(void *sem)
-{
-    sem_init(sem, 0, 1);
-}
-
-static void permit_destroy(void *sem)
-{
-    sem_destroy(sem);
-}
-
-static inline void permit(sem_t *sem)
-{
-    sem_wait(sem);
-    sem_post(sem);
-}
-FAMILY_TURNS(permit, sem_t)
+ACTION(mutex_destroy, pthread_mutex_t, pthread_mutex_destroy(it))
+OPERATION(hold, pthread_mutex_t, pthread_mutex_lock(it); pthread_mutex_unlock(it))
+OPERATION(recursion, pthread_mutex_t, pthread_mutex_lock(it); pthread_mutex_lock(it);
+          pthread_mutex_unlock(it); pthread_mutex_unlock(it))
+ACTION(permit_init, sem_t, sem_init(it, 0, 1))
+ACTION(permit_destroy, sem_t, sem_destroy(it))
+OPERATION(permit, sem_t, sem_wait(it); sem_post(it))
 
 /* Counts permits, and does not say which. */
-static void count_init(void *sem)
-{
-    sem_init(sem, 0, 4);
-}
+ACTION(count_init, sem_t, sem_init(it, 0, 4))
 
 /* What people write by hand. */
 struct numbers {
@@ -65,19 +32,10 @@ struct numbers {
     char taken[4];
 };
 
-static void number_init(void *object)
-{
-    struct numbers *numbers = object;
-    pthread_mutex_init(&numbers->mutex, NULL);
-    pthread_cond_init(&numbers->freed, NULL);
-}
-
-static void number_destroy(void *object)
-{
-    struct numbers *numbers = object;
-    pthread_cond_destroy(&numbers->freed);
-    pthread_mutex_destroy(&numbers->mutex);
-}
+ACTION(number_init, struct numbers, pthread_mutex_init(&it->mutex, NULL);
+       pthread_cond_init(&it->freed, NULL))
+ACTION(number_destroy, struct numbers, pthread_cond_destroy(&it->freed);
+       pthread_mutex_destroy(&it->mutex))
 
 static inline uint32_t free_number(const struct numbers *numbers)
 {
@@ -102,61 +60,21 @@ static inline void number(struct numbers *numbers)
 }
 FAMILY_TURNS(number, struct numbers)
 
-static void rw_init(void *rwlock)
-{
-    pthread_rwlock_init(rwlock, NULL);
-}
-
-static void rw_destroy(void *rwlock)
-{
-    pthread_rwlock_destroy(rwlock);
-}
-
-static inline void rw_read(pthread_rwlock_t *rwlock)
-{
-    pthread_rwlock_rdlock(rwlock);
-    pthread_rwlock_unlock(rwlock);
-}
-FAMILY_TURNS(rw_read, pthread_rwlock_t)
-
-static inline void rw_write(pthread_rwlock_t *rwlock)
-{
-    pthread_rwlock_wrlock(rwlock);
-    pthread_rwlock_unlock(rwlock);
-}
-FAMILY_TURNS(rw_write, pthread_rwlock_t)
+ACTION(rw_init, pthread_rwlock_t, pthread_rwlock_init(it, NULL))
+ACTION(rw_destroy, pthread_rwlock_t, pthread_rwlock_destroy(it))
+OPERATION(rw_read, pthread_rwlock_t, pthread_rwlock_rdlock(it); pthread_rwlock_unlock(it))
+OPERATION(rw_write, pthread_rwlock_t, pthread_rwlock_wrlock(it); pthread_rwlock_unlock(it))
 
 static void do_nothing(void)
 {
 }
 
-static inline void done(pthread_once_t *once)
-{
-    pthread_once(once, do_nothing);
-}
-FAMILY_TURNS(done, pthread_once_t)
-
-static void run_once(void *once)
-{
-    *(pthread_once_t *)once = (pthread_once_t)PTHREAD_ONCE_INIT;
-    pthread_once(once, do_nothing);
-}
-
-static void cond_init(void *cond)
-{
-    pthread_cond_init(cond, NULL);
-}
-
-static void cond_destroy(void *cond)
-{
-    pthread_cond_destroy(cond);
-}
-
-static inline void notify(pthread_cond_t *cond)
-{
-    pthread_cond_signal(cond);
-}
-FAMILY_TURNS(notify, pthread_cond_t)
+OPERATION(done, pthread_once_t, pthread_once(it, do_nothing))
+ACTION(run_once, pthread_once_t, *it = (pthread_once_t)PTHREAD_ONCE_INIT;
+       pthread_once(it, do_nothing))
+ACTION(cond_init, pthread_cond_t, pthread_cond_init(it, NULL))
+ACTION(cond_destroy, pthread_cond_t, pthread_cond_destroy(it))
+OPERATION(notify, pthread_cond_t, pthread_cond_signal(it))
 
 struct rally {
     pthread_mutex_t mutex;
@@ -165,45 +83,15 @@ struct rally {
 };
 FAMILY_RALLY(pthread_mutex_lock, pthread_mutex_unlock, pthread_cond_wait, pthread_cond_signal)
 
-static void rally_init(void *object)
-{
-    struct rally *rally = object;
-    pthread_mutex_init(&rally->mutex, NULL);
-    pthread_cond_init(&rally->cond, NULL);
-}
-
-static void rally_destroy(void *object)
-{
-    struct rally *rally = object;
-    pthread_cond_destroy(&rally->cond);
-    pthread_mutex_destroy(&rally->mutex);
-}
-
-static void meet_init(void *barrier)
-{
-    pthread_barrier_init(barrier, NULL, 2);
-}
-
-static void meet_four_init(void *barrier)
-{
-    pthread_barrier_init(barrier, NULL, 4);
-}
-
-static void meet_sixteen_init(void *barrier)
-{
-    pthread_barrier_init(barrier, NULL, 16);
-}
-
-static void meet_destroy(void *barrier)
-{
-    pthread_barrier_destroy(barrier);
-}
-
-static inline void meet(pthread_barrier_t *barrier)
-{
-    pthread_barrier_wait(barrier);
-}
-FAMILY_TURNS(meet, pthread_barrier_t)
+ACTION(rally_init, struct rally, pthread_mutex_init(&it->mutex, NULL);
+       pthread_cond_init(&it->cond, NULL))
+ACTION(rally_destroy, struct rally, pthread_cond_destroy(&it->cond);
+       pthread_mutex_destroy(&it->mutex))
+ACTION(meet_init, pthread_barrier_t, pthread_barrier_init(it, NULL, 2))
+ACTION(meet_four_init, pthread_barrier_t, pthread_barrier_init(it, NULL, 4))
+ACTION(meet_sixteen_init, pthread_barrier_t, pthread_barrier_init(it, NULL, 16))
+ACTION(meet_destroy, pthread_barrier_t, pthread_barrier_destroy(it))
+OPERATION(meet, pthread_barrier_t, pthread_barrier_wait(it))
 
 BENCH_FAMILY bench_family_pthread[];
 const struct bench_operation bench_family_pthread[] = {

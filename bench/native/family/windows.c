@@ -3,81 +3,21 @@
 
 #include "family.h"
 
-static void hold_init(void *section)
-{
-    InitializeCriticalSection(section);
-}
-
-static void hold_destroy(void *section)
-{
-    DeleteCriticalSection(section);
-}
-
-static inline void hold(CRITICAL_SECTION *section)
-{
-    EnterCriticalSection(section);
-    LeaveCriticalSection(section);
-}
-FAMILY_TURNS(hold, CRITICAL_SECTION)
-
-static inline void recursion(CRITICAL_SECTION *section)
-{
-    EnterCriticalSection(section);
-    EnterCriticalSection(section);
-    LeaveCriticalSection(section);
-    LeaveCriticalSection(section);
-}
-FAMILY_TURNS(recursion, CRITICAL_SECTION)
-
-static void handle_destroy(void *handle)
-{
-    CloseHandle(*(HANDLE *)handle);
-}
-
-static void permit_init(void *sem)
-{
-    *(HANDLE *)sem = CreateSemaphoreA(NULL, 1, 1, NULL);
-}
-
-static inline void permit(HANDLE *sem)
-{
-    WaitForSingleObject(*sem, INFINITE);
-    ReleaseSemaphore(*sem, 1, NULL);
-}
-FAMILY_TURNS(permit, HANDLE)
+ACTION(hold_init, CRITICAL_SECTION, InitializeCriticalSection(it))
+ACTION(hold_destroy, CRITICAL_SECTION, DeleteCriticalSection(it))
+OPERATION(hold, CRITICAL_SECTION, EnterCriticalSection(it); LeaveCriticalSection(it))
+OPERATION(recursion, CRITICAL_SECTION, EnterCriticalSection(it); EnterCriticalSection(it);
+          LeaveCriticalSection(it); LeaveCriticalSection(it))
+ACTION(handle_destroy, HANDLE, CloseHandle(*it))
+ACTION(permit_init, HANDLE, *it = CreateSemaphoreA(NULL, 1, 1, NULL))
+OPERATION(permit, HANDLE, WaitForSingleObject(*it, INFINITE); ReleaseSemaphore(*it, 1, NULL))
 
 /* One that stays set until it is reset, and is. */
-static void event_init(void *event)
-{
-    *(HANDLE *)event = CreateEventA(NULL, TRUE, TRUE, NULL);
-}
-
-static inline void set(HANDLE *event)
-{
-    SetEvent(*event);
-    ResetEvent(*event);
-}
-FAMILY_TURNS(set, HANDLE)
-
-static inline void is_set(HANDLE *event)
-{
-    WaitForSingleObject(*event, INFINITE);
-}
-FAMILY_TURNS(is_set, HANDLE)
-
-static inline void rw_read(SRWLOCK *lock)
-{
-    AcquireSRWLockShared(lock);
-    ReleaseSRWLockShared(lock);
-}
-FAMILY_TURNS(rw_read, SRWLOCK)
-
-static inline void rw_write(SRWLOCK *lock)
-{
-    AcquireSRWLockExclusive(lock);
-    ReleaseSRWLockExclusive(lock);
-}
-FAMILY_TURNS(rw_write, SRWLOCK)
+ACTION(event_init, HANDLE, *it = CreateEventA(NULL, TRUE, TRUE, NULL))
+OPERATION(set, HANDLE, SetEvent(*it); ResetEvent(*it))
+OPERATION(is_set, HANDLE, WaitForSingleObject(*it, INFINITE))
+OPERATION(rw_read, SRWLOCK, AcquireSRWLockShared(it); ReleaseSRWLockShared(it))
+OPERATION(rw_write, SRWLOCK, AcquireSRWLockExclusive(it); ReleaseSRWLockExclusive(it))
 
 static BOOL CALLBACK do_nothing(INIT_ONCE *once, void *parameter, void **context)
 {
@@ -85,22 +25,9 @@ static BOOL CALLBACK do_nothing(INIT_ONCE *once, void *parameter, void **context
     return TRUE;
 }
 
-static inline void done(INIT_ONCE *once)
-{
-    InitOnceExecuteOnce(once, do_nothing, NULL, NULL);
-}
-FAMILY_TURNS(done, INIT_ONCE)
-
-static void run_once(void *once)
-{
-    done(once);
-}
-
-static inline void notify(CONDITION_VARIABLE *cond)
-{
-    WakeConditionVariable(cond);
-}
-FAMILY_TURNS(notify, CONDITION_VARIABLE)
+OPERATION(done, INIT_ONCE, InitOnceExecuteOnce(it, do_nothing, NULL, NULL))
+ACTION(run_once, INIT_ONCE, done(it))
+OPERATION(notify, CONDITION_VARIABLE, WakeConditionVariable(it))
 
 static inline void wait(CONDITION_VARIABLE *cond, SRWLOCK *lock)
 {

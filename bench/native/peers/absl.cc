@@ -15,19 +15,8 @@ static inline void peer_init(peer_mutex *mutex)
     new (mutex) absl::Mutex;
 }
 
-static inline void peer_destroy(peer_mutex *mutex)
-{
-    mutex->~Mutex();
-}
-
-static inline void peer_lock(peer_mutex *mutex)
-{
-    mutex->Lock();
-}
-
-static inline void peer_unlock(peer_mutex *mutex)
-{
-    mutex->Unlock();
-}
+#define peer_destroy(mutex) (mutex)->~Mutex()
+#define peer_lock(mutex) (mutex)->Lock()
+#define peer_unlock(mutex) (mutex)->Unlock()
 
 #include "peer.h"

@@ -7,24 +7,9 @@
 
 typedef CRITICAL_SECTION peer_mutex;
 
-static inline void peer_init(peer_mutex *mutex)
-{
-    InitializeCriticalSection(mutex);
-}
-
-static inline void peer_destroy(peer_mutex *mutex)
-{
-    DeleteCriticalSection(mutex);
-}
-
-static inline void peer_lock(peer_mutex *mutex)
-{
-    EnterCriticalSection(mutex);
-}
-
-static inline void peer_unlock(peer_mutex *mutex)
-{
-    LeaveCriticalSection(mutex);
-}
+#define peer_init InitializeCriticalSection
+#define peer_destroy DeleteCriticalSection
+#define peer_lock EnterCriticalSection
+#define peer_unlock LeaveCriticalSection
 
 #include "peer.h"

@@ -9,24 +9,9 @@
 
 typedef lw_mutex peer_mutex;
 
-static inline void peer_init(peer_mutex *mutex)
-{
-    *mutex = (lw_mutex)LW_MUTEX_INIT;
-}
-
-static inline void peer_destroy(peer_mutex *mutex)
-{
-    (void)mutex;
-}
-
-static inline void peer_lock(peer_mutex *mutex)
-{
-    lw_mutex_lock(mutex);
-}
-
-static inline void peer_unlock(peer_mutex *mutex)
-{
-    lw_mutex_unlock(mutex);
-}
+#define peer_init(mutex) (*(mutex) = (lw_mutex)LW_MUTEX_INIT)
+#define peer_destroy peer_leave
+#define peer_lock lw_mutex_lock
+#define peer_unlock lw_mutex_unlock
 
 #include "peer.h"

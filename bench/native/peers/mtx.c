@@ -7,24 +7,9 @@
 
 typedef mtx_t peer_mutex;
 
-static inline void peer_init(peer_mutex *mutex)
-{
-    mtx_init(mutex, mtx_plain);
-}
-
-static inline void peer_destroy(peer_mutex *mutex)
-{
-    mtx_destroy(mutex);
-}
-
-static inline void peer_lock(peer_mutex *mutex)
-{
-    mtx_lock(mutex);
-}
-
-static inline void peer_unlock(peer_mutex *mutex)
-{
-    mtx_unlock(mutex);
-}
+#define peer_init(mutex) mtx_init(mutex, mtx_plain)
+#define peer_destroy mtx_destroy
+#define peer_lock mtx_lock
+#define peer_unlock mtx_unlock
 
 #include "peer.h"

@@ -7,24 +7,9 @@
 
 typedef nsync_mu peer_mutex;
 
-static inline void peer_init(peer_mutex *mutex)
-{
-    nsync_mu_init(mutex);
-}
-
-static inline void peer_destroy(peer_mutex *mutex)
-{
-    (void)mutex;
-}
-
-static inline void peer_lock(peer_mutex *mutex)
-{
-    nsync_mu_lock(mutex);
-}
-
-static inline void peer_unlock(peer_mutex *mutex)
-{
-    nsync_mu_unlock(mutex);
-}
+#define peer_init nsync_mu_init
+#define peer_destroy peer_leave
+#define peer_lock nsync_mu_lock
+#define peer_unlock nsync_mu_unlock
 
 #include "peer.h"

@@ -6,8 +6,12 @@
  *     PEER_CONTENDS  whether it is a lock at all
  *     peer_mutex     a type of at most BENCH_MUTEX_SIZE bytes
  *     peer_init, peer_destroy, peer_lock, peer_unlock
+ *
+ * These four may be macros; peer_leave is for a mutex of which nothing is to be destroyed.
  */
 #include "../bench.h"
+
+#define peer_leave(mutex) (void)(mutex)
 
 static void peer_init_any(void *mutex)
 {

@@ -7,24 +7,9 @@
 
 typedef pthread_mutex_t peer_mutex;
 
-static inline void peer_init(peer_mutex *mutex)
-{
-    pthread_mutex_init(mutex, 0);
-}
-
-static inline void peer_destroy(peer_mutex *mutex)
-{
-    pthread_mutex_destroy(mutex);
-}
-
-static inline void peer_lock(peer_mutex *mutex)
-{
-    pthread_mutex_lock(mutex);
-}
-
-static inline void peer_unlock(peer_mutex *mutex)
-{
-    pthread_mutex_unlock(mutex);
-}
+#define peer_init(mutex) pthread_mutex_init(mutex, 0)
+#define peer_destroy pthread_mutex_destroy
+#define peer_lock pthread_mutex_lock
+#define peer_unlock pthread_mutex_unlock
 
 #include "peer.h"

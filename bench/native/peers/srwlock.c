@@ -7,24 +7,9 @@
 
 typedef SRWLOCK peer_mutex;
 
-static inline void peer_init(peer_mutex *mutex)
-{
-    InitializeSRWLock(mutex);
-}
-
-static inline void peer_destroy(peer_mutex *mutex)
-{
-    (void)mutex;
-}
-
-static inline void peer_lock(peer_mutex *mutex)
-{
-    AcquireSRWLockExclusive(mutex);
-}
-
-static inline void peer_unlock(peer_mutex *mutex)
-{
-    ReleaseSRWLockExclusive(mutex);
-}
+#define peer_init InitializeSRWLock
+#define peer_destroy peer_leave
+#define peer_lock AcquireSRWLockExclusive
+#define peer_unlock ReleaseSRWLockExclusive
 
 #include "peer.h"
