@@ -17,10 +17,27 @@ import {
 } from './cells.js';
 import { usOf } from './js/queue.js';
 import { fixed } from './js/table.js';
-import { bold, fold, list, nameOf, NOISE, short, table, threadsOf, time } from './words.js';
+import {
+  bold,
+  fold,
+  list,
+  nameOf,
+  NOISE,
+  short,
+  table,
+  tableOf,
+  threadsOf,
+  time,
+} from './words.js';
 
-/** Of a part that is younger than the run. */
-const NOT_MEASURED = 'Not measured in this run.';
+/** A part of these figures, which a run may not have: `native.herd`, say. */
+const measured = (path, part) => (run) => {
+  const figures = path.split('.').reduce((at, name) => at?.[name], run);
+  return figures && figures.length !== 0 ? part(figures) : 'Not measured in this run.';
+};
+
+/** The first column of a table of locks. */
+const peerOf = (row) => bold(row.peer, row.peer.startsWith(HERO));
 
 function machine({ machine: about, native, js }) {
   const versions = Object.entries(about.peers).filter(([, version]) => version);
@@ -79,35 +96,26 @@ function cellTable(cell, gaps) {
     (row) =>
       row.threads === cell.threads && row.section_ns === cell.section_ns && row.busy === cell.busy,
   );
-  return table([
+  const machine = { peer: '*the machine*', ...gap };
+  const ofALock = (cell) => (row) => (row === machine ? '' : cell(row));
+  return tableOf(
+    [...cell.rows, ...(gap ? [machine] : [])],
     [
-      '',
-      'million turns/s',
-      '× lockword',
-      'share',
-      'p50',
-      'p99',
-      'longest',
-      'worst',
-      'CPUs',
-      'CPU per turn',
+      ['', (row) => bold(row.peer, front.includes(row))],
+      ['million turns/s', ofALock((row) => fixed(row.mops, row.mops < 1 ? 4 : 2))],
+      ['× lockword', ofALock((row) => fixed(row.ratio, 2))],
+      ['share', ofALock((row) => short(row.share))],
+      ['p50', ofALock((row) => (row.p50_ns === undefined ? '' : time(row.p50_ns)))],
+      ['p99', ofALock((row) => time(row.p99_ns))],
+      ['longest', (row) => time(row.longest_ns)],
+      ['worst', (row) => time(row.worst_ns)],
+      ['CPUs', (row) => (row.cpus_used === undefined ? '' : fixed(row.cpus_used, 2))],
+      [
+        'CPU per turn',
+        (row) => (row.cpus_used === undefined ? '' : time((row.cpus_used / row.mops) * 1e3)),
+      ],
     ],
-    ...cell.rows.map((row) => [
-      bold(row.peer, front.includes(row)),
-      row.mops < 1 ? fixed(row.mops, 4) : fixed(row.mops, 2),
-      fixed(row.ratio, 2),
-      short(row.share),
-      row.p50_ns === undefined ? '' : time(row.p50_ns),
-      time(row.p99_ns),
-      time(row.longest_ns),
-      time(row.worst_ns),
-      row.cpus_used === undefined ? '' : fixed(row.cpus_used, 2),
-      row.cpus_used === undefined ? '' : time((row.cpus_used / row.mops) * 1e3),
-    ]),
-    ...(gap
-      ? [['*the machine*', '', '', '', '', '', time(gap.longest_ns), time(gap.worst_ns), '', '']]
-      : []),
-  ]);
+  );
 }
 
 /** All tables, folded by how long the lock is held. */
@@ -123,28 +131,16 @@ function cellTables(rows, gaps, unit) {
     .join('\n\n');
 }
 
-function uncontended({ native }) {
-  return table([
-    [
-      '',
-      'ns',
-      '× cas+exchange',
-      '× cas+cas',
-      'with an increment: ns',
-      '× cas+exchange',
-      '× cas+cas',
-    ],
-    ...native.uncontended.map((row) => [
-      isFloor(row) ? `*${row.peer}*` : bold(row.peer, row.peer === HERO),
-      fixed(row.ns, 2),
-      fixed(row.ratio, 3),
-      fixed(row.owned_ratio, 3),
-      fixed(row.increment_ns, 2),
-      fixed(row.increment_ratio, 3),
-      fixed(row.increment_owned_ratio, 3),
-    ]),
+const uncontended = ({ native }) =>
+  tableOf(native.uncontended, [
+    ['', (row) => (isFloor(row) ? `*${row.peer}*` : bold(row.peer, row.peer === HERO))],
+    ['ns', (row) => fixed(row.ns, 2)],
+    ['× cas+exchange', (row) => fixed(row.ratio, 3)],
+    ['× cas+cas', (row) => fixed(row.owned_ratio, 3)],
+    ['with an increment: ns', (row) => fixed(row.increment_ns, 2)],
+    ['× cas+exchange', (row) => fixed(row.increment_ratio, 3)],
+    ['× cas+cas', (row) => fixed(row.increment_owned_ratio, 3)],
   ]);
-}
 
 const operationsOf = (rows) =>
   unique(rows.map((row) => row.operation)).map((name) => ({
@@ -167,15 +163,14 @@ function family({ native }) {
 }
 
 /** What blocked threads cost. */
-function asleep({ native }) {
-  if (!native.asleep?.length) return NOT_MEASURED;
-  const crowds = unique(native.asleep.map((row) => row.waiters));
-  const rows = operationsOf(native.asleep).flatMap(({ name, rows: all }) =>
-    unique(all.map((row) => row.peer)).map((peer, k) => [
+function asleep(all) {
+  const crowds = unique(all.map((row) => row.waiters));
+  const rows = operationsOf(all).flatMap(({ name, rows }) =>
+    unique(rows.map((row) => row.peer)).map((peer, k) => [
       k === 0 ? name : '',
       bold(peer, peer === HERO),
       ...crowds.flatMap((waiters) => {
-        const { wakings, cpu } = all.find((row) => row.peer === peer && row.waiters === waiters);
+        const { wakings, cpu } = rows.find((row) => row.peer === peer && row.waiters === waiters);
         return [short(wakings), `${fixed(cpu * 100, 2)} %`];
       }),
     ]),
@@ -184,8 +179,7 @@ function asleep({ native }) {
 }
 
 /** What it costs to wake one of many: a table for each kind. */
-function herds(rows, unit) {
-  if (!rows?.length) return NOT_MEASURED;
+const herds = (unit) => (rows) => {
   const crowds = unique(rows.map((row) => row.waiters));
   const lines = (kind) =>
     operationsOf(rows.filter((row) => row.kind === kind)).flatMap(({ name, rows: all }) =>
@@ -205,12 +199,11 @@ function herds(rows, unit) {
       return `${title}\n\n${table([['', '', ...heads], ...lines(kind)])}`;
     })
     .join('\n\n');
-}
+};
 
 /** The semaphore's and the read-write lock's cells: the worst of them, and all. */
-function fair({ native }) {
-  if (!native.fair?.length) return NOT_MEASURED;
-  const contests = operationsOf(native.fair);
+function fair(all) {
+  const contests = operationsOf(all);
   const worst = contests.flatMap(({ name, rows }) =>
     summaryOf(cellsOf(rows)).map(({ line }, k) => [k === 0 ? name : '', ...line]),
   );
@@ -225,71 +218,61 @@ function fair({ native }) {
 }
 
 const jsUncontended = ({ js }) =>
-  table([
-    ['', 'ns', '× cas+exchange'],
-    ...js.uncontended.map((row) => [
-      bold(row.peer, row.peer === HERO),
-      fixed(row.ns, 2),
-      fixed(row.ratio, 3),
-    ]),
+  tableOf(js.uncontended, [
+    ['', (row) => bold(row.peer, row.peer === HERO)],
+    ['ns', (row) => fixed(row.ns, 2)],
+    ['× cas+exchange', (row) => fixed(row.ratio, 3)],
   ]);
 
 const jsFamily = ({ js }) =>
   fold(
     'The rest of the family',
-    table([
-      ['', 'ns', '× cas+exchange'],
-      ...js.family.map((row) => [row.operation, fixed(row.ns, 2), fixed(row.ratio, 3)]),
+    tableOf(js.family, [
+      ['', (row) => row.operation],
+      ['ns', (row) => fixed(row.ns, 2)],
+      ['× cas+exchange', (row) => fixed(row.ratio, 3)],
     ]),
   );
 
 const jsHandOff = ({ js }) =>
-  table([
-    ['', 'median', 'p99'],
-    ...js.handoff.map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)]),
+  tableOf(js.handoff, [
+    ['', (row) => row.way],
+    ['median', (row) => time(row.median_us * 1e3)],
+    ['p99', (row) => time(row.p99_us * 1e3)],
   ]);
 
 const relockers = (rows) =>
-  table([
+  tableOf(rows, [
+    ['', peerOf],
+    ['workers that relock', (row) => row.workers],
+    ['turns of the main thread/s', (row) => fixed(row.turns_per_s, 0)],
+    ['median wait', (row) => time(row.median_us * 1e3)],
+    ['p99', (row) => time(row.p99_us * 1e3)],
+    ['worst', (row) => time(row.worst_us * 1e3)],
     [
-      '',
-      'workers that relock',
-      'turns of the main thread/s',
-      'median wait',
-      'p99',
-      'worst',
       'million turns/s of the workers',
+      (row) => fixed(row.worker_mops, row.worker_mops < 0.05 ? 4 : 2),
     ],
-    ...rows.map((row) => [
-      bold(row.peer, row.peer.startsWith(HERO)),
-      row.workers,
-      fixed(row.turns_per_s, 0),
-      time(row.median_us * 1e3),
-      time(row.p99_us * 1e3),
-      time(row.worst_us * 1e3),
-      fixed(row.worker_mops, row.worker_mops < 0.05 ? 4 : 2),
-    ]),
   ]);
 
-function jsBusy({ js }) {
-  if (!js.busy) return NOT_MEASURED;
-  return unique(js.busy.map((row) => row.crowd))
+const jsBusy = (all) =>
+  unique(all.map((row) => row.crowd))
     .map((crowd) => {
-      const rows = js.busy.filter((row) => row.crowd === crowd);
-      const cells = rows.map((row) => [
-        bold(row.peer, row.peer.startsWith(HERO)),
-        time(row.longest_ns),
-        time(row.worst_ns),
-        short(row.turns_per_s),
-      ]);
-      return `*${crowd[0].toUpperCase()}${crowd.slice(1)}:*\n\n${table([['', 'longest wait', 'worst', 'turns/s of all'], ...cells])}`;
+      const rows = tableOf(
+        all.filter((row) => row.crowd === crowd),
+        [
+          ['', peerOf],
+          ['longest wait', (row) => time(row.longest_ns)],
+          ['worst', (row) => time(row.worst_ns)],
+          ['turns/s of all', (row) => short(row.turns_per_s)],
+        ],
+      );
+      return `*${crowd[0].toUpperCase()}${crowd.slice(1)}:*\n\n${rows}`;
     })
     .join('\n\n');
-}
 
-function jsQueued({ js }) {
-  if (!js.queued) return NOT_MEASURED;
-  const lengths = unique(js.queued.map((row) => row.length));
+function jsQueued(all) {
+  const lengths = unique(all.map((row) => row.length));
   const cell = (row) => {
     if (!row) return '';
     const ratio = row.ratio === null ? '' : ` (× ${fixed(row.ratio, 2)})`;
@@ -298,18 +281,17 @@ function jsQueued({ js }) {
   };
   return table([
     ['', ...lengths.map((length) => `${length.toLocaleString('en')} calls`)],
-    ...unique(js.queued.map((row) => row.peer)).map((peer) => [
+    ...unique(all.map((row) => row.peer)).map((peer) => [
       peer,
       ...lengths.map((length) =>
-        cell(js.queued.find((row) => row.peer === peer && row.length === length)),
+        cell(all.find((row) => row.peer === peer && row.length === length)),
       ),
     ]),
   ]);
 }
 
 /** Event loops in C: how soon one hears of an unlock, and what is in a list. */
-function loops({ loops: all }) {
-  if (!all) return NOT_MEASURED;
+function loops(all) {
   const [cpus, ways] = ['cpu', 'way'].map((field) => unique(all.wake.map((row) => row[field])));
   const wake = ways.map((way) => [
     bold(way, way === HERO),
@@ -333,29 +315,26 @@ function loops({ loops: all }) {
   ].join('\n\n');
 }
 
-/** Locks among processes: alone, after a death, contended. */
-/** The cells of the time from a death to the next holder. */
-function deathOf(row) {
-  if (row.death_us) return [time(row.death_us * 1e3), time(row.death_p99_us * 1e3)];
-  return row.shares ? ['never', 'never'] : ['', ''];
-}
+/** The columns of the time from a death to the next holder. */
+const deathOf = (what) => [
+  [
+    `${what}: median`,
+    (row) => (row.death_us ? time(row.death_us * 1e3) : row.shares ? 'never' : ''),
+  ],
+  ['p99', (row) => (row.death_us ? time(row.death_p99_us * 1e3) : row.shares ? 'never' : '')],
+];
 
 /** Read-write locks between processes. */
-function regionReaders({ regions: all }) {
-  if (!all?.rwlocks) return NOT_MEASURED;
-  return table([
-    ['', 'read, unlock', 'write, unlock', "a writer's SIGKILL to the next: median", 'p99'],
-    ...all.rwlocks.map((row) => [
-      bold(row.peer, row.peer.startsWith(HERO)),
-      time(row.read_ns),
-      time(row.write_ns),
-      ...deathOf(row),
-    ]),
+const regionReaders = (rows) =>
+  tableOf(rows, [
+    ['', peerOf],
+    ['read, unlock', (row) => time(row.read_ns)],
+    ['write, unlock', (row) => time(row.write_ns)],
+    ...deathOf("a writer's SIGKILL to the next"),
   ]);
-}
 
-function regions({ regions: all }) {
-  if (!all) return NOT_MEASURED;
+/** Locks among processes: alone, after a death, contended. */
+function regions(all) {
   const raw = all.peers.find((row) => row.peer === HERO).ns;
   const sizes = unique(all.contended.map((row) => row.processes));
   const heroes = all.contended.filter((row) => row.peer === HERO);
@@ -365,14 +344,11 @@ function regions({ regions: all }) {
     return [fixed(row.turns / hero.turns, 2), short(row.share), time(row.longest_ms * 1e6)];
   };
   return [
-    table([
-      ['', 'lock, increment, unlock', '× lockword', 'SIGKILL to the next: median', 'p99'],
-      ...all.peers.map((row) => [
-        bold(row.peer, row.peer === HERO),
-        time(row.ns),
-        fixed(row.ns / raw, 2),
-        ...deathOf(row),
-      ]),
+    tableOf(all.peers, [
+      ['', (row) => bold(row.peer, row.peer === HERO)],
+      ['lock, increment, unlock', (row) => time(row.ns)],
+      ['× lockword', (row) => fixed(row.ns / raw, 2)],
+      ...deathOf('SIGKILL to the next'),
     ]),
     table([
       ['', ...sizes.flatMap((n) => [`${n} processes: turns, × lockword`, 'share', 'longest wait'])],
@@ -388,8 +364,7 @@ function regions({ regions: all }) {
 }
 
 /** What a grant costs, however many wait. */
-function loopGrants({ loops: all }) {
-  if (!all) return NOT_MEASURED;
+function loopGrants(all) {
   const lengths = unique(all.grants.map((row) => row.waiting));
   return table([
     ['', ...lengths.map((length) => `${length.toLocaleString('en')} waiting`)],
@@ -468,24 +443,16 @@ function alternatives({ native }) {
     (a, b) =>
       (b.peer === HERO) - (a.peer === HERO) || at(a.peer, 0).longest_ns - at(b.peer, 0).longest_ns,
   );
-  const columns = (row) => [fixed(row.ratio, 2), short(row.share), time(row.longest_ns)];
-  return table([
-    [
-      '',
-      'uncontended, × raw cas+exchange',
-      '16 threads, an increment: turns, × lockword',
-      'share',
-      'longest wait',
-      '180 ns in and out: turns, × lockword',
-      'share',
-      'longest wait',
-    ],
-    ...locks.map((row) => [
-      bold(row.peer, row.peer === HERO),
-      fixed(row.ratio, 2),
-      ...columns(at(row.peer, 0)),
-      ...columns(at(row.peer, 180)),
-    ]),
+  const columns = (section, what) => [
+    [`${what}: turns, × lockword`, (row) => fixed(at(row.peer, section).ratio, 2)],
+    ['share', (row) => short(at(row.peer, section).share)],
+    ['longest wait', (row) => time(at(row.peer, section).longest_ns)],
+  ];
+  return tableOf(locks, [
+    ['', (row) => bold(row.peer, row.peer === HERO)],
+    ['uncontended, × raw cas+exchange', (row) => fixed(row.ratio, 2)],
+    ...columns(0, '16 threads, an increment'),
+    ...columns(180, '180 ns in and out'),
   ]);
 }
 
@@ -520,67 +487,52 @@ function simulated({ simulated: { cells } }) {
 }
 
 /** What a process and a page pay before anybody waits. */
-function startup({ startup: all }) {
-  if (!all) return NOT_MEASURED;
+function startup(all) {
   const [empty] = all.programs;
-  const more = (row, field) => (row[field] - empty[field]).toLocaleString('en');
-  const isHero = ({ name }) => name.startsWith(HERO);
+  const [bare] = all.modules;
+  const nameOf = (row) => bold(row.name, row.name.startsWith(HERO));
+  const more = (field) => (row) => (row[field] - empty[field]).toLocaleString('en');
+  const columns = (fields, cell) => fields.map((field) => [field, cell(field)]);
   return [
-    table([
-      ['', 'start to end', 'first lock, unlock', 'code', 'data', 'relocations', 'constructors'],
-      ...all.programs.map((row) => [
-        bold(row.name, isHero(row)),
-        time(row.ns),
-        row === empty ? '' : time(row.first_ns),
-        ...['text', 'data', 'relocations', 'constructors'].map((field) => more(row, field)),
-      ]),
+    tableOf(all.programs, [
+      ['', nameOf],
+      ['start to end', (row) => time(row.ns)],
+      ['first lock, unlock', (row) => (row === empty ? '' : time(row.first_ns))],
+      ['code', more('text')],
+      ...columns(['data', 'relocations', 'constructors'], more),
     ]),
-    table([
-      ['', 'import', 'first lock, unlock', 'minified', 'gzipped'],
-      ...all.modules.map((row, i) => [
-        bold(row.name, isHero(row)),
-        time(row.import_ns),
-        i === 0 ? '' : time(row.first_ns),
-        ...['bytes', 'gzipped'].map((field) => row[field].toLocaleString('en')),
-      ]),
+    tableOf(all.modules, [
+      ['', nameOf],
+      ['import', (row) => time(row.import_ns)],
+      ['first lock, unlock', (row) => (row === bare ? '' : time(row.first_ns))],
+      ['minified', (row) => row.bytes.toLocaleString('en')],
+      ['gzipped', (row) => row.gzipped.toLocaleString('en')],
     ]),
     list([`Node ${all.node.slice(1)}`, all.date]),
   ].join('\n\n');
 }
 
 /** Locks among Node processes beside a bare mutex of workers. */
-function node({ node: all }) {
-  if (!all) return NOT_MEASURED;
-  const crowd = `${all.crowd} processes`;
-  return [
-    table([
+const node = (all) =>
+  [
+    tableOf(all.peers, [
+      ['', peerOf],
+      ['a turn alone', (row) => time(row.ns)],
+      ['unlock to the next: median', (row) => time(row.handoff_ns)],
+      ['p99', (row) => time(row.handoff_p99_ns)],
       [
-        '',
-        'a turn alone',
-        'unlock to the next: median',
-        'p99',
         '× in a process',
-        'SIGKILL to the next: median',
-        'longest',
-        'CPU of a waiter',
-        `${crowd}: turns/s`,
-        'share',
-        'longest wait',
+        (row) => (row.handoff_ratio === undefined ? '' : fixed(row.handoff_ratio, 2)),
       ],
-      ...all.peers.map((row) => [
-        bold(row.peer, row.peer.startsWith(HERO)),
-        time(row.ns),
-        time(row.handoff_ns),
-        time(row.handoff_p99_ns),
-        row.handoff_ratio === undefined ? '' : fixed(row.handoff_ratio, 2),
-        ...(row.death_ns === undefined
-          ? ['', '']
-          : [time(row.death_ns), time(row.death_longest_ns)]),
-        `${fixed(row.cpu * 100, 2)} %`,
-        short(row.turns_per_s),
-        short(row.share),
-        time(row.longest_ns),
-      ]),
+      [
+        'SIGKILL to the next: median',
+        (row) => (row.death_ns === undefined ? '' : time(row.death_ns)),
+      ],
+      ['longest', (row) => (row.death_ns === undefined ? '' : time(row.death_longest_ns))],
+      ['CPU of a waiter', (row) => `${fixed(row.cpu * 100, 2)} %`],
+      [`${all.crowd} processes: turns/s`, (row) => short(row.turns_per_s)],
+      ['share', (row) => short(row.share)],
+      ['longest wait', (row) => time(row.longest_ns)],
     ]),
     list([
       `Node ${all.node.slice(1)}; a time-to-live of ${all.ttl} s where a lock expires`,
@@ -591,30 +543,21 @@ function node({ node: all }) {
       all.date,
     ]),
   ].join('\n\n');
-}
 
 /** Locks on etcd beside a region: a turn, a hand-off and a death. */
-function leases({ leases: all }) {
-  if (!all) return NOT_MEASURED;
+function leases(all) {
   const [region] = all.peers;
-  const columns = (row, field) => [
-    time(row[`${field}_ns`]),
-    time(row[`${field}_${field === 'death' ? 'longest' : 'p99'}_ns`]),
-    `${short(row[`${field}_ns`] / region[`${field}_ns`])}`,
+  const columns = (field, what, most) => [
+    [`${what}: median`, (row) => time(row[`${field}_ns`])],
+    [most, (row) => time(row[`${field}_${most}_ns`])],
+    ['× region', (row) => short(row[`${field}_ns`] / region[`${field}_ns`])],
   ];
-  const head = (what, most) => [`${what}: median`, most, '× region'];
   return [
-    table([
-      [
-        '',
-        ...head('a turn alone', 'p99'),
-        ...head('unlock to the next', 'p99'),
-        ...head('SIGKILL to the next', 'longest'),
-      ],
-      ...all.peers.map((row) => [
-        bold(row.peer, row === region),
-        ...['turn', 'handoff', 'death'].flatMap((field) => columns(row, field)),
-      ]),
+    tableOf(all.peers, [
+      ['', (row) => bold(row.peer, row === region)],
+      ...columns('turn', 'a turn alone', 'p99'),
+      ...columns('handoff', 'unlock to the next', 'p99'),
+      ...columns('death', 'SIGKILL to the next', 'longest'),
     ]),
     list([`a time-to-live of ${all.ttl} s; etcd ${all.etcd}`, all.date]),
   ].join('\n\n');
@@ -628,25 +571,25 @@ export const parts = {
   busy: ({ native }) => cellTables(busy(native.contended), native.gaps, 'thread'),
   uncontended,
   family,
-  asleep,
-  herd: ({ native }) => herds(native.herd, 'thread'),
-  fair,
-  loops,
-  'loop-grants': loopGrants,
-  regions,
-  'region-readers': regionReaders,
-  node,
-  leases,
-  startup,
+  asleep: measured('native.asleep', asleep),
+  herd: measured('native.herd', herds('thread')),
+  fair: measured('native.fair', fair),
+  loops: measured('loops', loops),
+  'loop-grants': measured('loops', loopGrants),
+  regions: measured('regions', regions),
+  'region-readers': measured('regions.rwlocks', regionReaders),
+  node: measured('node', node),
+  leases: measured('leases', leases),
+  startup: measured('startup', startup),
   'js-uncontended': jsUncontended,
   'js-family': jsFamily,
   'js-contended': ({ js }) => cellTables(js.contended, undefined, 'worker'),
   'js-handoff': jsHandOff,
   'js-relocking': ({ js }) => relockers(js.relocking),
-  'js-beside': ({ js }) => (js.beside ? relockers(js.beside) : NOT_MEASURED),
-  'js-busy': jsBusy,
-  'js-herd': ({ js }) => herds(js.herd, 'worker'),
-  'js-queued': jsQueued,
+  'js-beside': measured('js.beside', relockers),
+  'js-busy': measured('js.busy', jsBusy),
+  'js-herd': measured('js.herd', herds('worker')),
+  'js-queued': measured('js.queued', jsQueued),
   better,
   alternatives,
   simulated,

@@ -26,6 +26,13 @@ export function table([head, ...rows], areWords = false) {
   return [head, rule, ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }
 
+/** A table with a row for each of these: for each column its head, and the row's cell. */
+export const tableOf = (rows, columns, areWords) =>
+  table(
+    [columns.map(([head]) => head), ...rows.map((row) => columns.map(([, cell]) => cell(row)))],
+    areWords,
+  );
+
 export const threadsOf = (cell, unit = 'thread') =>
   `${cell.threads} ${unit}${cell.threads > 1 ? 's' : ''}`;
 export const nameOf = (cell, unit) =>
