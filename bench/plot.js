@@ -101,6 +101,10 @@ function config(theme) {
   };
 }
 
+/** A field of the rows, as an axis or a facet. */
+const encodedAs = (type) => (field, title, more) => ({ field, type, title, ...more });
+const [nominal, ordinal, quantitative] = ['nominal', 'ordinal', 'quantitative'].map(encodedAs);
+
 /** The peers that are drawn, in the order of PEERS, and then those that are not known there. */
 function domainOf(rows) {
   const present = new Set(rows.map((row) => row.peer));
@@ -113,18 +117,12 @@ function domainOf(rows) {
 function looks(rows, theme) {
   const domain = domainOf(rows);
   return {
-    color: {
-      field: 'peer',
-      type: 'nominal',
-      title: null,
+    color: nominal('peer', null, {
       scale: { domain, range: domain.map((peer) => colourOf(peer, theme)) },
-    },
-    shape: {
-      field: 'peer',
-      type: 'nominal',
-      title: null,
+    }),
+    shape: nominal('peer', null, {
       scale: { domain, range: domain.map((peer) => (PEERS[peer] ?? UNKNOWN).shape) },
-    },
+    }),
   };
 }
 
@@ -139,10 +137,7 @@ function decades(values) {
 }
 
 const grid = (rows, unit) => ({
-  row: {
-    field: 'held',
-    type: 'nominal',
-    title: null,
+  row: nominal('held', null, {
     sort: unique(rows.map((row) => heldFor(row.section_ns))),
     header: {
       labelAngle: -90,
@@ -150,13 +145,8 @@ const grid = (rows, unit) => ({
       labelBaseline: 'bottom',
       labelExpr: "'held for ' + datum.value",
     },
-  },
-  column: {
-    field: 'threads',
-    type: 'ordinal',
-    title: null,
-    header: { labelExpr: `datum.value + ' ${unit}'` },
-  },
+  }),
+  column: ordinal('threads', null, { header: { labelExpr: `datum.value + ' ${unit}'` } }),
 });
 
 /**
@@ -182,20 +172,14 @@ function frontiers(rows, gaps, title, unit, theme) {
     if (gap) values.push({ ...place, kind: 'gap', longest_ns: gap.longest_ns });
   }
   const { page, ink, faint } = THEMES[theme];
-  const x = {
-    field: 'ratio',
-    type: 'quantitative',
-    title: 'turns, as a multiple of lockword’s',
+  const x = quantitative('ratio', 'turns, as a multiple of lockword’s', {
     scale: { domain: [0, most] },
     axis: { tickCount: 5, format: '~g' },
-  };
-  const y = {
-    field: 'longest_ns',
-    type: 'quantitative',
-    title: 'longest wait',
+  });
+  const y = quantitative('longest_ns', 'longest wait', {
     scale: { type: 'log', domain: waits },
     axis: { values: POWERS_OF_TEN, labelExpr: AS_TIME },
-  };
+  });
   const points = (test, size) => ({
     transform: [{ filter: `datum.kind === 'peer' && ${test}` }],
     mark: { type: 'point', filled: true, opacity: 1, stroke: page, strokeWidth: 1, size },
@@ -246,19 +230,11 @@ function frontiers(rows, gaps, title, unit, theme) {
 function shares(rows, title, unit, theme) {
   const sections = unique(rows.map((row) => row.section_ns));
   const { faint } = THEMES[theme];
-  const x = {
-    field: 'threads',
-    type: 'ordinal',
-    title: unit,
-    axis: { labelAngle: 0, grid: false },
-  };
-  const y = {
-    field: 'share',
-    type: 'quantitative',
-    title: 'share',
+  const x = ordinal('threads', unit, { axis: { labelAngle: 0, grid: false } });
+  const y = quantitative('share', 'share', {
     scale: { type: 'log', domain: [1, decades(rows.map((row) => row.share))[1]] },
     axis: { values: POWERS_OF_TEN, format: '~s' },
-  };
+  });
   const layer = (test, type, mark) => ({
     transform: [{ filter: test }],
     mark: { type, opacity: 1, ...mark },
@@ -277,13 +253,10 @@ function shares(rows, title, unit, theme) {
     },
     data: { values: rows.map((row) => ({ ...row, held: heldFor(row.section_ns) })) },
     facet: {
-      column: {
-        field: 'held',
-        type: 'nominal',
-        title: null,
+      column: nominal('held', null, {
         sort: sections.map(heldFor),
         header: { labelExpr: "'held for ' + datum.value" },
-      },
+      }),
     },
     spec: {
       width: Math.floor(780 / sections.length) - 20,
@@ -313,23 +286,17 @@ function bars(rows, panels, title, subtitle, theme) {
     const longest = Math.max(...rows.map((row) => row[field]));
     const wide = longest / Math.min(...rows.map((row) => row[field])) > WIDEST_RANGE;
     const colour = { field: 'colour', type: 'nominal', scale: null, legend: null };
-    const y = {
-      field: 'peer',
-      type: 'nominal',
-      title: null,
+    const y = nominal('peer', null, {
       sort: order,
       axis: k ? null : { labelLimit: 240, ticks: false, labelPadding: 8, labelFontSize: 12 },
-    };
+    });
     const scale = wide
       ? { type: 'log', domain: [decades(rows.map((row) => row[field]))[0], longest * 8] }
       : { domain: [0, longest * 1.5] };
-    const x = {
-      field,
-      type: 'quantitative',
-      title: 'ns',
+    const x = quantitative(field, 'ns', {
       scale,
       axis: { grid: true, tickCount: 5, ...(wide && { values: POWERS_OF_TEN }) },
-    };
+    });
     const floors = rows.filter(isFloor);
     return {
       title: heading ? { text: heading, fontSize: 12, anchor: 'start', offset: 6 } : undefined,
@@ -380,23 +347,15 @@ function latencies(rows, title, subtitle, theme) {
   const { hero, faint } = THEMES[theme];
   const values = rows.map((row) => ({ ...row, colour: row.way.startsWith(HERO) ? hero : faint }));
   const [least, most] = decades(rows.flatMap((row) => [row.median_us, row.p99_us]));
-  const x = {
-    field: 'median_us',
-    type: 'quantitative',
-    title: null,
-    scale: { type: 'log', domain: [least, most] },
-  };
+  const x = quantitative('median_us', null, { scale: { type: 'log', domain: [least, most] } });
   const axis = {
     values: POWERS_OF_TEN,
     labelExpr: "datum.value >= 1e3 ? datum.value / 1e3 + ' ms' : datum.value + ' µs'",
   };
-  const y = {
-    field: 'way',
-    type: 'nominal',
-    title: null,
+  const y = nominal('way', null, {
     sort: rows.map((row) => row.way),
     axis: { labelLimit: 320, ticks: false, labelPadding: 8, labelFontSize: 12 },
-  };
+  });
   const color = { field: 'colour', type: 'nominal', scale: null, legend: null };
   return {
     title: { text: title, subtitle },
@@ -430,22 +389,16 @@ function curves(rows, title, theme) {
   ];
   const sections = unique(rows.map((row) => row.section_ns));
   const [least, most] = [Math.min, Math.max].map((pick) => pick(...rows.map((row) => row.cpus)));
-  const x = {
-    field: 'cpus',
-    type: 'quantitative',
-    title: null,
+  const x = quantitative('cpus', null, {
     scale: { type: 'log', base: 2, domain: [least, most] },
     axis: { values: unique(rows.map((row) => row.cpus)), grid: false, labelOverlap: false },
-  };
+  });
   const panel = ([field, name, axis], section, k, isTop) => {
     const values = rows.filter((row) => row.section_ns === section);
-    const y = {
-      field,
-      type: 'quantitative',
-      title: k ? null : name,
+    const y = quantitative(field, k ? null : name, {
       scale: { type: 'log', domain: decades(values.map((row) => row[field])) },
       axis: { values: POWERS_OF_TEN, minExtent: 44, ...axis },
-    };
+    });
     const encoding = { x, y, ...looks(rows, theme) };
     const layer = (isHero, size, strokeWidth) => [
       {
