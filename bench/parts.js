@@ -15,6 +15,18 @@ import {
   several,
   unique,
 } from './cells.js';
+import {
+  busyColumns,
+  cellColumns,
+  familyColumns,
+  handOffColumns,
+  moduleColumns,
+  nodeColumns,
+  pairColumns,
+  peerOf,
+  programColumns,
+  relockColumns,
+} from './columns.js';
 import { usOf } from './js/queue.js';
 import { fixed } from './js/table.js';
 import {
@@ -35,9 +47,6 @@ const measured = (path, part) => (run) => {
   const figures = path.split('.').reduce((at, name) => at?.[name], run);
   return figures && figures.length !== 0 ? part(figures) : 'Not measured in this run.';
 };
-
-/** The first column of a table of locks. */
-const peerOf = (row) => bold(row.peer, row.peer.startsWith(HERO));
 
 function machine({ machine: about, native, js }) {
   const versions = Object.entries(about.peers).filter(([, version]) => version);
@@ -96,26 +105,8 @@ function cellTable(cell, gaps) {
     (row) =>
       row.threads === cell.threads && row.section_ns === cell.section_ns && row.busy === cell.busy,
   );
-  const machine = { peer: '*the machine*', ...gap };
-  const ofALock = (cell) => (row) => (row === machine ? '' : cell(row));
-  return tableOf(
-    [...cell.rows, ...(gap ? [machine] : [])],
-    [
-      ['', (row) => bold(row.peer, front.includes(row))],
-      ['million turns/s', ofALock((row) => fixed(row.mops, row.mops < 1 ? 4 : 2))],
-      ['× lockword', ofALock((row) => fixed(row.ratio, 2))],
-      ['share', ofALock((row) => short(row.share))],
-      ['p50', ofALock((row) => (row.p50_ns === undefined ? '' : time(row.p50_ns)))],
-      ['p99', ofALock((row) => time(row.p99_ns))],
-      ['longest', (row) => time(row.longest_ns)],
-      ['worst', (row) => time(row.worst_ns)],
-      ['CPUs', (row) => (row.cpus_used === undefined ? '' : fixed(row.cpus_used, 2))],
-      [
-        'CPU per turn',
-        (row) => (row.cpus_used === undefined ? '' : time((row.cpus_used / row.mops) * 1e3)),
-      ],
-    ],
-  );
+  const rows = [...cell.rows, ...(gap ? [{ peer: '*the machine*', ...gap }] : [])];
+  return tableOf(rows, cellColumns(front));
 }
 
 /** All tables, folded by how long the lock is held. */
@@ -217,55 +208,14 @@ function fair(all) {
   return [table([['', '', ...WORST], ...worst]), ...contests.map(cells)].join('\n\n');
 }
 
-const jsUncontended = ({ js }) =>
-  tableOf(js.uncontended, [
-    ['', (row) => bold(row.peer, row.peer === HERO)],
-    ['ns', (row) => fixed(row.ns, 2)],
-    ['× cas+exchange', (row) => fixed(row.ratio, 3)],
-  ]);
-
-const jsFamily = ({ js }) =>
-  fold(
-    'The rest of the family',
-    tableOf(js.family, [
-      ['', (row) => row.operation],
-      ['ns', (row) => fixed(row.ns, 2)],
-      ['× cas+exchange', (row) => fixed(row.ratio, 3)],
-    ]),
-  );
-
-const jsHandOff = ({ js }) =>
-  tableOf(js.handoff, [
-    ['', (row) => row.way],
-    ['median', (row) => time(row.median_us * 1e3)],
-    ['p99', (row) => time(row.p99_us * 1e3)],
-  ]);
-
-const relockers = (rows) =>
-  tableOf(rows, [
-    ['', peerOf],
-    ['workers that relock', (row) => row.workers],
-    ['turns of the main thread/s', (row) => fixed(row.turns_per_s, 0)],
-    ['median wait', (row) => time(row.median_us * 1e3)],
-    ['p99', (row) => time(row.p99_us * 1e3)],
-    ['worst', (row) => time(row.worst_us * 1e3)],
-    [
-      'million turns/s of the workers',
-      (row) => fixed(row.worker_mops, row.worker_mops < 0.05 ? 4 : 2),
-    ],
-  ]);
+const jsFamily = ({ js }) => fold('The rest of the family', tableOf(js.family, familyColumns));
 
 const jsBusy = (all) =>
   unique(all.map((row) => row.crowd))
     .map((crowd) => {
       const rows = tableOf(
         all.filter((row) => row.crowd === crowd),
-        [
-          ['', peerOf],
-          ['longest wait', (row) => time(row.longest_ns)],
-          ['worst', (row) => time(row.worst_ns)],
-          ['turns/s of all', (row) => short(row.turns_per_s)],
-        ],
+        busyColumns,
       );
       return `*${crowd[0].toUpperCase()}${crowd.slice(1)}:*\n\n${rows}`;
     })
@@ -487,53 +437,17 @@ function simulated({ simulated: { cells } }) {
 }
 
 /** What a process and a page pay before anybody waits. */
-function startup(all) {
-  const [empty] = all.programs;
-  const [bare] = all.modules;
-  const nameOf = (row) => bold(row.name, row.name.startsWith(HERO));
-  const more = (field) => (row) => (row[field] - empty[field]).toLocaleString('en');
-  const columns = (fields, cell) => fields.map((field) => [field, cell(field)]);
-  return [
-    tableOf(all.programs, [
-      ['', nameOf],
-      ['start to end', (row) => time(row.ns)],
-      ['first lock, unlock', (row) => (row === empty ? '' : time(row.first_ns))],
-      ['code', more('text')],
-      ...columns(['data', 'relocations', 'constructors'], more),
-    ]),
-    tableOf(all.modules, [
-      ['', nameOf],
-      ['import', (row) => time(row.import_ns)],
-      ['first lock, unlock', (row) => (row === bare ? '' : time(row.first_ns))],
-      ['minified', (row) => row.bytes.toLocaleString('en')],
-      ['gzipped', (row) => row.gzipped.toLocaleString('en')],
-    ]),
+const startup = (all) =>
+  [
+    tableOf(all.programs, programColumns(all.programs[0])),
+    tableOf(all.modules, moduleColumns(all.modules[0])),
     list([`Node ${all.node.slice(1)}`, all.date]),
   ].join('\n\n');
-}
 
 /** Locks among Node processes beside a bare mutex of workers. */
 const node = (all) =>
   [
-    tableOf(all.peers, [
-      ['', peerOf],
-      ['a turn alone', (row) => time(row.ns)],
-      ['unlock to the next: median', (row) => time(row.handoff_ns)],
-      ['p99', (row) => time(row.handoff_p99_ns)],
-      [
-        '× in a process',
-        (row) => (row.handoff_ratio === undefined ? '' : fixed(row.handoff_ratio, 2)),
-      ],
-      [
-        'SIGKILL to the next: median',
-        (row) => (row.death_ns === undefined ? '' : time(row.death_ns)),
-      ],
-      ['longest', (row) => (row.death_ns === undefined ? '' : time(row.death_longest_ns))],
-      ['CPU of a waiter', (row) => `${fixed(row.cpu * 100, 2)} %`],
-      [`${all.crowd} processes: turns/s`, (row) => short(row.turns_per_s)],
-      ['share', (row) => short(row.share)],
-      ['longest wait', (row) => time(row.longest_ns)],
-    ]),
+    tableOf(all.peers, nodeColumns(all.crowd)),
     list([
       `Node ${all.node.slice(1)}; a time-to-live of ${all.ttl} s where a lock expires`,
       Object.entries(all.versions)
@@ -581,12 +495,12 @@ export const parts = {
   node: measured('node', node),
   leases: measured('leases', leases),
   startup: measured('startup', startup),
-  'js-uncontended': jsUncontended,
+  'js-uncontended': ({ js }) => tableOf(js.uncontended, pairColumns),
   'js-family': jsFamily,
   'js-contended': ({ js }) => cellTables(js.contended, undefined, 'worker'),
-  'js-handoff': jsHandOff,
-  'js-relocking': ({ js }) => relockers(js.relocking),
-  'js-beside': measured('js.beside', relockers),
+  'js-handoff': ({ js }) => tableOf(js.handoff, handOffColumns),
+  'js-relocking': ({ js }) => tableOf(js.relocking, relockColumns),
+  'js-beside': measured('js.beside', (rows) => tableOf(rows, relockColumns)),
   'js-busy': measured('js.busy', jsBusy),
   'js-herd': measured('js.herd', herds('worker')),
   'js-queued': measured('js.queued', jsQueued),

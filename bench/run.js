@@ -63,41 +63,30 @@ const canMeasure = (part) => part !== 'leases' || etcdVersion() !== undefined;
 const measured = PARTS.filter((part) => (options.only ? part === options.only : canMeasure(part)));
 const quick = options.quick ? ['--quick'] : [];
 
-/** Runs a part, and returns its figures. */
-const parts = {
-  native() {
-    run('build/release/bench/native/lockword-bench', [...quick, '--json', results('native')]);
-    return read('native');
-  },
-  loops() {
-    run('build/release/bench/native/lockword-bench-loops', [...quick, '--json', results('loops')]);
-    return { run: describeLoops(), ...read('loops') };
-  },
-  regions() {
-    run('build/release/bench/native/lockword-bench-regions', [
-      ...quick,
-      '--json',
-      results('regions'),
-    ]);
-    return { date: today(), ...read('regions') };
-  },
-  node() {
-    run(process.execPath, ['bench/node/main.js', ...quick, '--json', results('node')]);
-    return { date: today(), ...read('node') };
-  },
-  leases() {
-    run(process.execPath, ['bench/leases.js', ...quick, '--json', results('leases')]);
-    return { date: today(), etcd: etcdVersion(), ...read('leases') };
-  },
-  startup() {
-    run(process.execPath, ['bench/startup.js', ...quick, '--json', results('startup')]);
-    return { date: today(), ...read('startup') };
-  },
-  js() {
-    run(process.execPath, ['bench/js/main.js', ...quick, '--json', results('js')]);
-    return read('js');
-  },
+const NATIVE = 'build/release/bench/native/lockword-bench';
+const COMMANDS = {
+  native: [NATIVE],
+  loops: [`${NATIVE}-loops`],
+  regions: [`${NATIVE}-regions`],
+  node: [process.execPath, 'bench/node/main.js'],
+  leases: [process.execPath, 'bench/leases.js'],
+  startup: [process.execPath, 'bench/startup.js'],
+  js: [process.execPath, 'bench/js/main.js'],
 };
+
+/** What the page says of a part besides its figures. Those of `native` and `js` are `machine`'s. */
+function about(part) {
+  if (part === 'native' || part === 'js') return {};
+  if (part === 'loops') return { run: describeLoops() };
+  return { date: today(), ...(part === 'leases' && { etcd: etcdVersion() }) };
+}
+
+/** Runs a part, and returns its figures. */
+function measure(part) {
+  const [command, ...args] = COMMANDS[part];
+  run(command, [...args, ...quick, '--json', results(part)]);
+  return { ...about(part), ...read(part) };
+}
 
 mkdirSync(folder, { recursive: true });
 console.log('Building the release preset');
@@ -124,7 +113,7 @@ if (options.only && options.docs && !before) {
 const figures = options.only && before ? before : { machine };
 for (const part of measured) {
   console.log(`\n== ${TITLES[part]}`);
-  figures[part] = parts[part]();
+  figures[part] = measure(part);
 }
 if (options.json) writeFileSync(options.json, `${JSON.stringify(figures, null, 2)}\n`);
 if (options.docs) for (const file of await publish(figures)) console.log(`wrote ${file}`);

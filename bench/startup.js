@@ -11,7 +11,8 @@ import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { buildSync } from 'esbuild';
 import { median } from './js/statistics.js';
-import { sayTable, time } from './js/table.js';
+import { moduleColumns, programColumns } from './columns.js';
+import { sayColumns } from './js/table.js';
 
 const { values: options } = parseArgs({
   options: {
@@ -167,29 +168,7 @@ function measureModules() {
 
 mkdirSync(folder, { recursive: true });
 const figures = { programs: measurePrograms(), modules: measureModules(), node: process.version };
-const [empty] = figures.programs;
-sayTable([
-  ['', 'start to end', 'first lock', 'code', 'data', 'relocations', 'constructors', 'thread-local'],
-  ...figures.programs.map((row) => [
-    row.name,
-    time(row.ns),
-    time(row.first_ns),
-    `${row.text - empty.text}`,
-    `${row.data - empty.data}`,
-    `${row.relocations - empty.relocations}`,
-    `${row.constructors - empty.constructors}`,
-    `${row.tls}`,
-  ]),
-]);
+sayColumns(figures.programs, programColumns(figures.programs[0]));
 console.log();
-sayTable([
-  ['', 'import', 'first lock', 'bytes', 'gzipped'],
-  ...figures.modules.map((row) => [
-    row.name,
-    time(row.import_ns),
-    time(row.first_ns),
-    `${row.bytes}`,
-    `${row.gzipped}`,
-  ]),
-]);
+sayColumns(figures.modules, moduleColumns(figures.modules[0]));
 if (options.json) writeFileSync(options.json, JSON.stringify(figures));

@@ -9,6 +9,15 @@ import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
+import { frontier } from '../cells.js';
+import {
+  busyColumns,
+  cellColumns,
+  familyColumns,
+  handOffColumns,
+  pairColumns,
+  relockColumns,
+} from '../columns.js';
 import { measureBusy } from './busy.js';
 import { Crew, pin } from './crew.js';
 import { operations } from './family.js';
@@ -18,7 +27,7 @@ import { peers } from './peers.js';
 import { primitives } from './primitives.js';
 import { measureQueues, usOf } from './queue.js';
 import { median, percentile } from './statistics.js';
-import { fixed, sayTable, time } from './table.js';
+import { fixed, sayColumns, sayTable, time } from './table.js';
 
 const { values: options } = parseArgs({
   options: {
@@ -237,20 +246,14 @@ function sayPairs(rows) {
   console.log(
     `\nUncontended: one worker locks and unlocks; medians of ${settings.pairRounds} rounds; less is better\n`,
   );
-  sayTable([
-    ['', 'ns', 'x floor'],
-    ...rows.map((row) => [row.peer, fixed(row.ns, 2), fixed(row.ratio, 3)]),
-  ]);
+  sayColumns(rows, pairColumns);
 }
 
 function sayFamily(rows) {
   console.log(
     `\nThe family, uncontended: one worker, nobody waits; medians of ${settings.familyRounds} rounds; less is better\n`,
   );
-  sayTable([
-    ['', 'ns', 'x floor'],
-    ...rows.map((row) => [row.operation, fixed(row.ns, 2), fixed(row.ratio, 3)]),
-  ]);
+  sayColumns(rows, familyColumns);
 }
 
 function sayContention(cells) {
@@ -259,25 +262,14 @@ function sayContention(cells) {
     `\nContended: ${WORKERS.join(', ')} workers, an increment inside, and so much work inside and as much outside; medians of ${rounds} rounds of ${seconds} s`,
   );
   console.log(
-    '  Mops/s and x lockword: more is better; share: turns of the luckiest worker for each of the unluckiest, 1 is fair;',
+    '  turns and × lockword: more is better; share: turns of the luckiest worker for each of the unluckiest, 1 is fair;',
   );
   console.log(
     '  p99 (of the unluckiest worker), longest: waits; worst: the longest of all rounds; less is better',
   );
   for (const rows of cells) {
     console.log(`\n  ${rows[0].threads} workers, ${time(rows[0].section_ns)}`);
-    sayTable([
-      ['', 'Mops/s', 'x lockword', 'share', 'p99 wait', 'longest', 'worst'],
-      ...rows.map((row) => [
-        row.peer,
-        fixed(row.mops, 2),
-        fixed(row.ratio, 2),
-        fixed(row.share, 1),
-        time(row.p99_ns),
-        time(row.longest_ns),
-        time(row.worst_ns),
-      ]),
-    ]);
+    sayColumns(rows, cellColumns(frontier(rows)));
   }
 }
 
@@ -303,27 +295,14 @@ function sayBeside(rows) {
 }
 
 function sayWaits(rows) {
-  sayTable([
-    ['', 'a second', 'median', 'p99', 'worst', 'Mops/s'],
-    ...rows.map((row) => [
-      row.peer,
-      fixed(row.turns_per_s, 0),
-      time(row.median_us * 1e3),
-      time(row.p99_us * 1e3),
-      time(row.worst_us * 1e3),
-      fixed(row.worker_mops, 4),
-    ]),
-  ]);
+  sayColumns(rows, relockColumns);
 }
 
 function sayHandOffs(rows) {
   console.log(
     "\nHand-off: from a worker's release to the continuation on the main thread, its event loop idle; less is better\n",
   );
-  sayTable([
-    ['', 'median', 'p99'],
-    ...rows.map((row) => [row.way, time(row.median_us * 1e3), time(row.p99_us * 1e3)]),
-  ]);
+  sayColumns(rows, handOffColumns);
 }
 
 function sayBusy(rows) {
@@ -333,15 +312,7 @@ function sayBusy(rows) {
   for (const crowd of new Set(rows.map((row) => row.crowd))) {
     console.log(`\n  ${crowd}`);
     const of = rows.filter((row) => row.crowd === crowd);
-    sayTable([
-      ['', 'longest wait', 'worst', 'turns/s'],
-      ...of.map((row) => [
-        row.peer,
-        time(row.longest_ns),
-        time(row.worst_ns),
-        fixed(row.turns_per_s, 0),
-      ]),
-    ]);
+    sayColumns(of, busyColumns);
   }
 }
 

@@ -9,6 +9,15 @@ export function time(ns) {
   return `${unit === 'ns' ? Math.round(ns) : (ns / size).toPrecision(3)} ${unit}`;
 }
 
+/** Rows in these columns (../columns.js), but for those in which none has anything. */
+export function sayColumns(rows, columns) {
+  const used = columns.filter(([, cell]) => rows.some((row) => cell(row)));
+  sayTable([
+    used.map(([head]) => head),
+    ...rows.map((row) => used.map(([, cell]) => cell(row).replaceAll('**', ''))),
+  ]);
+}
+
 /** Rows of text in columns: the first flush left, the others right. */
 export function sayTable(rows) {
   const widths = rows[0].map((_, column) => Math.max(9, ...rows.map((row) => row[column].length)));

@@ -13,7 +13,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { median, percentile } from '../js/statistics.js';
-import { fixed, sayTable, time } from '../js/table.js';
+import { nodeColumns } from '../columns.js';
+import { sayColumns } from '../js/table.js';
 import { lacks, PEERS, REGION_PACKAGE, TTL, versionsOf } from './peers.js';
 
 const { values: options } = parseArgs({
@@ -222,31 +223,5 @@ const figures = {
   node: process.version,
 };
 
-sayTable([
-  [
-    '',
-    'a turn alone',
-    'to the next',
-    'p99',
-    '× in a process',
-    'SIGKILL to next',
-    'longest',
-    'CPU of a waiter',
-    `${CROWD}: turns/s`,
-    'share',
-    'longest wait',
-  ],
-  ...figures.peers.map((row) => [
-    row.peer,
-    time(row.ns),
-    time(row.handoff_ns),
-    time(row.handoff_p99_ns),
-    row.handoff_ratio ? fixed(row.handoff_ratio, 2) : '',
-    ...(row.death_ns ? [time(row.death_ns), time(row.death_longest_ns)] : ['', '']),
-    `${fixed(row.cpu * 100, 2)} %`,
-    fixed(row.turns_per_s, 0),
-    fixed(row.share, 1),
-    time(row.longest_ns),
-  ]),
-]);
+sayColumns(figures.peers, nodeColumns(CROWD));
 if (options.json) writeFileSync(options.json, JSON.stringify(figures));
