@@ -1,12 +1,13 @@
 /**
  * run.js: the suite on every runtime, as one table.
  *
- *     node test/js/run.js [--only node22,deno,firefox] [--mode normal,polling,unhealed] [--grep PATTERN] [--here]
+ *     node test/js/run.js [--only node22,deno,firefox] [--mode normal,polling,unhealed]
+ *         [--grep PATTERN] [--here]
  *
- * --only takes names of runtimes.js and of test/browsers; --here runs on the Node that executes this file instead, and installs nothing.
- * The modes are those of modes.js; browsers run in the normal one. Leaves the counts of each whole
- * run for matrix.js. Ends with
- * `N passed, N failed`, and fails unless every run has passed.
+ * --only takes names of runtimes.js and of test/browsers; --here runs on the Node that executes
+ * this file instead, and installs nothing. The modes are those of modes.js; browsers run in the
+ * normal one. Leaves the counts of each whole run for matrix.js. Ends with `N passed, N failed`,
+ * and fails unless every run has passed.
  */
 import { parseArgs } from 'node:util';
 

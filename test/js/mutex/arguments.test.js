@@ -7,11 +7,66 @@ import {
   Latch,
   LockError,
   Mutex,
+  Semaphore,
   TimeoutError,
   WaitGroup,
 } from '../../../js/src/index.js';
 import { mode } from '../modes.js';
+import { wordsOf } from '../family/waits.js';
 import { failure, itBlocks } from '../support.js';
+
+/** Calls that take a number, and how many are too many. */
+const NUMBERS = [
+  [
+    () => Counter.create(3),
+    2 ** 30,
+    ['increment', 'decrement', 'whenAtLeast', 'whenAtMost', 'waitUntil', 'waitUntilAsync'],
+  ],
+  [() => Latch.create(3), 2 ** 30, ['countDown']],
+  [() => Semaphore.create(3), 2 ** 28, ['tryAcquire', 'release', 'when']],
+  [
+    () => Semaphore.create(3),
+    2 ** 28,
+    ['wait', 'waitAsync', 'acquire', 'acquireAsync'],
+    (permits) => ({ permits }),
+  ],
+  [
+    () => {
+      const group = new WaitGroup();
+      group.add(3);
+      return group;
+    },
+    2 ** 22,
+    ['add', 'done'],
+  ],
+  [() => new Condition(), 2 ** 31, ['notify']],
+];
+
+describe('bad numbers are refused before any word is touched', () => {
+  for (const [make, tooMany, calls, argumentOf = (n) => n] of NUMBERS) {
+    it(`by ${make().constructor.name}: ${calls.join(', ')}`, async () => {
+      const primitive = make();
+      const before = [...wordsOf(primitive)];
+      for (const [n, kind] of [
+        [-1, RangeError],
+        [0.5, RangeError],
+        [NaN, RangeError],
+        [tooMany, RangeError],
+        ['1', TypeError],
+        [1n, TypeError],
+        [null, TypeError],
+        [{}, TypeError],
+      ]) {
+        for (const call of calls)
+          expect(
+            await failure(async () => primitive[call](argumentOf(n))),
+            `${call}(${n})`,
+          ).to.be.instanceOf(kind);
+        expect([...wordsOf(primitive)]).to.deep.equal(before);
+      }
+    });
+  }
+});
 
 if (mode === 'normal') {
   describe('Mutex: arguments', () => {

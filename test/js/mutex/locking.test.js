@@ -1,4 +1,7 @@
-/** What lock, lockAsync, tryLock and unlock answer, one body for both ways of waiting. */
+/**
+ * What lock, lockAsync, tryLock and unlock return, one body for both ways of waiting. What holds for
+ * all calls that wait, such as that no timeout is early: test/js/family/waits.test.js.
+ */
 import { expect } from 'chai';
 
 import { DeadlockError, LockError, Mutex } from '../../../js/src/index.js';
@@ -63,22 +66,6 @@ for (const how of ['lock', 'lockAsync']) {
       expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
     });
 
-    for (const timeout of [1, 50.5, 120, 450]) {
-      itCalling(how)(`with timeout ${timeout} returns false, never early`, async () => {
-        const mutex = new Mutex();
-        const stranger = new Stranger(mutex).lock();
-        const start = performance.now();
-        const taken = await mutex[how](timeout);
-        const took = performance.now() - start;
-        expect(taken).to.equal(false);
-        expect(took)
-          .to.be.at.least(timeout)
-          .and.below(timeout + 5_000);
-        stranger.unlock();
-        expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
-      });
-    }
-
     if (mode !== 'unhealed') {
       it('outlasts its re-checks: with more than a second it is neither early nor done', async () => {
         const [timed, patient] = [new Mutex(), new Mutex()];
@@ -103,26 +90,6 @@ for (const how of ['lock', 'lockAsync']) {
         expect((await within(10_000, agents[1].result)).taken).to.equal(true);
       });
     }
-
-    it('is not late to an unlock that comes before its timeout', async () => {
-      const mutex = new Mutex();
-      const stranger = new Stranger(mutex).lock();
-      const agent = spawn(
-        async ({ Mutex, data, say }) => {
-          const mutex = Mutex.from(data.handle);
-          say('waiting');
-          const start = performance.now();
-          return { taken: await mutex[data.how](60_000), took: performance.now() - start };
-        },
-        { handle: mutex.handle, how },
-      );
-      await agent.said('waiting');
-      await until(() => stranger.state >>> 30 !== 0);
-      stranger.unlock();
-      const { taken, took } = await agent.result;
-      expect(taken).to.equal(true);
-      expect(took).to.be.below(20_000);
-    });
 
     itCalling(how)(
       'takes a mutex whose flags say that somebody waits although nobody does',
