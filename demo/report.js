@@ -156,7 +156,7 @@ export function sayMeaning({ occurrences }, native, node) {
     '',
     bold('What this shows'),
     `  ${native.mutexes} mutexes of 8 bytes guard the table, and each word takes one: ${fixed((2 * occurrences) / 1e6)} million locks in (a) and (b).`,
-    `  ${count(met)} times somebody else held it ("contended"); who then had to sleep ("waits") was woken,`,
+    `  ${count(met)} times somebody else held it ("contended"); a thread that had to sleep ("waits") was woken,`,
     `  after ${milliseconds(longest)} at the latest. No word was lost, and afterwards each mutex is zero, as before its first use.`,
     '  The very same locks served C threads that block, an event loop in C, C as WebAssembly, JavaScript’s workers',
     '  and a main thread that must not block: a pthread mutex would have blocked the two event loops, which a web',

@@ -1,5 +1,5 @@
 /**
- * The other end of workers.js: in a worker, answers the message with what `work` returns for it.
+ * The other end of workers.js: in a worker, replies to the message with what `work` returns for it.
  */
 const port = globalThis.postMessage ? globalThis : (await import('node:worker_threads')).parentPort;
 

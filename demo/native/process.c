@@ -43,7 +43,7 @@ struct change {
 
 /* What the processes share besides the table. The mutex guards it. */
 struct shared {
-    uint32_t holder; /* its process id: who reads this without the mutex can kill a holder */
+    uint32_t holder; /* its process id: a reader without the mutex can kill a holder */
     uint32_t is_made;
     uint32_t next_file;
     uint32_t failed;        /* files that were not counted */

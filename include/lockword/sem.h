@@ -104,8 +104,10 @@ LW_API int lw_sem_release(lw_sem *sem, uint32_t n)
                : EOVERFLOW;
 }
 
-/* How many permits are to be had right now. By the time the caller looks at the result it may be
- * old. */
+/*
+ * Returns how many permits are available right now. By the time the caller looks at the result it
+ * may be old.
+ */
 LW_API uint32_t lw_sem_available(const lw_sem *sem)
 {
     LW_NOTE_USE(sem->word);

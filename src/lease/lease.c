@@ -37,7 +37,10 @@ enum { MOST_IN_VAIN = 10 };
  * holder has to have stopped. */
 enum { RENEW = 2, STOP = 5, END = 7, WHOLE = 8 };
 
-/* Who holds the lock for so long after a wait writes down since when. Others pay nothing for it. */
+/*
+ * A holder that had to wait writes down since when it holds the lock, after so long. Other holders
+ * pay nothing for it.
+ */
 enum { NOTE_AFTER_NS = NS_PER_S };
 
 struct lw_lease {

@@ -7,8 +7,8 @@ export class Page {
   problems = [];
 
   /**
-   * Resolves once the function answers something true in the page, and with that. A page that is
-   * just being left answers nothing.
+   * Resolves once the function returns something true in the page, and with that. A page that is
+   * just being left returns nothing.
    */
   async until(condition, { timeout = 15_000, args = [] } = {}) {
     const end = performance.now() + timeout;

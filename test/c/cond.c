@@ -212,7 +212,8 @@ static bool wait_ends_while_another_holds_the_mutex(uint32_t depth, int result, 
     if (result == ETIMEDOUT)
         call.deadline = lw_after_ms(deadline_ms);
     start_call(&call);
-    /* It counts itself while it has the mutex: who gets that now comes after it has been given up.
+    /* It counts itself while it has the mutex: a thread that gets that now comes after it has been
+     * given up.
      */
     while (count_waiters(&nested.cond) == 0 && !has_ended(&call))
         sleep_ms(1);

@@ -15,11 +15,6 @@
 #define BYTES(words) (4 * (words))
 
 /* clang-format off */
-/* What core/waiters.h says of the first two words. */
-#define WAITERS(name) \
-    {name ".state", "ASYNC", BYTES(LW_WAITERS_STATE), LW_ASYNC_WAITERS}, \
-    {name ".state", "BLOCKED", BYTES(LW_WAITERS_STATE), LW_BLOCKED_WAITERS}, \
-    {name ".gate", "GATE", BYTES(LW_WAITERS_GATE), UINT32_MAX}
 #define SIZE(name) {#name, sizeof(lw_##name), _Alignof(lw_##name)}
 /* clang-format on */
 
@@ -29,20 +24,18 @@ static const struct field {
     uint32_t offset;
     uint32_t mask;
 } fields[] = {
+    {"any.state", "ASYNC", BYTES(LW_WAITERS_STATE), LW_ASYNC_WAITERS},
+    {"any.state", "BLOCKED", BYTES(LW_WAITERS_STATE), LW_BLOCKED_WAITERS},
+    {"any.gate", "GATE", BYTES(LW_WAITERS_GATE), UINT32_MAX},
     {"permits.state", "SEQUENCE", BYTES(LW_PERMITS_STATE), LW_PERMITS_SEQUENCE},
     {"permits.state", "DRAINS", BYTES(LW_PERMITS_STATE), LW_PERMITS_DRAINS},
     {"permits.state", "RESERVED", BYTES(LW_PERMITS_STATE), LW_PERMITS_RESERVED},
-    WAITERS("permits"),
     {"permits.count", "COUNT", BYTES(LW_PERMITS_COUNT), UINT32_MAX},
     {"permits.writer", "WRITER", BYTES(LW_PERMITS_WRITER), UINT32_MAX},
     {"permits.owner", "OWNER", BYTES(LW_PERMITS_FIRST), LW_PERMITS_OWNER},
     {"mutex.state", "OWNER", BYTES(LW_MUTEX_STATE), LW_MUTEX_OWNER},
     {"mutex.state", "RESERVED", BYTES(LW_MUTEX_STATE), LW_MUTEX_RESERVED},
-    {"mutex.state", "ASYNC", BYTES(LW_MUTEX_STATE), LW_MUTEX_ASYNC},
-    {"mutex.state", "BLOCKED", BYTES(LW_MUTEX_STATE), LW_MUTEX_BLOCKED},
-    {"mutex.gate", "GATE", BYTES(LW_MUTEX_GATE), UINT32_MAX},
     {"rmutex.state", "STATE", BYTES(LW_MUTEX_STATE), UINT32_MAX},
-    {"rmutex.gate", "GATE", BYTES(LW_MUTEX_GATE), UINT32_MAX},
     {"rmutex.depth", "AGAIN", BYTES(LW_RMUTEX_DEPTH), LW_RMUTEX_AGAIN},
     {"rmutex.depth", "TASK", BYTES(LW_RMUTEX_DEPTH), LW_RMUTEX_TASK},
     {"cond.sequence", "NOTIFIES", BYTES(LW_COND_SEQUENCE), ~LW_COND_TO_ALL},
@@ -52,7 +45,6 @@ static const struct field {
     {"sem.state", "PERMITS", BYTES(LW_SEM_STATE), LW_SEM_MAX},
     {"sem.state", "CLAIMED", BYTES(LW_SEM_STATE), LW_SEM_CLAIMED},
     {"sem.state", "RESERVED", BYTES(LW_SEM_STATE), LW_SEM_RESERVED},
-    WAITERS("sem"),
     {"sem.claim", "NEED", BYTES(LW_SEM_CLAIM), LW_SEM_NEED},
     {"sem.claim", "TICKET", BYTES(LW_SEM_CLAIM), LW_SEM_TICKET},
     {"sem.claim", "LINE", BYTES(LW_SEM_CLAIM), LW_SEM_LINE},
@@ -65,30 +57,27 @@ static const struct field {
     {"rwlock.state", "READERS_TURN", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_READERS_TURN},
     {"rwlock.state", "RESERVED", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_RESERVED},
     {"rwlock.state", "BLOCKED_READERS", BYTES(LW_RWLOCK_STATE), LW_RWLOCK_BLOCKED_READERS},
-    WAITERS("rwlock"),
     {"rwlock.owner", "OWNER", BYTES(LW_RWLOCK_OWNER), UINT32_MAX},
     {"rwlock.generation", "GENERATION", BYTES(LW_RWLOCK_GENERATION), UINT32_MAX},
     {"barrier.state", "MISSING", BYTES(LW_BARRIER_STATE), LW_BARRIER_MISSING},
     {"barrier.state", "GENERATION", BYTES(LW_BARRIER_STATE), LW_BARRIER_GENERATION},
     {"barrier.state", "HISTORY", BYTES(LW_BARRIER_STATE), LW_BARRIER_HISTORY},
     {"barrier.state", "BROKEN", BYTES(LW_BARRIER_STATE), LW_BARRIER_BROKEN},
-    WAITERS("barrier"),
     {"barrier.parties", "PARTIES", BYTES(LW_BARRIER_PARTIES), UINT32_MAX},
     {"waitgroup.state", "COUNT", BYTES(LW_WAITGROUP_STATE), LW_WAITGROUP_MAX},
     {"waitgroup.state", "ROUND", BYTES(LW_WAITGROUP_STATE), LW_WAITGROUP_ROUND},
-    WAITERS("waitgroup"),
     {"latch.state", "COUNT", BYTES(LW_LATCH_STATE), LW_LATCH_MAX},
-    WAITERS("latch"),
     {"event.state", "SET", BYTES(LW_EVENT_STATE), LW_EVENT_SET},
     {"event.state", "AUTO", BYTES(LW_EVENT_STATE), LW_EVENT_AUTO},
     {"event.state", "GENERATION", BYTES(LW_EVENT_STATE), LW_EVENT_GENERATION},
-    WAITERS("event"),
     {"once.state", "RUNNER", BYTES(LW_ONCE_STATE), LW_ONCE_RUNNER},
     {"once.state", "RAN", BYTES(LW_ONCE_STATE), LW_ONCE_RAN},
-    WAITERS("once"),
     {"counter.state", "VALUE", BYTES(LW_COUNTER_STATE), LW_COUNTER_MAX},
-    WAITERS("counter"),
 };
+
+_Static_assert(BYTES(LW_MUTEX_GATE) == BYTES(LW_WAITERS_GATE) &&
+                   LW_MUTEX_ASYNC == LW_ASYNC_WAITERS && LW_MUTEX_BLOCKED == LW_BLOCKED_WAITERS,
+               "the mutex's names are of the same");
 
 static const struct size {
     const char *primitive;

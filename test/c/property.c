@@ -146,7 +146,7 @@ static void play_sem(struct player *player)
     check(player, lw_sem_release(&room->it.sem, (uint32_t)n) == 0, "cannot release");
 }
 
-/* An automatic event as a token. cells: who have it. */
+/* An automatic event as a token. cells: the threads that have it. */
 static void play_event(struct player *player)
 {
     struct room *room = player->room;
@@ -159,7 +159,7 @@ static void play_event(struct player *player)
     lw_event_set(&room->it.event);
 }
 
-/* cells: who hold it. */
+/* cells: the threads that hold it. */
 static void play_rmutex(struct player *player)
 {
     struct room *room = player->room;
@@ -195,7 +195,7 @@ static void play_barrier(struct player *player)
         add(&room->cells[1], 1);
 }
 
-/* cells: who run it, how often it was tried, how often it succeeded. */
+/* cells: the threads that run it, how often it was tried, how often it succeeded. */
 static void play_once(struct player *player)
 {
     struct room *room = player->room;

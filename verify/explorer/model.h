@@ -93,9 +93,9 @@ struct agent {
     uint8_t to_run; /* crowd: those in line whose steps are still to run in this handler, one bit
                        each */
     uint8_t to_run_why;
-    uint8_t in_brief;  /* those in line whose wait a timer ends soon, one bit each */
-    uint8_t alike;     /* crowd: those of to_run who need not run if the one who does has to wait */
-    uint8_t handing;   /* bits of enum handing */
+    uint8_t in_brief; /* those in line whose wait a timer ends soon, one bit each */
+    uint8_t alike;   /* crowd: those of to_run that need not run if the one that does has to wait */
+    uint8_t handing; /* bits of enum handing */
     uint8_t unused[3]; /* always 0: no padding is compared */
     struct caller callers[MAX_CALLERS];
 };
