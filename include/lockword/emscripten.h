@@ -22,14 +22,13 @@
  * 'lockword/emscripten' for an instance of plain WebAssembly, `--js-library` under emcc
  * (docs/building.md).
  *
- * Differences to Emscripten's types: each is a volatile number of 64 bits, a
- *   semaphore of 128, not of 32.
- * As there, zeroed memory is an unused one, and `lock = EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER` and
- * `*lock = 0` make one, if no worker uses it. A lock's number is 0 while the lock is free and no
- * worker waits, and means nothing otherwise. A semaphore's number is how many permits it has, until
- * a call first waits for permits; after that only its low 30 bits are. A program that passes the
- * address of one of these as a uint32_t *, or uses an atomic operation on 4 bytes, must be changed:
- * the compiler warns of the pointer.
+ * Differences to Emscripten's types. Each is a volatile number of 64 bits, a semaphore of 128, not
+ * of 32. As there, zeroed memory is an unused one, and
+ * `lock = EMSCRIPTEN_LOCK_T_STATIC_INITIALIZER` and `*lock = 0` make one, if no worker uses it. A
+ * lock's number is 0 while the lock is free and no worker waits, and means nothing otherwise. A
+ * semaphore's number is how many permits it has, until a call first waits for permits; after that
+ * only its low 28 bits are. A program that passes the address of one of these as a uint32_t *, or
+ * uses an atomic operation on 4 bytes, must be changed: the compiler warns of the pointer.
  *
  * A lock has an owner: the worker that acquired it, in whatever way. A release of a lock that
  * another worker holds, or that is free, throws an OwnershipError in JavaScript, and changes
