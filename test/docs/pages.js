@@ -86,6 +86,17 @@ export function linksOf(page) {
   return links;
 }
 
+/** Lines of prose of more than 100 columns. Some pages have generated ones. */
+export function longLinesOf(page) {
+  const lines = [];
+  if (/^docs\/(benchmarks|simulation)\.md$/.test(page)) return lines;
+  walkTokens(read(page).tokens, (token) => {
+    if (token.type === 'paragraph' || token.type === 'list_item')
+      lines.push(...token.raw.split('\n').filter((line) => line.length > 100));
+  });
+  return lines;
+}
+
 /** The anchors that a page's headings have. */
 export function anchorsOf(page) {
   const slugger = new GithubSlugger();

@@ -1,12 +1,13 @@
 /**
  * run.js [PAGE...]: the documentation is right. Every sample in it runs as its page says, and every
- * link between pages leads somewhere. How a page says it: pages.js. Ends with `N passed, N failed`.
+ * link between pages leads somewhere, and no line of prose is longer than 100 columns. How a page
+ * says it: pages.js. Ends with `N passed, N failed`.
  */
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 
-import { anchorsOf, linksOf, pages, programsOf, ROOT } from './pages.js';
+import { anchorsOf, linksOf, longLinesOf, pages, programsOf, ROOT } from './pages.js';
 import { has, prepare, WAYS, WORK } from './ways.js';
 
 /**
@@ -76,7 +77,8 @@ const read = pages().filter((page) => chosen.length === 0 || chosen.includes(pag
 
 for (const page of read) {
   const wrong = linksOf(page).flatMap((link) => wrongWith(page, link) ?? []);
-  report(`${page}: links`, wrong.length > 0 && new Error(wrong.join('\n')));
+  wrong.push(...longLinesOf(page).map((line) => `more than 100 columns: ${line}`));
+  report(`${page}: links and columns`, wrong.length > 0 && new Error(wrong.join('\n')));
 }
 
 rmSync(WORK, { recursive: true, force: true });
