@@ -29,15 +29,6 @@ static uint32_t why_of(lw_woken woken, bool last)
     return woken == LW_TIMED_OUT && !last ? LW_SLICE : (uint32_t)woken;
 }
 
-static enum lw_ending ending_of(uint32_t what)
-{
-    return what == LW_DONE        ? LW_ENDED_DONE
-           : what == LW_DEADLOCK  ? LW_ENDED_DEADLOCK
-           : what == LW_OVERFLOW  ? LW_ENDED_OVERFLOW
-           : what == LW_NOT_OWNER ? LW_ENDED_NOT_OWNER
-                                  : LW_ENDED_TIMED_OUT;
-}
-
 /*
  * Runs each operation's step once, for this reason. Returns true if all have to wait: `waited`
  * holds the words, `way` how to wait (LW_WAIT_BRIEF if one waits briefly, LW_WAIT_IDLE if all are
@@ -56,7 +47,7 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
         } while (lw_answer_what(answer) == LW_RETRY);
         const uint32_t what = lw_answer_what(answer);
         if (what < LW_WAIT) {
-            *end = (struct lw_end){ending_of(what), i, lw_answer_expected(answer)};
+            *end = (struct lw_end){lw_ending_of(what), i, lw_answer_expected(answer)};
             /* An operation that gives up at the deadline leaves the others their last attempt. */
             if (what != LW_GAVE_UP)
                 return false;

@@ -33,6 +33,16 @@ enum lw_ending {
     LW_ENDED_CANCELLED,
 };
 
+/* Returns the ending of an operation whose step has returned this, and that was not cancelled. */
+static inline enum lw_ending lw_ending_of(uint32_t what)
+{
+    return what == LW_DONE        ? LW_ENDED_DONE
+           : what == LW_DEADLOCK  ? LW_ENDED_DEADLOCK
+           : what == LW_OVERFLOW  ? LW_ENDED_OVERFLOW
+           : what == LW_NOT_OWNER ? LW_ENDED_NOT_OWNER
+                                  : LW_ENDED_TIMED_OUT;
+}
+
 /* Returns the code for an ending. */
 static inline int lw_error_of(enum lw_ending ending)
 {

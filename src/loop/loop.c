@@ -215,23 +215,9 @@ static void end(lw_request *request, int result)
 static void finish(lw_waiter *waiter, lw_answer answer, int gave_up)
 {
     lw_request *request = waiter->request;
+    const uint32_t what = lw_answer_what(answer);
     const uint32_t value = lw_answer_expected(answer);
-    int result = 0;
-    switch (lw_answer_what(answer)) {
-    case LW_DONE:
-        break;
-    case LW_DEADLOCK:
-        result = EDEADLK;
-        break;
-    case LW_OVERFLOW:
-        result = EOVERFLOW;
-        break;
-    case LW_NOT_OWNER:
-        result = EPERM;
-        break;
-    default:
-        result = gave_up;
-    }
+    int result = what == LW_GAVE_UP ? gave_up : lw_error_of(lw_ending_of(what));
     if (result == 0 && waiter == request->cancel) {
         lw_request_cancel(request);
         return;
