@@ -28,8 +28,10 @@
  * any others. The mutexes that its threads held become free as soon as another process that has the
  * region open runs, or when a process opens it next, also after a reboot. The next thread to take
  * such a mutex gets EOWNERDEAD, and holds it. A thread that exits is treated in the same way. A
- * mutex is never taken from a holder that lives, stopped ones (SIGSTOP) included. A process that is
- * stopped while it frees what a dead one held keeps that locked until it goes on.
+ * mutex is never taken from a holder that lives, stopped ones (SIGSTOP) included, nor from one
+ * whose core is being dumped: it is dead after that. A process that is stopped while it frees what
+ * a dead one held keeps that locked until it goes on. To tell a reboot takes /proc: a process
+ * without it does not bury those of another boot.
  *
  * One exception: processes of two PID namespaces share a region, and their watching threads happen
  * to have the same thread id, each in its namespace. If one of these processes is killed at a
@@ -172,8 +174,8 @@ enum {
  * Returns 0; EPERM: the file belongs to another user, and not LW_REGION_ANY_OWNER; EBADMSG: it is
  * no region, or a damaged one; EPROTO: it is a region of another version of lockword; EINVAL: the
  * file is not a regular one, or the size is out of range; EMFILE: this process has 64 regions open
- * already; EAGAIN; ENOMEM; or what open(2), fallocate(2) or mmap(2) say: ENOENT, EACCES, ELOOP,
- * ENOSPC.
+ * already, or no descriptor left; EAGAIN; ENOMEM; or what open(2), fallocate(2) or mmap(2) say:
+ * ENOENT (also: the folder does not exist, such as /dev/shm), EACCES, EROFS, ELOOP, EISDIR, ENOSPC.
  */
 int lw_region_open(lw_region **region, const char *path, unsigned flags, unsigned mode,
                    size_t size);

@@ -39,6 +39,30 @@ static void forget_memberships(void)
     lw_region_last_agent = (struct lw_region_agent){0, 0};
 }
 
+static struct lw_region *open_region(uint64_t serial)
+{
+    struct lw_region *region = open_regions;
+    while (region && region->serial != serial)
+        region = region->next;
+    return region;
+}
+
+/* Forgets the ids in regions that have been closed: a thread may open one after another. */
+static void forget_closed_regions(void)
+{
+    lw_mutex_lock(&registry);
+    for (struct membership **link = &memberships; *link;) {
+        struct membership *member = *link;
+        if (open_region(member->serial)) {
+            link = &member->next;
+        } else {
+            *link = member->next;
+            free(member);
+        }
+    }
+    lw_mutex_unlock(&registry);
+}
+
 /*
  * A thread exits: what it holds in regions that are still open is free for others. Not in the first
  * round, in which its event loops end.
@@ -52,10 +76,9 @@ static void retire(void *first)
     }
     lw_mutex_lock(&registry);
     for (const struct membership *m = memberships; m; m = m->next) {
-        for (struct lw_region *region = open_regions; region; region = region->next) {
-            if (region->serial == m->serial)
-                lw_region_bury_agent(region, m->id, false);
-        }
+        struct lw_region *region = open_region(m->serial);
+        if (region)
+            lw_region_bury_agent(region, m->id, false);
     }
     lw_mutex_unlock(&registry);
     forget_memberships();
@@ -172,6 +195,7 @@ int lw_region_agent_slow(struct lw_region *region, uint32_t *id)
         const int error = lw_region_join(region);
         if (error)
             return error;
+        forget_closed_regions();
         struct membership *member = malloc(sizeof *member);
         if (!member)
             return EAGAIN;

@@ -59,12 +59,18 @@ static uint32_t look(const lw_word *word)
     return __atomic_load_n(word, __ATOMIC_SEQ_CST);
 }
 
+static bool is_of_another_boot(const struct process *process)
+{
+    const uint32_t boot = lw_load(&process->boot, lw_relaxed);
+    const uint32_t mine = lw_region_boot();
+    return boot != mine && boot != LW_REGION_UNKNOWN_BOOT && mine != LW_REGION_UNKNOWN_BOOT;
+}
+
 bool lw_region_is_dead(const struct lw_region *region, uint32_t row)
 {
     const struct process *process = &region->memory->processes[row];
     const uint32_t token = look(&process->token);
-    return token != 0 &&
-           (token & FUTEX_OWNER_DIED || lw_load(&process->boot, lw_relaxed) != lw_region_boot());
+    return token != 0 && (token & FUTEX_OWNER_DIED || is_of_another_boot(process));
 }
 
 /* A burier's name in the header. */
@@ -148,8 +154,11 @@ static bool free_permits(struct lw_region *region, lw_word *permits, struct whos
  * Frees a slot's mutex, and notes that its holder died. A table's readers hold its mutex for a
  * moment, and a writer until all readers have gone: then the data are as they were.
  */
-static void free_mutex(struct slot *slot, lw_word *table, uint32_t owner)
+static void free_mutex(struct slot *slot, uint32_t type, lw_word *table, uint32_t owner)
 {
+    /* It was about to say so, to those who know the mutex, when it had removed the name. */
+    if ((type & SLOT_TYPE) == SLOT_REMOVED)
+        lw_robust_decide(slot->words, lw_region_fate_of(type));
     if (!table) {
         lw_robust_bury(slot->words, owner);
         return;
@@ -173,17 +182,16 @@ static void free_all(struct lw_region *region, struct whose whose)
         /* Whatever the slot's type is: it is stored last when a name is made. */
         const uint32_t owner = lw_mutex_owner(slot->words);
         const bool is_mutex = is_theirs(region, owner, whose);
-        /* The type last: it lies in another cache line. */
         const uint32_t runner = lw_once_runner(slot->other);
-        const bool is_once = is_theirs(region, runner, whose) &&
-                             (lw_load(&slot->type, lw_acquire) & SLOT_TYPE) == LW_REGION_ONCE;
-        const uint32_t kind = lw_load(&slot->type, lw_acquire) & SLOT_TYPE;
+        const uint32_t type = lw_load(&slot->type, lw_acquire);
+        const uint32_t kind = type & SLOT_TYPE;
+        const bool is_once = kind == LW_REGION_ONCE && is_theirs(region, runner, whose);
         lw_word *table = lw_region_table(region, slot, kind);
         const bool had_permits = table && free_permits(region, table, whose);
         if (is_mutex || is_once || had_permits)
             lw_store(&slot->recoveries, lw_load(&slot->recoveries, lw_relaxed) + 1, lw_relaxed);
         if (is_mutex)
-            free_mutex(slot, table, owner);
+            free_mutex(slot, type, table, owner);
         if (is_once)
             lw_once_end_step(slot->other, runner, false);
     }

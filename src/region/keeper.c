@@ -18,8 +18,8 @@
 #define _GNU_SOURCE
 #include "region.h"
 
+#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,20 +29,33 @@
 /* Where the system cannot wait on several words (platform.h), the keeper looks this often, ns. */
 #define LOOK_NS 10000000
 
+static lw_word boot;
+
+/*
+ * A boot that is only unknown for the moment must not be taken for another one: whoever has a token
+ * of the real one would be buried alive.
+ */
+int lw_region_learn_boot(void)
+{
+    if (lw_load(&boot, lw_relaxed) != 0)
+        return 0;
+    char id[64];
+    uint32_t hash = 2166136261u;
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != EPERM)
+        return errno;
+    const ssize_t length = fd < 0 ? 0 : read(fd, id, sizeof id);
+    if (fd >= 0)
+        close(fd);
+    for (ssize_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)id[i]) * 16777619u;
+    lw_store(&boot, length > 0 ? hash | 1 : LW_REGION_UNKNOWN_BOOT, lw_relaxed);
+    return 0;
+}
+
 uint32_t lw_region_boot(void)
 {
-    static lw_word known;
-    const uint32_t boot = lw_load(&known, lw_relaxed);
-    if (boot)
-        return boot;
-    uint32_t hash = 2166136261u;
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    for (int c; file && (c = getc(file)) != EOF;)
-        hash = (hash ^ (uint32_t)c) * 16777619u;
-    if (file)
-        fclose(file);
-    lw_store(&known, hash | 1, lw_relaxed);
-    return hash | 1;
+    return lw_load(&boot, lw_relaxed);
 }
 
 /*

@@ -39,6 +39,9 @@ static void care_begin(struct lw_care *care, const struct lw_waited *waited)
 
 static void care_look(struct lw_region *region, const lw_word *word)
 {
+    /* A forked child, before it has joined, would bury in its parent's name. */
+    if (lw_region_join(region) != 0)
+        return;
     lw_region_bury_the_dead(region);
     lw_region_bury_nobody(region, word);
 }

@@ -134,11 +134,6 @@ static uint32_t owner_of_table(const lw_word *table)
     return writer || !table ? writer : only_owner(table);
 }
 
-static uint32_t fate_of(uint32_t type)
-{
-    return type / SLOT_ONE * LW_ROBUST_ONE_NAME;
-}
-
 /* Acquire: deadlock.c looks at other words after these, for the second time. */
 uint32_t lw_region_owner(const struct lw_region *region, const struct slot *slot, uint32_t kind)
 {
@@ -259,7 +254,7 @@ static int make(struct lw_region *region, struct slot *slot, const struct lw_reg
         return error;
     error = fill(region, slot, contents);
     if (!error) {
-        lw_robust_decide(slot->words, fate_of(type));
+        lw_robust_decide(slot->words, lw_region_fate_of(type));
         lw_store(&slot->acquisitions, 0, lw_relaxed);
         lw_store(&slot->contended, 0, lw_relaxed);
         lw_store(&slot->recoveries, 0, lw_relaxed);
@@ -321,7 +316,7 @@ int lw_region_named(struct lw_region *region, const char *name, uint32_t kind,
 
 lw_region_mutex lw_region_mutex_in(struct lw_region *region, struct slot *slot, uint32_t type)
 {
-    return (lw_region_mutex){region, slot->words, region->serial, fate_of(type)};
+    return (lw_region_mutex){region, slot->words, region->serial, lw_region_fate_of(type)};
 }
 
 int lw_region_find_mutex(struct lw_region *region, const char *name, uint32_t kind,
@@ -408,7 +403,7 @@ static int remove_slot(struct lw_region *region, struct slot *slot, uint32_t typ
         return EBUSY;
     const uint32_t removed = (type & ~SLOT_TYPE) + SLOT_ONE + SLOT_REMOVED;
     lw_store(&slot->type, removed, lw_release);
-    lw_robust_decide(slot->words, fate_of(removed));
+    lw_robust_decide(slot->words, lw_region_fate_of(removed));
     lw_region_free(region, slot->words, lw_region_busy(region, slot), self);
     return 0;
 }

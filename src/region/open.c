@@ -72,6 +72,9 @@ static int check(const struct header *header, size_t available, size_t *size)
 /* Makes an open region of memory that has been checked. Returns 0 or an errno code. */
 static int attach(lw_region **out, void *memory, size_t size, size_t mapped)
 {
+    int error = lw_region_learn_boot();
+    if (error)
+        return error;
     lw_region *region = calloc(1, sizeof *region);
     if (!region)
         return ENOMEM;
@@ -83,7 +86,7 @@ static int attach(lw_region **out, void *memory, size_t size, size_t mapped)
     region->end = (uint32_t)size;
     region->mapped = mapped;
     __atomic_store_n(&lw_carer, &lw_region_carer, __ATOMIC_RELEASE);
-    int error = lw_share(memory, size, region, &region->memory->header.doorbell);
+    error = lw_share(memory, size, region, &region->memory->header.doorbell);
     if (!error) {
         lw_region_register(region);
         /* The dead are buried here, even if this process never takes a mutex. */

@@ -50,7 +50,13 @@ struct lw_region {
 int lw_region_join(struct lw_region *region);
 /* Ends the keeper, which gives back all that this process has in the region. */
 void lw_region_leave(struct lw_region *region);
-/* Returns a number that is not 0, and another one after the machine has booted again. */
+/* Finds out lw_region_boot, before this process opens its first region. Returns an errno code. */
+int lw_region_learn_boot(void);
+/*
+ * Returns a number that is not 0, and another one after the machine has booted again. Or that this
+ * process has no /proc to read it from: then it does not know which of the others are of its boot.
+ */
+#define LW_REGION_UNKNOWN_BOOT 1u
 uint32_t lw_region_boot(void);
 
 /* listen.c */
@@ -168,6 +174,12 @@ struct lw_region_name {
     uint32_t words[NAME_WORDS];
     uint32_t hash;
 };
+
+/* The fate of a slot's mutex while the slot has this type: nothing but which object it is. */
+static inline uint32_t lw_region_fate_of(uint32_t type)
+{
+    return type / SLOT_ONE * LW_ROBUST_ONE_NAME;
+}
 
 /* The words that a primitive of this kind has among a slot's `other`. */
 uint32_t lw_region_words(uint32_t kind);

@@ -31,6 +31,8 @@ static struct {
     uint32_t late_id; /* takes this mutex then */
     uint32_t *late_mutex;
     bool has_no_barrier;
+    bool cannot_join;
+    uint32_t burials;
     uint32_t happened;
 } plan;
 
@@ -51,6 +53,7 @@ void __real_lw_region_bury_the_dead(struct lw_region *region);
 void __wrap_lw_region_bury_the_dead(struct lw_region *region)
 {
     char said;
+    __atomic_fetch_add(&plan.burials, 1, __ATOMIC_RELAXED);
     __real_lw_region_bury_the_dead(region);
     if (!is_planned() || gettid() == getpid() || !plan.kills || read(plan.says, &said, 1) != 1)
         return;
@@ -61,6 +64,12 @@ void __wrap_lw_region_bury_the_dead(struct lw_region *region)
     kill(holder, SIGKILL);
     waitpid(holder, NULL, 0);
     __atomic_store_n(&plan.happened, 1, __ATOMIC_RELEASE);
+}
+
+int __real_lw_region_join(struct lw_region *region);
+int __wrap_lw_region_join(struct lw_region *region)
+{
+    return plan.cannot_join ? EAGAIN : __real_lw_region_join(region);
 }
 
 long __real_syscall(long number, ...);
@@ -186,6 +195,29 @@ TEST(a_last_step_where_there_is_no_barrier)
 TEST(a_last_step_of_a_process_that_has_not_registered)
 {
     be_late(PAUSE, false, true);
+}
+
+/*
+ * A forked child that finds no place in the region waits there all the same, and does not bury in
+ * its parent's name: nobody would take over, should it be killed then.
+ */
+TEST(a_child_that_cannot_join)
+{
+    lw_region *region = create();
+    lw_event *event;
+    assert_int_equal(lw_region_event_named(region, "event", NULL, &event), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        alarm(30);
+        plan.cannot_join = true;
+        plan.burials = 0;
+        const int error = lw_event_wait_until(event, lw_after_ms(1100));
+        _exit(error != ETIMEDOUT ? 1 : plan.burials != 0 ? 2 : 0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+    assert_int_equal(lw_region_close(region), 0);
 }
 
 RUN_TESTS("region-late")

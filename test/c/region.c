@@ -4,23 +4,30 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
 
-/* A file that no other run of this test has, on the file system that regions are meant for. */
+/* The file system that regions are meant for. */
+static const char *folder = "/dev/shm";
+
+/* A file there that no other run of this test has. */
 static const char *path(void)
 {
     static char name[64];
-    if (!name[0]) /* once, for the children are others */
-        snprintf(name, sizeof name, "/dev/shm/lockword-test-%d", getpid());
+    static pid_t pid;
+    if (!pid) /* once, for the children are others */
+        pid = getpid();
+    snprintf(name, sizeof name, "%s/lockword-test-%d", folder, pid);
     return name;
 }
 
@@ -106,6 +113,42 @@ static void hold(lw_region *region, int end)
         pause();
 }
 
+/*
+ * The first test: no region was open in this process before. A process that cannot read the id of
+ * the boot must not take the others for those of another boot.
+ */
+TEST(a_process_that_has_no_descriptor_left)
+{
+    enum { SIZE = 1 << 20 };
+    void *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        lw_region *region;
+        alarm(30);
+        if (lw_region_open_memory(&region, memory, SIZE, LW_REGION_CREATE) != 0)
+            _exit(100);
+        hold(region, ends[1]);
+    }
+    close(ends[1]);
+    const struct process holder = {pid, ends[0]};
+    assert_int_equal(listen_to(&holder), 0);
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before.rlim_max}), 0);
+    lw_region *region;
+    assert_int_equal(lw_region_open_memory(&region, memory, SIZE, 0), EMFILE);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(lw_region_open_memory(&region, memory, SIZE, 0), 0);
+    lw_region_mutex mutex = named(region, "lock");
+    assert_int_equal(lw_region_mutex_trylock(&mutex), EBUSY);
+    assert_int_equal(kill_one(&holder), -SIGKILL);
+    assert_int_equal(lw_region_mutex_lock_until(&mutex, lw_after_ms(10000)), EOWNERDEAD);
+    assert_int_equal(lw_region_close(region), 0);
+    munmap(memory, SIZE);
+}
+
 TEST(a_path_that_has_no_region)
 {
     lw_region *region;
@@ -120,6 +163,16 @@ TEST(a_path_that_has_no_region)
     assert_int_equal(symlink("/dev/shm/elsewhere", path()), 0);
     assert_int_equal(lw_region_open(&region, path(), LW_REGION_CREATE, 0600, 0), ELOOP);
     unlink(path());
+}
+
+/* How much of malloc's memory is in use, bytes; 0 where the C library does not tell. */
+static size_t allocated(void)
+{
+#ifdef __GLIBC__
+    return mallinfo2().uordblks;
+#else
+    return 0;
+#endif
 }
 
 TEST(creates_once)
@@ -151,6 +204,20 @@ static void overwrite(size_t offset, uint32_t word)
     assert_true(fd >= 0);
     assert_int_equal(pwrite(fd, &word, sizeof word, (off_t)offset), sizeof word);
     close(fd);
+}
+
+/* What a thread knows of a region goes with it. */
+TEST(opens_and_closes_for_ever)
+{
+    size_t before = 0;
+    for (int i = 0; i < 300; i++) {
+        lw_region *region = create();
+        assert_int_equal(lw_region_name_thread(region, "the test"), 0);
+        destroy(region);
+        if (i == 100)
+            before = allocated();
+    }
+    assert_true(allocated() <= before + 1000);
 }
 
 TEST(foreign_and_damaged_files)
@@ -200,6 +267,116 @@ TEST(a_full_disk_and_a_read_only_one)
     snprintf(mount, sizeof mount, "umount %s", folder);
     assert_int_equal(system(mount), 0);
     rmdir(folder);
+}
+
+/* Who may open it is said by the mode, less the umask, and by the caller's flags. */
+TEST(a_region_of_another_user)
+{
+    if (geteuid() != 0)
+        skip();
+    lw_region *region;
+    struct stat status;
+    unlink(path());
+    mode_t mask = umask(022);
+    assert_int_equal(lw_region_open(&region, path(), LW_REGION_CREATE, 0666, 0), 0);
+    assert_int_equal(stat(path(), &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0644);
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        alarm(30);
+        lw_region *mine;
+        if (setuid(12345) != 0)
+            _exit(102);
+        say(ends[1], (char)lw_region_open(&mine, path(), LW_REGION_ANY_OWNER, 0, 0));
+        sleep_ms(50); /* until the other user may write */
+        say(ends[1], (char)lw_region_open(&mine, path(), 0, 0, 0));
+        if (lw_region_open(&mine, path(), LW_REGION_ANY_OWNER, 0, 0) != 0)
+            _exit(103);
+        hold(mine, ends[1]);
+    }
+    close(ends[1]);
+    const struct process other = {pid, ends[0]};
+    assert_int_equal(listen_to(&other), EACCES);
+    assert_int_equal(chmod(path(), 0666), 0);
+    assert_int_equal(listen_to(&other), EPERM);
+    assert_int_equal(listen_to(&other), 0);
+    lw_region_mutex mutex = named(region, "lock");
+    assert_int_equal(lw_region_mutex_trylock(&mutex), EBUSY);
+    assert_int_equal(kill_one(&other), -SIGKILL);
+    assert_int_equal(lw_region_mutex_lock_until(&mutex, lw_after_ms(10000)), EOWNERDEAD);
+    umask(mask);
+    destroy(region);
+}
+
+TEST(a_file_that_was_opened_to_read)
+{
+    lw_region *region = create();
+    const int fd = open(path(), O_RDONLY);
+    lw_region *again;
+    assert_int_equal(lw_region_open_fd(&again, fd, 0, 0), EACCES);
+    assert_int_equal(lw_region_open_fd(&again, -1, 0, 0), EBADF);
+    close(fd);
+    destroy(region);
+}
+
+TEST(a_file_that_was_cut)
+{
+    lw_region *region = create();
+    assert_int_equal(lw_region_close(region), 0);
+    assert_int_equal(truncate(path(), 300000), 0);
+    assert_int_equal(lw_region_open(&region, path(), LW_REGION_CREATE, 0600, 0), EBADMSG);
+    assert_int_equal(truncate(path(), 0), 0);
+    assert_int_equal(lw_region_open(&region, path(), 0, 0, 0), EBADMSG);
+    unlink(path());
+}
+
+/* Where the tests are run, and in /tmp: ext4, overlayfs or whatever there is. */
+TEST(other_file_systems)
+{
+    static const char *const others[] = {".", "/tmp"};
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        folder = others[i];
+        lw_region *region = create();
+        lw_region_mutex mutex = named(region, "lock");
+        const struct process holder = fork_one(hold);
+        assert_int_equal(listen_to(&holder), 0);
+        assert_int_equal(kill_one(&holder), -SIGKILL);
+        assert_int_equal(lw_region_mutex_lock_until(&mutex, lw_after_ms(10000)), EOWNERDEAD);
+        destroy(region);
+    }
+    folder = "/dev/shm";
+}
+
+/* Whenever that was, there is no region then, or a whole one. */
+TEST(a_process_that_is_killed_while_it_makes_the_file)
+{
+    uint32_t seed = (uint32_t)getpid();
+    int whole = 0;
+    for (int i = 0; i < 200; i++) {
+        unlink(path());
+        const pid_t pid = fork();
+        if (pid == 0) {
+            lw_region *region;
+            _exit(lw_region_open(&region, path(), LW_REGION_CREATE, 0600, 0) != 0);
+        }
+        const int64_t end = now_ns() + next_random(&seed) % 600000;
+        while (now_ns() < end)
+            continue;
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        lw_region *region;
+        const int error = lw_region_open(&region, path(), 0, 0, 0);
+        assert_true(error == 0 || error == ENOENT);
+        whole += error == 0;
+        if (error)
+            region = create();
+        lw_region_mutex mutex = named(region, "lock");
+        assert_int_equal(lw_region_mutex_lock(&mutex), 0);
+        destroy(region);
+    }
+    printf("%d of 200 were whole\n", whole);
 }
 
 TEST(a_memfd_and_mapped_memory)
@@ -512,6 +689,44 @@ TEST(a_holder_that_is_stopped)
     destroy(region);
 }
 
+/*
+ * The kernel wakes one keeper for a death. One that is stopped is not woken, and one that is killed
+ * together with the holder wakes another one.
+ */
+TEST(keepers_that_are_stopped_or_killed)
+{
+    enum { OTHERS = 2 };
+    lw_region *region = create();
+    lw_region_mutex mutex = named(region, "lock");
+    struct lw_region_info info = {.waiters = 0};
+    int64_t longest = 0;
+    for (int i = 0; i < 10; i++) {
+        const struct process holder = fork_one(hold);
+        listen_to(&holder);
+        const struct process others[OTHERS] = {fork_one(hold), fork_one(hold)};
+        do
+            sleep_ms(1);
+        while (lw_region_describe(region, "lock", &info) == 0 && info.waiters < OTHERS);
+        for (int k = 0; k < OTHERS; k++) {
+            kill(others[k].pid, i % 2 ? SIGSTOP : SIGKILL);
+            if (i % 2)
+                waitpid(others[k].pid, NULL, WUNTRACED);
+        }
+        const int64_t start = now_ns();
+        kill(holder.pid, SIGKILL);
+        assert_int_equal(lw_region_mutex_lock_until(&mutex, lw_after_ms(10000)), EOWNERDEAD);
+        if (now_ns() - start > longest)
+            longest = now_ns() - start;
+        assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
+        for (int k = 0; k < OTHERS; k++)
+            assert_int_equal(kill_one(&others[k]), -SIGKILL);
+        end_of(&holder);
+    }
+    printf("the longest: %.1f ms\n", (double)longest / NS_PER_MS);
+    assert_true(longest < 500 * (int64_t)NS_PER_MS);
+    destroy(region);
+}
+
 TEST(a_forked_child_holds_nothing)
 {
     lw_region *region = create();
@@ -590,6 +805,24 @@ TEST(a_process_that_dies_while_it_makes_a_name)
     destroy(region);
 }
 
+/* It had removed the name, and had not told those that know the mutex. */
+TEST(a_process_that_dies_while_it_removes_a_name)
+{
+    lw_region *region = create();
+    lw_region_mutex mutex = named(region, "lock");
+    const struct process remover = fork_one(hold);
+    assert_int_equal(listen_to(&remover), 0);
+    overwrite(slot_of_only_name(), 2 << 8 | 0xff);
+    assert_int_equal(kill_one(&remover), -SIGKILL);
+    assert_int_equal(lw_region_mutex_lock_until(&mutex, lw_after_ms(10000)), EIDRM);
+    lw_region_mutex again = named(region, "lock");
+    assert_int_equal(lw_region_mutex_lock(&again), 0);
+    assert_int_equal(lw_region_mutex_trylock(&mutex), EBUSY); /* the same place */
+    assert_int_equal(lw_region_mutex_unlock(&again), 0);
+    assert_int_equal(lw_region_mutex_lock(&mutex), EIDRM);
+    destroy(region);
+}
+
 /* A damaged file says that an agent that does not exist holds a mutex. */
 TEST(a_holder_that_never_was)
 {
@@ -660,6 +893,38 @@ TEST(more_processes_than_rows)
     for (int i = 0; i < IN_ONE; i++)
         assert_int_equal(lw_region_close(regions[i]), 0);
     close(fd);
+}
+
+static int name_this_thread(struct call *call)
+{
+    return lw_region_name_thread(call->on, "one more");
+}
+
+TEST(more_threads_than_rows)
+{
+    enum { AGENTS_AT = 12288, AGENTS = 4096, USED_AGENTS_AT = 512 };
+    lw_region *region = create();
+    assert_int_equal(lw_region_name_thread(region, "the test"), 0);
+    const int fd = open(path(), O_RDWR);
+    for (int i = 0; i < AGENTS; i++) {
+        uint32_t state;
+        const off_t at = AGENTS_AT + i * 64;
+        assert_int_equal(pread(fd, &state, sizeof state, at), sizeof state);
+        if (state == 0)
+            overwrite((size_t)at, 1 << 9 | 1); /* a thread of this process */
+    }
+    close(fd);
+    for (int i = 0; i < 4; i++)
+        overwrite(USED_AGENTS_AT + 4 * (size_t)i, UINT32_MAX);
+    lw_region_mutex mutex = named(region, "lock");
+    assert_int_equal(lw_region_mutex_lock(&mutex), 0);
+    assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
+    assert_int_equal(by_another(name_this_thread, region), EAGAIN);
+    /* They end with the process. */
+    assert_int_equal(lw_region_close(region), 0);
+    assert_int_equal(lw_region_open(&region, path(), 0, 0, 0), 0);
+    assert_int_equal(by_another(name_this_thread, region), 0);
+    destroy(region);
 }
 
 /* Asks for a name as this kind. */
