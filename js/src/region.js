@@ -13,8 +13,10 @@
  * Names are found and made without a lock, since a page's main thread must not wait for one: a
  * record is written where no other agent looks, and one compare-and-swap publishes it.
  *
- * A burial reads which words have the name of the dead. It may be done again from the beginning, so
- * that another agent can go on where one died that buried. docs/layout.md has the words.
+ * A burial reads which words have the name of the dead. An agent is buried by the one that watches
+ * it, and no other; if that one ends, by whoever buries that one. So a burial waits for nobody. It
+ * may be done again from the beginning, should its agent end in the middle. docs/layout.md has the
+ * words.
  */
 
 import { self } from './agent.js';
@@ -130,7 +132,6 @@ const MAGIC = [0x6b636f6c, 0x64726f77];
 const VERSION = 2;
 const SIZE = 3;
 const EPOCH = 5;
-const BURIER = 6;
 /** How many rows of agents, and entries of the index, there are. */
 const AGENTS = 8;
 const ENTRIES = 9;
@@ -141,18 +142,23 @@ const ID = 11;
 const HEADER = 32;
 
 /** Not that of a file, whose memory is laid out in another way. */
-const THIS_VERSION = 0x10001;
+const THIS_VERSION = 0x10002;
 
 /** The words of an agent's row. */
 const ROW = 16;
-/** 0: free; an agent's id; a seat that an agent is expected to take; DEAD, and the id or 0. */
+/**
+ * An agent's id, which has bit 28 and no higher one; or a seat that an agent is expected to take:
+ * the row's generation, and the number of the row of the agent that watches; or, free, nothing but
+ * the generation that comes next. So what an agent leaves that ends is found by its name, which
+ * stands there since the very operation that took the row.
+ */
 const STATE = 0;
 const SEAT = 0x80000000 | 0;
-const DEAD = 0x40000000;
-const AGENT = 0x1fffffff;
-/** How often the row has been freed. */
+const SEAT_WATCHER = 18;
+const GENERATIONS = 2 ** SEAT_WATCHER - 1;
+/** The row's; stored before an agent has the row. The same holds for the next two. */
 const GENERATION = 1;
-/** The agent that watches it. */
+/** The agent that watches it, or 0. */
 const WATCHER = 2;
 /** How the end of the agent is known. */
 const HOW = 3;
@@ -160,6 +166,8 @@ const EXITS = 1;
 const LOCKS = 2;
 const NAME = 4;
 const NAME_BYTES = 32;
+/** 1: it has closed the region, and has the row only because it watches others. */
+const CLOSED = 12;
 
 /** A record: as in src/region/layout.h, in words. */
 const RECORD = 32;
@@ -299,18 +307,20 @@ export class Region {
   async join(name = '') {
     const bytes = bytesOf(name, NAME_BYTES - 1);
     const seat = this.#seat;
-    if (this.#rows().some((row) => (this.#load(row) & ~DEAD) === self))
+    const mine = this.#mine();
+    if (mine && this.#load(mine + CLOSED) === 0)
       throw new LockError('this thread has joined the region already');
-    if (seat && this.#load((seat.row ?? 0) + HOW) === LOCKS) {
+    if (!mine && seat && this.#load((seat.row ?? 0) + HOW) === LOCKS) {
       // Its end is known by the engine's giving this lock to the thread that watches.
       await new Promise((resolve, reject) => {
         const held = () => (resolve(undefined), new Promise(() => {}));
         navigator.locks.request(this.#token(seat), held).catch(reject);
       });
     }
-    this.#row = this.#take(seat);
+    this.#row = mine ?? this.#take(seat);
+    Atomics.store(this.#words, this.#row + CLOSED, 0);
     const { buffer, byteOffset } = this.#words;
-    new Uint8Array(buffer, byteOffset + 4 * (this.#row + NAME), NAME_BYTES).set(bytes);
+    new Uint8Array(buffer, byteOffset + 4 * (this.#row + NAME), NAME_BYTES).fill(0).set(bytes);
     notify(this.#words, this.#row);
     return this;
   }
@@ -323,8 +333,9 @@ export class Region {
    * A page that terminates a worker calls `worker.terminate()` on this object. That call is
    * replaced, on the web: it also frees the place of a worker that has not joined yet.
    *
-   * If the thread that watches dies, too, whoever watches that one goes on. A thread learns of an
-   * end by its event loop: while it blocks, it frees nothing.
+   * If the thread that watches ends, too, whoever watches that one goes on: so have a thread
+   * watched that watches others. A thread learns of an end by its event loop: while it blocks, it
+   * frees nothing.
    *
    * @param {object} worker
    * @returns {RegionHandle} for `Region.from`, by this worker alone
@@ -343,10 +354,8 @@ export class Region {
 
     const how = isNodes || isBuns ? EXITS : LOCKS;
     for (const row of this.#rows()) {
-      const seat = SEAT | (this.#load(row + GENERATION) & 0xffffff);
-      if (Atomics.compareExchange(this.#words, row, 0, seat) !== 0) continue;
-      Atomics.store(this.#words, row + HOW, how);
-      Atomics.store(this.#words, row + WATCHER, self);
+      const seat = this.#expect(row, this.#row, self, how);
+      if (!seat) continue;
       const handle = { ...this.handle, row, seat };
       if (isNodes) once.call(worker, 'exit', () => this.#died(handle));
       else if (isBuns) addEventListener.call(worker, 'close', () => this.#died(handle));
@@ -549,7 +558,9 @@ export class Region {
     this.#row = -1;
     for (const caller of this.#waits) if (caller.queue) caller.end(caller, LW_CANCELLED);
     this.#release(self);
-    this.#vacate(row);
+    // Whom it watches is found by its row, if it ends.
+    Atomics.store(this.#words, row + CLOSED, 1);
+    this.#vacateIfClosed();
   }
 
   /** The same as `close()`, called at the end of a `using` block. */
@@ -698,27 +709,79 @@ export class Region {
     };
   }
 
+  /** @returns {number | undefined} this thread's row */
+  #mine() {
+    return this.#rows().find((row) => this.#load(row) === self);
+  }
+
+  /**
+   * Takes a row for an agent to come, if it is free.
+   *
+   * @param {number} row
+   * @param {number} watching the row of the agent that watches, or the same one: nobody does
+   * @param {number} watcher
+   * @param {number} how
+   * @returns {number} the seat, or 0
+   */
+  #expect(row, watching, watcher, how) {
+    const words = this.#words;
+    const generation = this.#load(row);
+    const seat = SEAT | (((watching - HEADER) / ROW) << SEAT_WATCHER) | generation;
+    if (!isFree(generation) || Atomics.compareExchange(words, row, generation, seat) !== generation)
+      return 0;
+    Atomics.store(words, row + GENERATION, generation);
+    Atomics.store(words, row + WATCHER, watcher);
+    Atomics.store(words, row + HOW, how);
+    words.fill(0, row + NAME, row + ROW);
+    return seat;
+  }
+
   /**
    * Takes a row in this thread's name.
    *
-   * @param {RegionHandle | undefined} seat
+   * @param {RegionHandle | undefined} expected
    */
-  #take(seat) {
-    const free = seat?.seat ?? 0;
-    for (const row of seat?.row ? [seat.row] : this.#rows())
-      if (Atomics.compareExchange(this.#words, row, free, self) === free) return row;
+  #take(expected) {
+    for (const row of expected?.row ? [expected.row] : this.#rows()) {
+      const seat = expected?.seat ?? this.#expect(row, row, 0, 0);
+      if (seat && Atomics.compareExchange(this.#words, row, seat, self) === seat) return row;
+    }
     throw new LockError(
-      seat
+      expected
         ? 'this thread is no longer expected: the worker of this handle has joined or ended'
         : 'the region has no room for another thread',
     );
   }
 
-  /** @param {number} row */
-  #vacate(row) {
-    this.#words.fill(0, row + WATCHER, row + ROW);
-    Atomics.add(this.#words, row + GENERATION, 1);
-    Atomics.store(this.#words, row, 0);
+  /**
+   * Frees a row, of an agent or a seat. That is one operation: it is done or not.
+   *
+   * @param {number} row
+   * @param {number} state what the row has
+   */
+  #vacate(row, state) {
+    const generation = state < 0 ? state : this.#load(row + GENERATION);
+    Atomics.compareExchange(this.#words, row, state, (generation + 1) & GENERATIONS);
+  }
+
+  /** Frees this thread's row, if it has closed the region, and watches nobody. */
+  #vacateIfClosed() {
+    const mine = this.#mine();
+    if (mine && this.#load(mine + CLOSED) && !this.#rows().some((row) => this.#isOf(row, mine)))
+      this.#vacate(mine, self);
+  }
+
+  /**
+   * Whether the agent or the seat of a row is watched by the agent that has another row.
+   *
+   * @param {number} row
+   * @param {number} watching
+   */
+  #isOf(row, watching) {
+    const state = this.#load(row);
+    return state < 0
+      ? ((state & ~SEAT) >> SEAT_WATCHER) * ROW + HEADER === watching
+      : !isFree(state) && this.#load(row + WATCHER) === this.#load(watching);
   }
 
   /**
@@ -726,8 +789,9 @@ export class Region {
    *
    * @param {RegionHandle} seat
    */
-  #token({ row, seat }) {
-    const words = [this.#words[ID], this.#words[ID + 1], row, seat].map((n) => Number(n) >>> 0);
+  #token({ row, seat = 0 }) {
+    const { [ID]: id, [ID + 1]: more } = this.#words;
+    const words = [id, more, row, seat & GENERATIONS].map((n) => Number(n) >>> 0);
     return `lockword region ${words.map((n) => n.toString(16)).join('-')}`;
   }
 
@@ -748,8 +812,7 @@ export class Region {
     if (worker)
       worker.terminate = () => {
         terminate.call(worker);
-        this.#mark(row, /** @type {number} */ (seat.seat));
-        this.#bury();
+        this.#vacate(row, /** @type {number} */ (seat.seat));
         notify(this.#words, row);
       };
     let idle = 0;
@@ -767,21 +830,13 @@ export class Region {
    *
    * @param {RegionHandle} seat
    */
-  #died({ row = 0, seat }) {
+  #died({ row = 0, seat = 0 }) {
     const state = this.#load(row);
+    if (state === seat) this.#vacate(row, seat);
     // Another agent may have this row now.
-    if ((this.#load(row + GENERATION) & 0xffffff) === (Number(seat) & 0xffffff))
-      this.#mark(row, state);
-    this.#bury();
-  }
-
-  /**
-   * @param {number} row
-   * @param {number} state a seat, or an agent's id
-   */
-  #mark(row, state) {
-    if (state & DEAD || state === 0) return;
-    Atomics.compareExchange(this.#words, row, state, DEAD | (state < 0 ? 0 : state));
+    else if (state > 0 && !isFree(state) && this.#load(row + GENERATION) === (seat & GENERATIONS))
+      this.#bury(row, state);
+    this.#vacateIfClosed();
   }
 
   /** @param {number} record */
@@ -789,57 +844,37 @@ export class Region {
     return this.#view(record + RECORD, Permits.BYTE_LENGTH / 4);
   }
 
-  /** @param {number} state */
-  #isDead = (state) => state > 0 && (state & DEAD) !== 0;
-
-  /** Buries all that are dead, unless a live agent does so, which looks again when it has ended. */
-  #bury() {
-    const words = this.#words;
-    for (;;) {
-      const dead = this.#rows().filter((row) => this.#isDead(this.#load(row)));
-      if (dead.length === 0) return;
-      const burier = this.#load(BURIER);
-      if (burier && burier !== self && !dead.some((row) => this.#load(row) === (DEAD | burier)))
-        return;
-      if (Atomics.compareExchange(words, BURIER, burier, self) !== burier) continue;
-      for (const row of dead) {
-        const state = this.#load(row);
-        // Another one may have buried it, before this agent's name was there.
-        if (this.#isDead(state)) this.#buryRow(row, state & AGENT);
-      }
-      Atomics.store(words, BURIER, 0);
-    }
-  }
-
   /**
+   * Gives back what an agent has, and then its row. It has ended, and this agent watched it.
+   *
    * @param {number} row
-   * @param {number} id 0: its agent has never joined
+   * @param {number} id
    */
-  #buryRow(row, id) {
-    if (id) {
-      this.#inherit(id);
-      this.#release(id);
-      this.#wake();
-      Atomics.add(this.#words, EPOCH, 1);
-    }
-    this.#vacate(row);
+  #bury(row, id) {
+    this.#inherit(row);
+    this.#release(id);
+    this.#wake();
+    Atomics.add(this.#words, EPOCH, 1);
+    this.#vacate(row, id);
   }
 
   /**
    * The dead agent's own workers end with it. Where the engine tells of each of them, this agent
    * watches them from now on.
    *
-   * @param {number} id
+   * @param {number} dead its row
    */
-  #inherit(id) {
+  #inherit(dead) {
     for (const row of this.#rows()) {
+      if (row === dead || !this.#isOf(row, dead)) continue;
       const state = this.#load(row);
-      if (this.#load(row + WATCHER) !== id || state === 0) continue;
-      if (state < 0 || this.#load(row + HOW) === EXITS) this.#mark(row, state);
+      if (state < 0) {
+        this.#vacate(row, state);
+        notify(this.#words, row);
+      } else if (this.#load(row + HOW) === EXITS) this.#bury(row, state);
       else {
         Atomics.store(this.#words, row + WATCHER, self);
-        const seat = SEAT | (this.#load(row + GENERATION) & 0xffffff);
-        this.#follow({ ...this.handle, row, seat });
+        this.#follow({ ...this.handle, row, seat: SEAT | this.#load(row + GENERATION) });
       }
     }
   }
@@ -858,7 +893,8 @@ export class Region {
       const table = hasTable(words[record + TYPE] & 0xff) ? this.#permits(record) : undefined;
       const isOnce = kind === 'Once' && onceRunner(once) === id;
       const hadPermits = table ? permitsBuryStep(table, id) > 0 : false;
-      if (isOnce || hadPermits || mutexOwner(mutex) === id) words[record + RECOVERIES]++;
+      if (isOnce || hadPermits || mutexOwner(mutex) === id)
+        Atomics.add(words, record + RECOVERIES, 1);
       if (kind === 'Mutex') robustBury(mutex, id);
       if (table && kind === 'RWTable') buryTable(mutex, table, id);
       if (isOnce) onceEndStep(once, id, false);
@@ -882,6 +918,13 @@ export class Region {
     }
   }
 }
+
+/**
+ * Whether this state of a row is that of a free one.
+ *
+ * @param {number} state
+ */
+const isFree = (state) => state >= 0 && state <= GENERATIONS;
 
 /**
  * Whether 1024 bytes of permits lie behind a record of this kind.

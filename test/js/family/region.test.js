@@ -29,6 +29,9 @@ function spawnIn(region, job, data = {}) {
   return agent;
 }
 
+/** Whether this is an agent's id, or a seat: docs/layout.md. */
+const isTaken = (state) => state < 0 || state >= 2 ** 28;
+
 /** Waits until a writer has come, which holds back those that come after it. */
 async function untilHeldBack(table) {
   for (; await table.readLockAsync(0); await sleep(1)) table.readUnlock();
@@ -596,7 +599,7 @@ describe('Region', () => {
         expect(ownerDied).to.equal(true);
         // The rows are free again.
         const ids = new Int32Array(region.handle.buffer);
-        expect([0, 1, 2].map((row) => ids[32 + 16 * row] !== 0)).to.deep.equal([
+        expect([0, 1, 2].map((row) => isTaken(ids[32 + 16 * row]))).to.deep.equal([
           true,
           false,
           false,
@@ -613,7 +616,7 @@ describe('Region', () => {
       const seat = agent.watchedBy(small);
       expect((await failure(() => agent.watchedBy(small))).code).to.equal('ERR_LOCK');
       void agent.terminate();
-      await until(() => Atomics.load(rows, 16) === 0);
+      await until(() => !isTaken(Atomics.load(rows, 16)));
       // As the worker would, had it come so far: its place is not there for it any more.
       const late = spawn(
         ({ Region, data }) =>
