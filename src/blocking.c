@@ -86,7 +86,7 @@ static struct lw_end block(const struct lw_operation *operations, uint32_t n, ui
         const lw_deadline until = look < deadline ? look : deadline;
         const lw_woken woken = n == 1 ? lw_wait(waited[0].word, waited[0].expected, until)
                                       : lw_wait_many(waited, n, until, &look_ns);
-        lw_care_end(&care, waited);
+        lw_care_end(&care, waited, n);
         why = why_of(woken, until == deadline);
         /* Until its step runs, the waiter has the notify that it may have consumed. */
         if (n == 1 && operations[0].step == lw_mutex_lock_step &&

@@ -120,7 +120,7 @@ static uint32_t next_slot(const struct lw_region *region, uint32_t row)
                                region->slots);
 }
 
-static uint32_t next_agent(const struct lw_region *region, uint32_t row)
+uint32_t lw_region_next_agent(const struct lw_region *region, uint32_t row)
 {
     return lw_region_next_used(region->memory->header.used_agents, AGENTS_PART_SHIFT, row, AGENTS);
 }
@@ -215,27 +215,40 @@ static void end_claim(lw_word *sem)
     } while (seen != claim);
 }
 
+/* Wakes all threads that wait for what a slot has, unless that is a mutex or a table. */
+static void wake(struct slot *slot)
+{
+    const uint32_t words = lw_region_words(lw_load(&slot->type, lw_acquire) & SLOT_TYPE);
+    for (uint32_t word = 0; word < words; word++)
+        lw_notify(&slot->other[word], LW_ALL);
+}
+
 /*
  * Wakes all waiters of anything but a mutex. The dead may have changed a word, and not have come to
- * notify; or they were woken in place of others. No word tells.
+ * notify; or they were woken in place of others. No word tells. But an agent says what it waits for
+ * before the kernel looks at the word for the last time: so whoever has not said it yet finds the
+ * word changed. One that waits for several things says one of them; each wakes it.
  */
 static void wake_all(struct lw_region *region)
 {
+    struct memory *memory = region->memory;
     for (uint32_t i = next_slot(region, 0); i < region->slots; i = next_slot(region, i + 1)) {
-        struct slot *slot = &region->memory->slots[i];
+        struct slot *slot = &memory->slots[i];
         const uint32_t kind = lw_load(&slot->type, lw_acquire) & SLOT_TYPE;
-        const uint32_t words = lw_region_words(kind);
         lw_word *table = lw_region_table(region, slot, kind);
         if (kind == LW_REGION_SEM)
             end_claim(slot->other);
         /* The dead may have freed a permit, and not have said so: this says it for any agent. */
         if (table)
             lw_permits_bury_step(table, LW_PERMITS_OWNER);
-        for (uint32_t word = 0; word < words; word++)
-            lw_notify(&slot->other[word], LW_ALL);
-        if (words > 0)
-            lw_notify_async(slot->other, LW_ALL);
     }
+    for (uint32_t i = lw_region_next_agent(region, 0); i < AGENTS;
+         i = lw_region_next_agent(region, i + 1)) {
+        struct slot *slot = lw_region_waits_for(region, &memory->agents[i]);
+        if (slot)
+            wake(slot);
+    }
+    lw_region_ring_all(region);
 }
 
 /*
@@ -295,7 +308,8 @@ void lw_region_bury_process(struct lw_region *region, uint32_t row)
 {
     struct memory *memory = region->memory;
     free_all(region, (struct whose){0, row});
-    for (uint32_t i = next_agent(region, 0); i < AGENTS; i = next_agent(region, i + 1)) {
+    for (uint32_t i = lw_region_next_agent(region, 0); i < AGENTS;
+         i = lw_region_next_agent(region, i + 1)) {
         if ((lw_load(&memory->agents[i].state, lw_relaxed) & AGENT_PROCESS) == row + 1)
             free_row(region, i);
     }

@@ -9,6 +9,7 @@
 #ifndef LOCKWORD_REGION_CARE_H
 #define LOCKWORD_REGION_CARE_H
 
+#include "../blocking.h"
 #include "../wait/platform.h"
 
 #if LW_LINUX
@@ -19,18 +20,19 @@
 #define LW_CARE_NS 1000000000
 
 struct lw_care {
-    struct lw_region *region; /* NULL: none of the words is a region's */
-    struct agent *agent;      /* whose `busy` was set; or NULL */
-    lw_deadline look;         /* when to return LW_TIMED_OUT from the wait at the latest */
+    lw_deadline look; /* when to return LW_TIMED_OUT from the wait at the latest */
+    uint64_t begun;   /* for which words an agent has said that it waits, a bit each */
 };
+_Static_assert(LW_BLOCK_MAX <= 64, "a bit for each word");
 
 /*
  * Set when a region is opened, and not before: a program that opens none links none of what they
- * need. The first one has a `region` already, of which `waited` is a word.
+ * need. `begin` returns whether the thread's agent has said what it waits for: it says one thing
+ * for all words of a region, since any of their notifies wakes it.
  */
 struct lw_carer {
-    void (*begin)(struct lw_care *care, const struct lw_waited *waited);
-    void (*end)(const struct lw_care *care, const struct lw_waited *waited);
+    bool (*begin)(struct lw_region *region, const lw_word *word);
+    void (*end)(struct lw_region *region);
     int (*listen)(struct lw_region *region);
     void (*look)(struct lw_region *region, const lw_word *word);
 };
@@ -41,19 +43,35 @@ extern const struct lw_carer lw_region_carer;
 
 static inline struct lw_care lw_care_begin(const struct lw_waited *waited, uint32_t n)
 {
-    struct lw_care care = {NULL, NULL, LW_FOREVER};
-    uint32_t i = 0;
-    while (i < n && !(care.region = lw_shared_by(waited[i].word)))
-        i++;
-    if (care.region)
-        __atomic_load_n(&lw_carer, __ATOMIC_ACQUIRE)->begin(&care, &waited[i]);
+    struct lw_care care = {LW_FOREVER, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        struct lw_region *region = lw_shared_by(waited[i].word);
+        if (!region)
+            continue;
+        if (care.look == LW_FOREVER)
+            care.look = lw_after_ns(LW_CARE_NS);
+        if (__atomic_load_n(&lw_carer, __ATOMIC_ACQUIRE)->begin(region, waited[i].word))
+            care.begun |= (uint64_t)1 << i;
+    }
     return care;
 }
 
-static inline void lw_care_end(const struct lw_care *care, const struct lw_waited *waited)
+static inline void lw_care_end(const struct lw_care *care, const struct lw_waited *waited,
+                               uint32_t n)
 {
-    if (care->region)
-        __atomic_load_n(&lw_carer, __ATOMIC_ACQUIRE)->end(care, waited);
+    if (care->look == LW_FOREVER)
+        return;
+    const struct lw_carer *carer = __atomic_load_n(&lw_carer, __ATOMIC_ACQUIRE);
+    const bool looks = lw_now() >= care->look;
+    for (uint32_t i = 0; i < n; i++) {
+        struct lw_region *region = lw_shared_by(waited[i].word);
+        if (!region)
+            continue;
+        if (care->begun & (uint64_t)1 << i)
+            carer->end(region);
+        if (looks)
+            carer->look(region, waited[i].word);
+    }
 }
 
 /*
@@ -86,9 +104,10 @@ static inline struct lw_care lw_care_begin(const struct lw_waited *waited, uint3
     return (struct lw_care){LW_FOREVER};
 }
 
-static inline void lw_care_end(const struct lw_care *care, const struct lw_waited *waited)
+static inline void lw_care_end(const struct lw_care *care, const struct lw_waited *waited,
+                               uint32_t n)
 {
-    (void)care, (void)waited;
+    (void)care, (void)waited, (void)n;
 }
 
 #endif

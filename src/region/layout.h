@@ -23,7 +23,7 @@
 
 #define LW_REGION_MAGIC_0 0x6b636f6cu /* "lock" */
 #define LW_REGION_MAGIC_1 0x64726f77u /* "word" */
-#define LW_REGION_VERSION 2u
+#define LW_REGION_VERSION 3u
 
 #define PROCESSES 128u
 #define AGENTS 4096u
@@ -41,7 +41,8 @@ struct header {
     lw_word epoch;   /* how many processes have been buried */
     /* The process that buries the dead, or 0: row + 1 (bits 0-7), generation (bits 8-31). */
     lw_word burier;
-    lw_word reserved;
+    /* Where the room behind all ranges of bytes begins, or 0: nobody has looked. */
+    lw_word behind;
     lw_word directory[LW_ROBUST_WORDS]; /* held while a name is made or removed */
     lw_word reserved_too[5];
     struct lw_doorbell doorbell; /* in cache lines of its own */

@@ -14,6 +14,15 @@ static struct lw_doorbell *doorbell_of(const struct lw_region *region)
     return &region->memory->header.doorbell;
 }
 
+void lw_region_ring_all(struct lw_region *region)
+{
+    struct lw_doorbell *doorbell = doorbell_of(region);
+    for (uint32_t i = 0; i < LW_BELLS; i++)
+        __atomic_fetch_add(&doorbell->bells[i], 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&doorbell->rung, 1, __ATOMIC_SEQ_CST);
+    lw_notify(&doorbell->rung, LW_ALL);
+}
+
 /* Returns a bit for each bell that has moved since the last call. */
 static uint32_t look_at_bells(struct lw_region *region)
 {

@@ -24,17 +24,16 @@ void lw_region_end(struct agent *agent)
     lw_store(&agent->busy, 0, lw_release);
 }
 
-static void care_begin(struct lw_care *care, const struct lw_waited *waited)
+static bool care_begin(struct lw_region *region, const lw_word *word)
 {
-    care->look = lw_after_ns(LW_CARE_NS);
-    uint32_t self;
-    if (lw_region_agent(care->region, &self) != 0)
-        return;
-    const size_t at = (size_t)((const char *)waited->word - (char *)care->region->memory->slots);
+    const size_t at = (size_t)((const char *)word - (char *)region->memory->slots);
     const size_t slot = at / sizeof(struct slot);
-    if (lw_load(&lw_region_agent_of(care->region, self)->busy, lw_relaxed) == 0 &&
-        slot < care->region->slots)
-        care->agent = lw_region_begin(care->region, (uint32_t)slot + 1, self);
+    uint32_t self;
+    if (slot >= region->slots || lw_region_agent(region, &self) != 0 ||
+        lw_load(&lw_region_agent_of(region, self)->busy, lw_relaxed) != 0)
+        return false;
+    lw_region_begin(region, (uint32_t)slot + 1, self);
+    return true;
 }
 
 static void care_look(struct lw_region *region, const lw_word *word)
@@ -46,12 +45,11 @@ static void care_look(struct lw_region *region, const lw_word *word)
     lw_region_bury_nobody(region, word);
 }
 
-static void care_end(const struct lw_care *care, const struct lw_waited *waited)
+static void care_end(struct lw_region *region)
 {
-    if (care->agent)
-        lw_region_end(care->agent);
-    if (lw_now() >= care->look)
-        care_look(care->region, waited->word);
+    uint32_t self;
+    if (lw_region_agent(region, &self) == 0)
+        lw_region_end(lw_region_agent_of(region, self));
 }
 
 const struct lw_carer lw_region_carer = {care_begin, care_end, lw_region_listen, care_look};

@@ -189,12 +189,8 @@ static uint32_t fit(const struct lw_region *region, uint64_t place, uint32_t byt
     return place + bytes <= region->end ? (uint32_t)place : 0;
 }
 
-/*
- * Returns a place for a new range of so many bytes, or 0: behind all others if there is room, for
- * that is found at once. The slots are all that tells which bytes are in use, so nothing has to be
- * mended after a death.
- */
-static uint32_t find_room(const struct lw_region *region, uint32_t bytes)
+/* Returns where the last of the ranges ends, by looking at all of them. */
+static uint64_t look_behind(const struct lw_region *region)
 {
     uint64_t behind = region->bytes;
     for (uint32_t i = 0; i < region->slots; i++) {
@@ -204,8 +200,26 @@ static uint32_t find_room(const struct lw_region *region, uint32_t bytes)
         if (has_range(lw_load(&slot->type, lw_relaxed) & SLOT_TYPE) && end > behind)
             behind = end;
     }
+    return behind;
+}
+
+/*
+ * Returns a place for a new range of so many bytes, or 0: behind all others if there is room, for
+ * that is found at once. The slots are all that tells which bytes are in use, so nothing has to be
+ * mended after a death: `behind` moves first, and at worst leaves out some that are free. They are
+ * found when there is no more room behind.
+ */
+static uint32_t find_room(const struct lw_region *region, uint32_t bytes)
+{
+    lw_word *word = &region->memory->header.behind;
+    uint64_t behind = lw_load(word, lw_relaxed);
+    if (behind < region->bytes || behind > region->end)
+        behind = look_behind(region);
     behind = (behind + BYTES_ALIGNMENT - 1) & ~(uint64_t)(BYTES_ALIGNMENT - 1);
-    return behind + bytes <= region->end ? (uint32_t)behind : fit(region, region->bytes, bytes);
+    if (behind + bytes > region->end)
+        return fit(region, region->bytes, bytes);
+    lw_store(word, (uint32_t)(behind + bytes), lw_relaxed);
+    return (uint32_t)behind;
 }
 
 /* What a name is made with. */
@@ -378,7 +392,8 @@ NAMED(cond, LW_REGION_COND)
 
 static bool is_waited_for(const struct lw_region *region, const struct slot *slot)
 {
-    for (uint32_t row = 0; row < AGENTS; row++) {
+    for (uint32_t row = lw_region_next_agent(region, 0); row < AGENTS;
+         row = lw_region_next_agent(region, row + 1)) {
         if (lw_region_waits_for(region, &region->memory->agents[row]) == slot)
             return true;
     }
@@ -460,7 +475,8 @@ static void describe_waiters(const struct lw_region *region, const struct slot *
                              uint32_t owner, struct lw_region_info *info)
 {
     const uint32_t now = (uint32_t)(lw_now() / 1000000);
-    for (uint32_t row = 0; row < AGENTS; row++) {
+    for (uint32_t row = lw_region_next_agent(region, 0); row < AGENTS;
+         row = lw_region_next_agent(region, row + 1)) {
         const struct agent *agent = &region->memory->agents[row];
         if (lw_region_waits_for(region, agent) != slot || (owner && row == (owner & ID_ROW)))
             continue;

@@ -68,6 +68,8 @@ uint32_t lw_region_boot(void);
 int lw_region_listen(struct lw_region *region);
 /* Ends the listener. */
 void lw_region_stop_listening(struct lw_region *region);
+/* Rings all bells, so that all event loops look again, of all processes. */
+void lw_region_ring_all(struct lw_region *region);
 
 /* bury.c */
 
@@ -101,6 +103,8 @@ bool lw_region_announce_process(void);
 void lw_region_mark_used(lw_word *used, uint32_t shift, uint32_t row);
 /* Returns the first row from this one on that may be in use, or n. */
 uint32_t lw_region_next_used(const lw_word *used, uint32_t shift, uint32_t row, uint32_t n);
+/* The same for the agents: AGENTS if there is none. */
+uint32_t lw_region_next_agent(const struct lw_region *region, uint32_t row);
 
 /* agent.c */
 

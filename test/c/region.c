@@ -1,5 +1,6 @@
 /* region.c: regions: opening, names, and holders that die. Processes are forked children. */
 #define _GNU_SOURCE
+#include <lockword/any.h>
 #include <lockword/region.h>
 
 #include <errno.h>
@@ -226,7 +227,7 @@ TEST(foreign_and_damaged_files)
     assert_int_equal(lw_region_close(region), 0);
     overwrite(8, 77); /* the version */
     assert_int_equal(lw_region_open(&region, path(), LW_REGION_CREATE, 0600, 0), EPROTO);
-    overwrite(8, 2);
+    overwrite(8, 3);
     overwrite(12, UINT32_MAX); /* the size */
     assert_int_equal(lw_region_open(&region, path(), 0, 0, 0), EBADMSG);
     overwrite(12, 64);
@@ -1103,7 +1104,46 @@ TEST(a_wake_up_that_died_is_replaced)
     destroy(region);
 }
 
-/* As above, but the region does not know of the process: it looks. */
+static int wait_for_three(struct call *call)
+{
+    lw_event *const *events = call->on;
+    const lw_source sources[] = {lw_source_event(events[0]), lw_source_event(events[1]),
+                                 lw_source_event(events[2])};
+    uint32_t which = 0;
+    const int error = lw_wait_any(sources, COUNT_OF(sources), call->deadline, NULL, &which);
+    return error == 0 && which != 2 ? EINVAL : error;
+}
+
+/* As above, beside events of the same region and of another one. */
+TEST(a_wake_up_that_died_of_a_waiter_for_several)
+{
+    enum { SIZE = 1 << 20 };
+    void *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    lw_region *other;
+    assert_int_equal(lw_region_open_memory(&other, memory, SIZE, LW_REGION_CREATE), 0);
+    lw_region *region = create();
+    lw_event *events[] = {event_named(other), NULL, event_named(region)};
+    assert_int_equal(lw_region_event_named(region, "first", NULL, &events[1]), 0);
+    int64_t least = INT64_MAX;
+    for (int round = 0; round < 4; round++) {
+        lw_event_reset(events[2]);
+        struct call call = calling(wait_for_three, events);
+        start_call(&call);
+        await_sleep(&call.helper);
+        const int64_t start = now_ns();
+        const struct process setter = fork_one(set_and_die);
+        assert_int_equal(end_of(&setter), -SIGKILL);
+        assert_int_equal(end_call(&call), 0);
+        if (now_ns() - start < least)
+            least = now_ns() - start;
+    }
+    assert_true(least < 500 * (int64_t)NS_PER_MS);
+    destroy(region);
+    assert_int_equal(lw_region_close(other), 0);
+    munmap(memory, SIZE);
+}
+
+/* The region does not know of the process: the waiter looks. */
 TEST(a_wake_up_that_died_in_a_forked_child)
 {
     lw_region *region = create();
