@@ -75,7 +75,8 @@ int lw_region_deadlock(lw_region *region, struct lw_region_link *links, uint32_t
     if (!waits)
         return ENOMEM;
     int error = ENOENT;
-    for (uint32_t start = 0; start < AGENTS && error; start++) {
+    for (uint32_t start = lw_region_next_agent(region, 0); start < AGENTS && error;
+         start = lw_region_next_agent(region, start + 1)) {
         struct wait wait;
         uint32_t row = start;
         while (walk_of[row] == 0) {

@@ -114,7 +114,7 @@ static void watch(struct lw_region *region, uint32_t members)
     waited[n++] = (struct lw_waited){&memory->header.members, members};
     for (uint32_t row = 0; row < PROCESSES; row++) {
         const uint32_t token = __atomic_load_n(&memory->processes[row].token, __ATOMIC_SEQ_CST);
-        any_dead |= (token & FUTEX_OWNER_DIED) != 0;
+        any_dead |= row != region->row && (token & FUTEX_OWNER_DIED) != 0;
         if (row != region->row && token != 0 && !(token & FUTEX_OWNER_DIED))
             waited[n++] = (struct lw_waited){&memory->processes[row].token, token};
     }

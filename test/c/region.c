@@ -13,9 +13,11 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../src/wait/kernel.h"
 #include "check.h"
 
 /* The file system that regions are meant for. */
@@ -853,6 +855,31 @@ TEST(the_machine_has_booted_again)
     assert_int_equal(lw_region_mutex_trylock(&mutex), EOWNERDEAD);
     assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
     assert_int_equal(kill_one(&holder), -SIGKILL);
+    destroy(region);
+}
+
+/* A damaged file, or what region.h says of PID namespaces. The keeper must not spin. */
+TEST(a_process_that_looks_dead_to_itself)
+{
+    enum { MEMBERS = 16 / 4, TOKEN = 4096 / 4 };
+    lw_region *region = create();
+    const int fd = open(path(), O_RDWR);
+    uint32_t *words = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    const uint32_t token = words[TOKEN];
+    __atomic_store_n(&words[TOKEN], token | FUTEX_OWNER_DIED, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&words[MEMBERS], 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, &words[MEMBERS], FUTEX_WAKE, 1000);
+    struct rusage before;
+    struct rusage after;
+    getrusage(RUSAGE_SELF, &before);
+    sleep_ms(200);
+    getrusage(RUSAGE_SELF, &after);
+    const int64_t us = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 +
+                       (after.ru_utime.tv_usec - before.ru_utime.tv_usec);
+    assert_true(us < 20000);
+    __atomic_store_n(&words[TOKEN], token, __ATOMIC_SEQ_CST);
+    munmap(words, 8192);
     destroy(region);
 }
 
