@@ -70,6 +70,17 @@ const does = {
     });
   },
 
+  /** Blocks twice, and says of what it is warned. */
+  warned() {
+    process.emitWarning = (message, { code }) => say(`${code} ${message}`);
+    const jobs = open(path).mutex('jobs');
+    for (let i = 0; i < 2; i++) {
+      jobs.lock();
+      jobs.unlock();
+    }
+    say('done');
+  },
+
   /** Ends in various ways while it holds the mutex. */
   end(how) {
     open(path).mutex('jobs').tryLock();
@@ -330,6 +341,14 @@ const does = {
     if (way === 'wait') barrier.wait();
     else await barrier.waitAsync();
     say('barrier');
+  },
+
+  /** Adds 1 to an element of the array that it is posted. */
+  addTo() {
+    parentPort.once('message', (bytes) => {
+      Atomics.add(bytes, 4, 1);
+      say('added');
+    });
   },
 
   /** A pending call keeps the process alive. */

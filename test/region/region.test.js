@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
 
 import { expect } from 'chai';
 
@@ -259,6 +260,16 @@ describe('a region', () => {
     many.forEach((one) => one.close());
     expect(jobs.isMine).equal(true);
     jobs.unlock();
+  });
+});
+
+describe('a thread that blocks', () => {
+  it('is warned once if it is the main thread', async () => {
+    const one = peer('warned');
+    expect(await one.line()).match(/^LOCKWORD_MAIN_THREAD lock\(\) blocks .* use lockAsync\(\)$/);
+    expect(await one.line()).equal('done');
+    const worker = inWorker('warned', PATH);
+    expect(await within(5000, once(worker, 'message'))).eql(['done']);
   });
 });
 
@@ -715,6 +726,54 @@ describe('the other primitives of a region', () => {
     expect(await failure(() => region.bytes('none', 0))).instanceOf(RangeError);
     region.close();
     expect(table[1]).equal(2);
+  });
+
+  it('are described, with the names of their holders', () => {
+    const lock = region.rwlock('lock');
+    const all = [lock, region.semaphore('slots', 3), region.counter('counter', 7)];
+    all.push(region.permits('owned', 2), region.condition('condition'), region.once('once'));
+    region.nameThread('the loader');
+    lock.writeLock();
+    const me = `the loader (process ${process.pid}, thread ${region.describe('lock').holder.tid})`;
+    expect(all.map(String)).eql([
+      `RWLock 'lock' { written by ${me} }`,
+      "Semaphore 'slots' { 3 permits }",
+      "Counter 'counter' { 7 }",
+      "Permits 'owned' { 2 free, permits: 2 }",
+      "Condition 'condition' { nobody waits }",
+      "Once 'once' { not run yet }",
+    ]);
+    expect(inspect(lock)).equal(`${lock}`);
+    lock.writeUnlock();
+    region.remove('slots');
+    expect(`${all[1]}`).equal("Semaphore 'slots' { removed }");
+    region.close();
+    expect(`${lock}`).equal("RWLock 'lock' { closed }");
+  });
+
+  it('have bytes that WebAssembly sees, and workers to which they are posted', async () => {
+    const table = region.bytes('table', 8);
+    // (module (import "env" "memory" (memory 1 65536 shared))
+    //   (func (export "add") (param i32) (drop (i32.atomic.rmw.add (local.get 0) (i32.const 1)))))
+    const module = new WebAssembly.Module(
+      Uint8Array.from(
+        (
+          '00 61 73 6d 01 00 00 00 01 05 01 60 01 7f 00 02 12 01 03 65 6e 76 06 6d 65 6d 6f 72 79 ' +
+          '02 03 01 80 80 04 03 02 01 00 07 07 01 03 61 64 64 00 00 0a 0d 01 0b 00 20 00 41 01 fe ' +
+          '1e 02 00 1a 0b'
+        ).split(' '),
+        (byte) => parseInt(byte, 16),
+      ),
+    );
+    const { exports } = new WebAssembly.Instance(module, { env: { memory: region.memory } });
+    for (let i = 0; i < 3; i++) exports.add(table.byteOffset);
+    const worker = inWorker('addTo');
+    worker.postMessage(table);
+    expect(await within(5000, once(worker, 'message'), 'the worker')).eql(['added']);
+    await worker.terminate();
+    const again = open(PATH);
+    expect([...again.bytes('table', 8).subarray(0, 5)]).eql([3, 0, 0, 0, 1]);
+    again.close();
   });
 
   it('are closed with their region', async () => {

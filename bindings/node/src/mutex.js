@@ -44,6 +44,15 @@ const NAME = -4;
 export const dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
 
 /**
+ * The thread that holds something, in words.
+ *
+ * @internal
+ * @param {import('./region.js').Description['holder']} holder
+ */
+export const inWords = (holder) =>
+  holder && `${holder.name} (process ${holder.pid}, thread ${holder.tid})`;
+
+/**
  * A mutex that processes share. It has at most one holder: a thread of any process, which runs
  * JavaScript or C.
  *
@@ -266,8 +275,7 @@ export class RegionMutex {
     const found = this.describe();
     if (!found) return `RegionMutex '${this.name}' { removed }`;
     const { holder, state, waiters, held } = found;
-    const by = holder && `held by ${holder.name} (process ${holder.pid}, thread ${holder.tid})`;
-    const say = [held ? `${held} read` : (by ?? 'free')];
+    const say = [held ? `${held} read` : holder ? `held by ${inWords(holder)}` : 'free'];
     if (state !== 'sound') say.push(state === 'abandoned' ? 'abandoned' : 'a holder has died');
     if (waiters) say.push(`${waiters} thread${waiters === 1 ? '' : 's'} blocked`);
     return `RegionMutex '${this.name}' { ${say.join(', ')} }`;

@@ -6,6 +6,7 @@ import process from 'node:process';
 import { Barrier } from '../../../js/src/barrier.js';
 import { Counter } from '../../../js/src/counter.js';
 import { Event } from '../../../js/src/event.js';
+import '../../../js/src/inspect.js';
 import { Latch } from '../../../js/src/latch.js';
 import { Once } from '../../../js/src/once.js';
 import { Permits } from '../../../js/src/permits.js';
@@ -17,7 +18,7 @@ import { assertInteger } from '../../../js/src/waiting.js';
 import { addon } from './addon.js';
 import { become } from './agent.js';
 import { RegionCondition } from './condition.js';
-import { dispose, RegionMutex } from './mutex.js';
+import { dispose, inWords, RegionMutex } from './mutex.js';
 import { RegionRecursiveMutex } from './rmutex.js';
 import { closed, Domain } from './wait.js';
 
@@ -140,6 +141,16 @@ export class Region {
   path;
 
   /**
+   * The region as a WebAssembly.Memory, which does not grow: an instance that imports it finds what
+   * `bytes` returns at its byteOffset. Nothing in it may be the module's own: neither data nor a
+   * stack, but where `bytes` has made room.
+   *
+   * @readonly
+   * @type {any} WebAssembly.Memory
+   */
+  memory;
+
+  /**
    * @internal
    * @param {string} path
    * @param {OpenOptions} options
@@ -154,14 +165,16 @@ export class Region {
       throw new Error('lockword-region does not run on Bun, which allows no file as shared memory');
     /** @type {Domain} */
     let domain;
+    /** @type {any} */
+    let memory;
     const heard = (/** @type {number} */ moved) => domain?.heard(moved);
     const opened = addon.open(path, flags, mode, size, heard);
     if (typeof opened === 'number') throw systemError(opened, 'open', path);
     const { handle, byteLength } = opened;
     try {
       const pages = Math.ceil(byteLength / PAGE);
-      const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
-      const buffer = /** @type {SharedArrayBuffer} */ (/** @type {unknown} */ (memory.buffer));
+      memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+      const buffer = /** @type {SharedArrayBuffer} */ (memory.buffer);
       const errno = addon.map(handle, new Uint8Array(buffer));
       if (errno) throw systemError(errno, 'mmap', path);
       const [error, self, busy] = addon.agent(handle);
@@ -173,6 +186,7 @@ export class Region {
       throw error;
     }
     this.path = path;
+    this.memory = memory;
   }
 
   #handle() {
@@ -240,17 +254,18 @@ export class Region {
     Permits.initial(n); // checks it
     const [error, offset, slot] = addon.permits(this.#handle(), name, n);
     if (error) throw systemError(error, 'permits', name);
-    return this.#permits(offset, slot);
+    return this.#permits(name, offset, slot);
   }
 
   /**
+   * @param {string} name
    * @param {number} offset
-   * @param {number} slot of their name
+   * @param {number} slot of the name
    * @returns {any} Permits
    */
-  #permits(offset, slot) {
+  #permits(name, offset, slot) {
     this.#state.domain.slots.set(offset, slot);
-    return this.#bind(new Permits(), offset);
+    return this.#bind(new Permits(), name, offset);
   }
 
   /**
@@ -350,7 +365,7 @@ export class Region {
     const [error, offset, fate, readers, slot] = addon.rwtable(this.#handle(), name);
     if (error) throw systemError(error, 'rwtable', name);
     const mutex = new RegionMutex(this.#state, name, offset, fate);
-    return new RWTable(mutex, this.#permits(readers, slot));
+    return new RWTable(mutex, this.#permits(name, readers, slot));
   }
 
   /**
@@ -386,17 +401,19 @@ export class Region {
     const kind = KINDS.indexOf(Class.type) + 1;
     const [error, offset] = addon.named(this.#handle(), name, kind, fresh.words);
     if (error) throw systemError(error, 'open', name);
-    return this.#bind(fresh, offset);
+    return this.#bind(fresh, name, offset);
   }
 
   /**
    * Lets `fresh` have the words at this byte.
    *
    * @param {any} fresh
+   * @param {string} name
    * @param {number} offset
    */
-  #bind(fresh, offset) {
+  #bind(fresh, name, offset) {
     const { words } = new fresh.constructor(this.#state.buffer, offset);
+    const toString = { value: () => this.#textOf(fresh, name) };
     return Object.defineProperties(fresh, {
       words: { get: () => (this.#handle(), become(this.#state.self), words) },
       handle: {
@@ -404,7 +421,26 @@ export class Region {
           throw new TypeError('open the region in the other thread, and find the name there');
         },
       },
+      toString,
+      [Symbol.for('nodejs.util.inspect.custom')]: toString,
     });
+  }
+
+  /**
+   * The state of a primitive in words, as lockword/inspect has them, with the names of the region.
+   *
+   * @param {any} primitive
+   * @param {string} name
+   */
+  #textOf(primitive, name) {
+    const { type, prototype } = primitive.constructor;
+    const named = (/** @type {string} */ state) => `${type} '${name}' { ${state} }`;
+    if (!this.#state.self) return named('closed');
+    const found = this.describe(name);
+    if (!found) return named('removed');
+    const [, state] = /\{ (.*) \}/.exec(prototype.toString.call(primitive)) ?? [];
+    const holder = inWords(found.holder) ?? 'a thread that has just left';
+    return named(`${state}`.replace(/(thread|agent) \w+( \(this one\))?(?=$|,)/, holder));
   }
 
   /**
