@@ -5,6 +5,10 @@
 #ifndef LOCKWORD_COMPILER_H
 #define LOCKWORD_COMPILER_H
 
+#if defined(_MSC_VER) && !defined(__clang__)
+#error lockword needs clang-cl: cl lacks the __atomic builtins of GCC and clang
+#endif
+
 /*
  * Whether this code runs in a WebAssembly engine. An engine has no way to yield the CPU, and may
  * terminate an agent at any moment.

@@ -22,7 +22,27 @@ for cc in gcc clang; do
     check "lockword.c, as on any POSIX system, $cc" $cc -std=c11 $strict -DLOCKWORD_PORTABLE -O1 \
         -c lockword.c -o "$cc-portable.o"
 done
+
+# The first program of README.md, with these two files alone.
+mkdir -p first
+node -e "import('$root/test/docs/pages.js').then(({ programsOf }) =>
+    console.log(programsOf('README.md').find(({ run }) => run?.startsWith('c,')).files[0].text))" |
+    sed 's|<lockword/mutex.h>|"lockword.h"|' >first/main.c
+cp lockword.c lockword.h first
+first() { # first RUNNER COMPILER LIBRARIES
+    # shellcheck disable=SC2086 # lists
+    (cd first && $2 main.c lockword.c $3 -o first.exe &&
+        test "$($1 ./first.exe | tr -d '\r')" = "400000 of 400000")
+}
+check "README.md's program, one file" first "" cc -pthread
 if command -v x86_64-w64-mingw32-gcc-posix >/dev/null; then
+    if wine=$(PATH=$PATH:/usr/lib/wine command -v wine64); then
+        export WINEDEBUG=-all WINEPREFIX="$root/build/wine"
+        check "README.md's program, one file, on Windows" first "$wine" \
+            "x86_64-w64-mingw32-gcc-posix -static" "-lsynchronization -pthread"
+    else
+        echo "left out: to run it on Windows: there is no Wine"
+    fi
     # shellcheck disable=SC2086 # a list
     check "lockword.c, Windows" x86_64-w64-mingw32-gcc-posix -std=c11 $strict -O1 -c lockword.c \
         -o windows.o

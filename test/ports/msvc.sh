@@ -63,6 +63,12 @@ headers() { # headers FLAG...: each alone
 }
 check "every header alone, C11" headers /std:c11 /TC
 check "every header alone, C++17" headers /std:c++17 /TP
+# cl is told apart by what it does not define.
+refuses() {
+    printf '#include <lockword/mutex.h>\n' >cl.c
+    ! clang_cl x86_64 -U__clang__ /Zs cl.c 2>cl.log && grep -q 'needs clang-cl' cl.log
+}
+check "cl is told what it lacks" refuses
 
 c_test() { # c_test NAME FLAG...
     name=$1
