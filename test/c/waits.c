@@ -236,7 +236,8 @@ static void a_passed_deadline_does_not_wait(void **state)
 {
     const struct operation *operation = *state;
     const lw_deadline deadlines[] = {LW_NOW, -1, INT64_MIN, 1, now_ns()};
-    for (size_t i = 0; i < COUNT_OF(deadlines); i++) {
+    int tries = 0; /* again, if others that use this machine may have held it up */
+    for (size_t i = 0; i < COUNT_OF(deadlines);) {
         struct subject subject = forbidden(operation);
         struct waiting waiting = {operation, &subject};
         struct call call = waiting_call(&waiting, deadlines[i], NULL);
@@ -244,7 +245,10 @@ static void a_passed_deadline_does_not_wait(void **state)
         start_call(&call);
         assert_int_equal(end_call(&call), ETIMEDOUT);
         assert_int_equal(call.errno_after, LEFT_ERRNO);
-        assert_true(call.ended_ns - start_ns < 500 * NS_PER_MS);
+        if (call.ended_ns - start_ns < 500 * NS_PER_MS)
+            i++;
+        else
+            assert_true(++tries < 20);
     }
 }
 
@@ -253,7 +257,9 @@ static void a_timeout_is_never_early(void **state)
     const struct operation *operation = *state;
     lw_cancel cancel = LW_CANCEL_INIT;
     int64_t least_late = INT64_MAX;
-    for (int ms = 1; ms < 30; ms += 4) {
+    /* As long as all are late, it may be that others hold up this machine. */
+    for (int i = 0; i < 8 || (least_late >= 20 * NS_PER_MS && i < 500); i++) {
+        const int ms = 1 + 4 * (i % 8);
         struct subject subject = forbidden(operation);
         struct waiting waiting = {operation, &subject};
         /* With a cancel that does not fire, and without. */
