@@ -554,44 +554,70 @@ const REGION_TYPES = `import { open, AbandonedError, type RegionGuard, type Regi
   export const slots: Semaphore = open('/dev/shm/none').semaphore('slots', 3);
   export const release: Promise<() => Promise<void>> = lock('a', { retries: { forever: true } });
   export const state: 'sound' | 'owner died' | 'abandoned' | undefined = jobs.describe()?.state;`;
-/**
- * Installs the packages in an empty folder by npm, with nothing on PATH but what npm itself needs,
- * and runs a program there.
- */
-function installWithoutCompiler() {
-  const folder = join(WORK, 'empty');
-  const bin = join(folder, 'bin');
-  mkdirSync(bin, { recursive: true });
-  const which = (name) => run('sh', '-c', `realpath "$(command -v ${name})"`).trim();
-  symlinkSync(process.execPath, join(bin, 'node'));
-  for (const name of ['sh', 'npm']) symlinkSync(which(name), join(bin, name));
+/** A program that imports and requires all that the packages export, and compares the names. */
+const ALL_ENTRIES = `import { createRequire } from 'node:module';
+  const require = createRequire(import.meta.url);
+  for (const name of ['lockword', 'lockword-region'])
+    for (const entry of Object.keys(require(name + '/package.json').exports)) {
+      if (entry.endsWith('.json')) continue;
+      const path = name + entry.slice(1);
+      const [own, other] = [await import(path), require(path)].map((module) =>
+        Object.keys(module).filter((key) => !/^(default|__esModule|module\\.exports)$/.test(key)),
+      );
+      if (String(own.sort()) !== String(other.sort())) console.log(path, own, other);
+    }`;
+/** The files of a user who begins in an empty folder. */
+const EMPTY = {
+  'region.mjs': REGION_USE,
+  'entries.mjs': ALL_ENTRIES,
+  'region.ts': REGION_TYPES,
+  'region.cts': REGION_TYPES,
+};
+/** The packages, as npm installs them from files. */
+function tarballs() {
   const headers = join(ROOT, 'node_modules/node-api-headers');
-  const packages = [CLONE, join(CLONE, 'build/lockword-region'), headers].map((from) => {
-    const { name, version } = JSON.parse(read(from, 'package.json'));
-    return join(WORK, `${name}-${version}.tgz`);
-  });
   execFileSync('npm', ['pack', '--silent', '--pack-destination', WORK], {
     cwd: headers,
     stdio: ['ignore', 'ignore', 'inherit'],
   });
+  return [CLONE, join(CLONE, 'build/lockword-region'), headers].map((from) => {
+    const { name, version } = JSON.parse(read(from, 'package.json'));
+    return join(WORK, `${name}-${version}.tgz`);
+  });
+}
+/**
+ * Installs the packages in an empty folder by npm, with nothing on PATH but a shell and this Node,
+ * and runs programs there. npm itself runs on the Node of this test: what it needs is its own affair.
+ */
+function installWithoutCompiler({ name, path, options }, packages) {
+  const folder = join(WORK, `empty-${name}`);
+  const bin = join(folder, 'bin');
+  mkdirSync(bin, { recursive: true });
+  const which = (program) => run('sh', '-c', `realpath "$(command -v ${program})"`).trim();
+  symlinkSync(path, join(bin, 'node'));
+  symlinkSync(which('sh'), join(bin, 'sh'));
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
-  writeFileSync(join(folder, 'region.mjs'), REGION_USE);
-  const options = {
+  for (const [file, text] of Object.entries(EMPTY)) writeFileSync(join(folder, file), text);
+  const settings = {
     cwd: folder,
     encoding: 'utf8',
     stdio: 'pipe',
     env: { ...process.env, PATH: bin },
   };
-  for (const name of ['cc', 'gcc', 'clang'])
-    if (spawnSync('sh', ['-c', `command -v ${name}`], options).status === 0)
-      return `there is ${name}`;
+  for (const compiler of ['cc', 'gcc', 'clang'])
+    if (spawnSync('sh', ['-c', `command -v ${compiler}`], settings).status === 0)
+      return `there is ${compiler}`;
   const install = ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'];
-  execFileSync(join(bin, 'npm'), [...install, ...packages], options);
-  const output = execFileSync(join(bin, 'node'), ['region.mjs', regionAt], options);
+  execFileSync(process.execPath, [which('npm'), ...install, ...packages], settings);
+  const output = execFileSync(path, [...options, 'region.mjs', regionAt], settings);
   rmSync(regionAt);
-  return output === 'true true\n' ? '' : output;
+  if (output !== 'true true\n') return output;
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const types = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2022', '--types', ''];
+  const programs = ['--module', 'nodenext', 'region.ts', 'region.cts'];
+  execFileSync(process.execPath, [tsc, ...types, ...programs], settings);
+  return execFileSync(path, [...options, 'entries.mjs'], settings);
 }
-
 const regionAt = join('/dev/shm', `lockword-package-${process.pid}`);
 
 function useRegion({ path, options }) {
@@ -637,7 +663,12 @@ if (process.platform === 'linux') {
       return needsOf(path, /-(\w+)\./.exec(file)[1]);
     });
   await checkHosts(check, join(REGION, 'prebuilt'), WORK);
-  await check('npm installs it where there is no compiler', installWithoutCompiler);
+  const packages = tarballs();
+  for (const node of nodes.filter(({ title }) => title === 'Node'))
+    await check(
+      `${node.name}: npm installs all packages in an empty folder, without a compiler`,
+      () => installWithoutCompiler(node, packages),
+    );
   const installs = (environment) =>
     spawnSync(process.execPath, ['install.js'], {
       cwd: REGION,
