@@ -12,8 +12,9 @@ import { has, prepare, WAYS, WORK } from './ways.js';
 
 /**
  * Where users read. The others are for those who change lockword: their commands are the suite's.
+ * cargo runs the samples of bindings/rust.
  */
-const HAS_SAMPLES = /^(README\.md|docs\/|examples\/)/;
+const HAS_SAMPLES = /^(README\.md|docs\/|examples\/|bindings\/(node|python)\/)/;
 
 const count = { passed: 0, failed: 0, notRun: 0 };
 

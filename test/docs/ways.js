@@ -16,7 +16,7 @@ import { programsOf, ROOT } from './pages.js';
 
 export const WORK = join(ROOT, 'build/test-docs');
 const STAGE = join(WORK, 'stage');
-/** The suite's own limit is five minutes. */
+/** Of a sample. */
 const LIMIT_MS = 120_000;
 const HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
@@ -27,11 +27,15 @@ const DEFAULT_NAMES = {
   ts: 'sample.ts',
   c: 'sample.c',
   cpp: 'sample.cpp',
+  python: 'sample.py',
   sh: 'sample.sh',
 };
 const C_FLAGS = '-Wall -Wextra -Wpedantic -Werror -pthread';
 
 const execute = promisify(execFile);
+
+/** Not the user's own. */
+process.env.LOCKWORD_REGION = join(WORK, 'region');
 
 /** Where the samples find what a user has installed: the C library, and the pinned Node. */
 const env = {
@@ -43,13 +47,15 @@ const env = {
   LIBRARY_PATH: join(STAGE, 'lib'),
   LD_LIBRARY_PATH: join(STAGE, 'lib'),
   PKG_CONFIG_PATH: join(STAGE, 'lib/pkgconfig'),
+  PYTHONPATH: join(ROOT, 'bindings/python'),
+  PYTHONDONTWRITEBYTECODE: '1',
 };
 
 export const has = (program) =>
   `${env.PATH}${delimiter}/usr/sbin`.split(delimiter).some((dir) => existsSync(join(dir, program)));
 
-async function shell(script, cwd) {
-  const { stdout } = await execute('sh', ['-ec', script], { cwd, env, timeout: LIMIT_MS });
+async function shell(script, cwd, timeout = LIMIT_MS) {
+  const { stdout } = await execute('sh', ['-ec', script], { cwd, env, timeout });
   return stdout;
 }
 
@@ -59,8 +65,9 @@ async function shell(script, cwd) {
  */
 export async function prepare() {
   const built = 'tsc -p js/tsconfig.json && npm run --silent cjs && node tools/core/wasm.js wasm';
-  await shell(`make -s install PREFIX=${STAGE} >build/test-docs/install.log && ${built}`, ROOT);
-  await shell(`node bindings/node/build.js ${WORK}/node_modules`, ROOT);
+  // As long as it takes: the suite has a limit of its own.
+  await shell(`make -s install PREFIX=${STAGE} >build/test-docs/install.log && ${built}`, ROOT, 0);
+  await shell(`node bindings/node/build.js ${WORK}/node_modules`, ROOT, 0);
 }
 
 let folders = 0;

@@ -42,6 +42,7 @@ const MENU = {
     JavaScript: 'manual/javascript.md',
     Rust: 'bindings/rust/README.md',
     'Regions in Node': 'bindings/node/README.md',
+    'Regions in Python': 'bindings/python/README.md',
     'The command': 'command/lockword.1',
   },
   'How to': {
