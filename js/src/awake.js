@@ -41,7 +41,7 @@ export const LONGEST_TIMER = 0x7fffffff;
 export const HAND_OVER = 8;
 
 /**
- * How often a worker tries to take a mutex before it sleeps, and how many pauses it makes before
+ * How often a worker tries before it sleeps, and how many pauses it makes before
  * each time. With more pauses the holder takes many turns in a row; with fewer a worker is sooner
  * to find a mutex that is seldom free. bench/js/tune.js.
  */
@@ -72,7 +72,7 @@ const pause = /** @type {any} */ (Atomics).pause ?? Math.random;
 let yieldsAt = 0;
 
 /**
- * For a thread that blocks until it has a mutex. Returns whether to try to take it once more,
+ * For a thread that blocks. Returns whether to try once more to end its wait at once,
  * before it sleeps. It pauses first, and yields if that is due.
  *
  * Spinning lasts for some 20 to 50 us: to fall asleep and be woken takes as long, and costs the

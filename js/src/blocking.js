@@ -6,6 +6,7 @@
 import { BRIEF, mayTryAgain, SLICE } from './awake.js';
 import {
   LW_DONE,
+  LW_GAVE_UP,
   LW_MUTEX_RESERVED,
   LW_MUTEX_STATE,
   LW_NOT_EQUAL,
@@ -62,6 +63,24 @@ export function block(step, words, self, timeout) {
     // An engine that rounds its sleep down has not used up the time: nothing happened yet.
     else why = performance.now() < deadline ? LW_NOT_EQUAL : LW_TIMED_OUT;
   }
+}
+
+/**
+ * Spins, then blocks. While it spins, the step is told that its time is up, so that it leaves no
+ * mark, and is barred by a reservation as any newcomer.
+ *
+ * @param {Step} step which can end at once, and does nothing but look if it cannot
+ * @param {Words} words
+ * @param {number} wanted
+ * @param {number} timeout ms; 0 tries once
+ * @returns {Answer}
+ */
+export function spinThenBlock(step, words, wanted, timeout) {
+  for (let tries = 0; timeout > 0 && mayTryAgain(tries, nap); tries++) {
+    const answer = step(words, wanted, LW_TIMED_OUT, 0);
+    if (answer.what !== LW_GAVE_UP) return answer;
+  }
+  return block(step, words, wanted, timeout);
 }
 
 /**

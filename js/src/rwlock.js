@@ -24,7 +24,7 @@ import {
   rwlockWriteStep,
 } from './core/rwlock.js';
 import { self } from './agent.js';
-import { block } from './blocking.js';
+import { spinThenBlock } from './blocking.js';
 import { DeadlockError, OwnershipError } from './errors.js';
 import { guardOf, runUnder } from './guard.js';
 import { timeoutToBlock } from './options.js';
@@ -382,7 +382,9 @@ export class RWLock extends Primitive {
    */
   #lock(step, options, call, take) {
     const timeout = timeoutToBlock(options, call);
-    return take?.(this.words, self) || succeeded(block(step, this.words, self, timeout).what);
+    return (
+      take?.(this.words, self) || succeeded(spinThenBlock(step, this.words, self, timeout).what)
+    );
   }
 
   /**
