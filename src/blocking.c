@@ -9,8 +9,6 @@
  */
 #include "blocking.h"
 
-#include <lockword/core/mutex.h>
-
 #include "region/care.h"
 #include "wait/awake.h"
 
@@ -67,8 +65,8 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
  * cancelled. A barrier's step would find the barrier broken, and not know that its own caller broke
  * it.
  */
-static struct lw_end block(const struct lw_operation *operations, uint32_t n, uint32_t cancels,
-                           lw_deadline deadline, uint16_t *phases)
+static struct lw_end block(const struct lw_held *held, const struct lw_operation *operations,
+                           uint32_t n, uint32_t cancels, lw_deadline deadline, uint16_t *phases)
 {
     struct lw_waited waited[LW_BLOCK_MAX];
     waited[0] = (struct lw_waited){NULL, 0}; /* for gcc: a step never gives up early */
@@ -89,9 +87,8 @@ static struct lw_end block(const struct lw_operation *operations, uint32_t n, ui
         lw_care_end(&care, waited, n);
         why = why_of(woken, until == deadline);
         /* Until its step runs, the waiter has the notify that it may have consumed. */
-        if (n == 1 && operations[0].step == lw_mutex_lock_step &&
-            (why == LW_OK || why == LW_NOT_EQUAL))
-            lw_spin_until_free(operations[0].words, deadline);
+        if (held && (why == LW_OK || why == LW_NOT_EQUAL))
+            lw_spin_until_free(held, operations[0].words, operations[0].wanted, deadline);
         if (why == LW_SLICE && slice_ns <= LW_IDLE_NS / 2)
             slice_ns *= 2;
     }
@@ -143,17 +140,18 @@ bool lw_spin(struct lw_operation operation, lw_deadline deadline, struct lw_end 
     return false;
 }
 
-struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadline deadline,
-                           lw_cancel *cancel)
+/* `held`, if it is not NULL, is what the one operation waits for. */
+static struct lw_end block_any(const struct lw_held *held, struct lw_operation *operations,
+                               uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
     uint16_t phases[LW_BLOCK_MAX] = {0};
     if (!cancel) {
-        const struct lw_end end = block(operations, n, 0, deadline, phases);
+        const struct lw_end end = block(held, operations, n, 0, deadline, phases);
         withdraw(operations, n, &end, phases);
         return end;
     }
     operations[n] = (struct lw_operation){lw_event_wait_step, cancel->word, 0};
-    struct lw_end end = block(operations, n + 1, 1, deadline, phases);
+    struct lw_end end = block(held, operations, n + 1, 1, deadline, phases);
     if (end.index < n || end.ending != LW_ENDED_DONE) {
         withdraw(operations, n, &end, phases);
         return end;
@@ -165,10 +163,16 @@ struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadl
     return end;
 }
 
+struct lw_end lw_block_any(struct lw_operation *operations, uint32_t n, lw_deadline deadline,
+                           lw_cancel *cancel)
+{
+    return block_any(NULL, operations, n, deadline, cancel);
+}
+
 struct lw_end lw_block(struct lw_operation operation, lw_deadline deadline, lw_cancel *cancel)
 {
     struct lw_operation operations[2] = {operation};
-    return lw_block_any(operations, 1, deadline, cancel);
+    return block_any(NULL, operations, 1, deadline, cancel);
 }
 
 struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline deadline,
@@ -176,4 +180,13 @@ struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline dead
 {
     struct lw_end end;
     return lw_spin(operation, deadline, &end) ? end : lw_block(operation, deadline, cancel);
+}
+
+struct lw_end lw_hold(const struct lw_held *held, struct lw_operation operation,
+                      lw_deadline deadline, lw_cancel *cancel)
+{
+    if (lw_spin_for(held, operation.words, operation.wanted, deadline))
+        return (struct lw_end){LW_ENDED_DONE, 0, 0};
+    struct lw_operation operations[2] = {operation};
+    return block_any(held, operations, 1, deadline, cancel);
 }

@@ -2,19 +2,15 @@
 #include <lockword/rmutex.h>
 
 #include "blocking.h"
-#include "wait/awake.h"
 
 _Static_assert(sizeof(lw_rmutex) == 12, "docs/layout.md: a recursive mutex is three words");
 
 enum lw_ending lw_rmutex_lock_slow(lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
 {
-    const uint32_t self = lw_self();
     const enum lw_ending ending =
-        lw_spin_for_mutex(rmutex->word, self, deadline)
-            ? LW_ENDED_DONE
-            : lw_block((struct lw_operation){lw_mutex_lock_step, rmutex->word, self}, deadline,
-                       cancel)
-                  .ending;
+        lw_hold(&lw_held_mutex, (struct lw_operation){lw_mutex_lock_step, rmutex->word, lw_self()},
+                deadline, cancel)
+            .ending;
     if (ending == LW_ENDED_DONE)
         lw_rmutex_entered_step(rmutex->word, 0);
     return ending;

@@ -6,11 +6,31 @@
 
 _Static_assert(sizeof(lw_rwlock) == 16, "docs/layout.md: a read-write lock is four words");
 
+static uint32_t look(const lw_word *rwlock, uint32_t self, uint32_t *owner)
+{
+    const uint32_t state = lw_rwlock_state(rwlock);
+    const uint32_t held = state & (LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER);
+    if (held & (LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER))
+        *owner = lw_rwlock_owner(rwlock);
+    const bool barred = state & LW_RWLOCK_RESERVED || *owner == self;
+    return (held ? LW_SEEN_HELD : 0u) | (state & LW_RWLOCK_READERS_TURN ? LW_SEEN_CLOSED : 0u) |
+           (barred ? LW_SEEN_BARRED : 0u);
+}
+
+/* As a caller that does not wait: it leaves no mark. */
+static bool take_write(lw_word *rwlock, uint32_t self)
+{
+    return lw_answer_what(lw_rwlock_write_step(rwlock, self, LW_TIMED_OUT, 0)) == LW_DONE;
+}
+
+const struct lw_held lw_held_written = {look, take_write, false};
+
 enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline,
                               lw_cancel *cancel)
 {
-    return lw_spin_then_block((struct lw_operation){step, rwlock->word, lw_self()}, deadline,
-                              cancel)
+    const struct lw_operation operation = {step, rwlock->word, lw_self()};
+    return (step == lw_rwlock_write_step ? lw_hold(&lw_held_written, operation, deadline, cancel)
+                                         : lw_spin_then_block(operation, deadline, cancel))
         .ending;
 }
 

@@ -2,12 +2,23 @@
 #include <lockword/sem.h>
 
 #include "blocking.h"
+#include "wait/awake.h"
 
 _Static_assert(sizeof(lw_sem) == 12, "docs/layout.md: a semaphore is three words");
 
+static uint32_t look(const lw_word *sem, uint32_t n, uint32_t *owner)
+{
+    (void)owner;
+    const uint32_t state = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
+    return ((state & LW_SEM_MAX) < n ? LW_SEEN_HELD : 0u) |
+           (state & (LW_SEM_CLAIMED | LW_SEM_RESERVED) ? LW_SEEN_CLOSED | LW_SEEN_BARRED : 0u);
+}
+
+static const struct lw_held permits = {look, lw_sem_take, true};
+
 enum lw_ending lw_sem_acquire_slow(lw_sem *sem, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
-    return lw_spin_then_block((struct lw_operation){lw_sem_acquire_step, sem->word, n}, deadline,
-                              cancel)
+    return lw_hold(&permits, (struct lw_operation){lw_sem_acquire_step, sem->word, n}, deadline,
+                   cancel)
         .ending;
 }

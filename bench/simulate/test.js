@@ -46,6 +46,15 @@ const tests = {
     }
   },
 
+  'lockword makes no fewer turns with more CPUs, nor with more threads than CPUs'() {
+    const crowds = ['--threads', '1,4', '--section', '180', '--ms', '4'];
+    const all = cells('--cpus', '16,64', ...crowds);
+    for (const peer of ['lockword', 'recursive mutex', 'write lock', 'semaphore']) {
+      const mops = all.filter((cell) => cell.peer === peer).map((cell) => cell.mops);
+      assert.ok(Math.min(...mops) > 0.7 * mops[0], `${peer}: ${mops.join(', ')}`);
+    }
+  },
+
   'a queue of spinning threads moves the line once for each turn'() {
     const [mcs] = cells('--cpus', '8', '--threads', '1', '--section', '1000', '--policy', 'MCS');
     assert.ok(Math.abs(mcs.transfers - 1) < 0.05, `${mcs.transfers}`);

@@ -59,10 +59,9 @@ int lw_region_take(struct lw_region *region, lw_word *words, uint32_t busy, uint
 {
     struct agent *agent = lw_region_begin(region, busy, self);
     const enum lw_ending ending =
-        lw_spin_for_mutex(words, self, deadline)
-            ? LW_ENDED_DONE
-            : lw_block((struct lw_operation){lw_mutex_lock_step, words, self}, deadline, cancel)
-                  .ending;
+        lw_hold(&lw_held_mutex, (struct lw_operation){lw_mutex_lock_step, words, self}, deadline,
+                cancel)
+            .ending;
     lw_region_end(agent);
     return lw_error_of(ending);
 }

@@ -139,8 +139,10 @@ static int run_step(lw_region *region, lw_step *step, lw_word *words, lw_deadlin
     const int error = lw_region_agent(region, &self);
     if (error)
         return error;
-    const struct lw_end end =
-        lw_spin_then_block((struct lw_operation){step, words, self}, deadline, cancel);
+    const struct lw_operation operation = {step, words, self};
+    const struct lw_end end = step == lw_rwlock_write_step
+                                  ? lw_hold(&lw_held_written, operation, deadline, cancel)
+                                  : lw_spin_then_block(operation, deadline, cancel);
     *result = end.result;
     return lw_error_of(end.ending);
 }

@@ -5,16 +5,18 @@
  * pays for the wake-up. So a thread spins for some tens of microseconds first. What it does between
  * two attempts is what measured best: docs/experiments.md.
  *
- * For a mutex:
+ * For a lock, that is, for a mutex, a write lock or permits, which a holder gives back soon:
  *
- *   - It spins closely, and takes the mutex as soon as it is free. That is right if a section is
+ *   - It spins closely, and takes the lock as soon as it is free. That is right if a section is
  *     longer than a cache line takes from one CPU to another. In a shorter section the spinner only
- *     takes the line away from the thread that makes good use of it: it sees the mutex free, and
+ *     takes the line away from the thread that makes good use of it: it sees the lock free, and
  *     loses the race for it to the thread that has just unlocked it. If that happens too often,
- *     all threads back off from this mutex for some milliseconds, and look at it now and then.
- *   - If a spinner sees the mutex go from one other thread to the next, it is one of a crowd. Then
- *     for some milliseconds one thread at a time may touch the mutex, the poller. The others pause
- *     away from its cache line, each time twice as long.
+ *     all threads back off from this lock for some milliseconds, and look at it now and then.
+ *   - If a waiter sees the lock go from one other thread to the next, it is one of a crowd. Then
+ *     for some milliseconds one thread at a time may touch the lock, the poller. The others pause
+ *     away from its cache line, each time twice as long. What is seen before a sleep and after it
+ *     counts together: threads that find the word changed whenever they are about to sleep, and
+ *     look only once in between, would never see that they are a crowd.
  *   - It yields, since the thread that it waits for may be next on this CPU. A thread that never
  *     has to wait for long yields, too, once in a quantum. So threads that share a CPU take turns
  *     within microseconds instead of the scheduler's milliseconds, and none needs to sleep for it.
@@ -22,8 +24,8 @@
  *     as long as the busy thread's next time slice, whereas a thread that sleeps runs soon after it
  *     is woken. So for a while it does not yield, and sleeps sooner.
  *
- * Each attempt is a newcomer's, so that the mutex's rules need not know of this. A thread that
- * returns from a sleep waits in the same way until the mutex is free. Then its step takes it.
+ * Each attempt is a newcomer's, so that the lock's rules need not know of this. A thread that
+ * returns from a sleep waits in the same way until the lock is free. Then its step takes it.
  *
  * For everything else it tries a few times, and yields in between. A try and a yield that together
  * take half a millisecond say that the CPU is oversubscribed. Then, for many times as long, all
@@ -31,18 +33,16 @@
  */
 #include "awake.h"
 
-#include <lockword/core/mutex.h>
-
 /* All constants: docs/experiments.md, 'Constants'. */
 
-/* For a mutex. */
+/* For a lock. */
 #define ROUNDS 16               /* spins and yields before a sleep */
 #define OVERSUBSCRIBED_ROUNDS 8 /* the same on an oversubscribed CPU, without yields */
 #define SPIN_NS 1000            /* how long the close spin of a round lasts */
 #define LOST_RACES 3            /* so many lost races, and all threads back off, */
 #define WINS 1024               /* unless each is outweighed by so many races won */
 #define OVERTAKEN 4             /* so many changes of owner, seen in one wait, are a crowd */
-#define PERIOD 4u               /* how long both hold for a mutex, in units of 2^20 ns */
+#define PERIOD 4u               /* how long both hold for a lock, in units of 2^20 ns */
 #define QUANTUM_NS 20000        /* a thread yields if it has not for so long */
 #define PAUSE_NS 250            /* a pause that replaces a yield, and the first one of a crowd */
 #define PAUSE_DOUBLINGS 4       /* a crowd's later pauses are longer */
@@ -63,7 +63,9 @@ static LW_AGENT_LOCAL struct {
     int64_t last_yield;
     int64_t last_long_yield;
     int64_t oversubscribed_until;
-    int losses; /* lost races, times WINS, less the races won */
+    int losses;     /* lost races, times WINS, less the races won */
+    uint32_t owner; /* the last one that was seen in this wait */
+    int changes;    /* of the owner, in this wait */
 } me;
 
 static bool others_run; /* other threads can run while this one spins */
@@ -111,8 +113,8 @@ static int64_t yield(int64_t before)
 }
 
 /*
- * What the threads of the process know of the mutexes whose addresses share a place. To be wrong,
- * since two mutexes share one, costs time only. Both words of the first line are read by all and
+ * What the threads of the process know of the locks whose addresses share a place. To be wrong,
+ * since two locks share one, costs time only. Both words of the first line are read by all and
  * seldom written.
  */
 #define PLACES 64 /* a power of two */
@@ -122,11 +124,11 @@ static struct place {
     _Alignas(128) lw_word short_until; /* sections are short: threads back off */
     lw_word crowded_until;
     _Alignas(128) lw_word poller; /* since when there is one, in units of 2^10 ns; 0: none */
-} known_mutexes[PLACES];
+} known_locks[PLACES];
 
-static struct place *place_of(const lw_word *mutex)
+static struct place *place_of(const lw_word *words)
 {
-    return &known_mutexes[((uintptr_t)mutex >> 6) % PLACES];
+    return &known_locks[((uintptr_t)words >> 6) % PLACES];
 }
 
 static void set_for_a_period(lw_word *until, int64_t now)
@@ -140,16 +142,16 @@ static bool holds(const lw_word *until, int64_t now)
 }
 
 /*
- * One wait for a mutex. A newcomer takes it. A waiter that has returned from a sleep only looks
- * whether its step can: `self` is 0.
+ * One wait for a lock. A newcomer takes it. A waiter that has returned from a sleep only looks
+ * whether its step can.
  */
 struct spin {
-    lw_word *mutex;
+    const struct lw_held *held;
+    lw_word *words;
+    uint32_t wanted;
+    bool is_newcomer;
     struct place *known;
     int64_t now;
-    uint32_t self;
-    uint32_t owner; /* the last one seen */
-    int changes;    /* of the owner */
 };
 
 /* Tries to become the poller of a crowd. */
@@ -167,9 +169,15 @@ static bool is_poller(struct spin *spin, bool is_first)
 
 static void note_owner(struct spin *spin, uint32_t owner)
 {
-    if (spin->owner && owner != spin->owner && ++spin->changes == OVERTAKEN)
+    if (me.owner && owner && owner != me.owner && ++me.changes % OVERTAKEN == 0)
         set_for_a_period(&spin->known->crowded_until, spin->now);
-    spin->owner = owner;
+    me.owner = owner;
+}
+
+static uint32_t look(const struct spin *spin, uint32_t *owner)
+{
+    *owner = 0;
+    return spin->held->look(spin->words, spin->wanted, owner);
 }
 
 /*
@@ -178,9 +186,9 @@ static void note_owner(struct spin *spin, uint32_t owner)
  */
 static void note_loss(struct spin *spin)
 {
-    const uint32_t winner = lw_load(&spin->mutex[LW_MUTEX_STATE], lw_relaxed) & LW_MUTEX_OWNER;
-    if (winner && spin->owner != winner &&
-        (spin->owner || holds(&spin->known->crowded_until, spin->now)))
+    uint32_t winner;
+    look(spin, &winner);
+    if (winner && me.owner != winner && (me.owner || holds(&spin->known->crowded_until, spin->now)))
         return;
     me.losses += WINS;
     if (me.losses >= LOST_RACES * WINS) {
@@ -189,19 +197,20 @@ static void note_loss(struct spin *spin)
     }
 }
 
-/* Looks at the mutex, and takes it if it is free. Returns whether that is so. */
+/* Looks at the lock, and takes it if it is free. Returns whether that is so. */
 static bool take(struct spin *spin)
 {
-    const uint32_t state = lw_load(&spin->mutex[LW_MUTEX_STATE], lw_relaxed);
-    if (state & LW_MUTEX_OWNER) {
-        note_owner(spin, state & LW_MUTEX_OWNER);
+    uint32_t owner;
+    const uint32_t seen = look(spin, &owner);
+    if (seen & LW_SEEN_HELD) {
+        note_owner(spin, owner);
         return false;
     }
-    if (!spin->self)
+    if (!spin->is_newcomer)
         return true;
-    if (state != 0)
+    if (seen != 0)
         return false;
-    if (!lw_mutex_take(spin->mutex, spin->self)) {
+    if (!spin->held->take(spin->words, spin->wanted)) {
         note_loss(spin);
         return false;
     }
@@ -211,19 +220,20 @@ static bool take(struct spin *spin)
 }
 
 /*
- * A newcomer may not overtake waiters that have reserved the mutex, nor wait for itself. It may
+ * A newcomer may not overtake waiters for which the lock is kept, nor wait for itself. It may
  * overtake others that sleep.
  */
 static bool may_spin(struct spin *spin)
 {
-    const uint32_t state = lw_load(&spin->mutex[LW_MUTEX_STATE], lw_relaxed);
-    if (!spin->owner)
-        spin->owner = state & LW_MUTEX_OWNER;
-    return !spin->self || (!(state & LW_MUTEX_RESERVED) && (state & LW_MUTEX_OWNER) != spin->self);
+    uint32_t owner;
+    const uint32_t seen = look(spin, &owner);
+    if (!me.owner)
+        me.owner = owner;
+    return !spin->is_newcomer || !(seen & LW_SEEN_BARRED);
 }
 
 /*
- * Takes the mutex as soon as it is free, and returns true. Returns false if the round is over, or
+ * Takes the lock as soon as it is free, and returns true. Returns false if the round is over, or
  * if it has learnt that it should not spin closely.
  */
 static bool spin_closely(struct spin *spin, bool crowded)
@@ -241,65 +251,87 @@ static bool spin_closely(struct spin *spin, bool crowded)
     return false;
 }
 
-/* For a thread that is the poller, if there is a crowd. It is not the poller any more then. */
+/*
+ * Returns whether the thread may touch the lock's line. In a crowd only the poller may. Of a lock
+ * whose holder has no name, one cannot see that it goes from one to another: so there is a poller
+ * without a crowd, too, and two that would be it are a crowd.
+ */
+static bool may_touch(struct spin *spin, bool *crowded, bool is_first)
+{
+    if (!*crowded && !spin->held->is_anonymous)
+        return true;
+    if (is_poller(spin, is_first))
+        return true;
+    if (!*crowded) {
+        set_for_a_period(&spin->known->crowded_until, spin->now);
+        *crowded = true;
+    }
+    return false;
+}
+
+/* For a thread that may touch the lock's line. It is not the poller any more then. */
 static bool touch(struct spin *spin, bool crowded, bool closely)
 {
     const bool taken = closely ? spin_closely(spin, crowded) : take(spin);
-    if (crowded)
+    if (crowded || spin->held->is_anonymous)
         lw_store(&spin->known->poller, 0, lw_relaxed);
     return taken;
 }
 
-static bool spin_for(lw_word *mutex, uint32_t self, lw_deadline deadline)
+static bool spin_for(struct spin *spin, lw_deadline deadline)
 {
-    struct spin spin = {.mutex = mutex, .known = place_of(mutex), .self = self};
-    if (!may_spin(&spin))
+    if (!may_spin(spin))
         return false;
-    spin.now = lw_now();
-    if (spin.now < deadline && spin.now - me.last_yield > QUANTUM_NS &&
-        !is_oversubscribed(spin.now)) {
-        spin.now = yield(spin.now);
-        if (take(&spin))
+    spin->now = lw_now();
+    if (spin->now < deadline && spin->now - me.last_yield > QUANTUM_NS &&
+        !is_oversubscribed(spin->now)) {
+        spin->now = yield(spin->now);
+        if (take(spin))
             return true;
     }
     int pauses = 0;
-    for (int i = 0;
-         i < (is_oversubscribed(spin.now) ? OVERSUBSCRIBED_ROUNDS : ROUNDS) && spin.now < deadline;
+    for (int i = 0; i < (is_oversubscribed(spin->now) ? OVERSUBSCRIBED_ROUNDS : ROUNDS) &&
+                    spin->now < deadline;
          i++) {
-        const bool crowded = holds(&spin.known->crowded_until, spin.now);
-        const bool closely = others_run && !holds(&spin.known->short_until, spin.now);
-        if (closely && (!crowded || is_poller(&spin, i == 0))) {
-            if (touch(&spin, crowded, true))
+        bool crowded = holds(&spin->known->crowded_until, spin->now);
+        const bool closely = others_run && !holds(&spin->known->short_until, spin->now);
+        if (closely && may_touch(spin, &crowded, i == 0)) {
+            if (touch(spin, crowded, true))
                 return true;
-            if (!may_spin(&spin))
+            if (!may_spin(spin))
                 return false;
-            spin.now = yield(spin.now);
+            spin->now = yield(spin->now);
             continue;
         }
         /* It backs off, or another thread polls. */
         if (others_run)
-            spin.now = pause_until(spin.now + (PAUSE_NS << pauses));
+            spin->now = pause_until(spin->now + (PAUSE_NS << pauses));
         if (pauses < PAUSE_DOUBLINGS)
             pauses++;
-        spin.now = yield(spin.now);
+        spin->now = yield(spin->now);
         if (closely)
             continue;
-        if ((!crowded || is_poller(&spin, true)) && touch(&spin, crowded, false))
+        if (may_touch(spin, &crowded, true) && touch(spin, crowded, false))
             return true;
-        if (!may_spin(&spin))
+        if (!may_spin(spin))
             return false;
     }
     return false;
 }
 
-bool lw_spin_for_mutex(lw_word *mutex, uint32_t self, lw_deadline deadline)
+bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline)
 {
-    return spin_for(mutex, self, deadline);
+    struct spin spin = {held, words, wanted, true, place_of(words), 0};
+    me.owner = 0;
+    me.changes = 0;
+    return spin_for(&spin, deadline);
 }
 
-void lw_spin_until_free(lw_word *mutex, lw_deadline deadline)
+void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted,
+                        lw_deadline deadline)
 {
-    spin_for(mutex, 0, deadline);
+    struct spin spin = {held, words, wanted, false, place_of(words), 0};
+    spin_for(&spin, deadline);
 }
 
 /*

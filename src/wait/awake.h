@@ -38,6 +38,25 @@
 #define LW_LOOK_NS 1000000
 #endif
 
+/* What a spinner sees of a lock. 0: a newcomer may take it. */
+enum lw_seen {
+    LW_SEEN_HELD = 1,   /* nobody may take it */
+    LW_SEEN_CLOSED = 2, /* no newcomer may, but a waiter that has slept may know better */
+    LW_SEEN_BARRED = 4, /* nor for long: a newcomer should sleep */
+};
+
+/* What the policy asks of a lock, that is, of what a holder gives back soon. */
+struct lw_held {
+    /*
+     * Looks, and returns what it has seen (enum lw_seen). If one agent holds the lock, and its id
+     * is known, *owner is that id, and 0 otherwise.
+     */
+    uint32_t (*look)(const lw_word *words, uint32_t wanted, uint32_t *owner);
+    /* Takes the lock for a newcomer if it is free. Returns whether it did. */
+    bool (*take)(lw_word *words, uint32_t wanted);
+    bool is_anonymous; /* no holder's id is ever known */
+};
+
 /* How often a waiter has tried so far, and when it tried last. Zeros at first. */
 struct lw_tries {
     int64_t last;
@@ -47,15 +66,17 @@ struct lw_tries {
 #if LW_ENGINE
 
 /* An engine has no yield, so C does not spin there. */
-static inline bool lw_spin_for_mutex(lw_word *mutex, uint32_t self, lw_deadline deadline)
+static inline bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted,
+                               lw_deadline deadline)
 {
-    (void)mutex, (void)self, (void)deadline;
+    (void)held, (void)words, (void)wanted, (void)deadline;
     return false;
 }
 
-static inline void lw_spin_until_free(lw_word *mutex, lw_deadline deadline)
+static inline void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted,
+                                      lw_deadline deadline)
 {
-    (void)mutex, (void)deadline;
+    (void)held, (void)words, (void)wanted, (void)deadline;
 }
 
 static inline bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline)
@@ -74,17 +95,18 @@ static inline bool lw_back_off(int lost, lw_deadline deadline)
 
 #pragma GCC visibility push(hidden)
 
-/* Spins, backs off and yields. Returns whether it has taken the mutex; if not, sleep now. */
-bool lw_spin_for_mutex(lw_word *mutex, uint32_t self, lw_deadline deadline);
+/* Spins, backs off and yields. Returns whether it has taken the lock; if not, sleep now. */
+bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline);
 
 /*
  * The same for a waiter that has returned from a sleep, and whose step comes next: returns when the
- * mutex seems to be free, or when it is time to sleep again.
+ * lock seems to be free, or when it is time to sleep again.
  */
-void lw_spin_until_free(lw_word *mutex, lw_deadline deadline);
+void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted,
+                        lw_deadline deadline);
 
 /*
- * For every primitive but a mutex. Returns whether to try once more before a sleep. Yields first,
+ * For a wait that no holder ends. Returns whether to try once more before a sleep. Yields first,
  * unless it is the first try.
  */
 bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline);

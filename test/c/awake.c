@@ -1,46 +1,80 @@
-/* awake.c: a thread that finds a mutex held waits awake at first, and lets others run meanwhile;
- * here, a hook. */
+/*
+ * awake.c: a thread that finds a lock held spins before it sleeps, and yields meanwhile; here, a
+ * yield is a hook. Each test is of every kind of lock.
+ */
 #include "check.h"
 #include "yields.h"
 
 #include <errno.h>
 
+#include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
 /* An id that is no thread's: the kernel's ids end at 2^22. */
 #define NOBODY 0x1fffffffu
 
-/* More often than that nobody lets others run before it sleeps. */
+/* No thread yields more often before it sleeps. */
 #define MANY 64
 
 static lw_mutex mutex;
-
-static uint32_t read_state(void)
-{
-    return __atomic_load_n(&mutex.word[LW_MUTEX_STATE], __ATOMIC_ACQUIRE);
-}
-
-static void write_state(uint32_t value)
-{
-    __atomic_store_n(&mutex.word[LW_MUTEX_STATE], value, __ATOMIC_RELEASE);
-}
-
-static void begin(uint32_t value, void (*between)(void))
-{
-    write_state(value);
-    yields = sleeps = 0;
-    hook = between;
-}
+static lw_sem sem;
+static lw_rwlock rwlock;
 
 static int lock_until(struct call *call)
 {
     return lw_mutex_lock_until(&mutex, call->deadline);
 }
 
-/* On a new thread: what one has met while it waited awake, it remembers. */
+static int acquire_until(struct call *call)
+{
+    return lw_sem_acquire_until(&sem, 1, call->deadline);
+}
+
+static int write_until(struct call *call)
+{
+    return lw_rwlock_wrlock_until(&rwlock, call->deadline);
+}
+
+/* A lock, and values of its state. */
+static const struct kind {
+    lw_word *words;
+    int (*lock)(struct call *call);
+    uint32_t held;
+    uint32_t held_by_another; /* has cleared the marks, as an unlock does */
+    uint32_t free;
+    uint32_t reserved;
+} kinds[] = {
+    {mutex.word, lock_until, NOBODY, NOBODY - 1, 0, LW_MUTEX_RESERVED},
+    {sem.word, acquire_until, 0, 0, 1, LW_SEM_RESERVED},
+    {rwlock.word, write_until, LW_RWLOCK_WRITER, LW_RWLOCK_WRITER, 0, LW_RWLOCK_RESERVED},
+};
+
+static const struct kind *kind;
+
+#define FOR_EACH_KIND for (kind = kinds; kind < kinds + COUNT_OF(kinds); kind++)
+
+static uint32_t read_state(void)
+{
+    return __atomic_load_n(&kind->words[0], __ATOMIC_ACQUIRE);
+}
+
+static void write_state(uint32_t value)
+{
+    __atomic_store_n(&kind->words[0], value, __ATOMIC_RELEASE);
+}
+
+static void begin(uint32_t value, void (*between)(void))
+{
+    rwlock.word[LW_RWLOCK_OWNER] = NOBODY;
+    write_state(value);
+    yields = sleeps = 0;
+    hook = between;
+}
+
+/* On a new thread: a thread remembers what it has met while it spun. */
 static int lock_within(int64_t ms)
 {
-    struct call call = {.function = lock_until, .deadline = lw_after_ms(ms)};
+    struct call call = {.function = kind->lock, .deadline = lw_after_ms(ms)};
     start_call(&call);
     return end_call(&call);
 }
@@ -49,92 +83,110 @@ static bool was_marked;
 
 static void free_it_at_the_third(void)
 {
-    was_marked |= read_state() != NOBODY && read_state() != 0;
+    was_marked |= read_state() != kind->held && read_state() != kind->free;
     if (yields == 3)
-        write_state(0);
+        write_state(kind->free);
 }
 
-TEST(who_finds_it_freed_has_left_no_mark_and_not_slept)
+TEST(a_thread_that_finds_it_freed_has_left_no_mark_and_not_slept)
 {
-    begin(NOBODY, free_it_at_the_third);
-    was_marked = false;
-    assert_int_equal(lock_within(10000), 0);
-    assert_int_equal(yields, 3);
-    assert_int_equal(sleeps, 0);
-    assert_false(was_marked);
+    FOR_EACH_KIND
+    {
+        begin(kind->held, free_it_at_the_third);
+        was_marked = false;
+        assert_int_equal(lock_within(10000), 0);
+        assert_int_equal(yields, 3);
+        assert_int_equal(sleeps, 0);
+        assert_false(was_marked);
+    }
 }
 
-TEST(who_finds_it_held_sleeps_soon)
+TEST(a_thread_that_finds_it_held_sleeps_soon)
 {
-    begin(NOBODY, NULL);
-    assert_int_equal(lock_within(20), ETIMEDOUT);
-    assert_in_range(yields, 1, MANY);
-    assert_in_range(sleeps, 1, 1000);
+    FOR_EACH_KIND
+    {
+        begin(kind->held, NULL);
+        assert_int_equal(lock_within(20), ETIMEDOUT);
+        assert_in_range(yields, 1, MANY);
+        assert_in_range(sleeps, 1, 1000);
+    }
 }
 
 static void reserve_it_at_the_third(void)
 {
     if (yields == 3)
-        write_state(NOBODY | LW_MUTEX_BLOCKED | LW_MUTEX_RESERVED);
+        write_state(kind->held | LW_BLOCKED_WAITERS | kind->reserved);
 }
 
-TEST(who_sees_that_it_is_reserved_sleeps)
+TEST(a_thread_that_sees_that_it_is_reserved_sleeps)
 {
-    begin(NOBODY, reserve_it_at_the_third);
-    assert_int_equal(lock_within(20), ETIMEDOUT);
-    assert_int_equal(yields, 3);
+    FOR_EACH_KIND
+    {
+        begin(kind->held, reserve_it_at_the_third);
+        assert_int_equal(lock_within(20), ETIMEDOUT);
+        assert_int_equal(yields, 3);
 
-    begin(NOBODY | LW_MUTEX_RESERVED, NULL);
-    assert_int_equal(lock_within(20), ETIMEDOUT);
-    assert_int_equal(yields, 0);
+        begin(kind->held | kind->reserved, NULL);
+        assert_int_equal(lock_within(20), ETIMEDOUT);
+        assert_int_equal(yields, 0);
+    }
 }
 
-/* Another owner, which has cleared the marks, as an unlock does. */
-#define ANOTHER (NOBODY - 1)
+static bool has_slept;
 
 static void free_it_unmarked(void)
 {
-    if (read_state() == ANOTHER)
-        write_state(0);
+    if (has_slept && read_state() == kind->held_by_another)
+        write_state(kind->free);
 }
 
-/* Else each thread of a convoy would sleep again at once, and each unlock would have to wake one.
- */
-TEST(who_is_woken_in_vain_waits_awake_before_it_sleeps_again)
+/* Otherwise each thread of a convoy would sleep at once, and each unlock would have to wake one. */
+TEST(a_thread_that_is_woken_in_vain_spins_before_it_sleeps_again)
 {
-    begin(NOBODY, free_it_unmarked);
-    struct call call = {.function = lock_until, .deadline = lw_after_ms(10000)};
-    start_call(&call);
-    await_sleep(&call.helper);
-    for (int i = 0; i < 100 && (read_state() & LW_MUTEX_BLOCKED); i++) {
-        /* Between two re-checks it might see this before the notify, and mark it. */
-        write_state(ANOTHER);
-        lw_notify(&mutex.word[LW_MUTEX_STATE], 1);
-        sleep_ms(20);
+    FOR_EACH_KIND
+    {
+        has_slept = false;
+        begin(kind->held, free_it_unmarked);
+        struct call call = {.function = kind->lock, .deadline = lw_after_ms(10000)};
+        start_call(&call);
+        await_sleep(&call.helper);
+        has_slept = true;
+        for (int i = 0; i < 100 && (read_state() & LW_BLOCKED_WAITERS); i++) {
+            /* Between two re-checks it might see this before the notify, and mark it. */
+            write_state(kind->held_by_another);
+            lw_notify(&kind->words[0], 1);
+            sleep_ms(20);
+        }
+        assert_int_equal(end_call(&call), 0);
     }
-    assert_int_equal(end_call(&call), 0);
 }
 
-/* What a busy stranger on the CPU does to a thread that lets it run. */
+/* What a busy thread of another program does to a thread that yields to it. */
 static void take_long(void)
 {
     sleep_ms(4);
 }
 
-TEST(who_shares_its_cpu_with_a_stranger_lets_it_run_twice)
+TEST(a_thread_that_shares_its_cpu_with_a_busy_one_yields_twice)
 {
-    begin(NOBODY, take_long);
-    assert_int_equal(lock_within(40), ETIMEDOUT);
-    assert_int_equal(yields, 2);
-    assert_in_range(sleeps, 1, 1000);
+    FOR_EACH_KIND
+    {
+        begin(kind->held, take_long);
+        assert_int_equal(lock_within(40), ETIMEDOUT);
+        assert_int_equal(yields, 2);
+        assert_in_range(sleeps, 1, 1000);
+    }
 }
 
-TEST(who_has_no_time_does_not_wait_awake)
+TEST(a_thread_that_has_no_time_does_not_spin)
 {
-    begin(NOBODY, NULL);
-    assert_int_equal(lw_mutex_lock_until(&mutex, LW_NOW), ETIMEDOUT);
-    assert_int_equal(lw_mutex_trylock(&mutex), EBUSY);
-    assert_int_equal(yields, 0);
+    FOR_EACH_KIND
+    {
+        begin(kind->held, NULL);
+        struct call call = {.function = kind->lock, .deadline = LW_NOW};
+        assert_int_equal(kind->lock(&call), ETIMEDOUT);
+        assert_int_equal(yields, 0);
+    }
 }
 
 RUN_TESTS("awake")

@@ -8,8 +8,6 @@
 #include "../../src/wait/awake.h"
 #include "drivers.h"
 
-#include <lockword/core/mutex.h>
-
 #include <stdlib.h>
 
 /* After so many calls the step returns LW_DONE. */
@@ -72,23 +70,35 @@ static lw_answer step(lw_word *its_words, uint32_t wanted, uint32_t why, lw_phas
     return last;
 }
 
-/* No word is a region's, and no step the mutex's. */
+/* No word is a region's. */
 struct lw_region *lw_shared_by(const uint32_t *word)
 {
     (void)word;
     return NULL;
 }
 
-lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, lw_phase phase)
+/* Spinning is what comes before, and is not what is tested here. */
+bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline)
 {
-    (void)mutex, (void)self, (void)why, (void)phase;
-    abort();
+    (void)tries, (void)deadline;
+    return false;
 }
 
-void lw_spin_until_free(lw_word *mutex, lw_deadline deadline)
+static const struct lw_held held;
+
+bool lw_spin_for(const struct lw_held *its_held, lw_word *its_words, uint32_t wanted,
+                 lw_deadline deadline)
 {
-    (void)mutex, (void)deadline;
-    abort();
+    (void)deadline;
+    check(its_held == &held && its_words == words && wanted == 7, "spins for something else");
+    return false;
+}
+
+void lw_spin_until_free(const struct lw_held *its_held, lw_word *its_words, uint32_t wanted,
+                        lw_deadline deadline)
+{
+    lw_spin_for(its_held, its_words, wanted, deadline);
+    check(has_waited, "spins again before it has waited");
 }
 
 lw_answer lw_event_wait_step(lw_word *event, uint32_t wanted, uint32_t why, lw_phase phase)
@@ -131,13 +141,6 @@ int64_t lw_now(void)
     return now;
 }
 
-/* Spinning is what comes before, and is not what is tested here. */
-bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline)
-{
-    (void)tries, (void)deadline;
-    return false;
-}
-
 static enum lw_ending expected_ending(void)
 {
     const uint32_t what = lw_answer_what(last);
@@ -162,7 +165,8 @@ int main(void)
         const lw_deadline deadline = deadlines[choose(3)];
         lw_cancel *its_cancel = choose(2) ? &cancel : NULL;
         const struct lw_operation operation = {step, words, 7};
-        const struct lw_end end = lw_block(operation, deadline, its_cancel);
+        const struct lw_end end = choose(2) ? lw_hold(&held, operation, deadline, its_cancel)
+                                            : lw_block(operation, deadline, its_cancel);
         if (lw_answer_what(last) >= LW_WAIT)
             print_row(driver, last_why, lw_answer_what(last), NO_CALL);
         else
