@@ -68,7 +68,7 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
 static struct lw_end block(const struct lw_held *held, const struct lw_operation *operations,
                            uint32_t n, uint32_t cancels, lw_deadline deadline, uint16_t *phases)
 {
-    struct lw_waited waited[LW_BLOCK_MAX];
+    struct lw_waited waited[LW_BLOCK_MAX + 1];
     waited[0] = (struct lw_waited){NULL, 0}; /* for gcc: a step never gives up early */
     struct lw_end end = {LW_ENDED_TIMED_OUT, 0, 0};
     uint32_t way;
@@ -78,12 +78,13 @@ static struct lw_end block(const struct lw_held *held, const struct lw_operation
     while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &way,
                    &end)) {
         const int64_t longest = patience(way, slice_ns);
-        const struct lw_care care = lw_care_begin(waited, n);
+        uint32_t all;
+        const struct lw_care care = lw_care_begin(waited, n, &all);
         lw_deadline look = longest == LW_FOREVER ? LW_FOREVER : lw_now() + longest;
         look = look < care.look ? look : care.look;
         const lw_deadline until = look < deadline ? look : deadline;
-        const lw_woken woken = n == 1 ? lw_wait(waited[0].word, waited[0].expected, until)
-                                      : lw_wait_many(waited, n, until, &look_ns);
+        const lw_woken woken = all == 1 ? lw_wait(waited[0].word, waited[0].expected, until)
+                                        : lw_wait_many(waited, all, until, &look_ns);
         lw_care_end(&care, waited, n);
         why = why_of(woken, until == deadline);
         /* Until its step runs, the waiter has the notify that it may have consumed. */

@@ -316,6 +316,7 @@ void lw_region_bury_process(struct lw_region *region, uint32_t row)
     wake_all(region);
     struct process *process = &memory->processes[row];
     lw_store(&process->pid, 0, lw_relaxed);
+    lw_store(&process->alarm, 0, lw_relaxed);
     lw_store(&process->generation, lw_load(&process->generation, lw_relaxed) + 1, lw_release);
     __atomic_store_n(&process->token, 0, __ATOMIC_SEQ_CST);
 }

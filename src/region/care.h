@@ -22,17 +22,22 @@
 struct lw_care {
     lw_deadline look; /* when to return LW_TIMED_OUT from the wait at the latest */
     uint64_t begun;   /* for which words an agent has said that it waits, a bit each */
+    /* The alarm of the process that has what is waited for, if there is one: one word more. */
+    const lw_word *alarm;
 };
 _Static_assert(LW_BLOCK_MAX <= 64, "a bit for each word");
 
 /*
  * Set when a region is opened, and not before: a program that opens none links none of what they
  * need. `begin` returns whether the thread's agent has said what it waits for: it says one thing
- * for all words of a region, since any of their notifies wakes it.
+ * for all words of a region, since any of their notifies wakes it. `alarm` sets which word besides
+ * to wait on, if any; `rings` returns whether that process has died.
  */
 struct lw_carer {
     bool (*begin)(struct lw_region *region, const lw_word *word);
     void (*end)(struct lw_region *region);
+    bool (*alarm)(struct lw_region *region, const lw_word *word, struct lw_waited *alarm);
+    bool (*rings)(const lw_word *alarm);
     int (*listen)(struct lw_region *region);
     void (*look)(struct lw_region *region, const lw_word *word);
 };
@@ -41,17 +46,24 @@ extern const struct lw_carer lw_region_carer;
 
 #pragma GCC visibility pop
 
-static inline struct lw_care lw_care_begin(const struct lw_waited *waited, uint32_t n)
+/* There is room for one word more behind the n words; *all: how many there are to wait on. */
+static inline struct lw_care lw_care_begin(struct lw_waited *waited, uint32_t n, uint32_t *all)
 {
-    struct lw_care care = {LW_FOREVER, 0};
+    struct lw_care care = {LW_FOREVER, 0, NULL};
+    *all = n;
     for (uint32_t i = 0; i < n; i++) {
         struct lw_region *region = lw_shared_by(waited[i].word);
         if (!region)
             continue;
+        const struct lw_carer *carer = __atomic_load_n(&lw_carer, __ATOMIC_ACQUIRE);
         if (care.look == LW_FOREVER)
             care.look = lw_after_ns(LW_CARE_NS);
-        if (__atomic_load_n(&lw_carer, __ATOMIC_ACQUIRE)->begin(region, waited[i].word))
+        if (carer->begin(region, waited[i].word))
             care.begun |= (uint64_t)1 << i;
+        if (!care.alarm && carer->alarm(region, waited[i].word, &waited[n])) {
+            care.alarm = waited[n].word;
+            *all = n + 1;
+        }
     }
     return care;
 }
@@ -62,7 +74,7 @@ static inline void lw_care_end(const struct lw_care *care, const struct lw_waite
     if (care->look == LW_FOREVER)
         return;
     const struct lw_carer *carer = __atomic_load_n(&lw_carer, __ATOMIC_ACQUIRE);
-    const bool looks = lw_now() >= care->look;
+    const bool looks = (care->alarm && carer->rings(care->alarm)) || lw_now() >= care->look;
     for (uint32_t i = 0; i < n; i++) {
         struct lw_region *region = lw_shared_by(waited[i].word);
         if (!region)
@@ -98,9 +110,10 @@ struct lw_care {
     lw_deadline look;
 };
 
-static inline struct lw_care lw_care_begin(const struct lw_waited *waited, uint32_t n)
+static inline struct lw_care lw_care_begin(struct lw_waited *waited, uint32_t n, uint32_t *all)
 {
-    (void)waited, (void)n;
+    (void)waited;
+    *all = n;
     return (struct lw_care){LW_FOREVER};
 }
 

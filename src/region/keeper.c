@@ -6,6 +6,10 @@
  * FUTEX_OWNER_DIED in it and wakes one of the threads that wait on it. The kernel knows it by the
  * keeper's robust list, whose `list_op_pending` names the token from before it is taken until after
  * it is given back: so there is no moment at which a token is taken and the kernel does not know.
+ * A second token, the alarm, is an entry of the list: the kernel marks it, too, and wakes one of
+ * the threads that wait for what the process's threads hold, beside a keeper (mutex.c). Either of
+ * them buries, and what is woken in vain looks again; without the alarm a waiter would have to wait
+ * until a keeper had been woken, had buried, and had woken it.
  * The list belongs to a thread. The C library has another one for each of the others, and its
  * robust mutexes are not touched: the keeper holds none.
  *
@@ -59,21 +63,48 @@ uint32_t lw_region_boot(void)
 }
 
 /*
- * The robust list of a keeper. The kernel adds the offset, 0, to what is pending; the list itself
- * stays empty.
+ * The robust list of a keeper, and what stands for the process rows in it. The kernel adds one
+ * offset to what is pending and to each entry of the list, to get at the futexes. But an entry
+ * contains a pointer, which may not lie in the region. So each row has a twin in the keeper's own
+ * memory, as far from the row as the others are from theirs: the twin's token is what is pending,
+ * and its alarm the only entry.
  */
-static struct robust_list_head *register_list(struct robust_list_head *head)
+struct list {
+    struct robust_list_head head;
+    union twin {
+        struct process row;
+        struct {
+            uint8_t before[offsetof(struct process, alarm)];
+            struct robust_list alarm;
+        };
+    } twins[PROCESSES];
+};
+
+static bool register_list(struct list *list, const struct memory *memory)
 {
+    struct robust_list_head *head = &list->head;
     head->list.next = &head->list;
-    head->futex_offset = 0;
+    head->futex_offset = (long)((uintptr_t)memory->processes - (uintptr_t)list->twins);
     head->list_op_pending = NULL;
-    return syscall(SYS_set_robust_list, head, sizeof *head) == 0 ? head : NULL;
+    return syscall(SYS_set_robust_list, head, sizeof *head) == 0;
 }
 
-static void set_pending(struct robust_list_head *head, lw_word *token)
+/* The twin of the token that may be the keeper's, or NULL. */
+static void set_pending(struct list *list, lw_word *twin)
 {
-    __atomic_store_n(&head->list_op_pending, (struct robust_list *)token, __ATOMIC_RELAXED);
+    __atomic_store_n(&list->head.list_op_pending, (struct robust_list *)(void *)twin,
+                     __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* The alarm of this row is the keeper's from now on. */
+static void set_alarm(struct list *list, struct process *process, uint32_t row, uint32_t token)
+{
+    struct robust_list *entry = &list->twins[row].alarm;
+    lw_store(&process->alarm, token, lw_release);
+    entry->next = &list->head.list;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&list->head.list.next, entry, __ATOMIC_RELAXED);
 }
 
 /*
@@ -84,7 +115,7 @@ static void set_pending(struct robust_list_head *head, lw_word *token)
  * they are in different PID namespaces, then the kernel marks the other one's token. Nothing can be
  * done about that: the kernel compares the id alone.
  */
-static int take_row(struct lw_region *region, struct robust_list_head *head)
+static int take_row(struct lw_region *region, struct list *list)
 {
     const uint32_t token = (uint32_t)syscall(SYS_gettid) | FUTEX_WAITERS;
     for (uint32_t row = 0; row < PROCESSES; row++) {
@@ -93,14 +124,15 @@ static int take_row(struct lw_region *region, struct robust_list_head *head)
             continue;
         /* Before the row is taken, so that it never looks like one of another boot. */
         lw_store(&process->boot, lw_region_boot(), lw_release);
-        set_pending(head, &process->token);
+        set_pending(list, &list->twins[row].row.token);
         if (lw_cas(&process->token, 0, token, lw_acq_rel) == 0) {
             region->row = row;
             region->generation = lw_load(&process->generation, lw_acquire);
+            set_alarm(list, process, row, token);
             return 0;
         }
     }
-    set_pending(head, NULL);
+    set_pending(list, NULL);
     return EAGAIN;
 }
 
@@ -135,8 +167,8 @@ static void *keep(void *argument)
 {
     struct lw_region *region = argument;
     struct header *header = &region->memory->header;
-    struct robust_list_head head;
-    if (!register_list(&head) || take_row(region, &head) != 0) {
+    struct list list;
+    if (!register_list(&list, region->memory) || take_row(region, &list) != 0) {
         tell(region, EAGAIN + 2);
         return NULL;
     }
@@ -153,7 +185,9 @@ static void *keep(void *argument)
         members = __atomic_load_n(&header->members, __ATOMIC_SEQ_CST);
     }
     lw_region_bury_process(region, region->row);
-    set_pending(&head, NULL);
+    /* Neither is the keeper's any more, should it end before this: its id does not stand there. */
+    __atomic_store_n(&list.head.list.next, &list.head.list, __ATOMIC_RELAXED);
+    set_pending(&list, NULL);
     return NULL;
 }
 

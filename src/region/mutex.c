@@ -5,6 +5,7 @@
 
 #include "../blocking.h"
 #include "../wait/awake.h"
+#include "../wait/kernel.h"
 
 struct agent *lw_region_begin(const struct lw_region *region, uint32_t busy, uint32_t self)
 {
@@ -45,6 +46,31 @@ static void care_look(struct lw_region *region, const lw_word *word)
     lw_region_bury_nobody(region, word);
 }
 
+/*
+ * The kernel wakes a thread that waits for what a process has, when the process dies, if it can
+ * wait on several words at once. Whose death that would be is looked up when the wait begins; of
+ * later holders a keeper takes care.
+ */
+static bool care_alarm(struct lw_region *region, const lw_word *word, struct lw_waited *alarm)
+{
+    const size_t at = (size_t)((const char *)word - (char *)region->memory->slots);
+    const size_t slot = at / sizeof(struct slot);
+    if (slot >= region->slots || !lw_can_wait_for_many())
+        return false;
+    const uint32_t owner = lw_mutex_owner(region->memory->slots[slot].words);
+    const uint32_t row = lw_region_process_of(region, owner);
+    if (row == PROCESSES || row == region->row)
+        return false;
+    alarm->word = &region->memory->processes[row].alarm;
+    alarm->expected = lw_load(alarm->word, lw_acquire);
+    return alarm->expected != 0 && !(alarm->expected & FUTEX_OWNER_DIED);
+}
+
+static bool care_rings(const lw_word *alarm)
+{
+    return (lw_load(alarm, lw_acquire) & FUTEX_OWNER_DIED) != 0;
+}
+
 static void care_end(struct lw_region *region)
 {
     uint32_t self;
@@ -52,7 +78,9 @@ static void care_end(struct lw_region *region)
         lw_region_end(lw_region_agent_of(region, self));
 }
 
-const struct lw_carer lw_region_carer = {care_begin, care_end, lw_region_listen, care_look};
+const struct lw_carer lw_region_carer = {
+    care_begin, care_end, care_alarm, care_rings, lw_region_listen, care_look,
+};
 
 int lw_region_take(struct lw_region *region, lw_word *words, uint32_t busy, uint32_t self,
                    lw_deadline deadline, lw_cancel *cancel)

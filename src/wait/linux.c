@@ -180,6 +180,18 @@ static long futex(const uint32_t *word, int operation, uint32_t value, const str
 }
 #endif
 
+/* Set once futex_waitv has failed: an old kernel, or a sandbox that does not know the call. */
+static lw_word has_no_waitv;
+
+bool lw_can_wait_for_many(void)
+{
+#ifdef SYS_futex_waitv
+    return lw_load(&has_no_waitv, lw_relaxed) == 0;
+#else
+    return false;
+#endif
+}
+
 /* Another process's notify rings no bell in this one: then the caller has to look again. */
 static lw_woken wait_without_waitv(const struct lw_waited *waited, uint32_t n, lw_deadline deadline,
                                    int64_t *look_ns)
@@ -210,8 +222,10 @@ lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline de
     } while (result < 0 && errno == EINTR);
     const int error = result < 0 ? errno : 0;
     errno = saved;
-    if (error == ENOSYS || error == EPERM)
+    if (error == ENOSYS || error == EPERM) {
+        lw_store(&has_no_waitv, 1, lw_relaxed);
         return wait_without_waitv(waited, n, deadline, look_ns);
+    }
     return error == 0 ? LW_OK : error == ETIMEDOUT ? LW_TIMED_OUT : LW_NOT_EQUAL;
 }
 #else

@@ -3,10 +3,10 @@
  * the manual for a new one.
  *
  * Five functions wait: lw_wait and lw_notify (lockword/wait.h), lw_now, lw_yield and lw_wait_many.
- * Two return a fact: lw_thread_id and lw_has_one_cpu. Five, lw_share, lw_unshare, lw_shared_by,
- * lw_ring and lw_heard_at, are for regions only. A platform knows no primitive, and does not decide
- * how long or how often to wait: awake.h does. In an engine no code needs lw_yield and the two
- * facts.
+ * Two return a fact: lw_thread_id and lw_has_one_cpu. Six, lw_share, lw_unshare, lw_shared_by,
+ * lw_can_wait_for_many, lw_ring and lw_heard_at, are for regions only. A platform knows no
+ * primitive, and does not decide how long or how often to wait: awake.h does. In an engine no code
+ * needs lw_yield and the two facts.
  */
 #ifndef LOCKWORD_PLATFORM_H
 #define LOCKWORD_PLATFORM_H
@@ -85,6 +85,9 @@ void lw_unshare(const struct lw_region *region);
 
 /* Returns the region that has this word, or NULL. */
 struct lw_region *lw_shared_by(const uint32_t *word);
+
+/* Returns whether the kernel has been able to wait on several words so far. */
+bool lw_can_wait_for_many(void);
 
 /* Rings for the word, if it lies in memory that processes share, and returns whether it does. */
 bool lw_ring(const lw_word *word);

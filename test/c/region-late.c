@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../../src/wait/kernel.h"
+#include "../../src/wait/platform.h"
 #include "check.h"
 
 /* Where the killed thread makes its last step. */
@@ -32,6 +33,7 @@ static struct {
     uint32_t *late_mutex;
     bool has_no_barrier;
     bool cannot_join;
+    bool has_no_keeper; /* only the first thread buries */
     uint32_t burials;
     uint32_t happened;
 } plan;
@@ -53,6 +55,8 @@ void __real_lw_region_bury_the_dead(struct lw_region *region);
 void __wrap_lw_region_bury_the_dead(struct lw_region *region)
 {
     char said;
+    if (is_planned() && plan.has_no_keeper && gettid() != getpid())
+        return;
     __atomic_fetch_add(&plan.burials, 1, __ATOMIC_RELAXED);
     __real_lw_region_bury_the_dead(region);
     if (!is_planned() || gettid() == getpid() || !plan.kills || read(plan.says, &said, 1) != 1)
@@ -195,6 +199,35 @@ TEST(a_last_step_where_there_is_no_barrier)
 TEST(a_last_step_of_a_process_that_has_not_registered)
 {
     be_late(PAUSE, false, true);
+}
+
+/* The kernel wakes the waiter itself, by the alarm of the holder's process. */
+TEST(a_waiter_that_waits_for_no_keeper)
+{
+    char said;
+    lw_region *region = create();
+    const lw_region_mutex mutex = named(region, "lock");
+    fork_holder(&mutex, false);
+    assert_int_equal(read(plan.says, &said, 1), 1);
+    if (!lw_can_wait_for_many()) {
+        kill(plan.holder, SIGKILL);
+        skip();
+    }
+    plan.has_no_keeper = true;
+    const pid_t killer = fork();
+    if (killer == 0) {
+        sleep_ms(50);
+        kill(plan.holder, SIGKILL);
+        _exit(0);
+    }
+    const int64_t start = now_ns();
+    assert_int_equal(lw_region_mutex_lock_until(&mutex, lw_after_ms(9000)), EOWNERDEAD);
+    /* Once a second it would look, without being woken. */
+    assert_true(now_ns() - start < 700 * (int64_t)NS_PER_MS);
+    plan.has_no_keeper = false;
+    assert_int_equal(waitpid(killer, NULL, 0), killer);
+    assert_int_equal(waitpid(plan.holder, NULL, 0), plan.holder);
+    assert_int_equal(lw_region_close(region), 0);
 }
 
 /*
