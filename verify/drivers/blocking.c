@@ -141,6 +141,12 @@ int64_t lw_now(void)
     return now;
 }
 
+/* Only a region's words are looked after. */
+lw_deadline lw_after_ns(int64_t ns)
+{
+    return now + ns;
+}
+
 static enum lw_ending expected_ending(void)
 {
     const uint32_t what = lw_answer_what(last);
