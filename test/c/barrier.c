@@ -24,9 +24,8 @@ static void start_arriving(struct call *calls, size_t n, lw_barrier *barrier)
     }
 }
 
-static void one_of_each_cycle_leads(void **state)
+TEST(one_of_each_cycle_leads)
 {
-    (void)state;
     lw_barrier barrier = LW_BARRIER_INIT(4);
     assert_int_equal(sizeof barrier, 12);
     for (int cycle = 0; cycle < 10; cycle++) {
@@ -41,9 +40,8 @@ static void one_of_each_cycle_leads(void **state)
     assert_false(lw_barrier_is_broken(&barrier));
 }
 
-static void it_has_one_to_4095_parties(void **state)
+TEST(it_has_one_to_4095_parties)
 {
-    (void)state;
     lw_barrier barrier = {{0, 0, 0}};
     assert_int_equal(lw_barrier_wait(&barrier), EINVAL);
     assert_int_equal(lw_barrier_wait_until(&barrier, LW_NOW), EINVAL);
@@ -64,9 +62,8 @@ static void it_has_one_to_4095_parties(void **state)
     assert_int_equal(lw_barrier_wait(&barrier), LW_BARRIER_LEADER);
 }
 
-static void one_that_gives_up_breaks_it_for_all_until_it_is_reset(void **state)
+TEST(one_that_gives_up_breaks_it_for_all_until_it_is_reset)
 {
-    (void)state;
     lw_cancel cancel = LW_CANCEL_INIT;
     for (int way = 0; way < 2; way++) {
         lw_barrier barrier = LW_BARRIER_INIT(4);
@@ -91,9 +88,8 @@ static void one_that_gives_up_breaks_it_for_all_until_it_is_reset(void **state)
     }
 }
 
-static void a_reset_breaks_it_for_those_who_wait_only(void **state)
+TEST(a_reset_breaks_it_for_those_who_wait_only)
 {
-    (void)state;
     lw_barrier barrier = LW_BARRIER_INIT(3);
     struct call calls[2];
     start_arriving(calls, COUNT_OF(calls), &barrier);
@@ -113,9 +109,8 @@ static void a_reset_breaks_it_for_those_who_wait_only(void **state)
         assert_int_equal(end_call(&calls[i]), 0);
 }
 
-static void who_drops_arrives_once_more_and_is_missed_no_longer(void **state)
+TEST(who_drops_arrives_once_more_and_is_missed_no_longer)
 {
-    (void)state;
     lw_barrier barrier = LW_BARRIER_INIT(3);
     struct call calls[2];
     start_arriving(calls, 1, &barrier);
@@ -135,9 +130,8 @@ static void who_drops_arrives_once_more_and_is_missed_no_longer(void **state)
     assert_int_equal(lw_barrier_wait(&barrier), EINVAL);
 }
 
-static void a_drop_from_a_broken_one_is_told(void **state)
+TEST(a_drop_from_a_broken_one_is_told)
 {
-    (void)state;
     lw_barrier barrier = LW_BARRIER_INIT(3);
     assert_int_equal(lw_barrier_wait_until(&barrier, LW_NOW), ETIMEDOUT);
     assert_int_equal(lw_barrier_drop(&barrier), EPIPE);
@@ -148,9 +142,8 @@ static void a_drop_from_a_broken_one_is_told(void **state)
     assert_int_equal(end_call(&call), 0);
 }
 
-static void its_generation_wraps(void **state)
+TEST(its_generation_wraps)
 {
-    (void)state;
     lw_barrier barrier = {{LW_BARRIER_GENERATION | 2, 0, 2}};
     for (int i = 0; i < 3; i++) {
         struct call call;
@@ -180,9 +173,8 @@ static void end_cycle(lw_barrier *barrier, bool trips)
 
 /* One that looks only after later cycles have ended is told of its own, as far back as the history
  * goes. */
-static void who_comes_late_is_told_how_its_own_cycle_ended(void **state)
+TEST(who_comes_late_is_told_how_its_own_cycle_ended)
 {
-    (void)state;
     for (int own_trips = 0; own_trips < 2; own_trips++) {
         for (uint32_t others = 0; others < 1u << 5; others++) {
             lw_barrier barrier = LW_BARRIER_INIT(2);
@@ -236,9 +228,8 @@ static int meet_often(struct call *call)
     return failures;
 }
 
-static void all_see_what_all_did_in_every_cycle(void **state)
+TEST(all_see_what_all_did_in_every_cycle)
 {
-    (void)state;
     static struct meeting meeting = {.barrier = LW_BARRIER_INIT(PARTIES)};
     struct call calls[PARTIES];
     for (uint32_t i = 0; i < PARTIES; i++) {
@@ -251,18 +242,4 @@ static void all_see_what_all_did_in_every_cycle(void **state)
     assert_int_equal(STATE(&meeting.barrier) & ~LW_BARRIER_GENERATION, PARTIES);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_of_each_cycle_leads),
-        cmocka_unit_test(it_has_one_to_4095_parties),
-        cmocka_unit_test(one_that_gives_up_breaks_it_for_all_until_it_is_reset),
-        cmocka_unit_test(a_reset_breaks_it_for_those_who_wait_only),
-        cmocka_unit_test(who_drops_arrives_once_more_and_is_missed_no_longer),
-        cmocka_unit_test(a_drop_from_a_broken_one_is_told),
-        cmocka_unit_test(its_generation_wraps),
-        cmocka_unit_test(who_comes_late_is_told_how_its_own_cycle_ended),
-        cmocka_unit_test(all_see_what_all_did_in_every_cycle),
-    };
-    return cmocka_run_group_tests_name("barrier", tests, NULL, NULL);
-}
+RUN_TESTS("barrier")

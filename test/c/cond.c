@@ -55,9 +55,8 @@ static void await_ended(const struct call *calls, size_t n, size_t wanted)
     assert_int_equal(count_ended(calls, n), wanted);
 }
 
-static void a_stranger_to_the_mutex_cannot_wait(void **state)
+TEST(a_stranger_to_the_mutex_cannot_wait)
 {
-    (void)state;
     struct room room = {0};
     assert_int_equal(sizeof(lw_cond), 8);
     assert_int_equal(lw_cond_wait(&room.cond, &room.mutex), EPERM);
@@ -66,9 +65,8 @@ static void a_stranger_to_the_mutex_cannot_wait(void **state)
     assert_int_equal(room.mutex.word[LW_MUTEX_STATE], 0);
 }
 
-static void a_notify_wakes_as_many_as_asked_and_counts_them(void **state)
+TEST(a_notify_wakes_as_many_as_asked_and_counts_them)
 {
-    (void)state;
     struct room room = {0};
     struct call calls[6];
     assert_int_equal(lw_cond_notify_all(&room.cond), 0);
@@ -88,9 +86,8 @@ static void a_notify_wakes_as_many_as_asked_and_counts_them(void **state)
     assert_int_equal(room.mutex.word[LW_MUTEX_STATE], 0);
 }
 
-static void waiters_are_woken_in_the_order_in_which_they_came(void **state)
+TEST(waiters_are_woken_in_the_order_in_which_they_came)
 {
-    (void)state;
     struct room room = {0};
     struct call calls[4];
     start_waiting(calls, COUNT_OF(calls), &room);
@@ -104,9 +101,8 @@ static void waiters_are_woken_in_the_order_in_which_they_came(void **state)
 /* By then a busy machine, too, has done what has to be done before a deadline. */
 #define LATER_MS 400
 
-static void it_takes_the_mutex_again_however_long_that_takes(void **state)
+TEST(it_takes_the_mutex_again_however_long_that_takes)
 {
-    (void)state;
     const int results[] = {0, ETIMEDOUT, ECANCELED};
     for (size_t i = 0; i < COUNT_OF(results); i++) {
         struct room room = {0};
@@ -138,9 +134,8 @@ static void it_takes_the_mutex_again_however_long_that_takes(void **state)
 
 /* One that is cancelled together with a notify passes it on, if it had it: of two waiters one must
  * go on. */
-static void a_notify_is_not_lost_with_one_that_is_cancelled(void **state)
+TEST(a_notify_is_not_lost_with_one_that_is_cancelled)
 {
-    (void)state;
     for (int round = 0; round < 100; round++) {
         struct room room = {0};
         lw_cancel cancel = LW_CANCEL_INIT;
@@ -165,9 +160,8 @@ static void a_notify_is_not_lost_with_one_that_is_cancelled(void **state)
     }
 }
 
-static void its_sequence_wraps(void **state)
+TEST(its_sequence_wraps)
 {
-    (void)state;
     struct room room = {.cond = {{UINT32_MAX, 0}}};
     struct call call;
     start_waiting(&call, 1, &room);
@@ -235,9 +229,8 @@ static bool wait_ends_while_another_holds_the_mutex(uint32_t depth, int result, 
     return in_time;
 }
 
-static void a_recursive_mutex_is_given_up_whole_and_held_as_often_again(void **state)
+TEST(a_recursive_mutex_is_given_up_whole_and_held_as_often_again)
 {
-    (void)state;
     const int results[] = {0, ETIMEDOUT, ECANCELED};
     for (uint32_t depth = 1; depth <= 3; depth++) {
         for (size_t i = 0; i < COUNT_OF(results); i++) {
@@ -252,9 +245,8 @@ static void a_recursive_mutex_is_given_up_whole_and_held_as_often_again(void **s
 
 /* A task's is not the thread's to give up. Only JavaScript has tasks: their bit stands for one
  * here. */
-static void a_stranger_to_the_recursive_mutex_cannot_wait(void **state)
+TEST(a_stranger_to_the_recursive_mutex_cannot_wait)
 {
-    (void)state;
     struct nested nested = {0};
     assert_int_equal(lw_cond_wait_recursive(&nested.cond, &nested.rmutex), EPERM);
     nested.rmutex.word[LW_MUTEX_STATE] = lw_self();
@@ -322,9 +314,8 @@ static int consume(struct call *call)
     }
 }
 
-static void what_is_produced_is_consumed(void **state)
+TEST(what_is_produced_is_consumed)
 {
-    (void)state;
     static struct queue queue = {.left = PRODUCERS * ITEMS};
     struct call calls[PRODUCERS + 4];
     for (uint32_t i = 0; i < COUNT_OF(calls); i++) {
@@ -368,9 +359,8 @@ static int play(struct call *call)
     return failures;
 }
 
-static void no_notify_is_lost_between_unlocking_and_sleeping(void **state)
+TEST(no_notify_is_lost_between_unlocking_and_sleeping)
 {
-    (void)state;
     struct ball ball = {.turn = 0};
     struct call calls[2];
     for (uint32_t i = 0; i < 2; i++) {
@@ -417,9 +407,8 @@ static bool has_taken(struct crowd *crowd, uint32_t things)
 }
 
 /* A notify for one also ends the wait of a waiter that does not sleep yet: that must be rare. */
-static void a_notify_for_one_wakes_no_herd(void **state)
+TEST(a_notify_for_one_wakes_no_herd)
 {
-    (void)state;
     struct crowd crowd = {0};
     struct call calls[CROWD];
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
@@ -446,20 +435,4 @@ static void a_notify_for_one_wakes_no_herd(void **state)
         fail_msg("%d notifies ended %u waits", THINGS, returns);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stranger_to_the_mutex_cannot_wait),
-        cmocka_unit_test(a_notify_wakes_as_many_as_asked_and_counts_them),
-        cmocka_unit_test(waiters_are_woken_in_the_order_in_which_they_came),
-        cmocka_unit_test(it_takes_the_mutex_again_however_long_that_takes),
-        cmocka_unit_test(a_notify_is_not_lost_with_one_that_is_cancelled),
-        cmocka_unit_test(a_recursive_mutex_is_given_up_whole_and_held_as_often_again),
-        cmocka_unit_test(a_stranger_to_the_recursive_mutex_cannot_wait),
-        cmocka_unit_test(its_sequence_wraps),
-        cmocka_unit_test(what_is_produced_is_consumed),
-        cmocka_unit_test(no_notify_is_lost_between_unlocking_and_sleeping),
-        cmocka_unit_test(a_notify_for_one_wakes_no_herd),
-    };
-    return cmocka_run_group_tests_name("cond", tests, NULL, NULL);
-}
+RUN_TESTS("cond")

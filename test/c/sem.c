@@ -191,15 +191,9 @@ TEST(one_that_gives_up_takes_nothing)
     assert_int_equal(STATE(&sem), 2);
 }
 
-struct handover {
-    lw_sem *sem;
-    uint32_t failures;
-};
-
-static void release_into_it(void *argument)
+static int release_one(struct call *call)
 {
-    struct handover *handover = argument;
-    handover->failures += lw_sem_release(handover->sem, 1) != 0;
+    return lw_sem_release(call->on, 1);
 }
 
 /* Were release to touch the semaphore after its permits can be had, it would hit an unmapped page
@@ -208,13 +202,11 @@ TEST(it_may_be_freed_right_after_the_last_release)
 {
     for (int i = 0; i < 300; i++) {
         lw_sem *sem = allocate_page();
-        struct handover handover = {sem, 0};
-        struct helper helper;
-        start(&helper, release_into_it, &handover);
+        struct call call = calling(release_one, sem);
+        start_call(&call);
         assert_int_equal(lw_sem_acquire(sem, 1), 0);
         free_page(sem);
-        join(&helper);
-        assert_int_equal(handover.failures, 0);
+        assert_int_equal(end_call(&call), 0);
     }
 }
 
