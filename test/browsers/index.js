@@ -12,7 +12,7 @@
  *     await server.close();
  *
  * A browser has one page. Functions given to evaluate() and until() run in that page: they see
- * nothing of the test but their arguments, and answer JSON. press() takes a character or a key by
+ * nothing of the test but their arguments, and return JSON. press() takes a character or a key by
  * its name in KeyboardEvent.key, as ' ', 'Tab' or 'ArrowLeft'.
  */
 import { existsSync } from 'node:fs';
