@@ -136,10 +136,10 @@ void check_weakenings(const test (&tests)[n], const spare (&spares)[m], unsigned
 }
 
 /*
- * What whatever waits as core/waiters.h says could do without: these order a notify after the wait
- * for which it is meant, and the critical sections of the list do so already (mutex.cpp). Nor does
- * the change that opens a latch, say, have to acquire what the others released: the waiter reads
- * what it wrote, and so acquires from all of them.
+ * A primitive that waits as core/waiters.h says could do without these orders. They put a notify
+ * after the wait for which it is meant, and the critical sections of the list do so already
+ * (mutex.cpp). Nor does the change that opens a latch, say, have to acquire what the others
+ * released: the waiter reads what it wrote, and so acquires from all of them.
  */
 const spare waiters_spares[] = {
     {"lw_waiters_wait", lw_release, lw_relaxed},
