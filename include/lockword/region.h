@@ -38,9 +38,11 @@
  * certain instruction while it joins the region, the other one can be taken for dead.
  *
  * What EOWNERDEAD means. The data that the mutex guards may be half written. The new holder looks
- * at it and mends it; to unlock the mutex declares the data sound. If it cannot be mended,
- * lw_region_mutex_abandon instead of unlock: from then on nobody gets the mutex (ENOTRECOVERABLE),
- * until lw_region_mutex_reset.
+ * at it and mends it; to unlock the mutex declares the data sound. It finds what the dead one had
+ * stored, in the order of its atomic stores; the compiler may reorder others. So have an atomic
+ * word say how far a change has come, or which of two copies counts (docs/primitives.md). If the
+ * data cannot be mended, lw_region_mutex_abandon instead of unlock: from then on nobody gets the
+ * mutex (ENOTRECOVERABLE), until lw_region_mutex_reset.
  *
  * What else a death means. A once whose runner died is run by the next thread that begins it.
  * Permits that have owners (lw_region_permits) are free again, and so is a read-write lock with a

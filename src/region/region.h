@@ -56,7 +56,7 @@ int lw_region_learn_boot(void);
  * Returns a number that is not 0, and another one after the machine has booted again. Or that this
  * process has no /proc to read it from: then it does not know which of the others are of its boot.
  */
-#define LW_REGION_UNKNOWN_BOOT 1u
+#define LW_REGION_UNKNOWN_BOOT 0x811c9dc5u /* the hash of nothing */
 uint32_t lw_region_boot(void);
 
 /* listen.c */

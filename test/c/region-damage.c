@@ -63,8 +63,10 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
     return 0;
 }
 
+static char *memory, *sound;
+
 /* A word of the header, of a process, of an agent, or of a slot; the first rows more often. */
-static uint32_t *any_word(char *memory)
+static uint32_t *any_word(void)
 {
     const uint32_t some = any() >> 8;
     const uint32_t row = any() % 4 ? some % 3 : some;
@@ -101,29 +103,41 @@ static uint32_t any_value(uint32_t before)
     }
 }
 
+/* Of the process rows, as far as these bits and the boot say. A free one may become this process's.
+ */
+static bool may_be_alive(uint32_t row)
+{
+    const char *process = memory + PROCESSES_AT + row * 64;
+    const uint32_t token = *(const uint32_t *)(const void *)process;
+    const uint32_t boot = *(const uint32_t *)(const void *)(process + 4);
+    const uint32_t this_boot = *(const uint32_t *)(const void *)(sound + PROCESSES_AT + 4);
+    return token == 0 || (!(token & 0x40000000) && boot == this_boot);
+}
+
 /*
  * A process that can write can hold a mutex for ever. So no mutex may be held by what looks like an
- * agent of a live process: there is one, in the first row.
+ * agent of a live process.
  */
-static void free_what_seems_alive(char *memory)
+static void free_what_seems_alive(void)
 {
     for (uint32_t i = 0; i <= SLOTS; i++) {
         uint32_t *state = (uint32_t *)(void *)(memory + (i < SLOTS ? SLOTS_AT + i * 128 + 64 : 32));
         const uint32_t id = *state & 0x1fffffff;
         const uint32_t agent = *(uint32_t *)(void *)(memory + AGENTS_AT + id % 4096 * 64);
-        if ((agent & 0x1ff) == 1 && agent >> 9 == id >> 12)
+        const uint32_t process = agent & 0x1ff;
+        if (0 < process && process <= 128 && agent >> 9 == id >> 12 && may_be_alive(process - 1))
             __atomic_store_n(state, 0, __ATOMIC_RELAXED);
     }
 }
 
-static void damage(char *memory)
+static void damage(void)
 {
     for (uint32_t i = 1 + any() % 8; i > 0; i--) {
-        uint32_t *word = any_word(memory);
+        uint32_t *word = any_word();
         const uint32_t before = __atomic_load_n(word, __ATOMIC_RELAXED);
         __atomic_store_n(word, any_value(before), __ATOMIC_RELAXED);
     }
-    free_what_seems_alive(memory);
+    free_what_seems_alive();
 }
 
 static void use_mutex(lw_region *region, const char *name)
@@ -174,7 +188,7 @@ static void use_others(lw_region *region)
 }
 
 /* No call may take longer than its deadline, so none is made that has no deadline. */
-static void use(lw_region *region, char *memory)
+static void use(lw_region *region)
 {
     static const char *const names[] = {"a", "b", "c", "name", "another", "e", "r", "s", "bytes"};
     struct lw_region_info info;
@@ -184,7 +198,7 @@ static void use(lw_region *region, char *memory)
     for (int i = 0; i < 6; i++) {
         const char *name = names[any() % COUNT_OF(names)];
         if (any() % 4 == 0)
-            damage(memory);
+            damage();
         lw_region_describe(region, name, &info);
         switch (any() % 4) {
         case 0:
@@ -200,8 +214,6 @@ static void use(lw_region *region, char *memory)
             lw_region_remove(region, name);
     }
 }
-
-static char *memory, *sound;
 
 static void make_sound(void)
 {
@@ -223,13 +235,13 @@ static bool damage_and_use(void)
 {
     lw_region *region;
     memcpy(memory, sound, SIZE);
-    damage(memory);
+    damage();
     const int error = lw_region_open_memory(&region, memory, SIZE, 0);
     if (error) {
         assert_true(error == EBADMSG || error == EPROTO || error == EAGAIN);
         return false;
     }
-    use(region, memory);
+    use(region);
     assert_int_equal(lw_region_close(region), 0);
     return true;
 }
