@@ -31,11 +31,21 @@ int run_all(const char *group)
     return cmocka_run_group_tests_name(group, tests, NULL, NULL);
 }
 
-int64_t now_ns(void)
+static int64_t time_of(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+int64_t now_ns(void)
+{
+    return time_of(CLOCK_MONOTONIC);
+}
+
+int64_t used_ns(void)
+{
+    return time_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void sleep_ms(int64_t ms)

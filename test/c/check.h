@@ -39,6 +39,8 @@ int run_all(const char *group);
 
 /* The monotonic clock, ns. */
 int64_t now_ns(void);
+/* The CPU time of this process, ns. It stands while the machine is busy with others. */
+int64_t used_ns(void);
 void sleep_ms(int64_t ms);
 
 /*
@@ -110,7 +112,7 @@ void free_page(void *page);
 
 /*
  * Fails the test unless one of five runs returns less than so many ms, in ns: how long one waited
- * against others. The machine may have been busy with something else in the others.
+ * against others of this process, which never rest, by used_ns().
  */
 void assert_bounded(int64_t (*run)(const void *how), const void *how, int64_t ms);
 

@@ -46,8 +46,9 @@ compile() { # compile PROCESSOR
             system="-fgnuc-version=4.2.1 -fmsc-version=0 /imsvc/usr/x86_64-w64-mingw32/include"
             ;;
         esac
+        # --: a path may begin as an option does, as /w.
         # shellcheck disable=SC2086 # a list
-        clang_cl "$1" /std:c11 /O2 $system /c "$source" "/Fo$object" || return 1
+        clang_cl "$1" /std:c11 /O2 $system /c "/Fo$object" -- "$source" || return 1
     done
 }
 for processor in x86_64 aarch64; do
