@@ -20,7 +20,11 @@ const SUITES = {
   s390x: ['Linux, s390x (big-endian)', 'clang', EMULATED],
   posix: ['any POSIX system, here Linux', 'gcc', 'regions and event loops'],
   windows: ['Windows, x86-64', 'mingw-w64', 'regions, event loops, waiting policy (Wine)'],
-  msvc: ["Windows, x86-64, Microsoft's ABI", 'clang-cl', "Microsoft's headers and linker (Wine)"],
+  msvc: [
+    "Windows, x86-64, Microsoft's ABI",
+    'clang-cl',
+    "all but eight of the programs; Microsoft's headers and linker (Wine)",
+  ],
 };
 
 const xml = readFileSync(RESULTS, 'utf8');
