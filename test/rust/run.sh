@@ -44,7 +44,7 @@ done
 if [ "${1-}" = wasm ]; then
     # No core for wasm32 comes with atomics. A core that was compiled without them cannot be linked
     # to a shared memory.
-    sources=$(find /usr/src/rustc-*/library/core/src -maxdepth 0 | tail -n 1)
+    sources=/usr/src/rustc-$(rustc --version | cut -d ' ' -f 2)/library/core/src
     builtins=$(find $crates -maxdepth 1 -name 'compiler_builtins-0.1.*' | tail -n 1)
     sysroot=$work/sysroot
     library=$sysroot/lib/rustlib/wasm32-unknown-unknown/lib

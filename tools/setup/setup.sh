@@ -109,6 +109,9 @@ if [ "${1-}" = everywhere ]; then
     want dpkg-dev have dpkg-buildpackage
     want lld have wasm-ld
     want mandoc have mandoc
+    # Debian's sources of Rust's core are for Debian's compiler.
+    want rustc test -x /usr/bin/rustc
+    want cargo test -x /usr/bin/cargo
     want rust-src rust_core
     want librust-compiler-builtins-dev crate compiler_builtins
     emulated arm arm-linux-gnueabihf armhf
