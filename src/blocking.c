@@ -16,10 +16,17 @@
 const struct lw_carer *lw_carer;
 #endif
 
-/* Returns how long a wait of this kind lasts before the step is run again, ns. */
-static int64_t patience(uint32_t way, int64_t slice_ns)
+/*
+ * Returns how long a wait of this kind lasts before the step is run again, ns. A waiter that has
+ * just re-checked has reserved the lock by that, so that those who wait are served in order. Where
+ * no busy threads keep them from running, its own turn comes without another re-check.
+ */
+static int64_t patience(uint32_t way, uint32_t why, int64_t slice_ns)
 {
-    return way == LW_WAIT_BRIEF ? LW_BRIEF_NS : way == LW_WAIT_IDLE ? LW_IDLE_NS : slice_ns;
+    const bool rests = why == LW_SLICE && !lw_is_beside_busy_threads();
+    return way == LW_WAIT_BRIEF           ? LW_BRIEF_NS
+           : way == LW_WAIT_IDLE || rests ? LW_IDLE_NS
+                                          : slice_ns;
 }
 
 static uint32_t why_of(lw_woken woken, bool last)
@@ -77,7 +84,7 @@ static struct lw_end block(const struct lw_held *held, const struct lw_operation
     uint32_t why = LW_START;
     while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &way,
                    &end)) {
-        const int64_t longest = patience(way, slice_ns);
+        const int64_t longest = patience(way, why, slice_ns);
         uint32_t all;
         const struct lw_care care = lw_care_begin(waited, n, &all);
         lw_deadline look = longest == LW_FOREVER ? LW_FOREVER : lw_now() + longest;

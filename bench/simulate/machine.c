@@ -93,7 +93,7 @@ static struct line lines[MAX_LINES];
 static struct queue asleep;
 static struct event *events;
 static size_t event_count, event_room;
-static uint64_t order, random_state;
+static uint64_t order, random_state, sleeps;
 static double start, end;
 static struct thread *self;
 static jmp_buf outside;
@@ -415,6 +415,11 @@ uint64_t sim_moves(const void *address)
     return line_of(address)->moves;
 }
 
+uint64_t sim_sleeps(void)
+{
+    return sleeps;
+}
+
 uint32_t sim_load(const uint32_t *word)
 {
     get(word, false);
@@ -512,6 +517,7 @@ enum sim_woken sim_futex_wait(const uint32_t *word, uint32_t expected, double de
         return SIM_NOT_EQUAL;
     self->asleep_on = word;
     self->sleep++;
+    sleeps++;
     append(&asleep, self);
     if (deadline < end)
         add_event(deadline > self->now ? deadline : self->now, self, self->sleep);
@@ -552,6 +558,7 @@ void sim_build(const struct sim_machine *built)
     start = BEGINNING_NS;
     thread_count = 0;
     event_count = 0;
+    sleeps = 0;
     memset(lines, 0, sizeof lines);
     clear(&asleep);
     for (int k = 0; k < machine.cpus; k++) {

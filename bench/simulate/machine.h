@@ -65,6 +65,9 @@ void sim_run(double ns);
 /* How often the line at this address has moved so far. */
 uint64_t sim_moves(const void *address);
 
+/* How often threads have fallen asleep so far. */
+uint64_t sim_sleeps(void);
+
 /* What follows is called by simulated threads. */
 
 double sim_now(void); /* takes no time */

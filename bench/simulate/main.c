@@ -24,11 +24,17 @@ static struct {
     double section, from;
     _Alignas(128) uint32_t count;
     uint32_t expected;
-    uint64_t moves_before;
+    uint64_t moves_before, sleeps_before;
     uint64_t turns[SIM_MAX_THREADS];
     double asked[SIM_MAX_THREADS]; /* 0: it does not wait */
     double longest;
 } run;
+
+/* What threads do besides. */
+static struct {
+    bool busy;    /* a thread on each CPU computes, and takes no lock */
+    double sleep; /* in each section, ns */
+} besides;
 
 static _Noreturn void die(const char *what)
 {
@@ -36,10 +42,19 @@ static _Noreturn void die(const char *what)
     exit(2);
 }
 
+static uint32_t nobody_wakes;
+
 static void note_wait(double asked, double got)
 {
     if (got > run.from && got - asked > run.longest)
         run.longest = got - asked;
+}
+
+static void compute(int number, void *unused)
+{
+    (void)number, (void)unused;
+    for (;;)
+        sim_work(1000);
 }
 
 static void contend(int number, void *unused)
@@ -53,10 +68,14 @@ static void contend(int number, void *unused)
         const uint32_t before = run.expected++;
         sim_add_unlocked(&run.count, 1);
         sim_work(run.section);
+        if (besides.sleep > 0)
+            sim_futex_wait(&nobody_wakes, 0, sim_now() + besides.sleep);
         if (run.count != before + 1)
             die("two threads held a mutex at once");
-        if (run.moves_before == 0 && sim_now() > run.from)
+        if (run.moves_before == 0 && sim_now() > run.from) {
             run.moves_before = sim_moves(run.policy->line) + 1;
+            run.sleeps_before = sim_sleeps();
+        }
         if (sim_now() > run.from)
             run.turns[number]++;
         run.policy->unlock(number);
@@ -65,7 +84,7 @@ static void contend(int number, void *unused)
 }
 
 struct result {
-    double mops, share, longest, moves;
+    double mops, share, longest, moves, sleeps;
 };
 
 static struct result simulate(const struct policy *policy, const struct sim_machine *machine,
@@ -78,6 +97,8 @@ static struct result simulate(const struct policy *policy, const struct sim_mach
     sim_build(machine);
     for (int k = 0; k < threads; k++)
         sim_add(contend, NULL);
+    for (int k = 0; besides.busy && k < machine->cpus; k++)
+        sim_add(compute, NULL);
     run.from = sim_start() + WARM_UP * ns;
     sim_run(ns);
     const double end = sim_start() + ns;
@@ -97,6 +118,7 @@ static struct result simulate(const struct policy *policy, const struct sim_mach
         (double)most / (double)(least > 0 ? least : 1),
         run.longest,
         (double)(sim_moves(policy->line) + 1 - run.moves_before) / (double)sum,
+        (double)(sim_sleeps() - run.sleeps_before) / (double)sum,
     };
 }
 
@@ -193,11 +215,13 @@ static void usage(int status)
 {
     fputs("usage: lockword-simulate [--cpus N,...] [--sockets N,...] [--threads N,...]\n"
           "                         [--section NS,...]\n"
-          "                         [--policy NAME] [--ms MS] [--seed N] [--measure] [--cost "
-          "NAME=NS]...\n"
+          "                         [--busy] [--sleep NS] [--policy NAME] [--ms MS] [--seed N]\n"
+          "                         [--measure] [--cost NAME=NS]...\n"
           "\n"
           "  --threads   for each CPU\n"
           "  --section   of work inside and outside; 0: an increment inside, nothing outside\n"
+          "  --busy      a thread computes on each CPU besides\n"
+          "  --sleep     in each section, besides its work\n"
           "  --ms        of virtual time, for each cell and policy\n"
           "  --measure   costs of the machine at hand, which has to be quiet\n"
           "  --cost      another cost than machine.c's\n",
@@ -216,7 +240,8 @@ static void simulate_cell(const struct sim_machine *machine, int threads, double
         printf("%g ns inside and %g outside\n", section, section);
     else
         printf("an increment inside, nothing outside\n");
-    printf("  %-16s %10s %10s %12s %10s\n", "", "Mops/s", "share", "longest, us", "transfers");
+    printf("  %-16s %10s %10s %12s %10s %10s\n", "", "Mops/s", "share", "longest, us", "transfers",
+           "sleeps");
     const struct policy *chosen[POLICIES];
     struct apart apart[POLICIES];
     int n = 0;
@@ -232,8 +257,8 @@ static void simulate_cell(const struct sim_machine *machine, int threads, double
     for (int k = 0; k < n; k++) {
         const struct policy *policy = chosen[k];
         const struct result r = end_apart(&apart[k]);
-        printf("  %-16s %10.3f %10.1f %12.1f %10.2f\n", policy->name, r.mops, r.share,
-               r.longest / 1e3, r.moves);
+        printf("  %-16s %10.4f %10.1f %12.1f %10.2f %10.2f\n", policy->name, r.mops, r.share,
+               r.longest / 1e3, r.moves, r.sleeps);
         fflush(stdout);
         if (!json)
             continue;
@@ -241,8 +266,10 @@ static void simulate_cell(const struct sim_machine *machine, int threads, double
                 "%s\n    {\"peer\": \"%s\", \"cpus\": %d, \"sockets\": %d, \"threads\": %d, "
                 "\"section_ns\": %g, ",
                 comma, policy->name, machine->cpus, machine->sockets, threads, section);
-        fprintf(json, "\"mops\": %.4g, \"share\": %.4g, \"longest_ns\": %.6g, \"transfers\": %.4g}",
-                r.mops, r.share, r.longest, r.moves);
+        fprintf(json,
+                "\"mops\": %.4g, \"share\": %.4g, \"longest_ns\": %.6g, \"transfers\": %.4g, "
+                "\"sleeps\": %.4g}",
+                r.mops, r.share, r.longest, r.moves, r.sleeps);
         comma = ",";
     }
 }
@@ -255,7 +282,8 @@ int main(int argc, char **argv)
         {"policy", required_argument, 0, 'p'},  {"ms", required_argument, 0, 'm'},
         {"seed", required_argument, 0, 'r'},    {"cost", required_argument, 0, 'x'},
         {"help", no_argument, 0, 'h'},          {"measure", no_argument, 0, 'q'},
-        {"json", required_argument, 0, 'j'},    {0, 0, 0, 0},
+        {"json", required_argument, 0, 'j'},    {"busy", no_argument, 0, 'b'},
+        {"sleep", required_argument, 0, 'l'},   {0, 0, 0, 0},
     };
     struct sim_machine machine = {.costs = sim_default_costs, .seed = 1};
     double cpus[MOST] = {2, 4, 8, 16, 32, 64, 128}, per_cpu[MOST] = {1, 4},
@@ -288,6 +316,12 @@ int main(int argc, char **argv)
         case 'r':
             machine.seed = strtoull(optarg, NULL, 0);
             break;
+        case 'b':
+            besides.busy = true;
+            break;
+        case 'l':
+            besides.sleep = atof(optarg);
+            break;
         case 'q':
             measure_costs(&machine.costs);
             break;
@@ -319,7 +353,7 @@ int main(int argc, char **argv)
         fputs(" },\n  \"cells\": [", json);
     printf(
         "\n\nSimulated, %g ms each. Mops/s: turns; share: turns of the luckiest thread for each of "
-        "the unluckiest's;\ntransfers: of the mutex's cache line, per turn\n",
+        "the unluckiest's;\ntransfers: of the mutex's cache line, per turn; sleeps: per turn\n",
         ms);
     for (int k = 0; k < socket_count; k++) {
         for (int c = 0; c < cpu_count; c++) {

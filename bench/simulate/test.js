@@ -55,6 +55,22 @@ const tests = {
     }
   },
 
+  'among sections that sleep, threads take turns in order, and sleep twice for each besides'() {
+    const sleeping = ['--section', '1', '--sleep', '100000', '--ms', '300'];
+    for (const cell of cells('--cpus', '2', '--threads', '8,128', ...sleeping)) {
+      if (!['lockword', 'write lock', 'semaphore'].includes(cell.peer)) continue;
+      assert.ok(cell.sleeps < 3.1, `${cell.peer}: ${cell.sleeps} sleeps`);
+      assert.ok(cell.share < 1.3, `${cell.peer}: share ${cell.share}`);
+    }
+  },
+
+  'beside busy threads, waiters re-check'() {
+    const cell = ['--cpus', '2', '--threads', '8', '--section', '15000', '--policy', 'lockword'];
+    const [{ sleeps, share }] = cells(...cell, '--busy', '--ms', '300');
+    assert.ok(sleeps > 0.19, `${sleeps} sleeps`);
+    assert.ok(share < 3, `share ${share}`);
+  },
+
   'a queue of spinning threads moves the line once for each turn'() {
     const [mcs] = cells('--cpus', '8', '--threads', '1', '--section', '1000', '--policy', 'MCS');
     assert.ok(Math.abs(mcs.transfers - 1) < 0.05, `${mcs.transfers}`);

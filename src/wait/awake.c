@@ -378,3 +378,9 @@ bool lw_back_off(int lost, lw_deadline deadline)
     pause_until(until < deadline ? until : deadline);
     return true;
 }
+
+bool lw_is_beside_busy_threads(void)
+{
+    const int64_t now = lw_now();
+    return is_oversubscribed(now) || must_sleep_at_once(now);
+}

@@ -18,7 +18,8 @@
 /*
  * How long a sleep lasts at most, by what the step asked for (lockword/core/step.h), ns:
  *
- *   LW_SLICE_NS  an LW_WAIT, the first time; each further time twice as long, up to LW_IDLE_NS
+ *   LW_SLICE_NS  an LW_WAIT, the first time; each further time twice as long, up to LW_IDLE_NS.
+ *                Directly after a re-check, only beside busy threads; else LW_IDLE_NS
  *   LW_IDLE_NS   an LW_WAIT_IDLE
  *   LW_BRIEF_NS  an LW_WAIT_BRIEF
  *   LW_LOOK_NS   a wait on several words, before the first look at those that the platform cannot
@@ -91,6 +92,11 @@ static inline bool lw_back_off(int lost, lw_deadline deadline)
     return false;
 }
 
+static inline bool lw_is_beside_busy_threads(void)
+{
+    return true;
+}
+
 #else
 
 #pragma GCC visibility push(hidden)
@@ -117,6 +123,13 @@ bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline);
  * enough.
  */
 bool lw_back_off(int lost, lw_deadline deadline);
+
+/*
+ * Returns whether busy threads share the CPU with this thread or with other waiters of the process,
+ * as long yields have told. Then whoever is woken may not run for milliseconds, and re-checks give
+ * the others their share meanwhile.
+ */
+bool lw_is_beside_busy_threads(void);
 
 #pragma GCC visibility pop
 

@@ -147,6 +147,12 @@ lw_deadline lw_after_ns(int64_t ns)
     return now + ns;
 }
 
+/* Whether a waiter that has re-checked does so again. */
+bool lw_is_beside_busy_threads(void)
+{
+    return choose(2) == 0;
+}
+
 static enum lw_ending expected_ending(void)
 {
     const uint32_t what = lw_answer_what(last);
