@@ -21,8 +21,8 @@ import {
   LW_DONE,
 } from './core/constants.js';
 import { BrokenBarrierError, TimeoutError } from './errors.js';
-import { assertListens } from './limits.js';
-import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
+import { checked } from './limits.js';
+import { timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { block } from './blocking.js';
 import { assertInteger, waitFor } from './waiting.js';
@@ -99,14 +99,12 @@ export class Barrier extends Primitive {
    * @throws {BrokenBarrierError} another party gave up, or it was reset
    */
   async waitAsync(options) {
-    const timeout = timeoutOf(options);
-    const signal = signalOf(options);
-    // It may throw, and not after the arrival.
-    assertListens(signal);
+    // Not after the arrival.
+    const left = checked(options);
     const { what, expected } = barrierArriveStep(this.words);
     if (what !== LW_BARRIER_WAITS) return leads(what);
     const operation = { step: barrierWaitStep, words: this.words, wanted: expected };
-    return ended(await waitFor(() => operation, { timeout, signal }, Object));
+    return ended(await waitFor(() => operation, left, Object));
   }
 
   /**

@@ -9,23 +9,23 @@ import {
   LW_CANCELLED,
   LW_COND_SEQUENCE,
   LW_DONE,
-  LW_OK,
   LW_QUEUED,
   LW_SLICE,
   LW_START,
   LW_TIMED_OUT,
   LW_WAIT,
-  LW_WHY,
 } from './core/constants.js';
+import { SLICE } from './awake.js';
 import { block } from './blocking.js';
 import { OwnershipError } from './errors.js';
-import { assertListens, pend } from './limits.js';
-import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
+import { checked, pend } from './limits.js';
+import { timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
-import { waitAsync } from './wait.js';
+import { notify, waitAsync } from './wait.js';
 import { assertInteger, remaining } from './waiting.js';
 
 /**
+ * @typedef {import('./line.js').Caller} Caller
  * @typedef {import('./mutex.js').Mutex} Mutex
  * @typedef {import('./options.js').WaitOptions} WaitOptions
  * @typedef {import('./rmutex.js').RecursiveMutex} RecursiveMutex
@@ -94,17 +94,27 @@ export class Condition extends Primitive {
    *   the mutex is held again
    * @throws {OwnershipError} this agent, or the guard, does not hold the mutex
    */
-  async waitAsync(mutex, options) {
-    const timeout = timeoutOf(options);
-    const signal = signalOf(options);
-    // A signal may throw, but not once the mutex has been given up.
-    assertListens(signal);
-    const [sequence, depth] = this.#enter(mutex, true);
-    const why = await this.#sleep(sequence, timeout, signal);
-    await mutex.lockAsync();
-    for (let i = 1; i < depth; i++) mutex.lock();
-    if (why === LW_CANCELLED) throw signal?.reason;
-    return why === LW_OK;
+  waitAsync(mutex, options) {
+    let depth = 0;
+    return pend(
+      () => {
+        // Not once the mutex has been given up.
+        checked(options);
+        const { words } = this;
+        const [wanted, held] = this.#enter(mutex, true);
+        depth = held;
+        return { step: condWaitStep, words, wanted };
+      },
+      options,
+      ({ phase }, _, { signal }) =>
+        mutex.lockAsync().then(() => {
+          while (--depth) mutex.lock();
+          if (phase === LW_CANCELLED) throw signal.reason;
+          return !phase;
+        }),
+      look,
+      begin,
+    );
   }
 
   /**
@@ -184,48 +194,76 @@ export class Condition extends Primitive {
     for (let i = 0; i < depth; i++) mutex.unlock();
     return [sequence, depth];
   }
+}
 
-  /**
-   * Sleeps until a notify. Each waiter has a wait of its own at the sequence, since each notify is
-   * for one waiter. A waiter that gives up leaves its wait behind, and its step marks that.
-   *
-   * @param {number} sequence
-   * @param {number} timeout
-   * @param {AbortSignal | undefined} signal
-   * @returns {Promise<number>} LW_OK, LW_TIMED_OUT or LW_CANCELLED
-   */
-  #sleep(sequence, timeout, signal) {
-    const { words } = this;
-    let idle = 0;
-    /**
-     * @param {import('./line.js').Caller} caller
-     * @param {number} why
-     */
-    const look = (caller, why) => {
-      if (why === LW_SLICE) {
-        if (words[LW_COND_SEQUENCE] === sequence) return caller.queue;
-        // Other waiters were notified. That ends this wait, too, and leaves the engine's behind.
-        why = LW_TIMED_OUT | LW_QUEUED;
-      }
-      if (!caller.queue) return;
-      const answer = condWaitStep(words, sequence, why, 0);
-      if (answer.what < LW_WAIT) {
-        caller.queue = undefined;
-        ended = answer.what === LW_DONE ? LW_OK : why & LW_WHY;
-        caller.settle(caller, { ...answer, what: LW_DONE });
-      } else waitAsync(words, LW_COND_SEQUENCE, sequence, idle++, (why) => look(caller, why));
-    };
-    let ended = 0;
-    return pend(
-      () => ({ step: condWaitStep, words, wanted: sequence }),
-      { timeout, signal },
-      () => ended,
-      (caller, why) => look(caller, why | LW_QUEUED),
-      (caller) => {
-        // It waits, but stands in no line.
-        caller.queue = /** @type {any} */ (words);
-        look(caller, timeout === 0 ? LW_TIMED_OUT : LW_START);
-      },
-    );
+/**
+ * The callers whose waits are pending. They may be many, so one timer re-checks for all.
+ *
+ * @type {Set<Caller>}
+ */
+const waits = new Set();
+/** @type {any} In a browser it is a number. */
+let timer;
+
+/**
+ * It waits, but stands in no line. If its time is up, it is to give up before it has a wait.
+ *
+ * @param {Caller} caller
+ * @param {any} words
+ * @param {number} timeout
+ */
+function begin(caller, words, timeout) {
+  caller.line = caller.queue = words;
+  if (timeout) look(caller, LW_START);
+}
+
+/**
+ * Runs the step of a caller that waits for a notify. Each has a wait of its own at the sequence,
+ * since each notify is for one waiter. A waiter that gives up leaves its wait behind, and its step
+ * marks that. The caller's phase counts its waits: the step has none.
+ *
+ * @param {Caller} caller
+ * @param {number} why
+ * @returns {unknown} whether it still waits
+ */
+function look(caller, why) {
+  const { queue: words, wanted } = /** @type {any} */ (caller);
+  if (!words) return;
+  if (why === LW_SLICE) {
+    if (words[LW_COND_SEQUENCE] === wanted) return true;
+    // Other waiters were notified. That ends this wait, too, and leaves the engine's behind.
+    why = LW_TIMED_OUT;
   }
+  const { what } = condWaitStep(words, wanted, caller.phase ? why | LW_QUEUED : why, 0);
+  if (what < LW_WAIT) {
+    caller.queue = undefined;
+    // The phase: why it gave up, or 0.
+    caller.settle(caller, /** @type {any} */ ({ what: LW_DONE, phase: what && why }));
+  } else {
+    if (waits.size === 0) {
+      timer = setInterval(
+        () =>
+          waits.forEach(
+            (/** @type {any} */ caller) =>
+              look(caller, LW_SLICE) || notify(caller.line, LW_COND_SEQUENCE),
+          ),
+        SLICE,
+      );
+      timer.unref?.();
+    }
+    waits.add(caller);
+    waitAsync(words, LW_COND_SEQUENCE, wanted, caller.phase++, ended, caller);
+  }
+}
+
+/**
+ * The wait has ended; or, with LW_SLICE, it goes on, and somebody else re-checks.
+ *
+ * @param {number} why
+ * @param {Caller} caller
+ */
+function ended(why, caller) {
+  waits.delete(caller);
+  if (waits.size === 0) clearInterval(timer);
+  return look(caller, why);
 }

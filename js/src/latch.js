@@ -5,8 +5,8 @@
 
 import { LW_DONE, LW_LATCH_MAX } from './core/constants.js';
 import { latchCount, latchCountDownStep, latchWaitStep } from './core/latch.js';
-import { assertListens } from './limits.js';
-import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
+import { checked } from './limits.js';
+import { timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, refuse, sourceOf, waitFor } from './waiting.js';
 
@@ -132,11 +132,9 @@ export class Latch extends Primitive {
    * @throws {RangeError} the count was 0 before
    */
   async arriveAndWaitAsync(options) {
-    const timeout = timeoutOf(options);
-    const signal = signalOf(options);
-    // It may throw, and not after the arrival.
-    assertListens(signal);
-    return this.#countDown(1) || this.waitAsync({ timeout, signal });
+    // Not after the arrival.
+    const left = checked(options);
+    return this.#countDown(1) || this.waitAsync(left);
   }
 
   /**

@@ -26,8 +26,6 @@ export function nothingPends() {
   return !pending.count;
 }
 
-function nothing() {}
-
 /** @param {{ what: number }} answer */
 export const isDone = ({ what }) => what === LW_DONE;
 
@@ -39,13 +37,15 @@ export const isDone = ({ what }) => what === LW_DONE;
  * @param {number | WaitOptions | undefined} options
  * @param {Caller['toValue']} toValue
  * @param {End} end
- * @param {(caller: Caller, words: import('./wait.js').Words) => void} start may settle it
+ * @param {(caller: Caller, words: import('./wait.js').Words, timeout: number) => void} start may
+ *   settle it
  * @returns {Promise<any>} rejects with what these throw, or the signal's reason
  */
 export function pend(make, options, toValue, end, start) {
-  return new Promise((resolve, reject) => {
-    const { step, words, wanted } = make();
+  return new Promise((resolve) => {
     const timeout = timeoutOf(options);
+    const signal = signalOf(options);
+    const { step, words, wanted } = make();
     /** @type {Caller} */
     const caller = {
       step,
@@ -54,20 +54,19 @@ export function pend(make, options, toValue, end, start) {
       line: /** @type {any} */ (undefined),
       queue: undefined,
       resolve,
-      reject,
       toValue,
       end,
       settle,
-      signal: signalOf(options),
+      signal,
       timer: undefined,
     };
     // This may throw; what follows may not.
     listen(caller, true);
-    start(caller, words);
+    start(caller, words, timeout);
     if (timeout === 0 && caller.queue) end(caller, LW_TIMED_OUT);
     if (!caller.queue) return;
     caller.timer = 0;
-    if (pending.count++ === 0) pending.timer = setInterval(nothing, BEAT);
+    if (pending.count++ === 0) pending.timer = setInterval(nothingPends, BEAT);
     if (timeout < Infinity) look(caller, performance.now() + timeout);
   });
 }
@@ -92,18 +91,21 @@ function settle(caller, answer) {
   try {
     // A call that succeeds although it is cancelled keeps what it took.
     if (answer.what === LW_GAVE_UP) signal?.throwIfAborted();
-    caller.resolve(caller.toValue(answer, caller.wanted));
+    caller.resolve(caller.toValue(answer, caller.wanted, caller));
   } catch (error) {
-    caller.reject(error);
+    caller.resolve(Promise.reject(error));
   }
 }
 
 /**
- * Throws what `pend` throws of a signal that is not the engine's own. Call it before what cannot be
- * undone.
+ * Checks options before what cannot be undone: throws all that `pend` throws of them.
  *
- * @param {AbortSignal | undefined} signal
+ * @param {number | WaitOptions | undefined} options
+ * @returns {{ timeout: number, signal: AbortSignal | undefined }}
  */
-export function assertListens(signal) {
-  listen({ signal, end: nothing }, false);
+export function checked(options) {
+  const timeout = timeoutOf(options);
+  const signal = signalOf(options);
+  listen({ signal, end: nothingPends }, false);
+  return { timeout, signal };
 }

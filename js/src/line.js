@@ -20,9 +20,8 @@
  * @property {any} [after]
  * @property {any} [place] crowd.js: the lower, the earlier it came
  * @property {(value: any) => void} resolve
- * @property {(reason: any) => void} reject
- * @property {(answer: Answer, wanted: number) => any} toValue what the promise is resolved with; if
- *   it throws, the promise is rejected
+ * @property {(answer: Answer, wanted: number, caller?: any) => any} toValue what the promise is
+ *   resolved with; if it throws, the promise is rejected
  * @property {import('./limits.js').End} end
  * @property {(caller: Caller, answer: Answer) => void} settle called when it has
  *   left the line; of the caller's own copy of lockword

@@ -4,7 +4,8 @@ import { LW_DEADLOCK, LW_GAVE_UP } from './core/constants.js';
 import { onceBeginStep, onceEndStep, onceRan, onceRunner } from './core/once.js';
 import { self } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
-import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
+import { checked } from './limits.js';
+import { timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { blockFor, waitFor } from './waiting.js';
 
@@ -67,8 +68,7 @@ export class Once extends Primitive {
    * @throws {TimeoutError} the time was up
    */
   async runAsync(fn, options) {
-    timeoutOf(options);
-    signalOf(options);
+    checked(options);
     if (this.done || !(await waitFor(() => this.#operation(), options, this.#begins))) return false;
     try {
       await fn();

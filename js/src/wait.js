@@ -52,22 +52,24 @@ export function nap(ms) {
  * @param {number} index
  * @param {number} expected
  * @param {number} idle how many such waits have been in vain before this one
- * @param {(why: number) => unknown} look
+ * @param {(why: number, of?: any) => unknown} look
+ * @param {any} [of] what `look` is told, so that it need not be a closure. With it, the wait has no
+ *   timer: the caller of this function re-checks
  */
-export function waitAsync(words, index, expected, idle, look) {
+export function waitAsync(words, index, expected, idle, look, of) {
   const waiter = Atomics.waitAsync?.(words, index, expected);
   if (waiter?.async) {
     /** @type {any} In a browser it is a number. */
-    const timer = setInterval(() => look(LW_SLICE) || notify(words, index), SLICE);
+    const timer = of ? 0 : setInterval(() => look(LW_SLICE) || notify(words, index), SLICE);
     timer.unref?.();
     waiter.value.then(() => {
       clearInterval(timer);
-      look(LW_OK);
+      look(LW_OK, of);
     });
   } else {
     const poll = () => {
-      if (idle % POLLS > POLLS - 2) look(LW_SLICE);
-      look(LW_NOT_EQUAL);
+      if (idle % POLLS > POLLS - 2) look(LW_SLICE, of);
+      look(LW_NOT_EQUAL, of);
     };
     setTimeout(poll, Math.min(2 ** idle, LONGEST_POLL));
   }

@@ -14,7 +14,8 @@
  *
  * @typedef {object} Wait of a line of callers (js/src/line.js)
  * @property {number} offset where in the region its word is, bytes
- * @property {(why: number) => unknown} look
+ * @property {(why: number, of: any) => unknown} look
+ * @property {any} of
  */
 
 import { shared } from '../../../js/src/agent.js';
@@ -145,7 +146,7 @@ export class Domain {
     for (const [bell, waits] of [...this.waits]) {
       if (!(moved & (1 << bell))) continue;
       this.waits.delete(bell);
-      for (const { look } of waits) look(LW_OK);
+      for (const wait of waits) wait.look(LW_OK, wait.of);
     }
     this.rest();
   }
@@ -155,9 +156,9 @@ export class Domain {
     for (const [bell, waits] of [...this.waits]) {
       for (const wait of waits) {
         addon.bury(this.handle, wait.offset);
-        if (wait.look(LW_SLICE)) continue;
+        if (wait.look(LW_SLICE, wait.of)) continue;
         waits.delete(wait);
-        wait.look(LW_OK);
+        wait.look(LW_OK, wait.of);
       }
       if (waits.size === 0 && this.waits.get(bell) === waits) this.waits.delete(bell);
     }
@@ -179,7 +180,7 @@ export class Domain {
     const waits = [...this.waits.values()].flatMap((set) => [...set]);
     this.waits.clear();
     this.rest();
-    for (const { look } of waits) look(LW_OK);
+    for (const wait of waits) wait.look(LW_OK, wait.of);
     domains.delete(this.buffer);
   }
 
@@ -228,19 +229,20 @@ export function wait(words, index, expected, timeout) {
  * @param {number} index
  * @param {number} _expected
  * @param {number} _idle
- * @param {(why: number) => unknown} look
+ * @param {(why: number, of: any) => unknown} look
+ * @param {any} [of]
  */
-export function waitAsync(words, index, _expected, _idle, look) {
-  domainOf(words).add({ offset: offsetOf(words, index), look });
+export function waitAsync(words, index, _expected, _idle, look, of) {
+  domainOf(words).add({ offset: offsetOf(words, index), look, of });
 }
 
 /**
  * @param {Words} words
  * @param {number} index
- * @param {number} n
+ * @param {number} [n]
  * @returns {number}
  */
-export function notify(words, index, n) {
+export function notify(words, index, n = 0xffffffff) {
   const { handle } = domainOf(words);
   const offset = offsetOf(words, index);
   return index === LW_WAITERS_GATE
