@@ -222,8 +222,9 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
             return lw_answer_of(LW_DONE, 0, 0, 0);
         }
         if (refused || lw_gives_up(why)) {
+            /* Who starves, and has claimed nothing, has not reserved either. */
             const uint32_t claims =
-                turn | (will_own && lw_waiters_starves(phase) ? LW_RWLOCK_RESERVED : 0);
+                turn | (turn && will_own && lw_waiters_starves(phase) ? LW_RWLOCK_RESERVED : 0);
             if (phase & (CLAIMED | LW_OWES))
                 give(rwlock, 0, 0, claims, owed);
             uint32_t what = LW_GAVE_UP;

@@ -331,6 +331,21 @@ TEST(a_writer_that_gave_up_leaves_no_trace)
     }
 }
 
+/* It waits, again and again, for a free lock: a reader goes first. */
+TEST(a_writer_that_reserved_nothing_withdraws_no_reservation)
+{
+    const uint32_t claims = LW_RWLOCK_READERS_TURN | LW_RWLOCK_RESERVED; /* of other agents */
+    lw_word words[LW_RWLOCK_WORDS] = {claims};
+    lw_answer answer = lw_rwlock_write_step(words, 1, LW_START, 0);
+    for (int i = 0; i < 32; i++) {
+        assert_int_equal(lw_answer_what(answer), LW_WAIT_BRIEF);
+        answer = lw_rwlock_write_step(words, 1, LW_OK, lw_answer_phase(answer));
+    }
+    answer = lw_rwlock_write_step(words, 1, LW_CANCELLED, lw_answer_phase(answer));
+    assert_int_equal(lw_answer_what(answer), LW_GAVE_UP);
+    assert_int_equal(words[LW_RWLOCK_STATE] & claims, claims);
+}
+
 TEST(a_turn_that_nobody_comes_for_bars_nobody_for_long)
 {
     const uint32_t turns[] = {LW_RWLOCK_WRITERS_TURN, LW_RWLOCK_READERS_TURN,

@@ -355,7 +355,8 @@ function lockStep(rwlock, before, after, self, why, phase) {
       return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
     }
     if (refused || givesUp(why)) {
-      const claims = turn | (willOwn && waitersStarves(phase) ? LW_RWLOCK_RESERVED : 0);
+      // Who starves, and has claimed nothing, has not reserved either.
+      const claims = turn | (turn && willOwn && waitersStarves(phase) ? LW_RWLOCK_RESERVED : 0);
       if (phase & (CLAIMED | LW_OWES)) give(rwlock, 0, 0, claims, owed);
       let what = LW_GAVE_UP;
       if (refused) what = refused;
