@@ -310,9 +310,9 @@ static bool is_owed(const struct state *state, int agent)
     return state->words[LW_MUTEX_STATE] & LW_MUTEX_OWNER;
 }
 
-static bool is_pledged(const struct state *state)
+static uint32_t pledges(const struct state *state)
 {
-    return state->words[LW_MUTEX_STATE] & LW_MUTEX_RESERVED;
+    return (state->words[LW_MUTEX_STATE] & LW_MUTEX_RESERVED) != 0;
 }
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
@@ -422,4 +422,4 @@ static const char *const word_names[] = {"state", "gate"};
 EXPLORE("mutex", LW_MUTEX_WORDS, .flags_of_a_step = SAW_IT_HELD, .last_phase = MUTEX_LAST_PHASE,
         .waits = waits, .may_die = may_die, .proofs = proofs, .proof_count = COUNT_OF(proofs),
         .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT, .is_owed = is_owed,
-        .is_pledged = is_pledged)
+        .pledges = pledges)

@@ -328,9 +328,9 @@ static bool is_owed(const struct state *state, int agent)
     return state->words[LW_MUTEX_STATE] & LW_MUTEX_OWNER;
 }
 
-static bool is_pledged(const struct state *state)
+static uint32_t pledges(const struct state *state)
 {
-    return state->words[LW_MUTEX_STATE] & LW_MUTEX_RESERVED;
+    return (state->words[LW_MUTEX_STATE] & LW_MUTEX_RESERVED) != 0;
 }
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
@@ -386,4 +386,4 @@ static const char *const word_names[] = {"state", "gate", "depth"};
 EXPLORE("rmutex", LW_RMUTEX_WORDS, .begin = begin, .may_wait = may_wait,
         .last_phase = MUTEX_LAST_PHASE, .flags_of_a_step = SAW_IT_HELD, .proofs = proofs,
         .proof_count = COUNT_OF(proofs), .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT,
-        .is_owed = is_owed, .is_pledged = is_pledged)
+        .is_owed = is_owed, .pledges = pledges)

@@ -422,9 +422,9 @@ static bool is_owed(const struct state *state, int agent)
     return true;
 }
 
-static bool is_pledged(const struct state *state)
+static uint32_t pledges(const struct state *state)
 {
-    return state->words[LW_SEM_STATE] & LW_SEM_RESERVED;
+    return (state->words[LW_SEM_STATE] & LW_SEM_RESERVED) != 0;
 }
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
@@ -527,4 +527,4 @@ static const char *const word_names[] = {"permits", "gate", "claim"};
 EXPLORE("sem", LW_SEM_WORDS, .crowd = true, .begin = begin, .flags_of_a_step = SAW_TOO_FEW,
         .was_chosen = was_chosen, .last_phase = SEM_LAST_PHASE, .proofs = proofs,
         .proof_count = COUNT_OF(proofs), .held = held, .held_by_all = held_by_all,
-        .is_owed = is_owed, .is_pledged = is_pledged)
+        .is_owed = is_owed, .pledges = pledges)

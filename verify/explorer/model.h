@@ -189,9 +189,16 @@ struct primitive {
     /*
      * The bits of each word that hold a generation: a number that only grows, and that callers
      * compare with the one they know, and do nothing else with. A run knows no other than its next
-     * operation does.
+     * operation does, unless the primitive `forgets`.
      */
     uint32_t generations[MAX_WORDS];
+    /*
+     * The bits of each word that hold a count, of which callers ask no more than whether it is 0 or
+     * 1, and which they change by 1. In a proof 2 stands for two or more.
+     */
+    uint32_t counts[MAX_WORDS];
+    /* In a proof, runs forget what they no longer need: runs_forget. */
+    bool forgets;
     /*
      * Another agent changed the words, and the generations of these, one bit each: sets the flags
      * of this agent's callers. May be NULL.
@@ -205,8 +212,20 @@ struct primitive {
      * for, and that agent is_needed, or no agent owes them anything.
      */
     bool (*is_owed)(const struct state *state, int agent);
-    /* The words are pledged to a waiter, who will end this: prover/witnesses.h. May be NULL. */
-    bool (*is_pledged)(const struct state *state);
+    /*
+     * The words are pledged to a waiter, who will end this: prover/witnesses.h. A bit for each
+     * pledge that stands. May be NULL.
+     */
+    uint32_t (*pledges)(const struct state *state);
+    /* The pledges that this agent may keep. NULL: any that it does not end. */
+    uint32_t (*may_keep)(const struct state *state, int agent);
+    /*
+     * The agent sleeps, or is about to, among those of whom a notify that is meant for them wakes
+     * all. Then `is_marked` says whether the words have such a mark. Whoever clears it first
+     * changes the word's generation, if it has one, and then notifies. May be NULL.
+     */
+    bool (*is_woken_with_all)(const struct state *state, int agent);
+    bool (*is_marked)(const struct state *state, int agent);
     /*
      * How much of what there is a fixed amount of this agent holds, and how much all agents. NULL:
      * the words name the holder.

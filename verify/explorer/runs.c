@@ -253,6 +253,21 @@ static run_id extend(run_id from, uint32_t result)
     return intern(&call, &log);
 }
 
+/* The first runs that only notify, each unlike the others. */
+static run_id *ends;
+static uint32_t end_count, end_capacity;
+
+/* The beginnings of calls up to a change of a word that is to be looked at again. */
+struct beginning {
+    struct arguments call;
+    struct operation change;
+    struct log log;
+    uint32_t tail; /* how many operations come after the change */
+    struct beginning *next;
+};
+
+static struct beginning *beginnings;
+
 void runs_reset(const struct function *of, uint32_t words)
 {
     functions = of;
@@ -268,6 +283,12 @@ void runs_reset(const struct function *of, uint32_t words)
             free(original);
         }
     }
+    for (struct beginning *b = beginnings, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    beginnings = NULL;
+    end_count = 0;
     run_count = 0;
     runs_differ = runs_endless = false;
     if (table)
@@ -304,6 +325,186 @@ run_id runs_advance(run_id run, uint32_t result)
     for (const struct original *original = runs[run].originals; original; original = original->next)
         follow(run, &original->log, edge);
     return to;
+}
+
+bool runs_knows(run_id run, uint32_t word, uint32_t bits, uint32_t value)
+{
+    const struct log *log = runs[run].log;
+    bool knows = false;
+    replay(&runs[run].arguments, log);
+    for (uint32_t i = 0; i < log->length; i++) {
+        const bool writes = seen[i].kind == STORE || seen[i].kind == CAS;
+        knows |= seen[i].word == word &&
+                 ((log->results[i] & bits) == value || (writes && (seen[i].b & bits) == value));
+    }
+    return knows;
+}
+
+/* A run's log has no room for more. */
+static struct log log_of(const struct run *run)
+{
+    struct log log = {.length = run->log->length};
+    memcpy(log.results, run->log->results, log.length * sizeof *log.results);
+    return log;
+}
+
+bool runs_looks_for(run_id run, uint32_t self)
+{
+    const run_id without = runs_advance(run, 0);
+    bool same_next = true;
+    for (uint32_t id = 1; id <= self + 2; id++) {
+        const run_id with = runs_advance(run, id);
+        same_next &= id == self || same(runs[with].next, runs[without].next);
+    }
+    return same_next;
+}
+
+static bool is_change(const struct operation *operation, uint32_t result)
+{
+    return operation->kind == CAS && result == operation->a;
+}
+
+/* The first beginning that is like the log's first operations: a change, and a tail after it. */
+static const struct beginning *like(const struct arguments *call, const struct log *log,
+                                    const struct operation *operations, uint32_t change,
+                                    uint32_t length)
+{
+    struct beginning *b;
+    for (b = beginnings; b; b = b->next) {
+        if (memcmp(&b->call, call, sizeof *call) == 0 && b->tail == length - 1 - change &&
+            b->change.kind == operations[change].kind && b->change.word == operations[change].word)
+            return b;
+    }
+    b = allocate(1, sizeof *b);
+    *b = (struct beginning){*call, operations[change], *log, length - 1 - change, beginnings};
+    b->log.length = length;
+    beginnings = b;
+    return b;
+}
+
+/* It has changed the word itself, with this operation, and looks at it again. */
+static run_id after_change(run_id run, uint32_t word, bool outdated, const struct log *log,
+                           const struct operation *operations, uint32_t change)
+{
+    const struct arguments call = runs[run].arguments;
+    const struct operation next = runs[run].next;
+    const bool looks_now = next.kind == CAS && next.word == word;
+    uint32_t length = log->length;
+    if (!looks_now && !outdated)
+        return run;
+    while (looks_now && length > change + 1 && operations[length - 1].word == word)
+        length--;
+    const struct beginning *b = like(&call, log, operations, change, length);
+    struct log other = b->log;
+    if (!looks_now) {
+        const uint32_t tail = length - 1 - change;
+        memcpy(other.results + other.length - tail, log->results + change + 1,
+               tail * sizeof *other.results);
+        const run_id to = intern(&call, &other);
+        if (!same(runs[to].next, next))
+            runs_differ = true;
+        return to;
+    }
+    const run_id again = intern(&call, &other);
+    if (same(runs[again].next, next))
+        return again;
+    const run_id to = runs_advance(again, next.a);
+    if (!same(runs[to].next, next))
+        runs_differ = true;
+    else
+        keep_original(to, log);
+    return outdated ? again : to;
+}
+
+/* It has looked at the word, and is to load it again. */
+static run_id before_load(run_id run, uint32_t word, const struct log *log,
+                          const struct operation *operations)
+{
+    const struct arguments call = runs[run].arguments;
+    for (uint32_t i = log->length; i-- > 0;) {
+        if (operations[i].kind == NOTIFY || operations[i].kind == STORE)
+            return run;
+        if (operations[i].word != word)
+            continue;
+        const run_id to = intern(&call, &like(&call, log, operations, i, log->length)->log);
+        if (!same(runs[to].next, runs[run].next))
+            return run;
+        keep_original(to, log);
+        return to;
+    }
+    return run;
+}
+
+run_id runs_forget(run_id run, uint32_t word, bool outdated, uint32_t self)
+{
+    struct log log = log_of(&runs[run]);
+    const struct log original = log;
+    const struct arguments call = runs[run].arguments;
+    struct operation operations[MAX_LOG];
+    replay(&call, &log);
+    memcpy(operations, seen, log.length * sizeof *operations);
+    for (uint32_t i = log.length; i-- > 0;) {
+        if (operations[i].word == word && is_change(&operations[i], log.results[i]))
+            return after_change(run, word, outdated, &log, operations, i);
+    }
+    if (runs[run].next.kind == LOAD)
+        return before_load(run, word, &log, operations);
+    /* The last look, and after it loads of ids, of which only its own makes a difference. */
+    uint32_t last = log.length;
+    while (last > 0 && operations[last - 1].word != word) {
+        if (operations[--last].kind != LOAD)
+            return run;
+        if (log.results[last] != self)
+            log.results[last] = 0;
+    }
+    if (last == 0)
+        return run;
+    const run_id to = intern(&call, &log);
+    if (!same(runs[to].next, runs[run].next))
+        return run;
+    keep_original(to, &original);
+    if (!outdated || operations[last - 1].kind != LOAD)
+        return to;
+    log.length = last - 1;
+    return intern(&call, &log);
+}
+
+/* As many waiters as a notify may find, and a step may tell apart: none, one, or more. */
+#define FOUND 3u
+
+/* Whether both runs do the same from now on, which is to notify and no more. */
+static bool are_as_good(run_id a, run_id b)
+{
+    if (!same(runs[a].next, runs[b].next))
+        return false;
+    bool as_good = true;
+    for (uint32_t found = 0; runs[a].next.kind == NOTIFY && found < FOUND && as_good; found++)
+        as_good = are_as_good(runs_advance(a, found), runs_advance(b, found));
+    return as_good;
+}
+
+static bool only_notifies(run_id run)
+{
+    bool only = runs[run].next.kind == NOTIFY || runs[run].next.kind == RETURNED;
+    for (uint32_t found = 0; runs[run].next.kind == NOTIFY && found < FOUND && only; found++)
+        only = only_notifies(runs_advance(run, found));
+    return only;
+}
+
+run_id runs_as_good(run_id run)
+{
+    if (!only_notifies(run))
+        return run;
+    for (uint32_t i = 0; i < end_count; i++) {
+        if (runs[ends[i]].arguments.function == runs[run].arguments.function &&
+            are_as_good(ends[i], run))
+            return ends[i];
+    }
+    if (end_count == end_capacity) {
+        end_capacity = end_capacity ? end_capacity * 2 : 64;
+        ends = reallocate(ends, end_capacity, sizeof *ends);
+    }
+    return ends[end_count++] = run;
 }
 
 static void dump_operations(FILE *out, const struct log *log, uint32_t first_word)

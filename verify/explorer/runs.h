@@ -87,6 +87,34 @@ uint32_t runs_function(run_id run);
  */
 run_id runs_advance(run_id run, uint32_t result);
 
+/* Whether one of its operations on this word had a result, or wrote, with this value in the bits.
+ */
+bool runs_knows(run_id run, uint32_t word, uint32_t bits, uint32_t value);
+
+/*
+ * Returns a run that does the same from now on, whatever its past: always the same one, if this run
+ * has nothing left to do but to notify.
+ */
+run_id runs_as_good(run_id run);
+
+/* The run is about to load an id, and does the same next whichever it is, if it is not `self`. */
+bool runs_looks_for(run_id run, uint32_t self);
+
+/*
+ * For a run that is about to compare and swap a word (or will be, once it has done what it is about
+ * to do to others). Returns a run that is as good: of all those that differ only in what no longer
+ * matters, always the same. `outdated`: the word does not hold what this run expects there. Then
+ * the run that is yet to look at the word is as good:
+ *
+ *   - If the compare-and-swap fails, that is a look at the word.
+ *   - If the word comes back to what the run expects, it may as well have looked at it just then.
+ *
+ * Since its last look, it may have loaded words that hold an id. Whether that is `self` does not
+ * change meanwhile. If it has changed the word itself, and is to look at it again, it does not
+ * matter which value it has changed it to.
+ */
+run_id runs_forget(run_id run, uint32_t word, bool outdated, uint32_t self);
+
 /* Writes all runs as a JSON array: the call that begins it, what it does next, and where to. */
 void runs_write(FILE *out);
 

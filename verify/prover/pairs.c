@@ -33,7 +33,10 @@ struct search {
     uint32_t current;
     struct state before;
     uint32_t turned; /* by the move: the words whose generation it changes, one bit each */
-    uint8_t version;
+    bool ends_call;  /* the same */
+    uint8_t versions;
+    const struct event *first; /* of several operations that are one move; or NULL */
+    void (*visit)(struct search *s, const struct state *next, const struct event *event);
 };
 
 static bool names(const struct state *state, int agent)
@@ -48,6 +51,31 @@ static bool names(const struct state *state, int agent)
             return true;
     }
     return false;
+}
+
+/* A counted word's count is two or more. */
+static bool is_many(const struct state *state, uint32_t word)
+{
+    const uint32_t bits = model_primitive->counts[word];
+    return (state->words[word] & bits) > (bits & -bits);
+}
+
+static bool counts_many(const struct state *state)
+{
+    bool many = false;
+    for (uint32_t word = 0; word < model_primitive->words; word++)
+        many |= is_many(state, word);
+    return many;
+}
+
+/* Two or more is read as 2, or as 3. */
+static void set_many(struct state *state, uint32_t many)
+{
+    for (uint32_t word = 0; word < model_primitive->words; word++) {
+        const uint32_t bits = model_primitive->counts[word];
+        if (is_many(state, word))
+            state->words[word] = (state->words[word] & ~bits) | (bits & -bits) * many;
+    }
 }
 
 /* Lets the words and the ghosts name to[a] where they name a. */
@@ -80,6 +108,23 @@ static void rename_in_place(struct state *state, int me, int other, int another)
     uint32_t ids[AGENTS];
     ids_of(ids);
     rename_agents(state, (const int[AGENTS]){me, other, another}, ids);
+}
+
+/*
+ * Lets the agent read the words in this way. Returns all ways that come to the same, one bit each;
+ * 0 if there is an earlier one.
+ */
+static uint8_t read_as(struct state *state, int version)
+{
+    const int told_apart = (names(state, OTHER) ? 1 : 0) | (counts_many(state) ? 2 : 0);
+    uint8_t same = 0;
+    for (int other = 0; other < VERSIONS; other++)
+        same |= (uint8_t)(((other & told_apart) == version) << other);
+    if (version & 1)
+        rename_in_place(state, ME, ANOTHER, OTHER);
+    if (version & 2)
+        set_many(state, 3);
+    return same;
 }
 
 /* The caller's place in line; behind all places, if it has none. */
@@ -169,6 +214,7 @@ static bool knows_generation(const struct state *state, uint32_t word, uint32_t 
     if (a->doing != RUNNING)
         return knows || (a->value & bits) == generation;
     const struct operation *next = runs_next(a->value);
+    knows |= model_primitive->forgets && runs_knows(a->value, word, bits, generation);
     return knows || (next->a & bits) == generation || (next->b & bits) == generation ||
            ((uint32_t)next->result & bits) == generation ||
            (lw_answer_expected(next->result) & bits) == generation;
@@ -183,10 +229,16 @@ static void turn(struct state *state, uint32_t turned)
     for (uint32_t word = 0; word < model_primitive->words; word++) {
         const uint32_t bits = model_primitive->generations[word];
         uint32_t generation = 0;
-        if (!(turned >> word & 1))
+        const bool is_unknown = model_primitive->forgets && bits &&
+                                !knows_generation(state, word, state->words[word] & bits);
+        if (!(turned >> word & 1) && !is_unknown)
             continue;
         while (knows_generation(state, word, generation))
             generation += bits & -bits;
+        if (generation > bits) {
+            fputs("an agent knows all generations that the word has\n", stderr);
+            abort();
+        }
         state->words[word] = (state->words[word] & ~bits) | generation;
     }
 }
@@ -199,6 +251,46 @@ static uint32_t turned_between(const struct state *before, const struct state *a
             turned |= 1u << word;
     }
     return turned;
+}
+
+/* Whether the agent may read in the word what it expects there. */
+static bool may_be_read(const struct state *state, uint32_t word, uint32_t expected)
+{
+    struct state read = *state;
+    read.words[word] = expected;
+    rename_in_place(&read, ME, OTHER, OTHER);
+    set_many(&read, 2);
+    return read.words[word] == state->words[word];
+}
+
+/* The run is to load or change a generation, which it does whatever the words before say. */
+static bool is_to_change_generation(run_id run)
+{
+    const struct operation *next = runs_next(run);
+    return (next->kind == LOAD || next->kind == CAS) && model_primitive->generations[next->word];
+}
+
+/*
+ * What the run remembers and no longer needs is forgotten (runs_forget), so that a run's next look
+ * at a word is not one for each value that the word had before. The primitive's `operated` has to
+ * bear that a run looks at a word twice.
+ */
+static void forget(struct state *state)
+{
+    struct agent *a = &state->agents[ME];
+    if (!model_primitive->forgets || a->doing != RUNNING)
+        return;
+    run_id run = a->value;
+    if (runs_next(run)->kind == NOTIFY)
+        a->value = runs_as_good(run);
+    for (int i = 0; i < 2 && is_to_change_generation(run); i++)
+        run = runs_advance(run, state->words[runs_next(run)->word]);
+    const struct operation next = *runs_next(run);
+    if (next.kind == CAS)
+        a->value =
+            runs_forget(a->value, next.word, !may_be_read(state, next.word, next.a), model_id(ME));
+    else if (next.kind == LOAD)
+        a->value = runs_forget(a->value, next.word, true, model_id(ME));
 }
 
 /* The class of the pair's words, whatever their generations. */
@@ -307,6 +399,7 @@ static void react(struct search *s, uint32_t pair, const struct rule *rule)
         turn(&state, effect.turned);
         if (model_primitive->others_changed)
             model_primitive->others_changed(&state, effect.turned);
+        forget(&state);
     }
     add_reaction(s, pair, add_pair(s, &state), rule->effect);
 }
@@ -381,7 +474,7 @@ static uint32_t add_effect(struct search *s, const struct event *event, const st
         const bool own = event->woken != 0;
         effect.word = event->operation.word + 1;
         effect.most = n == LW_ALL ? n : n - own;
-        effect.woken = event->kind == OPERATES ? event->result - own : 1;
+        effect.woken = event->kind == OPERATES ? event->result - own : SOME;
         if (effect.most == 0)
             return NONE;
     } else if (effect.before == effect.after && !effect.turned) {
@@ -428,28 +521,27 @@ static bool ends_call(const struct event *event)
            (event->ended && (!function->is_step || lw_answer_what(event->answer) < LW_WAIT));
 }
 
-static void add_next(struct search *s, struct state *next, const struct event *event)
+static void add_next(struct search *s, const struct state *next, const struct event *event)
 {
-    renumber_callers(&next->agents[ME]);
     add_move(s, (struct move){.from = s->current,
                               .to = add_pair(s, next),
                               .effect = add_effect(s, event, next),
                               .help = (uint16_t)event->help,
-                              .ends_call = ends_call(event),
-                              .versions = (uint8_t)(1 << s->version)});
+                              .ends_call = s->ends_call,
+                              .versions = s->versions});
 }
 
 /* If there were two or more in line, and one left, there may still be two. */
-static bool may_still_be_two(const struct search *s, const struct state *next)
+static bool may_still_be_two(const struct state *before, const struct state *next)
 {
-    return !model_primitive->crowd && s->before.agents[ME].in_line == 2 &&
+    return !model_primitive->crowd && before->agents[ME].in_line == 2 &&
            next->agents[ME].in_line == 1;
 }
 
-static void add_to_line(const struct search *s, struct agent *agent)
+static void add_to_line(const struct state *state_before, struct agent *agent)
 {
     static const struct caller fresh = {.rounds = ENDLESS};
-    const struct agent *before = &s->before.agents[ME];
+    const struct agent *before = &state_before->agents[ME];
     for (uint8_t caller = 0; caller < model_callers[ME]; caller++) {
         if (model_is_async(ME, caller) && !model_is_in_line(agent, caller) &&
             memcmp(&agent->callers[caller], &fresh, sizeof fresh) == 0) {
@@ -460,9 +552,63 @@ static void add_to_line(const struct search *s, struct agent *agent)
     }
 }
 
+/* If a word counted two or more, and counts one, there may be more: then `next` says so. */
+static bool may_still_be_many(const struct state *before, struct state *next)
+{
+    bool may = false;
+    for (uint32_t word = 0; word < model_primitive->words; word++) {
+        const uint32_t bits = model_primitive->counts[word];
+        if (is_many(before, word) && !is_many(next, word)) {
+            next->words[word] += bits & -bits;
+            may = true;
+        }
+    }
+    return may;
+}
+
+#define FORMS 4
+
+/* The pairs, in canonical form, that a move to `next` leads to: four at most. */
+static int forms_of(const struct state *before, const struct state *next, uint32_t turned,
+                    struct state forms[FORMS])
+{
+    int count = 1;
+    forms[0] = *next;
+    rename_in_place(&forms[0], ME, OTHER, OTHER);
+    set_many(&forms[0], 2);
+    turn(&forms[0], turned);
+    shorten_line(&forms[0].agents[ME]);
+    forms[count] = forms[0];
+    count += may_still_be_many(before, &forms[count]);
+    for (int i = count; i-- > 0;) {
+        if (may_still_be_two(before, &forms[i])) {
+            forms[count] = forms[i];
+            add_to_line(before, &forms[count++].agents[ME]);
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        forget(&forms[i]);
+        renumber_callers(&forms[i].agents[ME]);
+    }
+    return count;
+}
+
+/*
+ * The run is about to load who it is that has something, and it makes a difference only whether it
+ * is this agent. Others cannot change that. So it is done at once.
+ */
+static bool is_to_look_for_itself(const struct state *state)
+{
+    const struct agent *a = &state->agents[ME];
+    return model_primitive->forgets && a->doing == RUNNING && runs_next(a->value)->kind == LOAD &&
+           model_primitive->ids[runs_next(a->value)->word] == UINT32_MAX &&
+           runs_looks_for(a->value, model_id(ME));
+}
+
 static void on_move(void *context, const struct state *next, const struct event *event)
 {
     struct search *s = context;
+    struct state forms[FORMS];
     if (event->error && !s->pairs->error) {
         s->pairs->error = event->error;
         s->pairs->failed = s->current;
@@ -472,17 +618,21 @@ static void on_move(void *context, const struct state *next, const struct event 
         return;
     if (model_primitive->is_within && !model_primitive->is_within(next))
         return;
-    struct state canonical = *next;
-    rename_in_place(&canonical, ME, OTHER, OTHER);
-    s->turned = turned_between(&s->before, next);
-    turn(&canonical, s->turned);
-    shorten_line(&canonical.agents[ME]);
-    struct state longer = canonical;
-    add_next(s, &canonical, event);
-    if (may_still_be_two(s, &longer)) {
-        add_to_line(s, &longer.agents[ME]);
-        add_next(s, &longer, event);
+    if (is_to_look_for_itself(next)) {
+        const struct event copy = *event;
+        const bool is_first = !s->first;
+        if (is_first)
+            s->first = &copy;
+        model_moves(next, ME, on_move, s);
+        if (is_first)
+            s->first = NULL;
+        return;
     }
+    s->turned = turned_between(&s->before, next);
+    s->ends_call = ends_call(event);
+    const int count = forms_of(&s->before, next, s->turned, forms);
+    for (int i = 0; i < count; i++)
+        s->visit(s, &forms[i], s->first ? s->first : event);
 }
 
 static void process(struct search *s, uint32_t pair)
@@ -498,12 +648,11 @@ static void process(struct search *s, uint32_t pair)
     pairs_get(pairs, pair, &s->before);
     s->kind = store_get(&pairs->store, pair)[0];
     s->current = pair;
-    const int versions = names(&s->before, OTHER) ? 2 : 1;
-    for (s->version = 0; s->version < versions; s->version++) {
+    for (int version = 0; version < VERSIONS; version++) {
         struct state state = s->before;
-        if (s->version == 1)
-            rename_in_place(&state, ME, ANOTHER, OTHER);
-        model_moves(&state, ME, on_move, s);
+        s->versions = read_as(&state, version);
+        if (s->versions)
+            model_moves(&state, ME, on_move, s);
     }
     while (s->applied < pairs->effects.count && !pairs->error)
         add_rules(s, s->applied++);
@@ -534,7 +683,7 @@ static bool is_too_large(const struct pairs *pairs, uint32_t most)
 
 void pairs_find(struct pairs *pairs, const struct configuration *proof, uint32_t most)
 {
-    struct search s = {.pairs = pairs};
+    struct search s = {.pairs = pairs, .visit = add_next};
     *pairs = (struct pairs){.proof = proof};
     model_is_one_of_many = true;
     store_open(&pairs->store, open_kinds(pairs, proof));
@@ -585,45 +734,34 @@ void pairs_close(struct pairs *pairs)
 
 /* What is looked for when a pair is asked again for its moves. */
 struct wanted {
-    const struct pairs *pairs;
     struct search search;
     uint32_t to;
     bool found;
     struct event event;
 };
 
-static void compare(void *context, const struct state *next, const struct event *event)
+static void compare(struct search *s, const struct state *next, const struct event *event)
 {
-    struct wanted *wanted = context;
-    struct search *s = &wanted->search;
-    struct state states[2] = {*next};
-    rename_in_place(&states[0], ME, OTHER, OTHER);
-    turn(&states[0], turned_between(&s->before, next));
-    shorten_line(&states[0].agents[ME]);
-    states[1] = states[0];
-    if (may_still_be_two(s, &states[1]))
-        add_to_line(s, &states[1].agents[ME]);
-    for (int i = 0; i < 2 && !wanted->found; i++) {
-        renumber_callers(&states[i].agents[ME]);
-        model_pack(&states[i], s->packed);
-        if (memcmp(s->packed, store_get(&wanted->pairs->store, wanted->to) + 1,
-                   model_packed_size()) == 0) {
-            wanted->found = true;
-            wanted->event = *event;
-        }
+    struct wanted *wanted = (struct wanted *)s;
+    model_pack(next, s->packed);
+    if (!wanted->found &&
+        memcmp(s->packed, store_get(&s->pairs->store, wanted->to) + 1, model_packed_size()) == 0) {
+        wanted->found = true;
+        wanted->event = *event;
     }
 }
 
 bool pairs_print_move(FILE *out, const struct pairs *pairs, uint32_t from, uint32_t to)
 {
-    struct wanted wanted = {.pairs = pairs, .to = to};
+    struct pairs without_error = *pairs;
+    struct wanted wanted = {.search = {.pairs = &without_error, .visit = compare}, .to = to};
+    without_error.error = NULL;
     pairs_get(pairs, from, &wanted.search.before);
     wanted.search.packed = allocate(1, pairs->store.size);
-    for (int version = 0; version < 2 && !wanted.found; version++) {
+    for (int version = 0; version < VERSIONS && !wanted.found; version++) {
         struct state state = wanted.search.before;
-        if (version == 1)
-            rename_in_place(&state, ME, ANOTHER, OTHER);
-        model_moves(&state, ME, compare, &wanted);
+        if (read_as(&state, version))
+            model_moves(&state, ME, on_move, &wanted.search);
     }
     free(wanted.search.packed);
     if (wanted.found)

@@ -20,14 +20,16 @@
 
 #define MAX_KINDS 4
 #define NONE UINT32_MAX
+#define VERSIONS 4 /* ways to read the words: which others they name, and how many they count */
+#define SOME (UINT32_MAX - 1)
 
 /* What a move does to others: it changes the words from one class to another, or notifies. */
 struct effect {
     uint32_t before, after; /* classes of words, as the agent that moves sees them */
     uint32_t word;          /* plus one: is notified */
-    uint32_t most, woken;   /* how many others are notified, and how many were there */
-    uint32_t held;          /* by the agent that moves, before */
-    uint32_t turned;        /* the words whose generation it changes, one bit each */
+    uint32_t most, woken; /* how many others are notified, and how many were there; SOME: or none */
+    uint32_t held;        /* by the agent that moves, before */
+    uint32_t turned;      /* the words whose generation it changes, one bit each */
 };
 
 struct move {
@@ -35,7 +37,7 @@ struct move {
     uint32_t effect; /* or NONE */
     uint16_t help;
     uint8_t ends_call;
-    uint8_t versions; /* with which of the two ids in the words, one bit each */
+    uint8_t versions; /* in which ways the words are read, one bit each */
 };
 
 struct reaction {

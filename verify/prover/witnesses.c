@@ -9,16 +9,34 @@
 
 enum { ME };
 
+/*
+ * The claims are proved one after the other. The first two are about those of whom a notify wakes
+ * all, and whose mark is gone.
+ */
+enum claim {
+    ABOUT_TO_SLEEP, /* so an agent will change the generation before they sleep, or they will not */
+    ASLEEP_TOGETHER, /* so an agent will wake them all: they are due */
+    ALL_SLEEPERS,    /* all but those that are due */
+};
+
 struct fixpoint {
     struct witnesses *witnesses;
     struct pairs *pairs;
     unsigned char *marks;
     const unsigned char *keepers;
+    enum claim claim;
+    const unsigned char *before[ALL_SLEEPERS]; /* the marks of the claims before; or NULL */
+    bool are_obliged[ALL_SLEEPERS];            /* all who are obliged by those */
+    bool *is_about_to_sleep;
     size_t *first_reaction; /* of each pair, in `order`, and of the one after the last */
     uint32_t *order;
-    bool *is_calm;     /* of each class as the agent that moves sees it: all sleepers are covered */
-    bool *is_obliging; /* of each effect: whoever has it is obliged afterwards */
-    bool *serves;      /* of each effect: it notifies the word, and all whom it wakes are obliged */
+    bool *is_calm; /* of each class as the agent that moves sees it: all sleepers are covered */
+    bool *are_all_asleep; /* of each class, the same: all who are not covered are asleep */
+    bool *is_obliging;    /* of each effect: whoever has it is obliged afterwards */
+    bool *obliges;        /* of each effect: it wakes, and all whom it wakes are obliged */
+    bool *wakes_due;      /* of each effect: those whom it wakes are obliged, or due */
+    bool *serves; /* of each effect: it notifies the word, or wakes at another one; and all whom
+                     it wakes are obliged */
 };
 
 static bool is_event_loop_to_run(const struct agent *a, bool briefs_end)
@@ -97,27 +115,86 @@ static bool is_stranded(const struct state *state, bool briefs_end)
     return a->doing == IDLE && a->in_line && a->pending == NOT_QUEUED && !acts(state, briefs_end);
 }
 
-static bool is_pledged(const struct state *state)
+static unsigned pledges(const struct state *state)
 {
-    return model_primitive->is_pledged && model_primitive->is_pledged(state);
+    return model_primitive->pledges ? model_primitive->pledges(state) : 0;
+}
+
+/*
+ * A pledge stands that this agent does not keep, nor any later one. So its keeper can only be
+ * covered by a later pledge than this one, and so on: nobody waits in a circle.
+ */
+static bool is_kept(const struct fixpoint *f, uint32_t pair, const struct state *state)
+{
+    unsigned standing = f->keepers ? pledges(state) : 0;
+    for (unsigned later = f->keepers ? f->keepers[pair] : 0; later; later >>= 1)
+        standing &= ~later;
+    return standing != 0;
 }
 
 /* The word says that the sleeper need not be woken yet, or that a keeper will see to it. */
 static bool may_be_covered(const struct fixpoint *f, uint32_t pair, const struct state *state)
 {
-    return model_primitive->is_owed(state, ME) ||
-           (f->keepers && !f->keepers[pair] && is_pledged(state));
+    if (f->claim != ALL_SLEEPERS)
+        return model_primitive->is_marked(state, ME);
+    return model_primitive->is_owed(state, ME) || is_kept(f, pair, state);
+}
+
+/* By this claim before, there is an agent that will see to this one. */
+static bool is_due_by(const struct fixpoint *f, uint32_t pair, enum claim claim)
+{
+    return f->before[claim] && (f->before[claim][pair] & (SLEEPER | COVERED)) == SLEEPER;
+}
+
+static bool is_due(const struct fixpoint *f, uint32_t pair)
+{
+    return is_due_by(f, pair, ABOUT_TO_SLEEP) || is_due_by(f, pair, ASLEEP_TOGETHER);
+}
+
+/* The same, and that agent is another one, and obliged by the claim in hand. */
+static bool is_seen_to(const struct fixpoint *f, uint32_t pair)
+{
+    bool is_seen_to = false;
+    for (enum claim c = 0; c < f->claim; c++)
+        is_seen_to |= f->are_obliged[c] && is_due_by(f, pair, c) && !(f->before[c][pair] & OBLIGED);
+    return is_seen_to;
+}
+
+/*
+ * The agent will sleep at the word, whatever others do, unless they change its generation: a notify
+ * may come too soon for it.
+ */
+static bool is_about_to_sleep(const struct state *state, uint32_t word)
+{
+    const struct agent *a = &state->agents[ME];
+    return a->doing == GOING_TO_SLEEP && a->word == word && model_primitive->generations[word] &&
+           state->words[word] == a->value;
+}
+
+/* The claim is about this pair. */
+static bool is_sleeper(const struct fixpoint *f, uint32_t pair, const struct state *state,
+                       bool briefs_end)
+{
+    const uint32_t word = f->witnesses->word;
+    const struct agent *a = &state->agents[ME];
+    if (f->claim == ALL_SLEEPERS)
+        return (waits_at(state, word, briefs_end) ||
+                (model_primitive->is_woken_with_all && is_about_to_sleep(state, word))) &&
+               !is_due(f, pair);
+    if (a->word != word || !model_primitive->is_woken_with_all(state, ME))
+        return false;
+    return f->claim == ASLEEP_TOGETHER ? a->doing == ASLEEP : is_about_to_sleep(state, word);
 }
 
 static bool mark_all(struct fixpoint *f, bool briefs_end)
 {
-    const uint32_t word = f->witnesses->word;
     bool any = false;
     for (uint32_t pair = 0; pair < f->pairs->store.count; pair++) {
         struct state state;
         pairs_get(f->pairs, pair, &state);
         unsigned marks = is_actor(f->pairs, pair, &state, briefs_end) ? ACTOR | OBLIGED : 0;
-        if (waits_at(&state, word, briefs_end))
+        f->is_about_to_sleep[pair] = is_about_to_sleep(&state, f->witnesses->word);
+        if (is_sleeper(f, pair, &state, briefs_end))
             marks |= SLEEPER | (may_be_covered(f, pair, &state) ? COVERED : 0);
         any |= marks & SLEEPER;
         f->marks[pair] = (unsigned char)marks;
@@ -154,27 +231,59 @@ static void look_at_classes(struct fixpoint *f)
     struct pairs *pairs = f->pairs;
     const uint32_t classes = pairs->classes.count;
     bool *own = allocate(classes, sizeof *own);
+    bool *own_asleep = allocate(classes, sizeof *own_asleep);
     memset(own, true, classes);
+    memset(own_asleep, true, classes);
     for (uint32_t pair = 0; pair < pairs->store.count; pair++) {
-        if (f->marks[pair] & SLEEPER && !(f->marks[pair] & COVERED))
+        if (f->marks[pair] & SLEEPER && !(f->marks[pair] & COVERED)) {
             own[pairs->class_of[pair]] = false;
+            own_asleep[pairs->class_of[pair]] &= !f->is_about_to_sleep[pair];
+        }
     }
     for (uint32_t class = 0; class < classes; class ++) {
         uint32_t seen[2];
         const int count = pairs_seen_by_others(pairs, class, seen);
-        f->is_calm[class] = true;
-        for (int i = 0; i < count; i++)
+        f->is_calm[class] = f->are_all_asleep[class] = true;
+        for (int i = 0; i < count; i++) {
             f->is_calm[class] &= seen[i] >= classes || own[seen[i]];
+            f->are_all_asleep[class] &= seen[i] >= classes || own_asleep[seen[i]];
+        }
     }
     free(own);
+    free(own_asleep);
+}
+
+/* Whether those whom the claims before oblige are obliged by this one. */
+static void look_at_claims_before(struct fixpoint *f)
+{
+    for (enum claim c = 0; c < f->claim; c++) {
+        f->are_obliged[c] = f->before[c];
+        for (uint32_t pair = 0; pair < f->pairs->store.count && f->before[c]; pair++)
+            f->are_obliged[c] &= !(f->before[c][pair] & OBLIGED) || f->marks[pair] & OBLIGED;
+    }
+}
+
+/* What this effect does for those whom the claim is about. */
+static bool may_serve(const struct fixpoint *f, const struct effect *effect)
+{
+    const uint32_t word = f->witnesses->word;
+    if (f->claim == ABOUT_TO_SLEEP)
+        return effect->turned >> word & 1;
+    if (f->claim == ASLEEP_TOGETHER)
+        return effect->word == word + 1 && effect->most == LW_ALL;
+    return effect->word == word + 1 || (effect->word && effect->woken && effect->woken != SOME);
 }
 
 static void look_at_effects(struct fixpoint *f)
 {
     struct pairs *pairs = f->pairs;
+    look_at_claims_before(f);
     for (uint32_t number = 0; number < pairs->effects.count; number++) {
         const struct effect effect = pairs_effect(pairs, number);
-        f->serves[number] = effect.word == f->witnesses->word + 1;
+        f->serves[number] = may_serve(f, &effect);
+        f->obliges[number] = f->serves[number] && effect.woken && effect.woken != SOME;
+        f->wakes_due[number] =
+            f->serves[number] && f->claim == ALL_SLEEPERS && f->are_obliged[ASLEEP_TOGETHER];
         f->is_obliging[number] = true;
         for (uint32_t i = 0; i < pairs->posts[number].count; i++)
             f->is_obliging[number] &= (f->marks[pairs->posts[number].all[i]] & OBLIGED) != 0;
@@ -182,10 +291,15 @@ static void look_at_effects(struct fixpoint *f)
     for (size_t i = 0; i < pairs->reaction_count; i++) {
         const struct reaction *reaction = &pairs->reactions[i];
         const struct effect effect = pairs_effect(pairs, reaction->effect);
-        if (effect.woken < effect.most || !f->serves[reaction->effect])
+        const bool wakes_all = effect.word == f->witnesses->word + 1 && effect.woken < effect.most;
+        if (!effect.word || reaction->to == reaction->from || f->marks[reaction->to] & OBLIGED)
             continue;
-        if (reaction->to != reaction->from && !(f->marks[reaction->to] & OBLIGED))
-            f->serves[reaction->effect] = false;
+        f->obliges[reaction->effect] = false;
+        if (wakes_all)
+            continue;
+        f->serves[reaction->effect] = false;
+        if (!is_due_by(f, reaction->from, ASLEEP_TOGETHER))
+            f->wakes_due[reaction->effect] = false;
     }
 }
 
@@ -195,16 +309,20 @@ static bool is_move_good(const struct fixpoint *f, const struct move *move)
     const unsigned to = f->marks[move->to];
     if (to & OBLIGED)
         return true;
-    if (move->effect != NONE && f->serves[move->effect])
-        return !(to & SLEEPER) || to & COVERED;
     const uint32_t class = f->pairs->class_of[move->to];
+    if (move->effect != NONE &&
+        ((f->serves[move->effect] &&
+          (f->obliges[move->effect] || f->are_all_asleep[class] || f->claim != ALL_SLEEPERS)) ||
+         (f->wakes_due[move->effect] && !(f->before[ASLEEP_TOGETHER][move->from] & OBLIGED))))
+        return !(to & SLEEPER) || to & COVERED;
     return f->is_calm[class] && (!(to & SLEEPER) || to & COVERED);
 }
 
 /* The same of another agent's move, which has this effect on a witness. */
 static bool is_reaction_good(const struct fixpoint *f, const struct reaction *reaction)
 {
-    return f->marks[reaction->to] & OBLIGED || f->is_obliging[reaction->effect];
+    return f->marks[reaction->to] & OBLIGED || f->is_obliging[reaction->effect] ||
+           (f->claim != ALL_SLEEPERS && f->serves[reaction->effect]);
 }
 
 static bool is_still_obliged(struct fixpoint *f, uint32_t pair)
@@ -265,6 +383,23 @@ static bool shrink(struct fixpoint *f)
     return changed;
 }
 
+/* Another agent's move makes a sleeper that is not covered of an agent that was none. */
+static void check_reactions(struct fixpoint *f)
+{
+    const struct pairs *pairs = f->pairs;
+    for (size_t i = 0; i < pairs->reaction_count && !f->witnesses->error; i++) {
+        const struct reaction *reaction = &pairs->reactions[i];
+        const unsigned to = f->marks[reaction->to];
+        if (!(f->marks[reaction->from] & SLEEPER) && to & SLEEPER && !(to & (COVERED | OBLIGED)) &&
+            !f->is_obliging[reaction->effect] && !is_seen_to(f, reaction->from)) {
+            f->witnesses->error =
+                "a sleeper is no longer due, and nothing says that it will be woken";
+            f->witnesses->move = i;
+            f->witnesses->is_reaction = true;
+        }
+    }
+}
+
 /* No agent without obligation becomes a sleeper that is not covered. */
 static void check(struct fixpoint *f)
 {
@@ -274,6 +409,8 @@ static void check(struct fixpoint *f)
         const unsigned from = f->marks[move->from];
         const unsigned to = f->marks[move->to];
         if (from & OBLIGED || (from & SLEEPER && !(from & COVERED)))
+            continue;
+        if (is_seen_to(f, move->from))
             continue;
         if (to & SLEEPER && !(to & (COVERED | OBLIGED))) {
             f->witnesses->error = "may fall asleep, and nothing says that it will be woken";
@@ -330,59 +467,134 @@ static bool shrink_keepers(struct fixpoint *f, bool *is_keeping)
     return changed;
 }
 
-unsigned char *witnesses_keepers(struct pairs *pairs)
+/* Marks the keepers of this pledge. Returns false if there need be none while it stands. */
+static bool find_keepers(struct fixpoint *f, unsigned pledge, bool *is_keeping)
 {
-    struct fixpoint f = {.pairs = pairs, .marks = allocate(pairs->store.count, 1)};
-    bool *is_keeping = allocate(pairs->effects.count + 1, sizeof *is_keeping);
+    struct pairs *pairs = f->pairs;
     for (uint32_t pair = 0; pair < pairs->store.count; pair++) {
         struct state state;
         pairs_get(pairs, pair, &state);
-        f.marks[pair] =
-            is_pledged(&state) ? PLEDGED | (is_engaged(pairs, pair, &state) ? KEEPER : 0) : 0;
+        const bool may_keep =
+            !model_primitive->may_keep || model_primitive->may_keep(&state, ME) & pledge;
+        f->marks[pair] = pledges(&state) & pledge
+                             ? PLEDGED | (may_keep && is_engaged(pairs, pair, &state) ? KEEPER : 0)
+                             : 0;
     }
-    sort_reactions(&f);
-    while (shrink_keepers(&f, is_keeping)) {
+    while (shrink_keepers(f, is_keeping)) {
     }
     bool is_kept = true;
     for (size_t i = 0; i < pairs->move_count; i++)
-        is_kept &= f.marks[pairs->moves[i].from] & PLEDGED || keeps(f.marks[pairs->moves[i].to]);
-    for (uint32_t pair = 0; pair < pairs->store.count; pair++)
-        f.marks[pair] = (f.marks[pair] & KEEPER) != 0;
+        is_kept &= f->marks[pairs->moves[i].from] & PLEDGED || keeps(f->marks[pairs->moves[i].to]);
+    return is_kept;
+}
+
+/* The pledges that stand in any pair. */
+static unsigned all_pledges(const struct pairs *pairs)
+{
+    unsigned all = 0;
+    for (uint32_t pair = 0; pair < pairs->store.count; pair++) {
+        struct state state;
+        pairs_get(pairs, pair, &state);
+        all |= pledges(&state);
+    }
+    return all;
+}
+
+unsigned char *witnesses_keepers(struct pairs *pairs)
+{
+    const unsigned all = all_pledges(pairs);
+    unsigned char *keepers = allocate(pairs->store.count, 1);
+    struct fixpoint f = {.pairs = pairs, .marks = allocate(pairs->store.count, 1)};
+    bool *is_keeping = allocate(pairs->effects.count + 1, sizeof *is_keeping);
+    bool all_kept = true;
+    sort_reactions(&f);
+    for (unsigned pledge = 1; pledge <= all && all_kept; pledge <<= 1) {
+        all_kept = find_keepers(&f, pledge, is_keeping);
+        for (uint32_t pair = 0; pair < pairs->store.count; pair++)
+            keepers[pair] |= (unsigned char)(f.marks[pair] & KEEPER ? pledge : 0);
+    }
     free(is_keeping);
+    free(f.marks);
     free(f.first_reaction);
     free(f.order);
-    if (is_kept)
-        return f.marks;
-    free(f.marks);
+    if (all_kept)
+        return keepers;
+    free(keepers);
     return NULL;
+}
+
+/* Where no sleeper is due, it makes no difference to the next claim who is obliged. */
+static void forget_others(struct fixpoint *f)
+{
+    look_at_classes(f);
+    for (uint32_t pair = 0; pair < f->pairs->store.count; pair++) {
+        if (f->is_calm[f->pairs->class_of[pair]])
+            f->marks[pair] &= (unsigned char)~OBLIGED;
+    }
+}
+
+static void find(struct fixpoint *f)
+{
+    struct pairs *pairs = f->pairs;
+    f->is_calm = allocate(pairs->classes.count, sizeof *f->is_calm);
+    f->are_all_asleep = allocate(pairs->classes.count, sizeof *f->are_all_asleep);
+    f->obliges = allocate(pairs->effects.count + 1, sizeof *f->obliges);
+    f->is_obliging = allocate(pairs->effects.count + 1, sizeof *f->is_obliging);
+    f->serves = allocate(pairs->effects.count + 1, sizeof *f->serves);
+    f->wakes_due = allocate(pairs->effects.count + 1, sizeof *f->wakes_due);
+    sort_reactions(f);
+    do {
+        f->witnesses->rounds++;
+    } while (shrink(f));
+    look_at_claims_before(f);
+    check(f);
+    check_reactions(f);
+    if (f->claim != ALL_SLEEPERS)
+        forget_others(f);
+    free(f->is_calm);
+    free(f->are_all_asleep);
+    free(f->obliges);
+    free(f->is_obliging);
+    free(f->serves);
+    free(f->wakes_due);
+    free(f->first_reaction);
+    free(f->order);
+}
+
+/* Returns whether the claim is about any pair. */
+static bool claim(enum claim claim, struct witnesses *witnesses,
+                  const struct witnesses before[ALL_SLEEPERS], struct pairs *pairs,
+                  const unsigned char *keepers, bool briefs_end)
+{
+    const uint32_t count = pairs->store.count;
+    witnesses->marks = allocate(count, 1);
+    witnesses->falls = allocate(count, sizeof *witnesses->falls);
+    struct fixpoint f = {.witnesses = witnesses,
+                         .pairs = pairs,
+                         .marks = witnesses->marks,
+                         .keepers = keepers,
+                         .claim = claim,
+                         .is_about_to_sleep = allocate(count, sizeof *f.is_about_to_sleep)};
+    for (enum claim c = 0; c < claim; c++)
+        f.before[c] = before[c].error ? NULL : before[c].marks;
+    const bool any = mark_all(&f, briefs_end);
+    if (any && !witnesses->error)
+        find(&f);
+    free(f.is_about_to_sleep);
+    return any;
 }
 
 bool witnesses_find(struct witnesses *witnesses, struct pairs *pairs, uint32_t word,
                     const unsigned char *keepers, bool briefs_end)
 {
-    const uint32_t count = pairs->store.count;
+    struct witnesses before[ALL_SLEEPERS] = {{.word = word}, {.word = word}};
     *witnesses = (struct witnesses){.word = word};
-    witnesses->marks = allocate(count, 1);
-    witnesses->falls = allocate(count, sizeof *witnesses->falls);
-    struct fixpoint f = {
-        .witnesses = witnesses, .pairs = pairs, .marks = witnesses->marks, .keepers = keepers};
-    const bool any = mark_all(&f, briefs_end);
-    if (!any || witnesses->error)
-        return any;
-    f.is_calm = allocate(pairs->classes.count, sizeof *f.is_calm);
-    f.is_obliging = allocate(pairs->effects.count + 1, sizeof *f.is_obliging);
-    f.serves = allocate(pairs->effects.count + 1, sizeof *f.serves);
-    sort_reactions(&f);
-    do {
-        witnesses->rounds++;
-    } while (shrink(&f));
-    check(&f);
-    free(f.is_calm);
-    free(f.is_obliging);
-    free(f.serves);
-    free(f.first_reaction);
-    free(f.order);
-    return true;
+    for (enum claim c = 0; c < ALL_SLEEPERS && model_primitive->is_woken_with_all; c++)
+        claim(c, &before[c], before, pairs, keepers, false);
+    const bool any = claim(ALL_SLEEPERS, witnesses, before, pairs, keepers, briefs_end);
+    for (enum claim c = 0; c < ALL_SLEEPERS; c++)
+        witnesses_close(&before[c]);
+    return any;
 }
 
 void witnesses_close(struct witnesses *witnesses)
@@ -402,7 +614,7 @@ const char *witnesses_alone(struct pairs *pairs, uint32_t *pair)
 {
     const char *error = NULL;
     unsigned char *marked = allocate(pairs->store.count, 1);
-    for (int version = 1; version <= 2 && !error; version++) {
+    for (int version = 1; version < 1 << VERSIONS && !error; version <<= 1) {
         struct links links = {0};
         for (size_t i = 0; i < pairs->move_count; i++) {
             const struct move *move = &pairs->moves[i];
@@ -440,6 +652,23 @@ static uint32_t mover_of(const struct witnesses *witnesses, const struct pairs *
     return first;
 }
 
+/* The pair of an agent that this notify may wake, as mover_of. */
+static uint32_t woken_of(const struct witnesses *witnesses, const struct pairs *pairs,
+                         uint32_t effect, uint32_t round)
+{
+    uint32_t first = NONE;
+    for (size_t i = 0; i < pairs->reaction_count; i++) {
+        const struct reaction *reaction = &pairs->reactions[i];
+        const uint32_t pair = reaction->to;
+        if (reaction->effect != effect || pair == reaction->from ||
+            witnesses->marks[pair] & OBLIGED || witnesses->falls[pair].round >= round)
+            continue;
+        if (first == NONE || witnesses->falls[pair].round < witnesses->falls[first].round)
+            first = pair;
+    }
+    return first;
+}
+
 /*
  * Why this pair is neither obliged nor covered: what may happen next, and so on with the pair to
  * which that leads. Then the same of the other agent that moved.
@@ -453,9 +682,18 @@ static void explain(FILE *out, const struct witnesses *witnesses, const struct p
             return;
         fprintf(out, "%8u  ", fall->round);
         if (fall->move) {
-            const uint32_t to = pairs->moves[fall->move - 1].to;
-            pairs_print_move(out, pairs, pair, to);
-            pair = to;
+            const struct move *move = &pairs->moves[fall->move - 1];
+            pairs_print_move(out, pairs, pair, move->to);
+            pair = move->to;
+            if (move->effect == NONE || !pairs_effect(pairs, move->effect).word)
+                continue;
+            const uint32_t woken = woken_of(witnesses, pairs, move->effect, fall->round);
+            if (woken == NONE)
+                continue;
+            fputs("          An agent that it may wake, from its beginning:\n", out);
+            pairs_print(out, pairs, woken);
+            fputs("          It is no witness, since then this may happen:\n", out);
+            pair = woken;
             continue;
         }
         const struct reaction *reaction = &pairs->reactions[fall->reaction - 1];
@@ -476,6 +714,20 @@ void witnesses_print(FILE *out, const struct witnesses *witnesses, struct pairs 
 {
     if (witnesses->rounds == 0) {
         pairs_print(out, pairs, (uint32_t)witnesses->move);
+        return;
+    }
+    if (witnesses->is_reaction) {
+        const struct reaction *reaction = &pairs->reactions[witnesses->move];
+        pairs_print(out, pairs, reaction->from);
+        fputs("    !  ", out);
+        pairs_print_reaction(out, pairs, reaction->from, reaction->to);
+        const uint32_t mover = mover_of(witnesses, pairs, reaction->effect, UINT32_MAX);
+        if (mover == NONE)
+            return;
+        fputs("          The agent that did it, from its beginning:\n", out);
+        pairs_print(out, pairs, mover);
+        fputs("          It is no witness, since then this may happen:\n", out);
+        explain(out, witnesses, pairs, mover);
         return;
     }
     const struct move *move = &pairs->moves[witnesses->move];

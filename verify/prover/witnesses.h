@@ -15,6 +15,18 @@
  * leaves them if a transition from it would break the claim. The proof fails if an agent that is
  * not obliged can become a sleeper that is not covered.
  *
+ * A notify may be meant for some sleepers, and wake others; and some sleep on a generation, which
+ * an agent changes before it notifies. So where the primitive says that a notify wakes all of a
+ * kind (is_woken_with_all), two claims come first. They are about sleepers of that kind whose mark
+ * was cleared: they are due.
+ *
+ *   - One that is about to sleep on a generation will not: an agent is about to change that.
+ *   - One that sleeps will be woken: an agent is about to notify all who sleep there.
+ *
+ * The claim above is then about the other sleepers, and about those who are about to sleep on a
+ * generation. A notify may wake one that is due in place of one that it is meant for, since the
+ * agent that will wake all is a witness.
+ *
  * Spurious wake-ups, timeouts, cancellations and re-checks may happen at any time, but no agent
  * counts on them. If the ends of brief waits are counted on, a brief sleeper is an actor.
  */
@@ -36,7 +48,8 @@ struct witnesses {
     struct fall *falls;   /* why a pair was taken from a set */
     uint32_t rounds;
     const char *error;
-    size_t move; /* which move breaks the claim */
+    bool is_reaction;
+    size_t move; /* which move breaks the claim; or reaction */
 };
 
 /* Why a pair left a set: by a move, or by a reaction. */
@@ -46,15 +59,16 @@ struct fall {
 };
 
 /*
- * The pledge: while the primitive's words are pledged (is_pledged; the mutex is reserved), there is
- * a keeper: an agent within a call that will end this. Returns of each pair whether it is a keeper,
- * or NULL if there need not be one.
+ * The pledges: while the primitive's words are pledged (`pledges`; the mutex is reserved), there is
+ * a keeper: an agent within a call that will end this. Returns of each pair which pledges it keeps,
+ * one bit each, or NULL if one of them need not have a keeper.
  */
 unsigned char *witnesses_keepers(struct pairs *pairs);
 
 /*
- * Returns whether the word has sleepers at all. Those that are no keepers may be covered by the
- * pledge, if there are `keepers`.
+ * Returns whether the word has sleepers at all. If there are `keepers`, a sleeper that
+ * keeps neither a pledge nor a later one (a higher bit) may be covered by it. So nobody waits in a
+ * circle.
  */
 bool witnesses_find(struct witnesses *witnesses, struct pairs *pairs, uint32_t word,
                     const unsigned char *keepers, bool briefs_end);
