@@ -57,7 +57,7 @@ const FLAGS = [
   '-w',
   '-DMAX_FAILED_WAITS=1u',
   '-DMAX_RECHECKS=1u',
-  '-DGENERATIONS=3u',
+  '-DGENERATIONS=7u',
 ];
 const EXPLORER = ['explorer', 'prover'].flatMap((folder) =>
   readdirSync(join(HERE, folder))

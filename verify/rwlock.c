@@ -46,6 +46,7 @@ enum {
     WOKEN = 0,         /* how often it waited in vain, up to OFTEN; and SEES_WRITER */
     SEES_WRITER = 128, /* the step last saw that an agent writes */
     ENDED_MIXED = 64,  /* it has found MIXED, and wakes all who sleep on the state */
+    IS_DUE = 32,       /* proofs: the mark by which it sleeps was cleared */
     MARKS = 1,         /* bits of the following */
     HAS_CLAIMED = 1,   /* it had to wait, and to claim something */
     IS_ENTITLED =
@@ -62,11 +63,9 @@ enum {
 #define CLAIMS (LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED)
 #define HOLDERS (LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER)
 
-/* Ghosts: the holders by what was done, not by what the words say. */
-#define READER_COUNT 0
-#define OWNER_AGENT 1 /* plus one; 0: no agent */
-#define OWNER_CALLER 2
-#define WRITES 3
+/* Ghosts: the owner by what was done, not by what the words say. Who reads, the flags say. */
+#define OWNER_AGENT 0 /* plus one; 0: no agent */
+#define WRITES 1
 
 CALL(state_of, lw_rwlock_state(words))
 CALL(owner, lw_rwlock_owner(words))
@@ -118,12 +117,35 @@ static const struct function functions[] = {
     [UNLOCK] = FACE("rwlock_unlock", "unlock", unlock),
 };
 
+/* As CMakeLists.txt builds src/core/rwlock.c. */
+#ifndef GENERATIONS
+#define GENERATIONS 0xffffffffu
+#endif
+
 /* As often as a waiter waits in vain before it starves. */
 #define OFTEN (MAX_FAILED_WAITS + 1)
 
 static bool owns(const struct state *state, int agent)
 {
     return state->ghosts[OWNER_AGENT] == agent + 1;
+}
+
+/* How many callers of this agent read. */
+static uint32_t reads_of(const struct state *state, int agent)
+{
+    uint32_t reads = 0;
+    for (int caller = 0; caller < model_callers[agent]; caller++)
+        reads += (state->agents[agent].callers[caller].flags & HAS_READ) != 0;
+    return reads;
+}
+
+/* How many callers read; in a proof, of the one agent that it knows. */
+static uint32_t reads(const struct state *state)
+{
+    uint32_t reads = 0;
+    for (int agent = 0; agent < model_agents; agent++)
+        reads += reads_of(state, agent);
+    return reads;
 }
 
 static bool is_lock(uint32_t function)
@@ -249,7 +271,7 @@ static void strays(const struct state *state, int caller, struct list *list)
         ways_on_for_another(state, list);
     add(list, STATE);
     add(list, OWNER);
-    if (!has && state->ghosts[READER_COUNT] == 0)
+    if (!has && reads(state) == 0)
         add(list, UNREAD);
     if (!has && others_write(agent))
         add(list, UNLOCK);
@@ -342,21 +364,17 @@ static void overtake(struct state *state, int taker, uint32_t had, uint32_t has)
 
 static void give_up(struct state *state, int agent, struct caller *caller)
 {
-    if (caller->flags & HAS_READ)
-        state->ghosts[READER_COUNT]--;
     if (caller->flags & HAS_OWN && owns(state, agent))
-        state->ghosts[OWNER_AGENT] = state->ghosts[OWNER_CALLER] = state->ghosts[WRITES] = 0;
+        state->ghosts[OWNER_AGENT] = state->ghosts[WRITES] = 0;
     caller->flags &= (uint8_t)~HAS;
 }
 
 static void have(struct state *state, int agent, struct caller *caller, uint32_t what)
 {
     if (what == LW_RWLOCK_READER) {
-        state->ghosts[READER_COUNT]++;
         caller->flags |= HAS_READ;
     } else if (what) {
         state->ghosts[OWNER_AGENT] = (uint8_t)(agent + 1);
-        state->ghosts[OWNER_CALLER] = (uint8_t)(caller - state->agents[agent].callers);
         state->ghosts[WRITES] = what == LW_RWLOCK_WRITER;
         caller->flags |= HAS_OWN;
     }
@@ -372,7 +390,7 @@ static uint32_t claims_of(uint32_t function)
 
 static bool was_woken_often(const struct caller *caller)
 {
-    return (caller->own[WOKEN] & ~(SEES_WRITER | ENDED_MIXED)) >= OFTEN;
+    return (caller->own[WOKEN] & ~(SEES_WRITER | ENDED_MIXED | IS_DUE)) >= OFTEN;
 }
 
 /* What it has to claim if it waits in this state, and no more than that. */
@@ -433,7 +451,8 @@ static const char *takes(const struct caller *caller, uint32_t why, uint32_t bef
 /* From now on this caller has what another one of its agent owned. */
 static void take_over(struct state *state, int agent, struct caller *caller)
 {
-    state->agents[agent].callers[state->ghosts[OWNER_CALLER]].flags &= (uint8_t)~HAS_OWN;
+    for (int other = 0; other < model_callers[agent]; other++)
+        state->agents[agent].callers[other].flags &= (uint8_t)~HAS_OWN;
     have(state, agent, caller, state->ghosts[WRITES] ? LW_RWLOCK_WRITER : LW_RWLOCK_UPGRADABLE);
 }
 
@@ -518,7 +537,7 @@ static void look(struct caller *caller, uint32_t function, uint32_t why, uint32_
 {
     if (!(caller->flags & LOOKED) && caller->own[WOKEN] & SEES_WRITER)
         mark(caller, SAW_WRITER, true);
-    caller->own[WOKEN] &= (uint8_t)~SEES_WRITER;
+    caller->own[WOKEN] &= (uint8_t) ~(SEES_WRITER | IS_DUE);
     const bool counts = why == LW_OK || why == LW_NOT_EQUAL || why == LW_SLICE;
     if (counts && !(caller->flags & LOOKED) && !was_woken_often(caller))
         caller->own[WOKEN] =
@@ -710,7 +729,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     if (!error && !result && (function == UNREAD || function == UNLOCK || function == BECOME) &&
         c->flags & HAS && !(model_configuration->with & STRAYS))
         error = "does not give up what it has";
-    if (!error && owns(state, agent) && state->ghosts[OWNER_CALLER] == caller &&
+    if (!error && owns(state, agent) && c->flags & HAS_OWN &&
         state->words[LW_RWLOCK_OWNER] != model_id(agent))
         error = "has not written down who owns the lock";
     c->flags &= (uint8_t)(HAS | HAS_WAITED | OVERTAKEN);
@@ -763,16 +782,17 @@ static const char *invariant(const struct state *state)
     const bool writes = state->ghosts[WRITES];
     const int agent = state->ghosts[OWNER_AGENT] - 1;
     const uint32_t owner = state->words[LW_RWLOCK_OWNER];
-    if ((word & LW_RWLOCK_READERS) != for_ever() + state->ghosts[READER_COUNT])
+    if (model_is_one_of_many ? (word & LW_RWLOCK_READERS) < reads(state)
+                             : (word & LW_RWLOCK_READERS) != for_ever() + reads(state))
         return "the word does not count the readers";
     if ((word & LW_RWLOCK_WRITER) != (agent >= 0 && writes ? LW_RWLOCK_WRITER : 0) ||
         (word & LW_RWLOCK_UPGRADABLE) != (agent >= 0 && !writes ? LW_RWLOCK_UPGRADABLE : 0))
         return "the word does not say who has the lock";
-    if (word & LW_RWLOCK_WRITER && state->ghosts[READER_COUNT])
+    if (word & LW_RWLOCK_WRITER && word & LW_RWLOCK_READERS)
         return "reads beside a writer";
     if (owner != 0 && (agent < 0 || owner != model_id(agent)))
         return "the owner's word names another";
-    if (state->deaths)
+    if (state->deaths || model_is_one_of_many)
         return NULL;
     for (int other = 0; other < model_agents && is_at_rest(state); other++) {
         if (sleeps_beside_the_lock(state, other))
@@ -790,6 +810,84 @@ static const char *invariant(const struct state *state)
 static bool is_needed(const struct state *state, int agent)
 {
     return any_has(state, agent, HAS);
+}
+
+/*
+ * Holders give the lock up, and the last of them wakes. That no agent sleeps beside a lock that it
+ * could have is more than that; it is explored.
+ */
+static bool is_owed(const struct state *state, int agent)
+{
+    const uint32_t word = state->words[LW_RWLOCK_STATE];
+    for (int caller = 0; caller < model_callers[agent]; caller++) {
+        const uint32_t function = state->agents[agent].callers[caller].function;
+        if (is_waiting(state, agent, caller) &&
+            !(word & (function == UPGRADE ? LW_RWLOCK_READERS : HOLDERS)))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Who has claimed something will end the claim. A writer may let the readers go first while it has
+ * its own turn. Who is about to wake those on the generation will free the lock.
+ */
+static uint32_t bits_of(uint32_t word)
+{
+    return (word & LW_RWLOCK_RESERVED ? 1u : 0) | (word & LW_RWLOCK_WRITERS_TURN ? 2u : 0) |
+           (word & LW_RWLOCK_READERS_TURN ? 4u : 0) | (word & LW_RWLOCK_LEAVING ? 8u : 0);
+}
+
+static uint32_t pledges(const struct state *state)
+{
+    return bits_of(state->words[LW_RWLOCK_STATE]);
+}
+
+static uint32_t may_keep(const struct state *state, int agent)
+{
+    const struct agent *a = &state->agents[agent];
+    uint32_t bits = a->doing == RUNNING ? LW_RWLOCK_LEAVING : 0;
+    for (int caller = 0; caller < model_callers[agent]; caller++) {
+        const struct caller *c = &a->callers[caller];
+        if (c->own[MARKS] & HAS_CLAIMED)
+            bits |= claims_of(c->function) & (was_woken_often(c) ? ~0u : ~LW_RWLOCK_RESERVED);
+    }
+    return bits_of(bits);
+}
+
+/* All but writers: on the generation; or on the state, while those on the generation are woken. */
+static bool is_woken_with_all(const struct state *state, int agent)
+{
+    return state->agents[agent].function != WRITE;
+}
+
+static bool is_marked(const struct state *state, int agent)
+{
+    const struct agent *a = &state->agents[agent];
+    if (a->doing == GOING_TO_SLEEP)
+        return !(a->callers[a->caller].own[WOKEN] & IS_DUE);
+    return state->words[LW_RWLOCK_STATE] &
+           (a->word == LW_RWLOCK_STATE ? LW_RWLOCK_MIXED : LW_RWLOCK_BLOCKED_READERS);
+}
+
+/* The mark may come back before the generation moves. */
+static void others_changed(struct state *state, uint32_t turned)
+{
+    (void)turned;
+    struct agent *a = &state->agents[0];
+    uint8_t *woken = &a->callers[a->caller].own[WOKEN];
+    const bool will_sleep = a->doing == GOING_TO_SLEEP && a->word == LW_RWLOCK_GENERATION &&
+                            state->words[a->word] == a->value;
+    if (will_sleep && !(state->words[LW_RWLOCK_STATE] & LW_RWLOCK_BLOCKED_READERS))
+        *woken |= IS_DUE;
+    if (a->doing == ASLEEP)
+        *woken &= (uint8_t)~IS_DUE;
+}
+
+static uint32_t held_by_all(const struct state *state)
+{
+    const uint32_t count = state->words[LW_RWLOCK_STATE] & LW_RWLOCK_READERS;
+    return count < 2 ? count : UINT32_MAX;
 }
 
 /* Readers that never leave keep a writer waiting, and those who let it go first. */
@@ -914,8 +1012,21 @@ static const struct configuration configurations[] = {
     {"r,r,w,w", 1, ALMOST, 0, LARGE, 0},
 };
 
+static const struct configuration proofs[] = {
+    {"w", 0, ANYTHING, 0, SMALL, 0},
+    {"r,w", 0, 0, 0, SMALL, 0},
+    {"r,d", 0, 0, 0, MEDIUM, 0},
+    {"r,w", 0, ANYTHING, 0, LARGE, 0},
+};
+
 static const char *const word_names[] = {"state", "gate", "owner", "generation"};
 
 EXPLORE("rwlock", LW_RWLOCK_WORDS, .crowd = true, .async_letters = "apxyzAXYZ", .begin = begin,
         .flags_of_a_step = SAW_OTHERS | SAW_FULL | LOOKED, .last_phase = MUTEX_LAST_PHASE | 0xff,
-        .waits = waits, .may_wait = may_wait)
+        .waits = waits, .may_wait = may_wait, .proofs = proofs, .proof_count = COUNT_OF(proofs),
+        .ids = {[LW_RWLOCK_OWNER] = UINT32_MAX}, .agents_ghosts = 1 << OWNER_AGENT,
+        .counts = {[LW_RWLOCK_STATE] = LW_RWLOCK_READERS}, .forgets = true,
+        .generations = {[LW_RWLOCK_GENERATION] = GENERATIONS}, .is_owed = is_owed,
+        .pledges = pledges, .may_keep = may_keep, .is_woken_with_all = is_woken_with_all,
+        .is_marked = is_marked, .others_changed = others_changed, .held = reads_of,
+        .held_by_all = held_by_all)
