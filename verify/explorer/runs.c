@@ -435,7 +435,7 @@ static run_id before_load(run_id run, uint32_t word, const struct log *log,
     return run;
 }
 
-run_id runs_forget(run_id run, uint32_t word, bool outdated, uint32_t self)
+run_id runs_forget(run_id run, uint32_t word, bool outdated, uint32_t self, uint32_t ids)
 {
     struct log log = log_of(&runs[run]);
     const struct log original = log;
@@ -452,7 +452,8 @@ run_id runs_forget(run_id run, uint32_t word, bool outdated, uint32_t self)
     /* The last look, and after it loads of ids, of which only its own makes a difference. */
     uint32_t last = log.length;
     while (last > 0 && operations[last - 1].word != word) {
-        if (operations[--last].kind != LOAD)
+        const struct operation *between = &operations[--last];
+        if (between->kind != LOAD || !(ids >> between->word & 1))
             return run;
         if (log.results[last] != self)
             log.results[last] = 0;

@@ -109,11 +109,11 @@ bool runs_looks_for(run_id run, uint32_t self);
  *   - If the compare-and-swap fails, that is a look at the word.
  *   - If the word comes back to what the run expects, it may as well have looked at it just then.
  *
- * Since its last look, it may have loaded words that hold an id. Whether that is `self` does not
- * change meanwhile. If it has changed the word itself, and is to look at it again, it does not
- * matter which value it has changed it to.
+ * Since its last look, it may have loaded words that hold an id (`ids`, one bit each). Whether that
+ * is `self` does not change meanwhile. If it has changed the word itself, and is to look at it
+ * again, it does not matter which value it has changed it to.
  */
-run_id runs_forget(run_id run, uint32_t word, bool outdated, uint32_t self);
+run_id runs_forget(run_id run, uint32_t word, bool outdated, uint32_t self, uint32_t ids);
 
 /* Writes all runs as a JSON array: the call that begins it, what it does next, and where to. */
 void runs_write(FILE *out);

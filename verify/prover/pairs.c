@@ -286,11 +286,13 @@ static void forget(struct state *state)
     for (int i = 0; i < 2 && is_to_change_generation(run); i++)
         run = runs_advance(run, state->words[runs_next(run)->word]);
     const struct operation next = *runs_next(run);
-    if (next.kind == CAS)
-        a->value =
-            runs_forget(a->value, next.word, !may_be_read(state, next.word, next.a), model_id(ME));
-    else if (next.kind == LOAD)
-        a->value = runs_forget(a->value, next.word, true, model_id(ME));
+    if (next.kind != CAS && next.kind != LOAD)
+        return;
+    const bool outdated = next.kind == LOAD || !may_be_read(state, next.word, next.a);
+    uint32_t ids = 0;
+    for (uint32_t word = 0; word < model_primitive->words; word++)
+        ids |= (uint32_t)(model_primitive->ids[word] == UINT32_MAX) << word;
+    a->value = runs_forget(a->value, next.word, outdated, model_id(ME), ids);
 }
 
 /* The class of the pair's words, whatever their generations. */
