@@ -1014,8 +1014,8 @@ static const struct configuration configurations[] = {
 
 static const struct configuration proofs[] = {
     {"w", 0, ANYTHING, 0, SMALL, 0},
+    {"r,d", 0, 0, 0, SMALL, 0},
     {"r,w", 0, 0, 0, SMALL, 0},
-    {"r,d", 0, 0, 0, MEDIUM, 0},
     {"r,w", 0, ANYTHING, 0, LARGE, 0},
 };
 
