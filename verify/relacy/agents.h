@@ -69,6 +69,12 @@ template <unsigned n> static inline void make_lists(list (&waiting)[n], lw_word 
  */
 static bool wakes_order = true;
 
+/*
+ * Whether an agent that falls asleep compares the word and joins the list at once. False is no
+ * platform either.
+ */
+static bool joins_at_once = true;
+
 static list &list_of(const lw_word *word)
 {
     list *found = lists;
@@ -81,8 +87,9 @@ static list &list_of(const lw_word *word)
 static bool join(lw_word *word, uint32_t expected, agent &self)
 {
     list &waiting = list_of(word);
+    const bool was_equal = joins_at_once || word->value.load(rl::mo_relaxed, $) == expected;
     waiting.lock.lock($);
-    const bool equal = word->value.load(rl::mo_relaxed, $) == expected;
+    const bool equal = joins_at_once ? word->value.load(rl::mo_relaxed, $) == expected : was_equal;
     if (equal) {
         self.notified = false;
         waiting.waiters[waiting.size++] = &self;
