@@ -422,4 +422,4 @@ static const char *const word_names[] = {"state", "gate"};
 EXPLORE("mutex", LW_MUTEX_WORDS, .flags_of_a_step = SAW_IT_HELD, .last_phase = MUTEX_LAST_PHASE,
         .waits = waits, .may_die = may_die, .proofs = proofs, .proof_count = COUNT_OF(proofs),
         .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT, .is_owed = is_owed,
-        .pledges = pledges)
+        .pledges = pledges, .wakes_one = LW_MUTEX_STATE + 1)

@@ -386,4 +386,4 @@ static const char *const word_names[] = {"state", "gate", "depth"};
 EXPLORE("rmutex", LW_RMUTEX_WORDS, .begin = begin, .may_wait = may_wait,
         .last_phase = MUTEX_LAST_PHASE, .flags_of_a_step = SAW_IT_HELD, .proofs = proofs,
         .proof_count = COUNT_OF(proofs), .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT,
-        .is_owed = is_owed, .pledges = pledges)
+        .is_owed = is_owed, .pledges = pledges, .wakes_one = LW_MUTEX_STATE + 1)

@@ -14,8 +14,8 @@
  *   --kill          the small configurations, up to the first failure, and one line about it: for
  *                   mutants.js
  *   --prove         instead, the proofs for any number of agents (../prover); with --deep or
- * --kill, those that are large, or the small ones quietly
- *   --certificate FILE  the first proof alone, written to a file
+ *                   --kill, those that are large, or the small ones quietly
+ *   --certificates PREFIX  writes what proof N rests on to the file PREFIX-N
  */
 int explorer_main(const struct primitive *primitive, int argc, char **argv);
 

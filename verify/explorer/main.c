@@ -19,7 +19,7 @@ static const uint32_t limits[] = {3000, 30000, MOST_STATES};
 struct options {
     bool deep, kill, few, prove;
     int only;
-    const char *dump, *certificate;
+    const char *dump, *certificates;
 };
 
 static bool read_options(struct options *options, int argc, char **argv)
@@ -33,8 +33,8 @@ static bool read_options(struct options *options, int argc, char **argv)
             options->kill = true;
         else if (strcmp(argv[i], "--prove") == 0)
             options->prove = true;
-        else if (strcmp(argv[i], "--certificate") == 0 && more)
-            options->certificate = argv[++i];
+        else if (strcmp(argv[i], "--certificates") == 0 && more)
+            options->certificates = argv[++i];
         else if (strcmp(argv[i], "--few") == 0)
             options->kill = options->few = true;
         else if (strcmp(argv[i], "--only") == 0 && more)
@@ -118,20 +118,19 @@ int explorer_main(const struct primitive *primitive, int argc, char **argv)
     struct options options;
     if (!read_options(&options, argc, argv)) {
         fprintf(stderr,
-                "usage: explore-%s [--deep] [--only N] [--dump FILE] [--kill | --few] [--prove]\n"
-                "                    [--certificate FILE]\n",
+                "usage: explore-%s [--deep] [--only N] [--dump FILE] [--kill | --few]\n"
+                "                    [--prove [--certificates PREFIX]]\n",
                 primitive->name);
         return 2;
     }
     runs_reset(primitive->functions, primitive->words);
-    if (!options.kill && !options.prove && !options.certificate)
+    if (!options.kill && !options.prove)
         printf("  #  %-71s   states transitions    s  verdict\n",
                "agents ×rounds and what may happen");
     const int most = options.kill ? SMALL : options.deep ? LARGE : MEDIUM;
-    if (options.certificate)
-        return certify(primitive, options.certificate) ? 0 : 1;
     if (options.prove)
-        return prove(primitive, options.few ? SMALL : most, options.kill) ? 0 : 1;
+        return prove(primitive, options.few ? SMALL : most, options.kill, options.certificates) ? 0
+                                                                                                : 1;
     bool all_hold = true;
     bool is_done[MAX_CONFIGURATIONS] = {false};
     const unsigned passes = options.few ? LIMITS - 1 : LIMITS;

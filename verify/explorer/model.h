@@ -227,6 +227,11 @@ struct primitive {
     bool (*is_woken_with_all)(const struct state *state, int agent);
     bool (*is_marked)(const struct state *state, int agent);
     /*
+     * Plus one: the word at which a release wakes one thread, and nobody wakes another one without
+     * having been woken: no herd. 0: there is no such word.
+     */
+    uint32_t wakes_one;
+    /*
      * How much of what there is a fixed amount of this agent holds, and how much all agents. NULL:
      * the words name the holder.
      */
@@ -258,6 +263,7 @@ struct event {
     uint32_t function;
     uint32_t why;
     struct operation operation;
+    uint32_t run; /* that did the operation, plus one; 0: none did */
     uint32_t result;
     uint32_t woken; /* agents, one bit each */
     bool ended;

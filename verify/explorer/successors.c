@@ -300,6 +300,7 @@ static void go_on(const struct scene *scene, struct state *next, run_id run, uin
     const run_id to = runs_advance(run, result);
     struct agent *a = &next->agents[event.agent];
     event.operation = operation;
+    event.run = run + 1;
     event.result = result;
     event.error = model_primitive->operated(next, event.agent, &operation, result);
     a->doing = RUNNING;

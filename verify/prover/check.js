@@ -1,300 +1,288 @@
 /**
- * check.js FILE: verifies the certificate of a proof (`explore-mutex --certificate FILE`): that any
- * number of threads strand no waiter of the mutex.
+ * check.js FILE...: verifies certificates (`explore-NAME --prove --certificates PREFIX`): that the
+ * pairs are all that an agent can meet among any number of others, and that no waiter is stranded.
  *
- * It shares nothing with the prover but the table of steps (`runs`): which operation a call does
- * next, given the results that it has had, and what it returns. So it repeats what the drivers do:
- * how a thread calls, sleeps and wakes. docs/proof.md has the argument.
- *
- * A certificate's `pairs` are the mutex's state, as one thread sees it, and that thread: what it is
- * doing, in which call, why, with which phase, and further values. Their marks claim that the
- * sleeper is covered, that the thread is obliged, that it is a keeper.
+ * It shares nothing with the prover but the certificate's table of moves: what an agent may do next.
+ * table.js compares that with the table of steps. docs/proof.md has the argument, and says what is
+ * trusted.
  */
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
-const OWNER = 0x1fffffff;
-const RESERVED = 0x20000000;
-/** Ids: the thread itself, and two that stand for all others. In pairs, only the first of these. */
-const [ME, OTHER, ANOTHER] = [2, 3, 4];
+import {
+  ALL,
+  ASLEEP,
+  CALLING,
+  Certificate,
+  IDLE,
+  ME,
+  NOT_QUEUED,
+  NOTIFIED,
+  OK,
+  OTHER,
+  read,
+} from './certificate.js';
+import { checkTable } from './table.js';
 
-const [IDLE, CALLING, RUNNING, , GOING_TO_SLEEP, ASLEEP] = [0, 1, 2, 3, 4, 5];
-const [OK, NOT_EQUAL, TIMED_OUT, SLICE, CANCELLED] = [1, 2, 3, 4, 7];
-const [DONE, WAIT, WAIT_BRIEF, RETRY] = [0, 5, 7, 9];
-const ALL = 0xffffffff;
-const [COVERED, OBLIGED, KEEPER] = [1, 2, 4];
+/** To others, the agent that moves is another one, and one of them may be the one that is named. */
+const AS_OTHERS_SEE_IT = [{ [ME]: OTHER }, { [ME]: OTHER, [OTHER]: ME }];
+const BRIEFS = 16;
+const [NEEDED, OWED, PLEDGED] = [1, 2, 4];
+const [IN_INVARIANT, KEEPER] = [1, 2];
+const coveredAt = (word) => 4 << (2 * word);
+const obligedAt = (word) => 8 << (2 * word);
 
-const ownerOf = (state) => (state & OWNER) >>> 0;
-const withOwner = (state, owner) => ((state & ~OWNER) | owner) >>> 0;
-/** How a thread's words look in a pair. */
-const canonical = (state) => (ownerOf(state) === ANOTHER ? withOwner(state, OTHER) : state);
-/** How other threads see these words: the one that moved is another one, one of them is named. */
-const seenByOthers = (state) =>
-  ({ 0: [0], [ME]: [OTHER], [OTHER]: [OTHER, ME] })[ownerOf(state)].map((owner) =>
-    withOwner(state, owner),
-  );
-
-/** What a message tells of a pair. */
-const SHOWN = ['state', 'doing', 'call', 'why', 'phase', 'value', 'word', 'way', 'marks'];
-
-class Refused extends Error {
-  name = 'Refused';
-}
-function demand(holds, what, ...pairs) {
-  if (!holds)
-    throw new Refused(`${what}: ${pairs.map((pair) => JSON.stringify(pair, SHOWN)).join(' → ')}`);
-}
-
-const keyOf = ({ state, doing, call, why, phase, value, word, way }) =>
-  [state, doing, call, why, phase, value, word, way].join();
-const thread = (state, doing, rest = {}) => ({
-  state,
-  doing,
-  call: '',
-  why: 0,
-  phase: 0,
-  value: 0,
-  word: 0,
-  way: 0,
-  ...rest,
-});
-
-const isSleeper = (pair) => pair.doing === ASLEEP;
-const acts = (pair) => (pair.doing === IDLE ? ownerOf(pair.state) === ME : !isSleeper(pair));
-
-class Checker {
-  constructor({ pairs, runs }) {
-    this.runs = runs;
-    this.begins = new Map(
-      runs.flatMap(({ begins }, number) => (begins ? [[begins.join(), number]] : [])),
+export class Checker extends Certificate {
+  constructor(certificate) {
+    super(certificate);
+    this.wordsNumbers = new Map(this.words.map((row, i) => [row.join(), i]));
+    this.agentNumbers = new Map(this.agents.map(({ row }, i) => [row.join(), i]));
+    const classes = this.words.map((row) => this.withoutGenerations(row).join());
+    this.classNumbers = new Map([...new Set(classes)].map((row, i) => [row, i]));
+    this.classes = classes.map((row) => this.classNumbers.get(row));
+    this.seen = [...this.classNumbers.keys()].map((row) =>
+      AS_OTHERS_SEE_IT.map((to) => this.rename(row.split(',').map(Number), to).join()),
     );
-    this.pairs = new Map();
-    for (const [state, doing, call, why, phase, value, word, way, marks] of pairs) {
-      const pair = thread(state, doing, { call, why, phase, value, word, way });
-      const key = keyOf(pair);
-      // The prover remembers more of a thread than there is to it here.
-      const known = this.pairs.get(key);
-      this.pairs.set(key, Object.assign(pair, { marks: known ? known.marks & marks : marks }));
+    this.flagged = new Map();
+    for (const [words, turned, agent, to] of this.notes)
+      this.flagged.set(this.noteOf(words, turned, agent), to);
+  }
+
+  keyOf = (words, agent) => words * this.agents.length + agent;
+  classAt = (pair) => this.classes[this.wordsNumber(pair)];
+
+  /** What moves do to others. All pairs to which moves with one effect lead are its posts. */
+  findEffects(pair) {
+    for (let move = this.firstMoves[pair]; move < this.firstMoves[pair + 1]; move++) {
+      const [to, run, result, how] = this.moves.subarray(4 * move, 4 * move + 4);
+      this.demand(this.is(to, IN_INVARIANT), 'a pair is missing', pair, to);
+      const taken = this.held(to) - this.held(pair);
+      const isThere = taken <= this.heldByAll(to) - this.heldByAll(pair);
+      this.demand(isThere, 'takes more than there is', pair, to);
+      const [kind, word, a, b] = run ? this.terms.runs[run - 1].does : ['', result - 1, ALL];
+      const own = (how >> 3) & 1;
+      const notified = kind === 'notify' || (!run && result) ? word + 1 : 0;
+      const most = notified && (a === ALL ? ALL : a - own);
+      const changes = kind === 'cas' && result === a;
+      const turned = changes && (a ^ b) & this.terms.generations[word] ? 1 << word : 0;
+      const [before, after, held] = [this.classAt(pair), this.classAt(to), this.held(pair)];
+      if (!most && !turned && before === after) continue;
+      const key = [before, after, turned, notified, most, run ? result - own : 1, held].join();
+      if (!this.effects.has(key)) this.effects.set(key, this.newEffect(key, pair, to));
+      const effect = this.effects.get(key);
+      this.effectOf[move] = effect;
+      effect.marks &= this.marks[to];
+      effect.keeps &&= this.keeps(to);
     }
   }
 
-  find(pair, from) {
-    const found = this.pairs.get(keyOf(pair));
-    demand(found, 'a pair is missing', from ?? {}, pair);
-    return found;
+  newEffect(key, pair, to) {
+    const [before, after, turned, notified, most, woken, held] = key.split(',').map(Number);
+    const [one, other] = [pair, to].map((at) => this.wordsOf(at));
+    const isLegal = this.terms.ids.every((ids, word) => {
+      const [from, then] = [one[word] & ids, other[word] & ids];
+      return from === then || (from === 0 && then === ME) || (from === ME && then === 0);
+    });
+    this.demand(isLegal, 'takes or frees what it must not', pair, to);
+    this.demand(!notified || (before === after && !turned), 'changes and notifies', pair, to);
+    const effect = { before, after, turned, notified, most, woken, held };
+    return { ...effect, marks: ~0, keeps: true, serves: true };
   }
 
-  /** Calls `to(next, how)` for whatever comes of a run's next operation. */
-  operate(pair, call, why, phase, run, to) {
-    const [kind, word, a, b] = this.runs[run].does;
-    const advance = (state, result, how) => {
-      const next = this.runs[run].to[result];
-      demand(next !== undefined, `no step for ${kind} = ${result}`, pair);
-      this.goOn(state, call, why, phase, next, (after) => to(after, how));
-    };
-    demand(word === 0 || kind === 'notify', 'touches what is not the state', pair);
-    if (kind === 'load') return advance(pair.state, pair.state, {});
-    if (kind === 'cas') {
-      if (pair.state !== a) return advance(pair.state, pair.state, {});
-      const [before, after] = [ownerOf(a), ownerOf(b)];
-      const isLegal =
-        before === after || (before === 0 && after === ME) || (before === ME && after === 0);
-      demand(isLegal, 'takes or frees what it must not', pair);
-      return advance(b, a, {});
-    }
-    demand(kind === 'notify', 'does what is unknown', pair);
-    const most = a === ALL ? 2 : a;
-    for (let woken = 0; woken <= most; woken++)
-      advance(pair.state, woken, { word, most: a, woken });
-  }
-
-  /** A call goes on with this run, or has returned. */
-  goOn(state, call, why, phase, run, to) {
-    const [kind, what, word, next, expected] = this.runs[run].does;
-    if (kind !== 'return') return to(thread(state, RUNNING, { call, why, phase, value: run }));
-    const ends = { ends: true };
-    if (call !== 'lock' || what < WAIT) {
-      const owns = ownerOf(state) === ME;
-      demand(call !== 'lock' || what !== DONE || owns, 'has locked, and does not own', { state });
-      return to(Object.assign(thread(state, IDLE), ends));
-    }
-    if (what === RETRY) return to(thread(state, CALLING, { call, why, phase: next }));
-    demand(what <= WAIT_BRIEF, 'asks for what no thread can do', { state, what });
-    to(thread(state, GOING_TO_SLEEP, { call, phase: next, value: expected, word, way: what }));
-  }
-
-  /** Calls `to(next, how)` for whatever the thread of a pair may do next. */
-  moves(pair, to) {
-    const { state, doing, call, why, phase, value, word, way } = pair;
-    const resume = (reason, help) =>
-      to(thread(state, CALLING, { call, why: reason, phase }), { help });
-    const begin = (name, ...args) => {
-      const run = this.begins.get([name, ...args].join());
-      demand(run !== undefined, `no run begins with ${name}(${args})`, pair);
-      this.operate(pair, name, args[1], args[2], run, to);
-    };
-    if (doing === IDLE) {
-      const holds = ownerOf(state) === ME;
-      begin('lock', ME, 0, 0);
-      for (const name of holds ? ['unlock', 'free', 'try'] : ['try', 'take', 'unlock'])
-        begin(name, ME, 0, 0);
-    } else if (doing === CALLING) {
-      begin(call, ME, why, phase);
-      if (why === OK) resume(CANCELLED, true);
-    } else if (doing === RUNNING) {
-      this.operate(pair, call, why, phase, value, to);
-    } else if (doing === GOING_TO_SLEEP) {
-      demand(word === 0, 'sleeps elsewhere', pair);
-      if (state === value) to(thread(state, ASLEEP, { call, phase, word, way }), {});
-      else resume(NOT_EQUAL);
-      resume(CANCELLED, true);
-    } else {
-      demand(doing === ASLEEP, 'does what is unknown', pair);
-      for (const reason of [OK, NOT_EQUAL, TIMED_OUT, CANCELLED, SLICE]) resume(reason, true);
-    }
-  }
-
-  /** All moves and what they do to others: rules, by the words that others see. */
-  findMoves() {
-    const effects = new Map();
-    for (const pair of this.pairs.values()) {
-      pair.moves = [];
-      pair.reactions = [];
-      const versions = ownerOf(pair.state) === OTHER ? [OTHER, ANOTHER] : [ownerOf(pair.state)];
-      versions.forEach((owner, version) => {
-        const before = { ...pair, state: withOwner(pair.state, owner) };
-        this.moves(before, (next, { help, word, most, woken } = {}) => {
-          const to = this.find({ ...next, state: canonical(next.state) }, pair);
-          const move = { to, help, ends: next.ends, version };
-          pair.moves.push(move);
-          if (most === undefined && to.state === pair.state) return;
-          const id = [pair.state, to.state, word, most, woken].join();
-          const effect = { before: pair.state, after: to.state, word, most, woken, posts: [] };
-          if (!effects.has(id)) effects.set(id, effect);
-          move.effect = effects.get(id);
-          move.effect.posts.push(to);
-        });
+  /** What effects look like to others, by the words that they see before. */
+  findRules() {
+    this.rules = this.seen.map(() => []);
+    for (const effect of this.effects.values())
+      this.seen[effect.before].forEach((before, i) => {
+        const rule = { effect, after: this.seen[effect.after][i], words: new Map() };
+        const isNew =
+          i === 0 ||
+          [effect.before, effect.after].some((at) => this.seen[at][0] !== this.seen[at][1]);
+        if (isNew) this.rules[this.classNumbers.get(before)]?.push(rule);
       });
-    }
-    return [...effects.values()];
   }
 
-  findReactions(effects) {
-    const rules = new Map();
-    for (const effect of effects) {
-      const afters = seenByOthers(effect.after);
-      seenByOthers(effect.before).forEach((before, i) => {
-        // Of an owner that is named before and not afterwards, or the other way round, nothing
-        // is left to be told apart.
-        const rule = { effect, after: afters[i] ?? afters[0] };
-        rules.set(before, [...(rules.get(before) ?? []), rule]);
-      });
-    }
-    for (const pair of this.pairs.values())
-      for (const { effect, after } of rules.get(pair.state) ?? []) this.react(pair, effect, after);
-  }
+  noteOf = (words, turned, agent) => this.keyOf(this.classes[words] * 256 + turned, agent);
 
-  react(pair, effect, after) {
-    const add = (next) => pair.reactions.push({ to: this.find(next, pair), effect });
-    if (effect.most === undefined) return add({ ...pair, state: after });
-    if (effect.word !== pair.word || !isSleeper(pair) || effect.woken === 0) return;
-    if (effect.woken === effect.most) add(pair);
-    const { state, call, phase } = pair;
-    const woken = this.find(thread(state, CALLING, { call, why: OK, phase }), pair);
-    pair.reactions.push({ to: woken, effect, wakes: true });
-    (effect.receivers ??= []).push(woken);
-  }
-
-  /** While the mutex is reserved, there is a keeper. */
-  checkPledge() {
-    const keeps = ({ state, marks }) => !(state & RESERVED) || marks & KEEPER;
-    for (const pair of this.pairs.values()) {
-      const { marks, state, moves, reactions } = pair;
-      demand(!(marks & KEEPER) || acts(pair) || isSleeper(pair), 'an idle keeper', pair);
-      if (state & RESERVED && !(marks & KEEPER)) continue;
-      for (const { to } of moves) demand(keeps(to), 'nobody keeps the reservation', pair, to);
-      if (!(state & RESERVED)) continue;
-      for (const { to, effect } of reactions)
-        demand(keeps(to) || effect.posts.every(keeps), 'a keeper is lost', pair, to);
-    }
-  }
-
-  /** All sleepers are covered, or a thread is obliged. */
-  checkWitnesses() {
-    const has = (mark) => (pair) => (pair.marks & mark) !== 0;
-    const isSafe = (pair) => !isSleeper(pair) || has(COVERED)(pair);
-    const open = new Set(
-      [...this.pairs.values()].filter((pair) => !isSafe(pair)).map((p) => p.state),
-    );
-    const isCalm = ({ state }) => seenByOthers(state).every((seen) => !open.has(seen));
-    const serves = (effect) =>
-      effect?.word === 0 && (effect.most === ALL || (effect.receivers ?? []).every(has(OBLIGED)));
-    for (const pair of this.pairs.values()) {
-      const { marks, state, moves, reactions } = pair;
-      const mayBeCovered = ownerOf(state) || (state & RESERVED && !(marks & KEEPER));
-      demand(!(marks & COVERED) || (isSleeper(pair) && mayBeCovered), 'covered by nothing', pair);
-      demand(!(marks & OBLIGED) || acts(pair), 'obliged, and does nothing', pair);
-      demand(ownerOf(state) !== ME || !isSleeper(pair), 'the holder sleeps', pair);
-      if (marks & OBLIGED) {
-        for (const { to, effect } of moves)
-          demand(
-            to.marks & OBLIGED || (isSafe(to) && (serves(effect) || isCalm(to))),
-            'a witness does not pass on its wake-up',
-            pair,
-            to,
-          );
-        for (const { to, effect } of reactions)
-          demand(
-            to.marks & OBLIGED || effect.posts.every(has(OBLIGED)),
-            'a witness is lost',
-            pair,
-            to,
-          );
-      } else if (isSafe(pair)) {
-        for (const { to } of moves)
-          demand(isSafe(to) || to.marks & OBLIGED, 'falls asleep uncovered', pair, to);
+  /** Calls `to(next, effect)` for what others' moves may make of the pair. */
+  react(pair, to) {
+    const [words, number] = [this.wordsNumber(pair), this.agentNumber(pair)];
+    const agent = this.agents[number];
+    for (const { effect, after, words: known } of this.rules[this.classes[words]]) {
+      if (effect.held && this.held(pair) + effect.held > this.heldByAll(pair)) continue;
+      let [nextWords, nextAgent] = [words, number];
+      if (effect.notified) {
+        const word = effect.notified - 1;
+        if (!effect.woken || (agent.asleepAt !== word && agent.queuedAt !== word)) continue;
+        if (effect.woken === effect.most) to(pair, effect);
+        nextAgent = this.wokenAt(agent, word);
+      } else {
+        const fresh = this.freshOf(agent, effect.turned);
+        const key = fresh.reduce((sum, generation) => sum * 16 + generation, words);
+        if (!known.has(key)) known.set(key, this.wordsAfter(after, words, effect.turned, fresh));
+        nextWords = known.get(key);
+        nextAgent = this.flagged.get(this.noteOf(nextWords, effect.turned, number)) ?? number;
       }
-      if (marks & COVERED)
-        for (const { to, effect } of reactions)
-          demand(isSafe(to) || effect.posts.every(has(OBLIGED)), 'is covered no more', pair, to);
+      const next = this.numbers.get(this.keyOf(nextWords, nextAgent));
+      this.demand(next !== undefined, 'a pair is missing', pair);
+      this.demand(this.held(next) === this.held(pair), 'others take what it holds', pair, next);
+      to(next, effect);
     }
   }
 
-  /** No thread runs for ever, alone and without help, in no call that ends. */
-  checkAlone() {
-    for (const version of [0, 1]) {
-      const seen = new Map();
-      for (const first of this.pairs.values()) {
-        const path = [[first, 0]];
-        while (path.length > 0) {
-          const top = path.at(-1);
-          const [pair, i] = top;
-          if (i === 0 && seen.get(pair) === 'done') path.pop();
-          else if (i === 0) seen.set(pair, 'open');
-          if (path.at(-1) !== top) continue;
-          const move = pair.moves[top[1]++];
-          if (!move) seen.set(path.pop()[0], 'done');
-          else if (!move.help && !move.ends && move.version === version) {
-            demand(seen.get(move.to) !== 'open', 'runs for ever', pair, move.to);
-            if (!seen.has(move.to)) path.push([move.to, 0]);
-          }
+  /** For each word whose generation changes: the first one that the agent does not know. */
+  freshOf(agent, turned) {
+    agent.fresh[turned] ??= this.terms.generations.flatMap((bits, word) => {
+      let generation = 0;
+      if (!((turned >> word) & 1)) return [];
+      while (this.knows(agent, word, generation * (bits & -bits))) generation++;
+      return [generation];
+    });
+    return agent.fresh[turned];
+  }
+
+  /** The number of these words, with the generations as the agent sees them. */
+  wordsAfter(after, words, turned, fresh) {
+    const left = [...fresh];
+    const row = after.split(',').map((value, word) => {
+      const bits = this.terms.generations[word];
+      if (!bits) return value;
+      const isNew = (turned >> word) & 1;
+      const old = this.generation(this.words[words], word);
+      return Number(value) + (isNew ? left.shift() * (bits & -bits) : old);
+    });
+    return this.wordsNumbers.get(row.join());
+  }
+
+  /** The number of this agent, woken at the word. */
+  wokenAt({ row, asleepAt, queuedAt, woken }, word) {
+    const wakes = { doing: CALLING, why: OK, word: 0, way: 0, value: 0 };
+    const isTold = queuedAt === word ? { pending: NOTIFIED } : {};
+    const changes = { ...(asleepAt === word ? wakes : {}), ...isTold };
+    const changed = () => row.map((value, i) => changes[this.terms.columns[i]] ?? value);
+    woken[word] ??= this.agentNumbers.get(changed().join());
+    return woken[word];
+  }
+
+  keeps = (pair) => !this.terms.areKeepers || !this.has(pair, PLEDGED) || this.is(pair, KEEPER);
+  isSafe = (pair, word) => !this.agentAt(pair).sleepsAt[word] || this.is(pair, coveredAt(word));
+
+  /** The move has woken all others at the word, or one that is obliged; or they are covered. */
+  isQuiet(to, effect, word) {
+    if (effect?.notified === word + 1 && effect.serves) return true;
+    return this.seen[this.classAt(to)].every(
+      (seen) => !this.open[word].has(this.classNumbers.get(seen)),
+    );
+  }
+
+  /** Whoever may have the mark has it, unless that would break the claim; and nobody else. */
+  judge(pair, nexts, mark, mayBe, isGood, what) {
+    const isMarked = this.is(pair, mark);
+    const bad = nexts.find((next) => !isGood(next) && (isMarked || next.to !== pair));
+    const isRight = isMarked ? mayBe && !bad : !mayBe || bad;
+    this.demand(isRight, isMarked ? `is not ${what}` : `is ${what}`, pair, bad?.to ?? pair);
+  }
+
+  checkClaims(pair) {
+    const { areKeepers, briefsEnd } = this.terms;
+    const { acts, doing, inLine, pending, sleepsAt } = this.agentAt(pair);
+    const [isOwed, isPledged] = [this.has(pair, OWED), areKeepers && this.has(pair, PLEDGED)];
+    const nexts = this.movesOf(pair);
+    const willAct = acts || (doing === IDLE && this.has(pair, NEEDED));
+    const isActor = willAct && nexts.some(({ help }) => !help || (briefsEnd && help === BRIEFS));
+    const isLineLost = doing === IDLE && inLine > 0 && pending === NOT_QUEUED && !willAct;
+    const isHolderAsleep = doing === ASLEEP && isOwed && this.has(pair, NEEDED) && !isActor;
+    this.demand(!isLineLost, 'is in line, and nothing will tell it', pair);
+    this.demand(!isHolderAsleep, 'sleeps, and others wait for it', pair);
+    this.react(pair, (to, effect) => nexts.push({ to, effect, isOthers: true }));
+    this.open.forEach((_, word) => {
+      const [obliged, covered] = [obligedAt(word), coveredAt(word)];
+      const isObliged = ({ to, effect, isOthers }) =>
+        this.is(to, obliged) ||
+        (isOthers
+          ? effect.marks & obliged
+          : this.isSafe(to, word) && this.isQuiet(to, effect, word));
+      const isKept = ({ to, effect, isOthers }) =>
+        this.isSafe(to, word) || this.is(to, obliged) || (isOthers && effect.marks & obliged);
+      const isCovered = isOwed || (isPledged && !this.is(pair, KEEPER));
+      this.judge(pair, nexts, obliged, this.used[word] && isActor, isObliged, 'obliged');
+      this.judge(pair, nexts, covered, sleepsAt[word] && isCovered, isKept, 'covered');
+      const sleeps =
+        !this.is(pair, obliged) && this.isSafe(pair, word) && nexts.find((next) => !isKept(next));
+      this.demand(!sleeps, 'falls asleep uncovered', pair, sleeps?.to);
+    });
+    const keeps = ({ to, effect, isOthers }) => this.keeps(to) || (isOthers && effect.keeps);
+    const isEngaged = isActor || sleepsAt.includes(true);
+    this.judge(pair, nexts, KEEPER, isPledged && isEngaged, keeps, 'a keeper');
+    const pledges = !isPledged && nexts.find((next) => !next.isOthers && !keeps(next));
+    this.demand(!pledges, 'pledges, and is no keeper', pair, pledges?.to);
+  }
+
+  movesOf(pair) {
+    const moves = [];
+    for (let move = this.firstMoves[pair]; move < this.firstMoves[pair + 1]; move++) {
+      const how = this.moves[4 * move + 3];
+      moves.push({ to: this.moves[4 * move], how, help: how >>> 4, effect: this.effectOf[move] });
+    }
+    return moves;
+  }
+
+  /** No agent runs for ever, alone and without help, in no call that ends; other than by polling. */
+  checkAlone(version) {
+    const isPolling = (pair) => this.agentAt(pair).polls && this.has(pair, OWED);
+    const isAlone = ({ to, how, help }) =>
+      !help && !(how & 4) && (how >> version) & 1 && !isPolling(to);
+    const isDone = new Map();
+    for (const first of this.all) {
+      const path = isDone.has(first) ? [] : [{ pair: first, moves: this.movesOf(first) }];
+      while (path.length > 0) {
+        const { pair, moves } = path.at(-1);
+        const move = moves.pop();
+        isDone.set(pair, !move);
+        if (!move) path.pop();
+        else if (isAlone(move)) {
+          this.demand(isDone.get(move.to) !== false, 'runs for ever', pair, move.to);
+          if (!isDone.has(move.to)) path.push({ pair: move.to, moves: this.movesOf(move.to) });
         }
       }
     }
   }
 
   check() {
-    this.find(thread(0, IDLE));
-    this.findReactions(this.findMoves());
-    this.checkPledge();
-    this.checkWitnesses();
-    this.checkAlone();
-    return this.pairs.size;
+    this.all = [...this.marks.keys()].filter((pair) => this.is(pair, IN_INVARIANT));
+    const keyOf = (pair) => this.keyOf(this.wordsNumber(pair), this.agentNumber(pair));
+    this.numbers = new Map(this.all.map((pair) => [keyOf(pair), pair]));
+    this.effects = new Map();
+    this.effectOf = new Array(this.moves.length / 4);
+    this.terms.kinds.forEach((_, pair) => {
+      const { kind, doing, inLine } = this.agentAt(pair);
+      const isFirst = kind === pair && doing === IDLE && !inLine && this.wordsNumber(pair) === 0;
+      const isRight = isFirst && this.keeps(pair) && this.held(pair) === 0;
+      this.demand(isRight && this.is(pair, IN_INVARIANT), 'begins otherwise', pair);
+    });
+    this.all.forEach((pair) => this.findEffects(pair));
+    this.findRules();
+    const receive = (pair) => (to, effect) => {
+      if (effect.notified && effect.woken === effect.most && to !== pair)
+        effect.serves &&= this.is(to, obligedAt(effect.notified - 1));
+    };
+    for (const pair of this.all) if (this.agentAt(pair).waits) this.react(pair, receive(pair));
+    const words = this.terms.ids.map((_, word) => word);
+    const open = (word) => this.all.filter((pair) => !this.isSafe(pair, word));
+    this.open = words.map((word) => new Set(open(word).map((pair) => this.classAt(pair))));
+    this.used = words.map((word) => this.all.some((pair) => this.agentAt(pair).sleepsAt[word]));
+    this.all.forEach((pair) => this.checkClaims(pair));
+    for (const version of [0, 1]) this.checkAlone(version);
+    return this.all.length;
   }
 }
 
 /** Returns how many pairs there are; throws if the certificate proves nothing. */
-export const check = (certificate) => new Checker(certificate).check();
+export function check(certificate) {
+  checkTable(certificate);
+  return new Checker(certificate).check();
+}
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href)
-  console.log(`accepted: ${check(JSON.parse(readFileSync(process.argv[2], 'utf8')))} pairs`);
+  for (const file of process.argv.slice(2))
+    console.log(`accepted: ${check(read(readFileSync(file)))} pairs`);

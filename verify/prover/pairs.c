@@ -496,12 +496,13 @@ static uint32_t add_effect(struct search *s, const struct event *event, const st
 static void add_move(struct search *s, struct move move)
 {
     struct pairs *pairs = s->pairs;
-    if (move.from == move.to && move.effect == NONE && move.help)
+    if (move.from == move.to && move.effect == NONE && move.help && !move.run)
         return;
     for (size_t i = pairs->first_move[move.from]; i < pairs->move_count; i++) {
         struct move *m = &pairs->moves[i];
         if (m->to == move.to && m->effect == move.effect && m->help == move.help &&
-            m->ends_call == move.ends_call) {
+            m->ends_call == move.ends_call && m->run == move.run && m->result == move.result &&
+            m->own == move.own) {
             m->versions |= move.versions;
             return;
         }
@@ -525,9 +526,15 @@ static bool ends_call(const struct event *event)
 
 static void add_next(struct search *s, const struct state *next, const struct event *event)
 {
+    const bool notifies = event->operation.kind == NOTIFY;
     add_move(s, (struct move){.from = s->current,
                               .to = add_pair(s, next),
                               .effect = add_effect(s, event, next),
+                              .run = event->run,
+                              .result = event->run ? event->result
+                                        : notifies ? event->operation.word + 1
+                                                   : 0,
+                              .own = notifies && event->woken,
                               .help = (uint16_t)event->help,
                               .ends_call = s->ends_call,
                               .versions = s->versions});

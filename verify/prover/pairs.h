@@ -35,9 +35,12 @@ struct effect {
 struct move {
     uint32_t from, to;
     uint32_t effect; /* or NONE */
+    uint32_t run;    /* that did an operation, plus one; 0: none did */
+    uint32_t result; /* of the operation; 0 and no run: nobody was notified */
     uint16_t help;
     uint8_t ends_call;
     uint8_t versions; /* in which ways the words are read, one bit each */
+    uint8_t own;      /* it notifies the agent's own line */
 };
 
 struct reaction {

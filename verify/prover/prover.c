@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../explorer/memory.h"
+#include "certificate.h"
 #include "witnesses.h"
 
 #define MOST_PAIRS 4000000u
@@ -14,7 +16,9 @@
 /* What one proof has shown. */
 struct outcome {
     const char *error;
-    FILE *out; /* why it fails; may be NULL */
+    FILE *out;       /* why it fails; may be NULL */
+    uint32_t *marks; /* what the claim rests on, of each pair, as certificate.h has it */
+    bool are_keepers;
 };
 
 static double now(void)
@@ -24,21 +28,31 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* No waiter at any of the words is stranded. */
-static const char *find_witnesses(struct pairs *pairs, bool briefs_end, FILE *out)
+static uint32_t marked(unsigned marks)
 {
-    const char *error = NULL;
+    return (marks & COVERED ? MARKED_COVERED : 0u) | (marks & OBLIGED ? MARKED_OBLIGED : 0u);
+}
+
+/* No waiter at any of the words is stranded. */
+static void find_witnesses(struct pairs *pairs, bool briefs_end, struct outcome *outcome)
+{
+    const uint32_t count = pairs->store.count;
     unsigned char *keepers = briefs_end ? NULL : witnesses_keepers(pairs);
-    for (uint32_t word = 0; word < model_primitive->words && !error; word++) {
+    outcome->marks = allocate(count, sizeof *outcome->marks);
+    outcome->are_keepers = keepers;
+    for (uint32_t pair = 0; pair < count; pair++)
+        outcome->marks[pair] = IN_INVARIANT | (keepers && keepers[pair] ? MARKED_KEEPER : 0u);
+    for (uint32_t word = 0; word < model_primitive->words && !outcome->error; word++) {
         struct witnesses witnesses;
-        witnesses_find(&witnesses, pairs, word, keepers, briefs_end);
-        error = witnesses.error;
-        if (error && out)
-            witnesses_print(out, &witnesses, pairs);
+        const bool has_sleepers = witnesses_find(&witnesses, pairs, word, keepers, briefs_end);
+        outcome->error = witnesses.error;
+        if (outcome->error && outcome->out)
+            witnesses_print(outcome->out, &witnesses, pairs);
+        for (uint32_t pair = 0; has_sleepers && pair < count; pair++)
+            outcome->marks[pair] |= marked(witnesses.marks[pair]) << 2 * word;
         witnesses_close(&witnesses);
     }
     free(keepers);
-    return error;
 }
 
 static void judge(struct pairs *pairs, struct outcome *outcome)
@@ -54,10 +68,23 @@ static void judge(struct pairs *pairs, struct outcome *outcome)
     if (outcome->error && outcome->out)
         pairs_print(outcome->out, pairs, alone);
     if (!outcome->error)
-        outcome->error = find_witnesses(pairs, pairs->proof->with & BRIEFS_END, outcome->out);
+        find_witnesses(pairs, pairs->proof->with & BRIEFS_END, outcome);
 }
 
-static bool prove_one(uint32_t number, bool is_quiet)
+/* To the file PREFIX-NUMBER. */
+static void certify(const struct pairs *pairs, const char *prefix, uint32_t number,
+                    struct outcome *outcome)
+{
+    /* check.js does not know runs that forget, nor what is due. */
+    if (model_primitive->forgets)
+        return;
+    char file[512];
+    snprintf(file, sizeof file, "%s-%u", prefix, number);
+    if (!certificate_write(file, pairs, outcome->marks, outcome->are_keepers))
+        outcome->error = "its certificate cannot be written";
+}
+
+static bool prove_one(uint32_t number, bool is_quiet, const char *certificates)
 {
     const struct configuration *proof = &model_primitive->proofs[number];
     struct pairs pairs;
@@ -69,6 +96,8 @@ static bool prove_one(uint32_t number, bool is_quiet)
     }
     pairs_find(&pairs, proof, is_quiet ? MOST_PAIRS_OF_A_MUTANT : MOST_PAIRS);
     judge(&pairs, &outcome);
+    if (certificates && !outcome.error)
+        certify(&pairs, certificates, number + 1, &outcome);
     if (is_quiet && outcome.error)
         printf("%u\t%u\t%s\n", number + 1, pairs.store.count, outcome.error);
     else if (!is_quiet)
@@ -83,11 +112,13 @@ static bool prove_one(uint32_t number, bool is_quiet)
             putchar(c);
         fclose(outcome.out);
     }
+    fflush(stdout);
+    free(outcome.marks);
     pairs_close(&pairs);
     return !outcome.error;
 }
 
-bool prove(const struct primitive *primitive, int most, bool is_quiet)
+bool prove(const struct primitive *primitive, int most, bool is_quiet, const char *certificates)
 {
     bool all_hold = true;
     model_primitive = primitive;
@@ -95,60 +126,7 @@ bool prove(const struct primitive *primitive, int most, bool is_quiet)
         printf("  #  any number of each            pairs transitions   s  verdict\n");
     for (uint32_t i = 0; i < primitive->proof_count && (all_hold || !is_quiet); i++) {
         if ((int)primitive->proofs[i].size <= most)
-            all_hold &= prove_one(i, is_quiet);
+            all_hold &= prove_one(i, is_quiet, certificates);
     }
     return all_hold;
-}
-
-static void write_pair(FILE *out, const struct pairs *pairs, uint32_t pair, unsigned marks)
-{
-    struct state state;
-    pairs_get(pairs, pair, &state);
-    const struct agent *a = &state.agents[0];
-    fprintf(out, "[%u,%u,\"%s\",%u,%u,%u,%u,%u,%u]", state.words[0], a->doing,
-            a->doing == IDLE ? "" : model_primitive->functions[a->function].label, a->why,
-            a->callers[0].phase, a->value, a->word, a->way, marks);
-}
-
-/* Bit 0: covered. Bit 1: obliged. Bit 2: a keeper. */
-static unsigned marks_of(unsigned marks, bool is_keeper)
-{
-    return (marks & COVERED ? 1u : 0) | (marks & OBLIGED ? 2u : 0) | (is_keeper ? 4u : 0);
-}
-
-static void write_certificate(FILE *out, const struct pairs *pairs,
-                              const struct witnesses *witnesses, const unsigned char *keepers)
-{
-    fprintf(out, "{\"primitive\":\"%s\",\"pairs\":[\n", model_primitive->name);
-    for (uint32_t pair = 0; pair < pairs->store.count; pair++) {
-        fputs(pair ? ",\n" : "", out);
-        write_pair(out, pairs, pair, marks_of(witnesses->marks[pair], keepers && keepers[pair]));
-    }
-    fputs("\n],\"runs\":", out);
-    runs_write(out);
-    fputs("}\n", out);
-}
-
-bool certify(const struct primitive *primitive, const char *file)
-{
-    struct pairs pairs;
-    struct witnesses witnesses;
-    FILE *out = fopen(file, "w");
-    if (!out) {
-        perror(file);
-        return false;
-    }
-    model_primitive = primitive;
-    pairs_find(&pairs, &primitive->proofs[0], MOST_PAIRS);
-    bool holds = !pairs.error;
-    if (holds) {
-        unsigned char *keepers = witnesses_keepers(&pairs);
-        witnesses_find(&witnesses, &pairs, 0, keepers, false);
-        holds = !witnesses.error;
-        write_certificate(out, &pairs, &witnesses, keepers);
-        witnesses_close(&witnesses);
-        free(keepers);
-    }
-    pairs_close(&pairs);
-    return fclose(out) == 0 && holds;
 }

@@ -7,14 +7,9 @@
 /*
  * Makes the primitive's proofs that are not larger than `most`, and prints a table, with the reason
  * if one fails. Returns whether all hold. If it is quiet, it ends with the first that fails, and
- * prints one line about that.
+ * prints one line about that. What proof N rests on is written to the file CERTIFICATES-N, if that
+ * is not NULL: certificate.h.
  */
-bool prove(const struct primitive *primitive, int most, bool is_quiet);
-
-/*
- * Makes the first proof, of threads alone, and writes it to this file, so that check.js can verify
- * it. Returns whether it holds.
- */
-bool certify(const struct primitive *primitive, const char *file);
+bool prove(const struct primitive *primitive, int most, bool is_quiet, const char *certificates);
 
 #endif
