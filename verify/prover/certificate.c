@@ -26,7 +26,7 @@ static const char *const CALLERS_COLUMNS[] = {"phase", "wanted", "function", "fl
 enum { NEEDED = 1, OWED = 2, PLEDGED = 4 };
 
 /* The columns of a move's last number. */
-enum { VERSIONS = 0, ENDS_CALL = 2, NOTIFIES_OWN = 3, HELPS = 4 };
+enum { READ_AS = 0, ENDS_CALL = 2, NOTIFIES_OWN = 3, HELPS = 4 };
 
 struct pair_row {
     uint32_t words, agent, facts, held, held_by_all;
@@ -177,7 +177,7 @@ static void write_moves(FILE *out, const struct pairs *pairs)
     }
     for (size_t i = 0; i < pairs->move_count; i++) {
         const struct move *m = &pairs->moves[i];
-        const uint32_t how = (m->versions & 3u) << VERSIONS | (uint32_t)m->ends_call << ENDS_CALL |
+        const uint32_t how = (m->versions & 3u) << READ_AS | (uint32_t)m->ends_call << ENDS_CALL |
                              (uint32_t)m->own << NOTIFIES_OWN | (uint32_t)m->help << HELPS;
         const struct move_row row = {m->to, m->run, m->result, how};
         fwrite(&row, sizeof row, 1, out);
