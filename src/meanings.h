@@ -11,7 +11,7 @@ DESCRIBE(mutex, Mutex)
 static const struct phrase RecursiveMutex[] = {
     {{0, 0x1fffffff}, {0, 0x0}, {0, 0x1fffffff}, false, "held by %a"},
     {{0, 0x0}, {0, 0x0}, {0, 0x0}, true, "free"},
-    {{2, 0x80000000}, {0, 0x1fffffff}, {2, 0x80000000}, false, "in a task"},
+    {{3, 0x80000000}, {0, 0x1fffffff}, {3, 0x80000000}, false, "in a task"},
     {{2, 0x7fffffff}, {0, 0x1fffffff}, {2, 0x7fffffff}, false, "%n times"},
     {{0, 0x20000000}, {0, 0x0}, {0, 0x20000000}, false, "reserved for a waiter"},
     {{0, 0x80000000}, {0, 0x0}, {0, 0x80000000}, false, "threads wait"},

@@ -3,7 +3,7 @@
 
 #include "blocking.h"
 
-_Static_assert(sizeof(lw_rmutex) == 12, "docs/layout.md: a recursive mutex is three words");
+_Static_assert(sizeof(lw_rmutex) == 16, "docs/layout.md: a recursive mutex is four words");
 
 enum lw_ending lw_rmutex_lock_slow(lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel)
 {
@@ -12,6 +12,6 @@ enum lw_ending lw_rmutex_lock_slow(lw_rmutex *rmutex, lw_deadline deadline, lw_c
                 deadline, cancel)
             .ending;
     if (ending == LW_ENDED_DONE)
-        lw_rmutex_entered_step(rmutex->word, 0);
+        lw_rmutex_entered_step(rmutex->word, self, 0);
     return ending;
 }

@@ -42,7 +42,7 @@ enum lw_ending lw_rwlock_read_slow(lw_rwlock *rwlock, lw_deadline deadline, lw_c
 {
     for (int lost = 0;
          lw_rwlock_state(rwlock->word) < LW_RWLOCK_READERS && lw_back_off(lost, deadline); lost++) {
-        if (lw_rwlock_enter_read(rwlock))
+        if (lw_rwlock_take_read(rwlock->word))
             return LW_ENDED_DONE;
     }
     return lw_rwlock_slow(rwlock, lw_rwlock_read_step, deadline, cancel);

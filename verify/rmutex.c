@@ -29,12 +29,15 @@ enum {
 #define OWNER_CALLER 1
 #define TIMES 2 /* besides the ones with which the configuration begins */
 
+/* The depth that a holder has left behind that died, before the program began. */
+#define LEFT_BEHIND 2
+
 /* The step, and what its driver does when it has succeeded. */
 static lw_answer lock_as(lw_word *words, uint32_t self, uint32_t why, uint32_t phase, uint32_t task)
 {
     const lw_answer answer = lw_mutex_lock_step(words, self, why, phase);
     if (lw_answer_what(answer) == LW_DONE)
-        lw_rmutex_entered_step(words, task);
+        lw_rmutex_entered_step(words, self | task, 0);
     return answer;
 }
 
@@ -48,8 +51,8 @@ static lw_rmutex *seen_by(uint32_t self, lw_word *words)
 
 CALL(lock, lock_as(words, a, b, c, 0))
 CALL(lock_task, lock_as(words, a, b, c, LW_RMUTEX_TASK))
-CALL(reenter, lw_rmutex_reenter_step(words, a, b))
-CALL(unlock, lw_rmutex_unlock_step(words, a, b))
+CALL(reenter, lw_rmutex_reenter_step(words, a))
+CALL(unlock, lw_rmutex_free(words, a) || lw_rmutex_free_step(words, a))
 CALL(depth, lw_rmutex_depth(words))
 CALL(face_lock, (uint32_t)lw_rmutex_lock(seen_by(a, words)))
 CALL(face_trylock, (uint32_t)lw_rmutex_trylock(seen_by(a, words)))
@@ -58,8 +61,14 @@ CALL(face_unlock, lw_rmutex_unlock(seen_by(a, words)) == 0)
 static const struct function functions[] = {
     [LOCK] = INLINED_STEP("rmutex_lock", "lock", lock),
     [LOCK_TASK] = INLINED_STEP("rmutex_lock", "lock", lock_task),
-    [REENTER] = FUNCTION("rmutex_reenter_step", "reenter", 2, reenter),
-    [UNLOCK] = GIVES_BACK("rmutex_unlock_step", "unlock", 2, unlock),
+    [REENTER] = FUNCTION("rmutex_reenter_step", "reenter", 1, reenter),
+    [UNLOCK] = {.name = "rmutex_free_step",
+                .label = "unlock",
+                .arguments = 1,
+                .answers_bool = true,
+                .gives_back = true,
+                .inlined = true,
+                .call = unlock},
     [DEPTH] = FUNCTION("rmutex_depth", "depth", 0, depth),
     [FACE_LOCK] = INLINED("rmutex_lock", "lock at once", face_lock),
     [FACE_TRYLOCK] = INLINED("rmutex_trylock", "trylock", face_trylock),
@@ -77,6 +86,12 @@ static uint32_t task_of(int agent, int caller)
     return model_is_async(agent, caller) ? LW_RMUTEX_TASK : 0;
 }
 
+/* What the word of the holder names. */
+static uint32_t holder_of(int agent, int caller)
+{
+    return model_id(agent) | task_of(agent, caller);
+}
+
 /* How often its holder has taken it again. */
 static uint32_t again(const struct state *state)
 {
@@ -85,10 +100,13 @@ static uint32_t again(const struct state *state)
 
 static void begin(struct state *state)
 {
-    if (model_configuration->first == 0)
+    if (model_configuration->first == 0) {
+        state->words[LW_RMUTEX_DEPTH] = LEFT_BEHIND;
         return;
+    }
     state->words[LW_MUTEX_STATE] = model_id(0);
-    state->words[LW_RMUTEX_DEPTH] = task_of(0, 0) | model_configuration->first;
+    state->words[LW_RMUTEX_DEPTH] = model_configuration->first;
+    state->words[LW_RMUTEX_HOLDER] = holder_of(0, 0);
     state->ghosts[OWNER_AGENT] = state->ghosts[TIMES] = 1;
     state->agents[0].callers[0].flags = HOLDS;
 }
@@ -104,15 +122,14 @@ static bool is_mistaken_for_holder(const struct state *state, int agent, int cal
 static int strays(const struct state *state, int agent, int caller, struct choice *choices,
                   int count)
 {
-    const uint32_t self = model_id(agent);
-    const uint32_t task = task_of(agent, caller);
+    const uint32_t holder = holder_of(agent, caller);
     choices[count++] = (struct choice){.function = DEPTH};
     if (is_mistaken_for_holder(state, agent, caller))
         return count;
-    choices[count++] = (struct choice){.function = REENTER, .a = self, .b = task};
-    choices[count++] = (struct choice){.function = UNLOCK, .a = self, .b = task};
-    if (task == 0)
-        choices[count++] = (struct choice){.function = FACE_UNLOCK, .a = self};
+    choices[count++] = (struct choice){.function = REENTER, .a = holder};
+    choices[count++] = (struct choice){.function = UNLOCK, .a = holder};
+    if (!model_is_async(agent, caller))
+        choices[count++] = (struct choice){.function = FACE_UNLOCK, .a = holder};
     return count;
 }
 
@@ -134,12 +151,11 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         choices[count++] = (struct choice){.function = holds  ? REENTER
                                                        : task ? LOCK_TASK
                                                               : LOCK,
-                                           .a = self,
-                                           .b = holds ? task : 0};
+                                           .a = holds ? self | task : self};
     }
     if (holds && (state->ghosts[TIMES] > 1 || model_configuration->first == 0))
-        choices[count++] = (struct choice){
-            .function = by_face ? FACE_UNLOCK : UNLOCK, .a = self, .b = by_face ? 0 : task};
+        choices[count++] = (struct choice){.function = by_face ? FACE_UNLOCK : UNLOCK,
+                                           .a = by_face ? self : self | task};
     return model_configuration->with & STRAYS ? strays(state, agent, caller, choices, count)
                                               : count;
 }
@@ -179,11 +195,10 @@ static const char *changed_depth(struct state *state, int agent, uint32_t depth)
 {
     const struct agent *a = &state->agents[agent];
     struct caller *c = operator_of(state, agent);
-    const uint32_t task = task_of(agent, a->caller);
     if (!owns(state, agent) || !(c->flags & (HOLDS | TOOK)))
         return "changes the depth, and does not hold it";
     if (c->flags & TOOK)
-        return depth == task ? NULL : "begins with another depth";
+        return depth == 0 ? NULL : "begins with another depth";
     if (c->flags & CHANGED_DEPTH)
         return "takes it, or gives it back, twice";
     c->flags |= CHANGED_DEPTH;
@@ -191,7 +206,21 @@ static const char *changed_depth(struct state *state, int agent, uint32_t depth)
         state->ghosts[TIMES]--;
     else
         state->ghosts[TIMES]++;
-    return depth == (task | again(state)) ? NULL : "does not count how often it has it";
+    return depth == again(state) ? NULL : "does not count how often it has it";
+}
+
+static const char *changed_holder(struct state *state, int agent, uint32_t holder)
+{
+    const struct agent *a = &state->agents[agent];
+    const struct caller *c = operator_of(state, agent);
+    if (!owns(state, agent) || !(c->flags & (HOLDS | TOOK)))
+        return "says who holds it, and does not hold it";
+    /* An unlock that cannot free it says so again. */
+    if (holder == holder_of(agent, a->caller))
+        return NULL;
+    return holder == 0 && is_unlock(a->function) && again(state) == 0
+               ? NULL
+               : "says that another one holds it";
 }
 
 static const char *operated(struct state *state, int agent, const struct operation *operation,
@@ -203,8 +232,9 @@ static const char *operated(struct state *state, int agent, const struct operati
     if (c->flags & FREED)
         return "touches it after it has freed it";
     if (operation->kind == STORE)
-        return operation->word == LW_RMUTEX_DEPTH ? changed_depth(state, agent, operation->a)
-                                                  : "stores what it has to change";
+        return operation->word == LW_RMUTEX_DEPTH    ? changed_depth(state, agent, operation->a)
+               : operation->word == LW_RMUTEX_HOLDER ? changed_holder(state, agent, operation->a)
+                                                     : "stores what it has to change";
     if (operation->kind == CAS && operation->word != LW_MUTEX_STATE)
         return "changes another word than the state";
     if (has_changed(operation, result))
@@ -301,12 +331,21 @@ static const char *invariant(const struct state *state)
     const int agent = state->ghosts[OWNER_AGENT] - 1;
     if (agent < 0 ? owner != 0 : owner != model_id(agent))
         return "the word does not name the holder";
+    const uint32_t holder = state->words[LW_RMUTEX_HOLDER];
+    /* In a proof, whether another agent is a task is not known. */
+    const uint32_t known = model_is_one_of_many && agent > 0 ? LW_MUTEX_OWNER : UINT32_MAX;
+    const bool is_holder =
+        agent >= 0 && ((holder ^ holder_of(agent, state->ghosts[OWNER_CALLER])) & known) == 0;
+    if (holder != 0 && !is_holder)
+        return "an agent that does not hold it may take it again";
     /* Between its operations; in a proof, what another agent does is not known. */
     if (agent < 0 || state->agents[agent].doing != IDLE || (model_is_one_of_many && agent > 0))
         return NULL;
-    const uint32_t depth = task_of(agent, state->ghosts[OWNER_CALLER]) | again(state);
-    return state->words[LW_RMUTEX_DEPTH] == depth ? NULL
-                                                  : "the depth is not how often its holder has it";
+    if (!is_holder)
+        return "its holder may not take it again";
+    return state->words[LW_RMUTEX_DEPTH] == again(state)
+               ? NULL
+               : "the depth is not how often its holder has it";
 }
 
 /* The first agent holds it for good. */
@@ -337,7 +376,9 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
 {
     const int agent = model_agent_of(value & LW_MUTEX_OWNER);
     if (word == LW_RMUTEX_DEPTH)
-        snprintf(text, size, "%u%s", value & LW_RMUTEX_AGAIN,
+        snprintf(text, size, "%u", value);
+    else if (word == LW_RMUTEX_HOLDER)
+        snprintf(text, size, "%s%s", agent >= 0 ? model_name(agent) : "0",
                  value & LW_RMUTEX_TASK ? "+TASK" : "");
     else
         snprintf(text, size, "%s%s%s%s", agent >= 0 ? model_name(agent) : "0",
@@ -381,9 +422,11 @@ static const struct configuration proofs[] = {
     {"b2,a2a2a2,p2p2p2", 0, ANYTHING, 0, MEDIUM, 0},
 };
 
-static const char *const word_names[] = {"state", "gate", "depth"};
+static const char *const word_names[] = {"state", "gate", "depth", "holder"};
 
 EXPLORE("rmutex", LW_RMUTEX_WORDS, .begin = begin, .may_wait = may_wait,
         .last_phase = MUTEX_LAST_PHASE, .flags_of_a_step = SAW_IT_HELD, .proofs = proofs,
-        .proof_count = COUNT_OF(proofs), .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT,
-        .is_owed = is_owed, .pledges = pledges, .wakes_one = LW_MUTEX_STATE + 1)
+        .proof_count = COUNT_OF(proofs),
+        .ids = {[LW_MUTEX_STATE] = LW_MUTEX_OWNER, [LW_RMUTEX_HOLDER] = LW_MUTEX_OWNER},
+        .agents_ghosts = 1 << OWNER_AGENT, .is_owed = is_owed, .pledges = pledges,
+        .wakes_one = LW_MUTEX_STATE + 1)

@@ -83,10 +83,7 @@ enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline dead
 
 enum lw_ending lw_rwlock_read_slow(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {
-    /* Trying again: this is how JavaScript begins. */
-    return lw_rwlock_take_read(rwlock->word)
-               ? LW_ENDED_DONE
-               : lw_rwlock_slow(rwlock, lw_rwlock_read_step, deadline, cancel);
+    return lw_rwlock_slow(rwlock, lw_rwlock_read_step, deadline, cancel);
 }
 
 static lw_rwlock *seen_by(uint32_t self, lw_word *words)

@@ -25,6 +25,7 @@ const words = () => new Int32Array(new SharedArrayBuffer(128));
  */
 export const operations = [
   { name: 'raw cas, exchange', floor: true, make: () => swap(words()) },
+  { name: 'raw cas, twice', make: () => swapTwice(words()) },
   { name: 'raw read and cas, twice', make: () => updateTwice(words()) },
   { name: 'raw load', make: () => look(words()) },
   { name: 'Mutex lock, unlock', make: () => lock(new Mutex()) },
@@ -54,6 +55,12 @@ export const operations = [
 
 const swap = (heap) => () => {
   if (Atomics.compareExchange(heap, 0, 0, 1) !== 0 || Atomics.exchange(heap, 0, 0) !== 1)
+    throw new Error('contended');
+};
+
+/** What a lock takes at least whose unlock refuses a stranger. */
+const swapTwice = (heap) => () => {
+  if (Atomics.compareExchange(heap, 0, 0, 1) !== 0 || Atomics.compareExchange(heap, 0, 1, 0) !== 1)
     throw new Error('contended');
 };
 

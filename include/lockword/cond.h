@@ -102,8 +102,7 @@ LW_API int lw_cond_wait(lw_cond *cond, lw_mutex *mutex)
 LW_API int lw_cond_wait_recursive_cancel(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline,
                                          lw_cancel *cancel)
 {
-    if (lw_mutex_owner(rmutex->word) != lw_self() ||
-        lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed) & LW_RMUTEX_TASK)
+    if (lw_load(&rmutex->word[LW_RMUTEX_HOLDER], lw_relaxed) != lw_self())
         return EPERM;
     LW_NOTE_USE(cond->word);
     LW_NOTE_UNLOCKING(rmutex->word, LW_NOTE_WRITE);

@@ -310,7 +310,8 @@ LW_API int lw_rmutex_lock_async(lw_rmutex *rmutex, LW_ASYNC_PARAMETERS)
 /* Takes it once more. Returns 0; EPERM: no task of this thread holds it; EOVERFLOW. */
 LW_API int lw_rmutex_relock_task(lw_rmutex *rmutex)
 {
-    const enum lw_reentry reentry = lw_rmutex_reenter_step(rmutex->word, lw_self(), LW_RMUTEX_TASK);
+    const enum lw_reentry reentry =
+        lw_rmutex_reenter_step(rmutex->word, lw_self() | LW_RMUTEX_TASK);
     return reentry == LW_REENTRY_YES ? 0 : reentry == LW_REENTRY_NO ? EPERM : EOVERFLOW;
 }
 
@@ -323,9 +324,9 @@ LW_API int lw_rmutex_unlock_task(lw_rmutex *rmutex)
     const int how =
         LW_ANNOTATE && !lw_rmutex_is_held_once(rmutex, self) ? LW_NOTE_NOTHING : LW_NOTE_WRITE;
     LW_NOTE_UNLOCKING(rmutex->word, how);
-    const bool left = lw_rmutex_unlock_step(rmutex->word, self, LW_RMUTEX_TASK);
+    const int error = lw_rmutex_give(rmutex, self | LW_RMUTEX_TASK);
     LW_NOTE_UNLOCKED(rmutex->word, how);
-    return left ? 0 : EPERM;
+    return error;
 }
 
 LW_API int lw_rwlock_rdlock_async(lw_rwlock *rwlock, LW_ASYNC_PARAMETERS)
@@ -427,8 +428,7 @@ LW_API int lw_cond_wait_async(lw_cond *cond, lw_mutex *mutex, LW_ASYNC_PARAMETER
 /* The same with a recursive mutex that a task holds. It is given up entirely. */
 LW_API int lw_cond_wait_recursive_async(lw_cond *cond, lw_rmutex *rmutex, LW_ASYNC_PARAMETERS)
 {
-    if (lw_mutex_owner(rmutex->word) != lw_self() ||
-        !(lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed) & LW_RMUTEX_TASK))
+    if (lw_load(&rmutex->word[LW_RMUTEX_HOLDER], lw_relaxed) != (lw_self() | LW_RMUTEX_TASK))
         return EPERM;
     LW_NOTE_UNLOCKING(rmutex->word, LW_NOTE_WRITE);
     LW_NOTE_UNLOCKED(rmutex->word, LW_NOTE_WRITE);

@@ -39,56 +39,23 @@ typedef struct lw_rmutex {
 enum lw_ending lw_rmutex_lock_slow(lw_rmutex *rmutex, lw_deadline deadline, lw_cancel *cancel);
 
 /*
- * The halves of the functions below that are inlined: what their steps do. A depth is 0 unless the
- * holder took the mutex again, or a task of an event loop holds it. Only the holder can change it,
- * or give the mutex away, meanwhile.
- */
-static inline int lw_rmutex_reenter(lw_rmutex *rmutex, uint32_t self)
-{
-    const uint32_t depth = lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed);
-    if (__builtin_expect(depth < LW_RMUTEX_AGAIN, 1)) {
-        lw_store(&rmutex->word[LW_RMUTEX_DEPTH], depth + 1, lw_relaxed);
-        return 0;
-    }
-    return lw_rmutex_reenter_step(rmutex->word, self, 0) == LW_REENTRY_OVERFLOW ? EOVERFLOW : EBUSY;
-}
-
-/* Returns false, with nothing changed, if the step has to be called. */
-static inline bool lw_rmutex_leave(lw_rmutex *rmutex, uint32_t self)
-{
-    const uint32_t depth = lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed);
-    if (depth == 0)
-        return lw_mutex_free(rmutex->word, self);
-    if (depth > LW_RMUTEX_AGAIN ||
-        (lw_load(&rmutex->word[LW_MUTEX_STATE], lw_relaxed) & LW_MUTEX_OWNER) != self)
-        return false;
-    /* The caller holds the mutex, so the depth was its own. */
-    lw_store(&rmutex->word[LW_RMUTEX_DEPTH], depth - 1, lw_relaxed);
-    return true;
-}
-
-/*
- * Takes it if it is free, or again if the caller holds it. Returns 0; EOVERFLOW; EBUSY: another
- * agent holds it, and nothing was changed. The compare-and-swap comes first, and finds the holder:
- * to load a word that was swapped a moment ago costs a third of another swap. The load is worth
- * that only where the depth, which was not swapped, says that the mutex was taken again: most
- * likely by the caller.
+ * Takes it if it is free and no agent waits, or again if the caller holds it. Returns 0; EOVERFLOW;
+ * EBUSY: nothing was changed.
  */
 static inline int lw_rmutex_enter(lw_rmutex *rmutex, uint32_t self)
 {
-    uint32_t state = 0;
-    if (lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed) != 0)
-        state = lw_load(&rmutex->word[LW_MUTEX_STATE], lw_relaxed) & LW_MUTEX_OWNER;
-    if (state != self) {
-        state = lw_cas(&rmutex->word[LW_MUTEX_STATE], 0, self, lw_acquire);
-        if (state == 0) {
-            /* It is 0 unless a task has left another value. */
-            if (__builtin_expect(lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed) != 0, 0))
-                lw_store(&rmutex->word[LW_RMUTEX_DEPTH], 0, lw_relaxed);
-            return 0;
-        }
-    }
-    return (state & LW_MUTEX_OWNER) == self ? lw_rmutex_reenter(rmutex, self) : EBUSY;
+    if (__builtin_expect(lw_rmutex_take(rmutex->word, self), 1))
+        return 0;
+    return lw_rmutex_reenter_step(rmutex->word, self) == LW_REENTRY_OVERFLOW ? EOVERFLOW : EBUSY;
+}
+
+/* Gives it back once. Returns 0; EPERM: `holder`, as in core/rmutex.h, does not hold it. */
+static inline int lw_rmutex_give(lw_rmutex *rmutex, uint32_t holder)
+{
+    return __builtin_expect(lw_rmutex_free(rmutex->word, holder), 1) ||
+                   lw_rmutex_free_step(rmutex->word, holder)
+               ? 0
+               : EPERM;
 }
 
 /* Returns whether the thread holds it exactly once, so that one unlock frees it. */
@@ -109,7 +76,7 @@ LW_API int lw_rmutex_trylock(lw_rmutex *rmutex)
     LW_NOTE_LOCKING(rmutex->word, how);
     int error = lw_rmutex_enter(rmutex, self);
     if (__builtin_expect(error == EBUSY, 0) && lw_mutex_try_step(rmutex->word, self)) {
-        lw_store(&rmutex->word[LW_RMUTEX_DEPTH], 0, lw_relaxed);
+        lw_rmutex_entered_step(rmutex->word, self, 0);
         error = 0;
     }
     LW_NOTE_LOCKED(rmutex->word, how, error == 0);
@@ -161,10 +128,9 @@ LW_API int lw_rmutex_unlock(lw_rmutex *rmutex)
     const int how =
         LW_ANNOTATE && !lw_rmutex_is_held_once(rmutex, self) ? LW_NOTE_NOTHING : LW_NOTE_WRITE;
     LW_NOTE_UNLOCKING(rmutex->word, how);
-    const bool left = __builtin_expect(lw_rmutex_leave(rmutex, self), 1) ||
-                      lw_rmutex_unlock_step(rmutex->word, self, 0);
+    const int error = lw_rmutex_give(rmutex, self);
     LW_NOTE_UNLOCKED(rmutex->word, how);
-    return left ? 0 : EPERM;
+    return error;
 }
 
 /* Whether anybody holds it right now. By the time the caller looks at the result it may be old. */

@@ -61,49 +61,6 @@ enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline dead
 enum lw_ending lw_rwlock_read_slow(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel);
 
 /*
- * The halves of the functions below that are inlined: what the steps do if nobody waits. They
- * return false, with nothing changed, if the step has to be called. They guess the state rather
- * than load it, since the load would cost nearly half of the compare-and-swap after it. A guess
- * that fails returns the state, and brings the cache line here for another try. One more is enough:
- * threads that fail twice are many, and had better back off.
- */
-static inline bool lw_rwlock_enter_read(lw_rwlock *rwlock)
-{
-    lw_word *word = &rwlock->word[LW_RWLOCK_STATE];
-    const uint32_t state = lw_cas(word, 0, LW_RWLOCK_READER, lw_acquire);
-    return __builtin_expect(state == 0, 1) ||
-           (state < LW_RWLOCK_READERS &&
-            lw_cas(word, state, state + LW_RWLOCK_READER, lw_acquire) == state);
-}
-
-static inline bool lw_rwlock_leave_read(lw_rwlock *rwlock)
-{
-    uint32_t seen = LW_RWLOCK_READER;
-    do {
-        const uint32_t state = seen;
-        seen = lw_cas(&rwlock->word[LW_RWLOCK_STATE], state, state - LW_RWLOCK_READER, lw_release);
-        if (__builtin_expect(seen == state, 1))
-            return true;
-    } while (LW_RWLOCK_READER < seen && seen <= LW_RWLOCK_READERS);
-    return false;
-}
-
-static inline bool lw_rwlock_leave_write(lw_rwlock *rwlock, uint32_t self)
-{
-    if (lw_load(&rwlock->word[LW_RWLOCK_OWNER], lw_relaxed) != self)
-        return false;
-    /*
-     * This precedes the swap that frees the lock: after it, the next owner may come, and the memory
-     * may be gone.
-     */
-    lw_store(&rwlock->word[LW_RWLOCK_OWNER], 0, lw_relaxed);
-    if (lw_cas(&rwlock->word[LW_RWLOCK_STATE], LW_RWLOCK_WRITER, 0, lw_release) == LW_RWLOCK_WRITER)
-        return true;
-    lw_store(&rwlock->word[LW_RWLOCK_OWNER], self, lw_relaxed);
-    return false;
-}
-
-/*
  * Tells the tools of annotate.h that the caller exchanges what it holds for something else: first
  * that it gives it up, and what that was, then that it holds the other. Only the library runs in
  * between.
@@ -143,7 +100,7 @@ LW_API int lw_rwlock_rdlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_c
 {
     const int how = LW_NOTE_READ | LW_NOTE_WAIT(deadline, cancel);
     LW_NOTE_LOCKING(rwlock->word, how);
-    const int error = lw_rwlock_enter_read(rwlock)
+    const int error = __builtin_expect(lw_rwlock_take_read(rwlock->word), 1)
                           ? 0
                           : lw_error_of(lw_rwlock_read_slow(rwlock, deadline, cancel));
     LW_NOTE_LOCKED(rwlock->word, how, error == 0);
@@ -326,7 +283,8 @@ LW_API int lw_rwlock_unlock(lw_rwlock *rwlock)
     const int had = lw_rwlock_note_change(rwlock);
     /* The word of the owner, which is loaded first, is on the same cache line. */
     lw_will_change(&rwlock->word[LW_RWLOCK_STATE]);
-    const bool left = lw_rwlock_leave_write(rwlock, self) || lw_rwlock_leave_read(rwlock) ||
+    const bool left = lw_rwlock_free_write(rwlock->word, self) ||
+                      lw_rwlock_free_read(rwlock->word) ||
                       lw_rwlock_become_step(rwlock->word, LW_RWLOCK_WRITER, 0, self) ||
                       lw_rwlock_become_step(rwlock->word, LW_RWLOCK_UPGRADABLE, 0, self) ||
                       lw_rwlock_unread_step(rwlock->word);

@@ -1,13 +1,9 @@
 /**
  * lockword: locks in shared memory, for workers that block, for main threads that must not, and for
- * C beside them.
+ * C beside them. The primitives stand in the order of docs/layout.md.
  */
 
 export { self } from './agent.js';
-export { waitAny } from './any.js';
-export { Barrier } from './barrier.js';
-export { Condition } from './condition.js';
-export { Counter } from './counter.js';
 export {
   BlockingError,
   BrokenBarrierError,
@@ -16,16 +12,20 @@ export {
   OwnershipError,
   TimeoutError,
 } from './errors.js';
-export { Event } from './event.js';
-export { Latch } from './latch.js';
+export { waitAny } from './any.js';
 export { layout } from './layout.js';
 export { Mutex } from './mutex.js';
-export { Once } from './once.js';
-export { Permits } from './permits.js';
 export { RecursiveMutex } from './rmutex.js';
-export { RWLock } from './rwlock.js';
+export { Condition } from './condition.js';
 export { Semaphore } from './semaphore.js';
+export { Permits } from './permits.js';
+export { RWLock } from './rwlock.js';
+export { Barrier } from './barrier.js';
 export { WaitGroup } from './waitgroup.js';
+export { Latch } from './latch.js';
+export { Event } from './event.js';
+export { Once } from './once.js';
+export { Counter } from './counter.js';
 
 /**
  * What a program in TypeScript may have to name.

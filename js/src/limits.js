@@ -20,7 +20,7 @@ import { listen, signalOf, timeoutOf } from './options.js';
  *
  * @type {{ count: number, timer?: ReturnType<typeof setInterval> }}
  */
-const pending = (shared.pending ??= { count: 0 });
+export const pending = (shared.pending ??= { count: 0 });
 
 export function nothingPends() {
   return !pending.count;

@@ -39,7 +39,7 @@ export const meanings = {
   Mutex: [HOLDER, RESERVED, ...WAITERS],
   RecursiveMutex: [
     HOLDER,
-    [['in a task', [core.LW_RMUTEX_DEPTH, core.LW_RMUTEX_TASK], undefined, HELD]],
+    [['in a task', [core.LW_RMUTEX_HOLDER, core.LW_RMUTEX_TASK], undefined, HELD]],
     [['%n times', [core.LW_RMUTEX_DEPTH, core.LW_RMUTEX_AGAIN], undefined, HELD]],
     RESERVED,
     ...WAITERS,

@@ -12,7 +12,7 @@ import {
 import { self } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { guardOf } from './guard.js';
-import { isDone, nothingPends } from './limits.js';
+import { isDone, pending } from './limits.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { lockBlocking } from './blocking.js';
@@ -20,6 +20,9 @@ import { handOver } from './line.js';
 import { enqueue } from './turn.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
+
+// A copy, since an engine reads what is imported more slowly.
+const me = self;
 
 /**
  * A mutex. It has at most one holder: an agent, that is a thread, whether it runs JavaScript or C.
@@ -67,7 +70,7 @@ export class Mutex extends Primitive {
    */
   #lock(options, call) {
     const timeout = timeoutToBlock(options, call);
-    if (mutexTake(this.words, self)) return true;
+    if (mutexTake(this.words, me)) return true;
     const what = lockBlocking(this.words, self, timeout);
     if (what === LW_DEADLOCK) throw new DeadlockError('held by this thread already');
     return what === LW_DONE;
@@ -98,8 +101,9 @@ export class Mutex extends Primitive {
    * @throws {OwnershipError} this agent does not hold it
    */
   unlock() {
-    if (mutexFree(this.words, self)) handOver(this.words);
-    else if (!mutexUnlockStep(this.words, self))
+    if (mutexFree(this.words, me)) {
+      if (pending.count) handOver(this.words);
+    } else if (!mutexUnlockStep(this.words, me))
       throw new OwnershipError('not held by this thread');
   }
 
@@ -152,7 +156,7 @@ export class Mutex extends Primitive {
    */
   #ask(options, toValue = isDone) {
     try {
-      if (nothingPends()) {
+      if (!pending.count) {
         timeoutOf(options);
         signalOf(options);
         if (mutexTake(this.words, self)) return Promise.resolve(toValue({ what: LW_DONE }));

@@ -5,28 +5,33 @@
 import {
   LW_DEADLOCK,
   LW_DONE,
-  LW_MUTEX_STATE,
   LW_REENTRY_NO,
   LW_REENTRY_OVERFLOW,
   LW_RMUTEX_TASK,
 } from './core/constants.js';
-import { mutexLockStep, mutexOwner, mutexTake, mutexTryStep } from './core/mutex.js';
+import { mutexLockStep, mutexOwner, mutexTryStep } from './core/mutex.js';
 import {
   rmutexDepth,
   rmutexEnteredStep,
+  rmutexFree,
   rmutexReenterStep,
-  rmutexUnlockStep,
+  rmutexTake,
+  rmutexFreeStep,
 } from './core/rmutex.js';
-import { self } from './agent.js';
+import { self, unchecked } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { dispose, guardOf } from './guard.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
+import { pending } from './limits.js';
 import { Primitive } from './primitive.js';
 import { lockBlocking } from './blocking.js';
 import { handOver } from './line.js';
 import { enqueue } from './turn.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
+
+/** What holds it for a task of this agent. */
+const TASK = self | LW_RMUTEX_TASK;
 
 /**
  * A recursive mutex. The blocking form, `lock`, re-enters by thread: code that holds it may call
@@ -39,7 +44,7 @@ import { enqueue } from './turn.js';
  * @extends {Primitive<'RecursiveMutex'>}
  */
 export class RecursiveMutex extends Primitive {
-  static BYTE_LENGTH = 12;
+  static BYTE_LENGTH = 16;
   /** @readonly @type {'RecursiveMutex'} */
   static type = 'RecursiveMutex';
 
@@ -68,6 +73,7 @@ export class RecursiveMutex extends Primitive {
    * @throws {RangeError} it has been taken 2^31 times
    */
   lock(options) {
+    if (options === unchecked && rmutexTake(this.words, self)) return true;
     return this.#lock(options, 'lock');
   }
 
@@ -77,10 +83,10 @@ export class RecursiveMutex extends Primitive {
    */
   #lock(options, call) {
     const timeout = timeoutToBlock(options, call);
-    if (reenter(this.words, 0)) return true;
-    const what = mutexTake(this.words, self) ? LW_DONE : lockBlocking(this.words, self, timeout);
+    if (take(this.words)) return true;
+    const what = lockBlocking(this.words, self, timeout);
     if (what === LW_DEADLOCK) throw new DeadlockError('held by a task of this thread');
-    if (what === LW_DONE) rmutexEnteredStep(this.words, 0);
+    if (what === LW_DONE) rmutexEnteredStep(this.words, self, 0);
     return what === LW_DONE;
   }
 
@@ -91,9 +97,9 @@ export class RecursiveMutex extends Primitive {
    * @throws {RangeError} it has been taken 2^31 times
    */
   tryLock() {
-    if (reenter(this.words, 0)) return true;
-    const taken = mutexTake(this.words, self) || mutexTryStep(this.words, self);
-    if (taken) rmutexEnteredStep(this.words, 0);
+    if (take(this.words)) return true;
+    const taken = mutexTryStep(this.words, self);
+    if (taken) rmutexEnteredStep(this.words, self, 0);
     return taken;
   }
 
@@ -103,7 +109,7 @@ export class RecursiveMutex extends Primitive {
    * @throws {OwnershipError} this thread does not hold it
    */
   unlock() {
-    unlock(this.words, 0);
+    unlock(this.words, self);
   }
 
   /**
@@ -197,7 +203,7 @@ export class TaskGuard {
    * @throws {RangeError} it has been taken 2^31 times
    */
   lock() {
-    if (this.#depth === 0 || !reenter(this.#words, LW_RMUTEX_TASK))
+    if (this.#depth === 0 || !reenter(this.#words, TASK))
       throw new OwnershipError('not held by this task');
     this.#depth++;
   }
@@ -222,7 +228,7 @@ export class TaskGuard {
   /** Unlocks it once; does nothing if the task does not hold it any more. */
   unlock() {
     if (this.#depth === 0) return;
-    unlock(this.#words, LW_RMUTEX_TASK);
+    unlock(this.#words, TASK);
     this.#depth--;
   }
 
@@ -241,27 +247,35 @@ export class TaskGuard {
  */
 function lockTask(words, wanted, why, phase) {
   const answer = mutexLockStep(words, wanted, why, phase);
-  if (answer.what === LW_DONE) rmutexEnteredStep(words, LW_RMUTEX_TASK);
+  if (answer.what === LW_DONE) rmutexEnteredStep(words, TASK, 0);
   return answer;
 }
 
 /**
+ * Takes the mutex for this thread if it need not wait for that.
+ *
  * @param {import('./wait.js').Words} words
- * @param {number} task
+ */
+const take = (words) => rmutexTake(words, self) || reenter(words, self);
+
+/**
+ * @param {import('./wait.js').Words} words
+ * @param {number} holder `self` or TASK
  * @returns {boolean}
  */
-function reenter(words, task) {
-  const reentry = rmutexReenterStep(words, self, task);
+function reenter(words, holder) {
+  const reentry = rmutexReenterStep(words, holder);
   if (reentry === LW_REENTRY_OVERFLOW) throw new RangeError('locked 2^31 times');
   return reentry !== LW_REENTRY_NO;
 }
 
 /**
  * @param {import('./wait.js').Words} words
- * @param {number} task
+ * @param {number} holder `self` or TASK
  */
-function unlock(words, task) {
-  const nobodyWaits = words[LW_MUTEX_STATE] === self;
-  if (!rmutexUnlockStep(words, self, task)) throw new OwnershipError('not held by this thread');
-  if (nobodyWaits) handOver(words);
+function unlock(words, holder) {
+  if (rmutexFree(words, holder)) {
+    // Here, too: an engine inlines so much at most.
+    if (pending.count) handOver(words);
+  } else if (!rmutexFreeStep(words, holder)) throw new OwnershipError('not held by this thread');
 }

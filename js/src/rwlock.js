@@ -12,6 +12,8 @@ import {
 } from './core/constants.js';
 import {
   rwlockBecomeStep,
+  rwlockFreeRead,
+  rwlockFreeWrite,
   rwlockOwner,
   rwlockReadStep,
   rwlockState,
@@ -23,7 +25,7 @@ import {
   rwlockUpreadStep,
   rwlockWriteStep,
 } from './core/rwlock.js';
-import { self } from './agent.js';
+import { self, unchecked } from './agent.js';
 import { spinThenBlock } from './blocking.js';
 import { DeadlockError, OwnershipError } from './errors.js';
 import { guardOf, runUnder } from './guard.js';
@@ -86,7 +88,8 @@ export class RWLock extends Primitive {
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   readLock(options) {
-    return this.#lock(rwlockReadStep, options, 'readLock', rwlockTakeRead);
+    if (options === unchecked && rwlockTakeRead(this.words)) return true;
+    return this.#lock(rwlockReadStep, options, 'readLock');
   }
 
   /**
@@ -116,6 +119,7 @@ export class RWLock extends Primitive {
    * @throws {OwnershipError} nobody reads
    */
   readUnlock() {
+    if (rwlockFreeRead(this.words)) return handOver(this.words);
     const waiters = waitersOf(this.words);
     assertHad(rwlockUnreadStep(this.words));
     handOver(this.words, waiters);
@@ -130,7 +134,8 @@ export class RWLock extends Primitive {
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   writeLock(options) {
-    return this.#lock(rwlockWriteStep, options, 'writeLock', rwlockTakeWrite);
+    if (options === unchecked && rwlockTakeWrite(this.words, self)) return true;
+    return this.#lock(rwlockWriteStep, options, 'writeLock');
   }
 
   /**
@@ -158,6 +163,7 @@ export class RWLock extends Primitive {
    * @throws {OwnershipError} this agent does not write
    */
   writeUnlock() {
+    if (rwlockFreeWrite(this.words, self)) return handOver(this.words);
     this.#become(LW_RWLOCK_WRITER, 0);
   }
 
@@ -264,9 +270,7 @@ export class RWLock extends Primitive {
    * @throws {TimeoutError} the time was up; and what `readLock` throws
    */
   acquireRead(options) {
-    return guardOf(this.#lock(rwlockReadStep, options, 'acquireRead', rwlockTakeRead), () =>
-      this.readUnlock(),
-    );
+    return guardOf(this.#lock(rwlockReadStep, options, 'acquireRead'), () => this.readUnlock());
   }
 
   /**
@@ -288,9 +292,7 @@ export class RWLock extends Primitive {
    * @throws {TimeoutError} the time was up; and what `writeLock` throws
    */
   acquireWrite(options) {
-    return guardOf(this.#lock(rwlockWriteStep, options, 'acquireWrite', rwlockTakeWrite), () =>
-      this.writeUnlock(),
-    );
+    return guardOf(this.#lock(rwlockWriteStep, options, 'acquireWrite'), () => this.writeUnlock());
   }
 
   /**
@@ -378,13 +380,9 @@ export class RWLock extends Primitive {
    * @param {import('./blocking.js').Step} step
    * @param {number | WaitOptions | undefined} options
    * @param {string} call what the user called
-   * @param {(words: import('./wait.js').Words, self: number) => boolean} [take] its fast half
    */
-  #lock(step, options, call, take) {
-    const timeout = timeoutToBlock(options, call);
-    return (
-      take?.(this.words, self) || succeeded(spinThenBlock(step, this.words, self, timeout).what)
-    );
+  #lock(step, options, call) {
+    return succeeded(spinThenBlock(step, this.words, self, timeoutToBlock(options, call)).what);
   }
 
   /**

@@ -3,8 +3,8 @@
  * mutex. Programs for that package run on this one with the import changed. It shares its words
  * with `lw_rmutex` in C and with RecursiveMutex: a holder by one of them excludes the others.
  *
- * A mutex has three words in that package, too, but other ones: all threads must use the same
- * package.
+ * In that package a mutex has other words, and three of them: all threads must use the same package,
+ * and its `createSharedBuffer`.
  *
  * The word that is exchanged holds the owner as `threadId + 1`. A thread knows its own id from the
  * start, and those of its workers, so it can tell from a word what a dead worker held. No two
@@ -15,15 +15,9 @@
 
 import { threadId } from 'node:worker_threads';
 
-import {
-  LW_DONE,
-  LW_MUTEX_STATE,
-  LW_REENTRY_OVERFLOW,
-  LW_REENTRY_YES,
-  LW_RMUTEX_WORDS,
-} from './core/constants.js';
+import { LW_DONE, LW_REENTRY_OVERFLOW, LW_REENTRY_YES, LW_RMUTEX_WORDS } from './core/constants.js';
 import { mutexBuryStep, mutexLockStep, mutexOwner } from './core/mutex.js';
-import { rmutexEnteredStep, rmutexReenterStep, rmutexUnlockStep } from './core/rmutex.js';
+import { rmutexEnteredStep, rmutexFree, rmutexReenterStep, rmutexFreeStep } from './core/rmutex.js';
 import { self } from './agent.js';
 import { block } from './blocking.js';
 import { handOver } from './line.js';
@@ -192,9 +186,8 @@ export class WorkerMutex {
 
   /** Unlocks it once. */
   unlock() {
-    const nobodyWaits = this.#words[LW_MUTEX_STATE] === me;
-    if (rmutexUnlockStep(this.#words, me, 0))
-      return nobodyWaits ? handOver(this.#words) : undefined;
+    if (rmutexFree(this.#words, me)) return handOver(this.#words);
+    if (rmutexFreeStep(this.#words, me)) return;
     assert(mutexOwner(this.#words) === me, 'MUTEX_IS_NOT_OWNED_BY_CURRENT_THREAD');
     throw new WorkerMutexError('MUTEX_RECURSION_COUNT_UNDERFLOW');
   }
@@ -241,10 +234,10 @@ function wordsAt(buffer, index) {
  * @returns {boolean} false: this thread does not hold it
  */
 function reenter(words) {
-  const reentry = rmutexReenterStep(words, me, 0);
+  const reentry = rmutexReenterStep(words, me);
   if (reentry === LW_REENTRY_YES) return true;
   assert(reentry !== LW_REENTRY_OVERFLOW, 'MUTEX_RECURSION_COUNT_OVERFLOW');
-  // Nobody takes it in this thread's name for a task alone: somebody has written a negative depth.
+  // Nobody takes it in this thread's name for a task alone: somebody has spoilt the words.
   assert(mutexOwner(words) !== me, 'MUTEX_RECURSION_COUNT_UNDERFLOW');
   return false;
 }
@@ -257,6 +250,6 @@ function reenter(words) {
  */
 function lockStep(words, _, why, phase) {
   const answer = mutexLockStep(words, me, why, phase);
-  if (answer.what === LW_DONE) rmutexEnteredStep(words, 0);
+  if (answer.what === LW_DONE) rmutexEnteredStep(words, me, 0);
   return answer;
 }

@@ -17,14 +17,16 @@ void lw_event_set_step(lw_word *event)
          * wait now, even if the event is reset at once.
          */
         state = seen;
-        const uint32_t generation = (state + LW_EVENT_ONE_GENERATION) & LW_EVENT_GENERATION;
-        seen = lw_waiters_change(event, state, generation | (state & LW_EVENT_AUTO) | LW_EVENT_SET);
+        /* A generation that wraps is carried into the marks, which the change clears. */
+        seen = lw_waiters_change(event, state, (state | LW_EVENT_SET) + LW_EVENT_ONE_GENERATION);
     } while (seen != state);
 }
 
 bool lw_event_reset_step(lw_word *event)
 {
-    uint32_t seen = lw_load(&event[LW_EVENT_STATE], lw_relaxed);
+    uint32_t seen = lw_load(&event[LW_EVENT_STATE], lw_unordered);
+    if (!(seen & LW_EVENT_SET))
+        seen = lw_load(&event[LW_EVENT_STATE], lw_relaxed);
     while (seen & LW_EVENT_SET) {
         const uint32_t state = seen;
         seen = lw_cas(&event[LW_EVENT_STATE], state, state & ~LW_EVENT_SET, lw_acq_rel);

@@ -51,10 +51,9 @@ uint32_t lw_waiters_change(lw_word *words, uint32_t seen, uint32_t next)
 {
     /* Acquire: pairs with the mark. Release: a waiter that this wakes sees what was done before. */
     const uint32_t found = lw_cas(&words[LW_WAITERS_STATE], seen, next & ~LW_WAITERS, lw_acq_rel);
-    if (found == seen) {
-        /* From here on the memory may be gone. */
+    /* From here on the memory may be gone. */
+    if (found == seen && seen & LW_WAITERS)
         lw_waiters_notify(words, seen, LW_ALL);
-    }
     return found;
 }
 

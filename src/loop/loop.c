@@ -242,7 +242,7 @@ static void finish(lw_waiter *waiter, lw_answer answer, int gave_up)
         if (waiter->number)
             *waiter->number = value;
     } else if (result == 0 && request->kind == LW_REQUEST_REENTERS) {
-        lw_rmutex_entered_step(waiter->words, request->depth);
+        lw_rmutex_entered_step(waiter->words, waiter->wanted | LW_RMUTEX_TASK, request->depth);
     } else if (result == 0 && request->kind == LW_REQUEST_RUNS) {
         result = value ? LW_ONCE_RUN : 0;
     } else if (result == 0 && request->kind == LW_REQUEST_MEETS) {
@@ -556,7 +556,7 @@ int lw_request_begin(lw_request *request, lw_loop *loop, enum lw_request_kind ki
     if (error != 0)
         return error;
     if (kind == LW_REQUEST_REENTERS)
-        request->depth = LW_RMUTEX_TASK;
+        request->depth = 0;
     if (kind == LW_REQUEST_MEETS) {
         const lw_answer arrival = lw_barrier_arrive_step(words);
         wanted = lw_answer_expected(arrival);
@@ -585,11 +585,9 @@ int lw_cond_begin(lw_cond *cond, lw_word *mutex, bool is_recursive, LW_ASYNC_PAR
                      LW_COND_SEQUENCE);
     if (is_recursive) {
         request->depth = lw_load(&mutex[LW_RMUTEX_DEPTH], lw_relaxed);
-        lw_rmutex_entered_step(mutex, LW_RMUTEX_TASK);
-        lw_rmutex_unlock_step(mutex, loop->self, LW_RMUTEX_TASK);
-    } else {
-        lw_mutex_unlock_step(mutex, loop->self);
+        lw_rmutex_entered_step(mutex, 0, 0);
     }
+    lw_mutex_unlock_step(mutex, loop->self);
     return 0;
 }
 

@@ -243,17 +243,16 @@ TEST(a_recursive_mutex_is_given_up_whole_and_held_as_often_again)
     }
 }
 
-/* A task's is not the thread's to give up. Only JavaScript has tasks: their bit stands for one
- * here. */
+/* A task's is not the thread's to give up. */
 TEST(a_stranger_to_the_recursive_mutex_cannot_wait)
 {
     struct nested nested = {0};
     assert_int_equal(lw_cond_wait_recursive(&nested.cond, &nested.rmutex), EPERM);
     nested.rmutex.word[LW_MUTEX_STATE] = lw_self();
-    nested.rmutex.word[LW_RMUTEX_DEPTH] = LW_RMUTEX_TASK;
+    const uint32_t holder = nested.rmutex.word[LW_RMUTEX_HOLDER] = lw_self() | LW_RMUTEX_TASK;
     assert_int_equal(lw_cond_wait_recursive_until(&nested.cond, &nested.rmutex, LW_NOW), EPERM);
     assert_int_equal(nested.cond.word[LW_COND_WAITERS], 0);
-    assert_int_equal(nested.rmutex.word[LW_RMUTEX_DEPTH], LW_RMUTEX_TASK);
+    assert_int_equal(nested.rmutex.word[LW_RMUTEX_HOLDER], holder);
 }
 
 struct queue {

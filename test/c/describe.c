@@ -70,7 +70,7 @@ TEST(the_longest_text_fits)
          LW_SELF_MASK}};
     assert_true(lw_rwlock_describe(&rwlock, text, sizeof text) + sizeof " (this one)" <=
                 sizeof text);
-    const lw_rmutex rmutex = {{0xffffffff, 0, 0xffffffff}};
+    const lw_rmutex rmutex = {{0xffffffff, 0, 0xffffffff, 0xffffffff}};
     assert_true(lw_rmutex_describe(&rmutex, text, sizeof text) + sizeof " (this one)" <=
                 sizeof text);
 }

@@ -29,12 +29,12 @@ static int unlock_it(struct call *call)
     return lw_rmutex_unlock(call->on);
 }
 
-TEST(twelve_bytes_of_zeros_are_a_free_one)
+TEST(sixteen_bytes_of_zeros_are_a_free_one)
 {
     static const lw_rmutex initial = LW_RMUTEX_INIT;
     lw_rmutex *rmutex = calloc(1, sizeof *rmutex);
     assert_non_null(rmutex);
-    assert_int_equal(sizeof *rmutex, 12);
+    assert_int_equal(sizeof *rmutex, 16);
     assert_memory_equal(rmutex, &initial, sizeof initial);
     assert_int_equal(lw_rmutex_lock(rmutex), 0);
     assert_int_equal(lw_rmutex_unlock(rmutex), 0);
@@ -111,7 +111,7 @@ TEST(it_can_be_taken_two_to_the_31_times)
 
 TEST(what_a_task_of_this_thread_holds_is_not_the_threads)
 {
-    lw_rmutex rmutex = {{lw_self(), 0, LW_RMUTEX_TASK}};
+    lw_rmutex rmutex = {{lw_self(), 0, 0, lw_self() | LW_RMUTEX_TASK}};
     const lw_rmutex before = rmutex;
     assert_int_equal(lw_rmutex_trylock(&rmutex), EBUSY);
     assert_int_equal(lw_rmutex_lock(&rmutex), EDEADLK);
@@ -120,9 +120,9 @@ TEST(what_a_task_of_this_thread_holds_is_not_the_threads)
     assert_memory_equal(&rmutex, &before, sizeof rmutex);
 }
 
-TEST(a_depth_that_a_task_left_is_not_the_next_holders)
+TEST(what_a_holder_that_died_left_is_not_the_next_holders)
 {
-    lw_rmutex rmutex = {{0, 0, LW_RMUTEX_TASK}};
+    lw_rmutex rmutex = {{0, 0, 3, NOBODY}};
     assert_int_equal(lw_rmutex_lock(&rmutex), 0);
     assert_int_equal(lw_rmutex_hold_count(&rmutex), 1);
     assert_int_equal(lw_rmutex_lock(&rmutex), 0);
@@ -133,7 +133,7 @@ TEST(a_depth_that_a_task_left_is_not_the_next_holders)
 
 TEST(trylock_takes_what_is_kept_for_a_waiter)
 {
-    lw_rmutex rmutex = {{LW_MUTEX_RESERVED, 0, 0}};
+    lw_rmutex rmutex = {{LW_MUTEX_RESERVED}};
     assert_int_equal(lw_rmutex_trylock(&rmutex), 0);
     assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
     rmutex.word[LW_MUTEX_STATE] = NOBODY;

@@ -47,7 +47,9 @@ const ATOMICS = { lw_load: 'load', lw_store: 'store', lw_cas: 'compareExchange' 
 
 /** The order of an access that JavaScript makes without Atomics. */
 const UNORDERED = 'lw_unordered';
+const ALL = 'LW_ALL';
 const NOTIFY = /^lw_notify(_async|_both)?$/;
+const SHARED = 'waiters';
 const ANSWER = 'lw_answer_of';
 const ANSWER_FIELDS = ['what', 'word', 'phase', 'expected'];
 
@@ -62,7 +64,6 @@ const ones = (value) => (value === 0 ? 0 : 2 ** (32 - Math.clz32(value)) - 1);
 export class Printer extends Source {
   #variables = new Map();
   #usedConstants = new Set();
-  #copiedConstants = new Set();
   #usedFunctions = new Set();
   #imports = new Map();
 
@@ -161,24 +162,19 @@ export class Printer extends Source {
     return name;
   }
 
-  /**
-   * The file's own constants, and copies of the indexes that its fast halves use: an import costs
-   * an engine a fraction of a nanosecond. The others are imported, since bundlers put in their
-   * values.
-   */
+  /** The file's own constants. Those of headers are imported: bundlers put in their values. */
   #constantsUsed() {
     const defined = new Set();
     const use = (name) => {
       const { js, isPublic } = this.constants.get(name);
-      if (isPublic && !this.#copiedConstants.has(name)) return this.#import('./constants.js', name);
+      if (isPublic) return this.#import('./constants.js', name);
       namesIn(js).forEach(use);
       return defined.add(name);
     };
     [...this.#usedConstants].forEach(use);
     const ordered = [...this.constants].filter(([name]) => defined.has(name)).sort(byPlace);
     const lines = ordered.map(([name, constant]) => {
-      const { behind, isPublic } = constant;
-      if (isPublic) return definition(name, constant);
+      const { behind } = constant;
       if (behind) behind.isPrinted = true;
       return `${this.aboveConstant(constant)}${definition(name, constant)}${behind ? ` ${asLines(behind.comment)}` : ''}`;
     });
@@ -204,10 +200,24 @@ export class Printer extends Source {
     ];
     const comment = `/**\n${jsdoc.map((line) => ` * ${line}`).join('\n')}\n */\n`;
     this.returns = returns;
-    this.isFast = declared.isOwn && node.inline;
-    const text = this.#block(body, file);
+    this.copies = declared.isOwn && (node.inline || usesUnordered(body)) ? new Set() : undefined;
+    const text = this.#block(body, file).replace('{', `{${this.#copied()}`);
     const list = parameters.map((parameter) => this.#name(parameter)).join(', ');
     return `${comment}${isExported(declared) ? 'export ' : ''}function ${camelCase(node.name)}(${list}) ${text}`;
+  }
+
+  /**
+   * The constants of headers that a fast function uses. It has copies of them, since an import costs
+   * an engine a fraction of a nanosecond, and bundlers put in the values of these, too.
+   */
+  #copied() {
+    const use = (name) => {
+      this.copies.add(name);
+      namesIn(this.constants.get(name).js).forEach(use);
+    };
+    [...(this.copies ?? [])].forEach(use);
+    const ordered = [...this.constants].filter(([name]) => this.copies?.has(name)).sort(byPlace);
+    return ordered.map(([name, constant]) => `${definition(name, constant)}\n`).join('');
   }
 
   /** A comment with the names of functions as they are in JavaScript. */
@@ -433,7 +443,8 @@ export class Printer extends Source {
     if (name === 'UINT32_MAX') return { js: '-1', kind: 'number', isExact: true };
     const constant =
       this.constants.get(name) ?? this.fail(node, `${name}: not a constant of the core`);
-    this.#usedConstants.add(name);
+    if (this.copies && constant.isPublic) this.copies.add(name);
+    else this.#usedConstants.add(name);
     const { value } = constant;
     return {
       js: name,
@@ -545,7 +556,9 @@ export class Printer extends Source {
       return { js, kind: name === 'lw_store' ? 'void' : 'number', isExact: true };
     }
     if (NOTIFY.test(name)) {
-      const js = `${this.#import('../wait.js', 'notify')}(${[...this.#word(args[0]), this.#unsigned(args[1])].join(', ')})`;
+      // Without a number, all are notified.
+      const n = this.#isAll(args[1]) ? [] : [this.#unsigned(args[1])];
+      const js = `${this.#import('../wait.js', 'notify')}(${[...this.#word(args[0]), ...n].join(', ')})`;
       return { js, kind: 'number', isExact: true, max: LARGEST };
     }
     if (name === ANSWER) {
@@ -576,6 +589,10 @@ export class Printer extends Source {
     return { js: `${js} = ${this.#number(args[1]).js}`, kind: 'void' };
   }
 
+  #isAll({ macro, at }) {
+    return macro ? this.file(at.file).text.slice(...macro) === ALL : false;
+  }
+
   #useFunction(node, name) {
     const { isOwn, body } = this.declared.get(name);
     if (isOwn) return camelCase(name);
@@ -586,6 +603,8 @@ export class Printer extends Source {
       return this.#import(`./${owner}.js`, camelCase(name));
     }
     if (!body) this.fail(node, `${name} is not of the core`);
+    // One file has what all headers share.
+    if (this.name !== SHARED) return this.#import(`./${SHARED}.js`, camelCase(name));
     this.#usedFunctions.add(name);
     return camelCase(name);
   }
@@ -597,9 +616,7 @@ export class Printer extends Source {
     const [subscript] = node.opcode === '&' ? node.inner : [];
     if (subscript?.kind !== 'ArraySubscriptExpr') this.fail(node, 'write &words[index]');
     const [words, index] = subscript.inner;
-    const js = this.#exact(index);
-    if (this.isFast) this.#copiedConstants.add(js);
-    return [this.#as('words', words), js];
+    return [this.#as('words', words), this.#exact(index)];
   }
 }
 
@@ -610,6 +627,10 @@ function nameIn(node) {
     : node.referencedDecl?.name;
 }
 
+/** Whether a function begins with a guess, or needs none: it is then called often. */
+const usesUnordered = (node) =>
+  node.referencedDecl?.name === UNORDERED || (node.inner ?? []).some(usesUnordered);
+
 const typeOf = ({ type }) => type.desugaredQualType ?? type.qualType;
 
-const isExported = ({ node, isOwn }) => isOwn && (node.storageClass !== 'static' || node.inline);
+const isExported = ({ node }) => node.storageClass !== 'static' || node.inline;

@@ -47,14 +47,14 @@ struct held_twice {
     static bool take(lw_word *rmutex, uint32_t id, agent &self, kind kind, bool)
     {
         const bool is_task = kind == async || kind == aborting;
-        const uint32_t task = is_task ? uint32_t(LW_RMUTEX_TASK) : 0;
+        const uint32_t holder = id | (is_task ? uint32_t(LW_RMUTEX_TASK) : 0);
         if (is_task || lw_rmutex_trylock(seen_by(id, rmutex)) != 0) {
             if (kind == trying || !run(lw_mutex_lock_step, rmutex, id, self, kind))
                 return false;
-            lw_rmutex_entered_step(rmutex, task);
+            lw_rmutex_entered_step(rmutex, holder, 0);
         }
         if (is_task)
-            RL_ASSERT(lw_rmutex_reenter_step(rmutex, id, task) == LW_REENTRY_YES);
+            RL_ASSERT(lw_rmutex_reenter_step(rmutex, holder) == LW_REENTRY_YES);
         else
             RL_ASSERT(lw_rmutex_trylock(seen_by(id, rmutex)) == 0);
         RL_ASSERT(lw_rmutex_depth(rmutex) == 2);
@@ -65,7 +65,7 @@ struct held_twice {
     {
         for (int i = 0; i < 2; i++) {
             if (lw_rmutex_unlock(seen_by(id, rmutex)) != 0)
-                RL_ASSERT(lw_rmutex_unlock_step(rmutex, id, LW_RMUTEX_TASK));
+                RL_ASSERT(lw_rmutex_give(seen_by(id, rmutex), id | uint32_t(LW_RMUTEX_TASK)) == 0);
         }
     }
 };

@@ -4,7 +4,7 @@
  * Printed by `make core` from src/core/barrier.c and include/lockword/core/barrier.h: do not edit.
  */
 
-import { waitersChange, waitersWait } from './waiters.js';
+import { givesUp, waitersChange, waitersWait } from './waiters.js';
 import {
   LW_BARRIER_BROKE,
   LW_BARRIER_BROKEN,
@@ -31,17 +31,6 @@ import {
 
 const GENERATION_SHIFT = 12;
 const CYCLES_IN_HISTORY = 5;
-
-/**
- * Returns whether this reason ends the operation if it cannot succeed now: LW_TIMED_OUT and
- * LW_CANCELLED do.
- *
- * @param {number} why
- * @returns {boolean}
- */
-function givesUp(why) {
-  return (why & 3) === 3;
-}
 
 /**
  * Returns the state of this moment.

@@ -28,6 +28,7 @@
  * Printed by `make core` from src/core/cond.c and include/lockword/core/cond.h: do not edit.
  */
 
+import { givesUp } from './waiters.js';
 import { notify } from '../wait.js';
 import {
   LW_ALL,
@@ -45,17 +46,6 @@ import {
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
  */
-
-/**
- * Returns whether this reason ends the operation if it cannot succeed now: LW_TIMED_OUT and
- * LW_CANCELLED do.
- *
- * @param {number} why
- * @returns {boolean}
- */
-function givesUp(why) {
-  return (why & 3) === 3;
-}
 
 /**
  * Adds so many waiters.

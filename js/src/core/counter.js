@@ -5,13 +5,7 @@
  */
 
 import { waitersChange, waitersWait } from './waiters.js';
-import {
-  LW_COUNTER_MAX,
-  LW_COUNTER_OVERFLOW,
-  LW_COUNTER_STATE,
-  LW_DONE,
-  LW_WAIT_IDLE,
-} from './constants.js';
+import { LW_COUNTER_MAX, LW_COUNTER_STATE, LW_DONE, LW_WAIT_IDLE } from './constants.js';
 
 /**
  * @typedef {import('../blocking.js').Answer} Answer
@@ -42,6 +36,10 @@ export function counterValue(counter) {
  * @returns {number}
  */
 export function counterAddStep(counter, n) {
+  const LW_COUNTER_STATE = 0;
+  const LW_COUNTER_MAX = 0x3fffffff;
+  const LW_COUNTER_OVERFLOW = -1;
+
   let seen = counter[LW_COUNTER_STATE];
   let state;
   do {

@@ -9,7 +9,6 @@ import {
   LW_DONE,
   LW_EVENT_AUTO,
   LW_EVENT_GENERATION,
-  LW_EVENT_ONE_GENERATION,
   LW_EVENT_SET,
   LW_EVENT_STATE,
   LW_WAIT_IDLE,
@@ -36,14 +35,18 @@ export function eventState(event) {
  * @param {Words} event
  */
 export function eventSetStep(event) {
+  const LW_EVENT_STATE = 0;
+  const LW_EVENT_SET = 0x1;
+  const LW_EVENT_ONE_GENERATION = 0x4;
+
   let seen = event[LW_EVENT_STATE];
   let state;
   do {
     // The generation moves even if the event is set already. This set releases all agents that
     // wait now, even if the event is reset at once.
     state = seen;
-    const generation = (state + LW_EVENT_ONE_GENERATION) & LW_EVENT_GENERATION;
-    seen = waitersChange(event, state, generation | (state & LW_EVENT_AUTO) | LW_EVENT_SET);
+    // A generation that wraps is carried into the marks, which the change clears.
+    seen = waitersChange(event, state, ((state | LW_EVENT_SET) + LW_EVENT_ONE_GENERATION) | 0);
   } while (seen !== state);
 }
 
@@ -54,7 +57,11 @@ export function eventSetStep(event) {
  * @returns {boolean}
  */
 export function eventResetStep(event) {
-  let seen = Atomics.load(event, LW_EVENT_STATE);
+  const LW_EVENT_STATE = 0;
+  const LW_EVENT_SET = 0x1;
+
+  let seen = event[LW_EVENT_STATE];
+  if (!(seen & LW_EVENT_SET)) seen = Atomics.load(event, LW_EVENT_STATE);
   while (seen & LW_EVENT_SET) {
     const state = seen;
     seen = Atomics.compareExchange(event, LW_EVENT_STATE, state, state & ~LW_EVENT_SET);

@@ -31,6 +31,9 @@ export function latchCount(latch) {
  * @returns {number}
  */
 export function latchCountDownStep(latch, n) {
+  const LW_LATCH_STATE = 0;
+  const LW_LATCH_MAX = 0x3fffffff;
+
   let seen = latch[LW_LATCH_STATE];
   let state;
   do {

@@ -21,6 +21,7 @@ import {
   LW_MUTEX_GATE,
   LW_MUTEX_OWNER,
   LW_MUTEX_RESERVED,
+  LW_MUTEX_STATE,
   LW_OWES,
   LW_QUEUE,
   LW_QUEUED,
@@ -33,8 +34,6 @@ import {
  * @typedef {import('../wait.js').Words} Words
  */
 
-const LW_MUTEX_STATE = 0;
-
 /**
  * Takes the mutex if it is free and no agent waits. The fast path of every lock.
  *
@@ -43,6 +42,8 @@ const LW_MUTEX_STATE = 0;
  * @returns {boolean}
  */
 export function mutexTake(mutex, self) {
+  const LW_MUTEX_STATE = 0;
+
   return Atomics.compareExchange(mutex, LW_MUTEX_STATE, 0, self) === 0;
 }
 
@@ -54,6 +55,8 @@ export function mutexTake(mutex, self) {
  * @returns {boolean}
  */
 export function mutexFree(mutex, self) {
+  const LW_MUTEX_STATE = 0;
+
   return Atomics.compareExchange(mutex, LW_MUTEX_STATE, self, 0) === self;
 }
 

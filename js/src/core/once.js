@@ -11,6 +11,7 @@ import {
   LW_DONE,
   LW_ONCE_RAN,
   LW_ONCE_RUNNER,
+  LW_ONCE_STATE,
   LW_RETRY,
   LW_WAIT_IDLE,
 } from './constants.js';
@@ -20,8 +21,6 @@ import {
  * @typedef {import('../wait.js').Words} Words
  */
 
-const LW_ONCE_STATE = 0;
-
 /**
  * Returns whether the initializer has run. A caller that gets true sees all that the runner wrote.
  *
@@ -29,6 +28,9 @@ const LW_ONCE_STATE = 0;
  * @returns {boolean}
  */
 export function onceRan(once) {
+  const LW_ONCE_STATE = 0;
+  const LW_ONCE_RAN = 0x20000000;
+
   return (Atomics.load(once, LW_ONCE_STATE) & LW_ONCE_RAN) !== 0;
 }
 

@@ -143,11 +143,11 @@ function announce(permits) {
     seen = Atomics.compareExchange(permits, LW_PERMITS_STATE, state, next);
   } while (seen !== state);
   if (!hasDrained) return;
-  if (state & LW_ASYNC_WAITERS) notify(permits, LW_PERMITS_GATE, LW_ALL >>> 0);
+  if (state & LW_ASYNC_WAITERS) notify(permits, LW_PERMITS_GATE);
   if (!(state & LW_BLOCKED_WAITERS) || notify(permits, LW_PERMITS_STATE, 1) > 0) return;
   // No thread was asleep. One may be by the time that the mark goes: then it is woken.
   if (Atomics.compareExchange(permits, LW_PERMITS_STATE, next, next & ~LW_BLOCKED_WAITERS) === next)
-    notify(permits, LW_PERMITS_STATE, LW_ALL >>> 0);
+    notify(permits, LW_PERMITS_STATE);
 }
 
 /**

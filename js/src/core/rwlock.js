@@ -23,7 +23,7 @@
  * Printed by `make core` from src/core/rwlock.c and include/lockword/core/rwlock.h: do not edit.
  */
 
-import { waitersResume, waitersStarves, waitersWay } from './waiters.js';
+import { givesUp, waitersResume, waitersStarves, waitersWay } from './waiters.js';
 import { notify } from '../wait.js';
 import {
   LW_ALL,
@@ -45,10 +45,12 @@ import {
   LW_RWLOCK_GENERATION,
   LW_RWLOCK_LEAVING,
   LW_RWLOCK_MIXED,
+  LW_RWLOCK_OWNER,
   LW_RWLOCK_READER,
   LW_RWLOCK_READERS,
   LW_RWLOCK_READERS_TURN,
   LW_RWLOCK_RESERVED,
+  LW_RWLOCK_STATE,
   LW_RWLOCK_UPGRADABLE,
   LW_RWLOCK_WRITER,
   LW_RWLOCK_WRITERS_TURN,
@@ -62,9 +64,6 @@ import {
  * @typedef {import('../wait.js').Words} Words
  */
 
-const LW_RWLOCK_STATE = 0;
-const LW_RWLOCK_OWNER = 2;
-
 const HOLDERS = LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER;
 const CLAIMS = LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED;
 
@@ -76,30 +75,45 @@ const CLAIMED = 0x0008; // may have set a claim
 const GENERATIONS = 0xffffffff | 0;
 
 /**
- * Returns whether this reason ends the operation if it cannot succeed now: LW_TIMED_OUT and
- * LW_CANCELLED do.
+ * The fast paths of the steps: what they do if no agent waits. They return false, with nothing
+ * changed, if the step has to be called.
  *
- * @param {number} why
- * @returns {boolean}
- */
-function givesUp(why) {
-  return (why & 3) === 3;
-}
-
-/**
- * Reads, or writes, if no agent waits and none holds the lock in a way that excludes it. The fast
- * paths of the steps.
+ * They guess the state rather than load it, since the load would cost nearly half of the
+ * compare-and-swap after it. A guess that fails returns the state, and brings the cache line here
+ * for another try. To begin a read, one more is enough: threads that fail twice are many, and had
+ * better back off.
  *
  * @param {Words} rwlock
  * @returns {boolean}
  */
 export function rwlockTakeRead(rwlock) {
-  let seen = Atomics.load(rwlock, LW_RWLOCK_STATE);
-  while (seen >>> 0 < LW_RWLOCK_READERS) {
+  const LW_RWLOCK_STATE = 0;
+  const LW_RWLOCK_READERS = 0x003fffff;
+  const LW_RWLOCK_READER = 0x00000001;
+
+  const seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, 0, LW_RWLOCK_READER);
+  return (
+    seen === 0 ||
+    (seen >>> 0 < LW_RWLOCK_READERS &&
+      Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, seen, seen + LW_RWLOCK_READER) === seen)
+  );
+}
+
+/**
+ * @param {Words} rwlock
+ * @returns {boolean}
+ */
+export function rwlockFreeRead(rwlock) {
+  const LW_RWLOCK_STATE = 0;
+  const LW_RWLOCK_READERS = 0x003fffff;
+  const LW_RWLOCK_READER = 0x00000001;
+
+  let seen = LW_RWLOCK_READER;
+  do {
     const state = seen;
-    seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, state + LW_RWLOCK_READER);
+    seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, state - LW_RWLOCK_READER);
     if (seen === state) return true;
-  }
+  } while (seen !== 0 && seen >>> 0 <= LW_RWLOCK_READERS);
   return false;
 }
 
@@ -109,9 +123,33 @@ export function rwlockTakeRead(rwlock) {
  * @returns {boolean}
  */
 export function rwlockTakeWrite(rwlock, self) {
+  const LW_RWLOCK_STATE = 0;
+  const LW_RWLOCK_OWNER = 2;
+  const LW_RWLOCK_WRITER = 0x02000000;
+
   if (Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, 0, LW_RWLOCK_WRITER) !== 0) return false;
   rwlock[LW_RWLOCK_OWNER] = self;
   return true;
+}
+
+/**
+ * @param {Words} rwlock
+ * @param {number} self
+ * @returns {boolean}
+ */
+export function rwlockFreeWrite(rwlock, self) {
+  const LW_RWLOCK_STATE = 0;
+  const LW_RWLOCK_OWNER = 2;
+  const LW_RWLOCK_WRITER = 0x02000000;
+
+  if (rwlock[LW_RWLOCK_OWNER] !== self) return false;
+  // This precedes the swap that frees the lock: after it, the next owner may come, and the memory
+  // may be gone.
+  rwlock[LW_RWLOCK_OWNER] = 0;
+  if (Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, LW_RWLOCK_WRITER, 0) === LW_RWLOCK_WRITER)
+    return true;
+  rwlock[LW_RWLOCK_OWNER] = self;
+  return false;
 }
 
 /**
@@ -215,6 +253,10 @@ function isFull(state, after) {
  * @returns {number}
  */
 function take(rwlock, state, next, after, self) {
+  const LW_RWLOCK_STATE = 0;
+  const LW_RWLOCK_OWNER = 2;
+  const LW_RWLOCK_READER = 0x00000001;
+
   const seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, next);
   if (seen === state && after !== LW_RWLOCK_READER) rwlock[LW_RWLOCK_OWNER] = self;
   return seen;
@@ -280,10 +322,10 @@ function give(rwlock, had, has, claims, owed) {
     let woken = 0;
     if (writerFirst) woken = notify(rwlock, LW_RWLOCK_STATE, 1);
     // Also if another agent has come in between: whoever has lost the mark looks again.
-    if (woken === 0 && readers !== 0) woken = notify(rwlock, LW_RWLOCK_GENERATION, LW_ALL >>> 0);
+    if (woken === 0 && readers !== 0) woken = notify(rwlock, LW_RWLOCK_GENERATION);
     if (mixed || (woken === 0 && writer && !writerFirst))
       notify(rwlock, LW_RWLOCK_STATE, (mixed ? LW_ALL : 1) >>> 0);
-    if (wakes && left & LW_ASYNC_WAITERS) notify(rwlock, LW_RWLOCK_GATE, LW_ALL >>> 0);
+    if (wakes && left & LW_ASYNC_WAITERS) notify(rwlock, LW_RWLOCK_GATE);
     return true;
   }
 }
@@ -491,6 +533,10 @@ export function rwlockUnreadStep(rwlock) {
  * @returns {boolean}
  */
 export function rwlockBecomeStep(rwlock, before, after, self) {
+  const LW_RWLOCK_STATE = 0;
+  const LW_RWLOCK_OWNER = 2;
+  const LW_RWLOCK_UPGRADABLE = 0x01000000;
+
   if (!has(rwlock, Atomics.load(rwlock, LW_RWLOCK_STATE), before, self)) return false;
   if (after !== LW_RWLOCK_UPGRADABLE) rwlock[LW_RWLOCK_OWNER] = 0;
   return give(rwlock, before, after, 0, 0);

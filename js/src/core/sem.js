@@ -33,7 +33,6 @@
 import { waitersNotify, waitersResume, waitersStarves, waitersWay } from './waiters.js';
 import { notify } from '../wait.js';
 import {
-  LW_ALL,
   LW_ASYNC,
   LW_ASYNC_WAITERS,
   LW_BLOCKED_WAITERS,
@@ -53,6 +52,7 @@ import {
   LW_SEM_ONE_TICKET,
   LW_SEM_OVERFLOW,
   LW_SEM_RESERVED,
+  LW_SEM_STATE,
   LW_SEM_TICKET,
   LW_SLICE,
   LW_TIMED_OUT,
@@ -66,8 +66,6 @@ import {
  * @typedef {import('../blocking.js').Answer} Answer
  * @typedef {import('../wait.js').Words} Words
  */
-
-const LW_SEM_STATE = 0;
 
 // The phase's own bits. A waiter that waited behind a claim is not LW_ENTITLED.
 const CLAIMS = 0x0004; // has claimed
@@ -86,6 +84,11 @@ const LINE_SHIFT = 7;
  * @returns {boolean}
  */
 export function semTake(sem, n) {
+  const LW_SEM_STATE = 0;
+  const LW_SEM_MAX = 0x0fffffff;
+  const LW_SEM_CLAIMED = 0x10000000;
+  const LW_SEM_RESERVED = 0x20000000;
+
   const state = sem[LW_SEM_STATE];
   return (
     !(state & (LW_SEM_CLAIMED | LW_SEM_RESERVED)) &&
@@ -103,6 +106,9 @@ export function semTake(sem, n) {
  * @returns {boolean}
  */
 export function semGive(sem, n) {
+  const LW_SEM_STATE = 0;
+  const LW_SEM_MAX = 0x0fffffff;
+
   const state = sem[LW_SEM_STATE];
   return (
     state >>> 0 <= LW_SEM_MAX &&
@@ -179,7 +185,7 @@ function passLine(sem) {
   const claim = Atomics.load(sem, LW_SEM_CLAIM);
   if (!(claim & LW_SEM_LINE) || claim & LW_SEM_NEED || notify(sem, LW_SEM_CLAIM, 1) > 0) return;
   if (Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, claim & ~LW_SEM_LINE) === claim)
-    notify(sem, LW_SEM_CLAIM, LW_ALL >>> 0);
+    notify(sem, LW_SEM_CLAIM);
 }
 
 /**

@@ -59,7 +59,7 @@ const RESTS = STARVES + MAX_RECHECKS * LW_ONE_FAILED_WAIT;
  * @param {number} why
  * @returns {boolean}
  */
-function givesUp(why) {
+export function givesUp(why) {
   return (why & 3) === 3;
 }
 
@@ -73,7 +73,7 @@ function givesUp(why) {
  */
 export function waitersNotify(words, state, threads) {
   if (state & LW_BLOCKED_WAITERS) notify(words, LW_WAITERS_STATE, threads >>> 0);
-  if (state & LW_ASYNC_WAITERS) notify(words, LW_WAITERS_GATE, LW_ALL >>> 0);
+  if (state & LW_ASYNC_WAITERS) notify(words, LW_WAITERS_GATE);
 }
 
 /**
@@ -120,10 +120,8 @@ export function waitersWait(words, seen, mark, way, why, phase) {
 export function waitersChange(words, seen, next) {
   // Acquire: pairs with the mark. Release: a waiter that this wakes sees what was done before.
   const found = Atomics.compareExchange(words, LW_WAITERS_STATE, seen, next & ~LW_WAITERS);
-  if (found === seen) {
-    // From here on the memory may be gone.
-    waitersNotify(words, seen, LW_ALL);
-  }
+  // From here on the memory may be gone.
+  if (found === seen && seen & LW_WAITERS) waitersNotify(words, seen, LW_ALL);
   return found;
 }
 

@@ -7,9 +7,7 @@
 import { waitersChange, waitersWait } from './waiters.js';
 import {
   LW_DONE,
-  LW_WAITERS,
   LW_WAITGROUP_MAX,
-  LW_WAITGROUP_ONE_ROUND,
   LW_WAITGROUP_ROUND,
   LW_WAITGROUP_STATE,
   LW_WAIT_IDLE,
@@ -48,6 +46,14 @@ export function waitgroupCount(group) {
  * @returns {boolean}
  */
 export function waitgroupAddStep(group, n) {
+  const LW_ASYNC_WAITERS = 0x40000000;
+  const LW_BLOCKED_WAITERS = 0x80000000 | 0;
+  const LW_WAITERS = LW_ASYNC_WAITERS | LW_BLOCKED_WAITERS;
+  const LW_WAITGROUP_STATE = 0;
+  const LW_WAITGROUP_MAX = 0x003fffff;
+  const LW_WAITGROUP_ONE_ROUND = 0x00400000;
+  const LW_WAITGROUP_ROUND = 0x3fc00000;
+
   let seen = group[LW_WAITGROUP_STATE];
   let state;
   do {
@@ -71,6 +77,9 @@ export function waitgroupAddStep(group, n) {
  * @returns {boolean}
  */
 export function waitgroupDoneStep(group, n) {
+  const LW_WAITGROUP_STATE = 0;
+  const LW_WAITGROUP_MAX = 0x003fffff;
+
   let seen = group[LW_WAITGROUP_STATE];
   let state;
   do {

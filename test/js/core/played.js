@@ -43,8 +43,8 @@ const Atomics = {
 };
 const modules = { 'wait.js': { notify: playedNotify } };
 
-/** Engines notify nobody if they are told to notify a negative number. */
-function playedNotify(words, index, n) {
+/** Engines notify nobody if they are told to notify a negative number, and all without a number. */
+function playedNotify(words, index, n = 0xffffffff) {
   assert.ok(n >= 0, `${n} to be notified`);
   return operation('notify')(words, index, n);
 }
@@ -93,6 +93,7 @@ const NOT_NEEDED = [
     'const sum = ((state & LW_COUNTER_MAX) + n) | 0',
     `its order is unsigned, and ${MASKED}`,
   ],
+  ['event.js', '((state | LW_EVENT_SET) + LW_EVENT_ONE_GENERATION) | 0', MASKED],
   ['counter.js', '? value >>> 0', SMALL],
   ['counter.js', ': value >>> 0', SMALL],
   ['permits.js', 'which >>> 0', FEW],
@@ -120,7 +121,7 @@ const NOT_NEEDED = [
 ];
 
 /**
- * Every `>>> 0` and `| 0` in the functions of the core.
+ * Every `>>> 0` and `| 0` in the functions of the core, but for the constants of its headers.
  *
  * @returns {[coercion: string, why: string | undefined][]} why: the reason, if it is not needed
  */
@@ -129,6 +130,7 @@ export function coercions() {
     if (file === 'constants.js') return [];
     const lines = readFileSync(new URL(file, CORE), 'utf8').split('\n');
     return lines.flatMap((text, i) => {
+      if (/^ *const LW_/.test(text)) return [];
       return [...text.matchAll(/ (>>> 0|\| 0)\b/g)].map(({ 0: coercion, index }) => {
         const dropped = text.slice(0, index) + text.slice(index + coercion.length);
         const known = NOT_NEEDED.find(

@@ -41,7 +41,7 @@ const said = [
   [[0, 0, 7], 'RecursiveMutex { free }'],
   [[5, 0, 0], 'RecursiveMutex { held by thread 5 }'],
   [[5 | LOOPS, 0, 2], 'RecursiveMutex { held by thread 5, 3 times, event loops wait }'],
-  [[5, 0, 0x80000001 | 0], 'RecursiveMutex { held by thread 5, in a task, 2 times }'],
+  [[5, 0, 1, 0x80000005 | 0], 'RecursiveMutex { held by thread 5, in a task, 2 times }'],
   [[5, 0, 0x7fffffff], 'RecursiveMutex { held by thread 5, 2147483648 times }'],
   [[7, 0], 'Condition { nobody waits }'],
   [[7, 1], 'Condition { 1 waiting }'],

@@ -8,6 +8,7 @@ import { finish, start } from './threads.js';
 
 const { createSharedBuffer } = WorkerMutex;
 const DEPTH = 2;
+const HOLDER = 3;
 
 /** The error that a call throws: an Error of the package's class, its code the message, too. */
 function failure(call) {
@@ -35,9 +36,9 @@ function depthOf(mutex) {
 const fresh = () => new WorkerMutex(createSharedBuffer());
 
 describe('WorkerMutex: construction', () => {
-  it('makes three words a mutex, all 0', () => {
-    expect([...new Int32Array(createSharedBuffer())]).to.deep.equal([0, 0, 0]);
-    expect(createSharedBuffer(7).byteLength).to.equal(7 * 3 * 4);
+  it('makes four words a mutex, all 0', () => {
+    expect([...new Int32Array(createSharedBuffer())]).to.deep.equal([0, 0, 0, 0]);
+    expect(createSharedBuffer(7).byteLength).to.equal(7 * 4 * 4);
   });
 
   it('attaches in every way', () => {
@@ -81,12 +82,12 @@ describe('WorkerMutex: construction', () => {
       () => new WorkerMutex({ handle: new SharedArrayBuffer(13) }),
     ],
     MUTEX_INDEX_OUT_OF_RANGE: [0, 1].map(
-      (i) => () => new WorkerMutex({ handle: new SharedArrayBuffer(8 + 12 * i), index: i }),
+      (i) => () => new WorkerMutex({ handle: new SharedArrayBuffer(12 + 16 * i), index: i }),
     ),
     VALUE_MUST_BE_AN_UNSIGNED_INTEGER: [-1, 1.5, NaN, '0'].map(
       (index) => () => new WorkerMutex({ handle: createSharedBuffer(), index }),
     ),
-    MUTEX_BUFFER_SIZE_MUST_MATCH_SINGLE_MUTEX: [0, 8, 16, 24].map(
+    MUTEX_BUFFER_SIZE_MUST_MATCH_SINGLE_MUTEX: [0, 8, 12, 32].map(
       (size) => () => new WorkerMutex(new SharedArrayBuffer(size)),
     ),
   })) {
@@ -142,10 +143,10 @@ describe('WorkerMutex: one thread', () => {
     mutex.lock();
   });
 
-  it('throws MUTEX_RECURSION_COUNT_UNDERFLOW rather than waiting for itself, if somebody spoilt the depth', async () => {
+  it('throws MUTEX_RECURSION_COUNT_UNDERFLOW rather than waiting for itself, if somebody spoilt the words', async () => {
     const mutex = fresh();
     mutex.lock();
-    new Int32Array(mutex.buffer)[DEPTH] = -1;
+    new Int32Array(mutex.buffer)[HOLDER] = 0;
     expect(failure(() => mutex.unlock())).to.equal('MUTEX_RECURSION_COUNT_UNDERFLOW');
     expect(failure(() => mutex.lock())).to.equal('MUTEX_RECURSION_COUNT_UNDERFLOW');
     expect(await mutex.lockAsync().catch(({ code }) => code)).to.equal(
@@ -236,7 +237,7 @@ describe('WorkerMutex: threads', function () {
     expect(order.join()).to.equal('a in,a out,b in,b out,c in,c out');
   });
 
-  it('share it with RecursiveMutex, which is the same three words', async () => {
+  it('share it with RecursiveMutex, which is the same four words', async () => {
     const buffer = createSharedBuffer();
     const mutex = new WorkerMutex(buffer);
     const thread = await start();
