@@ -1,5 +1,5 @@
-/* looks.c: what waits for anything but a mutex looks a few times before it sleeps, and lets others
- * run in between; here, a hook. */
+/* looks.c: a thread that waits for what no holder gives back looks a few times before it sleeps,
+ * and yields in between; here, a yield is a hook. For locks: awake.c. */
 #include "check.h"
 #include "yields.h"
 
@@ -52,19 +52,15 @@ TEST(a_look_does_not_break_a_barrier)
     assert_int_equal(sleeps, 0);
 }
 
-static lw_rwlock rwlock;
-
 TEST(nobody_looks_for_ever_or_after_the_deadline)
 {
     begin();
-    assert_int_equal(lw_rwlock_rdlock(&rwlock), 0);
-    assert_int_equal(lw_rwlock_wrlock_until(&rwlock, lw_after_ms(1)), ETIMEDOUT);
+    lw_latch latch = LW_LATCH_INIT(1);
+    assert_int_equal(lw_latch_wait_until(&latch, lw_after_ms(1)), ETIMEDOUT);
     assert_int_equal(yields, LOOKS);
     assert_true(sleeps >= 1);
-    sem = (lw_sem)LW_SEM_INIT(0);
-    assert_int_equal(lw_sem_acquire_until(&sem, 1, LW_NOW), ETIMEDOUT);
+    assert_int_equal(lw_latch_wait_until(&latch, LW_NOW), ETIMEDOUT);
     assert_int_equal(yields, LOOKS);
-    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
 }
 
 static void yield_for_long(void)

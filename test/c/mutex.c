@@ -210,6 +210,7 @@ TEST(its_last_holder_may_free_it)
     lw_mutex *mutex = allocate_page();
     assert_int_equal(lw_mutex_lock(mutex), 0);
     last_holder = calling(free_it, mutex);
+    last_holder.deadline = lw_after_ms(1000); /* then it looks, without having been notified */
     start_call(&last_holder);
     await_flag(mutex, LW_MUTEX_BLOCKED);
     __atomic_store_n(&unlocker, lw_self(), __ATOMIC_RELAXED);

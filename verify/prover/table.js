@@ -218,7 +218,11 @@ class Table extends Certificate {
 
   check() {
     const { ids, rows } = this.terms;
-    this.demand(ids.filter((bits) => bits).length <= 1, 'has two words that name agents');
+    // The ids in the words are renamed together.
+    for (const row of this.words) {
+      const named = ids.map((bits, word) => (row[word] & bits) >>> 0).filter(Boolean);
+      this.demand(new Set(named).size <= 1, `names two agents: ${row.join(' ')}`);
+    }
     this.checkNotes();
     if (this.terms.wakesOne) this.checkHerd(this.terms.wakesOne - 1);
     for (let pair = 0; pair < rows.pairs[0]; pair++) {
