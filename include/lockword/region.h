@@ -47,11 +47,11 @@
  * What else a death means. A once whose runner died is run by the next thread that begins it.
  * Permits that have owners (lw_region_permits) are free again, and so is a read-write lock with a
  * table of its readers (lw_region_rwtable), whose next holders are told if a writer died. The other
- * primitives know counts and no owners, and a death corrects no count: permits that a dead
- * thread had acquired stay acquired, its read or write lock stays locked, a party of a barrier
- * stays missing, and an event that it should have set stays unset. Use a mutex for what has to
- * survive a death, or those. But no thread sleeps on because the thread that was to wake it died:
- * after a death all waiters look again.
+ * primitives know counts and no owners, and a death corrects no count: permits that a dead thread
+ * had acquired stay acquired, its read or write lock stays locked, a party of a barrier stays
+ * missing, and an event that it should have set stays unset. For what has to survive a death, use a
+ * mutex, or permits or a table of readers. But no thread sleeps on because the thread that was to
+ * wake it died: after a death all waiters look again.
  *
  * What is illegal. To unmap the memory of an open region, or to shrink its file: the next access is
  * a SIGBUS. To use a region that another thread closes. To use one in a signal handler.
@@ -510,7 +510,7 @@ int lw_region_next(lw_region *region, uint32_t *cursor, struct lw_region_info *i
 /* Tells of this name. Returns 0, ENOENT or EINVAL. */
 int lw_region_describe(lw_region *region, const char *name, struct lw_region_info *info);
 
-/* Who has a name: its holder, or one owner of permits, or one of many readers. */
+/* An agent that has a name: its holder, or an owner of permits, or one of many readers. */
 struct lw_region_holder {
     uint32_t pid;
     uint32_t tid;    /* as the kernel counts it */

@@ -14,8 +14,8 @@
  *
  * For Node, Deno and Bun: it asks etcd's JSON gateway by `fetch`, which a page may not. Each waiter
  * has a request under way. Bun makes at most 256 at once (BUN_CONFIG_MAX_HTTP_REQUESTS), and holds
- * renewals back beside more waiters. Deno and Bun ask through HTTP_PROXY where that is set: name the
- * servers in NO_PROXY. Deno lets others read the host's name with --allow-sys=hostname only.
+ * renewals back beside more waiters. Deno and Bun ask through HTTP_PROXY where that is set: name
+ * the servers in NO_PROXY. Deno lets others read the host's name with --allow-sys=hostname only.
  */
 
 import { hostname } from 'node:os';
@@ -69,7 +69,7 @@ const PAUSE = 100;
 /** So many leases that do not exist, one after the other: these servers are not one cluster. */
 const MOST_IN_VAIN = 10;
 
-/** Who holds the lock for so long after a wait writes down since when, ms. */
+/** A holder that had to wait writes down since when it holds the lock, after so long, ms. */
 const NOTE_AFTER = 1000;
 
 /** A response that is longer is none, characters. */
@@ -402,9 +402,9 @@ export class Lease {
   name;
 
   /**
-   * The fencing token: the revision of etcd at which the key of the lock was created. Each holder of
-   * a name has a greater one than all before it. What is written to should keep the greatest token
-   * that it has seen, and refuse smaller ones.
+   * The fencing token: the revision of etcd at which the key of the lock was created. Each holder
+   * of a name has a greater one than all before it. What is written to should keep the greatest
+   * token that it has seen, and refuse smaller ones.
    */
   get token() {
     return this.#token;
@@ -431,9 +431,9 @@ export class Lease {
   /**
    * Aborted when the lease is lost: when no renewal has succeeded for 5/8 of the time-to-live, so
    * that another could get the lock before long; or when the lease is gone. The holder has to stop
-   * then, within a quarter of the time-to-live. An event loop that was blocked learns of it late, and
-   * so does a machine that has slept: up to a quarter of the time-to-live after it has woken. `isHeld`
-   * tells at once. A time of day that is set forward counts as time that has passed.
+   * then, within a quarter of the time-to-live. An event loop that was blocked learns of it late,
+   * and so does a machine that has slept: up to a quarter of the time-to-live after it has woken.
+   * `isHeld` tells at once. A time of day that is set forward counts as time that has passed.
    *
    * @returns {LostSignal}
    */
@@ -738,8 +738,8 @@ export class Cluster {
   }
 
   /**
-   * Calls `fn` with the lock held, and frees the lock when what `fn` returns has settled, or when it
-   * throws.
+   * Calls `fn` with the lock held, and frees the lock when what `fn` returns has settled, or when
+   * it throws.
    *
    * @template T
    * @param {string} name

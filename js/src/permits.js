@@ -24,8 +24,8 @@ import { assertInteger, blockFor, sourceOf, waitersOf, waitFor } from './waiting
 
 /**
  * Up to 252 permits: at most so many callers have one at a time. They have numbers, from 0 on, so
- * that a permit can stand for a port, a GPU or a folder. And they have owners: no other thread gives
- * one back.
+ * that a permit can stand for a port, a GPU or a folder. And they have owners: no other thread
+ * gives one back.
  *
  * A call takes one permit. A thread may have several. A waiter that was overtaken eight times goes
  * first.
@@ -34,8 +34,8 @@ import { assertInteger, blockFor, sourceOf, waitersOf, waitFor } from './waiting
  *     await gpus.runExclusive((gpu) => train(gpu));
  *     using permit = await gpus.acquireAsync();       // permit.number: 0 to 3
  *
- * A thread that ends keeps its permits. Those of a region, `region.permits(name, n)`, are free again
- * when their owner ends.
+ * A thread that ends keeps its permits. Those of a region, `region.permits(name, n)`, are free
+ * again when their owner ends.
  *
  * @extends {Primitive<'Permits'>}
  */

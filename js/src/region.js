@@ -366,8 +366,8 @@ export class Region {
   }
 
   /**
-   * Finds the mutex of this name, or makes it. All who ask for the same name, in any thread, get
-   * the same mutex.
+   * Finds the mutex of this name, or makes it. All agents that ask for the same name, in any
+   * thread, get the same mutex.
    *
    * @param {string} name of 1 to 55 bytes
    * @returns {RegionMutex}

@@ -34,9 +34,9 @@ import { assertInteger, blockFor, refuse, sourceOf, waitersOf, waitFor } from '.
  *
  * No request starves. A running thread may overtake waiters, but not for long: a waiter that was
  * woken eight times in vain reserves the permits. A call for several permits that has to wait
- * claims them at once, and so does an event loop that was woken in vain. From then on newcomers wait
- * until the claim is served or given up, except `tryAcquire`. So do not ask for more permits while you hold some, unless by `tryAcquire`: a claim
- * may wait for those that you hold.
+ * claims them at once, and so does an event loop that was woken in vain. From then on newcomers
+ * wait until the claim is served or given up, except `tryAcquire`. So do not ask for more permits
+ * while you hold some, unless by `tryAcquire`: a claim may wait for those that you hold.
  *
  *     const slots = Semaphore.create(4);
  *     await slots.runExclusive(() => fetch(url), { timeout: 1000 });

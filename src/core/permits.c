@@ -32,7 +32,7 @@ uint32_t lw_permits_of(const lw_word *permits, uint32_t owner)
     const uint32_t count = lw_permits_count(permits);
     uint32_t n = 0;
     for (uint32_t which = 0; which < count; which = which + 1) {
-        /* Acquire: who finds all permits free sees what their owners did before. */
+        /* Acquire: an agent that finds all of them free sees what their owners did before. */
         if (lw_load(&permits[LW_PERMITS_FIRST + which], lw_acquire) == owner)
             n = n + 1;
     }

@@ -1,4 +1,6 @@
-/* line.c: the keys of a lock in etcd and what they say; all lines as they are; who is removed. */
+/*
+ * line.c: the keys of a lock in etcd and what they say; all lines as they are; removing a key.
+ */
 #define _GNU_SOURCE
 #include "line.h"
 

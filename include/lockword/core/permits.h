@@ -14,8 +14,8 @@
  * A semaphore counts, so nobody knows whose permits a dead agent had. Here the operation that takes
  * a permit writes the taker's id, and a burial finds it (lw_permits_bury_step).
  *
- * An agent may have several permits. The permits have numbers, from 0 on: who takes one learns
- * which it is.
+ * An agent may have several permits. The permits have numbers, from 0 on: an agent that takes
+ * one learns which it is.
  *
  * Which waiters are woken: a release wakes one thread and all event loops, and a waiter that
  * starves reserves (core/waiters.h, rules 1 and 4). But the permit is free before the state says

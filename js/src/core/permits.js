@@ -81,7 +81,7 @@ export function permitsOf(permits, owner) {
   const count = permitsCount(permits);
   let n = 0;
   for (let which = 0; which >>> 0 < count >>> 0; which = (which + 1) | 0) {
-    // Acquire: who finds all permits free sees what their owners did before.
+    // Acquire: an agent that finds all of them free sees what their owners did before.
     if (Atomics.load(permits, (LW_PERMITS_FIRST + which) | 0) === owner) n = (n + 1) | 0;
   }
   return n;
