@@ -1,6 +1,7 @@
 /** Mutual exclusion in eight bytes: the same lock as lw_mutex in C (include/lockword/mutex.h). */
 
 import { LW_DEADLOCK, LW_DONE } from './core/constants.js';
+import { Primitive } from './primitive.js';
 import {
   mutexFree,
   mutexLockStep,
@@ -14,10 +15,9 @@ import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { guardOf } from './guard.js';
 import { isDone, pending } from './limits.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
-import { Primitive } from './primitive.js';
+import { enqueue } from './turn.js';
 import { lockBlocking } from './blocking.js';
 import { handOver } from './line.js';
-import { enqueue } from './turn.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
