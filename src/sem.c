@@ -14,11 +14,11 @@ static uint32_t look(const lw_word *sem, uint32_t n, uint32_t *owner)
            (state & (LW_SEM_CLAIMED | LW_SEM_RESERVED) ? LW_SEEN_CLOSED | LW_SEEN_BARRED : 0u);
 }
 
-static const struct lw_held permits = {look, lw_sem_take, true};
+static const struct lw_held held_permits = {look, lw_sem_take, true};
 
 enum lw_ending lw_sem_acquire_slow(lw_sem *sem, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
-    return lw_hold(&permits, (struct lw_operation){lw_sem_acquire_step, sem->word, n}, deadline,
-                   cancel)
+    return lw_hold(&held_permits, (struct lw_operation){lw_sem_acquire_step, sem->word, n},
+                   deadline, cancel)
         .ending;
 }
