@@ -25,7 +25,6 @@ import { notify, waitAsync } from './wait.js';
 import { assertInteger, remaining } from './waiting.js';
 
 /**
- * @typedef {import('./line.js').Caller} Caller
  * @typedef {import('./mutex.js').Mutex} Mutex
  * @typedef {import('./options.js').WaitOptions} WaitOptions
  * @typedef {import('./rmutex.js').RecursiveMutex} RecursiveMutex
@@ -199,7 +198,7 @@ export class Condition extends Primitive {
 /**
  * The callers whose waits are pending. They may be many, so one timer re-checks for all.
  *
- * @type {Set<Caller>}
+ * @type {Set<import('./line.js').Caller>}
  */
 const waits = new Set();
 /** @type {any} In a browser it is a number. */
@@ -208,7 +207,7 @@ let timer;
 /**
  * It waits, but stands in no line. If its time is up, it is to give up before it has a wait.
  *
- * @param {Caller} caller
+ * @param {import('./line.js').Caller} caller
  * @param {any} words
  * @param {number} timeout
  */
@@ -222,7 +221,7 @@ function begin(caller, words, timeout) {
  * since each notify is for one waiter. A waiter that gives up leaves its wait behind, and its step
  * marks that. The caller's phase counts its waits: the step has none.
  *
- * @param {Caller} caller
+ * @param {import('./line.js').Caller} caller
  * @param {number} why
  * @returns {unknown} whether it still waits
  */
@@ -260,7 +259,7 @@ function look(caller, why) {
  * The wait has ended; or, with LW_SLICE, it goes on, and somebody else re-checks.
  *
  * @param {number} why
- * @param {Caller} caller
+ * @param {import('./line.js').Caller} caller
  */
 function ended(why, caller) {
   waits.delete(caller);
