@@ -190,6 +190,7 @@ struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline dead
     return lw_spin(operation, deadline, &end) ? end : lw_block(operation, deadline, cancel);
 }
 
+#if !LW_ENGINE
 struct lw_end lw_hold(const struct lw_held *held, struct lw_operation operation,
                       lw_deadline deadline, lw_cancel *cancel)
 {
@@ -198,3 +199,4 @@ struct lw_end lw_hold(const struct lw_held *held, struct lw_operation operation,
     struct lw_operation operations[2] = {operation};
     return block_any(held, operations, 1, deadline, cancel);
 }
+#endif

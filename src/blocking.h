@@ -50,16 +50,20 @@ bool lw_spin(struct lw_operation operation, lw_deadline deadline, struct lw_end 
 struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline deadline,
                                  lw_cancel *cancel);
 
+/*
+ * The same for an operation that ends when a holder gives back what it holds. Its result is not
+ * told. C does not spin in an engine (wait/awake.h).
+ */
+#if LW_ENGINE
+#define lw_hold(held, ...) lw_block(__VA_ARGS__)
+#else
 struct lw_held;
 extern const struct lw_held lw_held_mutex;
 extern const struct lw_held lw_held_written; /* a read-write lock, to write */
 
-/*
- * The same for an operation that ends when a holder gives back what it holds. Its result is not
- * told.
- */
 struct lw_end lw_hold(const struct lw_held *held, struct lw_operation operation,
                       lw_deadline deadline, lw_cancel *cancel);
+#endif
 
 /* The middle of a condition's wait: the caller has entered it, and holds the mutex no more. */
 enum lw_ending lw_cond_wait_for_notify(lw_cond *cond, uint32_t sequence, lw_deadline deadline,

@@ -7,6 +7,8 @@
 _Static_assert(sizeof(lw_mutex) == 8, "docs/layout.md: a mutex is two words");
 _Static_assert(_Alignof(lw_mutex) == 4, "docs/layout.md: words are 4-byte aligned");
 
+#if !LW_ENGINE
+
 static uint32_t look(const lw_word *mutex, uint32_t self, uint32_t *owner)
 {
     const uint32_t state = lw_load(&mutex[LW_MUTEX_STATE], lw_relaxed);
@@ -17,6 +19,8 @@ static uint32_t look(const lw_word *mutex, uint32_t self, uint32_t *owner)
 }
 
 const struct lw_held lw_held_mutex = {look, lw_mutex_take, false};
+
+#endif
 
 enum lw_ending lw_mutex_lock_slow(lw_mutex *mutex, lw_deadline deadline, lw_cancel *cancel)
 {

@@ -6,6 +6,8 @@
 
 _Static_assert(sizeof(lw_rwlock) == 16, "docs/layout.md: a read-write lock is four words");
 
+#if !LW_ENGINE
+
 static uint32_t look(const lw_word *rwlock, uint32_t self, uint32_t *owner)
 {
     const uint32_t state = lw_rwlock_state(rwlock);
@@ -24,6 +26,8 @@ static bool take_write(lw_word *rwlock, uint32_t self)
 }
 
 const struct lw_held lw_held_written = {look, take_write, false};
+
+#endif
 
 enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline deadline,
                               lw_cancel *cancel)

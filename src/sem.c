@@ -6,6 +6,8 @@
 
 _Static_assert(sizeof(lw_sem) == 12, "docs/layout.md: a semaphore is three words");
 
+#if !LW_ENGINE
+
 static uint32_t look(const lw_word *sem, uint32_t n, uint32_t *owner)
 {
     (void)owner;
@@ -15,6 +17,8 @@ static uint32_t look(const lw_word *sem, uint32_t n, uint32_t *owner)
 }
 
 static const struct lw_held held_permits = {look, lw_sem_take, true};
+
+#endif
 
 enum lw_ending lw_sem_acquire_slow(lw_sem *sem, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {

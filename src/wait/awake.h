@@ -67,13 +67,6 @@ struct lw_tries {
 #if LW_ENGINE
 
 /* An engine has no yield, so C does not spin there. */
-static inline bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted,
-                               lw_deadline deadline)
-{
-    (void)held, (void)words, (void)wanted, (void)deadline;
-    return false;
-}
-
 static inline void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted,
                                       lw_deadline deadline)
 {
