@@ -76,10 +76,11 @@ export function block(step, words, self, timeout) {
  * @returns {Answer}
  */
 export function spinThenBlock(step, words, wanted, timeout) {
-  for (let tries = 0; timeout > 0 && mayTryAgain(tries, nap); tries++) {
+  let tries = 0;
+  do {
     const answer = step(words, wanted, LW_TIMED_OUT, 0);
     if (answer.what !== LW_GAVE_UP) return answer;
-  }
+  } while (timeout > 0 && mayTryAgain(tries++, nap));
   return block(step, words, wanted, timeout);
 }
 
