@@ -3,7 +3,7 @@
  * signal.
  */
 
-import { spinThenBlock } from './blocking.js';
+import { block } from './blocking.js';
 import { LW_WAITERS, LW_WAITERS_STATE } from './core/constants.js';
 import { gather } from './crowd.js';
 import { isDone } from './limits.js';
@@ -35,7 +35,7 @@ export function sourceOf(operation) {
  */
 export function blockFor(operation, options, call) {
   const { step, words, wanted } = /** @type {Operation} */ (operation);
-  return spinThenBlock(step, words, wanted, timeoutToBlock(options, call));
+  return block(step, words, wanted, timeoutToBlock(options, call));
 }
 
 /**
