@@ -72,8 +72,8 @@ const pause = /** @type {any} */ (Atomics).pause ?? Math.random;
 let yieldsAt = 0;
 
 /**
- * For a thread that blocks. Returns whether to try once more to end its wait at once,
- * before it sleeps. It pauses first, and yields if that is due.
+ * For a thread that blocks. Returns whether to try once more before it sleeps. It pauses first, and
+ * yields if that is due.
  *
  * Spinning lasts for some 20 to 50 us: to fall asleep and be woken takes as long, and costs the
  * agent that unlocks hundreds of short turns. A thread that spins has marked nothing, so no unlock

@@ -66,8 +66,8 @@ export function block(step, words, self, timeout) {
 }
 
 /**
- * Spins, then blocks. While it spins, the step is told that its time is up, so that it leaves no
- * mark, and is barred by a reservation as any newcomer.
+ * Tries at once, then spins, then blocks. Until it blocks, the step is told that its time is up: so
+ * it leaves no mark, and a reservation bars it like any newcomer.
  *
  * @param {Step} step which can end at once, and does nothing but look if it cannot
  * @param {Words} words

@@ -12,19 +12,7 @@ cd "$work"
 export WINEDEBUG=-all WINEPREFIX="$root/build/wine"
 wine=$(PATH=$PATH:/usr/lib/wine command -v wine64)
 
-passed=0
-failed=0
-check() { # check LABEL COMMAND...
-    label=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-        echo "ok: $label"
-    else
-        failed=$((failed + 1))
-        echo "not ok: $label"
-    fi
-}
+. "$root/test/check.sh"
 
 # /GS- and /Zl: without what Microsoft's C library would have to supply.
 clang_cl() { # clang_cl PROCESSOR ARGUMENT...
@@ -85,6 +73,4 @@ for name in any cond event mutex-stress rwlock sem wait; do
 done
 check "test/c/self.c" c_test self -Wl,--wrap=lw_thread_id
 
-echo
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+summary
