@@ -146,9 +146,11 @@ static void *tell(void *cpu)
         set(&turnover.ready, true);
         while (!is_set(&turnover.asleep) && !is_set(&turnover.stop))
             sched_yield();
-        set(&turnover.asleep, false);
-        bench_sleep(100e-6);
-        tell_by(turnover.way);
+        if (!is_set(&turnover.stop)) { /* what is told after the end stays in its eventfd */
+            set(&turnover.asleep, false);
+            bench_sleep(100e-6);
+            tell_by(turnover.way);
+        }
         lw_mutex_unlock(&lock);
         while (is_set(&turnover.ready) && !is_set(&turnover.stop))
             sched_yield();
