@@ -96,7 +96,8 @@ static struct lw_end block(const struct lw_held *held, const struct lw_operation
         why = why_of(woken, until == deadline);
         /* Until its step runs, the waiter has the notify that it may have consumed. */
         if (held && (why == LW_OK || why == LW_NOT_EQUAL))
-            lw_spin_until_free(held, operations[0].words, operations[0].wanted, deadline);
+            lw_spin_until_free(held, operations[0].words, operations[0].wanted, why == LW_OK,
+                               deadline);
         if (why == LW_SLICE && slice_ns <= LW_IDLE_NS / 2)
             slice_ns *= 2;
     }

@@ -13,10 +13,14 @@
  *     loses the race for it to the thread that has just unlocked it. If that happens too often,
  *     all threads back off from this lock for some milliseconds, and look at it now and then.
  *   - If a waiter sees the lock go from one other thread to the next, it is one of a crowd. Then
- *     for some milliseconds one thread at a time may touch the lock, the poller. The others pause
- *     away from its cache line, each time twice as long. What is seen before a sleep and after it
- *     counts together: threads that find the word changed whenever they are about to sleep, and
- *     look only once in between, would never see that they are a crowd.
+ *     for some milliseconds one thread at a time may touch the lock, the poller. The others rest
+ *     away from its cache line. What is seen before a sleep and after it counts together: threads
+ *     that find the word changed whenever they are about to sleep, and look only once in between,
+ *     would never see that they are a crowd.
+ *   - The first rest of a wait lasts as long as the thread's last wait, and each further one three
+ *     quarters of the one before. So those that have waited for long look more often than those
+ *     that have just come, and the more threads wait, the longer they rest.
+ *   - A thread that was woken takes the role of the poller from any other one.
  *   - It yields, since the thread that it waits for may be next on this CPU. A thread that never
  *     has to wait for long yields, too, once in a quantum. So threads that share a CPU take turns
  *     within microseconds instead of the scheduler's milliseconds, and none needs to sleep for it.
@@ -40,12 +44,11 @@
 #define OVERSUBSCRIBED_ROUNDS 8 /* the same on an oversubscribed CPU, without yields */
 #define SPIN_NS 1000            /* how long the close spin of a round lasts */
 #define LOST_RACES 3            /* so many lost races, and all threads back off, */
-#define WINS 1024               /* unless each is outweighed by so many races won */
+#define LOOKS 256               /* unless each is outweighed by so many other looks */
 #define OVERTAKEN 4             /* so many changes of owner, seen in one wait, are a crowd */
 #define PERIOD 4u               /* how long both hold for a lock, in units of 2^20 ns */
 #define QUANTUM_NS 20000        /* a thread yields if it has not for so long */
-#define PAUSE_NS 250            /* a pause that replaces a yield, and the first one of a crowd */
-#define PAUSE_DOUBLINGS 4       /* a crowd's later pauses are longer */
+#define PAUSE_NS 250            /* the shortest pause; the longest one lasts a quantum */
 #define LONG_YIELD_NS 2000000   /* a yield of so long is a long one */
 #define APART_NS 50000000       /* two long yields within so long: the CPU is oversubscribed, */
 #define OVERSUBSCRIBED_FACTOR 8 /* for so many times as long as the second one lasted */
@@ -63,7 +66,8 @@ static LW_AGENT_LOCAL struct {
     int64_t last_yield;
     int64_t last_long_yield;
     int64_t oversubscribed_until;
-    int losses;     /* lost races, times WINS, less the races won */
+    int64_t pause;  /* how long to pause in the next wait, among a crowd */
+    int losses;     /* lost races, times LOOKS, less the other looks */
     uint32_t owner; /* the last one that was seen in this wait */
     int changes;    /* of the owner, in this wait */
 } me;
@@ -123,7 +127,7 @@ static int64_t yield(int64_t before)
 static struct place {
     _Alignas(128) lw_word short_until; /* sections are short: threads back off */
     lw_word crowded_until;
-    _Alignas(128) lw_word poller; /* since when there is one, in units of 2^10 ns; 0: none */
+    _Alignas(128) lw_word poller; /* since when there is one, ns; 0: none */
 } known_locks[PLACES];
 
 static struct place *place_of(const lw_word *words)
@@ -150,21 +154,32 @@ struct spin {
     lw_word *words;
     uint32_t wanted;
     bool is_newcomer;
+    bool was_woken;
+    uint32_t poller; /* what the role's word is while this thread has the role; 0: it has not */
     struct place *known;
     int64_t now;
 };
 
-/* Tries to become the poller of a crowd. */
-static bool is_poller(struct spin *spin, bool is_first)
+/*
+ * Tries to become the poller of a crowd. A waiter that was woken takes the role from any other one,
+ * since it would have to sleep behind all others again.
+ */
+static bool becomes_poller(struct spin *spin)
 {
     lw_word *poller = &spin->known->poller;
-    const uint32_t now = (uint32_t)(spin->now >> 10) | 1;
-    /* The first time it guesses that there is none. */
-    uint32_t since = is_first ? 0 : lw_load(poller, lw_relaxed);
-    if (since != 0 && now - since <= 2 * SPIN_NS >> 10)
-        return false;
+    const uint32_t now = (uint32_t)spin->now | 1;
+    const uint32_t since = lw_load(poller, lw_relaxed);
     /* An older poller has lost its CPU, or was another thread of the process that forked. */
-    return lw_cas(poller, since, now, lw_relaxed) == since;
+    const bool is_taken = since != 0 && (int32_t)(now - since) <= 2 * SPIN_NS;
+    if ((is_taken && !spin->was_woken) || lw_cas(poller, since, now, lw_relaxed) != since)
+        return false;
+    spin->poller = now;
+    return true;
+}
+
+static bool is_poller(const struct spin *spin)
+{
+    return lw_load(&spin->known->poller, lw_relaxed) == spin->poller;
 }
 
 static void note_owner(struct spin *spin, uint32_t owner)
@@ -190,8 +205,8 @@ static void note_loss(struct spin *spin)
     look(spin, &winner);
     if (winner && me.owner != winner && (me.owner || holds(&spin->known->crowded_until, spin->now)))
         return;
-    me.losses += WINS;
-    if (me.losses >= LOST_RACES * WINS) {
+    me.losses += LOOKS;
+    if (me.losses >= LOST_RACES * LOOKS) {
         me.losses = 0;
         set_for_a_period(&spin->known->short_until, spin->now);
     }
@@ -202,6 +217,8 @@ static bool take(struct spin *spin)
 {
     uint32_t owner;
     const uint32_t seen = look(spin, &owner);
+    if (me.losses > 0)
+        me.losses--;
     if (seen & LW_SEEN_HELD) {
         note_owner(spin, owner);
         return false;
@@ -214,8 +231,6 @@ static bool take(struct spin *spin)
         note_loss(spin);
         return false;
     }
-    if (me.losses > 0)
-        me.losses--;
     return true;
 }
 
@@ -246,21 +261,23 @@ static bool spin_closely(struct spin *spin, bool crowded)
         if (holds(&spin->known->short_until, spin->now) ||
             (!crowded && holds(&spin->known->crowded_until, spin->now)))
             return false;
+        /* Not at once: in a short section it would cost too much to look at one line more. */
+        if (spin->poller && spin->now > end - SPIN_NS / 2 && !is_poller(spin))
+            return false;
         spin->now = lw_now();
     } while (spin->now < end);
     return false;
 }
 
 /*
- * Returns whether the thread may touch the lock's line. In a crowd only the poller may. Of a lock
- * whose holder has no name, one cannot see that it goes from one to another: so there is a poller
- * without a crowd, too, and two that would be it are a crowd.
+ * Tries to become the poller, where there is one: in a crowd. Of a lock whose holder has no name,
+ * one cannot see that it goes from one to another: so there is a poller without a crowd, too, and
+ * two that would be it are a crowd.
  */
-static bool may_touch(struct spin *spin, bool *crowded, bool is_first)
+static bool may_touch(struct spin *spin, bool *crowded)
 {
-    if (!*crowded && !spin->held->is_anonymous)
-        return true;
-    if (is_poller(spin, is_first))
+    spin->poller = 0;
+    if ((!*crowded && !spin->held->is_anonymous) || becomes_poller(spin))
         return true;
     if (!*crowded) {
         set_for_a_period(&spin->known->crowded_until, spin->now);
@@ -269,13 +286,39 @@ static bool may_touch(struct spin *spin, bool *crowded, bool is_first)
     return false;
 }
 
-/* For a thread that may touch the lock's line. It is not the poller any more then. */
-static bool touch(struct spin *spin, bool crowded, bool closely)
+/*
+ * Yields until then. If no other thread of this CPU wants to run, pauses instead, away from the
+ * lock's line, and returns true.
+ */
+static bool rest_until(struct spin *spin, int64_t until)
 {
-    const bool taken = closely ? spin_closely(spin, crowded) : take(spin);
-    if (crowded || spin->held->is_anonymous)
-        lw_store(&spin->known->poller, 0, lw_relaxed);
-    return taken;
+    while (spin->now < until) {
+        const int64_t before = spin->now;
+        spin->now = yield(before);
+        if (spin->now - before < SPIN_NS) {
+            if (others_run)
+                spin->now = pause_until(until);
+            return true;
+        }
+    }
+    return false;
+}
+
+static int64_t shorter(int64_t pause)
+{
+    return pause / 4 * 3 > PAUSE_NS ? pause / 4 * 3 : PAUSE_NS;
+}
+
+/*
+ * Returns the pause for the next wait. Whoever finds the lock free directly after the first pause
+ * has paused for too long.
+ */
+static int64_t learn(const struct spin *spin, int64_t began, int64_t rested)
+{
+    if (!spin->is_newcomer)
+        return me.pause;
+    const int64_t pause = spin->now == rested ? me.pause / 2 : spin->now - began;
+    return pause < QUANTUM_NS ? pause : QUANTUM_NS;
 }
 
 static bool spin_for(struct spin *spin, lw_deadline deadline)
@@ -284,53 +327,53 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
         return false;
     spin->now = lw_now();
     if (spin->now < deadline && spin->now - me.last_yield > QUANTUM_NS &&
-        !is_oversubscribed(spin->now)) {
+        !is_oversubscribed(spin->now))
         spin->now = yield(spin->now);
-        if (take(spin))
-            return true;
-    }
-    int pauses = 0;
+    const int64_t began = spin->now;
+    int64_t rested = 0; /* when it had rested for the first time */
+    int64_t pause = spin->is_newcomer && me.pause > PAUSE_NS ? me.pause : PAUSE_NS;
+    bool rests = false;
     for (int i = 0; i < (is_oversubscribed(spin->now) ? OVERSUBSCRIBED_ROUNDS : ROUNDS) &&
                     spin->now < deadline;
          i++) {
         bool crowded = holds(&spin->known->crowded_until, spin->now);
         const bool closely = others_run && !holds(&spin->known->short_until, spin->now);
-        if (closely && may_touch(spin, &crowded, i == 0)) {
-            if (touch(spin, crowded, true))
-                return true;
-            if (!may_spin(spin))
-                return false;
-            spin->now = yield(spin->now);
-            continue;
+        if (rests || !closely) {
+            if (rest_until(spin, spin->now + pause))
+                pause = shorter(pause);
+            rested = rested ? rested : spin->now;
         }
-        /* It backs off, or another thread polls. */
-        if (others_run)
-            spin->now = pause_until(spin->now + (PAUSE_NS << pauses));
-        if (pauses < PAUSE_DOUBLINGS)
-            pauses++;
-        spin->now = yield(spin->now);
-        if (closely)
+        rests = !may_touch(spin, &crowded);
+        if (rests)
             continue;
-        if (may_touch(spin, &crowded, true) && touch(spin, crowded, false))
+        const bool taken = closely ? spin_closely(spin, crowded) : take(spin);
+        if (spin->poller)
+            lw_cas(&spin->known->poller, spin->poller, 0, lw_relaxed);
+        if (taken) {
+            me.pause = learn(spin, began, rested);
             return true;
+        }
         if (!may_spin(spin))
             return false;
+        if (closely)
+            spin->now = yield(spin->now);
     }
+    me.pause = learn(spin, began, 0);
     return false;
 }
 
 bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline)
 {
-    struct spin spin = {held, words, wanted, true, place_of(words), 0};
+    struct spin spin = {held, words, wanted, true, false, 0, place_of(words), 0};
     me.owner = 0;
     me.changes = 0;
     return spin_for(&spin, deadline);
 }
 
-void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted,
+void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted, bool was_woken,
                         lw_deadline deadline)
 {
-    struct spin spin = {held, words, wanted, false, place_of(words), 0};
+    struct spin spin = {held, words, wanted, false, was_woken, 0, place_of(words), 0};
     spin_for(&spin, deadline);
 }
 

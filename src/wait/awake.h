@@ -68,9 +68,9 @@ struct lw_tries {
 
 /* An engine has no yield, so C does not spin there. */
 static inline void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted,
-                                      lw_deadline deadline)
+                                      bool was_woken, lw_deadline deadline)
 {
-    (void)held, (void)words, (void)wanted, (void)deadline;
+    (void)held, (void)words, (void)wanted, (void)was_woken, (void)deadline;
 }
 
 static inline bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline)
@@ -101,7 +101,7 @@ bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw
  * The same for a waiter that has returned from a sleep, and whose step comes next: returns when the
  * lock seems to be free, or when it is time to sleep again.
  */
-void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted,
+void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted, bool was_woken,
                         lw_deadline deadline);
 
 /*

@@ -47,7 +47,7 @@ static lw_cancel cancel;
 static int64_t now;
 static lw_answer last;
 static uint32_t last_why;
-static bool has_waited; /* since then */
+static bool has_waited, was_woken; /* since then */
 static uint32_t calls;
 
 /* The first thing that is wrong stands for all. */
@@ -95,9 +95,10 @@ bool lw_spin_for(const struct lw_held *its_held, lw_word *its_words, uint32_t wa
 }
 
 void lw_spin_until_free(const struct lw_held *its_held, lw_word *its_words, uint32_t wanted,
-                        lw_deadline deadline)
+                        bool says_it_was_woken, lw_deadline deadline)
 {
     lw_spin_for(its_held, its_words, wanted, deadline);
+    check(says_it_was_woken == was_woken, "does not know whether it was woken");
     check(has_waited, "spins again before it has waited");
 }
 
@@ -121,6 +122,7 @@ static lw_woken waited(const uint32_t *word, uint32_t expected, lw_deadline unti
     if (woken == LW_TIMED_OUT)
         now = until;
     has_waited = true;
+    was_woken = woken == LW_OK;
     return woken;
 }
 
