@@ -80,9 +80,9 @@ site: setup-site ## build the documentation as a static site, build/site
 bench: setup-bench ## measure locks beside their peers; QUICK=1: in five minutes; ONLY=loops: one part; DOCS=1 puts tables and plots into docs/
 	@$(NODE) bench/run.js $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(DOCS),--docs)
 
-simulate: setup ## simulate the mutex beside its peers' policies, on 2 to 128 CPUs: five minutes; DOCS=1 puts tables and plots into docs/
-	@cmake --preset release >/dev/null && cmake --build --preset release --target lockword-simulate
-	@build/release/bench/simulate/lockword-simulate --sockets 1,2 $(if $(DOCS),--json docs/simulation.json)
+simulate: setup ## simulate locks and their peers' policies, on 2 to 128 CPUs: five minutes; TUNE=1: other constants of the waiting policy; DOCS=1 puts tables and plots into docs/
+	@cmake --preset release >/dev/null && cmake --build --preset release --target lockword-simulate$(if $(TUNE),-tune)
+	@$(if $(TUNE),$(NODE) bench/simulate/tune.js build/release/bench/simulate/lockword-simulate-tune,build/release/bench/simulate/lockword-simulate --sockets 1,2 $(if $(DOCS),--json docs/simulation.json))
 	@$(if $(DOCS),$(NODE) bench/docs.js)
 
 lint: setup ## check formatting, C and JavaScript

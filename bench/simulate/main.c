@@ -42,6 +42,27 @@ static _Noreturn void die(const char *what)
     exit(2);
 }
 
+#ifndef SIM_TUNED
+#define SIM_TUNED 0
+#endif
+
+/* A constant of the waiting policy that is another than the sources say (CMakeLists.txt). */
+static struct {
+    char name[32];
+    double factor;
+} scaled;
+
+double sim_constant(const char *name, double value)
+{
+    return strcmp(name, scaled.name) == 0 ? value * scaled.factor : value;
+}
+
+static void scale(const char *setting)
+{
+    if (!SIM_TUNED || sscanf(setting, "%31[A-Z_]=%lf", scaled.name, &scaled.factor) != 2)
+        die("--scale NAME=FACTOR: for lockword-simulate-tune");
+}
+
 static uint32_t nobody_wakes;
 
 static void note_wait(double asked, double got)
@@ -224,7 +245,8 @@ static void usage(int status)
           "  --sleep     in each section, besides its work\n"
           "  --ms        of virtual time, for each cell and policy\n"
           "  --measure   costs of the machine at hand, which has to be quiet\n"
-          "  --cost      another cost than machine.c's\n",
+          "  --cost      another cost than machine.c's\n"
+          "  --scale     a constant of lockword's policy (NAME=FACTOR; lockword-simulate-tune)\n",
           status ? stderr : stdout);
     exit(status);
 }
@@ -277,13 +299,21 @@ static void simulate_cell(const struct sim_machine *machine, int threads, double
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"cpus", required_argument, 0, 'c'},    {"sockets", required_argument, 0, 'k'},
-        {"threads", required_argument, 0, 't'}, {"section", required_argument, 0, 's'},
-        {"policy", required_argument, 0, 'p'},  {"ms", required_argument, 0, 'm'},
-        {"seed", required_argument, 0, 'r'},    {"cost", required_argument, 0, 'x'},
-        {"help", no_argument, 0, 'h'},          {"measure", no_argument, 0, 'q'},
-        {"json", required_argument, 0, 'j'},    {"busy", no_argument, 0, 'b'},
-        {"sleep", required_argument, 0, 'l'},   {0, 0, 0, 0},
+        {"cpus", required_argument, 0, 'c'},
+        {"sockets", required_argument, 0, 'k'},
+        {"threads", required_argument, 0, 't'},
+        {"section", required_argument, 0, 's'},
+        {"policy", required_argument, 0, 'p'},
+        {"ms", required_argument, 0, 'm'},
+        {"seed", required_argument, 0, 'r'},
+        {"cost", required_argument, 0, 'x'},
+        {"help", no_argument, 0, 'h'},
+        {"measure", no_argument, 0, 'q'},
+        {"json", required_argument, 0, 'j'},
+        {"busy", no_argument, 0, 'b'},
+        {"sleep", required_argument, 0, 'l'},
+        {"scale", required_argument, 0, 'f'},
+        {0, 0, 0, 0},
     };
     struct sim_machine machine = {.costs = sim_default_costs, .seed = 1};
     double cpus[MOST] = {2, 4, 8, 16, 32, 64, 128}, per_cpu[MOST] = {1, 4},
@@ -324,6 +354,9 @@ int main(int argc, char **argv)
             break;
         case 'q':
             measure_costs(&machine.costs);
+            break;
+        case 'f':
+            scale(optarg);
             break;
         case 'x':
             set_cost(&machine.costs, optarg);

@@ -55,6 +55,18 @@ const tests = {
     }
   },
 
+  'among 8 and 64 threads with a CPU each, turns are many and in order'() {
+    const all = cells('--cpus', '8,64', '--threads', '1', '--section', '180,5000');
+    for (const cell of all.filter(({ peer }) => peer === 'lockword')) {
+      const mcs = all.find(
+        (c) => c.peer === 'MCS' && c.cpus === cell.cpus && c.section_ns === cell.section_ns,
+      );
+      const name = `${cell.cpus} CPUs, ${cell.section_ns} ns`;
+      assert.ok(cell.mops > 0.73 * mcs.mops, `${name}: ${cell.mops} of ${mcs.mops}`);
+      assert.ok(cell.share < 2.5, `${name}: share ${cell.share}`);
+    }
+  },
+
   'among sections that sleep, threads take turns in order, and sleep twice for each besides'() {
     const sleeping = ['--section', '1', '--sleep', '100000', '--ms', '300'];
     for (const cell of cells('--cpus', '2', '--threads', '8,128', ...sleeping)) {
@@ -91,6 +103,7 @@ const tests = {
       [['--cpus', '1000'], /too many/],
       [['--ms', '0'], /usage/],
       [['--policy', 'none'], /no such policy/],
+      [['--scale', 'LOOKS=2'], /lockword-simulate-tune/],
     ]) {
       const { status, stderr } = run(...args);
       assert.equal(status, 2);
