@@ -92,10 +92,13 @@ static struct lw_end block(const struct lw_held *held, const struct lw_operation
         const lw_deadline until = look < deadline ? look : deadline;
         const lw_woken woken = all == 1 ? lw_wait(waited[0].word, waited[0].expected, until)
                                         : lw_wait_many(waited, all, until, &look_ns);
-        lw_care_end(&care, waited, n);
+        const bool looked = lw_care_end(&care, waited, n);
         why = why_of(woken, until == deadline);
-        /* Until its step runs, the waiter has the notify that it may have consumed. */
-        if (held && (why == LW_OK || why == LW_NOT_EQUAL))
+        /*
+         * Until its step runs, the waiter has the notify that it may have consumed. What a dead
+         * holder had is free, or about to be freed by a thread that needs this CPU.
+         */
+        if (held && !looked && (why == LW_OK || why == LW_NOT_EQUAL))
             lw_spin_until_free(held, operations[0].words, operations[0].wanted, why == LW_OK,
                                deadline);
         if (why == LW_SLICE && slice_ns <= LW_IDLE_NS / 2)

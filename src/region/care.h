@@ -23,7 +23,7 @@ struct lw_care {
     lw_deadline look; /* when to return LW_TIMED_OUT from the wait at the latest */
     uint64_t begun;   /* for which words an agent has said that it waits, a bit each */
     /* The alarm of the process that has what is waited for, if there is one: one word more. */
-    const lw_word *alarm;
+    const struct lw_waited *alarm;
 };
 _Static_assert(LW_BLOCK_MAX <= 64, "a bit for each word");
 
@@ -31,13 +31,12 @@ _Static_assert(LW_BLOCK_MAX <= 64, "a bit for each word");
  * Set when a region is opened, and not before: a program that opens none links none of what they
  * need. `begin` returns whether the thread's agent has said what it waits for: it says one thing
  * for all words of a region, since any of their notifies wakes it. `alarm` sets which word besides
- * to wait on, if any; `rings` returns whether that process has died.
+ * to wait on, if any; it changes when that process has died, and when it was buried.
  */
 struct lw_carer {
     bool (*begin)(struct lw_region *region, const lw_word *word);
     void (*end)(struct lw_region *region);
     bool (*alarm)(struct lw_region *region, const lw_word *word, struct lw_waited *alarm);
-    bool (*rings)(const lw_word *alarm);
     int (*listen)(struct lw_region *region);
     void (*look)(struct lw_region *region, const lw_word *word);
 };
@@ -61,20 +60,23 @@ static inline struct lw_care lw_care_begin(struct lw_waited *waited, uint32_t n,
         if (carer->begin(region, waited[i].word))
             care.begun |= (uint64_t)1 << i;
         if (!care.alarm && carer->alarm(region, waited[i].word, &waited[n])) {
-            care.alarm = waited[n].word;
+            care.alarm = &waited[n];
             *all = n + 1;
         }
     }
     return care;
 }
 
-static inline void lw_care_end(const struct lw_care *care, const struct lw_waited *waited,
+/* Returns whether it has looked for the dead. */
+static inline bool lw_care_end(const struct lw_care *care, const struct lw_waited *waited,
                                uint32_t n)
 {
     if (care->look == LW_FOREVER)
-        return;
+        return false;
     const struct lw_carer *carer = __atomic_load_n(&lw_carer, __ATOMIC_ACQUIRE);
-    const bool looks = (care->alarm && carer->rings(care->alarm)) || lw_now() >= care->look;
+    const bool rings =
+        care->alarm && lw_load(care->alarm->word, lw_acquire) != care->alarm->expected;
+    const bool looks = rings || lw_now() >= care->look;
     for (uint32_t i = 0; i < n; i++) {
         struct lw_region *region = lw_shared_by(waited[i].word);
         if (!region)
@@ -84,6 +86,7 @@ static inline void lw_care_end(const struct lw_care *care, const struct lw_waite
         if (looks)
             carer->look(region, waited[i].word);
     }
+    return looks;
 }
 
 /*
@@ -117,10 +120,11 @@ static inline struct lw_care lw_care_begin(struct lw_waited *waited, uint32_t n,
     return (struct lw_care){LW_FOREVER};
 }
 
-static inline void lw_care_end(const struct lw_care *care, const struct lw_waited *waited,
+static inline bool lw_care_end(const struct lw_care *care, const struct lw_waited *waited,
                                uint32_t n)
 {
     (void)care, (void)waited, (void)n;
+    return false;
 }
 
 #endif

@@ -66,11 +66,6 @@ static bool care_alarm(struct lw_region *region, const lw_word *word, struct lw_
     return alarm->expected != 0 && !(alarm->expected & FUTEX_OWNER_DIED);
 }
 
-static bool care_rings(const lw_word *alarm)
-{
-    return (lw_load(alarm, lw_acquire) & FUTEX_OWNER_DIED) != 0;
-}
-
 static void care_end(struct lw_region *region)
 {
     uint32_t self;
@@ -79,7 +74,7 @@ static void care_end(struct lw_region *region)
 }
 
 const struct lw_carer lw_region_carer = {
-    care_begin, care_end, care_alarm, care_rings, lw_region_listen, care_look,
+    care_begin, care_end, care_alarm, lw_region_listen, care_look,
 };
 
 int lw_region_take(struct lw_region *region, lw_word *words, uint32_t busy, uint32_t self,

@@ -1,6 +1,7 @@
 /*
- * kernel.h: what lockword needs of Linux's <linux/futex.h> and <linux/membarrier.h>. They are the
- * kernel's and never change; a C library such as musl comes without these headers.
+ * kernel.h: what lockword needs of Linux's <linux/futex.h>, <linux/membarrier.h> and
+ * <linux/sched/types.h>. They are the kernel's and never change; a C library such as musl comes
+ * without these headers.
  */
 #ifndef LOCKWORD_KERNEL_H
 #define LOCKWORD_KERNEL_H
@@ -36,5 +37,18 @@ struct robust_list_head {
 
 #define MEMBARRIER_CMD_GLOBAL_EXPEDITED (1 << 1)
 #define MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED (1 << 2)
+
+/* For sched_setattr. */
+#define SCHED_FLAG_KEEP_POLICY 8
+struct sched_attributes {
+    uint32_t size;
+    uint32_t policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime; /* under an ordinary policy: the time slice, ns */
+    uint64_t deadline;
+    uint64_t period;
+};
 
 #endif

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../src/region/region.h"
+#include "../../src/wait/awake.h"
 #include "../../src/wait/kernel.h"
 #include "../../src/wait/platform.h"
 #include "check.h"
@@ -35,6 +37,7 @@ static struct {
     bool cannot_join;
     bool has_no_keeper; /* only the first thread buries */
     uint32_t burials;
+    uint32_t spins;
     uint32_t happened;
 } plan;
 
@@ -68,6 +71,15 @@ void __wrap_lw_region_bury_the_dead(struct lw_region *region)
     kill(holder, SIGKILL);
     waitpid(holder, NULL, 0);
     __atomic_store_n(&plan.happened, 1, __ATOMIC_RELEASE);
+}
+
+void __real_lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted,
+                               bool was_woken, lw_deadline deadline);
+void __wrap_lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted,
+                               bool was_woken, lw_deadline deadline)
+{
+    plan.spins++;
+    __real_lw_spin_until_free(held, words, wanted, was_woken, deadline);
 }
 
 int __real_lw_region_join(struct lw_region *region);
@@ -223,15 +235,34 @@ TEST(a_waiter_that_waits_for_no_keeper)
             kill(plan.holder, SIGKILL);
             _exit(0);
         }
+        plan.spins = 0;
         const int64_t start = now_ns();
         assert_int_equal(lw_region_mutex_lock_until(&mutex, lw_after_ms(9000)), EOWNERDEAD);
         took = now_ns() - start;
+        assert_int_equal(plan.spins, 0); /* it has freed the mutex itself */
         plan.has_no_keeper = false;
         assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
         assert_int_equal(waitpid(killer, NULL, 0), killer);
         assert_int_equal(waitpid(plan.holder, NULL, 0), plan.holder);
     }
     assert_in_range(took, 0, 700 * (int64_t)NS_PER_MS);
+    assert_int_equal(lw_region_close(region), 0);
+}
+
+/* A kernel that knows of slices tells them; the keeper's thread id is what others watch. */
+TEST(a_keeper_has_short_slices)
+{
+    lw_region *region = create();
+    struct sched_attributes mine = {0};
+    struct sched_attributes its = {0};
+    const uint32_t tid = region->memory->processes[region->row].token & ~FUTEX_WAITERS;
+    assert_int_equal(syscall(SYS_sched_getattr, 0, &mine, sizeof mine, 0), 0);
+    if (mine.runtime == 0)
+        skip();
+    assert_int_equal(syscall(SYS_sched_getattr, tid, &its, sizeof its, 0), 0);
+    assert_true(its.runtime < mine.runtime);
+    assert_int_equal(its.policy, mine.policy);
+    assert_int_equal(its.nice, mine.nice);
     assert_int_equal(lw_region_close(region), 0);
 }
 
