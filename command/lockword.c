@@ -160,6 +160,7 @@ lw_region *open_region(const struct options *options, bool creates)
              error == EBADMSG  ? "no region, or a damaged one"
              : error == EPROTO ? "a region of another version of lockword"
              : error == EPERM  ? "the file belongs to another user"
+             : error == EAGAIN ? "1024 processes use it already, or no thread can be started"
                                : strerror(error));
     return region;
 }

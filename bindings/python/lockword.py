@@ -1251,6 +1251,9 @@ class Region:
         else:
             path = os.fspath(path)
             error = _open(ctypes.byref(handle), os.fsencode(path), flags, mode, size)
+        if error == _errno.EAGAIN:
+            text = "the region has 1024 processes already, or no thread can be started"
+            raise OSError(error, text, path)
         if error:
             raise OSError(error, os.strerror(error), path)
         #: What it was opened by.

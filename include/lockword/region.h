@@ -65,7 +65,7 @@
  *
  * Functions return 0 or an errno code. None sets errno, prints or aborts. Besides those that are
  * named, a function that uses a mutex may return EAGAIN: the region has no room for one more
- * process (128 at a time) or thread (4096 at a time), or the thread that watches the other
+ * process (1024 at a time) or thread (4096 at a time), or the thread that watches the other
  * processes cannot be started.
  */
 #ifndef LOCKWORD_REGION_H
@@ -168,7 +168,7 @@ enum {
 
 /*
  * Opens the region in the file at this path, on any file system that can map files shared. A new
- * file gets this mode, less the umask, and so many bytes. Of what exceeds 268 KiB, one half is for
+ * file gets this mode, less the umask, and so many bytes. Of what exceeds 324 KiB, one half is for
  * names, 128 bytes each, at most 65536 of them; the rest is for named ranges of bytes. 0: 2048
  * names, and 256 KiB for ranges. A file appears at the path once it is complete. A symbolic link at
  * the path is not followed.

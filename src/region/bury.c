@@ -74,14 +74,16 @@ bool lw_region_is_dead(const struct lw_region *region, uint32_t row)
 }
 
 /* A burier's name in the header. */
+#define BURIER_ROW 0x000007ffu
+#define BURIER_GENERATION_SHIFT 11
 static uint32_t burier_of(uint32_t row, uint32_t generation)
 {
-    return generation << 8 | (row + 1);
+    return generation << BURIER_GENERATION_SHIFT | (row + 1);
 }
 
 static bool is_live_burier(const struct lw_region *region, uint32_t burier)
 {
-    const uint32_t row = (burier & 0xff) - 1;
+    const uint32_t row = (burier & BURIER_ROW) - 1;
     if (row >= PROCESSES)
         return false;
     const struct process *process = &region->memory->processes[row];
@@ -92,7 +94,8 @@ static bool is_live_burier(const struct lw_region *region, uint32_t burier)
 bool lw_region_has_burier(const struct lw_region *region)
 {
     const uint32_t burier = look(&region->memory->header.burier);
-    return burier != burier_of(region->row, region->generation) && is_live_burier(region, burier);
+    return look(&region->burying) != 0 ||
+           (burier != burier_of(region->row, region->generation) && is_live_burier(region, burier));
 }
 
 void lw_region_mark_used(lw_word *used, uint32_t shift, uint32_t row)
@@ -123,6 +126,12 @@ static uint32_t next_slot(const struct lw_region *region, uint32_t row)
 uint32_t lw_region_next_agent(const struct lw_region *region, uint32_t row)
 {
     return lw_region_next_used(region->memory->header.used_agents, AGENTS_PART_SHIFT, row, AGENTS);
+}
+
+uint32_t lw_region_next_process(const struct lw_region *region, uint32_t row)
+{
+    return lw_region_next_used(region->memory->header.used_processes, PROCESSES_PART_SHIFT, row,
+                               PROCESSES);
 }
 
 /* Whose things are freed: those of one agent or, if that is 0, of all agents of a process row. */
@@ -323,63 +332,84 @@ void lw_region_bury_process(struct lw_region *region, uint32_t row)
 
 /* A dead process, as it was found. */
 struct dead {
-    bool found;
+    uint32_t row;
     uint32_t generation;
 };
 
-/* Returns whether there are any; *announced: whether all of them have been announced. */
-static bool find_the_dead(const struct lw_region *region, struct dead *dead, bool *announced)
+/* So many are buried after one barrier, and then the next ones. */
+#define AT_ONCE 64
+
+/* Returns how many there are, at most AT_ONCE; *announced: whether all of them were announced. */
+static uint32_t find_the_dead(const struct lw_region *region, struct dead *dead, bool *announced)
 {
-    bool any = false;
+    uint32_t n = 0;
     *announced = true;
-    for (uint32_t row = 0; row < PROCESSES; row++) {
+    for (uint32_t row = lw_region_next_process(region, 0); row < PROCESSES && n < AT_ONCE;
+         row = lw_region_next_process(region, row + 1)) {
         const struct process *process = &region->memory->processes[row];
-        dead[row].generation = lw_load(&process->generation, lw_acquire);
-        dead[row].found = row != region->row && lw_region_is_dead(region, row);
-        any |= dead[row].found;
-        *announced &= !dead[row].found || lw_load(&process->announced, lw_relaxed);
+        const uint32_t generation = lw_load(&process->generation, lw_acquire);
+        if (row == region->row || !lw_region_is_dead(region, row))
+            continue;
+        dead[n++] = (struct dead){row, generation};
+        *announced &= lw_load(&process->announced, lw_relaxed) != 0;
     }
-    return any;
+    return n;
 }
 
-/* Returns whether there may be more to bury. */
-static bool bury_some(struct lw_region *region, uint32_t myself)
+/* Does nothing if another live process buries. */
+static void bury_some(struct lw_region *region)
 {
     struct header *header = &region->memory->header;
-    struct dead dead[PROCESSES];
+    const uint32_t myself = burier_of(region->row, region->generation);
+    struct dead dead[AT_ONCE];
     bool announced;
-    if (!find_the_dead(region, dead, &announced))
-        return false;
+    const uint32_t n = find_the_dead(region, dead, &announced);
     uint32_t burier = look(&header->burier);
     /* The caller's own name is left there by no burial: this thread would be at it. */
     if (burier != myself && is_live_burier(region, burier))
-        return false;
+        return;
     /* The dead, and the burier that has died, make no further step from here on. */
     drive_out_killed_threads(announced);
     if (!__atomic_compare_exchange_n(&header->burier, &burier, myself, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST))
-        return true;
-    for (uint32_t row = 0; row < PROCESSES; row++) {
-        const struct process *process = &region->memory->processes[row];
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t row = dead[i].row;
         /*
          * Another process may have buried this one in the meantime. Then the row's generation has
          * moved, and whoever has the row now may have died after the threads were driven out.
          */
-        if (!dead[row].found || !lw_region_is_dead(region, row) ||
-            lw_load(&process->generation, lw_acquire) != dead[row].generation)
+        if (!lw_region_is_dead(region, row) ||
+            lw_load(&region->memory->processes[row].generation, lw_acquire) != dead[i].generation)
             continue;
         lw_region_bury_process(region, row);
         __atomic_fetch_add(&header->epoch, 1, __ATOMIC_RELAXED);
     }
     __atomic_store_n(&header->burier, 0, __ATOMIC_SEQ_CST);
-    return true;
 }
 
+/* Returns whether there are dead that nobody buries. */
+static bool must_bury(const struct lw_region *region)
+{
+    for (uint32_t row = lw_region_next_process(region, 0); row < PROCESSES;
+         row = lw_region_next_process(region, row + 1)) {
+        if (row != region->row && lw_region_is_dead(region, row))
+            return !lw_region_has_burier(region);
+    }
+    return false;
+}
+
+/*
+ * Among the threads of a process it is as among processes: a thread that finds another one burying
+ * leaves the dead to it, and that looks for more of them after it has stepped back. It does not
+ * wait: the kernel wakes a keeper and a waiter at the same time, often on the same CPU.
+ */
 void lw_region_bury_the_dead(struct lw_region *region)
 {
-    const uint32_t myself = burier_of(region->row, region->generation);
-    lw_mutex_lock(&region->burying);
-    while (bury_some(region, myself))
-        continue;
-    lw_mutex_unlock(&region->burying);
+    while (must_bury(region)) {
+        if (__atomic_exchange_n(&region->burying, 1, __ATOMIC_SEQ_CST) != 0)
+            return;
+        bury_some(region);
+        __atomic_store_n(&region->burying, 0, __ATOMIC_SEQ_CST);
+    }
 }

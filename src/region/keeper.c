@@ -13,11 +13,14 @@
  * The list belongs to a thread. The C library has another one for each of the others, and its
  * robust mutexes are not touched: the keeper holds none.
  *
- * All keepers wait on all tokens. The one that is woken buries the dead. If it has been killed
- * itself, its own token wakes another one, which then finds both. A keeper that is stopped, by
- * SIGSTOP or a debugger, waits on nothing meanwhile, so that the kernel wakes another one. Only if
- * it is stopped just after it was woken is the wake-up lost until it goes on: then a thread that
- * waits for a mutex buries the dead (mutex.c).
+ * All keepers wait on all tokens, as far as the kernel lets a thread wait on so many words: on
+ * those of the next 127 processes by their rows. The one that is woken buries all the dead. If it
+ * has been killed itself, its own token wakes another one, which then finds both. Where there are
+ * more processes, the only ones that wait on a token may all be among the killed, so a keeper also
+ * looks each second. A keeper that is stopped, by SIGSTOP or a debugger, waits on nothing
+ * meanwhile, so that the kernel wakes another one. Only if it is stopped just after it was woken is
+ * the wake-up lost until it goes on: then a thread that waits for a mutex buries the dead
+ * (mutex.c).
  */
 #define _GNU_SOURCE
 #include "region.h"
@@ -33,6 +36,9 @@
 
 /* Where the system cannot wait on several words (platform.h), the keeper looks this often, ns. */
 #define LOOK_NS 10000000
+
+/* And so often where there are more processes than a keeper can wait on. */
+#define CROWDED_LOOK_NS 1000000000
 
 #define SLICE_NS 100000 /* the shortest that the kernel gives */
 
@@ -66,44 +72,50 @@ uint32_t lw_region_boot(void)
 }
 
 /*
- * The robust list of a keeper, and what stands for the process rows in it. The kernel adds one
+ * The robust list of a keeper, and what stands for its process row in it. The kernel adds one
  * offset to what is pending and to each entry of the list, to get at the futexes. But an entry
- * contains a pointer, which may not lie in the region. So each row has a twin in the keeper's own
- * memory, as far from the row as the others are from theirs: the twin's token is what is pending,
- * and its alarm the only entry.
+ * contains a pointer, which may not lie in the region. So the row has a twin in the keeper's own
+ * memory: its token is what is pending, and its alarm the only entry.
  */
 struct list {
     struct robust_list_head head;
-    union twin {
+    union {
         struct process row;
         struct {
             uint8_t before[offsetof(struct process, alarm)];
             struct robust_list alarm;
         };
-    } twins[PROCESSES];
+    } twin;
 };
 
-static bool register_list(struct list *list, const struct memory *memory)
+static bool register_list(struct list *list)
 {
     struct robust_list_head *head = &list->head;
     head->list.next = &head->list;
-    head->futex_offset = (long)((uintptr_t)memory->processes - (uintptr_t)list->twins);
+    head->futex_offset = 0;
     head->list_op_pending = NULL;
     return syscall(SYS_set_robust_list, head, sizeof *head) == 0;
 }
 
-/* The twin of the token that may be the keeper's, or NULL. */
-static void set_pending(struct list *list, lw_word *twin)
+/* The token may be the keeper's from now on, or that of no row any more, if it is NULL. */
+static void set_pending(struct list *list, const lw_word *token)
 {
-    __atomic_store_n(&list->head.list_op_pending, (struct robust_list *)(void *)twin,
-                     __ATOMIC_RELAXED);
+    struct robust_list_head *head = &list->head;
+    __atomic_store_n(&head->list_op_pending, NULL, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (!token)
+        return;
+    lw_word *twin = &list->twin.row.token;
+    head->futex_offset = (long)((uintptr_t)token - (uintptr_t)twin);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&head->list_op_pending, (struct robust_list *)(void *)twin, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* The alarm of this row is the keeper's from now on. */
-static void set_alarm(struct list *list, struct process *process, uint32_t row, uint32_t token)
+/* The alarm of the row whose token is pending is the keeper's from now on. */
+static void set_alarm(struct list *list, struct process *process, uint32_t token)
 {
-    struct robust_list *entry = &list->twins[row].alarm;
+    struct robust_list *entry = &list->twin.alarm;
     lw_store(&process->alarm, token, lw_release);
     entry->next = &list->head.list;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -127,11 +139,12 @@ static int take_row(struct lw_region *region, struct list *list)
             continue;
         /* Before the row is taken, so that it never looks like one of another boot. */
         lw_store(&process->boot, lw_region_boot(), lw_release);
-        set_pending(list, &list->twins[row].row.token);
+        lw_region_mark_used(region->memory->header.used_processes, PROCESSES_PART_SHIFT, row);
+        set_pending(list, &process->token);
         if (lw_cas(&process->token, 0, token, lw_acq_rel) == 0) {
             region->row = row;
             region->generation = lw_load(&process->generation, lw_acquire);
-            set_alarm(list, process, row, token);
+            set_alarm(list, process, token);
             return 0;
         }
     }
@@ -139,25 +152,43 @@ static int take_row(struct lw_region *region, struct list *list)
     return EAGAIN;
 }
 
+/* What a keeper waits on. */
+struct watched {
+    struct lw_waited words[FUTEX_WAITV_MAX];
+    uint32_t n;
+    bool any_dead;
+    bool any_left; /* processes for which there is no room */
+};
+
+static void watch_rows(const struct lw_region *region, uint32_t from, uint32_t to,
+                       struct watched *watched)
+{
+    for (uint32_t row = lw_region_next_process(region, from); row < to;
+         row = lw_region_next_process(region, row + 1)) {
+        const lw_word *word = &region->memory->processes[row].token;
+        const uint32_t token = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+        if (token & FUTEX_OWNER_DIED)
+            watched->any_dead = true;
+        else if (token != 0 && watched->n == FUTEX_WAITV_MAX)
+            watched->any_left = true;
+        else if (token != 0)
+            watched->words[watched->n++] = (struct lw_waited){word, token};
+    }
+}
+
 /* Waits until a process joins, or until one of those that have joined may have died. */
 static void watch(struct lw_region *region, uint32_t members)
 {
-    struct memory *memory = region->memory;
-    struct lw_waited waited[PROCESSES];
-    uint32_t n = 0;
-    bool any_dead = false;
-    waited[n++] = (struct lw_waited){&memory->header.members, members};
-    for (uint32_t row = 0; row < PROCESSES; row++) {
-        const uint32_t token = __atomic_load_n(&memory->processes[row].token, __ATOMIC_SEQ_CST);
-        any_dead |= row != region->row && (token & FUTEX_OWNER_DIED) != 0;
-        if (row != region->row && token != 0 && !(token & FUTEX_OWNER_DIED))
-            waited[n++] = (struct lw_waited){&memory->processes[row].token, token};
-    }
+    struct watched watched = {.n = 1};
+    watched.words[0] = (struct lw_waited){&region->memory->header.members, members};
+    watch_rows(region, region->row + 1, PROCESSES, &watched);
+    watch_rows(region, 0, region->row, &watched);
     /* The dead are left to a live burier only. If that dies, its token is among the words. */
-    if (any_dead && !lw_region_has_burier(region))
+    if (watched.any_dead && !lw_region_has_burier(region))
         return;
     int64_t look_ns = LOOK_NS;
-    lw_wait_many(waited, n, LW_FOREVER, &look_ns);
+    lw_wait_many(watched.words, watched.n,
+                 watched.any_left ? lw_after_ns(CROWDED_LOOK_NS) : LW_FOREVER, &look_ns);
 }
 
 static void tell(struct lw_region *region, uint32_t ready)
@@ -186,7 +217,7 @@ static void *keep(void *argument)
     struct lw_region *region = argument;
     struct header *header = &region->memory->header;
     struct list list;
-    if (!register_list(&list, region->memory) || take_row(region, &list) != 0) {
+    if (!register_list(&list) || take_row(region, &list) != 0) {
         tell(region, EAGAIN + 2);
         return NULL;
     }

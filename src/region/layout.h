@@ -3,7 +3,7 @@
  * but in the header's first words.
  *
  *     header       one page
- *     processes    128 rows
+ *     processes    1024 rows
  *     agents       4096 rows: threads, each of one process
  *     slots        half of the rest: names, each with its primitive beside it
  *     bytes        the other half: ranges of bytes that have names
@@ -23,15 +23,17 @@
 
 #define LW_REGION_MAGIC_0 0x6b636f6cu /* "lock" */
 #define LW_REGION_MAGIC_1 0x64726f77u /* "word" */
-#define LW_REGION_VERSION 3u
+#define LW_REGION_VERSION 4u
 
-#define PROCESSES 128u
+#define PROCESSES 1024u
 #define AGENTS 4096u
 
 /* Words, with a bit for each part. */
 #define USED_SLOTS 64u
 #define USED_AGENTS 4u
 #define AGENTS_PART_SHIFT 5 /* 32 rows are a part */
+#define USED_PROCESSES 2u
+#define PROCESSES_PART_SHIFT 4 /* 16 rows */
 
 struct header {
     lw_word magic[2];
@@ -39,16 +41,17 @@ struct header {
     lw_word size;    /* of the region, bytes */
     lw_word members; /* moves when a process joins, so that all keepers watch its token */
     lw_word epoch;   /* how many processes have been buried */
-    /* The process that buries the dead, or 0: row + 1 (bits 0-7), generation (bits 8-31). */
+    /* The process that buries the dead, or 0: row + 1 (bits 0-10), generation (bits 11-31). */
     lw_word burier;
     /* Where the room behind all ranges of bytes begins, or 0: nobody has looked. */
     lw_word behind;
     lw_word directory[LW_ROBUST_WORDS]; /* held while a name is made or removed */
     lw_word reserved_too[5];
     struct lw_doorbell doorbell; /* in cache lines of its own */
-    /* Which parts of the slots, and of the agents, have ever been used: lw_region_next_used. */
+    /* Which parts of these have ever been used: lw_region_next_used. */
     _Alignas(64) lw_word used_slots[USED_SLOTS];
     lw_word used_agents[USED_AGENTS];
+    lw_word used_processes[USED_PROCESSES];
 };
 
 struct process {
@@ -65,8 +68,8 @@ struct process {
 };
 
 /* An agent's state. */
-#define AGENT_PROCESS 0x000001ffu /* its process row + 1; 0: the row is free */
-#define AGENT_GENERATION_SHIFT 9
+#define AGENT_PROCESS 0x000007ffu /* its process row + 1; 0: the row is free */
+#define AGENT_GENERATION_SHIFT 11
 #define AGENT_GENERATIONS 0x20000u /* 17 bits */
 
 /* An agent's id: its row, and the row's generation, which is not 0. */
@@ -136,6 +139,9 @@ struct memory {
 
 _Static_assert(sizeof(struct process) == 64, "a cache line");
 _Static_assert(sizeof(struct agent) == 64, "a cache line");
+_Static_assert(PROCESSES <= AGENT_PROCESS, "an agent's state has a row + 1");
+_Static_assert(AGENTS >> AGENTS_PART_SHIFT == 32 * USED_AGENTS, "a bit for each part");
+_Static_assert(PROCESSES >> PROCESSES_PART_SHIFT == 32 * USED_PROCESSES, "a bit for each part");
 _Static_assert(sizeof(struct slot) == 128, "two cache lines");
 _Static_assert(offsetof(struct slot, words) == 64, "apart from the name, which all read");
 _Static_assert(offsetof(struct slot, acquisitions) - offsetof(struct slot, words) ==

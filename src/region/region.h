@@ -33,7 +33,7 @@ struct lw_region {
     pthread_t keeper;
     uint32_t row; /* the process row */
     uint32_t generation;
-    lw_mutex burying; /* one thread of a process buries at a time */
+    lw_word burying; /* 1: a thread of this process buries */
 
     /* The listener (listen.c). `joining` is held to start it. */
     bool listens;
@@ -75,9 +75,9 @@ void lw_region_ring_all(struct lw_region *region);
 
 /* Returns whether the process of this row has died, if it has one. */
 bool lw_region_is_dead(const struct lw_region *region, uint32_t row);
-/* Returns whether a live process buries the dead now. */
+/* Returns whether another live process, or another thread of this one, buries the dead now. */
 bool lw_region_has_burier(const struct lw_region *region);
-/* Buries all processes that have died, unless another live process is at it. */
+/* Buries all processes that have died. If another process or thread is at it, leaves them to it. */
 void lw_region_bury_the_dead(struct lw_region *region);
 /* Gives back all that a process has, and its row. The process has died, or is the caller's. */
 void lw_region_bury_process(struct lw_region *region, uint32_t row);
@@ -103,8 +103,9 @@ bool lw_region_announce_process(void);
 void lw_region_mark_used(lw_word *used, uint32_t shift, uint32_t row);
 /* Returns the first row from this one on that may be in use, or n. */
 uint32_t lw_region_next_used(const lw_word *used, uint32_t shift, uint32_t row, uint32_t n);
-/* The same for the agents: AGENTS if there is none. */
+/* The same for the agents: AGENTS if there is none; and for the processes: PROCESSES. */
 uint32_t lw_region_next_agent(const struct lw_region *region, uint32_t row);
+uint32_t lw_region_next_process(const struct lw_region *region, uint32_t row);
 
 /* agent.c */
 

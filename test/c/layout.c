@@ -116,6 +116,7 @@ static struct place {
     {"header.bells", offsetof(struct header, doorbell.bells), 0},
     PLACE(header, used_slots),
     PLACE(header, used_agents),
+    PLACE(header, used_processes),
     PLACE(process, token),
     PLACE(process, boot),
     PLACE(process, generation),

@@ -22,8 +22,8 @@
 /* docs/layout.md */
 enum {
     PROCESSES_AT = 4096,
-    AGENTS_AT = 12288,
-    SLOTS_AT = 274432,
+    AGENTS_AT = 69632,
+    SLOTS_AT = 331776,
     SLOTS = 8,
     SIZE = SLOTS_AT + SLOTS * 128 * 2, /* as many bytes for ranges */
 };
@@ -74,7 +74,7 @@ static uint32_t *any_word(void)
     case 0:
         return (uint32_t *)(void *)memory + some % 16;
     case 1:
-        return (uint32_t *)(void *)(memory + PROCESSES_AT + row % 128 * 64) + some % 7;
+        return (uint32_t *)(void *)(memory + PROCESSES_AT + row % 1024 * 64) + some % 7;
     case 2:
         return (uint32_t *)(void *)(memory + AGENTS_AT + row % 4096 * 64) + some % 7;
     default:
@@ -97,7 +97,7 @@ static uint32_t any_value(uint32_t before)
     case 4:
         return (1 + some % 2) << 12 | (some >> 4) % 64; /* an agent's id */
     case 5:
-        return (1 + some % 2) << 9 | (some >> 4) % 4; /* an agent's state */
+        return (1 + some % 2) << 11 | (some >> 4) % 4; /* an agent's state */
     default:
         return some << 13 ^ any();
     }
@@ -124,8 +124,8 @@ static void free_what_seems_alive(void)
         uint32_t *state = (uint32_t *)(void *)(memory + (i < SLOTS ? SLOTS_AT + i * 128 + 64 : 32));
         const uint32_t id = *state & 0x1fffffff;
         const uint32_t agent = *(uint32_t *)(void *)(memory + AGENTS_AT + id % 4096 * 64);
-        const uint32_t process = agent & 0x1ff;
-        if (0 < process && process <= 128 && agent >> 9 == id >> 12 && may_be_alive(process - 1))
+        const uint32_t process = agent & 0x7ff;
+        if (0 < process && process <= 1024 && agent >> 11 == id >> 12 && may_be_alive(process - 1))
             __atomic_store_n(state, 0, __ATOMIC_RELAXED);
     }
 }

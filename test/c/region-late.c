@@ -36,7 +36,9 @@ static struct {
     bool has_no_barrier;
     bool cannot_join;
     bool has_no_keeper; /* only the first thread buries */
+    pid_t unseen;       /* dies when the first thread has looked for the dead, and buries them */
     uint32_t burials;
+    uint32_t keepers_burials;
     uint32_t spins;
     uint32_t happened;
 } plan;
@@ -54,10 +56,29 @@ static void make_late_step(enum moment moment)
     __atomic_store_n(&plan.happened, 1, __ATOMIC_RELEASE);
 }
 
+static void die_unseen(void)
+{
+    if (!is_planned() || plan.unseen == 0 || gettid() != getpid())
+        return;
+    const uint32_t before = __atomic_load_n(&plan.keepers_burials, __ATOMIC_SEQ_CST);
+    kill(plan.unseen, SIGKILL);
+    waitpid(plan.unseen, NULL, 0);
+    plan.unseen = 0;
+    for (int i = 0; i < 5000; i++) {
+        if (__atomic_load_n(&plan.keepers_burials, __ATOMIC_SEQ_CST) != before)
+            break;
+        sleep_ms(1);
+    }
+    sleep_ms(20); /* until the keeper sleeps again */
+    plan.happened = 1;
+}
+
 void __real_lw_region_bury_the_dead(struct lw_region *region);
 void __wrap_lw_region_bury_the_dead(struct lw_region *region)
 {
     char said;
+    if (gettid() != getpid())
+        __atomic_fetch_add(&plan.keepers_burials, 1, __ATOMIC_SEQ_CST);
     if (is_planned() && plan.has_no_keeper && gettid() != getpid())
         return;
     __atomic_fetch_add(&plan.burials, 1, __ATOMIC_RELAXED);
@@ -97,6 +118,8 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
     }
     if (number == SYS_membarrier && a == MEMBARRIER_CMD_GLOBAL_EXPEDITED)
         make_late_step(BARRIER);
+    if (number == SYS_membarrier && a == MEMBARRIER_CMD_GLOBAL_EXPEDITED)
+        die_unseen();
     return __real_syscall(number, a, b, c, d, e, f);
 }
 
@@ -136,6 +159,8 @@ static void fork_holder(const lw_region_mutex *mutex, bool has_no_barrier)
     const pid_t pid = fork();
     if (pid == 0) {
         plan.has_no_barrier = has_no_barrier;
+        if (plan.has_no_keeper)
+            plan.process = getpid();
         alarm(30);
         if (lw_region_mutex_lock(mutex) != 0 || write(ends[1], "h", 1) != 1)
             _exit(1);
@@ -246,6 +271,40 @@ TEST(a_waiter_that_waits_for_no_keeper)
         assert_int_equal(waitpid(plan.holder, NULL, 0), plan.holder);
     }
     assert_in_range(took, 0, 700 * (int64_t)NS_PER_MS);
+    assert_int_equal(lw_region_close(region), 0);
+}
+
+/*
+ * A thread has seen one dead process, and buries it, when the next one dies. The keeper sees that
+ * the thread buries, and sleeps on.
+ */
+TEST(a_death_while_a_thread_buries)
+{
+    char said;
+    lw_region *region = create();
+    if (!lw_can_wait_for_many())
+        skip();
+    const lw_region_mutex mutex = named(region, "lock");
+    const lw_region_mutex second = named(region, "second");
+    plan.has_no_keeper = true;
+    fork_holder(&second, false);
+    assert_int_equal(read(plan.says, &said, 1), 1);
+    const pid_t unseen = plan.holder;
+    fork_holder(&mutex, false);
+    assert_int_equal(read(plan.says, &said, 1), 1);
+    plan.unseen = unseen;
+    const pid_t killer = fork();
+    if (killer == 0) {
+        sleep_ms(50);
+        kill(plan.holder, SIGKILL);
+        _exit(0);
+    }
+    assert_int_equal(lw_region_mutex_lock_until(&mutex, lw_after_ms(9000)), EOWNERDEAD);
+    assert_int_equal(plan.happened, 1);
+    assert_int_equal(lw_region_mutex_trylock(&second), EOWNERDEAD);
+    assert_int_equal(waitpid(killer, NULL, 0), killer);
+    assert_int_equal(waitpid(plan.holder, NULL, 0), plan.holder);
+    plan.process = 0;
     assert_int_equal(lw_region_close(region), 0);
 }
 
