@@ -96,9 +96,12 @@ static struct lw_end block(const struct lw_held *held, const struct lw_operation
         why = why_of(woken, until == deadline);
         /*
          * Until its step runs, the waiter has the notify that it may have consumed. What a dead
-         * holder had is free, or about to be freed by a thread that needs this CPU.
+         * holder had is free, or about to be freed by a thread that needs this CPU. One that was
+         * woken at another word than the state stood in line there (core/sem.c): the next one in
+         * line waits until its step has run.
          */
-        if (held && !looked && (why == LW_OK || why == LW_NOT_EQUAL))
+        const bool stood_in_line = waited[0].word != operations[0].words;
+        if (held && !looked && !stood_in_line && (why == LW_OK || why == LW_NOT_EQUAL))
             lw_spin_until_free(held, operations[0].words, operations[0].wanted, why == LW_OK,
                                deadline);
         if (why == LW_SLICE && slice_ns <= LW_IDLE_NS / 2)

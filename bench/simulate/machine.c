@@ -530,7 +530,13 @@ enum sim_woken sim_futex_wait(const uint32_t *word, uint32_t expected, double de
 uint32_t sim_futex_wake(const uint32_t *word, uint32_t n)
 {
     uint32_t count = 0;
-    for (spend(machine.costs.call); count < n; count++) {
+    spend(machine.costs.call);
+    settle();
+    /* One that falls asleep again meanwhile stays asleep. */
+    uint32_t most = 0;
+    for (struct thread *sleeper = asleep.first; sleeper && most < n; sleeper = sleeper->next)
+        most += sleeper->asleep_on == word;
+    for (; count < most; count++) {
         settle();
         struct thread *sleeper = asleep.first;
         while (sleeper && sleeper->asleep_on != word)

@@ -94,6 +94,29 @@ static void permit_unlock(int thread)
     lw_sem_release(&all.permit, 1);
 }
 
+/* Of three permits each thread takes one; or every fourth thread takes all. */
+
+static void reset_permits(void)
+{
+    reset();
+    all.permit = (lw_sem)LW_SEM_INIT(3);
+}
+
+static uint32_t wanted_by(int thread)
+{
+    return thread % 4 == 0 ? 3 : 1;
+}
+
+static void mixed_lock(int thread)
+{
+    lw_sem_acquire(&all.permit, wanted_by(thread));
+}
+
+static void mixed_unlock(int thread)
+{
+    lw_sem_release(&all.permit, wanted_by(thread));
+}
+
 /*
  * pthread_mutex: 0 free, 1 held, 2 held and threads may sleep. Sleeps at once. Rust's
  * std::sync::Mutex has the same word, but polls a hundred times while nobody sleeps.
@@ -307,14 +330,16 @@ static void mcs_unlock(int thread)
 }
 
 const struct policy policies[] = {
-    {"lockword", true, reset, lockword_lock, lockword_unlock, &all.lockword},
-    {"recursive mutex", true, reset, recursive_lock, recursive_unlock, &all.recursive},
-    {"write lock", true, reset, write_lock, write_unlock, &all.rwlock},
-    {"semaphore", true, reset_permit, permit_lock, permit_unlock, &all.permit},
-    {"Rust std", true, reset, rust_lock, word_unlock, &all.word},
-    {"parking_lot", true, reset_lot, parking_lock, parking_unlock, &all.word},
-    {"pthread_mutex", true, reset, pthread_lock, word_unlock, &all.word},
-    {"test-and-set", false, reset, tas_lock, tas_unlock, &all.word},
-    {"MCS", false, reset, mcs_lock, mcs_unlock, &all.word},
+    {"lockword", true, reset, lockword_lock, lockword_unlock, &all.lockword, false},
+    {"recursive mutex", true, reset, recursive_lock, recursive_unlock, &all.recursive, false},
+    {"write lock", true, reset, write_lock, write_unlock, &all.rwlock, false},
+    {"semaphore", true, reset_permit, permit_lock, permit_unlock, &all.permit, false},
+    {"3 permits", true, reset_permits, permit_lock, permit_unlock, &all.permit, true},
+    {"3 permits, some take all", true, reset_permits, mixed_lock, mixed_unlock, &all.permit, true},
+    {"Rust std", true, reset, rust_lock, word_unlock, &all.word, false},
+    {"parking_lot", true, reset_lot, parking_lock, parking_unlock, &all.word, false},
+    {"pthread_mutex", true, reset, pthread_lock, word_unlock, &all.word, false},
+    {"test-and-set", false, reset, tas_lock, tas_unlock, &all.word, false},
+    {"MCS", false, reset, mcs_lock, mcs_unlock, &all.word, false},
     {0},
 };

@@ -11,6 +11,7 @@ struct policy {
     void (*lock)(int thread);
     void (*unlock)(int thread);
     const void *line; /* the mutex's */
+    bool shares;      /* several threads may have it at once; only simulated if it is named */
 };
 
 /* The last one has no name. */

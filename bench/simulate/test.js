@@ -76,6 +76,16 @@ const tests = {
     }
   },
 
+  'threads that take all of three permits have their turns among others that take one'() {
+    const cell = ['--cpus', '2', '--threads', '8', '--policy', '3 permits, some take all'];
+    const of = (section, seed) =>
+      cells(...cell, '--section', section, '--ms', '300', '--seed', seed)[0];
+    const shares = ['1', '2', '3'].map((seed) => of('1000', seed).share);
+    assert.ok(shares.filter((share) => share < 9).length > 1, `shares ${shares}`);
+    const waits = ['1', '2', '3'].map((seed) => of('15000', seed).longest_ns / 1e6);
+    assert.ok(waits.filter((ms) => ms < 45).length > 1, `longest waits ${waits} ms`);
+  },
+
   'beside busy threads, waiters re-check'() {
     const cell = ['--cpus', '2', '--threads', '8', '--section', '15000', '--policy', 'lockword'];
     const [{ sleeps, share }] = cells(...cell, '--busy', '--ms', '300');
