@@ -19,6 +19,7 @@ import {
   RWLock,
   Semaphore,
   WaitGroup,
+  waitAny,
 } from '../../js/src/index.js';
 import { pin } from './crew.js';
 import { fixed } from './table.js';
@@ -84,6 +85,11 @@ function barrier(length) {
 function event() {
   const set = new Event();
   return { ask: () => set.waitAsync(), go: () => set.set() };
+}
+
+function either() {
+  const [set, semaphore] = [new Event(), Semaphore.create(0)];
+  return { ask: () => waitAny([set.when(), semaphore.when()]), go: () => set.set() };
 }
 
 function latch() {
@@ -173,6 +179,7 @@ export const QUEUES = [
   { name: 'Condition waitAsync', make: condition },
   { name: 'Barrier waitAsync', make: barrier, most: 4000 },
   { name: 'Event waitAsync', make: event },
+  { name: 'waitAny of two', make: either },
   { name: 'Latch waitAsync', make: latch },
   { name: 'WaitGroup waitAsync', make: group },
   { name: 'Counter waitUntilAsync', make: counter },

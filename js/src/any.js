@@ -4,7 +4,7 @@
  */
 
 import { LW_CANCELLED, LW_DONE } from './core/constants.js';
-import { gather } from './crowd.js';
+import { ask } from './crowd.js';
 import { run, withdraw } from './line.js';
 
 /**
@@ -27,39 +27,45 @@ import { run, withdraw } from './line.js';
  *   with a RangeError if there are none, and with a TypeError, before anything is touched, if one of
  *   them is something else
  */
-export async function waitAny(sources, options) {
-  if (sources.length === 0) throw new RangeError('nothing to wait for');
-  for (const [index, source] of sources.entries()) {
-    if (!(/** @type {any} */ (source)?.step))
-      throw new TypeError(`sources[${index}]: write .when(), .whenAtLeast() or .whenAtMost()`);
-  }
-  return new Promise((resolve, reject) => {
-    /** @type {import('./line.js').Caller[]} */
-    const callers = [];
+export function waitAny(sources, options) {
+  return new Promise((resolve) => {
+    if (sources.length === 0) throw new RangeError('nothing to wait for');
+    for (const [index, source] of sources.entries()) {
+      if (!(/** @type {any} */ (source)?.step))
+        throw new TypeError(`sources[${index}]: write .when(), .whenAtLeast() or .whenAtMost()`);
+    }
     let waiting = sources.length;
+    /** @type {import('./line.js').Caller[]} In place of each source, once its wait has begun. */
+    const callers = /** @type {any[]} */ ([...sources]);
+    /** @type {import('./line.js').Caller['toValue']} */
+    const toValue = (answer, _, caller) => {
+      // A caller that gives up leaves the others their last attempt.
+      if (answer.what !== LW_DONE) return --waiting === 0 ? -1 : undefined;
+      const index = callers.indexOf(caller);
+      /** @type {any} */ (sources)[index].take?.(answer);
+      return index;
+    };
     // The steps of the others are not run, since these might take what they wanted, too. A caller
     // that remembers something is cancelled: it may have claimed what it waits for.
-    const endOthers = () => {
+    /** @param {unknown} value */
+    const end = (value) => {
+      if (value === undefined || waiting < 0) return;
+      resolve(/** @type {any} */ (value));
+      waiting = -1;
       for (const caller of callers)
         if (caller.queue) caller.phase ? run(caller, LW_CANCELLED) : withdraw(caller);
-      waiting = 0;
     };
-    /** @type {any[]} */ (sources).every((source, index) => {
-      /** @param {{ what: number }} answer */
-      const toValue = (answer) => {
-        const { what } = answer;
-        if (what === LW_DONE) {
-          source.take?.(answer);
-          resolve(index);
-          endOthers();
-          // A caller that gives up leaves the others their last attempt.
-        } else if (--waiting === 0) resolve(-1);
-      };
-      gather(() => source, options, toValue, callers).catch((error) => {
-        reject(error);
-        endOthers();
-      });
-      return waiting;
-    });
+    try {
+      for (let k = 0; waiting > 0 && k < sources.length; k++)
+        ask(
+          end,
+          () => /** @type {any} */ (sources[k]),
+          options,
+          toValue,
+          (caller) => (callers[k] = caller),
+        );
+    } catch (error) {
+      end(Promise.reject(error));
+    }
   });
 }

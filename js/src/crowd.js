@@ -16,7 +16,7 @@
 
 import { shared } from './agent.js';
 import { LW_ASYNC, LW_DONE, LW_QUEUE, LW_START, LW_WAIT } from './core/constants.js';
-import { nothingPends, pend } from './limits.js';
+import { begin, nothingPends } from './limits.js';
 import { advanceAfterTurn, join, lineAt, part, run } from './line.js';
 import { signalOf, timeoutOf } from './options.js';
 
@@ -97,10 +97,10 @@ function advance(line, why, queues = [...line.queues.values()]) {
  * @param {() => Operation} make may throw
  * @param {number | import('./options.js').WaitOptions | undefined} options
  * @param {Caller['toValue']} toValue
- * @param {Caller[]} [callers] to which its caller is added, unless it has ended at once
+ * @param {(caller: Caller) => void} [note] told its caller, if there is one
  * @returns {Promise<any>} rejects with what these throw, or the signal's reason
  */
-export function gather(make, options, toValue, callers) {
+export function gather(make, options, toValue, note) {
   try {
     const { step, words, wanted } = make();
     if (nothingPends()) {
@@ -112,12 +112,25 @@ export function gather(make, options, toValue, callers) {
   } catch (error) {
     return Promise.reject(error);
   }
-  return pend(make, options, toValue, giveUp, (caller, words) => {
+  return new Promise((resolve) => ask(resolve, make, options, toValue, note));
+}
+
+/**
+ * The same by a caller in any case.
+ *
+ * @param {Caller['resolve']} resolve
+ * @param {() => Operation} make may throw, and then this throws
+ * @param {number | import('./options.js').WaitOptions | undefined} options
+ * @param {Caller['toValue']} toValue
+ * @param {(caller: Caller) => void} [note] told its caller, before it may end
+ */
+export function ask(resolve, make, options, toValue, note) {
+  begin(resolve, make, options, toValue, giveUp, (caller, words) => {
+    note?.(caller);
     caller.line = lineAt(words, advance);
     if (run(caller, LW_START, caller.line.turnsBy) < LW_WAIT) return;
     caller.place = shared.places++;
     join(caller, keyOf(caller));
-    callers?.push(caller);
   });
 }
 

@@ -30,8 +30,8 @@ export function nothingPends() {
 export const isDone = ({ what }) => what === LW_DONE;
 
 /**
- * Makes a call that waits. A hundred thousand of them may wait at once. So its promise is the
- * user's own, with no async function in between, and there is one object, without closures.
+ * Makes a call that waits, and its promise, which is the user's own, with no async function in
+ * between.
  *
  * @param {() => import('./crowd.js').Operation} make may throw
  * @param {number | WaitOptions | undefined} options
@@ -42,33 +42,46 @@ export const isDone = ({ what }) => what === LW_DONE;
  * @returns {Promise<any>} rejects with what these throw, or the signal's reason
  */
 export function pend(make, options, toValue, end, start) {
-  return new Promise((resolve) => {
-    const timeout = timeoutOf(options);
-    const signal = signalOf(options);
-    const { step, words, wanted } = make();
-    /** @type {Caller} */
-    const caller = {
-      step,
-      wanted,
-      phase: 0,
-      line: /** @type {any} */ (undefined),
-      queue: undefined,
-      resolve,
-      toValue,
-      end,
-      settle,
-      signal,
-      timer: undefined,
-    };
-    // This may throw; what follows may not.
-    listen(caller, true);
-    start(caller, words, timeout);
-    if (timeout === 0 && caller.queue) end(caller, LW_TIMED_OUT);
-    if (!caller.queue) return;
-    caller.timer = 0;
-    if (pending.count++ === 0) pending.timer = setInterval(nothingPends, BEAT);
-    if (timeout < Infinity) look(caller, performance.now() + timeout);
-  });
+  return new Promise((resolve) => begin(resolve, make, options, toValue, end, start));
+}
+
+/**
+ * Begins a call that waits. A hundred thousand of them may wait at once. So there is one object,
+ * without closures.
+ *
+ * @param {Caller['resolve']} resolve
+ * @param {Parameters<typeof pend>[0]} make
+ * @param {Parameters<typeof pend>[1]} options
+ * @param {Parameters<typeof pend>[2]} toValue
+ * @param {Parameters<typeof pend>[3]} end
+ * @param {Parameters<typeof pend>[4]} start
+ */
+export function begin(resolve, make, options, toValue, end, start) {
+  const timeout = timeoutOf(options);
+  const signal = signalOf(options);
+  const { step, words, wanted } = make();
+  /** @type {Caller} */
+  const caller = {
+    step,
+    wanted,
+    phase: 0,
+    line: /** @type {any} */ (undefined),
+    queue: undefined,
+    resolve,
+    toValue,
+    end,
+    settle,
+    signal,
+    timer: undefined,
+  };
+  // This may throw; what follows may not.
+  listen(caller, true);
+  start(caller, words, timeout);
+  if (timeout === 0 && caller.queue) end(caller, LW_TIMED_OUT);
+  if (!caller.queue) return;
+  caller.timer = 0;
+  if (pending.count++ === 0) pending.timer = setInterval(nothingPends, BEAT);
+  if (timeout < Infinity) look(caller, performance.now() + timeout);
 }
 
 /**
@@ -93,7 +106,8 @@ function settle(caller, answer) {
     if (answer.what === LW_GAVE_UP) signal?.throwIfAborted();
     caller.resolve(caller.toValue(answer, caller.wanted, caller));
   } catch (error) {
-    caller.resolve(Promise.reject(error));
+    // Not a promise, which would be unhandled if nobody asks any more.
+    caller.resolve({ then: (/** @type {any} */ _, /** @type {any} */ reject) => reject(error) });
   }
 }
 

@@ -398,8 +398,13 @@ export class RWTable {
     const callers = [];
     let has = false;
     try {
-      const waits = gather(() => this.#operation(writes), left(), isDone, callers);
-      callers.forEach((caller) => this.#waits.add(caller));
+      const waits = gather(
+        () => this.#operation(writes),
+        left(),
+        isDone,
+        (caller) => callers.push(caller),
+      );
+      callers.forEach((caller) => caller.queue && this.#waits.add(caller));
       has = await waits;
     } finally {
       callers.forEach((caller) => this.#waits.delete(caller));

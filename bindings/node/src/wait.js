@@ -171,9 +171,13 @@ export class Domain {
     for (const caller of callersAt(this.buffer).reverse()) {
       if (!caller.queue) continue;
       const { toValue } = caller;
-      caller.toValue = (/** @type {any} */ answer, /** @type {any} */ wanted) => {
+      caller.toValue = (
+        /** @type {any} */ answer,
+        /** @type {any} */ wanted,
+        /** @type {any} */ of,
+      ) => {
         if (answer.what === LW_GAVE_UP) throw closed();
-        return toValue(answer, wanted);
+        return toValue(answer, wanted, of);
       };
       caller.end(caller, LW_CANCELLED);
     }

@@ -36,6 +36,12 @@ function writtenLock() {
   return lock;
 }
 
+/** What has a method `waitAny`: the event's next set, or a permit. */
+function eventOrPermit() {
+  const [event, semaphore] = [new Event(), Semaphore.create(0)];
+  return Object.assign(event, { waitAny: () => waitAny([event.when(), semaphore.when()]) });
+}
+
 describe('Many asynchronous callers of one agent', () => {
   it('get permits in the order in which they came, each of them as many as are enough', async () => {
     const semaphore = Semaphore.create(0);
@@ -245,6 +251,7 @@ if (mode === 'normal') {
         ['Mutex.runExclusive', lockedMutex, (it) => it.unlock()],
         ['Event.waitAsync', () => new Event(), (it) => it.set()],
         ['Counter.waitUntilAsync', () => Counter.create(0), (it) => it.increment()],
+        ['Event.waitAny of two', eventOrPermit, (it) => it.set()],
       ]) {
         it(`take at most a kilobyte each: ${what}`, async () => {
           const { setFlagsFromString } = await import('node:v8');
@@ -252,7 +259,7 @@ if (mode === 'normal') {
           setFlagsFromString('--expose-gc');
           const collect = runInNewContext('gc');
           const primitive = make();
-          const call = what.split('.')[1];
+          const call = /\.(\w+)/.exec(what)[1];
           const argument = { runExclusive: () => {}, waitUntilAsync: 1 }[call];
           const all = [];
           collect();

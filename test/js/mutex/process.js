@@ -4,6 +4,8 @@ import { enter } from '../modes.js';
 const { process } = globalThis;
 const [scenario, mode] = process.argv.slice(2);
 enter(mode);
+// Deno's process would not end.
+if (scenario === 'turns of a page' && !globalThis.Deno) delete globalThis.setImmediate;
 
 const { Condition, Mutex } = await import('../../../js/src/index.js');
 const { STRANGER, Stranger, wordsOf } = await import('../support.js');
@@ -91,6 +93,25 @@ const scenarios = {
   async 'timed out at once'() {
     await held().mutex.lockAsync(1e-13);
     print('done');
+  },
+
+  /** After each turn of the event loop the next task queues. To make a channel takes long. */
+  async 'turns of a page'() {
+    let channels = 0;
+    const { MessageChannel } = globalThis;
+    globalThis.MessageChannel = function () {
+      channels++;
+      return new MessageChannel();
+    };
+    const { mutex, stranger } = held();
+    const waiting = Array.from({ length: 100 }, () => mutex.lockAsync());
+    stranger.unlock();
+    for (const lock of waiting) {
+      await lock;
+      await new Promise((resolve) => setTimeout(resolve));
+      mutex.unlock();
+    }
+    print(channels > 1 ? `${channels} channels` : 'done');
   },
 
   /** Many mutexes, all given up: no waiter that is left in the engine keeps the process alive. */

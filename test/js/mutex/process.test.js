@@ -50,7 +50,14 @@ if (mode !== 'unhealed') {
       });
     }
 
-    for (const scenario of ['granted', 'aborted', 'timed out', 'timed out at once', 'abandoned']) {
+    for (const scenario of [
+      'granted',
+      'aborted',
+      'timed out',
+      'timed out at once',
+      'abandoned',
+      'turns of a page',
+    ]) {
       it(`ends by itself when nothing is pending any more: ${scenario}`, async () => {
         const { stdout, stderr, code, signal } = await run(scenario);
         expect(stdout.trim(), stderr).to.equal('done');
