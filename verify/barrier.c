@@ -16,19 +16,18 @@ enum {
     PREPARED = FIRST_OWN_FLAG * 2, /* has dropped out, or made it */
     ENDED = FIRST_OWN_FLAG * 4,    /* during its call: has ended the cycle, or broken it */
     SAW_NEW = FIRST_OWN_FLAG * 8,  /* during its call: a cycle in which no party had arrived */
+    OVER = FIRST_OWN_FLAG * 16,    /* the cycle in which it has arrived has ended */
+    BROKE = FIRST_OWN_FLAG * 32,   /* and did not trip */
 };
-
-#define CYCLE 0 /* of a caller's own: the one in which it has arrived */
 
 /* Ghosts: what was done, not what the words say. */
 enum {
-    CYCLES,   /* that have ended */
-    HISTORY,  /* which of these did not trip, the latest in bit 0 */
-    PARTIES,  /* of the cycles to come */
-    EXPECTED, /* in this one */
-    COME,     /* in this one */
-    GONE,     /* of those: have dropped out, so that nobody waits */
-    BROKEN,
+    PARTIES,    /* of the cycles to come */
+    EXPECTED,   /* in this one */
+    COME,       /* in this one */
+    GONE,       /* of those: have dropped out, so that nobody waits */
+    BROKEN,     /* this one */
+    LAST_BROKE, /* the one before did not trip; 0 once anything has changed since */
 };
 
 /* The generation of the first cycle: the next one wraps. */
@@ -94,12 +93,34 @@ static bool is_new(const struct state *state)
     return state->ghosts[COME] == state->ghosts[GONE] && !state->ghosts[BROKEN];
 }
 
+/* The cycle is over for all who have arrived in it. */
+static void end_cycle(struct state *state)
+{
+    for (int agent = 0; agent < model_agents; agent++) {
+        for (int caller = 0; caller < model_callers[agent]; caller++) {
+            uint8_t *flags = &state->agents[agent].callers[caller].flags;
+            if ((*flags & (ARRIVED | OVER)) == ARRIVED)
+                *flags |= state->ghosts[LAST_BROKE] ? OVER | BROKE : OVER;
+        }
+    }
+}
+
 static void begin_cycle(struct state *state, bool broke)
 {
-    state->ghosts[CYCLES]++;
-    state->ghosts[HISTORY] = (uint8_t)(state->ghosts[HISTORY] << 1 | broke);
+    state->ghosts[LAST_BROKE] = broke;
+    end_cycle(state);
     state->ghosts[EXPECTED] = state->ghosts[PARTIES];
     state->ghosts[COME] = state->ghosts[GONE] = state->ghosts[BROKEN] = 0;
+}
+
+/* The word says that one more cycle has ended, and whether it tripped; nothing else about cycles.
+ */
+static bool is_next_cycle(uint32_t before, uint32_t after, bool broke)
+{
+    const uint32_t history = (before & LW_BARRIER_HISTORY) << 1 | broke * LW_BARRIER_BROKE_LAST;
+    const uint32_t generation = (before & LW_BARRIER_GENERATION) + LW_BARRIER_ONE_GENERATION;
+    return (after & LW_BARRIER_HISTORY) == (history & LW_BARRIER_HISTORY) &&
+           (after & LW_BARRIER_GENERATION) == (generation & LW_BARRIER_GENERATION);
 }
 
 /* An arrival that counts wrong breaks the invariant. */
@@ -109,15 +130,19 @@ static const char *changed_state(struct state *state, int agent, const struct op
     struct caller *c = operator_of(state, agent);
     const bool ends_cycle = (operation->a ^ operation->b) & LW_BARRIER_GENERATION;
     const bool breaks = operation->b & ~operation->a & LW_BARRIER_BROKEN;
+    state->ghosts[LAST_BROKE] = 0;
     if (((operation->a ^ operation->b) & ~LW_WAITERS) == 0)
         return a->function == WAIT ? NULL : "writes, and changes nothing";
     if (a->function == WAIT ? !breaks || !may_give_up(a->why) : breaks)
         return "breaks it for no reason, or does more than that";
-    if ((a->function == WAIT && c->own[CYCLE] != state->ghosts[CYCLES]) ||
+    if ((a->function == WAIT && c->flags & OVER) ||
         (a->function != RESET && a->function != MAKE && state->ghosts[BROKEN]))
         return "does something to a cycle that it was not meant for";
     if ((a->function == RESET || a->function == MAKE) && !ends_cycle)
         return "does not begin a new cycle";
+    if (ends_cycle ? !is_next_cycle(operation->a, operation->b, a->function != ARRIVE)
+                   : (operation->a ^ operation->b) & LW_BARRIER_HISTORY)
+        return "the word does not say which cycles broke";
     if (ends_cycle || breaks)
         c->flags |= ENDED;
     if (breaks) {
@@ -131,7 +156,7 @@ static const char *changed_state(struct state *state, int agent, const struct op
         state->ghosts[COME]++;
         if (model_letter(agent, a->caller) == 'd')
             state->ghosts[GONE]++;
-        c->own[CYCLE] = state->ghosts[CYCLES];
+        c->wanted = operation->b & LW_BARRIER_GENERATION;
         c->flags |= ARRIVED;
     } else {
         begin_cycle(state, false);
@@ -185,13 +210,7 @@ static void end_round(struct caller *caller, char letter)
     if (letter == 'd')
         caller->rounds = 0;
     caller->flags &= PREPARED;
-    caller->own[CYCLE] = 0;
     caller->wanted = 0;
-}
-
-static uint32_t generation_of(int cycle)
-{
-    return (FIRST_GENERATION + (uint32_t)cycle * LW_BARRIER_ONE_GENERATION) & LW_BARRIER_GENERATION;
 }
 
 /* Its last operation has told it what to return, and nothing was done since. */
@@ -199,14 +218,13 @@ static const char *arrive_ended(const struct state *state, struct caller *caller
                                 uint64_t answer)
 {
     const uint8_t flags = caller->flags;
-    const uint32_t cycle = flags & ARRIVED ? generation_of(caller->own[CYCLE]) : 0;
+    const uint32_t cycle = caller->wanted;
     const uint32_t outcome = flags & ENDED                  ? LW_BARRIER_LEADS
                              : flags & ARRIVED              ? LW_BARRIER_WAITS
                              : state->ghosts[BROKEN]        ? LW_BARRIER_BROKE
                              : state->ghosts[EXPECTED] == 0 ? LW_BARRIER_UNMADE
                                                             : LW_DONE;
     caller->flags &= (uint8_t)~SAW_NEW;
-    caller->wanted = cycle;
     if (!(flags & ARRIVED) || letter == 'd')
         end_round(caller, letter);
     if (outcome == LW_DONE)
@@ -218,17 +236,19 @@ static const char *wait_ended(struct state *state, int agent, int caller, uint64
 {
     struct caller *c = &state->agents[agent].callers[caller];
     const uint32_t outcome = lw_answer_expected(answer);
-    const bool has_broken_it = c->flags & ENDED;
-    const int ago = state->ghosts[CYCLES] - c->own[CYCLE];
+    const uint8_t flags = c->flags;
+    const bool has_broken_it = flags & ENDED;
+    const uint32_t ago = ((state->words[LW_BARRIER_STATE] - c->wanted) & LW_BARRIER_GENERATION) /
+                         LW_BARRIER_ONE_GENERATION;
     end_round(c, model_letter(agent, caller));
     if (lw_answer_what(answer) != LW_DONE)
         return has_broken_it ? wrong_end(state, agent, lw_answer_what(answer))
                              : "gives up, and leaves others waiting for it";
     if (has_broken_it)
         return "does not know that it has broken it";
-    if (ago == 0 && !state->ghosts[BROKEN])
+    if (!(flags & OVER) && !state->ghosts[BROKEN])
         return "passes, and others are missing";
-    const bool broke = ago == 0 || state->ghosts[HISTORY] >> (ago - 1) & 1;
+    const bool broke = !(flags & OVER) || flags & BROKE;
     if (ago <= 5 ? outcome != (broke ? LW_BARRIER_BROKE : LW_BARRIER_TRIPPED)
                  : outcome != LW_BARRIER_BROKE && outcome != LW_BARRIER_TRIPPED)
         return "does not know whether its cycle broke";
@@ -261,12 +281,8 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
 static const char *invariant(const struct state *state)
 {
     const uint32_t word = state->words[LW_BARRIER_STATE];
-    if ((word & LW_BARRIER_GENERATION) != generation_of(state->ghosts[CYCLES]))
-        return "the generation is not how many cycles have ended";
     if ((word & LW_BARRIER_MISSING) != (uint32_t)state->ghosts[EXPECTED] - state->ghosts[COME])
         return "the word does not say how many are missing";
-    if (((word & LW_BARRIER_HISTORY) / LW_BARRIER_BROKE_LAST) != (state->ghosts[HISTORY] & 0x1fu))
-        return "the word does not say which cycles broke";
     return !(word & LW_BARRIER_BROKEN) != !state->ghosts[BROKEN]
                ? "the word does not say whether it is broken"
                : NULL;
@@ -275,8 +291,7 @@ static const char *invariant(const struct state *state)
 /* Others are missing. */
 static bool may_wait(const struct state *state, int agent, int caller)
 {
-    return state->agents[agent].callers[caller].own[CYCLE] == state->ghosts[CYCLES] &&
-           !state->ghosts[BROKEN];
+    return !(state->agents[agent].callers[caller].flags & OVER) && !state->ghosts[BROKEN];
 }
 
 /* No party owes another one an arrival. */
@@ -284,6 +299,23 @@ static bool is_needed(const struct state *state, int agent)
 {
     (void)state, (void)agent;
     return false;
+}
+
+/* Others have ended the cycle. */
+static void others_changed(struct state *state, uint32_t turned)
+{
+    if (turned)
+        end_cycle(state);
+}
+
+/* A waiter waits until its cycle is over, or broken; nobody has to arrive. */
+static bool is_owed(const struct state *state, int agent)
+{
+    for (int caller = 0; caller < model_callers[agent]; caller++) {
+        if (is_waiting(state, agent, caller) && state->agents[agent].callers[caller].flags & OVER)
+            return false;
+    }
+    return !state->ghosts[BROKEN];
 }
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
@@ -335,6 +367,17 @@ static const struct configuration configurations[] = {
     {"b,b,b", 3, TIMEOUTS, 0, LARGE, 2},
 };
 
+static const struct configuration proofs[] = {
+    {"b,r", 0, UNRELIABLE, 0, SMALL, 2},
+    {"a,p,r", 0, UNRELIABLE, 0, MEDIUM, 2},
+    {"b,r", 0, UNRELIABLE, 0, LARGE, 3},
+    {"b,a,p,r", 0, UNRELIABLE, 0, LARGE, 2},
+};
+
 static const char *const word_names[] = {"state", "gate", "parties"};
 
-EXPLORE("barrier", LW_BARRIER_WORDS, .crowd = true, .begin = begin, .may_wait = may_wait)
+EXPLORE("barrier", LW_BARRIER_WORDS, .crowd = true, .begin = begin, .may_wait = may_wait,
+        .proofs = proofs, .proof_count = COUNT_OF(proofs),
+        .generations = {[LW_BARRIER_STATE] = LW_BARRIER_GENERATION},
+        .histories = {[LW_BARRIER_STATE] = LW_BARRIER_HISTORY}, .is_past = OVER, .was_noted = BROKE,
+        .others_changed = others_changed, .is_owed = is_owed)

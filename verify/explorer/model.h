@@ -193,6 +193,14 @@ struct primitive {
      */
     uint32_t generations[MAX_WORDS];
     /*
+     * The bits of each word that say of the last generations which were of some kind, the latest in
+     * the lowest bit. A caller's flags say that the generation which it wants is past, and that it
+     * was of that kind. In a proof an agent remembers a history only while it is to compare the
+     * word with it. Otherwise it reads any that agrees with its caller's flags.
+     */
+    uint32_t histories[MAX_WORDS];
+    uint8_t is_past, was_noted;
+    /*
      * The bits of each word that hold a count, of which callers ask no more than whether it is 0 or
      * 1, and which they change by 1. In a proof 2 stands for two or more.
      */

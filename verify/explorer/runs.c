@@ -192,6 +192,52 @@ static bool shorten(const struct log *log, const struct operation *operations, s
     return false;
 }
 
+/* How far two logs are compared that seem to be as good as each other. */
+#define MOST_ALIKE 4u
+
+/*
+ * Whether the call does the same for a while after both logs, if it loads this value, and its
+ * compare-and-swaps fail.
+ */
+static bool go_on_alike(const struct arguments *call, const struct log *one,
+                        const struct log *other, uint32_t value)
+{
+    struct log logs[2] = {*one, *other};
+    for (uint32_t more = 0; more < MOST_ALIKE; more++) {
+        const struct operation next = replay(call, &logs[0]);
+        if (!same(next, replay(call, &logs[1])))
+            return false;
+        if ((next.kind != LOAD && next.kind != CAS) || one->length + more == MAX_LOG)
+            return true;
+        const uint32_t result = next.kind == CAS && next.a == value ? value + 1 : value;
+        logs[0].results[logs[0].length++] = logs[1].results[logs[1].length++] = result;
+    }
+    return true;
+}
+
+/*
+ * If it is that of a compare-and-swap that failed, and the call then loads the word, which it has
+ * done before, with no change in between: the log up to there.
+ */
+static bool restart(const struct log *log, const struct operation *operations,
+                    struct operation next, struct log *shorter)
+{
+    const uint32_t last = log->length - 1;
+    if (next.kind != LOAD || operations[last].kind != CAS || operations[last].word != next.word)
+        return false;
+    for (uint32_t i = log->length; i-- > 0;) {
+        const bool failed = operations[i].kind == CAS && log->results[i] != operations[i].a;
+        if (operations[i].kind != LOAD && !failed)
+            return false;
+        if (!same(operations[i], next))
+            continue;
+        *shorter = *log;
+        shorter->length = i;
+        return true;
+    }
+    return false;
+}
+
 static void keep_original(run_id run, const struct log *log);
 
 /* Lets an original do what its run has done, and compares. */
@@ -244,8 +290,10 @@ static run_id extend(run_id from, uint32_t result)
     memcpy(operations, seen, log.length * sizeof *operations);
 
     struct log shorter;
-    if (runs_shorten && shorten(&log, operations, &shorter) &&
-        same(replay(&call, &shorter), next)) {
+    const bool restarts = runs_shorten && restart(&log, operations, next, &shorter) &&
+                          go_on_alike(&call, &log, &shorter, result);
+    if (restarts || (runs_shorten && shorten(&log, operations, &shorter) &&
+                     same(replay(&call, &shorter), next))) {
         const run_id to = intern(&call, &shorter);
         keep_original(to, &log);
         return to;

@@ -9,7 +9,8 @@
  * table look-ups.
  *
  * Loops: a compare-and-swap that fails gives the value to try next, and the past no longer matters:
- * load a, then a cas that fails with b, is as good as load b. The log is shortened in this way,
+ * load a, then a cas that fails with b, is as good as load b. If the call then loads the word
+ * again, what it has loaded and found is as good as nothing. The log is shortened in this way,
  * since loops would make the state space infinite otherwise. This is an assumption about the code,
  * and it is checked: of every shortened run some originals are kept, and follow each step that the
  * short one takes. If one of them ever does something else, runs_differ is set, and the caller

@@ -154,9 +154,11 @@ static void write_text(FILE *out, const struct writer *w, bool are_keepers)
     fprintf(out, "\"isCrowd\":%s,\"isBounded\":%s,\"areKeepers\":%s,\"briefsEnd\":%s,\n",
             p->crowd ? "true" : "false", p->is_within ? "true" : "false",
             are_keepers ? "true" : "false", proof->with & BRIEFS_END ? "true" : "false");
-    fprintf(out, "\"agentsGhosts\":%u,\"wakesOne\":%u,\n", p->agents_ghosts, p->wakes_one);
+    fprintf(out, "\"agentsGhosts\":%u,\"wakesOne\":%u,\"isPast\":%u,\"wasNoted\":%u,\n",
+            p->agents_ghosts, p->wakes_one, p->is_past, p->was_noted);
     write_numbers(out, "ids", p->ids);
     write_numbers(out, "generations", p->generations);
+    write_numbers(out, "histories", p->histories);
     write_kinds(out, w->pairs);
     write_names(out, "columns", COLUMNS, LENGTH(COLUMNS));
     write_names(out, "callersColumns", CALLERS_COLUMNS, LENGTH(CALLERS_COLUMNS));

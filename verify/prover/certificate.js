@@ -115,12 +115,23 @@ export class Certificate {
   }
 
   generation = (row, word) => (row[word] & this.terms.generations[word]) >>> 0;
+  /** The generation in this value of a word, and what it says of those before: others see none. */
+  ownPart = (value, word) =>
+    (value & (this.terms.generations[word] | this.terms.histories[word])) >>> 0;
   withoutGenerations = (row) =>
-    row.map((value, i) => (i < this.terms.words ? value - this.generation(row, i) : value));
+    row.map((value, i) => (i < this.terms.words ? value - this.ownPart(value, i) : value));
+
+  /** What the run does next, but for loads of words that have no generation. */
+  doneBy(run) {
+    const { does, to } = this.terms.runs[run];
+    const isBlind = does[0] === 'load' && !this.terms.generations[does[1]];
+    return isBlind ? Object.values(to).flatMap((next) => this.doneBy(next)) : [does];
+  }
 
   /** The agent may still compare the word with this generation. */
   knows({ doing, value, callers }, word, generation) {
-    const next = doing === RUNNING ? [0, ...this.terms.runs[value].does.slice(2)] : [value];
+    const runs = doing === RUNNING ? this.doneBy(value) : [];
+    const next = doing === RUNNING ? [0, ...runs.flatMap((does) => does.slice(2))] : [value];
     const known = [...callers.map(({ wanted }) => wanted), ...next];
     return known.some((number) => (number & this.terms.generations[word]) >>> 0 === generation);
   }

@@ -148,7 +148,7 @@ export class Checker extends Certificate {
       const bits = this.terms.generations[word];
       if (!bits) return value;
       const isNew = (turned >> word) & 1;
-      const old = this.generation(this.words[words], word);
+      const old = this.ownPart(this.words[words][word], word);
       return Number(value) + (isNew ? left.shift() * (bits & -bits) : old);
     });
     return this.wordsNumbers.get(row.join());

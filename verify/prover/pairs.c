@@ -32,6 +32,9 @@ struct search {
     int kind;
     uint32_t current;
     struct state before;
+    struct state read; /* the same, with the words as the agent reads them */
+    int reader;        /* the caller that reads them; -1: all */
+    uint32_t reading;
     uint32_t turned; /* by the move: the words whose generation it changes, one bit each */
     bool ends_call;  /* the same */
     uint8_t versions;
@@ -203,6 +206,37 @@ static void shorten_line(struct agent *agent)
     }
 }
 
+/* What the run compares words with next: a load of one that has no generation tells it nothing. */
+static const struct operation *next_to_compare(const struct state *state)
+{
+    run_id run = state->agents[ME].value;
+    while (runs_next(run)->kind == LOAD && !model_primitive->generations[runs_next(run)->word])
+        run = runs_advance(run, state->words[runs_next(run)->word]);
+    return runs_next(run);
+}
+
+/* The bits of a word that others do not see. */
+static uint32_t own_bits(uint32_t word)
+{
+    return model_primitive->generations[word] | model_primitive->histories[word];
+}
+
+/* The agent is about to compare the word with what it is now, history and all. */
+static bool knows_history(const struct state *state, uint32_t word)
+{
+    const struct agent *a = &state->agents[ME];
+    uint32_t expected = a->value;
+    if (a->doing == RUNNING) {
+        const struct operation *next = next_to_compare(state);
+        if (next->kind != CAS || next->word != word)
+            return false;
+        expected = next->a;
+    } else if (a->doing != GOING_TO_SLEEP || a->word != word) {
+        return false;
+    }
+    return ((expected ^ state->words[word]) & own_bits(word)) == 0;
+}
+
 /* The agent may still compare the word with this generation. */
 static bool knows_generation(const struct state *state, uint32_t word, uint32_t generation)
 {
@@ -213,7 +247,7 @@ static bool knows_generation(const struct state *state, uint32_t word, uint32_t 
         knows |= (a->callers[caller].wanted & bits) == generation;
     if (a->doing != RUNNING)
         return knows || (a->value & bits) == generation;
-    const struct operation *next = runs_next(a->value);
+    const struct operation *next = next_to_compare(state);
     knows |= model_primitive->forgets && runs_knows(a->value, word, bits, generation);
     return knows || (next->a & bits) == generation || (next->b & bits) == generation ||
            ((uint32_t)next->result & bits) == generation ||
@@ -239,8 +273,31 @@ static void turn(struct state *state, uint32_t turned)
             fputs("an agent knows all generations that the word has\n", stderr);
             abort();
         }
-        state->words[word] = (state->words[word] & ~bits) | generation;
+        state->words[word] = (state->words[word] & ~own_bits(word)) | generation;
     }
+}
+
+/*
+ * After a move, histories that the agent need not remember are forgotten, and generations are
+ * again what they were before it read them. Returns the words whose generation is to turn.
+ */
+static uint32_t forget_histories(struct state *state, const struct state *before, uint32_t turned)
+{
+    for (uint32_t word = 0; word < model_primitive->words; word++) {
+        const uint32_t bits = model_primitive->generations[word];
+        if (!model_primitive->histories[word])
+            continue;
+        if (knows_history(state, word)) {
+            turned &= ~(1u << word);
+            continue;
+        }
+        if (!(turned >> word & 1))
+            state->words[word] =
+                (state->words[word] & ~own_bits(word)) | (before->words[word] & bits);
+        if (!knows_generation(state, word, state->words[word] & bits))
+            turned |= 1u << word;
+    }
+    return turned;
 }
 
 static uint32_t turned_between(const struct state *before, const struct state *after)
@@ -301,7 +358,7 @@ static uint32_t class_of(struct search *s, const struct state *state)
     struct pairs *pairs = s->pairs;
     struct state class = *state;
     for (uint32_t word = 0; word < model_primitive->words; word++)
-        class.words[word] &= ~model_primitive->generations[word];
+        class.words[word] &= ~own_bits(word);
     const uint32_t number = store_add(&pairs->classes, (const unsigned char *)&class, 0);
     if (number >= s->class_capacity) {
         const uint32_t old = s->class_capacity;
@@ -397,7 +454,7 @@ static void react(struct search *s, uint32_t pair, const struct rule *rule)
         const struct state before = state;
         memcpy(&state, store_get(&s->pairs->classes, rule->after), CLASS_SIZE);
         for (uint32_t word = 0; word < model_primitive->words; word++)
-            state.words[word] |= before.words[word] & model_primitive->generations[word];
+            state.words[word] |= before.words[word] & own_bits(word);
         turn(&state, effect.turned);
         if (model_primitive->others_changed)
             model_primitive->others_changed(&state, effect.turned);
@@ -585,7 +642,7 @@ static int forms_of(const struct state *before, const struct state *next, uint32
     forms[0] = *next;
     rename_in_place(&forms[0], ME, OTHER, OTHER);
     set_many(&forms[0], 2);
-    turn(&forms[0], turned);
+    turn(&forms[0], forget_histories(&forms[0], before, turned));
     shorten_line(&forms[0].agents[ME]);
     forms[count] = forms[0];
     count += may_still_be_many(before, &forms[count]);
@@ -618,6 +675,8 @@ static void on_move(void *context, const struct state *next, const struct event 
 {
     struct search *s = context;
     struct state forms[FORMS];
+    if (s->reader >= 0 && (event->run ? event->caller != s->reader : s->reader || s->reading))
+        return;
     if (event->error && !s->pairs->error) {
         s->pairs->error = event->error;
         s->pairs->failed = s->current;
@@ -637,11 +696,84 @@ static void on_move(void *context, const struct state *next, const struct event 
             s->first = NULL;
         return;
     }
-    s->turned = turned_between(&s->before, next);
+    s->turned = turned_between(&s->read, next);
     s->ends_call = ends_call(event);
     const int count = forms_of(&s->before, next, s->turned, forms);
     for (int i = 0; i < count; i++)
         s->visit(s, &forms[i], s->first ? s->first : event);
+}
+
+/* The word has a history, which the agent does not remember. */
+static bool is_read_anew(const struct state *state, uint32_t word)
+{
+    return model_primitive->histories[word] && !knows_history(state, word);
+}
+
+static bool is_any_read_anew(const struct state *state)
+{
+    bool any = false;
+    for (uint32_t word = 0; word < model_primitive->words; word++)
+        any |= is_read_anew(state, word);
+    return any;
+}
+
+/* More generations than the history has bits are as good as that many more. */
+#define MORE 3u
+
+/*
+ * Lets the caller read the word with one of all histories that it may have. If the generation that
+ * it wants is past, that was one generation ago, or more. Returns false if there are no more ways.
+ */
+static bool read_history(struct state *state, uint32_t word, int caller, uint32_t reading)
+{
+    const struct primitive *p = model_primitive;
+    const struct caller *c = &state->agents[ME].callers[caller];
+    const uint32_t latest = p->histories[word] & -p->histories[word];
+    const uint32_t one = p->generations[word] & -p->generations[word];
+    const uint32_t histories = p->histories[word] / latest + 1;
+    const uint32_t ago = reading / histories;
+    const uint32_t noted = histories >> 1 >> ago ? 1u << ago : 0;
+    uint32_t history = reading % histories;
+    if (c->flags & p->is_past) {
+        history = c->flags & p->was_noted ? history | noted : history & ~noted;
+        state->words[word] &= ~p->generations[word];
+        state->words[word] |= (c->wanted + (ago + 1) * one) & p->generations[word];
+    }
+    state->words[word] |= history * latest;
+    return c->flags & p->is_past ? 1u << ago >> MORE < histories : ago == 0;
+}
+
+/* All that the words may hold of what this caller does not remember. */
+static bool read_histories(struct state *state, int caller, uint32_t reading)
+{
+    bool is_one = false;
+    for (uint32_t word = 0; word < model_primitive->words; word++) {
+        if (is_read_anew(state, word))
+            is_one = read_history(state, word, caller, reading);
+    }
+    return is_one;
+}
+
+/* All moves of the pair, `before`, however its agent reads the words. */
+static void move(struct search *s)
+{
+    for (int version = 0; version < VERSIONS; version++) {
+        struct state state = s->before;
+        s->versions = read_as(&state, version);
+        s->read = state;
+        s->reader = -1;
+        if (s->versions && !is_any_read_anew(&state))
+            model_moves(&state, ME, on_move, s);
+        if (!s->versions || !is_any_read_anew(&state))
+            continue;
+        for (s->reader = 0; s->reader < model_callers[ME]; s->reader++) {
+            for (s->reading = 0; read_histories(&s->read, s->reader, s->reading); s->reading++) {
+                model_moves(&s->read, ME, on_move, s);
+                s->read = state;
+            }
+            s->read = state;
+        }
+    }
 }
 
 static void process(struct search *s, uint32_t pair)
@@ -657,12 +789,7 @@ static void process(struct search *s, uint32_t pair)
     pairs_get(pairs, pair, &s->before);
     s->kind = store_get(&pairs->store, pair)[0];
     s->current = pair;
-    for (int version = 0; version < VERSIONS; version++) {
-        struct state state = s->before;
-        s->versions = read_as(&state, version);
-        if (s->versions)
-            model_moves(&state, ME, on_move, s);
-    }
+    move(s);
     while (s->applied < pairs->effects.count && !pairs->error)
         add_rules(s, s->applied++);
 }
@@ -767,11 +894,7 @@ bool pairs_print_move(FILE *out, const struct pairs *pairs, uint32_t from, uint3
     without_error.error = NULL;
     pairs_get(pairs, from, &wanted.search.before);
     wanted.search.packed = allocate(1, pairs->store.size);
-    for (int version = 0; version < VERSIONS && !wanted.found; version++) {
-        struct state state = wanted.search.before;
-        if (read_as(&state, version))
-            model_moves(&state, ME, on_move, &wanted.search);
-    }
+    move(&wanted.search);
     free(wanted.search.packed);
     if (wanted.found)
         trace_print_event(out, &wanted.event);

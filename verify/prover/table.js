@@ -120,7 +120,13 @@ class Table extends Certificate {
   /** Its operations have all results that they may have, and no others. */
   checkResults(pair, version, results) {
     for (const [run, had] of results) {
-      const outcome = this.outcomeOf(pair, version, run);
+      const outcome = { ...this.outcomeOf(pair, version, run) };
+      const [kind, word, a] = this.terms.runs[run].does;
+      const value = this.versions[this.wordsNumber(pair)][version][word];
+      const isKnown = kind === 'cas' && this.ownPart(a, word) === this.ownPart(value, word);
+      const isRead = this.terms.histories[word] && (kind === 'load' || kind === 'cas');
+      if (isRead && !isKnown)
+        outcome.results = this.valuesOf(pair, value, word).map((other) => 2 * other);
       const isWithin = !this.terms.isBounded || this.known.has(outcome.plain);
       const isComplete = outcome.results.every((result) => had.includes(result) || !isWithin);
       const isPossible = had.every((result) => outcome.results.includes(result));
@@ -128,9 +134,56 @@ class Table extends Certificate {
     }
   }
 
+  /** With a history that the agent does not remember, a word may hold any of these values. */
+  valuesOf(pair, value, word) {
+    const { generations, histories, isPast, wasNoted } = this.terms;
+    const { callers, caller } = this.agentAt(pair);
+    const { flags, wanted } = callers[caller];
+    const [latest, one] = [histories, generations].map((bits) => bits[word] & -bits[word]);
+    const all = Array.from({ length: histories[word] / latest + 1 }, (_, history) => history);
+    if (!(flags & isPast)) return all.map((history) => value + history * latest);
+    const agos = Array.from({ length: Math.log2(all.length) + 3 }, (_, ago) => ago);
+    return agos.flatMap((ago) => {
+      const noted = (1 << ago) & (all.length - 1);
+      const generation = (wanted + (ago + 1) * one) & generations[word];
+      const rest = value - this.ownPart(value, word) + generation;
+      return all.map((any) => rest + (flags & wasNoted ? any | noted : any & ~noted) * latest);
+    });
+  }
+
+  /**
+   * The word, which holds this value after the move, is taken to hold it; or its history is
+   * forgotten, and its generation is no other one for the agent.
+   */
+  isHistoryRight(pair, to, word, value, isTurned) {
+    const [before, then] = [pair, to].map((at) => this.wordsOf(at)[word]);
+    const [agent, real] = [this.agentAt(to), this.ownPart(value, word)];
+    const [was, is] = [before, then].map((held) => held & this.terms.generations[word]);
+    if (this.ownPart(then, word) === real) return true;
+    const { doing, value: next } = agent;
+    const swaps = doing === RUNNING ? this.doneBy(next).filter(([kind]) => kind === 'cas') : [];
+    const compared = doing === GOING_TO_SLEEP ? [next] : swaps.map((does) => does[2]);
+    const isCompared = compared.some((other) => this.ownPart(other, word) === real);
+    const isUnknown = !this.knows(agent, word, is) && (isTurned || !this.knows(agent, word, was));
+    const isSame = isUnknown || (!isTurned && is === was);
+    return (then & this.terms.histories[word]) === 0 && !isCompared && isSame;
+  }
+
+  areHistoriesRight(pair, to, run, result) {
+    const [kind, at, a, b] = this.terms.runs[run]?.does ?? [];
+    return this.terms.histories.every((bits, word) => {
+      const isMeant = at === word && (kind === 'load' || kind === 'cas');
+      const changes = isMeant && kind === 'cas' && result === a;
+      const value = changes ? b : isMeant ? result : this.wordsOf(pair)[word];
+      const isTurned = changes && ((a ^ b) & this.terms.generations[word]) !== 0;
+      return !bits || this.isHistoryRight(pair, to, word, value, isTurned);
+    });
+  }
+
   /** A generation that the agent begins is one that it does not know; others stay. */
   isGenerationRight(before, after, to) {
     return this.terms.generations.every((_, word) => {
+      if (this.terms.histories[word]) return true;
       const [one, other, then] = [before, after, this.wordsOf(to)].map((row) =>
         this.generation(row, word),
       );
@@ -157,7 +210,8 @@ class Table extends Certificate {
       const outcome = run ? this.outcomeOf(pair, version, run - 1) : still;
       this.demand(this.plains[this.wordsNumber(to)] === outcome.plain, 'other words', pair, to);
       const isRight = this.isGenerationRight(outcome.before, outcome.after, to);
-      this.demand(isRight, 'another generation', pair, to);
+      const isPast = this.areHistoriesRight(pair, to, run - 1, result);
+      this.demand(isRight && isPast, 'another generation', pair, to);
       const differs = (wanted) => (key) => wanted[key] !== (key === 'help' ? help : after[key]);
       left = left.filter((wanted) => Object.keys(wanted).some(differs(wanted)));
       if (!run) continue;
@@ -224,6 +278,8 @@ class Table extends Certificate {
       this.demand(new Set(named).size <= 1, `names two agents: ${row.join(' ')}`);
     }
     this.checkNotes();
+    const isOne = this.terms.kinds.every(({ async }) => async.length === 1);
+    this.demand(isOne || !this.terms.histories.some(Boolean), 'whose history');
     if (this.terms.wakesOne) this.checkHerd(this.terms.wakesOne - 1);
     for (let pair = 0; pair < rows.pairs[0]; pair++) {
       const [row, renamed] = this.versions[this.wordsNumber(pair)];
