@@ -34,6 +34,9 @@ enum { ITEMS, MADE, INSIDE, FREED };
 #define AFTER_ALL 2 /* the notify before was for all */
 #define ALL 9
 
+/* In a proof a caller makes one thing, or none if there are so many. */
+#define ROOM 2
+
 CALL(enter, lw_cond_enter_step(words))
 CALL(notify, lw_cond_notify_step(words, a))
 CALL(face_notify, lw_cond_notify((lw_cond *)words, a))
@@ -182,7 +185,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
     }
     if (function == ENTER ? by != 1 : function != WAIT || by != UINT32_MAX)
         return "counts wrong";
-    state->ghosts[INSIDE] += (uint8_t)by;
+    if (!model_is_one_of_many)
+        state->ghosts[INSIDE] += (uint8_t)by;
     return NULL;
 }
 
@@ -218,8 +222,12 @@ static void go_in(struct state *state, int agent, int caller)
     struct caller *c = &state->agents[agent].callers[caller];
     const uint32_t size = model_size(agent, caller);
     if (!waits(agent, caller)) {
-        state->ghosts[ITEMS] += (uint8_t)size;
-        state->ghosts[MADE]++;
+        if (!model_is_one_of_many) {
+            state->ghosts[ITEMS] += (uint8_t)size;
+            state->ghosts[MADE]++;
+        } else if (state->ghosts[ITEMS] < ROOM) {
+            state->ghosts[ITEMS]++;
+        }
         c->own[PLACE] = letter_of(agent, caller) == 'u' ? IS_TO_NOTIFY : IS_TO_UNLOCK;
         return;
     }
@@ -299,8 +307,26 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     }
 }
 
+/* Whether the agent is counted as a waiter. */
+static uint32_t held(const struct state *state, int agent)
+{
+    const struct caller *c = &state->agents[agent].callers[0];
+    const uint8_t place = c->own[PLACE];
+    return place == IS_TO_GIVE_UP || place == IS_TO_WAIT ||
+           (place == IS_TO_ENTER && c->flags & CHANGED);
+}
+
+/* Two stands for any number. */
+static uint32_t held_by_all(const struct state *state)
+{
+    const uint32_t waiters = state->words[LW_COND_WAITERS] & ~LW_COND_LEFT_BEHIND;
+    return waiters < 2 ? waiters : UINT32_MAX / 2;
+}
+
 static const char *invariant(const struct state *state)
 {
+    if (model_is_one_of_many)
+        return held(state, 0) <= held_by_all(state) ? NULL : "a waiter is not counted";
     const uint32_t waiters = state->words[LW_COND_WAITERS] & ~LW_COND_LEFT_BEHIND;
     return waiters == state->ghosts[INSIDE] ? NULL : "the waiters are not who waits";
 }
@@ -311,8 +337,39 @@ static bool may_wait(const struct state *state, int agent, int caller)
     return state->agents[agent].callers[caller].function == WAIT && state->ghosts[ITEMS] == 0;
 }
 
+/* Nothing is there; or another agent has the mutex. */
+static bool is_owed(const struct state *state, int agent)
+{
+    return state->agents[agent].word == LW_COND_SEQUENCE ? state->ghosts[ITEMS] == 0
+                                                         : owner_of(state) != 0;
+}
+
+/* A proof has notifies of all only. */
+static bool is_woken_with_all(const struct state *state, int agent)
+{
+    const uint8_t place = state->agents[agent].callers[0].own[PLACE];
+    return place == IS_TO_GIVE_UP || place == IS_TO_WAIT;
+}
+
+static bool is_marked(const struct state *state, int agent)
+{
+    (void)agent;
+    return state->ghosts[ITEMS] == 0;
+}
+
+/* Unless the sequence is moved, it will sleep, or give up. */
+static bool is_bound_to_sleep(const struct state *state, int agent)
+{
+    return is_woken_with_all(state, agent) &&
+           state->agents[agent].callers[0].wanted == state->words[LW_COND_SEQUENCE];
+}
+
 static bool is_needed(const struct state *state, int agent)
 {
+    if (model_is_one_of_many)
+        return owner_of(state) == model_id(agent) ||
+               (state->agents[agent].doing == IDLE &&
+                state->agents[agent].callers[0].own[PLACE] != OUTSIDE);
     return owner_of(state) == model_id(agent) || has_work(state, agent, "nuf");
 }
 
@@ -384,8 +441,18 @@ static const struct configuration configurations[] = {
     {"b,a,u", 1, UNTIMELY | HEALS | DEATHS, 0, LARGE, 0},
 };
 
+static const struct configuration proofs[] = {
+    {"b,n9,u9,f9", 0, UNTIMELY, 0, SMALL, STAYS | AFTER_ALL},
+    {"b,n9,u9,f9", 0, UNTIMELY, 0, SMALL, AFTER_ALL},
+};
+
 static const char *const word_names[] = {"sequence", "waiters", "mutex", "gate"};
 
 EXPLORE("cond", MUTEX + LW_MUTEX_WORDS, .begin = begin, .may_wait = may_wait,
         .was_chosen = was_chosen, .waits = waits_idly, .fair_word = LW_COND_SEQUENCE + 1,
-        .same_phase = same_phase, .last_phase = 3)
+        .same_phase = same_phase, .last_phase = 3, .proofs = proofs,
+        .proof_count = COUNT_OF(proofs), .ids = {[MUTEX + LW_MUTEX_STATE] = LW_MUTEX_OWNER},
+        .generations = {[LW_COND_SEQUENCE] = LW_COND_TO_ALL - 1},
+        .counts = {[LW_COND_WAITERS] = ~LW_COND_LEFT_BEHIND}, .held = held,
+        .held_by_all = held_by_all, .is_owed = is_owed, .is_woken_with_all = is_woken_with_all,
+        .is_marked = is_marked, .is_bound_to_sleep = is_bound_to_sleep)

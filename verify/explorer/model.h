@@ -235,6 +235,11 @@ struct primitive {
     bool (*is_woken_with_all)(const struct state *state, int agent);
     bool (*is_marked)(const struct state *state, int agent);
     /*
+     * Such an agent will sleep at the word, if others leave the word's generation as it is. NULL:
+     * if it is about to compare that.
+     */
+    bool (*is_bound_to_sleep)(const struct state *state, int agent);
+    /*
      * Plus one: the word at which a release wakes one thread, and nobody wakes another one without
      * having been woken: no herd. 0: there is no such word.
      */

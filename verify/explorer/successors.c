@@ -6,6 +6,8 @@
 
 #include "places.h"
 
+bool model_is_one_of_many;
+
 struct scene {
     emit *emit;
     void *context;
@@ -161,7 +163,7 @@ static const struct function *function_of(const struct agent *agent)
 
 static bool is_fair(uint32_t word)
 {
-    return model_primitive->fair_word == word + 1;
+    return model_primitive->fair_word == word + 1 && !model_is_one_of_many;
 }
 
 /* Which of these kinds of help a wait of this function may get. */
@@ -357,8 +359,6 @@ static uint32_t count_bits(uint32_t bits)
         count++;
     return count;
 }
-
-bool model_is_one_of_many;
 
 bool model_waits_at(const struct state *state, int agent, uint32_t word)
 {

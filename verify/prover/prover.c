@@ -76,7 +76,7 @@ static void certify(const struct pairs *pairs, const char *prefix, uint32_t numb
                     struct outcome *outcome)
 {
     /* check.js does not know runs that forget, nor what is due. */
-    if (model_primitive->forgets)
+    if (model_primitive->forgets || model_primitive->is_woken_with_all)
         return;
     char file[512];
     snprintf(file, sizeof file, "%s-%u", prefix, number);

@@ -167,8 +167,11 @@ static bool is_seen_to(const struct fixpoint *f, uint32_t pair)
 static bool is_about_to_sleep(const struct state *state, uint32_t word)
 {
     const struct agent *a = &state->agents[ME];
-    return a->doing == GOING_TO_SLEEP && a->word == word && model_primitive->generations[word] &&
-           state->words[word] == a->value;
+    if (!model_primitive->generations[word])
+        return false;
+    if (model_primitive->is_bound_to_sleep)
+        return a->doing != ASLEEP && model_primitive->is_bound_to_sleep(state, ME);
+    return a->doing == GOING_TO_SLEEP && a->word == word && state->words[word] == a->value;
 }
 
 /* The claim is about this pair. */
@@ -181,9 +184,12 @@ static bool is_sleeper(const struct fixpoint *f, uint32_t pair, const struct sta
         return (waits_at(state, word, briefs_end) ||
                 (model_primitive->is_woken_with_all && is_about_to_sleep(state, word))) &&
                !is_due(f, pair);
-    if (a->word != word || !model_primitive->is_woken_with_all(state, ME))
+    if (!model_primitive->is_woken_with_all(state, ME))
         return false;
-    return f->claim == ASLEEP_TOGETHER ? a->doing == ASLEEP : is_about_to_sleep(state, word);
+    const bool sleeps = a->doing == ASLEEP && a->word == word;
+    const bool is_bound = model_primitive->is_bound_to_sleep && sleeps &&
+                          model_primitive->is_bound_to_sleep(state, ME);
+    return f->claim == ASLEEP_TOGETHER ? sleeps : is_bound || is_about_to_sleep(state, word);
 }
 
 static bool mark_all(struct fixpoint *f, bool briefs_end)
