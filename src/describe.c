@@ -19,11 +19,6 @@ struct phrase {
     char text[30];  /* no pointer, so that nothing has to be relocated */
 };
 
-/*
- * Ids with this bit are those of agents in an engine. Others are threads of the operating system.
- */
-#define IN_AN_ENGINE 0x10000000u
-
 /* The text written so far. The buffer holds as much of it as fits. */
 struct text {
     char *buffer;
@@ -58,7 +53,7 @@ static void say_agent(struct text *text, uint32_t id)
         say(text, "somebody");
         return;
     }
-    const bool in_an_engine = id & IN_AN_ENGINE;
+    const bool in_an_engine = id & LW_MUTEX_IN_AN_ENGINE;
     say(text, in_an_engine ? "agent " : "thread ");
     say_number(text, id, in_an_engine ? 16 : 10);
     if (id == lw_self())

@@ -170,9 +170,9 @@ const given = (name) =>
   name === '_WIN32' ? 'defined(_WIN32)' : `defined(${name}) && !defined(LOCKWORD_PORTABLE)`;
 
 const seen = new Set();
-// The first is a part of region.h, too, which only Linux has.
+// The first two are parts of region.h, too, which only Linux has.
 const header = headers(
-  ['core/permits.h', 'lockword.h', 'describe.h', 'core/waiters.h'].map(
+  ['core/permits.h', 'core/robust.h', 'lockword.h', 'describe.h', 'core/waiters.h'].map(
     (name) => `include/lockword/${name}`,
   ),
   seen,

@@ -3,6 +3,7 @@
  * main thread.
  */
 
+import { LW_MUTEX_IN_AN_ENGINE } from './core/constants.js';
 import { BlockingError } from './errors.js';
 import { nap } from './wait.js';
 
@@ -17,9 +18,9 @@ const AGENT = Symbol.for('lockword.agent');
 /** @type {{ self: number, [version: string]: any }} */
 const agent = /** @type {any} */ (globalThis)[AGENT] ?? {
   self:
-    0x10000000 |
+    LW_MUTEX_IN_AN_ENGINE |
     (((Math.random() * 2 ** 28) ^ (process?.hrtime?.()[1] ?? performance.now() * 1e6)) &
-      0x0fffffff),
+      (LW_MUTEX_IN_AN_ENGINE - 1)),
 };
 Reflect.set(globalThis, AGENT, agent);
 
@@ -27,7 +28,7 @@ Reflect.set(globalThis, AGENT, agent);
  * This agent's id, as it stands in the locks that it holds: for `nameAgent` of lockword/inspect,
  * and `once.abandon`.
  *
- * Bit 28 is set, so that no thread id of an operating system equals it, and 28 bits are random.
+ * LW_MUTEX_IN_AN_ENGINE is set, so that no thread id of an operating system equals it, and 28 bits are random.
  * Never `threadId`, which is 0 on the main thread and repeats in every process. Ids need to differ,
  * not to be unpredictable, and naming `crypto` has Node load it, for milliseconds in each thread.
  * So they come from Math.random; and from the time in ns, for a seed or a mock makes Math.random

@@ -22,7 +22,7 @@
  */
 
 import { self, shared } from './agent.js';
-import { LW_PERMITS_GATE } from './core/constants.js';
+import { LW_MUTEX_IN_AN_ENGINE, LW_PERMITS_GATE } from './core/constants.js';
 import { permitsOf } from './core/permits.js';
 import * as lockword from './index.js';
 import { meanings } from './meanings.js';
@@ -31,11 +31,6 @@ import { meanings } from './meanings.js';
 const primitives = Object.values(/** @type {Record<string, any>} */ (lockword)).filter(
   ({ type }) => type in meanings,
 );
-
-/**
- * Ids with this bit are those of agents in an engine; others are threads of the operating system.
- */
-const IN_AN_ENGINE = 0x10000000;
 
 /** @type {Map<number, string>} */
 const names = (shared.names ??= new Map());
@@ -56,7 +51,7 @@ export function nameAgent(id, name) {
 
 /** @param {number} id */
 function agent(id) {
-  const plain = id & IN_AN_ENGINE ? `agent ${id.toString(16)}` : `thread ${id}`;
+  const plain = id & LW_MUTEX_IN_AN_ENGINE ? `agent ${id.toString(16)}` : `thread ${id}`;
   const name = names.get(id);
   if (name === undefined) return id === self ? `${plain} (this one)` : plain;
   return `${name} (${plain}${id === self ? ', this one' : ''})`;

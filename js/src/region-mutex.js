@@ -3,7 +3,15 @@
 
 import { self } from './agent.js';
 import { lockBlocking } from './blocking.js';
-import { LW_CANCELLED, LW_DEADLOCK, LW_DONE, LW_GAVE_UP, LW_WHY } from './core/constants.js';
+import {
+  LW_CANCELLED,
+  LW_DEADLOCK,
+  LW_DONE,
+  LW_GAVE_UP,
+  LW_ROBUST_ABANDONED,
+  LW_ROBUST_OWNER_DIED,
+  LW_WHY,
+} from './core/constants.js';
 import {
   mutexFree,
   mutexLockStep,
@@ -18,7 +26,7 @@ import { isDone } from './limits.js';
 import { handOver } from './line.js';
 import { timeoutToBlock } from './options.js';
 import { AbandonedError } from './region-errors.js';
-import { ABANDONED, OWNER_DIED, robustDecide, robustFate, robustUnlock } from './robust.js';
+import { robustDecide, robustFate, robustUnlock } from './core/robust.js';
 import { enqueue } from './turn.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
@@ -76,7 +84,7 @@ export class RegionMutex {
 
   /** @internal */
   get isTold() {
-    return (robustFate(this.#words) & OWNER_DIED) !== 0;
+    return (robustFate(this.#words) & LW_ROBUST_OWNER_DIED) !== 0;
   }
 
   /**
@@ -121,7 +129,7 @@ export class RegionMutex {
    * @throws {OwnershipError} this agent does not hold it
    */
   unlock() {
-    if (!(robustFate(this.#words) & OWNER_DIED) && mutexFree(this.#words, self))
+    if (!(robustFate(this.#words) & LW_ROBUST_OWNER_DIED) && mutexFree(this.#words, self))
       handOver(this.#words);
     else if (!robustUnlock(this.#words, self)) throw new OwnershipError('not held by this thread');
   }
@@ -143,7 +151,11 @@ export class RegionMutex {
    * @internal
    */
   condemn() {
-    if (this.isMine) robustDecide(this.#words, (robustFate(this.#words) & ~OWNER_DIED) | ABANDONED);
+    if (this.isMine)
+      robustDecide(
+        this.#words,
+        (robustFate(this.#words) & ~LW_ROBUST_OWNER_DIED) | LW_ROBUST_ABANDONED,
+      );
   }
 
   /**
@@ -288,7 +300,7 @@ export class RegionMutex {
 
   /** The mutex is held: keeps it, unless it is abandoned. */
   #accept() {
-    if (robustFate(this.#words) & ABANDONED) {
+    if (robustFate(this.#words) & LW_ROBUST_ABANDONED) {
       this.leave();
       throw new AbandonedError(`a holder has abandoned what '${this.name}' guards`);
     }
@@ -299,9 +311,10 @@ export class RegionMutex {
   /** The same for a reset. From here on a death of the holder is told, too. */
   #renew() {
     const fate = robustFate(this.#words);
-    if (fate & ABANDONED) robustDecide(this.#words, (fate & ~ABANDONED) | OWNER_DIED);
+    if (fate & LW_ROBUST_ABANDONED)
+      robustDecide(this.#words, (fate & ~LW_ROBUST_ABANDONED) | LW_ROBUST_OWNER_DIED);
     else this.leave();
-    return (fate & ABANDONED) !== 0;
+    return (fate & LW_ROBUST_ABANDONED) !== 0;
   }
 
   /** @param {boolean} held */

@@ -25,6 +25,8 @@ import {
   LW_CANCELLED,
   LW_PERMITS_MAX,
   LW_PERMITS_WRITER,
+  LW_ROBUST_ABANDONED,
+  LW_ROBUST_OWNER_DIED,
   LW_SEM_CLAIM,
   LW_SEM_LINE,
   LW_SEM_NEED,
@@ -45,7 +47,7 @@ import { permitsBuryStep, permitsCount, permitsOf } from './core/permits.js';
 import { Permits } from './permits.js';
 import { ClosedError } from './region-errors.js';
 import { RegionMutex } from './region-mutex.js';
-import { ABANDONED, OWNER_DIED, robustBury, robustFate, robustMourn } from './robust.js';
+import { robustBury, robustFate, robustMourn } from './core/robust.js';
 import { RWLock } from './rwlock.js';
 import { RWTable } from './rwtable.js';
 import { Semaphore } from './semaphore.js';
@@ -124,13 +126,12 @@ const BYTES = KINDS.indexOf('bytes') + 1;
 const PERMITS = KINDS.indexOf('Permits') + 1;
 const RWTABLE = KINDS.indexOf('RWTable') + 1;
 
-/** The id of no agent: those of an engine have bit 28. */
+/** The id of no agent: those of an engine have LW_MUTEX_IN_AN_ENGINE. */
 const NOBODY = 0x0fffffff;
 
 /** The header's words. */
 const MAGIC = [0x6b636f6c, 0x64726f77];
 const VERSION = 2;
-const SIZE = 3;
 const EPOCH = 5;
 /** How many rows of agents, and entries of the index, there are. */
 const AGENTS = 8;
@@ -147,12 +148,11 @@ const THIS_VERSION = 0x10002;
 /** The words of an agent's row. */
 const ROW = 16;
 /**
- * An agent's id, which has bit 28 and no higher one; or a seat that an agent is expected to take:
- * the row's generation, and the number of the row of the agent that watches; or, free, nothing but
- * the generation that comes next. So what an agent leaves that ends is found by its name, which
- * stands there since the very operation that took the row.
+ * Its first word: an agent's id, which has no bit above LW_MUTEX_IN_AN_ENGINE; or a seat that an
+ * agent is expected to take: the row's generation, and the number of the row of the agent that
+ * watches; or, free, nothing but the generation that comes next. So what an agent leaves that ends
+ * is found by its name, which stands there since the very operation that took the row.
  */
-const STATE = 0;
 const SEAT = 0x80000000 | 0;
 const SEAT_WATCHER = 18;
 const GENERATIONS = 2 ** SEAT_WATCHER - 1;
@@ -698,7 +698,12 @@ export class Region {
     return {
       name: this.#text(record + RECORD_NAME, RECORD_NAME_BYTES / 4),
       type,
-      state: fate & ABANDONED ? 'abandoned' : fate & OWNER_DIED ? 'owner died' : 'sound',
+      state:
+        fate & LW_ROBUST_ABANDONED
+          ? 'abandoned'
+          : fate & LW_ROBUST_OWNER_DIED
+            ? 'owner died'
+            : 'sound',
       holder: id ? { id, name: row ? this.#text(row + NAME, NAME_BYTES / 4) : '' } : undefined,
       acquisitions: words[record + ACQUISITIONS] >>> 0,
       contended: words[record + CONTENDED] >>> 0,

@@ -16,7 +16,6 @@
 
 /* Between these two are the ids of threads whose number does not fit: src/wait/self.c. */
 #define FIRST_COUNTED 0x08000000u
-#define FIRST_IN_AN_ENGINE 0x10000000u
 
 /* What the system says is the thread's number. The linker puts the function in lw_thread_id's
  * place. */
@@ -101,12 +100,13 @@ TEST(a_number_that_does_not_fit_becomes_an_id_that_no_other_thread_has)
 {
     assert_int_equal(lw_mutex_lock(&mutex), 0);
     const uint64_t numbers[] = {
-        0, FIRST_COUNTED, FIRST_IN_AN_ENGINE | 1, LW_SELF_MASK, 0xc0000000, UINT64_C(1) << 32 | 1};
+        0,          FIRST_COUNTED,        LW_MUTEX_IN_AN_ENGINE | 1, LW_SELF_MASK,
+        0xc0000000, UINT64_C(1) << 32 | 1};
     uint32_t ids[COUNT_OF(numbers)];
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         const struct asked asked = ask_a_thread(numbers[i]);
         assert_int_equal(asked.error, EPERM);
-        assert_in_range(asked.self, FIRST_COUNTED, FIRST_IN_AN_ENGINE - 1);
+        assert_in_range(asked.self, FIRST_COUNTED, LW_MUTEX_IN_AN_ENGINE - 1);
         for (size_t k = 0; k < i; k++)
             assert_int_not_equal(asked.self, ids[k]);
         ids[i] = asked.self;

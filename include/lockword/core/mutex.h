@@ -43,6 +43,8 @@ enum {
 #define LW_MUTEX_RESERVED 0x20000000u
 #define LW_MUTEX_ASYNC 0x40000000u
 #define LW_MUTEX_BLOCKED 0x80000000u
+/* The ids of agents in an engine have this bit; those of an operating system's threads have not. */
+#define LW_MUTEX_IN_AN_ENGINE 0x10000000u
 
 #ifdef __cplusplus
 extern "C" {

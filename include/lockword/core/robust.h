@@ -67,24 +67,14 @@ LW_INLINE bool lw_robust_unlock(lw_word *robust, uint32_t self)
     return lw_mutex_free(robust, self) || lw_mutex_unlock_step(robust, self);
 }
 
-/* Notes that the holder has died, while nobody can take the mutex. */
-LW_INLINE void lw_robust_mourn(lw_word *robust)
-{
-    const uint32_t fate = lw_robust_fate(robust);
-    if (!(fate & LW_ROBUST_ABANDONED))
-        lw_robust_decide(robust, fate | LW_ROBUST_OWNER_DIED);
-}
+/* Notes that the holder has died, while no agent can take the mutex. */
+void lw_robust_mourn(lw_word *robust);
 
 /*
  * lw_mutex_bury_step, which also notes that the holder has died. If the agent that buries dies in
  * the middle, another one buries again. Illegal while another live agent buries the same agent.
  */
-LW_INLINE void lw_robust_bury(lw_word *robust, uint32_t dead)
-{
-    if (lw_mutex_owner(robust) == dead)
-        lw_robust_mourn(robust);
-    lw_mutex_bury_step(robust, dead);
-}
+void lw_robust_bury(lw_word *robust, uint32_t dead);
 
 #ifdef __cplusplus
 }

@@ -72,7 +72,8 @@ function replay({ fn, args, ops, result, what, word, phase, expected }) {
  */
 const explored = primitives().filter(
   (name) =>
-    !['permits', 'rwlock', 'sem'].includes(name) && existsSync(join(ROOT, 'verify', `${name}.c`)),
+    !['permits', 'robust', 'rwlock', 'sem'].includes(name) &&
+    existsSync(join(ROOT, 'verify', `${name}.c`)),
 );
 
 for (const primitive of explored) {
