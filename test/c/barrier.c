@@ -16,12 +16,7 @@ static int arrive(struct call *call)
 
 static void start_arriving(struct call *calls, size_t n, lw_barrier *barrier)
 {
-    for (size_t i = 0; i < n; i++) {
-        calls[i] =
-            (struct call){.function = arrive, .on = barrier, .deadline = LW_FOREVER, .result = -2};
-        start_call(&calls[i]);
-        await_sleep(&calls[i].helper);
-    }
+    start_sleepers(calls, n, calling(arrive, barrier));
 }
 
 TEST(one_of_each_cycle_leads)
@@ -31,11 +26,9 @@ TEST(one_of_each_cycle_leads)
     for (int cycle = 0; cycle < 10; cycle++) {
         struct call calls[3];
         start_arriving(calls, COUNT_OF(calls), &barrier);
-        for (size_t i = 0; i < COUNT_OF(calls); i++)
-            assert_false(has_ended(&calls[i]));
+        assert_none_ended(calls, COUNT_OF(calls));
         assert_int_equal(lw_barrier_wait(&barrier), LW_BARRIER_LEADER);
-        for (size_t i = 0; i < COUNT_OF(calls); i++)
-            assert_int_equal(end_call(&calls[i]), 0);
+        end_calls(calls, COUNT_OF(calls));
     }
     assert_false(lw_barrier_is_broken(&barrier));
 }
@@ -73,8 +66,7 @@ TEST(one_that_gives_up_breaks_it_for_all_until_it_is_reset)
         assert_int_equal(way ? lw_barrier_wait_cancel(&barrier, LW_FOREVER, &cancel)
                              : lw_barrier_wait_until(&barrier, lw_after_ms(2)),
                          way ? ECANCELED : ETIMEDOUT);
-        for (size_t i = 0; i < COUNT_OF(calls); i++)
-            assert_int_equal(end_call(&calls[i]), EPIPE);
+        end_calls_with(calls, COUNT_OF(calls), EPIPE);
         assert_true(lw_barrier_is_broken(&barrier));
         assert_int_equal(lw_barrier_wait(&barrier), EPIPE);
         assert_int_equal(lw_barrier_wait_until(&barrier, LW_NOW), EPIPE);
@@ -83,8 +75,7 @@ TEST(one_that_gives_up_breaks_it_for_all_until_it_is_reset)
         struct call next[3];
         start_arriving(next, COUNT_OF(next), &barrier);
         assert_int_equal(lw_barrier_wait(&barrier), LW_BARRIER_LEADER);
-        for (size_t i = 0; i < COUNT_OF(next); i++)
-            assert_int_equal(end_call(&next[i]), 0);
+        end_calls(next, COUNT_OF(next));
     }
 }
 
@@ -95,18 +86,15 @@ TEST(a_reset_breaks_it_for_those_who_wait_only)
     start_arriving(calls, COUNT_OF(calls), &barrier);
     lw_barrier_reset(&barrier);
     assert_false(lw_barrier_is_broken(&barrier));
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), EPIPE);
+    end_calls_with(calls, COUNT_OF(calls), EPIPE);
     start_arriving(calls, COUNT_OF(calls), &barrier);
     assert_int_equal(lw_barrier_wait(&barrier), LW_BARRIER_LEADER);
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
     /* Of nobody's concern. */
     lw_barrier_reset(&barrier);
     start_arriving(calls, COUNT_OF(calls), &barrier);
     assert_int_equal(lw_barrier_wait(&barrier), LW_BARRIER_LEADER);
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
 }
 
 TEST(who_drops_arrives_once_more_and_is_missed_no_longer)

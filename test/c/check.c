@@ -134,16 +134,36 @@ void start_calls(struct call *calls, size_t count, struct call like)
     }
 }
 
+void start_sleepers(struct call *calls, size_t count, struct call like)
+{
+    for (size_t i = 0; i < count; i++) {
+        calls[i] = like;
+        start_call(&calls[i]);
+        await_sleep(&calls[i].helper);
+    }
+}
+
 void await_sleeps(const struct call *calls, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         await_sleep(&calls[i].helper);
 }
 
-void end_calls(struct call *calls, size_t count)
+void assert_none_ended(const struct call *calls, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+        assert_false(has_ended(&calls[i]));
+}
+
+void end_calls_with(struct call *calls, size_t count, int result)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(end_call(&calls[i]), result);
+}
+
+void end_calls(struct call *calls, size_t count)
+{
+    end_calls_with(calls, count, 0);
 }
 
 void assert_bounded(int64_t (*run)(const void *how), const void *how, int64_t ms)

@@ -103,8 +103,13 @@ int by_another(int (*function)(struct call *call), void *on);
 /* The same for several calls that are like one; `n` is each call's index. */
 void start_calls(struct call *calls, size_t count, struct call like);
 void await_sleeps(const struct call *calls, size_t count);
-/* Fails the test unless each of them returns 0. */
+void assert_none_ended(const struct call *calls, size_t count);
+/* Fails the test unless each of them returns this; or 0. */
+void end_calls_with(struct call *calls, size_t count, int result);
 void end_calls(struct call *calls, size_t count);
+
+/* Starts calls that are like one, `n` included, each when the one before sleeps. */
+void start_sleepers(struct call *calls, size_t count, struct call like);
 
 /* Zeroed memory that nothing shares a page with: what touches it after it was freed crashes. */
 void *allocate_page(void);

@@ -30,12 +30,7 @@ static int wait_in(struct call *call)
 
 static void start_waiting(struct call *calls, size_t n, struct room *room)
 {
-    for (size_t i = 0; i < n; i++) {
-        calls[i] =
-            (struct call){.function = wait_in, .on = room, .deadline = LW_FOREVER, .result = -1};
-        start_call(&calls[i]);
-        await_sleep(&calls[i].helper);
-    }
+    start_sleepers(calls, n, calling(wait_in, room));
 }
 
 static size_t count_ended(const struct call *calls, size_t n)
@@ -79,8 +74,7 @@ TEST(a_notify_wakes_as_many_as_asked_and_counts_them)
     assert_int_equal(lw_cond_notify(&room.cond, 2), 2);
     await_ended(calls, COUNT_OF(calls), 3);
     assert_int_equal(lw_cond_notify_all(&room.cond), 3);
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
     assert_int_equal(lw_cond_notify_all(&room.cond), 0);
     assert_int_equal(count_waiters(&room.cond), 0);
     assert_int_equal(room.mutex.word[LW_MUTEX_STATE], 0);
@@ -322,8 +316,7 @@ TEST(what_is_produced_is_consumed)
             (struct call){.function = i < PRODUCERS ? produce : consume, .on = &queue, .n = i};
         start_call(&calls[i]);
     }
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
     assert_int_equal(queue.taken, PRODUCERS * ITEMS);
     assert_int_equal(queue.size, 0);
     assert_int_equal(queue.mutex.word[LW_MUTEX_STATE], 0);
@@ -410,11 +403,8 @@ TEST(a_notify_for_one_wakes_no_herd)
 {
     struct crowd crowd = {0};
     struct call calls[CROWD];
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = (struct call){.function = take_things, .on = &crowd, .result = -1};
-        start_call(&calls[i]);
-        await_sleep(&calls[i].helper);
-    }
+    start_sleepers(calls, COUNT_OF(calls),
+                   (struct call){.function = take_things, .on = &crowd, .result = -1});
     for (uint32_t i = 1; i <= THINGS; i++) {
         lw_mutex_lock(&crowd.mutex);
         crowd.made++;
@@ -428,8 +418,7 @@ TEST(a_notify_for_one_wakes_no_herd)
     crowd.is_over = true;
     lw_mutex_unlock(&crowd.mutex);
     lw_cond_notify_all(&crowd.cond);
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
     if (returns > THINGS + THINGS / 2)
         fail_msg("%d notifies ended %u waits", THINGS, returns);
 }

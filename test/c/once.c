@@ -86,8 +86,7 @@ TEST(others_wait_for_the_runner)
     start_calls(calls, COUNT_OF(calls), calling(begin, &once));
     await_sleeps(calls, COUNT_OF(calls));
     sleep_ms(3);
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_false(has_ended(&calls[i]));
+    assert_none_ended(calls, COUNT_OF(calls));
     assert_int_equal(lw_once_finish(&once, true), 0);
     end_calls(calls, COUNT_OF(calls));
     assert_int_equal(STATE(&once), LW_ONCE_RAN);

@@ -109,11 +109,7 @@ TEST(a_waiter_gets_the_one_that_is_given_back)
         assert_int_equal(lw_permits_acquire(&permits, NULL), 0);
     struct call calls[2];
     const uint32_t given[] = {2, 0};
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = calling(acquire, &permits);
-        start_call(&calls[i]);
-        await_sleep(&calls[i].helper);
-    }
+    start_sleepers(calls, COUNT_OF(calls), calling(acquire, &permits));
     int got = 0;
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         assert_int_equal(lw_permits_release(&permits, given[i]), 0);

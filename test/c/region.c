@@ -649,8 +649,7 @@ TEST(abandons_and_resets)
     start_calls(calls, COUNT_OF(calls), calling(lock_it, &mutex));
     await_sleeps(calls, COUNT_OF(calls));
     assert_int_equal(lw_region_mutex_abandon(&mutex), 0);
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), ENOTRECOVERABLE);
+    end_calls_with(calls, COUNT_OF(calls), ENOTRECOVERABLE);
     assert_int_equal(lw_region_mutex_lock(&mutex), ENOTRECOVERABLE);
     assert_int_equal(lw_region_mutex_trylock(&mutex), ENOTRECOVERABLE);
     assert_int_equal(lw_region_mutex_reset(&mutex), 0);

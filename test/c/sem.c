@@ -98,23 +98,17 @@ TEST(a_claim_is_served_before_newcomers)
     struct call small[4];
     start_call(&large);
     await_sleep(&large.helper);
-    for (size_t i = 0; i < COUNT_OF(small); i++) {
-        small[i] = acquiring(&sem, 1);
-        start_call(&small[i]);
-        await_sleep(&small[i].helper);
-    }
+    start_sleepers(small, COUNT_OF(small), acquiring(&sem, 1));
     assert_int_equal(lw_sem_acquire_until(&sem, 1, LW_NOW), ETIMEDOUT);
     assert_int_equal(lw_sem_tryacquire(&sem, 1), 0);
     assert_int_equal(lw_sem_release(&sem, 2), 0);
     sleep_ms(5);
     assert_false(has_ended(&large));
-    for (size_t i = 0; i < COUNT_OF(small); i++)
-        assert_false(has_ended(&small[i]));
+    assert_none_ended(small, COUNT_OF(small));
     assert_int_equal(lw_sem_release(&sem, 1), 0);
     assert_int_equal(end_call(&large), 0);
     assert_int_equal(lw_sem_release(&sem, 4), 0);
-    for (size_t i = 0; i < COUNT_OF(small); i++)
-        assert_int_equal(end_call(&small[i]), 0);
+    end_calls(small, COUNT_OF(small));
     assert_int_equal(lw_sem_available(&sem), 0);
 }
 
@@ -140,17 +134,13 @@ TEST(a_large_request_does_not_starve_beside_small_ones)
 {
     struct crowd crowd = {LW_SEM_INIT(3), 0};
     struct call calls[8];
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = (struct call){.function = cycle, .on = &crowd};
-        start_call(&calls[i]);
-    }
+    start_calls(calls, COUNT_OF(calls), (struct call){.function = cycle, .on = &crowd});
     for (int i = 0; i < 10; i++) {
         assert_int_equal(lw_sem_acquire_until(&crowd.sem, 3, lw_after_ms(5000)), 0);
         assert_int_equal(lw_sem_release(&crowd.sem, 3), 0);
     }
     __atomic_store_n(&crowd.over, 1, __ATOMIC_RELAXED);
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
     assert_int_equal(lw_sem_available(&crowd.sem), 3);
 }
 
@@ -158,11 +148,7 @@ TEST(a_release_lets_as_many_go_as_it_has_permits)
 {
     lw_sem sem = LW_SEM_INIT(0);
     struct call calls[5];
-    for (size_t i = 0; i < COUNT_OF(calls); i++) {
-        calls[i] = acquiring(&sem, 1);
-        start_call(&calls[i]);
-        await_sleep(&calls[i].helper);
-    }
+    start_sleepers(calls, COUNT_OF(calls), acquiring(&sem, 1));
     assert_int_equal(lw_sem_release(&sem, 3), 0);
     size_t ended = 0;
     for (const int64_t limit = now_ns() + 5000 * (int64_t)NS_PER_MS; ended < 3 && now_ns() < limit;
@@ -173,8 +159,7 @@ TEST(a_release_lets_as_many_go_as_it_has_permits)
     }
     assert_int_equal(ended, 3);
     assert_int_equal(lw_sem_release(&sem, 2), 0);
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
     assert_int_equal(lw_sem_available(&sem), 0);
 }
 
@@ -245,8 +230,7 @@ TEST(permits_are_neither_lost_nor_made)
         calls[i] = (struct call){.function = use_slots, .on = &pool, .n = i};
         start_call(&calls[i]);
     }
-    for (size_t i = 0; i < COUNT_OF(calls); i++)
-        assert_int_equal(end_call(&calls[i]), 0);
+    end_calls(calls, COUNT_OF(calls));
     assert_int_equal(lw_sem_available(&pool.sem), SLOTS);
     assert_int_equal(pool.sem.word[LW_SEM_GATE], 0);
 }

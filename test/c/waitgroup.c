@@ -29,8 +29,7 @@ TEST(it_waits_for_as_many_as_were_added)
     await_sleeps(calls, COUNT_OF(calls));
     for (uint32_t left = 3; left > 0; left--) {
         assert_int_equal(lw_waitgroup_pending(&group), left);
-        for (size_t i = 0; i < COUNT_OF(calls); i++)
-            assert_false(has_ended(&calls[i]));
+        assert_none_ended(calls, COUNT_OF(calls));
         assert_int_equal(lw_waitgroup_done(&group), 0);
     }
     end_calls(calls, COUNT_OF(calls));
