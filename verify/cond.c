@@ -6,8 +6,8 @@
  */
 #include <lockword/cond.h>
 
-#include "callers.h"
 #include "explorer/places.h"
+#include "holder.h"
 
 enum { ENTER, WAIT, NOTIFY_SOME, NOTIFY_NONE, LOCK, UNLOCK, FACE_NOTIFY };
 
@@ -393,14 +393,10 @@ static const char *waits_idly(const struct state *state, int agent, uint32_t way
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
-    const int agent = model_agent_of(value & LW_MUTEX_OWNER);
-    if (word != MUTEX + LW_MUTEX_STATE)
-        snprintf(text, size, "%d", (int)value);
+    if (word == MUTEX + LW_MUTEX_STATE)
+        describe_mutex(text, size, value);
     else
-        snprintf(text, size, "%s%s%s%s", agent < 0 ? "free" : model_name(agent),
-                 value & LW_MUTEX_RESERVED ? "+RESERVED" : "",
-                 value & LW_MUTEX_ASYNC ? "+ASYNC" : "",
-                 value & LW_MUTEX_BLOCKED ? "+BLOCKED" : "");
+        snprintf(text, size, "%d", (int)value);
 }
 
 #define WAKES (SPURIOUS | SLICES)

@@ -3,10 +3,8 @@
  * Caller r buries agents that have died. Caller f blocks as the interfaces do: it calls the inlined
  * half first, and the step if that fails.
  */
-#include <lockword/core/mutex.h>
-
-#include "callers.h"
 #include "mutex.h"
+#include "holder.h"
 
 enum { LOCK, TRY_LOCK, UNLOCK, TAKE, FREE, OWNER, BURY };
 
@@ -18,9 +16,6 @@ enum {
     SAW_IT_HELD = FIRST_OWN_FLAG * 8, /* during this step */
     TRIED = FIRST_OWN_FLAG * 16,      /* its inlined half has failed: the step is next */
 };
-
-/* A ghost: the owner by what was done, not by what the word says. */
-#define OWNER_AGENT 0 /* plus one; 0: no agent */
 
 CALL(try_lock, lw_mutex_try_step(words, a))
 CALL(unlock, lw_mutex_unlock_step(words, a))
@@ -39,16 +34,11 @@ static const struct function functions[] = {
     [BURY] = FUNCTION("mutex_bury_step", "bury", 1, bury),
 };
 
-static bool owns(const struct state *state, int agent)
-{
-    return state->ghosts[OWNER_AGENT] == agent + 1;
-}
-
 /* Returns the agent that has died, or -1. */
 static int dead_agent(const struct state *state)
 {
     for (int agent = 0; agent < model_agents; agent++) {
-        if (state->agents[agent].doing == DEAD)
+        if (is_dead(state, agent))
             return agent;
     }
     return -1;
@@ -282,13 +272,9 @@ static const char *waits(const struct state *state, int agent, uint32_t way)
 static const char *invariant(const struct state *state)
 {
     const uint32_t word = state->words[LW_MUTEX_STATE];
-    const uint32_t owner = word & LW_MUTEX_OWNER;
-    const int agent = state->ghosts[OWNER_AGENT] - 1;
-    if (agent < 0 ? owner != 0 : owner != model_id(agent))
-        return "the word does not name the holder";
-    if (owner == 0 && word != 0 && !(word & LW_MUTEX_RESERVED))
+    if (!(word & LW_MUTEX_OWNER) && word != 0 && !(word & LW_MUTEX_RESERVED))
         return "free without RESERVED, yet not 0";
-    return NULL;
+    return names_no_holder(state);
 }
 
 static bool is_needed(const struct state *state, int agent)
@@ -303,31 +289,12 @@ static bool may_die(const struct state *state, int agent)
                                                : !owns(state, agent);
 }
 
-/* The holder unlocks, and an unlock notifies whom the marks stand for. */
-static bool is_owed(const struct state *state, int agent)
-{
-    (void)agent;
-    return state->words[LW_MUTEX_STATE] & LW_MUTEX_OWNER;
-}
-
-static uint32_t pledges(const struct state *state)
-{
-    return (state->words[LW_MUTEX_STATE] & LW_MUTEX_RESERVED) != 0;
-}
-
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
-    const uint32_t owner = value & LW_MUTEX_OWNER;
-    const int agent = model_agent_of(owner);
-    if (word != LW_MUTEX_STATE || value == 0)
-        snprintf(text, size, word == LW_MUTEX_STATE ? "free" : "%u", value);
-    else if (owner == 0 || agent >= 0)
-        snprintf(text, size, "%s%s%s%s", owner ? model_name(agent) : "free",
-                 value & LW_MUTEX_RESERVED ? "+RESERVED" : "",
-                 value & LW_MUTEX_ASYNC ? "+ASYNC" : "",
-                 value & LW_MUTEX_BLOCKED ? "+BLOCKED" : "");
+    if (word == LW_MUTEX_STATE)
+        describe_mutex(text, size, value);
     else
-        snprintf(text, size, "%#x", value);
+        snprintf(text, size, "%u", value);
 }
 
 #define BOUND (MAX_FAILED_WAITS + 2)
@@ -421,5 +388,5 @@ static const char *const word_names[] = {"state", "gate"};
 
 EXPLORE("mutex", LW_MUTEX_WORDS, .flags_of_a_step = SAW_IT_HELD, .last_phase = MUTEX_LAST_PHASE,
         .waits = waits, .may_die = may_die, .proofs = proofs, .proof_count = COUNT_OF(proofs),
-        .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT, .is_owed = is_owed,
-        .pledges = pledges, .wakes_one = LW_MUTEX_STATE + 1)
+        .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT, .is_owed = unlock_is_owed,
+        .pledges = reservation, .wakes_one = LW_MUTEX_STATE + 1)

@@ -9,7 +9,7 @@
  */
 #include <lockword/core/permits.h>
 
-#include "callers.h"
+#include "holder.h"
 #include "mutex.h"
 
 enum { ACQUIRE, TRY_ACQUIRE, RELEASE, FIND, COUNT, ENTER, DRAIN, LEAVE, BURY };
@@ -64,11 +64,6 @@ static const struct function functions[] = {
     [BURY] = INLINED("permits_bury_all", "bury", bury),
 };
 
-static bool is_dead(const struct state *state, int agent)
-{
-    return state->agents[agent].doing == DEAD;
-}
-
 static bool owns_door(const struct state *state, int agent)
 {
     return state->words[LW_PERMITS_WRITER] == model_id(agent);
@@ -77,16 +72,6 @@ static bool owns_door(const struct state *state, int agent)
 static void begin(struct state *state)
 {
     state->words[LW_PERMITS_COUNT] = model_configuration->first;
-}
-
-static int burials(const struct state *state, struct choice *choices)
-{
-    int count = 0;
-    for (int agent = 0; agent < model_agents; agent++) {
-        if (is_dead(state, agent) && !(state->ghosts[BURIED] & 1 << agent))
-            choices[count++] = (struct choice){.function = BURY, .a = model_id(agent)};
-    }
-    return count;
 }
 
 static int choices(const struct state *state, int agent, int caller, struct choice *choices)
@@ -98,7 +83,7 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     const bool has_door = is_one_of(agent, caller, "wvde");
     int count = 0;
     if (model_letter(agent, caller) == 'r')
-        return c->rounds ? burials(state, choices) : 0;
+        return c->rounds ? burials(state, BURY, state->ghosts[BURIED], choices) : 0;
     if (!holds && !is_inside && c->rounds == 0)
         return 0;
     if (has_door && !holds && !is_inside) {

@@ -7,7 +7,7 @@
  */
 #include <lockword/rmutex.h>
 
-#include "callers.h"
+#include "holder.h"
 #include "mutex.h"
 
 enum { LOCK, LOCK_TASK, REENTER, UNLOCK, DEPTH, FACE_LOCK, FACE_TRYLOCK, FACE_UNLOCK };
@@ -22,10 +22,7 @@ enum {
     SAW_IT_HELD = FIRST_OWN_FLAG * 16, /* during this step */
 };
 
-/*
- * Ghosts: the owner, and how often it has the mutex, by what was done, not by what the words say.
- */
-#define OWNER_AGENT 0 /* plus one; 0: no agent */
+/* More ghosts: which of the owner's callers has the mutex, and how often. */
 #define OWNER_CALLER 1
 #define TIMES 2 /* besides the ones with which the configuration begins */
 
@@ -74,11 +71,6 @@ static const struct function functions[] = {
     [FACE_TRYLOCK] = INLINED("rmutex_trylock", "trylock", face_trylock),
     [FACE_UNLOCK] = FACE("rmutex_unlock", "unlock", face_unlock),
 };
-
-static bool owns(const struct state *state, int agent)
-{
-    return state->ghosts[OWNER_AGENT] == agent + 1;
-}
 
 /* What `task` is for this caller. */
 static uint32_t task_of(int agent, int caller)
@@ -327,10 +319,10 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
 
 static const char *invariant(const struct state *state)
 {
-    const uint32_t owner = state->words[LW_MUTEX_STATE] & LW_MUTEX_OWNER;
     const int agent = state->ghosts[OWNER_AGENT] - 1;
-    if (agent < 0 ? owner != 0 : owner != model_id(agent))
-        return "the word does not name the holder";
+    const char *const error = names_no_holder(state);
+    if (error)
+        return error;
     const uint32_t holder = state->words[LW_RMUTEX_HOLDER];
     /* In a proof, whether another agent is a task is not known. */
     const uint32_t known = model_is_one_of_many && agent > 0 ? LW_MUTEX_OWNER : UINT32_MAX;
@@ -360,18 +352,6 @@ static bool is_needed(const struct state *state, int agent)
     return owns(state, agent);
 }
 
-/* The holder gives it back as often as it has taken it, and its last unlock notifies. */
-static bool is_owed(const struct state *state, int agent)
-{
-    (void)agent;
-    return state->words[LW_MUTEX_STATE] & LW_MUTEX_OWNER;
-}
-
-static uint32_t pledges(const struct state *state)
-{
-    return (state->words[LW_MUTEX_STATE] & LW_MUTEX_RESERVED) != 0;
-}
-
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
     const int agent = model_agent_of(value & LW_MUTEX_OWNER);
@@ -381,10 +361,7 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
         snprintf(text, size, "%s%s", agent >= 0 ? model_name(agent) : "0",
                  value & LW_RMUTEX_TASK ? "+TASK" : "");
     else
-        snprintf(text, size, "%s%s%s%s", agent >= 0 ? model_name(agent) : "0",
-                 value & LW_MUTEX_RESERVED ? "+RESERVED" : "",
-                 value & LW_MUTEX_ASYNC ? "+ASYNC" : "",
-                 value & LW_MUTEX_BLOCKED ? "+BLOCKED" : "");
+        describe_mutex(text, size, value);
 }
 
 #define FULL (LW_RMUTEX_AGAIN - 1) /* there is room for one */
@@ -428,5 +405,5 @@ EXPLORE("rmutex", LW_RMUTEX_WORDS, .begin = begin, .may_wait = may_wait,
         .last_phase = MUTEX_LAST_PHASE, .flags_of_a_step = SAW_IT_HELD, .proofs = proofs,
         .proof_count = COUNT_OF(proofs),
         .ids = {[LW_MUTEX_STATE] = LW_MUTEX_OWNER, [LW_RMUTEX_HOLDER] = LW_MUTEX_OWNER},
-        .agents_ghosts = 1 << OWNER_AGENT, .is_owed = is_owed, .pledges = pledges,
+        .agents_ghosts = 1 << OWNER_AGENT, .is_owed = unlock_is_owed, .pledges = reservation,
         .wakes_one = LW_MUTEX_STATE + 1)

@@ -8,7 +8,7 @@
  */
 #include <lockword/core/robust.h>
 
-#include "callers.h"
+#include "holder.h"
 #include "mutex.h"
 
 enum { LOCK, UNLOCK, ABANDON, RESET, LEAVE, BURY };
@@ -20,10 +20,9 @@ enum {
     FREED = FIRST_OWN_FLAG * 4, /* during its call: the word became free */
 };
 
-/* Ghosts: what was done, not what the words say. */
-#define OWNER_AGENT 0 /* plus one; 0: no agent */
-#define FATE 1        /* what the next holder has to be told */
-#define BURIED 2      /* agents whose burial has ended, one bit each */
+/* More ghosts. */
+#define FATE 1   /* what the next holder has to be told */
+#define BURIED 2 /* agents whose burial has ended, one bit each */
 
 /* Which object it is; and what may be said of it besides. */
 #define NAMED LW_ROBUST_ONE_NAME
@@ -60,16 +59,6 @@ static const struct function functions[] = {
     [BURY] = INLINED("robust_bury", "bury", bury),
 };
 
-static bool owns(const struct state *state, int agent)
-{
-    return state->ghosts[OWNER_AGENT] == agent + 1;
-}
-
-static bool is_dead(const struct state *state, int agent)
-{
-    return state->agents[agent].doing == DEAD;
-}
-
 /* Returns whether an agent that lives is burying. */
 static bool is_busy(const struct state *state)
 {
@@ -95,16 +84,6 @@ static void begin(struct state *state)
     state->ghosts[FATE] = NAMED;
 }
 
-static int burials(const struct state *state, struct choice *choices)
-{
-    int count = 0;
-    for (int agent = 0; agent < model_agents && !is_busy(state); agent++) {
-        if (is_dead(state, agent) && !(state->ghosts[BURIED] & 1 << agent))
-            choices[count++] = (struct choice){.function = BURY, .a = model_id(agent)};
-    }
-    return count;
-}
-
 static int choices(const struct state *state, int agent, int caller, struct choice *choices)
 {
     const struct caller *c = &state->agents[agent].callers[caller];
@@ -112,7 +91,7 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     const uint8_t fate = state->ghosts[FATE];
     int count = 0;
     if (model_letter(agent, caller) == 'r')
-        return burials(state, choices);
+        return is_busy(state) ? 0 : burials(state, BURY, state->ghosts[BURIED], choices);
     if (c->flags & HOLDS) {
         const char letter = model_letter(agent, caller);
         const uint8_t leaving = letter == 's' ? RESET : LEAVE;
@@ -214,13 +193,9 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
 
 static const char *invariant(const struct state *state)
 {
-    const uint32_t owner = state->words[LW_MUTEX_STATE] & LW_MUTEX_OWNER;
-    const int agent = state->ghosts[OWNER_AGENT] - 1;
-    if (agent < 0 ? owner != 0 : owner != model_id(agent))
-        return "the word does not name the holder";
-    if (owner == 0 && state->words[LW_ROBUST_FATE] != state->ghosts[FATE])
+    if (state->ghosts[OWNER_AGENT] == 0 && state->words[LW_ROBUST_FATE] != state->ghosts[FATE])
         return "free, and the fate is not what it should be";
-    return NULL;
+    return names_no_holder(state);
 }
 
 static bool is_needed(const struct state *state, int agent)
@@ -243,14 +218,10 @@ static bool may_die(const struct state *state, int agent)
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
 {
-    const int agent = model_agent_of(value & LW_MUTEX_OWNER);
-    if (word != LW_MUTEX_STATE)
-        snprintf(text, size, "%u", value);
+    if (word == LW_MUTEX_STATE)
+        describe_mutex(text, size, value);
     else
-        snprintf(text, size, "%s%s%s%s", agent >= 0 ? model_name(agent) : "free",
-                 value & LW_MUTEX_RESERVED ? "+RESERVED" : "",
-                 value & LW_MUTEX_ASYNC ? "+ASYNC" : "",
-                 value & LW_MUTEX_BLOCKED ? "+BLOCKED" : "");
+        snprintf(text, size, "%u", value);
 }
 
 /* From small to large: a mutant's first failure is its shortest. */

@@ -10,7 +10,7 @@
  */
 #include <lockword/rwlock.h>
 
-#include "callers.h"
+#include "holder.h"
 #include "mutex.h"
 
 enum {
@@ -63,8 +63,7 @@ enum {
 #define CLAIMS (LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED)
 #define HOLDERS (LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER)
 
-/* Ghosts: the owner by what was done, not by what the words say. Who reads, the flags say. */
-#define OWNER_AGENT 0 /* plus one; 0: no agent */
+/* A ghost: whether the owner writes. Who reads, the flags say. */
 #define WRITES 1
 
 CALL(state_of, lw_rwlock_state(words))
@@ -121,11 +120,6 @@ static const struct function functions[] = {
 
 /* As often as a waiter waits in vain before it starves. */
 #define OFTEN (MAX_FAILED_WAITS + 1)
-
-static bool owns(const struct state *state, int agent)
-{
-    return state->ghosts[OWNER_AGENT] == agent + 1;
-}
 
 /* How many callers of this agent read. */
 static uint32_t reads_of(const struct state *state, int agent)
