@@ -1,23 +1,16 @@
 /** The `lockword` command, as built by the gcc preset, in real processes and a real terminal. */
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { join } from 'node:path';
 
-const program = resolve(import.meta.dirname, '../../build/gcc/command/lockword');
+import { sleep, until } from '../js/support.js';
+import { program, running, startIn } from './programs.js';
 
 let folder;
-/** Whatever a test started and did not wait for. */
-let running;
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'lockword-command-'));
-  running = new Set();
-});
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'lockword-command-'))));
 
 afterEach(() => {
   for (const child of running) child.kill('SIGKILL');
@@ -26,31 +19,9 @@ afterEach(() => {
 
 const file = (name) => join(folder, name);
 
-/** Starts a program; `ended` resolves to how it ended, and what it wrote. */
-function start(command, ...args) {
-  const child = spawn(command, args, { env: { ...process.env, LOCKWORD_REGION: file('region') } });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (data) => (stdout += data));
-  child.stderr.on('data', (data) => (stderr += data));
-  running.add(child);
-  child.ended = once(child, 'close').then(([status, signal]) => {
-    running.delete(child);
-    return { status, signal, stdout, stderr };
-  });
-  return child;
-}
-
+const start = (...words) => startIn({ LOCKWORD_REGION: file('region') }, ...words);
 const lockword = (...args) => start(program, ...args);
 const show = async (name) => JSON.parse((await lockword('show', '--json', name).ended).stdout);
-
-/** Waits until it is true. */
-async function until(isTrue) {
-  for (let i = 0; i < 1000; i++) {
-    if (await isTrue()) return;
-    await sleep(10);
-  }
-  throw new Error('it never happened');
-}
 
 /** A lock that is held for as long as this shell command runs, from now on. */
 async function hold(name, command = 'exec sleep 100', ...options) {

@@ -1,36 +1,27 @@
 /** `lockword top`, in a real terminal: tmux's. */
 
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { join } from 'node:path';
 
-const program = resolve(import.meta.dirname, '../../build/gcc/command/lockword');
+import { sleep, until as waitUntil } from '../js/support.js';
+import { program, running, startIn } from './programs.js';
 
 let folder;
-let holders;
 
 const tmux = (...args) => execFileSync('tmux', ['-S', join(folder, 'tmux'), ...args]).toString();
 const screen = () => tmux('capture-pane', '-p');
 
 /** Starts `lockword run` in the region that `top` shows. */
-function run(...args) {
-  const holder = spawn(program, ['run', ...args], {
-    env: { ...process.env, LOCKWORD_REGION: join(folder, 'region') },
-  });
-  holders.push(holder);
-  return holder;
-}
+const run = (...args) =>
+  startIn({ LOCKWORD_REGION: join(folder, 'region') }, program, 'run', ...args);
 
-async function until(isTrue) {
-  for (let i = 0; i < 500; i++) {
-    if (isTrue()) return;
-    await sleep(20);
-  }
-  throw new Error(`it never happened:\n${screen()}`);
-}
+const until = (isTrue) =>
+  waitUntil(isTrue, 10_000).catch((error) => {
+    throw new Error(`${error.message}:\n${screen()}`);
+  });
 
 function start(width, height) {
   const top = `LOCKWORD_REGION=${join(folder, 'region')} ${program} top; echo "ended: $?"; sleep 100`;
@@ -42,12 +33,11 @@ describe('lockword top', function () {
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'lockword-top-'));
-    holders = [];
   });
 
   afterEach(() => {
     tmux('kill-server');
-    for (const holder of holders) holder.kill('SIGKILL');
+    for (const holder of running) holder.kill('SIGKILL');
     rmSync(folder, { recursive: true });
   });
 

@@ -46,7 +46,7 @@ export function spinUntil(condition, ms = 10_000) {
 /** Waits, with the event loop running, until the condition holds. */
 export async function until(condition, ms = 15_000) {
   const end = performance.now() + ms;
-  while (!condition()) {
+  while (!(await condition())) {
     if (performance.now() > end) throw new Error(`not within ${ms} ms: ${condition}`);
     await sleep(1);
   }

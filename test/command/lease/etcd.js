@@ -6,11 +6,12 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { join } from 'node:path';
 
-const build = resolve(import.meta.dirname, '../../../build/gcc');
-export const program = join(build, 'command/lockword');
+import { sleep, until } from '../../js/support.js';
+import { build, program, running, startIn } from '../programs.js';
+
+export { program, until };
 export const user = join(build, 'test/lease-user');
 export const crowd = join(build, 'test/lease-crowd');
 
@@ -31,37 +32,13 @@ export const etcd = {
 const hostOf = (i) => (etcd.hasNetworks ? `10.77.0.${i + 1}` : '127.0.0.1');
 const HERE = '10.77.0.254';
 
-/** What a test started and did not wait for. */
-const running = new Set();
-
 export const file = (name) => join(etcd.folder, name);
 
-/** Starts a program; `ended` resolves to how it ended, and what it wrote. */
-export function start(command, ...args) {
-  const child = spawn(command, args, { env: { ...process.env, DIR: etcd.folder } });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (data) => (stdout += data));
-  child.stderr.on('data', (data) => (stderr += data));
-  running.add(child);
-  child.ended = once(child, 'close').then(([status, signal]) => {
-    running.delete(child);
-    return { status, signal, stdout, stderr };
-  });
-  return child;
-}
+export const start = (...words) => startIn({ DIR: etcd.folder }, ...words);
 
 /** `lockword run --at` this server; the last of several --ttl counts. */
 export const run = (...args) =>
   start(program, 'run', '--at', `etcd://${etcd.addresses}`, '--ttl', '2', ...args);
-
-/** Waits until it is true. */
-export async function until(isTrue) {
-  for (let i = 0; i < 2000; i++) {
-    if (await isTrue()) return;
-    await sleep(10);
-  }
-  throw new Error('it never happened');
-}
 
 /** What the server's gateway says. */
 export async function ask(path, body) {
