@@ -26,12 +26,14 @@
  *
  * What it promises. A process may end at any instruction: by exit, exec, or SIGKILL, together with
  * any others. The mutexes that its threads held become free as soon as another process that has the
- * region open runs, or when a process opens it next, also after a reboot. The next thread to take
- * such a mutex gets EOWNERDEAD, and holds it. A thread that exits is treated in the same way. A
- * mutex is never taken from a holder that lives, stopped ones (SIGSTOP) included, nor from one
- * whose core is being dumped: it is dead after that. A process that is stopped while it frees what
- * a dead one held keeps that locked until it goes on. To tell a reboot takes /proc: a process
- * without it does not bury those of another boot.
+ * region open runs, or when a process opens it next, also after a reboot; if more than 128
+ * processes have it open, it may take a second. The next thread to take such a mutex gets
+ * EOWNERDEAD, and holds it. A thread that exits is treated in the same way. So is one that dies
+ * while it makes the mutex's name or removes it: for a moment it holds the mutex. A mutex is never
+ * taken from a holder that lives, stopped ones (SIGSTOP) included, nor from one whose core is being
+ * dumped: it is dead after that. A process that is stopped while it frees what a dead one held
+ * keeps that locked until it goes on. To tell a reboot takes /proc: a process without it does not
+ * bury those of another boot.
  *
  * One exception: processes of two PID namespaces share a region, and their watching threads happen
  * to have the same thread id, each in its namespace. If one of these processes is killed at a

@@ -13,8 +13,8 @@
  * The list belongs to a thread. The C library has another one for each of the others, and its
  * robust mutexes are not touched: the keeper holds none.
  *
- * All keepers wait on all tokens, as far as the kernel lets a thread wait on so many words: on
- * those of the next 127 processes by their rows. The one that is woken buries all the dead. If it
+ * All keepers wait on all tokens, unless there are more of them than a thread can wait on: then on
+ * those of the next 32 processes, by their rows. The one that is woken buries all the dead. If it
  * has been killed itself, its own token wakes another one, which then finds both. Where there are
  * more processes, the only ones that wait on a token may all be among the killed, so a keeper also
  * looks each second. A keeper that is stopped, by SIGSTOP or a debugger, waits on nothing
@@ -39,6 +39,8 @@
 
 /* And so often where there are more processes than a keeper can wait on. */
 #define CROWDED_LOOK_NS 1000000000
+/* Then it waits on no more than these: each one that joins wakes all keepers. */
+#define CROWDED_WATCH 32
 
 #define SLICE_NS 100000 /* the shortest that the kernel gives */
 
@@ -186,6 +188,8 @@ static void watch(struct lw_region *region, uint32_t members)
     /* The dead are left to a live burier only. If that dies, its token is among the words. */
     if (watched.any_dead && !lw_region_has_burier(region))
         return;
+    if (watched.any_left)
+        watched.n = 1 + CROWDED_WATCH;
     int64_t look_ns = LOOK_NS;
     lw_wait_many(watched.words, watched.n,
                  watched.any_left ? lw_after_ns(CROWDED_LOOK_NS) : LW_FOREVER, &look_ns);
