@@ -22,7 +22,8 @@ export class Cache {
    * @param {number} [size] of a place, in bytes: a value that does not fit is not kept
    */
   constructor(path, places = 256, size = 1024) {
-    this.#region = open(path, { size: 2 ** 19 + places * (size + 128) });
+    // One half is for names, and so much of the other one for the places.
+    this.#region = open(path, { size: 2 ** 19 + 2 * places * size });
     this.#places = places;
     this.#size = size;
     this.#bytes = this.#region.bytes('places', places * size);

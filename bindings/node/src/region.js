@@ -28,7 +28,7 @@ import { closed, Domain } from './wait.js';
  * @property {boolean} [exclusive] throws EEXIST if there is one
  * @property {boolean} [anyOwner] opens a file that belongs to another user, too
  * @property {number} [mode] of a new file, less the umask; the default is 0o600
- * @property {number} [size] of a new file, in bytes: about 128 for each name, and 268 KiB; the
+ * @property {number} [size] of a new file, in bytes: about 128 for each name, and 324 KiB; the
  *   default has room for 2048 names
  *
  * @typedef {object} Description what is known of a name; it may be old when you read it
