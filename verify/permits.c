@@ -98,6 +98,10 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     }
     if (holds) {
         choices[count++] = (struct choice){.function = RELEASE, .a = c->own[WHICH], .b = self};
+        if (model_configuration->with & STRAYS && !has_door) {
+            choices[count++] = (struct choice){.function = COUNT, .a = self};
+            choices[count++] = (struct choice){.function = FIND, .a = self};
+        }
         return count;
     }
     choices[count++] = (struct choice){.function = is_one_of(agent, caller, "wv")  ? DRAIN
