@@ -67,10 +67,10 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
 }
 
 /*
- * Of n operations the last `cancels` are lw_cancels. They no longer count at the deadline, when the
- * others have their last attempt: an operation that has given up must not be run again to be
- * cancelled. A barrier's step would find the barrier broken, and not know that its own caller broke
- * it.
+ * Of n operations the last `cancels` wait for lw_cancels. At the deadline only the others have a
+ * last attempt. If a cancel counted then, too, an operation that has just given up would be run
+ * again to be cancelled: a barrier's step would find the barrier broken, and not know that its own
+ * caller broke it.
  */
 static struct lw_end block(const struct lw_held *held, const struct lw_operation *operations,
                            uint32_t n, uint32_t cancels, lw_deadline deadline, uint16_t *phases)
@@ -95,7 +95,7 @@ static struct lw_end block(const struct lw_held *held, const struct lw_operation
         const bool looked = lw_care_end(&care, waited, n);
         why = why_of(woken, until == deadline);
         /*
-         * Until its step runs, the waiter has the notify that it may have consumed. What a dead
+         * The waiter keeps the notify that it may have consumed until its step runs. What a dead
          * holder had is free, or about to be freed by a thread that needs this CPU. One that was
          * woken at another word than the state stood in line there (core/sem.c): the next one in
          * line waits until its step has run.

@@ -11,9 +11,9 @@
  *      generation, then frees the lock. From that moment on the memory may be gone. A thread loads
  *      the generation before it marks the state. So if the mark was cleared after that, the thread
  *      is asleep by the notify, or finds that the generation has moved. Until the lock is free, it
- *      is LEAVING: threads that come now sleep on the state, whoever they are, and set MIXED. Then
- *      all that sleep there are woken. (If they set the mark again, an agent could be kept from
- *      freeing the lock for ever.)
+ *      is LEAVING: threads that come now sleep on the state, whatever they wait for, and set MIXED.
+ *      Then all that sleep there are woken. (If they set the mark again, an agent could be kept
+ *      from freeing the lock for ever.)
  *   3. A thread that sleeps does not claim its turn again after another writer's turn has ended. So
  *      a reader that comes, and finds no claim but the mark of writers, wakes one of them, which
  *      claims. The unlock of a writer that wakes readers ends all writers' claims, so that these
@@ -37,8 +37,8 @@
 
 /*
  * A way to lock is given by what the caller has before (0 or UPGRADABLE) and after (READER,
- * UPGRADABLE or WRITER). This function returns the holders that exclude it. Not inlined, like two
- * more functions below, since they have several callers.
+ * UPGRADABLE or WRITER). This function returns the holders that exclude it. Like is_full, it is not
+ * inlined, since it has several callers.
  */
 __attribute__((noinline)) static uint32_t excluded_by(uint32_t before, uint32_t after)
 {
@@ -161,7 +161,7 @@ static bool give(lw_word *rwlock, uint32_t had, uint32_t has, uint32_t claims, u
         uint32_t woken = 0;
         if (writer_first)
             woken = lw_notify(&rwlock[LW_RWLOCK_STATE], 1);
-        /* Also if another agent has come in between: whoever has lost the mark looks again. */
+        /* Also if another agent has come in between: the threads whose mark is gone look again. */
         if (woken == 0 && readers != 0)
             woken = lw_notify(&rwlock[LW_RWLOCK_GENERATION], LW_ALL);
         if (mixed || (woken == 0 && writer && !writer_first))
@@ -175,7 +175,7 @@ static bool give(lw_word *rwlock, uint32_t had, uint32_t has, uint32_t claims, u
 /* Returns the phase of a caller that was resumed for this reason. */
 static lw_phase resume(lw_phase phase, uint32_t why, bool writes)
 {
-    /* A caller that only looks has no phase, and is not entitled by its end. */
+    /* A caller that has not waited has phase 0: that its time is up entitles it to nothing. */
     if (phase == 0)
         return 0;
     /* Only writers re-check for fairness, so only they starve by a re-check. */
@@ -222,7 +222,7 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
             return lw_answer_of(LW_DONE, 0, 0, 0);
         }
         if (refused || lw_gives_up(why)) {
-            /* Who starves, and has claimed nothing, has not reserved either. */
+            /* A caller that starves, but has claimed nothing, has not reserved either. */
             const uint32_t claims =
                 turn | (turn && will_own && lw_waiters_starves(phase) ? LW_RWLOCK_RESERVED : 0);
             if (phase & (CLAIMED | LW_OWES))
@@ -238,7 +238,7 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
         if (async && !(why & LW_QUEUED))
             return lw_answer_of(LW_QUEUE, LW_RWLOCK_GATE, waited, 0);
 
-        /* Not on a free lock: those whose turn it is are to come. */
+        /* Nobody claims a free lock: those whose turn it is are on their way. */
         uint32_t claim = 0;
         if (!is_free) {
             if (after == LW_RWLOCK_WRITER || state & LW_RWLOCK_WRITER)

@@ -11,9 +11,9 @@
  *      generation, then frees the lock. From that moment on the memory may be gone. A thread loads
  *      the generation before it marks the state. So if the mark was cleared after that, the thread
  *      is asleep by the notify, or finds that the generation has moved. Until the lock is free, it
- *      is LEAVING: threads that come now sleep on the state, whoever they are, and set MIXED. Then
- *      all that sleep there are woken. (If they set the mark again, an agent could be kept from
- *      freeing the lock for ever.)
+ *      is LEAVING: threads that come now sleep on the state, whatever they wait for, and set MIXED.
+ *      Then all that sleep there are woken. (If they set the mark again, an agent could be kept
+ *      from freeing the lock for ever.)
  *   3. A thread that sleeps does not claim its turn again after another writer's turn has ended. So
  *      a reader that comes, and finds no claim but the mark of writers, wakes one of them, which
  *      claims. The unlock of a writer that wakes readers ends all writers' claims, so that these
@@ -154,8 +154,8 @@ export function rwlockFreeWrite(rwlock, self) {
 
 /**
  * A way to lock is given by what the caller has before (0 or UPGRADABLE) and after (READER,
- * UPGRADABLE or WRITER). This function returns the holders that exclude it. Not inlined, like two
- * more functions below, since they have several callers.
+ * UPGRADABLE or WRITER). This function returns the holders that exclude it. Like is_full, it is not
+ * inlined, since it has several callers.
  *
  * @param {number} before
  * @param {number} after
@@ -321,7 +321,7 @@ function give(rwlock, had, has, claims, owed) {
     // From here on the memory may be gone.
     let woken = 0;
     if (writerFirst) woken = notify(rwlock, LW_RWLOCK_STATE, 1);
-    // Also if another agent has come in between: whoever has lost the mark looks again.
+    // Also if another agent has come in between: the threads whose mark is gone look again.
     if (woken === 0 && readers !== 0) woken = notify(rwlock, LW_RWLOCK_GENERATION);
     if (mixed || (woken === 0 && writer && !writerFirst))
       notify(rwlock, LW_RWLOCK_STATE, (mixed ? LW_ALL : 1) >>> 0);
@@ -339,7 +339,7 @@ function give(rwlock, had, has, claims, owed) {
  * @returns {number}
  */
 function resume(phase, why, writes) {
-  // A caller that only looks has no phase, and is not entitled by its end.
+  // A caller that has not waited has phase 0: that its time is up entitles it to nothing.
   if (phase === 0) return 0;
   // Only writers re-check for fairness, so only they starve by a re-check.
   const rechecks = (why & LW_WHY) === LW_SLICE && !writes;
@@ -397,7 +397,7 @@ function lockStep(rwlock, before, after, self, why, phase) {
       return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
     }
     if (refused || givesUp(why)) {
-      // Who starves, and has claimed nothing, has not reserved either.
+      // A caller that starves, but has claimed nothing, has not reserved either.
       const claims = turn | (turn && willOwn && waitersStarves(phase) ? LW_RWLOCK_RESERVED : 0);
       if (phase & (CLAIMED | LW_OWES)) give(rwlock, 0, 0, claims, owed);
       let what = LW_GAVE_UP;
@@ -410,7 +410,7 @@ function lockStep(rwlock, before, after, self, why, phase) {
     if (async && !(why & LW_QUEUED))
       return { what: LW_QUEUE, word: LW_RWLOCK_GATE, phase: waited, expected: 0 };
 
-    // Not on a free lock: those whose turn it is are to come.
+    // Nobody claims a free lock: those whose turn it is are on their way.
     let claim = 0;
     if (!isFree) {
       if (after === LW_RWLOCK_WRITER || state & LW_RWLOCK_WRITER) claim = turnOf(after);
