@@ -61,9 +61,9 @@ static bool reserves(lw_phase phase)
 }
 
 /*
- * Changes the state to so many permits, ends the waiter's own claim there, and this reservation. If
- * agents may take now what was barred from them, it notifies those that the marks stand for.
- * Returns what the state held: if it is not `state`, nothing has changed.
+ * Leaves so many permits in the state, and ends the waiter's own claim there, and the reservation
+ * if `reserved` is its bit. If agents may now take what was barred from them, it notifies those
+ * that the marks stand for. Returns what the state held: if it is not `state`, nothing has changed.
  */
 static uint32_t change(lw_word *sem, uint32_t state, uint32_t left, uint32_t reserved,
                        lw_phase phase)
@@ -79,8 +79,8 @@ static uint32_t change(lw_word *sem, uint32_t state, uint32_t left, uint32_t res
 
 /*
  * Wakes the next thread in line, unless a claim stands, whose end does that. If no thread is asleep
- * there, the line ends. Then this function wakes those that have fallen asleep in between; a thread
- * that is only about to finds that the word has changed.
+ * there, the line ends. Then this function wakes those that have fallen asleep in between. A thread
+ * that is about to fall asleep will find that the word has changed.
  */
 static void pass_line(lw_word *sem)
 {
@@ -144,7 +144,7 @@ static bool may_claim(uint32_t claim, uint32_t state, uint32_t n, uint32_t why, 
 lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase phase)
 {
     const bool async = why & LW_ASYNC;
-    /* A waiter has a phase. A caller that only looks has none, and is not entitled by its end. */
+    /* A caller that has not waited has phase 0: that its time is up entitles it to nothing. */
     const lw_phase resumed = phase ? lw_waiters_resume(phase, why) : 0;
     if (phase & BEHIND)
         phase = BEHIND | (resumed & LW_OWES) << LINE_SHIFT;

@@ -196,8 +196,8 @@ static uint32_t look(const struct spin *spin, uint32_t *owner)
 }
 
 /*
- * Notes a race that was lost, if the winner is the thread that has just unlocked. That is not so if
- * another one is seen; or if there is a crowd, and nobody was seen before.
+ * Notes a race that was lost, if the winner is the thread that has just unlocked. The winner is
+ * another thread if it is not the owner that was seen last; in a crowd, also if none was seen.
  */
 static void note_loss(struct spin *spin)
 {

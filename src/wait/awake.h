@@ -41,9 +41,9 @@
 
 /* What a spinner sees of a lock. 0: a newcomer may take it. */
 enum lw_seen {
-    LW_SEEN_HELD = 1,   /* nobody may take it */
-    LW_SEEN_CLOSED = 2, /* no newcomer may, but a waiter that has slept may know better */
-    LW_SEEN_BARRED = 4, /* nor for long: a newcomer should sleep */
+    LW_SEEN_HELD = 1,   /* no agent may take it */
+    LW_SEEN_CLOSED = 2, /* no newcomer may, but perhaps a waiter that has slept */
+    LW_SEEN_BARRED = 4, /* no newcomer may for a long time: it should sleep */
 };
 
 /* What the policy asks of a lock, that is, of what a holder gives back soon. */

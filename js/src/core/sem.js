@@ -154,9 +154,9 @@ function reserves(phase) {
 }
 
 /**
- * Changes the state to so many permits, ends the waiter's own claim there, and this reservation. If
- * agents may take now what was barred from them, it notifies those that the marks stand for.
- * Returns what the state held: if it is not `state`, nothing has changed.
+ * Leaves so many permits in the state, and ends the waiter's own claim there, and the reservation
+ * if `reserved` is its bit. If agents may now take what was barred from them, it notifies those
+ * that the marks stand for. Returns what the state held: if it is not `state`, nothing has changed.
  *
  * @param {Words} sem
  * @param {number} state
@@ -176,8 +176,8 @@ function change(sem, state, left, reserved, phase) {
 
 /**
  * Wakes the next thread in line, unless a claim stands, whose end does that. If no thread is asleep
- * there, the line ends. Then this function wakes those that have fallen asleep in between; a thread
- * that is only about to finds that the word has changed.
+ * there, the line ends. Then this function wakes those that have fallen asleep in between. A thread
+ * that is about to fall asleep will find that the word has changed.
  *
  * @param {Words} sem
  */
@@ -269,7 +269,7 @@ function mayClaim(claim, state, n, why, phase) {
  */
 export function semAcquireStep(sem, n, why, phase) {
   const async = (why & LW_ASYNC) !== 0;
-  // A waiter has a phase. A caller that only looks has none, and is not entitled by its end.
+  // A caller that has not waited has phase 0: that its time is up entitles it to nothing.
   const resumed = phase ? waitersResume(phase, why) : 0;
   if (phase & BEHIND) phase = BEHIND | ((resumed & LW_OWES) << LINE_SHIFT);
   else if (phase & CLAIMS)
