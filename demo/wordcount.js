@@ -52,7 +52,7 @@ const KIND = Uint8Array.from({ length: 256 }, (_, c) => {
 });
 
 /** What one agent has done. */
-export const newTally = () => Object.fromEntries(TALLY.map((name) => [name, 0]));
+const newTally = () => Object.fromEntries(TALLY.map((name) => [name, 0]));
 
 /** A struct wc_tally as C left it. */
 export function readTally(buffer, at) {

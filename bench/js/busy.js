@@ -16,7 +16,7 @@ const FAMILY = [NO_LOCK, 'lockword Condition', 'lockword Semaphore', 'lockword R
 const family = FAMILY.map((name) => primitives.find((peer) => peer.name === name));
 
 /** The agents of each crowd; `asks` names the role whose waits are measured. */
-export const CROWDS = [
+const CROWDS = [
   {
     name: 'two loops that turn, beside one that never does',
     agents: ['turns', 'turns', 'never'],

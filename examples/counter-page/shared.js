@@ -10,7 +10,7 @@ import { STRIP_BYTES, Strip } from './strip.js';
 export const THREADS = ['page', 'worker 1', 'worker 2', 'worker 3', 'worker 4'];
 
 /** How often each worker adds in a run, and the page itself, which has an event loop to run. */
-export const WORKER_TURNS = 100_000;
+const WORKER_TURNS = 100_000;
 export const PAGE_TURNS = 1_000;
 export const turnsOf = (thread) => (thread === 0 ? PAGE_TURNS : WORKER_TURNS);
 export const TURNS = THREADS.reduce((sum, _, thread) => sum + turnsOf(thread), 0);

@@ -13,7 +13,7 @@ export const INSIDE = 2;
 
 export const SLOT_US = 50;
 /** Nothing is recorded after so much time. */
-export const LENGTH_MS = 30_000;
+const LENGTH_MS = 30_000;
 
 const LENGTH_US = LENGTH_MS * 1000;
 const SLOTS = LENGTH_US / SLOT_US;

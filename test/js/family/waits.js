@@ -286,7 +286,7 @@ const isGuard = (value) => typeof (value?.unlock ?? value?.release) === 'functio
 export const shapeOf = (value) => (isGuard(value) ? 'guard' : value);
 
 /** A function where a row says so: what a Once runs, what a Counter waits for. */
-export const argsOf = (row) => row.args.map((arg) => (arg === 'fn' ? (value) => value === 0 : arg));
+const argsOf = (row) => row.args.map((arg) => (arg === 'fn' ? (value) => value === 0 : arg));
 
 /** A semaphore's options say how many permits, so that they are an object always. */
 const optionsOf = ({ permits }, options) =>
