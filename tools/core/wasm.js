@@ -21,7 +21,10 @@ const FOLDER = join(ROOT, 'build/wasm');
 const MEMBERS = {
   'lockword.o': [
     ...list('src').filter((name) => !['describe.c', 'symbols.c'].includes(name)),
-    ...list('src/core').map((name) => `core/${name}`),
+    // The robust mutex is for regions, which C has on Linux only.
+    ...list('src/core')
+      .filter((name) => name !== 'robust.c')
+      .map((name) => `core/${name}`),
     ...['wait/poll.c', 'wait/wasm.c'],
   ],
   'describe.o': ['describe.c'],

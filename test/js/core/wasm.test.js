@@ -63,7 +63,7 @@ describe('the wasm library', function () {
   it('has what the headers declare, also what they inline, as symbols, for other languages', async () => {
     const declared = execFileSync(
       join(ROOT, 'test/install/declared.sh'),
-      [join(ROOT, 'include'), 'loop\\|region'],
+      [join(ROOT, 'include'), 'loop\\|region\\|core/robust'],
       {
         encoding: 'utf8',
       },
