@@ -40,18 +40,19 @@
 /* All constants: docs/experiments.md, 'Constants'. */
 
 /* For a lock. */
-#define ROUNDS 16               /* spins and yields before a sleep */
-#define OVERSUBSCRIBED_ROUNDS 8 /* the same on an oversubscribed CPU, without yields */
+#define ROUNDS 16               /* spins and yields before a sleep; half on an oversubscribed CPU */
 #define SPIN_NS 1000            /* how long the close spin of a round lasts */
 #define LOST_RACES 3            /* so many lost races, and all threads back off, */
 #define LOOKS 256               /* unless each is outweighed by so many other looks */
 #define OVERTAKEN 4             /* so many changes of owner, seen in one wait, are a crowd */
 #define PERIOD 4u               /* how long both hold for a lock, in units of 2^20 ns */
 #define QUANTUM_NS 20000        /* a thread yields if it has not for so long */
-#define PAUSE_NS 250            /* the shortest pause; the longest one lasts a quantum */
 #define LONG_YIELD_NS 2000000   /* a yield of so long is a long one */
 #define APART_NS 50000000       /* two long yields within so long: the CPU is oversubscribed, */
 #define OVERSUBSCRIBED_FACTOR 8 /* for so many times as long as the second one lasted */
+
+/* The shortest pause. The longest one lasts a quantum. */
+#define PAUSE_NS (SPIN_NS / 4)
 
 /* For everything else. */
 #define TRIES 8
@@ -333,9 +334,8 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
     int64_t rested = 0; /* when it had rested for the first time */
     int64_t pause = spin->is_newcomer && me.pause > PAUSE_NS ? me.pause : PAUSE_NS;
     bool rests = false;
-    for (int i = 0; i < (is_oversubscribed(spin->now) ? OVERSUBSCRIBED_ROUNDS : ROUNDS) &&
-                    spin->now < deadline;
-         i++) {
+    for (int i = 0;
+         i < (is_oversubscribed(spin->now) ? ROUNDS / 2 : ROUNDS) && spin->now < deadline; i++) {
         bool crowded = holds(&spin->known->crowded_until, spin->now);
         const bool closely = others_run && !holds(&spin->known->short_until, spin->now);
         if (rests || !closely) {
