@@ -190,6 +190,22 @@ static void ofd_unlock(void)
     ofd_do(F_OFD_SETLK, F_UNLCK);
 }
 
+#ifdef BENCH_HAS_BOOST
+void bench_boost_make(void);
+void bench_boost_lock(void);
+void bench_boost_unlock(void);
+
+static void ready_boost(void)
+{
+}
+
+static bool boost_lock(void)
+{
+    bench_boost_lock();
+    return true;
+}
+#endif
+
 static const struct peer {
     const char *name;
     bool shares;         /* between processes */
@@ -205,6 +221,9 @@ static const struct peer {
     {"System V, SEM_UNDO", true, true, ready_sysv, sysv_lock, sysv_unlock},
     {"flock", true, true, ready_file, flock_lock, flock_unlock},
     {"OFD lock", true, true, ready_file, ofd_lock, ofd_unlock},
+#ifdef BENCH_HAS_BOOST
+    {"Boost.Interprocess", true, false, ready_boost, boost_lock, bench_boost_unlock},
+#endif
 };
 enum { PEERS = sizeof peers / sizeof *peers };
 
@@ -307,6 +326,9 @@ static void make_shared(void)
     pthread_rwlockattr_init(&rwlock_attributes);
     pthread_rwlockattr_setpshared(&rwlock_attributes, PTHREAD_PROCESS_SHARED);
     pthread_rwlock_init(&shared->rwlock, &rwlock_attributes);
+#ifdef BENCH_HAS_BOOST
+    bench_boost_make();
+#endif
     sysv = semget(IPC_PRIVATE, 1, 0600);
     must(sysv >= 0 && semctl(sysv, 0, SETVAL, 1) == 0, "no System V semaphore");
     snprintf(path, sizeof path, "/dev/shm/lockword-bench-%d", (int)getpid());

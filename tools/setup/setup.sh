@@ -74,6 +74,7 @@ need ca-certificates test -e /etc/ssl/certs/ca-certificates.crt
 if [ "${1-}" = bench ]; then
     need libnsync-dev header nsync.h
     need libabsl-dev header absl/synchronization/mutex.h
+    need libboost-dev header boost/interprocess/sync/interprocess_mutex.hpp
     need cargo have cargo
     need librust-parking-lot-dev crate parking_lot
     need librust-tokio-dev crate tokio
