@@ -205,9 +205,14 @@ SHORTER(lw_region_rwlock_rdlock, lw_region_rwlock)
 int lw_region_rwlock_wrlock_cancel(const lw_region_rwlock *rwlock, lw_deadline deadline,
                                    lw_cancel *cancel)
 {
-    uint32_t ignored;
-    return run_step(rwlock->region, lw_rwlock_write_step, rwlock->words, deadline, cancel,
-                    &ignored);
+    uint32_t self;
+    const int error = lw_region_agent(rwlock->region, &self);
+    if (error)
+        return error;
+    return lw_rwlock_take_write(rwlock->words, self)
+               ? 0
+               : run_step(rwlock->region, lw_rwlock_write_step, rwlock->words, deadline, cancel,
+                          &self);
 }
 SHORTER(lw_region_rwlock_wrlock, lw_region_rwlock)
 
@@ -231,7 +236,8 @@ int lw_region_rwlock_unlock(const lw_region_rwlock *rwlock)
     const int error = lw_region_agent(rwlock->region, &self);
     if (error)
         return error;
-    return lw_rwlock_become_step(rwlock->words, LW_RWLOCK_WRITER, 0, self) ||
+    return lw_rwlock_free_write(rwlock->words, self) || lw_rwlock_free_read(rwlock->words) ||
+                   lw_rwlock_become_step(rwlock->words, LW_RWLOCK_WRITER, 0, self) ||
                    lw_rwlock_unread_step(rwlock->words)
                ? 0
                : EPERM;
