@@ -22,6 +22,12 @@
 static int wait_for(const lw_region_permits *permits, lw_step *step, uint32_t self, uint32_t *which,
                     lw_deadline deadline, lw_cancel *cancel)
 {
+    /* As a caller that only looks: it can neither consume a notify nor owe one. */
+    const lw_answer looked = step(permits->words, self, LW_TIMED_OUT, 0);
+    if (lw_answer_what(looked) == LW_DONE) {
+        *which = lw_answer_expected(looked);
+        return 0;
+    }
     struct agent *agent = lw_region_begin(permits->region, permits->busy, self);
     const struct lw_end end =
         lw_spin_then_block((struct lw_operation){step, permits->words, self}, deadline, cancel);
@@ -34,12 +40,8 @@ static int wait_for(const lw_region_permits *permits, lw_step *step, uint32_t se
 static int acquire(const lw_region_permits *permits, uint32_t self, uint32_t *which,
                    lw_deadline deadline, lw_cancel *cancel)
 {
-    /* As a caller that only looks: it can neither consume a notify nor owe one. */
-    const lw_answer looked = lw_permits_acquire_step(permits->words, self, LW_TIMED_OUT, 0);
-    uint32_t got = lw_answer_expected(looked);
-    const int error = lw_answer_what(looked) == LW_DONE ? 0
-                                                        : wait_for(permits, lw_permits_acquire_step,
-                                                                   self, &got, deadline, cancel);
+    uint32_t got;
+    const int error = wait_for(permits, lw_permits_acquire_step, self, &got, deadline, cancel);
     if (!error && which)
         *which = got;
     return error;
