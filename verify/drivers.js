@@ -90,10 +90,7 @@ globalThis.setInterval = (fn, ms) => {
   return fn;
 };
 globalThis.clearInterval = (fn) => events.delete(fn);
-globalThis.MessageChannel = class {
-  port1 = { close() {}, onmessage: () => {} };
-  port2 = { postMessage: () => event(() => this.port1.onmessage()) };
-};
+globalThis.setImmediate = event;
 /** A blocked thread's wait is in the hands of the script. */
 let blocked = () => 'ok';
 Atomics.wait = (words, index, expected, ms) => blocked(words, index, expected, ms);
