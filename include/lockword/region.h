@@ -331,7 +331,8 @@ int lw_region_mutex_reset(const lw_region_mutex *mutex);
 /*
  * A mutex that its holder can take again; it has to unlock it as often. The functions are those of
  * a mutex, and return the same, but none returns EDEADLK or, to the holder, EBUSY. To take it once
- * more returns 0, also after EOWNERDEAD; or EOVERFLOW.
+ * more returns 0, also after EOWNERDEAD; or EOVERFLOW. Only threads wait for it: to a region, all
+ * requests of an event loop would be one holder.
  */
 int lw_region_rmutex_named(lw_region *region, const char *name, lw_region_rmutex *rmutex);
 int lw_region_rmutex_lock_cancel(const lw_region_rmutex *rmutex, lw_deadline deadline,
