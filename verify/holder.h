@@ -24,7 +24,7 @@ LW_INLINE const char *names_no_holder(const struct state *state)
     return owner == (agent < 0 ? 0 : model_id(agent)) ? NULL : "the word does not name the holder";
 }
 
-/* The holder unlocks, and its last unlock notifies whom the marks stand for. */
+/* The holder unlocks, and its last unlock notifies the waiters that the marks stand for. */
 LW_INLINE bool unlock_is_owed(const struct state *state, int agent)
 {
     (void)agent;

@@ -146,7 +146,7 @@ static void *tell(void *cpu)
         set(&turnover.ready, true);
         while (!is_set(&turnover.asleep) && !is_set(&turnover.stop))
             sched_yield();
-        if (!is_set(&turnover.stop)) { /* what is told after the end stays in its eventfd */
+        if (!is_set(&turnover.stop)) { /* a ring that no part reads would go on for ever */
             set(&turnover.asleep, false);
             bench_sleep(100e-6);
             tell_by(turnover.way);

@@ -63,7 +63,8 @@ static void must(bool well, const char *what)
         bench_die(what);
 }
 
-static void ready_private(void)
+/* For a lock that each process has from the beginning. */
+static void ready_without(void)
 {
 }
 
@@ -93,10 +94,6 @@ static bool region_lock(void)
 static void region_unlock(void)
 {
     lw_region_mutex_unlock(&region_mutex);
-}
-
-static void ready_robust(void)
-{
 }
 
 static bool robust_lock(void)
@@ -130,10 +127,6 @@ static bool posix_lock(void)
 static void posix_unlock(void)
 {
     sem_post(posix);
-}
-
-static void ready_sysv(void)
-{
 }
 
 static bool sysv_do(short by)
@@ -192,18 +185,8 @@ static void ofd_unlock(void)
 
 #ifdef BENCH_HAS_BOOST
 void bench_boost_make(void);
-void bench_boost_lock(void);
+bool bench_boost_lock(void);
 void bench_boost_unlock(void);
-
-static void ready_boost(void)
-{
-}
-
-static bool boost_lock(void)
-{
-    bench_boost_lock();
-    return true;
-}
 #endif
 
 static const struct peer {
@@ -214,15 +197,15 @@ static const struct peer {
     bool (*lock)(void);
     void (*unlock)(void);
 } peers[] = {
-    {"lockword, in one process", false, false, ready_private, private_lock, private_unlock},
+    {"lockword, in one process", false, false, ready_without, private_lock, private_unlock},
     {"lockword", true, true, ready_region, region_lock, region_unlock},
-    {"pthread_mutex, robust", true, true, ready_robust, robust_lock, robust_unlock},
+    {"pthread_mutex, robust", true, true, ready_without, robust_lock, robust_unlock},
     {"POSIX named semaphore", true, false, ready_posix, posix_lock, posix_unlock},
-    {"System V, SEM_UNDO", true, true, ready_sysv, sysv_lock, sysv_unlock},
+    {"System V, SEM_UNDO", true, true, ready_without, sysv_lock, sysv_unlock},
     {"flock", true, true, ready_file, flock_lock, flock_unlock},
     {"OFD lock", true, true, ready_file, ofd_lock, ofd_unlock},
 #ifdef BENCH_HAS_BOOST
-    {"Boost.Interprocess", true, false, ready_boost, boost_lock, bench_boost_unlock},
+    {"Boost.Interprocess", true, false, ready_without, bench_boost_lock, bench_boost_unlock},
 #endif
 };
 enum { PEERS = sizeof peers / sizeof *peers };
@@ -304,8 +287,8 @@ static const struct peer sides[][2] = {
      {"lockword, table", true, true, ready_readers, table_write, table_unlock}},
     {{"lockword, rwlock", true, false, ready_readers, rwlock_read, rwlock_unlock},
      {"lockword, rwlock", true, false, ready_readers, rwlock_write, rwlock_unlock}},
-    {{"pthread_rwlock", true, false, ready_robust, pthread_read, pthread_unlock},
-     {"pthread_rwlock", true, false, ready_robust, pthread_write, pthread_unlock}},
+    {{"pthread_rwlock", true, false, ready_without, pthread_read, pthread_unlock},
+     {"pthread_rwlock", true, false, ready_without, pthread_write, pthread_unlock}},
     {{"flock", true, true, ready_file, flock_read, flock_unlock},
      {"flock", true, true, ready_file, flock_lock, flock_unlock}},
     {{"OFD lock", true, true, ready_file, ofd_read, ofd_unlock},

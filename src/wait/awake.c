@@ -288,8 +288,8 @@ static bool may_touch(struct spin *spin, bool *crowded)
 }
 
 /*
- * Yields until then. If no other thread of this CPU wants to run, pauses instead, away from the
- * lock's line, and returns true.
+ * Yields until this time. If no other thread of this CPU wants to run, it pauses instead, away from
+ * the lock's line, and returns true.
  */
 static bool rest_until(struct spin *spin, int64_t until)
 {
@@ -311,8 +311,8 @@ static int64_t shorter(int64_t pause)
 }
 
 /*
- * Returns the pause for the next wait. Whoever finds the lock free directly after the first pause
- * has paused for too long.
+ * Returns the pause for the next wait. A thread that finds the lock free directly after its first
+ * pause has paused for too long.
  */
 static int64_t learn(const struct spin *spin, int64_t began, int64_t rested)
 {

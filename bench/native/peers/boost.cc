@@ -17,9 +17,10 @@ extern "C" void bench_boost_make(void)
     mutex = new (memory.get_address()) interprocess_mutex;
 }
 
-extern "C" void bench_boost_lock(void)
+extern "C" bool bench_boost_lock(void)
 {
     mutex->lock();
+    return true;
 }
 
 extern "C" void bench_boost_unlock(void)
