@@ -173,7 +173,8 @@ describe('Semaphore', () => {
         10_000,
         Promise.race([three.result.then(() => 3), one.result.then(() => 1)]),
       );
-      expect(left).to.equal(first === 3 ? 2 : semaphore.permits - 1);
+      // If the one went first, it may have done so before or after `left` was read.
+      expect(left).to.be.oneOf(first === 3 ? [2] : [semaphore.permits - 1, semaphore.permits]);
       semaphore.release(1);
       expect((await within(10_000, three.result)).value).to.equal(true);
       expect((await within(10_000, one.result)).value).to.equal(true);
