@@ -118,7 +118,16 @@ function asleep(rows = []) {
   const crowd = heroes.filter((row) => row.waiters === 64);
   if (!crowd.length) return [];
   const switches = Math.max(...heroes.map((row) => row.wakings / row.waiters));
+  const late = worst(
+    heroes.filter((row) => row.waiters === 1),
+    (row) => {
+      const peers = rows.filter((each) => each.peer !== HERO && each.operation === row.operation);
+      return row.late_mean_ns / Math.min(...peers.map((peer) => peer.late_mean_ns));
+    },
+    (row) => row.operation,
+  );
   return [
+    ...claimWorst('CPUs busy: how late one waiter runs, mean, × the best peer’s', 1.5, late),
     atMost(
       'blocked behind an idle holder: context switches a second and waiter',
       2,

@@ -24,9 +24,10 @@
  *   - It yields, since the thread that it waits for may be next on this CPU. A thread that never
  *     has to wait for long yields, too, once in a quantum. So threads that share a CPU take turns
  *     within microseconds instead of the scheduler's milliseconds, and none needs to sleep for it.
- *   - Two yields that take milliseconds say that the CPU is oversubscribed. There each yield lasts
- *     as long as the busy thread's next time slice, whereas a thread that sleeps runs soon after it
- *     is woken. So for a while it does not yield, and sleeps sooner.
+ *   - Two yields that take milliseconds, one after the other, say that the CPUs are oversubscribed.
+ *     There each yield lasts as long as the busy thread's next time slice, whereas a thread that
+ *     sleeps runs soon after it is woken. So for a while no thread of the process yields, and all
+ *     sleep sooner. If the next yield after that is long again, the next while is longer.
  *
  * Each attempt is a newcomer's, so that the lock's rules need not know of this. A thread that
  * returns from a sleep waits in the same way until the lock is free. Then its step takes it.
@@ -48,8 +49,10 @@
 #define PERIOD 4u               /* how long both hold for a lock, in units of 2^20 ns */
 #define QUANTUM_NS 20000        /* a thread yields if it has not for so long */
 #define LONG_YIELD_NS 2000000   /* a yield of so long is a long one */
-#define APART_NS 50000000       /* two long yields within so long: the CPU is oversubscribed, */
-#define OVERSUBSCRIBED_FACTOR 8 /* for so many times as long as the second one lasted */
+#define APART 48u               /* two within so many units: the CPUs are oversubscribed, */
+#define OVERSUBSCRIBED_FACTOR 8 /* for so many times as long as the second one lasted. If the next */
+                                /* yield is long, too, it lasts so many times as long again, */
+#define LONGEST 1024u           /* up to so many units */
 
 /* The shortest pause. The longest one lasts a quantum. */
 #define PAUSE_NS (SPIN_NS / 4)
@@ -65,8 +68,6 @@
 
 static LW_AGENT_LOCAL struct {
     int64_t last_yield;
-    int64_t last_long_yield;
-    int64_t oversubscribed_until;
     int64_t pause;  /* how long to pause in the next wait, among a crowd */
     int losses;     /* lost races, times LOOKS, less the other looks */
     uint32_t owner; /* the last one that was seen in this wait */
@@ -91,9 +92,45 @@ static int64_t pause_until(int64_t until)
     return now;
 }
 
+/* Times that threads share are words, in units of 2^20 ns, about a millisecond, modulo 2^32. */
+#define UNIT_BITS 20
+
+static uint32_t units(int64_t ns)
+{
+    return (uint32_t)(ns >> UNIT_BITS);
+}
+
+/* What the process knows of its CPUs. All threads read it, and it is seldom written. */
+static struct {
+    _Alignas(128) lw_word oversubscribed_until;
+    lw_word oversubscribed_for;
+    lw_word last_long_yield; /* when it ended */
+} cpus;
+
 static bool is_oversubscribed(int64_t now)
 {
-    return now < me.oversubscribed_until;
+    return lw_load(&cpus.oversubscribed_until, lw_relaxed) - units(now) - 1 < LONGEST;
+}
+
+/*
+ * Notes a yield that lasted long. A single one may be a hypervisor's, which has stopped this
+ * machine for a moment. So may be those of two threads at the same time.
+ */
+static void note_long_yield(int64_t began, int64_t ended)
+{
+    const uint32_t previous = lw_load(&cpus.last_long_yield, lw_relaxed);
+    const uint32_t until = lw_load(&cpus.oversubscribed_until, lw_relaxed);
+    uint32_t lasts = lw_load(&cpus.oversubscribed_for, lw_relaxed);
+    lw_store(&cpus.last_long_yield, units(ended), lw_relaxed);
+    if (units(began) - until < lasts)
+        lasts *= OVERSUBSCRIBED_FACTOR;
+    else if (units(began) - previous < APART)
+        lasts = OVERSUBSCRIBED_FACTOR * units(ended - began);
+    else
+        return;
+    lasts = lasts < LONGEST ? lasts : LONGEST;
+    lw_store(&cpus.oversubscribed_for, lasts, lw_relaxed);
+    lw_store(&cpus.oversubscribed_until, units(ended) + lasts, lw_relaxed);
 }
 
 /*
@@ -106,14 +143,8 @@ static int64_t yield(int64_t before)
         return pause_until(before + PAUSE_NS);
     lw_yield();
     const int64_t now = me.last_yield = lw_now();
-    if (now - before > LONG_YIELD_NS) {
-        /*
-         * A single long yield may be a hypervisor's, which has stopped this machine for a moment.
-         */
-        if (now - me.last_long_yield < APART_NS)
-            me.oversubscribed_until = now + OVERSUBSCRIBED_FACTOR * (now - before);
-        me.last_long_yield = now;
-    }
+    if (now - before > LONG_YIELD_NS)
+        note_long_yield(before, now);
     return now;
 }
 
@@ -123,7 +154,6 @@ static int64_t yield(int64_t before)
  * seldom written.
  */
 #define PLACES 64 /* a power of two */
-#define UNIT_BITS 20
 
 static struct place {
     _Alignas(128) lw_word short_until; /* sections are short: threads back off */
@@ -138,12 +168,12 @@ static struct place *place_of(const lw_word *words)
 
 static void set_for_a_period(lw_word *until, int64_t now)
 {
-    lw_store(until, (uint32_t)(now >> UNIT_BITS) + PERIOD, lw_relaxed);
+    lw_store(until, units(now) + PERIOD, lw_relaxed);
 }
 
 static bool holds(const lw_word *until, int64_t now)
 {
-    return lw_load(until, lw_relaxed) - (uint32_t)(now >> UNIT_BITS) - 1 < PERIOD;
+    return lw_load(until, lw_relaxed) - units(now) - 1 < PERIOD;
 }
 
 /*
@@ -326,6 +356,8 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
 {
     if (!may_spin(spin))
         return false;
+    if (!spin->is_newcomer && take(spin))
+        return true;
     spin->now = lw_now();
     if (spin->now < deadline && spin->now - me.last_yield > QUANTUM_NS &&
         !is_oversubscribed(spin->now))
@@ -377,25 +409,17 @@ void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wan
     spin_for(&spin, deadline);
 }
 
-/*
- * The time until which all threads sleep at once, in units of 2^20 ns (about a millisecond), modulo
- * 2^32, so that it fits into a word.
- */
+/* Until when all threads sleep at once. */
 static lw_word asleep_until;
-
-#define LONGEST_ASLEEP 4096u /* units */
 
 static bool must_sleep_at_once(int64_t now)
 {
-    const uint32_t units = lw_load(&asleep_until, lw_relaxed) - (uint32_t)(now >> UNIT_BITS);
-    return 0 < units && units <= LONGEST_ASLEEP; /* if more, the difference has wrapped */
+    return lw_load(&asleep_until, lw_relaxed) - units(now) - 1 < LONGEST;
 }
 
 static void sleep_at_once(int64_t now, int64_t ns)
 {
-    const int64_t units = ns >> UNIT_BITS;
-    const uint32_t bounded = units < LONGEST_ASLEEP ? (uint32_t)units : LONGEST_ASLEEP;
-    lw_store(&asleep_until, (uint32_t)(now >> UNIT_BITS) + bounded, lw_relaxed);
+    lw_store(&asleep_until, units(now) + (units(ns) < LONGEST ? units(ns) : LONGEST), lw_relaxed);
 }
 
 bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline)

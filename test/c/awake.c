@@ -161,21 +161,43 @@ TEST(a_thread_that_is_woken_in_vain_spins_before_it_sleeps_again)
     }
 }
 
-/* What a busy thread of another program does to a thread that yields to it. */
-static void take_long(void)
-{
-    sleep_ms(4);
-}
-
-TEST(a_thread_that_shares_its_cpu_with_a_busy_one_yields_twice)
+/* A yield would cost it a time slice if other programs are busy. */
+TEST(a_thread_that_is_woken_and_finds_it_free_does_not_yield)
 {
     FOR_EACH_KIND
     {
-        begin(kind->held, take_long);
-        assert_int_equal(lock_within(40), ETIMEDOUT);
-        assert_int_equal(yields, 2);
-        assert_in_range(sleeps, 1, 1000);
+        begin(kind->held, NULL);
+        struct call call = {.function = kind->lock, .deadline = lw_after_ms(10000)};
+        start_call(&call);
+        await_sleep(&call.helper);
+        const int before = yields;
+        write_state(kind->free);
+        lw_notify(&kind->words[0], 1);
+        assert_int_equal(end_call(&call), 0);
+        assert_int_equal(yields, before);
     }
+}
+
+/* What a busy thread of another program does to a thread that yields to it. */
+static void take_long(void)
+{
+    pass_ns(4 * NS_PER_MS);
+}
+
+/* For tens of milliseconds after two, and then after one more for hundreds of them. */
+TEST(threads_that_share_their_cpus_with_busy_ones_yield_thrice_in_all)
+{
+    int all = 0;
+    for (int i = 0; i < 2; i++) {
+        FOR_EACH_KIND
+        {
+            begin(kind->held, take_long);
+            assert_int_equal(lock_within(40), ETIMEDOUT);
+            assert_in_range(sleeps, 1, 1000);
+            all += yields;
+        }
+    }
+    assert_int_equal(all, 3);
 }
 
 TEST(a_thread_that_has_no_time_does_not_spin)

@@ -13,6 +13,7 @@
 
 #define BEGINNING_S 1.0 /* in which waiters may look, and fall asleep */
 #define STACK_BYTES 65536
+#define HELD_S 0.01 /* how long one waits beside busy threads */
 
 static const int crowds[CROWDS] = {1, 16, 64};
 
@@ -29,7 +30,9 @@ struct waiter {
     const struct bench_wait *wait;
     void *object;
     pthread_t thread;
-    pid_t tid; /* atomic; 0 until it is known */
+    pid_t tid;  /* atomic; 0 until it is known */
+    int cpu;    /* to which it is pinned, or -1 */
+    double got; /* when it had what it waited for */
 };
 
 struct crowd {
@@ -47,9 +50,9 @@ void bench_asleep_add(struct bench_asleep *asleep, const struct bench_wait *wait
     asleep->waits[asleep->count++] = wait;
 }
 
-static bool do_nothing(void *unused)
+static bool note_time(void *argument)
 {
-    (void)unused;
+    ((struct waiter *)argument)->got = bench_now();
     return true;
 }
 
@@ -57,7 +60,9 @@ static void *block(void *argument)
 {
     struct waiter *waiter = argument;
     __atomic_store_n(&waiter->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
-    waiter->wait->turn(waiter->object, do_nothing, NULL);
+    if (waiter->cpu >= 0)
+        bench_pin(waiter->cpu);
+    waiter->wait->turn(waiter->object, note_time, waiter);
     return NULL;
 }
 
@@ -68,7 +73,7 @@ static void *checked(void *memory)
     return memory;
 }
 
-static void begin(struct crowd *crowd, const struct bench_wait *wait, int size)
+static void begin(struct crowd *crowd, const struct bench_wait *wait, int size, int cpu)
 {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -79,7 +84,7 @@ static void begin(struct crowd *crowd, const struct bench_wait *wait, int size)
     crowd->waiters = checked(calloc((size_t)size, sizeof *crowd->waiters));
     wait->hold(crowd->object, size);
     for (int i = 0; i < size; i++) {
-        crowd->waiters[i] = (struct waiter){.wait = wait, .object = crowd->object};
+        crowd->waiters[i] = (struct waiter){.wait = wait, .object = crowd->object, .cpu = cpu};
         if (pthread_create(&crowd->waiters[i].thread, &attributes, block, &crowd->waiters[i]))
             abort();
     }
@@ -117,13 +122,44 @@ static struct bench_rest used_by(const struct crowd *crowd)
     return used;
 }
 
-static void end(struct crowd *crowd, const struct bench_wait *wait)
+/* Returns how long after the release the last of them had what it waited for, ns. */
+static double end(struct crowd *crowd, const struct bench_wait *wait)
 {
+    const double released = bench_now();
+    double last = released;
     wait->release(crowd->object);
-    for (int i = 0; i < crowd->size; i++)
+    for (int i = 0; i < crowd->size; i++) {
         pthread_join(crowd->waiters[i].thread, NULL);
+        last = crowd->waiters[i].got > last ? crowd->waiters[i].got : last;
+    }
     free(crowd->waiters);
     free(crowd->object);
+    return last - released;
+}
+
+/* One waiter at a time, of each kind in turn. It has a CPU of its own, but for the busy thread. */
+static void measure_wakes(struct bench_asleep *asleep)
+{
+    static double late[MAX_WAITS][MAX_WAKES];
+    bench_pin(0);
+    bench_begin_busy(bench_cpus());
+    for (int r = 0; r < asleep->wakes; r++) {
+        for (int k = 0; k < asleep->count; k++) {
+            struct crowd one;
+            begin(&one, asleep->waits[k], 1, 1);
+            bench_sleep(HELD_S);
+            late[k][r] = end(&one, asleep->waits[k]);
+        }
+    }
+    bench_end_busy(bench_cpus());
+    for (int k = 0; k < asleep->count; k++) {
+        double sum = 0;
+        for (int r = 0; r < asleep->wakes; r++)
+            sum += late[k][r];
+        asleep->late[k] =
+            (struct bench_late){bench_median(late[k], asleep->wakes), sum / asleep->wakes};
+    }
+    bench_sleep(BENCH_BUSY_S);
 }
 
 void bench_asleep_measure(struct bench_asleep *asleep)
@@ -132,7 +168,7 @@ void bench_asleep_measure(struct bench_asleep *asleep)
     static double starts[MAX_WAITS][CROWDS];
     for (int k = 0; k < asleep->count; k++) {
         for (int c = 0; c < CROWDS; c++)
-            begin(&all[k][c], asleep->waits[k], crowds[c]);
+            begin(&all[k][c], asleep->waits[k], crowds[c], -1);
     }
     bench_sleep(BEGINNING_S);
     for (int k = 0; k < asleep->count; k++) {
@@ -154,6 +190,7 @@ void bench_asleep_measure(struct bench_asleep *asleep)
         for (int c = 0; c < CROWDS; c++)
             end(&all[k][c], asleep->waits[k]);
     }
+    measure_wakes(asleep);
 }
 
 static void print_block(const struct bench_asleep *asleep, enum bench_block block, FILE *out)
@@ -163,14 +200,15 @@ static void print_block(const struct bench_asleep *asleep, enum bench_block bloc
         if (asleep->waits[k]->block != block)
             continue;
         if (first)
-            fprintf(out, "\n  %s\n  %-24s %16s %16s %16s\n", bench_blocks[block], "",
-                    "1: wakes/s  CPU", "16: wakes/s  CPU", "64: wakes/s  CPU");
+            fprintf(out, "\n  %s\n  %-24s %16s %16s %16s %19s\n", bench_blocks[block], "",
+                    "1: wakes/s  CPU", "16: wakes/s  CPU", "64: wakes/s  CPU",
+                    "late, us: p50  mean");
         first = false;
         fprintf(out, "  %-24s", asleep->waits[k]->peer);
         for (int c = 0; c < CROWDS; c++)
             fprintf(out, " %8.0f %6.2f%%", asleep->rests[k][c].wakings,
                     asleep->rests[k][c].cpu * 100);
-        fprintf(out, "\n");
+        fprintf(out, " %11.0f %7.0f\n", asleep->late[k].median / 1e3, asleep->late[k].mean / 1e3);
     }
 }
 
@@ -183,7 +221,9 @@ void bench_print_asleep(const struct bench_asleep *asleep, FILE *out)
             "better\n",
             asleep->seconds);
     fprintf(out, "  wakes/s: voluntary context switches of all of them; CPU: of one CPU, all of "
-                 "them together\n");
+                 "them together\n"
+                 "  late: from the release to the section of one waiter, beside a busy thread on "
+                 "each CPU\n");
     for (int block = 0; block < BENCH_BLOCKS; block++)
         print_block(asleep, (enum bench_block)block, out);
 }
@@ -192,13 +232,14 @@ void bench_print_asleep_json(const struct bench_asleep *asleep, FILE *out)
 {
     const char *comma = "";
     for (int k = 0; k < asleep->count; k++) {
+        const struct bench_late *late = &asleep->late[k];
         for (int c = 0; c < CROWDS; c++) {
             const struct bench_rest *rest = &asleep->rests[k][c];
             fprintf(out,
                     "%s\n    {\"operation\": \"%s\", \"peer\": \"%s\", \"waiters\": %d, \"cpu\": "
-                    "%.6f, \"wakings\": %.2f}",
+                    "%.6f, \"wakings\": %.2f, \"late_p50_ns\": %.0f, \"late_mean_ns\": %.0f}",
                     comma, bench_blocks[asleep->waits[k]->block], asleep->waits[k]->peer, crowds[c],
-                    rest->cpu, rest->wakings);
+                    rest->cpu, rest->wakings, late->median, late->mean);
             comma = ",";
         }
     }

@@ -87,6 +87,22 @@ static void join_strangers(int count)
         pthread_join(strangers[k].thread, NULL);
 }
 
+void bench_begin_busy(int cpus)
+{
+    pthread_barrier_t start;
+    pthread_barrier_init(&start, NULL, (unsigned)cpus + 1);
+    shared.stop = 0;
+    start_strangers(cpus, &start);
+    pthread_barrier_wait(&start);
+    pthread_barrier_destroy(&start);
+}
+
+void bench_end_busy(int cpus)
+{
+    __atomic_store_n(&shared.stop, 1, __ATOMIC_RELAXED);
+    join_strangers(cpus);
+}
+
 struct partner {
     const struct bench_operation *operation;
     void *object;
@@ -111,11 +127,7 @@ double bench_operate(const struct bench_operation *operation, struct bench_effor
         (effort.turns + 9) /
         10; /* not measured: the partners have yet to start, and caches to fill */
     const int busy = effort.busy ? bench_cpus() : 0;
-    pthread_barrier_t start;
-    pthread_barrier_init(&start, NULL, (unsigned)busy + 1);
-    shared.stop = 0;
-    start_strangers(busy, &start);
-    pthread_barrier_wait(&start);
+    bench_begin_busy(busy);
     for (int k = 1; k < effort.threads; k++) {
         partners[k] = (struct partner){
             .operation = operation, .object = object, .turns = first + effort.turns, .cpu = k};
@@ -128,9 +140,7 @@ double bench_operate(const struct bench_operation *operation, struct bench_effor
     const double ns = bench_now() - before;
     for (int k = 1; k < effort.threads; k++)
         pthread_join(partners[k].thread, NULL);
-    __atomic_store_n(&shared.stop, 1, __ATOMIC_RELAXED);
-    join_strangers(busy);
-    pthread_barrier_destroy(&start);
+    bench_end_busy(busy);
     if (operation->destroy)
         operation->destroy(object);
     return ns / (double)effort.turns;

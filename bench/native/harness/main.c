@@ -250,6 +250,8 @@ static void measure_contention(void)
             idle.steps = 0;
             results.gap_ns[cell][r] = bench_longest_gap(idle, units);
             measure_cell(mutex, cell, r, units);
+            if (mutex->cells[cell].busy && !mutex->cells[(cell + 1) % mutex->cell_count].busy)
+                bench_sleep(BENCH_BUSY_S);
         }
     }
 }
@@ -300,6 +302,7 @@ int main(int argc, char **argv)
     results.mutex.rounds = 11;
     results.mutex.seconds = 0.2;
     asleep.seconds = 4;
+    asleep.wakes = MAX_WAKES;
     herd.rounds = 3;
     herd.seconds = 0.15;
     fair->rounds = 3;
@@ -312,6 +315,7 @@ int main(int argc, char **argv)
             results.mutex.rounds = 5;
             results.mutex.seconds = 0.06;
             asleep.seconds = 1;
+            asleep.wakes = 21;
             herd.rounds = 1;
             herd.seconds = 0.05;
             fair->seconds = 0.1;
@@ -320,6 +324,7 @@ int main(int argc, char **argv)
         case 'm':
             results.pair_rounds = family.rounds = 1;
             family.most_turns = 10;
+            asleep.wakes = 1;
             results.mutex.rounds = herd.rounds = fair->rounds = 1;
             results.mutex.seconds = asleep.seconds = herd.seconds = fair->seconds = 0.01;
             threads = "2";

@@ -59,6 +59,13 @@ struct bench_pair bench_pair(const struct bench_peer *peer, uint64_t pairs, int 
  */
 void bench_have_threads(void);
 
+/* Between these, another thread computes on each of so many CPUs. */
+void bench_begin_busy(int cpus);
+void bench_end_busy(int cpus);
+
+/* So long lockword remembers, at most, that CPUs were busy. */
+#define BENCH_BUSY_S 1.2
+
 /* How one operation of the family is measured. */
 struct bench_effort {
     int threads; /* if it takes several: the CPUs get them in turn */
