@@ -34,7 +34,8 @@
  *
  * For everything else it tries a few times, and yields in between. A try and a yield that together
  * take half a millisecond say that the CPU is oversubscribed. Then, for many times as long, all
- * threads of the process sleep at once.
+ * threads of the process sleep at once. They also do where threads that wait for locks do not
+ * yield.
  */
 #include "awake.h"
 
@@ -50,8 +51,8 @@
 #define QUANTUM_NS 20000        /* a thread yields if it has not for so long */
 #define LONG_YIELD_NS 2000000   /* a yield of so long is a long one */
 #define APART 48u               /* two within so many units: the CPUs are oversubscribed, */
-#define OVERSUBSCRIBED_FACTOR 8 /* for so many times as long as the second one lasted. If the next */
-                                /* yield is long, too, it lasts so many times as long again, */
+#define OVERSUBSCRIBED_FACTOR 8 /* for so many times as long as the second one lasted. If the */
+                                /* next one is long, too, so many times as long again, */
 #define LONGEST 1024u           /* up to so many units */
 
 /* The shortest pause. The longest one lasts a quantum. */
@@ -412,9 +413,9 @@ void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wan
 /* Until when all threads sleep at once. */
 static lw_word asleep_until;
 
-static bool must_sleep_at_once(int64_t now)
+static bool is_beside_busy_threads(int64_t now)
 {
-    return lw_load(&asleep_until, lw_relaxed) - units(now) - 1 < LONGEST;
+    return is_oversubscribed(now) || lw_load(&asleep_until, lw_relaxed) - units(now) - 1 < LONGEST;
 }
 
 static void sleep_at_once(int64_t now, int64_t ns)
@@ -427,10 +428,12 @@ bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline)
     if (tries->count > 0)
         lw_yield();
     const int64_t now = lw_now();
-    if (tries->count == 0 && must_sleep_at_once(now))
+    if (tries->count == 0 && is_beside_busy_threads(now))
         return false;
     if (tries->count > 0 && now - tries->last >= LONG_TRY_NS) {
         sleep_at_once(now, ASLEEP_FACTOR * (now - tries->last));
+        if (now - tries->last > LONG_YIELD_NS)
+            note_long_yield(tries->last, now);
         return false;
     }
     tries->last = now;
@@ -448,6 +451,5 @@ bool lw_back_off(int lost, lw_deadline deadline)
 
 bool lw_is_beside_busy_threads(void)
 {
-    const int64_t now = lw_now();
-    return is_oversubscribed(now) || must_sleep_at_once(now);
+    return is_beside_busy_threads(lw_now());
 }
