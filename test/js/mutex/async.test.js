@@ -232,9 +232,14 @@ describe('Mutex: asynchronous callers of one agent', () => {
       return (performance.now() - start) / n;
     };
     await each(5_000);
-    const few = await each(5_000);
-    // Twenty times as much if each looked past those before it.
-    expect(await within(60_000, each(100_000))).to.be.below(8 * few + 0.02);
+    // Twenty times as much if each looked past those before it. On a busy machine either may get
+    // less of a CPU than the other, but not each time.
+    for (let tries = 1; ; tries++) {
+      const few = await each(5_000);
+      const many = await within(60_000, each(100_000));
+      if (many < 8 * few + 0.02) break;
+      expect(tries).to.be.below(4);
+    }
   });
 
   it('1,000 of them get their turns', async () => {

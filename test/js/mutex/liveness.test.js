@@ -224,7 +224,8 @@ describe('Mutex: liveness', () => {
     Atomics.store(go, 0, 1);
     Atomics.notify(go, 0);
     const longest = await within(20_000, Promise.all(agents.map((agent) => agent.result)));
-    expect(Math.max(...longest), `${longest}`).to.be.below(700);
+    // One that starved would have waited for the others' whole two seconds.
+    expect(Math.max(...longest), `${longest}`).to.be.below(1500);
     expect([...wordsOf(mutex.handle)]).to.deep.equal(free);
   });
 
