@@ -357,10 +357,9 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
 {
     if (!may_spin(spin))
         return false;
-    if (!spin->is_newcomer && take(spin))
-        return true;
     spin->now = lw_now();
-    if (spin->now < deadline && spin->now - me.last_yield > QUANTUM_NS &&
+    /* Not a thread that was woken: what it has waited for may be free. */
+    if (!spin->was_woken && spin->now < deadline && spin->now - me.last_yield > QUANTUM_NS &&
         !is_oversubscribed(spin->now))
         spin->now = yield(spin->now);
     const int64_t began = spin->now;
