@@ -46,16 +46,14 @@ enum lw_ending lw_cond_wait_slow(lw_cond *cond, lw_mutex *mutex, lw_deadline dea
     return ending;
 }
 
+/* A recursive mutex begins with a mutex, and only its holder writes the other words. */
 enum lw_ending lw_cond_wait_recursive_slow(lw_cond *cond, lw_rmutex *rmutex, lw_deadline deadline,
                                            lw_cancel *cancel)
 {
-    const uint32_t self = lw_self();
-    const uint32_t depth = lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_relaxed);
-    const uint32_t sequence = lw_cond_enter_step(cond->word);
+    const uint32_t depth = lw_load(&rmutex->word[LW_RMUTEX_DEPTH], lw_unordered);
     lw_rmutex_entered_step(rmutex->word, 0, 0);
-    lw_mutex_unlock_step(rmutex->word, self);
-    const enum lw_ending ending = lw_cond_wait_for_notify(cond, sequence, deadline, cancel);
-    lw_rmutex_lock(rmutex);
-    lw_rmutex_entered_step(rmutex->word, self, depth);
+    const enum lw_ending ending =
+        lw_cond_wait_slow(cond, (lw_mutex *)rmutex->word, deadline, cancel);
+    lw_rmutex_entered_step(rmutex->word, lw_self(), depth);
     return ending;
 }

@@ -94,32 +94,24 @@ int lw_region_rmutex_reset(const lw_region_rmutex *rmutex)
     return taken(rmutex, lw_region_mutex_reset(&rmutex->mutex));
 }
 
-/*
- * Waits, after the caller has entered the condition, and has the mutex again afterwards; if it is a
- * recursive one, as often as before.
- */
-static int wait_without(lw_cond *cond, const lw_region_mutex *mutex, uint32_t sequence,
-                        lw_deadline deadline, lw_cancel *cancel)
-{
-    const uint32_t depth = lw_load(depth_of(mutex), lw_relaxed);
-    lw_region_mutex_unlock(mutex);
-    const int ended = lw_error_of(lw_cond_wait_for_notify(cond, sequence, deadline, cancel));
-    const int error = lw_region_mutex_lock(mutex);
-    if (error == 0 || error == EOWNERDEAD)
-        lw_store(depth_of(mutex), depth, lw_relaxed);
-    return error ? error : ended;
-}
-
 int lw_region_cond_wait_cancel(lw_cond *cond, const lw_region_mutex *mutex, lw_deadline deadline,
                                lw_cancel *cancel)
 {
     uint32_t self;
-    const int error = lw_region_agent(mutex->region, &self);
+    int error = lw_region_agent(mutex->region, &self);
     if (error)
         return error;
     if (lw_mutex_owner(mutex->words) != self)
         return EPERM;
-    return wait_without(cond, mutex, lw_cond_enter_step(cond->word), deadline, cancel);
+    /* Of a recursive mutex: the caller has it as often again afterwards. */
+    const uint32_t depth = lw_load(depth_of(mutex), lw_relaxed);
+    const uint32_t sequence = lw_cond_enter_step(cond->word);
+    lw_region_mutex_unlock(mutex);
+    const int ended = lw_error_of(lw_cond_wait_for_notify(cond, sequence, deadline, cancel));
+    error = lw_region_mutex_lock(mutex);
+    if (error == 0 || error == EOWNERDEAD)
+        lw_store(depth_of(mutex), depth, lw_relaxed);
+    return error ? error : ended;
 }
 
 int lw_region_cond_wait_until(lw_cond *cond, const lw_region_mutex *mutex, lw_deadline deadline)
