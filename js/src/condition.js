@@ -77,7 +77,7 @@ export class Condition extends Primitive {
     try {
       return block(condWaitStep, this.words, sequence, timeout).what === LW_DONE;
     } finally {
-      for (let i = 0; i < depth; i++) mutex.lock();
+      for (let i = depth; i--;) mutex.lock();
     }
   }
 
@@ -190,7 +190,7 @@ export class Condition extends Primitive {
     if (recursive && 'acquire' in mutex) mutex.acquire().unlock();
     const depth = recursive ? mutex.depth : 1;
     const sequence = condEnterStep(this.words);
-    for (let i = 0; i < depth; i++) mutex.unlock();
+    for (let i = depth; i--;) mutex.unlock();
     return [sequence, depth];
   }
 }

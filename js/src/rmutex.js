@@ -7,6 +7,7 @@ import {
   LW_DONE,
   LW_REENTRY_NO,
   LW_REENTRY_OVERFLOW,
+  LW_RMUTEX_DEPTH,
   LW_RMUTEX_TASK,
 } from './core/constants.js';
 import { mutexLockStep, mutexOwner, mutexTryStep } from './core/mutex.js';
@@ -175,7 +176,8 @@ export class RecursiveMutex extends Primitive {
  */
 export class TaskGuard {
   #words;
-  #depth = 1;
+  /** Whether the task holds it: the words say how often, but not which of this agent's tasks. */
+  #isMine = true;
   #disposed = false;
 
   /**
@@ -188,12 +190,12 @@ export class TaskGuard {
 
   /** How often the task has taken it; 0: it has unlocked it. */
   get depth() {
-    return this.#depth;
+    return this.#isMine ? this.#words[LW_RMUTEX_DEPTH] + 1 : 0;
   }
 
   /** Whether the task holds it. */
   get isMine() {
-    return this.#depth > 0;
+    return this.#isMine;
   }
 
   /**
@@ -203,9 +205,8 @@ export class TaskGuard {
    * @throws {RangeError} it has been taken 2^31 times
    */
   lock() {
-    if (this.#depth === 0 || !reenter(this.#words, TASK))
+    if (!this.#isMine || !reenter(this.#words, TASK))
       throw new OwnershipError('not held by this task');
-    this.#depth++;
   }
 
   /**
@@ -217,9 +218,9 @@ export class TaskGuard {
    *   give it back
    */
   async lockAsync() {
-    if (this.isMine) return this.lock();
+    if (this.#isMine) return this.lock();
     await enqueue(lockTask, this.#words);
-    this.#depth = 1;
+    this.#isMine = true;
     if (!this.#disposed) return;
     this.unlock();
     this.lock(); // refused
@@ -227,15 +228,16 @@ export class TaskGuard {
 
   /** Unlocks it once; does nothing if the task does not hold it any more. */
   unlock() {
-    if (this.#depth === 0) return;
+    if (!this.#isMine) return;
+    const again = this.#words[LW_RMUTEX_DEPTH];
     unlock(this.#words, TASK);
-    this.#depth--;
+    this.#isMine = again > 0;
   }
 
   /** Unlocks it as often as the task took it, for good: at the end of a `using` block. */
   [dispose]() {
     this.#disposed = true;
-    while (this.#depth > 0) this.unlock();
+    while (this.#isMine) this.unlock();
   }
 }
 
