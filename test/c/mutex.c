@@ -194,10 +194,15 @@ static int free_it(struct call *call)
 uint32_t __real_lw_notify(lw_word *word, uint32_t n);
 uint32_t __wrap_lw_notify(lw_word *word, uint32_t n);
 
+static const lw_cond *waited_for; /* by the thread that unlocks; NULL: none */
+static uint32_t counted;          /* its waiters, when the mutex had become free */
+
 /* The linker puts it in lw_notify's place: while an unlock is about to notify, another takes the
  * mutex, frees it, and is gone. */
 uint32_t __wrap_lw_notify(lw_word *word, uint32_t n)
 {
+    if (waited_for)
+        counted = waited_for->word[LW_COND_WAITERS];
     if (__atomic_load_n(&unlocker, __ATOMIC_RELAXED) == lw_self())
         join(&last_holder.helper);
     return __real_lw_notify(word, n);
@@ -217,6 +222,27 @@ TEST(its_last_holder_may_free_it)
     assert_int_equal(lw_mutex_unlock(mutex), 0);
     __atomic_store_n(&unlocker, 0, __ATOMIC_RELAXED);
     assert_int_equal(last_holder.result, 0);
+}
+
+/* Else the next holder of the mutex would notify nobody. */
+TEST(who_waits_at_a_condition_is_counted_before_it_is_free)
+{
+    lw_cond cond = LW_COND_INIT;
+    lw_rmutex rmutex = LW_RMUTEX_INIT;
+    lw_mutex mutex = LW_MUTEX_INIT;
+    waited_for = &cond;
+    assert_int_equal(lw_mutex_lock(&mutex), 0);
+    STATE(&mutex) |= LW_MUTEX_BLOCKED;
+    assert_int_equal(lw_cond_wait_until(&cond, &mutex, LW_NOW), ETIMEDOUT);
+    assert_int_equal(counted, 1);
+    counted = 0;
+    assert_int_equal(lw_rmutex_lock(&rmutex), 0);
+    STATE(&rmutex) |= LW_MUTEX_BLOCKED;
+    assert_int_equal(lw_cond_wait_recursive_until(&cond, &rmutex, LW_NOW), ETIMEDOUT);
+    assert_int_equal(counted, 1);
+    waited_for = NULL;
+    assert_int_equal(cond.word[LW_COND_WAITERS], 0);
+    assert_true(lw_mutex_is_mine(&mutex) && lw_rmutex_hold_count(&rmutex) == 1);
 }
 
 RUN_TESTS("mutex")

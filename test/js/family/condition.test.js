@@ -121,6 +121,19 @@ describe('Condition', () => {
       });
     }
 
+    // Else the next holder would notify nobody.
+    itCalling(wait)(`counts its waiter before the mutex is free: ${wait}()`, async () => {
+      const [condition, mutex] = [new Condition(), new Mutex()];
+      await mutex.lockAsync();
+      let counted;
+      mutex.unlock = () => {
+        counted = [waitersOf(condition), mutex.isLocked];
+        Mutex.prototype.unlock.call(mutex);
+      };
+      expect(await condition[wait](mutex, 1)).to.equal(false);
+      expect(counted).to.deep.equal([1, true]);
+    });
+
     it(`waitFor${form}() asks its predicate under the mutex, as often as needed`, async () => {
       const [condition, mutex] = [new Condition(), new Mutex()];
       const ready = new Int32Array(new SharedArrayBuffer(8));
