@@ -181,11 +181,9 @@ int lw_region_mutex_unlock_slow(const lw_region_mutex *mutex)
 int lw_region_mutex_leave(const lw_region_mutex *mutex)
 {
     uint32_t self;
-    const int error = lw_region_agent(mutex->region, &self);
+    const int error = lw_region_holder(mutex->region, mutex->words, &self);
     if (error)
         return error;
-    if (lw_mutex_owner(mutex->words) != self)
-        return EPERM;
     let_go(mutex, self);
     return 0;
 }
@@ -193,11 +191,9 @@ int lw_region_mutex_leave(const lw_region_mutex *mutex)
 int lw_region_mutex_abandon(const lw_region_mutex *mutex)
 {
     uint32_t self;
-    const int error = lw_region_agent(mutex->region, &self);
+    const int error = lw_region_holder(mutex->region, mutex->words, &self);
     if (error)
         return error;
-    if (lw_mutex_owner(mutex->words) != self)
-        return EPERM;
     lw_robust_decide(mutex->words, mutex->fate | LW_ROBUST_ABANDONED);
     lw_region_free(mutex->region, mutex->words, busy_of(mutex), self);
     return 0;

@@ -529,30 +529,34 @@ int lw_region_next(lw_region *region, uint32_t *cursor, struct lw_region_info *i
     return ENOENT;
 }
 
-int lw_region_describe(lw_region *region, const char *name, struct lw_region_info *info)
+/* Finds the slot of this name, without a lock. Returns 0 or an errno code. */
+static int look_up(lw_region *region, const char *name, const struct slot **slot, uint32_t *type)
 {
     struct lw_region_name packed;
-    uint32_t type;
     struct slot *vacant;
     const int error = pack(name, &packed);
     if (error)
         return error == ENAMETOOLONG ? ENOENT : error;
-    const struct slot *slot = find(region, &packed, &type, &vacant);
-    return slot && describe(region, slot, info) ? 0 : ENOENT;
+    *slot = find(region, &packed, type, &vacant);
+    return *slot ? 0 : ENOENT;
+}
+
+int lw_region_describe(lw_region *region, const char *name, struct lw_region_info *info)
+{
+    const struct slot *slot;
+    uint32_t type;
+    const int error = look_up(region, name, &slot, &type);
+    return error ? error : describe(region, slot, info) ? 0 : ENOENT;
 }
 
 int lw_region_next_holder(lw_region *region, const char *name, uint32_t *cursor,
                           struct lw_region_holder *holder)
 {
-    struct lw_region_name packed;
+    const struct slot *slot;
     uint32_t type;
-    struct slot *vacant;
-    const int error = pack(name, &packed);
+    const int error = look_up(region, name, &slot, &type);
     if (error)
-        return error == ENAMETOOLONG ? ENOENT : error;
-    const struct slot *slot = find(region, &packed, &type, &vacant);
-    if (!slot)
-        return ENOENT;
+        return error;
     const uint32_t kind = type & SLOT_TYPE;
     const lw_word *table = lw_region_table(region, slot, kind);
     const bool is_many = table && lw_load(&table[LW_PERMITS_WRITER], lw_relaxed) == 0;

@@ -98,11 +98,9 @@ int lw_region_cond_wait_cancel(lw_cond *cond, const lw_region_mutex *mutex, lw_d
                                lw_cancel *cancel)
 {
     uint32_t self;
-    int error = lw_region_agent(mutex->region, &self);
+    int error = lw_region_holder(mutex->region, mutex->words, &self);
     if (error)
         return error;
-    if (lw_mutex_owner(mutex->words) != self)
-        return EPERM;
     /* Of a recursive mutex: the caller has it as often again afterwards. */
     const uint32_t depth = lw_load(depth_of(mutex), lw_relaxed);
     const uint32_t sequence = lw_cond_enter_step(cond->word);
