@@ -1,8 +1,8 @@
 /*
  * blocking.c: the driver of everything that blocks.
  *
- * To wait for one of several operations is to run the step of each, and to sleep on all the words
- * that they name. An lw_cancel is one more operation, which waits for an event.
+ * To wait for one of several operations, a thread runs the step of each, sleeps on all the words
+ * that they name, and begins again. An lw_cancel is one more operation, which waits for an event.
  *
  * The waiting policy (wait/awake.h) decides how long to spin before a sleep, and how long a sleep
  * lasts; for a region's words, region/care.h limits that.
@@ -17,9 +17,10 @@ const struct lw_carer *lw_carer;
 #endif
 
 /*
- * Returns how long a wait of this kind lasts before the step is run again, ns. A waiter that has
- * just re-checked has reserved the lock by that, so that those who wait are served in order. Where
- * no busy threads keep them from running, its own turn comes without another re-check.
+ * Returns how long a sleep may last before the step is run again, ns. `way` is how to wait: what
+ * the step has returned, for the reason `why`. A waiter that has just re-checked has reserved the
+ * lock by that, so that the waiters are served in order. Its turn comes without another re-check,
+ * unless busy threads keep those before it from running.
  */
 static int64_t patience(uint32_t way, uint32_t why, int64_t slice_ns)
 {
@@ -29,27 +30,34 @@ static int64_t patience(uint32_t way, uint32_t why, int64_t slice_ns)
                                           : slice_ns;
 }
 
-static uint32_t why_of(lw_woken woken, bool last)
+/* A sleep that timed out before the deadline was for a re-check. */
+static uint32_t why_of(lw_woken woken, bool at_deadline)
 {
-    return woken == LW_TIMED_OUT && !last ? LW_SLICE : (uint32_t)woken;
+    return woken == LW_TIMED_OUT && !at_deadline ? LW_SLICE : (uint32_t)woken;
+}
+
+/* Runs the step, and again at once if the word has just changed. */
+static lw_answer run(const struct lw_operation *operation, uint32_t why, uint16_t *phase)
+{
+    lw_answer answer;
+    do {
+        answer = operation->step(operation->words, operation->wanted, why, *phase);
+        *phase = (uint16_t)lw_answer_phase(answer);
+    } while (lw_answer_what(answer) == LW_RETRY);
+    return answer;
 }
 
 /*
  * Runs each operation's step once, for this reason. Returns true if all have to wait: `waited`
  * holds the words, `way` how to wait (LW_WAIT_BRIEF if one waits briefly, LW_WAIT_IDLE if all are
- * idle). Returns false if an operation has ended, with its outcome in `end`.
+ * idle). Returns false if an operation has ended, or if the time is up, with the outcome in `end`.
  */
 static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t why,
                     uint16_t *phases, struct lw_waited *waited, uint32_t *way, struct lw_end *end)
 {
     *way = LW_WAIT_IDLE;
     for (uint32_t i = 0; i < n; i++) {
-        const struct lw_operation *operation = &operations[i];
-        lw_answer answer;
-        do {
-            answer = operation->step(operation->words, operation->wanted, why, phases[i]);
-            phases[i] = (uint16_t)lw_answer_phase(answer);
-        } while (lw_answer_what(answer) == LW_RETRY);
+        const lw_answer answer = run(&operations[i], why, &phases[i]);
         const uint32_t what = lw_answer_what(answer);
         if (what < LW_WAIT) {
             *end = (struct lw_end){lw_ending_of(what), i, lw_answer_expected(answer)};
@@ -58,7 +66,7 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
                 return false;
             continue;
         }
-        waited[i] = (struct lw_waited){&operation->words[lw_answer_word(answer)],
+        waited[i] = (struct lw_waited){&operations[i].words[lw_answer_word(answer)],
                                        lw_answer_expected(answer)};
         if (*way != LW_WAIT_BRIEF && what != LW_WAIT_IDLE)
             *way = what;
@@ -70,7 +78,7 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
  * Of n operations the last `cancels` wait for lw_cancels. At the deadline only the others have a
  * last attempt. If a cancel counted then, too, an operation that has just given up would be run
  * again to be cancelled: a barrier's step would find the barrier broken, and not know that its own
- * caller broke it.
+ * caller broke it. `held`, if it is not NULL, is the lock that the first operation waits for.
  */
 static struct lw_end block(const struct lw_held *held, const struct lw_operation *operations,
                            uint32_t n, uint32_t cancels, lw_deadline deadline, uint16_t *phases)
@@ -85,23 +93,24 @@ static struct lw_end block(const struct lw_held *held, const struct lw_operation
     while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &way,
                    &end)) {
         const int64_t longest = patience(way, why, slice_ns);
-        uint32_t all;
-        const struct lw_care care = lw_care_begin(waited, n, &all);
-        lw_deadline look = longest == LW_FOREVER ? LW_FOREVER : lw_now() + longest;
-        look = look < care.look ? look : care.look;
-        const lw_deadline until = look < deadline ? look : deadline;
-        const lw_woken woken = all == 1 ? lw_wait(waited[0].word, waited[0].expected, until)
-                                        : lw_wait_many(waited, all, until, &look_ns);
-        const bool looked = lw_care_end(&care, waited, n);
+        uint32_t words; /* n, and one more if a death in a region is to end the sleep */
+        const struct lw_care care = lw_care_begin(waited, n, &words);
+        lw_deadline recheck = longest == LW_FOREVER ? LW_FOREVER : lw_now() + longest;
+        recheck = recheck < care.look ? recheck : care.look;
+        const lw_deadline until = recheck < deadline ? recheck : deadline;
+        const lw_woken woken = words == 1 ? lw_wait(waited[0].word, waited[0].expected, until)
+                                          : lw_wait_many(waited, words, until, &look_ns);
+        const bool looked_for_dead = lw_care_end(&care, waited, n);
         why = why_of(woken, until == deadline);
         /*
-         * The waiter keeps the notify that it may have consumed until its step runs. What a dead
-         * holder had is free, or about to be freed by a thread that needs this CPU. One that was
-         * woken at another word than the state stood in line there (core/sem.c): the next one in
-         * line waits until its step has run.
+         * A waiter that was woken spins until the lock is free, and runs its step only then.
+         * Meanwhile it keeps the notify that it may have consumed. In two cases it does not spin.
+         * What a dead holder had is free, or about to be freed by a thread that needs this CPU. And
+         * a waiter that slept at another word than the state stood in line there (core/sem.c): the
+         * next one in line waits until its step has run.
          */
         const bool stood_in_line = waited[0].word != operations[0].words;
-        if (held && !looked && !stood_in_line && (why == LW_OK || why == LW_NOT_EQUAL))
+        if (held && !looked_for_dead && !stood_in_line && (why == LW_OK || why == LW_NOT_EQUAL))
             lw_spin_until_free(held, operations[0].words, operations[0].wanted, why == LW_OK,
                                deadline);
         if (why == LW_SLICE && slice_ns <= LW_IDLE_NS / 2)
@@ -115,12 +124,9 @@ static struct lw_end block(const struct lw_held *held, const struct lw_operation
  * on a notify that it may have consumed. If it succeeds at this moment, it has succeeded: no permit
  * may be lost because a cancel came at the same time.
  */
-static struct lw_end cancelled(const struct lw_operation *operation, uint32_t phase)
+static struct lw_end cancelled(const struct lw_operation *operation, uint16_t phase)
 {
-    lw_answer answer;
-    do {
-        answer = operation->step(operation->words, operation->wanted, LW_CANCELLED, phase);
-    } while (lw_answer_what(answer) == LW_RETRY);
+    const lw_answer answer = run(operation, LW_CANCELLED, &phase);
     const bool done = lw_answer_what(answer) == LW_DONE;
     return (struct lw_end){done ? LW_ENDED_DONE : LW_ENDED_CANCELLED, 0,
                            lw_answer_expected(answer)};
@@ -155,7 +161,7 @@ bool lw_spin(struct lw_operation operation, lw_deadline deadline, struct lw_end 
     return false;
 }
 
-/* `held`, if it is not NULL, is what the one operation waits for. */
+/* `held` as above; with it, there is one operation. */
 static struct lw_end block_any(const struct lw_held *held, struct lw_operation *operations,
                                uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {

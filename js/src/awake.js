@@ -22,7 +22,7 @@ export const BRIEF = 4;
  */
 export const LONGEST_POLL = 32;
 
-/** How many polls take about as long as a slice. */
+/** How many polls of the longest kind take about as long as a slice. */
 export const POLLS = 32;
 
 /**
@@ -41,17 +41,18 @@ export const LONGEST_TIMER = 0x7fffffff;
 export const HAND_OVER = 8;
 
 /**
- * How often a worker tries before it sleeps, and how many pauses it makes before
- * each time. With more pauses the holder takes many turns in a row; with fewer a worker is sooner
- * to find a mutex that is seldom free. bench/js/tune.js.
+ * How often a worker tries before it sleeps, and how many pauses it makes before each try. With
+ * more pauses the holder takes many turns in a row. With fewer a worker is sooner to find a mutex
+ * that is seldom free. bench/js/tune.js.
  */
 const TRIES = 100;
 const PAUSES = 10;
 
 /**
- * How long a worker contends before it yields, in ms; and how long if no other wanted the CPU the
- * last time. If it never did, and there were more workers than CPUs, those that run would pass the
- * mutex among themselves until the scheduler stops them, many milliseconds later.
+ * How long a worker contends before it yields, in ms; and how long if no other thread wanted the
+ * CPU when it last yielded. If workers never yielded, and there were more of them than CPUs, those
+ * that run would pass the mutex among themselves until the scheduler stops them, many milliseconds
+ * later.
  */
 const QUANTUM = 0.5;
 const QUANTUM_ALONE = 2;
@@ -69,6 +70,7 @@ const LONG_NAP = 0.2;
  */
 const pause = /** @type {any} */ (Atomics).pause ?? Math.random;
 
+/** The time from which on this worker yields before it spins, in ms. */
 let yieldsAt = 0;
 
 /**

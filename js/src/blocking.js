@@ -35,6 +35,8 @@ import { nap, wait } from './wait.js';
  */
 
 /**
+ * Runs a step to its end, and sleeps whenever it says that it has to wait.
+ *
  * @param {Step} step
  * @param {Words} words of the primitive
  * @param {number} self
@@ -42,7 +44,11 @@ import { nap, wait } from './wait.js';
  * @returns {Answer} what ended it: LW_DONE, LW_GAVE_UP or another that is less than LW_WAIT
  */
 export function block(step, words, self, timeout) {
-  /** @type {number | undefined} Not before it is needed: a clock costs more than a step that need not wait. */
+  /**
+   * Set before the first sleep: to read the clock costs more than a step that need not wait.
+   *
+   * @type {number | undefined}
+   */
   let deadline;
   let why = LW_START;
   let phase = 0;

@@ -21,7 +21,7 @@ import { advanceAfterTurn, join, lineAt, part, run } from './line.js';
 import { signalOf, timeoutOf } from './options.js';
 
 /**
- * The steps, numbered.
+ * The steps, numbered, so that a caller's key is a number.
  *
  * @type {Map<Step, number>}
  */
@@ -38,6 +38,7 @@ function keyOf({ step, wanted, phase }) {
   return (number * 2 ** 16 + phase) * 2 ** 32 + (wanted >>> 0);
 }
 
+/** How many callers have come, which is the next one's place. */
 shared.places ??= 0;
 
 /**
@@ -53,9 +54,9 @@ const latestFirst = (a, b) => b.after.place - a.after.place;
  * the callers behind it with the same key would have to, too; their steps are not run before the
  * next change. So a change that serves k callers takes about k steps, however many wait.
  *
- * If it served a caller, the next one that has to queue does so once the event loop has turned, as
- * if it had come only then. Until then this agent could not learn of a notify anyway, and what the
- * served caller gives back is handed over without one.
+ * If a caller was served, those behind it that have to queue at the gate do so once the event loop
+ * has turned, as if they had come only then. Until it has turned this agent could not learn of a
+ * notify anyway, and what the served caller gives back is handed over without one.
  *
  * @param {Line} line
  * @param {number} why
@@ -92,7 +93,7 @@ function advance(line, why, queues = [...line.queues.values()]) {
 
 /**
  * Runs an operation until it has ended. If no call of this agent waits, and this one need not
- * either, there is no caller.
+ * either, it makes no caller.
  *
  * @param {() => Operation} make may throw
  * @param {number | import('./options.js').WaitOptions | undefined} options
@@ -116,7 +117,7 @@ export function gather(make, options, toValue, note) {
 }
 
 /**
- * The same by a caller in any case.
+ * The same, but makes a caller in any case: `waitAny` has one for each source.
  *
  * @param {Caller['resolve']} resolve
  * @param {() => Operation} make may throw, and then this throws

@@ -24,10 +24,10 @@ const ALL = 0;
 const headOf = (line) => line.queues.get(ALL)?.after;
 
 /**
- * Runs the head's step, then that of each next head, until one has to wait or has the lock. In the
- * latter case the next head has to wait for that caller. It is told when the caller gives the lock
- * back (handOver). It also queues once the event loop has turned, so that other agents tell it,
- * too.
+ * Runs the head's step, then that of each next head, until one has to wait or has the lock. If one
+ * has the lock, the next head waits for it. Its step runs when this agent gives the lock back by a
+ * driver (handOver), and in any case once the event loop has turned. Then it queues, so that other
+ * agents' unlocks wake it, too.
  *
  * @param {Line} line
  * @param {number} why the reason for the first of them
