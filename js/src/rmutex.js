@@ -22,7 +22,7 @@ import {
 import { self, unchecked } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { dispose, guardOf } from './guard.js';
-import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
+import { timeoutToBlock } from './options.js';
 import { pending } from './limits.js';
 import { Primitive } from './primitive.js';
 import { lockBlocking } from './blocking.js';

@@ -1,6 +1,5 @@
 /** For the tests of locks on etcd: real servers on this machine, and programs that use them. */
 
-import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

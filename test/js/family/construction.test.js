@@ -9,21 +9,7 @@ import { PRIMITIVES } from '../primitives.js';
 import { failure } from '../support.js';
 import { wordsOf } from './waits.js';
 
-const {
-  Barrier,
-  Condition,
-  Counter,
-  Event,
-  Latch,
-  layout,
-  Mutex,
-  Once,
-  Permits,
-  RecursiveMutex,
-  RWLock,
-  Semaphore,
-  WaitGroup,
-} = lockword;
+const { Barrier, Counter, Event, Latch, layout, Mutex, Permits, Semaphore, WaitGroup } = lockword;
 
 /**
  * Every class, and its size in bytes; test/js/core/layout.test.js compares that with

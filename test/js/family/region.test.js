@@ -6,7 +6,7 @@ import { expect } from 'chai';
 
 import { AbandonedError, ClosedError, Region } from '../../../js/src/region.js';
 import { isNode, spawn } from '../agents.js';
-import { failure, itCalling, sleep, stateOf, until, within } from '../support.js';
+import { failure, sleep, stateOf, until, within } from '../support.js';
 
 /** Deno does not tell when a terminated worker has stopped. */
 const isDeno = Boolean(globalThis.Deno);

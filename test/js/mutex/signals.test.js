@@ -3,7 +3,7 @@ import { expect } from 'chai';
 
 import { Mutex } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
-import { failure, sleep, Stranger, until, within, wordsOf } from '../support.js';
+import { failure, sleep, Stranger, within, wordsOf } from '../support.js';
 
 const free = [0, 0];
 
