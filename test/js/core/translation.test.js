@@ -1,10 +1,10 @@
 /**
  * js/src/core is the C core: whatever a function is asked, and whatever comes of its operations, in
  * states that can be reached or not, both do the same. Here the C runs as wasm, compiled over words
- * that this test plays (hooked/), and every choice of outcomes is tried.
+ * that this test plays (by the explorer's word.h), and every choice of outcomes is tried.
  */
 import assert from 'node:assert/strict';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 
 import { printers } from '../../../tools/core/build.js';
 import {
@@ -14,6 +14,7 @@ import {
   headers,
   llvm,
   read,
+  ROOT,
   tree,
 } from '../../../tools/core/toolchain.js';
 import { mutexTake, mutexUnlockStep } from '../../../js/src/core/mutex.js';
@@ -113,7 +114,7 @@ class Choices {
 
 /** The C core as { name: function }, which plays its operations like played.js. */
 async function loadC(player) {
-  const words = tree(fileURLToPath(new URL('hooked', import.meta.url)));
+  const words = tree(join(ROOT, 'verify/explorer'));
   const found = await printers();
   const objects = {};
   for (const { name, prototypes } of found) {
@@ -130,13 +131,13 @@ async function loadC(player) {
   const wasm = await link(objects, declared.map(symbolOf));
   const imports = Object.fromEntries(
     Object.keys(OUTCOMES).map((kind) => [
-      kind,
+      `runs_${kind}`,
       (pointer, ...operands) =>
         player.play(kind, (unsigned(pointer) - ADDRESS) / 4, ...operands.map(unsigned)),
     ]),
   );
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
-  const { instance } = await WebAssembly.instantiate(wasm, { env: { memory }, words: imports });
+  const { instance } = await WebAssembly.instantiate(wasm, { env: { memory, ...imports } });
   return declared.map((c) => ({ name: camelCase(c.name), c, run: instance.exports[symbolOf(c)] }));
 }
 
