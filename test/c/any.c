@@ -117,8 +117,7 @@ TEST(a_permit_goes_to_one_that_wants_it)
         struct call calls[2];
         for (int k = 0; k < 2; k++) {
             calls[k] = calling(wait_any, &things);
-            start_call(&calls[k]);
-            await_sleep(&calls[k].helper);
+            start_sleeper(&calls[k]);
         }
         come(&things, i % 2 ? 7 : 1);
         come(&things, i % 2 ? 1 : 7);
@@ -150,8 +149,7 @@ TEST(what_comes_together_is_consumed_once)
     for (int i = 0; i < 100; i++) {
         struct things things = make_things();
         struct call call = calling(wait_any, &things);
-        start_call(&call);
-        await_sleep(&call.helper);
+        start_sleeper(&call);
         come(&things, i % 2 ? 1 : 2);
         come(&things, i % 2 ? 2 : 1);
         assert_int_equal(end_call(&call), 0);
@@ -309,8 +307,7 @@ TEST(what_did_not_come_is_not_claimed_any_more)
     struct things things = make_things();
     lw_sem_release(&things.sem, 1);
     struct call call = {.function = wait_any, .on = &things, .deadline = LW_FOREVER, .result = -1};
-    start_call(&call);
-    await_sleep(&call.helper);
+    start_sleeper(&call);
     assert_int_equal(lw_sem_acquire_until(&things.sem, 1, LW_NOW), ETIMEDOUT);
     lw_event_set(&things.event);
     assert_int_equal(end_call(&call), 0);

@@ -148,8 +148,7 @@ TEST(a_thread_that_is_woken_in_vain_spins_before_it_sleeps_again)
         has_slept = false;
         begin(kind->held, free_it_unmarked);
         struct call call = {.function = kind->lock, .deadline = lw_after_ms(10000)};
-        start_call(&call);
-        await_sleep(&call.helper);
+        start_sleeper(&call);
         has_slept = true;
         for (int i = 0; i < 100 && (read_state() & LW_BLOCKED_WAITERS); i++) {
             /* Between two re-checks it might see this before the notify, and mark it. */

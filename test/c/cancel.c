@@ -200,8 +200,7 @@ TEST(a_notify_reaches_somebody)
 {
     static struct room room;
     struct call other = calling(wait_in, &room);
-    start_call(&other);
-    await_sleep(&other.helper);
+    start_sleeper(&other);
     prepare(notify_one, &room);
     struct call call = {.function = wait_in, .on = &room, .cancel = &cancel};
     const int error = wait_in(&call);

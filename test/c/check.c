@@ -134,12 +134,17 @@ void start_calls(struct call *calls, size_t count, struct call like)
     }
 }
 
+void start_sleeper(struct call *call)
+{
+    start_call(call);
+    await_sleep(&call->helper);
+}
+
 void start_sleepers(struct call *calls, size_t count, struct call like)
 {
     for (size_t i = 0; i < count; i++) {
         calls[i] = like;
-        start_call(&calls[i]);
-        await_sleep(&calls[i].helper);
+        start_sleeper(&calls[i]);
     }
 }
 

@@ -94,6 +94,8 @@ struct call {
 /* A call without a deadline. */
 struct call calling(int (*function)(struct call *call), void *on);
 void start_call(struct call *call);
+/* Returns when it sleeps. */
+void start_sleeper(struct call *call);
 /* The call's result. Fails the test if it does not end within ten seconds. */
 int end_call(struct call *call);
 bool has_ended(const struct call *call);

@@ -138,8 +138,7 @@ TEST(a_notify_is_not_lost_with_one_that_is_cancelled)
             calls[i] = (struct call){
                 .function = wait_in, .on = &room, .deadline = LW_FOREVER, .result = -1};
             calls[i].cancel = i == 0 ? &cancel : NULL;
-            start_call(&calls[i]);
-            await_sleep(&calls[i].helper);
+            start_sleeper(&calls[i]);
         }
         if (round % 2)
             lw_cancel_fire(&cancel);

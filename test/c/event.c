@@ -98,8 +98,7 @@ TEST(its_generation_wraps)
 {
     lw_event event = {{LW_EVENT_GENERATION, 0}};
     struct call call = calling(await, &event);
-    start_call(&call);
-    await_sleep(&call.helper);
+    start_sleeper(&call);
     lw_event_set(&event);
     lw_event_reset(&event);
     assert_int_equal(end_call(&call), 0);

@@ -90,8 +90,7 @@ TEST(those_who_arrive_wait_for_the_last)
     struct call calls[2];
     for (uint32_t i = 0; i < COUNT_OF(calls); i++) {
         calls[i] = calling(arrive, &latch);
-        start_call(&calls[i]);
-        await_sleep(&calls[i].helper);
+        start_sleeper(&calls[i]);
         assert_int_equal(lw_latch_pending(&latch), 3 - i);
     }
     /* One that gives up has arrived all the same. */

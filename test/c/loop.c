@@ -682,8 +682,7 @@ TEST(a_condition_wakes_threads_and_loops)
 {
     open_loop(&loop);
     struct call call = calling(wait_for_notify, NULL);
-    start_call(&call);
-    await_sleep(&call.helper);
+    start_sleeper(&call);
     lw_mutex_lock(&guard);
     WAIT(lw_cond_wait_async, &cond, &guard, FOR(&a));
     a.then = unlock;

@@ -118,8 +118,7 @@ TEST(a_runner_that_died_can_be_abandoned)
     assert_int_equal(end_call(&dead), LW_ONCE_RUN);
     assert_int_equal(lw_once_running(&once), dead.helper.id);
     struct call heir = calling(run, &once);
-    start_call(&heir);
-    await_sleep(&heir.helper);
+    start_sleeper(&heir);
     assert_int_equal(lw_once_begin_until(&once, lw_after_ms(3)), ETIMEDOUT);
     assert_int_equal(lw_once_abandon(&once, dead.helper.id), 0);
     assert_int_equal(lw_once_abandon(&once, dead.helper.id), EPERM);

@@ -130,10 +130,8 @@ TEST(one_that_gives_up_leaves_the_permit_to_another)
         struct call gives_up = calling(acquire, &permits);
         gives_up.cancel = &cancel;
         struct call stays = calling(use, &permits);
-        start_call(&gives_up);
-        await_sleep(&gives_up.helper);
-        start_call(&stays);
-        await_sleep(&stays.helper);
+        start_sleeper(&gives_up);
+        start_sleeper(&stays);
         lw_cancel_fire(&cancel);
         assert_int_equal(lw_permits_release(&permits, 0), 0);
         const int result = end_call(&gives_up);

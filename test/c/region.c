@@ -583,8 +583,7 @@ TEST(a_waiter_of_a_killed_holder)
     const struct process holder = fork_one(hold);
     assert_int_equal(listen_to(&holder), 0);
     struct call call = calling(lock_it, &mutex);
-    start_call(&call);
-    await_sleep(&call.helper);
+    start_sleeper(&call);
     assert_int_equal(kill_one(&holder), -SIGKILL);
     assert_int_equal(end_call(&call), EOWNERDEAD);
     /* The thread has exited, and could not unlock. */
@@ -612,8 +611,7 @@ TEST(a_wait_is_cancelled)
     lw_cancel cancel = LW_CANCEL_INIT;
     struct call call = calling(lock_it, &mutex);
     call.cancel = &cancel;
-    start_call(&call);
-    await_sleep(&call.helper);
+    start_sleeper(&call);
     lw_cancel_fire(&cancel);
     assert_int_equal(end_call(&call), ECANCELED);
     assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
@@ -1194,16 +1192,14 @@ static void set_and_die(lw_region *region, int end)
     kill(getpid(), SIGKILL);
 }
 
-TEST(a_wake_up_that_died_is_replaced)
+/* The wake-up dies with its process. A waiter that was not woken would look after a second. */
+static void assert_woken(lw_event *event, int (*wait)(struct call *call), void *on)
 {
-    lw_region *region = create();
-    lw_event *event = event_named(region);
     int64_t least = INT64_MAX;
     for (int round = 0; round < 4; round++) {
         lw_event_reset(event);
-        struct call call = calling(wait_for_event, event);
-        start_call(&call);
-        await_sleep(&call.helper);
+        struct call call = calling(wait, on);
+        start_sleeper(&call);
         const int64_t start = now_ns();
         const struct process setter = fork_one(set_and_die);
         assert_int_equal(end_of(&setter), -SIGKILL);
@@ -1211,8 +1207,14 @@ TEST(a_wake_up_that_died_is_replaced)
         if (now_ns() - start < least)
             least = now_ns() - start;
     }
-    /* A waiter that was not woken would look after a second. */
     assert_true(least < 500 * (int64_t)NS_PER_MS);
+}
+
+TEST(a_wake_up_that_died_is_replaced)
+{
+    lw_region *region = create();
+    lw_event *event = event_named(region);
+    assert_woken(event, wait_for_event, event);
     destroy(region);
 }
 
@@ -1236,20 +1238,7 @@ TEST(a_wake_up_that_died_of_a_waiter_for_several)
     lw_region *region = create();
     lw_event *events[] = {event_named(other), NULL, event_named(region)};
     assert_int_equal(lw_region_event_named(region, "first", NULL, &events[1]), 0);
-    int64_t least = INT64_MAX;
-    for (int round = 0; round < 4; round++) {
-        lw_event_reset(events[2]);
-        struct call call = calling(wait_for_three, events);
-        start_call(&call);
-        await_sleep(&call.helper);
-        const int64_t start = now_ns();
-        const struct process setter = fork_one(set_and_die);
-        assert_int_equal(end_of(&setter), -SIGKILL);
-        assert_int_equal(end_call(&call), 0);
-        if (now_ns() - start < least)
-            least = now_ns() - start;
-    }
-    assert_true(least < 500 * (int64_t)NS_PER_MS);
+    assert_woken(events[2], wait_for_three, events);
     destroy(region);
     assert_int_equal(lw_region_close(other), 0);
     munmap(memory, SIZE);
@@ -1261,8 +1250,7 @@ TEST(a_wake_up_that_died_in_a_forked_child)
     lw_region *region = create();
     lw_event *event = event_named(region);
     struct call call = calling(wait_for_event, event);
-    start_call(&call);
-    await_sleep(&call.helper);
+    start_sleeper(&call);
     const pid_t pid = fork();
     if (pid == 0) {
         __atomic_store_n(&event->word[0], LW_EVENT_SET, __ATOMIC_RELEASE);
@@ -1301,8 +1289,7 @@ TEST(what_is_waited_for_is_not_removed)
     lw_region *region = create();
     lw_event *event = event_named(region);
     struct call call = calling(wait_for_event, event);
-    start_call(&call);
-    await_sleep(&call.helper);
+    start_sleeper(&call);
     struct lw_region_info info;
     do {
         sleep_ms(2);
@@ -1349,8 +1336,7 @@ TEST(a_once_whose_runner_dies)
     assert_int_equal(lw_region_describe(region, "once", &info), 0);
     assert_int_equal(info.holder_pid, runner.pid);
     struct call call = calling(begin_once, &once);
-    start_call(&call);
-    await_sleep(&call.helper);
+    start_sleeper(&call);
     assert_int_equal(kill_one(&runner), -SIGKILL);
     assert_int_equal(end_call(&call), LW_ONCE_RUN);
     /* That thread has exited, and could not finish. */

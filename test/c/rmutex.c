@@ -70,8 +70,7 @@ TEST(a_waiter_gets_it_only_after_the_last_unlock)
     struct call call = calling(lock_it, &rmutex);
     lw_rmutex_lock(&rmutex);
     lw_rmutex_lock(&rmutex);
-    start_call(&call);
-    await_sleep(&call.helper);
+    start_sleeper(&call);
     assert_int_equal(lw_rmutex_unlock(&rmutex), 0);
     sleep_ms(5);
     assert_false(has_ended(&call));

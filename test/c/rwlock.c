@@ -313,8 +313,7 @@ TEST(a_writer_that_gave_up_leaves_no_trace)
         if (way)
             writer.deadline =
                 lw_after_ms(400); /* even a busy machine has two readers waiting by then */
-        start_call(&writer);
-        await_sleep(&writer.helper);
+        start_sleeper(&writer);
         struct call readers[2];
         for (size_t i = 0; i < COUNT_OF(readers); i++) {
             start_it(&readers[i], read_and_unlock, &rwlock);

@@ -77,10 +77,8 @@ TEST(a_small_request_is_not_stranded_behind_a_large_one)
     lw_sem sem = LW_SEM_INIT(0);
     struct call small = acquiring(&sem, 1);
     struct call large = acquiring(&sem, 3);
-    start_call(&small);
-    await_sleep(&small.helper);
-    start_call(&large);
-    await_sleep(&large.helper);
+    start_sleeper(&small);
+    start_sleeper(&large);
     assert_int_equal(lw_sem_release(&sem, 1), 0);
     assert_int_equal(end_call(&small), 0);
     assert_int_equal(lw_sem_release(&sem, 2), 0);
@@ -96,8 +94,7 @@ TEST(a_claim_is_served_before_newcomers)
     lw_sem sem = LW_SEM_INIT(1);
     struct call large = acquiring(&sem, 3);
     struct call small[4];
-    start_call(&large);
-    await_sleep(&large.helper);
+    start_sleeper(&large);
     start_sleepers(small, COUNT_OF(small), acquiring(&sem, 1));
     assert_int_equal(lw_sem_acquire_until(&sem, 1, LW_NOW), ETIMEDOUT);
     assert_int_equal(lw_sem_tryacquire(&sem, 1), 0);

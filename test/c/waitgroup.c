@@ -87,8 +87,7 @@ TEST(its_rounds_wrap)
     for (int round = 0; round < 3; round++) {
         lw_waitgroup_add(&group, 1);
         struct call call = calling(await, &group);
-        start_call(&call);
-        await_sleep(&call.helper);
+        start_sleeper(&call);
         lw_waitgroup_done(&group);
         lw_waitgroup_add(&group, 1);
         assert_int_equal(end_call(&call), 0);

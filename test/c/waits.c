@@ -283,8 +283,7 @@ static void it_waits_until_it_may_go_on(void **state)
         struct subject subject = forbidden(operation);
         struct waiting waiting = {operation, &subject};
         struct call call = waiting_call(&waiting, deadlines[i], NULL);
-        start_call(&call);
-        await_sleep(&call.helper);
+        start_sleeper(&call);
         sleep_ms(2);
         assert_false(has_ended(&call));
         operation->allow(&subject);
@@ -334,8 +333,7 @@ static void a_cancel_ends_a_wait(void **state)
         struct waiting waiting = {operation, &subject};
         lw_cancel cancel = LW_CANCEL_INIT;
         struct call call = waiting_call(&waiting, deadlines[i], &cancel);
-        start_call(&call);
-        await_sleep(&call.helper);
+        start_sleeper(&call);
         lw_cancel_fire(&cancel);
         assert_int_equal(end_call(&call), ECANCELED);
         assert_int_equal(call.errno_after, LEFT_ERRNO);
@@ -355,8 +353,7 @@ static void a_cancel_wakes_its_own_waiters_only(void **state)
     struct call calls[COUNT_OF(cancels)];
     for (size_t i = 0; i < COUNT_OF(calls); i++) {
         calls[i] = waiting_call(&waiting, LW_FOREVER, cancels[i]);
-        start_call(&calls[i]);
-        await_sleep(&calls[i].helper);
+        start_sleeper(&calls[i]);
     }
     lw_cancel_fire(&first);
     assert_int_equal(end_call(&calls[0]), ECANCELED);
@@ -445,8 +442,7 @@ static void a_signal_storm_ends_no_wait(void **state)
         assert_true(handled > 2);
         subject = forbidden(operation);
         struct call untimed = waiting_call(&waiting, LW_FOREVER, cancellable ? &cancel : NULL);
-        start_call(&untimed);
-        await_sleep(&untimed.helper);
+        start_sleeper(&untimed);
         send_signals(&untimed, now_ns() + 10 * NS_PER_MS);
         assert_false(has_ended(&untimed));
         operation->allow(&subject);

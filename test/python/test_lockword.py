@@ -104,6 +104,19 @@ class Case(unittest.TestCase):
 
         return join
 
+    def other_holds(self, mutex=None):
+        """Another thread holds the mutex; the function that is returned lets it go."""
+        held, let = threading.Event(), threading.Event()
+
+        def hold():
+            with mutex or self.jobs:
+                held.set()
+                let.wait()
+
+        join = self.thread(hold)
+        held.wait()
+        return lambda: (let.set(), join())
+
     def process(self, code, *arguments):
         """A Python process with `region`, `jobs` and `say`."""
         head = """
@@ -249,20 +262,13 @@ class Mutexes(Case):
             self.assertFalse(guard.owner_died)
 
     def test_in_the_main_thread_too(self):
-        held, let = threading.Event(), threading.Event()
-
-        def hold():
-            with self.jobs:
-                held.set()
-                let.wait()
-
-        join = self.thread(hold)
-        held.wait()
+        let = self.other_holds()
         self.assertFalse(self.jobs.acquire(timeout=0.02))
-        threading.Timer(0.02, let.set).start()
+        timer = threading.Timer(0.02, let)
+        timer.start()
         self.assertTrue(self.jobs.acquire())
         self.jobs.release()
-        join()
+        timer.join()
 
     def test_deadlock(self):
         with self.jobs:
@@ -573,19 +579,6 @@ async def begun():
 class Tasks(Case):
     def run_async(self, coroutine):
         return asyncio.run(asyncio.wait_for(coroutine, 30))
-
-    def other_holds(self):
-        """Another thread holds the mutex; the function that is returned lets it go."""
-        held, let = threading.Event(), threading.Event()
-
-        def hold():
-            with self.jobs:
-                held.set()
-                let.wait()
-
-        join = self.thread(hold)
-        held.wait()
-        return lambda: (let.set(), join())
 
     def test_the_loop_goes_on(self):
         async def main():
@@ -1121,18 +1114,14 @@ class Lives(Case):
 
     def test_close_ends_tasks(self):
         async def main():
-            held, let = threading.Event(), threading.Event()
-            other = lockword.Region(self.path)
-            join = self.thread(lambda: hold_until(other, held, let))
-            held.wait()
+            let = self.other_holds(lockword.Region(self.path).mutex("jobs"))
             tasks = [asyncio.ensure_future(self.jobs.acquire_async()) for _ in range(3000)]
             await begun()
             self.region.close()
             for task in tasks:
                 with self.assertRaises(lockword.ClosedError):
                     await task
-            let.set()
-            join()
+            let()
 
         asyncio.run(main())
 
@@ -1313,12 +1302,6 @@ class Languages(Case):
             self.assertEqual((process.communicate(timeout=60)[0], process.returncode), (b"", 0))
         with open(table, "rb") as file:
             self.assertEqual(struct.unpack("<QQ", file.read()), (4000, 4 * 500500))
-
-
-def hold_until(region, held, let):
-    with region.mutex("jobs"):
-        held.set()
-        let.wait()
 
 
 if __name__ == "__main__":

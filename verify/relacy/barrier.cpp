@@ -86,23 +86,9 @@ const test tests[] = {
      rl::simulate<meeting<true, blocking, async, blocking>>},
 };
 
-/*
- * Both order a notify after the wait for which it is meant. The critical sections of the list do so
- * already: see mutex.cpp. Besides, the party that ends the cycle need not acquire at that moment:
- * it acquired all arrivals when it looked at the state that it changes.
- */
-const spare spares[] = {
-    {"lw_waiters_wait", lw_release, lw_relaxed},
-    {"lw_waiters_change", lw_acq_rel, lw_release},
-};
-
 } // namespace
 
 int main()
 {
-    puts("The barrier as it is written, under a weak memory:");
-    check_as_written(tests, 100000);
-    puts("\nWith one memory order weakened, what finds it:");
-    check_weakenings(tests, spares, 50000);
-    return finish();
+    return check("barrier", tests, waiters_spares);
 }

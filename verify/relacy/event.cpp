@@ -17,18 +17,13 @@ using namespace harness;
 namespace
 {
 
-struct automatic {
+struct automatic : all_write {
     static constexpr unsigned words = LW_EVENT_WORDS;
     static constexpr uint32_t initial = LW_EVENT_AUTO | LW_EVENT_SET;
 
     static bool is_free(uint32_t state)
     {
         return state & LW_EVENT_SET;
-    }
-
-    static bool writes(unsigned)
-    {
-        return true;
     }
 
     static bool take(lw_word *event, uint32_t, agent &self, kind kind, bool)

@@ -33,6 +33,14 @@ template <class lock> constexpr bool writes_late(long)
     return false;
 }
 
+/* The part of a lock that all agents take to write. */
+struct all_write {
+    static bool writes(unsigned)
+    {
+        return true;
+    }
+};
+
 template <class lock, int rounds, kind a, kind b, kind c = none>
 struct handover : rl::test_suite<handover<lock, rounds, a, b, c>, c == none ? 2 : 3> {
     static constexpr unsigned threads = c == none ? 2 : 3;

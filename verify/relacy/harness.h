@@ -139,7 +139,8 @@ void check_weakenings(const test (&tests)[n], const spare (&spares)[m], unsigned
  * A primitive that waits as core/waiters.h says could do without these orders. They put a notify
  * after the wait for which it is meant, and the critical sections of the list do so already
  * (mutex.cpp). Nor does the change that opens a latch, say, have to acquire what the others
- * released: the waiter reads what it wrote, and so acquires from all of them.
+ * released: the waiter reads what it wrote, and so acquires from all of them. The party that ends a
+ * barrier's cycle acquired all arrivals when it looked at the state that it changes.
  */
 const spare waiters_spares[] = {
     {"lw_waiters_wait", lw_release, lw_relaxed},
@@ -153,14 +154,15 @@ int finish()
     return failures == 0 ? 0 : 1;
 }
 
-/* The program of most primitives. */
+/* The program of most primitives: each weakening is run so often. */
 template <unsigned n, unsigned m>
-int check(const char *name, const test (&tests)[n], const spare (&spares)[m])
+int check(const char *name, const test (&tests)[n], const spare (&spares)[m],
+          unsigned iterations = 50000)
 {
-    printf("The %s as it is written, under a weak memory:\n", name);
+    printf("The %s as written, under a weak memory:\n", name);
     check_as_written(tests, 100000);
     puts("\nWith one memory order weakened, what finds it:");
-    check_weakenings(tests, spares, 50000);
+    check_weakenings(tests, spares, iterations);
     return finish();
 }
 

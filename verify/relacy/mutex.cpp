@@ -20,19 +20,13 @@ using namespace harness;
 namespace
 {
 
-/* Every agent writes. */
-struct held {
+struct held : all_write {
     static constexpr unsigned words = LW_MUTEX_WORDS;
     static constexpr uint32_t initial = 0;
 
     static bool is_free(uint32_t state)
     {
         return state == 0;
-    }
-
-    static bool writes(unsigned)
-    {
-        return true;
     }
 
     static bool take(lw_word *mutex, uint32_t id, agent &self, kind kind, bool)

@@ -20,7 +20,7 @@ using namespace harness;
 namespace
 {
 
-struct permit {
+struct permit : all_write {
     static constexpr unsigned words = LW_PERMITS_FIRST + 1;
     static constexpr unsigned first = LW_PERMITS_COUNT;
     static constexpr bool late = true;
@@ -29,11 +29,6 @@ struct permit {
     static bool is_free(uint32_t state)
     {
         return !(state & LW_PERMITS_RESERVED);
-    }
-
-    static bool writes(unsigned)
-    {
-        return true;
     }
 
     static bool take(lw_word *permits, uint32_t id, agent &self, kind kind, bool)
@@ -72,9 +67,5 @@ const spare spares[] = {
 
 int main()
 {
-    puts("The permits as they are written, under a weak memory:");
-    check_as_written(tests, 100000);
-    puts("\nWith one memory order weakened, what finds it:");
-    check_weakenings(tests, spares, 50000);
-    return finish();
+    return check("permits", tests, spares);
 }

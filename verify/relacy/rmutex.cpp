@@ -27,21 +27,15 @@ lw_rmutex *seen_by(uint32_t id, lw_word *words)
 }
 
 /*
- * Threads use the C interface, tasks the steps. Every agent takes the mutex twice, and every agent
- * writes.
+ * Threads use the C interface, tasks the steps. Every agent takes the mutex twice.
  */
-struct held_twice {
+struct held_twice : all_write {
     static constexpr unsigned words = LW_RMUTEX_WORDS;
     static constexpr uint32_t initial = 0;
 
     static bool is_free(uint32_t state)
     {
         return state == 0;
-    }
-
-    static bool writes(unsigned)
-    {
-        return true;
     }
 
     static bool take(lw_word *rmutex, uint32_t id, agent &self, kind kind, bool)

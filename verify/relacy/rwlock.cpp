@@ -71,9 +71,5 @@ const spare spares[] = {
 
 int main()
 {
-    puts("The read-write lock as it is written, under a weak memory:");
-    check_as_written(tests, 100000);
-    puts("\nWith one memory order weakened, what finds it:");
-    check_weakenings(tests, spares, 100000);
-    return finish();
+    return check("read-write lock", tests, spares, 100000);
 }

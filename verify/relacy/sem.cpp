@@ -20,18 +20,13 @@ using namespace harness;
 namespace
 {
 
-struct permit {
+struct permit : all_write {
     static constexpr unsigned words = LW_SEM_WORDS;
     static constexpr uint32_t initial = 1;
 
     static bool is_free(uint32_t state)
     {
         return (state & LW_SEM_MAX) == 1;
-    }
-
-    static bool writes(unsigned)
-    {
-        return true;
     }
 
     static bool take(lw_word *sem, uint32_t, agent &self, kind kind, bool)
@@ -95,9 +90,5 @@ const spare spares[] = {
 
 int main()
 {
-    puts("The semaphore as it is written, under a weak memory:");
-    check_as_written(tests, 100000);
-    puts("\nWith one memory order weakened, what finds it:");
-    check_weakenings(tests, spares, 50000);
-    return finish();
+    return check("semaphore", tests, spares);
 }
