@@ -167,11 +167,13 @@ static struct place *place_of(const lw_word *words)
     return &known_locks[((uintptr_t)words >> 6) % PLACES];
 }
 
+/* `until` is the unit after a period's last one, modulo 2^32. */
 static void set_for_a_period(lw_word *until, int64_t now)
 {
     lw_store(until, units(now) + PERIOD, lw_relaxed);
 }
 
+/* Returns whether the period has not passed. */
 static bool holds(const lw_word *until, int64_t now)
 {
     return lw_load(until, lw_relaxed) - units(now) - 1 < PERIOD;
@@ -186,10 +188,10 @@ struct spin {
     lw_word *words;
     uint32_t wanted;
     bool is_newcomer;
-    bool was_woken;
-    uint32_t poller; /* what the role's word is while this thread has the role; 0: it has not */
-    struct place *known;
-    int64_t now;
+    bool was_woken;      /* by a notify */
+    uint32_t poller;     /* what the role's word is while this thread has the role; 0: it has not */
+    struct place *known; /* of the lock */
+    int64_t now;         /* when the clock was read last */
 };
 
 /*
@@ -244,7 +246,10 @@ static void note_loss(struct spin *spin)
     }
 }
 
-/* Looks at the lock, and takes it if it is free. Returns whether that is so. */
+/*
+ * Looks at the lock. A newcomer takes it if it is free, and this returns whether it has it. After a
+ * sleep this returns whether the lock is free.
+ */
 static bool take(struct spin *spin)
 {
     uint32_t owner;
@@ -353,6 +358,11 @@ static int64_t learn(const struct spin *spin, int64_t began, int64_t rested)
     return pause < QUANTUM_NS ? pause : QUANTUM_NS;
 }
 
+/*
+ * The rounds of one wait. In each a thread spins closely, and yields then; or, where it should not
+ * spin closely, it rests, and looks once. In a crowd it first becomes the poller; if it cannot, it
+ * rests until the next round. Returns as `take` does.
+ */
 static bool spin_for(struct spin *spin, lw_deadline deadline)
 {
     if (!may_spin(spin))
