@@ -181,7 +181,7 @@ int lw_region_mutex_unlock_slow(const lw_region_mutex *mutex)
 int lw_region_mutex_leave(const lw_region_mutex *mutex)
 {
     uint32_t self;
-    const int error = lw_region_holder(mutex->region, mutex->words, &self);
+    const int error = lw_region_agent_holding(mutex->region, mutex->words, &self);
     if (error)
         return error;
     let_go(mutex, self);
@@ -191,7 +191,7 @@ int lw_region_mutex_leave(const lw_region_mutex *mutex)
 int lw_region_mutex_abandon(const lw_region_mutex *mutex)
 {
     uint32_t self;
-    const int error = lw_region_holder(mutex->region, mutex->words, &self);
+    const int error = lw_region_agent_holding(mutex->region, mutex->words, &self);
     if (error)
         return error;
     lw_robust_decide(mutex->words, mutex->fate | LW_ROBUST_ABANDONED);

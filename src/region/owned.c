@@ -98,7 +98,7 @@ int lw_region_cond_wait_cancel(lw_cond *cond, const lw_region_mutex *mutex, lw_d
                                lw_cancel *cancel)
 {
     uint32_t self;
-    int error = lw_region_holder(mutex->region, mutex->words, &self);
+    int error = lw_region_agent_holding(mutex->region, mutex->words, &self);
     if (error)
         return error;
     /* Of a recursive mutex: the caller has it as often again afterwards. */

@@ -125,7 +125,8 @@ static inline int lw_region_agent(struct lw_region *region, uint32_t *id)
 }
 
 /* The same for a thread that holds the mutex of these words. Returns EPERM if it does not. */
-static inline int lw_region_holder(struct lw_region *region, const lw_word *words, uint32_t *id)
+static inline int lw_region_agent_holding(struct lw_region *region, const lw_word *words,
+                                          uint32_t *id)
 {
     const int error = lw_region_agent(region, id);
     return error ? error : lw_mutex_owner(words) == *id ? 0 : EPERM;
