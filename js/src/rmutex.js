@@ -229,9 +229,9 @@ export class TaskGuard {
   /** Unlocks it once; does nothing if the task does not hold it any more. */
   unlock() {
     if (!this.#isMine) return;
-    const again = this.#words[LW_RMUTEX_DEPTH];
+    // Before the unlock: after the last one the depth is the next holder's.
+    if (this.#words[LW_RMUTEX_DEPTH] === 0) this.#isMine = false;
     unlock(this.#words, TASK);
-    this.#isMine = again > 0;
   }
 
   /** Unlocks it as often as the task took it, for good: at the end of a `using` block. */
