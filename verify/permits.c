@@ -1,6 +1,7 @@
 /*
  * permits.c: the explorer's model of permits that have owners. Callers acquire a permit and release
- * it; t only tries. The configuration gives the number of permits.
+ * it; t only tries; l only looks, as a caller does that is awake yet. The configuration gives the
+ * number of permits.
  *
  * Callers w and d use them as a read-write lock does (include/lockword/rwtable.h): they take the
  * door first, here the word for the writer. A writer, w or the async v, then drains, and frees the
@@ -12,7 +13,7 @@
 #include "holder.h"
 #include "mutex.h"
 
-enum { ACQUIRE, TRY_ACQUIRE, RELEASE, FIND, COUNT, ENTER, DRAIN, LEAVE, BURY };
+enum { ACQUIRE, TRY_ACQUIRE, LOOK, RELEASE, FIND, COUNT, ENTER, DRAIN, LEAVE, BURY };
 
 /* A caller's own flags. */
 enum {
@@ -24,10 +25,14 @@ enum {
     HAS_DRAINED = FIRST_OWN_FLAG * 32, /* and all permits are free */
 };
 
-/* Of a caller: which permit it has. */
+/* Of a caller: which permit it has; and whether its call last saw the permits reserved. */
 #define WHICH 0
+#define SAW_RESERVED 1
 
 #define BURIED 0 /* ghost: agents whose burial has ended, one bit each */
+
+/* The highest phase of the step: the mutex's, with the flag that it waits. */
+#define PERMITS_LAST_PHASE (MUTEX_LAST_PHASE | 4)
 
 /* Ghost: how many threads may still be woken in vain by the releases so far. */
 #define CREDIT 1
@@ -44,6 +49,13 @@ static uint32_t bury_all(lw_word *words, uint32_t dead)
     return dead;
 }
 
+static uint32_t look_for(lw_word *words, uint32_t self)
+{
+    const lw_answer looked = lw_permits_acquire_step(words, self, LW_TIMED_OUT, 0);
+    return lw_answer_what(looked) == LW_DONE ? lw_answer_expected(looked) : LW_PERMITS_NONE;
+}
+
+CALL(look, look_for(words, a))
 CALL(try_acquire, lw_permits_try_step(words, a))
 CALL(release, lw_permits_release_step(words, a, b))
 CALL(find, lw_permits_find(words, a))
@@ -55,6 +67,7 @@ CALL(bury, bury_all(words, a))
 static const struct function functions[] = {
     [ACQUIRE] = STEP("permits_acquire_step", "acquire", lw_permits_acquire_step),
     [TRY_ACQUIRE] = FUNCTION("permits_try_step", "try", 1, try_acquire),
+    [LOOK] = INLINED("permits_look", "look", look),
     [RELEASE] = GIVES_BACK("permits_release_step", "release", 2, release),
     [FIND] = FUNCTION("permits_find", "find", 1, find),
     [COUNT] = FUNCTION("permits_of", "count", 1, count),
@@ -106,6 +119,7 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     }
     choices[count++] = (struct choice){.function = is_one_of(agent, caller, "wv")  ? DRAIN
                                                    : is_one_of(agent, caller, "t") ? TRY_ACQUIRE
+                                                   : is_one_of(agent, caller, "l") ? LOOK
                                                                                    : ACQUIRE,
                                        .a = self};
     if (model_configuration->with & STRAYS && !has_door) {
@@ -142,17 +156,32 @@ static const char *sees_none(struct state *state, int agent)
     return state->ghosts[CREDIT]-- > 0 ? NULL : "a herd: one more thread is woken in vain";
 }
 
+/* All other callers within a call have lost a turn, if they come to know of it. */
+static void overtake(struct state *state, int taker)
+{
+    for (int agent = 0; model_configuration->most_lost && agent < model_agents; agent++) {
+        for (int caller = 0; caller < model_callers[agent]; caller++) {
+            struct caller *c = &state->agents[agent].callers[caller];
+            if (agent != taker && c->rounds && c->rounds != ENDLESS)
+                c->flags |= OVERTAKEN;
+        }
+    }
+}
+
 static const char *took_permit(struct state *state, int agent, const struct operation *operation)
 {
     const uint32_t function = state->agents[agent].function;
     struct caller *c = operator_of(state, agent);
     if (operation->a != 0)
         return "takes a permit from its owner";
-    if ((function != ACQUIRE && function != TRY_ACQUIRE) || operation->b != model_id(agent) ||
-        c->flags & TOOK)
+    if ((function != ACQUIRE && function != TRY_ACQUIRE && function != LOOK) ||
+        operation->b != model_id(agent) || c->flags & TOOK)
         return "takes a permit that it was not asked to take";
+    if (c->own[SAW_RESERVED] && !(function == ACQUIRE && c->flags & HAS_WAITED))
+        return "takes a permit that is reserved for waiters";
     c->flags |= TOOK;
     c->own[WHICH] = (uint8_t)(operation->word - LW_PERMITS_FIRST);
+    overtake(state, agent);
     return NULL;
 }
 
@@ -183,7 +212,9 @@ static const char *operated(struct state *state, int agent, const struct operati
         return operation->kind == STORE ? freed_permit(state, agent, operation)
                                         : took_permit(state, agent, operation);
     if (operation->word == LW_PERMITS_STATE) {
-        if (function == ACQUIRE && result & LW_PERMITS_RESERVED && !writes)
+        if ((function == ACQUIRE || function == LOOK) && operation->kind == LOAD)
+            c->own[SAW_RESERVED] = (result & LW_PERMITS_RESERVED) != 0;
+        if (c->own[SAW_RESERVED])
             c->flags |= SAW_NONE;
         if (writes && function == DRAIN && !(c->flags & INSIDE))
             return "drains without the door";
@@ -245,12 +276,14 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     const uint8_t kept = c->flags & (HOLDS | INSIDE);
     const bool took = c->flags & TOOK;
     const bool gave = c->flags & GAVE;
+    c->own[SAW_RESERVED] = 0;
     switch (function) {
     case ACQUIRE:
         return acquire_ended(state, agent, c, result);
     case DRAIN:
         return drain_ended(state, agent, c, lw_answer_what(result));
-    case TRY_ACQUIRE: {
+    case TRY_ACQUIRE:
+    case LOOK: {
         const bool saw_none = c->flags & SAW_NONE;
         c->flags = took ? HOLDS : 0;
         if (!took)
@@ -379,12 +412,22 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
     }
 }
 
+/*
+ * How many turns a thread may lose: one more than the waits in vain before it starves. An event
+ * loop loses one more, while it hears of the notify. Four rounds are more than that, and too few
+ * for the sequence to come round: so no caller is endless.
+ */
+#define BOUND (MAX_FAILED_WAITS + 1)
+
 /* From small to large: a mutant's first failure is its shortest. */
 static const struct configuration configurations[] = {
     {"b,b", 1, 0, 0, SMALL, 1},
     {"b,b", 2, STRAYS, 0, SMALL, 1},
     {"b,b", 1, STRAYS, 0, SMALL, 2},
     {"a,b", 1, STRAYS | BRIEFS, 0, SMALL, 1},
+    {"b,b", 4, 0, BOUND, SMALL, 1},
+    {"l,b", 4, 0, BOUND, SMALL, 1},
+    {"a,b", 4, 0, BOUND + 1, SMALL, 1},
     {"w,d", 1, 0, 0, SMALL, 1},
     {"w,d,d", 1, 0, 0, SMALL, 2},
     {"b,b", 2, ANYTHING, 0, SMALL, 1},
@@ -422,4 +465,4 @@ static const char *const word_names[] = {"state",  "gate",     "count",
                                          "writer", "permit 0", "permit 1"};
 
 EXPLORE("permits", LW_PERMITS_FIRST + 2, .crowd = true, .async_letters = "aAev", .begin = begin,
-        .flags_of_a_step = SAW_NONE, .last_phase = MUTEX_LAST_PHASE, .may_die = may_die)
+        .flags_of_a_step = SAW_NONE, .last_phase = PERMITS_LAST_PHASE, .may_die = may_die)

@@ -16,6 +16,9 @@
 #include <lockword/core/permits.h>
 #include <lockword/core/waiters.h>
 
+/* The phase's own bit: the caller has begun to wait. */
+#define WAITS 0x0004u
+
 /* The highest sequence: the explorer's is small. */
 #ifndef GENERATIONS
 #define GENERATIONS LW_PERMITS_SEQUENCE
@@ -133,7 +136,8 @@ static lw_answer give_up(lw_word *permits, lw_phase phase)
 lw_answer lw_permits_acquire_step(lw_word *permits, uint32_t self, uint32_t why, lw_phase phase)
 {
     const bool async = why & LW_ASYNC;
-    phase = lw_waiters_resume(phase, why);
+    /* That the time of a caller is up which has not waited entitles it to nothing. */
+    phase = phase & WAITS ? lw_waiters_resume(phase, why) : 0;
     if ((why & LW_WHY) == LW_CANCELLED)
         return give_up(permits, phase);
 
@@ -164,7 +168,8 @@ lw_answer lw_permits_acquire_step(lw_word *permits, uint32_t self, uint32_t why,
             lw_cas(&permits[LW_PERMITS_STATE], state, marked, lw_release) != state)
             continue;
         return lw_answer_of(lw_waiters_way(phase, is_free),
-                            async ? LW_PERMITS_GATE : LW_PERMITS_STATE, phase, async ? 0 : marked);
+                            async ? LW_PERMITS_GATE : LW_PERMITS_STATE, phase | WAITS,
+                            async ? 0 : marked);
     }
 }
 

@@ -143,6 +143,19 @@ TEST(one_that_gives_up_leaves_the_permit_to_another)
     }
 }
 
+/* A call looks before it waits. If a look took the permit, those that reserved it would starve. */
+TEST(a_newcomer_leaves_a_reserved_permit_to_those_that_wait)
+{
+    lw_permits permits = LW_PERMITS_INIT(1);
+    permits.word[LW_PERMITS_STATE] = LW_PERMITS_RESERVED;
+    const int64_t began = now_ns();
+    assert_int_equal(lw_permits_acquire_until(&permits, NULL, lw_after_ms(5000)), 0);
+    /* None waits: the newcomer has waited briefly. */
+    assert_true(now_ns() - began >= NS_PER_MS / 4);
+    assert_int_equal(permits.word[LW_PERMITS_STATE] & LW_PERMITS_RESERVED, 0);
+    assert_int_equal(lw_permits_release(&permits, 0), 0);
+}
+
 #define USERS 4
 #define POOL 3
 #define TURNS 20000

@@ -56,6 +56,9 @@ import {
  * @typedef {import('../wait.js').Words} Words
  */
 
+// The phase's own bit: the caller has begun to wait.
+const WAITS = 0x0004;
+
 // The highest sequence: the explorer's is small.
 const GENERATIONS = LW_PERMITS_SEQUENCE;
 
@@ -212,7 +215,8 @@ function giveUp(permits, phase) {
  */
 export function permitsAcquireStep(permits, self, why, phase) {
   const async = (why & LW_ASYNC) !== 0;
-  phase = waitersResume(phase, why);
+  // That the time of a caller is up which has not waited entitles it to nothing.
+  phase = phase & WAITS ? waitersResume(phase, why) : 0;
   if ((why & LW_WHY) === LW_CANCELLED) return giveUp(permits, phase);
 
   for (;;) {
@@ -245,7 +249,7 @@ export function permitsAcquireStep(permits, self, why, phase) {
     return {
       what: waitersWay(phase, isFree),
       word: async ? LW_PERMITS_GATE : LW_PERMITS_STATE,
-      phase,
+      phase: phase | WAITS,
       expected: async ? 0 : marked,
     };
   }
