@@ -385,7 +385,7 @@ static bool was_chosen(const struct state *state, int agent)
 }
 
 /* Only engines re-check: with each re-check a waiter goes to the end of the queue. */
-static const char *waits_idly(const struct state *state, int agent, uint32_t way)
+static const char *waits_idly(struct state *state, int agent, uint32_t way)
 {
     return state->agents[agent].function == WAIT && way != LW_WAIT_IDLE ? "waits impatiently"
                                                                         : NULL;

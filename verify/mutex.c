@@ -256,7 +256,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
  * holds it. Until it is, a wait must end in a re-check. A waiter waits briefly only for a mutex
  * that is free.
  */
-static const char *waits(const struct state *state, int agent, uint32_t way)
+static const char *waits(struct state *state, int agent, uint32_t way)
 {
     const uint32_t word = state->words[LW_MUTEX_STATE];
     if (way == LW_WAIT_IDLE && !(word & LW_MUTEX_RESERVED))

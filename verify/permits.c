@@ -1,7 +1,7 @@
 /*
  * permits.c: the explorer's model of permits that have owners. Callers acquire a permit and release
- * it; t only tries; l only looks, as a caller does that is awake yet. The configuration gives the
- * number of permits.
+ * it; t only tries; l only looks, as a caller does that is awake yet; h has a permit at first, and
+ * only releases it. The configuration gives the number of permits.
  *
  * Callers w and d use them as a read-write lock does (include/lockword/rwtable.h): they take the
  * door first, here the word for the writer. A writer, w or the async v, then drains, and frees the
@@ -85,6 +85,16 @@ static bool owns_door(const struct state *state, int agent)
 static void begin(struct state *state)
 {
     state->words[LW_PERMITS_COUNT] = model_configuration->first;
+    uint32_t held = 0;
+    for (int agent = 0; agent < model_agents; agent++) {
+        if (model_letter(agent, 0) != 'h')
+            continue;
+        struct caller *c = &state->agents[agent].callers[0];
+        state->words[LW_PERMITS_FIRST + held] = model_id(agent);
+        c->flags = HOLDS;
+        c->own[WHICH] = (uint8_t)held;
+        held++;
+    }
 }
 
 static int choices(const struct state *state, int agent, int caller, struct choice *choices)
@@ -141,17 +151,14 @@ static bool wakes_count(void)
 }
 
 /*
- * No herd: a release leads to at most one thread that is woken and finds no permit; and an agent
- * that waits for all permits is woken by the last of them.
+ * No herd: a release leads to at most one thread that is woken, finds no permit and waits again.
  */
-static const char *sees_none(struct state *state, int agent)
+static const char *waits(struct state *state, int agent, uint32_t way)
 {
+    (void)way;
     const struct agent *a = &state->agents[agent];
-    if (!wakes_count() || a->why != LW_OK)
-        return NULL;
-    if (a->function == DRAIN)
-        return "is woken while another agent has a permit";
-    if (a->function != ACQUIRE || model_is_async(agent, a->caller))
+    if (!wakes_count() || a->function != ACQUIRE || a->why != LW_OK ||
+        model_is_async(agent, a->caller))
         return NULL;
     return state->ghosts[CREDIT]-- > 0 ? NULL : "a herd: one more thread is woken in vain";
 }
@@ -222,8 +229,8 @@ static const char *operated(struct state *state, int agent, const struct operati
     }
     if (operation->word >= LW_PERMITS_FIRST && result != 0 && !(c->flags & SAW_NONE)) {
         c->flags |= SAW_NONE;
-        if (model_configuration->first == 1 || function == DRAIN)
-            return sees_none(state, agent);
+        if (function == DRAIN && wakes_count() && state->agents[agent].why == LW_OK)
+            return "is woken while another agent has a permit";
     }
     return writes && operation->word != LW_PERMITS_WRITER ? "writes what does not change" : NULL;
 }
@@ -445,6 +452,10 @@ static const struct configuration configurations[] = {
     {"ab,b", 1, ANYTHING, 0, SMALL, 2},
     {"b,b,t", 1, SPURIOUS, 0, SMALL, 1},
     {"b,b,b,b", 1, 0, 0, LARGE, 2},
+    {"h,b,b,t", 1, 0, 0, SMALL, 1},
+    {"h,b,b,b", 1, CANCELS, 0, LARGE, 1},
+    {"h,h,b", 1, NATIVE, 0, SMALL, 2},
+    {"h,h,b,b", 1, CANCELS, 0, SMALL, 2},
     {"w,d,d", 1, NATIVE, 0, SMALL, 1},
     {"w,d,d", 1, NATIVE, 0, SMALL, 2},
     {"w,e,d", 1, NATIVE, 0, SMALL, 1},
@@ -465,4 +476,5 @@ static const char *const word_names[] = {"state",  "gate",     "count",
                                          "writer", "permit 0", "permit 1"};
 
 EXPLORE("permits", LW_PERMITS_FIRST + 2, .crowd = true, .async_letters = "aAev", .begin = begin,
-        .flags_of_a_step = SAW_NONE, .last_phase = PERMITS_LAST_PHASE, .may_die = may_die)
+        .flags_of_a_step = SAW_NONE, .waits = waits, .last_phase = PERMITS_LAST_PHASE,
+        .may_die = may_die)

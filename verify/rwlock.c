@@ -629,7 +629,7 @@ static const char *operated(struct state *state, int agent, const struct operati
     return NULL;
 }
 
-static const char *waits(const struct state *state, int agent, uint32_t way)
+static const char *waits(struct state *state, int agent, uint32_t way)
 {
     (void)way;
     const struct agent *a = &state->agents[agent];

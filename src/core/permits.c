@@ -10,8 +10,11 @@
  *   2. A release that sees the mark for threads notifies one thread. The mark stays, since only a
  *      notify that finds no thread shows that none is asleep. So as many threads are woken as
  *      permits become free, and a woken thread that finds none has lost it to a running one.
- *   3. A thread that may have consumed a notify, and gives up, notifies another one.
- *   4. The mark for event loops goes, and all of them are notified.
+ *   3. When the mark goes, some may have fallen asleep since that notify. So the release notifies
+ *      one more, which finds that the mark is gone: it sets the mark and waits again, or it takes a
+ *      permit and notifies another one.
+ *   4. A thread that may have consumed a notify, and gives up, notifies another one.
+ *   5. The mark for event loops goes, and all of them are notified.
  */
 #include <lockword/core/permits.h>
 #include <lockword/core/waiters.h>
@@ -27,14 +30,14 @@
 uint32_t lw_permits_count(const lw_word *permits)
 {
     const uint32_t count = lw_load(&permits[LW_PERMITS_COUNT], lw_relaxed);
-    return count < LW_PERMITS_MAX ? count : LW_PERMITS_MAX;
+    return count > LW_PERMITS_MAX ? LW_PERMITS_MAX : count;
 }
 
 uint32_t lw_permits_of(const lw_word *permits, uint32_t owner)
 {
     const uint32_t count = lw_permits_count(permits);
     uint32_t n = 0;
-    for (uint32_t which = 0; which < count; which = which + 1) {
+    for (uint32_t which = 0; which != count; which = which + 1) {
         /* Acquire: an agent that finds all of them free sees what their owners did before. */
         if (lw_load(&permits[LW_PERMITS_FIRST + which], lw_acquire) == owner)
             n = n + 1;
@@ -45,7 +48,7 @@ uint32_t lw_permits_of(const lw_word *permits, uint32_t owner)
 uint32_t lw_permits_find(const lw_word *permits, uint32_t owner)
 {
     const uint32_t count = lw_permits_count(permits);
-    for (uint32_t which = 0; which < count; which = which + 1) {
+    for (uint32_t which = 0; which != count; which = which + 1) {
         if (lw_load(&permits[LW_PERMITS_FIRST + which], lw_relaxed) == owner)
             return which;
     }
@@ -55,7 +58,7 @@ uint32_t lw_permits_find(const lw_word *permits, uint32_t owner)
 uint32_t lw_permits_try_step(lw_word *permits, uint32_t self)
 {
     const uint32_t count = lw_permits_count(permits);
-    for (uint32_t which = 0; which < count; which = which + 1) {
+    for (uint32_t which = 0; which != count; which = which + 1) {
         if (lw_load(&permits[LW_PERMITS_FIRST + which], lw_relaxed) == 0 &&
             lw_cas(&permits[LW_PERMITS_FIRST + which], 0, self, lw_acquire) == 0)
             return which;
@@ -77,7 +80,7 @@ static void announce(lw_word *permits)
          * last sees that all are free.
          */
         has_drained =
-            !(state & LW_PERMITS_DRAINS) || lw_permits_of(permits, 0) == lw_permits_count(permits);
+            !(state & LW_PERMITS_DRAINS && lw_permits_of(permits, 0) != lw_permits_count(permits));
         next = (state & ~LW_PERMITS_SEQUENCE) | ((state + 1) & GENERATIONS);
         if (has_drained)
             next &= ~(LW_PERMITS_DRAINS | LW_ASYNC_WAITERS);
@@ -88,11 +91,10 @@ static void announce(lw_word *permits)
         return;
     if (state & LW_ASYNC_WAITERS)
         lw_notify_async(&permits[LW_PERMITS_GATE], LW_ALL);
-    if (!(state & LW_BLOCKED_WAITERS) || lw_notify(&permits[LW_PERMITS_STATE], 1) > 0)
-        return;
-    /* No thread was asleep. One may be by the time that the mark goes: then it is woken. */
-    if (lw_cas(&permits[LW_PERMITS_STATE], next, next & ~LW_BLOCKED_WAITERS, lw_relaxed) == next)
-        lw_notify(&permits[LW_PERMITS_STATE], LW_ALL);
+    /* No thread was asleep. Some may be by the time that the mark goes: then one is woken. */
+    if (state & LW_BLOCKED_WAITERS && lw_notify(&permits[LW_PERMITS_STATE], 1) == 0 &&
+        lw_cas(&permits[LW_PERMITS_STATE], next, next & ~LW_BLOCKED_WAITERS, lw_relaxed) == next)
+        lw_notify(&permits[LW_PERMITS_STATE], 1);
 }
 
 bool lw_permits_release_step(lw_word *permits, uint32_t which, uint32_t self)
@@ -112,16 +114,16 @@ bool lw_permits_release_step(lw_word *permits, uint32_t which, uint32_t self)
 static void withdraw(lw_word *permits)
 {
     uint32_t seen = lw_load(&permits[LW_PERMITS_STATE], lw_relaxed);
-    while (seen & LW_PERMITS_RESERVED) {
-        const uint32_t state = seen;
-        seen = lw_cas(&permits[LW_PERMITS_STATE], state, state & ~LW_PERMITS_RESERVED, lw_relaxed);
-        if (seen == state) {
-            const uint32_t n = lw_permits_of(permits, 0);
-            if (n > 0)
-                lw_waiters_notify(permits, state, n);
+    uint32_t state;
+    do {
+        state = seen;
+        if (!(state & LW_PERMITS_RESERVED))
             return;
-        }
-    }
+        seen = lw_cas(&permits[LW_PERMITS_STATE], state, state & ~LW_PERMITS_RESERVED, lw_relaxed);
+    } while (seen != state);
+    const uint32_t n = lw_permits_of(permits, 0);
+    if (n != 0)
+        lw_waiters_notify(permits, state, n);
 }
 
 static lw_answer give_up(lw_word *permits, lw_phase phase)
@@ -150,6 +152,9 @@ lw_answer lw_permits_acquire_step(lw_word *permits, uint32_t self, uint32_t why,
             if (which != LW_PERMITS_NONE) {
                 if (phase & LW_ENTITLED)
                     withdraw(permits);
+                /* Rule 3. */
+                if (phase & LW_OWES && !(state & LW_BLOCKED_WAITERS))
+                    lw_notify(&permits[LW_PERMITS_STATE], 1);
                 return lw_answer_of(LW_DONE, 0, 0, which);
             }
         }
@@ -158,7 +163,7 @@ lw_answer lw_permits_acquire_step(lw_word *permits, uint32_t self, uint32_t why,
         if (async && !(why & LW_QUEUED))
             return lw_answer_of(LW_QUEUE, LW_PERMITS_GATE, phase, 0);
 
-        const bool is_free = is_barred && lw_permits_of(permits, 0) > 0;
+        const bool is_free = is_barred && lw_permits_of(permits, 0) != 0;
         /* If an agent that waited for all permits gave up, its mark goes here. */
         const uint32_t marked = (state & ~LW_PERMITS_DRAINS) |
                                 (async ? LW_ASYNC_WAITERS : LW_BLOCKED_WAITERS) |
@@ -186,7 +191,7 @@ uint32_t lw_permits_bury_step(lw_word *permits, uint32_t dead)
 {
     const uint32_t count = lw_permits_count(permits);
     uint32_t freed = 0;
-    for (uint32_t which = 0; which < count; which = which + 1) {
+    for (uint32_t which = 0; which != count; which = which + 1) {
         if (lw_load(&permits[LW_PERMITS_FIRST + which], lw_relaxed) == dead) {
             lw_store(&permits[LW_PERMITS_FIRST + which], 0, lw_release);
             freed = freed + 1;

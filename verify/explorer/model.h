@@ -163,7 +163,7 @@ struct primitive {
     const char *(*ended)(struct state *state, int agent, int caller, uint32_t function,
                          uint64_t result);
     /* A step has just asked its caller to wait, in this way. The same; may be NULL. */
-    const char *(*waits)(const struct state *state, int agent, uint32_t way);
+    const char *(*waits)(struct state *state, int agent, uint32_t way);
     /* Must hold in every state. The same. */
     const char *(*invariant)(const struct state *state);
     /* Others may have to wait until this agent goes on. */

@@ -20,8 +20,8 @@
  * Which waiters are woken: a release wakes one thread and all event loops, and a waiter that
  * starves reserves (core/waiters.h, rules 1 and 4). But the permit is free before the state says
  * so, and a permit is taken without a change of the state. So the mark for threads stays when one
- * is woken, and a thread owes nothing for taking a permit. Why that strands no waiter:
- * core/permits.c.
+ * is woken, and while it is there, a thread owes nothing for taking a permit. Why that strands no
+ * waiter: core/permits.c.
  *
  * After a release the state is still written: the memory may be freed only when no call runs.
  */

@@ -10,8 +10,11 @@
  *   2. A release that sees the mark for threads notifies one thread. The mark stays, since only a
  *      notify that finds no thread shows that none is asleep. So as many threads are woken as
  *      permits become free, and a woken thread that finds none has lost it to a running one.
- *   3. A thread that may have consumed a notify, and gives up, notifies another one.
- *   4. The mark for event loops goes, and all of them are notified.
+ *   3. When the mark goes, some may have fallen asleep since that notify. So the release notifies
+ *      one more, which finds that the mark is gone: it sets the mark and waits again, or it takes a
+ *      permit and notifies another one.
+ *   4. A thread that may have consumed a notify, and gives up, notifies another one.
+ *   5. The mark for event loops goes, and all of them are notified.
  *
  * Printed by `make core` from src/core/permits.c and include/lockword/core/permits.h: do not edit.
  */
@@ -70,7 +73,7 @@ const GENERATIONS = LW_PERMITS_SEQUENCE;
  */
 export function permitsCount(permits) {
   const count = Atomics.load(permits, LW_PERMITS_COUNT);
-  return count >>> 0 < LW_PERMITS_MAX ? count : LW_PERMITS_MAX;
+  return count >>> 0 > LW_PERMITS_MAX ? LW_PERMITS_MAX : count;
 }
 
 /**
@@ -83,7 +86,7 @@ export function permitsCount(permits) {
 export function permitsOf(permits, owner) {
   const count = permitsCount(permits);
   let n = 0;
-  for (let which = 0; which >>> 0 < count >>> 0; which = (which + 1) | 0) {
+  for (let which = 0; which !== count; which = (which + 1) | 0) {
     // Acquire: an agent that finds all of them free sees what their owners did before.
     if (Atomics.load(permits, (LW_PERMITS_FIRST + which) | 0) === owner) n = (n + 1) | 0;
   }
@@ -99,7 +102,7 @@ export function permitsOf(permits, owner) {
  */
 export function permitsFind(permits, owner) {
   const count = permitsCount(permits);
-  for (let which = 0; which >>> 0 < count >>> 0; which = (which + 1) | 0) {
+  for (let which = 0; which !== count; which = (which + 1) | 0) {
     if (Atomics.load(permits, (LW_PERMITS_FIRST + which) | 0) === owner) return which;
   }
   return LW_PERMITS_NONE;
@@ -115,7 +118,7 @@ export function permitsFind(permits, owner) {
  */
 export function permitsTryStep(permits, self) {
   const count = permitsCount(permits);
-  for (let which = 0; which >>> 0 < count >>> 0; which = (which + 1) | 0) {
+  for (let which = 0; which !== count; which = (which + 1) | 0) {
     if (
       Atomics.load(permits, (LW_PERMITS_FIRST + which) | 0) === 0 &&
       Atomics.compareExchange(permits, (LW_PERMITS_FIRST + which) | 0, 0, self) === 0
@@ -139,7 +142,7 @@ function announce(permits) {
     state = seen;
     // An agent that waits for all permits is woken by the last of them: whoever moves the state
     // last sees that all are free.
-    hasDrained = !(state & LW_PERMITS_DRAINS) || permitsOf(permits, 0) === permitsCount(permits);
+    hasDrained = !(state & LW_PERMITS_DRAINS && permitsOf(permits, 0) !== permitsCount(permits));
     next = (state & ~LW_PERMITS_SEQUENCE) | ((state + 1) & GENERATIONS);
     if (hasDrained) next &= ~(LW_PERMITS_DRAINS | LW_ASYNC_WAITERS);
     // Acquire: pairs with the mark, and with the other releases.
@@ -147,10 +150,13 @@ function announce(permits) {
   } while (seen !== state);
   if (!hasDrained) return;
   if (state & LW_ASYNC_WAITERS) notify(permits, LW_PERMITS_GATE);
-  if (!(state & LW_BLOCKED_WAITERS) || notify(permits, LW_PERMITS_STATE, 1) > 0) return;
-  // No thread was asleep. One may be by the time that the mark goes: then it is woken.
-  if (Atomics.compareExchange(permits, LW_PERMITS_STATE, next, next & ~LW_BLOCKED_WAITERS) === next)
-    notify(permits, LW_PERMITS_STATE);
+  // No thread was asleep. Some may be by the time that the mark goes: then one is woken.
+  if (
+    state & LW_BLOCKED_WAITERS &&
+    notify(permits, LW_PERMITS_STATE, 1) === 0 &&
+    Atomics.compareExchange(permits, LW_PERMITS_STATE, next, next & ~LW_BLOCKED_WAITERS) === next
+  )
+    notify(permits, LW_PERMITS_STATE, 1);
 }
 
 /**
@@ -181,15 +187,14 @@ export function permitsReleaseStep(permits, which, self) {
  */
 function withdraw(permits) {
   let seen = Atomics.load(permits, LW_PERMITS_STATE);
-  while (seen & LW_PERMITS_RESERVED) {
-    const state = seen;
+  let state;
+  do {
+    state = seen;
+    if (!(state & LW_PERMITS_RESERVED)) return;
     seen = Atomics.compareExchange(permits, LW_PERMITS_STATE, state, state & ~LW_PERMITS_RESERVED);
-    if (seen === state) {
-      const n = permitsOf(permits, 0);
-      if (n >>> 0 > 0) waitersNotify(permits, state, n);
-      return;
-    }
-  }
+  } while (seen !== state);
+  const n = permitsOf(permits, 0);
+  if (n !== 0) waitersNotify(permits, state, n);
 }
 
 /**
@@ -227,6 +232,8 @@ export function permitsAcquireStep(permits, self, why, phase) {
       const which = permitsTryStep(permits, self);
       if (which !== LW_PERMITS_NONE) {
         if (phase & LW_ENTITLED) withdraw(permits);
+        // Rule 3.
+        if (phase & LW_OWES && !(state & LW_BLOCKED_WAITERS)) notify(permits, LW_PERMITS_STATE, 1);
         return { what: LW_DONE, word: 0, phase: 0, expected: which };
       }
     }
@@ -234,7 +241,7 @@ export function permitsAcquireStep(permits, self, why, phase) {
     if (async && !(why & LW_QUEUED))
       return { what: LW_QUEUE, word: LW_PERMITS_GATE, phase, expected: 0 };
 
-    const isFree = isBarred && permitsOf(permits, 0) >>> 0 > 0;
+    const isFree = isBarred && permitsOf(permits, 0) !== 0;
     // If an agent that waited for all permits gave up, its mark goes here.
     const marked =
       (state & ~LW_PERMITS_DRAINS) |
@@ -285,7 +292,7 @@ export function permitsDrainStep(permits, unused, why, phase) {
 export function permitsBuryStep(permits, dead) {
   const count = permitsCount(permits);
   let freed = 0;
-  for (let which = 0; which >>> 0 < count >>> 0; which = (which + 1) | 0) {
+  for (let which = 0; which !== count; which = (which + 1) | 0) {
     if (Atomics.load(permits, (LW_PERMITS_FIRST + which) | 0) === dead) {
       Atomics.store(permits, (LW_PERMITS_FIRST + which) | 0, 0);
       freed = (freed + 1) | 0;
