@@ -212,4 +212,13 @@ struct lw_end lw_hold(const struct lw_held *held, struct lw_operation operation,
     struct lw_operation operations[2] = {operation};
     return block_any(held, operations, 1, deadline, cancel);
 }
+
+/* A thread that was woken would lose what it has not claimed yet to newcomers if it spun first. */
+struct lw_end lw_claim(const struct lw_held *held, struct lw_operation operation,
+                       lw_deadline deadline, lw_cancel *cancel)
+{
+    if (lw_take_soon(held, operation.words, operation.wanted, deadline))
+        return (struct lw_end){LW_ENDED_DONE, 0, 0};
+    return lw_block(operation, deadline, cancel);
+}
 #endif

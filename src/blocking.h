@@ -56,6 +56,7 @@ struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline dead
  */
 #if LW_ENGINE
 #define lw_hold(held, ...) lw_block(__VA_ARGS__)
+#define lw_claim(held, ...) lw_block(__VA_ARGS__)
 #else
 struct lw_held;
 extern const struct lw_held lw_held_mutex;
@@ -63,6 +64,10 @@ extern const struct lw_held lw_held_written; /* a read-write lock, to write */
 
 struct lw_end lw_hold(const struct lw_held *held, struct lw_operation operation,
                       lw_deadline deadline, lw_cancel *cancel);
+
+/* The same for a step that claims what it waits for: then newcomers cannot take it. */
+struct lw_end lw_claim(const struct lw_held *held, struct lw_operation operation,
+                       lw_deadline deadline, lw_cancel *cancel);
 #endif
 
 /* The middle of a condition's wait: the caller has entered it, and holds the mutex no more. */

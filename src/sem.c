@@ -20,14 +20,11 @@ static const struct lw_held held_permits = {look, lw_sem_take, true};
 
 #endif
 
-/*
- * A request for several permits claims them as soon as it runs its step. A thread that was woken
- * would lose them to newcomers if it spun first until there are as many.
- */
+/* A request for several permits claims them. */
 enum lw_ending lw_sem_acquire_slow(lw_sem *sem, uint32_t n, lw_deadline deadline, lw_cancel *cancel)
 {
     const struct lw_operation operation = {lw_sem_acquire_step, sem->word, n};
     return (n == 1 ? lw_hold(&held_permits, operation, deadline, cancel)
-                   : lw_spin_then_block(operation, deadline, cancel))
+                   : lw_claim(&held_permits, operation, deadline, cancel))
         .ending;
 }

@@ -32,6 +32,10 @@
  * Each attempt is a newcomer's, so that the lock's rules need not know of this. A thread that
  * returns from a sleep waits in the same way until the lock is free. Then its step takes it.
  *
+ * For several permits at once it tries a few times, and pauses in between. Then its step claims
+ * them, and the others wait for it. It does not yield: who yields forfeits a slice on Linux, and
+ * those that ask for one permit mostly get it without a wait, and never yield.
+ *
  * For everything else it tries a few times, and yields in between. A try and a yield that together
  * take half a millisecond say that the CPU is oversubscribed. Then, for many times as long, all
  * threads of the process sleep at once. They also do where threads that wait for locks do not
@@ -417,6 +421,17 @@ void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wan
 {
     struct spin spin = {held, words, wanted, false, was_woken, 0, place_of(words), 0};
     spin_for(&spin, deadline);
+}
+
+bool lw_take_soon(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline)
+{
+    int64_t now = lw_now();
+    for (int i = 0; others_run && i < TRIES && now < deadline; i++) {
+        if (held->take(words, wanted))
+            return true;
+        now = pause_until(now + PAUSE_NS);
+    }
+    return false;
 }
 
 /* Until when all threads sleep at once. */

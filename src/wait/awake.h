@@ -105,6 +105,13 @@ void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wan
                         lw_deadline deadline);
 
 /*
+ * For what the step claims. Tries a few times, pauses in between, and never yields. Returns whether
+ * it has taken the lock; if not, claim it now.
+ */
+bool lw_take_soon(const struct lw_held *held, lw_word *words, uint32_t wanted,
+                  lw_deadline deadline);
+
+/*
  * For a wait that no holder ends. Returns whether to try once more before a sleep. Yields first,
  * unless it is the first try.
  */

@@ -177,6 +177,19 @@ TEST(a_thread_that_is_woken_and_finds_it_free_does_not_yield)
     }
 }
 
+/*
+ * One that asks for one permit mostly gets it without a wait, and never yields: it would get the
+ * slices that the other one forfeits.
+ */
+TEST(a_thread_that_asks_for_several_permits_does_not_yield)
+{
+    kind = &kinds[1];
+    begin(1, NULL);
+    assert_int_equal(lw_sem_acquire_until(&sem, 2, lw_after_ms(20)), ETIMEDOUT);
+    assert_int_equal(yields, 0);
+    assert_in_range(sleeps, 1, 1000);
+}
+
 /* What a busy thread of another program does to a thread that yields to it. */
 static void take_long(void)
 {

@@ -94,6 +94,12 @@ bool lw_spin_for(const struct lw_held *its_held, lw_word *its_words, uint32_t wa
     return false;
 }
 
+bool lw_take_soon(const struct lw_held *its_held, lw_word *its_words, uint32_t wanted,
+                  lw_deadline deadline)
+{
+    return lw_spin_for(its_held, its_words, wanted, deadline);
+}
+
 void lw_spin_until_free(const struct lw_held *its_held, lw_word *its_words, uint32_t wanted,
                         bool says_it_was_woken, lw_deadline deadline)
 {
@@ -179,8 +185,10 @@ int main(void)
         const lw_deadline deadline = deadlines[choose(3)];
         lw_cancel *its_cancel = choose(2) ? &cancel : NULL;
         const struct lw_operation operation = {step, words, 7};
-        const struct lw_end end = choose(2) ? lw_hold(&held, operation, deadline, its_cancel)
-                                            : lw_block(operation, deadline, its_cancel);
+        const uint32_t how = choose(3);
+        const struct lw_end end = how == 0   ? lw_hold(&held, operation, deadline, its_cancel)
+                                  : how == 1 ? lw_claim(&held, operation, deadline, its_cancel)
+                                             : lw_block(operation, deadline, its_cancel);
         if (lw_answer_what(last) >= LW_WAIT)
             print_row(driver, last_why, lw_answer_what(last), NO_CALL);
         else
