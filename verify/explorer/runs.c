@@ -43,6 +43,7 @@ struct run {
 };
 
 bool runs_shorten = true;
+bool runs_merge_ends;
 bool runs_differ;
 bool runs_endless;
 uint32_t runs_self;
@@ -252,7 +253,9 @@ static void follow(run_id run, const struct log *original, const struct edge *ed
         runs_differ = true;
         return;
     }
-    keep_original(edge->to, &longer);
+    /* Ends are merged, whatever the call. */
+    if (memcmp(&runs[edge->to].arguments, &runs[run].arguments, sizeof(struct arguments)) == 0)
+        keep_original(edge->to, &longer);
 }
 
 static void keep_original(run_id run, const struct log *log)
@@ -360,13 +363,56 @@ uint32_t runs_function(run_id run)
     return runs[run].arguments.function;
 }
 
+/* A notify finds no waiter, one, or more, as far as a step may tell; and no more than it is for. */
+static bool may_find(run_id run, uint32_t found)
+{
+    return runs[run].next.kind == NOTIFY && found <= 2 && found <= runs[run].next.a;
+}
+
+/* Whether both runs do the same from now on, which is to notify and no more. */
+static bool are_as_good(run_id a, run_id b)
+{
+    if (!same(runs[a].next, runs[b].next))
+        return false;
+    bool as_good = true;
+    for (uint32_t found = 0; may_find(a, found) && as_good; found++)
+        as_good = are_as_good(runs_advance(a, found), runs_advance(b, found));
+    return as_good;
+}
+
+static bool only_notifies(run_id run)
+{
+    bool only = runs[run].next.kind == NOTIFY || runs[run].next.kind == RETURNED;
+    for (uint32_t found = 0; may_find(run, found) && only; found++)
+        only = only_notifies(runs_advance(run, found));
+    return only;
+}
+
+/* Of all runs that have the same left to do, which is to notify and no more: always one. */
+static run_id as_good(run_id run)
+{
+    if (runs[run].next.kind != NOTIFY || !only_notifies(run))
+        return run;
+    for (uint32_t i = 0; i < end_count; i++) {
+        if (runs[ends[i]].arguments.function == runs[run].arguments.function &&
+            are_as_good(ends[i], run))
+            return ends[i];
+    }
+    if (end_count == end_capacity) {
+        end_capacity = end_capacity ? end_capacity * 2 : 64;
+        ends = reallocate(ends, end_capacity, sizeof *ends);
+    }
+    return ends[end_count++] = run;
+}
+
 run_id runs_advance(run_id run, uint32_t result)
 {
     for (const struct edge *edge = runs[run].edges; edge; edge = edge->next) {
         if (edge->result == result)
             return edge->to;
     }
-    const run_id to = extend(run, result);
+    const run_id next = extend(run, result);
+    const run_id to = runs_merge_ends ? as_good(next) : next;
     struct edge *edge = allocate(1, sizeof *edge);
     *edge = (struct edge){result, to, runs[run].edges};
     runs[run].edges = edge;
@@ -516,44 +562,6 @@ run_id runs_forget(run_id run, uint32_t word, bool outdated, uint32_t self, uint
         return to;
     log.length = last - 1;
     return intern(&call, &log);
-}
-
-/* As many waiters as a notify may find, and a step may tell apart: none, one, or more. */
-#define FOUND 3u
-
-/* Whether both runs do the same from now on, which is to notify and no more. */
-static bool are_as_good(run_id a, run_id b)
-{
-    if (!same(runs[a].next, runs[b].next))
-        return false;
-    bool as_good = true;
-    for (uint32_t found = 0; runs[a].next.kind == NOTIFY && found < FOUND && as_good; found++)
-        as_good = are_as_good(runs_advance(a, found), runs_advance(b, found));
-    return as_good;
-}
-
-static bool only_notifies(run_id run)
-{
-    bool only = runs[run].next.kind == NOTIFY || runs[run].next.kind == RETURNED;
-    for (uint32_t found = 0; runs[run].next.kind == NOTIFY && found < FOUND && only; found++)
-        only = only_notifies(runs_advance(run, found));
-    return only;
-}
-
-run_id runs_as_good(run_id run)
-{
-    if (!only_notifies(run))
-        return run;
-    for (uint32_t i = 0; i < end_count; i++) {
-        if (runs[ends[i]].arguments.function == runs[run].arguments.function &&
-            are_as_good(ends[i], run))
-            return ends[i];
-    }
-    if (end_count == end_capacity) {
-        end_capacity = end_capacity ? end_capacity * 2 : 64;
-        ends = reallocate(ends, end_capacity, sizeof *ends);
-    }
-    return ends[end_count++] = run;
 }
 
 static void dump_operations(FILE *out, const struct log *log, uint32_t first_word)

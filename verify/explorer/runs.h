@@ -64,6 +64,7 @@ struct operation {
 typedef uint32_t run_id;
 
 extern bool runs_shorten;
+extern bool runs_merge_ends; /* what it has left to notify is all that a run remembers of its end */
 extern bool runs_differ;
 extern bool runs_endless; /* a call has done more operations than any would */
 
@@ -91,12 +92,6 @@ run_id runs_advance(run_id run, uint32_t result);
 /* Whether one of its operations on this word had a result, or wrote, with this value in the bits.
  */
 bool runs_knows(run_id run, uint32_t word, uint32_t bits, uint32_t value);
-
-/*
- * Returns a run that does the same from now on, whatever its past: always the same one, if this run
- * has nothing left to do but to notify.
- */
-run_id runs_as_good(run_id run);
 
 /* The run is about to load an id, and does the same next whichever it is, if it is not `self`. */
 bool runs_looks_for(run_id run, uint32_t self);

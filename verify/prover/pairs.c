@@ -338,8 +338,6 @@ static void forget(struct state *state)
     if (!model_primitive->forgets || a->doing != RUNNING)
         return;
     run_id run = a->value;
-    if (runs_next(run)->kind == NOTIFY)
-        a->value = runs_as_good(run);
     for (int i = 0; i < 2 && is_to_change_generation(run); i++)
         run = runs_advance(run, state->words[runs_next(run)->word]);
     const struct operation next = *runs_next(run);
@@ -442,7 +440,7 @@ static void react(struct search *s, uint32_t pair, const struct rule *rule)
     pairs_get(s->pairs, pair, &state);
     s->kind = store_get(&s->pairs->store, pair)[0];
     s->current = pair;
-    if (state.agents[ME].doing == DEAD || !are_compatible(&state, effect.held))
+    if (!are_compatible(&state, effect.held))
         return;
     if (effect.word) {
         if (!model_waits_at(&state, ME, effect.word - 1) || effect.woken == 0)

@@ -122,6 +122,7 @@ bool prove(const struct primitive *primitive, int most, bool is_quiet, const cha
 {
     bool all_hold = true;
     model_primitive = primitive;
+    runs_merge_ends = true;
     if (!is_quiet)
         printf("  #  any number of each            pairs transitions   s  verdict\n");
     for (uint32_t i = 0; i < primitive->proof_count && (all_hold || !is_quiet); i++) {
