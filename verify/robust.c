@@ -74,8 +74,8 @@ static bool is_busy(const struct state *state)
 static bool may_write(const struct state *state, int agent)
 {
     const int owner = state->ghosts[OWNER_AGENT] - 1;
-    return state->agents[agent].function == BURY ? owner >= 0 && is_dead(state, owner)
-                                                 : owner == agent;
+    return owner == agent ||
+           (state->agents[agent].function == BURY && owner >= 0 && is_dead(state, owner));
 }
 
 static void begin(struct state *state)
@@ -177,7 +177,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     case BURY: {
         const int dead = model_agent_of((uint32_t)result);
         c->flags = 0;
-        state->ghosts[BURIED] |= (uint8_t)(1 << dead);
+        state->ghosts[BURIED] |= (uint8_t)(is_dead(state, dead) << dead);
         return owns(state, dead) ? "the dead still holds it" : NULL;
     }
     default:
@@ -242,7 +242,15 @@ static const struct configuration configurations[] = {
     {"b,b,r,r", 1, ANYTHING | DEATHS | BURIALS, 0, MEDIUM, 0},
 };
 
+static const struct configuration proofs[] = {
+    {"b,x,s", 0, ANYTHING | STRAYS | DEATHS | BURIALS | BRIEFS_END, 0, SMALL, 0},
+    {"b,x,s,a", 0, ANYTHING | DEATHS | BURIALS | BRIEFS_END, 0, SMALL, 0},
+    {"b,aaa,ppp", 0, ANYTHING | DEATHS | BURIALS | BRIEFS_END, 0, MEDIUM, 0},
+};
+
 static const char *const word_names[] = {"state", "gate", "fate"};
 
 EXPLORE("robust", LW_ROBUST_WORDS, .last_phase = MUTEX_LAST_PHASE, .begin = begin,
-        .may_die = may_die, .most_deaths = 2)
+        .may_die = may_die, .most_deaths = 2, .proofs = proofs, .proof_count = COUNT_OF(proofs),
+        .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT, .burial = BURY + 1,
+        .is_owed = unlock_is_owed)

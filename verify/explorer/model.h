@@ -216,6 +216,11 @@ struct primitive {
      */
     bool (*is_within)(const struct state *state);
     /*
+     * Plus one: the function that buries the agent whose id is its argument, and does nothing else.
+     * In a proof with burials any number of agents may die, anywhere, and each will be buried.
+     */
+    uint32_t burial;
+    /*
      * Whoever waits now need not be woken yet: the word says that another agent has what they wait
      * for, and that agent is_needed, or no agent owes them anything.
      */

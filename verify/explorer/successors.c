@@ -845,12 +845,29 @@ static void die(const struct scene *scene, int agent)
     places_remove_agent(&next, agent);
     memset(&next.agents[agent], 0, sizeof next.agents[agent]);
     next.agents[agent].doing = DEAD;
-    next.deaths++;
+    for (int caller = 0; model_is_one_of_many && caller < model_callers[agent]; caller++)
+        next.agents[agent].callers[caller].rounds = ENDLESS;
+    next.deaths += !model_is_one_of_many;
     emit_event(scene, &next, event);
 }
 
+/*
+ * In a proof, what an agent does that buries another one is the last that the dead one does: it
+ * depends on nothing but the dead one's id. Afterwards another agent may have this id.
+ */
+static void be_buried(const struct scene *scene, int agent)
+{
+    if (model_is_one_of_many && with(BURIALS))
+        start(scene, agent, 0,
+              (struct choice){.function = (uint8_t)(model_primitive->burial - 1),
+                              .a = model_id(agent)});
+}
+
+/* In a proof any agent may, since it will be buried; and so may the one that buries it. */
 static bool may_die(const struct state *state, int agent)
 {
+    if (model_is_one_of_many)
+        return with(BURIALS);
     return model_primitive->may_die ? model_primitive->may_die(state, agent)
                                     : !model_primitive->is_needed(state, agent);
 }
@@ -888,6 +905,7 @@ void model_moves(const struct state *state, int agent, emit *emit, void *context
         asleep(&scene, agent);
         break;
     case DEAD:
+        be_buried(&scene, agent);
         return;
     }
     if (with(DEATHS) && state->deaths < most_deaths && may_die(state, agent))

@@ -49,8 +49,6 @@ static bool acts(const struct state *state, bool briefs_end)
 {
     const struct agent *a = &state->agents[ME];
     switch (a->doing) {
-    case DEAD:
-        return false;
     case ASLEEP:
         return briefs_end && a->way == LW_WAIT_BRIEF;
     case IDLE:
