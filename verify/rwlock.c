@@ -819,6 +819,12 @@ static bool is_owed(const struct state *state, int agent)
     return true;
 }
 
+/* Who upgrades waits for readers, and whoever reads does not wait meanwhile. */
+static bool may_sleep(const struct state *state, int agent)
+{
+    return state->agents[agent].function == UPGRADE && reads_of(state, agent) == 0;
+}
+
 /*
  * Who has claimed something will end the claim. A writer may let the readers go first while it has
  * its own turn. Who is about to wake those on the generation will free the lock.
@@ -1008,6 +1014,9 @@ static const struct configuration proofs[] = {
     {"r,d", 0, 0, 0, SMALL, 0},
     {"r,w", 0, 0, 0, SMALL, 0},
     {"r,w", 0, ANYTHING, 0, LARGE, 0},
+    /* Too large for mutants. */
+    {"u", 0, 0, 0, MEDIUM, 0},
+    {"r,u", 0, 0, 0, LARGE, 0},
 };
 
 static const char *const word_names[] = {"state", "gate", "owner", "generation"};
@@ -1018,6 +1027,6 @@ EXPLORE("rwlock", LW_RWLOCK_WORDS, .crowd = true, .async_letters = "apxyzAXYZ", 
         .ids = {[LW_RWLOCK_OWNER] = UINT32_MAX}, .agents_ghosts = 1 << OWNER_AGENT,
         .counts = {[LW_RWLOCK_STATE] = LW_RWLOCK_READERS}, .forgets = true,
         .generations = {[LW_RWLOCK_GENERATION] = GENERATIONS}, .is_owed = is_owed,
-        .pledges = pledges, .may_keep = may_keep, .is_woken_with_all = is_woken_with_all,
-        .is_marked = is_marked, .others_changed = others_changed, .held = reads_of,
-        .held_by_all = held_by_all)
+        .may_sleep = may_sleep, .pledges = pledges, .may_keep = may_keep,
+        .is_woken_with_all = is_woken_with_all, .is_marked = is_marked,
+        .others_changed = others_changed, .held = reads_of, .held_by_all = held_by_all)

@@ -226,6 +226,11 @@ struct primitive {
      */
     bool (*is_owed)(const struct state *state, int agent);
     /*
+     * An agent that is_needed waits. But it waits only for agents that do not wait while they have
+     * what it waits for. NULL: none does.
+     */
+    bool (*may_sleep)(const struct state *state, int agent);
+    /*
      * The words are pledged to a waiter, who will end this: prover/witnesses.h. A bit for each
      * pledge that stands. May be NULL.
      */

@@ -130,12 +130,21 @@ static bool is_kept(const struct fixpoint *f, uint32_t pair, const struct state 
     return standing != 0;
 }
 
-/* The word says that the sleeper need not be woken yet, or that a keeper will see to it. */
+static bool sleeps_while_needed(const struct state *state)
+{
+    return state->agents[ME].doing == ASLEEP && model_primitive->is_needed(state, ME);
+}
+
+/*
+ * The word says that the sleeper need not be woken yet, or that a keeper will see to it. But a
+ * keeper may be one of those that wait for this agent.
+ */
 static bool may_be_covered(const struct fixpoint *f, uint32_t pair, const struct state *state)
 {
     if (f->claim != ALL_SLEEPERS)
         return model_primitive->is_marked(state, ME);
-    return model_primitive->is_owed(state, ME) || is_kept(f, pair, state);
+    return model_primitive->is_owed(state, ME) ||
+           (!sleeps_while_needed(state) && is_kept(f, pair, state));
 }
 
 /* By this claim before, there is an agent that will see to this one. */
@@ -190,6 +199,14 @@ static bool is_sleeper(const struct fixpoint *f, uint32_t pair, const struct sta
     return f->claim == ASLEEP_TOGETHER ? sleeps : is_bound || is_about_to_sleep(state, word);
 }
 
+/* The words protect it, but by agents that may wait for it in turn. */
+static bool may_be_in_a_circle(const struct state *state)
+{
+    const struct primitive *p = model_primitive;
+    return sleeps_while_needed(state) && p->is_owed(state, ME) &&
+           !(p->may_sleep && p->may_sleep(state, ME));
+}
+
 static bool mark_all(struct fixpoint *f, bool briefs_end)
 {
     bool any = false;
@@ -206,8 +223,7 @@ static bool mark_all(struct fixpoint *f, bool briefs_end)
             f->witnesses->error = "a line waits, and nothing will tell it";
             f->witnesses->move = pair;
         }
-        if (!f->witnesses->error && model_primitive->is_needed(&state, ME) && !(marks & ACTOR) &&
-            model_primitive->is_owed(&state, ME) && state.agents[ME].doing == ASLEEP) {
+        if (!f->witnesses->error && !(marks & ACTOR) && may_be_in_a_circle(&state)) {
             f->witnesses->error = "an agent that others wait for may sleep for ever";
             f->witnesses->move = pair;
         }
