@@ -34,6 +34,9 @@ enum {
 /* The highest phase of the step: the mutex's, with the flag that it waits. */
 #define PERMITS_LAST_PHASE (MUTEX_LAST_PHASE | 4)
 
+/* Ghost, in proofs: a permit has become free since the state's sequence moved. */
+#define UNSAID 2
+
 /* Ghost: how many threads may still be woken in vain by the releases so far. */
 #define CREDIT 1
 
@@ -202,6 +205,7 @@ static const char *freed_permit(struct state *state, int agent, const struct ope
     if (function == RELEASE)
         c->flags = (c->flags | GAVE) & (uint8_t)~HOLDS;
     state->ghosts[CREDIT] += wakes_count();
+    state->ghosts[UNSAID] = model_is_one_of_many;
     return NULL;
 }
 
@@ -225,6 +229,8 @@ static const char *operated(struct state *state, int agent, const struct operati
             c->flags |= SAW_NONE;
         if (writes && function == DRAIN && !(c->flags & INSIDE))
             return "drains without the door";
+        if (writes && (operation->a ^ operation->b) & LW_PERMITS_SEQUENCE)
+            state->ghosts[UNSAID] = 0;
         return NULL;
     }
     if (operation->word >= LW_PERMITS_FIRST && result != 0 && !(c->flags & SAW_NONE)) {
@@ -315,11 +321,13 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
             use_up_round(c);
         c->flags = kept & (uint8_t)~INSIDE;
         return NULL;
-    case BURY:
+    case BURY: {
+        const int dead = model_agent_of((uint32_t)result);
         c->flags = 0;
         use_up_round(c);
-        state->ghosts[BURIED] |= (uint8_t)(1 << model_agent_of((uint32_t)result));
+        state->ghosts[BURIED] |= (uint8_t)(is_dead(state, dead) << dead);
         return NULL;
+    }
     case FIND: {
         uint32_t first = 0;
         while (first < model_configuration->first &&
@@ -350,12 +358,20 @@ static uint32_t held(const struct state *state, int agent)
  */
 static bool is_at_rest(const struct state *state)
 {
+    if (model_is_one_of_many)
+        return false;
     for (int agent = 0; agent < model_agents; agent++) {
         const uint8_t doing = state->agents[agent].doing;
         if (doing != IDLE && doing != ASLEEP && doing != DEAD)
             return false;
     }
     return true;
+}
+
+/* In a proof the dead are buried by themselves. */
+static bool has_died(const struct state *state, int agent)
+{
+    return is_dead(state, agent) || (model_is_one_of_many && state->agents[agent].function == BURY);
 }
 
 /* All of the dead are buried. */
@@ -371,8 +387,9 @@ static bool is_buried(const struct state *state)
 static const char *invariant(const struct state *state)
 {
     bool writes = false;
-    for (int agent = 0; agent < model_agents; agent++) {
-        if (!is_dead(state, agent) && named(state, agent) != held(state, agent))
+    const int agents = model_is_one_of_many ? 1 : model_agents;
+    for (int agent = 0; agent < agents; agent++) {
+        if (!has_died(state, agent) && named(state, agent) != held(state, agent))
             return "the words do not name the owners";
         writes |= !is_dead(state, agent) && any_has(state, agent, HAS_DRAINED);
     }
@@ -401,6 +418,27 @@ static bool may_die(const struct state *state, int agent)
 {
     (void)state;
     return model_letter(agent, 0) != 'r';
+}
+
+/* All permits are held, and their owners will release them. */
+static bool is_owed(const struct state *state, int agent)
+{
+    (void)agent;
+    return named(state, -1) == 0;
+}
+
+static uint32_t pledges(const struct state *state)
+{
+    return (state->words[LW_PERMITS_STATE] & LW_PERMITS_RESERVED ? 1u : 0) |
+           (state->ghosts[UNSAID] ? 2u : 0);
+}
+
+/* Whoever has freed a permit, or has died with one, moves the sequence. */
+static uint32_t may_keep(const struct state *state, int agent)
+{
+    const struct agent *a = &state->agents[agent];
+    const bool moves = a->doing == RUNNING && (a->function == RELEASE || a->function == BURY);
+    return 1 | (moves || a->doing == DEAD ? 2u : 0);
 }
 
 static void describe_word(char *text, size_t size, uint32_t word, uint32_t value)
@@ -472,9 +510,24 @@ static const struct configuration configurations[] = {
     {"w,d,d,r", 1, DEATHS | BURIALS, 0, SMALL, 2},
 };
 
+/* As CMakeLists.txt builds src/core/permits.c. */
+#ifndef GENERATIONS
+#define GENERATIONS LW_PERMITS_SEQUENCE
+#endif
+
+static const struct configuration proofs[] = {
+    {"b,t", 0, ANYTHING | STRAYS, 0, SMALL, 1},
+    {"b,t", 0, ANYTHING | STRAYS | DEATHS | BURIALS | BRIEFS_END, 0, SMALL, 1},
+    {"b,t", 0, ANYTHING | STRAYS, 0, MEDIUM, 2},
+    {"b,t", 0, ANYTHING | STRAYS | DEATHS | BURIALS | BRIEFS_END, 0, MEDIUM, 2},
+};
+
 static const char *const word_names[] = {"state",  "gate",     "count",
                                          "writer", "permit 0", "permit 1"};
 
 EXPLORE("permits", LW_PERMITS_FIRST + 2, .crowd = true, .async_letters = "aAev", .begin = begin,
         .flags_of_a_step = SAW_NONE, .waits = waits, .last_phase = PERMITS_LAST_PHASE,
-        .may_die = may_die)
+        .may_die = may_die, .proofs = proofs, .proof_count = COUNT_OF(proofs),
+        .ids = {[LW_PERMITS_WRITER] = LW_PERMITS_OWNER, LW_PERMITS_OWNER, LW_PERMITS_OWNER},
+        .generations = {[LW_PERMITS_STATE] = GENERATIONS}, .remembers = true, .burial = BURY + 1,
+        .is_owed = is_owed, .pledges = pledges, .may_keep = may_keep)

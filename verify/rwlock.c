@@ -1017,6 +1017,7 @@ static const struct configuration proofs[] = {
     /* Too large for mutants. */
     {"u", 0, 0, 0, MEDIUM, 0},
     {"r,u", 0, 0, 0, LARGE, 0},
+    {"u,w", 0, 0, 0, LARGE, 0},
 };
 
 static const char *const word_names[] = {"state", "gate", "owner", "generation"};

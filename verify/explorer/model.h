@@ -189,7 +189,7 @@ struct primitive {
     /*
      * The bits of each word that hold a generation: a number that only grows, and that callers
      * compare with the one they know, and do nothing else with. A run knows no other than its next
-     * operation does, unless the primitive `forgets`.
+     * operation does, unless the primitive `forgets` or `remembers`.
      */
     uint32_t generations[MAX_WORDS];
     /*
@@ -207,6 +207,8 @@ struct primitive {
     uint32_t counts[MAX_WORDS];
     /* In a proof, runs forget what they no longer need: runs_forget. */
     bool forgets;
+    /* In a proof, runs look at other words before they compare a generation. */
+    bool remembers;
     /*
      * Another agent changed the words, and the generations of these, one bit each: sets the flags
      * of this agent's callers. May be NULL.

@@ -210,7 +210,8 @@ static void shorten_line(struct agent *agent)
 static const struct operation *next_to_compare(const struct state *state)
 {
     run_id run = state->agents[ME].value;
-    while (runs_next(run)->kind == LOAD && !model_primitive->generations[runs_next(run)->word])
+    while (runs_next(run)->kind == LOAD && runs_next(run)->word < model_primitive->words &&
+           !model_primitive->generations[runs_next(run)->word] && !runs_endless)
         run = runs_advance(run, state->words[runs_next(run)->word]);
     return runs_next(run);
 }
@@ -237,6 +238,12 @@ static bool knows_history(const struct state *state, uint32_t word)
     return ((expected ^ state->words[word]) & own_bits(word)) == 0;
 }
 
+/* A run may compare a word with any generation that it has seen. */
+static bool knows_by_past(void)
+{
+    return model_primitive->forgets || model_primitive->remembers;
+}
+
 /* The agent may still compare the word with this generation. */
 static bool knows_generation(const struct state *state, uint32_t word, uint32_t generation)
 {
@@ -248,7 +255,7 @@ static bool knows_generation(const struct state *state, uint32_t word, uint32_t 
     if (a->doing != RUNNING)
         return knows || (a->value & bits) == generation;
     const struct operation *next = next_to_compare(state);
-    knows |= model_primitive->forgets && runs_knows(a->value, word, bits, generation);
+    knows |= knows_by_past() && runs_knows(a->value, word, bits, generation);
     return knows || (next->a & bits) == generation || (next->b & bits) == generation ||
            ((uint32_t)next->result & bits) == generation ||
            (lw_answer_expected(next->result) & bits) == generation;
@@ -263,8 +270,8 @@ static void turn(struct state *state, uint32_t turned)
     for (uint32_t word = 0; word < model_primitive->words; word++) {
         const uint32_t bits = model_primitive->generations[word];
         uint32_t generation = 0;
-        const bool is_unknown = model_primitive->forgets && bits &&
-                                !knows_generation(state, word, state->words[word] & bits);
+        const bool is_unknown =
+            knows_by_past() && bits && !knows_generation(state, word, state->words[word] & bits);
         if (!(turned >> word & 1) && !is_unknown)
             continue;
         while (knows_generation(state, word, generation))
@@ -461,20 +468,49 @@ static void react(struct search *s, uint32_t pair, const struct rule *rule)
     add_reaction(s, pair, add_pair(s, &state), rule->effect);
 }
 
-/* How others see it: the agent that moved is another one, and one of them may be the one named. */
-static int seen_by_others(struct state states[2], const unsigned char *class)
+/*
+ * The words that may name different agents, and each of which names another agent. Where ghosts
+ * name agents, too, all of them name the same one: then the first word stands for all.
+ */
+static int words_that_name(const struct state *state, uint32_t found[MAX_WORDS])
 {
-    struct state state = {0};
-    memcpy(&state, class, CLASS_SIZE);
-    states[0] = states[1] = state;
-    rename_in_place(&states[0], OTHER, OTHER, OTHER);
-    rename_in_place(&states[1], OTHER, ME, ME);
-    return names(&state, OTHER) ? 2 : 1;
+    int count = 0;
+    for (uint32_t word = 0; word < model_primitive->words; word++) {
+        const uint32_t ids = model_primitive->ids[word];
+        if (ids && (state->words[word] & ids) == model_id(OTHER))
+            found[count++] = word;
+    }
+    return model_primitive->agents_ghosts ? names(state, OTHER) : count;
 }
 
-int pairs_seen_by_others(struct pairs *pairs, uint32_t words, uint32_t classes[2])
+/* How others see it: the agent that moved is another one, and whoever looks may be one named. */
+static int seen_by_others(struct state states[WAYS_SEEN], const unsigned char *class)
 {
-    struct state states[2];
+    struct state state = {0};
+    uint32_t found[MAX_WORDS] = {0};
+    memcpy(&state, class, CLASS_SIZE);
+    const int count = words_that_name(&state, found);
+    if (1 << count > WAYS_SEEN) {
+        fputs("more words name agents than the prover has room for\n", stderr);
+        abort();
+    }
+    for (int way = 0; way < 1 << count; way++) {
+        const int other = way && model_primitive->agents_ghosts ? ME : OTHER;
+        states[way] = state;
+        rename_in_place(&states[way], OTHER, other, other);
+        for (int i = 0; i < count && other == OTHER; i++) {
+            const uint32_t ids = model_primitive->ids[found[i]];
+            uint32_t *word = &states[way].words[found[i]];
+            if (way >> i & 1)
+                *word = (*word & ~ids) | model_id(ME);
+        }
+    }
+    return 1 << count;
+}
+
+int pairs_seen_by_others(struct pairs *pairs, uint32_t words, uint32_t classes[WAYS_SEEN])
+{
+    struct state states[WAYS_SEEN];
     const int count = seen_by_others(states, store_get(&pairs->classes, words));
     for (int i = 0; i < count; i++)
         classes[i] = store_add(&pairs->classes, (const unsigned char *)&states[i], 0);
@@ -500,7 +536,7 @@ static void add_rule(struct search *s, uint32_t before, uint32_t after, uint32_t
 static void add_rules(struct search *s, uint32_t number)
 {
     const struct effect effect = pairs_effect(s->pairs, number);
-    struct state before[2], after[2];
+    struct state before[WAYS_SEEN], after[WAYS_SEEN];
     const int count = seen_by_others(before, store_get(&s->pairs->classes, effect.before));
     seen_by_others(after, store_get(&s->pairs->classes, effect.after));
     for (int i = 0; i < count; i++) {
@@ -673,6 +709,9 @@ static void on_move(void *context, const struct state *next, const struct event 
 {
     struct search *s = context;
     struct state forms[FORMS];
+    /* It may as well have died before it looked. */
+    if (s->first && event->kind == DIES)
+        return;
     if (s->reader >= 0 && (event->run ? event->caller != s->reader : s->reader || s->reading))
         return;
     if (event->error && !s->pairs->error) {

@@ -22,6 +22,7 @@
 #define NONE UINT32_MAX
 #define VERSIONS 4 /* ways to read the words: which others they name, and how many they count */
 #define SOME (UINT32_MAX - 1)
+#define WAYS_SEEN 8 /* ways in which others see words that name up to three agents */
 
 /* What a move does to others: it changes the words from one class to another, or notifies. */
 struct effect {
@@ -85,8 +86,8 @@ void pairs_get(const struct pairs *pairs, uint32_t pair, struct state *state);
 
 struct effect pairs_effect(const struct pairs *pairs, uint32_t number);
 
-/* The classes of words that others see where the agent that moves sees this one: two at most. */
-int pairs_seen_by_others(struct pairs *pairs, uint32_t words, uint32_t classes[2]);
+/* The classes of words that others see where the agent that moves sees this one. */
+int pairs_seen_by_others(struct pairs *pairs, uint32_t words, uint32_t classes[WAYS_SEEN]);
 
 /* Writes how the pair comes about. */
 void pairs_print(FILE *out, const struct pairs *pairs, uint32_t pair);

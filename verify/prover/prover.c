@@ -37,7 +37,7 @@ static uint32_t marked(unsigned marks)
 static void find_witnesses(struct pairs *pairs, bool briefs_end, struct outcome *outcome)
 {
     const uint32_t count = pairs->store.count;
-    unsigned char *keepers = briefs_end ? NULL : witnesses_keepers(pairs);
+    unsigned char *keepers = witnesses_keepers(pairs);
     outcome->marks = allocate(count, sizeof *outcome->marks);
     outcome->are_keepers = keepers;
     for (uint32_t pair = 0; pair < count; pair++)
@@ -75,8 +75,9 @@ static void judge(struct pairs *pairs, struct outcome *outcome)
 static void certify(const struct pairs *pairs, const char *prefix, uint32_t number,
                     struct outcome *outcome)
 {
-    /* check.js does not know runs that forget, nor what is due. */
-    if (model_primitive->forgets || model_primitive->is_woken_with_all)
+    /* check.js does not know runs that forget or remember, nor what is due. */
+    if (model_primitive->forgets || model_primitive->remembers ||
+        model_primitive->is_woken_with_all)
         return;
     char file[512];
     snprintf(file, sizeof file, "%s-%u", prefix, number);

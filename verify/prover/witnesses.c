@@ -261,7 +261,7 @@ static void look_at_classes(struct fixpoint *f)
         }
     }
     for (uint32_t class = 0; class < classes; class ++) {
-        uint32_t seen[2];
+        uint32_t seen[WAYS_SEEN];
         const int count = pairs_seen_by_others(pairs, class, seen);
         f->is_calm[class] = f->are_all_asleep[class] = true;
         for (int i = 0; i < count; i++) {
@@ -526,18 +526,19 @@ unsigned char *witnesses_keepers(struct pairs *pairs)
     unsigned char *keepers = allocate(pairs->store.count, 1);
     struct fixpoint f = {.pairs = pairs, .marks = allocate(pairs->store.count, 1)};
     bool *is_keeping = allocate(pairs->effects.count + 1, sizeof *is_keeping);
-    bool all_kept = true;
+    bool any_kept = all == 0;
     sort_reactions(&f);
-    for (unsigned pledge = 1; pledge <= all && all_kept; pledge <<= 1) {
-        all_kept = find_keepers(&f, pledge, is_keeping);
+    for (unsigned pledge = 1; pledge <= all; pledge <<= 1) {
+        const bool is_kept = find_keepers(&f, pledge, is_keeping);
+        any_kept |= is_kept;
         for (uint32_t pair = 0; pair < pairs->store.count; pair++)
-            keepers[pair] |= (unsigned char)(f.marks[pair] & KEEPER ? pledge : 0);
+            keepers[pair] |= (unsigned char)(!is_kept || f.marks[pair] & KEEPER ? pledge : 0);
     }
     free(is_keeping);
     free(f.marks);
     free(f.first_reaction);
     free(f.order);
-    if (all_kept)
+    if (any_kept)
         return keepers;
     free(keepers);
     return NULL;

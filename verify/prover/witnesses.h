@@ -61,7 +61,8 @@ struct fall {
 /*
  * The pledges: while the primitive's words are pledged (`pledges`; the mutex is reserved), there is
  * a keeper: an agent within a call that will end this. Returns of each pair which pledges it keeps,
- * one bit each, or NULL if one of them need not have a keeper.
+ * one bit each. Where a pledge need not have a keeper, it covers nobody: then all count as keepers.
+ * If that is so of all pledges, this function returns NULL.
  */
 unsigned char *witnesses_keepers(struct pairs *pairs);
 
