@@ -518,8 +518,8 @@ static const struct configuration configurations[] = {
 static const struct configuration proofs[] = {
     {"b,t", 0, ANYTHING | STRAYS, 0, SMALL, 1},
     {"b,t", 0, ANYTHING | STRAYS | DEATHS | BURIALS | BRIEFS_END, 0, SMALL, 1},
-    {"b,t", 0, ANYTHING | STRAYS, 0, MEDIUM, 2},
-    {"b,t", 0, ANYTHING | STRAYS | DEATHS | BURIALS | BRIEFS_END, 0, MEDIUM, 2},
+    {"b,t", 0, ANYTHING | STRAYS, 0, LARGE, 2},
+    {"b,t", 0, ANYTHING | STRAYS | DEATHS | BURIALS | BRIEFS_END, 0, LARGE, 2},
 };
 
 static const char *const word_names[] = {"state",  "gate",     "count",

@@ -676,7 +676,8 @@ static int forms_of(const struct state *before, const struct state *next, uint32
     forms[0] = *next;
     rename_in_place(&forms[0], ME, OTHER, OTHER);
     set_many(&forms[0], 2);
-    turn(&forms[0], forget_histories(&forms[0], before, turned));
+    /* A run that remembers may compare what it has changed the word to. */
+    turn(&forms[0], forget_histories(&forms[0], before, model_primitive->remembers ? 0 : turned));
     shorten_line(&forms[0].agents[ME]);
     forms[count] = forms[0];
     count += may_still_be_many(before, &forms[count]);
