@@ -13,7 +13,7 @@ static int sleep_on_word(struct call *call)
     return (int)lw_wait(call->on, 0, call->deadline);
 }
 
-static void start_sleeper(struct call *call, uint32_t *word, lw_deadline deadline)
+static void start_sleeper_on(struct call *call, uint32_t *word, lw_deadline deadline)
 {
     *call = calling(sleep_on_word, word);
     call->deadline = deadline;
@@ -94,7 +94,7 @@ TEST(notify_reaches_only_its_own_word)
 {
     uint32_t words[2] = {0, 0};
     struct call sleeper;
-    start_sleeper(&sleeper, &words[0], LW_FOREVER);
+    start_sleeper_on(&sleeper, &words[0], LW_FOREVER);
     await_sleep(&sleeper.helper);
     assert_int_equal(lw_notify(&words[1], LW_ALL), 0);
     assert_int_equal(lw_notify(&words[0], LW_ALL), 1);
@@ -107,7 +107,7 @@ TEST(far_deadlines_wait)
     for (size_t i = 0; i < COUNT_OF(deadlines); i++) {
         uint32_t word = 0;
         struct call sleeper;
-        start_sleeper(&sleeper, &word, deadlines[i]);
+        start_sleeper_on(&sleeper, &word, deadlines[i]);
         await_sleep(&sleeper.helper);
         assert_int_equal(lw_notify(&word, 1), 1);
         assert_int_equal(end_call(&sleeper), LW_OK);
@@ -135,7 +135,7 @@ TEST(a_wait_does_not_end_by_pthread_cancel)
 {
     uint32_t word = 0;
     struct call sleeper;
-    start_sleeper(&sleeper, &word, LW_FOREVER);
+    start_sleeper_on(&sleeper, &word, LW_FOREVER);
     await_sleep(&sleeper.helper);
     assert_int_equal(pthread_cancel(sleeper.helper.thread), 0);
     sleep_ms(3);
@@ -161,8 +161,8 @@ TEST(a_signal_storm_ends_no_wait)
     uint32_t word = 0;
     struct call timed, untimed;
     const lw_deadline deadline = lw_after_ms(300);
-    start_sleeper(&timed, &word, deadline);
-    start_sleeper(&untimed, &word, LW_FOREVER);
+    start_sleeper_on(&timed, &word, deadline);
+    start_sleeper_on(&untimed, &word, LW_FOREVER);
     handled = 0;
     while (now_ns() < deadline - 20 * NS_PER_MS) {
         pthread_kill(timed.helper.thread, SIGUSR1);
