@@ -426,11 +426,10 @@ bool runs_knows(run_id run, uint32_t word, uint32_t bits, uint32_t value)
     const struct log *log = runs[run].log;
     bool knows = false;
     replay(&runs[run].arguments, log);
-    for (uint32_t i = 0; i < log->length; i++) {
-        const bool writes = seen[i].kind == STORE || seen[i].kind == CAS;
-        knows |= seen[i].word == word &&
-                 ((log->results[i] & bits) == value || (writes && (seen[i].b & bits) == value));
-    }
+    for (uint32_t i = 0; i < log->length; i++)
+        knows |= seen[i].word == word && seen[i].kind != NOTIFY &&
+                 ((log->results[i] & bits) == value ||
+                  (seen[i].kind == CAS && (seen[i].b & bits) == value));
     return knows;
 }
 
@@ -607,6 +606,20 @@ static void dump_one(FILE *out, const struct arguments *call, const struct log *
         fprintf(out, "],\"result\":%u}\n", (uint32_t)result);
 }
 
+static void write_known(FILE *out, const struct arguments *call, const struct log *log)
+{
+    const char *comma = "";
+    replay(call, log);
+    for (uint32_t i = 0; i < log->length; i++) {
+        if (seen[i].kind == NOTIFY)
+            continue;
+        fprintf(out, "%s[%u,%u]", comma, seen[i].word, log->results[i]);
+        comma = ",";
+        if (seen[i].kind == CAS)
+            fprintf(out, ",[%u,%u]", seen[i].word, seen[i].b);
+    }
+}
+
 static void write_one(FILE *out, const struct run *run)
 {
     static const char *const KINDS[] = {"return", "load", "store", "cas", "notify"};
@@ -624,7 +637,9 @@ static void write_one(FILE *out, const struct run *run)
                 lw_answer_phase(o->result), lw_answer_expected(o->result));
     else
         fprintf(out, "%u]", (uint32_t)o->result);
-    fputs(",\"to\":{", out);
+    fputs(",\"knows\":[", out);
+    write_known(out, call, run->log);
+    fputs("],\"to\":{", out);
     for (const struct edge *edge = run->edges; edge; edge = edge->next)
         fprintf(out, "\"%u\":%u%s", edge->result, edge->to, edge->next ? "," : "");
     fputs("}}", out);

@@ -89,8 +89,7 @@ uint32_t runs_function(run_id run);
  */
 run_id runs_advance(run_id run, uint32_t result);
 
-/* Whether one of its operations on this word had a result, or wrote, with this value in the bits.
- */
+/* Whether one of its operations found or wrote this value in these bits of the word. */
 bool runs_knows(run_id run, uint32_t word, uint32_t bits, uint32_t value);
 
 /* The run is about to load an id, and does the same next whichever it is, if it is not `self`. */
@@ -111,7 +110,10 @@ bool runs_looks_for(run_id run, uint32_t self);
  */
 run_id runs_forget(run_id run, uint32_t word, bool outdated, uint32_t self, uint32_t ids);
 
-/* Writes all runs as a JSON array: the call that begins it, what it does next, and where to. */
+/*
+ * Writes all runs as a JSON array: the call that begins it, what it does next, what it has found or
+ * written in which word, and where it leads to.
+ */
 void runs_write(FILE *out);
 
 /* Writes all calls that have run to their end, as JSON lines. */

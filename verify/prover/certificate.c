@@ -22,11 +22,12 @@ static const char *const CALLERS_COLUMNS[] = {"phase", "wanted", "function", "fl
 /* The columns of words: the words, the ghosts, and how many have died. */
 #define WORDS_SIZE (model_primitive->words + MAX_GHOSTS + 1)
 
-/* What the primitive says of a pair, one bit each. */
-enum { NEEDED = 1, OWED = 2, PLEDGED = 4 };
+/* What the primitive says of a pair, one bit each; and two bytes of pledges. */
+enum { NEEDED = 1, OWED = 2, TOGETHER = 4, MARKED = 8, BOUND = 16, MAY_SLEEP = 32 };
+enum { PLEDGED = 8, MAY_KEEP = 16 };
 
 /* The columns of a move's last number. */
-enum { READ_AS = 0, ENDS_CALL = 2, NOTIFIES_OWN = 3, HELPS = 4 };
+enum { READ_AS = 0, ENDS_CALL = VERSIONS, NOTIFIES_OWN, HELPS };
 
 struct pair_row {
     uint32_t words, agent, facts, held, held_by_all;
@@ -78,6 +79,23 @@ static uint32_t add_agent(struct writer *w, uint32_t kind, const struct agent *a
     return store_add(&w->agents, (const unsigned char *)row, 0);
 }
 
+static uint32_t facts_of(const struct state *state)
+{
+    const struct primitive *p = model_primitive;
+    uint32_t facts = (p->is_needed(state, ME) ? NEEDED : 0u) | (p->is_owed(state, ME) ? OWED : 0u);
+    if (p->is_woken_with_all)
+        facts |= (p->is_woken_with_all(state, ME) ? TOGETHER : 0u) |
+                 (p->is_marked(state, ME) ? MARKED : 0u);
+    if (p->is_bound_to_sleep)
+        facts |= p->is_bound_to_sleep(state, ME) ? BOUND : 0u;
+    if (p->may_sleep)
+        facts |= p->may_sleep(state, ME) ? MAY_SLEEP : 0u;
+    if (p->pledges)
+        facts |= p->pledges(state) << PLEDGED | (p->may_keep ? p->may_keep(state, ME) : 0xffu)
+                                                    << MAY_KEEP;
+    return facts;
+}
+
 static struct pair_row row_of(struct writer *w, uint32_t pair)
 {
     const struct primitive *p = model_primitive;
@@ -86,8 +104,7 @@ static struct pair_row row_of(struct writer *w, uint32_t pair)
     struct pair_row row = {
         .words = add_words(w, &state),
         .agent = add_agent(w, store_get(&w->pairs->store, pair)[0], &state.agents[ME]),
-        .facts = (p->is_needed(&state, ME) ? NEEDED : 0u) | (p->is_owed(&state, ME) ? OWED : 0u) |
-                 (p->pledges && p->pledges(&state) ? PLEDGED : 0u),
+        .facts = facts_of(&state),
     };
     if (p->held) {
         row.held = p->held(&state, ME);
@@ -139,13 +156,13 @@ static void write_kinds(FILE *out, const struct pairs *pairs)
     fputs("],\n\"functions\":[", out);
     for (uint32_t i = 0; i < model_primitive->function_count; i++) {
         const struct function *f = &model_primitive->functions[i];
-        fprintf(out, "%s{\"label\":\"%s\",\"isStep\":%s,\"firstWord\":%u}", i ? "," : "", f->label,
-                f->is_step ? "true" : "false", f->first_word);
+        fprintf(out, "%s{\"label\":\"%s\",\"isKnown\":%s,\"firstWord\":%u}", i ? "," : "", f->label,
+                f->is_known ? "true" : "false", f->first_word);
     }
     fputs("],\n", out);
 }
 
-static void write_text(FILE *out, const struct writer *w, bool are_keepers)
+static void write_text(FILE *out, const struct writer *w, struct claims claims)
 {
     const struct primitive *p = model_primitive;
     const struct configuration *proof = w->pairs->proof;
@@ -153,18 +170,23 @@ static void write_text(FILE *out, const struct writer *w, bool are_keepers)
             proof->agents, proof->with, p->words);
     fprintf(out, "\"isCrowd\":%s,\"isBounded\":%s,\"areKeepers\":%s,\"briefsEnd\":%s,\n",
             p->crowd ? "true" : "false", p->is_within ? "true" : "false",
-            are_keepers ? "true" : "false", proof->with & BRIEFS_END ? "true" : "false");
+            claims.are_keepers ? "true" : "false", proof->with & BRIEFS_END ? "true" : "false");
+    fprintf(out, "\"claims\":%u,\"forgets\":%s,\"isBoundKnown\":%s,\"areTogether\":%s,\n",
+            claims.made, p->forgets ? "true" : "false", p->is_bound_to_sleep ? "true" : "false",
+            p->is_woken_with_all ? "true" : "false");
+    fprintf(out, "\"phases\":%u,", p->same_phase ? p->same_phase(UINT16_MAX) : UINT16_MAX);
     fprintf(out, "\"agentsGhosts\":%u,\"wakesOne\":%u,\"isPast\":%u,\"wasNoted\":%u,\n",
             p->agents_ghosts, p->wakes_one, p->is_past, p->was_noted);
     write_numbers(out, "ids", p->ids);
     write_numbers(out, "generations", p->generations);
     write_numbers(out, "histories", p->histories);
+    write_numbers(out, "counts", p->counts);
     write_kinds(out, w->pairs);
     write_names(out, "columns", COLUMNS, LENGTH(COLUMNS));
     write_names(out, "callersColumns", CALLERS_COLUMNS, LENGTH(CALLERS_COLUMNS));
     fprintf(out, "\"rows\":{\"words\":[%u,%zu],\"agents\":[%u,%zu],\"pairs\":[%u,5],",
             w->words.count, (size_t)WORDS_SIZE, w->agents.count, AGENT_SIZE, w->pairs->store.count);
-    fprintf(out, "\"firstMoves\":[%u,1],\"moves\":[%zu,4],\"notes\":[%u,4],\"marks\":[%u,1]},\n",
+    fprintf(out, "\"firstMoves\":[%u,1],\"moves\":[%zu,4],\"notes\":[%u,4],\"marks\":[%u,3]},\n",
             w->pairs->store.count + 1, w->pairs->move_count, w->notes.count, w->pairs->store.count);
     fputs("\"runs\":", out);
     runs_write(out);
@@ -179,7 +201,8 @@ static void write_moves(FILE *out, const struct pairs *pairs)
     }
     for (size_t i = 0; i < pairs->move_count; i++) {
         const struct move *m = &pairs->moves[i];
-        const uint32_t how = (m->versions & 3u) << READ_AS | (uint32_t)m->ends_call << ENDS_CALL |
+        const uint32_t how = (uint32_t)m->versions << READ_AS |
+                             (uint32_t)m->ends_call << ENDS_CALL |
                              (uint32_t)m->own << NOTIFIES_OWN | (uint32_t)m->help << HELPS;
         const struct move_row row = {m->to, m->run, m->result, how};
         fwrite(&row, sizeof row, 1, out);
@@ -191,11 +214,11 @@ static void write_store(FILE *out, const struct store *store)
     fwrite(store->states, store->size, store->count, out);
 }
 
-static void write_all(FILE *out, struct writer *w, const uint32_t *marks, bool are_keepers)
+static void write_all(FILE *out, struct writer *w, const struct mark *marks, struct claims claims)
 {
     uint32_t length = 0;
     fwrite(&length, sizeof length, 1, out);
-    write_text(out, w, are_keepers);
+    write_text(out, w, claims);
     while (ftell(out) % (long)sizeof length)
         fputc(' ', out);
     length = (uint32_t)ftell(out) - (uint32_t)sizeof length;
@@ -209,8 +232,8 @@ static void write_all(FILE *out, struct writer *w, const uint32_t *marks, bool a
     fwrite(&length, sizeof length, 1, out);
 }
 
-bool certificate_write(const char *file, const struct pairs *pairs, const uint32_t *marks,
-                       bool are_keepers)
+bool certificate_write(const char *file, const struct pairs *pairs, const struct mark *marks,
+                       struct claims claims)
 {
     struct writer w = {.pairs = pairs, .rows = allocate(pairs->store.count, sizeof *w.rows)};
     FILE *out = fopen(file, "wb");
@@ -221,7 +244,7 @@ bool certificate_write(const char *file, const struct pairs *pairs, const uint32
         w.rows[pair] = row_of(&w, pair);
     find_notes(&w);
     if (out)
-        write_all(out, &w, marks, are_keepers);
+        write_all(out, &w, marks, claims);
     store_close(&w.words);
     store_close(&w.agents);
     store_close(&w.notes);

@@ -7,7 +7,7 @@
  *
  *   of the model      the words and the agents' states, each once; the states of one agent among
  *                     others, as numbers of those; what such an agent can do next; and which flags
- *                     its callers get when others change the words
+ *                     its callers get, and what its run forgets, when others change the words
  *   of the invariant  which of these states are pairs, and their marks
  */
 #ifndef PROVER_CERTIFICATE_H
@@ -15,11 +15,23 @@
 
 #include "pairs.h"
 
-/* What the proof claims of a pair; IN_INVARIANT also that it is one. The last two of each word. */
-enum { IN_INVARIANT = 1, MARKED_KEEPER = 2, MARKED_COVERED = 4, MARKED_OBLIGED = 8 };
+/*
+ * What the proof claims of a pair: that it is one, and which pledges it keeps; by which claims of
+ * each word (enum claim, one bit each) it is covered, and obliged.
+ */
+struct mark {
+    uint32_t is, covered, obliged;
+};
+enum { IN_INVARIANT = 1, KEEPS = 2 };
 
-/* Returns whether it could be written. `marks` are each pair's; the other two as in witnesses.h. */
-bool certificate_write(const char *file, const struct pairs *pairs, const uint32_t *marks,
-                       bool are_keepers);
+/* Which claims it makes: as those of marks, and whether pledges have keepers. */
+struct claims {
+    uint32_t made;
+    bool are_keepers;
+};
+
+/* Returns whether it could be written. */
+bool certificate_write(const char *file, const struct pairs *pairs, const struct mark *marks,
+                       struct claims claims);
 
 #endif

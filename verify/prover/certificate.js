@@ -10,6 +10,17 @@ export const [NOT_QUEUED, QUEUED, NOTIFIED] = [0, 1, 2];
 export const [WAIT, WAIT_BRIEF, RETRY] = [5, 7, 9];
 export const OK = 1;
 export const ALL = 0xffffffff;
+/** The bits that say how a move reads the words; and those of the rest of how it is. */
+export const VERSIONS = 4;
+export const [ENDS_CALL, NOTIFIES_OWN] = [16, 32];
+export const helpOf = (how) => how >>> 6;
+/** What the primitive says of a pair. */
+export const [NEEDED, OWED, MARKED, MAY_SLEEP] = [1, 2, 8, 32];
+const [TOGETHER, BOUND, PLEDGED, MAY_KEEP] = [4, 16, 8, 16];
+/** The claims about a word, one bit each. */
+const [ABOUT_TO_SLEEP, ASLEEP_TOGETHER, ALL_SLEEPERS] = [1, 2, 4];
+export const CLAIMS = 3;
+const BRIEFS = 16;
 const [IS_DUE, IS_TO_TURN] = [1, 2];
 const NOWHERE = -1;
 
@@ -44,7 +55,13 @@ export class Certificate {
   has = (pair, fact) => (this.pairs[5 * pair + 2] & fact) !== 0;
   held = (pair) => this.pairs[5 * pair + 3];
   heldByAll = (pair) => this.pairs[5 * pair + 4];
-  is = (pair, mark) => (this.marks[pair] & mark) !== 0;
+  isPair = (pair) => (this.marks[3 * pair] & 1) !== 0;
+  keptBy = (pair) => this.marks[3 * pair] >>> 1;
+  covered = (pair) => this.marks[3 * pair + 1];
+  obliged = (pair) => this.marks[3 * pair + 2];
+  /** The pledges that stand, if they have keepers; and those that the agent may keep. */
+  pledges = (pair) => (this.terms.areKeepers ? (this.pairs[5 * pair + 2] >>> PLEDGED) & 255 : 0);
+  mayKeep = (pair) => this.pairs[5 * pair + 2] >>> MAY_KEEP;
   wordsOf = (pair) => this.words[this.wordsNumber(pair)];
   agentAt = (pair) => this.agents[this.agentNumber(pair)];
 
@@ -68,6 +85,7 @@ export class Certificate {
     a.callers = async.map((_, caller) => named(callersColumns, at(caller)));
     const blocks = a.doing === IDLE ? !async.includes(true) : !async[a.caller];
     const asleepAt = a.doing === ASLEEP ? a.word : NOWHERE;
+    const goesTo = a.doing === GOING_TO_SLEEP ? a.word : NOWHERE;
     const queuedAt = a.pending === QUEUED && !polls ? a.pendingWord : NOWHERE;
     const waits = asleepAt !== NOWHERE || queuedAt !== NOWHERE;
     const isBrief = briefsEnd && a.way === WAIT_BRIEF;
@@ -95,13 +113,62 @@ export class Certificate {
       blocks,
       polls,
       asleepAt,
+      goesTo,
       queuedAt,
       sleepsAt,
       acts,
       waits,
       woken: [],
-      fresh: [],
     };
+  }
+
+  movesOf(pair) {
+    const [from, to] = [this.firstMoves[pair], this.firstMoves[pair + 1]];
+    const move = (_, i) => ({
+      to: this.moves[4 * (from + i)],
+      how: this.moves[4 * (from + i) + 3],
+    });
+    return Array.from({ length: to - from }, move);
+  }
+
+  /** It can do something without help; or by the end of a brief wait, if that is counted on. */
+  canAct(pair) {
+    for (let move = this.firstMoves[pair]; move < this.firstMoves[pair + 1]; move++) {
+      const help = helpOf(this.moves[4 * move + 3]);
+      if (!help || (this.terms.briefsEnd && help === BRIEFS)) return true;
+    }
+    return false;
+  }
+
+  /** The columns of this agent, woken at the word. */
+  wokenAt({ row, asleepAt, queuedAt }, word) {
+    const wakes = { doing: CALLING, why: OK, word: 0, way: 0, value: 0 };
+    const isTold = queuedAt === word ? { pending: NOTIFIED } : {};
+    const changes = { ...(asleepAt === word ? wakes : {}), ...isTold };
+    return row.map((value, i) => changes[this.terms.columns[i]] ?? value);
+  }
+
+  /** Whom each of the claims is about. By the last that is nobody who is due by another one. */
+  sleepers(pair) {
+    const { areTogether, claims, generations, isBoundKnown, words } = this.terms;
+    const { asleepAt, doing, goesTo, sleepsAt, value } = this.agentAt(pair);
+    const [isTogether, isBound] = [this.has(pair, TOGETHER), this.has(pair, BOUND)];
+    let all = 0;
+    for (let word = 0; word < words; word++) {
+      const isAsleep = asleepAt === word;
+      const goes = goesTo === word && this.wordsOf(pair)[word] === value;
+      const isAboutTo =
+        areTogether &&
+        generations[word] !== 0 &&
+        (isBoundKnown ? isBound && doing !== ASLEEP : goes);
+      let bits = isTogether && (isAboutTo || (isBound && isAsleep)) ? ABOUT_TO_SLEEP : 0;
+      bits |= isTogether && isAsleep ? ASLEEP_TOGETHER : 0;
+      bits &= claims >> (CLAIMS * word);
+      const isDue = bits & ~(this.covered(pair) >> (CLAIMS * word));
+      if ((sleepsAt[word] || isAboutTo) && !isDue) bits |= ALL_SLEEPERS;
+      all |= bits << (CLAIMS * word);
+    }
+    return all;
   }
 
   /** The words, and the ghosts behind them, with other agents' names. */
@@ -121,18 +188,52 @@ export class Certificate {
   withoutGenerations = (row) =>
     row.map((value, i) => (i < this.terms.words ? value - this.ownPart(value, i) : value));
 
-  /** What the run does next, but for loads of words that have no generation. */
-  doneBy(run) {
+  /** These words with the generations of others; or new ones, whose numbers are less by one. */
+  withGenerations(row, others, fresh) {
+    return row.map((value, word) => {
+      const bits = this.terms.generations[word];
+      if (!bits) return value;
+      const old = this.ownPart(others[word], word);
+      return value + (fresh[word] ? (fresh[word] - 1) * (bits & -bits) : old);
+    });
+  }
+
+  /** What the run does next, but for loads of words that have no generation; beside these words. */
+  doneBy(run, words) {
     const { does, to } = this.terms.runs[run];
     const isBlind = does[0] === 'load' && !this.terms.generations[does[1]];
-    return isBlind ? Object.values(to).flatMap((next) => this.doneBy(next)) : [does];
+    return isBlind ? this.doneBy(to[words[does[1]]], words) : does;
   }
 
   /** The agent may still compare the word with this generation. */
-  knows({ doing, value, callers }, word, generation) {
-    const runs = doing === RUNNING ? this.doneBy(value) : [];
-    const next = doing === RUNNING ? [0, ...runs.flatMap((does) => does.slice(2))] : [value];
-    const known = [...callers.map(({ wanted }) => wanted), ...next];
-    return known.some((number) => (number & this.terms.generations[word]) >>> 0 === generation);
+  knows({ doing, value, callers }, words, word, generation) {
+    const { forgets, generations, runs } = this.terms;
+    const isGeneration = (number) => (number & generations[word]) >>> 0 === generation;
+    if (callers.some(({ wanted }) => isGeneration(wanted))) return true;
+    if (doing !== RUNNING) return isGeneration(value);
+    const does = this.doneBy(value, words);
+    const next = does.slice({ 2: 1, 5: 4 }[does.length] ?? 2);
+    const isFound = ([at, number]) => at === word && isGeneration(number);
+    return (
+      generation === 0 || next.some(isGeneration) || (forgets && runs[value].knows.some(isFound))
+    );
+  }
+
+  /** Two or more stand for all that are more. */
+  isMany = (value, word) => {
+    const bits = this.terms.counts[word];
+    return (value & bits) >>> 0 > (bits & -bits) >>> 0;
+  };
+  withMany = (row, many) =>
+    row.map((value, word) => {
+      const bits = this.terms.counts[word];
+      return bits && this.isMany(value, word)
+        ? ((value & ~bits) | ((bits & -bits) * many)) >>> 0
+        : value;
+    });
+  /** The ways to read these words: which other one they name, and how many there are. */
+  versionsOf(row) {
+    const named = [row, this.rename(row, { [OTHER]: ANOTHER })];
+    return [...named, ...named.map((version) => this.withMany(version, 3))];
   }
 }

@@ -23,6 +23,12 @@ const SMALL = 1000;
 const PAIRS = 60_000;
 const MOST_DAMAGES = 12;
 
+/** Of each pair's marks: certificate.h. */
+const COLUMNS = 3;
+const PLEDGES = 255;
+const bitsOf = (mask, column) =>
+  Array.from({ length: 32 }, (_, i) => [1 << i, column]).filter(([bit]) => mask & bit);
+
 const WITHOUT_MOVE = 'without a move of a thread';
 
 let seed = 1;
@@ -50,7 +56,8 @@ function isRefusedWith(check, { array, at, other }) {
 /** What is done to the certificate: each kind by its name, as numbers that become others. */
 function damagesOf(checker, least) {
   const { marks, moves, firstMoves, terms } = checker;
-  const many = Math.max(least, Math.min(MOST_DAMAGES, Math.floor(PAIRS / marks.length)));
+  const count = marks.length / COLUMNS;
+  const many = Math.max(least, Math.min(MOST_DAMAGES, Math.floor(PAIRS / count)));
   const draw = (count, damage) => {
     for (let tries = 0; tries < 10_000; tries++) {
       const drawnDamage = damage(drawn(count));
@@ -60,31 +67,37 @@ function damagesOf(checker, least) {
   };
   const draws = (count, damage, length = many) =>
     Array.from({ length }, () => draw(count, damage)).flat();
-  const bits = Array.from({ length: 2 * terms.words + 1 }, (_, i) => 2 << i);
-  const withoutPair = (pair) => ({ array: marks, at: pair, other: 0 });
+  const withoutPair = (pair) => ({ array: marks, at: COLUMNS * pair, other: 0 });
+  /** The pledges that it keeps, and the claims by which it is covered and obliged. */
+  const bits = [
+    ...bitsOf(terms.areKeepers ? 2 * PLEDGES : 0, 0),
+    ...bitsOf(terms.claims, 1),
+    ...bitsOf(terms.claims, 2),
+  ];
   const flipped = (isRight) => (number) => {
-    const at = Math.floor(number / bits.length);
-    const other = marks[at] ^ bits[number % bits.length];
+    const [bit, column] = bits[number % bits.length];
+    const at = COLUMNS * Math.floor(number / bits.length) + column;
+    const other = marks[at] ^ bit;
     return isRight(other, marks[at]) && { array: marks, at, other };
   };
   const without = flipped((other, mark) => other < mark);
   const all = (count, damage) => Array.from({ length: count }, (_, i) => damage(i)).filter(Boolean);
-  const some = marks.length <= SMALL ? all : draws;
+  const some = count <= SMALL ? all : draws;
   const withoutMove = (pair) => {
     const agent = checker.agentAt(pair);
     const at = 4 * firstMoves[pair] + 3;
     const isThread =
       agent.blocks && agent.doing !== IDLE && firstMoves[pair] < firstMoves[pair + 1];
-    return isThread && { array: moves, at, other: moves[at] & ~3 };
+    return isThread && { array: moves, at, other: moves[at] & ~15 };
   };
   return {
-    'without a pair': some(marks.length, withoutPair, many || 1),
-    'without a mark': some(marks.length * bits.length, without),
+    'without a pair': some(count, withoutPair, many || 1),
+    'without a mark': some(count * bits.length, without),
     'with a mark more': draws(
-      marks.length * bits.length,
+      count * bits.length,
       flipped((other, mark) => other > mark),
     ),
-    [WITHOUT_MOVE]: draws(marks.length, withoutMove),
+    [WITHOUT_MOVE]: draws(count, withoutMove),
   };
 }
 

@@ -2,9 +2,9 @@
  * check.js FILE...: verifies certificates (`explore-NAME --prove --certificates PREFIX`): that the
  * pairs are all that an agent can meet among any number of others, and that no waiter is stranded.
  *
- * It shares nothing with the prover but the certificate's table of moves: what an agent may do next.
- * table.js compares that with the table of steps. docs/proof.md has the argument, and says what is
- * trusted.
+ * It shares nothing with the prover but the certificate's table of moves: what an agent may do
+ * next. table.js compares that with the table of steps. docs/proof.md has the argument, and says
+ * what is trusted.
  */
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -12,25 +12,28 @@ import { pathToFileURL } from 'node:url';
 import {
   ALL,
   ASLEEP,
-  CALLING,
   Certificate,
+  CLAIMS,
   IDLE,
+  MARKED,
+  MAY_SLEEP,
   ME,
+  NEEDED,
   NOT_QUEUED,
-  NOTIFIED,
-  OK,
+  NOTIFIES_OWN,
   OTHER,
+  OWED,
   read,
 } from './certificate.js';
 import { checkTable } from './table.js';
 
 /** To others, the agent that moves is another one, and one of them may be the one that is named. */
 const AS_OTHERS_SEE_IT = [{ [ME]: OTHER }, { [ME]: OTHER, [OTHER]: ME }];
-const BRIEFS = 16;
-const [NEEDED, OWED, PLEDGED] = [1, 2, 4];
-const [IN_INVARIANT, KEEPER] = [1, 2];
-const coveredAt = (word) => 4 << (2 * word);
-const obligedAt = (word) => 8 << (2 * word);
+/** The claims, one bit each: at each word first those about who is due, and then the last one. */
+const [ABOUT_TO_SLEEP, TOGETHER, LAST] = [0o11111111, 0o22222222, 0o44444444];
+const FIRST_TWO = ABOUT_TO_SLEEP | TOGETHER;
+const at = (word) => 7 << (CLAIMS * word);
+const NOBODY = { settles: 0, wakes: 0, wakesDue: 0, clears: 0, isSafe: 0, keeps: 0 };
 
 export class Checker extends Certificate {
   constructor(certificate) {
@@ -43,50 +46,74 @@ export class Checker extends Certificate {
     this.seen = [...this.classNumbers.keys()].map((row) =>
       AS_OTHERS_SEE_IT.map((to) => this.rename(row.split(',').map(Number), to).join()),
     );
-    this.flagged = new Map();
-    for (const [words, turned, agent, to] of this.notes)
-      this.flagged.set(this.noteOf(words, turned, agent), to);
+    const noteOf = ([words, turned, agent, to]) => [this.noteOf(words, turned, agent), to];
+    this.noted = new Map(this.notes.map(noteOf));
+    this.counted = this.terms.counts.findIndex(Boolean);
   }
 
   keyOf = (words, agent) => words * this.agents.length + agent;
+  noteOf = (words, turned, agent) => this.keyOf(words * 256 + turned, agent);
   classAt = (pair) => this.classes[this.wordsNumber(pair)];
+  keeps = (pair) => ~this.pledges(pair) | this.keptBy(pair);
+
+  /** By how much more there is than before. A count that stands for more tells it by its change. */
+  given(pair, to, word, a, b) {
+    if (this.counted < 0) return this.heldByAll(to) - this.heldByAll(pair);
+    const bits = word === this.counted ? this.terms.counts[word] : 0;
+    return bits && (((b & bits) >>> 0) - ((a & bits) >>> 0)) / (bits & -bits);
+  }
 
   /** What moves do to others. All pairs to which moves with one effect lead are its posts. */
   findEffects(pair) {
     for (let move = this.firstMoves[pair]; move < this.firstMoves[pair + 1]; move++) {
       const [to, run, result, how] = this.moves.subarray(4 * move, 4 * move + 4);
-      this.demand(this.is(to, IN_INVARIANT), 'a pair is missing', pair, to);
-      const taken = this.held(to) - this.held(pair);
-      const isThere = taken <= this.heldByAll(to) - this.heldByAll(pair);
-      this.demand(isThere, 'takes more than there is', pair, to);
+      this.demand(this.isPair(to), 'a pair is missing', pair, to);
       const [kind, word, a, b] = run ? this.terms.runs[run - 1].does : ['', result - 1, ALL];
-      const own = (how >> 3) & 1;
+      const changes = kind === 'cas' && result === a;
+      const taken = this.held(to) - this.held(pair);
+      const given = this.given(pair, to, changes ? word : -1, a, b);
+      const isStored = kind === 'store' && word === this.counted;
+      this.demand(taken <= given && !isStored, 'takes more than there is', pair, to);
+      const own = how & NOTIFIES_OWN ? 1 : 0;
       const notified = kind === 'notify' || (!run && result) ? word + 1 : 0;
       const most = notified && (a === ALL ? ALL : a - own);
-      const changes = kind === 'cas' && result === a;
       const turned = changes && (a ^ b) & this.terms.generations[word] ? 1 << word : 0;
       const [before, after, held] = [this.classAt(pair), this.classAt(to), this.held(pair)];
       if (!most && !turned && before === after) continue;
-      const key = [before, after, turned, notified, most, run ? result - own : 1, held].join();
+      const woken = run ? [result - own, 1] : [1, 0];
+      const key = [before, after, turned, notified, most, ...woken, held].join();
       if (!this.effects.has(key)) this.effects.set(key, this.newEffect(key, pair, to));
       const effect = this.effects.get(key);
       this.effectOf[move] = effect;
-      effect.marks &= this.marks[to];
-      effect.keeps &&= this.keeps(to);
+      effect.settles &= this.settled[to];
+      effect.isSafe &= this.safe[to];
+      effect.keeps &= this.keeps(to);
     }
   }
 
   newEffect(key, pair, to) {
-    const [before, after, turned, notified, most, woken, held] = key.split(',').map(Number);
+    const [before, after, turned, notified, most, woken, isSure, held] = key.split(',').map(Number);
     const [one, other] = [pair, to].map((at) => this.wordsOf(at));
     const isLegal = this.terms.ids.every((ids, word) => {
-      const [from, then] = [one[word] & ids, other[word] & ids];
+      const [from, then] = [(one[word] & ids) >>> 0, (other[word] & ids) >>> 0];
       return from === then || (from === 0 && then === ME) || (from === ME && then === 0);
     });
     this.demand(isLegal, 'takes or frees what it must not', pair, to);
     this.demand(!notified || (before === after && !turned), 'changes and notifies', pair, to);
-    const effect = { before, after, turned, notified, most, woken, held };
-    return { ...effect, marks: ~0, keeps: true, serves: true };
+    const wakesAll = woken < most && LAST | (most === ALL ? TOGETHER : 0);
+    const wakes = isSure && woken > 0 ? LAST : 0;
+    const clears = notified
+      ? wakesAll & at(notified - 1)
+      : turned && at(Math.log2(turned)) & ABOUT_TO_SLEEP;
+    const good = {
+      wakes,
+      wakesDue: wakes & this.nested[0],
+      clears,
+      settles: ~0,
+      isSafe: ~0,
+      keeps: ~0,
+    };
+    return { before, after, turned, notified, most, woken, held, ...good };
   }
 
   /** What effects look like to others, by the words that they see before. */
@@ -94,15 +121,14 @@ export class Checker extends Certificate {
     this.rules = this.seen.map(() => []);
     for (const effect of this.effects.values())
       this.seen[effect.before].forEach((before, i) => {
-        const rule = { effect, after: this.seen[effect.after][i], words: new Map() };
+        const after = this.seen[effect.after][i].split(',').map(Number);
+        const rule = { effect, after, words: new Map() };
         const isNew =
           i === 0 ||
           [effect.before, effect.after].some((at) => this.seen[at][0] !== this.seen[at][1]);
         if (isNew) this.rules[this.classNumbers.get(before)]?.push(rule);
       });
   }
-
-  noteOf = (words, turned, agent) => this.keyOf(this.classes[words] * 256 + turned, agent);
 
   /** Calls `to(next, effect)` for what others' moves may make of the pair. */
   react(pair, to) {
@@ -113,15 +139,18 @@ export class Checker extends Certificate {
       let [nextWords, nextAgent] = [words, number];
       if (effect.notified) {
         const word = effect.notified - 1;
-        if (!effect.woken || (agent.asleepAt !== word && agent.queuedAt !== word)) continue;
-        if (effect.woken === effect.most) to(pair, effect);
-        nextAgent = this.wokenAt(agent, word);
+        const waits = agent.asleepAt === word || agent.queuedAt === word;
+        if (!waits || (effect.woken > 0 && effect.woken === effect.most)) to(pair, effect);
+        if (!waits || !effect.woken) continue;
+        agent.woken[word] ??= this.agentNumbers.get(this.wokenAt(agent, word).join());
+        nextAgent = agent.woken[word];
       } else {
-        const fresh = this.freshOf(agent, effect.turned);
-        const key = fresh.reduce((sum, generation) => sum * 16 + generation, words);
-        if (!known.has(key)) known.set(key, this.wordsAfter(after, words, effect.turned, fresh));
+        const fresh = this.freshOf(agent, words, after, effect.turned);
+        const key = fresh.reduce((sum, generation) => sum * 32 + generation, words);
+        const row = () => this.withGenerations(after, this.words[words], fresh).join();
+        if (!known.has(key)) known.set(key, this.wordsNumbers.get(row()));
         nextWords = known.get(key);
-        nextAgent = this.flagged.get(this.noteOf(nextWords, effect.turned, number)) ?? number;
+        nextAgent = this.noted.get(this.noteOf(nextWords, effect.turned, number)) ?? number;
       }
       const next = this.numbers.get(this.keyOf(nextWords, nextAgent));
       this.demand(next !== undefined, 'a pair is missing', pair);
@@ -130,149 +159,131 @@ export class Checker extends Certificate {
     }
   }
 
-  /** For each word whose generation changes: the first one that the agent does not know. */
-  freshOf(agent, turned) {
-    agent.fresh[turned] ??= this.terms.generations.flatMap((bits, word) => {
-      let generation = 0;
-      if (!((turned >> word) & 1)) return [];
-      while (this.knows(agent, word, generation * (bits & -bits))) generation++;
-      return [generation];
-    });
-    return agent.fresh[turned];
-  }
-
-  /** The number of these words, with the generations as the agent sees them. */
-  wordsAfter(after, words, turned, fresh) {
-    const left = [...fresh];
-    const row = after.split(',').map((value, word) => {
-      const bits = this.terms.generations[word];
-      if (!bits) return value;
+  /**
+   * Of each word: 0, if its generation stays; or which one the agent takes it for, plus one. That
+   * is the first one that it does not know. It takes one that is new for that; and where runs
+   * forget, any that it does not know.
+   */
+  freshOf(agent, words, after, turned) {
+    const { forgets, generations } = this.terms;
+    return generations.map((bits, word) => {
+      const knows = (generation) => this.knows(agent, after, word, generation);
       const isNew = (turned >> word) & 1;
-      const old = this.ownPart(this.words[words][word], word);
-      return Number(value) + (isNew ? left.shift() * (bits & -bits) : old);
+      const old = this.generation(this.words[words], word);
+      if (!bits || !(isNew || (forgets && !knows(old)))) return 0;
+      let fresh = 0;
+      while (knows(fresh * (bits & -bits))) fresh++;
+      return fresh + 1;
     });
-    return this.wordsNumbers.get(row.join());
   }
 
-  /** The number of this agent, woken at the word. */
-  wokenAt({ row, asleepAt, queuedAt, woken }, word) {
-    const wakes = { doing: CALLING, why: OK, word: 0, way: 0, value: 0 };
-    const isTold = queuedAt === word ? { pending: NOTIFIED } : {};
-    const changes = { ...(asleepAt === word ? wakes : {}), ...isTold };
-    const changed = () => row.map((value, i) => changes[this.terms.columns[i]] ?? value);
-    woken[word] ??= this.agentNumbers.get(changed().join());
-    return woken[word];
-  }
-
-  keeps = (pair) => !this.terms.areKeepers || !this.has(pair, PLEDGED) || this.is(pair, KEEPER);
-  isSafe = (pair, word) => !this.agentAt(pair).sleepsAt[word] || this.is(pair, coveredAt(word));
-
-  /** The move has woken all others at the word, or one that is obliged; or they are covered. */
-  isQuiet(to, effect, word) {
-    if (effect?.notified === word + 1 && effect.serves) return true;
-    return this.seen[this.classAt(to)].every(
-      (seen) => !this.open[word].has(this.classNumbers.get(seen)),
+  /** Of each pair: which claims are about it, by which it is safe, and by which it is settled. */
+  findSettled() {
+    const calm = [...this.classNumbers].fill(~0);
+    const lacking = [0, 0];
+    this.used = 0;
+    for (const pair of this.all) {
+      this.about[pair] = this.sleepers(pair);
+      this.safe[pair] = ~this.about[pair] | this.covered(pair);
+      this.used |= this.about[pair];
+      calm[this.classAt(pair)] &= this.safe[pair];
+    }
+    this.calm = this.seen.map((rows) =>
+      rows.reduce((all, row) => all & (calm[this.classNumbers.get(row)] ?? ~0), ~0),
     );
+    for (const pair of this.all) {
+      const [obliged, witness] = [this.obliged(pair), this.witness(pair)];
+      this.settled[pair] = obliged | this.needless(pair);
+      lacking.forEach((_, i) => (lacking[i] |= (witness << (i + 1)) & ~obliged));
+    }
+    this.nested = lacking.map((bits) => ~bits & ~ABOUT_TO_SLEEP);
   }
 
-  /** Whoever may have the mark has it, unless that would break the claim; and nobody else. */
-  judge(pair, nexts, mark, mayBe, isGood, what) {
-    const isMarked = this.is(pair, mark);
-    const bad = nexts.find((next) => !isGood(next) && (isMarked || next.to !== pair));
-    const isRight = isMarked ? mayBe && !bad : !mayBe || bad;
-    this.demand(isRight, isMarked ? `is not ${what}` : `is ${what}`, pair, bad?.to ?? pair);
+  /** By the first two claims, no witness is needed where all are safe. */
+  witness = (pair) => this.obliged(pair) & ~this.needless(pair);
+  needless = (pair) => this.calm[this.classAt(pair)] & this.safe[pair] & FIRST_TWO;
+  due = (pair) => this.about[pair] & ~this.covered(pair);
+
+  /** What becomes of those whom an effect concerns. */
+  receive(pair) {
+    const due = ((this.due(pair) & TOGETHER) << 1) & this.nested[0];
+    return (to, effect) => {
+      effect.clears &= this.safe[to];
+      if (to === pair) return;
+      effect.wakes &= this.settled[to];
+      effect.wakesDue &= this.settled[to] | due;
+    };
+  }
+
+  /** Whoever may have these marks has them, unless that would break the claim; and nobody else. */
+  judge(pair, marks, mayBe, what) {
+    const isMissing = (mayBe & ~marks) !== 0;
+    this.demand(marks === mayBe, `is ${isMissing ? '' : 'not '}${what}`, pair);
   }
 
   checkClaims(pair) {
-    const { areKeepers, briefsEnd } = this.terms;
     const { acts, doing, inLine, pending, sleepsAt } = this.agentAt(pair);
-    const [isOwed, isPledged] = [this.has(pair, OWED), areKeepers && this.has(pair, PLEDGED)];
-    const nexts = this.movesOf(pair);
+    const [obliged, isOwed] = [this.obliged(pair), this.has(pair, OWED)];
     const willAct = acts || (doing === IDLE && this.has(pair, NEEDED));
-    const isActor = willAct && nexts.some(({ help }) => !help || (briefsEnd && help === BRIEFS));
+    const isActor = willAct && this.canAct(pair);
     const isLineLost = doing === IDLE && inLine > 0 && pending === NOT_QUEUED && !willAct;
-    const isHolderAsleep = doing === ASLEEP && isOwed && this.has(pair, NEEDED) && !isActor;
+    const sleepsNeeded = doing === ASLEEP && this.has(pair, NEEDED);
+    const isHolderAsleep = sleepsNeeded && isOwed && !isActor && !this.has(pair, MAY_SLEEP);
     this.demand(!isLineLost, 'is in line, and nothing will tell it', pair);
     this.demand(!isHolderAsleep, 'sleeps, and others wait for it', pair);
-    this.react(pair, (to, effect) => nexts.push({ to, effect, isOthers: true }));
-    this.open.forEach((_, word) => {
-      const [obliged, covered] = [obligedAt(word), coveredAt(word)];
-      const isObliged = ({ to, effect, isOthers }) =>
-        this.is(to, obliged) ||
-        (isOthers
-          ? effect.marks & obliged
-          : this.isSafe(to, word) && this.isQuiet(to, effect, word));
-      const isKept = ({ to, effect, isOthers }) =>
-        this.isSafe(to, word) || this.is(to, obliged) || (isOthers && effect.marks & obliged);
-      const isCovered = isOwed || (isPledged && !this.is(pair, KEEPER));
-      this.judge(pair, nexts, obliged, this.used[word] && isActor, isObliged, 'obliged');
-      this.judge(pair, nexts, covered, sleepsAt[word] && isCovered, isKept, 'covered');
-      const sleeps =
-        !this.is(pair, obliged) && this.isSafe(pair, word) && nexts.find((next) => !isKept(next));
-      this.demand(!sleeps, 'falls asleep uncovered', pair, sleeps?.to);
-    });
-    const keeps = ({ to, effect, isOthers }) => this.keeps(to) || (isOthers && effect.keeps);
-    const isEngaged = isActor || sleepsAt.includes(true);
-    this.judge(pair, nexts, KEEPER, isPledged && isEngaged, keeps, 'a keeper');
-    const pledges = !isPledged && nexts.find((next) => !next.isOthers && !keeps(next));
-    this.demand(!pledges, 'pledges, and is no keeper', pair, pledges?.to);
-  }
-
-  movesOf(pair) {
-    const moves = [];
+    let [good, kept, keeps] = [~0, ~0, ~0];
+    const isWitness = (this.witness(pair) & TOGETHER) << 1;
     for (let move = this.firstMoves[pair]; move < this.firstMoves[pair + 1]; move++) {
-      const how = this.moves[4 * move + 3];
-      moves.push({ to: this.moves[4 * move], how, help: how >>> 4, effect: this.effectOf[move] });
+      const [to, effect] = [this.moves[4 * move], this.effectOf[move] ?? NOBODY];
+      if (to === pair) continue;
+      const wakes = effect.wakes | (effect.wakesDue & ~isWitness);
+      const isQuiet = this.calm[this.classAt(to)] | effect.clears | wakes;
+      good &= this.settled[to] | (this.safe[to] & isQuiet);
+      kept &= this.safe[to] | this.obliged(to);
+      keeps &= this.keeps(to);
     }
-    return moves;
-  }
-
-  /** No agent runs for ever, alone and without help, in no call that ends; other than by polling. */
-  checkAlone(version) {
-    const isPolling = (pair) => this.agentAt(pair).polls && this.has(pair, OWED);
-    const isAlone = ({ to, how, help }) =>
-      !help && !(how & 4) && (how >> version) & 1 && !isPolling(to);
-    const isDone = new Map();
-    for (const first of this.all) {
-      const path = isDone.has(first) ? [] : [{ pair: first, moves: this.movesOf(first) }];
-      while (path.length > 0) {
-        const { pair, moves } = path.at(-1);
-        const move = moves.pop();
-        isDone.set(pair, !move);
-        if (!move) path.pop();
-        else if (isAlone(move)) {
-          this.demand(isDone.get(move.to) !== false, 'runs for ever', pair, move.to);
-          if (!isDone.has(move.to)) path.push({ pair: move.to, moves: this.movesOf(move.to) });
-        }
-      }
-    }
+    this.demand((keeps | this.pledges(pair)) === ~0, 'pledges, and is no keeper', pair);
+    this.react(pair, (to, effect) => {
+      if (to === pair) return;
+      good &= this.settled[to] | effect.settles | (effect.clears & effect.isSafe & FIRST_TWO);
+      kept &= this.safe[to] | this.obliged(to) | effect.settles;
+      keeps &= this.keeps(to) | effect.keeps;
+    });
+    const keeper = [1, 2, 4].reduce((all, by) => all | (all >> by), this.keptBy(pair));
+    const isCovered = isOwed || (!sleepsNeeded && (this.pledges(pair) & ~keeper) !== 0);
+    const mayBe = (this.has(pair, MARKED) ? FIRST_TWO : 0) | (isCovered ? LAST : 0);
+    const isEngaged = isActor || sleepsAt.includes(true);
+    const standing = isEngaged ? this.pledges(pair) & this.mayKeep(pair) : 0;
+    this.judge(pair, this.covered(pair), this.about[pair] & mayBe & kept, 'covered');
+    this.judge(pair, obliged, isActor ? good & this.used : 0, 'obliged');
+    this.judge(pair, this.keptBy(pair), standing & keeps, 'a keeper');
+    // It is due, so another agent is obliged: by an earlier claim, and so by this one, too.
+    const due = this.due(pair) & ~obliged;
+    const later = ((due & FIRST_TWO) << 1) & this.nested[0];
+    const last = ((due & ABOUT_TO_SLEEP) << 2) & this.nested[1];
+    const falls = this.safe[pair] & ~obliged & ~later & ~last & ~kept & this.used;
+    this.demand(!falls, 'falls asleep uncovered', pair);
   }
 
   check() {
-    this.all = [...this.marks.keys()].filter((pair) => this.is(pair, IN_INVARIANT));
+    const count = this.marks.length / 3;
+    this.all = [...Array(count).keys()].filter(this.isPair);
     const keyOf = (pair) => this.keyOf(this.wordsNumber(pair), this.agentNumber(pair));
     this.numbers = new Map(this.all.map((pair) => [keyOf(pair), pair]));
     this.effects = new Map();
     this.effectOf = new Array(this.moves.length / 4);
+    [this.about, this.safe, this.settled] = [1, 2, 3].map(() => new Int32Array(count));
+    this.findSettled();
     this.terms.kinds.forEach((_, pair) => {
       const { kind, doing, inLine } = this.agentAt(pair);
       const isFirst = kind === pair && doing === IDLE && !inLine && this.wordsNumber(pair) === 0;
-      const isRight = isFirst && this.keeps(pair) && this.held(pair) === 0;
-      this.demand(isRight && this.is(pair, IN_INVARIANT), 'begins otherwise', pair);
+      const isRight = isFirst && this.keeps(pair) === ~0 && this.held(pair) === 0;
+      this.demand(isRight && !this.about[pair] && this.isPair(pair), 'begins otherwise', pair);
     });
     this.all.forEach((pair) => this.findEffects(pair));
     this.findRules();
-    const receive = (pair) => (to, effect) => {
-      if (effect.notified && effect.woken === effect.most && to !== pair)
-        effect.serves &&= this.is(to, obligedAt(effect.notified - 1));
-    };
-    for (const pair of this.all) if (this.agentAt(pair).waits) this.react(pair, receive(pair));
-    const words = this.terms.ids.map((_, word) => word);
-    const open = (word) => this.all.filter((pair) => !this.isSafe(pair, word));
-    this.open = words.map((word) => new Set(open(word).map((pair) => this.classAt(pair))));
-    this.used = words.map((word) => this.all.some((pair) => this.agentAt(pair).sleepsAt[word]));
+    this.all.forEach((pair) => this.react(pair, this.receive(pair)));
     this.all.forEach((pair) => this.checkClaims(pair));
-    for (const version of [0, 1]) this.checkAlone(version);
     return this.all.length;
   }
 }

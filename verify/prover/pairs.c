@@ -256,9 +256,10 @@ static bool knows_generation(const struct state *state, uint32_t word, uint32_t 
         return knows || (a->value & bits) == generation;
     const struct operation *next = next_to_compare(state);
     knows |= knows_by_past() && runs_knows(a->value, word, bits, generation);
+    const bool is_step = model_primitive->functions[a->function].is_step;
+    const uint32_t answer = is_step ? lw_answer_expected(next->result) : (uint32_t)next->result;
     return knows || (next->a & bits) == generation || (next->b & bits) == generation ||
-           ((uint32_t)next->result & bits) == generation ||
-           (lw_answer_expected(next->result) & bits) == generation;
+           (answer & bits) == generation;
 }
 
 /*

@@ -16,9 +16,9 @@
 /* What one proof has shown. */
 struct outcome {
     const char *error;
-    FILE *out;       /* why it fails; may be NULL */
-    uint32_t *marks; /* what the claim rests on, of each pair, as certificate.h has it */
-    bool are_keepers;
+    FILE *out;          /* why it fails; may be NULL */
+    struct mark *marks; /* what the claims rest on, of each pair */
+    struct claims claims;
 };
 
 static double now(void)
@@ -28,9 +28,14 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static uint32_t marked(unsigned marks)
+static void add_marks(struct outcome *outcome, const struct witnesses *witnesses, uint32_t bit,
+                      uint32_t count)
 {
-    return (marks & COVERED ? MARKED_COVERED : 0u) | (marks & OBLIGED ? MARKED_OBLIGED : 0u);
+    outcome->claims.made |= bit;
+    for (uint32_t pair = 0; pair < count; pair++) {
+        outcome->marks[pair].covered |= witnesses->marks[pair] & COVERED ? bit : 0;
+        outcome->marks[pair].obliged |= witnesses->marks[pair] & OBLIGED ? bit : 0;
+    }
 }
 
 /* No waiter at any of the words is stranded. */
@@ -39,18 +44,19 @@ static void find_witnesses(struct pairs *pairs, bool briefs_end, struct outcome 
     const uint32_t count = pairs->store.count;
     unsigned char *keepers = witnesses_keepers(pairs);
     outcome->marks = allocate(count, sizeof *outcome->marks);
-    outcome->are_keepers = keepers;
+    outcome->claims.are_keepers = keepers;
     for (uint32_t pair = 0; pair < count; pair++)
-        outcome->marks[pair] = IN_INVARIANT | (keepers && keepers[pair] ? MARKED_KEEPER : 0u);
+        outcome->marks[pair].is = IN_INVARIANT | (keepers ? keepers[pair] * KEEPS : 0u);
     for (uint32_t word = 0; word < model_primitive->words && !outcome->error; word++) {
-        struct witnesses witnesses;
-        const bool has_sleepers = witnesses_find(&witnesses, pairs, word, keepers, briefs_end);
-        outcome->error = witnesses.error;
+        struct witnesses claims[CLAIMS];
+        witnesses_find(claims, pairs, word, keepers, briefs_end);
+        outcome->error = claims[ALL_SLEEPERS].error;
         if (outcome->error && outcome->out)
-            witnesses_print(outcome->out, &witnesses, pairs);
-        for (uint32_t pair = 0; has_sleepers && pair < count; pair++)
-            outcome->marks[pair] |= marked(witnesses.marks[pair]) << 2 * word;
-        witnesses_close(&witnesses);
+            witnesses_print(outcome->out, &claims[ALL_SLEEPERS], pairs);
+        for (enum claim c = 0; c < CLAIMS; c++)
+            if (claims[c].is_made)
+                add_marks(outcome, &claims[c], 1u << (CLAIMS * word + c), count);
+        witnesses_close(claims);
     }
     free(keepers);
 }
@@ -75,13 +81,12 @@ static void judge(struct pairs *pairs, struct outcome *outcome)
 static void certify(const struct pairs *pairs, const char *prefix, uint32_t number,
                     struct outcome *outcome)
 {
-    /* check.js does not know runs that forget or remember, nor what is due. */
-    if (model_primitive->forgets || model_primitive->remembers ||
-        model_primitive->is_woken_with_all)
+    /* check.js does not know what runs remember. */
+    if (model_primitive->remembers)
         return;
     char file[512];
     snprintf(file, sizeof file, "%s-%u", prefix, number);
-    if (!certificate_write(file, pairs, outcome->marks, outcome->are_keepers))
+    if (!certificate_write(file, pairs, outcome->marks, outcome->claims))
         outcome->error = "its certificate cannot be written";
 }
 

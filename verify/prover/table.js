@@ -1,25 +1,26 @@
 /**
- * table.js FILE...: compares a certificate's table of moves, which check.js takes for what an agent
- * may do next, with its table of steps (`runs`: which operation a call does next, given the results
- * that it has had, and what it returns), and with what threads do in between, which is said here
- * again.
+ * table.js: compares a certificate's table of moves, which check.js takes for what an agent may do
+ * next, with its table of steps (`runs`: which operation a call does next, given the results that
+ * it has had, and what it returns), and with what threads do in between, which is said here again.
  */
-import { readFileSync } from 'node:fs';
-
 import {
   ALL,
   ANOTHER,
   ASLEEP,
   CALLING,
   Certificate,
+  ENDS_CALL,
   GOING_TO_SLEEP,
+  helpOf,
   IDLE,
   ME,
+  NOTIFIES_OWN,
   OK,
   OTHER,
-  read,
+  OWED,
   RETRY,
   RUNNING,
+  VERSIONS,
   WAIT,
   WAIT_BRIEF,
 } from './certificate.js';
@@ -38,21 +39,34 @@ class Table extends Certificate {
     );
     this.plains = this.words.map((row) => this.plain(row));
     this.known = new Set(this.plains);
-    this.versions = this.words.map((row) => [row, this.rename(row, { [OTHER]: ANOTHER })]);
+    this.versions = this.words.map((row) => this.versionsOf(row));
     this.outcomes = new Map();
   }
 
-  /** The words alone, without ghosts and generations, and with one name for all others. */
+  /** The words alone, without ghosts and generations; with one name for others, and one count. */
   plain(row) {
     const renamed = this.rename(row, { [ANOTHER]: OTHER }).slice(0, this.terms.words);
-    return this.withoutGenerations(renamed).join();
+    return this.withMany(this.withoutGenerations(renamed), 2).join();
   }
 
-  /** What an operation makes of these words; the results that it may have, twice, plus `own`. */
+  /** If there were two or more, and there is one, there may still be two or more. */
+  plainsOf(before, after) {
+    const { counts } = this.terms;
+    const mayBeMore = counts.map(
+      (bits, word) => this.isMany(before[word], word) && !this.isMany(after[word], word),
+    );
+    const more = after.map((value, word) =>
+      mayBeMore[word] ? value + (counts[word] & -counts[word]) : value,
+    );
+    return [...new Set([after, more].map((row) => this.plain(row)))];
+  }
+
+  /** What an operation may make of these words; the results that it may have, twice, plus `own`. */
   outcomeOf(pair, version, run) {
     const [kind, word, a, b] = this.terms.runs[run].does;
     const own = kind === 'notify' && this.agentAt(pair).queuedAt === word ? 1 : 0;
-    const key = ((this.wordsNumber(pair) * 2 + version) * 2 + own) * this.terms.runs.length + run;
+    const key =
+      ((this.wordsNumber(pair) * VERSIONS + version) * 2 + own) * this.terms.runs.length + run;
     if (!this.outcomes.has(key)) {
       const before = this.versions[this.wordsNumber(pair)][version];
       const changes = kind === 'store' || (kind === 'cas' && before[word] === a);
@@ -63,7 +77,7 @@ class Table extends Certificate {
       this.demand(isLegal && kind !== 'return', 'takes or frees what it must not', pair);
       const result = kind === 'store' ? a : before[word];
       const results = kind === 'notify' ? this.woken(a, own) : [2 * result];
-      this.outcomes.set(key, { before, after, plain: this.plain(after), results });
+      this.outcomes.set(key, { before, after, plains: this.plainsOf(before, after), results });
     }
     return this.outcomes.get(key);
   }
@@ -86,7 +100,9 @@ class Table extends Certificate {
       function: called,
       help,
     });
-    const mayBe = (reason, help) => (this.terms.with & help ? [call(reason, help)] : []);
+    const { isKnown } = this.terms.functions[called];
+    const mayBe = (reason, help) =>
+      this.terms.with & help && !isKnown ? [call(reason, help)] : [];
     if (doing === CALLING && why === OK) return mayBe(CANCELLED, CANCELS);
     const sleeps = { doing: ASLEEP, caller, function: called, word, way, help: 0 };
     if (doing === GOING_TO_SLEEP)
@@ -101,23 +117,56 @@ class Table extends Certificate {
     return [...spurious, ...mayBe(TIMED_OUT, TIMEOUTS), ...mayBe(CANCELLED, CANCELS)];
   }
 
+  /**
+   * The run is to load who has something, and it matters only whether it is this agent: no other
+   * changes that. So it is as good as the run that has done so.
+   */
+  lookedUp(run, words) {
+    const { does, to } = this.terms.runs[run] ?? { does: [] };
+    if (!this.terms.forgets || does[0] !== 'load' || this.terms.ids[does[1]] !== ALL) return run;
+    const others = Object.keys(to).filter((id) => Number(id) !== ME);
+    const next = new Set(others.map((id) => this.terms.runs[to[id]].does.join()));
+    const id = words[does[1]] === ME ? ME : others[0];
+    return next.size === 1 && id in to ? this.lookedUp(to[id], words) : run;
+  }
+
+  /**
+   * Where runs forget, the other run may stand for this one: it does the same next; or it is to
+   * look at the word that this one is to compare and swap, and then does the same, if it finds what
+   * this one expects. What they do after that is not compared here.
+   */
+  isAsGood(run, other, words) {
+    const { forgets, runs } = this.terms;
+    const doesNext = (one) => runs[one]?.does.join();
+    const [kind, word, a] = runs[run].does;
+    const looks = runs[other].does;
+    const isLook =
+      looks[1] === word && (looks[0] === 'load' || (looks[0] === 'cas' && looks[2] !== a));
+    const found = isLook && this.lookedUp(runs[other].to[a], words);
+    return (
+      run === other ||
+      (forgets && doesNext(run) === doesNext(other)) ||
+      (forgets && kind === 'cas' && doesNext(run) === doesNext(found))
+    );
+  }
+
   /** A call goes on with this run, or has returned. What a line does then is the model's. */
-  goesOn(before, after, run, ends) {
+  goesOn(before, after, words, run, ends) {
     const { does } = this.terms.runs[run] ?? { does: [] };
     const [kind, what, word, phase, expected] = does;
     const waits = does.length === 5 && what >= WAIT;
     if (ends !== (kind === 'return' && !waits)) return false;
-    if (kind !== 'return') return after.doing === RUNNING && after.value === run;
+    if (kind !== 'return') return after.doing === RUNNING && this.isAsGood(run, after.value, words);
     if (!before.blocks) return true;
     if (!waits) return after.doing === IDLE;
-    if (after.callers[after.caller].phase !== phase) return false;
+    if (after.callers[after.caller].phase !== (phase & this.terms.phases)) return false;
     if (what === RETRY) return after.doing === CALLING && after.why === before.why;
     const at = this.terms.functions[after.function].firstWord + word;
     const { doing, value, way } = after;
     return doing === GOING_TO_SLEEP && value === expected && way === what && after.word === at;
   }
 
-  /** Its operations have all results that they may have, and no others. */
+  /** Its operations have all results that they may have, and no others; and lead to all words. */
   checkResults(pair, version, results) {
     for (const [run, had] of results) {
       const outcome = { ...this.outcomeOf(pair, version, run) };
@@ -127,9 +176,10 @@ class Table extends Certificate {
       const isRead = this.terms.histories[word] && (kind === 'load' || kind === 'cas');
       if (isRead && !isKnown)
         outcome.results = this.valuesOf(pair, value, word).map((other) => 2 * other);
-      const isWithin = !this.terms.isBounded || this.known.has(outcome.plain);
-      const isComplete = outcome.results.every((result) => had.includes(result) || !isWithin);
-      const isPossible = had.every((result) => outcome.results.includes(result));
+      const isWithin = !this.terms.isBounded || this.known.has(outcome.plains[0]);
+      const isHad = (result) => outcome.plains.every((plain) => had.has(`${result} ${plain}`));
+      const isComplete = outcome.results.every((result) => isHad(result) || !isWithin);
+      const isPossible = [...had].every((key) => outcome.results.includes(parseInt(key, 10)));
       this.demand(isComplete && isPossible, `has other results of run ${run}`, pair);
     }
   }
@@ -161,10 +211,14 @@ class Table extends Certificate {
     const [was, is] = [before, then].map((held) => held & this.terms.generations[word]);
     if (this.ownPart(then, word) === real) return true;
     const { doing, value: next } = agent;
-    const swaps = doing === RUNNING ? this.doneBy(next).filter(([kind]) => kind === 'cas') : [];
-    const compared = doing === GOING_TO_SLEEP ? [next] : swaps.map((does) => does[2]);
+    const swaps = doing === RUNNING ? [this.doneBy(next, this.wordsOf(to))] : [];
+    const compared =
+      doing === GOING_TO_SLEEP
+        ? [next]
+        : swaps.filter(([kind]) => kind === 'cas').map((does) => does[2]);
     const isCompared = compared.some((other) => this.ownPart(other, word) === real);
-    const isUnknown = !this.knows(agent, word, is) && (isTurned || !this.knows(agent, word, was));
+    const knows = (generation) => this.knows(agent, this.wordsOf(to), word, generation);
+    const isUnknown = !knows(is) && (isTurned || !knows(was));
     const isSame = isUnknown || (!isTurned && is === was);
     return (then & this.terms.histories[word]) === 0 && !isCompared && isSame;
   }
@@ -180,45 +234,57 @@ class Table extends Certificate {
     });
   }
 
-  /** A generation that the agent begins is one that it does not know; others stay. */
-  isGenerationRight(before, after, to) {
+  /**
+   * A generation that the agent begins is one that it does not know. Others stay; or, where runs
+   * forget, one that it does not know becomes another one that it does not know.
+   */
+  isGenerationRight(before, after, to, run) {
+    const agent = this.agentAt(to);
+    const knowing = agent.doing === RUNNING ? { ...agent, value: run } : agent;
     return this.terms.generations.every((_, word) => {
       if (this.terms.histories[word]) return true;
       const [one, other, then] = [before, after, this.wordsOf(to)].map((row) =>
         this.generation(row, word),
       );
-      return one === other ? then === one : !this.knows(this.agentAt(to), word, then);
+      if (one === other && then === one) return true;
+      const knows = (generation) => this.knows(knowing, this.wordsOf(to), word, generation);
+      return (one !== other || (this.terms.forgets && !knows(one))) && !knows(then);
     });
   }
 
   checkMoves(pair, version) {
     const agent = this.agentAt(pair);
     const words = this.versions[this.wordsNumber(pair)][version];
-    const still = { before: words, after: words, plain: this.plains[this.wordsNumber(pair)] };
-    const results = new Map(agent.doing === RUNNING ? [[agent.value, []]] : []);
+    const still = { before: words, after: words, plains: [this.plains[this.wordsNumber(pair)]] };
+    const results = new Map(agent.doing === RUNNING ? [[agent.value, new Set()]] : []);
     if (agent.doing === CALLING && agent.blocks) {
       const { wanted, phase } = agent.callers[agent.caller];
       const { label } = this.terms.functions[agent.function];
-      results.set(this.begins.get([label, wanted, agent.why, phase].join()), []);
+      results.set(this.begins.get([label, wanted, agent.why, phase].join()), new Set());
     }
     let left = agent.blocks ? this.movesOfThread(agent, words) : [];
     for (let move = this.firstMoves[pair]; move < this.firstMoves[pair + 1]; move++) {
       const [to, run, result, how] = this.moves.subarray(4 * move, 4 * move + 4);
       if (!((how >> version) & 1)) continue;
       const after = this.agentAt(to);
-      const help = how >>> 4;
+      const help = helpOf(how);
       const outcome = run ? this.outcomeOf(pair, version, run - 1) : still;
-      this.demand(this.plains[this.wordsNumber(to)] === outcome.plain, 'other words', pair, to);
-      const isRight = this.isGenerationRight(outcome.before, outcome.after, to);
+      const plain = this.plains[this.wordsNumber(to)];
+      this.demand(outcome.plains.includes(plain), 'other words', pair, to);
+      const next = run && this.terms.runs[run - 1].to[result];
+      const isRight = this.isGenerationRight(outcome.before, outcome.after, to, next);
       const isPast = this.areHistoriesRight(pair, to, run - 1, result);
       this.demand(isRight && isPast, 'another generation', pair, to);
       const differs = (wanted) => (key) => wanted[key] !== (key === 'help' ? help : after[key]);
       left = left.filter((wanted) => Object.keys(wanted).some(differs(wanted)));
       if (!run) continue;
-      const next = this.terms.runs[run - 1].to[result];
-      const goesOn = this.goesOn(agent, after, next, (how & 4) !== 0);
+      const ends = (how & ENDS_CALL) !== 0;
+      const goesOn = [next, this.lookedUp(next, outcome.after)].some((then) =>
+        this.goesOn(agent, after, outcome.after, then, ends),
+      );
       this.demand(goesOn && !(agent.doing === RUNNING && help), 'goes on otherwise', pair, to);
-      results.set(run - 1, [...(results.get(run - 1) ?? []), 2 * result + ((how >> 3) & 1)]);
+      const had = results.get(run - 1) ?? new Set();
+      results.set(run - 1, had.add(`${2 * result + (how & NOTIFIES_OWN ? 1 : 0)} ${plain}`));
     }
     this.demand(left.length === 0, `does not ${JSON.stringify(left)}`, pair);
     this.checkResults(pair, version, results);
@@ -257,15 +323,45 @@ class Table extends Certificate {
     }
   }
 
-  /** When others change the words, flags of the agent's callers may change, and nothing else. */
+  /** No agent runs for ever, alone, without help, in no call that ends; other than by polling. */
+  checkAlone(version) {
+    const isPolling = (pair) => this.agentAt(pair).polls && this.has(pair, OWED);
+    const isAlone = ({ to, how }) =>
+      !helpOf(how) && !(how & ENDS_CALL) && (how >> version) & 1 && !isPolling(to);
+    const isDone = new Map();
+    for (let first = 0; first < this.terms.rows.pairs[0]; first++) {
+      const path = isDone.has(first) ? [] : [{ pair: first, moves: this.movesOf(first) }];
+      while (path.length > 0) {
+        const { pair, moves } = path.at(-1);
+        const move = moves.pop();
+        isDone.set(pair, !move);
+        if (!move) path.pop();
+        else if (isAlone(move)) {
+          this.demand(isDone.get(move.to) !== false, 'runs for ever', pair, move.to);
+          if (!isDone.has(move.to)) path.push({ pair: move.to, moves: this.movesOf(move.to) });
+        }
+      }
+    }
+  }
+
+  /**
+   * When others change the words, what the agent's callers note may change, and its run may become
+   * one that is as good; and nothing else.
+   */
   checkNotes() {
-    const flagless = (number) =>
-      JSON.stringify(this.agents[number].shown, (key, value) => (key === 'flags' ? 0 : value));
+    const noted = ['flags', 'rest'];
     const known = new Map();
     for (const [words, turned, agent, to] of this.notes) {
-      const key = [this.withoutGenerations(this.words[words]), turned, agent].join();
-      this.demand(flagless(agent) === flagless(to), 'others change more than flags');
-      this.demand((known.get(key) ?? to) === to, 'others change flags in two ways');
+      const [one, other] = [agent, to].map((number) => this.agents[number]);
+      const isForgotten =
+        one.doing === RUNNING && this.isAsGood(one.value, other.value, this.words[words]);
+      const rest = ({ shown }) =>
+        JSON.stringify(shown, (key, value) =>
+          noted.includes(key) || (isForgotten && key === 'value') ? 0 : value,
+        );
+      this.demand(rest(one) === rest(other), 'others change more than notes');
+      const key = [words, turned, agent].join();
+      this.demand((known.get(key) ?? to) === to, 'others change notes in two ways');
       known.set(key, to);
     }
   }
@@ -282,10 +378,12 @@ class Table extends Certificate {
     this.demand(isOne || !this.terms.histories.some(Boolean), 'whose history');
     if (this.terms.wakesOne) this.checkHerd(this.terms.wakesOne - 1);
     for (let pair = 0; pair < rows.pairs[0]; pair++) {
-      const [row, renamed] = this.versions[this.wordsNumber(pair)];
-      this.checkMoves(pair, 0);
-      if (row.join() !== renamed.join()) this.checkMoves(pair, 1);
+      const rows = this.versions[this.wordsNumber(pair)].map((row) => row.join());
+      for (let version = 0; version < VERSIONS; version++)
+        if (rows.indexOf(rows[version]) === version) this.checkMoves(pair, version);
     }
+    const isCounted = this.terms.counts.some(Boolean);
+    for (let version = 0; version < (isCounted ? VERSIONS : 2); version++) this.checkAlone(version);
     return rows.moves[0];
   }
 }

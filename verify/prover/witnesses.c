@@ -9,16 +9,6 @@
 
 enum { ME };
 
-/*
- * The claims are proved one after the other. The first two are about those of whom a notify wakes
- * all, and whose mark is gone.
- */
-enum claim {
-    ABOUT_TO_SLEEP, /* so an agent will change the generation before they sleep, or they will not */
-    ASLEEP_TOGETHER, /* so an agent will wake them all: they are due */
-    ALL_SLEEPERS,    /* all but those that are due */
-};
-
 struct fixpoint {
     struct witnesses *witnesses;
     struct pairs *pairs;
@@ -32,11 +22,12 @@ struct fixpoint {
     uint32_t *order;
     bool *is_calm; /* of each class as the agent that moves sees it: all sleepers are covered */
     bool *are_all_asleep; /* of each class, the same: all who are not covered are asleep */
-    bool *is_obliging;    /* of each effect: whoever has it is obliged afterwards */
+    bool *is_obliging;    /* of each effect: whoever has it is settled afterwards */
+    bool *is_safe;        /* of each effect: and is no sleeper who is not covered */
     bool *obliges;        /* of each effect: it wakes, and all whom it wakes are obliged */
-    bool *wakes_due;      /* of each effect: those whom it wakes are obliged, or due */
-    bool *serves; /* of each effect: it notifies the word, or wakes at another one; and all whom
-                     it wakes are obliged */
+    bool *wakes_due;      /* of each effect: it wakes, and all whom it wakes are obliged, or due */
+    bool *clears;     /* of each effect: no sleeper is left who is not covered, but for the mover */
+    bool *is_settled; /* of each pair: it is obliged, or nobody needs a witness */
 };
 
 static bool is_event_loop_to_run(const struct agent *a, bool briefs_end)
@@ -147,6 +138,12 @@ static bool may_be_covered(const struct fixpoint *f, uint32_t pair, const struct
            (!sleeps_while_needed(state) && is_kept(f, pair, state));
 }
 
+/* One of those whom the claim needs: it says that there is one of them, or all agents are safe. */
+static bool is_witness(unsigned marks)
+{
+    return (marks & (OBLIGED | NEEDLESS)) == OBLIGED;
+}
+
 /* By this claim before, there is an agent that will see to this one. */
 static bool is_due_by(const struct fixpoint *f, uint32_t pair, enum claim claim)
 {
@@ -163,7 +160,7 @@ static bool is_seen_to(const struct fixpoint *f, uint32_t pair)
 {
     bool is_seen_to = false;
     for (enum claim c = 0; c < f->claim; c++)
-        is_seen_to |= f->are_obliged[c] && is_due_by(f, pair, c) && !(f->before[c][pair] & OBLIGED);
+        is_seen_to |= f->are_obliged[c] && is_due_by(f, pair, c) && !is_witness(f->before[c][pair]);
     return is_seen_to;
 }
 
@@ -279,19 +276,37 @@ static void look_at_claims_before(struct fixpoint *f)
     for (enum claim c = 0; c < f->claim; c++) {
         f->are_obliged[c] = f->before[c];
         for (uint32_t pair = 0; pair < f->pairs->store.count && f->before[c]; pair++)
-            f->are_obliged[c] &= !(f->before[c][pair] & OBLIGED) || f->marks[pair] & OBLIGED;
+            f->are_obliged[c] &= !is_witness(f->before[c][pair]) || f->marks[pair] & OBLIGED;
     }
 }
 
-/* What this effect does for those whom the claim is about. */
-static bool may_serve(const struct fixpoint *f, const struct effect *effect)
+/* It is no sleeper, or covered. */
+static bool is_safe(unsigned marks)
+{
+    return !(marks & SLEEPER) || marks & COVERED;
+}
+
+/*
+ * It is obliged; or, by the first two claims, all agents are safe. (So that those who are obliged
+ * by these are so by the last one, too: there fewer are.)
+ */
+static void find_settled(struct fixpoint *f)
+{
+    for (uint32_t pair = 0; pair < f->pairs->store.count; pair++) {
+        const unsigned marks = f->marks[pair];
+        f->is_settled[pair] = marks & OBLIGED || (f->claim != ALL_SLEEPERS && is_safe(marks) &&
+                                                  f->is_calm[f->pairs->class_of[pair]]);
+    }
+}
+
+/* All whom this effect concerns are changed by it. */
+static bool may_clear(const struct fixpoint *f, const struct effect *effect)
 {
     const uint32_t word = f->witnesses->word;
     if (f->claim == ABOUT_TO_SLEEP)
         return effect->turned >> word & 1;
-    if (f->claim == ASLEEP_TOGETHER)
-        return effect->word == word + 1 && effect->most == LW_ALL;
-    return effect->word == word + 1 || (effect->word && effect->woken && effect->woken != SOME);
+    return effect->word == word + 1 && effect->woken < effect->most &&
+           (f->claim == ALL_SLEEPERS || effect->most == LW_ALL);
 }
 
 static void look_at_effects(struct fixpoint *f)
@@ -300,49 +315,46 @@ static void look_at_effects(struct fixpoint *f)
     look_at_claims_before(f);
     for (uint32_t number = 0; number < pairs->effects.count; number++) {
         const struct effect effect = pairs_effect(pairs, number);
-        f->serves[number] = may_serve(f, &effect);
-        f->obliges[number] = f->serves[number] && effect.woken && effect.woken != SOME;
-        f->wakes_due[number] =
-            f->serves[number] && f->claim == ALL_SLEEPERS && f->are_obliged[ASLEEP_TOGETHER];
-        f->is_obliging[number] = true;
-        for (uint32_t i = 0; i < pairs->posts[number].count; i++)
-            f->is_obliging[number] &= (f->marks[pairs->posts[number].all[i]] & OBLIGED) != 0;
+        f->clears[number] =
+            may_clear(f, &effect) && (!effect.word || f->are_all_asleep[effect.before]);
+        f->obliges[number] =
+            f->claim == ALL_SLEEPERS && effect.word && effect.woken && effect.woken != SOME;
+        f->wakes_due[number] = f->obliges[number] && f->are_obliged[ASLEEP_TOGETHER];
+        f->is_obliging[number] = f->is_safe[number] = true;
+        for (uint32_t i = 0; i < pairs->posts[number].count; i++) {
+            f->is_obliging[number] &= f->is_settled[pairs->posts[number].all[i]];
+            f->is_safe[number] &= is_safe(f->marks[pairs->posts[number].all[i]]);
+        }
     }
     for (size_t i = 0; i < pairs->reaction_count; i++) {
         const struct reaction *reaction = &pairs->reactions[i];
-        const struct effect effect = pairs_effect(pairs, reaction->effect);
-        const bool wakes_all = effect.word == f->witnesses->word + 1 && effect.woken < effect.most;
-        if (!effect.word || reaction->to == reaction->from || f->marks[reaction->to] & OBLIGED)
+        f->clears[reaction->effect] &= is_safe(f->marks[reaction->to]);
+        if (reaction->to == reaction->from || f->is_settled[reaction->to])
             continue;
         f->obliges[reaction->effect] = false;
-        if (wakes_all)
-            continue;
-        f->serves[reaction->effect] = false;
-        if (!is_due_by(f, reaction->from, ASLEEP_TOGETHER))
-            f->wakes_due[reaction->effect] = false;
+        f->wakes_due[reaction->effect] &= is_due_by(f, reaction->from, ASLEEP_TOGETHER);
     }
 }
 
 /* After this move of an obliged agent, the claim holds. */
 static bool is_move_good(const struct fixpoint *f, const struct move *move)
 {
-    const unsigned to = f->marks[move->to];
-    if (to & OBLIGED)
+    if (f->is_settled[move->to])
         return true;
-    const uint32_t class = f->pairs->class_of[move->to];
-    if (move->effect != NONE &&
-        ((f->serves[move->effect] &&
-          (f->obliges[move->effect] || f->are_all_asleep[class] || f->claim != ALL_SLEEPERS)) ||
-         (f->wakes_due[move->effect] && !(f->before[ASLEEP_TOGETHER][move->from] & OBLIGED))))
-        return !(to & SLEEPER) || to & COVERED;
-    return f->is_calm[class] && (!(to & SLEEPER) || to & COVERED);
+    if (!is_safe(f->marks[move->to]))
+        return false;
+    return f->is_calm[f->pairs->class_of[move->to]] ||
+           (move->effect != NONE &&
+            (f->clears[move->effect] || f->obliges[move->effect] ||
+             (f->wakes_due[move->effect] && !is_witness(f->before[ASLEEP_TOGETHER][move->from]))));
 }
 
 /* The same of another agent's move, which has this effect on a witness. */
 static bool is_reaction_good(const struct fixpoint *f, const struct reaction *reaction)
 {
-    return f->marks[reaction->to] & OBLIGED || f->is_obliging[reaction->effect] ||
-           (f->claim != ALL_SLEEPERS && f->serves[reaction->effect]);
+    return f->is_settled[reaction->to] || f->is_obliging[reaction->effect] ||
+           (f->claim != ALL_SLEEPERS && f->clears[reaction->effect] &&
+            f->is_safe[reaction->effect]);
 }
 
 static bool is_still_obliged(struct fixpoint *f, uint32_t pair)
@@ -369,7 +381,7 @@ static bool is_still_covered(struct fixpoint *f, uint32_t pair)
     const struct pairs *pairs = f->pairs;
     for (size_t i = pairs->first_move[pair]; i < pairs->first_move[pair + 1]; i++) {
         const unsigned to = f->marks[pairs->moves[i].to];
-        if (to & SLEEPER && !(to & (COVERED | OBLIGED))) {
+        if (!is_safe(to) && !(to & OBLIGED)) {
             f->witnesses->falls[pair].move = (uint32_t)i + 1;
             return false;
         }
@@ -377,7 +389,7 @@ static bool is_still_covered(struct fixpoint *f, uint32_t pair)
     for (size_t i = f->first_reaction[pair]; i < f->first_reaction[pair + 1]; i++) {
         const struct reaction *reaction = &pairs->reactions[f->order[i]];
         const unsigned to = f->marks[reaction->to];
-        if (to & SLEEPER && !(to & (COVERED | OBLIGED)) && !f->is_obliging[reaction->effect]) {
+        if (!is_safe(to) && !(to & OBLIGED) && !f->is_obliging[reaction->effect]) {
             f->witnesses->falls[pair].reaction = f->order[i] + 1;
             return false;
         }
@@ -389,6 +401,7 @@ static bool shrink(struct fixpoint *f)
 {
     bool changed = false;
     look_at_classes(f);
+    find_settled(f);
     look_at_effects(f);
     for (uint32_t pair = 0; pair < f->pairs->store.count; pair++) {
         const unsigned marks = f->marks[pair];
@@ -410,7 +423,8 @@ static void check_reactions(struct fixpoint *f)
     for (size_t i = 0; i < pairs->reaction_count && !f->witnesses->error; i++) {
         const struct reaction *reaction = &pairs->reactions[i];
         const unsigned to = f->marks[reaction->to];
-        if (!(f->marks[reaction->from] & SLEEPER) && to & SLEEPER && !(to & (COVERED | OBLIGED)) &&
+        const unsigned from = f->marks[reaction->from];
+        if (!(from & (SLEEPER | OBLIGED)) && !is_safe(to) && !(to & OBLIGED) &&
             !f->is_obliging[reaction->effect] && !is_seen_to(f, reaction->from)) {
             f->witnesses->error =
                 "a sleeper is no longer due, and nothing says that it will be woken";
@@ -428,11 +442,9 @@ static void check(struct fixpoint *f)
         const struct move *move = &pairs->moves[i];
         const unsigned from = f->marks[move->from];
         const unsigned to = f->marks[move->to];
-        if (from & OBLIGED || (from & SLEEPER && !(from & COVERED)))
+        if (from & OBLIGED || !is_safe(from) || is_seen_to(f, move->from))
             continue;
-        if (is_seen_to(f, move->from))
-            continue;
-        if (to & SLEEPER && !(to & (COVERED | OBLIGED))) {
+        if (!is_safe(to) && !(to & OBLIGED)) {
             f->witnesses->error = "may fall asleep, and nothing says that it will be woken";
             f->witnesses->move = i;
         }
@@ -544,13 +556,11 @@ unsigned char *witnesses_keepers(struct pairs *pairs)
     return NULL;
 }
 
-/* Where no sleeper is due, it makes no difference to the next claim who is obliged. */
-static void forget_others(struct fixpoint *f)
+static void mark_needless(struct fixpoint *f)
 {
-    look_at_classes(f);
     for (uint32_t pair = 0; pair < f->pairs->store.count; pair++) {
-        if (f->is_calm[f->pairs->class_of[pair]])
-            f->marks[pair] &= (unsigned char)~OBLIGED;
+        if (is_safe(f->marks[pair]) && f->is_calm[f->pairs->class_of[pair]])
+            f->marks[pair] |= NEEDLESS;
     }
 }
 
@@ -561,7 +571,9 @@ static void find(struct fixpoint *f)
     f->are_all_asleep = allocate(pairs->classes.count, sizeof *f->are_all_asleep);
     f->obliges = allocate(pairs->effects.count + 1, sizeof *f->obliges);
     f->is_obliging = allocate(pairs->effects.count + 1, sizeof *f->is_obliging);
-    f->serves = allocate(pairs->effects.count + 1, sizeof *f->serves);
+    f->clears = allocate(pairs->effects.count + 1, sizeof *f->clears);
+    f->is_safe = allocate(pairs->effects.count + 1, sizeof *f->is_safe);
+    f->is_settled = allocate(pairs->store.count + 1, sizeof *f->is_settled);
     f->wakes_due = allocate(pairs->effects.count + 1, sizeof *f->wakes_due);
     sort_reactions(f);
     do {
@@ -571,25 +583,27 @@ static void find(struct fixpoint *f)
     check(f);
     check_reactions(f);
     if (f->claim != ALL_SLEEPERS)
-        forget_others(f);
+        mark_needless(f);
     free(f->is_calm);
     free(f->are_all_asleep);
     free(f->obliges);
     free(f->is_obliging);
-    free(f->serves);
+    free(f->clears);
+    free(f->is_safe);
+    free(f->is_settled);
     free(f->wakes_due);
     free(f->first_reaction);
     free(f->order);
 }
 
-/* Returns whether the claim is about any pair. */
-static bool claim(enum claim claim, struct witnesses *witnesses,
-                  const struct witnesses before[ALL_SLEEPERS], struct pairs *pairs,
-                  const unsigned char *keepers, bool briefs_end)
+static void claim(struct witnesses claims[CLAIMS], enum claim claim, uint32_t word,
+                  struct pairs *pairs, const unsigned char *keepers, bool briefs_end)
 {
     const uint32_t count = pairs->store.count;
-    witnesses->marks = allocate(count, 1);
-    witnesses->falls = allocate(count, sizeof *witnesses->falls);
+    struct witnesses *witnesses = &claims[claim];
+    *witnesses = (struct witnesses){.word = word,
+                                    .marks = allocate(count, 1),
+                                    .falls = allocate(count, sizeof *witnesses->falls)};
     struct fixpoint f = {.witnesses = witnesses,
                          .pairs = pairs,
                          .marks = witnesses->marks,
@@ -597,31 +611,29 @@ static bool claim(enum claim claim, struct witnesses *witnesses,
                          .claim = claim,
                          .is_about_to_sleep = allocate(count, sizeof *f.is_about_to_sleep)};
     for (enum claim c = 0; c < claim; c++)
-        f.before[c] = before[c].error ? NULL : before[c].marks;
+        f.before[c] = claims[c].is_made ? claims[c].marks : NULL;
     const bool any = mark_all(&f, briefs_end);
     if (any && !witnesses->error)
         find(&f);
+    witnesses->is_made = any && !witnesses->error;
     free(f.is_about_to_sleep);
-    return any;
 }
 
-bool witnesses_find(struct witnesses *witnesses, struct pairs *pairs, uint32_t word,
+void witnesses_find(struct witnesses claims[CLAIMS], struct pairs *pairs, uint32_t word,
                     const unsigned char *keepers, bool briefs_end)
 {
-    struct witnesses before[ALL_SLEEPERS] = {{.word = word}, {.word = word}};
-    *witnesses = (struct witnesses){.word = word};
-    for (enum claim c = 0; c < ALL_SLEEPERS && model_primitive->is_woken_with_all; c++)
-        claim(c, &before[c], before, pairs, keepers, false);
-    const bool any = claim(ALL_SLEEPERS, witnesses, before, pairs, keepers, briefs_end);
-    for (enum claim c = 0; c < ALL_SLEEPERS; c++)
-        witnesses_close(&before[c]);
-    return any;
+    memset(claims, 0, CLAIMS * sizeof *claims);
+    const enum claim first = model_primitive->is_woken_with_all ? ABOUT_TO_SLEEP : ALL_SLEEPERS;
+    for (enum claim c = first; c < CLAIMS; c++)
+        claim(claims, c, word, pairs, keepers, briefs_end);
 }
 
-void witnesses_close(struct witnesses *witnesses)
+void witnesses_close(struct witnesses claims[CLAIMS])
 {
-    free(witnesses->marks);
-    free(witnesses->falls);
+    for (enum claim c = 0; c < CLAIMS; c++) {
+        free(claims[c].marks);
+        free(claims[c].falls);
+    }
 }
 
 static bool may_poll(const struct pairs *pairs, uint32_t pair)

@@ -25,7 +25,8 @@
  *
  * The claim above is then about the other sleepers, and about those who are about to sleep on a
  * generation. A notify may wake one that is due in place of one that it is meant for, since the
- * agent that will wake all is a witness.
+ * agent that will wake all is a witness. A notify that wakes nobody serves nobody: one that is
+ * about to sleep has not heard it.
  *
  * Spurious wake-ups, timeouts, cancellations and re-checks may happen at any time, but no agent
  * counts on them. If the ends of brief waits are counted on, a brief sleeper is an actor.
@@ -40,10 +41,23 @@ enum {
     ACTOR = 2,
     COVERED = 4,
     OBLIGED = 8,
+    NEEDLESS = 16, /* by the first two claims: here no sleeper is uncovered, so none is needed */
+};
+
+/*
+ * The claims are proved one after the other. The first two are about those of whom a notify wakes
+ * all, and whose mark is gone.
+ */
+enum claim {
+    ABOUT_TO_SLEEP, /* so an agent will change the generation before they sleep, or they will not */
+    ASLEEP_TOGETHER, /* so an agent will wake them all: they are due */
+    ALL_SLEEPERS,    /* all but those that are due */
+    CLAIMS
 };
 
 struct witnesses {
     uint32_t word;
+    bool is_made;         /* the claim: it is about any pair, and holds */
     unsigned char *marks; /* of each pair: bits of the above */
     struct fall *falls;   /* why a pair was taken from a set */
     uint32_t rounds;
@@ -67,13 +81,13 @@ struct fall {
 unsigned char *witnesses_keepers(struct pairs *pairs);
 
 /*
- * Returns whether the word has sleepers at all. If there are `keepers`, a sleeper that
- * keeps neither a pledge nor a later one (a higher bit) may be covered by it. So nobody waits in a
- * circle.
+ * All claims about this word. The last must hold, and has an error otherwise; nobody is due by one
+ * of the others that does not hold. If there are `keepers`, a sleeper that keeps neither a pledge
+ * nor a later one (a higher bit) may be covered by it. So nobody waits in a circle.
  */
-bool witnesses_find(struct witnesses *witnesses, struct pairs *pairs, uint32_t word,
+void witnesses_find(struct witnesses claims[CLAIMS], struct pairs *pairs, uint32_t word,
                     const unsigned char *keepers, bool briefs_end);
-void witnesses_close(struct witnesses *witnesses);
+void witnesses_close(struct witnesses claims[CLAIMS]);
 
 /*
  * Whether an agent can run for ever, alone and without help, in no call that ends; other than by
