@@ -1,7 +1,7 @@
 /**
- * mutants.js [--mortal] [--by-hand] [--prove] [--only TEXT] [--list] [NAME...]: breaks the core in
- * every way that the operators know (mutants/operators.js), and in those of mutants/by-hand.txt,
- * and shows that the explorer notices.
+ * mutants.js [--mortal] [--by-hand] [--prove] [--only TEXT] [--every K] [--list] [NAME...]: breaks
+ * the core in every way that the operators know (mutants/operators.js), and in those of
+ * mutants/by-hand.txt, and shows that the explorer notices.
  *
  * NAME is a primitive, or `waiters`: its file in src/core, and what its headers inline. Without a
  * name, all of them are tested.
@@ -12,6 +12,7 @@
  *   --prove      asks the prover instead of the explorer, which has to kill what the prover leaves;
  *                those of by-hand.txt must be killed by both
  *   --only TEXT  tests only the mutants whose names contain this
+ *   --every K    tests every K-th of the operators' mutants
  *   --list       prints for each mutant what became of it, and by which configuration
  *
  * A mutant that does the same as the original in all calls that mutants/same.c draws is not
@@ -42,6 +43,7 @@ const { values, positionals } = parseArgs({
     list: { type: 'boolean', default: false },
     prove: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
+    every: { type: 'string', default: '1' },
   },
   allowPositionals: true,
 });
@@ -354,16 +356,17 @@ async function testUnit(name) {
   );
   const before = { ...total };
   const unit = equivalents.get(name) ?? new Map();
-  const chosen = [];
+  const all = [];
   mutants.forEach((mutant, index) => {
     mutant.unit = unit;
     if ((values.mortal && unit.has(mutant.key)) || !mutant.key.includes(values.only)) return;
-    if (verdicts.get(index + 1) !== 'same') chosen.push({ mutant, number: index + 1 });
+    if (verdicts.get(index + 1) !== 'same') all.push({ mutant, number: index + 1 });
     else {
       total.same++;
       if (values.list) console.log(`${mutant.file}:${mutant.line}: ${mutant.key}\n    same`);
     }
   });
+  const chosen = all.filter((_, i) => i % Number(values.every) === 0);
   total.mutants += chosen.length;
   const original = { number: 0 };
   await inParallel([original, ...chosen], async ({ mutant, number }) => {
