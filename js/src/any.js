@@ -4,7 +4,8 @@
  */
 
 import { LW_CANCELLED, LW_DONE } from './core/constants.js';
-import { ask } from './crowd.js';
+import { giveUp, start } from './crowd.js';
+import { begin } from './limits.js';
 import { run, withdraw } from './line.js';
 
 /**
@@ -57,12 +58,8 @@ export function waitAny(sources, options) {
     };
     try {
       for (let k = 0; waiting > 0 && k < sources.length; k++)
-        ask(
-          end,
-          () => /** @type {any} */ (sources[k]),
-          options,
-          toValue,
-          (caller) => (callers[k] = caller),
+        begin(end, /** @type {any} */ (sources[k]), options, toValue, giveUp, (caller, words) =>
+          start((callers[k] = caller), words),
         );
     } catch (error) {
       end(Promise.reject(error));

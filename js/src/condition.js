@@ -18,7 +18,7 @@ import {
 import { SLICE } from './awake.js';
 import { block } from './blocking.js';
 import { OwnershipError } from './errors.js';
-import { checked, pend } from './limits.js';
+import { begin, checked } from './limits.js';
 import { timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { notify, waitAsync } from './wait.js';
@@ -94,26 +94,20 @@ export class Condition extends Primitive {
    * @throws {OwnershipError} this agent, or the guard, does not hold the mutex
    */
   waitAsync(mutex, options) {
-    let depth = 0;
-    return pend(
-      () => {
-        // Not once the mutex has been given up.
-        checked(options);
-        const { words } = this;
-        const [wanted, held] = this.#enter(mutex, true);
-        depth = held;
-        return { step: condWaitStep, words, wanted };
-      },
-      options,
-      ({ phase }, _, { signal }) =>
+    return new Promise((resolve) => {
+      // Not once the mutex has been given up.
+      checked(options);
+      const { words } = this;
+      let [wanted, depth] = this.#enter(mutex, true);
+      /** @type {import('./line.js').Caller['toValue']} */
+      const toValue = ({ phase }, _, { signal }) =>
         mutex.lockAsync().then(() => {
           while (--depth) mutex.lock();
           if (phase === LW_CANCELLED) throw signal.reason;
           return !phase;
-        }),
-      look,
-      begin,
-    );
+        });
+      begin(resolve, { step: condWaitStep, words, wanted }, options, toValue, look, start);
+    });
   }
 
   /**
@@ -211,7 +205,7 @@ let timer;
  * @param {any} words
  * @param {number} timeout
  */
-function begin(caller, words, timeout) {
+function start(caller, words, timeout) {
   caller.line = caller.queue = words;
   if (timeout) look(caller, LW_START);
 }

@@ -153,8 +153,17 @@ export class Counter extends Primitive {
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
    * @throws {RangeError} the value is out of range
    */
-  async waitUntilAsync(wanted, options) {
-    if (typeof wanted !== 'function') return await waitFor(() => this.whenAtLeast(wanted), options);
+  waitUntilAsync(wanted, options) {
+    return typeof wanted === 'function'
+      ? this.#untilAsync(wanted, options)
+      : waitFor(() => this.whenAtLeast(wanted), options);
+  }
+
+  /**
+   * @param {(value: number) => boolean} wanted
+   * @param {number | WaitOptions | undefined} options
+   */
+  async #untilAsync(wanted, options) {
     const left = remaining(options);
     for (let { value } = this; !wanted(value); value = this.value) {
       if (!(await waitFor(() => this.#when(counterChangeStep, value), left()))) return false;

@@ -15,10 +15,8 @@
  */
 
 import { shared } from './agent.js';
-import { LW_ASYNC, LW_DONE, LW_QUEUE, LW_START, LW_WAIT } from './core/constants.js';
-import { begin, nothingPends } from './limits.js';
+import { LW_DONE, LW_QUEUE, LW_START, LW_WAIT } from './core/constants.js';
 import { advanceAfterTurn, join, lineAt, part, run } from './line.js';
-import { signalOf, timeoutOf } from './options.js';
 
 /**
  * The steps, numbered, so that a caller's key is a number.
@@ -65,7 +63,8 @@ const latestFirst = (a, b) => b.after.place - a.after.place;
 function advance(line, why, queues = [...line.queues.values()]) {
   /** @type {Caller[]} */
   const waiting = [];
-  let later = Boolean(line.turnsBy);
+  /** @type {unknown} */
+  let later = line.turnsBy;
   queues.sort(latestFirst);
   for (let queue; (queue = queues.pop());) {
     const { after } = queue;
@@ -76,8 +75,7 @@ function advance(line, why, queues = [...line.queues.values()]) {
     if (what === LW_DONE) later = true;
     if (what < LW_WAIT && queue.after !== queue) {
       // The caller that is first now may have come later than the first ones of other queues.
-      queues.push(queue);
-      queues.sort(latestFirst);
+      if (queues.push(queue) > 1) queues.sort(latestFirst);
     }
   }
   // A step may have changed its phase, and with it the key. A caller changes its queue only at the
@@ -92,54 +90,27 @@ function advance(line, why, queues = [...line.queues.values()]) {
 }
 
 /**
- * Runs an operation until it has ended. If no call of this agent waits, and this one need not
- * either, it makes no caller.
+ * A caller begins to wait, or ends at once: `begin` of limits.js calls this.
  *
- * @param {() => Operation} make may throw
- * @param {number | import('./options.js').WaitOptions | undefined} options
- * @param {Caller['toValue']} toValue
- * @param {(caller: Caller) => void} [note] told its caller, if there is one
- * @returns {Promise<any>} rejects with what these throw, or the signal's reason
+ * @param {Caller} caller
+ * @param {import('./line.js').Words} words
  */
-export function gather(make, options, toValue, note) {
-  try {
-    const { step, words, wanted } = make();
-    if (nothingPends()) {
-      timeoutOf(options);
-      signalOf(options);
-      const answer = step(words, wanted, LW_ASYNC, 0);
-      if (answer.what < LW_WAIT) return Promise.resolve(toValue(answer, wanted));
-    }
-  } catch (error) {
-    return Promise.reject(error);
-  }
-  return new Promise((resolve) => ask(resolve, make, options, toValue, note));
+export function start(caller, words) {
+  caller.line = lineAt(words, advance);
+  if (run(caller, LW_START, caller.line.turnsBy) < LW_WAIT) return;
+  caller.place = shared.places++;
+  join(caller, keyOf(caller));
 }
 
 /**
- * The same, but makes a caller in any case: `waitAny` has one for each source.
+ * What ends such a caller.
  *
- * @param {Caller['resolve']} resolve
- * @param {() => Operation} make may throw, and then this throws
- * @param {number | import('./options.js').WaitOptions | undefined} options
- * @param {Caller['toValue']} toValue
- * @param {(caller: Caller) => void} [note] told its caller, before it may end
+ * @type {import('./limits.js').End}
  */
-export function ask(resolve, make, options, toValue, note) {
-  begin(resolve, make, options, toValue, giveUp, (caller, words) => {
-    note?.(caller);
-    caller.line = lineAt(words, advance);
-    if (run(caller, LW_START, caller.line.turnsBy) < LW_WAIT) return;
-    caller.place = shared.places++;
-    join(caller, keyOf(caller));
-  });
-}
-
-/** @type {import('./limits.js').End} */
-function giveUp(caller, why) {
+export function giveUp(caller, why) {
   const { line, queue } = caller;
   const isFirst = queue?.after === caller;
   run(caller, why);
   // The callers behind it had not run their steps: it waited for them, too.
-  if (queue && isFirst) advance(line, LW_START, [queue]);
+  if (isFirst) advance(line, LW_START, [queue]);
 }

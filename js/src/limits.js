@@ -30,36 +30,20 @@ export function nothingPends() {
 export const isDone = ({ what }) => what === LW_DONE;
 
 /**
- * Makes a call that waits, and its promise, which is the user's own, with no async function in
- * between.
+ * Begins a call that waits. A hundred thousand of them may wait at once. So there is one object,
+ * without closures; its promise is the user's own, with no async function in between.
  *
- * @param {() => import('./crowd.js').Operation} make may throw
+ * @param {Caller['resolve']} resolve
+ * @param {import('./crowd.js').Operation} operation
  * @param {number | WaitOptions | undefined} options
  * @param {Caller['toValue']} toValue
  * @param {End} end
  * @param {(caller: Caller, words: import('./wait.js').Words, timeout: number) => void} start may
  *   settle it
- * @returns {Promise<any>} rejects with what these throw, or the signal's reason
  */
-export function pend(make, options, toValue, end, start) {
-  return new Promise((resolve) => begin(resolve, make, options, toValue, end, start));
-}
-
-/**
- * Begins a call that waits. A hundred thousand of them may wait at once. So there is one object,
- * without closures.
- *
- * @param {Caller['resolve']} resolve
- * @param {Parameters<typeof pend>[0]} make
- * @param {Parameters<typeof pend>[1]} options
- * @param {Parameters<typeof pend>[2]} toValue
- * @param {Parameters<typeof pend>[3]} end
- * @param {Parameters<typeof pend>[4]} start
- */
-export function begin(resolve, make, options, toValue, end, start) {
+export function begin(resolve, { step, words, wanted }, options, toValue, end, start) {
   const timeout = timeoutOf(options);
   const signal = signalOf(options);
-  const { step, words, wanted } = make();
   /** @type {Caller} */
   const caller = {
     step,
@@ -67,6 +51,9 @@ export function begin(resolve, make, options, toValue, end, start) {
     phase: 0,
     line: /** @type {any} */ (undefined),
     queue: undefined,
+    before: undefined,
+    after: undefined,
+    place: 0,
     resolve,
     toValue,
     end,
@@ -112,7 +99,7 @@ function settle(caller, answer) {
 }
 
 /**
- * Checks options before what cannot be undone: throws all that `pend` throws of them.
+ * Checks options before what cannot be undone: throws all that `begin` throws of them.
  *
  * @param {number | WaitOptions | undefined} options
  * @returns {{ timeout: number, signal: AbortSignal | undefined }}

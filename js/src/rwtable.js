@@ -19,13 +19,13 @@ import {
   permitsReleaseStep,
   permitsTryStep,
 } from './core/permits.js';
-import { gather } from './crowd.js';
+import { start } from './crowd.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { RegionGuard } from './region-guard.js';
 import { isDone } from './limits.js';
 import { handOver } from './line.js';
 import { timeoutToBlock } from './options.js';
-import { remaining, waitersOf } from './waiting.js';
+import { remaining, waitersOf, waitFor } from './waiting.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -398,11 +398,14 @@ export class RWTable {
     const callers = [];
     let has = false;
     try {
-      const waits = gather(
+      const waits = waitFor(
         () => this.#operation(writes),
         left(),
         isDone,
-        (caller) => callers.push(caller),
+        (caller, words) => {
+          callers.push(caller);
+          start(caller, words);
+        },
       );
       callers.forEach((caller) => caller.queue && this.#waits.add(caller));
       has = await waits;

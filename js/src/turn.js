@@ -11,7 +11,7 @@
 import { self } from './agent.js';
 import { LW_DONE, LW_START, LW_WAIT } from './core/constants.js';
 import { mutexOwner } from './core/mutex.js';
-import { isDone, pend } from './limits.js';
+import { begin, isDone } from './limits.js';
 import { advanceAfterTurn, join, lineAt, run, withdraw } from './line.js';
 
 /** The key of the line's only queue. */
@@ -51,14 +51,21 @@ function advance(line, why) {
  * @returns {Promise<any>} rejects with what this throws, or the signal's reason
  */
 export function enqueue(step, words, options, toValue = isDone, wanted = self) {
-  const make = () => ({ step, words, wanted });
-  return pend(make, options, toValue, giveUp, (caller) => {
-    const line = (caller.line = lineAt(words, advance));
-    join(caller, ALL);
-    // While this agent holds the lock, the head acts as if it had come after the holder.
-    if (headOf(line) === caller)
-      (mutexOwner(words) === wanted ? advanceAfterTurn : advance)(line, LW_START);
-  });
+  return new Promise((resolve) =>
+    begin(resolve, { step, words, wanted }, options, toValue, giveUp, start),
+  );
+}
+
+/**
+ * @param {Caller} caller
+ * @param {Words} words
+ */
+function start(caller, words) {
+  const line = (caller.line = lineAt(words, advance));
+  join(caller, ALL);
+  // While this agent holds the lock, the head acts as if it had come after the holder.
+  if (headOf(line) === caller)
+    (mutexOwner(words) === caller.wanted ? advanceAfterTurn : advance)(line, LW_START);
 }
 
 /**

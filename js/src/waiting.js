@@ -4,9 +4,9 @@
  */
 
 import { block } from './blocking.js';
-import { LW_WAITERS, LW_WAITERS_STATE } from './core/constants.js';
-import { gather } from './crowd.js';
-import { isDone } from './limits.js';
+import { LW_ASYNC, LW_WAIT, LW_WAITERS, LW_WAITERS_STATE } from './core/constants.js';
+import { giveUp, start } from './crowd.js';
+import { begin, isDone, nothingPends } from './limits.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 
 /**
@@ -39,15 +39,31 @@ export function blockFor(operation, options, call) {
 }
 
 /**
- * Waits for an operation without blocking.
+ * Waits for an operation without blocking. If no call of this agent waits, and this one need not
+ * either, there is no caller.
  *
- * @param {() => Operation | WaitSource} make
+ * @param {() => Operation | WaitSource} make may throw
  * @param {number | WaitOptions | undefined} options
  * @param {import('./line.js').Caller['toValue']} [toValue]
- * @returns {Promise<any>}
+ * @param {typeof start} [starts] what its caller does first, if there is one
+ * @returns {Promise<any>} rejects with what these throw, or the signal's reason
  */
-export function waitFor(make, options, toValue = isDone) {
-  return gather(/** @type {() => Operation} */ (make), options, toValue);
+export function waitFor(make, options, toValue = isDone, starts = start) {
+  /** @type {Operation} */
+  let operation;
+  try {
+    operation = /** @type {Operation} */ (make());
+    const { step, words, wanted } = operation;
+    if (nothingPends()) {
+      timeoutOf(options);
+      signalOf(options);
+      const answer = step(words, wanted, LW_ASYNC, 0);
+      if (answer.what < LW_WAIT) return Promise.resolve(toValue(answer, wanted));
+    }
+  } catch (error) {
+    return Promise.reject(error);
+  }
+  return new Promise((resolve) => begin(resolve, operation, options, toValue, giveUp, starts));
 }
 
 /**
