@@ -118,8 +118,8 @@ Atomics.notify = () => {
 const c = await import('../js/src/core/constants.js');
 const { block } = await import('../js/src/blocking.js');
 const { enqueue } = await import('../js/src/turn.js');
-const { gather } = await import('../js/src/crowd.js');
-const { nothingPends } = await import('../js/src/limits.js');
+const { pending } = await import('../js/src/limits.js');
+const { waitFor } = await import('../js/src/waiting.js');
 
 const nameOf = (value, names) => names.find((name) => c[`LW_${name}`] === value);
 const WHATS = [
@@ -169,7 +169,7 @@ function caller() {
         ? { why, what, word: 1, phase, expected: 0 }
         : { why, what, word: 0, phase: (phase + 1) % 4, expected: told };
     const answer = { ...caller.last };
-    // gather() looks before it makes a caller. A look that has to wait has changed nothing.
+    // waitFor() looks before it makes a caller. A look that has to wait has changed nothing.
     if (caller.looks && what >= c.LW_WAIT) caller.last = undefined;
     caller.looks = false;
     return answer;
@@ -217,7 +217,7 @@ async function runAsync(begin) {
       events.delete(cancelled);
       each.end();
     };
-    each.looks = begin === begins.crowd && nothingPends();
+    each.looks = begin === begins.crowd && !pending.count;
     begin(each.step, words, index + 1, options).then(settled, settled);
   });
   for (const start of starts) event(start);
@@ -236,7 +236,7 @@ async function runAsync(begin) {
 const begins = {
   turn: (step, words, wanted, options) => enqueue(step, words, options),
   crowd: (step, words, wanted, options) =>
-    gather(
+    waitFor(
       () => ({ step, words, wanted }),
       options,
       () => true,

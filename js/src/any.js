@@ -30,14 +30,14 @@ import { run, withdraw } from './line.js';
  */
 export function waitAny(sources, options) {
   return new Promise((resolve) => {
-    if (sources.length === 0) throw new RangeError('nothing to wait for');
-    for (const [index, source] of sources.entries()) {
-      if (!(/** @type {any} */ (source)?.step))
-        throw new TypeError(`sources[${index}]: write .when(), .whenAtLeast() or .whenAtMost()`);
-    }
     let waiting = sources.length;
-    /** @type {import('./line.js').Caller[]} In place of each source, once its wait has begun. */
-    const callers = /** @type {any[]} */ ([...sources]);
+    if (waiting === 0) throw new RangeError('nothing to wait for');
+    /** @type {any[]} In place of each source, its caller, once its wait has begun. */
+    const callers = [...sources];
+    callers.forEach((source, index) => {
+      if (!source?.step)
+        throw new TypeError(`sources[${index}]: write .when(), .whenAtLeast() or .whenAtMost()`);
+    });
     /** @type {import('./line.js').Caller['toValue']} */
     const toValue = (answer, _, caller) => {
       // A caller that gives up leaves the others their last attempt.

@@ -104,7 +104,7 @@ export class Barrier extends Primitive {
     const { what, expected } = barrierArriveStep(this.words);
     if (what !== LW_BARRIER_WAITS) return leads(what);
     const operation = { step: barrierWaitStep, words: this.words, wanted: expected };
-    return ended(await waitFor(() => operation, left, Object));
+    return await waitFor(() => operation, left, ended);
   }
 
   /**

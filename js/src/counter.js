@@ -68,8 +68,7 @@ export class Counter extends Primitive {
    * @throws {RangeError} it would exceed 2^30 - 1; nothing was changed
    */
   increment(n = 1) {
-    assertInteger(n, 0, LW_COUNTER_MAX, 'n');
-    return this.#add(n);
+    return this.#add(n, n);
   }
 
   /**
@@ -80,14 +79,17 @@ export class Counter extends Primitive {
    * @throws {RangeError} it would be negative; nothing was changed
    */
   decrement(n = 1) {
-    assertInteger(n, 0, LW_COUNTER_MAX, 'n');
-    return this.#add(-n);
+    return this.#add(n, -n);
   }
 
-  /** @param {number} n */
-  #add(n) {
-    const before = counterAddStep(this.words, n);
-    if (before < 0) refuse(this.value + n, 0, LW_COUNTER_MAX, 'value');
+  /**
+   * @param {number} n what the user gave
+   * @param {number} change what is added
+   */
+  #add(n, change) {
+    if (n !== 1) assertInteger(n, 0, LW_COUNTER_MAX, 'n');
+    const before = counterAddStep(this.words, change);
+    if (before < 0) refuse(this.value + change, 0, LW_COUNTER_MAX, 'value');
     return before;
   }
 

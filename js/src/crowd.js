@@ -75,7 +75,8 @@ function advance(line, why, queues = [...line.queues.values()]) {
     if (what === LW_DONE) later = true;
     if (what < LW_WAIT && queue.after !== queue) {
       // The caller that is first now may have come later than the first ones of other queues.
-      if (queues.push(queue) > 1) queues.sort(latestFirst);
+      queues.push(queue);
+      queues.sort(latestFirst);
     }
   }
   // A step may have changed its phase, and with it the key. A caller changes its queue only at the

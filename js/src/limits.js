@@ -22,10 +22,6 @@ import { listen, signalOf, timeoutOf } from './options.js';
  */
 export const pending = (shared.pending ??= { count: 0 });
 
-export function nothingPends() {
-  return !pending.count;
-}
-
 /** @param {{ what: number }} answer */
 export const isDone = ({ what }) => what === LW_DONE;
 
@@ -67,7 +63,7 @@ export function begin(resolve, { step, words, wanted }, options, toValue, end, s
   if (timeout === 0 && caller.queue) end(caller, LW_TIMED_OUT);
   if (!caller.queue) return;
   caller.timer = 0;
-  if (pending.count++ === 0) pending.timer = setInterval(nothingPends, BEAT);
+  if (pending.count++ === 0) pending.timer = setInterval(Boolean, BEAT);
   if (timeout < Infinity) look(caller, performance.now() + timeout);
 }
 
@@ -105,8 +101,7 @@ function settle(caller, answer) {
  * @returns {{ timeout: number, signal: AbortSignal | undefined }}
  */
 export function checked(options) {
-  const timeout = timeoutOf(options);
-  const signal = signalOf(options);
-  listen({ signal, end: nothingPends }, false);
-  return { timeout, signal };
+  const limits = { timeout: timeoutOf(options), signal: signalOf(options) };
+  listen(/** @type {any} */ (limits), false);
+  return limits;
 }

@@ -60,8 +60,11 @@ import {
   LW_WAIT_BRIEF,
 } from './core/constants.js';
 import { BRIEF, HAND_OVER } from './awake.js';
-import { nothingPends } from './limits.js';
+import { pending } from './limits.js';
 import { afterTurn, waitAsync } from './wait.js';
+
+// A copy, since an engine reads what is imported more slowly.
+const calls = pending;
 
 /**
  * The lines in use, by buffer and address of the primitive. Callers of several copies of lockword
@@ -117,8 +120,8 @@ export function advanceAfterTurn(line) {
  * @param {number} [waiters] 0: none waited
  */
 export function handOver(words, waiters) {
-  const line =
-    waiters || nothingPends() ? undefined : linesOf.get(words.buffer)?.get(words.byteOffset);
+  if (waiters || !calls.count) return;
+  const line = linesOf.get(words.buffer)?.get(words.byteOffset);
   if (!line || line.handing || (line.turnsBy && performance.now() > line.turnsBy)) return;
   line.handing = true;
   queueMicrotask(() => {

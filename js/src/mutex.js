@@ -101,10 +101,8 @@ export class Mutex extends Primitive {
    * @throws {OwnershipError} this agent does not hold it
    */
   unlock() {
-    if (mutexFree(this.words, me)) {
-      if (pending.count) handOver(this.words);
-    } else if (!mutexUnlockStep(this.words, me))
-      throw new OwnershipError('not held by this thread');
+    if (mutexFree(this.words, me)) handOver(this.words);
+    else if (!mutexUnlockStep(this.words, me)) throw new OwnershipError('not held by this thread');
   }
 
   /**

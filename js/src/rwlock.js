@@ -390,12 +390,9 @@ export class RWLock extends Primitive {
    * @param {number | WaitOptions | undefined} options
    * @param {(held: boolean) => any} [toValue]
    */
-  #lockAsync(step, options, toValue) {
+  #lockAsync(step, options, toValue = Boolean) {
     const make = () => ({ step, words: this.words, wanted: self });
-    return waitFor(make, options, ({ what }) => {
-      const held = succeeded(what);
-      return toValue ? toValue(held) : held;
-    });
+    return waitFor(make, options, ({ what }) => toValue(succeeded(what)));
   }
 }
 

@@ -189,7 +189,7 @@ export class Semaphore extends Primitive {
    * @throws {RangeError} there would be more than 2^28 - 1; nothing was changed
    */
   release(n = 1) {
-    assertInteger(n, 0, LW_SEM_MAX, 'n');
+    if (n !== 1) assertInteger(n, 0, LW_SEM_MAX, 'n');
     if (semGive(this.words, n)) return handOver(this.words);
     const waiters = waitersOf(this.words);
     if (semReleaseStep(this.words, n) < 0) refuse(this.permits + n, 0, LW_SEM_MAX, 'permits');

@@ -4,9 +4,9 @@
  */
 
 import { block } from './blocking.js';
-import { LW_ASYNC, LW_WAIT, LW_WAITERS, LW_WAITERS_STATE } from './core/constants.js';
+import { LW_ASYNC, LW_WAIT } from './core/constants.js';
 import { giveUp, start } from './crowd.js';
-import { begin, isDone, nothingPends } from './limits.js';
+import { begin, isDone, pending } from './limits.js';
 import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 
 /**
@@ -49,29 +49,28 @@ export function blockFor(operation, options, call) {
  * @returns {Promise<any>} rejects with what these throw, or the signal's reason
  */
 export function waitFor(make, options, toValue = isDone, starts = start) {
-  /** @type {Operation} */
-  let operation;
   try {
-    operation = /** @type {Operation} */ (make());
+    const operation = /** @type {Operation} */ (make());
     const { step, words, wanted } = operation;
-    if (nothingPends()) {
+    if (!pending.count) {
       timeoutOf(options);
       signalOf(options);
       const answer = step(words, wanted, LW_ASYNC, 0);
       if (answer.what < LW_WAIT) return Promise.resolve(toValue(answer, wanted));
     }
+    return new Promise((resolve) => begin(resolve, operation, options, toValue, giveUp, starts));
   } catch (error) {
     return Promise.reject(error);
   }
-  return new Promise((resolve) => begin(resolve, operation, options, toValue, giveUp, starts));
 }
 
 /**
- * Returns the marks of waiters, to be read before a step clears them.
+ * Returns the marks of waiters, to be read before a step clears them: the two highest bits of the
+ * first word, by their number, since an engine reads what is imported more slowly.
  *
  * @param {import('./wait.js').Words} words
  */
-export const waitersOf = (words) => words[LW_WAITERS_STATE] & LW_WAITERS;
+export const waitersOf = (words) => words[0] >> 30;
 
 /**
  * Checks a number that a user gave, or that would come of it.

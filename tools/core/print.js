@@ -43,7 +43,9 @@ const TYPES = {
 const TYPEDEFS = { Answer: '../blocking.js', Words: '../wait.js' };
 
 /** The functions of word.h and step.h that JavaScript has already. */
-const ATOMICS = { lw_load: 'load', lw_store: 'store', lw_cas: 'compareExchange' };
+const LOAD = 'lw_load';
+const SWAP = 'lw_cas';
+const ATOMICS = { [LOAD]: 'load', lw_store: 'store', [SWAP]: 'compareExchange' };
 
 /** The order of an access that JavaScript makes without Atomics. */
 const UNORDERED = 'lw_unordered';
@@ -200,7 +202,7 @@ export class Printer extends Source {
     ];
     const comment = `/**\n${jsdoc.map((line) => ` * ${line}`).join('\n')}\n */\n`;
     this.returns = returns;
-    this.copies = declared.isOwn && (node.inline || usesUnordered(body)) ? new Set() : undefined;
+    this.copies = declared.isOwn && (node.inline || isFast(body)) ? new Set() : undefined;
     const text = this.#block(body, file).replace('{', `{${this.#copied()}`);
     const list = parameters.map((parameter) => this.#name(parameter)).join(', ');
     return `${comment}${isExported(declared) ? 'export ' : ''}function ${camelCase(node.name)}(${list}) ${text}`;
@@ -627,9 +629,15 @@ function nameIn(node) {
     : node.referencedDecl?.name;
 }
 
-/** Whether a function begins with a guess, or needs none: it is then called often. */
-const usesUnordered = (node) =>
-  node.referencedDecl?.name === UNORDERED || (node.inner ?? []).some(usesUnordered);
+const names = (node, name) =>
+  node.referencedDecl?.name === name || (node.inner ?? []).some((inner) => names(inner, name));
+
+/**
+ * Whether a function is called often: it begins with a guess, or needs none; or it swaps what its
+ * caller has read.
+ */
+const isFast = (body) =>
+  names(body, UNORDERED) || (names(body, SWAP) && !names(body, LOAD) && !names(body, ANSWER));
 
 const typeOf = ({ type }) => type.desugaredQualType ?? type.qualType;
 

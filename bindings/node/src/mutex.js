@@ -12,7 +12,7 @@ import {
   mutexUnlockStep,
 } from '../../../js/src/core/mutex.js';
 import { DeadlockError, OwnershipError, TimeoutError } from '../../../js/src/errors.js';
-import { isDone, nothingPends } from '../../../js/src/limits.js';
+import { isDone, pending } from '../../../js/src/limits.js';
 import { handOver } from '../../../js/src/line.js';
 import { signalOf, timeoutOf, timeoutToBlock } from '../../../js/src/options.js';
 import { RegionGuard } from '../../../js/src/region-guard.js';
@@ -357,7 +357,7 @@ export class RegionMutex {
     };
     try {
       const self = this.#self();
-      if (nothingPends()) {
+      if (!pending.count) {
         timeoutOf(options);
         signalOf(options);
         if (mutexTake(this.#words, self)) return Promise.resolve(judged({ what: LW_DONE }));

@@ -113,6 +113,8 @@ export function barrierArriveStep(barrier) {
  * @param {Words} barrier
  */
 export function barrierDropStep(barrier) {
+  const LW_BARRIER_PARTIES = 2;
+
   let seen = parties(barrier);
   while (seen !== 0) {
     const n = seen;

@@ -166,6 +166,12 @@ function reserves(phase) {
  * @returns {number}
  */
 function change(sem, state, left, reserved, phase) {
+  const LW_SEM_STATE = 0;
+  const LW_SEM_MAX = 0x0fffffff;
+  const LW_SEM_CLAIMED = 0x10000000;
+  const LW_BLOCKED_WAITERS = 0x80000000 | 0;
+  const LW_OWES = 0x0001;
+
   const owed = phase & LW_OWES ? LW_BLOCKED_WAITERS : 0;
   const bars = reserved | (phase & CLAIMS ? LW_SEM_CLAIMED : 0);
   const next = (state & ~(LW_SEM_MAX | bars)) | left | (left === 0 ? owed : 0);

@@ -7,7 +7,6 @@
 import { notify } from '../wait.js';
 import {
   LW_AGAIN,
-  LW_ALL,
   LW_ASYNC,
   LW_ASYNC_WAITERS,
   LW_BLOCKED_WAITERS,
@@ -23,7 +22,6 @@ import {
   LW_START,
   LW_TIMED_OUT,
   LW_WAIT,
-  LW_WAITERS,
   LW_WAITERS_GATE,
   LW_WAITERS_STATE,
   LW_WAIT_BRIEF,
@@ -118,6 +116,12 @@ export function waitersWait(words, seen, mark, way, why, phase) {
  * @returns {number}
  */
 export function waitersChange(words, seen, next) {
+  const LW_ALL = -1;
+  const LW_WAITERS_STATE = 0;
+  const LW_ASYNC_WAITERS = 0x40000000;
+  const LW_BLOCKED_WAITERS = 0x80000000 | 0;
+  const LW_WAITERS = LW_ASYNC_WAITERS | LW_BLOCKED_WAITERS;
+
   // Acquire: pairs with the mark. Release: a waiter that this wakes sees what was done before.
   const found = Atomics.compareExchange(words, LW_WAITERS_STATE, seen, next & ~LW_WAITERS);
   // From here on the memory may be gone.
