@@ -372,8 +372,7 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
     if (!may_spin(spin))
         return false;
     spin->now = lw_now();
-    /* Not a thread that was woken: what it has waited for may be free. */
-    if (!spin->was_woken && spin->now < deadline && spin->now - me.last_yield > QUANTUM_NS &&
+    if (spin->now < deadline && spin->now - me.last_yield > QUANTUM_NS &&
         !is_oversubscribed(spin->now))
         spin->now = yield(spin->now);
     const int64_t began = spin->now;

@@ -160,23 +160,6 @@ TEST(a_thread_that_is_woken_in_vain_spins_before_it_sleeps_again)
     }
 }
 
-/* A yield would cost it a time slice if other programs are busy. */
-TEST(a_thread_that_is_woken_and_finds_it_free_does_not_yield)
-{
-    FOR_EACH_KIND
-    {
-        begin(kind->held, NULL);
-        struct call call = {.function = kind->lock, .deadline = lw_after_ms(10000)};
-        start_call(&call);
-        await_sleep(&call.helper);
-        const int before = yields;
-        write_state(kind->free);
-        lw_notify(&kind->words[0], 1);
-        assert_int_equal(end_call(&call), 0);
-        assert_int_equal(yields, before);
-    }
-}
-
 /*
  * One that asks for one permit mostly gets it without a wait, and never yields: it would get the
  * slices that the other one forfeits.
