@@ -110,11 +110,11 @@ static struct {
     _Alignas(128) lw_word oversubscribed_until;
     lw_word oversubscribed_for;
     lw_word last_long_yield; /* when it ended */
-} cpus;
+} known_cpus;
 
 static bool is_oversubscribed(int64_t now)
 {
-    return lw_load(&cpus.oversubscribed_until, lw_relaxed) - units(now) - 1 < LONGEST;
+    return lw_load(&known_cpus.oversubscribed_until, lw_relaxed) - units(now) - 1 < LONGEST;
 }
 
 /*
@@ -123,10 +123,10 @@ static bool is_oversubscribed(int64_t now)
  */
 static void note_long_yield(int64_t began, int64_t ended)
 {
-    const uint32_t previous = lw_load(&cpus.last_long_yield, lw_relaxed);
-    const uint32_t until = lw_load(&cpus.oversubscribed_until, lw_relaxed);
-    uint32_t lasts = lw_load(&cpus.oversubscribed_for, lw_relaxed);
-    lw_store(&cpus.last_long_yield, units(ended), lw_relaxed);
+    const uint32_t previous = lw_load(&known_cpus.last_long_yield, lw_relaxed);
+    const uint32_t until = lw_load(&known_cpus.oversubscribed_until, lw_relaxed);
+    uint32_t lasts = lw_load(&known_cpus.oversubscribed_for, lw_relaxed);
+    lw_store(&known_cpus.last_long_yield, units(ended), lw_relaxed);
     if (units(began) - until < lasts)
         lasts *= OVERSUBSCRIBED_FACTOR;
     else if (units(began) - previous < APART)
@@ -134,8 +134,8 @@ static void note_long_yield(int64_t began, int64_t ended)
     else
         return;
     lasts = lasts < LONGEST ? lasts : LONGEST;
-    lw_store(&cpus.oversubscribed_for, lasts, lw_relaxed);
-    lw_store(&cpus.oversubscribed_until, units(ended) + lasts, lw_relaxed);
+    lw_store(&known_cpus.oversubscribed_for, lasts, lw_relaxed);
+    lw_store(&known_cpus.oversubscribed_until, units(ended) + lasts, lw_relaxed);
 }
 
 /*
