@@ -119,10 +119,9 @@ static bool is_oversubscribed(int64_t now)
 
 /*
  * Notes a yield that lasted long. A single one may be a hypervisor's, which has stopped this
- * machine for a moment. So may be those of two threads at the same time. (Of functions that are not
- * inlined, lockword.supp knows those with this prefix.)
+ * machine for a moment. So may be those of two threads at the same time.
  */
-static void lw_note_long_yield(int64_t began, int64_t ended)
+static void note_long_yield(int64_t began, int64_t ended)
 {
     const uint32_t previous = lw_load(&known_cpus.last_long_yield, lw_relaxed);
     const uint32_t until = lw_load(&known_cpus.oversubscribed_until, lw_relaxed);
@@ -150,7 +149,7 @@ static int64_t yield(int64_t before)
     lw_yield();
     const int64_t now = me.last_yield = lw_now();
     if (now - before > LONG_YIELD_NS)
-        lw_note_long_yield(before, now);
+        note_long_yield(before, now);
     return now;
 }
 
@@ -457,7 +456,7 @@ bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline)
     if (tries->count > 0 && now - tries->last >= LONG_TRY_NS) {
         sleep_at_once(now, ASLEEP_FACTOR * (now - tries->last));
         if (now - tries->last > LONG_YIELD_NS)
-            lw_note_long_yield(tries->last, now);
+            note_long_yield(tries->last, now);
         return false;
     }
     tries->last = now;

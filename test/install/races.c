@@ -225,7 +225,15 @@ static void take_all(const struct way *way)
     }
 }
 
-/* What both threads do to data[0], each under a lock that excludes the other. */
+/* In a section: the others spin, and fall asleep. */
+static void linger(int i)
+{
+    const struct timespec a_moment = {0, 500000};
+    if (i % 16 == 0)
+        nanosleep(&a_moment, NULL);
+}
+
+/* What all threads do to data[0], each under a lock that excludes the others. */
 static void add_under_mutex(int i)
 {
     if (i % 3 == 0)
@@ -237,6 +245,7 @@ static void add_under_mutex(int i)
         while (lw_mutex_lock_until(&mutexes[0], lw_after_ns(1000)) != 0)
             ;
     data[0]++;
+    linger(i);
     /* Errors are no mistakes. */
     must_be(lw_mutex_lock(&mutexes[0]) == EDEADLK && lw_mutex_unlock(&mutexes[0]) == 0);
     if (i == 0)
@@ -252,6 +261,7 @@ static void add_under_rmutex(int i)
             sched_yield();
     lw_rmutex_lock(&rmutex);
     data[0]++;
+    linger(i);
     lw_rmutex_unlock(&rmutex);
     data[0]++;
     lw_rmutex_unlock(&rmutex);
@@ -264,6 +274,7 @@ static void add_under_rwlock(int i)
     case 0:
         lw_rwlock_wrlock(&rwlock);
         data[0]++;
+        linger(i);
         break;
     case 1:
         lw_rwlock_uplock(&rwlock);
@@ -336,10 +347,13 @@ int main(int argc, char **argv)
         pthread_join(other, NULL);
     }
     for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++) {
+        pthread_t others[4];
         prepare();
-        pthread_t other = start(add_often, &excluded[i]);
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+            others[k] = start(add_often, &excluded[i]);
         add_often(&excluded[i]);
-        pthread_join(other, NULL);
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+            pthread_join(others[k], NULL);
     }
     return 0;
 }
