@@ -198,4 +198,16 @@ LW_INLINE void describe_waiters(char *text, size_t size, uint32_t value)
              value & LW_BLOCKED_WAITERS ? "+BLOCKED" : "");
 }
 
+/* All other callers within a call have lost a turn, if they come to know of it. */
+LW_INLINE void overtake(struct state *state, int taker)
+{
+    for (int agent = 0; model_configuration->most_lost && agent < model_agents; agent++) {
+        for (int caller = 0; caller < model_callers[agent]; caller++) {
+            struct caller *c = &state->agents[agent].callers[caller];
+            if (agent != taker && c->rounds && c->rounds != ENDLESS)
+                c->flags |= OVERTAKEN;
+        }
+    }
+}
+
 #endif

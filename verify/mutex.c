@@ -89,18 +89,6 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     return count;
 }
 
-/* All other callers within a call have lost a turn, if they come to know of it. */
-static void overtake(struct state *state, int taker)
-{
-    for (int agent = 0; model_configuration->most_lost && agent < model_agents; agent++) {
-        for (int caller = 0; caller < model_callers[agent]; caller++) {
-            struct caller *c = &state->agents[agent].callers[caller];
-            if (agent != taker && c->rounds && c->rounds != ENDLESS)
-                c->flags |= OVERTAKEN;
-        }
-    }
-}
-
 static const char *changed_state(struct state *state, int agent, const struct operation *operation)
 {
     const struct agent *a = &state->agents[agent];

@@ -166,18 +166,6 @@ static const char *waits(struct state *state, int agent, uint32_t way)
     return state->ghosts[CREDIT]-- > 0 ? NULL : "a herd: one more thread is woken in vain";
 }
 
-/* All other callers within a call have lost a turn, if they come to know of it. */
-static void overtake(struct state *state, int taker)
-{
-    for (int agent = 0; model_configuration->most_lost && agent < model_agents; agent++) {
-        for (int caller = 0; caller < model_callers[agent]; caller++) {
-            struct caller *c = &state->agents[agent].callers[caller];
-            if (agent != taker && c->rounds && c->rounds != ENDLESS)
-                c->flags |= OVERTAKEN;
-        }
-    }
-}
-
 static const char *took_permit(struct state *state, int agent, const struct operation *operation)
 {
     const uint32_t function = state->agents[agent].function;
@@ -433,7 +421,7 @@ static uint32_t pledges(const struct state *state)
            (state->ghosts[UNSAID] ? 2u : 0);
 }
 
-/* Whoever has freed a permit, or has died with one, moves the sequence. */
+/* An agent that has freed a permit moves the sequence; for a dead one, its burial does. */
 static uint32_t may_keep(const struct state *state, int agent)
 {
     const struct agent *a = &state->agents[agent];

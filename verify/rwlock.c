@@ -339,7 +339,7 @@ static uint32_t excluded_by(uint32_t wanted, bool is_upgrade)
  * Other callers within a call have lost a turn, if they come to know of it: those that the taker
  * excludes now, though it did not by what it had before.
  */
-static void overtake(struct state *state, int taker, uint32_t had, uint32_t has)
+static void overtake_as(struct state *state, int taker, uint32_t had, uint32_t has)
 {
     for (int agent = 0; model_configuration->most_lost && agent < model_agents; agent++) {
         for (int caller = 0; caller < model_callers[agent]; caller++) {
@@ -488,7 +488,7 @@ static const char *changed_holders(struct state *state, int agent, uint32_t befo
             : NULL;
     give_up(state, agent, c);
     have(state, agent, c, has);
-    overtake(state, agent, had, has);
+    overtake_as(state, agent, had, has);
     return error;
 }
 
@@ -819,7 +819,7 @@ static bool is_owed(const struct state *state, int agent)
     return true;
 }
 
-/* Who upgrades waits for readers, and whoever reads does not wait meanwhile. */
+/* An agent that upgrades waits for readers, and an agent that reads does not wait meanwhile. */
 static bool may_sleep(const struct state *state, int agent)
 {
     return state->agents[agent].function == UPGRADE && reads_of(state, agent) == 0;

@@ -33,8 +33,8 @@
  * returns from a sleep waits in the same way until the lock is free. Then its step takes it.
  *
  * For several permits at once it tries a few times, and pauses in between. Then its step claims
- * them, and the others wait for it. It does not yield: who yields forfeits a slice on Linux, and
- * those that ask for one permit mostly get it without a wait, and never yield.
+ * them, and the others wait for it. It does not yield: a thread that yields forfeits a slice on
+ * Linux, and threads that ask for one permit mostly get it without a wait, and never yield.
  *
  * For everything else it tries a few times, and yields in between. A try and a yield that together
  * take half a millisecond say that the CPU is oversubscribed. Then, for many times as long, all
@@ -105,6 +105,12 @@ static uint32_t units(int64_t ns)
     return (uint32_t)(ns >> UNIT_BITS);
 }
 
+/* Returns whether the time in this word has yet to come. Nothing holds for longer than LONGEST. */
+static bool holds(const lw_word *until, int64_t now)
+{
+    return lw_load(until, lw_relaxed) - units(now) - 1 < LONGEST;
+}
+
 /* What the process knows of its CPUs. All threads read it, and it is seldom written. */
 static struct {
     _Alignas(128) lw_word oversubscribed_until;
@@ -114,7 +120,7 @@ static struct {
 
 static bool is_oversubscribed(int64_t now)
 {
-    return lw_load(&known_cpus.oversubscribed_until, lw_relaxed) - units(now) - 1 < LONGEST;
+    return holds(&known_cpus.oversubscribed_until, now);
 }
 
 /*
@@ -175,12 +181,6 @@ static struct place *place_of(const lw_word *words)
 static void set_for_a_period(lw_word *until, int64_t now)
 {
     lw_store(until, units(now) + PERIOD, lw_relaxed);
-}
-
-/* Returns whether the period has not passed. */
-static bool holds(const lw_word *until, int64_t now)
-{
-    return lw_load(until, lw_relaxed) - units(now) - 1 < PERIOD;
 }
 
 /*
@@ -438,7 +438,7 @@ static lw_word asleep_until;
 
 static bool is_beside_busy_threads(int64_t now)
 {
-    return is_oversubscribed(now) || lw_load(&asleep_until, lw_relaxed) - units(now) - 1 < LONGEST;
+    return is_oversubscribed(now) || holds(&asleep_until, now);
 }
 
 static void sleep_at_once(int64_t now, int64_t ns)

@@ -148,7 +148,7 @@ export class Certificate {
     return row.map((value, i) => changes[this.terms.columns[i]] ?? value);
   }
 
-  /** Whom each of the claims is about. By the last that is nobody who is due by another one. */
+  /** The claims that are about this pair. The last one is about no agent that is due by another. */
   sleepers(pair) {
     const { areTogether, claims, generations, isBoundKnown, words } = this.terms;
     const { asleepAt, doing, goesTo, sleepsAt, value } = this.agentAt(pair);

@@ -204,7 +204,7 @@ export class Checker extends Certificate {
   needless = (pair) => this.calm[this.classAt(pair)] & this.safe[pair] & FIRST_TWO;
   due = (pair) => this.about[pair] & ~this.covered(pair);
 
-  /** What becomes of those whom an effect concerns. */
+  /** What becomes of the agents that an effect concerns. */
   receive(pair) {
     const due = ((this.due(pair) & TOGETHER) << 1) & this.nested[0];
     return (to, effect) => {
@@ -215,7 +215,7 @@ export class Checker extends Certificate {
     };
   }
 
-  /** Whoever may have these marks has them, unless that would break the claim; and nobody else. */
+  /** A pair that may have these marks has them, unless that breaks the claim; and no other has. */
   judge(pair, marks, mayBe, what) {
     const isMissing = (mayBe & ~marks) !== 0;
     this.demand(marks === mayBe, `is ${isMissing ? '' : 'not '}${what}`, pair);

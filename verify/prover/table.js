@@ -118,8 +118,8 @@ class Table extends Certificate {
   }
 
   /**
-   * The run is to load who has something, and it matters only whether it is this agent: no other
-   * changes that. So it is as good as the run that has done so.
+   * The run is to load which agent has something, and it matters only whether it is this agent: no
+   * other changes that. So it is as good as the run that has done so.
    */
   lookedUp(run, words) {
     const { does, to } = this.terms.runs[run] ?? { does: [] };
