@@ -24,23 +24,30 @@ export const isNode = Boolean(process?.versions?.node) && !process.versions.bun 
 const isWebWorker = globalThis instanceof (globalThis.DedicatedWorkerGlobalScope ?? class {});
 const NodeWorker = isNode ? (await import('node:worker_threads')).Worker : undefined;
 
-let modeOfSuite = 'normal';
+let modeOfSuite;
 const living = new Set();
+
+/** Workers that have done a job in the suite's mode and are as before: they do the next one. */
+const idle = [];
 
 /** The mode (modes.js) of agents that are spawned without one. */
 export const spawnIn = (mode) => (modeOfSuite = mode);
 
 function start() {
-  if (!NodeWorker) return new Worker(script, { type: 'module' });
-  const worker = new NodeWorker(script);
-  return Object.assign(worker, {
-    addEventListener: (name, listen) =>
-      worker.on(name, (data) => listen({ data, message: `${data}` })),
-  });
+  const worker = NodeWorker ? new NodeWorker(script) : new Worker(script, { type: 'module' });
+  const listen = (name, hear) =>
+    NodeWorker
+      ? worker.on(name, hear)
+      : worker.addEventListener(name, ({ data, message }) => hear(data ?? message));
+  listen('message', (message) => worker.agent.receive(message));
+  listen('error', (error) => worker.agent.fail(new Error(`the agent failed: ${error}`)));
+  return worker;
 }
 
 class Agent {
-  #worker = start();
+  #worker;
+  /** Whether the worker may do another job after this one. */
+  #isReusable;
   #heard = new Map();
   #settle;
 
@@ -50,11 +57,10 @@ class Agent {
   constructor(job, data, mode) {
     living.add(this);
     this.result.catch(() => {});
-    this.#worker.addEventListener('message', ({ data: message }) => this.#receive(message));
-    this.#worker.addEventListener('error', ({ message }) =>
-      this.#end('reject', new Error(`the agent failed: ${message}`)),
-    );
-    this.#worker.postMessage({ job: `${job}`, data, mode });
+    this.#isReusable = mode !== undefined && mode === modeOfSuite;
+    this.#worker = (this.#isReusable && idle.pop()) || start();
+    this.#worker.agent = this;
+    this.#worker.postMessage({ job: `${job}`, data, mode: mode ?? 'normal' });
   }
 
   /** Resolves, with what was said along with it, once the agent has said this word. */
@@ -65,20 +71,42 @@ class Agent {
     ]);
   }
 
+  /** What the worker posts. */
+  receive({ word, value, result, error, isAsBefore }) {
+    if (word !== undefined) this.#wordOf(word).resolve(value);
+    else if (error) this.fail(Object.assign(new Error(error.message), error));
+    else {
+      this.#settle.resolve(result);
+      if (isAsBefore && this.#isReusable && this.#worker) {
+        living.delete(this);
+        idle.push(this.#worker);
+        this.#worker = undefined;
+      } else this.#end();
+    }
+  }
+
+  fail(error) {
+    this.#settle.reject(error);
+    this.#end();
+  }
+
   /** Makes the agent's heard(word) resolve. */
   say(word, value) {
-    this.#worker.postMessage({ word, value });
+    this.#worker?.postMessage({ word, value });
   }
 
   /** The seat in which this region expects the agent: Region.from(seat). */
   watchedBy(region) {
+    this.#isReusable = false;
     return region.watch(this.#worker);
   }
 
   /** Ends the agent wherever it is. */
   async terminate() {
     living.delete(this);
-    await this.#worker.terminate();
+    const worker = this.#worker;
+    this.#worker = undefined;
+    await worker?.terminate();
   }
 
   #wordOf(word) {
@@ -90,22 +118,15 @@ class Agent {
     return this.#heard.get(word);
   }
 
-  #receive({ word, value, result, error }) {
-    if (word !== undefined) this.#wordOf(word).resolve(value);
-    else if (error) this.#end('reject', Object.assign(new Error(error.message), error));
-    else this.#end('resolve', result);
-  }
-
-  #end(how, value) {
-    this.#settle[how](value);
-    // Bun's workers do not end by themselves, and would keep the process alive. Firefox's may block
-    // for ever when they terminate others (docs/runtimes.md): theirs end with them.
+  // Bun's workers do not end by themselves, and would keep the process alive. Firefox's may block
+  // for ever when they terminate others (docs/runtimes.md): theirs end with them.
+  #end() {
     if (isWebWorker) living.delete(this);
     else void this.terminate();
   }
 }
 
-/** Runs a function in a worker of its own. */
+/** Runs a function in a worker: a new one, or one that has returned from another function. */
 export const spawn = (job, data = {}, mode = modeOfSuite) => new Agent(job, data, mode);
 
 /** Ends all agents that still run. */

@@ -55,11 +55,11 @@ describe('Region', () => {
   afterEach(() => region.close());
 
   it('has mutexes by name, the same for all who ask', async () => {
+    expect(jobs.tryLock()).to.equal(true);
     const agent = spawn(async ({ Region, data }) => {
       const region = await Region.from(data).join('other');
       return region.mutex('jobs').tryLock();
     }, region.handle);
-    expect(jobs.tryLock()).to.equal(true);
     expect(await agent.result).to.equal(false);
     expect([jobs.isLocked, jobs.isMine, jobs.ownerDied]).to.deep.equal([true, true, false]);
     expect(`${jobs}`).to.equal("RegionMutex 'jobs' { held by the test }");
