@@ -217,7 +217,9 @@ function typescript(compiler, resolution, libs, programs, ...more) {
   const home = package_ === 'typescript' ? ROOT : HERE;
   const tsc = join(home, 'node_modules', package_, 'bin/tsc');
   const lib = libs.join();
-  const settings = ['--strict', '--noEmit', '--target', 'es2022', '--lib', lib, ...more];
+  // Without --typeRoots, TypeScript takes all of node_modules/@types, and so the types of Node.
+  const types = more.includes('--types') ? [] : ['--typeRoots', 'none'];
+  const settings = ['--strict', '--noEmit', '--target', 'es2022', '--lib', lib, ...types, ...more];
   run(
     process.execPath,
     tsc,
