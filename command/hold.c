@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Below it are the numbers that scripts use. */
+/* Below it are the numbers that scripts use, unless there are no others. */
 enum { LEAST_GUARD = 64 };
 
 static const struct timespec one_ms = {.tv_nsec = 1000000};
@@ -247,7 +247,10 @@ void pass_guard_on(const struct hold *hold, const struct options *options)
     }
     if (!has_guard)
         errx(FAILED, "another process has locked the guard of '%s'", hold->name);
-    if (fcntl(file, F_DUPFD, LEAST_GUARD) < 0)
+    int passed = -1;
+    for (int least = LEAST_GUARD; passed < 0 && least > STDERR_FILENO; least /= 2)
+        passed = fcntl(file, F_DUPFD, least);
+    if (passed < 0)
         err(FAILED, "cannot pass the guard of '%s' on", hold->name);
     close(file);
 }

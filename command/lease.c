@@ -104,16 +104,6 @@ static struct lw_lease_info *read_lines(const struct options *options, const cha
     return all;
 }
 
-/* Any client can write into etcd: what a terminal would obey is not printed. */
-static const char *plain(char *text)
-{
-    for (char *byte = text; *byte; byte++) {
-        if ((unsigned char)*byte < ' ' || *byte == 0x7f)
-            *byte = ' ';
-    }
-    return text;
-}
-
 /* Since when it holds or waits, by the clock of its machine. Returns false if it is unknown. */
 static bool print_since(char *text, size_t size, const struct lw_lease_info *info, bool is_utc)
 {

@@ -2,10 +2,12 @@
  * lockword.c: the `lockword` command takes, shows and removes the named locks of a region. Its
  * manual is lockword.1.
  */
+#define _GNU_SOURCE
 #include "command.h"
 
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -133,6 +135,14 @@ static double number_of(const char *text, double most)
     return number;
 }
 
+static int whole_number_of(const char *text, int most)
+{
+    const double number = number_of(text, most);
+    if (number != (int)number)
+        refuse("not a whole number", text);
+    return (int)number;
+}
+
 static int signal_of(const char *text)
 {
     static const struct {
@@ -180,9 +190,19 @@ void describe_process(unsigned pid, char *text, size_t size)
         fclose(file);
     text[length] = '\0';
     for (size_t i = 0; i + 1 < length; i++) {
-        if ((unsigned char)text[i] < ' ')
+        if (text[i] == '\0')
             text[i] = ' ';
     }
+    plain(text);
+}
+
+const char *plain(char *text)
+{
+    for (char *byte = text; *byte; byte++) {
+        if ((unsigned char)*byte < ' ' || *byte == 0x7f)
+            *byte = ' ';
+    }
+    return text;
 }
 
 static const char *default_region(void)
@@ -195,8 +215,33 @@ static const char *default_region(void)
     return path;
 }
 
+/*
+ * A file that is opened later must not get the number of a standard stream that is closed: else a
+ * warning is written into the region. What is written here fails.
+ */
+static void occupy_standard_streams(void)
+{
+    int fd;
+    do {
+        fd = open("/", O_PATH | O_CLOEXEC);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* At the end of a subcommand that has something to say. */
+static void check_output(void)
+{
+    if (ferror(stdout) | fflush(stdout)) {
+        warn("cannot write");
+        _exit(FAILED);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    occupy_standard_streams();
+    atexit(check_output);
     struct options options = {.timeout = -1, .not_taken = NOT_TAKEN, .signal = SIGKILL};
     const char *first = argc > 1 ? argv[1] : "--help";
     if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
@@ -231,7 +276,7 @@ int main(int argc, char **argv)
             options.at = optarg;
             break;
         case TTL:
-            options.ttl = (unsigned)number_of(optarg, 3600);
+            options.ttl = (unsigned)whole_number_of(optarg, 3600);
             if (options.ttl < 2)
                 refuse("not from 2 to 3600 seconds", optarg);
             break;
@@ -242,7 +287,7 @@ int main(int argc, char **argv)
             options.tries = true;
             break;
         case 'E':
-            options.not_taken = (int)number_of(optarg, 255);
+            options.not_taken = whole_number_of(optarg, 255);
             break;
         case 's':
             options.shares = true;
@@ -251,7 +296,7 @@ int main(int argc, char **argv)
             options.excludes = true;
             break;
         case PERMITS:
-            options.permits = (unsigned)number_of(optarg, LW_PERMITS_MAX);
+            options.permits = (unsigned)whole_number_of(optarg, LW_PERMITS_MAX);
             if (options.permits < 1)
                 refuse("not from 1 to 252 permits", optarg);
             break;

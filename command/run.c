@@ -168,8 +168,8 @@ static int attend(pid_t child, const sigset_t *signals)
             continue;
         }
         if (got.si_signo != SIGCHLD) {
-            /* What a terminal sends, the child has got, too. */
-            if (got.si_code != SI_KERNEL)
+            /* What a terminal sends, the child has got, too: all but this process's own alarm. */
+            if (got.si_code != SI_KERNEL || got.si_signo == SIGALRM)
                 kill(child, got.si_signo);
             continue;
         }

@@ -117,7 +117,7 @@ int command_list(const struct options *options, char **words)
             cJSON_AddItemToArray(locks, json_of(region, &info));
             continue;
         }
-        printf("%-24s %-10s %-22s %8u %8u %8u", info.name, kinds[info.kind], state_of(&info),
+        printf("%-24s %-10s %-22s %8u %8u %8u", plain(info.name), kinds[info.kind], state_of(&info),
                info.waiters, info.acquisitions, info.recoveries);
         if (info.holder_pid) {
             char command[120];
@@ -145,13 +145,13 @@ int command_show(const struct options *options, char **words)
         print_json(json_of(region, &info));
         return 0;
     }
-    printf("%s, %s%s%s\n", info.name, kinds[info.kind], has_holder(&info) ? ": " : "",
+    printf("%s, %s%s%s\n", plain(info.name), kinds[info.kind], has_holder(&info) ? ": " : "",
            state_of(&info));
     struct lw_region_holder holder;
     for (uint32_t cursor = 0; lw_region_next_holder(region, words[0], &cursor, &holder) == 0;) {
         char command[1024];
         describe_process(holder.pid, command, sizeof command);
-        printf("  holder     %s, thread %u of process %u: %s\n", holder.thread, holder.tid,
+        printf("  holder     %s, thread %u of process %u: %s\n", plain(holder.thread), holder.tid,
                holder.pid, command);
     }
     printf("  waiters    %u, the first for %lld ms\n", info.waiters, (long long)info.longest_ms);
@@ -189,7 +189,7 @@ int command_deadlocks(const struct options *options, char **words)
             cJSON_AddItemToArray(cycle, json_of_link(&links[i], command));
         else
             printf("process %u waits for '%s', which the %s holds: %s\n", links[i].pid,
-                   links[i].waits_for, i + 1 < found ? "next" : "first", command);
+                   plain(links[i].waits_for), i + 1 < found ? "next" : "first", command);
     }
     if (cycle)
         print_json(cycle);

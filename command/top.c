@@ -1,7 +1,6 @@
 /* top.c: `lockword top`, a view of the locks that renews itself. */
 #include "command.h"
 
-#include <ctype.h>
 #include <curses.h>
 #include <err.h>
 #include <errno.h>
@@ -74,14 +73,10 @@ static void print_line(int y, chtype attributes, const char *text)
 {
     char clean[512];
     snprintf(clean, sizeof clean, "%s", text);
-    for (char *c = clean; *c; c++) {
-        if (iscntrl((unsigned char)*c))
-            *c = '?';
-    }
     attrset((int)attributes);
     move(y, 0);
     clrtoeol();
-    addnstr(clean, COLS);
+    addnstr(plain(clean), COLS);
     if (attributes & A_REVERSE)
         mvchgat(y, 0, -1, A_REVERSE, 0, NULL);
     attrset(A_NORMAL);

@@ -147,6 +147,11 @@ describe('lockword run', function () {
     assert.deepEqual({ status, stdout }, { status: 3, stdout: 'caught\n' });
   });
 
+  it('passes on the signal of an alarm that was set before it', async () => {
+    const alarm = `alarm 1; exec '${program}', qw(run a sleep 10)`;
+    assert.equal((await start('perl', '-e', alarm).ended).signal, 'SIGALRM');
+  });
+
   it("lets a terminal's Ctrl-C reach the command once", async () => {
     const command = `exec ${program} run a sh -c 'trap "echo caught" INT; echo ready; sleep 0.5; exit 4'`;
     const terminal = start('script', '-qec', command, '/dev/null');
@@ -201,6 +206,27 @@ describe('lockword run', function () {
     ).ended;
     assert.equal(next.status, 0);
     assert.match(readFileSync(file('order'), 'utf8'), /^old\nnew/);
+  });
+
+  it('says nothing into the region if standard error is closed', async () => {
+    const holder = await hold('a', 'sleep 1 & wait');
+    const watcher = await childOf(holder.pid);
+    await childOf(watcher);
+    holder.kill('SIGSTOP');
+    process.kill(watcher, 'SIGKILL');
+    holder.kill('SIGKILL');
+    const late = `exec ${program} run -w 0.2 a true 2>&-`;
+    assert.equal((await start('sh', '-c', late).ended).status, 1);
+    assert.equal((await lockword('run', 'a', 'true').ended).status, 0);
+  });
+
+  it('leaves closed what was closed, and needs few numbers of files', async () => {
+    const { status, stdout } = await start(
+      'sh',
+      '-c',
+      `ulimit -n 30; exec ${program} run a sh -c 'for fd in 0 2; do [ -e /proc/$$/fd/$fd ] || echo $fd; done' <&- 2>&-`,
+    ).ended;
+    assert.deepEqual({ status, stdout }, { status: 0, stdout: '0\n2\n' });
   });
 
   it('passes a stop and a continuation on', async () => {
@@ -363,6 +389,23 @@ describe('lockword list, show, wait, break, remove', function () {
     assert.equal((await lockword('break', 'a').ended).status, 1);
   });
 
+  it('fails if it cannot write', async () => {
+    await lockword('run', 'a', 'true').ended;
+    for (const words of ['list', 'list --json', 'show a', '--help']) {
+      for (const nowhere of ['>/dev/full', '>&-']) {
+        const { status, stderr } = await start('sh', '-c', `${program} ${words} ${nowhere}`).ended;
+        assert.deepEqual([status, /cannot write/.test(stderr)], [125, true], words + nowhere);
+      }
+    }
+  });
+
+  it('prints a name without what a terminal would obey', async () => {
+    await lockword('run', 'a\n\x1b[2J', 'true').ended;
+    assert.match((await lockword('list').ended).stdout, /^a {2}\[2J +mutex +free/m);
+    assert.match((await lockword('show', 'a\n\x1b[2J').ended).stdout, /^a {2}\[2J, mutex: free$/m);
+    assert.equal((await show('a\n\x1b[2J')).name, 'a\n\x1b[2J');
+  });
+
   it('finds no deadlock where there is none', async () => {
     await hold('a');
     const { status, stdout } = await lockword('deadlocks', '--json').ended;
@@ -391,6 +434,7 @@ describe('lockword list, show, wait, break, remove', function () {
       await wrong('run', '-w', 'soon', 'a', 'true'),
       /not a number, or out of range: soon/,
     );
+    assert.match(await wrong('run', '--permits', '1.5', 'a', 'true'), /not a whole number: 1.5/);
     assert.match(await wrong('show', '--try', 'a'), /not an option of this subcommand: --try/);
     assert.match(await wrong('run', 'x'.repeat(56), 'true'), /the name is too long/);
     writeFileSync(file('region'), 'no region');
