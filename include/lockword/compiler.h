@@ -53,6 +53,9 @@
 /* A function that is called when the program, or the shared library, has been loaded. */
 #define LW_CONSTRUCTOR __attribute__((constructor))
 
+/* A function that is called when the program ends, or the shared library is unloaded. */
+#define LW_DESTRUCTOR __attribute__((destructor))
+
 /*
  * Fetches the cache line of *address to be written. On x86-64 __builtin_prefetch would fetch it to
  * be read: compilers do not count on this instruction, which old processors ignore.

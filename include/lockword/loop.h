@@ -175,7 +175,8 @@ enum lw_request_kind {
 
 /*
  * Initializes a loop in unused memory, for the calling thread. Returns 0, or the error with which
- * the system refused a descriptor: EMFILE, ENFILE, ENOMEM.
+ * the system refused a descriptor: EMFILE, ENFILE, ENOMEM; EAGAIN: the process has no
+ * thread-specific key left.
  */
 int lw_loop_init(lw_loop *loop);
 

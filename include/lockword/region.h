@@ -56,7 +56,8 @@
  * wake it died: after a death all waiters look again.
  *
  * What is illegal. To unmap the memory of an open region, or to shrink its file: the next access is
- * a SIGBUS. To use a region that another thread closes. To use one in a signal handler.
+ * a SIGBUS. To use a region that another thread closes. To use one in a signal handler. To unload
+ * the library, or a plugin that contains it, before its regions are closed.
  *
  * After fork() the child has the region open, holds nothing of it, and counts as a process of its
  * own from its first call on. A program that the process executes does not have the region open.

@@ -354,6 +354,7 @@ static bool is_own(const lw_loop *loop)
 
 /* The loops of each thread, which end with it. */
 static pthread_key_t loops_key;
+static int loops_key_error = EINVAL; /* there is none */
 static pthread_once_t loops_once = PTHREAD_ONCE_INIT;
 
 static void destroy_loops(void *first)
@@ -367,12 +368,26 @@ static void destroy_loops(void *first)
 
 static void make_loops_key(void)
 {
-    pthread_key_create(&loops_key, destroy_loops);
+    loops_key_error = pthread_key_create(&loops_key, destroy_loops);
+}
+
+/* The number of keys is limited, and a program may load a library again and again. */
+LW_DESTRUCTOR static void delete_loops_key(void)
+{
+    if (loops_key_error == 0)
+        pthread_key_delete(loops_key);
 }
 
 int lw_loop_init(lw_loop *loop)
 {
     lw_lot_open();
+    pthread_once(&loops_once, make_loops_key);
+    if (loops_key_error != 0)
+        return loops_key_error;
+    /* A forked child may use the memory of its parent's loops again. */
+    lw_loop *next = pthread_getspecific(loops_key);
+    if (next && is_parents(next))
+        next = NULL;
     *loop = (lw_loop){.armed = LW_FOREVER, .self = lw_self(), .generation = lw_lot_generation()};
     lw_link_init(&loop->ready);
     lw_link_init(&loop->pending);
@@ -380,8 +395,7 @@ int lw_loop_init(lw_loop *loop)
     const int error = lw_alarm_open(loop->fds);
     if (error != 0)
         return error;
-    pthread_once(&loops_once, make_loops_key);
-    loop->next = pthread_getspecific(loops_key);
+    loop->next = next;
     pthread_setspecific(loops_key, loop);
     return 0;
 }

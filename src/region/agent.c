@@ -27,6 +27,7 @@ static uint64_t serials;
 
 static pthread_key_t at_exit;
 static bool has_key;
+static lw_word is_ending;
 static LW_AGENT_LOCAL bool is_exiting;
 
 static void forget_memberships(void)
@@ -120,6 +121,17 @@ LW_CONSTRUCTOR static void prepare(void)
     pthread_atfork(NULL, NULL, become_another_process);
 }
 
+/*
+ * If the library is unloaded, no thread may call `retire` when it exits. If the program ends, its
+ * other threads need not: the process is buried.
+ */
+LW_DESTRUCTOR static void delete_key(void)
+{
+    lw_store(&is_ending, 1, lw_relaxed);
+    if (has_key)
+        pthread_key_delete(at_exit);
+}
+
 void lw_region_register(struct lw_region *region)
 {
     lw_mutex_lock(&registry);
@@ -200,7 +212,9 @@ int lw_region_agent_slow(struct lw_region *region, uint32_t *id)
         struct membership *member = malloc(sizeof *member);
         if (!member)
             return EAGAIN;
-        if (pthread_setspecific(at_exit, member) != 0 || take_row(region, &member->id) != 0) {
+        const bool is_told =
+            pthread_setspecific(at_exit, member) == 0 || lw_load(&is_ending, lw_relaxed);
+        if (!is_told || take_row(region, &member->id) != 0) {
             free(member);
             if (!memberships)
                 pthread_setspecific(at_exit, NULL);

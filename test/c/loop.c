@@ -916,6 +916,25 @@ TEST(a_forked_child_has_no_loops)
     assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
+TEST(a_forked_child_uses_the_memory_of_its_parents_loops_again)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    open_loop(&loop);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(10);
+        const bool works = lw_loop_init(&loop) == 0 && lw_mutex_lock_async(&mutex, FOR(&a)) == 0 &&
+                           end_wait(&loop, &a) == 0 && lw_loop_destroy(&loop) == 0;
+        if (!works)
+            _exit(1);
+        pthread_exit(NULL);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
 /* The child goes on in a `done` of its parent's loop: all that it does then is to return. */
 
 static pid_t forked;

@@ -1,7 +1,11 @@
 """ffi.py LIBRARY: lockword without C. Two threads count together, and each primitive is called once or so, by Python's ctypes."""
+import _ctypes
 import ctypes
 import errno
+import os
+import shutil
 import sys
+import tempfile
 import threading
 
 EACH = 20000
@@ -99,6 +103,32 @@ def use_the_rest():
     check("any of two", lw.lw_wait_any(sources, 2, after_ms(1000), None, ctypes.byref(which)) == 0 and which.value == 1)
 
 
+def unload_before_threads_end():
+    """A library that was unloaded is not called any more, and loads again for ever."""
+    region_path = tempfile.mktemp(dir="/dev/shm")
+    copy = tempfile.NamedTemporaryFile(suffix=".so")
+    shutil.copyfile(sys.argv[1], copy.name)
+
+    def use_and_unload():
+        library = ctypes.CDLL(copy.name)
+        loop, region, mutex = (ctypes.c_uint64 * 64)(), ctypes.c_void_p(), (ctypes.c_uint64 * 8)()
+        errors = [library.lw_loop_init(loop), library.lw_loop_destroy(loop)]
+        errors.append(library.lw_region_open(ctypes.byref(region), region_path.encode(), 1, 0o600, ctypes.c_size_t(0)))
+        errors.append(library.lw_region_mutex_named(region, b"a", mutex))
+        errors += [library.lw_region_mutex_lock(mutex), library.lw_region_mutex_unlock(mutex), library.lw_region_close(region)]
+        _ctypes.dlclose(library._handle)
+        with open("/proc/self/maps") as maps:
+            is_gone = copy.name not in maps.read()
+        check("a library is unloaded: %s" % errors, not any(errors) and is_gone)
+
+    for _ in range(1100):  # as there are 1024 keys
+        thread = threading.Thread(target=use_and_unload)
+        thread.start()
+        thread.join()
+    os.unlink(region_path)
+
+
 count_together()
 wait_for_another_thread()
 use_the_rest()
+unload_before_threads_end()
