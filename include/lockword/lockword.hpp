@@ -138,9 +138,23 @@ template <class Rep, class Period> lw_deadline after(const std::chrono::duration
     const std::chrono::duration<long double, std::nano> ns = time;
     if (ns.count() >= static_cast<long double>(INT64_MAX))
         return LW_FOREVER;
-    if (ns.count() <= 0)
+    if (!(ns.count() > 0)) /* or it is no number */
         return LW_NOW;
     return lw_after_ns(std::chrono::ceil<std::chrono::nanoseconds>(ns).count());
+}
+
+/*
+ * A clock's least and greatest times are too far from now for their difference to fit into its
+ * type. LW_NOW: the time has come.
+ */
+template <class Clock, class Duration>
+lw_deadline at_time(const std::chrono::time_point<Clock, Duration> &time)
+{
+    const std::chrono::duration<long double, std::nano> then = time.time_since_epoch();
+    const auto now = Clock::now();
+    if (then.count() >= static_cast<long double>(INT64_MAX))
+        return LW_FOREVER;
+    return then > now.time_since_epoch() ? after(time - now) : LW_NOW;
 }
 
 /* Calls wait(deadline), again if a clock that is not steady says that it is not yet time. */
@@ -148,8 +162,8 @@ template <class Clock, class Duration, class Wait>
 int until(const std::chrono::time_point<Clock, Duration> &time, const Wait &wait)
 {
     for (;;) {
-        const int error = wait(after(time - Clock::now()));
-        if (error != ETIMEDOUT || Clock::is_steady || Clock::now() >= time)
+        const int error = wait(at_time(time));
+        if (error != ETIMEDOUT || Clock::is_steady || at_time(time) == LW_NOW)
             return error;
     }
 }
@@ -204,11 +218,11 @@ template <class Clock, class Duration> struct by_clock : never {
     }
     lw_deadline deadline() const
     {
-        return after(time - Clock::now());
+        return at_time(time);
     }
     bool is_over() const
     {
-        return Clock::is_steady || Clock::now() >= time;
+        return Clock::is_steady || at_time(time) == LW_NOW;
     }
 };
 

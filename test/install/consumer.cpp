@@ -2,6 +2,7 @@
  * as it says. */
 #include <lockword/lockword.hpp>
 
+#include <cmath>
 #include <cstdio>
 #include <shared_mutex>
 #include <thread>
@@ -86,6 +87,11 @@ static void test_mutexes()
         EXPECT(!made_before_main.try_lock());
         EXPECT(!made_before_main.try_lock_for(1ms));
         EXPECT(!made_before_main.try_lock_until(std::chrono::system_clock::now() + 1ms));
+        EXPECT(!made_before_main.try_lock_until(std::chrono::steady_clock::time_point::min()));
+        EXPECT(!made_before_main.try_lock_until(std::chrono::system_clock::time_point::min()));
+        using long_ago = std::chrono::time_point<std::chrono::system_clock, std::chrono::hours>;
+        EXPECT(!made_before_main.try_lock_until(long_ago::min()));
+        EXPECT(!made_before_main.try_lock_for(std::chrono::duration<double>(NAN)));
         EXPECT(!made_before_main.try_lock_for(-1h));
         EXPECT_ERROR(EPERM, made_before_main.unlock());
     });
