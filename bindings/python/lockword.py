@@ -306,11 +306,26 @@ def _raise(error: int, what: str) -> None:
     raise OSError(error, os.strerror(error), what)
 
 
-def _encode(name: str) -> bytes:
-    encoded = name.encode()
+def _text_of(what: str, encoded: bytes) -> bytes:
+    """C would take what stands before a null character."""
     if b"\0" in encoded:
-        raise ValueError("a name cannot contain a null character")
+        raise ValueError(f"a {what} cannot contain a null character")
     return encoded
+
+
+def _encode(name: str) -> bytes:
+    return _text_of("name", name.encode())
+
+
+_SEM_MAX = 2**28 - 1
+_COUNTER_MAX = 2**30 - 1
+
+
+def _in_range(n: int, most: int) -> int:
+    """ctypes would cut off the bits that do not fit."""
+    if not 0 <= n <= most:
+        raise ValueError(f"from 0 to {most}, not {n}")
+    return n
 
 
 # Blocking
@@ -811,7 +826,7 @@ class Semaphore(_Lock):
         super().__init__(region, f"the semaphore {name!r}")
         #: Its name in the region.
         self.name = name
-        self._handle = region._find_words(_sem_named, name, value)
+        self._handle = region._find_words(_sem_named, name, _in_range(value, _SEM_MAX))
         self._wait = _acquire
 
     def _arguments(self) -> tuple:
@@ -829,7 +844,7 @@ class Semaphore(_Lock):
         """Takes n permits, all at once. Returns False if the time is up."""
         self._region._open_handle()
         timeout = _seconds(blocking, timeout)
-        error = _tryacquire(self._handle, n)
+        error = _tryacquire(self._handle, _in_range(n, _SEM_MAX))
         if error == _errno.EBUSY:
             if timeout is not None and timeout <= 0:
                 return False
@@ -843,7 +858,7 @@ class Semaphore(_Lock):
     def release(self, n: int = 1) -> None:
         """Returns n permits. Raises OverflowError."""
         self._region._open_handle()
-        _raise(_release(self._handle, n), self._what)
+        _raise(_release(self._handle, _in_range(n, _SEM_MAX)), self._what)
 
     @property
     def available(self) -> int:
@@ -1128,13 +1143,13 @@ class Event(_Waitable):
 
 
 class Counter(_Waitable):
-    """A 32-bit number that processes share, and can wait for."""
+    """A number from 0 to 2**30 - 1 that processes share, and can wait for."""
 
     def __init__(self, region: "Region", name: str, value: int) -> None:
         super().__init__(region, f"the counter {name!r}")
         #: Its name in the region.
         self.name = name
-        self._handle = region._find_words(_counter_named, name, value)
+        self._handle = region._find_words(_counter_named, name, _in_range(value, _COUNTER_MAX))
 
     @property
     def value(self) -> int:
@@ -1146,32 +1161,37 @@ class Counter(_Waitable):
         """Adds n, which may be negative, and returns the number before. Raises OverflowError."""
         self._region._open_handle()
         old = ctypes.c_uint32()
-        _raise(_counter_add(self._handle, n, ctypes.byref(old)), self._what)
+        cannot_fit = abs(n) > _COUNTER_MAX
+        error = _errno.EOVERFLOW if cannot_fit else _counter_add(self._handle, n, ctypes.byref(old))
+        _raise(error, self._what)
         return old.value
 
     def wait_at_least(self, n: int, timeout: Optional[float] = None) -> bool:
         """Waits until it is n or more. Returns False if the time is up."""
-        return self._await(_at_least, (n,), timeout)
+        return self._await(_at_least, (_in_range(n, _COUNTER_MAX),), timeout)
 
     def wait_at_most(self, n: int, timeout: Optional[float] = None) -> bool:
         """Waits until it is n or less. Returns False if the time is up."""
-        return self._await(_at_most, (n,), timeout)
+        return self._await(_at_most, (_in_range(n, _COUNTER_MAX),), timeout)
 
     def wait_change(self, n: int, timeout: Optional[float] = None) -> bool:
         """Waits until it is not n. Returns False if the time is up."""
-        return self._await(_change, (n,), timeout)
+        return self._await(_change, (_in_range(n, _COUNTER_MAX),), timeout)
 
     async def wait_at_least_async(self, n: int, timeout: Optional[float] = None) -> bool:
         """`wait_at_least`, without blocking the event loop."""
-        return await self._await_async(_at_least, _at_least_async, (n,), timeout)
+        arguments = (_in_range(n, _COUNTER_MAX),)
+        return await self._await_async(_at_least, _at_least_async, arguments, timeout)
 
     async def wait_at_most_async(self, n: int, timeout: Optional[float] = None) -> bool:
         """`wait_at_most`, without blocking the event loop."""
-        return await self._await_async(_at_most, _at_most_async, (n,), timeout)
+        arguments = (_in_range(n, _COUNTER_MAX),)
+        return await self._await_async(_at_most, _at_most_async, arguments, timeout)
 
     async def wait_change_async(self, n: int, timeout: Optional[float] = None) -> bool:
         """`wait_change`, without blocking the event loop."""
-        return await self._await_async(_change, _change_async, (n,), timeout)
+        arguments = (_in_range(n, _COUNTER_MAX),)
+        return await self._await_async(_change, _change_async, arguments, timeout)
 
 
 class Info(NamedTuple):
@@ -1250,7 +1270,8 @@ class Region:
             error = _open_fd(ctypes.byref(handle), path, flags, size)
         else:
             path = os.fspath(path)
-            error = _open(ctypes.byref(handle), os.fsencode(path), flags, mode, size)
+            encoded = _text_of("path", os.fsencode(path))
+            error = _open(ctypes.byref(handle), encoded, flags, mode, size)
         if error == _errno.EAGAIN:
             text = "the region has 1024 processes already, or no thread can be started"
             raise OSError(error, text, path)

@@ -570,6 +570,25 @@ class Others(Case):
         with self.assertRaises(OverflowError):
             left.add(-8)
 
+    def test_what_does_not_fit_into_c_is_refused(self):
+        slots, left = self.region.semaphore("slots", 1), self.region.counter("left", 5)
+        for call in (
+            lambda: self.region.semaphore("more", -1),
+            lambda: self.region.semaphore("more", 2**28),
+            lambda: self.region.counter("far", 2**30),
+            lambda: slots.acquire(n=2**32),
+            lambda: slots.release(2**32 + 1),
+            lambda: left.wait_at_least(2**32),
+            lambda: left.wait_change(-1),
+            lambda: asyncio.run(left.wait_at_most_async(2**32 + 5)),
+            lambda: lockword.Region(self.path + "\0more"),
+        ):
+            with self.assertRaises(ValueError):
+                call()
+        with self.assertRaises(OverflowError):
+            left.add(2**32 + 1)
+        self.assertEqual((slots.available, left.value), (1, 5))
+
 
 async def begun():
     """The tasks that were made have begun to wait."""
