@@ -389,6 +389,23 @@ describe('lockword list, show, wait, break, remove', function () {
     assert.equal((await lockword('break', 'a').ended).status, 1);
   });
 
+  it('does not break what has the number of a holder in another PID namespace', async function () {
+    const inside = `sleep 0.1; exec ${program} run a sleep 100`;
+    const holder = start('unshare', '-Urpf', '--kill-child', 'sh', '-c', inside);
+    const refused = /unshare failed|Operation not permitted/;
+    let stderr = '';
+    holder.stderr.on('data', (data) => (stderr += data));
+    await until(
+      async () => refused.test(stderr) || (await lockword('show', 'a').ended).status === 0,
+    );
+    if (refused.test(stderr)) this.skip();
+    assert.equal((await show('a')).holder.pid, 1); // here it is another one's
+    const broken = await lockword('break', '--signal', 'HUP', 'a').ended;
+    assert.equal(broken.status, 1);
+    assert.match(broken.stderr, /process 1 does not hold 'a' here/);
+    holder.kill();
+  });
+
   it('fails if it cannot write', async () => {
     await lockword('run', 'a', 'true').ended;
     for (const words of ['list', 'list --json', 'show a', '--help']) {
