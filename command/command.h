@@ -44,6 +44,9 @@ int command_remove(const struct options *options, char **words);
 /* Opens the region; exits if it cannot. Returns NULL if there is none, and `creates` is false. */
 lw_region *open_region(const struct options *options, bool creates);
 
+/* Whether this is the file of the region that was opened. */
+bool is_region(int file);
+
 /* What a subcommand holds, or is about to. */
 struct hold {
     lw_region *region;

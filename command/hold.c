@@ -158,11 +158,14 @@ static off_t own_guard_of(const struct hold *hold)
                                                                 : "");
 }
 
+/* The region's file may have been removed, and made anew, while this process waited. */
 static int open_guard(const struct options *options, int mode)
 {
     const int file = open(options->region, mode | O_CLOEXEC);
     if (file < 0)
         err(FAILED, "%s", options->region);
+    if (!is_region(file))
+        errx(FAILED, "%s: another file is there now, with other locks", options->region);
     return file;
 }
 

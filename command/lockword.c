@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Options that have no letter. */
@@ -158,6 +159,8 @@ static int signal_of(const char *text)
     refuse("no signal of TERM, KILL, INT, HUP, QUIT, ABRT", text);
 }
 
+static struct stat opened;
+
 lw_region *open_region(const struct options *options, bool creates)
 {
     const char *file = options->region;
@@ -172,7 +175,16 @@ lw_region *open_region(const struct options *options, bool creates)
              : error == EPERM  ? "the file belongs to another user"
              : error == EAGAIN ? "1024 processes use it already, or no thread can be started"
                                : strerror(error));
+    if (stat(file, &opened) != 0)
+        err(FAILED, "%s", file);
     return region;
+}
+
+bool is_region(int file)
+{
+    struct stat status;
+    return fstat(file, &status) == 0 && status.st_dev == opened.st_dev &&
+           status.st_ino == opened.st_ino;
 }
 
 lw_deadline deadline_of(const struct options *options)

@@ -174,7 +174,8 @@ enum {
  * file gets this mode, less the umask, and so many bytes. Of what exceeds 324 KiB, one half is for
  * names, 128 bytes each, at most 65536 of them; the rest is for named ranges of bytes. 0: 2048
  * names, and 256 KiB for ranges. A file appears at the path once it is complete. A symbolic link at
- * the path is not followed.
+ * the path is not followed. From /dev/shm systemd removes a user's files when that user's last
+ * session ends, unless told otherwise: docs/command.md.
  *
  * Returns 0; EPERM: the file belongs to another user, and not LW_REGION_ANY_OWNER; EBADMSG: it is
  * no region, or a damaged one; EPROTO: it is a region of another version of lockword; EINVAL: the

@@ -220,6 +220,18 @@ describe('lockword run', function () {
     assert.equal((await lockword('run', 'a', 'true').ended).status, 0);
   });
 
+  it('does not run in a region that was removed while it waited', async () => {
+    const holder = await hold('a');
+    const waiter = lockword('run', 'a', 'echo', 'ran').ended;
+    await until(async () => (await show('a')).waiters === 1);
+    rmSync(file('region'));
+    await hold('a');
+    holder.kill('SIGKILL');
+    const { status, stdout, stderr } = await waiter;
+    assert.deepEqual({ status, stdout }, { status: 125, stdout: '' });
+    assert.match(stderr, /another file is there now, with other locks/);
+  });
+
   it('leaves closed what was closed, and needs few numbers of files', async () => {
     const { status, stdout } = await start(
       'sh',
