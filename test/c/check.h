@@ -27,6 +27,17 @@
     }                                                                                              \
     static void name(void **state __attribute__((unused)))
 
+/* One that runs between two functions: they make what it needs, and take it away. */
+#define TEST_BETWEEN(before, after, name)                                                          \
+    static void inner_##name(void);                                                                \
+    TEST(name)                                                                                     \
+    {                                                                                              \
+        before();                                                                                  \
+        inner_##name();                                                                            \
+        after();                                                                                   \
+    }                                                                                              \
+    static void inner_##name(void)
+
 /* The program: runs the tests of this file in their order. */
 #define RUN_TESTS(group)                                                                           \
     int main(void)                                                                                 \

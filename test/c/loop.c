@@ -81,22 +81,30 @@ static int end_wait(lw_loop *loop, struct wait *wait)
     return wait->result;
 }
 
-static void open_loop(lw_loop *loop)
+static lw_loop loop;
+static struct wait a, b, c;
+
+static void open_loop(void)
 {
-    assert_int_equal(lw_loop_init(loop), 0);
+    assert_int_equal(lw_loop_init(&loop), 0);
 }
+
+/* All requests have ended by then. */
+static void close_loop(void)
+{
+    assert_true(loop.pending.next == &loop.pending && loop.ended.next == &loop.ended);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+#define LOOP_TEST(name) TEST_BETWEEN(open_loop, close_loop, name)
 
 #define WAIT(function, ...) assert_int_equal(function(__VA_ARGS__), 0)
 #define FOR(wait) &fresh(wait)->request, &loop, LW_FOREVER, done, wait
 #define FOR_MS(wait, ms) &fresh(wait)->request, &loop, lw_after_ms(ms), done, wait
 
-static lw_loop loop;
-static struct wait a, b, c;
-
-TEST(done_is_never_called_by_the_call_that_asks)
+LOOP_TEST(done_is_never_called_by_the_call_that_asks)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
-    open_loop(&loop);
     WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
     assert_int_equal(a.calls, 0);
     assert_int_equal(end_wait(&loop, &a), 0);
@@ -108,13 +116,11 @@ TEST(done_is_never_called_by_the_call_that_asks)
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
     settle(&loop);
     assert_int_equal(a.calls + b.calls, 2);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
-TEST(requests_of_one_loop_exclude_each_other_in_order)
+LOOP_TEST(requests_of_one_loop_exclude_each_other_in_order)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
-    open_loop(&loop);
     struct wait waits[10];
     for (size_t i = 0; i < COUNT_OF(waits); i++)
         WAIT(lw_mutex_lock_async, &mutex, FOR(&waits[i]));
@@ -126,7 +132,6 @@ TEST(requests_of_one_loop_exclude_each_other_in_order)
         assert_int_equal(lw_mutex_unlock(&mutex), 0);
     }
     assert_false(lw_mutex_is_locked(&mutex));
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
 static int hold(struct call *call)
@@ -137,10 +142,9 @@ static int hold(struct call *call)
     return lw_mutex_unlock(mutex);
 }
 
-TEST(a_thread_hands_a_mutex_to_a_loop)
+LOOP_TEST(a_thread_hands_a_mutex_to_a_loop)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
-    open_loop(&loop);
     struct call call = calling(hold, &mutex);
     call.n = 50;
     start_call(&call);
@@ -153,14 +157,12 @@ TEST(a_thread_hands_a_mutex_to_a_loop)
     assert_true(lw_mutex_is_mine(&mutex));
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
     assert_int_equal(end_call(&call), 0);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
-TEST(a_deadline_is_kept_by_the_descriptor)
+LOOP_TEST(a_deadline_is_kept_by_the_descriptor)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
     lw_mutex_lock(&mutex);
-    open_loop(&loop);
     const int64_t start = now_ns();
     WAIT(lw_mutex_lock_async, &mutex, FOR_MS(&a, 40));
     WAIT(lw_mutex_lock_async, &mutex, FOR_MS(&b, 20));
@@ -177,7 +179,6 @@ TEST(a_deadline_is_kept_by_the_descriptor)
     settle(&loop);
     assert_false(turn(&loop, 50));
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
 TEST(deadlines_come_in_their_order)
@@ -187,7 +188,7 @@ TEST(deadlines_come_in_their_order)
     struct wait *waits = calloc(COUNT, sizeof *waits);
     int64_t times[COUNT];
     uint32_t seed = 1;
-    open_loop(&loop);
+    open_loop();
     ended = 0;
     /* None is due before all have begun: what begins too late ends before those that are due. */
     const int64_t first = now_ns() + 300 * NS_PER_MS;
@@ -211,11 +212,10 @@ TEST(deadlines_come_in_their_order)
     free(waits);
 }
 
-TEST(whoever_leaves_leaves_alone)
+LOOP_TEST(whoever_leaves_leaves_alone)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
     lw_mutex_lock(&mutex);
-    open_loop(&loop);
     WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
     WAIT(lw_mutex_lock_async, &mutex, FOR(&b));
     WAIT(lw_mutex_lock_async, &mutex, FOR(&c));
@@ -229,7 +229,6 @@ TEST(whoever_leaves_leaves_alone)
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
     assert_int_equal(end_wait(&loop, &c), 0);
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
 static int fire(struct call *call)
@@ -239,13 +238,12 @@ static int fire(struct call *call)
     return 0;
 }
 
-TEST(a_thread_cancels_by_lw_cancel)
+LOOP_TEST(a_thread_cancels_by_lw_cancel)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
     lw_cancel cancel = LW_CANCEL_INIT;
     lw_waiter waiters[3];
     lw_mutex_lock(&mutex);
-    open_loop(&loop);
     WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
     assert_int_equal(lw_request_cancel_by(&a.request, &waiters[0], &cancel), 0);
     WAIT(lw_mutex_lock_async, &mutex, FOR(&b));
@@ -264,28 +262,24 @@ TEST(a_thread_cancels_by_lw_cancel)
     assert_int_equal(lw_request_cancel_by(&a.request, &waiters[0], &cancel), 0);
     assert_int_equal(end_wait(&loop, &a), 0);
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
 /* The agent that reserved it may be gone: the wait is brief, whatever else it waits for. */
-TEST(a_cancel_does_not_make_a_brief_wait_long)
+LOOP_TEST(a_cancel_does_not_make_a_brief_wait_long)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
     lw_cancel cancel = LW_CANCEL_INIT;
     lw_waiter waiter;
-    open_loop(&loop);
     mutex.word[LW_MUTEX_STATE] = LW_MUTEX_RESERVED;
     WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
     assert_int_equal(lw_request_cancel_by(&a.request, &waiter, &cancel), 0);
     assert_int_equal(end_wait(&loop, &a), 0);
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
-TEST(a_recursive_mutex_belongs_to_one_task)
+LOOP_TEST(a_recursive_mutex_belongs_to_one_task)
 {
     lw_rmutex rmutex = LW_RMUTEX_INIT;
-    open_loop(&loop);
     WAIT(lw_rmutex_lock_async, &rmutex, FOR(&a));
     WAIT(lw_rmutex_lock_async, &rmutex, FOR(&b));
     settle(&loop);
@@ -300,13 +294,11 @@ TEST(a_recursive_mutex_belongs_to_one_task)
     assert_int_equal(end_wait(&loop, &b), 0);
     assert_int_equal(lw_rmutex_unlock_task(&rmutex), 0);
     assert_int_equal(lw_rmutex_unlock_task(&rmutex), EPERM);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
-TEST(a_read_write_lock_in_its_four_ways)
+LOOP_TEST(a_read_write_lock_in_its_four_ways)
 {
     lw_rwlock rwlock = LW_RWLOCK_INIT;
-    open_loop(&loop);
     WAIT(lw_rwlock_rdlock_async, &rwlock, FOR(&a));
     WAIT(lw_rwlock_uplock_async, &rwlock, FOR(&b));
     assert_int_equal(end_wait(&loop, &a) + end_wait(&loop, &b), 0);
@@ -326,13 +318,11 @@ TEST(a_read_write_lock_in_its_four_ways)
     assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
     WAIT(lw_rwlock_upgrade_async, &rwlock, FOR(&b));
     assert_int_equal(end_wait(&loop, &b), EPERM);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
-TEST(nobody_overtakes_a_request_for_several_permits)
+LOOP_TEST(nobody_overtakes_a_request_for_several_permits)
 {
     lw_sem sem = LW_SEM_INIT(1);
-    open_loop(&loop);
     WAIT(lw_sem_acquire_async, &sem, 3, FOR(&a));
     WAIT(lw_sem_acquire_async, &sem, 1, FOR(&b));
     WAIT(lw_sem_acquire_async, &sem, 1, FOR(&c));
@@ -355,13 +345,11 @@ TEST(nobody_overtakes_a_request_for_several_permits)
     lw_request_cancel(&a.request);
     assert_int_equal(end_wait(&loop, &b), 0);
     assert_int_equal(a.result, ECANCELED);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
-TEST(a_request_learns_which_permit_it_has)
+LOOP_TEST(a_request_learns_which_permit_it_has)
 {
     lw_permits permits = LW_PERMITS_INIT(2);
-    open_loop(&loop);
     WAIT(lw_permits_acquire_async, &permits, FOR(&a));
     assert_int_equal(end_wait(&loop, &a), 0);
     assert_int_equal(a.value, 0);
@@ -380,10 +368,9 @@ TEST(a_request_learns_which_permit_it_has)
     assert_int_equal(lw_permits_available(&permits), 0);
     lw_permits none = {{0}};
     assert_int_equal(lw_permits_acquire_async(&none, FOR(&(struct wait){0})), EINVAL);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
-TEST(events_counters_groups_latches)
+LOOP_TEST(events_counters_groups_latches)
 {
     lw_event manual = LW_EVENT_INIT, automatic = LW_EVENT_AUTO_INIT;
     lw_counter counter = {{0}};
@@ -391,7 +378,6 @@ TEST(events_counters_groups_latches)
     lw_latch latch;
     lw_latch_init(&latch, 2);
     struct wait waits[8];
-    open_loop(&loop);
     WAIT(lw_event_wait_async, &manual, FOR(&waits[0]));
     WAIT(lw_event_wait_async, &automatic, FOR(&waits[1]));
     WAIT(lw_event_wait_async, &automatic, FOR(&waits[2]));
@@ -422,14 +408,12 @@ TEST(events_counters_groups_latches)
     lw_event_set(&automatic);
     settle(&loop);
     assert_int_equal(waits[1].calls + waits[2].calls, 2);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
-TEST(once_and_barrier)
+LOOP_TEST(once_and_barrier)
 {
     lw_once once = LW_ONCE_INIT;
     lw_barrier barrier = LW_BARRIER_INIT(3);
-    open_loop(&loop);
     WAIT(lw_once_begin_async, &once, FOR(&a));
     WAIT(lw_once_begin_async, &once, FOR(&b));
     WAIT(lw_once_begin_async, &once, FOR(&c));
@@ -455,10 +439,9 @@ TEST(once_and_barrier)
     assert_int_equal(end_wait(&loop, &a), EPIPE);
     WAIT(lw_barrier_wait_async, &barrier, FOR(&c));
     assert_int_equal(end_wait(&loop, &c), EPIPE);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
-TEST(the_first_of_several)
+LOOP_TEST(the_first_of_several)
 {
     lw_event event = LW_EVENT_INIT;
     lw_sem sem = LW_SEM_INIT(0);
@@ -471,7 +454,6 @@ TEST(the_first_of_several)
     const lw_source sources[] = {lw_source_event(&event), lw_source_sem(&sem, 2),
                                  lw_source_at_least(&counter, 9),
                                  lw_source_permits(&permits, &permit)};
-    open_loop(&loop);
     assert_int_equal(lw_wait_any_async(sources, 0, waiters, FOR(&a)), EINVAL);
     WAIT(lw_wait_any_async, sources, 3, waiters, FOR(&a));
     lw_sem_release(&sem, 1);
@@ -513,7 +495,6 @@ TEST(the_first_of_several)
     assert_int_equal(lw_request_cancel_by(&a.request, &for_cancel, &cancel), 0);
     lw_cancel_fire(&cancel);
     assert_int_equal(end_wait(&loop, &a), ECANCELED);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
 static void *acquire_one(void *sem)
@@ -529,10 +510,9 @@ static void *acquire_three(void *sem)
 }
 
 /* A busy loop that claimed permits: whether a thread comes later, or is in line when they come. */
-TEST(a_claim_of_a_busy_loop_gives_way)
+LOOP_TEST(a_claim_of_a_busy_loop_gives_way)
 {
     lw_sem sem = LW_SEM_INIT(0);
-    open_loop(&loop);
     for (int first = 0; first < 2; first++) {
         pthread_t thread;
         WAIT(lw_sem_acquire_async, &sem, 2, FOR(&a));
@@ -551,14 +531,12 @@ TEST(a_claim_of_a_busy_loop_gives_way)
         assert_int_equal(end_wait(&loop, &a), 0);
         assert_int_equal(lw_sem_available(&sem), 0);
     }
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
 /* A thread in line took the claim over beside permits that were too few for it. */
-TEST(a_claim_of_a_busy_loop_stays_while_a_thread_needs_more)
+LOOP_TEST(a_claim_of_a_busy_loop_stays_while_a_thread_needs_more)
 {
     lw_sem sem = LW_SEM_INIT(0);
-    open_loop(&loop);
     pthread_t thread;
     WAIT(lw_sem_acquire_async, &sem, 2, FOR(&a));
     settle(&loop);
@@ -571,7 +549,6 @@ TEST(a_claim_of_a_busy_loop_stays_while_a_thread_needs_more)
     lw_sem_release(&sem, 3);
     pthread_join(thread, NULL);
     assert_int_equal(lw_sem_available(&sem), 0);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
 /* The semaphore is claimed by then, and would stay so for ever. */
@@ -583,7 +560,7 @@ TEST(what_did_not_come_is_not_claimed_any_more)
     for (int i = 0; i < 4; i++) {
         lw_event event = LW_EVENT_INIT;
         const lw_source sources[] = {lw_source_event(&event), lw_source_sem(&sem, 3)};
-        open_loop(&loop);
+        open_loop();
         const lw_deadline deadline = i == 1 ? lw_after_ms(20) : LW_FOREVER;
         WAIT(lw_wait_any_async, sources, 2, waiters, &fresh(&a)->request, &loop, deadline, done,
              &a);
@@ -608,9 +585,8 @@ TEST(what_did_not_come_is_not_claimed_any_more)
 static lw_mutex guard = LW_MUTEX_INIT;
 static lw_cond cond = LW_COND_INIT;
 
-TEST(a_condition_takes_its_mutex_again)
+LOOP_TEST(a_condition_takes_its_mutex_again)
 {
-    open_loop(&loop);
     assert_int_equal(lw_cond_wait_async(&cond, &guard, FOR(&a)), EPERM);
     struct wait *waits[] = {&a, &b, &c};
     for (int i = 0; i < 3; i++) {
@@ -643,14 +619,12 @@ TEST(a_condition_takes_its_mutex_again)
     assert_int_equal(lw_request_cancel(&a.request), 0);
     assert_int_equal(end_wait(&loop, &a), ECANCELED);
     assert_int_equal(lw_mutex_unlock(&guard), 0);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
-TEST(a_condition_gives_up_a_recursive_mutex_entirely)
+LOOP_TEST(a_condition_gives_up_a_recursive_mutex_entirely)
 {
     lw_rmutex rmutex = LW_RMUTEX_INIT;
     lw_cond here = LW_COND_INIT;
-    open_loop(&loop);
     WAIT(lw_rmutex_lock_async, &rmutex, FOR(&a));
     assert_int_equal(end_wait(&loop, &a), 0);
     lw_rmutex_relock_task(&rmutex);
@@ -661,7 +635,6 @@ TEST(a_condition_gives_up_a_recursive_mutex_entirely)
     assert_int_equal(lw_rmutex_hold_count(&rmutex), 2);
     assert_int_equal(lw_rmutex_unlock_task(&rmutex), 0);
     assert_int_equal(lw_rmutex_unlock_task(&rmutex), 0);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
 static int wait_for_notify(struct call *call)
@@ -678,9 +651,8 @@ static void unlock(void *mutex)
 }
 
 /* Whichever kind came first: a notify of one may wake one of each kind, but never none. */
-TEST(a_condition_wakes_threads_and_loops)
+LOOP_TEST(a_condition_wakes_threads_and_loops)
 {
-    open_loop(&loop);
     struct call call = calling(wait_for_notify, NULL);
     start_sleeper(&call);
     lw_mutex_lock(&guard);
@@ -694,7 +666,6 @@ TEST(a_condition_wakes_threads_and_loops)
     }
     assert_int_equal(end_wait(&loop, &a), 0);
     assert_int_equal(end_call(&call), 0);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
 /* The end of loops. */
@@ -711,7 +682,7 @@ TEST(destroy_ends_all_requests)
     lw_cond here = LW_COND_INIT;
     struct wait waits[4];
     lw_mutex_lock(&mutex);
-    open_loop(&loop);
+    open_loop();
     WAIT(lw_cond_wait_async, &here, &mutex, FOR(&waits[3]));
     lw_mutex_lock(&mutex);
     WAIT(lw_mutex_lock_async, &mutex, FOR_MS(&waits[0], 1000));
@@ -741,8 +712,8 @@ static void destroy_the_notified(bool relocks)
     lw_mutex mutex = LW_MUTEX_INIT;
     lw_cond here = LW_COND_INIT;
     lw_loop other;
-    open_loop(&loop);
-    open_loop(&other);
+    open_loop();
+    assert_int_equal(lw_loop_init(&other), 0);
     lw_mutex_lock(&mutex);
     WAIT(lw_cond_wait_async, &here, &mutex, FOR(&a));
     lw_mutex_lock(&mutex);
@@ -773,17 +744,15 @@ static void destroy_and_ask(void *mutex)
     WAIT(lw_mutex_lock_async, mutex, FOR(&b));
 }
 
-TEST(done_may_do_anything_but_destroy)
+LOOP_TEST(done_may_do_anything_but_destroy)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
-    open_loop(&loop);
     WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
     a.then = destroy_and_ask;
     a.on = &mutex;
     assert_int_equal(end_wait(&loop, &a), 0);
     assert_int_equal(end_wait(&loop, &b), 0);
     lw_mutex_unlock(&mutex);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
 /* A request in memory of its own, which its `done` frees. */
@@ -816,19 +785,17 @@ static void go_on(lw_request *request, int result, void *context)
     lw_mutex_unlock(mutex);
 }
 
-TEST(done_frees_its_request_begins_another_and_cancels_its_neighbour)
+LOOP_TEST(done_frees_its_request_begins_another_and_cancels_its_neighbour)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
     struct chain *chain = malloc(sizeof *chain);
     *chain = (struct chain){.mutex = &mutex, .links = 1};
-    open_loop(&loop);
     WAIT(lw_mutex_lock_async, &mutex, &chain->request, &loop, LW_FOREVER, go_on, chain);
     WAIT(lw_mutex_lock_async, &mutex, FOR(&neighbour));
     settle(&loop);
     assert_int_equal(neighbour.calls, 1);
     assert_int_equal(neighbour.result, ECANCELED);
     assert_false(lw_mutex_is_locked(&mutex));
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
 static int misuse(struct call *call)
@@ -839,16 +806,14 @@ static int misuse(struct call *call)
            lw_request_cancel(&a.request) == EPERM && lw_mutex_lock_async(&mutex, FOR(&b)) == EPERM;
 }
 
-TEST(other_threads_are_refused)
+LOOP_TEST(other_threads_are_refused)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
     lw_mutex_lock(&mutex);
-    open_loop(&loop);
     WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
     assert_int_equal(by_another(misuse, NULL), 1);
     assert_int_equal(lw_request_cancel(&a.request), 0);
     assert_int_equal(end_wait(&loop, &a), ECANCELED);
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
 static int leave_loops(struct call *call)
@@ -881,7 +846,7 @@ TEST(a_forked_child_has_no_loops)
     lw_mutex mutex = LW_MUTEX_INIT;
     lw_cond here = LW_COND_INIT;
     lw_mutex_lock(&mutex);
-    open_loop(&loop);
+    open_loop();
     WAIT(lw_cond_wait_async, &here, &mutex, FOR(&b));
     lw_mutex_lock(&mutex);
     WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
@@ -954,7 +919,7 @@ static void check_fork(int (*run)(lw_loop *), int result)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
     lw_event event = LW_EVENT_INIT;
-    open_loop(&loop);
+    open_loop();
     WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
     WAIT(lw_mutex_lock_async, &mutex, FOR(&b));
     WAIT(lw_event_wait_async, &event, FOR_MS(&c, 30));
@@ -996,7 +961,7 @@ TEST(a_run_leaves_time_for_others)
 {
     lw_event event = LW_EVENT_INIT;
     struct wait *waits = calloc(MANY, sizeof *waits);
-    open_loop(&loop);
+    open_loop();
     for (int i = 0; i < MANY; i++)
         WAIT(lw_event_wait_async, &event, FOR(&waits[i]));
     lw_event_set(&event);
@@ -1230,7 +1195,7 @@ TEST(a_loop_ends_while_it_is_notified)
         lw_loop *own = malloc(sizeof *own);
         lw_request *requests = malloc(3 * sizeof *requests);
         int calls = 0;
-        open_loop(own);
+        assert_int_equal(lw_loop_init(own), 0);
         for (int j = 0; j < 3; j++)
             assert_int_equal(lw_mutex_lock_async(&flickering, &requests[j], own, LW_FOREVER,
                                                  unlock_if_had, &calls),
@@ -1258,9 +1223,8 @@ static int lock_and_free(struct call *call)
     return 0;
 }
 
-TEST(the_memory_may_be_freed_by_the_last_holder)
+LOOP_TEST(the_memory_may_be_freed_by_the_last_holder)
 {
-    open_loop(&loop);
     for (int i = 0; i < 20; i++) {
         lw_mutex *mutex = allocate_page();
         struct call call = calling(lock_and_free, mutex);
@@ -1273,7 +1237,6 @@ TEST(the_memory_may_be_freed_by_the_last_holder)
         free_page(mutex);
         assert_int_equal(end_call(&call), 0);
     }
-    assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
 /* How many wait does not matter. */
@@ -1293,7 +1256,7 @@ TEST(a_hundred_thousand_wait_for_one_mutex)
 {
     lw_request *requests = calloc(MANY, sizeof *requests);
     int *numbers = calloc(MANY, sizeof *numbers);
-    open_loop(&loop);
+    open_loop();
     lw_mutex_lock(&crowded);
     count = 0;
     for (int i = 0; i < MANY; i++) {
@@ -1316,7 +1279,7 @@ TEST(a_hundred_thousand_wait_for_a_condition)
     struct wait *waits = calloc(MANY, sizeof *waits);
     lw_mutex mutex = LW_MUTEX_INIT;
     lw_cond here = LW_COND_INIT;
-    open_loop(&loop);
+    open_loop();
     for (int i = 0; i < MANY; i++) {
         lw_mutex_lock(&mutex);
         WAIT(lw_cond_wait_async, &here, &mutex, FOR(&waits[i]));
@@ -1356,7 +1319,7 @@ static int64_t longest_beside_relocker(const void *unused)
     int64_t longest = 0;
     struct call thread = calling(relock_wanted, NULL);
     stop = false;
-    open_loop(&loop);
+    open_loop();
     start_call(&thread);
     for (int i = 0; i < 50; i++) {
         const int64_t start = used_ns();
