@@ -3,50 +3,32 @@
  * Processes are forked children.
  */
 #define _GNU_SOURCE
-#include <errno.h>
+#include "check-region.h"
+
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <lockword/lockword.h>
 
-#include "check.h"
-
 #define PENDING 4242
 
-/* The caller's, or its own if it is a child. */
-static lw_region *region;
-static const char *path;
 static lw_loop loop;
-static lw_region_mutex mutex;
 
-static void open_it(void)
+static void begin_with_a_loop(void)
 {
-    assert_int_equal(lw_region_open(&region, path, LW_REGION_CREATE, 0600, 0), 0);
+    begin();
     assert_int_equal(lw_loop_init(&loop), 0);
-    assert_int_equal(lw_region_mutex_named(region, "mutex", &mutex), 0);
 }
 
-static void begin(void)
+/* All requests have ended by then. */
+static void end_with_a_loop(void)
 {
-    static char name[64];
-    snprintf(name, sizeof name, "/dev/shm/lockword-region-loop-%d", getpid());
-    path = name;
-    unlink(path);
-    open_it();
-}
-
-static void end(void)
-{
+    assert_true(loop.pending.next == &loop.pending && loop.ended.next == &loop.ended);
     assert_int_equal(lw_loop_destroy(&loop), 0);
-    assert_int_equal(lw_region_close(region), 0);
-    unlink(path);
+    end();
 }
+
+#define LOOP_TEST(name) TEST_BETWEEN(begin_with_a_loop, end_with_a_loop, name)
 
 /* A request, and how it ended. */
 struct wait {
@@ -104,78 +86,6 @@ static int wait_on(const struct wait *wait, int64_t ms)
     return turns;
 }
 
-/* Another process, which talks with this one by pipes: a byte says go on. */
-struct process {
-    pid_t pid;
-    int says;
-    int hears;
-};
-
-static int to_parent;
-static int from_parent;
-
-static void say(char what)
-{
-    if (write(to_parent, &what, 1) != 1)
-        _exit(1);
-}
-
-static void await_word(void)
-{
-    char what;
-    if (read(from_parent, &what, 1) != 1)
-        _exit(0);
-}
-
-static struct process spawn(void (*body)(void))
-{
-    int up[2];
-    int down[2];
-    assert_int_equal(pipe(up), 0);
-    assert_int_equal(pipe(down), 0);
-    const pid_t pid = fork();
-    if (pid == 0) {
-        alarm(60);
-        close(up[0]);
-        close(down[1]);
-        to_parent = up[1];
-        from_parent = down[0];
-        lw_loop_destroy(&loop); /* the parent's */
-        open_it();
-        body();
-        say('.');
-        _exit(0);
-    }
-    close(up[1]);
-    close(down[0]);
-    return (struct process){pid, up[0], down[1]};
-}
-
-static char hear(const struct process *process)
-{
-    char what = 0;
-    assert_int_equal(read(process->says, &what, 1), 1);
-    return what;
-}
-
-static void tell(const struct process *process)
-{
-    assert_int_equal(write(process->hears, "!", 1), 1);
-}
-
-static void reap(const struct process *process)
-{
-    assert_int_equal(waitpid(process->pid, NULL, 0), process->pid);
-    close(process->says);
-    close(process->hears);
-}
-
-static void kill_it(const struct process *process)
-{
-    kill(process->pid, SIGKILL);
-    reap(process);
-}
-
 static int64_t cpu_ns(void)
 {
     struct rusage usage;
@@ -184,7 +94,7 @@ static int64_t cpu_ns(void)
            (int64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
-static void hold_mutex(void)
+static void hold_for_a_while(void)
 {
     lw_region_mutex_lock(&mutex);
     say('h');
@@ -192,10 +102,9 @@ static void hold_mutex(void)
     lw_region_mutex_unlock(&mutex);
 }
 
-TEST(a_loop_gets_a_mutex_that_another_process_held)
+LOOP_TEST(a_loop_gets_a_mutex_that_another_process_held)
 {
-    begin();
-    const struct process holder = spawn(hold_mutex);
+    const struct process holder = spawn(hold_for_a_while);
     hear(&holder);
     struct wait waits[3];
     for (int i = 0; i < 3; i++)
@@ -208,15 +117,13 @@ TEST(a_loop_gets_a_mutex_that_another_process_held)
         assert_int_equal(lw_region_mutex_trylock(&mutex), EBUSY);
         assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
     }
-    reap(&holder);
-    end();
+    end_of(&holder);
 }
 
-TEST(a_wait_costs_nothing)
+LOOP_TEST(a_wait_costs_nothing)
 {
     enum { N = 100 };
-    begin();
-    const struct process holder = spawn(hold_mutex);
+    const struct process holder = spawn(hold_for_a_while);
     hear(&holder);
     static struct wait waits[N];
     for (int i = 0; i < N; i++)
@@ -230,14 +137,12 @@ TEST(a_wait_costs_nothing)
         assert_int_equal(end_wait(&waits[i]), 0);
         assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
     }
-    reap(&holder);
-    end();
+    end_of(&holder);
 }
 
-TEST(a_holder_that_is_killed_is_told_of)
+LOOP_TEST(a_holder_that_is_killed_is_told_of)
 {
-    begin();
-    const struct process holder = spawn(hold_mutex);
+    const struct process holder = spawn(hold_for_a_while);
     hear(&holder);
     struct wait first;
     struct wait second;
@@ -255,23 +160,19 @@ TEST(a_holder_that_is_killed_is_told_of)
     assert_int_equal(lw_region_mutex_lock_async(&mutex, FOR(&first)), 0);
     assert_int_equal(end_wait(&first), 0);
     assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
-    end();
 }
 
-TEST(a_name_that_is_removed_is_told_of)
+LOOP_TEST(a_name_that_is_removed_is_told_of)
 {
-    begin();
-    assert_int_equal(lw_region_remove(region, "mutex"), 0);
+    assert_int_equal(lw_region_remove(region, "lock"), 0);
     struct wait wait;
     assert_int_equal(lw_region_mutex_lock_async(&mutex, FOR(&wait)), 0);
     assert_int_equal(end_wait(&wait), EIDRM);
-    end();
 }
 
-TEST(waits_end_by_time_by_cancel_and_with_their_loop)
+LOOP_TEST(waits_end_by_time_by_cancel_and_with_their_loop)
 {
-    begin();
-    const struct process holder = spawn(hold_mutex);
+    const struct process holder = spawn(hold_for_a_while);
     hear(&holder);
     struct wait waits[4];
     lw_waiter by;
@@ -289,12 +190,11 @@ TEST(waits_end_by_time_by_cancel_and_with_their_loop)
     assert_int_equal(waits[3].result, ECANCELED);
     tell(&holder);
     assert_int_equal(hear(&holder), '.');
-    reap(&holder);
+    end_of(&holder);
     assert_int_equal(lw_loop_init(&loop), 0);
     assert_int_equal(lw_region_mutex_lock_async(&mutex, FOR(&waits[0])), 0);
     assert_int_equal(end_wait(&waits[0]), 0);
     assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
-    end();
 }
 
 static lw_event *event;
@@ -329,9 +229,8 @@ static void change_everything(void)
     lw_barrier_wait(barrier);
 }
 
-TEST(what_another_process_changes_ends_waits)
+LOOP_TEST(what_another_process_changes_ends_waits)
 {
-    begin();
     name_the_others();
     lw_waitgroup_add(waitgroup, 1);
     const struct process other = spawn(change_everything);
@@ -350,8 +249,7 @@ TEST(what_another_process_changes_ends_waits)
     const int met = end_wait(&waits[5]);
     assert_true(met == 0 || met == LW_BARRIER_LEADER);
     assert_int_equal(hear(&other), '.');
-    reap(&other);
-    end();
+    end_of(&other);
 }
 
 static void set_event_at_a_word(void)
@@ -362,9 +260,8 @@ static void set_event_at_a_word(void)
     lw_event_set(event);
 }
 
-TEST(the_first_of_several_here_and_elsewhere)
+LOOP_TEST(the_first_of_several_here_and_elsewhere)
 {
-    begin();
     name_the_others();
     lw_event here = LW_EVENT_INIT;
     lw_source sources[] = {lw_source_event(&here), lw_source_event(event)};
@@ -383,8 +280,7 @@ TEST(the_first_of_several_here_and_elsewhere)
     tell(&other);
     assert_int_equal(end_wait(&wait), 0);
     assert_int_equal(wait.value, 1);
-    reap(&other);
-    end();
+    end_of(&other);
 }
 
 /* Sets the event as lw_event_set does, and dies before it notifies anyone. */
@@ -397,9 +293,8 @@ static void set_and_die(void)
     kill(getpid(), SIGKILL);
 }
 
-TEST(a_wake_up_that_died_is_replaced)
+LOOP_TEST(a_wake_up_that_died_is_replaced)
 {
-    begin();
     name_the_others();
     int64_t least = INT64_MAX;
     for (int round = 0; round < 4; round++) {
@@ -414,17 +309,15 @@ TEST(a_wake_up_that_died_is_replaced)
         assert_int_equal(end_wait(&wait), 0);
         if (now_ns() - before < least)
             least = now_ns() - before;
-        reap(&setter);
+        end_of(&setter);
     }
     /* A waiter that was not told would look after a second. */
     assert_in_range(least, 0, 500 * (int64_t)NS_PER_MS);
-    end();
 }
 
 /* As above, but the region does not know of the process: the loop looks. */
-TEST(a_wake_up_that_died_in_a_forked_child)
+LOOP_TEST(a_wake_up_that_died_in_a_forked_child)
 {
-    begin();
     name_the_others();
     struct wait wait;
     assert_int_equal(lw_event_wait_async(event, FOR(&wait)), 0);
@@ -436,7 +329,6 @@ TEST(a_wake_up_that_died_in_a_forked_child)
     }
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_int_equal(end_wait(&wait), 0);
-    end();
 }
 
 static lw_cond *cond;
@@ -461,9 +353,8 @@ static void notify_condition(void)
     await_word();
 }
 
-TEST(a_condition_gives_up_the_mutex_and_has_it_again)
+LOOP_TEST(a_condition_gives_up_the_mutex_and_has_it_again)
 {
-    begin();
     assert_int_equal(lw_region_cond_named(region, "cond", NULL, &cond), 0);
     const struct process other = spawn(notify_condition);
     struct wait wait;
@@ -497,7 +388,6 @@ TEST(a_condition_gives_up_the_mutex_and_has_it_again)
     assert_int_equal(lw_request_cancel(&wait.request), 0);
     assert_int_equal(end_wait(&wait), ECANCELED);
     assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
-    end();
 }
 
 static lw_region_permits permits;
@@ -525,9 +415,8 @@ static void hold_everything(void)
     await_word();
 }
 
-TEST(permits_and_others_that_have_owners)
+LOOP_TEST(permits_and_others_that_have_owners)
 {
-    begin();
     name_what_has_owners();
     const struct process holder = spawn(hold_everything);
     hear(&holder);
@@ -556,7 +445,6 @@ TEST(permits_and_others_that_have_owners)
     assert_int_equal(lw_region_once_finish(&once, true), 0);
     assert_int_equal(lw_region_once_begin_async(&once, FOR(&run)), 0);
     assert_int_equal(end_wait(&run), 0);
-    end();
 }
 
 static lw_region_rwtable table;
@@ -580,9 +468,8 @@ static int unlock_table(void)
     return lw_region_rwtable_unlock(&table);
 }
 
-TEST(a_table_has_one_line_for_readers_and_writers)
+LOOP_TEST(a_table_has_one_line_for_readers_and_writers)
 {
-    begin();
     assert_int_equal(lw_region_rwtable_named(region, "table", &table), 0);
     const struct process other = spawn(write_in_table);
     assert_int_equal(hear(&other), 'w');
@@ -613,14 +500,12 @@ TEST(a_table_has_one_line_for_readers_and_writers)
     assert_int_equal(unlock_table(), EPERM);
     tell(&other);
     assert_int_equal(hear(&other), '.');
-    reap(&other);
-    end();
+    end_of(&other);
 }
 
 /* A request that gives up leaves the table as it was, whichever of its two waits that ends. */
-TEST(a_table_is_left_by_those_that_give_up)
+LOOP_TEST(a_table_is_left_by_those_that_give_up)
 {
-    begin();
     assert_int_equal(lw_region_rwtable_named(region, "table", &table), 0);
     const struct process other = spawn(write_in_table);
     hear(&other);
@@ -653,16 +538,14 @@ TEST(a_table_is_left_by_those_that_give_up)
     assert_int_equal(unlock_table(), 0);
     tell(&other);
     assert_int_equal(hear(&other), '.');
-    reap(&other);
+    end_of(&other);
     assert_int_equal(lw_region_rwtable_wrlock_async(&table, FOR(&waits[0])), 0);
     assert_int_equal(end_wait(&waits[0]), 0);
     assert_int_equal(unlock_table(), 0);
-    end();
 }
 
-TEST(a_table_tells_of_a_writer_that_was_killed_and_not_of_a_reader)
+LOOP_TEST(a_table_tells_of_a_writer_that_was_killed_and_not_of_a_reader)
 {
-    begin();
     assert_int_equal(lw_region_rwtable_named(region, "table", &table), 0);
     struct wait read;
     struct wait write;
@@ -693,7 +576,6 @@ TEST(a_table_tells_of_a_writer_that_was_killed_and_not_of_a_reader)
     assert_int_equal(lw_region_rwtable_rdlock_async(&table, FOR(&read)), 0);
     assert_int_equal(end_wait(&read), 0);
     assert_int_equal(unlock_table(), 0);
-    end();
 }
 
 #define TURNS 2000
@@ -719,6 +601,8 @@ static void count_once(lw_request *request, int result, void *context)
 static void count_in_a_loop(void)
 {
     void *bytes;
+    lw_loop_destroy(&loop); /* the parent's */
+    assert_int_equal(lw_loop_init(&loop), 0);
     assert_int_equal(lw_region_bytes(region, "count", sizeof *count, &bytes), 0);
     count = bytes;
     left = TURNS;
@@ -731,9 +615,8 @@ static void count_in_a_loop(void)
     }
 }
 
-TEST(loops_of_several_processes_count_exactly)
+LOOP_TEST(loops_of_several_processes_count_exactly)
 {
-    begin();
     void *bytes;
     assert_int_equal(lw_region_bytes(region, "count", sizeof *count, &bytes), 0);
     count = bytes;
@@ -747,10 +630,9 @@ TEST(loops_of_several_processes_count_exactly)
     }
     for (int i = 0; i < PROCESSES; i++) {
         assert_int_equal(hear(&processes[i]), '.');
-        reap(&processes[i]);
+        end_of(&processes[i]);
     }
     assert_int_equal(*count, TURNS * (PROCESSES + 1) + PROCESSES * (COUNT_OF(tasks) - 1));
-    end();
 }
 
 struct pending {
@@ -774,9 +656,8 @@ static void end_with_requests(void *argument)
                                                     LW_FOREVER, done, &pending->wait);
 }
 
-TEST(a_thread_that_ends_takes_its_loops_along)
+LOOP_TEST(a_thread_that_ends_takes_its_loops_along)
 {
-    begin();
     assert_int_equal(lw_region_mutex_lock(&mutex), 0);
     static struct pending pending;
     pending.wait.result = PENDING;
@@ -794,7 +675,6 @@ TEST(a_thread_that_ends_takes_its_loops_along)
     assert_int_equal(lw_region_mutex_lock_async(&mutex, FOR(&wait)), 0);
     assert_int_equal(end_wait(&wait), 0);
     assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
-    end();
 }
 
 static void unlock_it(lw_request *request, int result, void *context)
@@ -815,9 +695,8 @@ static void end_with_a_callback(void *argument)
                                                     LW_FOREVER, unlock_it, pending);
 }
 
-TEST(callbacks_at_a_threads_end_have_its_locks)
+LOOP_TEST(callbacks_at_a_threads_end_have_its_locks)
 {
-    begin();
     static struct pending pending;
     pending.wait.result = PENDING;
     struct helper helper;
@@ -827,18 +706,17 @@ TEST(callbacks_at_a_threads_end_have_its_locks)
     assert_int_equal(pending.error, 0);
     assert_int_equal(lw_region_mutex_lock(&mutex), 0);
     assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
-    end();
 }
 
 TEST(a_region_is_opened_and_closed_many_times)
 {
     for (int i = 0; i < 20; i++) {
-        begin();
+        begin_with_a_loop();
         struct wait wait;
         assert_int_equal(lw_region_mutex_lock_async(&mutex, FOR(&wait)), 0);
         assert_int_equal(end_wait(&wait), 0);
         assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
-        end();
+        end_with_a_loop();
     }
 }
 

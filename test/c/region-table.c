@@ -3,43 +3,12 @@
  * among processes that are killed. Processes are forked children.
  */
 #define _GNU_SOURCE
-#include <lockword/region.h>
+#include "check-region.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "check.h"
-
-/* The caller's, or its own if it is a child. */
-static lw_region *region;
-static const char *path;
-
-static void open_it(void)
-{
-    assert_int_equal(lw_region_open(&region, path, LW_REGION_CREATE, 0600, 0), 0);
-}
-
-static void begin(void)
-{
-    static char name[64];
-    snprintf(name, sizeof name, "/dev/shm/lockword-table-%d", getpid());
-    path = name;
-    unlink(path);
-    open_it();
-}
-
-static void end(void)
-{
-    assert_int_equal(lw_region_close(region), 0);
-    unlink(path);
-}
 
 static lw_region_permits permits_of(const char *name, uint32_t n)
 {
@@ -55,61 +24,8 @@ static lw_region_rwtable table_of(const char *name)
     return table;
 }
 
-static struct lw_region_info told(const char *name)
+REGION_TEST(permits_have_numbers)
 {
-    struct lw_region_info info;
-    assert_int_equal(lw_region_describe(region, name, &info), 0);
-    return info;
-}
-
-/* Runs the body in a process, which says what it returned and then sleeps. */
-struct process {
-    pid_t pid;
-    int says;
-};
-
-static struct process spawn(int (*body)(void))
-{
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    const pid_t pid = fork();
-    if (pid == 0) {
-        alarm(60);
-        close(ends[0]);
-        open_it();
-        const int got = body();
-        if (write(ends[1], &got, sizeof got) != sizeof got)
-            _exit(1);
-        for (;;)
-            pause();
-    }
-    close(ends[1]);
-    return (struct process){pid, ends[0]};
-}
-
-static int said_by(const struct process *process)
-{
-    int got = -1;
-    assert_int_equal(read(process->says, &got, sizeof got), sizeof got);
-    return got;
-}
-
-static void kill_it(const struct process *process)
-{
-    kill(process->pid, SIGKILL);
-    assert_int_equal(waitpid(process->pid, NULL, 0), process->pid);
-    close(process->says);
-}
-
-static void await_waiters(const char *name, uint32_t n)
-{
-    while (told(name).waiters < n)
-        usleep(1000);
-}
-
-TEST(permits_have_numbers)
-{
-    begin();
     lw_region_permits permits;
     assert_int_equal(lw_region_permits_named(region, "gpus", 0, &permits), EINVAL);
     assert_int_equal(lw_region_permits_named(region, "gpus", LW_PERMITS_MAX + 1, &permits), EINVAL);
@@ -137,13 +53,13 @@ TEST(permits_have_numbers)
         assert_int_equal(lw_region_permits_release(&permits, i), 0);
     assert_int_equal(lw_region_remove(region, "gpus"), 0);
     permits_of("gpus", 2);
-    end();
 }
 
-static int take_two(void)
+static void take_two(void)
 {
     const lw_region_permits permits = permits_of("gpus", 2);
-    return lw_region_permits_acquire(&permits, NULL) || lw_region_permits_acquire(&permits, NULL);
+    say(lw_region_permits_acquire(&permits, NULL) || lw_region_permits_acquire(&permits, NULL));
+    stay();
 }
 
 static int acquire_it(struct call *call)
@@ -151,13 +67,12 @@ static int acquire_it(struct call *call)
     return lw_region_permits_acquire_cancel(call->on, NULL, call->deadline, call->cancel);
 }
 
-TEST(permits_of_a_process_that_is_killed)
+REGION_TEST(permits_of_a_process_that_is_killed)
 {
-    begin();
     lw_region_permits permits = permits_of("gpus", 2);
     for (int round = 0; round < 10; round++) {
         const struct process owner = spawn(take_two);
-        assert_int_equal(said_by(&owner), 0);
+        assert_int_equal(hear(&owner), 0);
         assert_int_equal(lw_region_permits_tryacquire(&permits, NULL), EBUSY);
         assert_int_equal(told("gpus").holder_pid, owner.pid);
         struct call call = calling(acquire_it, &permits);
@@ -170,12 +85,10 @@ TEST(permits_of_a_process_that_is_killed)
             usleep(1000);
     }
     assert_in_range(told("gpus").recoveries, 10, 20);
-    end();
 }
 
-TEST(a_wait_for_a_permit_is_cancelled)
+REGION_TEST(a_wait_for_a_permit_is_cancelled)
 {
-    begin();
     lw_region_permits permits = permits_of("one", 1);
     lw_cancel cancel = LW_CANCEL_INIT;
     assert_int_equal(lw_region_permits_acquire(&permits, NULL), 0);
@@ -186,24 +99,24 @@ TEST(a_wait_for_a_permit_is_cancelled)
     lw_cancel_fire(&cancel);
     assert_int_equal(end_call(&call), ECANCELED);
     assert_int_equal(lw_region_permits_release(&permits, 0), 0);
-    end();
 }
 
-static int read_it(void)
+static void read_it(void)
 {
     const lw_region_rwtable table = table_of("table");
-    return lw_region_rwtable_rdlock(&table);
+    say((char)lw_region_rwtable_rdlock(&table));
+    stay();
 }
 
-static int write_it(void)
+static void write_it(void)
 {
     const lw_region_rwtable table = table_of("table");
-    return lw_region_rwtable_wrlock(&table);
+    say((char)lw_region_rwtable_wrlock(&table));
+    stay();
 }
 
-TEST(readers_and_writers)
+REGION_TEST(readers_and_writers)
 {
-    begin();
     const lw_region_rwtable table = table_of("table");
     assert_int_equal(lw_region_rwtable_unlock(&table), EPERM);
     assert_int_equal(lw_region_rwtable_rdlock(&table), 0);
@@ -211,7 +124,7 @@ TEST(readers_and_writers)
     assert_int_equal(lw_region_rwtable_trywrlock(&table), EBUSY);
     assert_int_equal(lw_region_rwtable_tryrdlock(&table), 0);
     const struct process reader = spawn(read_it);
-    assert_int_equal(said_by(&reader), 0);
+    assert_int_equal(hear(&reader), 0);
     assert_int_equal(told("table").held, 3);
     const struct process writer = spawn(write_it);
     await_waiters("table", 1);
@@ -224,7 +137,7 @@ TEST(readers_and_writers)
     assert_int_equal(lw_region_rwtable_rdlock_until(&table, lw_after_ms(20)), ETIMEDOUT);
     assert_int_equal(told("table").holder_pid, reader.pid);
     kill_it(&reader);
-    assert_int_equal(said_by(&writer), 0); /* a reader's death leaves the data as they were */
+    assert_int_equal(hear(&writer), 0); /* a reader's death leaves the data as they were */
     assert_int_equal(told("table").holder_pid, writer.pid);
     assert_int_equal(lw_region_rwtable_wrlock_until(&table, lw_after_ms(20)), ETIMEDOUT);
     kill_it(&writer);
@@ -245,23 +158,20 @@ TEST(readers_and_writers)
     assert_int_equal(lw_region_remove(region, "table"), EBUSY);
     assert_int_equal(lw_region_rwtable_unlock(&table), 0);
     assert_int_equal(lw_region_remove(region, "table"), 0);
-    end();
 }
 
 /* A writer that waits for readers has the mutex, and has written nothing when it dies. */
-TEST(a_writer_that_dies_before_it_writes)
+REGION_TEST(a_writer_that_dies_before_it_writes)
 {
-    begin();
     const lw_region_rwtable table = table_of("table");
     assert_int_equal(lw_region_rwtable_rdlock(&table), 0);
     const struct process writer = spawn(write_it);
     await_waiters("table", 1);
-    usleep(10000);
+    sleep_ms(10);
     kill_it(&writer);
     assert_int_equal(lw_region_rwtable_unlock(&table), 0);
     assert_int_equal(lw_region_rwtable_wrlock(&table), 0);
     assert_int_equal(lw_region_rwtable_unlock(&table), 0);
-    end();
 }
 
 static int lock_it(struct call *call)
@@ -269,9 +179,8 @@ static int lock_it(struct call *call)
     return lw_region_rwtable_wrlock_cancel(call->on, call->deadline, call->cancel);
 }
 
-TEST(a_writer_that_gives_up_lets_readers_in)
+REGION_TEST(a_writer_that_gives_up_lets_readers_in)
 {
-    begin();
     lw_region_rwtable table = table_of("table");
     lw_cancel cancel = LW_CANCEL_INIT;
     assert_int_equal(lw_region_rwtable_rdlock(&table), 0);
@@ -283,12 +192,11 @@ TEST(a_writer_that_gives_up_lets_readers_in)
     await_waiters("table", 2);
     lw_cancel_fire(&cancel);
     assert_int_equal(end_call(&call), ECANCELED);
-    assert_int_equal(said_by(&reader), 0);
+    assert_int_equal(hear(&reader), 0);
     kill_it(&reader);
     assert_int_equal(lw_region_rwtable_unlock(&table), 0);
     assert_int_equal(lw_region_rwtable_wrlock(&table), 0);
     assert_int_equal(lw_region_rwtable_unlock(&table), 0);
-    end();
 }
 
 /* What processes that are killed at any moment do together. */
@@ -304,13 +212,13 @@ struct shared {
 
 static struct shared *shared;
 
-static int use_permits(void)
+static void use_permits(void)
 {
     const lw_region_permits permits = permits_of("gpus", 4);
     for (;;) {
         uint32_t which;
         if (lw_region_permits_acquire(&permits, &which) != 0)
-            return 1;
+            _exit(1);
         const int before = atomic_exchange(&shared->owners[which], getpid());
         if (before && before != atomic_load(&shared->killed) && kill(before, 0) == 0)
             atomic_fetch_add(&shared->doubled, 1);
@@ -319,11 +227,11 @@ static int use_permits(void)
         atomic_store(&shared->owners[which], 0);
         atomic_fetch_add(&shared->turns, 1);
         if (lw_region_permits_release(&permits, which) != 0)
-            return 2;
+            _exit(2);
     }
 }
 
-static int use_table(void)
+static void use_table(void)
 {
     const lw_region_rwtable table = table_of("table");
     for (int turn = 0;; turn++) {
@@ -331,7 +239,7 @@ static int use_table(void)
         const int error =
             writes ? lw_region_rwtable_wrlock(&table) : lw_region_rwtable_rdlock(&table);
         if (error && error != EOWNERDEAD)
-            return 1;
+            _exit(1);
         if (writes) {
             const int next = atomic_load(&shared->two[0]) + 1;
             atomic_store(&shared->two[0], next);
@@ -343,14 +251,14 @@ static int use_table(void)
         }
         atomic_fetch_add(&shared->turns, 1);
         if (lw_region_rwtable_unlock(&table) != 0)
-            return 2;
+            _exit(2);
     }
 }
 
 enum { PROCESSES = 6 };
 
 /* Kills one of the processes after another, as long as the soak says; all go on. */
-static void soak(int (*body)(void))
+static void soak(void (*body)(void))
 {
     const char *wanted = getenv("LW_DEATHS");
     const int deaths = wanted ? atoi(wanted) : 200;
@@ -374,27 +282,23 @@ static void soak(int (*body)(void))
         kill_it(&processes[i]);
 }
 
-TEST(permits_outlive_any_death)
+REGION_TEST(permits_outlive_any_death)
 {
-    begin();
     soak(use_permits);
     const lw_region_permits permits = permits_of("gpus", 4);
     for (int i = 0; i < 4; i++)
         assert_int_equal(lw_region_permits_acquire_until(&permits, NULL, lw_after_ms(5000)), 0);
     munmap(shared, sizeof *shared);
-    end();
 }
 
-TEST(a_table_outlives_any_death)
+REGION_TEST(a_table_outlives_any_death)
 {
-    begin();
     soak(use_table);
     const lw_region_rwtable table = table_of("table");
     const int error = lw_region_rwtable_wrlock_until(&table, lw_after_ms(5000));
     assert_true(error == 0 || error == EOWNERDEAD);
     assert_int_equal(lw_region_rwtable_unlock(&table), 0);
     munmap(shared, sizeof *shared);
-    end();
 }
 
 RUN_TESTS("region-table")
