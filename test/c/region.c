@@ -1150,6 +1150,14 @@ REGION_TEST(a_recursive_mutex)
         assert_int_equal(lw_region_rmutex_unlock(&rmutex), 0);
     }
     assert_int_equal(lw_region_rmutex_unlock(&rmutex), EPERM);
+    lw_word *depth = &rmutex.mutex.words[8]; /* docs/layout.md */
+    assert_int_equal(lw_region_rmutex_lock(&rmutex), 0);
+    *depth = LW_RMUTEX_AGAIN - 1;
+    assert_int_equal(lw_region_rmutex_lock(&rmutex), 0);
+    assert_int_equal(lw_region_rmutex_lock(&rmutex), EOVERFLOW);
+    assert_int_equal(*depth, LW_RMUTEX_AGAIN);
+    *depth = 0;
+    assert_int_equal(lw_region_rmutex_unlock(&rmutex), 0);
     const struct process holder = spawn(hold_twice);
     assert_int_equal(hear(&holder), 0);
     assert_int_equal(lw_region_rmutex_lock_until(&rmutex, lw_after_ms(20)), ETIMEDOUT);

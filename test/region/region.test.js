@@ -80,6 +80,9 @@ function child(command, ...args) {
 const RUN = globalThis.Deno ? ['run', '--allow-all', '--quiet'] : [];
 const peer = (name, ...args) => child(process.execPath, ...RUN, SCRIPT, name, PATH, ...args);
 
+/** The word from which on a region has its slots: docs/layout.md. */
+const SLOTS = 331776 / 4;
+
 /** Makes the numbers that take turns keep equal. */
 const begin = () => writeFileSync(DATA, new Uint32Array(2));
 const numbers = () => [0, 4].map((place) => readFileSync(DATA).readUInt32LE(place));
@@ -477,6 +480,31 @@ describe('a recursive mutex of a region', () => {
     expect(await failure(() => nested.lock('soon'))).instanceOf(TypeError);
     expect(String(nested)).equal("RegionRecursiveMutex 'nested' { free }");
     expect((await failure(() => region.mutex('nested'))).code).equal('EEXIST');
+  });
+
+  it('can be taken 2^31 times, by a thread or a task', async () => {
+    nested.lock();
+    const words = new Int32Array(region.memory.buffer);
+    const before = words.slice();
+    nested.lock();
+    const depth = words.findIndex((word, i) => i >= SLOTS && word === 1 && before[i] === 0);
+    words[depth] = 2 ** 31 - 2;
+    expect([nested.lock(), nested.depth]).eql([true, 2 ** 31]);
+    expect(await failure(() => nested.lock())).instanceOf(RangeError);
+    nested.unlock();
+    expect(words[depth]).equal(2 ** 31 - 2);
+    words[depth] = 0;
+    nested.unlock();
+    const guard = await nested.lockAsync();
+    expect(words[depth]).equal(-(2 ** 31));
+    words[depth] = -2;
+    guard.lock();
+    expect(await failure(() => guard.lock())).instanceOf(RangeError);
+    guard.unlock();
+    expect(words[depth]).equal(-2);
+    words[depth] = -(2 ** 31);
+    guard.unlock();
+    expect(nested.isLocked).equal(false);
   });
 
   it('is given up whole by a wait for a condition', async () => {

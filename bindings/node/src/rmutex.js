@@ -221,7 +221,7 @@ export class RegionRecursiveMutex {
    * @returns {boolean} whether it has taken it again
    */
   #reenter(task) {
-    if (!this.isMine || (this.#again[0] & LW_RMUTEX_TASK) !== task) return false;
+    if (!this.#isHeldAs(task)) return false;
     if ((this.#again[0] & LW_RMUTEX_AGAIN) === LW_RMUTEX_AGAIN)
       throw new RangeError('locked 2^31 times');
     this.#again[0]++;
@@ -230,10 +230,14 @@ export class RegionRecursiveMutex {
 
   /** @param {number} task */
   #unlock(task) {
-    if (!this.isMine || (this.#again[0] & LW_RMUTEX_TASK) !== task)
-      throw new OwnershipError('not held by this thread');
+    if (!this.#isHeldAs(task)) throw new OwnershipError('not held by this thread');
     if (this.#again[0] === task) this.#mutex.unlock();
     else this.#again[0]--;
+  }
+
+  /** @param {number} task */
+  #isHeldAs(task) {
+    return this.isMine && (this.#again[0] & LW_RMUTEX_TASK) === task;
   }
 }
 
