@@ -595,24 +595,29 @@ async def begun():
     await asyncio.sleep(0.001)
 
 
+def run_async(coroutine):
+    return asyncio.run(asyncio.wait_for(coroutine, 30))
+
+
+def in_a_loop(test):
+    """A test that is the first task of an event loop."""
+    return functools.wraps(test)(lambda self: run_async(test(self)))
+
+
 class Tasks(Case):
-    def run_async(self, coroutine):
-        return asyncio.run(asyncio.wait_for(coroutine, 30))
+    @in_a_loop
+    async def test_the_loop_goes_on(self):
+        let = self.other_holds()
+        task = asyncio.ensure_future(self.jobs.acquire_async())
+        await begun()
+        let()
+        guard = await task
+        self.assertTrue(self.jobs.locked())
+        guard.release()
+        self.assertFalse(self.jobs.locked())
 
-    def test_the_loop_goes_on(self):
-        async def main():
-            let = self.other_holds()
-            task = asyncio.ensure_future(self.jobs.acquire_async())
-            await begun()
-            let()
-            guard = await task
-            self.assertTrue(self.jobs.locked())
-            guard.release()
-            self.assertFalse(self.jobs.locked())
-
-        self.run_async(main())
-
-    def test_excludes_tasks_in_their_order(self):
+    @in_a_loop
+    async def test_excludes_tasks_in_their_order(self):
         order = []
 
         async def task(i):
@@ -622,29 +627,24 @@ class Tasks(Case):
                 self.assertEqual(len(order), before)
                 order.append(i)
 
-        async def main():
-            let = self.other_holds()
-            tasks = [asyncio.ensure_future(task(i)) for i in range(50)]
-            await begun()
-            let()
-            await asyncio.gather(*tasks)
-
-        self.run_async(main())
+        let = self.other_holds()
+        tasks = [asyncio.ensure_future(task(i)) for i in range(50)]
+        await begun()
+        let()
+        await asyncio.gather(*tasks)
         self.assertEqual(order, list(range(50)))
 
-    def test_times_out(self):
-        async def main():
-            let = self.other_holds()
-            first = asyncio.ensure_future(self.jobs.acquire_async(0.05))
-            second = asyncio.ensure_future(self.jobs.acquire_async(0.01))
-            for task in (second, first):
-                with self.assertRaises(asyncio.TimeoutError):
-                    await task
-            let()
-            async with self.jobs.hold(1):
-                pass
-
-        self.run_async(main())
+    @in_a_loop
+    async def test_times_out(self):
+        let = self.other_holds()
+        first = asyncio.ensure_future(self.jobs.acquire_async(0.05))
+        second = asyncio.ensure_future(self.jobs.acquire_async(0.01))
+        for task in (second, first):
+            with self.assertRaises(asyncio.TimeoutError):
+                await task
+        let()
+        async with self.jobs.hold(1):
+            pass
 
     def test_cancelled_tasks_withdraw(self):
         async def main():
@@ -658,7 +658,7 @@ class Tasks(Case):
             let()
             (await tasks[2]).release()
 
-        self.run_async(main())
+        run_async(main())
         self.assertFalse(self.jobs.locked())
 
     def test_a_cancelled_task_gives_back_what_it_got(self):
@@ -678,27 +678,25 @@ class Tasks(Case):
                 with self.jobs.hold(20):  # blocks the loop
                     pass
 
-        self.run_async(main())
+        run_async(main())
         self.assertTrue(self.jobs.acquire(timeout=10))
         self.jobs.release()
 
-    def test_tells_of_a_death(self):
-        async def main():
-            process = self.process("jobs.acquire(); say('held'); time.sleep(60)")
-            process.stdout.readline()
-            task = asyncio.ensure_future(self.jobs.acquire_async())
-            await begun()
-            process.kill()
-            with self.assertRaises(KeyError):
-                with await task as guard:
-                    self.assertTrue(guard.owner_died)
-                    raise KeyError
-            async with self.jobs as guard:
+    @in_a_loop
+    async def test_tells_of_a_death(self):
+        process = self.process("jobs.acquire(); say('held'); time.sleep(60)")
+        process.stdout.readline()
+        task = asyncio.ensure_future(self.jobs.acquire_async())
+        await begun()
+        process.kill()
+        with self.assertRaises(KeyError):
+            with await task as guard:
                 self.assertTrue(guard.owner_died)
-            async with self.jobs as guard:
-                self.assertFalse(guard.owner_died)
-
-        self.run_async(main())
+                raise KeyError
+        async with self.jobs as guard:
+            self.assertTrue(guard.owner_died)
+        async with self.jobs as guard:
+            self.assertFalse(guard.owner_died)
 
     def test_no_false_death_at_the_end(self):
         process = self.process("""
@@ -712,70 +710,64 @@ class Tasks(Case):
         with self.jobs as guard:
             self.assertFalse(guard.owner_died)
 
-    def test_blocking_for_a_task_of_the_same_thread(self):
-        async def main():
-            let = self.other_holds()
-            task = asyncio.ensure_future(self.jobs.acquire_async())
+    @in_a_loop
+    async def test_blocking_for_a_task_of_the_same_thread(self):
+        let = self.other_holds()
+        task = asyncio.ensure_future(self.jobs.acquire_async())
+        await begun()
+        let()
+        with await task:
+            with self.assertRaises(lockword.DeadlockError):
+                self.jobs.acquire()
+
+    @in_a_loop
+    async def test_the_others(self):
+        one, shelf = self.region.semaphore("one", 1), self.region.rwlock("shelf")
+        go, left = self.region.event("go", auto=True), self.region.counter("left")
+        async with one, shelf.write:
+            tasks = [
+                asyncio.ensure_future(wait)
+                for wait in (
+                    one.acquire_async(),
+                    shelf.read.acquire_async(),
+                    go.wait_async(),
+                    left.wait_at_least_async(2),
+                )
+            ]
             await begun()
-            let()
-            with await task:
-                with self.assertRaises(lockword.DeadlockError):
-                    self.jobs.acquire()
+            self.assertFalse(await left.wait_change_async(0, 0.01))
+            self.assertFalse(await left.wait_at_least_async(1, 0.01))
+            self.assertTrue(await left.wait_at_most_async(0))
+            go.set()
+            left.add(2)
+        got = await asyncio.gather(*tasks)
+        self.assertEqual(got[2:], [True, True])
+        for guard in got[:2]:
+            guard.release()
+        self.assertFalse(go.is_set())
+        async with shelf.write:
+            pass
 
-        self.run_async(main())
-
-    def test_the_others(self):
-        async def main():
-            one, shelf = self.region.semaphore("one", 1), self.region.rwlock("shelf")
-            go, left = self.region.event("go", auto=True), self.region.counter("left")
-            async with one, shelf.write:
-                tasks = [
-                    asyncio.ensure_future(wait)
-                    for wait in (
-                        one.acquire_async(),
-                        shelf.read.acquire_async(),
-                        go.wait_async(),
-                        left.wait_at_least_async(2),
-                    )
-                ]
-                await begun()
-                self.assertFalse(await left.wait_change_async(0, 0.01))
-                self.assertFalse(await left.wait_at_least_async(1, 0.01))
-                self.assertTrue(await left.wait_at_most_async(0))
-                go.set()
-                left.add(2)
-            got = await asyncio.gather(*tasks)
-            self.assertEqual(got[2:], [True, True])
-            for guard in got[:2]:
-                guard.release()
-            self.assertFalse(go.is_set())
-            async with shelf.write:
-                pass
-
-        self.run_async(main())
-
-    def test_permits(self):
-        async def main():
-            gpus = self.region.permits("gpus", 2)
-            async with gpus as first, gpus.hold(1) as second:
-                self.assertEqual({first.number, second.number}, {0, 1})
-                with self.assertRaises(asyncio.TimeoutError):
-                    await gpus.acquire_async(0.01)
-                tasks = [asyncio.ensure_future(gpus.acquire_async()) for _ in range(3)]
-                await begun()
-                tasks[0].cancel()
-                number = first.number
-                first.release()
-                permit = await tasks[1]
-                self.assertEqual(permit.number, number)
-                permit.release()
-                (await tasks[2]).release()
-                first = await gpus.acquire_async()  # its block ends with another one's release
-            self.assertEqual(gpus.available, 1)
+    @in_a_loop
+    async def test_permits(self):
+        gpus = self.region.permits("gpus", 2)
+        async with gpus as first, gpus.hold(1) as second:
+            self.assertEqual({first.number, second.number}, {0, 1})
+            with self.assertRaises(asyncio.TimeoutError):
+                await gpus.acquire_async(0.01)
+            tasks = [asyncio.ensure_future(gpus.acquire_async()) for _ in range(3)]
+            await begun()
+            tasks[0].cancel()
+            number = first.number
             first.release()
-            self.assertEqual(gpus.available, 2)
-
-        self.run_async(main())
+            permit = await tasks[1]
+            self.assertEqual(permit.number, number)
+            permit.release()
+            (await tasks[2]).release()
+            first = await gpus.acquire_async()  # its block ends with another one's release
+        self.assertEqual(gpus.available, 1)
+        first.release()
+        self.assertEqual(gpus.available, 2)
 
     def test_cancelled_at_any_moment(self):
         """Tasks and a thread take turns, and tasks are cancelled all the time: nothing is lost."""
@@ -831,7 +823,7 @@ class Tasks(Case):
             return await asyncio.gather(*(some(*kind) for kind in kinds))
 
         join = self.thread(take_turns)
-        got = self.run_async(main())
+        got = run_async(main())
         stop.set()
         self.assertGreater(join(), 0)
         self.assertGreater(min(got), 0)
@@ -840,133 +832,121 @@ class Tasks(Case):
             with lock.hold(10) as guard:
                 self.assertFalse(guard.owner_died)
 
-    def test_readers_of_a_table_stand_behind_a_writer(self):
-        async def main():
-            table = self.region.rwtable("table")
-            order = []
+    @in_a_loop
+    async def test_readers_of_a_table_stand_behind_a_writer(self):
+        table = self.region.rwtable("table")
+        order = []
 
-            def write():
-                with table.write:
-                    order.append("writer")
+        def write():
+            with table.write:
+                order.append("writer")
 
-            async def read(who):
-                async with table.read:
-                    order.append(who)
-
+        async def read(who):
             async with table.read:
-                join = self.thread(write)
-                while self.waiters("table") != 1:
-                    await asyncio.sleep(0.001)
-                late = asyncio.ensure_future(read("late"))
-                await begun()
-                self.assertEqual(order, [])
-            await late
-            join()
-            self.assertEqual(order, ["writer", "late"])
+                order.append(who)
 
-        self.run_async(main())
-
-    def test_a_set_is_for_one_task(self):
-        """A cancelled task passes on the set that it has consumed."""
-
-        async def main():
-            go = self.region.event("go", auto=True)
-            for i in range(100):
-                tasks = [asyncio.ensure_future(go.wait_async()) for _ in range(3)]
-                await begun()
-                go.set()
-                for _ in range(i % 4):
-                    await asyncio.sleep(0.0001)
-                tasks[0].cancel()
-                done = await asyncio.wait(tasks[:2], return_when=asyncio.FIRST_COMPLETED)
-                self.assertFalse(tasks[2].done(), done)
-                if tasks[0].cancelled():
-                    await tasks[1]
-                tasks[1].cancel()
-                tasks[2].cancel()
-                await asyncio.wait(tasks)
-                self.assertFalse(go.is_set())
-
-        self.run_async(main())
-
-    def test_a_set_is_for_all_that_wait(self):
-        async def main():
-            go = self.region.event("go")
-            threads = threading.active_count()
-            for i in range(100):
-                tasks = [asyncio.ensure_future(go.wait_async()) for _ in range(5)]
-                await begun()
-                late = asyncio.ensure_future(go.wait_async())
-                await asyncio.sleep(0)
-                self.thread(lambda: (go.set(), go.clear()))()
-                for _ in range(i % 4):  # a task that comes now has missed the set
-                    await asyncio.sleep(0.00005)
-                next_one = asyncio.ensure_future(go.wait_async(20))
-                tasks.pop().cancel()
-                self.assertEqual(await asyncio.gather(*tasks, late), [True] * 5)
-                self.assertFalse(next_one.done())
-                await begun()
-                go.set()
-                self.assertTrue(await next_one)
-                go.clear()
-            self.assertLess(threading.active_count(), threads + 1)
-            self.assertFalse(await go.wait_async(0.01))
-            self.assertFalse(await go.wait_async(0))
-
-        self.run_async(main())
-
-    def test_counts_of_many_tasks(self):
-        async def main():
-            left = self.region.counter("left")
-            for i in range(50):
-                tasks = [asyncio.ensure_future(left.wait_at_least_async(i + 1)) for _ in range(4)]
-                await begun()
-                tasks.pop().cancel()
-                left.add()
-                for _ in range(i % 4):
-                    await asyncio.sleep(0.00005)
-                tasks.append(asyncio.ensure_future(left.wait_change_async(i)))
-                tasks.append(asyncio.ensure_future(left.wait_at_least_async(i + 1)))
-                self.assertEqual(await asyncio.gather(*tasks), [True] * 5)
-
-        self.run_async(main())
-
-    def test_a_thousand_of_each_pend(self):
-        """They need one thread and no CPU, and withdraw together."""
-
-        async def main():
-            let = self.other_holds()
-            gpus = self.region.permits("gpus", 1)
-            held = gpus.acquire()
-            table = self.region.rwtable("table")
-            table.write.acquire()
-            calls = {
-                "jobs": self.jobs.acquire_async,
-                "gpus": gpus.acquire_async,
-                "table": table.read.acquire_async,
-                "go": self.region.event("go").wait_async,
-                "one": self.region.event("one", auto=True).wait_async,
-                "left": functools.partial(self.region.counter("left").wait_at_least_async, 1),
-            }
-            threads = threading.active_count()
-            tasks = [asyncio.ensure_future(call()) for call in calls.values() for _ in range(1000)]
+        async with table.read:
+            join = self.thread(write)
+            while self.waiters("table") != 1:
+                await asyncio.sleep(0.001)
+            late = asyncio.ensure_future(read("late"))
             await begun()
-            self.assertLess(threading.active_count(), threads + 1)
-            before = time.process_time()
-            await asyncio.sleep(0.5)
-            self.assertLess(time.process_time() - before, 0.05)
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
-            self.assertTrue(all(task.cancelled() for task in tasks))
-            held.release()
-            table.write.release()
-            let()
-            for lock in (self.jobs, gpus, table.write):
-                async with lock.hold(10):
-                    pass
+            self.assertEqual(order, [])
+        await late
+        join()
+        self.assertEqual(order, ["writer", "late"])
 
-        self.run_async(main())
+    @in_a_loop
+    async def test_a_set_is_for_one_task(self):
+        """A cancelled task passes on the set that it has consumed."""
+        go = self.region.event("go", auto=True)
+        for i in range(100):
+            tasks = [asyncio.ensure_future(go.wait_async()) for _ in range(3)]
+            await begun()
+            go.set()
+            for _ in range(i % 4):
+                await asyncio.sleep(0.0001)
+            tasks[0].cancel()
+            done = await asyncio.wait(tasks[:2], return_when=asyncio.FIRST_COMPLETED)
+            self.assertFalse(tasks[2].done(), done)
+            if tasks[0].cancelled():
+                await tasks[1]
+            tasks[1].cancel()
+            tasks[2].cancel()
+            await asyncio.wait(tasks)
+            self.assertFalse(go.is_set())
+
+    @in_a_loop
+    async def test_a_set_is_for_all_that_wait(self):
+        go = self.region.event("go")
+        threads = threading.active_count()
+        for i in range(100):
+            tasks = [asyncio.ensure_future(go.wait_async()) for _ in range(5)]
+            await begun()
+            late = asyncio.ensure_future(go.wait_async())
+            await asyncio.sleep(0)
+            self.thread(lambda: (go.set(), go.clear()))()
+            for _ in range(i % 4):  # a task that comes now has missed the set
+                await asyncio.sleep(0.00005)
+            next_one = asyncio.ensure_future(go.wait_async(20))
+            tasks.pop().cancel()
+            self.assertEqual(await asyncio.gather(*tasks, late), [True] * 5)
+            self.assertFalse(next_one.done())
+            await begun()
+            go.set()
+            self.assertTrue(await next_one)
+            go.clear()
+        self.assertLess(threading.active_count(), threads + 1)
+        self.assertFalse(await go.wait_async(0.01))
+        self.assertFalse(await go.wait_async(0))
+
+    @in_a_loop
+    async def test_counts_of_many_tasks(self):
+        left = self.region.counter("left")
+        for i in range(50):
+            tasks = [asyncio.ensure_future(left.wait_at_least_async(i + 1)) for _ in range(4)]
+            await begun()
+            tasks.pop().cancel()
+            left.add()
+            for _ in range(i % 4):
+                await asyncio.sleep(0.00005)
+            tasks.append(asyncio.ensure_future(left.wait_change_async(i)))
+            tasks.append(asyncio.ensure_future(left.wait_at_least_async(i + 1)))
+            self.assertEqual(await asyncio.gather(*tasks), [True] * 5)
+
+    @in_a_loop
+    async def test_a_thousand_of_each_pend(self):
+        """They need one thread and no CPU, and withdraw together."""
+        let = self.other_holds()
+        gpus = self.region.permits("gpus", 1)
+        held = gpus.acquire()
+        table = self.region.rwtable("table")
+        table.write.acquire()
+        calls = {
+            "jobs": self.jobs.acquire_async,
+            "gpus": gpus.acquire_async,
+            "table": table.read.acquire_async,
+            "go": self.region.event("go").wait_async,
+            "one": self.region.event("one", auto=True).wait_async,
+            "left": functools.partial(self.region.counter("left").wait_at_least_async, 1),
+        }
+        threads = threading.active_count()
+        tasks = [asyncio.ensure_future(call()) for call in calls.values() for _ in range(1000)]
+        await begun()
+        self.assertLess(threading.active_count(), threads + 1)
+        before = time.process_time()
+        await asyncio.sleep(0.5)
+        self.assertLess(time.process_time() - before, 0.05)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        self.assertTrue(all(task.cancelled() for task in tasks))
+        held.release()
+        table.write.release()
+        let()
+        for lock in (self.jobs, gpus, table.write):
+            async with lock.hold(10):
+                pass
 
     def test_a_process_ends_while_its_tasks_wait(self):
         gpus = self.region.permits("gpus", 1)
@@ -990,53 +970,47 @@ class Tasks(Case):
                 self.assertFalse(guard.owner_died)
         self.assertFalse(go.is_set())
 
-    def test_close_ends_waits(self):
-        async def main():
-            other = lockword.Region(self.path)
-            held = other.permits("gpus", 1).acquire()
-            go, left = self.region.event("go"), self.region.counter("left")
-            one, gpus = self.region.event("one", auto=True), self.region.permits("gpus", 1)
-            calls = [
-                gpus.acquire_async,
-                go.wait_async,
-                one.wait_async,
-                lambda: left.wait_change_async(0),
-            ]
-            tasks = [asyncio.ensure_future(call()) for call in calls for _ in range(3)]
-            await begun()
-            self.region.close()
-            for task in tasks:
-                with self.assertRaises(lockword.ClosedError):
-                    await task
-            held.release()
-
-        self.run_async(main())
-
-    def test_another_thread_closes(self):
-        async def main():
-            let = self.other_holds()
-            task = asyncio.ensure_future(self.jobs.acquire_async())
-            await begun()
-            join = self.thread(self.region.close)
+    @in_a_loop
+    async def test_close_ends_waits(self):
+        other = lockword.Region(self.path)
+        held = other.permits("gpus", 1).acquire()
+        go, left = self.region.event("go"), self.region.counter("left")
+        one, gpus = self.region.event("one", auto=True), self.region.permits("gpus", 1)
+        calls = [
+            gpus.acquire_async,
+            go.wait_async,
+            one.wait_async,
+            lambda: left.wait_change_async(0),
+        ]
+        tasks = [asyncio.ensure_future(call()) for call in calls for _ in range(3)]
+        await begun()
+        self.region.close()
+        for task in tasks:
             with self.assertRaises(lockword.ClosedError):
                 await task
-            join()
-            let()
+        held.release()
 
-        self.run_async(main())
+    @in_a_loop
+    async def test_another_thread_closes(self):
+        let = self.other_holds()
+        task = asyncio.ensure_future(self.jobs.acquire_async())
+        await begun()
+        join = self.thread(self.region.close)
+        with self.assertRaises(lockword.ClosedError):
+            await task
+        join()
+        let()
 
-    def test_a_coroutine_that_is_dropped_withdraws(self):
-        async def main():
-            let = self.other_holds()
-            wait = self.jobs.acquire_async()
-            wait.send(None)
-            await begun()
-            wait.close()
-            let()
-            with self.jobs.hold(10):  # blocks the loop
-                pass
-
-        self.run_async(main())
+    @in_a_loop
+    async def test_a_coroutine_that_is_dropped_withdraws(self):
+        let = self.other_holds()
+        wait = self.jobs.acquire_async()
+        wait.send(None)
+        await begun()
+        wait.close()
+        let()
+        with self.jobs.hold(10):  # blocks the loop
+            pass
 
     def test_a_loop_that_was_closed_while_a_task_waits(self):
         let = self.other_holds()
@@ -1052,7 +1026,7 @@ class Tasks(Case):
             (await later).release()
             self.assertFalse(task.done())
 
-        self.run_async(main())
+        run_async(main())
         task._log_destroy_pending = False
 
     def test_a_thread_that_ends_while_its_tasks_wait(self):
@@ -1094,20 +1068,18 @@ class Tasks(Case):
         self.assertLessEqual(loop, lockword._Driver._SIZE)
         self.assertLessEqual(request, lockword._Request._SIZE)
 
-    def test_ten_thousand_pend(self):
-        async def main():
-            let = self.other_holds()
-            threads = threading.active_count()
-            tasks = [asyncio.ensure_future(self.jobs.acquire_async()) for _ in range(10000)]
-            await begun()
-            self.assertLess(threading.active_count(), threads + 1)
-            for task in tasks[1:]:
-                task.cancel()
-            let()
-            (await tasks[0]).release()
-            await asyncio.wait(tasks)
-
-        self.run_async(main())
+    @in_a_loop
+    async def test_ten_thousand_pend(self):
+        let = self.other_holds()
+        threads = threading.active_count()
+        tasks = [asyncio.ensure_future(self.jobs.acquire_async()) for _ in range(10000)]
+        await begun()
+        self.assertLess(threading.active_count(), threads + 1)
+        for task in tasks[1:]:
+            task.cancel()
+        let()
+        (await tasks[0]).release()
+        await asyncio.wait(tasks)
 
 
 class Lives(Case):

@@ -92,6 +92,9 @@ const kept = (way) => ({
   end: (lock) => stranger.give(lock, way),
 });
 
+/** The call returns a guard, or throws. */
+const GUARD = { won: 'guard', throws: 'TimeoutError' };
+
 /**
  * `make` makes a primitive that keeps `call` waiting, with `args` before its options; `end` lets
  * one through. Then it answers `won`, in its async form `wonAsync`; when the time is up, `late`, or
@@ -100,19 +103,13 @@ const kept = (way) => ({
  * when it need not wait.
  */
 export const WAITS = [
-  {
-    type: 'Mutex',
-    call: 'lock',
-    make: () => done(new Mutex(), 'lock'),
-    end: stranger.unlock,
-  },
+  { type: 'Mutex', call: 'lock', make: () => done(new Mutex(), 'lock'), end: stranger.unlock },
   {
     type: 'Mutex',
     call: 'acquire',
     make: () => done(new Mutex(), 'lock'),
     end: stranger.unlock,
-    won: 'guard',
-    throws: 'TimeoutError',
+    ...GUARD,
   },
   {
     type: 'RecursiveMutex',
@@ -127,8 +124,7 @@ export const WAITS = [
     call: 'acquire',
     make: () => done(new RecursiveMutex(), 'lock'),
     end: stranger.unlock,
-    won: 'guard',
-    throws: 'TimeoutError',
+    ...GUARD,
   },
   {
     type: 'Semaphore',
@@ -150,16 +146,14 @@ export const WAITS = [
     permits: 2,
     make: () => Semaphore.create(1),
     end: (it) => it.release(),
-    won: 'guard',
-    throws: 'TimeoutError',
+    ...GUARD,
   },
   {
     type: 'Permits',
     call: 'acquire',
     make: () => done(Permits.create(1), 'use'),
     end: stranger.giveBack,
-    won: 'guard',
-    throws: 'TimeoutError',
+    ...GUARD,
   },
   { type: 'RWLock', call: 'readLock', ...kept(LW_RWLOCK_WRITER) },
   { type: 'RWLock', call: 'writeLock', ...kept(LW_RWLOCK_WRITER) },
@@ -179,27 +173,9 @@ export const WAITS = [
     make: () => done(new RWLock(), 'take', LW_RWLOCK_READER),
     end: (it) => it.readUnlock(),
   },
-  {
-    type: 'RWLock',
-    call: 'acquireRead',
-    ...kept(LW_RWLOCK_WRITER),
-    won: 'guard',
-    throws: 'TimeoutError',
-  },
-  {
-    type: 'RWLock',
-    call: 'acquireWrite',
-    ...kept(LW_RWLOCK_WRITER),
-    won: 'guard',
-    throws: 'TimeoutError',
-  },
-  {
-    type: 'RWLock',
-    call: 'acquireUpgradable',
-    ...kept(LW_RWLOCK_WRITER),
-    won: 'guard',
-    throws: 'TimeoutError',
-  },
+  { type: 'RWLock', call: 'acquireRead', ...kept(LW_RWLOCK_WRITER), ...GUARD },
+  { type: 'RWLock', call: 'acquireWrite', ...kept(LW_RWLOCK_WRITER), ...GUARD },
+  { type: 'RWLock', call: 'acquireUpgradable', ...kept(LW_RWLOCK_WRITER), ...GUARD },
   {
     type: 'Barrier',
     call: 'wait',
