@@ -43,19 +43,13 @@ static char path[64];
 static lw_region_mutex mutex;
 static lw_lease *lease;
 
-static void must(bool well, const char *what)
-{
-    if (!well)
-        bench_die(what);
-}
-
 static void ready(const struct peer *peer)
 {
     lw_region *region;
     if (!peer->servers)
-        must(lw_region_open(&region, path, LW_REGION_CREATE, 0600, 0) == 0 &&
-                 lw_region_mutex_named(region, "lock", &mutex) == 0,
-             "no region");
+        bench_must(lw_region_open(&region, path, LW_REGION_CREATE, 0600, 0) == 0 &&
+                       lw_region_mutex_named(region, "lock", &mutex) == 0,
+                   "no region");
 }
 
 static void lock(const struct peer *peer)
@@ -64,7 +58,7 @@ static void lock(const struct peer *peer)
     const struct lw_lease_options options = {
         .deadline = LW_FOREVER, .ttl = TTL, .reason = reason, .reason_size = sizeof reason};
     if (peer->servers)
-        must(lw_lease_lock(&lease, peer->servers, "lock", &options) == 0, reason);
+        bench_must(lw_lease_lock(&lease, peer->servers, "lock", &options) == 0, reason);
     else
         lw_region_mutex_lock(&mutex); /* 0 or EOWNERDEAD */
 }
@@ -72,7 +66,7 @@ static void lock(const struct peer *peer)
 static void unlock(const struct peer *peer)
 {
     if (peer->servers)
-        must(lw_lease_unlock(lease) == 0, "a lease was lost");
+        bench_must(lw_lease_unlock(lease) == 0, "a lease was lost");
     else
         lw_region_mutex_unlock(&mutex);
 }
@@ -81,7 +75,7 @@ static pid_t spawn(void (*body)(const struct peer *peer, int count), const struc
                    int count)
 {
     const pid_t pid = fork();
-    must(pid >= 0, "no process");
+    bench_must(pid >= 0, "no process");
     if (pid == 0) {
         ready(peer);
         body(peer, count);
@@ -94,7 +88,7 @@ static void end(pid_t pid)
 {
     int status;
     waitpid(pid, &status, 0);
-    must(status == 0, "a process has failed");
+    bench_must(status == 0, "a process has failed");
 }
 
 static void be_ready(void)
@@ -201,30 +195,20 @@ static double largest(const double *samples, int count)
 int main(int argc, char **argv)
 {
     bool quick = false;
-    const char *to = "/dev/null";
+    int others;
+    FILE *json = bench_options(argc, argv, &quick, &others);
     int count = 1;
-    (void)argc;
     peers[0].name = "a region of this machine";
-    for (char **option = argv + 1; *option; option++) {
-        char *servers = strstr(*option, "=etcd://");
-        if (strcmp(*option, "--quick") == 0) {
-            quick = true;
-        } else if (strcmp(*option, "--json") == 0 && option[1]) {
-            to = *++option;
-        } else if (servers && count < MOST_PEERS) {
-            *servers = '\0';
-            peers[count].name = *option;
-            peers[count++].servers = servers + 1;
-        } else {
-            fputs("usage: lockword-bench-leases [--quick] [--json FILE] [NAME=etcd://...]...\n",
-                  stderr);
-            return 2;
-        }
+    for (char **other = argv + argc - others; *other; other++) {
+        char *servers = strstr(*other, "=etcd://");
+        bench_must(servers && count < MOST_PEERS,
+                   "usage: three of NAME=etcd://HOST:PORT at the most");
+        *servers = '\0';
+        peers[count].name = *other;
+        peers[count++].servers = servers + 1;
     }
-    FILE *json = fopen(to, "w");
-    must(json, to);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    must(shared != MAP_FAILED, "no memory");
+    bench_must(shared != MAP_FAILED, "no memory");
     snprintf(path, sizeof path, "/dev/shm/lockword-bench-%d", (int)getpid());
 
     /* The peers take turns. */

@@ -358,25 +358,6 @@ static void show_idle(void)
     settle();
 }
 
-static void take_options(char **options)
-{
-    const char *path = "/dev/null";
-    for (; *options; options++) {
-        if (strcmp(*options, "--quick") == 0) {
-            sample_count = SAMPLES / 20;
-            round_count = 1;
-        } else if (strcmp(*options, "--json") == 0 && options[1]) {
-            path = *++options;
-        } else {
-            fprintf(stderr, "usage: lockword-bench-loops [--quick] [--json FILE]\n");
-            exit(EXIT_FAILURE);
-        }
-    }
-    json = fopen(path, "w");
-    if (!json)
-        bench_die("cannot write the JSON file");
-}
-
 static void watch(int in, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
@@ -385,8 +366,10 @@ static void watch(int in, int fd)
 
 int main(int argc, char **argv)
 {
-    (void)argc;
-    take_options(argv + 1);
+    bool quick = false;
+    json = bench_options(argc, argv, &quick, NULL);
+    sample_count = quick ? SAMPLES / 20 : SAMPLES;
+    round_count = quick ? 1 : ROUNDS;
     bench_pin(0);
     requests = calloc(MANY, sizeof *requests);
     epoll_fd = epoll_create1(0);

@@ -32,7 +32,7 @@
 #define NAMES 1000
 
 enum { ROUNDS = 15, MOST = 16, DEATHS = 200 };
-static int pairs = 20000;
+static int pairs;
 
 static FILE *json;
 
@@ -57,12 +57,6 @@ static sem_t *posix;
 static int sysv = -1;
 static int file = -1;
 
-static void must(bool well, const char *what)
-{
-    if (!well)
-        bench_die(what);
-}
-
 /* For a lock that each process has from the beginning. */
 static void ready_without(void)
 {
@@ -80,9 +74,9 @@ static void private_unlock(void)
 
 static void ready_region(void)
 {
-    must(lw_region_open(&region, path, LW_REGION_CREATE, 0600, 0) == 0 &&
-             lw_region_mutex_named(region, "lock", &region_mutex) == 0,
-         "no region");
+    bench_must(lw_region_open(&region, path, LW_REGION_CREATE, 0600, 0) == 0 &&
+                   lw_region_mutex_named(region, "lock", &region_mutex) == 0,
+               "no region");
 }
 
 static bool region_lock(void)
@@ -114,7 +108,7 @@ static void ready_posix(void)
     char name[64];
     snprintf(name, sizeof name, "/lockword-bench-%d", (int)getppid());
     posix = sem_open(name, O_CREAT, 0600, 1);
-    must(posix != SEM_FAILED, "no POSIX semaphore");
+    bench_must(posix != SEM_FAILED, "no POSIX semaphore");
 }
 
 static bool posix_lock(void)
@@ -154,7 +148,7 @@ static void ready_file(void)
     char name[80];
     snprintf(name, sizeof name, "%s.lock", path);
     file = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    must(file >= 0, "no file");
+    bench_must(file >= 0, "no file");
 }
 
 static bool flock_lock(void)
@@ -215,10 +209,10 @@ static lw_region_rwlock rwlock;
 
 static void ready_readers(void)
 {
-    must(lw_region_open(&region, path, LW_REGION_CREATE, 0600, 0) == 0 &&
-             lw_region_rwtable_named(region, "table", &table) == 0 &&
-             lw_region_rwlock_named(region, "rwlock", &rwlock) == 0,
-         "no region");
+    bench_must(lw_region_open(&region, path, LW_REGION_CREATE, 0600, 0) == 0 &&
+                   lw_region_rwtable_named(region, "table", &table) == 0 &&
+                   lw_region_rwlock_named(region, "rwlock", &rwlock) == 0,
+               "no region");
 }
 
 static bool is_held(int error)
@@ -299,7 +293,7 @@ enum { RWLOCKS = sizeof sides / sizeof *sides };
 static void make_shared(void)
 {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    must(shared != MAP_FAILED, "no memory");
+    bench_must(shared != MAP_FAILED, "no memory");
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
@@ -313,7 +307,7 @@ static void make_shared(void)
     bench_boost_make();
 #endif
     sysv = semget(IPC_PRIVATE, 1, 0600);
-    must(sysv >= 0 && semctl(sysv, 0, SETVAL, 1) == 0, "no System V semaphore");
+    bench_must(sysv >= 0 && semctl(sysv, 0, SETVAL, 1) == 0, "no System V semaphore");
     snprintf(path, sizeof path, "/dev/shm/lockword-bench-%d", (int)getpid());
     unlink(path);
 }
@@ -333,7 +327,7 @@ static pid_t spawn(void (*body)(const struct peer *peer, int number), const stru
                    int number)
 {
     const pid_t pid = fork();
-    must(pid >= 0, "no process");
+    bench_must(pid >= 0, "no process");
     if (pid == 0) {
         bench_pin(number);
         peer->ready();
@@ -370,7 +364,7 @@ static void *sleep_always(void *unused)
 static void be_threaded(void)
 {
     pthread_t thread;
-    must(pthread_create(&thread, NULL, sleep_always, NULL) == 0, "no thread");
+    bench_must(pthread_create(&thread, NULL, sleep_always, NULL) == 0, "no thread");
 }
 
 /* ns for a lock, an increment and an unlock, which nobody else wants. */
@@ -610,14 +604,14 @@ static void print_names(void)
     ready_region();
     for (int i = 0; i < NAMES; i++) {
         snprintf(name, sizeof name, "name %d", i);
-        must(lw_region_mutex_named(region, name, &mutex) == 0, "no name");
+        bench_must(lw_region_mutex_named(region, name, &mutex) == 0, "no name");
     }
     double open_us[ROUNDS];
     double find_ns[ROUNDS];
     for (int round = 0; round < ROUNDS; round++) {
         lw_region_close(region);
         double start = bench_now();
-        must(lw_region_open(&region, path, 0, 0, 0) == 0, "no region");
+        bench_must(lw_region_open(&region, path, 0, 0, 0) == 0, "no region");
         open_us[round] = (bench_now() - start) / 1e3;
         start = bench_now();
         for (int i = 0; i < NAMES; i++) {
@@ -644,22 +638,8 @@ static void print_names(void)
 int main(int argc, char **argv)
 {
     bool quick = false;
-    const char *to = "/dev/null";
-    for (char **option = argv + 1; *option; option++) {
-        if (strcmp(*option, "--quick") == 0) {
-            quick = true;
-            pairs = 5000;
-        } else if (strcmp(*option, "--json") == 0 && option[1]) {
-            to = *++option;
-        } else {
-            fputs("usage: lockword-bench-regions [--quick] [--json FILE]\n", stderr);
-            return 2;
-        }
-    }
-    (void)argc;
-    json = fopen(to, "w");
-    if (!json)
-        bench_die(to);
+    json = bench_options(argc, argv, &quick, NULL);
+    pairs = quick ? 5000 : 20000;
     make_shared();
     steps = (uint64_t)(SECTION_NS / bench_calibrate().ns_per_step);
     print_alone_and_deaths(quick ? 1 : ROUNDS, quick ? 2 : DEATHS);

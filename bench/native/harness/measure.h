@@ -4,6 +4,7 @@
 #define LOCKWORD_BENCH_MEASURE_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "../bench.h"
 
@@ -22,8 +23,16 @@ struct bench_units bench_calibrate(void);
 /* Reorders the samples. */
 double bench_median(double *samples, int n);
 
-/* Says what is wrong, and ends the benchmark. */
+/* Says what is wrong, and ends the benchmark; or does so unless all is well. */
 _Noreturn void bench_die(const char *what);
+void bench_must(bool well, const char *what);
+
+/*
+ * The options of the programs besides lockword-bench: --quick, and --json FILE. Returns that file,
+ * or one that forgets, and how many other arguments there are (NULL: none may be), which are the
+ * last ones of argv.
+ */
+FILE *bench_options(int argc, char **argv, bool *quick, int *others);
 
 /* Returns the table with room for one more entry than it has, of so many bytes each. A table
  * starts as NULL. */

@@ -1,7 +1,7 @@
 /* units.c: what every loop calls, the units it is reckoned in, and the median. */
 #include "measure.h"
 
-#include <stdio.h>
+#include <getopt.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -16,6 +16,31 @@ _Noreturn void bench_die(const char *what)
 {
     fprintf(stderr, "lockword-bench: %s\n", what);
     exit(2);
+}
+
+void bench_must(bool well, const char *what)
+{
+    if (!well)
+        bench_die(what);
+}
+
+FILE *bench_options(int argc, char **argv, bool *quick, int *others)
+{
+    static const struct option options[] = {
+        {"quick", no_argument, NULL, 'q'}, {"json", required_argument, NULL, 'j'}, {0}};
+    const char *path = "/dev/null";
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (option == '?')
+            bench_die("usage: [--quick] [--json FILE]");
+        *quick |= option == 'q';
+        path = option == 'j' ? optarg : path;
+    }
+    FILE *json = fopen(path, "w");
+    bench_must(json, path);
+    bench_must(others || optind == argc, "unexpected arguments");
+    if (others)
+        *others = argc - optind;
+    return json;
 }
 
 /* A full table has a power of two of entries, and gets twice as many. */
