@@ -83,47 +83,31 @@ pub(crate) mod looping {
         pub(crate) fn lw_loop_run(r#loop: *mut Room) -> u32;
         pub(crate) fn lw_loop_destroy(r#loop: *mut Room) -> c_int;
         pub(crate) fn lw_request_cancel(request: *mut Room) -> c_int;
-        pub(crate) fn lw_mutex_lock_async(
-            mutex: words,
-            request: *mut Room,
-            r#loop: *mut Room,
-            deadline: i64,
-            done: lw_done,
-            context: *mut c_void,
-        ) -> c_int;
-        pub(crate) fn lw_rwlock_rdlock_async(
-            rwlock: words,
-            request: *mut Room,
-            r#loop: *mut Room,
-            deadline: i64,
-            done: lw_done,
-            context: *mut c_void,
-        ) -> c_int;
-        pub(crate) fn lw_rwlock_wrlock_async(
-            rwlock: words,
-            request: *mut Room,
-            r#loop: *mut Room,
-            deadline: i64,
-            done: lw_done,
-            context: *mut c_void,
-        ) -> c_int;
-        pub(crate) fn lw_sem_acquire_async(
-            sem: words,
-            n: u32,
-            request: *mut Room,
-            r#loop: *mut Room,
-            deadline: i64,
-            done: lw_done,
-            context: *mut c_void,
-        ) -> c_int;
-        pub(crate) fn lw_event_wait_async(
-            event: words,
-            request: *mut Room,
-            r#loop: *mut Room,
-            deadline: i64,
-            done: lw_done,
-            context: *mut c_void,
-        ) -> c_int;
+    }
+
+    /// The waits: what each of them takes besides its words is the same for all.
+    macro_rules! waits {
+        ($($name:ident($words:ident $(, $n:ident)?);)*) => {
+            extern "C" {
+                $(pub(crate) fn $name(
+                    $words: words,
+                    $($n: u32,)?
+                    request: *mut Room,
+                    r#loop: *mut Room,
+                    deadline: i64,
+                    done: lw_done,
+                    context: *mut c_void,
+                ) -> c_int;)*
+            }
+        };
+    }
+
+    waits! {
+        lw_mutex_lock_async(mutex);
+        lw_rwlock_rdlock_async(rwlock);
+        lw_rwlock_wrlock_async(rwlock);
+        lw_sem_acquire_async(sem, n);
+        lw_event_wait_async(event);
     }
 }
 
