@@ -2,12 +2,11 @@
  * run.js: the suite on every runtime, as one table.
  *
  *     node test/js/run.js [--only node22,deno,firefox] [--mode normal,polling,unhealed]
- *         [--grep PATTERN] [--here]
+ *         [--grep PATTERN]
  *
- * --only takes names of runtimes.js and of test/browsers; --here runs on the Node that executes
- * this file instead, and installs nothing. The modes are those of modes.js; browsers run in the
- * normal one. Leaves the counts of each whole run for matrix.js. Ends with `N passed, N failed`,
- * and fails unless every run has passed.
+ * --only takes names of runtimes.js and of test/browsers. The modes are those of modes.js; browsers
+ * run in the normal one. Leaves the counts of each whole run for matrix.js. Ends with `N passed,
+ * N failed`, and fails unless every run has passed.
  */
 import { parseArgs } from 'node:util';
 
@@ -29,7 +28,6 @@ const { values: options } = parseArgs({
     only: { type: 'string' },
     mode: { type: 'string', default: MODES.join() },
     grep: { type: 'string' },
-    here: { type: 'boolean', default: false },
   },
 });
 
@@ -44,16 +42,6 @@ function choose(what, text, known) {
 
 /** What can be run, and a word on each browser that cannot. */
 function chooseRuntimes() {
-  if (options.here)
-    return [
-      {
-        name: 'node',
-        version: process.versions.node,
-        path: process.execPath,
-        options: [],
-        start: startRuntime,
-      },
-    ];
   const all = [...RUNTIMES, ...BROWSERS];
   const known = all.map(({ name }) => name);
   const names = choose('runtime', options.only ?? known.join(), known);
@@ -216,7 +204,7 @@ for (const runtime of runtimes) {
     const outcome = await runSteadily(runtime, mode);
     outcomes.push(outcome);
     print(outcome);
-    if (!options.grep && !options.here) keep(outcome);
+    if (!options.grep) keep(outcome);
   }
 }
 printSkipped(outcomes);
