@@ -66,7 +66,8 @@ static bool is_of_another_boot(const struct process *process)
     return boot != mine && boot != LW_REGION_UNKNOWN_BOOT && mine != LW_REGION_UNKNOWN_BOOT;
 }
 
-bool lw_region_is_dead(const struct lw_region *region, uint32_t row)
+/* Returns whether the process of this row has died, if it has one. */
+static bool has_died(const struct lw_region *region, uint32_t row)
 {
     const struct process *process = &region->memory->processes[row];
     const uint32_t token = look(&process->token);
@@ -88,7 +89,7 @@ static bool is_live_burier(const struct lw_region *region, uint32_t burier)
         return false;
     const struct process *process = &region->memory->processes[row];
     return burier_of(row, lw_load(&process->generation, lw_acquire)) == burier &&
-           look(&process->token) != 0 && !lw_region_is_dead(region, row);
+           look(&process->token) != 0 && !has_died(region, row);
 }
 
 bool lw_region_has_burier(const struct lw_region *region)
@@ -104,7 +105,8 @@ void lw_region_mark_used(lw_word *used, uint32_t shift, uint32_t row)
     __atomic_fetch_or(&used[part / 32], 1u << part % 32, __ATOMIC_ACQ_REL);
 }
 
-uint32_t lw_region_next_used(const lw_word *used, uint32_t shift, uint32_t row, uint32_t n)
+/* Returns the first row from this one on that may be in use, or n. */
+static uint32_t next_used(const lw_word *used, uint32_t shift, uint32_t row, uint32_t n)
 {
     while (row < n) {
         const uint32_t part = row >> shift;
@@ -119,19 +121,18 @@ uint32_t lw_region_next_used(const lw_word *used, uint32_t shift, uint32_t row, 
 
 static uint32_t next_slot(const struct lw_region *region, uint32_t row)
 {
-    return lw_region_next_used(region->memory->header.used_slots, region->slots_part_shift, row,
-                               region->slots);
+    return next_used(region->memory->header.used_slots, region->slots_part_shift, row,
+                     region->slots);
 }
 
 uint32_t lw_region_next_agent(const struct lw_region *region, uint32_t row)
 {
-    return lw_region_next_used(region->memory->header.used_agents, AGENTS_PART_SHIFT, row, AGENTS);
+    return next_used(region->memory->header.used_agents, AGENTS_PART_SHIFT, row, AGENTS);
 }
 
 uint32_t lw_region_next_process(const struct lw_region *region, uint32_t row)
 {
-    return lw_region_next_used(region->memory->header.used_processes, PROCESSES_PART_SHIFT, row,
-                               PROCESSES);
+    return next_used(region->memory->header.used_processes, PROCESSES_PART_SHIFT, row, PROCESSES);
 }
 
 /* Whose things are freed: those of one agent or, if that is 0, of all agents of a process row. */
@@ -348,7 +349,7 @@ static uint32_t find_the_dead(const struct lw_region *region, struct dead *dead,
          row = lw_region_next_process(region, row + 1)) {
         const struct process *process = &region->memory->processes[row];
         const uint32_t generation = lw_load(&process->generation, lw_acquire);
-        if (row == region->row || !lw_region_is_dead(region, row))
+        if (row == region->row || !has_died(region, row))
             continue;
         dead[n++] = (struct dead){row, generation};
         *announced &= lw_load(&process->announced, lw_relaxed) != 0;
@@ -379,7 +380,7 @@ static void bury_some(struct lw_region *region)
          * Another process may have buried this one in the meantime. Then the row's generation has
          * moved, and whoever has the row now may have died after the threads were driven out.
          */
-        if (!lw_region_is_dead(region, row) ||
+        if (!has_died(region, row) ||
             lw_load(&region->memory->processes[row].generation, lw_acquire) != dead[i].generation)
             continue;
         lw_region_bury_process(region, row);
@@ -393,7 +394,7 @@ static bool must_bury(const struct lw_region *region)
 {
     for (uint32_t row = lw_region_next_process(region, 0); row < PROCESSES;
          row = lw_region_next_process(region, row + 1)) {
-        if (row != region->row && lw_region_is_dead(region, row))
+        if (row != region->row && has_died(region, row))
             return !lw_region_has_burier(region);
     }
     return false;

@@ -48,7 +48,7 @@ struct header {
     lw_word directory[LW_ROBUST_WORDS]; /* held while a name is made or removed */
     lw_word reserved_too[5];
     struct lw_doorbell doorbell; /* in cache lines of its own */
-    /* Which parts of these have ever been used: lw_region_next_used. */
+    /* Which parts of these have ever been used: lw_region_mark_used. */
     _Alignas(64) lw_word used_slots[USED_SLOTS];
     lw_word used_agents[USED_AGENTS];
     lw_word used_processes[USED_PROCESSES];

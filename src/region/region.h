@@ -73,8 +73,6 @@ void lw_region_ring_all(struct lw_region *region);
 
 /* bury.c */
 
-/* Returns whether the process of this row has died, if it has one. */
-bool lw_region_is_dead(const struct lw_region *region, uint32_t row);
 /* Returns whether another live process, or another thread of this one, buries the dead now. */
 bool lw_region_has_burier(const struct lw_region *region);
 /* Buries all processes that have died. If another process or thread is at it, leaves them to it. */
@@ -101,9 +99,10 @@ bool lw_region_announce_process(void);
  * not set; and if it died between the two, a burial reads a part in vain.
  */
 void lw_region_mark_used(lw_word *used, uint32_t shift, uint32_t row);
-/* Returns the first row from this one on that may be in use, or n. */
-uint32_t lw_region_next_used(const lw_word *used, uint32_t shift, uint32_t row, uint32_t n);
-/* The same for the agents: AGENTS if there is none; and for the processes: PROCESSES. */
+/*
+ * Returns the first row of an agent, from this one on, that may be in use, or AGENTS; the first of
+ * a process, or PROCESSES.
+ */
 uint32_t lw_region_next_agent(const struct lw_region *region, uint32_t row);
 uint32_t lw_region_next_process(const struct lw_region *region, uint32_t row);
 
