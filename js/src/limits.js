@@ -63,7 +63,8 @@ export function begin(resolve, { step, words, wanted }, options, toValue, end, s
   if (timeout === 0 && caller.queue) end(caller, LW_TIMED_OUT);
   if (!caller.queue) return;
   caller.timer = 0;
-  if (pending.count++ === 0) beat?.ref?.();
+  pending.count++;
+  beat?.ref?.();
   if (timeout < Infinity) look(caller, performance.now() + timeout);
 }
 

@@ -6,6 +6,7 @@ import { openSync, readSync, writeSync } from 'node:fs';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { fileURLToPath } from 'node:url';
 
+import { Event, Mutex } from '../../build/node_modules/lockword/js/src/index.js';
 import { open } from '../../build/node_modules/lockword-region/index.js';
 
 const [name, path, ...rest] = workerData ?? process.argv.slice(2);
@@ -351,14 +352,24 @@ const does = {
     });
   },
 
-  /** A pending call keeps the process alive. */
+  /** A pending call keeps the process alive, though lockword's own calls begin before and end. */
   async pend() {
     const jobs = open(path).mutex('jobs');
+    const [mutex, event] = [new Mutex(), new Event()];
+    mutex.tryLock();
+    const before = mutex.lockAsync();
+    const last = event.waitAsync();
     jobs.lockAsync().then(() => {
       say(`ownerDied ${jobs.ownerDied}`);
       jobs.unlock();
+      event.set();
     });
+    await sleep(20);
+    mutex.unlock();
+    await before;
+    if (rest[0] === 'alone') event.set();
     say('waits');
+    await last;
   },
 };
 

@@ -36,9 +36,12 @@ export { afterTurn, nap } from '../../../js/src/wait.js';
 /** @type {any} */
 let timer;
 
-/** Keeps the process alive while calls are pending. The timers of the domains do not. */
+/**
+ * Keeps the process alive while calls are pending, which the timers of the domains do not. The last
+ * of these calls may be one of another copy of lockword, which knows nothing of this timer.
+ */
 export const beat = {
-  ref: () => (timer ??= setInterval(Boolean, BEAT)),
+  ref: () => (timer ??= setInterval(() => shared.pending.count || beat.unref(), BEAT)),
   unref: () => (timer = clearInterval(timer)),
 };
 
