@@ -3,8 +3,10 @@
  * Caller r buries agents that have died. Caller f blocks as the interfaces do: it calls the inlined
  * half first, and the step if that fails.
  */
-#include "mutex.h"
+#include <lockword/core/mutex.h>
+
 #include "holder.h"
+#include "mutex.h"
 
 enum { LOCK, TRY_LOCK, UNLOCK, TAKE, FREE, OWNER, BURY };
 
