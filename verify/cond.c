@@ -19,6 +19,7 @@ enum {
     CHANGED = FIRST_OWN_FLAG * 2,     /* during this call */
     SAW_WAITERS = FIRST_OWN_FLAG * 4, /* during this call */
     CLEARED = FIRST_OWN_FLAG * 8,     /* during this call: what was left behind */
+    TOKEN = FIRST_OWN_FLAG * 16,      /* proofs: it sees to one of the things */
 };
 
 /* Where a caller is in its program: own[PLACE]. */
@@ -27,15 +28,24 @@ enum { OUTSIDE, IS_TO_ENTER, IS_TO_GIVE_UP, IS_TO_WAIT, IS_TO_LOCK, IS_TO_UNLOCK
 #define FOUND 1 /* by its notify */
 
 /* Ghosts. */
-enum { ITEMS, MADE, INSIDE, FREED };
+enum { ITEMS, MADE, INSIDE, FREED, TOKENS, MOVED };
 
 /* A configuration's first. */
 #define STAYS 1     /* a thing stays there when it is taken */
 #define AFTER_ALL 2 /* the notify before was for all */
+#define FOR_ONE 4   /* a proof: there are notifies of one */
 #define ALL 9
 
 /* In a proof a caller makes one thing, or none if there are so many. */
 #define ROOM 2
+
+/*
+ * A proof has to know that there are as many on their way to a thing as there are things. So it has
+ * tokens. Who makes a thing holds one, unless there are enough. Its notify passes that to the agent
+ * that it wakes, and that agent takes a thing. If nobody waits, the token is gone. Whoever looks
+ * and finds nothing may sleep: then nobody holds a token, and the ghost MOVED, that the sequence
+ * was moved while there was something, is not set.
+ */
 
 CALL(enter, lw_cond_enter_step(words))
 CALL(notify, lw_cond_notify_step(words, a))
@@ -174,6 +184,7 @@ static const char *changed(struct state *state, int agent, const struct operatio
         return "changes it twice";
     c->flags |= CHANGED;
     if (operation->word == LW_COND_SEQUENCE) {
+        state->ghosts[MOVED] = model_configuration->first & FOR_ONE && state->ghosts[ITEMS];
         if (!is_notify(function) || (by & ~LW_COND_TO_ALL) != 1)
             return "only a notify moves the sequence, by one";
         if (!(c->flags & SAW_WAITERS))
@@ -190,6 +201,32 @@ static const char *changed(struct state *state, int agent, const struct operatio
     return NULL;
 }
 
+static void lose_token(struct state *state, struct caller *caller)
+{
+    if (caller->flags & TOKEN)
+        state->ghosts[TOKENS]--;
+    caller->flags &= (uint8_t)~TOKEN;
+}
+
+/* There is one thing more; or one less, and whoever finds none may sleep. */
+static void make_one(struct state *state, struct caller *caller)
+{
+    if (state->ghosts[ITEMS] < ROOM)
+        state->ghosts[ITEMS]++;
+    if (state->ghosts[TOKENS] < state->ghosts[ITEMS] && model_configuration->first & FOR_ONE) {
+        caller->flags |= TOKEN;
+        state->ghosts[TOKENS]++;
+    }
+}
+
+static void take_one(struct state *state, struct caller *caller)
+{
+    state->ghosts[ITEMS]--;
+    lose_token(state, caller);
+    if (state->ghosts[ITEMS] == 0)
+        state->ghosts[TOKENS] = state->ghosts[MOVED] = 0;
+}
+
 static const char *operated(struct state *state, int agent, const struct operation *operation,
                             uint32_t result)
 {
@@ -200,8 +237,12 @@ static const char *operated(struct state *state, int agent, const struct operati
     if (operation->kind == NOTIFY) {
         const uint32_t most = model_size(agent, state->agents[agent].caller);
         c->own[FOUND] = (uint8_t)(result < most ? result : most);
-        if (operation->word == LW_COND_SEQUENCE && operation->a == LW_ALL && most != ALL &&
-            !(c->flags & CLEARED))
+        if (operation->word != LW_COND_SEQUENCE)
+            return NULL;
+        if (result == 0 || most == ALL)
+            lose_token(state, c);
+        c->flags &= (uint8_t)~TOKEN;
+        if (operation->a == LW_ALL && most != ALL && !(c->flags & CLEARED))
             return "wakes everybody, and has not forgotten what was left behind";
         return NULL;
     }
@@ -225,8 +266,8 @@ static void go_in(struct state *state, int agent, int caller)
         if (!model_is_one_of_many) {
             state->ghosts[ITEMS] += (uint8_t)size;
             state->ghosts[MADE]++;
-        } else if (state->ghosts[ITEMS] < ROOM) {
-            state->ghosts[ITEMS]++;
+        } else {
+            make_one(state, c);
         }
         c->own[PLACE] = letter_of(agent, caller) == 'u' ? IS_TO_NOTIFY : IS_TO_UNLOCK;
         return;
@@ -239,7 +280,7 @@ static void go_in(struct state *state, int agent, int caller)
         c->own[PLACE] = IS_TO_ENTER;
     } else {
         if (!(model_configuration->first & STAYS))
-            state->ghosts[ITEMS]--;
+            take_one(state, c);
         c->own[PLACE] = IS_TO_UNLOCK;
     }
 }
@@ -284,6 +325,7 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         return wait_ended(state, agent, caller, result, has_changed_it);
     case NOTIFY_SOME:
     case FACE_NOTIFY:
+        lose_token(state, c);
         if (letter_of(agent, caller) == 'u')
             c->own[PLACE] = IS_TO_UNLOCK;
         else
@@ -337,18 +379,26 @@ static bool may_wait(const struct state *state, int agent, int caller)
     return state->agents[agent].callers[caller].function == WAIT && state->ghosts[ITEMS] == 0;
 }
 
-/* Nothing is there; or another agent has the mutex. */
+/* Nothing is there, or another agent has a token; or another agent has the mutex. */
 static bool is_owed(const struct state *state, int agent)
 {
-    return state->agents[agent].word == LW_COND_SEQUENCE ? state->ghosts[ITEMS] == 0
-                                                         : owner_of(state) != 0;
+    return state->agents[agent].word == LW_COND_SEQUENCE
+               ? state->ghosts[ITEMS] == 0 || state->ghosts[TOKENS]
+               : owner_of(state) != 0;
 }
 
-/* A proof has notifies of all only. */
+/* An agent with a token waits for the mutex, whose holder does not wait meanwhile. */
+static bool may_sleep(const struct state *state, int agent)
+{
+    return state->agents[agent].word >= MUTEX && owner_of(state) != model_id(agent);
+}
+
+/* Those who are notified one at a time have tokens. */
 static bool is_woken_with_all(const struct state *state, int agent)
 {
     const uint8_t place = state->agents[agent].callers[0].own[PLACE];
-    return place == IS_TO_GIVE_UP || place == IS_TO_WAIT;
+    return !(model_configuration->first & FOR_ONE) &&
+           (place == IS_TO_GIVE_UP || place == IS_TO_WAIT);
 }
 
 static bool is_marked(const struct state *state, int agent)
@@ -368,9 +418,18 @@ static bool is_needed(const struct state *state, int agent)
 {
     if (model_is_one_of_many)
         return owner_of(state) == model_id(agent) ||
+               state->agents[agent].callers[0].flags & TOKEN ||
                (state->agents[agent].doing == IDLE &&
                 state->agents[agent].callers[0].own[PLACE] != OUTSIDE);
     return owner_of(state) == model_id(agent) || has_work(state, agent, "nuf");
+}
+
+/* There is nothing: no agent holds a token. */
+static void others_changed(struct state *state, uint32_t turned)
+{
+    (void)turned;
+    if (state->ghosts[ITEMS] == 0)
+        state->agents[0].callers[0].flags &= (uint8_t)~TOKEN;
 }
 
 /* It has had the notify that others might wait for. */
@@ -440,6 +499,8 @@ static const struct configuration configurations[] = {
 static const struct configuration proofs[] = {
     {"b,n9,u9,f9", 0, UNTIMELY, 0, SMALL, STAYS | AFTER_ALL},
     {"b,n9,u9,f9", 0, UNTIMELY, 0, SMALL, AFTER_ALL},
+    {"b,n,u,f", 0, UNTIMELY, 0, MEDIUM, FOR_ONE},
+    {"b,n,u,f9", 0, UNTIMELY, 0, LARGE, FOR_ONE},
 };
 
 static const char *const word_names[] = {"sequence", "waiters", "mutex", "gate"};
@@ -451,4 +512,5 @@ EXPLORE("cond", MUTEX + LW_MUTEX_WORDS, .begin = begin, .may_wait = may_wait,
         .generations = {[LW_COND_SEQUENCE] = LW_COND_TO_ALL - 1},
         .counts = {[LW_COND_WAITERS] = ~LW_COND_LEFT_BEHIND}, .held = held,
         .held_by_all = held_by_all, .is_owed = is_owed, .is_woken_with_all = is_woken_with_all,
-        .is_marked = is_marked, .is_bound_to_sleep = is_bound_to_sleep)
+        .is_marked = is_marked, .is_bound_to_sleep = is_bound_to_sleep, .may_sleep = may_sleep,
+        .others_changed = others_changed, .token = TOKEN, .tokens = TOKENS)

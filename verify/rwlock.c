@@ -1018,6 +1018,13 @@ static const struct configuration proofs[] = {
     {"u", 0, 0, 0, MEDIUM, 0},
     {"r,u", 0, 0, 0, LARGE, 0},
     {"u,w", 0, 0, 0, LARGE, 0},
+    {"r,w,u", 0, 0, 0, LARGE, 0},
+    {"y,w,t", 0, ANYTHING, 0, MEDIUM, 0},
+    {"x,y", 0, ANYTHING, 0, MEDIUM, 0},
+    {"z", 0, 0, 0, MEDIUM, 0},
+    {"x,y,r,w", 0, 0, 0, LARGE, 0},
+    {"r,w,t", 0, 0, 0, LARGE, 0},
+    {"xy", 0, 0, 0, LARGE, 0},
 };
 
 static const char *const word_names[] = {"state", "gate", "owner", "generation"};

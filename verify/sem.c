@@ -32,6 +32,7 @@ enum {
     TOOK = FIRST_OWN_FLAG * 2,        /* during its call */
     GAVE = FIRST_OWN_FLAG * 4,        /* during its call; what there was before is in `wanted` */
     SAW_TOO_FEW = FIRST_OWN_FLAG * 8, /* during this step; or those that there were, were kept */
+    CLAIMS_NOW = FIRST_OWN_FLAG * 16, /* during this step: its phase does not say so yet */
 };
 
 /* Ghost: how many threads may still be woken in vain by the releases so far. */
@@ -179,8 +180,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
     if (after < before) {
         /* With re-checks another waiter may take the claim over, since claimants may have died. */
         if (state->ghosts[MARKED] && !(model_configuration->with & SLICES) &&
-            !is_try(a->function) &&
-            !(a->callers[a->caller].phase & (LW_ENTITLED | CLAIMS | BEHIND)))
+            !is_try(a->function) && !(c->flags & CLAIMS_NOW) &&
+            !(c->phase & (LW_ENTITLED | CLAIMS | BEHIND)))
             return "overtakes a claim";
         const bool looks = a->function == LOOK || a->function == TAKE;
         if ((a->function != ACQUIRE && !looks && !is_try(a->function)) || before - after != n)
@@ -227,13 +228,15 @@ static const char *operated(struct state *state, int agent, const struct operati
             return NULL;
         if ((operation->a ^ operation->b) & (LW_SEM_NEED | LW_SEM_TICKET))
             state->ghosts[MARKED] = 0;
+        if ((operation->a ^ operation->b) & LW_SEM_TICKET)
+            c->flags |= CLAIMS_NOW;
         return overtakes_the_line(state, agent, operation) ? "overtakes the line" : NULL;
     }
     if (has_changed(operation, result)) {
         const char *wrong = changed(state, agent, operation);
         if (operation->b & LW_SEM_CLAIMED && state->words[LW_SEM_CLAIM] & LW_SEM_NEED)
             state->ghosts[MARKED] = 1;
-        else if (c->phase & CLAIMS)
+        else if (c->phase & CLAIMS || c->flags & CLAIMS_NOW)
             state->ghosts[MARKED] = 0;
         return wrong;
     }
@@ -512,7 +515,7 @@ static const struct configuration proofs[] = {
 
 static const char *const word_names[] = {"permits", "gate", "claim"};
 
-EXPLORE("sem", LW_SEM_WORDS, .crowd = true, .begin = begin, .flags_of_a_step = SAW_TOO_FEW,
-        .was_chosen = was_chosen, .last_phase = SEM_LAST_PHASE, .proofs = proofs,
-        .proof_count = COUNT_OF(proofs), .held = held, .held_by_all = held_by_all,
-        .is_owed = is_owed, .pledges = pledges)
+EXPLORE("sem", LW_SEM_WORDS, .crowd = true, .begin = begin,
+        .flags_of_a_step = SAW_TOO_FEW | CLAIMS_NOW, .was_chosen = was_chosen,
+        .last_phase = SEM_LAST_PHASE, .proofs = proofs, .proof_count = COUNT_OF(proofs),
+        .held = held, .held_by_all = held_by_all, .is_owed = is_owed, .pledges = pledges)

@@ -264,6 +264,12 @@ struct primitive {
      */
     uint32_t (*held)(const struct state *state, int agent);
     uint32_t (*held_by_all)(const struct state *state);
+    /*
+     * In a proof, the flag of a caller that holds a token, and the ghost that counts the tokens of
+     * all. There are as many as agents hold. A notify may pass one to each agent that it wakes; and
+     * if the ghost becomes 0, all tokens are gone. 0: there are none.
+     */
+    uint8_t token, tokens;
     /* The word's value, for people. */
     void (*describe_word)(char *text, size_t size, uint32_t word, uint32_t value);
 };

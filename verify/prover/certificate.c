@@ -177,6 +177,7 @@ static void write_text(FILE *out, const struct writer *w, struct claims claims)
     fprintf(out, "\"phases\":%u,", p->same_phase ? p->same_phase(UINT16_MAX) : UINT16_MAX);
     fprintf(out, "\"agentsGhosts\":%u,\"wakesOne\":%u,\"isPast\":%u,\"wasNoted\":%u,\n",
             p->agents_ghosts, p->wakes_one, p->is_past, p->was_noted);
+    fprintf(out, "\"token\":%u,\"tokens\":%u,\n", p->token, p->tokens);
     write_numbers(out, "ids", p->ids);
     write_numbers(out, "generations", p->generations);
     write_numbers(out, "histories", p->histories);

@@ -48,6 +48,7 @@ export class Certificate {
     this.words = rowsOf(words, terms.rows.words);
     this.agents = rowsOf(agents, terms.rows.agents).map((row) => this.agentOf(row));
     this.notes = rowsOf(notes, terms.rows.notes);
+    this.counted = terms.counts.findIndex(Boolean);
   }
 
   wordsNumber = (pair) => this.pairs[5 * pair];
@@ -55,6 +56,10 @@ export class Certificate {
   has = (pair, fact) => (this.pairs[5 * pair + 2] & fact) !== 0;
   held = (pair) => this.pairs[5 * pair + 3];
   heldByAll = (pair) => this.pairs[5 * pair + 4];
+  /** The tokens of the agent, and of all agents. */
+  tokens = (pair) => this.agentAt(pair).tokens;
+  tokensOfAll = (pair) =>
+    this.terms.token ? this.wordsOf(pair)[this.terms.words + this.terms.tokens] : 0;
   isPair = (pair) => (this.marks[3 * pair] & 1) !== 0;
   keptBy = (pair) => this.marks[3 * pair] >>> 1;
   covered = (pair) => this.marks[3 * pair + 1];
@@ -77,7 +82,7 @@ export class Certificate {
 
   /** The agent's own columns by name; where it waits, and whether it will do something. */
   agentOf(row) {
-    const { columns, callersColumns, kinds, isCrowd, briefsEnd, words } = this.terms;
+    const { columns, callersColumns, kinds, isCrowd, briefsEnd, token, words } = this.terms;
     const named = (names, at) => Object.fromEntries(names.map((name, i) => [name, row[at + i]]));
     const a = named(columns, 0);
     const { async, polls } = kinds[a.kind];
@@ -106,6 +111,7 @@ export class Certificate {
       (a.handing & (IS_DUE | IS_TO_TURN)) !== 0 || a.pending === NOTIFIED || lineIsBrief;
     const loopActs = isTold || (a.pending === QUEUED && polls);
     const acts = a.doing === IDLE ? loopActs : a.doing !== ASLEEP || isBrief;
+    const tokens = a.callers.filter(({ flags }) => flags & token).length;
     return {
       ...a,
       shown: a,
@@ -118,17 +124,28 @@ export class Certificate {
       sleepsAt,
       acts,
       waits,
+      tokens,
       woken: [],
     };
   }
 
-  movesOf(pair) {
-    const [from, to] = [this.firstMoves[pair], this.firstMoves[pair + 1]];
-    const move = (_, i) => ({
-      to: this.moves[4 * (from + i)],
-      how: this.moves[4 * (from + i) + 3],
-    });
-    return Array.from({ length: to - from }, move);
+  moveAt(move) {
+    const { moves } = this;
+    const at = 4 * move;
+    return { to: moves[at], run: moves[at + 1], result: moves[at + 2], how: moves[at + 3] };
+  }
+
+  /** By how much more there is than before. A count that stands for more tells it by its change. */
+  given(pair, to, word, a, b) {
+    if (this.counted < 0) return this.heldByAll(to) - this.heldByAll(pair);
+    const bits = word === this.counted ? this.terms.counts[word] : 0;
+    return bits && (((b & bits) >>> 0) - ((a & bits) >>> 0)) / (bits & -bits);
+  }
+
+  /** How many tokens are passed on, if those of all are as many as agents hold. */
+  passed(pair, to) {
+    const [before, after] = [this.tokensOfAll(pair), this.tokensOfAll(to)];
+    return after ? this.tokens(pair) - this.tokens(to) + after - before : -this.tokens(to);
   }
 
   /** It can do something without help; or by the end of a brief wait, if that is counted on. */
@@ -140,12 +157,16 @@ export class Certificate {
     return false;
   }
 
-  /** The columns of this agent, woken at the word. */
-  wokenAt({ row, asleepAt, queuedAt }, word) {
+  /** The columns of this agent, woken at the word; and given a token, if one is passed. */
+  wokenAt({ row, asleepAt, queuedAt, caller }, word, passed) {
+    const { columns, callersColumns, token } = this.terms;
+    const flags = columns.length + caller * callersColumns.length + callersColumns.indexOf('flags');
     const wakes = { doing: CALLING, why: OK, word: 0, way: 0, value: 0 };
     const isTold = queuedAt === word ? { pending: NOTIFIED } : {};
     const changes = { ...(asleepAt === word ? wakes : {}), ...isTold };
-    return row.map((value, i) => changes[this.terms.columns[i]] ?? value);
+    return row.map((value, i) =>
+      i === flags && passed ? value | token : (changes[columns[i]] ?? value),
+    );
   }
 
   /** The claims that are about this pair. The last one is about no agent that is due by another. */

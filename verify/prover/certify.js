@@ -21,6 +21,8 @@ import { checkTable } from './table.js';
 const SMALL = 1000;
 /** Damages of each kind are so many that together their certificates have this many pairs. */
 const PAIRS = 60_000;
+/** So many moves take as long to check as one pair. */
+const MOVES_OF_A_PAIR = 4;
 const MOST_DAMAGES = 12;
 
 /** Of each pair's marks: certificate.h. */
@@ -57,7 +59,8 @@ function isRefusedWith(check, { array, at, other }) {
 function damagesOf(checker, least) {
   const { marks, moves, firstMoves, terms } = checker;
   const count = marks.length / COLUMNS;
-  const many = Math.max(least, Math.min(MOST_DAMAGES, Math.floor(PAIRS / count)));
+  const size = count + terms.rows.moves[0] / MOVES_OF_A_PAIR;
+  const many = Math.max(least, Math.min(MOST_DAMAGES, Math.floor(PAIRS / size)));
   const draw = (count, damage) => {
     for (let tries = 0; tries < 10_000; tries++) {
       const drawnDamage = damage(drawn(count));

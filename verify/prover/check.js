@@ -32,7 +32,7 @@ const AS_OTHERS_SEE_IT = [{ [ME]: OTHER }, { [ME]: OTHER, [OTHER]: ME }];
 /** The claims, one bit each: at each word first those about who is due, and then the last one. */
 const [ABOUT_TO_SLEEP, TOGETHER, LAST] = [0o11111111, 0o22222222, 0o44444444];
 const FIRST_TWO = ABOUT_TO_SLEEP | TOGETHER;
-const at = (word) => 7 << (CLAIMS * word);
+const claimsAt = (word) => 7 << (CLAIMS * word);
 const NOBODY = { settles: 0, wakes: 0, wakesDue: 0, clears: 0, isSafe: 0, keeps: 0 };
 
 export class Checker extends Certificate {
@@ -48,41 +48,39 @@ export class Checker extends Certificate {
     );
     const noteOf = ([words, turned, agent, to]) => [this.noteOf(words, turned, agent), to];
     this.noted = new Map(this.notes.map(noteOf));
-    this.counted = this.terms.counts.findIndex(Boolean);
   }
 
+  numberOf = (row) => this.agentNumbers.get(row.join());
   keyOf = (words, agent) => words * this.agents.length + agent;
   noteOf = (words, turned, agent) => this.keyOf(words * 256 + turned, agent);
   classAt = (pair) => this.classes[this.wordsNumber(pair)];
   keeps = (pair) => ~this.pledges(pair) | this.keptBy(pair);
 
-  /** By how much more there is than before. A count that stands for more tells it by its change. */
-  given(pair, to, word, a, b) {
-    if (this.counted < 0) return this.heldByAll(to) - this.heldByAll(pair);
-    const bits = word === this.counted ? this.terms.counts[word] : 0;
-    return bits && (((b & bits) >>> 0) - ((a & bits) >>> 0)) / (bits & -bits);
-  }
-
   /** What moves do to others. All pairs to which moves with one effect lead are its posts. */
   findEffects(pair) {
     for (let move = this.firstMoves[pair]; move < this.firstMoves[pair + 1]; move++) {
-      const [to, run, result, how] = this.moves.subarray(4 * move, 4 * move + 4);
+      const { to, run, result, how } = this.moveAt(move);
       this.demand(this.isPair(to), 'a pair is missing', pair, to);
       const [kind, word, a, b] = run ? this.terms.runs[run - 1].does : ['', result - 1, ALL];
       const changes = kind === 'cas' && result === a;
       const taken = this.held(to) - this.held(pair);
       const given = this.given(pair, to, changes ? word : -1, a, b);
       const isStored = kind === 'store' && word === this.counted;
-      this.demand(taken <= given && !isStored, 'takes more than there is', pair, to);
+      this.demand(taken === given && !isStored, 'takes more or less than there is', pair, to);
       const own = how & NOTIFIES_OWN ? 1 : 0;
-      const notified = kind === 'notify' || (!run && result) ? word + 1 : 0;
-      const most = notified && (a === ALL ? ALL : a - own);
+      const woken = run ? result - own : 1;
+      const passed = this.passed(pair, to);
+      const isPassed = kind === 'notify' && woken === 1 && passed === 1;
+      this.demand(!passed || isPassed, 'there are other tokens than those held', pair, to);
+      const isNotify = kind === 'notify' || (!run && result);
+      const most = isNotify && (a === ALL ? ALL : a - own);
       const turned = changes && (a ^ b) & this.terms.generations[word] ? 1 << word : 0;
-      const [before, after, held] = [this.classAt(pair), this.classAt(to), this.held(pair)];
+      const [before, after, at] = [this.classAt(pair), this.classAt(to), most && word + 1];
       if (!most && !turned && before === after) continue;
-      const woken = run ? [result - own, 1] : [1, 0];
-      const key = [before, after, turned, notified, most, ...woken, held].join();
-      if (!this.effects.has(key)) this.effects.set(key, this.newEffect(key, pair, to));
+      const [held, tokens, isSure] = [this.held(pair), this.tokens(pair), run > 0];
+      const what = { before, after, turned, at, most, woken, isSure, held, tokens, passed };
+      const key = Object.values(what).join();
+      if (!this.effects.has(key)) this.effects.set(key, this.newEffect(what, pair, to));
       const effect = this.effects.get(key);
       this.effectOf[move] = effect;
       effect.settles &= this.settled[to];
@@ -91,29 +89,21 @@ export class Checker extends Certificate {
     }
   }
 
-  newEffect(key, pair, to) {
-    const [before, after, turned, notified, most, woken, isSure, held] = key.split(',').map(Number);
+  newEffect(what, pair, to) {
+    const { turned, at, most, woken, isSure } = what;
     const [one, other] = [pair, to].map((at) => this.wordsOf(at));
     const isLegal = this.terms.ids.every((ids, word) => {
       const [from, then] = [(one[word] & ids) >>> 0, (other[word] & ids) >>> 0];
       return from === then || (from === 0 && then === ME) || (from === ME && then === 0);
     });
     this.demand(isLegal, 'takes or frees what it must not', pair, to);
-    this.demand(!notified || (before === after && !turned), 'changes and notifies', pair, to);
-    const wakesAll = woken < most && LAST | (most === ALL ? TOGETHER : 0);
-    const wakes = isSure && woken > 0 ? LAST : 0;
-    const clears = notified
-      ? wakesAll & at(notified - 1)
-      : turned && at(Math.log2(turned)) & ABOUT_TO_SLEEP;
-    const good = {
-      wakes,
-      wakesDue: wakes & this.nested[0],
-      clears,
-      settles: ~0,
-      isSafe: ~0,
-      keeps: ~0,
-    };
-    return { before, after, turned, notified, most, woken, held, ...good };
+    const wakesAll = woken < most ? LAST | (most === ALL ? TOGETHER : 0) : 0;
+    const turns = turned && claimsAt(Math.log2(turned)) & ABOUT_TO_SLEEP;
+    const clears = (at && wakesAll & claimsAt(at - 1)) | turns;
+    const wakes = isSure && woken > 0 && at ? LAST : 0;
+    const changes = what.before !== what.after || turned !== 0;
+    const all = { settles: ~0, isSafe: ~0, keeps: ~0 };
+    return { ...what, changes, clears, wakes, wakesDue: wakes & this.nested[0], ...all };
   }
 
   /** What effects look like to others, by the words that they see before. */
@@ -134,29 +124,39 @@ export class Checker extends Certificate {
   react(pair, to) {
     const [words, number] = [this.wordsNumber(pair), this.agentNumber(pair)];
     const agent = this.agents[number];
-    for (const { effect, after, words: known } of this.rules[this.classes[words]]) {
-      if (effect.held && this.held(pair) + effect.held > this.heldByAll(pair)) continue;
-      let [nextWords, nextAgent] = [words, number];
-      if (effect.notified) {
-        const word = effect.notified - 1;
-        const waits = agent.asleepAt === word || agent.queuedAt === word;
-        if (!waits || (effect.woken > 0 && effect.woken === effect.most)) to(pair, effect);
-        if (!waits || !effect.woken) continue;
-        agent.woken[word] ??= this.agentNumbers.get(this.wokenAt(agent, word).join());
-        nextAgent = agent.woken[word];
-      } else {
-        const fresh = this.freshOf(agent, words, after, effect.turned);
-        const key = fresh.reduce((sum, generation) => sum * 32 + generation, words);
-        const row = () => this.withGenerations(after, this.words[words], fresh).join();
-        if (!known.has(key)) known.set(key, this.wordsNumbers.get(row()));
-        nextWords = known.get(key);
-        nextAgent = this.noted.get(this.noteOf(nextWords, effect.turned, number)) ?? number;
-      }
-      const next = this.numbers.get(this.keyOf(nextWords, nextAgent));
-      this.demand(next !== undefined, 'a pair is missing', pair);
-      this.demand(this.held(next) === this.held(pair), 'others take what it holds', pair, next);
-      to(next, effect);
+    for (const rule of this.rules[this.classes[words]]) {
+      const { held, tokens, at, changes, woken, most, passed } = rule.effect;
+      if (held && this.held(pair) + held > this.heldByAll(pair)) continue;
+      if (tokens && agent.tokens + tokens > this.tokensOfAll(pair)) continue;
+      const waits = at && (agent.asleepAt === at - 1 || agent.queuedAt === at - 1);
+      if (!waits && !changes) to(pair, rule.effect);
+      else if (!waits || woken === most) this.reactTo(rule, pair, number, 0, to);
+      if (!waits || !woken) continue;
+      const next = (agent.woken[2 * at + passed] ??= this.numberOf(
+        this.wokenAt(agent, at - 1, passed),
+      ));
+      this.reactTo(rule, pair, next, passed, to);
     }
+  }
+
+  /** The same, if the agent has become this one, and the rule changes the words. */
+  reactTo({ effect, after, words: known }, pair, number, passed, to) {
+    const words = this.wordsNumber(pair);
+    let [nextWords, nextAgent] = [words, number];
+    if (effect.changes) {
+      const fresh = this.freshOf(this.agents[number], words, after, effect.turned);
+      const key = fresh.reduce((sum, generation) => sum * 32 + generation, words);
+      const row = () => this.withGenerations(after, this.words[words], fresh).join();
+      if (!known.has(key)) known.set(key, this.wordsNumbers.get(row()));
+      nextWords = known.get(key);
+      nextAgent = this.noted.get(this.noteOf(nextWords, effect.turned, number)) ?? number;
+    }
+    const next = this.numbers.get(this.keyOf(nextWords, nextAgent));
+    this.demand(next !== undefined, 'a pair is missing', pair);
+    const isSame = this.held(next) === this.held(pair);
+    const tokens = this.tokensOfAll(next) && this.tokens(pair) + passed;
+    this.demand(isSame && this.tokens(next) === tokens, 'takes what it holds', pair, next);
+    to(next, effect);
   }
 
   /**
@@ -277,7 +277,8 @@ export class Checker extends Certificate {
     this.terms.kinds.forEach((_, pair) => {
       const { kind, doing, inLine } = this.agentAt(pair);
       const isFirst = kind === pair && doing === IDLE && !inLine && this.wordsNumber(pair) === 0;
-      const isRight = isFirst && this.keeps(pair) === ~0 && this.held(pair) === 0;
+      const holds = this.held(pair) + this.tokens(pair) + this.tokensOfAll(pair);
+      const isRight = isFirst && this.keeps(pair) === ~0 && holds === 0;
       this.demand(isRight && !this.about[pair] && this.isPair(pair), 'begins otherwise', pair);
     });
     this.all.forEach((pair) => this.findEffects(pair));

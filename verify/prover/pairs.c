@@ -433,40 +433,75 @@ void pairs_get(const struct pairs *pairs, uint32_t pair, struct state *state)
     model_unpack(packed + 1, state);
 }
 
-/* Two agents never hold more than there is. */
-static bool are_compatible(const struct state *state, uint32_t held)
+/* How many tokens this agent holds. */
+static uint32_t tokens_of(const struct state *state)
 {
-    return !model_primitive->held || held == 0 ||
-           model_primitive->held(state, ME) + held <= model_primitive->held_by_all(state);
+    uint32_t tokens = 0;
+    for (int caller = 0; caller < model_callers[ME]; caller++)
+        tokens += (state->agents[ME].callers[caller].flags & model_primitive->token) != 0;
+    return tokens;
+}
+
+static uint32_t tokens_of_all(const struct state *state)
+{
+    return model_primitive->token ? state->ghosts[model_primitive->tokens] : 0;
+}
+
+/* Two agents never hold more than there is. */
+static bool are_compatible(const struct state *state, const struct effect *effect)
+{
+    const struct primitive *p = model_primitive;
+    const bool may_hold =
+        !p->held || effect->held == 0 || p->held(state, ME) + effect->held <= p->held_by_all(state);
+    return may_hold && tokens_of(state) + effect->tokens <= tokens_of_all(state);
+}
+
+/* Others change the words of the state to those of another class. */
+static void change_words(struct search *s, struct state *state, uint32_t class, uint32_t turned)
+{
+    const struct state before = *state;
+    memcpy(state, store_get(&s->pairs->classes, class), CLASS_SIZE);
+    for (uint32_t word = 0; word < model_primitive->words; word++)
+        state->words[word] |= before.words[word] & own_bits(word);
+    turn(state, turned);
+    if (model_primitive->others_changed)
+        model_primitive->others_changed(state, turned);
+    forget(state);
+}
+
+static void wake(struct state *state, const struct effect *effect)
+{
+    struct agent *a = &state->agents[ME];
+    model_wake_at(state, ME, effect->word - 1);
+    if (effect->passed)
+        a->callers[a->caller].flags |= model_primitive->token;
 }
 
 /* What another agent's move makes of this pair. */
 static void react(struct search *s, uint32_t pair, const struct rule *rule)
 {
     const struct effect effect = pairs_effect(s->pairs, rule->effect);
+    const bool changes = rule->after != s->pairs->class_of[pair] || effect.turned;
     struct state state;
     pairs_get(s->pairs, pair, &state);
     s->kind = store_get(&s->pairs->store, pair)[0];
     s->current = pair;
-    if (!are_compatible(&state, effect.held))
+    if (!are_compatible(&state, &effect))
         return;
-    if (effect.word) {
-        if (!model_waits_at(&state, ME, effect.word - 1) || effect.woken == 0)
-            return;
-        if (effect.woken == effect.most)
-            add_reaction(s, pair, pair, rule->effect);
-        model_wake_at(&state, ME, effect.word - 1);
-    } else {
-        const struct state before = state;
-        memcpy(&state, store_get(&s->pairs->classes, rule->after), CLASS_SIZE);
-        for (uint32_t word = 0; word < model_primitive->words; word++)
-            state.words[word] |= before.words[word] & own_bits(word);
-        turn(&state, effect.turned);
-        if (model_primitive->others_changed)
-            model_primitive->others_changed(&state, effect.turned);
-        forget(&state);
-    }
-    add_reaction(s, pair, add_pair(s, &state), rule->effect);
+    const bool waits = effect.word && model_waits_at(&state, ME, effect.word - 1);
+    if (waits ? effect.woken == 0 : !changes)
+        return;
+    struct state woken = state;
+    if (changes)
+        change_words(s, &state, rule->after, effect.turned);
+    if (!waits || effect.woken == effect.most)
+        add_reaction(s, pair, add_pair(s, &state), rule->effect);
+    if (!waits)
+        return;
+    wake(&woken, &effect);
+    if (changes)
+        change_words(s, &woken, rule->after, effect.turned);
+    add_reaction(s, pair, add_pair(s, &woken), rule->effect);
 }
 
 /*
@@ -558,22 +593,34 @@ static void add_post(struct search *s, uint32_t effect, uint32_t pair)
     posts->all[posts->count++] = pair;
 }
 
+/* How many tokens a notify leaves to those that it wakes: the agent has lost what is still there.
+ */
+static uint32_t passed_by(const struct state *before, const struct state *next)
+{
+    const uint32_t had = tokens_of(before) + tokens_of_all(next);
+    const uint32_t has = tokens_of(next) + tokens_of_all(before);
+    return tokens_of_all(next) && had > has ? had - has : 0;
+}
+
 static uint32_t add_effect(struct search *s, const struct event *event, const struct state *next)
 {
     struct pairs *pairs = s->pairs;
-    struct effect effect = {
-        .before = pairs->class_of[s->current], .after = class_of(s, next), .turned = s->turned};
+    struct effect effect = {.before = pairs->class_of[s->current],
+                            .after = class_of(s, next),
+                            .turned = s->turned,
+                            .tokens = tokens_of(&s->before)};
     if (event->operation.kind == NOTIFY) {
         const uint32_t n = event->operation.a;
         const bool own = event->woken != 0;
-        effect.word = event->operation.word + 1;
         effect.most = n == LW_ALL ? n : n - own;
-        effect.woken = event->kind == OPERATES ? event->result - own : SOME;
-        if (effect.most == 0)
-            return NONE;
-    } else if (effect.before == effect.after && !effect.turned) {
-        return NONE;
+        if (effect.most) {
+            effect.word = event->operation.word + 1;
+            effect.woken = event->kind == OPERATES ? event->result - own : SOME;
+            effect.passed = passed_by(&s->before, next);
+        }
     }
+    if (!effect.word && effect.before == effect.after && !effect.turned)
+        return NONE;
     if (model_primitive->held)
         effect.held = model_primitive->held(&s->before, ME);
     const uint32_t count = pairs->effects.count;

@@ -24,13 +24,15 @@
 #define SOME (UINT32_MAX - 1)
 #define WAYS_SEEN 8 /* ways in which others see words that name up to three agents */
 
-/* What a move does to others: it changes the words from one class to another, or notifies. */
+/* What a move does to others: it changes the words from one class to another, notifies, or both. */
 struct effect {
     uint32_t before, after; /* classes of words, as the agent that moves sees them */
     uint32_t word;          /* plus one: is notified */
     uint32_t most, woken; /* how many others are notified, and how many were there; SOME: or none */
     uint32_t held;        /* by the agent that moves, before */
     uint32_t turned;      /* the words whose generation it changes, one bit each */
+    uint32_t tokens;      /* held by the agent that moves, before */
+    uint32_t passed;      /* tokens, to each agent that it wakes */
 };
 
 struct move {

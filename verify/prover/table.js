@@ -264,7 +264,7 @@ class Table extends Certificate {
     }
     let left = agent.blocks ? this.movesOfThread(agent, words) : [];
     for (let move = this.firstMoves[pair]; move < this.firstMoves[pair + 1]; move++) {
-      const [to, run, result, how] = this.moves.subarray(4 * move, 4 * move + 4);
+      const { to, run, result, how } = this.moveAt(move);
       if (!((how >> version) & 1)) continue;
       const after = this.agentAt(to);
       const help = helpOf(how);
@@ -325,21 +325,28 @@ class Table extends Certificate {
 
   /** No agent runs for ever, alone, without help, in no call that ends; other than by polling. */
   checkAlone(version) {
+    const { moves, firstMoves } = this;
+    const count = this.terms.rows.pairs[0];
     const isPolling = (pair) => this.agentAt(pair).polls && this.has(pair, OWED);
-    const isAlone = ({ to, how }) =>
-      !helpOf(how) && !(how & ENDS_CALL) && (how >> version) & 1 && !isPolling(to);
-    const isDone = new Map();
-    for (let first = 0; first < this.terms.rows.pairs[0]; first++) {
-      const path = isDone.has(first) ? [] : [{ pair: first, moves: this.movesOf(first) }];
+    const isAlone = (how) => !helpOf(how) && !(how & ENDS_CALL) && (how >> version) & 1;
+    const next = firstMoves.slice(0, count);
+    const [isBegun, isDone] = [0, 1].map(() => new Uint8Array(count));
+    for (let first = 0; first < count; first++) {
+      const path = isBegun[first] ? [] : [first];
+      isBegun[first] = 1;
       while (path.length > 0) {
-        const { pair, moves } = path.at(-1);
-        const move = moves.pop();
-        isDone.set(pair, !move);
-        if (!move) path.pop();
-        else if (isAlone(move)) {
-          this.demand(isDone.get(move.to) !== false, 'runs for ever', pair, move.to);
-          if (!isDone.has(move.to)) path.push({ pair: move.to, moves: this.movesOf(move.to) });
+        const pair = path[path.length - 1];
+        if (next[pair] === firstMoves[pair + 1]) {
+          isDone[pair] = 1;
+          path.pop();
+          continue;
         }
+        const move = next[pair]++;
+        const to = moves[4 * move];
+        if (!isAlone(moves[4 * move + 3]) || isPolling(to)) continue;
+        this.demand(!isBegun[to] || isDone[to], 'runs for ever', pair, to);
+        if (!isBegun[to]) path.push(to);
+        isBegun[to] = 1;
       }
     }
   }
