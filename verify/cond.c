@@ -499,7 +499,7 @@ static const struct configuration configurations[] = {
 static const struct configuration proofs[] = {
     {"b,n9,u9,f9", 0, UNTIMELY, 0, SMALL, STAYS | AFTER_ALL},
     {"b,n9,u9,f9", 0, UNTIMELY, 0, SMALL, AFTER_ALL},
-    {"b,n,u,f", 0, UNTIMELY, 0, MEDIUM, FOR_ONE},
+    {"b,n,u,f", 0, UNTIMELY, 0, SMALL, FOR_ONE},
     {"b,n,u,f9", 0, UNTIMELY, 0, LARGE, FOR_ONE},
 };
 
