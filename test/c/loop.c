@@ -884,7 +884,7 @@ TEST(a_forked_child_has_no_loops)
 TEST(a_forked_child_uses_the_memory_of_its_parents_loops_again)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
-    open_loop(&loop);
+    open_loop();
     const pid_t child = fork();
     if (child == 0) {
         alarm(10);
