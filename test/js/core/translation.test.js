@@ -176,9 +176,11 @@ function lists([parameter, ...others]) {
   );
 }
 
+const isBool = (type) => /[bB]ool/.test(type);
+
 /** What a C function returned, as JavaScript has it. */
 function resultOf(c, returned) {
-  if (c.returns !== 'lw_answer') return /[bB]ool/.test(c.returns) ? returned !== 0 : returned;
+  if (c.returns !== 'lw_answer') return isBool(c.returns) ? returned !== 0 : returned;
   const low = Number(BigInt.asUintN(32, returned));
   return {
     what: low & 0xff,
@@ -190,63 +192,70 @@ function resultOf(c, returned) {
 
 function areSame(one, other) {
   if (typeof one !== 'object') return one === other;
-  return ['what', 'word', 'phase', 'expected'].every((field) => one[field] === other[field]);
+  return (
+    one.what === other.what &&
+    one.word === other.word &&
+    one.phase === other.phase &&
+    one.expected === other.expected
+  );
 }
 
 describe('js/src/core does what the C core does', function () {
   this.timeout(120_000);
-  const player = { play: undefined };
+  const player = {};
   const choices = new Choices();
   let functions;
 
   before(async () => (functions = await loadC(player)));
 
-  /** Runs both, and compares. */
-  function compare({ name, c, run }, args) {
-    const operations = [];
-    const counts = { load: 0, store: 0, cas: 0, notify: 0 };
-    player.play = (kind, word, ...operands) => {
-      const outcome = choices.among(outcomesOf(name, kind, word, counts[kind]++, operands[0]));
-      operations.push([kind, word, ...operands, outcome]);
-      return outcome;
-    };
-    const wanted = resultOf(c, takesWords(c) ? run(ADDRESS, ...args) : run(...args));
-    let at = 0;
-    // As JavaScript has them: what came from words is signed.
-    const got = call(
-      name,
-      args.map((arg, i) =>
-        /[bB]ool/.test(c.parameters.at(i - args.length).type) ? arg !== 0 : arg | 0,
-      ),
-      (...operation) => {
-        const { [at++]: recorded = [] } = operations;
-        if (operation.some((part, i) => part !== recorded[i]))
-          assert.deepEqual(operation, recorded.slice(0, -1));
-        return recorded.at(-1);
-      },
-      takesWords(c),
-    );
-    if (at !== operations.length || !areSame(got, wanted)) {
-      assert.deepEqual(
-        { at, got },
-        { at: operations.length, got: wanted },
-        JSON.stringify({ name, args, operations }),
-      );
+  const counts = { load: 0, store: 0, cas: 0, notify: 0 };
+  const operations = [];
+  let at;
+  let name;
+  player.play = (kind, word, ...operands) => {
+    const outcome = choices.among(outcomesOf(name, kind, word, counts[kind]++, operands[0]));
+    operations.push([kind, word, ...operands, outcome]);
+    return outcome;
+  };
+  function replay(...operation) {
+    const { [at++]: recorded = [] } = operations;
+    for (let i = 0; i < operation.length; i++) {
+      if (operation[i] !== recorded[i]) assert.deepEqual(operation, recorded.slice(0, -1));
     }
+    return recorded.at(-1);
   }
 
-  /**
-   * Compares functions on every choice of arguments and outcomes. Returns how many calls that took.
-   */
+  /** Runs both, on every choice of outcomes, and compares. Returns how many calls that took. */
+  function compare({ name: called, c, run }, args) {
+    name = called;
+    const hasWords = takesWords(c);
+    const parameters = hasWords ? c.parameters.slice(1) : c.parameters;
+    // As JavaScript has them: what came from words is signed.
+    const signed = args.map((arg, i) => (isBool(parameters[i].type) ? arg !== 0 : arg | 0));
+    let compared = 0;
+    do {
+      operations.length = at = counts.load = counts.store = counts.cas = counts.notify = 0;
+      const wanted = resultOf(c, hasWords ? run(ADDRESS, ...args) : run(...args));
+      const got = call(name, signed, replay, hasWords);
+      if (at !== operations.length || !areSame(got, wanted)) {
+        assert.deepEqual(
+          { at, got },
+          { at: operations.length, got: wanted },
+          JSON.stringify({ name, args, operations }),
+        );
+      }
+      compared++;
+    } while (choices.next());
+    return compared;
+  }
+
+  /** Compares functions on every choice of arguments, too. */
   function compareAll(some) {
     let compared = 0;
     for (const which of some) {
-      for (const args of lists(which.c.parameters.slice(takesWords(which.c) ? 1 : 0))) {
-        do {
-          compare(which, args);
-          compared++;
-        } while (choices.next());
-      }
+      const { parameters } = which.c;
+      for (const args of lists(parameters.slice(takesWords(which.c) ? 1 : 0)))
+        compared += compare(which, args);
     }
     return compared;
   }
