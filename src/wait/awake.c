@@ -46,18 +46,18 @@
 /* All constants: docs/experiments.md, 'Constants'. */
 
 /* For a lock. */
-#define ROUNDS 16               /* spins and yields before a sleep; half on an oversubscribed CPU */
-#define SPIN_NS 1000            /* how long the close spin of a round lasts */
-#define LOST_RACES 3            /* so many lost races, and all threads back off, */
-#define LOOKS 256               /* unless each is outweighed by so many other looks */
-#define OVERTAKEN 4             /* so many changes of owner, seen in one wait, are a crowd */
-#define PERIOD 4u               /* how long both hold for a lock, in units of 2^20 ns */
-#define QUANTUM_NS 20000        /* a thread yields if it has not for so long */
-#define LONG_YIELD_NS 2000000   /* a yield of so long is a long one */
-#define APART 48u               /* two within so many units: the CPUs are oversubscribed, */
-#define OVERSUBSCRIBED_FACTOR 8 /* for so many times as long as the second one lasted. If the */
-                                /* next one is long, too, so many times as long again, */
-#define LONGEST 1024u           /* up to so many units */
+#define ROUNDS 16             /* spins and yields before a sleep; half on an oversubscribed CPU */
+#define SPIN_NS 1000          /* how long the close spin of a round lasts */
+#define LOST_RACES 3          /* so many lost races, and all threads back off, */
+#define LOOKS 256             /* unless each is outweighed by so many other looks */
+#define OVERTAKEN 4           /* so many changes of owner, seen in one wait, are a crowd */
+#define PERIOD 4u             /* how long both hold for a lock, in units of 2^20 ns */
+#define QUANTUM_NS 20000      /* a thread yields if it has not for so long */
+#define LONG_YIELD_NS 2000000 /* a yield of so long is a long one */
+#define APART 48u             /* two within so many units: the CPUs are oversubscribed, */
+#define OVERSUBSCRIBED_FACTOR 8u /* for so many times as long as the second one lasted. If the */
+                                 /* next one is long, too, so many times as long again, */
+#define LONGEST 1024u            /* up to so many units */
 
 /* The shortest pause. The longest one lasts a quantum. */
 #define PAUSE_NS (SPIN_NS / 4)
