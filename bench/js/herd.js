@@ -29,7 +29,6 @@ const OPERATIONS = [
     shares: true,
   },
 ];
-const SIZES = [2, 4, 16];
 /** Unlocks in a round, if each wakes a few workers only. */
 const UNLOCKS = 20;
 /** Until the workers sleep. */
@@ -128,22 +127,28 @@ const KINDS = [
   { kind: 'sleeping sections', measure: sleeping },
 ];
 
-async function start(name) {
+async function start(name, most) {
   const peer = [...peers, ...primitives].find((candidate) => candidate.name === name);
   const crew = new Crew(peer);
   peer.prepare?.(crew.buffers.lock);
-  await crew.start(Math.max(...SIZES));
+  await crew.start(most);
   return { crew, lock: await peer.attach(crew.buffers.lock) };
 }
 
-async function measureOperation({ operation, names, keeps = false, shares }, rounds, seconds) {
+async function measureOperation(
+  { operation, names, keeps = false, shares },
+  rounds,
+  seconds,
+  sizes,
+) {
   const measured = [];
-  for (const name of names) measured.push({ ...(await start(name)), name, keeps });
+  for (const name of names)
+    measured.push({ ...(await start(name, Math.max(...sizes))), name, keeps });
   const rows = [];
   for (const { kind, measure } of KINDS) {
     // Readers do not wait for each other.
     if (shares && measure === sleeping) continue;
-    for (const size of SIZES) {
+    for (const size of sizes) {
       const costs = new Map(measured.map((peer) => [peer, []]));
       for (let round = 0; round < rounds; round++) {
         for (const peer of rotated(measured, round)) {
@@ -163,11 +168,11 @@ async function measureOperation({ operation, names, keeps = false, shares }, rou
 }
 
 /** The rows of all operations. */
-export async function measureHerd(rounds, seconds) {
+export async function measureHerd(rounds, seconds, sizes) {
   // This thread blocks on purpose: lockword need not warn of it.
   process.removeAllListeners('warning');
   const rows = [];
   for (const operation of OPERATIONS)
-    rows.push(...(await measureOperation(operation, rounds, seconds)));
+    rows.push(...(await measureOperation(operation, rounds, seconds, sizes)));
   return rows;
 }

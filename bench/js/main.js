@@ -76,8 +76,10 @@ const SMOKE = {
 };
 const settings = (options.smoke && SMOKE) || (options.quick && QUICK) || WHOLE;
 const PAIRS = 50_000;
-const WARM_UP_ROUNDS = 10;
-const WORKERS = [2, 4, 8];
+const WARM_UP_ROUNDS = options.smoke ? 0 : 10;
+const WORKERS = options.smoke ? [2] : [2, 4, 8];
+/** How many workers are blocked on one lock. */
+const HERDS = options.smoke ? [2] : [2, 4, 16];
 /** ns of work inside the lock, and as much outside. */
 const SECTIONS = [0, 180, 15_000];
 const RELOCKERS = [1, 2];
@@ -402,7 +404,7 @@ const measurements = {
       ),
     sayBusy,
   ],
-  herd: [() => measureHerd(settings.herdRounds, settings.herdSeconds), sayHerd],
+  herd: [() => measureHerd(settings.herdRounds, settings.herdSeconds, HERDS), sayHerd],
   queued: [() => measureQueues(QUEUE_LENGTHS), sayQueues],
 };
 const results = { node: process.version, cpus: availableParallelism(), ...settings };
