@@ -44,9 +44,10 @@ enum {
 /* Of a caller: the low byte of how many permits it left. */
 #define LEFT 0
 
-/* The phase of a waiter that has claimed, or that waited behind a claim. */
+/* The phase of a waiter that has claimed, that waited behind a claim, or at the state. */
 #define CLAIMS 0x4
 #define BEHIND 0x8
+#define WAITS 0x10
 
 #define HELD 0 /* ghost: how many permits are held, by what was done */
 
@@ -181,13 +182,17 @@ static const char *changed(struct state *state, int agent, const struct operatio
         /* With re-checks another waiter may take the claim over, since claimants may have died. */
         if (state->ghosts[MARKED] && !(model_configuration->with & SLICES) &&
             !is_try(a->function) && !(c->flags & CLAIMS_NOW) &&
-            !(c->phase & (LW_ENTITLED | CLAIMS | BEHIND)))
+            !(c->phase & (LW_ENTITLED | CLAIMS | BEHIND)) &&
+            !(c->phase & WAITS && c->flags & HAS_WAITED))
             return "overtakes a claim";
         const bool looks = a->function == LOOK || a->function == TAKE;
         if ((a->function != ACQUIRE && !looks && !is_try(a->function)) || before - after != n)
             return "takes permits that it was not asked to take";
         if (looks && operation->a & KEPT)
             return "takes permits that are kept for waiters";
+        if (!looks && !is_try(a->function) && operation->a & LW_SEM_RESERVED &&
+            !(c->flags & HAS_WAITED))
+            return "takes what is reserved without having waited";
         state->ghosts[HELD] += (uint8_t)n;
         c->flags |= TOOK;
         c->own[LEFT] = (uint8_t)after;
@@ -463,6 +468,7 @@ static const struct configuration configurations[] = {
     {"B2,a2", 1, 0, 1, SMALL, 2},
     {"A,A,b2", 1, 0, 2, SMALL, 2},
     {"A,b,b0", 1, 0, BOUND, SMALL, 1},
+    {"aa,b", 2, 0, 0, SMALL, 1},
     {"a,a", 2, ANY_END, 0, SMALL, 1},
     {"a,b", 2, ANY_END, 0, SMALL, 1},
     {"b,b,b", 2, 0, 0, SMALL, 1},

@@ -34,6 +34,7 @@
 #define CLAIMS 0x0004u    /* has claimed */
 #define BEHIND 0x0008u    /* waited behind a claim */
 #define TICKET 0x0070u    /* a claimant's ticket: that of the claim's word, shifted */
+#define WAITS 0x0010u     /* the same bit without a claim: waits at the state */
 #define OWES_LINE 0x0080u /* may have consumed a notify of the line */
 #define TICKET_SHIFT 24u
 #define LINE_SHIFT 7u
@@ -178,7 +179,7 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
         uint32_t claim = 0;
         const bool behind =
             !(phase & CLAIMS) && (n > 1 || (async && phase & LW_ENTITLED) ||
-                                  (state & LW_SEM_CLAIMED && !(phase & LW_ENTITLED)));
+                                  (state & LW_SEM_CLAIMED && !(phase & (LW_ENTITLED | WAITS))));
         if (behind) {
             claim = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
             if (may_claim(claim, state, n, why, phase)) {
@@ -219,9 +220,9 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
         uint32_t way = LW_WAIT_IDLE;
         if (!is_idle)
             way = lw_waiters_way(phase, permits >= n);
-        return lw_answer_of(way, async ? LW_SEM_GATE : LW_SEM_STATE,
-                            behind ? BEHIND
-                                   : (phase & ~(LW_OWES | BEHIND | OWES_LINE)) | LW_ENTITLED,
+        const lw_phase at_state =
+            (phase & ~(LW_OWES | BEHIND | OWES_LINE)) | (phase & CLAIMS ? 0 : WAITS);
+        return lw_answer_of(way, async ? LW_SEM_GATE : LW_SEM_STATE, behind ? BEHIND : at_state,
                             async ? 0 : marked);
     }
 }

@@ -71,6 +71,7 @@ import {
 const CLAIMS = 0x0004; // has claimed
 const BEHIND = 0x0008; // waited behind a claim
 const TICKET = 0x0070; // a claimant's ticket: that of the claim's word, shifted
+const WAITS = 0x0010; // the same bit without a claim: waits at the state
 const OWES_LINE = 0x0080; // may have consumed a notify of the line
 const TICKET_SHIFT = 24;
 const LINE_SHIFT = 7;
@@ -310,7 +311,7 @@ export function semAcquireStep(sem, n, why, phase) {
       !(phase & CLAIMS) &&
       (n >>> 0 > 1 ||
         (async && (phase & LW_ENTITLED) !== 0) ||
-        ((state & LW_SEM_CLAIMED) !== 0 && !(phase & LW_ENTITLED)));
+        ((state & LW_SEM_CLAIMED) !== 0 && !(phase & (LW_ENTITLED | WAITS))));
     if (behind) {
       claim = Atomics.load(sem, LW_SEM_CLAIM);
       if (mayClaim(claim, state, n, why, phase)) {
@@ -349,10 +350,11 @@ export function semAcquireStep(sem, n, why, phase) {
     const isIdle = behind || ((phase & CLAIMS) !== 0 && permits < n >>> 0);
     let way = LW_WAIT_IDLE;
     if (!isIdle) way = waitersWay(phase, permits >= n >>> 0);
+    const atState = (phase & ~(LW_OWES | BEHIND | OWES_LINE)) | (phase & CLAIMS ? 0 : WAITS);
     return {
       what: way,
       word: async ? LW_SEM_GATE : LW_SEM_STATE,
-      phase: behind ? BEHIND : (phase & ~(LW_OWES | BEHIND | OWES_LINE)) | LW_ENTITLED,
+      phase: behind ? BEHIND : atState,
       expected: async ? 0 : marked,
     };
   }
