@@ -68,6 +68,7 @@ const EXPLORER = ['explorer', 'prover'].flatMap((folder) =>
 );
 /** Not to wait for ever. The verdict depends on states, not on time. */
 const LIMIT_MS = 600_000;
+const UNDECIDED = `is not explored after ${LIMIT_MS / 1000} s`;
 /** Calls that are drawn to tell a mutant from the original. */
 const TRIES = 400_000;
 
@@ -296,9 +297,11 @@ function readConstants() {
 }
 
 const verdict = (end, primitives) =>
-  end
-    ? `${primitives.length > 1 ? `${end.primitive} ` : ''}#${end.configuration ?? '?'}, ${end.length ?? '?'}: ${end.reason}`
-    : 'lives';
+  end?.undecided
+    ? UNDECIDED
+    : end
+      ? `${primitives.length > 1 ? `${end.primitive} ` : ''}#${end.configuration ?? '?'}, ${end.length ?? '?'}: ${end.reason}`
+      : 'lives';
 
 const total = { mutants: 0, killed: 0, equivalent: 0, left: 0, same: 0, failed: 0 };
 const equivalents = readEquivalents();
@@ -315,7 +318,7 @@ function judge(mutant, end, primitives) {
   const argument = mutant.unit?.get(mutant.key);
   if (values.list)
     console.log(`${mutant.file}:${mutant.line}: ${mutant.key}\n    ${verdict(end, primitives)}`);
-  if (end?.undecided) fail(mutant, `is not explored after ${LIMIT_MS / 1000} s`);
+  if (end?.undecided) fail(mutant, UNDECIDED);
   else if (end && argument)
     fail(mutant, `is said to be equivalent, but dies: ${verdict(end, primitives)}`);
   else if (end) total.killed++;
@@ -372,7 +375,7 @@ async function testUnit(name) {
   await inParallel([original, ...chosen], async ({ mutant, number }) => {
     const end = await explore(programs, number);
     if (mutant) judge(mutant, end, primitives);
-    else if (end) throw new Error(`${name}: the explorer finds a failure without any mutant`);
+    else if (end) throw new Error(`${name}: without any mutant: ${verdict(end, primitives)}`);
   });
   const keys = new Set(mutants.map(({ key }) => key));
   for (const key of unit.keys())
