@@ -32,7 +32,7 @@ enum {
     TOOK = FIRST_OWN_FLAG * 2,        /* during its call */
     GAVE = FIRST_OWN_FLAG * 4,        /* during its call; what there was before is in `wanted` */
     SAW_TOO_FEW = FIRST_OWN_FLAG * 8, /* during this step; or those that there were, were kept */
-    CLAIMS_NOW = FIRST_OWN_FLAG * 16, /* during this step: its phase does not say so yet */
+    SAW = FIRST_OWN_FLAG * 16,        /* and above: how many permits this step saw last */
 };
 
 /* Ghost: how many threads may still be woken in vain by the releases so far. */
@@ -181,8 +181,7 @@ static const char *changed(struct state *state, int agent, const struct operatio
     if (after < before) {
         /* With re-checks another waiter may take the claim over, since claimants may have died. */
         if (state->ghosts[MARKED] && !(model_configuration->with & SLICES) &&
-            !is_try(a->function) && !(c->flags & CLAIMS_NOW) &&
-            !(c->phase & (LW_ENTITLED | CLAIMS | BEHIND)) &&
+            !is_try(a->function) && !(c->phase & (LW_ENTITLED | CLAIMS | BEHIND)) &&
             !(c->phase & WAITS && c->flags & HAS_WAITED))
             return "overtakes a claim";
         const bool looks = a->function == LOOK || a->function == TAKE;
@@ -206,6 +205,26 @@ static const char *changed(struct state *state, int agent, const struct operatio
     c->wanted = before;
     c->flags = (c->flags | GAVE) & (uint8_t)~HOLDS;
     return NULL;
+}
+
+/* No caller of a configuration asks for more. */
+#define MOST_SEEN 3
+
+static void see(struct caller *caller, uint32_t word)
+{
+    const uint32_t there = word & LW_SEM_MAX;
+    const uint32_t seen = there < MOST_SEEN ? there : MOST_SEEN;
+    caller->flags = (uint8_t)((caller->flags & (SAW - 1)) | seen * SAW);
+}
+
+/* Whether a waiter takes a claim over, and saw too few permits for it or for itself. */
+static bool takes_over_too_soon(const struct caller *caller, uint32_t n,
+                                const struct operation *operation)
+{
+    const uint32_t needed = operation->a & LW_SEM_NEED;
+    const uint32_t seen = caller->flags / SAW;
+    return needed != 0 && (operation->a ^ operation->b) & LW_SEM_TICKET &&
+           (seen < n || seen < needed);
 }
 
 /* Whether a thread that was not in line claims before those that are. */
@@ -233,18 +252,20 @@ static const char *operated(struct state *state, int agent, const struct operati
             return NULL;
         if ((operation->a ^ operation->b) & (LW_SEM_NEED | LW_SEM_TICKET))
             state->ghosts[MARKED] = 0;
-        if ((operation->a ^ operation->b) & LW_SEM_TICKET)
-            c->flags |= CLAIMS_NOW;
+        if (takes_over_too_soon(c, model_size(agent, state->agents[agent].caller), operation))
+            return "takes a claim over beside too few permits";
         return overtakes_the_line(state, agent, operation) ? "overtakes the line" : NULL;
     }
     if (has_changed(operation, result)) {
         const char *wrong = changed(state, agent, operation);
         if (operation->b & LW_SEM_CLAIMED && state->words[LW_SEM_CLAIM] & LW_SEM_NEED)
             state->ghosts[MARKED] = 1;
-        else if (c->phase & CLAIMS || c->flags & CLAIMS_NOW)
+        else if (c->phase & CLAIMS)
             state->ghosts[MARKED] = 0;
         return wrong;
     }
+    if (state->agents[agent].function == ACQUIRE)
+        see(c, result);
     const bool too_few = (result & LW_SEM_MAX) < model_size(agent, state->agents[agent].caller);
     const bool is_first = too_few && !(c->flags & SAW_TOO_FEW);
     if (too_few || (!is_try(state->agents[agent].function) && result & KEPT) ||
@@ -522,6 +543,6 @@ static const struct configuration proofs[] = {
 static const char *const word_names[] = {"permits", "gate", "claim"};
 
 EXPLORE("sem", LW_SEM_WORDS, .crowd = true, .begin = begin,
-        .flags_of_a_step = SAW_TOO_FEW | CLAIMS_NOW, .was_chosen = was_chosen,
+        .flags_of_a_step = SAW_TOO_FEW | MOST_SEEN * SAW, .was_chosen = was_chosen,
         .last_phase = SEM_LAST_PHASE, .proofs = proofs, .proof_count = COUNT_OF(proofs),
         .held = held, .held_by_all = held_by_all, .is_owed = is_owed, .pledges = pledges)
