@@ -177,9 +177,8 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
             return lw_answer_of(LW_QUEUE, LW_SEM_GATE, phase, 0);
 
         uint32_t claim = 0;
-        const bool behind =
-            !(phase & CLAIMS) && (n > 1 || (async && phase & LW_ENTITLED) ||
-                                  (state & LW_SEM_CLAIMED && !(phase & (LW_ENTITLED | WAITS))));
+        const bool behind = !(phase & CLAIMS) && (n > 1 || (async && phase & LW_ENTITLED) ||
+                                                  (state & LW_SEM_CLAIMED && !(phase & WAITS)));
         if (behind) {
             claim = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
             if (may_claim(claim, state, n, why, phase)) {

@@ -311,7 +311,7 @@ export function semAcquireStep(sem, n, why, phase) {
       !(phase & CLAIMS) &&
       (n >>> 0 > 1 ||
         (async && (phase & LW_ENTITLED) !== 0) ||
-        ((state & LW_SEM_CLAIMED) !== 0 && !(phase & (LW_ENTITLED | WAITS))));
+        ((state & LW_SEM_CLAIMED) !== 0 && !(phase & WAITS)));
     if (behind) {
       claim = Atomics.load(sem, LW_SEM_CLAIM);
       if (mayClaim(claim, state, n, why, phase)) {
