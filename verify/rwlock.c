@@ -1029,8 +1029,7 @@ static const struct configuration proofs[] = {
 
 static const char *const word_names[] = {"state", "gate", "owner", "generation"};
 
-EXPLORE("rwlock", LW_RWLOCK_WORDS, .crowd = true, .queues_at_once = true,
-        .async_letters = "apxyzAXYZ", .begin = begin,
+EXPLORE("rwlock", LW_RWLOCK_WORDS, .crowd = true, .async_letters = "apxyzAXYZ", .begin = begin,
         .flags_of_a_step = SAW_OTHERS | SAW_FULL | LOOKED, .last_phase = MUTEX_LAST_PHASE | 0xff,
         .waits = waits, .may_wait = may_wait, .proofs = proofs, .proof_count = COUNT_OF(proofs),
         .ids = {[LW_RWLOCK_OWNER] = UINT32_MAX}, .agents_ghosts = 1 << OWNER_AGENT,

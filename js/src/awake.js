@@ -26,8 +26,8 @@ export const LONGEST_POLL = 32;
 export const POLLS = 32;
 
 /**
- * The same for calls that do not block, in ms. They look more often, for WebKitGTK's workers do not
- * see that an Atomics.waitAsync was notified unless their event loop turns.
+ * How often the event loop turns at least while a call is pending, in ms. WebKitGTK's workers do
+ * not see otherwise that an Atomics.waitAsync has timed out, and sometimes that it was notified.
  */
 export const BEAT = 400;
 

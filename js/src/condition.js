@@ -15,6 +15,7 @@ import {
   LW_TIMED_OUT,
   LW_WAIT,
 } from './core/constants.js';
+import { SLICE } from './awake.js';
 import { block } from './blocking.js';
 import { OwnershipError } from './errors.js';
 import { begin, checked } from './limits.js';
@@ -189,6 +190,15 @@ export class Condition extends Primitive {
 }
 
 /**
+ * The callers whose waits are pending. They may be many, so one timer re-checks for all.
+ *
+ * @type {Set<import('./line.js').Caller>}
+ */
+const waits = new Set();
+/** @type {any} In a browser it is a number. */
+let timer;
+
+/**
  * It waits, but stands in no line. If its time is up, it is to give up before it has a wait.
  *
  * @param {import('./line.js').Caller} caller
@@ -207,23 +217,46 @@ function start(caller, words, timeout) {
  *
  * @param {import('./line.js').Caller} caller
  * @param {number} why
- * @returns {boolean | undefined} with LW_SLICE: whether it still needs the wait
+ * @returns {unknown} whether it still waits
  */
 function look(caller, why) {
-  const { line, queue, wanted } = /** @type {any} */ (caller);
+  const { queue: words, wanted } = /** @type {any} */ (caller);
+  if (!words) return;
   if (why === LW_SLICE) {
-    if (!queue) notify(line, LW_COND_SEQUENCE);
-    else if (line[LW_COND_SEQUENCE] === wanted) return true;
+    if (words[LW_COND_SEQUENCE] === wanted) return true;
     // Other waiters were notified. That ends this wait, too, and leaves the engine's behind.
     why = LW_TIMED_OUT;
   }
-  if (!queue) return;
-  const { what } = condWaitStep(line, wanted, caller.phase ? why | LW_QUEUED : why, 0);
+  const { what } = condWaitStep(words, wanted, caller.phase ? why | LW_QUEUED : why, 0);
   if (what < LW_WAIT) {
     caller.queue = undefined;
     // The phase: why it gave up, or 0.
     caller.settle(caller, /** @type {any} */ ({ what: LW_DONE, phase: what && why }));
   } else {
-    waitAsync(line, LW_COND_SEQUENCE, wanted, caller.phase++, look, caller);
+    if (waits.size === 0) {
+      timer = setInterval(
+        () =>
+          waits.forEach(
+            (/** @type {any} */ caller) =>
+              look(caller, LW_SLICE) || notify(caller.line, LW_COND_SEQUENCE),
+          ),
+        SLICE,
+      );
+      timer.unref?.();
+    }
+    waits.add(caller);
+    waitAsync(words, LW_COND_SEQUENCE, wanted, caller.phase++, ended, caller);
   }
+}
+
+/**
+ * The wait has ended; or, with LW_SLICE, it goes on, and somebody else re-checks.
+ *
+ * @param {number} why
+ * @param {import('./line.js').Caller} caller
+ */
+function ended(why, caller) {
+  waits.delete(caller);
+  if (waits.size === 0) clearInterval(timer);
+  return look(caller, why);
 }

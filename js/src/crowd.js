@@ -62,16 +62,15 @@ const latestFirst = (a, b) => b.after.place - a.after.place;
  */
 function advance(line, why, queues = [...line.queues.values()]) {
   /** @type {Caller[]} */
-  const moved = [];
+  const waiting = [];
   /** @type {unknown} */
-  let later = line.asked;
+  let later = line.turnsBy;
   queues.sort(latestFirst);
   for (let queue; (queue = queues.pop());) {
     const { after } = queue;
-    const { phase } = after;
     if (after === queue) continue;
     const what = run(after, why, later);
-    if (what >= LW_WAIT && phase !== after.phase) moved.push(after);
+    if (what >= LW_WAIT) waiting.push(after);
     if (what === LW_QUEUE) advanceAfterTurn(line);
     if (what === LW_DONE) later = true;
     if (what < LW_WAIT && queue.after !== queue) {
@@ -82,40 +81,27 @@ function advance(line, why, queues = [...line.queues.values()]) {
   }
   // A step may have changed its phase, and with it the key. A caller changes its queue only at the
   // end of the round, so that its step does not run twice.
-  for (const caller of moved) {
-    if (caller.queue) {
+  for (const caller of waiting) {
+    const key = keyOf(caller);
+    if (caller.queue && caller.queue.key !== key) {
       part(caller);
-      join(caller, keyOf(caller));
+      join(caller, key);
     }
   }
 }
 
 /**
- * A caller begins to wait, or ends at once: `begin` of limits.js calls this. If it has to queue at
- * the gate, it does so once the event loop has turned: often what it waits for is handed over by
- * then.
+ * A caller begins to wait, or ends at once: `begin` of limits.js calls this.
  *
  * @param {Caller} caller
  * @param {import('./line.js').Words} words
- * @param {unknown} [_]
- * @param {boolean} [later] false: it queues at once, unless others in its line queue later
  */
-export function start(caller, words, _, later = true) {
-  const line = (caller.line = lineAt(words, advance));
-  const what = run(caller, LW_START, later || line.asked);
-  if (what < LW_WAIT) return;
+export function start(caller, words) {
+  caller.line = lineAt(words, advance);
+  if (run(caller, LW_START, caller.line.turnsBy) < LW_WAIT) return;
   caller.place = shared.places++;
   join(caller, keyOf(caller));
-  if (what === LW_QUEUE) advanceAfterTurn(line);
 }
-
-/**
- * The same for a caller whose claim others have to see as soon as it waits.
- *
- * @param {Caller} caller
- * @param {import('./line.js').Words} words
- */
-export const startAtOnce = (caller, words) => start(caller, words, 0, false);
 
 /**
  * What ends such a caller.

@@ -2,7 +2,14 @@
 /** A lock that is held, as a value that releases it, at the latest at the end of its scope. */
 
 import { TimeoutError } from './errors.js';
-import { dispose } from './primitive.js';
+
+/**
+ * Symbol.dispose, or what transpilers use in its stead where an engine has none: `using` needs them
+ * to be the same.
+ *
+ * @type {typeof Symbol.dispose}
+ */
+export const dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
 
 /**
  * A lock that is held: a mutex, a side of a read-write lock, or permits of a semaphore. `using

@@ -2,9 +2,8 @@
 
 import { shared } from './agent.js';
 import { LW_DONE, LW_GAVE_UP, LW_TIMED_OUT } from './core/constants.js';
-import { LONGEST_TIMER } from './awake.js';
+import { BEAT, LONGEST_TIMER } from './awake.js';
 import { listen, signalOf, timeoutOf } from './options.js';
-import { beat } from './wait.js';
 
 /**
  * @typedef {import('./blocking.js').Answer} Answer
@@ -16,9 +15,10 @@ import { beat } from './wait.js';
  */
 
 /**
- * The pending calls of this agent: how many there are.
+ * The pending calls of this agent: how many there are, and a timer that runs while there are any.
+ * It keeps the process alive, which a pending Atomics.waitAsync does not.
  *
- * @type {{ count: number }}
+ * @type {{ count: number, timer?: ReturnType<typeof setInterval> }}
  */
 export const pending = (shared.pending ??= { count: 0 });
 
@@ -63,8 +63,7 @@ export function begin(resolve, { step, words, wanted }, options, toValue, end, s
   if (timeout === 0 && caller.queue) end(caller, LW_TIMED_OUT);
   if (!caller.queue) return;
   caller.timer = 0;
-  pending.count++;
-  beat?.ref?.();
+  if (pending.count++ === 0) pending.timer = setInterval(Boolean, BEAT);
   if (timeout < Infinity) look(caller, performance.now() + timeout);
 }
 
@@ -83,7 +82,7 @@ function look(caller, deadline) {
 function settle(caller, answer) {
   const { signal, timer } = caller;
   listen(caller, false);
-  if (timer !== undefined && --pending.count === 0) beat?.unref?.();
+  if (timer !== undefined && --pending.count === 0) clearInterval(pending.timer);
   clearTimeout(timer);
   try {
     // A call that succeeds although it is cancelled keeps what it took.

@@ -43,8 +43,8 @@
  * @property {number} queued LW_QUEUED while a wait at the gate is pending, or 0
  * @property {number} idle how many waits there have been since a caller left the line
  * @property {boolean} [handing] whether a microtask is to run the steps
- * @property {any} [asked] when a turn of the event loop was asked for, which runs the steps; 0: it
- *   has come
+ * @property {number} [turnsBy] a turn of the event loop was asked for, and after this time only
+ *   that turn runs the steps; 0: none was asked for
  */
 
 import { shared } from './agent.js';
@@ -57,17 +57,14 @@ import {
   LW_SLICE,
   LW_START,
   LW_WAIT,
-  LW_WAITERS_GATE,
   LW_WAIT_BRIEF,
 } from './core/constants.js';
 import { BRIEF, HAND_OVER } from './awake.js';
 import { pending } from './limits.js';
-import { afterTurn, notify, waitAsync } from './wait.js';
+import { afterTurn, waitAsync } from './wait.js';
 
 // A copy, since an engine reads what is imported more slowly.
 const calls = pending;
-
-const resolved = Promise.resolve();
 
 /**
  * The lines in use, by buffer and address of the primitive. Callers of several copies of lockword
@@ -95,8 +92,8 @@ export function lineAt(words, advance) {
 }
 
 /** @param {Line} line */
-function forgetIfUnused({ words, queues, queued, asked }) {
-  if (queues.size === 0 && !queued && !asked) linesOf.get(words.buffer)?.delete(words.byteOffset);
+function forgetIfUnused({ words, queues, queued, turnsBy }) {
+  if (queues.size === 0 && !queued && !turnsBy) linesOf.get(words.buffer)?.delete(words.byteOffset);
 }
 
 /**
@@ -105,10 +102,10 @@ function forgetIfUnused({ words, queues, queued, asked }) {
  * @param {Line} line
  */
 export function advanceAfterTurn(line) {
-  if (line.asked || line.queues.size === 0) return;
-  line.asked = Date.now();
+  if (line.turnsBy || line.queues.size === 0) return;
+  line.turnsBy = performance.now() + HAND_OVER;
   afterTurn(() => {
-    line.asked = 0;
+    line.turnsBy = 0;
     line.advance(line, LW_START);
     forgetIfUnused(line);
   });
@@ -125,9 +122,9 @@ export function advanceAfterTurn(line) {
 export function handOver(words, waiters) {
   if (waiters || !calls.count) return;
   const line = linesOf.get(words.buffer)?.get(words.byteOffset);
-  if (!line || line.handing || (Date.now() - line.asked) >>> 0 > HAND_OVER) return;
+  if (!line || line.handing || (line.turnsBy && performance.now() > line.turnsBy)) return;
   line.handing = true;
-  resolved.then(() => {
+  queueMicrotask(() => {
     line.handing = false;
     line.advance(line, LW_START);
   });
@@ -160,26 +157,16 @@ export function run(caller, why, later) {
     if (what < LW_QUEUE || (what === LW_QUEUE && later)) return what;
     if (what === LW_QUEUE) {
       line.queued = LW_QUEUED;
-      waitAsync(line.words, answer.word, 0, line.idle, wake, line);
+      waitAsync(line.words, answer.word, 0, line.idle, (why) => {
+        if (why !== LW_SLICE) line.queued = 0;
+        line.idle++;
+        line.advance(line, why);
+        forgetIfUnused(line);
+        return line.queues.size;
+      });
       why = LW_AGAIN;
     }
   }
-}
-
-/**
- * The line's wait has ended; or, with LW_SLICE, it goes on.
- *
- * @param {Line} line
- * @param {number} why
- * @returns {number} how many queues of callers still need it
- */
-function wake(line, why) {
-  if (why !== LW_SLICE) line.queued = 0;
-  else if (line.queues.size === 0) notify(line.words, LW_WAITERS_GATE);
-  line.idle++;
-  line.advance(line, why);
-  forgetIfUnused(line);
-  return line.queues.size;
 }
 
 /**

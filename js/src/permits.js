@@ -11,8 +11,9 @@ import {
   permitsTryStep,
 } from './core/permits.js';
 import { OwnershipError, TimeoutError } from './errors.js';
+import { dispose } from './guard.js';
 import { handOver } from './line.js';
-import { dispose, Primitive } from './primitive.js';
+import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, sourceOf, waitersOf, waitFor } from './waiting.js';
 
 /**

@@ -1,16 +1,7 @@
-/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * What all primitives have in common: words in shared memory, and a name for them that other
  * workers understand.
  */
-
-/**
- * Symbol.dispose, or what transpilers use in its stead where an engine has none: `using` needs them
- * to be the same.
- *
- * @type {typeof Symbol.dispose}
- */
-export const dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
 
 /**
  * Names a primitive to other workers: postMessage it, and attach there with `from` of the same

@@ -4,7 +4,7 @@
  * keep a class that has a computed name.
  */
 
-import { dispose } from './primitive.js';
+import { dispose } from './guard.js';
 
 /**
  * A lock of a region that is held, as a value that releases it: `using guard = mutex.acquire()`, or

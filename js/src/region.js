@@ -40,11 +40,11 @@ import { Condition } from './condition.js';
 import { Counter } from './counter.js';
 import { LockError } from './errors.js';
 import { Event } from './event.js';
+import { dispose } from './guard.js';
 import { Latch } from './latch.js';
 import { Once } from './once.js';
 import { permitsBuryStep, permitsCount, permitsOf } from './core/permits.js';
 import { Permits } from './permits.js';
-import { dispose } from './primitive.js';
 import { ClosedError } from './region-errors.js';
 import { RegionMutex } from './region-mutex.js';
 import { robustBury, robustFate, robustMourn } from './core/robust.js';
@@ -823,8 +823,7 @@ export class Region {
     let idle = 0;
     const look = () => {
       if (this.#load(row) === seat.seat) {
-        const again = (/** @type {unknown} */ _, /** @type {number} */ why) =>
-          why === LW_SLICE || look();
+        const again = (/** @type {number} */ why) => why === LW_SLICE || look();
         waitAsync(this.#words, row, /** @type {number} */ (seat.seat), idle++, again);
       } else navigator.locks.request(this.#token(seat), () => this.#died(seat));
     };

@@ -21,10 +21,10 @@ import {
 } from './core/rmutex.js';
 import { self, unchecked } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
-import { guardOf } from './guard.js';
+import { dispose, guardOf } from './guard.js';
 import { timeoutToBlock } from './options.js';
 import { pending } from './limits.js';
-import { dispose, Primitive } from './primitive.js';
+import { Primitive } from './primitive.js';
 import { lockBlocking } from './blocking.js';
 import { handOver } from './line.js';
 import { enqueue } from './turn.js';

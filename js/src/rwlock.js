@@ -28,7 +28,6 @@ import {
 import { self, unchecked } from './agent.js';
 import { spinThenBlock } from './blocking.js';
 import { DeadlockError, OwnershipError } from './errors.js';
-import { startAtOnce } from './crowd.js';
 import { guardOf, runUnder } from './guard.js';
 import { timeoutToBlock } from './options.js';
 import { handOver } from './line.js';
@@ -393,7 +392,7 @@ export class RWLock extends Primitive {
    */
   #lockAsync(step, options, toValue = Boolean) {
     const make = () => ({ step, words: this.words, wanted: self });
-    return waitFor(make, options, ({ what }) => toValue(succeeded(what)), startAtOnce);
+    return waitFor(make, options, ({ what }) => toValue(succeeded(what)));
   }
 }
 

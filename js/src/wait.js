@@ -8,7 +8,7 @@
  */
 
 import { LW_NOT_EQUAL, LW_OK, LW_SLICE } from './core/constants.js';
-import { LONGEST_POLL, POLLS, BEAT } from './awake.js';
+import { LONGEST_POLL, POLLS, SLICE } from './awake.js';
 
 /**
  * Sleeps while the word holds `expected`, at most `timeout` ms.
@@ -36,57 +36,40 @@ export function nap(ms) {
 }
 
 /**
- * How to look again for whom an engine's wait is pending.
- *
- * @type {Map<any, (of: any, why: number) => unknown>}
- */
-const waits = new Map();
-
-/**
- * The timer that looks again, while there are such waits. It keeps the process alive, which a
- * pending Atomics.waitAsync does not: limits.js lets go of it while no call is pending.
- *
- * @type {any} In a browser it is a number.
- */
-export let beat;
-
-/**
  * Waits without blocking while the word holds `expected`: calls `look` with LW_OK once, after a
- * notify. While the wait goes on, it calls `look` with LW_SLICE on each beat. A wait cannot be
- * withdrawn, and one that no caller needs would keep its memory for ever. So `look` notifies the
- * word then. That ends all other waits there, too, whose callers look and wait again.
+ * notify. While the wait goes on, it calls `look` with LW_SLICE once a second, and `look` returns
+ * whether any caller still needs the wait. A wait cannot be withdrawn, and one that no caller needs
+ * would keep its memory for ever. So a notify ends it, and with it all other waits at the word,
+ * whose callers look and wait again.
  *
  * The engine's wait has no timeout, because V8 keeps the timer of a wait that was notified: after
  * 100,000 of them the event loop stops for seconds.
  *
- * An engine without Atomics.waitAsync polls: LW_NOT_EQUAL then means 'look again'. It calls `look`
- * with LW_SLICE about once a second.
+ * An engine without Atomics.waitAsync polls: LW_NOT_EQUAL then means 'look again'. It, too, calls
+ * `look` with LW_SLICE about once a second.
  *
  * @param {Words} words
  * @param {number} index
  * @param {number} expected
  * @param {number} idle how many such waits have been in vain before this one
- * @param {(of: any, why: number) => unknown} look returns, with LW_SLICE, whether a caller needs
- *   the wait
- * @param {any} [of] what `look` is told. It has one wait at a time. Without it nobody looks again
+ * @param {(why: number, of?: any) => unknown} look
+ * @param {any} [of] what `look` is told, so that it need not be a closure. With it, the wait has no
+ *   timer: the caller of this function re-checks
  */
 export function waitAsync(words, index, expected, idle, look, of) {
   const waiter = Atomics.waitAsync?.(words, index, expected);
   if (waiter?.async) {
-    if (of) {
-      if (!waits.size)
-        beat = setInterval(() => waits.forEach((look, of) => look(of, LW_SLICE)), BEAT);
-      waits.set(of, look);
-    }
+    /** @type {any} In a browser it is a number. */
+    const timer = of ? 0 : setInterval(() => look(LW_SLICE) || notify(words, index), SLICE);
+    timer.unref?.();
     waiter.value.then(() => {
-      waits.delete(of);
-      if (!waits.size) clearInterval(beat);
-      look(of, LW_OK);
+      clearInterval(timer);
+      look(LW_OK, of);
     });
   } else {
     const poll = () => {
-      if (idle % POLLS > POLLS - 2) look(of, LW_SLICE);
-      look(of, LW_NOT_EQUAL);
+      if (idle % POLLS > POLLS - 2) look(LW_SLICE, of);
+      look(LW_NOT_EQUAL, of);
     };
     setTimeout(poll, Math.min(2 ** idle, LONGEST_POLL));
   }

@@ -60,7 +60,6 @@ enum handing {
     DUE = 1,        /* a microtask is to run the head's step; crowd: the steps */
     IS_TO_TURN = 2, /* the same is to happen once the event loop has turned */
     SERVED = 4,     /* crowd: this handler has served a caller */
-    IS_NEW = 8,     /* crowd: this handler begins a call */
 };
 
 enum {
@@ -146,7 +145,6 @@ struct primitive {
                            any may be woken */
     uint8_t flags_of_a_step; /* of a caller: cleared when a step asks its caller to wait */
     bool crowd;              /* the discipline of its async callers */
-    bool queues_at_once;     /* crowd: a new caller queues before the event loop turns */
     const struct configuration *configurations;
     uint32_t configuration_count;
 

@@ -98,7 +98,7 @@ static void call_next_of_crowd(struct agent *agent)
         }
     }
     agent->to_run = agent->to_run_why = 0;
-    agent->handing &= (uint8_t) ~(SERVED | IS_NEW);
+    agent->handing &= (uint8_t)~SERVED;
 }
 
 static void call_crowd(struct agent *agent, uint32_t why)
@@ -225,7 +225,7 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
         if (a->pending != NOT_QUEUED)
             return "asks to be queued twice";
         become_idle(a);
-        if (a->handing & (SERVED | IS_NEW | IS_TO_TURN) && model_primitive->crowd) {
+        if (a->handing & (SERVED | IS_TO_TURN) && model_primitive->crowd) {
             a->handing |= IS_TO_TURN;
             a->to_run &= (uint8_t)~a->alike;
             call_next_of_crowd(a);
@@ -544,9 +544,6 @@ static void start(const struct scene *scene, int agent, int caller, struct choic
             stands.kind = STANDS_IN_LINE;
             emit_event(scene, &standing, stands);
         }
-        /* If it has to queue, it does so once the event loop has turned. */
-        if (model_primitive->crowd && !model_primitive->queues_at_once)
-            a->handing |= IS_NEW;
         /*
          * While its agent holds the lock, js/src/worker-mutex.js calls the head's step
          * nevertheless.

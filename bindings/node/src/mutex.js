@@ -37,7 +37,7 @@ const ABANDONED = 2;
 const NAME = -4;
 
 /**
- * Symbol.dispose, or what transpilers use in its stead (js/src/primitive.js).
+ * Symbol.dispose, or what transpilers use in its stead (js/src/guard.js).
  *
  * @type {typeof Symbol.dispose}
  */

@@ -14,12 +14,12 @@
  *
  * @typedef {object} Wait of a line of callers (js/src/line.js)
  * @property {number} offset where in the region its word is, bytes
- * @property {(of: any, why: number) => unknown} look
+ * @property {(why: number, of: any) => unknown} look
  * @property {any} of
  */
 
 import { shared } from '../../../js/src/agent.js';
-import { BEAT, SLICE } from '../../../js/src/awake.js';
+import { SLICE } from '../../../js/src/awake.js';
 import {
   LW_CANCELLED,
   LW_GAVE_UP,
@@ -32,18 +32,6 @@ import { addon } from './addon.js';
 import { ClosedError } from './errors.js';
 
 export { afterTurn, nap } from '../../../js/src/wait.js';
-
-/** @type {any} */
-let timer;
-
-/**
- * Keeps the process alive while calls are pending, which the timers of the domains do not. The last
- * of these calls may be one of another copy of lockword, which knows nothing of this timer.
- */
-export const beat = {
-  ref: () => (timer ??= setInterval(() => shared.pending.count || beat.unref(), BEAT)),
-  unref: () => (timer = clearInterval(timer)),
-};
 
 /**
  * How long a thread stays in the addon at most, in ms: a worker that is terminated ends when it
@@ -158,7 +146,7 @@ export class Domain {
     for (const [bell, waits] of [...this.waits]) {
       if (!(moved & (1 << bell))) continue;
       this.waits.delete(bell);
-      for (const wait of waits) wait.look(wait.of, LW_OK);
+      for (const wait of waits) wait.look(LW_OK, wait.of);
     }
     this.rest();
   }
@@ -168,9 +156,9 @@ export class Domain {
     for (const [bell, waits] of [...this.waits]) {
       for (const wait of waits) {
         addon.bury(this.handle, wait.offset);
-        if (wait.look(wait.of, LW_SLICE)) continue;
+        if (wait.look(LW_SLICE, wait.of)) continue;
         waits.delete(wait);
-        wait.look(wait.of, LW_OK);
+        wait.look(LW_OK, wait.of);
       }
       if (waits.size === 0 && this.waits.get(bell) === waits) this.waits.delete(bell);
     }
@@ -196,7 +184,7 @@ export class Domain {
     const waits = [...this.waits.values()].flatMap((set) => [...set]);
     this.waits.clear();
     this.rest();
-    for (const wait of waits) wait.look(wait.of, LW_OK);
+    for (const wait of waits) wait.look(LW_OK, wait.of);
     domains.delete(this.buffer);
   }
 
@@ -245,8 +233,8 @@ export function wait(words, index, expected, timeout) {
  * @param {number} index
  * @param {number} _expected
  * @param {number} _idle
- * @param {(of: any, why: number) => unknown} look
- * @param {any} of
+ * @param {(why: number, of: any) => unknown} look
+ * @param {any} [of]
  */
 export function waitAsync(words, index, _expected, _idle, look, of) {
   domainOf(words).add({ offset: offsetOf(words, index), look, of });

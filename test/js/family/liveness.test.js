@@ -161,7 +161,6 @@ if (mode === 'normal') {
           const waiting = Array.from({ length: 100 }, () =>
             waitAny([semaphore.when(), event.when()]),
           );
-          await sleep(10);
           const before = counts.pending;
           event.set();
           const answers = await Promise.all(waiting);

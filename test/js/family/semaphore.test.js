@@ -1,7 +1,7 @@
 /** The semaphore: permits, sizes, limits. */
 import { expect } from 'chai';
 
-import { dispose } from '../../../js/src/primitive.js';
+import { dispose } from '../../../js/src/guard.js';
 import { Event, Semaphore, TimeoutError, waitAny } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
@@ -219,7 +219,6 @@ describe('Semaphore', () => {
     const semaphore = Semaphore.create(1);
     const event = new Event();
     const any = waitAny([semaphore.when(2), event.when()]);
-    await sleep(10);
     expect(await semaphore.waitAsync({ timeout: 0 })).to.equal(false);
     event.set();
     expect(await any).to.equal(1);
