@@ -100,8 +100,8 @@ void lw_waiters_notify(lw_word *words, uint32_t state, uint32_t threads);
 /*
  * Where a wake obliges: returns the phase of a caller that was resumed for this reason. A wait that
  * has begun paid what was owed before it. The count grows with each wait without success until the
- * waiter starves, then with each re-check until it has made all of them. Drops the primitive's own
- * bits where the count jumps.
+ * waiter starves, then with each re-check until it has made all of them. The primitive's own bits
+ * stay.
  */
 lw_phase lw_waiters_resume(lw_phase phase, uint32_t why);
 
