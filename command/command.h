@@ -108,7 +108,7 @@ lw_deadline deadline_of(const struct options *options);
 /* What a process runs, in one line, cut to the size. Empty if it cannot be told. */
 void describe_process(unsigned pid, char *text, size_t size);
 
-/* Others choose names: takes out of one what a terminal would obey. Returns it. */
+/* Replaces what a terminal would obey, since others may have chosen this name. Returns it. */
 const char *plain(char *text);
 
 #endif

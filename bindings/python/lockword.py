@@ -307,7 +307,7 @@ def _raise(error: int, what: str) -> None:
 
 
 def _text_of(what: str, encoded: bytes) -> bytes:
-    """C would take what stands before a null character."""
+    """Refuses a null character, since C would end the text there."""
     if b"\0" in encoded:
         raise ValueError(f"a {what} cannot contain a null character")
     return encoded
@@ -322,7 +322,7 @@ _COUNTER_MAX = 2**30 - 1
 
 
 def _in_range(n: int, most: int) -> int:
-    """ctypes would cut off the bits that do not fit."""
+    """Refuses a number that is out of range, since ctypes would cut off its higher bits."""
     if not 0 <= n <= most:
         raise ValueError(f"from 0 to {most}, not {n}")
     return n

@@ -28,7 +28,7 @@ function hear({ word, value }) {
 
 const say = (word, value) => port.postMessage({ word, value });
 
-/** What some jobs replace. */
+/** The globals that some jobs replace. A worker in which a job has done so does no other job. */
 const replaceable = () => [
   ...Object.getOwnPropertyNames(Atomics).map((name) => Atomics[name]),
   globalThis.SharedArrayBuffer,
