@@ -27,9 +27,10 @@ static struct bucket {
 
 /*
  * How many waiters of conditions there are: whether lw_notify_both has to look for any. A waiter is
- * counted before it gives up its mutex, and until it leaves. One that was taken out, but finds
- * nothing changed and parks again, counts meanwhile: a notify that comes just then must lock the
- * bucket, so that the waiter sees what was changed before it.
+ * counted before it gives up its mutex, and until it has left its line: a notify that overlooked it
+ * would leave it there to the next one, which is for somebody else. One that was taken out, but
+ * finds nothing changed and parks again, counts meanwhile: a notify that comes just then must lock
+ * the bucket, so that the waiter sees what was changed before it.
  */
 static lw_word at_conditions;
 
@@ -238,9 +239,9 @@ lw_waiter *lw_lot_leave(lw_waiter *waiter)
         lw_link_take(&waiter->line);
         return NULL;
     }
-    count_at_conditions(waiter, UINT32_MAX);
     struct bucket *bucket = lock_bucket(waiter->heard_at);
     lw_waiter *next = leave(bucket, waiter);
+    count_at_conditions(waiter, UINT32_MAX);
     const bool is_ready = waiter->is_ready;
     lw_mutex_unlock(&bucket->lock);
     if (is_ready) {
