@@ -4,60 +4,20 @@
  * the thread unlocks, notifies and fires. A loop runs when its bell has rung, and only then; nobody
  * looks again by time, so that a lost wake-up is a deadlock.
  *
- * With MUTANT, loop.c is a broken one, and the program ends with 0 if a scenario notices.
+ * If loop.c is a broken one, the argument is `broken`, and the program ends with 0 if a scenario
+ * notices.
  */
-#include "loop-seam.h"
-
-#include <stdio.h>
-#include <string.h>
-
 #include "world.h"
 
 extern "C" {
 
 /* The words are no region's. */
-bool lw_ring(const lw_word *)
-{
-    return false;
-}
-
-lw_word *lw_heard_at(lw_word *word)
-{
-    return word;
-}
-
 struct lw_region *lw_shared_by(const uint32_t *)
 {
     return nullptr;
 }
 
 const struct lw_carer *lw_carer;
-
-void model_point()
-{
-    rl::ctx().sched();
-}
-
-uint32_t model_self()
-{
-    return rl::ctx().current_thread() + 1;
-}
-
-void model_lock(const void *address)
-{
-    now->of(address).lock($);
-}
-
-void model_unlock(const void *address)
-{
-    now->of(address).unlock($);
-}
-
-/* No thread waits. */
-uint32_t lw_notify(lw_word *, uint32_t)
-{
-    return 0;
-}
 }
 
 int64_t lw_now()
@@ -348,10 +308,7 @@ template <how how> struct cond_test : scenario<cond_test<how>> {
     }
 };
 
-const struct {
-    const char *name;
-    bool (*simulate)(rl::test_params &);
-} tests[] = {
+const program programs[] = {
     {"a cancel against a grant", rl::simulate<lock_test<CANCELS>>},
     {"a deadline against a grant", rl::simulate<lock_test<EXPIRES>>},
     {"an lw_cancel against a grant", rl::simulate<lock_test<IS_FIRED_AT>>},
@@ -362,30 +319,9 @@ const struct {
 
 } // namespace
 
-int main()
+int main(int argc, char **)
 {
-    int failed = 0;
-    for (const auto &test : tests) {
-        std::ostream progress(nullptr), output(nullptr);
-        rl::test_params params;
-        params.progress_stream = &progress;
-#ifdef MUTANT
-        params.output_stream = &output;
-#endif
-        params.iteration_count = 20000;
-        params.execution_depth_limit = 4000;
-        const bool ok = test.simulate(params);
-        printf("  %-40s %s\n", test.name, ok ? "ok" : rl::test_result_str(params.test_result));
-        fflush(stdout);
-        failed += !ok;
-        if (failed)
-            break; /* the lot is not empty */
-    }
-#ifdef MUTANT
-    printf("\n%d passed, %d failed\n", failed > 0, failed == 0);
-    return failed == 0;
-#else
-    printf("\n%zu passed, %d failed\n", failed ? 0 : sizeof tests / sizeof *tests, failed);
-    return failed != 0;
-#endif
+    rl::test_params how;
+    how.iteration_count = 20000;
+    return run(programs, how, argc > 1);
 }

@@ -4,39 +4,17 @@
  * Relacy's. Words of the scenarios are atomics of a weak memory; what the lot guards by its locks
  * is plain, and ThreadSanitizer's business (test/c/loop.c).
  *
- * MUTANT names a file with a broken lot.c, whose program ends with 0 if a scenario notices.
+ * If lot.c is a broken one, the argument is `broken`, and the program ends with 0 if a scenario
+ * notices.
  */
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-
-#define _Static_assert static_assert
 #include "world.h"
 
-/* The words are no region's. */
-bool lw_ring(const lw_word *)
-{
-    return false;
-}
+extern "C" {
 
-lw_word *lw_heard_at(lw_word *word)
-{
-    return word;
+/* lot-inside.c */
+void model_empty_lot(void);
+void model_age_lot(void);
 }
-
-/* No thread waits. */
-extern "C" uint32_t lw_notify(lw_word *, uint32_t)
-{
-    return 0;
-}
-
-#define lw_mutex_lock(address) now->of(address).lock($)
-#define lw_mutex_unlock(address) now->of(address).unlock($)
-#ifdef MUTANT
-#include MUTANT
-#else
-#include "../../src/loop/lot.c"
-#endif
 
 namespace
 {
@@ -59,8 +37,7 @@ template <class test, int threads> struct scenario : rl::test_suite<test, thread
     {
         now = &all;
         all.used = 0;
-        memset(static_cast<void *>(buckets), 0, sizeof buckets);
-        at_conditions = 0;
+        model_empty_lot();
         for (unsigned i = 0; i < world::loops; i++) {
             loops[i] = lw_loop();
             lw_link_init(&loops[i].ready);
@@ -82,13 +59,6 @@ template <class test, int threads> struct scenario : rl::test_suite<test, thread
         request.waiter.gate = gate;
         request.waiter.wanted = wanted;
         return lw_lot_join(&request.waiter);
-    }
-
-    /* As if half of 2^32 others had parked meanwhile. */
-    void age()
-    {
-        for (bucket &bucket : buckets)
-            bucket.parkings += UINT64_C(1) << 31;
     }
 
     void leave(lw_waiter *waiter)
@@ -182,7 +152,7 @@ template <bool cancels> struct lock_test : scenario<lock_test<cancels>, 3> {
             if (this->join(index, i, LW_MUTEX_GATE, 0) && lw_inbox_put(waiter, LW_START))
                 lw_inbox_ring(&this->loops[index]);
         }
-        this->age();
+        model_age_lot();
         if (cancels && index == 0 && rl::rand(2)) {
             this->leave(&this->requests[0][0].waiter);
             left--;
@@ -251,10 +221,7 @@ template <bool cancels> struct cond_test : scenario<cond_test<cancels>, 3> {
     }
 };
 
-const struct {
-    const char *name;
-    bool (*simulate)(rl::test_params &);
-} tests[] = {
+const program programs[] = {
     {"a lock, two loops and a thread", rl::simulate<lock_test<false>>},
     {"the same, and a cancel", rl::simulate<lock_test<true>>},
     {"a condition and two loops", rl::simulate<cond_test<false>>},
@@ -263,24 +230,10 @@ const struct {
 
 } // namespace
 
-int main()
+int main(int argc, char **)
 {
-    int failed = 0;
-    for (const auto &test : tests) {
-        std::ostream progress(nullptr);
-        rl::test_params params;
-        params.progress_stream = &progress;
-        params.iteration_count = 100000;
-        params.execution_depth_limit = 4000;
-        const bool ok = test.simulate(params);
-        printf("  %-40s %s\n", test.name, ok ? "ok" : rl::test_result_str(params.test_result));
-        failed += !ok;
-    }
-#ifdef MUTANT
-    printf("\n%d passed, %d failed\n", failed > 0, failed == 0);
-    return failed == 0;
-#else
-    printf("\n%zu passed, %d failed\n", sizeof tests / sizeof *tests - size_t(failed), failed);
-    return failed != 0;
-#endif
+    rl::test_params how;
+    how.search_type = rl::sched_bound;
+    how.context_bound = 2;
+    return run(programs, how, argc > 1);
 }

@@ -1,11 +1,14 @@
 /*
- * world.h: what the event loops' programs have in common: Relacy's locks instead of the lot's, by
- * their addresses, and the bells of two loops.
+ * world.h: what the event loops' programs, lot.cpp and loop.cpp, have in common: Relacy's locks
+ * instead of the lot's, by their addresses, the bells of two loops, and main.
  */
 #ifndef LOCKWORD_RELACY_WORLD_H
 #define LOCKWORD_RELACY_WORLD_H
 
-#include <lockword/loop.h>
+#include "loop-seam.h"
+
+#include <stdio.h>
+#include <string.h>
 
 extern "C" {
 #include "../../src/loop/lot.h"
@@ -63,6 +66,45 @@ world *now;
 
 } // namespace
 
+extern "C" {
+
+void model_point()
+{
+    rl::ctx().sched();
+}
+
+uint32_t model_self()
+{
+    return rl::ctx().current_thread() + 1;
+}
+
+void model_lock(const void *address)
+{
+    now->of(address).lock($);
+}
+
+void model_unlock(const void *address)
+{
+    now->of(address).unlock($);
+}
+
+/* The words are no region's. */
+bool lw_ring(const lw_word *)
+{
+    return false;
+}
+
+lw_word *lw_heard_at(lw_word *word)
+{
+    return word;
+}
+
+/* No thread waits. */
+uint32_t lw_notify(lw_word *, uint32_t)
+{
+    return 0;
+}
+
 void lw_alarm_ring(const int *fds)
 {
     world::bell &bell = now->of_fds(fds);
@@ -75,5 +117,43 @@ void lw_yield()
 {
     rl::yield(1, $);
 }
+
+} // extern "C"
+
+namespace
+{
+
+struct program {
+    const char *name;
+    bool (*simulate)(rl::test_params &);
+};
+
+/*
+ * Returns how main ends; 0 for a broken source if a scenario notices. By `how`, interleavings are
+ * drawn by chance, or are all those with at most so many preemptions.
+ */
+template <size_t n>
+int run(const program (&programs)[n], const rl::test_params &how, bool is_broken)
+{
+    for (const program &program : programs) {
+        std::ostream progress(nullptr), output(nullptr);
+        rl::test_params params = how;
+        params.progress_stream = &progress;
+        if (is_broken)
+            params.output_stream = &output;
+        params.execution_depth_limit = 4000;
+        const bool ok = program.simulate(params);
+        printf("  %-40s %s\n", program.name, ok ? "ok" : rl::test_result_str(params.test_result));
+        fflush(stdout);
+        if (!ok) { /* and the lot may not be empty */
+            printf("\n%d passed, %d failed\n", is_broken, !is_broken);
+            return !is_broken;
+        }
+    }
+    printf("\n%zu passed, %d failed\n", is_broken ? 0 : n, is_broken);
+    return is_broken;
+}
+
+} // namespace
 
 #endif
