@@ -10,20 +10,19 @@ endif()
 set(node "${PROJECT_SOURCE_DIR}/test/runtimes/node_modules/node24-${node_arch}/bin/node")
 
 # add_suite(NAME COMMAND [variable=value...] command... LABELS label... [NEEDS name...] [BUSY]
-# [SERIAL] [CONFIGURATIONS name]): a test that is no program of this build. It runs in the
-# repository's root, where `node` and npm's tools are the pinned ones. One that is BUSY uses all
-# CPUs; one that is SERIAL judges time, and runs alone. Where a program or a file (an absolute path)
-# that it needs is not installed, it is disabled, and test/summary.js says so. One that has a
-# configuration runs only in that.
+# [CONFIGURATIONS name]): a test that is no program of this build. It runs in the repository's root,
+# where `node` and npm's tools are the pinned ones. One that is BUSY uses all CPUs. Where a program
+# or a file (an absolute path) that it needs is not installed, it is disabled, and test/summary.js
+# says so. One that has a configuration runs only in that.
 function(add_suite name)
-    cmake_parse_arguments(PARSE_ARGV 1 suite "BUSY;SERIAL" "" "COMMAND;LABELS;CONFIGURATIONS;NEEDS")
+    cmake_parse_arguments(PARSE_ARGV 1 suite "BUSY" "" "COMMAND;LABELS;CONFIGURATIONS;NEEDS")
     add_test(NAME ${name} COMMAND env ${suite_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
         CONFIGURATIONS ${suite_CONFIGURATIONS})
     cmake_path(GET node PARENT_PATH node_folder)
     set(first_in_path "${PROJECT_SOURCE_DIR}/node_modules/.bin" "${node_folder}")
     list(TRANSFORM first_in_path PREPEND "PATH=path_list_prepend:")
     set_tests_properties(${name} PROPERTIES
-        LABELS "${suite_LABELS}" RUN_SERIAL ${suite_SERIAL}
+        LABELS "${suite_LABELS}"
         ENVIRONMENT_MODIFICATION "${first_in_path}")
     if(suite_BUSY)
         cmake_host_system_information(RESULT cpus QUERY NUMBER_OF_LOGICAL_CORES)

@@ -216,26 +216,35 @@ if ! left_out "Helgrind and DRD" valgrind; then
 fi
 
 # Times have another size on 32 bits, by the C library's choice and by the kernel's.
-deadlines() { # deadlines NAME FLAG...
-    name=$1
+sources() { # sources NAME FLAG...: compiles the library into one object
+    object=$1.o
     shift
     # shellcheck disable=SC2086 # a list
-    gcc $strict -std=gnu11 -O2 "$@" -I "$root/include" "$here/deadlines.c" "$root"/src/*.c \
-        "$root"/src/core/*.c "$root"/src/loop/l*.c "$root"/src/region/*.c \
-        "$root"/src/wait/linux.c "$root"/src/wait/poll.c "$root"/src/wait/self.c \
-        "$root"/src/wait/awake.c \
+    gcc -r $strict -std=gnu11 -O1 "$@" -I "$root/include" "$root"/src/*.c "$root"/src/core/*.c \
+        "$root"/src/loop/l*.c "$root"/src/region/*.c "$root"/src/wait/linux.c \
+        "$root"/src/wait/poll.c "$root"/src/wait/self.c "$root"/src/wait/awake.c -o "$object"
+}
+deadlines() { # deadlines NAME LIBRARY FLAG...
+    name=$1
+    library=$2
+    shift 2
+    # shellcheck disable=SC2086 # a list
+    gcc $strict -std=gnu11 -O2 "$@" -I "$root/include" "$here/deadlines.c" "$library" \
         -o "deadlines-$name" -pthread && "./deadlines-$name"
 }
 old_kernel="-DOLD_KERNEL -Wl,--wrap=syscall"
 time64="-D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64"
-check "deadlines" deadlines plain
-check "deadlines, old kernel" deadlines old $old_kernel
+check "deadlines" deadlines plain "$libdir/liblockword.a"
+check "deadlines, old kernel" deadlines old "$libdir/liblockword.a" $old_kernel
 if echo 'int main(void) { return 0; }' | gcc -m32 -x c - -o 32-bits 2>32-bits.log && ./32-bits; then
-    check "deadlines, 32 bits" deadlines 32 -m32
-    check "deadlines, 32 bits, a time_t of 64" deadlines 32-time64 -m32 $time64
-    check "deadlines, 32 bits, old kernel" deadlines 32-old -m32 $old_kernel
-    check "deadlines, 32 bits, a time_t of 64, old kernel" deadlines 32-time64-old -m32 $time64 \
-        $old_kernel
+    check "the sources, 32 bits" sources 32 -m32
+    check "the sources, 32 bits, a time_t of 64" sources 32-time64 -m32 $time64
+    check "deadlines, 32 bits" deadlines 32 32.o -m32
+    check "deadlines, 32 bits, old kernel" deadlines 32-old 32.o -m32 $old_kernel
+    check "deadlines, 32 bits, a time_t of 64" deadlines 32-time64 32-time64.o -m32 \
+        $time64
+    check "deadlines, 32 bits, a time_t of 64, old kernel" deadlines 32-time64-old \
+        32-time64.o -m32 $time64 $old_kernel
 else
     echo "left out: 32 bits: gcc -m32 does not work (gcc-multilib)"
 fi
