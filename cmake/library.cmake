@@ -1,4 +1,4 @@
-# The library: static and shared, from one list of sources. Link to lockword::lockword.
+# The library: static and shared, from the same objects. Link to lockword::lockword.
 
 # How the system waits: docs/porting.md.
 option(LOCKWORD_PORTABLE "Wait by pthreads alone, as on systems that have no file of their own" OFF)
@@ -33,22 +33,25 @@ else()
     endif()
 endif()
 
+add_library(lockword_objects OBJECT ${lockword_sources})
+set_target_properties(lockword_objects PROPERTIES
+    POSITION_INDEPENDENT_CODE ON # for the static one, too: a shared library may link it
+    C_STANDARD 11
+    C_STANDARD_REQUIRED ON
+    C_EXTENSIONS OFF)
 foreach(kind STATIC SHARED)
     string(TOLOWER ${kind} name)
-    add_library(lockword_${name} ${kind} ${lockword_sources})
+    add_library(lockword_${name} ${kind} $<TARGET_OBJECTS:lockword_objects>)
     add_library(lockword::${name} ALIAS lockword_${name})
+    set_target_properties(lockword_${name} PROPERTIES
+        OUTPUT_NAME lockword EXPORT_NAME ${name} LINKER_LANGUAGE C)
+endforeach()
+foreach(name objects static shared)
     target_include_directories(lockword_${name}
         PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>")
     if(LOCKWORD_PORTABLE)
         target_compile_definitions(lockword_${name} PUBLIC LOCKWORD_PORTABLE)
     endif()
-    set_target_properties(lockword_${name} PROPERTIES
-        OUTPUT_NAME lockword
-        EXPORT_NAME ${name}
-        POSITION_INDEPENDENT_CODE ON # the static one, too: a shared library may link it
-        C_STANDARD 11
-        C_STANDARD_REQUIRED ON
-        C_EXTENSIONS OFF)
 endforeach()
 
 set(abi ${PROJECT_VERSION_MAJOR})
