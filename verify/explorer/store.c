@@ -1,4 +1,4 @@
-/* store.c: see store.h. Open addressing; the table holds numbers plus one. */
+/* store.c: see store.h. Open addressing. */
 #include "store.h"
 
 #include <stdlib.h>
@@ -26,30 +26,34 @@ const unsigned char *store_get(const struct store *store, uint32_t number)
     return store->states + number * store->size;
 }
 
-static uint32_t hash_of(const struct store *store, const unsigned char *state)
-{
-    return (uint32_t)hash_bytes(state, store->size, 0);
-}
-
 static void grow_table(struct store *store)
 {
-    free(store->table);
-    store->table_size *= 2;
-    store->table = allocate(store->table_size, sizeof *store->table);
-    for (uint32_t i = 0; i < store->count; i++) {
-        uint32_t slot = hash_of(store, store_get(store, i)) & (store->table_size - 1);
-        while (store->table[slot])
-            slot = (slot + 1) & (store->table_size - 1);
-        store->table[slot] = i + 1;
+    const struct store_entry *old = store->table;
+    const uint32_t size = 2 * store->table_size;
+    struct store_entry *table = allocate(size, sizeof *table);
+    for (uint32_t i = 0; i < store->table_size; i++) {
+        if (old[i].number == 0)
+            continue;
+        uint32_t slot = old[i].hash & (size - 1);
+        while (table[slot].number)
+            slot = (slot + 1) & (size - 1);
+        table[slot] = old[i];
     }
+    free(store->table);
+    store->table = table;
+    store->table_size = size;
 }
 
 uint32_t store_add(struct store *store, const unsigned char *state, uint32_t parent)
 {
-    uint32_t slot = hash_of(store, state) & (store->table_size - 1);
-    for (; store->table[slot]; slot = (slot + 1) & (store->table_size - 1)) {
-        if (memcmp(store_get(store, store->table[slot] - 1), state, store->size) == 0)
-            return store->table[slot] - 1;
+    const uint32_t hash = (uint32_t)hash_bytes(state, store->size, 0);
+    uint32_t slot = hash & (store->table_size - 1);
+    struct store_entry entry;
+    for (; (entry = store->table[slot]).number; slot = (slot + 1) & (store->table_size - 1)) {
+        /* Most other states are told apart here, without a look at them in memory. */
+        if (entry.hash == hash &&
+            memcmp(store_get(store, entry.number - 1), state, store->size) == 0)
+            return entry.number - 1;
     }
     if (store->count == store->capacity) {
         store->capacity *= 2;
@@ -58,7 +62,7 @@ uint32_t store_add(struct store *store, const unsigned char *state, uint32_t par
     }
     memcpy(store->states + store->count * store->size, state, store->size);
     store->parents[store->count] = parent;
-    store->table[slot] = ++store->count;
+    store->table[slot] = (struct store_entry){++store->count, hash};
     if (store->count > store->table_size / 2)
         grow_table(store);
     return store->count - 1;

@@ -14,7 +14,10 @@ struct store {
     uint32_t count, capacity;
     unsigned char *states;
     uint32_t *parents;
-    uint32_t *table;
+    struct store_entry {
+        uint32_t number; /* plus one */
+        uint32_t hash;
+    } * table;
     uint32_t table_size;
 };
 
