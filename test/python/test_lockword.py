@@ -683,6 +683,23 @@ class Tasks(Case):
         self.jobs.release()
 
     @in_a_loop
+    async def test_cancelled_after_the_grant_and_before_the_task_runs(self):
+        """One run of C's loop grants both, and the first to go on cancels the other."""
+        one = self.region.semaphore("one", 0)
+        tasks = []
+
+        async def first():
+            await one.acquire_async()
+            tasks[1].cancel()
+
+        tasks += [asyncio.ensure_future(first()), asyncio.ensure_future(one.acquire_async())]
+        await begun()
+        one.release(2)
+        await asyncio.wait(tasks)
+        self.assertTrue(tasks[1].cancelled())
+        self.assertEqual(one.available, 1)
+
+    @in_a_loop
     async def test_tells_of_a_death(self):
         process = self.process("jobs.acquire(); say('held'); time.sleep(60)")
         process.stdout.readline()
