@@ -105,7 +105,14 @@ void print_json(cJSON *json);
 /* Until when a call may wait. */
 lw_deadline deadline_of(const struct options *options);
 
-/* What a process runs, in one line, cut to the size. Empty if it cannot be told. */
+/*
+ * Whether the process maps the region. A holder of another PID namespace has a number that is
+ * another process's here. `if_hidden`: what to return if this one may not look at that one's
+ * memory. True if /proc is missing.
+ */
+bool maps_region(unsigned pid, bool if_hidden);
+
+/* What a holder runs, in one line, cut to the size. Empty if it cannot be told. */
 void describe_process(unsigned pid, char *text, size_t size);
 
 /* Replaces what a terminal would obey, since others may have chosen this name. Returns it. */

@@ -192,11 +192,41 @@ lw_deadline deadline_of(const struct options *options)
     return options->timeout < 0 ? LW_FOREVER : lw_after_ns((int64_t)(options->timeout * 1e9));
 }
 
+/* Finds the first file that a process shares with others by a mapping. Returns whether it can. */
+static bool next_shared_file(FILE *maps, char *file, size_t size)
+{
+    char line[512], access[8], device[16], inode[24];
+    while (fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%*s %7s %*s %15s %23s", access, device, inode) == 3 &&
+            strcmp(access, "rw-s") == 0) {
+            snprintf(file, size, "%s %s", device, inode);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The region is the only file that this process maps so. */
+bool maps_region(unsigned pid, bool if_hidden)
+{
+    char path[32], own[48] = "", file[48];
+    snprintf(path, sizeof path, "/proc/%u/maps", pid);
+    FILE *mine = fopen("/proc/self/maps", "re"), *its = fopen(path, "re");
+    bool is_mapped = !mine || !next_shared_file(mine, own, sizeof own) || (!its && if_hidden);
+    while (!is_mapped && its && next_shared_file(its, file, sizeof file))
+        is_mapped = strcmp(own, file) == 0;
+    if (mine)
+        fclose(mine);
+    if (its)
+        fclose(its);
+    return is_mapped;
+}
+
 void describe_process(unsigned pid, char *text, size_t size)
 {
     char path[32];
     snprintf(path, sizeof path, "/proc/%u/cmdline", pid);
-    FILE *file = fopen(path, "re");
+    FILE *file = maps_region(pid, true) ? fopen(path, "re") : NULL;
     const size_t length = file ? fread(text, 1, size - 1, file) : 0;
     if (file)
         fclose(file);

@@ -43,39 +43,6 @@ static bool holds(lw_region *region, const char *name, uint32_t pid)
     return false;
 }
 
-/* Finds the first file that a process shares with others by a mapping. Returns whether it can. */
-static bool next_shared_file(FILE *maps, char *file, size_t size)
-{
-    char line[512], access[8], device[16], inode[24];
-    while (fgets(line, sizeof line, maps)) {
-        if (sscanf(line, "%*s %7s %*s %15s %23s", access, device, inode) == 3 &&
-            strcmp(access, "rw-s") == 0) {
-            snprintf(file, size, "%s %s", device, inode);
-            return true;
-        }
-    }
-    return false;
-}
-
-/*
- * Whether the process maps the region, which is the only file that this one maps so. Another one
- * may have the holder's number here, if that is in another PID namespace. True if /proc is missing.
- */
-static bool maps_region(unsigned pid)
-{
-    char path[32], own[48] = "", file[48];
-    snprintf(path, sizeof path, "/proc/%u/maps", pid);
-    FILE *mine = fopen("/proc/self/maps", "re"), *its = fopen(path, "re");
-    bool is_mapped = !mine || !next_shared_file(mine, own, sizeof own);
-    while (!is_mapped && its && next_shared_file(its, file, sizeof file))
-        is_mapped = strcmp(own, file) == 0;
-    if (mine)
-        fclose(mine);
-    if (its)
-        fclose(its);
-    return is_mapped;
-}
-
 /*
  * The process is held by a descriptor, so that no other one can get its number meanwhile. Returns
  * whether it was sent the signal.
@@ -90,7 +57,7 @@ static bool break_one(lw_region *region, const char *name, uint32_t pid, int sig
         return false;
     }
     const bool is_allowed = syscall(SYS_pidfd_send_signal, process, 0, NULL, 0) == 0;
-    if (is_allowed && !maps_region(pid)) {
+    if (is_allowed && !maps_region(pid, false)) {
         warnx("process %u does not hold '%s' here: is the holder in another PID namespace?", pid,
               name);
         return false;

@@ -401,21 +401,27 @@ describe('lockword list, show, wait, break, remove', function () {
     assert.equal((await lockword('break', 'a').ended).status, 1);
   });
 
-  it('does not break what has the number of a holder in another PID namespace', async function () {
-    const inside = `sleep 0.1; exec ${program} run a sleep 100`;
+  it('does not take another process for a holder in another PID namespace', async function () {
+    const other = start('sleep', '100'); // has the holder's number here
+    const inside =
+      `echo ${other.pid - 1} > /proc/sys/kernel/ns_last_pid || exit; ` +
+      `${program} run a sleep 100; true`;
     const holder = start('unshare', '-Urpf', '--kill-child', 'sh', '-c', inside);
-    const refused = /unshare failed|Operation not permitted/;
+    const refused = /unshare failed|Operation not permitted|Permission denied|nonexistent/;
     let stderr = '';
     holder.stderr.on('data', (data) => (stderr += data));
     await until(
       async () => refused.test(stderr) || (await lockword('show', 'a').ended).status === 0,
     );
     if (refused.test(stderr)) this.skip();
-    assert.equal((await show('a')).holder.pid, 1); // here it is another one's
+    const { pid, command } = (await show('a')).holder;
+    assert.deepEqual([pid, command], [other.pid, '']);
     const broken = await lockword('break', '--signal', 'HUP', 'a').ended;
     assert.equal(broken.status, 1);
-    assert.match(broken.stderr, /process 1 does not hold 'a' here/);
+    assert.match(broken.stderr, new RegExp(`process ${pid} does not hold 'a' here`));
     holder.kill();
+    other.kill();
+    assert.equal((await other.ended).signal, 'SIGTERM');
   });
 
   it('fails if it cannot write', async () => {
