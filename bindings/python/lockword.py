@@ -26,6 +26,7 @@ import collections
 import ctypes
 import errno as _errno
 import functools
+import math
 import os
 import signal
 import threading
@@ -268,6 +269,12 @@ _GRANTED = (0, _errno.EOWNERDEAD)
 
 _fire = _function(_quick, "cancel_fire", _pointer, result=None)
 _after_ns = _function(_quick, "after_ns", _i64, result=_i64)
+
+
+def _check(timeout: Optional[float]) -> None:
+    """Refuses what is no number of seconds: else only a call that has to wait would find out."""
+    if timeout is not None and math.isnan(timeout):
+        raise ValueError("timeout is NaN")
 
 
 def _deadline(timeout: Optional[float]) -> int:
@@ -549,7 +556,15 @@ def _done(handle: int, result: int, _context: Any) -> None:
     _Request._pending[handle]._ended(result)
 
 
-class Guard:
+class _Local:
+    """What stands for memory of this process, and so is neither copied nor sent to another one."""
+
+    def __reduce__(self) -> Any:
+        what = type(self).__name__
+        raise TypeError(f"cannot copy or pickle a {what}: open the region where it is used")
+
+
+class Guard(_Local):
     """What is held. Releases it once: at the end of a `with` block, or by `release`."""
 
     #: Whether a holder died, so that what the mutex guards may be half written. To release it
@@ -587,7 +602,7 @@ class Guard:
             self._end(self._lock._leave if failed else self._lock._free)
 
 
-class _Hold:
+class _Hold(_Local):
     """`with lock.hold(timeout)`, and `async with lock.hold(timeout)`."""
 
     def __init__(self, lock: "_Lock", timeout: Optional[float]) -> None:
@@ -614,7 +629,7 @@ class _Hold:
 _held: Set["_Lock"] = set()
 
 
-class _Lock:
+class _Lock(_Local):
     """What can be acquired and released: as threading.Lock, and with `await`."""
 
     _GUARD = Guard
@@ -658,6 +673,7 @@ class _Lock:
     def _take(self, timeout: Optional[float]) -> int:
         """Returns 0, EOWNERDEAD or ETIMEDOUT."""
         self._region._open_handle()
+        _check(timeout)
         error = self._try()
         if error == _errno.EBUSY:
             if timeout is not None and timeout <= 0:
@@ -681,6 +697,7 @@ class _Lock:
         Raises asyncio.TimeoutError, and what `acquire` raises.
         """
         self._region._open_handle()
+        _check(timeout)
         me = threading.get_ident()
         error = self._try() if self._TRIES and not self._waiting[me] else _errno.EBUSY
         if error == _errno.EBUSY:
@@ -844,6 +861,7 @@ class Semaphore(_Lock):
         """Takes n permits, all at once. Returns False if the time is up."""
         self._region._open_handle()
         timeout = _seconds(blocking, timeout)
+        _check(timeout)
         error = _tryacquire(self._handle, _in_range(n, _SEM_MAX))
         if error == _errno.EBUSY:
             if timeout is not None and timeout <= 0:
@@ -1030,7 +1048,7 @@ class TableWriteLock(_Side):
         return _errno.ECANCELED if self._region._value is None else _table_leave(self._handle)
 
 
-class RWTable:
+class RWTable(_Local):
     """
     A read-write lock of a region, with a table of its readers: `with table.read:`, `with
     table.write:`. What a process holds when it dies is free again. After a writer's death all are
@@ -1046,7 +1064,7 @@ class RWTable:
         self.write = TableWriteLock(region, name, handle)
 
 
-class RWLock:
+class RWLock(_Local):
     """
     A read-write lock of a region: `with rwlock.read:`, `with rwlock.write:`. What a process holds
     when it dies stays locked: use a table for what has to survive a death.
@@ -1061,7 +1079,7 @@ class RWLock:
         self.write = WriteLock(region, name, handle)
 
 
-class _Waitable:
+class _Waitable(_Local):
     """What has no holder."""
 
     _handle: Any
@@ -1072,6 +1090,7 @@ class _Waitable:
 
     def _await(self, call: Callable, arguments: tuple, timeout: Optional[float]) -> bool:
         self._region._open_handle()
+        _check(timeout)
         if call(self._handle, *arguments, 0, None) == 0:
             return True
         error = _block(self._region, call, (self._handle, *arguments), timeout, self._undo)
@@ -1083,6 +1102,7 @@ class _Waitable:
         self, call: Callable, begin: Callable, arguments: tuple, timeout: Optional[float]
     ) -> bool:
         self._region._open_handle()
+        _check(timeout)
         if call(self._handle, *arguments, 0, None) == 0:
             return True
         if timeout is not None and timeout <= 0:
@@ -1242,7 +1262,7 @@ def _info(found: _InfoStruct) -> Info:
 _regions: "weakref.WeakSet[Region]" = weakref.WeakSet()
 
 
-class Region:
+class Region(_Local):
     """
     An open region: the file at `path`, which is made if there is none, unless `create` is False.
     A new one gets this mode, less the umask, and so many bytes; 0: as many as C's default. Instead

@@ -4,12 +4,14 @@ LOCKWORD_LIBRARY, the native peer in LW_REGION_PEER, and builds the package for 
 """
 
 import asyncio
+import copy
 import ctypes
 import errno
 import functools
 import gc
 import multiprocessing
 import os
+import pickle
 import shutil
 import signal
 import struct
@@ -569,6 +571,21 @@ class Others(Case):
         self.assertEqual(join(), True)
         with self.assertRaises(OverflowError):
             left.add(-8)
+
+    def test_a_wrong_timeout_is_refused_also_if_nothing_is_held(self):
+        slots, left = self.region.semaphore("slots", 1), self.region.counter("left", 5)
+        for wrong, kind in (("1", TypeError), (float("nan"), ValueError)):
+            for call in (
+                lambda: self.jobs.acquire(timeout=wrong),
+                lambda: self.jobs.hold(wrong).__enter__(),
+                lambda: asyncio.run(self.jobs.acquire_async(wrong)),
+                lambda: slots.acquire(timeout=wrong),
+                lambda: left.wait_at_least(5, wrong),
+                lambda: asyncio.run(left.wait_at_least_async(5, wrong)),
+            ):
+                with self.assertRaises(kind):
+                    call()
+        self.assertEqual((self.jobs.locked(), slots.available), (False, 1))
 
     def test_what_does_not_fit_into_c_is_refused(self):
         slots, left = self.region.semaphore("slots", 1), self.region.counter("left", 5)
@@ -1132,6 +1149,23 @@ class Lives(Case):
             let()
 
         asyncio.run(main())
+
+    def test_no_copies(self):
+        """A copy of a region would use what the region's end has unmapped."""
+        with self.jobs as guard:
+            guard.release()
+        for it in (
+            self.region,
+            self.jobs,
+            self.region.rwlock("shelf"),
+            self.region.rwtable("table"),
+            self.region.event("go"),
+            self.jobs.hold(1),
+            guard,
+        ):
+            for copies in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.assertRaisesRegex(TypeError, "open the region"):
+                    copies(it)
 
     def test_regions_end_with_their_last_use(self):
         for _ in range(200):  # a process has room for 64
