@@ -251,6 +251,10 @@ describe('a region', () => {
     expect(await codeOf('/dev/shm')).equal('EISDIR');
     expect(await codeOf(`${PATH}-none`, { size: 1 })).equal('EINVAL');
     expect(await failure(() => open(PATH, { creat: true }))).instanceOf(TypeError);
+    // C would take them for 0: a file that nobody may open.
+    expect(await failure(() => open(`${PATH}-none`, { mode: '0600' }))).instanceOf(TypeError);
+    expect(await failure(() => open(`${PATH}-none`, { mode: -1 }))).instanceOf(RangeError);
+    expect(await failure(() => open(`${PATH}-none`, { size: '400000' }))).instanceOf(TypeError);
     expect(await failure(() => open())).instanceOf(TypeError);
     expect((await failure(() => region.mutex(''))).code).equal('EINVAL');
     expect((await failure(() => region.mutex('x'.repeat(56)))).code).equal('ENAMETOOLONG');
