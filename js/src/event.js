@@ -3,6 +3,7 @@
 import { LW_DONE, LW_EVENT_AUTO, LW_EVENT_SET } from './core/constants.js';
 import { eventResetStep, eventSetStep, eventState, eventWaitStep } from './core/event.js';
 import { handOver } from './line.js';
+import { timeoutOf } from './options.js';
 import { Primitive } from './primitive.js';
 import { blockFor, sourceOf, waitersOf, waitFor } from './waiting.js';
 
@@ -42,9 +43,10 @@ export class Event extends Primitive {
    * @param {number} byteOffset
    * @param {{ autoReset?: boolean }} [options] autoReset: it is an automatic one
    */
-  static init(memory, byteOffset, { autoReset = false } = {}) {
+  static init(memory, byteOffset, options) {
+    timeoutOf(options, ['autoReset']); // refuses any other name
     const event = new this(memory, byteOffset);
-    event.words.set([autoReset ? LW_EVENT_AUTO : 0, 0]);
+    event.words.set([options?.autoReset ? LW_EVENT_AUTO : 0, 0]);
     return event;
   }
 

@@ -32,7 +32,7 @@ const OPTIONS = ['timeout', 'signal', 'permits'];
  * A name that is no option's is refused, for a misspelt `timeout` or `signal` would wait for ever.
  *
  * @internal
- * @param {number | WaitOptions | undefined} options
+ * @param {number | object | undefined} options
  * @param {string[]} names of all options
  * @returns {number} ms
  */
@@ -40,11 +40,11 @@ export function timeoutOf(options, names = OPTIONS) {
   /** @type {unknown} */
   let timeout = options;
   if (options && typeof options === 'object') {
-    ({ timeout } = options);
+    ({ timeout } = /** @type {WaitOptions} */ (options));
     for (const name in options) if (!names.includes(name)) timeout = name;
   }
   if (timeout === undefined) return Infinity;
-  if (typeof timeout !== 'number') throw new TypeError(`write ms or { ${names} }, not ${timeout}`);
+  if (typeof timeout !== 'number') throw new TypeError(`write { ${names} }, not ${timeout}`);
   if (Number.isNaN(timeout)) throw new RangeError('timeout is NaN');
   return Math.max(timeout, 0);
 }

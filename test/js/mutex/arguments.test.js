@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import {
   Condition,
   Counter,
+  Event,
   Latch,
   LockError,
   Mutex,
@@ -78,7 +79,14 @@ if (mode === 'normal') {
         [{ signal: undefined, tiemout: 50 }, 'tiemout'],
       ]) {
         const { message } = await failure(() => new Mutex().lockAsync(options));
-        expect(message).to.equal(`write ms or { timeout,signal,permits }, not ${name}`);
+        expect(message).to.equal(`write { timeout,signal,permits }, not ${name}`);
+      }
+      for (const [options, name] of [
+        [{ autoreset: true }, 'autoreset'],
+        [true, 'true'],
+      ]) {
+        const { message } = await failure(() => Event.create(options));
+        expect(message).to.equal(`write { autoReset }, not ${name}`);
       }
     });
 
