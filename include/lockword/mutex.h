@@ -17,14 +17,16 @@
  * eight times, or for about half a millisecond, only threads that wait may take the mutex.
  *
  * What is illegal. To lock it again while holding it (EDEADLK; use a recursive mutex). To unlock
- * what another thread holds (EPERM). To move or copy it while it is in use. To end a thread that
- * holds it: all others wait for ever. Unlike with a POSIX mutex, the next holder may free its
- * memory at once: unlock does not touch it any more once the mutex is free.
+ * what another thread holds (EPERM). To move or copy it while it is in use, or to use it at two
+ * addresses, in memory that is mapped twice: a waiter would sleep on. To end a thread that holds
+ * it: all others wait for ever. Unlike with a POSIX mutex, the next holder may free its memory at
+ * once: unlock does not touch it any more once the mutex is free.
  *
  * After fork() the child's thread has an id of its own: a lock that the parent held stays held in
  * the child.
  *
- * Functions return 0 or an errno code. None sets errno, allocates, prints or aborts.
+ * Functions return 0 or an errno code. None sets errno, allocates, prints or aborts. None is a
+ * cancellation point: a thread that is cancelled (pthread_cancel) ends elsewhere.
  */
 #ifndef LOCKWORD_MUTEX_H
 #define LOCKWORD_MUTEX_H

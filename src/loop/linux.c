@@ -1,4 +1,8 @@
-/* linux.c: the alarm: an epoll of an eventfd, which is rung, and a timerfd. */
+/*
+ * linux.c: the alarm: an epoll of an eventfd, which is rung, and a timerfd. libc's read, write and
+ * close are cancellation points: a thread that is cancelled (pthread_cancel) would end as it rings,
+ * and the loop would wait for it for ever. By `syscall` they are none.
+ */
 #define _GNU_SOURCE
 #include "lot.h"
 
@@ -6,6 +10,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -43,7 +48,7 @@ void lw_alarm_close(const int *fds)
 {
     for (int i = BOTH; i <= TIMER; i++) {
         if (fds[i] >= 0)
-            close(fds[i]);
+            syscall(SYS_close, fds[i]);
     }
 }
 
@@ -52,7 +57,7 @@ void lw_alarm_ring(const int *fds)
 {
     const int saved = errno;
     const uint64_t one = 1;
-    const ssize_t written = write(fds[BELL], &one, sizeof one);
+    const long written = syscall(SYS_write, fds[BELL], &one, sizeof one);
     (void)written;
     errno = saved;
 }
@@ -61,7 +66,7 @@ void lw_alarm_hush(const int *fds)
 {
     const int saved = errno;
     uint64_t rings;
-    const ssize_t n = read(fds[BELL], &rings, sizeof rings);
+    const long n = syscall(SYS_read, fds[BELL], &rings, sizeof rings);
     (void)n;
     errno = saved;
 }

@@ -47,11 +47,11 @@ static void drive_out_killed_threads(bool have_announced)
 {
     if (have_announced && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0)
         return;
-    const int saved = errno;
+    const struct lw_quiet before = lw_begin_quietly();
     struct timespec left = {0, PAUSE_NS};
     while (nanosleep(&left, &left) != 0)
         continue;
-    errno = saved;
+    lw_end_quietly(before);
 }
 
 static uint32_t look(const lw_word *word)

@@ -260,6 +260,7 @@ static int start(struct lw_region *region)
 
 int lw_region_join(struct lw_region *region)
 {
+    const struct lw_quiet before = lw_begin_quietly();
     lw_mutex_lock(&region->joining);
     int error = 0;
     if (!region->joined) {
@@ -276,6 +277,7 @@ int lw_region_join(struct lw_region *region)
         region->joined = !error;
     }
     lw_mutex_unlock(&region->joining);
+    lw_end_quietly(before);
     return error;
 }
 

@@ -176,9 +176,9 @@ static int open_fd(lw_region **region, int fd, unsigned flags, size_t size)
 
 int lw_region_open_fd(lw_region **region, int fd, unsigned flags, size_t size)
 {
-    const int saved = errno;
+    const struct lw_quiet before = lw_begin_quietly();
     const int error = open_fd(region, fd, flags, size);
-    errno = saved;
+    lw_end_quietly(before);
     return error;
 }
 
@@ -275,15 +275,15 @@ static int open_path(lw_region **region, const char *path, unsigned flags, unsig
 
 int lw_region_open(lw_region **region, const char *path, unsigned flags, unsigned mode, size_t size)
 {
-    const int saved = errno;
+    const struct lw_quiet before = lw_begin_quietly();
     const int error = open_path(region, path, flags, mode, size);
-    errno = saved;
+    lw_end_quietly(before);
     return error;
 }
 
 int lw_region_close(lw_region *region)
 {
-    const int saved = errno;
+    const struct lw_quiet before = lw_begin_quietly();
     lw_region_stop_listening(region);
     lw_region_leave(region);
     lw_region_unregister(region);
@@ -291,6 +291,6 @@ int lw_region_close(lw_region *region)
     if (region->mapped)
         munmap(region->memory, region->mapped);
     free(region);
-    errno = saved;
+    lw_end_quietly(before);
     return 0;
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -1221,6 +1222,37 @@ TEST(a_loop_ends_while_it_is_notified)
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
     end_calls(threads, 2);
     assert_false(lw_mutex_is_locked(&flickering));
+}
+
+/* No call is a cancellation point: a loop would wait for a thread that ended as it rang. */
+
+static bool was_asked;
+
+static int unlock_as_cancelled(struct call *call)
+{
+    lw_mutex_lock(call->on);
+    while (!__atomic_load_n(&was_asked, __ATOMIC_ACQUIRE))
+        continue;
+    pthread_cancel(pthread_self());
+    const int error = lw_mutex_unlock(call->on);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    return error;
+}
+
+LOOP_TEST(a_thread_that_is_cancelled_rings)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    struct call call = calling(unlock_as_cancelled, &mutex);
+    was_asked = false;
+    start_call(&call);
+    while (!lw_mutex_is_locked(&mutex))
+        continue;
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&a));
+    settle(&loop);
+    __atomic_store_n(&was_asked, true, __ATOMIC_RELEASE);
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_int_equal(end_call(&call), 0);
+    assert_int_equal(lw_mutex_unlock(&mutex), 0);
 }
 
 /* The mutex's memory is freed by its last holder: a notify touches nothing of it. */

@@ -121,6 +121,36 @@ TEST(opens_and_closes_for_ever)
     assert_true(allocated() <= before + 1000);
 }
 
+/* No call is a cancellation point, also where it opens files, or ends a thread. */
+
+static int use_as_cancelled(struct call *call)
+{
+    (void)call;
+    pthread_cancel(pthread_self());
+    lw_region *own;
+    lw_region_mutex own_lock;
+    int error = lw_region_open(&own, path, LW_REGION_CREATE, 0600, 0);
+    if (!error)
+        error = lw_region_mutex_named(own, "lock", &own_lock);
+    if (!error)
+        error = lw_region_mutex_lock(&own_lock);
+    if (!error)
+        error = lw_region_mutex_unlock(&own_lock);
+    if (!error)
+        error = lw_region_close(own);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    return error;
+}
+
+TEST(a_thread_that_is_cancelled_uses_a_region)
+{
+    choose_path();
+    struct call call = calling(use_as_cancelled, NULL);
+    start_call(&call);
+    assert_int_equal(end_call(&call), 0);
+    assert_int_equal(unlink(path), 0);
+}
+
 TEST(foreign_and_damaged_files)
 {
     begin();
