@@ -16,6 +16,7 @@ enum { EVERY_MS = 1000 };
 /* A lock, as it was last seen. */
 struct row {
     struct lw_region_info info;
+    uint32_t place; /* in the region */
     double turns_per_s;
 };
 
@@ -39,13 +40,25 @@ static int compare(const void *left, const void *right)
     return strcmp(a->info.name, b->info.name);
 }
 
-static const struct row *find(const struct view *view, const char *name)
+static int compare_places(const void *left, const void *right)
 {
-    for (size_t i = 0; i < view->count; i++) {
-        if (strcmp(view->rows[i].info.name, name) == 0)
-            return &view->rows[i];
-    }
-    return NULL;
+    const struct row *a = left, *b = right;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/*
+ * Finds the row at this place, if it has this name still. *from is 0 at first, and is moved: it is
+ * called for one place after another, since there may be thousands.
+ */
+static const struct row *find(const struct view *view, size_t *from, uint32_t place,
+                              const char *name)
+{
+    while (*from < view->count && view->rows[*from].place < place)
+        ++*from;
+    if (*from == view->count)
+        return NULL;
+    const struct row *row = &view->rows[*from];
+    return row->place == place && strcmp(row->info.name, name) == 0 ? row : NULL;
 }
 
 /* Looks again. Turns are counted from the last look on. */
@@ -53,15 +66,18 @@ static void renew(struct view *view, lw_region *region)
 {
     struct view next = {.seen_ns = lw_after_ns(0), .first = view->first};
     struct lw_region_info info;
+    size_t from = 0;
+    if (view->count)
+        qsort(view->rows, view->count, sizeof *view->rows, compare_places);
     for (uint32_t cursor = 0; region && lw_region_next(region, &cursor, &info) == 0;) {
         struct row *rows = realloc(next.rows, (next.count + 1) * sizeof *rows);
         if (!rows)
             break;
         next.rows = rows;
-        const struct row *before = find(view, info.name);
+        const struct row *before = find(view, &from, cursor, info.name);
         const uint32_t turns = before ? info.acquisitions - before->info.acquisitions : 0;
-        next.rows[next.count++] =
-            (struct row){info, before ? turns * 1e9 / (double)(next.seen_ns - view->seen_ns) : 0};
+        next.rows[next.count++] = (struct row){
+            info, cursor, before ? turns * 1e9 / (double)(next.seen_ns - view->seen_ns) : 0};
     }
     if (next.count)
         qsort(next.rows, next.count, sizeof *next.rows, compare);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -26,6 +26,21 @@ const until = (isTrue) =>
 function start(width, height) {
   const top = `LOCKWORD_REGION=${join(folder, 'region')} ${program} top; echo "ended: $?"; sleep 100`;
   tmux('-f', '/dev/null', 'new-session', '-d', '-x', `${width}`, '-y', `${height}`, top);
+}
+
+/** A region that has this many mutexes, as docs/layout.md has its bytes. */
+function regionOf(mutexes) {
+  const slots = 331776;
+  const region = Buffer.alloc(slots + 256 * mutexes);
+  region.write('lockword');
+  region.writeUInt32LE(4, 8);
+  region.writeUInt32LE(region.length, 12);
+  region.fill(0xff, 256, 512);
+  for (let i = 0; i < mutexes; i++) {
+    region.writeUInt32LE(0x101, slots + 128 * i);
+    region.write(`lock-${i}`, slots + 128 * i + 8);
+  }
+  return region;
 }
 
 describe('lockword top', function () {
@@ -76,6 +91,19 @@ describe('lockword top', function () {
     await sleep(200);
     tmux('resize-window', '-x', '100', '-y', '20');
     await until(() => shown() === '012345678');
+    tmux('send-keys', 'q');
+    await until(() => screen().includes('ended: 0'));
+  });
+
+  it('looks at sixty-five thousand locks in an instant', async () => {
+    writeFileSync(join(folder, 'region'), regionOf(65536));
+    start(100, 12);
+    await until(() => /65536 locks/.test(screen()));
+    const clock = () => screen().slice(0, 8);
+    for (let i = 0; i < 3; i++) {
+      const before = clock();
+      await until(() => clock() !== before);
+    }
     tmux('send-keys', 'q');
     await until(() => screen().includes('ended: 0'));
   });
