@@ -29,7 +29,7 @@ export class Event extends Primitive {
   /**
    * Makes an event in new memory.
    *
-   * @param {{ autoReset?: boolean }} [options] autoReset: it is an automatic one
+   * @param {{ autoReset?: boolean | undefined }} [options] autoReset: it is an automatic one
    */
   static create(options) {
     return this.init(undefined, 0, options);
@@ -41,7 +41,7 @@ export class Event extends Primitive {
    *
    * @param {SharedMemory | undefined} memory
    * @param {number} byteOffset
-   * @param {{ autoReset?: boolean }} [options] autoReset: it is an automatic one
+   * @param {{ autoReset?: boolean | undefined }} [options] autoReset: it is an automatic one
    */
   static init(memory, byteOffset, options) {
     timeoutOf(options, ['autoReset']); // refuses any other name

@@ -28,10 +28,10 @@ import { assertInteger } from './waiting.js';
  * @typedef {import('./options.js').WaitOptions} WaitOptions
  *
  * @typedef {object} LeaseOptions
- * @property {number} [ttl] after so many ms without a renewal etcd frees the lock: 2,000 to
- *   3,600,000, rounded up to seconds; 10,000 by default. etcd may make it longer
- * @property {string} [holder] any text about the holder, for others to read; by default, what this
- *   process runs
+ * @property {number | undefined} [ttl] after so many ms without a renewal etcd frees the lock:
+ *   2,000 to 3,600,000, rounded up to seconds; 10,000 by default. etcd may make it longer
+ * @property {string | undefined} [holder] any text about the holder, for others to read; by
+ *   default, what this process runs
  *
  * @typedef {WaitOptions & LeaseOptions} LockOptions
  *

@@ -5,10 +5,10 @@
  * for ever. Read without allocating, before any word is touched.
  *
  * @typedef {object} WaitOptions
- * @property {number} [timeout] how long to wait at most, in ms; 0, or less, tries once; Infinity,
- *   the default, waits as long as it takes
- * @property {Signal} [signal] ends the wait when aborted, by throwing `signal.reason`. A blocked
- *   thread cannot be told: a blocking call only looks at it first
+ * @property {number | undefined} [timeout] how long to wait at most, in ms; 0, or less, tries once;
+ *   Infinity, the default, waits as long as it takes
+ * @property {Signal | undefined} [signal] ends the wait when aborted, by throwing `signal.reason`.
+ *   A blocked thread cannot be told: a blocking call only looks at it first
  *
  * @typedef {object} WaitSource what `waitAny` waits for: made by `when()` of events, semaphores,
  *   permits, wait groups and latches, and by `whenAtLeast()` and `whenAtMost()` of counters

@@ -66,10 +66,12 @@ export { RWTable } from './rwtable.js';
  * @typedef {import('./primitive.js').SharedMemory} SharedMemory
  *
  * @typedef {object} RegionOptions
- * @property {number} [byteOffset] where in the memory it begins, a multiple of 64; the default is 0
- * @property {number} [byteLength] a multiple of 64; the default is what the memory has, or 65536
- * @property {number} [agents] how many threads may have joined, or be expected, at a time; the
- *   default is 64
+ * @property {number | undefined} [byteOffset] where in the memory it begins, a multiple of 64; the
+ *   default is 0
+ * @property {number | undefined} [byteLength] a multiple of 64; the default is what the memory has,
+ *   or 65536
+ * @property {number | undefined} [agents] how many threads may have joined, or be expected, at a
+ *   time; the default is 64
  *
  * @typedef {object} RegionHandle names a region to another thread; of `watch`, to the worker alone
  * @property {'Region'} type
@@ -419,7 +421,8 @@ export class Region {
    * Finds the event of this name, or makes it.
    *
    * @param {string} name of 1 to 55 bytes
-   * @param {{ autoReset?: boolean }} [options] of a new one; autoReset: it is an automatic one
+   * @param {{ autoReset?: boolean | undefined }} [options] of a new one; autoReset: it is an
+   *   automatic one
    * @returns {Event}
    */
   event(name, options) {

@@ -21,7 +21,8 @@ import { assertInteger, blockFor, refuse, sourceOf, waitersOf, waitFor } from '.
  * @typedef {import('./primitive.js').SharedMemory} SharedMemory
  *
  * @typedef {object} PermitsWanted
- * @property {number} [permits] how many to take, all at once: 0 to 2^28 - 1, 1 by default
+ * @property {number | undefined} [permits] how many to take, all at once: 0 to 2^28 - 1, 1 by
+ *   default
  *
  * @typedef {WaitOptions & PermitsWanted} PermitOptions what every call accepts that waits for
  *   permits

@@ -8,5 +8,9 @@ const mutex = new Mutex(new WebAssembly.Memory({ initial: 1, maximum: 1, shared:
 await mutex.runExclusive(() => controller.abort(), options);
 layout({ lock: Mutex }).on(new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true }), 8);
 await mutex.lockAsync({ signal: AbortSignal.timeout(5) });
+// What there may not be is undefined, also with exactOptionalPropertyTypes.
+const perhaps: { timeout?: number; signal?: AbortSignal } = {};
+const { timeout, signal } = perhaps;
+await mutex.runExclusive(() => 1, { timeout, signal });
 // @ts-expect-error: its signal, not the controller
 await mutex.lockAsync({ signal: controller });

@@ -219,7 +219,8 @@ function typescript(compiler, resolution, libs, programs, ...more) {
   const lib = libs.join();
   // Without --typeRoots, TypeScript takes all of node_modules/@types, and so the types of Node.
   const types = more.includes('--types') ? [] : ['--typeRoots', 'none'];
-  const settings = ['--strict', '--noEmit', '--target', 'es2022', '--lib', lib, ...types, ...more];
+  const strict = ['--strict', '--exactOptionalPropertyTypes'];
+  const settings = [...strict, '--noEmit', '--target', 'es2022', '--lib', lib, ...types, ...more];
   run(
     process.execPath,
     tsc,

@@ -24,18 +24,20 @@ import { closed, Domain } from './wait.js';
 
 /**
  * @typedef {object} OpenOptions
- * @property {boolean} [create] makes the region if there is none yet; the default is true
- * @property {boolean} [exclusive] throws EEXIST if there is one
- * @property {boolean} [anyOwner] opens a file that belongs to another user, too
- * @property {number} [mode] of a new file, less the umask; the default is 0o600
- * @property {number} [size] of a new file, in bytes: about 128 for each name, and 324 KiB; the
- *   default has room for 2048 names
+ * @property {boolean | undefined} [create] makes the region if there is none yet; the default is
+ *   true
+ * @property {boolean | undefined} [exclusive] throws EEXIST if there is one
+ * @property {boolean | undefined} [anyOwner] opens a file that belongs to another user, too
+ * @property {number | undefined} [mode] of a new file, less the umask; the default is 0o600
+ * @property {number | undefined} [size] of a new file, in bytes: about 128 for each name, and 324
+ *   KiB; the default has room for 2048 names
  *
  * @typedef {object} Description what is known of a name; it may be old when you read it
  * @property {string} name
  * @property {Kind} type
  * @property {'sound' | 'owner died' | 'abandoned'} state of what it guards
- * @property {{ pid: number, tid: number, name: string } | undefined} holder the thread that holds it
+ * @property {{ pid: number, tid: number, name: string } | undefined} holder the thread that holds
+ *   it
  * @property {number} waiters how many threads are blocked by it; pending promises do not count
  * @property {number} longestWait of those, in ms
  * @property {number} acquisitions how often it was taken, modulo 2^32
@@ -274,7 +276,7 @@ export class Region {
    * Finds the event of this name, or makes it.
    *
    * @param {string} name of 1 to 55 bytes
-   * @param {{ autoReset?: boolean }} [options] of a new one
+   * @param {{ autoReset?: boolean | undefined }} [options] of a new one
    * @returns {import('lockword').Event}
    */
   event(name, options) {
