@@ -34,7 +34,8 @@
  * What is illegal. A loop belongs to the thread that initialized it: other threads get EPERM, and
  * may only fire an lw_cancel. To block that thread for a lock that one of its requests holds
  * (EDEADLK, where the primitive has an owner). To free a primitive for which a request waits, or to
- * move a loop or a request in memory.
+ * move a loop or a request in memory. To wake a loop in a signal handler, by an lw_event_set or an
+ * lw_cancel_fire, say: the handler may have interrupted its own thread as that wakes a loop.
  *
  * When its thread ends, a loop is destroyed. A forked child has no loops: there every function
  * returns EPERM, and lw_loop_destroy only closes the child's copy of the descriptors. A child that
