@@ -55,7 +55,7 @@ struct hold find_hold(lw_region *region, const char *name, const struct options 
         errx(FAILED, "%s: %s", name,
              error == EINVAL         ? "not a name"
              : error == ENAMETOOLONG ? "the name is too long"
-             : error == ENOSPC       ? "the region has no room for another name"
+             : error == ENOSPC       ? "no room for another name: 'lockword remove' forgets one"
                                      : strerror(error));
     return hold;
 }

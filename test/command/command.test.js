@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { sleep, until } from '../js/support.js';
-import { program, running, startIn } from './programs.js';
+import { program, regionOf, running, startIn } from './programs.js';
 
 let folder;
 
@@ -472,6 +472,11 @@ describe('lockword list, show, wait, break, remove', function () {
     assert.match(await wrong('run', '--permits', '1.5', 'a', 'true'), /not a whole number: 1.5/);
     assert.match(await wrong('show', '--try', 'a'), /not an option of this subcommand: --try/);
     assert.match(await wrong('run', 'x'.repeat(56), 'true'), /the name is too long/);
+    writeFileSync(file('full'), regionOf(2));
+    assert.match(
+      await wrong('run', '--region', file('full'), 'a', 'true'),
+      /no room for another name: 'lockword remove' forgets one/,
+    );
     writeFileSync(file('region'), 'no region');
     assert.match(await wrong('list'), /no region, or a damaged one/);
   });

@@ -23,3 +23,18 @@ export function startIn(variables, command, ...args) {
   });
   return child;
 }
+
+/** A region that has this many mutexes, as docs/layout.md has its bytes. */
+export function regionOf(mutexes) {
+  const slots = 331776;
+  const region = Buffer.alloc(slots + 256 * mutexes);
+  region.write('lockword');
+  region.writeUInt32LE(4, 8);
+  region.writeUInt32LE(region.length, 12);
+  region.fill(0xff, 256, 512);
+  for (let i = 0; i < mutexes; i++) {
+    region.writeUInt32LE(0x101, slots + 128 * i);
+    region.write(`lock-${i}`, slots + 128 * i + 8);
+  }
+  return region;
+}

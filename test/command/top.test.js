@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { sleep, until as waitUntil } from '../js/support.js';
-import { program, running, startIn } from './programs.js';
+import { program, regionOf, running, startIn } from './programs.js';
 
 let folder;
 
@@ -26,21 +26,6 @@ const until = (isTrue) =>
 function start(width, height) {
   const top = `LOCKWORD_REGION=${join(folder, 'region')} ${program} top; echo "ended: $?"; sleep 100`;
   tmux('-f', '/dev/null', 'new-session', '-d', '-x', `${width}`, '-y', `${height}`, top);
-}
-
-/** A region that has this many mutexes, as docs/layout.md has its bytes. */
-function regionOf(mutexes) {
-  const slots = 331776;
-  const region = Buffer.alloc(slots + 256 * mutexes);
-  region.write('lockword');
-  region.writeUInt32LE(4, 8);
-  region.writeUInt32LE(region.length, 12);
-  region.fill(0xff, 256, 512);
-  for (let i = 0; i < mutexes; i++) {
-    region.writeUInt32LE(0x101, slots + 128 * i);
-    region.write(`lock-${i}`, slots + 128 * i + 8);
-  }
-  return region;
 }
 
 describe('lockword top', function () {
