@@ -71,14 +71,19 @@ void lw_alarm_hush(const int *fds)
     errno = saved;
 }
 
-/* To set it also makes it unreadable until then. A time of 0 would be none. */
+/*
+ * To set it also makes it unreadable until then. A time of 0 would be none. Where a time_t has 32
+ * bits, it ends after 68 years: then the loop looks, and sets the rest.
+ */
 void lw_alarm_set(const int *fds, lw_deadline deadline)
 {
     struct itimerspec time = {0};
     if (deadline != LW_FOREVER) {
         const lw_deadline at = deadline > 0 ? deadline : 1;
-        time.it_value =
-            (struct timespec){.tv_sec = (time_t)(at / NS_PER_S), .tv_nsec = (long)(at % NS_PER_S)};
+        const lw_deadline s = at / NS_PER_S;
+        time.it_value = (struct timespec){
+            .tv_sec = sizeof(time_t) == 4 && s > INT32_MAX ? (time_t)INT32_MAX : (time_t)s,
+            .tv_nsec = (long)(at % NS_PER_S)};
     }
     timerfd_settime(fds[TIMER], TFD_TIMER_ABSTIME, &time, NULL);
 }

@@ -213,6 +213,20 @@ TEST(deadlines_come_in_their_order)
     free(waits);
 }
 
+/* Where a time_t has 32 bits, it holds none of these times. */
+LOOP_TEST(a_deadline_in_centuries_wakes_nobody)
+{
+    lw_event event = LW_EVENT_INIT;
+    for (int64_t ms = 1000LL << 33; ms > 1000LL << 31; ms /= 2) {
+        WAIT(lw_event_wait_async, &event, &fresh(&a)->request, &loop, (ms + 1000) * NS_PER_MS, done,
+             &a);
+        settle(&loop);
+        assert_false(turn(&loop, 5));
+        lw_request_cancel(&a.request);
+        assert_int_equal(end_wait(&loop, &a), ECANCELED);
+    }
+}
+
 LOOP_TEST(whoever_leaves_leaves_alone)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
