@@ -299,7 +299,8 @@ describe('processes and workers', () => {
     const make = () => peer('both', DATA, 1e6);
     const all = [make(), make(), make()];
     const end = performance.now() + Number(process.env.LW_KILLS_MS ?? 1200);
-    for (let i = 0; performance.now() < end; i++) {
+    // On a busy machine most of them are killed before they have begun.
+    for (let i = 0; performance.now() < end || numbers()[0] <= 100; i++) {
       await sleep(50);
       await all[i % 3].kill();
       all[i % 3] = make();
