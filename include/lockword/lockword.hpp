@@ -24,6 +24,10 @@
 #ifndef LOCKWORD_LOCKWORD_HPP
 #define LOCKWORD_LOCKWORD_HPP
 
+#if defined(_MSVC_LANG) ? _MSVC_LANG < 201703L : __cplusplus < 201703L
+#error "lockword.hpp needs C++17; the C headers, lockword/NAME.h, can be included from C++11 on"
+#endif
+
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>

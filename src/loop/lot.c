@@ -19,6 +19,9 @@ _Static_assert((int)LW_MUTEX_GATE == (int)LW_WAITERS_GATE,
 /* How many loops a notifier remembers before it lets go of the bucket, to ring them. */
 #define RINGS 16
 
+/* How often the end of a loop looks whether somebody still rings it. */
+#define CLOSE_NS 50000
+
 static struct bucket {
     lw_mutex lock;
     lw_link heads;     /* in the order of parked_at */
@@ -395,14 +398,19 @@ void lw_inbox_ring(lw_loop *loop)
     lw_mutex_unlock(&loop->lock);
 }
 
+/*
+ * A ringer may have been preempted, and have a lower priority than this thread, so that a yield
+ * would not let it run: it is waited for asleep.
+ */
 void lw_inbox_close(lw_loop *loop)
 {
+    const lw_word nobody = 0;
     for (;;) {
         lw_mutex_lock(&loop->lock);
         const bool is_quiet = loop->ringers == 0;
         lw_mutex_unlock(&loop->lock);
         if (is_quiet)
             return;
-        lw_yield();
+        lw_wait(&nobody, 0, lw_now() + CLOSE_NS);
     }
 }

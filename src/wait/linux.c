@@ -180,8 +180,10 @@ static long futex(const uint32_t *word, int operation, uint32_t value, const str
 }
 #endif
 
+#ifdef SYS_futex_waitv
 /* Set once futex_waitv has failed: an old kernel, or a sandbox that does not know the call. */
 static lw_word has_no_waitv;
+#endif
 
 bool lw_can_wait_for_many(void)
 {

@@ -20,11 +20,6 @@ struct lw_region *lw_shared_by(const uint32_t *)
 const struct lw_carer *lw_carer;
 }
 
-int64_t lw_now()
-{
-    return 1;
-}
-
 int lw_alarm_open(int *fds)
 {
     world::bell &bell = now->bells[rl::ctx().current_thread()];
