@@ -41,8 +41,9 @@ enum {
 /* Ghost: a claim stands, and is marked in the state. */
 #define MARKED 2
 
-/* Of a caller: the low byte of how many permits it left. */
+/* Of a caller: the low byte of how many permits it left; whether it waits briefly in line. */
 #define LEFT 0
+#define BRIEFLY 1
 
 /* The phase of a waiter that has claimed, that waited behind a claim, or at the state. */
 #define CLAIMS 0x4
@@ -227,6 +228,16 @@ static bool takes_over_too_soon(const struct caller *caller, uint32_t n,
            (seen < n || seen < needed);
 }
 
+/* Whether a caller gets in line, and saw enough permits for the claimant and for itself. */
+static bool stands_beside_enough(const struct caller *caller, uint32_t n,
+                                 const struct operation *operation, uint32_t result)
+{
+    const uint32_t seen = caller->flags / SAW;
+    return operation->kind == CAS && result == operation->a &&
+           operation->b == (operation->a | LW_SEM_LINE) && seen >= n &&
+           seen >= (operation->a & LW_SEM_NEED);
+}
+
 /* Whether a thread that was not in line claims before those that are. */
 static bool overtakes_the_line(const struct state *state, int agent,
                                const struct operation *operation)
@@ -248,6 +259,8 @@ static const char *operated(struct state *state, int agent, const struct operati
     if (operation->word == LW_SEM_GATE)
         return "touches the gate";
     if (operation->word == LW_SEM_CLAIM) {
+        c->own[BRIEFLY] = stands_beside_enough(c, model_size(agent, state->agents[agent].caller),
+                                               operation, result);
         if (!has_changed(operation, result))
             return NULL;
         if ((operation->a ^ operation->b) & (LW_SEM_NEED | LW_SEM_TICKET))
@@ -282,7 +295,7 @@ static const char *acquire_ended(struct state *state, int agent, struct caller *
     const bool saw_too_few = caller->flags & SAW_TOO_FEW;
     caller->flags = took ? HOLDS : 0;
     const uint8_t left = caller->own[LEFT];
-    caller->own[LEFT] = 0;
+    caller->own[LEFT] = caller->own[BRIEFLY] = 0;
     if (what == LW_DONE && n != 0 && !took)
         return "says that it has its permits, and has not";
     const uint32_t says = lw_answer_expected(answer);
@@ -349,6 +362,22 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
                    ? "does not know how many permits there are"
                    : NULL;
     }
+}
+
+/*
+ * A thread in line waits briefly beside enough permits for the claimant and for itself. Else it
+ * re-checks, since the thread before it may have no CPU; but not for ever.
+ */
+static const char *waits(struct state *state, int agent, uint32_t way)
+{
+    const struct agent *a = &state->agents[agent];
+    struct caller *c = operator_of(state, agent);
+    const bool in_line = c->phase == BEHIND && !model_is_async(agent, a->caller);
+    const uint32_t right = c->own[BRIEFLY]      ? LW_WAIT_BRIEF
+                           : a->why == LW_SLICE ? LW_WAIT_IDLE
+                                                : LW_WAIT;
+    c->own[BRIEFLY] = 0;
+    return in_line && way != right ? "does not wait in line as it should" : NULL;
 }
 
 /* Whether the agent sleeps, and would get its permits if it were woken. */
@@ -543,6 +572,6 @@ static const struct configuration proofs[] = {
 static const char *const word_names[] = {"permits", "gate", "claim"};
 
 EXPLORE("sem", LW_SEM_WORDS, .crowd = true, .begin = begin,
-        .flags_of_a_step = SAW_TOO_FEW | MOST_SEEN * SAW, .was_chosen = was_chosen,
+        .flags_of_a_step = SAW_TOO_FEW | MOST_SEEN * SAW, .was_chosen = was_chosen, .waits = waits,
         .last_phase = SEM_LAST_PHASE, .proofs = proofs, .proof_count = COUNT_OF(proofs),
         .held = held, .held_by_all = held_by_all, .is_owed = is_owed, .pledges = pledges)

@@ -20,7 +20,9 @@
  *   7. The end of a claim wakes the first thread in line. That thread owes the line a notify: it
  *      claims, and the mark of the line stays, or it notifies the next one when it has its permits,
  *      sleeps at the state, or gives up. The claim stays closed to newcomers meanwhile, so that
- *      they do not overtake the line.
+ *      they do not overtake the line. Where a CPU has several threads, one that was woken may have
+ *      to wait for time slices of others before it wakes the next one. So a thread in line also
+ *      re-checks, once for each wait there.
  *
  * The claimant may be a busy event loop, or it may have died. So a thread that finds enough permits
  * for the claim and for itself waits briefly, a release wakes one in line if event loops wait, and
@@ -204,9 +206,10 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
             lw_notify(&sem[LW_SEM_STATE], 1);
         if (behind && !async) {
             const uint32_t line = claim | LW_SEM_LINE;
-            const uint32_t need = claim & LW_SEM_NEED;
-            const bool is_enough = need != 0 && permits >= need && permits >= n;
-            const uint32_t way = is_enough ? LW_WAIT_BRIEF : LW_WAIT_IDLE;
+            const bool is_enough = permits >= (claim & LW_SEM_NEED) && permits >= n;
+            const uint32_t way = is_enough         ? LW_WAIT_BRIEF
+                                 : why == LW_SLICE ? LW_WAIT_IDLE
+                                                   : LW_WAIT;
             if (lw_cas(&sem[LW_SEM_CLAIM], claim, line, lw_relaxed) == claim)
                 return lw_answer_of(way, LW_SEM_CLAIM, BEHIND, line);
             seen = lw_load(&sem[LW_SEM_STATE], lw_relaxed);

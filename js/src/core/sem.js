@@ -20,7 +20,9 @@
  *   7. The end of a claim wakes the first thread in line. That thread owes the line a notify: it
  *      claims, and the mark of the line stays, or it notifies the next one when it has its permits,
  *      sleeps at the state, or gives up. The claim stays closed to newcomers meanwhile, so that
- *      they do not overtake the line.
+ *      they do not overtake the line. Where a CPU has several threads, one that was woken may have
+ *      to wait for time slices of others before it wakes the next one. So a thread in line also
+ *      re-checks, once for each wait there.
  *
  * The claimant may be a busy event loop, or it may have died. So a thread that finds enough permits
  * for the claim and for itself waits briefly, a release wakes one in line if event loops wait, and
@@ -56,6 +58,7 @@ import {
   LW_SEM_TICKET,
   LW_SLICE,
   LW_TIMED_OUT,
+  LW_WAIT,
   LW_WAITERS,
   LW_WAIT_BRIEF,
   LW_WAIT_IDLE,
@@ -337,9 +340,8 @@ export function semAcquireStep(sem, n, why, phase) {
     if (phase & LW_OWES && permits > 0) notify(sem, LW_SEM_STATE, 1);
     if (behind && !async) {
       const line = claim | LW_SEM_LINE;
-      const need = claim & LW_SEM_NEED;
-      const isEnough = need !== 0 && permits >= need && permits >= n >>> 0;
-      const way = isEnough ? LW_WAIT_BRIEF : LW_WAIT_IDLE;
+      const isEnough = permits >= (claim & LW_SEM_NEED) && permits >= n >>> 0;
+      const way = isEnough ? LW_WAIT_BRIEF : why === LW_SLICE ? LW_WAIT_IDLE : LW_WAIT;
       if (Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, line) === claim)
         return { what: way, word: LW_SEM_CLAIM, phase: BEHIND, expected: line };
       seen = Atomics.load(sem, LW_SEM_STATE);
