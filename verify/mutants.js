@@ -27,6 +27,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -411,6 +412,8 @@ async function testByHand(names) {
     if (others.length !== 1)
       return fail(mutant, `what it replaces stands ${others.length} times in the source`);
     const folder = join(BUILD, `by-hand/${number}`);
+    /* The number may have been another mutant's, of another file. */
+    rmSync(folder, { recursive: true, force: true });
     write(join(folder, file), first + to + others[0]);
     judge(mutant, await explore([await build(primitive, folder, `explore-${primitive}`)], 0), [
       primitive,
