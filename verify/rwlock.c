@@ -428,6 +428,17 @@ static const char *jumps(const struct caller *caller, uint32_t before)
     return NULL;
 }
 
+/*
+ * Whether one that has not waited reads while writers sleep, none of which claims the next turn. If
+ * it woke none of them, readers could come without end, and writers would lose no turn that counts.
+ */
+static bool passes_sleeping_writers(const struct caller *caller, uint32_t before)
+{
+    return (caller->function == READ || caller->function == UPREAD) &&
+           !(caller->phase & LW_ENTITLED) && before & LW_BLOCKED_WAITERS &&
+           !(before & (LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_MIXED));
+}
+
 /* Takes the lock, and ends claims with that. */
 static const char *takes(const struct caller *caller, uint32_t why, uint32_t before, uint32_t after)
 {
@@ -436,6 +447,8 @@ static const char *takes(const struct caller *caller, uint32_t why, uint32_t bef
     if (before & ~after & CLAIMS & ~claims_of(caller->function) &&
         !(caller->own[MARKS] & IS_ENTITLED))
         return "ends what others claim";
+    if (passes_sleeping_writers(caller, before) && after & LW_BLOCKED_WAITERS)
+        return "starves writers: reads while they sleep without a claim, and wakes none";
     return jumps(caller, before);
 }
 
