@@ -8,6 +8,7 @@
 #include <lockword/core/step.h>
 
 #include "memory.h"
+#include "store.h"
 
 #define MAX_LOG 48u      /* operations in one call: more than that is a loop without end */
 #define MAX_ORIGINALS 6u /* originals kept of a shortened run */
@@ -54,6 +55,7 @@ static struct run *runs;
 static uint32_t run_count, run_capacity;
 static uint32_t *table;
 static uint32_t table_size;
+static struct store returns; /* of struct returned: its run is its parent */
 
 /* The call being run. */
 static lw_word arena[MAX_WORDS];
@@ -277,6 +279,22 @@ static void keep_original(run_id run, const struct log *log)
         follow(run, &original->log, edge);
 }
 
+/* What a run that has returned remembers, where ends are merged. */
+struct returned {
+    uint64_t function, result;
+};
+
+/* Of all runs of the function that have returned this: always one. */
+static run_id returned(const struct arguments *call, const struct log *log, uint64_t result)
+{
+    const struct returned end = {call->function, result};
+    const uint32_t known = returns.count;
+    const uint32_t number = store_add(&returns, (const unsigned char *)&end, 0);
+    if (number == known)
+        returns.parents[number] = intern(call, log);
+    return returns.parents[number];
+}
+
 /* The run with one more result, not looked up but made. */
 static run_id extend(run_id from, uint32_t result)
 {
@@ -289,6 +307,8 @@ static run_id extend(run_id from, uint32_t result)
     log.results[log.length - 1] = result;
     const struct arguments call = runs[from].arguments;
     const struct operation next = replay(&call, &log);
+    if (runs_merge_ends && next.kind == RETURNED)
+        return returned(&call, &log, next.result);
     struct operation operations[MAX_LOG];
     memcpy(operations, seen, log.length * sizeof *operations);
 
@@ -342,6 +362,8 @@ void runs_reset(const struct function *of, uint32_t words)
     end_count = 0;
     run_count = 0;
     runs_differ = runs_endless = false;
+    store_close(&returns);
+    store_open(&returns, sizeof(struct returned));
     if (table)
         memset(table, 0, table_size * sizeof *table);
 }

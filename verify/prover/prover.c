@@ -96,6 +96,8 @@ static bool prove_one(uint32_t number, bool is_quiet, const char *certificates)
     struct pairs pairs;
     struct outcome outcome = {.out = is_quiet ? NULL : tmpfile()};
     const double start = now();
+    /* The certificate has the table of steps of this proof alone. */
+    runs_reset(model_primitive->functions, model_primitive->words);
     if (!is_quiet) {
         printf("%3u  %-24s", number + 1, proof->agents);
         fflush(stdout);
