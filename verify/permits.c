@@ -34,22 +34,33 @@ enum {
 /* The highest phase of the step: the mutex's, with the flag that it waits. */
 #define PERMITS_LAST_PHASE (MUTEX_LAST_PHASE | 4)
 
+/* From this phase on, a waiter reserves. */
+#define STARVES ((MAX_FAILED_WAITS + 1) * LW_ONE_FAILED_WAIT)
+
 /* Ghost, in proofs: a permit has become free since the state's sequence moved. */
 #define UNSAID 2
 
+/* As CMakeLists.txt builds src/core/permits.c. */
+#ifndef GENERATIONS
+#define GENERATIONS LW_PERMITS_SEQUENCE
+#endif
+
 /* Ghost: how many threads may still be woken in vain by the releases so far. */
 #define CREDIT 1
+
+/* A burial's result: whom it has buried, and above that, how many permits were that agent's. */
+#define FREED 32
 
 static bool enter(lw_word *words, uint32_t self)
 {
     return lw_cas(&words[LW_PERMITS_WRITER], 0, self, lw_acquire) == 0;
 }
 
-static uint32_t bury_all(lw_word *words, uint32_t dead)
+static uint64_t bury_all(lw_word *words, uint32_t dead)
 {
-    lw_permits_bury_step(words, dead);
+    const uint64_t freed = lw_permits_bury_step(words, dead);
     lw_cas(&words[LW_PERMITS_WRITER], dead, 0, lw_acq_rel);
-    return dead;
+    return dead | freed << FREED;
 }
 
 static uint32_t look_for(lw_word *words, uint32_t self)
@@ -192,8 +203,31 @@ static const char *freed_permit(struct state *state, int agent, const struct ope
         return "writes a permit that it was not asked to free";
     if (function == RELEASE)
         c->flags = (c->flags | GAVE) & (uint8_t)~HOLDS;
+    if (function == BURY && !model_is_one_of_many)
+        c->own[WHICH]++;
     state->ghosts[CREDIT] += wakes_count();
     state->ghosts[UNSAID] = model_is_one_of_many;
+    return NULL;
+}
+
+/* What a call may make of the state, besides marks of those who wait. */
+static const char *changed_state(const struct state *state, int agent, const struct caller *c,
+                                 const struct operation *operation)
+{
+    const struct agent *a = &state->agents[agent];
+    const uint32_t before = operation->a, after = operation->b;
+    const bool withdraws = before & ~after & LW_PERMITS_RESERVED;
+    const bool moves = (before ^ after) & LW_PERMITS_SEQUENCE;
+    if ((after & LW_PERMITS_SEQUENCE) > GENERATIONS)
+        return "the sequence grows beyond its bits";
+    if (moves && a->function != RELEASE && a->function != BURY)
+        return "moves the sequence, and has freed no permit";
+    if (a->function == BURY)
+        return after & ~LW_PERMITS_SEQUENCE ? "a burial leaves what the dead may have set" : NULL;
+    if (a->function == DRAIN && !(c->flags & INSIDE))
+        return "drains without the door";
+    if (withdraws && !(c->flags & TOOK && c->flags & HAS_WAITED) && c->phase < STARVES)
+        return "withdraws a reservation that it has not made";
     return NULL;
 }
 
@@ -215,11 +249,9 @@ static const char *operated(struct state *state, int agent, const struct operati
             c->own[SAW_RESERVED] = (result & LW_PERMITS_RESERVED) != 0;
         if (c->own[SAW_RESERVED])
             c->flags |= SAW_NONE;
-        if (writes && function == DRAIN && !(c->flags & INSIDE))
-            return "drains without the door";
         if (writes && (operation->a ^ operation->b) & LW_PERMITS_SEQUENCE)
             state->ghosts[UNSAID] = 0;
-        return NULL;
+        return writes ? changed_state(state, agent, c, operation) : NULL;
     }
     if (operation->word >= LW_PERMITS_FIRST && result != 0 && !(c->flags & SAW_NONE)) {
         c->flags |= SAW_NONE;
@@ -311,10 +343,12 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         return NULL;
     case BURY: {
         const int dead = model_agent_of((uint32_t)result);
+        const bool knows = result >> FREED == c->own[WHICH];
         c->flags = 0;
+        c->own[WHICH] = 0;
         use_up_round(c);
         state->ghosts[BURIED] |= (uint8_t)(is_dead(state, dead) << dead);
-        return NULL;
+        return knows || model_is_one_of_many ? NULL : "does not know how many it freed";
     }
     case FIND: {
         uint32_t first = 0;
@@ -479,6 +513,11 @@ static const struct configuration configurations[] = {
     {"b,b,t", 1, SPURIOUS, 0, SMALL, 1},
     {"b,b,b,b", 1, 0, 0, LARGE, 2},
     {"h,b,b,t", 1, 0, 0, SMALL, 1},
+    {"h,b,a", 1, SLICES | BRIEFS, 0, SMALL, 1},
+    {"h,b,b", 1, SLICES, 0, SMALL, 1},
+    {"w,h", 1, SLICES | BRIEFS, 0, SMALL, 1},
+    {"w,h,h,d", 1, CANCELS, 0, SMALL, 2},
+    {"w,h,h,h", 1, 0, 0, SMALL, 3},
     {"h,b,b,b", 1, CANCELS, 0, LARGE, 1},
     {"h,h,b", 1, NATIVE, 0, SMALL, 2},
     {"h,h,b,b", 1, CANCELS, 0, SMALL, 2},
@@ -498,11 +537,6 @@ static const struct configuration configurations[] = {
     {"w,d,d,r", 1, DEATHS | BURIALS, 0, SMALL, 2},
 };
 
-/* As CMakeLists.txt builds src/core/permits.c. */
-#ifndef GENERATIONS
-#define GENERATIONS LW_PERMITS_SEQUENCE
-#endif
-
 static const struct configuration proofs[] = {
     {"b,t", 0, ANYTHING | STRAYS, 0, SMALL, 1},
     {"b,t", 0, ANYTHING | STRAYS | DEATHS | BURIALS | BRIEFS_END, 0, SMALL, 1},
@@ -510,12 +544,15 @@ static const struct configuration proofs[] = {
     {"b,t", 0, ANYTHING | STRAYS | DEATHS | BURIALS | BRIEFS_END, 0, LARGE, 2},
 };
 
-static const char *const word_names[] = {"state",  "gate",     "count",
-                                         "writer", "permit 0", "permit 1"};
+static const char *const word_names[] = {"state",    "gate",     "count",   "writer",
+                                         "permit 0", "permit 1", "permit 2"};
 
-EXPLORE("permits", LW_PERMITS_FIRST + 2, .crowd = true, .async_letters = "aAev", .begin = begin,
+EXPLORE("permits", LW_PERMITS_FIRST + 3, .crowd = true, .async_letters = "aAev", .begin = begin,
         .flags_of_a_step = SAW_NONE, .waits = waits, .last_phase = PERMITS_LAST_PHASE,
         .may_die = may_die, .proofs = proofs, .proof_count = COUNT_OF(proofs),
-        .ids = {[LW_PERMITS_WRITER] = LW_PERMITS_OWNER, LW_PERMITS_OWNER, LW_PERMITS_OWNER},
+        .ids = {[LW_PERMITS_WRITER] = LW_PERMITS_OWNER,
+                LW_PERMITS_OWNER,
+                LW_PERMITS_OWNER,
+                LW_PERMITS_OWNER},
         .generations = {[LW_PERMITS_STATE] = GENERATIONS}, .remembers = true, .burial = BURY + 1,
         .is_owed = is_owed, .pledges = pledges, .may_keep = may_keep)

@@ -138,8 +138,8 @@ static lw_answer give_up(lw_word *permits, lw_phase phase)
 lw_answer lw_permits_acquire_step(lw_word *permits, uint32_t self, uint32_t why, lw_phase phase)
 {
     const bool async = why & LW_ASYNC;
-    /* That the time of a caller is up which has not waited entitles it to nothing. */
-    phase = phase & WAITS ? lw_waiters_resume(phase, why) : 0;
+    /* A caller that has not waited has phase 0: that its time is up entitles it to nothing. */
+    phase = phase ? lw_waiters_resume(phase, why) : 0;
     if ((why & LW_WHY) == LW_CANCELLED)
         return give_up(permits, phase);
 

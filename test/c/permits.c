@@ -84,6 +84,13 @@ TEST(each_permit_is_had_once_and_has_a_number)
     assert_int_equal(lw_permits_available(&permits), LW_PERMITS_MAX);
 }
 
+TEST(a_word_that_says_more_says_the_most)
+{
+    static lw_permits permits = LW_PERMITS_INIT(UINT32_MAX);
+    assert_int_equal(lw_permits_available(&permits), LW_PERMITS_MAX);
+    assert_int_equal(lw_permits_release(&permits, LW_PERMITS_MAX), EPERM);
+}
+
 TEST(only_its_owner_gives_a_permit_back)
 {
     lw_permits permits = LW_PERMITS_INIT(2);

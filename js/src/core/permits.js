@@ -220,8 +220,8 @@ function giveUp(permits, phase) {
  */
 export function permitsAcquireStep(permits, self, why, phase) {
   const async = (why & LW_ASYNC) !== 0;
-  // That the time of a caller is up which has not waited entitles it to nothing.
-  phase = phase & WAITS ? waitersResume(phase, why) : 0;
+  // A caller that has not waited has phase 0: that its time is up entitles it to nothing.
+  phase = phase ? waitersResume(phase, why) : 0;
   if ((why & LW_WHY) === LW_CANCELLED) return giveUp(permits, phase);
 
   for (;;) {
