@@ -5,6 +5,7 @@
  * The letters: r reads, w writes, u reads upgradably and may upgrade and downgrade, in every
  * choice; x, y and z are the same without blocking. d does what u does, but upgrades. b does any of
  * r, w and u, a does so without blocking, p the same in an engine that has to poll, t only tries.
+ * l writes, if a look at the lock gives it to it, as a caller does that is awake yet.
  * s reads, writes and tries to read upgradably by the C interface, whose inlined halves go before
  * the steps.
  */
@@ -175,7 +176,7 @@ static uint32_t for_ever(void)
 static void ways_on(const struct state *state, int caller, struct list *list)
 {
     const int agent = list->agent;
-    const bool ends_at_once = is_one_of(agent, caller, "rwxyRWXY");
+    const bool ends_at_once = is_one_of(agent, caller, "rwlxyRWXY");
     if (is_one_of(agent, caller, "s"))
         add(list, UNLOCK);
     else if (state->agents[agent].callers[caller].flags & HAS_READ)
@@ -205,6 +206,10 @@ static void ways_in(int caller, struct list *list)
         add(list, WRITE);
     if (is_one_of(agent, caller, "uzdUZbap"))
         add(list, UPREAD);
+    if (is_one_of(agent, caller, "l")) {
+        add(list, WRITE);
+        list->choices[list->count - 1].b = LW_TIMED_OUT;
+    }
     if (is_one_of(agent, caller, "t")) {
         add_change(list, TRY_READ, 0, LW_RWLOCK_READER);
         add_change(list, TRY_WRITE, 0, LW_RWLOCK_WRITER);
@@ -953,6 +958,7 @@ static const struct configuration configurations[] = {
     {"r,d,d", 1, 0, 0, SMALL, 0},
     {"r,w,w", 1, CANCELS, 0, SMALL, 0},
     {"w,w,y", 1, CANCELS | SLICES | BRIEFS, 0, SMALL, 0},
+    {"w,w,l", 1, SLICES, 0, SMALL, 0},
     {"u,w,w", 1, CANCELS, 0, LARGE, 0},
     {"zz,u", 1, BRIEFS, 0, LARGE, 0},
     {"b,b", 1, 0, 0, SMALL, 0},

@@ -131,7 +131,7 @@ struct configuration {
 /* A call that a caller may make next. */
 struct choice {
     uint8_t function;
-    uint32_t a, b, c; /* of a step, a is what it wants */
+    uint32_t a, b, c; /* of a step, a is what it wants, and b why it is called first */
 };
 
 struct primitive {

@@ -529,7 +529,7 @@ static void start(const struct scene *scene, int agent, int caller, struct choic
         operate(scene, &next, runs_begin(choice.function, choice.a, choice.b, choice.c), event);
         return;
     }
-    will_call(a, caller, choice.function, LW_START);
+    will_call(a, caller, choice.function, choice.b);
     a->callers[caller].function = (uint8_t)choice.function;
     a->callers[caller].wanted = choice.a;
     if (model_is_async(agent, caller) && !function_of(a)->stands_alone) {
