@@ -460,6 +460,8 @@ enum { TIMED = 1, CANCELLABLE = 2, BOUNDS = 4 };
 #define EACH 2           /* waiters of a kind */
 #define BEGINNING_MS 600 /* in which they may look, and re-check for fairness */
 #define ASLEEP_MS 1000
+/* Where waiters look, once a second, one in a semaphore's line re-checks after each look. */
+#define MOST_SLEEPS 4
 
 struct sleepers {
     struct subject subject;
@@ -510,7 +512,7 @@ static void blocked_waiters_sleep(void **state)
             const struct usage now = usage_of(&s->calls[i].helper);
             const long sleeps = now.sleeps - s->before[i].sleeps;
             const int64_t us = (now.cpu_ns - s->before[i].cpu_ns) / 1000;
-            if (sleeps > 2 || us > ASLEEP_MS)
+            if (sleeps > MOST_SLEEPS || us > ASLEEP_MS)
                 fail_msg("%s%s%s: a blocked waiter has woken %ld times and run for %lld us within "
                          "a second",
                          s->waiting.operation->name,
