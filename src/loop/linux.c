@@ -1,7 +1,8 @@
 /*
  * linux.c: the alarm: an epoll of an eventfd, which is rung, and a timerfd. libc's read, write and
  * close are cancellation points: a thread that is cancelled (pthread_cancel) would end as it rings,
- * and the loop would wait for it for ever. By `syscall` they are none.
+ * and the loop would wait for it for ever. So read and write are called by `syscall`, where they
+ * are none; and while files are closed, cancellation is off.
  */
 #define _GNU_SOURCE
 #include "lot.h"
@@ -51,7 +52,7 @@ void lw_alarm_close(const int *fds)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     for (int i = BOTH; i <= TIMER; i++) {
         if (fds[i] >= 0)
-            close(fds[i]); /* ThreadSanitizer has to see it */
+            close(fds[i]); /* not by `syscall`: ThreadSanitizer has to see it */
     }
     pthread_setcancelstate(before, NULL);
 }

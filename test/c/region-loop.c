@@ -1,6 +1,6 @@
 /*
  * region-loop.c: event loops that wait for what other processes hold, change or leave behind.
- * Processes are forked children.
+ * Processes are forked children. And the end of a loop while a thread rings it.
  */
 #define _GNU_SOURCE
 #include "check-region.h"
@@ -718,6 +718,55 @@ TEST(a_region_is_opened_and_closed_many_times)
         assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
         end_with_a_loop();
     }
+}
+
+/*
+ * A loop that ends sleeps beside a thread that is slow to ring it: by yields alone it might keep
+ * that thread, of a lower priority, off the CPU for ever.
+ */
+
+static bool is_slow, rings;
+void __real_lw_alarm_ring(const int *fds);
+void __wrap_lw_alarm_ring(const int *fds);
+
+void __wrap_lw_alarm_ring(const int *fds)
+{
+    if (__atomic_load_n(&is_slow, __ATOMIC_ACQUIRE)) {
+        __atomic_store_n(&rings, true, __ATOMIC_RELEASE);
+        sleep_ms(100);
+    }
+    __real_lw_alarm_ring(fds);
+}
+
+static int unlock_slowly(struct call *call)
+{
+    lw_mutex_lock(call->on);
+    while (!__atomic_load_n(&is_slow, __ATOMIC_ACQUIRE))
+        sleep_ms(1);
+    return lw_mutex_unlock(call->on);
+}
+
+TEST(the_end_of_a_loop_sleeps_beside_a_slow_ringer)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    lw_loop own;
+    struct wait wait;
+    struct call call = calling(unlock_slowly, &mutex);
+    start_call(&call);
+    while (!lw_mutex_is_locked(&mutex))
+        continue;
+    assert_int_equal(lw_loop_init(&own), 0);
+    assert_int_equal(
+        lw_mutex_lock_async(&mutex, &fresh(&wait)->request, &own, LW_FOREVER, done, &wait), 0);
+    lw_loop_run(&own);
+    __atomic_store_n(&is_slow, true, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&rings, __ATOMIC_ACQUIRE))
+        continue;
+    __atomic_store_n(&is_slow, false, __ATOMIC_RELEASE);
+    const int64_t used = used_ns();
+    assert_int_equal(lw_loop_destroy(&own), 0);
+    assert_in_range(used_ns() - used, 0, 20 * NS_PER_MS);
+    assert_int_equal(end_call(&call), 0);
 }
 
 RUN_TESTS("region-loop")

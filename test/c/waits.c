@@ -461,7 +461,11 @@ enum { TIMED = 1, CANCELLABLE = 2, BOUNDS = 4 };
 #define BEGINNING_MS 600 /* in which they may look, and re-check for fairness */
 #define ASLEEP_MS 1000
 /* Where waiters look, once a second, one in a semaphore's line re-checks after each look. */
+#if defined LW_POLLING || defined LOCKWORD_PORTABLE || !defined __linux__
 #define MOST_SLEEPS 4
+#else
+#define MOST_SLEEPS 2
+#endif
 
 struct sleepers {
     struct subject subject;

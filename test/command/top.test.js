@@ -65,7 +65,7 @@ describe('lockword top', function () {
     for (let i = 0; i < 9; i++) run(`lock-${i}`, 'sleep', '100');
     start(100, 8);
     const shown = () => [...screen().matchAll(/^lock-(\d)/gm)].map(([, number]) => number).join('');
-    await until(() => shown() === '01234');
+    await until(() => screen().includes('9 locks') && shown() === '01234');
     tmux('send-keys', 'Down');
     await until(() => shown() === '12345');
     tmux('send-keys', 'NPage');
