@@ -30,10 +30,10 @@ static struct bucket {
 
 /*
  * How many waiters of conditions there are: whether lw_notify_both has to look for any. A waiter is
- * counted before it gives up its mutex, and until it has left its line: a notify that overlooked it
- * would leave it there to the next one, which is for somebody else. One that was taken out, but
- * finds nothing changed and parks again, counts meanwhile: a notify that comes just then must lock
- * the bucket, so that the waiter sees what was changed before it.
+ * counted before it gives up its mutex, and until it has left its line: if a notify overlooked it
+ * there, the next notify would find it, and not the waiter that this notify is for. A waiter that
+ * was taken out, but finds nothing changed and parks again, counts meanwhile: a notify that comes
+ * just then must lock the bucket, so that the waiter sees what was changed before it.
  */
 static lw_word at_conditions;
 
@@ -399,8 +399,8 @@ void lw_inbox_ring(lw_loop *loop)
 }
 
 /*
- * A ringer may have been preempted, and have a lower priority than this thread, so that a yield
- * would not let it run: it is waited for asleep.
+ * A thread that rings the loop may have been preempted. If its priority is lower than that of this
+ * thread, a yield would not let it run. So this thread sleeps until nobody rings.
  */
 void lw_inbox_close(lw_loop *loop)
 {
