@@ -66,12 +66,16 @@ static bool is_of_another_boot(const struct process *process)
     return boot != mine && boot != LW_REGION_UNKNOWN_BOOT && mine != LW_REGION_UNKNOWN_BOOT;
 }
 
-/* Returns whether the process of this row has died, if it has one. */
+/*
+ * Returns whether the process of this row has died, if it has one. The kernel marks the alarm,
+ * wakes a waiter, and marks the token after that: the waiter may already run, on the same CPU.
+ */
 static bool has_died(const struct lw_region *region, uint32_t row)
 {
     const struct process *process = &region->memory->processes[row];
     const uint32_t token = look(&process->token);
-    return token != 0 && (token & FUTEX_OWNER_DIED || is_of_another_boot(process));
+    return token != 0 &&
+           ((token | look(&process->alarm)) & FUTEX_OWNER_DIED || is_of_another_boot(process));
 }
 
 /* A burier's name in the header. */

@@ -217,7 +217,7 @@ static void be_late(enum moment moment, bool mine_has_no_barrier, bool its_has_n
     assert_int_equal(waitpid(plan.holder, NULL, 0), plan.holder);
     assert_int_equal(try_for_long(&mutex), EOWNERDEAD);
     assert_int_equal(plan.happened, 1);
-    assert_int_equal(lw_region_mutex_trylock(&second), EOWNERDEAD);
+    assert_int_equal(try_for_long(&second), EOWNERDEAD);
     plan.process = 0;
     assert_int_equal(lw_region_close(region), 0);
 }
@@ -238,8 +238,17 @@ TEST(a_last_step_of_a_process_that_has_not_registered)
     be_late(PAUSE, false, true);
 }
 
-/* The kernel wakes the waiter itself, by the alarm of the holder's process. */
-TEST(a_waiter_that_waits_for_no_keeper)
+static pid_t fork_killer(void)
+{
+    const pid_t killer = fork();
+    if (killer != 0)
+        return killer;
+    sleep_ms(50);
+    kill(plan.holder, SIGKILL);
+    _exit(0);
+}
+
+static void wait_without_a_keeper(bool is_between)
 {
     char said;
     lw_region *region = create();
@@ -254,12 +263,11 @@ TEST(a_waiter_that_waits_for_no_keeper)
             skip();
         }
         plan.has_no_keeper = true;
-        const pid_t killer = fork();
-        if (killer == 0) {
-            sleep_ms(50);
-            kill(plan.holder, SIGKILL);
-            _exit(0);
-        }
+        /* The kernel marks only a token in which it finds the dead thread's id. */
+        const uint32_t row = lw_region_process_of(region, mutex.words[0] & LW_MUTEX_OWNER);
+        if (is_between)
+            __atomic_fetch_xor(&region->memory->processes[row].token, 1, __ATOMIC_SEQ_CST);
+        const pid_t killer = fork_killer();
         plan.spins = 0;
         const int64_t start = now_ns();
         assert_int_equal(lw_region_mutex_lock_until(&mutex, lw_after_ms(9000)), EOWNERDEAD);
@@ -272,6 +280,18 @@ TEST(a_waiter_that_waits_for_no_keeper)
     }
     assert_in_range(took, 0, 700 * (int64_t)NS_PER_MS);
     assert_int_equal(lw_region_close(region), 0);
+}
+
+/* The kernel wakes the waiter itself, by the alarm of the holder's process. */
+TEST(a_waiter_that_waits_for_no_keeper)
+{
+    wait_without_a_keeper(false);
+}
+
+/* The kernel has marked the alarm, and not yet the token. */
+TEST(a_waiter_that_runs_before_the_token_is_marked)
+{
+    wait_without_a_keeper(true);
 }
 
 /*
@@ -293,12 +313,7 @@ TEST(a_death_while_a_thread_buries)
     fork_holder(&mutex, false);
     assert_int_equal(read(plan.says, &said, 1), 1);
     plan.unseen = unseen;
-    const pid_t killer = fork();
-    if (killer == 0) {
-        sleep_ms(50);
-        kill(plan.holder, SIGKILL);
-        _exit(0);
-    }
+    const pid_t killer = fork_killer();
     assert_int_equal(lw_region_mutex_lock_until(&mutex, lw_after_ms(9000)), EOWNERDEAD);
     assert_int_equal(plan.happened, 1);
     assert_int_equal(lw_region_mutex_trylock(&second), EOWNERDEAD);

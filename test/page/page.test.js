@@ -81,19 +81,34 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
     return { expected, after: await read() };
   }
 
+  /**
+   * Has the page increment in this way until no frame was long, at most three times: a busy machine
+   * may hold up one, but a page that blocks holds up one in each run.
+   */
   async function increment(way) {
+    let outcome;
     await browser.click(`input[value=${way}]`);
-    return run(() => browser.click('button[value="1"]'));
+    for (let i = 0; i < 3; i++) {
+      outcome = await run(() => browser.click('button[value="1"]'));
+      if (way !== 'unsynchronised') expectExact(outcome);
+      if (outcome.after.longestFrame <= longestAllowed(outcome.after)) break;
+    }
+    expectSmooth(outcome.after);
+    return outcome;
   }
 
   function expectExact({ expected, after }) {
     expect([after.count, after.expected, after.lost]).to.deep.equal([expected, expected, 0]);
   }
 
-  function expectSmooth({ verdict, longestFrame }) {
+  function longestAllowed({ verdict }) {
     const [, seconds] = verdict.match(/It took ([\d.]+) s\./);
-    expect(longestFrame).to.be.greaterThan(0);
-    expect(longestFrame).to.be.at.most(Math.max(LONGEST_FRAME, (1000 * seconds) / 2));
+    return Math.max(LONGEST_FRAME, (1000 * seconds) / 2);
+  }
+
+  function expectSmooth(after) {
+    expect(after.longestFrame).to.be.greaterThan(0);
+    expect(after.longestFrame).to.be.at.most(longestAllowed(after));
   }
 
   /** From 0 to 1, by thread. */
@@ -180,20 +195,14 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
       const { after } = await increment('unsynchronised');
       expect(after.lost).to.equal(after.expected - after.count);
       expect(after.verdict).to.match(after.lost > 0 ? /were lost/ : /which was luck/);
-      expectSmooth(after);
     });
 
     it('atomic: it ends exactly at what is expected', async () => {
-      const outcome = await increment('atomic');
-      expectExact(outcome);
-      expectSmooth(outcome.after);
+      await increment('atomic');
     });
 
     it('guarded: it ends exactly at what is expected, the page takes part, and no two hold the lock at once', async () => {
-      const outcome = await increment('guarded');
-      const { after } = outcome;
-      expectExact(outcome);
-      expectSmooth(after);
+      const { after } = await increment('guarded');
       const held = shares(after, 'inside');
       expect(held).to.have.length(5);
       // The page's rounds to nothing where the run takes long.
@@ -226,7 +235,6 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
       expect(after.verdict).to.match(
         /^Worker \d was terminated while holding the lock: the next holder was told, the others went on, and all [\d,]+ additions arrived\. It took [\d.]+ s\.$/,
       );
-      expectSmooth(after);
       expect(after.ways[2]).to.match(/^exact/);
       expect(sum(shares(after, 'inside'))).to.be.at.most(1.02);
     });
@@ -236,7 +244,7 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
       expect(verdict).to.match(
         /^Workers (\d), (?!\1)\d were terminated while holding the lock: 2 times the next holder/,
       );
-      expectExact(await increment('guarded'));
+      await increment('guarded');
     });
 
     it('the timeline shows any part of a run, in two colours', async () => {
@@ -320,9 +328,7 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
     servers.push(server);
     await browser.goto(server.url);
     await isIn('done', RUN);
-    const outcome = await increment('guarded');
-    expectExact(outcome);
-    expectSmooth(outcome.after);
+    await increment('guarded');
     await expectSources();
   });
 });
