@@ -5,9 +5,19 @@
  * --check writes nothing and fails, with a diff, where a file is not what the C core says.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { serialize } from 'node:v8';
 
 import { format, resolveConfig } from 'prettier';
 
@@ -17,6 +27,17 @@ import { clang, headers, primitives, read, ROOT } from './toolchain.js';
 
 const DRIVERS = join(ROOT, 'js/src');
 const TARGET = join(DRIVERS, 'core');
+const CACHE = join(ROOT, 'build/core');
+
+const FLAGS = [
+  '--target=wasm32',
+  '-std=c11',
+  '-ffreestanding',
+  '-Iinclude',
+  '-fsyntax-only',
+  '-Xclang',
+  '-ast-dump=json',
+];
 
 const CONSTANTS = `/*
  * The constants of the C core: include/lockword/core explains them. Those that no JavaScript reads
@@ -32,27 +53,36 @@ function wordsOfDrivers() {
   return new Set(names.flatMap((name) => readFileSync(join(DRIVERS, name), 'utf8').match(/\w+/g)));
 }
 
+/**
+ * What clang dumps of a file of the core. That takes seconds, so that it is kept until the core or
+ * clang changes.
+ */
+async function dump(name) {
+  const files = { ...headers(), 'core.c': read(`src/core/${name}.c`) };
+  const inputs = [FLAGS, files, read('node_modules/@yowasp/clang/package.json')];
+  const key = createHash('sha256').update(serialize(inputs)).digest('hex');
+  const cached = join(CACHE, `${name}.json`);
+  if (existsSync(cached)) {
+    const [known, dumped] = readFileSync(cached, 'utf8').split('\n', 2);
+    if (known === key) return JSON.parse(dumped);
+  }
+  const { stdout } = await clang([...FLAGS, 'core.c'], files);
+  const tree = JSON.parse(stdout);
+  // Two suites may do this at the same time.
+  const unfinished = `${cached}.${process.pid}`;
+  mkdirSync(CACHE, { recursive: true });
+  writeFileSync(unfinished, `${key}\n${JSON.stringify(tree)}`);
+  renameSync(unfinished, cached);
+  return tree;
+}
+
 /** @returns {Promise<Printer[]>} one for each primitive */
 export async function printers() {
   const words = wordsOfDrivers();
   const names = primitives();
-  const flags = [
-    '--target=wasm32',
-    '-std=c11',
-    '-ffreestanding',
-    '-Iinclude',
-    '-fsyntax-only',
-    '-Xclang',
-    '-ast-dump=json',
-  ];
   const found = [];
-  for (const name of names) {
-    const { stdout } = await clang([...flags, 'core.c'], {
-      ...headers(),
-      'core.c': read(`src/core/${name}.c`),
-    });
-    found.push(new Printer(name, JSON.parse(stdout), names, (word) => words.has(word)));
-  }
+  for (const name of names)
+    found.push(new Printer(name, await dump(name), names, (word) => words.has(word)));
   return found;
 }
 
