@@ -226,8 +226,8 @@ static const char *changed_state(const struct state *state, int agent, const str
         return after & ~LW_PERMITS_SEQUENCE ? "a burial leaves what the dead may have set" : NULL;
     if (a->function == DRAIN && !(c->flags & INSIDE))
         return "drains without the door";
-    if (withdraws && !(c->flags & TOOK && c->flags & HAS_WAITED) && c->phase < STARVES)
-        return "withdraws a reservation that it has not made";
+    if (withdraws && lw_waiters_resume(c->phase, a->why) < STARVES)
+        return "ends a reservation, and does not starve";
     return NULL;
 }
 

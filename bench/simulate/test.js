@@ -76,6 +76,16 @@ const tests = {
     }
   },
 
+  'among sections longer than a spin, no thread is overtaken for ever'() {
+    const long = ['--section', '30000,100000', '--ms', '100'];
+    for (const cell of cells('--cpus', '4,8', '--threads', '1', ...long)) {
+      if (!['lockword', 'recursive mutex', 'write lock', 'semaphore'].includes(cell.peer)) continue;
+      const name = `${cell.peer}, ${cell.cpus} CPUs, ${cell.section_ns} ns`;
+      assert.ok(cell.share < 2.5, `${name}: share ${cell.share}`);
+      assert.ok(cell.longest_ns < 10e6, `${name}: ${cell.longest_ns} ns`);
+    }
+  },
+
   'threads that take all of three permits have their turns among others that take one'() {
     const cell = ['--cpus', '2', '--threads', '8', '--policy', '3 permits, some take all'];
     const of = (section, seed) =>

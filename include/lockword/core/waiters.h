@@ -40,9 +40,11 @@
  *   4. A waiter that was overtaken too often starves, and reserves the word. From then on only
  *      agents that have returned from a wait are entitled to it, whatever ended that wait. If a
  *      notify alone entitled them, a waiter that found the word changed would bar all agents,
- *      including itself. A waiter that reserved the word and gives up withdraws the reservation. If
- *      no waiter comes for a free, reserved word (its event loop is busy, or it died), a newcomer's
- *      brief wait ends, and then the newcomer is entitled, too.
+ *      including itself. The reservation lasts until a waiter that starves takes the word, or gives
+ *      up and withdraws it. If it ended with the next waiter that is entitled, it would serve those
+ *      that sleep before the one that starves, and not that one. If no waiter comes for a free,
+ *      reserved word (its event loop is busy, or it died), a newcomer's brief wait ends. Then the
+ *      newcomer is entitled, and starves, too.
  *
  * What a waiter owes, whether it is entitled, and how often it waited in vain is its phase, which
  * lw_waiters_resume keeps.

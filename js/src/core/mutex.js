@@ -117,7 +117,10 @@ export function mutexLockStep(mutex, self, why, phase) {
   for (;;) {
     const state = seen;
     if (isFree(state) && (!(state & LW_MUTEX_RESERVED) || phase & LW_ENTITLED)) {
-      const taken = (state & ~LW_MUTEX_RESERVED) | self | (phase & LW_OWES ? LW_MUTEX_BLOCKED : 0);
+      const taken =
+        (waitersStarves(phase) ? state & ~LW_MUTEX_RESERVED : state) |
+        self |
+        (phase & LW_OWES ? LW_MUTEX_BLOCKED : 0);
       seen = Atomics.compareExchange(mutex, LW_MUTEX_STATE, state, taken);
       if (seen === state) return { what: LW_DONE, word: 0, phase: 0, expected: 0 };
       continue;

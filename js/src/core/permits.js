@@ -231,7 +231,7 @@ export function permitsAcquireStep(permits, self, why, phase) {
     if (!isBarred) {
       const which = permitsTryStep(permits, self);
       if (which !== LW_PERMITS_NONE) {
-        if (phase & LW_ENTITLED) withdraw(permits);
+        if (waitersStarves(phase)) withdraw(permits);
         // Rule 3.
         if (phase & LW_OWES && !(state & LW_BLOCKED_WAITERS)) notify(permits, LW_PERMITS_STATE, 1);
         return { what: LW_DONE, word: 0, phase: 0, expected: which };

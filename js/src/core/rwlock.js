@@ -388,7 +388,7 @@ function lockStep(rwlock, before, after, self, why, phase) {
         (state & LW_BLOCKED_WAITERS) !== 0 &&
         !(state & (LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_MIXED));
       const ended =
-        (isStale ? CLAIMS : turn | (willOwn ? LW_RWLOCK_RESERVED : 0)) |
+        (isStale ? CLAIMS : turn | (willOwn && waitersStarves(phase) ? LW_RWLOCK_RESERVED : 0)) |
         (wakesWriter ? LW_BLOCKED_WAITERS : 0);
       const next = (((state & ~ended) | owed) - before + after) | 0;
       seen = take(rwlock, state, next, after, self);

@@ -295,13 +295,7 @@ export function semAcquireStep(sem, n, why, phase) {
     const bars = phase & CLAIMS ? LW_SEM_RESERVED : LW_SEM_RESERVED | LW_SEM_CLAIMED;
     const barred = n !== 0 && (state & bars) !== 0 && !(phase & LW_ENTITLED);
     if (permits >= n >>> 0 && !barred) {
-      seen = change(
-        sem,
-        state,
-        (permits - n) | 0,
-        phase & LW_ENTITLED ? LW_SEM_RESERVED : 0,
-        phase,
-      );
+      seen = change(sem, state, (permits - n) | 0, reserves(phase) ? LW_SEM_RESERVED : 0, phase);
       if (seen === state) return end(sem, LW_DONE, (permits - n) | 0, phase);
       continue;
     }
