@@ -48,6 +48,7 @@ enum {
     SEES_WRITER = 128, /* the step last saw that an agent writes */
     ENDED_MIXED = 64,  /* it has found MIXED, and wakes all who sleep on the state */
     IS_DUE = 32,       /* proofs: the mark by which it sleeps was cleared */
+    OWES_WRITER = 16,  /* it has taken the mark of writers that sleep, or their notify */
     MARKS = 1,         /* bits of the following */
     HAS_CLAIMED = 1,   /* it had to wait, and to claim something */
     IS_ENTITLED =
@@ -386,7 +387,7 @@ static uint32_t claims_of(uint32_t function)
 
 static bool was_woken_often(const struct caller *caller)
 {
-    return (caller->own[WOKEN] & ~(SEES_WRITER | ENDED_MIXED | IS_DUE)) >= OFTEN;
+    return (caller->own[WOKEN] & (OWES_WRITER - 1)) >= OFTEN;
 }
 
 /* What it has to claim if it waits in this state, and no more than that. */
@@ -506,6 +507,8 @@ static const char *changed_holders(struct state *state, int agent, uint32_t befo
         : before & ~after & CLAIMS & ~(had == LW_RWLOCK_WRITER ? LW_RWLOCK_WRITERS_TURN : 0)
             ? "ends a claim, and does not wait"
             : NULL;
+    if (is_lock(function) && before & ~after & LW_BLOCKED_WAITERS)
+        c->own[WOKEN] |= OWES_WRITER;
     give_up(state, agent, c);
     have(state, agent, c, has);
     overtake_as(state, agent, had, has);
@@ -583,9 +586,14 @@ static const char *changed_claims(const struct state *state, int agent, struct c
         return "ends a claim, and never had one";
     if (ended && c->own[MARKS] & HAS_ENDED)
         return "ends its claims twice";
+    if (ended & ~claims_of(a->function) || (ended & LW_RWLOCK_RESERVED && !was_woken_often(c)))
+        return "ends a claim that it cannot have made";
     mark(c, HAS_ENDED, ended);
     if (after & ~before & CLAIMS & ~claims_in(c, before))
         return "claims what it may not";
+    if (after & ~before & LW_RWLOCK_MIXED &&
+        (a->function == WRITE || !(before & LW_RWLOCK_LEAVING)))
+        return "says that not only writers sleep on the state, and none but writers do";
     mark(c, IS_ENTITLED, false);
     mark(c, LACKS_CLAIM, claims_in(c, before) & ~after);
     return NULL;
@@ -597,6 +605,8 @@ static const char *changed_claims(const struct state *state, int agent, struct c
  */
 static const char *notified(struct caller *c, const struct operation *operation, uint32_t result)
 {
+    if (operation->word == LW_RWLOCK_STATE && operation->a != 0)
+        c->own[WOKEN] &= (uint8_t)~OWES_WRITER;
     if (operation->word == LW_RWLOCK_GATE || result == 0)
         return NULL;
     if (operation->word == LW_RWLOCK_STATE && operation->a == LW_ALL)
@@ -634,6 +644,7 @@ static const char *operated(struct state *state, int agent, const struct operati
             return "changes the state before the generation";
         if (operation->a & ~operation->b & LW_RWLOCK_MIXED)
             c->own[WOKEN] |= ENDED_MIXED;
+        c->own[WOKEN] &= (uint8_t)~OWES_WRITER;
         if ((operation->a ^ operation->b) & HOLDERS)
             return changed_holders(state, agent, operation->a, operation->b);
         return changed_claims(state, agent, c, operation->a, operation->b);
@@ -641,6 +652,9 @@ static const char *operated(struct state *state, int agent, const struct operati
     if (is_lock(a->function)) {
         look(c, a->function, a->why, result);
         c->flags |= LOOKED;
+        if (a->function == WRITE && a->why == LW_CANCELLED && c->phase & LW_ENTITLED &&
+            !model_is_async(agent, a->caller))
+            c->own[WOKEN] |= OWES_WRITER;
     }
     if (wanted_by(a->function) && is_in_the_way(c, a->function, a->why, result))
         c->flags |= SAW_OTHERS;
@@ -651,9 +665,11 @@ static const char *operated(struct state *state, int agent, const struct operati
 
 static const char *waits(struct state *state, int agent, uint32_t way)
 {
-    (void)way;
     const struct agent *a = &state->agents[agent];
-    const uint8_t marks = a->callers[a->caller].own[MARKS];
+    const struct caller *c = &a->callers[a->caller];
+    const uint8_t marks = c->own[MARKS];
+    if (a->function == WRITE && way == LW_WAIT_IDLE && !was_woken_often(c))
+        return "waits to write, and does not re-check for fairness";
     if (marks & HAS_WOKEN)
         return "wakes another one, and waits";
     if (marks & SAW_NOBODY)
@@ -668,12 +684,16 @@ static const char *lock_ended(struct state *state, int agent, int caller, uint32
     const bool async = model_is_async(agent, caller);
     const uint32_t why = state->agents[agent].why;
     const bool changed = c->flags & CHANGED;
+    if (what == LW_DONE && c->own[WOKEN] & OWES_WRITER)
+        return "takes the mark of writers that sleep, and wakes none";
     if (what == LW_DONE)
         return changed ? NULL : "says that it has the lock, and does not";
     if (changed)
         return "does not know that it has the lock";
     switch (what) {
     case LW_GAVE_UP:
+        if (c->own[WOKEN] & OWES_WRITER)
+            return "may have consumed a notify, and gives up without another one";
         if (why == LW_TIMED_OUT && !(c->flags & SAW_OTHERS))
             return "gives up although nobody was in its way";
         if (!may_give_up(why) && !async)
@@ -945,83 +965,83 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
 
 /* From small to large: a mutant's first failure is its shortest. */
 static const struct configuration configurations[] = {
-    {"r,w", 1, 0, 0, SMALL, 0},
     {"r,r", 1, 0, 0, SMALL, 1},
-    {"r,s", 1, 0, 0, SMALL, 1},
     {"r,u", 1, 0, 0, SMALL, 1},
+    {"r,s", 1, 0, 0, SMALL, 1},
+    {"r,w", 1, 0, 0, SMALL, 0},
     {"r,w", 1, TIMEOUTS, 0, SMALL, 1},
-    {"r,u,u", 1, SPURIOUS, 0, SMALL, 2},
-    {"r,w", 2, TIMEOUTS | BRIEFS, 0, SMALL, 0},
-    {"xy,w", 1, TIMEOUTS | BRIEFS, 0, SMALL, 0},
-    {"p,b", 1, BRIEFS, 0, SMALL, 0},
-    {"r,r,w", 1, TIMEOUTS, 0, SMALL, 0},
-    {"W,w,w", 1, CANCELS, 0, SMALL, 0},
-    {"W,r,w", 1, 0, 0, SMALL, 0},
-    {"r,d,d", 1, 0, 0, SMALL, 0},
-    {"r,w,w", 1, CANCELS, 0, SMALL, 0},
-    {"w,w,y", 1, CANCELS | SLICES | BRIEFS, 0, SMALL, 0},
-    {"w,w,l", 1, SLICES, 0, SMALL, 0},
-    {"u,w,w", 1, CANCELS, 0, LARGE, 0},
-    {"zz,u", 1, BRIEFS, 0, LARGE, 0},
-    {"b,b", 1, 0, 0, SMALL, 0},
-    {"s,b", 2, 0, 0, SMALL, 0},
-    {"s,w", 2, STRAYS, 0, SMALL, 0},
-    {"s,r,w", 1, 0, 0, SMALL, 0},
-    {"a,b", 1, BRIEFS, 0, SMALL, 0},
-    {"x,y,r", 1, BRIEFS, 0, SMALL, 0},
-    {"r,r,w", 1, SLICES, 0, SMALL, 0},
-    {"b,b", 2, STRAYS, 0, SMALL, 0},
-    {"t,b", 2, STRAYS, 0, SMALL, 0},
-    {"R,w", 1, 0, 1, SMALL, 0},
     {"W,r", 1, 0, 1, SMALL, 0},
-    {"R,u", 1, 0, 1, SMALL, 0},
-    {"W,u", 1, 0, 1, SMALL, 0},
+    {"R,w", 1, 0, 1, SMALL, 0},
+    {"Y,w", 1, 0, BOUND, SMALL, 0},
     {"W,w", 1, 0, BOUND, SMALL, 0},
     {"W,y", 1, 0, BOUND, SMALL, 0},
-    {"Y,w", 1, 0, BOUND, SMALL, 0},
-    {"U,u", 1, 0, BOUND, SMALL, 0},
-    {"U,w", 1, 0, BOUND, SMALL, 0},
-    {"W,W,r", 1, 0, BOUND, MEDIUM, 0},
-    {"W,r,r", 1, 0, BOUND, SMALL, 0},
-    {"W,x,r", 1, 0, BOUND, SMALL, 0},
-    {"Y,r,x", 1, 0, BOUND, SMALL, 0},
-    {"a,b", 1, STRAYS, 0, SMALL, 0},
-    {"a,a", 1, ANYTHING, 0, SMALL, 0},
-    {"xy,r", 1, ANYTHING, 0, SMALL, 0},
-    {"yy,r", 1, ANYTHING, 0, SMALL, 0},
-    {"yw,r", 1, ANYTHING, 0, SMALL, 0},
-    {"r,r,w", 1, NATIVE, 0, SMALL, 0},
-    {"r,w,w", 1, NATIVE, 0, LARGE, 0},
-    {"r,u,w", 1, TIMEOUTS, 0, LARGE, 0},
-    {"xyx,r", 1, BRIEFS, 0, SMALL, 0},
-    {"yyy,w", 1, BRIEFS, 0, SMALL, 0},
-    {"xxy,w", 1, BRIEFS, 0, SMALL, 0},
-    {"zx,r", 1, BRIEFS, 0, SMALL, 0},
-    {"zy,r", 1, BRIEFS, 0, SMALL, 0},
-    {"zz,r", 1, TIMEOUTS | BRIEFS, 0, LARGE, 0},
-    {"r,r,w", 1, ANYTHING, 0, SMALL, 0},
-    {"r,w,w", 1, ALMOST, 0, SMALL, 0},
-    {"x,r,w", 1, ALMOST, 0, SMALL, 0},
-    {"r,x,y", 1, ALMOST, 0, SMALL, 0},
-    {"r,w,y", 1, ALMOST, 0, SMALL, 0},
-    {"zx,w", 1, BRIEFS | STRAYS, 0, SMALL, 0},
-    {"zt,r", 1, STRAYS, 0, SMALL, 0},
-    {"zz,r", 1, BRIEFS | STRAYS, 0, SMALL, 0},
-    {"zy,w", 1, ALMOST | STRAYS, 0, SMALL, 0},
-    {"r,r,w", 1, SLICES | BRIEFS | DEATHS, 0, SMALL, 0},
-    {"r,r,w", 1, ANYTHING | DEATHS, 0, MEDIUM, 0},
     {"w,y", 1, ANYTHING | DEATHS, 0, SMALL, 0},
     {"r,y", 1, ANYTHING | DEATHS, 0, SMALL, 0},
-    {"u,u", 1, 0, 0, SMALL, 0},
     {"yy,w", 1, 0, 0, SMALL, 0},
+    {"U,w", 1, 0, BOUND, SMALL, 0},
+    {"W,u", 1, 0, 1, SMALL, 0},
+    {"x,y,r", 1, BRIEFS, 0, SMALL, 0},
+    {"s,w", 2, STRAYS, 0, SMALL, 0},
+    {"xy,w", 1, TIMEOUTS | BRIEFS, 0, SMALL, 0},
+    {"r,w", 2, TIMEOUTS | BRIEFS, 0, SMALL, 0},
+    {"Y,r,x", 1, 0, BOUND, SMALL, 0},
+    {"R,u", 1, 0, 1, SMALL, 0},
+    {"w,w,l", 1, SLICES, 0, SMALL, 0},
+    {"yyy,w", 1, BRIEFS, 0, SMALL, 0},
+    {"xyx,r", 1, BRIEFS, 0, SMALL, 0},
+    {"r,d,d", 1, 0, 0, SMALL, 0},
+    {"a,b", 1, BRIEFS, 0, SMALL, 0},
+    {"r,r,w", 1, TIMEOUTS, 0, SMALL, 0},
+    {"a,b", 1, STRAYS, 0, SMALL, 0},
+    {"p,b", 1, BRIEFS, 0, SMALL, 0},
+    {"s,b", 2, 0, 0, SMALL, 0},
+    {"W,x,r", 1, 0, BOUND, SMALL, 0},
+    {"s,r,w", 1, 0, 0, SMALL, 0},
+    {"xxy,w", 1, BRIEFS, 0, SMALL, 0},
+    {"a,a", 1, ANYTHING, 0, SMALL, 0},
+    {"r,x,y", 1, ALMOST, 0, SMALL, 0},
+    {"u,u", 1, 0, 0, SMALL, 0},
+    {"xy,r", 1, ANYTHING, 0, SMALL, 0},
+    {"b,b", 1, 0, 0, SMALL, 0},
+    {"zx,w", 1, BRIEFS | STRAYS, 0, SMALL, 0},
+    {"r,w,w", 1, CANCELS, 0, SMALL, 0},
+    {"yw,r", 1, ANYTHING, 0, SMALL, 0},
+    {"x,r,w", 1, ALMOST, 0, SMALL, 0},
+    {"W,r,r", 1, 0, BOUND, SMALL, 0},
+    {"r,r,w", 1, SLICES, 0, SMALL, 0},
+    {"r,u,u", 1, SPURIOUS, 0, SMALL, 2},
+    {"zx,r", 1, BRIEFS, 0, SMALL, 0},
+    {"r,r,w", 1, SLICES | BRIEFS | DEATHS, 0, SMALL, 0},
+    {"yy,r", 1, ANYTHING, 0, SMALL, 0},
+    {"U,u", 1, 0, BOUND, SMALL, 0},
+    {"r,w,y", 1, ALMOST, 0, SMALL, 0},
+    {"r,w,w", 1, ALMOST, 0, SMALL, 0},
+    {"W,r,w", 1, 0, 0, SMALL, 0},
+    {"w,w,y", 1, CANCELS | SLICES | BRIEFS, 0, SMALL, 0},
+    {"t,b", 2, STRAYS, 0, SMALL, 0},
+    {"r,w,y", 1, SLICES | BRIEFS | DEATHS, 0, MEDIUM, 0},
+    {"zx,y", 1, ALMOST, 0, MEDIUM, 0},
+    {"r,r,w", 1, NATIVE, 0, SMALL, 0},
+    {"zy,w", 1, ALMOST | STRAYS, 0, SMALL, 0},
+    {"W,w,w", 1, CANCELS, 0, SMALL, 0},
+    {"zt,r", 1, STRAYS, 0, SMALL, 0},
+    {"zy,r", 1, BRIEFS, 0, SMALL, 0},
+    {"zz,r", 1, BRIEFS | STRAYS, 0, SMALL, 0},
+    {"r,r,w", 1, ANYTHING, 0, SMALL, 0},
+    {"W,W,r", 1, 0, BOUND, MEDIUM, 0},
+    {"b,b", 2, STRAYS, 0, SMALL, 0},
+    {"r,r,w", 1, ANYTHING | DEATHS, 0, MEDIUM, 0},
+    {"u,w,w", 1, CANCELS, 0, LARGE, 0},
+    {"zz,u", 1, BRIEFS, 0, LARGE, 0},
+    {"r,w,w", 1, NATIVE, 0, LARGE, 0},
+    {"r,u,w", 1, TIMEOUTS, 0, LARGE, 0},
+    {"zz,r", 1, TIMEOUTS | BRIEFS, 0, LARGE, 0},
     {"r,w,u", 1, 0, 0, LARGE, 0},
     {"r,w,w", 1, ANYTHING, 0, LARGE, 0},
     {"x,r,w", 1, ANYTHING, 0, LARGE, 0},
-    {"r,w,y", 1, SLICES | BRIEFS | DEATHS, 0, MEDIUM, 0},
     {"b,b", 1, ALMOST, 0, LARGE, 0},
     {"r,w,u", 1, TIMEOUTS, 0, LARGE, 0},
     {"z,w,r", 1, BRIEFS, 0, LARGE, 0},
-    {"zx,y", 1, ALMOST, 0, MEDIUM, 0},
     {"zyx,r", 1, BRIEFS, 0, LARGE, 0},
     {"zy,w", 1, ANYTHING, 0, LARGE, 0},
     {"zx,y,r", 1, BRIEFS, 0, LARGE, 0},
