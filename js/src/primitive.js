@@ -107,14 +107,14 @@ function wordsAt(memory, byteOffset, Class) {
     nameOf(memory) === 'WebAssembly.Memory' ? /** @type {any} */ (memory).buffer : memory;
   if (nameOf(buffer) !== 'SharedArrayBuffer') {
     throw new TypeError(
-      `memory must be shared; or write ${'create' in Class ? `${type}.create(…)` : `new ${type}()`}`,
+      `memory must be a SharedArrayBuffer; or write ${'create' in Class ? `${type}.create(…)` : `new ${type}()`}`,
     );
   }
   try {
     return new Int32Array(buffer, byteOffset, BYTE_LENGTH / 4);
   } catch {
     throw new RangeError(
-      `a ${type} needs ${BYTE_LENGTH} bytes at a multiple of ${Class.ALIGN}, not at ${byteOffset}`,
+      `a ${type} needs ${BYTE_LENGTH} bytes at a multiple of ${Class.ALIGN}, not at ${byteOffset} of ${buffer.byteLength}`,
     );
   }
 }

@@ -118,9 +118,10 @@ describe('construction of every primitive', () => {
   for (const [Class, size] of SIZES) {
     it(`new ${Class.name}() without shared memory says what to write, and at a bad place what it takes`, async () => {
       const instead = 'create' in Class ? `${Class.name}.create(…)` : `new ${Class.name}()`;
-      for (const memory of [3, { autoReset: true }, null, new ArrayBuffer(32)]) {
+      const view = new Int32Array(new SharedArrayBuffer(ROOM));
+      for (const memory of [3, { autoReset: true }, null, new ArrayBuffer(32), view]) {
         const { message } = await failure(() => new Class(memory));
-        expect(message).to.equal(`memory must be shared; or write ${instead}`);
+        expect(message).to.equal(`memory must be a SharedArrayBuffer; or write ${instead}`);
       }
       for (const [bytes, offset] of [
         [4, 0],
@@ -131,7 +132,7 @@ describe('construction of every primitive', () => {
       ]) {
         const { message } = await failure(() => new Class(new SharedArrayBuffer(bytes), offset));
         expect(message).to.equal(
-          `a ${Class.name} needs ${size} bytes at a multiple of 4, not at ${offset}`,
+          `a ${Class.name} needs ${size} bytes at a multiple of 4, not at ${offset} of ${bytes}`,
         );
       }
     });
