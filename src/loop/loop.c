@@ -21,7 +21,7 @@
 #define BUDGET 256
 #endif
 
-static lw_request *request_at(const lw_link *link)
+static lw_request *request_at(lw_link *link)
 {
     return LW_CONTAINER(link, lw_request, place);
 }

@@ -10,7 +10,7 @@ mkdir -p "$work"
 node "$root/tools/amalgamation.js" "$work"
 cd "$work"
 . "$root/test/check.sh"
-strict="-Wall -Wextra -Wconversion -Wpedantic -Wshadow -Wundef -Werror"
+strict="-Wall -Wextra -Wconversion -Wpedantic -Wshadow -Wundef -Wcast-qual -Werror"
 
 for cc in gcc clang; do
     command -v $cc >/dev/null || continue
