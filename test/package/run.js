@@ -67,7 +67,15 @@ const MEMBER_LIMIT = 8550;
  * the stricter one.
  */
 const COMPILERS = { 5.2: 'typescript-5.2', 5.9: 'typescript-5.9', 7: 'typescript' };
-const RESOLUTIONS = { bundler: 'esnext', node16: 'node16', nodenext: 'nodenext' };
+const RESOLUTIONS = {
+  bundler: 'esnext',
+  node16: 'node16',
+  nodenext: 'nodenext',
+  // What `module: commonjs` means before TypeScript 6: it knows no `exports`.
+  node10: 'commonjs',
+};
+const PROGRAMS_OF = { bundler: ['consumer.ts'], node10: ['consumer.cts'] };
+const understands = (compiler, resolution) => resolution !== 'node10' || compiler < 6;
 
 /** Whether the Closure Compiler that test/package/package.json names is for this platform. */
 const HAS_CLOSURE = process.platform === 'linux' && process.arch === 'x64';
@@ -413,7 +421,8 @@ for (const entry of ['index', 'emscripten', 'inspect', 'lease', 'region', 'wasm'
 }
 for (const compiler of Object.keys(COMPILERS)) {
   for (const resolution of Object.keys(RESOLUTIONS)) {
-    const programs = resolution === 'bundler' ? ['consumer.ts'] : ['consumer.ts', 'consumer.cts'];
+    if (!understands(compiler, resolution)) continue;
+    const programs = PROGRAMS_OF[resolution] ?? ['consumer.ts', 'consumer.cts'];
     await check(
       `TypeScript ${compiler}, strict, resolved as by ${resolution}, without the DOM`,
       () => typescript(compiler, resolution, ['es2022'], programs),
@@ -642,10 +651,15 @@ if (process.platform === 'linux') {
     const expected = manifest().version;
     return version === expected && dependencies.lockword === expected ? '' : version;
   });
-  for (const compiler of Object.keys(COMPILERS))
+  for (const compiler of Object.keys(COMPILERS)) {
     await check(`TypeScript ${compiler} with lockword-region, by both kinds of modules`, () =>
       typescript(compiler, 'nodenext', ['es2022'], ['region.ts', 'region.cts']),
     );
+    if (understands(compiler, 'node10'))
+      await check(`TypeScript ${compiler} with lockword-region, resolved as by node10`, () =>
+        typescript(compiler, 'node10', ['es2022'], ['region.cts']),
+      );
+  }
   const runtimes = installRuntimes(RUNTIMES);
   const nodes = runtimes.filter(({ name }) => name !== 'bun');
   await check('Bun says that it cannot open a region', () => {
