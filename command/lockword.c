@@ -173,6 +173,8 @@ lw_region *open_region(const struct options *options, bool creates)
              error == EBADMSG  ? "no region, or a damaged one"
              : error == EPROTO ? "a region of another version of lockword"
              : error == EPERM  ? "the file belongs to another user"
+             : error == ELOOP  ? "a symbolic link, which is not followed"
+             : error == EINVAL ? "no regular file"
              : error == EAGAIN ? "1024 processes use it already, or no thread can be started"
                                : strerror(error));
     if (stat(file, &opened) != 0)

@@ -1262,6 +1262,17 @@ def _info(found: _InfoStruct) -> Info:
 _regions: "weakref.WeakSet[Region]" = weakref.WeakSet()
 
 
+#: What errors of opening mean where the system's text does not say it.
+_CANNOT_OPEN = {
+    _errno.EAGAIN: "the region has 1024 processes already, or no thread can be started",
+    _errno.EBADMSG: "the file is no region, or is damaged",
+    _errno.EINVAL: "not a regular file, or the size is out of range",
+    _errno.ELOOP: "a symbolic link is not followed",
+    _errno.EPERM: "the file belongs to another user: use any_owner",
+    _errno.EPROTO: "the region was made by another version of lockword",
+}
+
+
 class Region(_Local):
     """
     An open region: the file at `path`, which is made if there is none, unless `create` is False.
@@ -1292,11 +1303,8 @@ class Region(_Local):
             path = os.fspath(path)
             encoded = _text_of("path", os.fsencode(path))
             error = _open(ctypes.byref(handle), encoded, flags, mode, size)
-        if error == _errno.EAGAIN:
-            text = "the region has 1024 processes already, or no thread can be started"
-            raise OSError(error, text, path)
         if error:
-            raise OSError(error, os.strerror(error), path)
+            raise OSError(error, _CANNOT_OPEN.get(error) or os.strerror(error), path)
         #: What it was opened by.
         self.path = path
         self._value: Optional[int] = handle.value

@@ -1,7 +1,15 @@
 /** The `lockword` command, as built by the gcc preset, in real processes and a real terminal. */
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -479,6 +487,11 @@ describe('lockword list, show, wait, break, remove', function () {
     );
     writeFileSync(file('region'), 'no region');
     assert.match(await wrong('list'), /no region, or a damaged one/);
+    unlinkSync(file('region'));
+    symlinkSync('/dev/null', file('region'));
+    assert.match(await wrong('list'), /symbolic link, which is not followed/);
+    unlinkSync(file('region'));
+    assert.match(await wrong('list', '--region', '/dev/null'), /no regular file/);
   });
 });
 

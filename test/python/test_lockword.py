@@ -167,6 +167,19 @@ class Opening(Case):
             lockword.Region(self.path + "y")
         self.assertEqual(caught.exception.errno, errno.EBADMSG)
         self.assertEqual(caught.exception.filename, self.path + "y")
+        self.assertIn("no region", caught.exception.strerror)
+        with open(self.path, "r+b") as file:
+            file.seek(8)  # the version of the layout
+            file.write(b"\1")
+        os.symlink(self.path, self.path + "z")
+        for name, code, text in (
+            ("", errno.EPROTO, "another version"),
+            ("z", errno.ELOOP, "symbolic link is not followed"),
+        ):
+            with self.assertRaises(OSError) as caught:
+                lockword.Region(self.path + name)
+            self.assertEqual(caught.exception.errno, code)
+            self.assertIn(text, caught.exception.strerror)
 
     def test_gets_its_mode(self):
         self.assertEqual(os.stat(self.path).st_mode & 0o777, 0o600)

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
@@ -249,6 +249,11 @@ describe('a region', () => {
     expect(await codeOf(PATH, { exclusive: true })).equal('EEXIST');
     expect(await codeOf(SCRIPT)).equal('EBADMSG');
     expect(await codeOf('/dev/shm')).equal('EISDIR');
+    symlinkSync(PATH, `${PATH}-link`);
+    const { code, message } = await failure(() => open(`${PATH}-link`));
+    unlinkSync(`${PATH}-link`);
+    expect(code).equal('ELOOP');
+    expect(message).contain('symbolic link is not followed');
     expect(await codeOf(`${PATH}-none`, { size: 1 })).equal('EINVAL');
     expect(await failure(() => open(PATH, { creat: true }))).instanceOf(TypeError);
     // C would take them for 0: a file that nobody may open.
