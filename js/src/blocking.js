@@ -45,11 +45,11 @@ import { nap, wait } from './wait.js';
  */
 export function block(step, words, self, timeout) {
   /**
-   * Set before the first sleep: to read the clock costs more than a step that need not wait.
-   *
-   * @type {number | undefined}
+   * Set before the first sleep, if the time is limited: to read the clock costs more than a step
+   * that need not wait.
    */
-  let deadline;
+  let deadline = 0;
+  let remaining = timeout;
   let why = LW_START;
   let phase = 0;
   for (;;) {
@@ -59,9 +59,11 @@ export function block(step, words, self, timeout) {
     phase = answer.phase;
     if (what === LW_RETRY) continue;
 
-    deadline ??= performance.now() + timeout;
+    if (timeout < Infinity) {
+      deadline ||= performance.now() + timeout;
+      remaining = deadline - performance.now();
+    }
     const slice = what === LW_WAIT_BRIEF ? BRIEF : SLICE;
-    const remaining = deadline - performance.now();
     const woken = wait(words, answer.word, answer.expected, Math.min(remaining, slice));
     if (woken === 'ok') why = LW_OK;
     else if (woken === 'not-equal') why = LW_NOT_EQUAL;
