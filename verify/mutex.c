@@ -101,7 +101,8 @@ static const char *changed_state(struct state *state, int agent, const struct op
     if (unlocks && !may_unlock(state, agent))
         return "unlock by a stranger writes";
     if (operation->a & ~operation->b & LW_MUTEX_RESERVED &&
-        !(a->function == LOCK && lw_waiters_starves(lw_waiters_resume(c->phase, a->why))))
+        !(a->function == LOCK &&
+          lw_waiters_unreserves(lw_waiters_resume(c->phase, a->why), a->why)))
         return "ends a reservation, and does not starve";
     if (before == after)
         return NULL;

@@ -34,9 +34,6 @@ enum {
 /* The highest phase of the step: the mutex's, with the flag that it waits. */
 #define PERMITS_LAST_PHASE (MUTEX_LAST_PHASE | 4)
 
-/* From this phase on, a waiter reserves. */
-#define STARVES ((MAX_FAILED_WAITS + 1) * LW_ONE_FAILED_WAIT)
-
 /* Ghost, in proofs: a permit has become free since the state's sequence moved. */
 #define UNSAID 2
 
@@ -226,7 +223,7 @@ static const char *changed_state(const struct state *state, int agent, const str
         return after & ~LW_PERMITS_SEQUENCE ? "a burial leaves what the dead may have set" : NULL;
     if (a->function == DRAIN && !(c->flags & INSIDE))
         return "drains without the door";
-    if (withdraws && lw_waiters_resume(c->phase, a->why) < STARVES)
+    if (withdraws && !lw_waiters_unreserves(lw_waiters_resume(c->phase, a->why), a->why))
         return "ends a reservation, and does not starve";
     return NULL;
 }

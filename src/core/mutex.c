@@ -53,7 +53,7 @@ lw_answer lw_mutex_lock_step(lw_word *mutex, uint32_t self, uint32_t why, lw_pha
         const uint32_t state = seen;
         if (is_free(state) && (!(state & LW_MUTEX_RESERVED) || phase & LW_ENTITLED)) {
             const uint32_t taken =
-                (lw_waiters_starves(phase) ? state & ~LW_MUTEX_RESERVED : state) | self |
+                (lw_waiters_unreserves(phase, why) ? state & ~LW_MUTEX_RESERVED : state) | self |
                 (phase & LW_OWES ? LW_MUTEX_BLOCKED : 0);
             seen = lw_cas(&mutex[LW_MUTEX_STATE], state, taken, lw_acquire);
             if (seen == state)

@@ -150,7 +150,7 @@ lw_answer lw_permits_acquire_step(lw_word *permits, uint32_t self, uint32_t why,
         if (!is_barred) {
             const uint32_t which = lw_permits_try_step(permits, self);
             if (which != LW_PERMITS_NONE) {
-                if (lw_waiters_starves(phase))
+                if (lw_waiters_unreserves(phase, why))
                     withdraw(permits);
                 /* Rule 3. */
                 if (phase & LW_OWES && !(state & LW_BLOCKED_WAITERS))

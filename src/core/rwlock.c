@@ -210,11 +210,11 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
             const bool wakes_writer = after != LW_RWLOCK_WRITER && !(phase & LW_ENTITLED) &&
                                       state & LW_BLOCKED_WAITERS &&
                                       !(state & (LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_MIXED));
-            const uint32_t ended =
-                (is_stale
-                     ? CLAIMS
-                     : turn | (will_own && lw_waiters_starves(phase) ? LW_RWLOCK_RESERVED : 0)) |
-                (wakes_writer ? LW_BLOCKED_WAITERS : 0);
+            const uint32_t ended = (is_stale ? CLAIMS
+                                             : turn | (will_own && lw_waiters_unreserves(phase, why)
+                                                           ? LW_RWLOCK_RESERVED
+                                                           : 0)) |
+                                   (wakes_writer ? LW_BLOCKED_WAITERS : 0);
             const uint32_t next = ((state & ~ended) | owed) - before + after;
             seen = take(rwlock, state, next, after, self);
             if (seen != state)

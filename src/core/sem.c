@@ -167,7 +167,8 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
         const uint32_t bars = phase & CLAIMS ? LW_SEM_RESERVED : LW_SEM_RESERVED | LW_SEM_CLAIMED;
         const bool barred = n != 0 && state & bars && !(phase & LW_ENTITLED);
         if (permits >= n && !barred) {
-            seen = change(sem, state, permits - n, reserves(phase) ? LW_SEM_RESERVED : 0, phase);
+            const bool unreserves = !(phase & CLAIMS) && lw_waiters_unreserves(phase, why);
+            seen = change(sem, state, permits - n, unreserves ? LW_SEM_RESERVED : 0, phase);
             if (seen == state)
                 return end(sem, LW_DONE, permits - n, phase);
             continue;

@@ -62,6 +62,11 @@ bool lw_waiters_starves(lw_phase phase)
     return phase >= STARVES;
 }
 
+bool lw_waiters_unreserves(lw_phase phase, uint32_t why)
+{
+    return lw_waiters_starves(phase) || (why & LW_WHY) == LW_NOT_EQUAL;
+}
+
 lw_phase lw_waiters_resume(lw_phase phase, uint32_t why)
 {
     const uint32_t reason = why & LW_WHY;

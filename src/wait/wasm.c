@@ -53,7 +53,7 @@ lw_woken lw_wait(const uint32_t *word, uint32_t expected, lw_deadline deadline)
         timeout_ns = deadline > now ? deadline - now : 0;
     }
     /* The instruction returns 0, 1 or 2, in the order of LW_OK, LW_NOT_EQUAL, LW_TIMED_OUT. */
-    return (lw_woken)(LW_OK + wait32((uint32_t *)word, expected, timeout_ns));
+    return (lw_woken)(LW_OK + wait32((uint32_t *)(uintptr_t)word, expected, timeout_ns));
 }
 
 __attribute__((noinline)) uint32_t lw_notify(lw_word *word, uint32_t n)

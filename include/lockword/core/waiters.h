@@ -41,10 +41,10 @@
  *      agents that have returned from a wait are entitled to it, whatever ended that wait. If a
  *      notify alone entitled them, a waiter that found the word changed would bar all agents,
  *      including itself. The reservation lasts until a waiter that starves takes the word, or gives
- *      up and withdraws it. If it ended with the next waiter that is entitled, it would serve those
- *      that sleep before the one that starves, and not that one. If no waiter comes for a free,
- *      reserved word (its event loop is busy, or it died), a newcomer's brief wait ends. Then the
- *      newcomer is entitled, and starves, too.
+ *      up and withdraws it; or until one that polls takes it. If it ended with the next waiter that
+ *      is entitled, it would serve those that sleep before the one that starves, and not that one.
+ *      If no waiter comes for a free, reserved word (its event loop is busy, or it died), a
+ *      newcomer's brief wait ends. Then the newcomer is entitled, and starves, too.
  *
  * What a waiter owes, whether it is entitled, and how often it waited in vain is its phase, which
  * lw_waiters_resume keeps.
@@ -109,6 +109,13 @@ lw_phase lw_waiters_resume(lw_phase phase, uint32_t why);
 
 /* Where a wake obliges: returns whether the waiter was overtaken so often that it reserves. */
 bool lw_waiters_starves(lw_phase phase);
+
+/*
+ * Where a wake obliges: returns whether a waiter that takes the word now ends the reservation: it
+ * starves, or it polls. Who polls comes before any brief wait has ended, and would leave a
+ * reservation for which nobody comes to all others that poll.
+ */
+bool lw_waiters_unreserves(lw_phase phase, uint32_t why);
 
 /*
  * Where a wake obliges: returns how to wait. A brief wait is for what `is_free`, but reserved, and

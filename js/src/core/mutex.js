@@ -7,7 +7,13 @@
  * Printed by `make core` from src/core/mutex.c and include/lockword/core/mutex.h: do not edit.
  */
 
-import { waitersNotify, waitersResume, waitersStarves, waitersWay } from './waiters.js';
+import {
+  waitersNotify,
+  waitersResume,
+  waitersStarves,
+  waitersUnreserves,
+  waitersWay,
+} from './waiters.js';
 import { notify } from '../wait.js';
 import {
   LW_ASYNC,
@@ -118,7 +124,7 @@ export function mutexLockStep(mutex, self, why, phase) {
     const state = seen;
     if (isFree(state) && (!(state & LW_MUTEX_RESERVED) || phase & LW_ENTITLED)) {
       const taken =
-        (waitersStarves(phase) ? state & ~LW_MUTEX_RESERVED : state) |
+        (waitersUnreserves(phase, why) ? state & ~LW_MUTEX_RESERVED : state) |
         self |
         (phase & LW_OWES ? LW_MUTEX_BLOCKED : 0);
       seen = Atomics.compareExchange(mutex, LW_MUTEX_STATE, state, taken);

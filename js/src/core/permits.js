@@ -24,6 +24,7 @@ import {
   waitersNotify,
   waitersResume,
   waitersStarves,
+  waitersUnreserves,
   waitersWait,
   waitersWay,
 } from './waiters.js';
@@ -231,7 +232,7 @@ export function permitsAcquireStep(permits, self, why, phase) {
     if (!isBarred) {
       const which = permitsTryStep(permits, self);
       if (which !== LW_PERMITS_NONE) {
-        if (waitersStarves(phase)) withdraw(permits);
+        if (waitersUnreserves(phase, why)) withdraw(permits);
         // Rule 3.
         if (phase & LW_OWES && !(state & LW_BLOCKED_WAITERS)) notify(permits, LW_PERMITS_STATE, 1);
         return { what: LW_DONE, word: 0, phase: 0, expected: which };

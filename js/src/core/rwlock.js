@@ -23,7 +23,13 @@
  * Printed by `make core` from src/core/rwlock.c and include/lockword/core/rwlock.h: do not edit.
  */
 
-import { givesUp, waitersResume, waitersStarves, waitersWay } from './waiters.js';
+import {
+  givesUp,
+  waitersResume,
+  waitersStarves,
+  waitersUnreserves,
+  waitersWay,
+} from './waiters.js';
 import { notify } from '../wait.js';
 import {
   LW_ALL,
@@ -388,7 +394,9 @@ function lockStep(rwlock, before, after, self, why, phase) {
         (state & LW_BLOCKED_WAITERS) !== 0 &&
         !(state & (LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_MIXED));
       const ended =
-        (isStale ? CLAIMS : turn | (willOwn && waitersStarves(phase) ? LW_RWLOCK_RESERVED : 0)) |
+        (isStale
+          ? CLAIMS
+          : turn | (willOwn && waitersUnreserves(phase, why) ? LW_RWLOCK_RESERVED : 0)) |
         (wakesWriter ? LW_BLOCKED_WAITERS : 0);
       const next = (((state & ~ended) | owed) - before + after) | 0;
       seen = take(rwlock, state, next, after, self);

@@ -32,7 +32,13 @@
  * Printed by `make core` from src/core/sem.c and include/lockword/core/sem.h: do not edit.
  */
 
-import { waitersNotify, waitersResume, waitersStarves, waitersWay } from './waiters.js';
+import {
+  waitersNotify,
+  waitersResume,
+  waitersStarves,
+  waitersUnreserves,
+  waitersWay,
+} from './waiters.js';
 import { notify } from '../wait.js';
 import {
   LW_ASYNC,
@@ -295,7 +301,8 @@ export function semAcquireStep(sem, n, why, phase) {
     const bars = phase & CLAIMS ? LW_SEM_RESERVED : LW_SEM_RESERVED | LW_SEM_CLAIMED;
     const barred = n !== 0 && (state & bars) !== 0 && !(phase & LW_ENTITLED);
     if (permits >= n >>> 0 && !barred) {
-      seen = change(sem, state, (permits - n) | 0, reserves(phase) ? LW_SEM_RESERVED : 0, phase);
+      const unreserves = !(phase & CLAIMS) && waitersUnreserves(phase, why);
+      seen = change(sem, state, (permits - n) | 0, unreserves ? LW_SEM_RESERVED : 0, phase);
       if (seen === state) return end(sem, LW_DONE, (permits - n) | 0, phase);
       continue;
     }

@@ -140,6 +140,19 @@ export function waitersStarves(phase) {
 }
 
 /**
+ * Where a wake obliges: returns whether a waiter that takes the word now ends the reservation: it
+ * starves, or it polls. Who polls comes before any brief wait has ended, and would leave a
+ * reservation for which nobody comes to all others that poll.
+ *
+ * @param {number} phase
+ * @param {number} why
+ * @returns {boolean}
+ */
+export function waitersUnreserves(phase, why) {
+  return waitersStarves(phase) || (why & LW_WHY) === LW_NOT_EQUAL;
+}
+
+/**
  * Where a wake obliges: returns the phase of a caller that was resumed for this reason. A wait that
  * has begun paid what was owed before it. The count grows with each wait without success until the
  * waiter starves, then with each re-check until it has made all of them. The primitive's own bits
