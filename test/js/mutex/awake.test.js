@@ -65,7 +65,7 @@ if (mode === 'normal') {
       const agent = spawn(({ Mutex, Stranger }) => {
         const mutex = new Mutex();
         const stranger = new Stranger(mutex);
-        let now = 1000;
+        let now = Math.ceil(performance.now()) + 1000; // later than any nap before
         let napLasts;
         let naps = 0;
         Object.defineProperty(globalThis, 'performance', { value: { now: () => now } });
