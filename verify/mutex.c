@@ -101,8 +101,7 @@ static const char *changed_state(struct state *state, int agent, const struct op
     if (unlocks && !may_unlock(state, agent))
         return "unlock by a stranger writes";
     if (operation->a & ~operation->b & LW_MUTEX_RESERVED &&
-        !(a->function == LOCK &&
-          lw_waiters_unreserves(lw_waiters_resume(c->phase, a->why), a->why)))
+        !(a->function == LOCK && ends_reservation(c, a->why)))
         return "ends a reservation, and does not starve";
     if (before == after)
         return NULL;
@@ -111,6 +110,8 @@ static const char *changed_state(struct state *state, int agent, const struct op
             return "takes the mutex for somebody else";
         if (a->function == LOCK && operation->a & LW_MUTEX_RESERVED && !(c->flags & HAS_WAITED))
             return "a newcomer takes a mutex that is kept for waiters";
+        if (a->function == LOCK && operation->b & LW_MUTEX_RESERVED && ends_reservation(c, a->why))
+            return "leaves a reservation that it should end";
         state->ghosts[OWNER_AGENT] = (uint8_t)(agent + 1);
         c->flags |= TOOK;
         overtake(state, agent);

@@ -223,7 +223,7 @@ static const char *changed_state(const struct state *state, int agent, const str
         return after & ~LW_PERMITS_SEQUENCE ? "a burial leaves what the dead may have set" : NULL;
     if (a->function == DRAIN && !(c->flags & INSIDE))
         return "drains without the door";
-    if (withdraws && !lw_waiters_unreserves(lw_waiters_resume(c->phase, a->why), a->why))
+    if (withdraws && !ends_reservation(c, a->why))
         return "ends a reservation, and does not starve";
     return NULL;
 }

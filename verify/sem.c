@@ -180,8 +180,7 @@ static const char *changed(struct state *state, int agent, const struct operatio
     const uint32_t before = operation->a & LW_SEM_MAX;
     const uint32_t after = operation->b & LW_SEM_MAX;
     if (operation->a & ~operation->b & LW_SEM_RESERVED &&
-        (a->function != ACQUIRE || c->phase & (CLAIMS | BEHIND) ||
-         !lw_waiters_unreserves(lw_waiters_resume(c->phase, a->why), a->why)))
+        (a->function != ACQUIRE || c->phase & (CLAIMS | BEHIND) || !ends_reservation(c, a->why)))
         return "ends a reservation, and does not starve";
     if (after == before)
         return a->function == ACQUIRE || n == 0 ? NULL : "writes, and changes nothing";

@@ -41,8 +41,8 @@
  *      agents that have returned from a wait are entitled to it, whatever ended that wait. If a
  *      notify alone entitled them, a waiter that found the word changed would bar all agents,
  *      including itself. The reservation lasts until a waiter that starves takes the word, or gives
- *      up and withdraws it; or until one that polls takes it. If it ended with the next waiter that
- *      is entitled, it would serve those that sleep before the one that starves, and not that one.
+ *      up and withdraws it; or until a waiter that polls takes it. If it ended with the next waiter
+ * that is entitled, it would serve those that sleep before the one that starves, and not that one.
  *      If no waiter comes for a free, reserved word (its event loop is busy, or it died), a
  *      newcomer's brief wait ends. Then the newcomer is entitled, and starves, too.
  *
@@ -112,8 +112,8 @@ bool lw_waiters_starves(lw_phase phase);
 
 /*
  * Where a wake obliges: returns whether a waiter that takes the word now ends the reservation: it
- * starves, or it polls. Who polls comes before any brief wait has ended, and would leave a
- * reservation for which nobody comes to all others that poll.
+ * starves, or it polls. An event loop that polls looks before its brief wait can end. If it did not
+ * end a reservation for which no waiter comes, each later lock of such a loop would take a poll.
  */
 bool lw_waiters_unreserves(lw_phase phase, uint32_t why);
 

@@ -141,8 +141,8 @@ export function waitersStarves(phase) {
 
 /**
  * Where a wake obliges: returns whether a waiter that takes the word now ends the reservation: it
- * starves, or it polls. Who polls comes before any brief wait has ended, and would leave a
- * reservation for which nobody comes to all others that poll.
+ * starves, or it polls. An event loop that polls looks before its brief wait can end. If it did not
+ * end a reservation for which no waiter comes, each later lock of such a loop would take a poll.
  *
  * @param {number} phase
  * @param {number} why
