@@ -14,8 +14,10 @@ use crate::{sys, Event, Mutex, RwLock, Semaphore};
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::io::ErrorKind;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Once};
@@ -60,21 +62,29 @@ struct Ringer {
 static RINGER: Mutex<Option<Ringer>> = Mutex::new(None);
 static BEGUN: Once = Once::new();
 
+/// Wakes tasks. If a waker panics, which Rust reports, the others are woken nevertheless: they are
+/// those of other tasks.
+fn wake_all(wakers: impl Iterator<Item = Waker>) {
+    for waker in wakers {
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    }
+}
+
 /// Wakes tasks, for ever.
 fn ring(epoll: c_int) {
     loop {
         let mut event = epoll::Event { events: 0, data: 0 };
         // SAFETY: `event` has room for one event.
         if unsafe { epoll::epoll_wait(epoll, &mut event, 1, -1) } != 1 {
-            continue; // a signal
+            let error = std::io::Error::last_os_error();
+            assert!(error.kind() == ErrorKind::Interrupted, "lockword: {}", error);
+            continue;
         }
         let fd = event.data as c_int;
         let found = RINGER.lock().as_ref().and_then(|ringer| ringer.loops.get(&fd).cloned());
         let sleepers = found.map(|sleepers| std::mem::take(&mut *sleepers.lock()));
         // No lock is held here: a waker may do anything.
-        for waker in sleepers.into_iter().flatten().map(|(_, waker)| waker) {
-            waker.wake();
-        }
+        wake_all(sleepers.into_iter().flatten().map(|(_, waker)| waker));
     }
 }
 
@@ -138,7 +148,7 @@ impl Looper {
         // runs no code of the program's, so that this is never called from within itself.
         unsafe { looping::lw_loop_run(self.room.get()) };
         let woken = self.woken.take();
-        woken.into_iter().for_each(Waker::wake);
+        wake_all(woken.into_iter());
     }
 
     /// Has the bell ringer wake the tasks when the loop has something to do; at once, if it has
@@ -204,7 +214,9 @@ impl Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
-        self.looper.sleepers.lock().remove(&self.key());
+        // Without the lock, as above.
+        let waker = self.looper.sleepers.lock().remove(&self.key());
+        drop(waker);
     }
 }
 
@@ -321,7 +333,9 @@ impl<T: Target> Future for Wait<T> {
         // for a run. The latter is armed last: what is due already wakes this task again.
         request.waker.replace(Some(context.waker().clone()));
         let waker = context.waker().clone();
-        request.looper.sleepers.lock().insert(request.key(), waker);
+        // Dropped without the lock: what a waker's end does is not known.
+        let earlier = request.looper.sleepers.lock().insert(request.key(), waker);
+        drop(earlier);
         request.looper.arm();
         Poll::Pending
     }

@@ -282,6 +282,32 @@ fn a_leaked_wait_harms_nobody() {
 }
 
 #[test]
+fn a_waker_that_panics_keeps_no_other_task_asleep() {
+    struct Broken;
+    impl Wake for Broken {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker that panics, for the test");
+        }
+    }
+
+    let event = Arc::new(Event::manual());
+    let mut broken = event.wait_async();
+    let waker = Waker::from(Arc::new(Broken));
+    assert!(Pin::new(&mut broken).poll(&mut Context::from_waker(&waker)).is_pending());
+    let mut wait = event.wait_async();
+    let flag = begin(&mut wait);
+    event.set();
+    await_wake(&flag); // by the thread that wakes tasks
+    drop(wait); // runs the loop, which wakes the other task once more
+    event.reset();
+
+    let mut later = event.wait_async();
+    let flag = begin(&mut later);
+    event.set();
+    await_wake(&flag);
+}
+
+#[test]
 #[should_panic(expected = "would wait for itself")]
 fn a_thread_does_not_block_for_its_own_task() {
     let mutex = Rc::new(Mutex::new(()));
