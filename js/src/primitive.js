@@ -69,7 +69,7 @@ export class Primitive {
    */
   static from(handle) {
     if (handle?.type !== this.type)
-      throw new TypeError(`not the handle of a ${this.type}: send its 'handle'`);
+      throw new TypeError(`not a handle of ${this.type}: send its 'handle'`);
     return /** @type {InstanceType<C>} */ (
       new this(handle.buffer ?? null, handle.byteOffset ?? null)
     );
@@ -114,7 +114,7 @@ function wordsAt(memory, byteOffset, Class) {
     return new Int32Array(buffer, byteOffset, BYTE_LENGTH / 4);
   } catch {
     throw new RangeError(
-      `a ${type} needs ${BYTE_LENGTH} bytes at a multiple of ${Class.ALIGN}, not at ${byteOffset} of ${buffer.byteLength}`,
+      `${type} needs ${BYTE_LENGTH} bytes at a multiple of ${Class.ALIGN}, not at ${byteOffset} of ${buffer.byteLength}`,
     );
   }
 }

@@ -111,7 +111,7 @@ describe('construction of every primitive', () => {
         RangeError,
       );
       const { message } = await failure(() => Class.from(new Class()));
-      expect(message).to.equal(`not the handle of a ${Class.name}: send its 'handle'`);
+      expect(message).to.equal(`not a handle of ${Class.name}: send its 'handle'`);
     });
   }
 
@@ -132,7 +132,7 @@ describe('construction of every primitive', () => {
       ]) {
         const { message } = await failure(() => new Class(new SharedArrayBuffer(bytes), offset));
         expect(message).to.equal(
-          `a ${Class.name} needs ${size} bytes at a multiple of 4, not at ${offset} of ${bytes}`,
+          `${Class.name} needs ${size} bytes at a multiple of 4, not at ${offset} of ${bytes}`,
         );
       }
     });

@@ -96,7 +96,7 @@ if (mode === 'normal') {
         [() => new Mutex(new SharedArrayBuffer(8), 0.5), 'byteOffset must be an integer, not 0.5'],
         [
           () => new Mutex(new SharedArrayBuffer(8), 2),
-          'a Mutex needs 8 bytes at a multiple of 4, not at 2 of 8',
+          'Mutex needs 8 bytes at a multiple of 4, not at 2 of 8',
         ],
         [() => Counter.create(-1), `value ${whole} 0 to 1073741823, not -1`],
         [() => Counter.create('1'), 'value must be a number, not string'],
