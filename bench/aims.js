@@ -122,12 +122,12 @@ function asleep(rows = []) {
     heroes.filter((row) => row.waiters === 1),
     (row) => {
       const peers = rows.filter((each) => each.peer !== HERO && each.operation === row.operation);
-      return row.late_mean_ns / Math.min(...peers.map((peer) => peer.late_mean_ns));
+      return row.late_p90_ns / Math.min(...peers.map((peer) => peer.late_p90_ns));
     },
     (row) => row.operation,
   );
   return [
-    ...claimWorst('CPUs busy: how late one waiter runs, mean, × the best peer’s', 1.5, late),
+    ...claimWorst('CPUs busy: how late one waiter runs, 90 %, × the best peer’s', 1.5, late),
     atMost(
       'blocked behind an idle holder: context switches a second and waiter',
       2,

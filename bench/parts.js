@@ -164,14 +164,14 @@ function asleep(all) {
         const { wakings, cpu } = rows.find((row) => row.peer === peer && row.waiters === waiters);
         return [short(wakings), `${fixed(cpu * 100, 2)} %`];
       }),
-      ...['late_p50_ns', 'late_mean_ns'].map((late) => {
+      ...['late_p50_ns', 'late_p90_ns', 'late_mean_ns'].map((late) => {
         const ns = rows.find((row) => row.peer === peer)[late];
         return ns === undefined ? '' : time(ns);
       }),
     ]),
   );
   const heads = crowds.flatMap((n) => [`${n} waiting: switches/s`, 'CPU']);
-  return table([['', '', ...heads, 'CPUs busy: late, median', 'mean'], ...rows]);
+  return table([['', '', ...heads, 'CPUs busy: late, median', '90 %', 'mean'], ...rows]);
 }
 
 /** What it costs to wake one of many: a table for each kind. */

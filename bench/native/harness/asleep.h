@@ -19,7 +19,7 @@ struct bench_rest {
 
 /* From the release to the section of the one that waited for it, beside busy threads, ns. */
 struct bench_late {
-    double median, mean;
+    double median, p90, mean;
 };
 
 struct bench_asleep {
