@@ -516,11 +516,19 @@ await check(
     return '';
   },
 );
+const sizes = [];
 for (const [what, contents, limit] of LIMITS) {
-  await check(`${what}, minified and gzipped, is below ${limit} bytes`, () =>
-    below(limit, gzipSync(bundle(contents), { level: 9 })),
-  );
+  await check(`${what}, minified and gzipped, is below ${limit} bytes`, () => {
+    const zipped = gzipSync(bundle(contents), { level: 9 });
+    sizes.push(`${(zipped.length / 1000).toFixed(1)} kB`);
+    return below(limit, zipped);
+  });
 }
+await check("README's sizes are those of the mutex and of the whole package", () => {
+  const said = read(ROOT, 'README.md').match(/`Mutex` is (\S+ kB), everything (\S+ kB)/s);
+  return `${said?.slice(1)}` === `${[sizes[0], sizes[2]]}` ? '' : `${said} is not ${sizes}`;
+});
+
 /** A program that opens a region with both kinds of modules, and is told of a death. */
 const REGION_USE = `import { fork } from 'node:child_process';
   import { createRequire } from 'node:module';
