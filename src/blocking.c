@@ -90,6 +90,7 @@ static struct lw_end block(const struct lw_held *held, const struct lw_operation
     int64_t slice_ns = LW_SLICE_NS;
     int64_t look_ns = LW_LOOK_NS;
     uint32_t why = LW_START;
+    int wakes = 0; /* by a notify; all but the last one were in vain */
     while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &way,
                    &end)) {
         const int64_t longest = patience(way, why, slice_ns);
@@ -111,8 +112,8 @@ static struct lw_end block(const struct lw_held *held, const struct lw_operation
          */
         const bool stood_in_line = waited[0].word != operations[0].words;
         if (held && !looked_for_dead && !stood_in_line && (why == LW_OK || why == LW_NOT_EQUAL))
-            lw_spin_until_free(held, operations[0].words, operations[0].wanted, why == LW_OK,
-                               deadline);
+            lw_spin_until_free(held, operations[0].words, operations[0].wanted,
+                               why == LW_OK ? ++wakes : 0, deadline);
         if (why == LW_SLICE && slice_ns <= LW_IDLE_NS / 2)
             slice_ns *= 2;
     }

@@ -36,6 +36,8 @@ static struct {
     double sleep; /* in each section, ns */
 } besides;
 
+static double outside = -1; /* the work there, ns; -1: as much as inside */
+
 static _Noreturn void die(const char *what)
 {
     fprintf(stderr, "lockword-simulate: %s\n", what);
@@ -100,7 +102,8 @@ static void contend(int number, void *unused)
         if (sim_now() > run.from)
             run.turns[number]++;
         run.policy->unlock(number);
-        sim_work(run.section > 0 ? run.section : OUTSIDE_NS);
+        const double rest = outside >= 0 ? outside : run.section;
+        sim_work(rest > 0 ? rest : OUTSIDE_NS);
     }
 }
 
@@ -235,12 +238,13 @@ static void check_policy(const char *name)
 static void usage(int status)
 {
     fputs("usage: lockword-simulate [--cpus N,...] [--sockets N,...] [--threads N,...]\n"
-          "                         [--section NS,...]\n"
+          "                         [--section NS,...] [--outside NS]\n"
           "                         [--busy] [--sleep NS] [--policy NAME] [--ms MS] [--seed N]\n"
           "                         [--measure] [--cost NAME=NS]...\n"
           "\n"
           "  --threads   for each CPU\n"
           "  --section   of work inside and outside; 0: an increment inside, nothing outside\n"
+          "  --outside   work there, if not as much as inside\n"
           "  --busy      a thread computes on each CPU besides\n"
           "  --sleep     in each section, besides its work\n"
           "  --ms        of virtual time, for each cell and policy\n"
@@ -259,7 +263,7 @@ static void simulate_cell(const struct sim_machine *machine, int threads, double
     printf("\n  %d CPUs, %d socket%s, %d threads, ", machine->cpus, machine->sockets,
            machine->sockets > 1 ? "s" : "", threads);
     if (section > 0)
-        printf("%g ns inside and %g outside\n", section, section);
+        printf("%g ns inside and %g outside\n", section, outside >= 0 ? outside : section);
     else
         printf("an increment inside, nothing outside\n");
     printf("  %-24s %10s %10s %12s %10s %10s\n", "", "Mops/s", "share", "longest, us", "transfers",
@@ -299,21 +303,14 @@ static void simulate_cell(const struct sim_machine *machine, int threads, double
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"cpus", required_argument, 0, 'c'},
-        {"sockets", required_argument, 0, 'k'},
-        {"threads", required_argument, 0, 't'},
-        {"section", required_argument, 0, 's'},
-        {"policy", required_argument, 0, 'p'},
-        {"ms", required_argument, 0, 'm'},
-        {"seed", required_argument, 0, 'r'},
-        {"cost", required_argument, 0, 'x'},
-        {"help", no_argument, 0, 'h'},
-        {"measure", no_argument, 0, 'q'},
-        {"json", required_argument, 0, 'j'},
-        {"busy", no_argument, 0, 'b'},
-        {"sleep", required_argument, 0, 'l'},
-        {"scale", required_argument, 0, 'f'},
-        {0, 0, 0, 0},
+        {"cpus", required_argument, 0, 'c'},    {"sockets", required_argument, 0, 'k'},
+        {"threads", required_argument, 0, 't'}, {"section", required_argument, 0, 's'},
+        {"outside", required_argument, 0, 'o'}, {"policy", required_argument, 0, 'p'},
+        {"ms", required_argument, 0, 'm'},      {"seed", required_argument, 0, 'r'},
+        {"cost", required_argument, 0, 'x'},    {"help", no_argument, 0, 'h'},
+        {"measure", no_argument, 0, 'q'},       {"json", required_argument, 0, 'j'},
+        {"busy", no_argument, 0, 'b'},          {"sleep", required_argument, 0, 'l'},
+        {"scale", required_argument, 0, 'f'},   {0, 0, 0, 0},
     };
     struct sim_machine machine = {.costs = sim_default_costs, .seed = 1};
     double cpus[MOST] = {2, 4, 8, 16, 32, 64, 128}, per_cpu[MOST] = {1, 4},
@@ -335,6 +332,9 @@ int main(int argc, char **argv)
             break;
         case 's':
             section_count = parse(optarg, sections);
+            break;
+        case 'o':
+            outside = atof(optarg);
             break;
         case 'p':
             only = optarg;

@@ -86,6 +86,15 @@ const tests = {
     }
   },
 
+  'a waiter whose CPU the thread has that unlocks is not overtaken for ever'() {
+    const shared = ['--cpus', '2', '--threads', '2', '--section', '50000', '--ms', '100'];
+    for (const cell of cells(...shared, '--outside', '10000')) {
+      if (!['lockword', 'recursive mutex', 'write lock', 'semaphore'].includes(cell.peer)) continue;
+      assert.ok(cell.share < 2, `${cell.peer}: share ${cell.share}`);
+      assert.ok(cell.longest_ns < 5e6, `${cell.peer}: ${cell.longest_ns} ns`);
+    }
+  },
+
   'threads that take all of three permits have their turns among others that take one'() {
     const cell = ['--cpus', '2', '--threads', '8', '--policy', '3 permits, some take all'];
     const of = (section, seed) =>

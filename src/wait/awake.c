@@ -24,6 +24,8 @@
  *   - It yields, since the thread that it waits for may be next on this CPU. A thread that never
  *     has to wait for long yields, too, once in a quantum. So threads that share a CPU take turns
  *     within microseconds instead of the scheduler's milliseconds, and none needs to sleep for it.
+ *   - A waiter that was woken in vain before does not yield first. It may share its CPU with the
+ *     thread that has just unlocked, which would go on meanwhile, and take the lock again.
  *   - Two yields that take milliseconds, one after the other, say that the CPUs are oversubscribed.
  *     There each yield lasts as long as the busy thread's next time slice, whereas a thread that
  *     sleeps runs soon after it is woken. So for a while no thread of the process yields, and all
@@ -192,7 +194,7 @@ struct spin {
     lw_word *words;
     uint32_t wanted;
     bool is_newcomer;
-    bool was_woken;      /* by a notify */
+    int wakes;           /* by a notify; 0: it was not woken now */
     uint32_t poller;     /* what the role's word is while this thread has the role; 0: it has not */
     struct place *known; /* of the lock */
     int64_t now;         /* when the clock was read last */
@@ -209,7 +211,7 @@ static bool becomes_poller(struct spin *spin)
     const uint32_t since = lw_load(poller, lw_relaxed);
     /* An older poller has lost its CPU, or was another thread of the process that forked. */
     const bool is_taken = since != 0 && (int32_t)(now - since) <= 2 * SPIN_NS;
-    if ((is_taken && !spin->was_woken) || lw_cas(poller, since, now, lw_relaxed) != since)
+    if ((is_taken && !spin->wakes) || lw_cas(poller, since, now, lw_relaxed) != since)
         return false;
     spin->poller = now;
     return true;
@@ -372,7 +374,7 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
     if (!may_spin(spin))
         return false;
     spin->now = lw_now();
-    if (spin->now < deadline && spin->now - me.last_yield > QUANTUM_NS &&
+    if (spin->wakes < 2 && spin->now < deadline && spin->now - me.last_yield > QUANTUM_NS &&
         !is_oversubscribed(spin->now))
         spin->now = yield(spin->now);
     const int64_t began = spin->now;
@@ -409,16 +411,16 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
 
 bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline)
 {
-    struct spin spin = {held, words, wanted, true, false, 0, place_of(words), 0};
+    struct spin spin = {held, words, wanted, true, 0, 0, place_of(words), 0};
     me.owner = 0;
     me.changes = 0;
     return spin_for(&spin, deadline);
 }
 
-void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted, bool was_woken,
+void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted, int wakes,
                         lw_deadline deadline)
 {
-    struct spin spin = {held, words, wanted, false, was_woken, 0, place_of(words), 0};
+    struct spin spin = {held, words, wanted, false, wakes, 0, place_of(words), 0};
     spin_for(&spin, deadline);
 }
 

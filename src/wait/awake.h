@@ -68,9 +68,9 @@ struct lw_tries {
 
 /* An engine has no yield, so C does not spin there. */
 static inline void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted,
-                                      bool was_woken, lw_deadline deadline)
+                                      int wakes, lw_deadline deadline)
 {
-    (void)held, (void)words, (void)wanted, (void)was_woken, (void)deadline;
+    (void)held, (void)words, (void)wanted, (void)wakes, (void)deadline;
 }
 
 static inline bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline)
@@ -99,9 +99,10 @@ bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw
 
 /*
  * The same for a waiter that has returned from a sleep, and whose step comes next: returns when the
- * lock seems to be free, or when it is time to sleep again.
+ * lock seems to be free, or when it is time to sleep again. `wakes` is 0 if no notify has ended the
+ * sleep, else how many sleeps of this wait a notify has ended.
  */
-void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted, bool was_woken,
+void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted, int wakes,
                         lw_deadline deadline);
 
 /*

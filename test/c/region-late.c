@@ -95,12 +95,12 @@ void __wrap_lw_region_bury_the_dead(struct lw_region *region)
 }
 
 void __real_lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted,
-                               bool was_woken, lw_deadline deadline);
+                               int wakes, lw_deadline deadline);
 void __wrap_lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted,
-                               bool was_woken, lw_deadline deadline)
+                               int wakes, lw_deadline deadline)
 {
     plan.spins++;
-    __real_lw_spin_until_free(held, words, wanted, was_woken, deadline);
+    __real_lw_spin_until_free(held, words, wanted, wakes, deadline);
 }
 
 int __real_lw_region_join(struct lw_region *region);

@@ -101,10 +101,10 @@ bool lw_take_soon(const struct lw_held *its_held, lw_word *its_words, uint32_t w
 }
 
 void lw_spin_until_free(const struct lw_held *its_held, lw_word *its_words, uint32_t wanted,
-                        bool says_it_was_woken, lw_deadline deadline)
+                        int wakes, lw_deadline deadline)
 {
     lw_spin_for(its_held, its_words, wanted, deadline);
-    check(says_it_was_woken == was_woken, "does not know whether it was woken");
+    check((wakes > 0) == was_woken, "does not know whether it was woken");
     check(has_waited, "spins again before it has waited");
 }
 
