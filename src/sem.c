@@ -16,7 +16,23 @@ static uint32_t look(const lw_word *sem, uint32_t n, uint32_t *owner)
            (state & (LW_SEM_CLAIMED | LW_SEM_RESERVED) ? LW_SEEN_CLOSED | LW_SEEN_BARRED : 0u);
 }
 
-static const struct lw_held held_permits = {look, lw_sem_take, true};
+/*
+ * As lw_sem_take, but a race that is lost beside enough permits was lost to a thread that took
+ * others: then nobody need be waited for.
+ */
+static bool take(lw_word *sem, uint32_t n)
+{
+    uint32_t seen = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
+    while (!(seen & (LW_SEM_CLAIMED | LW_SEM_RESERVED)) && (seen & LW_SEM_MAX) >= n) {
+        const uint32_t state = seen;
+        seen = lw_cas(&sem[LW_SEM_STATE], state, state - n, lw_acquire);
+        if (seen == state)
+            return true;
+    }
+    return false;
+}
+
+static const struct lw_held held_permits = {look, take, true};
 
 #endif
 

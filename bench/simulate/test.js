@@ -95,6 +95,12 @@ const tests = {
     }
   },
 
+  'among as many permits as threads, nobody waits'() {
+    const cell = ['--cpus', '3', '--threads', '1', '--section', '200', '--policy', '3 permits'];
+    const [{ longest_ns }] = cells(...cell);
+    assert.ok(longest_ns < 1000, `${longest_ns} ns`);
+  },
+
   'threads that take all of three permits have their turns among others that take one'() {
     const cell = ['--cpus', '2', '--threads', '8', '--policy', '3 permits, some take all'];
     const of = (section, seed) =>

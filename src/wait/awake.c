@@ -411,6 +411,9 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
 
 bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline)
 {
+    /* The caller may have lost a race for one permit beside others. */
+    if (held->is_anonymous && held->take(words, wanted))
+        return true;
     struct spin spin = {held, words, wanted, true, 0, 0, place_of(words), 0};
     me.owner = 0;
     me.changes = 0;
