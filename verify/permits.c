@@ -482,6 +482,7 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
  * for the sequence to come round: so no caller is endless.
  */
 #define BOUND (MAX_FAILED_WAITS + 1)
+#define LOOPS_BOUND 2
 
 /* From small to large: a mutant's first failure is its shortest. */
 static const struct configuration configurations[] = {
@@ -492,6 +493,7 @@ static const struct configuration configurations[] = {
     {"b,b", 4, 0, BOUND, SMALL, 1},
     {"l,b", 4, 0, BOUND, SMALL, 1},
     {"a,b", 4, 0, BOUND + 1, SMALL, 1},
+    {"b,a", 4, 0, LOOPS_BOUND, SMALL, 1},
     {"w,d", 1, 0, 0, SMALL, 1},
     {"w,d,d", 1, 0, 0, SMALL, 2},
     {"b,b", 2, ANYTHING, 0, SMALL, 1},

@@ -556,6 +556,10 @@ static void look(struct caller *caller, uint32_t function, uint32_t why, uint32_
     if (counts && !(caller->flags & LOOKED) && !was_woken_often(caller))
         caller->own[WOKEN] =
             (uint8_t)(why == LW_SLICE && function == WRITE ? OFTEN : caller->own[WOKEN] + 1u);
+    /* An event loop that queues anew was woken in vain. */
+    const bool was_woken = caller->own[WOKEN] & (OWES_WRITER - 1);
+    if (why == LW_AGAIN && function == WRITE && was_woken && !was_woken_often(caller))
+        caller->own[WOKEN] = OFTEN;
     if (state & LW_RWLOCK_WRITER)
         caller->own[WOKEN] |= SEES_WRITER;
     mark(caller, IS_ENTITLED, why == LW_SLICE && !(state & HOLDERS));
@@ -962,6 +966,7 @@ static void describe_word(char *text, size_t size, uint32_t word, uint32_t value
  * it starves, and one that is lost while the last wake comes.
  */
 #define BOUND (MAX_FAILED_WAITS + 2)
+#define LOOPS_BOUND 2
 
 /* From small to large: a mutant's first failure is its shortest. */
 static const struct configuration configurations[] = {
@@ -974,7 +979,7 @@ static const struct configuration configurations[] = {
     {"R,w", 1, 0, 1, SMALL, 0},
     {"Y,w", 1, 0, BOUND, SMALL, 0},
     {"W,w", 1, 0, BOUND, SMALL, 0},
-    {"W,y", 1, 0, BOUND, SMALL, 0},
+    {"W,y", 1, 0, LOOPS_BOUND, SMALL, 0},
     {"w,y", 1, ANYTHING | DEATHS, 0, SMALL, 0},
     {"r,y", 1, ANYTHING | DEATHS, 0, SMALL, 0},
     {"yy,w", 1, 0, 0, SMALL, 0},

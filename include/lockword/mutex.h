@@ -14,7 +14,8 @@
  * What it promises. At most one thread holds it. Everything written under the lock is visible to
  * the next holder. No waiter is shut out: a running thread may overtake a sleeping one, because
  * waking a thread for every unlock costs more than it helps; but once a waiter has been overtaken
- * eight times, or for about half a millisecond, only threads that wait may take the mutex.
+ * eight times, or for about half a millisecond, or an event loop once, only threads that wait may
+ * take the mutex.
  *
  * What is illegal. To lock it again while holding it (EDEADLK; use a recursive mutex). To unlock
  * what another thread holds (EPERM). To move or copy it while it is in use, or to use it at two

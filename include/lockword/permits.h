@@ -17,9 +17,10 @@
  * it is. Zeroed memory has none: EINVAL.
  *
  * No request starves. A running thread may overtake waiters, but not for long: a waiter that was
- * woken eight times in vain reserves the next permit that becomes free, except from
- * lw_permits_tryacquire. An acquire sees what was written before the permit was released last. The
- * memory may be freed when no call runs: a release writes to it after its permit can be acquired.
+ * woken eight times in vain, or once if it is an event loop, reserves the next permit that becomes
+ * free, except from lw_permits_tryacquire. An acquire sees what was written before the permit was
+ * released last. The memory may be freed when no call runs: a release writes to it after its permit
+ * can be acquired.
  *
  * A thread that ends keeps its permits. Between processes, and where they are to be free again when
  * their owner dies, take the same permits in a region: lw_region_permits (region.h).

@@ -17,9 +17,10 @@
  * Neither side starves the other. A writer that waits holds back readers that come later, and
  * readers that waited while it wrote go before the next writer. A turn that nobody uses ends when
  * the lock has been free for half a millisecond. Writers, and upgradable readers, overtake each
- * other until one has waited in vain eight times: then newcomers stand back. An unlock wakes all
- * readers that wait, or one writer. A waiter that gives up leaves nothing behind that holds others
- * back. The try forms take a lock that is free, whatever turn it is.
+ * other until one has waited in vain eight times, a writer of an event loop once: then newcomers
+ * stand back. An unlock wakes all readers that wait, or one writer. A waiter that gives up leaves
+ * nothing behind that holds others back. The try forms take a lock that is free, whatever turn it
+ * is.
  *
  * What is illegal. To read again while reading, except by lw_rwlock_tryrdlock: a writer that waits
  * in between would hold back the very reader that it waits for. To ask for anything but upgrade or

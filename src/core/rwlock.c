@@ -175,9 +175,12 @@ static bool give(lw_word *rwlock, uint32_t had, uint32_t has, uint32_t claims, u
 /* Returns the phase of a caller that was resumed for this reason. */
 static lw_phase resume(lw_phase phase, uint32_t why, bool writes)
 {
-    /* A caller that has not waited has phase 0: that its time is up entitles it to nothing. */
-    if (phase == 0)
-        return 0;
+    /*
+     * A caller that has not waited has phase 0: that its time is up entitles it to nothing. Readers
+     * that starve pass a writer whose turn it is, so a loop's first wake-up in vain is no reason.
+     */
+    if (phase == 0 || (!writes && (why & LW_WHY) == LW_AGAIN))
+        return phase;
     /* Only writers re-check for fairness, so only they starve by a re-check. */
     const bool rechecks = (why & LW_WHY) == LW_SLICE && !writes;
     return lw_waiters_resume(phase, rechecks ? LW_OK | (why & LW_ASYNC) : why);

@@ -2,9 +2,9 @@
 #include <lockword/core/waiters.h>
 
 /*
- * How many waits may end in vain before a waiter starves. Natively a waiter usually does so sooner,
- * after a slice (src/wait/awake.h), and no measurement tells 1 from 32. In an engine, where slices
- * are long, this constant is what gives lockAsync its turn: docs/experiments.md, 'Constants'.
+ * How many waits may end in vain before a thread starves. Natively it usually does so sooner, after
+ * a slice (src/wait/awake.h), and no measurement tells 1 from 32. In an engine slices are long. An
+ * event loop starves after one: docs/experiments.md, 'When an event loop reserves'.
  */
 #ifndef MAX_FAILED_WAITS
 #define MAX_FAILED_WAITS 8u
@@ -70,15 +70,15 @@ bool lw_waiters_unreserves(lw_phase phase, uint32_t why)
 lw_phase lw_waiters_resume(lw_phase phase, uint32_t why)
 {
     const uint32_t reason = why & LW_WHY;
-    if (reason == LW_START || reason == LW_AGAIN)
+    if (reason == LW_START || (reason == LW_AGAIN && phase < LW_ONE_FAILED_WAIT))
         return phase;
-    const bool owes = !(why & LW_ASYNC) && reason != LW_NOT_EQUAL && reason != LW_TIMED_OUT;
-    phase = (phase & ~LW_OWES) | LW_ENTITLED | (owes ? LW_OWES : 0);
-    if (lw_gives_up(why))
-        return phase;
-    if (!lw_waiters_starves(phase))
-        return reason == LW_SLICE ? STARVES | (phase & (LW_ONE_FAILED_WAIT - 1))
-                                  : phase + LW_ONE_FAILED_WAIT;
+    const uint32_t owed =
+        why & LW_ASYNC || reason == LW_NOT_EQUAL || reason == LW_TIMED_OUT ? 0 : LW_OWES;
+    phase = owed | LW_ENTITLED | (phase & ~LW_OWES);
+    /* By a re-check; or by LW_AGAIN after a wait, for which an event loop was woken in vain. */
+    if (!lw_gives_up(why) && !lw_waiters_starves(phase))
+        return reason < LW_SLICE ? phase + LW_ONE_FAILED_WAIT
+                                 : STARVES | (phase & (LW_ONE_FAILED_WAIT - 1));
     return reason == LW_SLICE && phase < RESTS ? phase + LW_ONE_FAILED_WAIT : phase;
 }
 

@@ -37,13 +37,14 @@
  *      ECMAScript and in the kernel: the woken thread never reads the bit that was cleared by the
  *      operation which woke it. An event loop owes nothing: the notify that ended its wait ended
  *      all waits at the gate.
- *   4. A waiter that was overtaken too often starves, and reserves the word. From then on only
+ *   4. A waiter that was overtaken too often starves, and reserves the word. For an event loop,
+ *      once is too often: it runs later than a thread that was woken with it. From then on only
  *      agents that have returned from a wait are entitled to it, whatever ended that wait. If a
  *      notify alone entitled them, a waiter that found the word changed would bar all agents,
  *      including itself. The reservation lasts until a waiter that starves takes the word, or gives
  *      up and withdraws it; or until a waiter that polls takes it. If it ended with the next waiter
- * that is entitled, it would serve those that sleep before the one that starves, and not that one.
- *      If no waiter comes for a free, reserved word (its event loop is busy, or it died), a
+ *      that is entitled, it would serve those that sleep before the one that starves, and not that
+ *      one. If no waiter comes for a free, reserved word (its event loop is busy, or it died), a
  *      newcomer's brief wait ends. Then the newcomer is entitled, and starves, too.
  *
  * What a waiter owes, whether it is entitled, and how often it waited in vain is its phase, which
@@ -102,8 +103,8 @@ void lw_waiters_notify(lw_word *words, uint32_t state, uint32_t threads);
 /*
  * Where a wake obliges: returns the phase of a caller that was resumed for this reason. A wait that
  * has begun paid what was owed before it. The count grows with each wait without success until the
- * waiter starves, then with each re-check until it has made all of them. The primitive's own bits
- * stay.
+ * waiter starves, then with each re-check until it has made all of them. An event loop that queues
+ * for its second wait starves. The primitive's own bits stay.
  */
 lw_phase lw_waiters_resume(lw_phase phase, uint32_t why);
 

@@ -32,6 +32,7 @@ import {
 } from './waiters.js';
 import { notify } from '../wait.js';
 import {
+  LW_AGAIN,
   LW_ALL,
   LW_ASYNC,
   LW_ASYNC_WAITERS,
@@ -345,8 +346,9 @@ function give(rwlock, had, has, claims, owed) {
  * @returns {number}
  */
 function resume(phase, why, writes) {
-  // A caller that has not waited has phase 0: that its time is up entitles it to nothing.
-  if (phase === 0) return 0;
+  // A caller that has not waited has phase 0: that its time is up entitles it to nothing. Readers
+  // that starve pass a writer whose turn it is, so a loop's first wake-up in vain is no reason.
+  if (phase === 0 || (!writes && (why & LW_WHY) === LW_AGAIN)) return phase;
   // Only writers re-check for fairness, so only they starve by a re-check.
   const rechecks = (why & LW_WHY) === LW_SLICE && !writes;
   return waitersResume(phase, rechecks ? LW_OK | (why & LW_ASYNC) : why);

@@ -34,9 +34,9 @@ import {
  * @typedef {import('../wait.js').Words} Words
  */
 
-// How many waits may end in vain before a waiter starves. Natively a waiter usually does so sooner,
-// after a slice (src/wait/awake.h), and no measurement tells 1 from 32. In an engine, where slices
-// are long, this constant is what gives lockAsync its turn: docs/experiments.md, 'Constants'.
+// How many waits may end in vain before a thread starves. Natively it usually does so sooner, after
+// a slice (src/wait/awake.h), and no measurement tells 1 from 32. In an engine slices are long. An
+// event loop starves after one: docs/experiments.md, 'When an event loop reserves'.
 const MAX_FAILED_WAITS = 8;
 
 // How often a starving waiter re-checks before it sleeps until it is woken. Its driver makes each
@@ -155,8 +155,8 @@ export function waitersUnreserves(phase, why) {
 /**
  * Where a wake obliges: returns the phase of a caller that was resumed for this reason. A wait that
  * has begun paid what was owed before it. The count grows with each wait without success until the
- * waiter starves, then with each re-check until it has made all of them. The primitive's own bits
- * stay.
+ * waiter starves, then with each re-check until it has made all of them. An event loop that queues
+ * for its second wait starves. The primitive's own bits stay.
  *
  * @param {number} phase
  * @param {number} why
@@ -164,14 +164,14 @@ export function waitersUnreserves(phase, why) {
  */
 export function waitersResume(phase, why) {
   const reason = why & LW_WHY;
-  if (reason === LW_START || reason === LW_AGAIN) return phase;
-  const owes = !(why & LW_ASYNC) && reason !== LW_NOT_EQUAL && reason !== LW_TIMED_OUT;
-  phase = (phase & ~LW_OWES) | LW_ENTITLED | (owes ? LW_OWES : 0);
-  if (givesUp(why)) return phase;
-  if (!waitersStarves(phase))
-    return reason === LW_SLICE
-      ? STARVES | (phase & (LW_ONE_FAILED_WAIT - 1))
-      : phase + LW_ONE_FAILED_WAIT;
+  if (reason === LW_START || (reason === LW_AGAIN && phase < LW_ONE_FAILED_WAIT)) return phase;
+  const owed = why & LW_ASYNC || reason === LW_NOT_EQUAL || reason === LW_TIMED_OUT ? 0 : LW_OWES;
+  phase = owed | LW_ENTITLED | (phase & ~LW_OWES);
+  // By a re-check; or by LW_AGAIN after a wait, for which an event loop was woken in vain.
+  if (!givesUp(why) && !waitersStarves(phase))
+    return reason < LW_SLICE
+      ? phase + LW_ONE_FAILED_WAIT
+      : STARVES | (phase & (LW_ONE_FAILED_WAIT - 1));
   return reason === LW_SLICE && phase < RESTS ? phase + LW_ONE_FAILED_WAIT : phase;
 }
 

@@ -19,11 +19,14 @@ import {
 import {
   LW_ASYNC_WAITERS,
   LW_BLOCKED_WAITERS,
+  LW_MUTEX_RESERVED,
+  LW_PERMITS_RESERVED,
   LW_PERMITS_SEQUENCE,
   LW_RWLOCK_BLOCKED_READERS,
   LW_RWLOCK_GENERATION,
   LW_RWLOCK_MIXED,
   LW_RWLOCK_READER,
+  LW_RWLOCK_RESERVED,
   LW_RWLOCK_UPGRADABLE,
   LW_RWLOCK_WRITER,
   LW_SEM_TICKET,
@@ -100,10 +103,16 @@ const GUARD = { won: 'guard', throws: 'TimeoutError' };
  * one through. Then it answers `won`, in its async form `wonAsync`; when the time is up, `late`, or
  * `lateAsync`, or it throws what `throws` names. `before` is what the caller calls first, `counts`
  * what the call takes off the state, though it gives up; one that `returnsFirst` reads no options
- * when it need not wait.
+ * when it need not wait. `reserves` is the bit that keeps newcomers from the next turn.
  */
 export const WAITS = [
-  { type: 'Mutex', call: 'lock', make: () => done(new Mutex(), 'lock'), end: stranger.unlock },
+  {
+    type: 'Mutex',
+    call: 'lock',
+    reserves: LW_MUTEX_RESERVED,
+    make: () => done(new Mutex(), 'lock'),
+    end: stranger.unlock,
+  },
   {
     type: 'Mutex',
     call: 'acquire',
@@ -151,12 +160,18 @@ export const WAITS = [
   {
     type: 'Permits',
     call: 'acquire',
+    reserves: LW_PERMITS_RESERVED,
     make: () => done(Permits.create(1), 'use'),
     end: stranger.giveBack,
     ...GUARD,
   },
   { type: 'RWLock', call: 'readLock', ...kept(LW_RWLOCK_WRITER) },
-  { type: 'RWLock', call: 'writeLock', ...kept(LW_RWLOCK_WRITER) },
+  {
+    type: 'RWLock',
+    call: 'writeLock',
+    reserves: LW_RWLOCK_RESERVED,
+    ...kept(LW_RWLOCK_WRITER),
+  },
   { type: 'RWLock', call: 'writeLock', ...kept(LW_RWLOCK_UPGRADABLE) },
   {
     type: 'RWLock',

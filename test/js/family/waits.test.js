@@ -243,8 +243,9 @@ for (const row of WAITS) {
       );
       await sleep(2);
       row.end(primitive);
-      // A semaphore's claim stands until its caller has run.
-      const grantedTo = () => primitive.permits ?? [...stateOf(primitive)];
+      // A claim of permits and a reservation stand until their caller has run.
+      const grantedTo = () =>
+        primitive.permits ?? primitive.available ?? primitive.isLocked ?? [...stateOf(primitive)];
       const granted = grantedTo();
       controller.abort('enough');
       const answer = await within(10_000, waiting);
@@ -263,6 +264,26 @@ for (const row of WAITS) {
       await sleep(2);
       expect([...wordsOf(primitive)]).to.deep.equal(after);
     });
+  });
+}
+
+// One that polls is woken by no notify.
+if (Atomics.waitAsync) {
+  describe('an event loop that was woken in vain', () => {
+    for (const row of WAITS.filter(({ reserves }) => reserves)) {
+      it(`keeps newcomers from the next turn: ${row.title}Async()`, async () => {
+        const primitive = row.make();
+        const words = wordsOf(primitive);
+        const waiting = ask(row, 'Async', primitive, { timeout: 20_000 });
+        expect(words[0] & row.reserves).to.equal(0);
+        // A second notify finds it in its second wait.
+        for (let i = 0; i < 2; i++) await until(() => Atomics.notify(words, 1) === 1);
+        expect(words[0] & row.reserves).to.equal(row.reserves);
+        row.end(primitive);
+        expect(shapeOf(await within(10_000, waiting))).to.equal(wonBy(row, 'Async'));
+        expect(words[0] & row.reserves).to.equal(0);
+      });
+    }
   });
 }
 
