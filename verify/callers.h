@@ -24,15 +24,6 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
 /*
- * Returns whether a caller that takes what is reserved ends the reservation: it starves, or it
- * polls. The core says so in lw_waiters_unreserves, whose mutants have to be noticed.
- */
-static inline bool ends_reservation(const struct caller *caller, uint32_t why)
-{
-    return why == LW_NOT_EQUAL || lw_waiters_starves(lw_waiters_resume(caller->phase, why));
-}
-
-/*
  * A function of the core, or of a face, as the step machine calls it: an expression of words, a, b
  * and c.
  */

@@ -91,6 +91,14 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     return count;
 }
 
+/* Whether the wait that this step follows may have consumed a notify that was for one thread. */
+static bool may_owe(const struct state *state, int agent)
+{
+    const struct agent *a = &state->agents[agent];
+    return !model_is_async(agent, a->caller) &&
+           (a->why == LW_OK || a->why == LW_SLICE || a->why == LW_CANCELLED);
+}
+
 static const char *changed_state(struct state *state, int agent, const struct operation *operation)
 {
     const struct agent *a = &state->agents[agent];
@@ -103,9 +111,13 @@ static const char *changed_state(struct state *state, int agent, const struct op
     if (operation->a & ~operation->b & LW_MUTEX_RESERVED &&
         !(a->function == LOCK && ends_reservation(c, a->why)))
         return "ends a reservation, and does not starve";
+    if (~operation->a & operation->b & LW_MUTEX_RESERVED && !starves(c, a->why))
+        return "reserves, and does not starve";
     if (before == after)
         return NULL;
     if (before == 0) {
+        if (~operation->a & operation->b & LW_MUTEX_BLOCKED && !may_owe(state, agent))
+            return "sets a mark that it does not owe";
         if (unlocks || after != model_id(agent))
             return "takes the mutex for somebody else";
         if (a->function == LOCK && operation->a & LW_MUTEX_RESERVED && !(c->flags & HAS_WAITED))
@@ -245,16 +257,21 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
 
 /*
  * A waiter that re-checks has waited long enough: from then on the mutex is reserved while an agent
- * holds it. Until it is, a wait must end in a re-check. A waiter waits briefly only for a mutex
- * that is free.
+ * holds it. Until it is, a wait must end in a re-check, and so must some of those after that. A
+ * caller waits briefly only for a mutex that is free, and before it has waited.
  */
 static const char *waits(struct state *state, int agent, uint32_t way)
 {
     const uint32_t word = state->words[LW_MUTEX_STATE];
+    const struct caller *c = operator_of(state, agent);
+    if (way == LW_WAIT_IDLE && c->phase / LW_ONE_FAILED_WAIT < RESTS_FROM)
+        return "waits without a re-check, and has not made all";
     if (way == LW_WAIT_IDLE && !(word & LW_MUTEX_RESERVED))
         return "waits without a re-check, and has not reserved the mutex";
     if (way == LW_WAIT_BRIEF && word & LW_MUTEX_OWNER)
         return "waits briefly for a mutex that is held";
+    if (way == LW_WAIT_BRIEF && c->flags & HAS_WAITED)
+        return "waits briefly, and has waited";
     if (state->agents[agent].why == LW_SLICE && word & LW_MUTEX_OWNER &&
         !(word & LW_MUTEX_RESERVED))
         return "waits again after a re-check, and has not reserved the mutex";
@@ -384,6 +401,6 @@ static const struct configuration proofs[] = {
 static const char *const word_names[] = {"state", "gate"};
 
 EXPLORE("mutex", LW_MUTEX_WORDS, .flags_of_a_step = SAW_IT_HELD, .last_phase = MUTEX_LAST_PHASE,
-        .waits = waits, .may_die = may_die, .proofs = proofs, .proof_count = COUNT_OF(proofs),
-        .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT, .is_owed = unlock_is_owed,
-        .pledges = reservation, .wakes_one = LW_MUTEX_STATE + 1)
+        .waits = waits, .resumed = counts, .may_die = may_die, .proofs = proofs,
+        .proof_count = COUNT_OF(proofs), .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT,
+        .is_owed = unlock_is_owed, .pledges = reservation, .wakes_one = LW_MUTEX_STATE + 1)

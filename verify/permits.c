@@ -25,9 +25,13 @@ enum {
     HAS_DRAINED = FIRST_OWN_FLAG * 32, /* and all permits are free */
 };
 
-/* Of a caller: which permit it has; and whether its call last saw the permits reserved. */
+/*
+ * Of a caller: which permit it has; and whether its call last saw the permits reserved, or has to
+ * end that now.
+ */
 #define WHICH 0
 #define SAW_RESERVED 1
+#define IS_TO_END 2
 
 #define BURIED 0 /* ghost: agents whose burial has ended, one bit each */
 
@@ -185,6 +189,9 @@ static const char *took_permit(struct state *state, int agent, const struct oper
         return "takes a permit that it was not asked to take";
     if (c->own[SAW_RESERVED] && !(function == ACQUIRE && c->flags & HAS_WAITED))
         return "takes a permit that is reserved for waiters";
+    if (function == ACQUIRE && c->own[SAW_RESERVED] &&
+        ends_reservation(c, state->agents[agent].why))
+        c->own[SAW_RESERVED] = IS_TO_END;
     c->flags |= TOOK;
     c->own[WHICH] = (uint8_t)(operation->word - LW_PERMITS_FIRST);
     overtake(state, agent);
@@ -223,6 +230,8 @@ static const char *changed_state(const struct state *state, int agent, const str
         return after & ~LW_PERMITS_SEQUENCE ? "a burial leaves what the dead may have set" : NULL;
     if (a->function == DRAIN && !(c->flags & INSIDE))
         return "drains without the door";
+    if (~before & after & LW_PERMITS_RESERVED && !starves(c, a->why))
+        return "reserves, and does not starve";
     if (withdraws && !ends_reservation(c, a->why))
         return "ends a reservation, and does not starve";
     return NULL;
@@ -242,8 +251,11 @@ static const char *operated(struct state *state, int agent, const struct operati
         return operation->kind == STORE ? freed_permit(state, agent, operation)
                                         : took_permit(state, agent, operation);
     if (operation->word == LW_PERMITS_STATE) {
-        if ((function == ACQUIRE || function == LOOK) && operation->kind == LOAD)
-            c->own[SAW_RESERVED] = (result & LW_PERMITS_RESERVED) != 0;
+        const uint32_t now = writes ? operation->b : result;
+        if (c->own[SAW_RESERVED] == IS_TO_END)
+            c->own[SAW_RESERVED] = now & LW_PERMITS_RESERVED ? IS_TO_END : 0;
+        else if ((function == ACQUIRE || function == LOOK) && operation->kind == LOAD)
+            c->own[SAW_RESERVED] = (now & LW_PERMITS_RESERVED) != 0;
         if (c->own[SAW_RESERVED])
             c->flags |= SAW_NONE;
         if (writes && (operation->a ^ operation->b) & LW_PERMITS_SEQUENCE)
@@ -306,7 +318,10 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
     const uint8_t kept = c->flags & (HOLDS | INSIDE);
     const bool took = c->flags & TOOK;
     const bool gave = c->flags & GAVE;
+    const bool is_to_end = c->own[SAW_RESERVED] == IS_TO_END;
     c->own[SAW_RESERVED] = 0;
+    if (is_to_end)
+        return "leaves a reservation that it should end";
     switch (function) {
     case ACQUIRE:
         return acquire_ended(state, agent, c, result);

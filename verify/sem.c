@@ -182,6 +182,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
     if (operation->a & ~operation->b & LW_SEM_RESERVED &&
         (a->function != ACQUIRE || c->phase & (CLAIMS | BEHIND) || !ends_reservation(c, a->why)))
         return "ends a reservation, and does not starve";
+    if (~operation->a & operation->b & LW_SEM_RESERVED && !starves(c, a->why))
+        return "reserves, and does not starve";
     if (after == before)
         return a->function == ACQUIRE || n == 0 ? NULL : "writes, and changes nothing";
     if (c->flags & (TOOK | GAVE))
@@ -195,6 +197,9 @@ static const char *changed(struct state *state, int agent, const struct operatio
         const bool looks = a->function == LOOK || a->function == TAKE;
         if ((a->function != ACQUIRE && !looks && !is_try(a->function)) || before - after != n)
             return "takes permits that it was not asked to take";
+        if (a->function == ACQUIRE && operation->b & LW_SEM_RESERVED &&
+            !(c->phase & (CLAIMS | BEHIND)) && ends_reservation(c, a->why))
+            return "leaves a reservation that it should end";
         if (looks && operation->a & KEPT)
             return "takes permits that are kept for waiters";
         if (!looks && !is_try(a->function) && operation->a & LW_SEM_RESERVED &&

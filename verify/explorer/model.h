@@ -164,6 +164,11 @@ struct primitive {
                          uint64_t result);
     /* A step has just asked its caller to wait, in this way. The same; may be NULL. */
     const char *(*waits)(struct state *state, int agent, uint32_t way);
+    /*
+     * A step that was called in the phase `before`, for this reason, has asked its caller to wait,
+     * or to queue, with the phase `after`. The same; may be NULL.
+     */
+    const char *(*resumed)(uint16_t before, uint32_t why, uint16_t after);
     /* Must hold in every state. The same. */
     const char *(*invariant)(const struct state *state);
     /* Others may have to wait until this agent goes on. */

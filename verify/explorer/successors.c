@@ -184,8 +184,8 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
     const uint32_t why = a->why;
     const bool last_try = lw_gives_up(why);
     const uint32_t what = lw_answer_what(answer);
-    const char *error;
-
+    const bool goes_on = what >= LW_WAIT && what != LW_RETRY;
+    const uint16_t before = a->callers[caller].phase;
     const uint16_t phase = (uint16_t)lw_answer_phase(answer);
     a->callers[caller].phase =
         model_primitive->same_phase ? model_primitive->same_phase(phase) : phase;
@@ -193,8 +193,12 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
         return "counts on beyond its last phase";
     if (what >= LW_WAIT)
         a->callers[caller].flags &= (uint8_t)~model_primitive->flags_of_a_step;
-    if (what >= LW_WAIT && what != LW_RETRY && last_try)
+    if (goes_on && last_try)
         return "would go on although its time is up";
+    const char *error =
+        goes_on && model_primitive->resumed ? model_primitive->resumed(before, why, phase) : NULL;
+    if (error)
+        return error;
     switch (what) {
     case LW_WAIT:
     case LW_WAIT_IDLE:
