@@ -255,7 +255,10 @@ async function explore(programs, number) {
   return null;
 }
 
-/** The numbers by what same.c says of them, by all primitives together. */
+/**
+ * The numbers by what same.c says of them, by all primitives together; and the primitives in which
+ * each differs.
+ */
 async function compare(name, primitives, folder, count) {
   const numbers = [...readConstants(folder)].join(',');
   const flags = [
@@ -266,6 +269,7 @@ async function compare(name, primitives, folder, count) {
     `-DPOOL=${numbers}`,
   ];
   const verdicts = new Map();
+  const differing = new Map();
   await inParallel(primitives, async (primitive) => {
     const { program } = await build(
       primitive,
@@ -277,12 +281,14 @@ async function compare(name, primitives, folder, count) {
     const { stdout } = await run(program, [], { maxBuffer: 1 << 24 });
     for (const line of stdout.trim().split('\n')) {
       const [number, verdict] = line.split(' ');
+      if (verdict === 'differs')
+        differing.set(+number, (differing.get(+number) ?? new Set()).add(primitive));
       const known = verdicts.get(+number);
       if (!known || verdict === 'differs' || (verdict === 'same' && known === 'missed'))
         verdicts.set(+number, verdict);
     }
   });
-  return verdicts;
+  return { verdicts, differing };
 }
 
 /** Values to draw from: those of the constants in the core's headers, and small numbers. */
@@ -346,7 +352,7 @@ async function testUnit(name) {
   const { mutants } = mutator;
   for (const { path, text } of mutator.schemata()) write(join(folder, path), text);
 
-  const verdicts = await compare(name, primitives, folder, mutants.length);
+  const { verdicts, differing } = await compare(name, primitives, folder, mutants.length);
   const programs = await Promise.all(
     primitives.map((primitive) =>
       build(
@@ -374,7 +380,12 @@ async function testUnit(name) {
   total.mutants += chosen.length;
   const original = { number: 0 };
   await inParallel([original, ...chosen], async ({ mutant, number }) => {
-    const end = await explore(programs, number);
+    // Those in which it differs come first: most mutants die there.
+    const differs = ({ primitive }) => Number(differing.get(number)?.has(primitive) ?? false);
+    const end = await explore(
+      programs.toSorted((a, b) => differs(b) - differs(a)),
+      number,
+    );
     if (mutant) judge(mutant, end, primitives);
     else if (end) throw new Error(`${name}: without any mutant: ${verdict(end, primitives)}`);
   });

@@ -150,17 +150,21 @@ static void call(const struct primitive *primitive, unsigned number, int mutant)
 
 static const char *judge(const struct primitive *primitive, int mutant)
 {
-    struct operation original[MOST_OPERATIONS + 1];
-    lw_reached = false;
+    struct operation mutated[MOST_OPERATIONS + 1];
+    bool reached = false;
     for (unsigned number = 0; number < TRIES; number++) {
-        call(primitive, number, 0);
-        const unsigned count = length;
-        memcpy(original, trace, sizeof *trace * (count + 1));
+        lw_reached = false;
         call(primitive, number, mutant);
-        if (length != count || memcmp(original, trace, sizeof *trace * (count + 1)) != 0)
+        if (!lw_reached)
+            continue;
+        reached = true;
+        const unsigned count = length;
+        memcpy(mutated, trace, sizeof *trace * (count + 1));
+        call(primitive, number, 0);
+        if (length != count || memcmp(mutated, trace, sizeof *trace * (count + 1)) != 0)
             return "differs";
     }
-    return lw_reached ? "same" : "missed";
+    return reached ? "same" : "missed";
 }
 
 int explorer_main(const struct primitive *primitive, int argc, char **argv)
