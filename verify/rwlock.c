@@ -453,8 +453,11 @@ static const char *takes(const struct caller *caller, uint32_t why, uint32_t bef
     if (before & ~after & CLAIMS & ~claims_of(caller->function) &&
         !(caller->own[MARKS] & IS_ENTITLED))
         return "ends what others claim";
-    if (before & ~after & LW_RWLOCK_RESERVED && !was_woken_often(caller) && why != LW_NOT_EQUAL)
+    const bool is_to_end = was_woken_often(caller) || why == LW_NOT_EQUAL;
+    if (before & ~after & LW_RWLOCK_RESERVED && !is_to_end)
         return "ends a reservation, and does not starve";
+    if (after & claims_of(caller->function) & LW_RWLOCK_RESERVED && is_to_end)
+        return "leaves a reservation that it should end";
     if (passes_sleeping_writers(caller, before) && after & LW_BLOCKED_WAITERS)
         return "starves writers: reads while they sleep without a claim, and wakes none";
     return jumps(caller, before);
