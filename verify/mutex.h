@@ -26,10 +26,11 @@
 LW_INLINE uint32_t count_of(uint32_t phase, uint32_t why)
 {
     const uint32_t count = phase / LW_ONE_FAILED_WAIT;
-    if (why == LW_START || why == LW_AGAIN || may_give_up(why))
+    if (why == LW_START || may_give_up(why) || (why == LW_AGAIN && count == 0))
         return count;
+    /* By LW_AGAIN, an event loop goes on that was woken in vain. */
     if (count < STARVES_FROM)
-        return why == LW_SLICE ? STARVES_FROM : count + 1;
+        return why == LW_SLICE || why == LW_AGAIN ? STARVES_FROM : count + 1;
     return why == LW_SLICE && count < RESTS_FROM ? count + 1 : count;
 }
 
