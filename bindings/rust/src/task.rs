@@ -214,7 +214,7 @@ impl Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
-        // Without the lock, as above.
+        // Dropped without the lock: what the end of a waker does is not known.
         let waker = self.looper.sleepers.lock().remove(&self.key());
         drop(waker);
     }
@@ -333,7 +333,7 @@ impl<T: Target> Future for Wait<T> {
         // for a run. The latter is armed last: what is due already wakes this task again.
         request.waker.replace(Some(context.waker().clone()));
         let waker = context.waker().clone();
-        // Dropped without the lock: what a waker's end does is not known.
+        // Dropped without the lock, as in `drop` of the request.
         let earlier = request.looper.sleepers.lock().insert(request.key(), waker);
         drop(earlier);
         request.looper.arm();
