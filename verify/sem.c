@@ -530,6 +530,7 @@ static const struct configuration configurations[] = {
     {"B2,b", 1, 0, BOUND, SMALL, 2},
     {"B,a2", 1, 0, 1, SMALL, 2},
     {"f,b", 2, STRAYS, 0, SMALL, 1},
+    {"f,b2", 2, STRAYS, 0, SMALL, 2},
     {"b,b", 2, STRAYS, 0, SMALL, 1},
     {"B,a", 1, 0, BOUND, SMALL, 1},
     {"B,b2", 1, 0, 1, SMALL, 2},
