@@ -76,6 +76,17 @@ static void write_unlock(int thread)
     lw_rwlock_unlock(&all.rwlock);
 }
 
+/* Each turn is a write with a chance of one in ten. */
+
+static void mostly_read_lock(int thread)
+{
+    (void)thread;
+    if (sim_random(10) == 0)
+        lw_rwlock_wrlock(&all.rwlock);
+    else
+        lw_rwlock_rdlock(&all.rwlock);
+}
+
 static void reset_permit(void)
 {
     reset();
@@ -333,6 +344,7 @@ const struct policy policies[] = {
     {"lockword", true, reset, lockword_lock, lockword_unlock, &all.lockword, false},
     {"recursive mutex", true, reset, recursive_lock, recursive_unlock, &all.recursive, false},
     {"write lock", true, reset, write_lock, write_unlock, &all.rwlock, false},
+    {"mostly reads", true, reset, mostly_read_lock, write_unlock, &all.rwlock, true},
     {"semaphore", true, reset_permit, permit_lock, permit_unlock, &all.permit, false},
     {"3 permits", true, reset_permits, permit_lock, permit_unlock, &all.permit, true},
     {"3 permits, some take all", true, reset_permits, mixed_lock, mixed_unlock, &all.permit, true},
