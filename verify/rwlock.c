@@ -44,13 +44,14 @@ enum {
 
 /* A caller's own bytes, during its call. */
 enum {
-    WOKEN = 0,         /* how often it waited in vain, up to OFTEN; and SEES_WRITER */
-    SEES_WRITER = 128, /* the step last saw that an agent writes */
-    ENDED_MIXED = 64,  /* it has found MIXED, and wakes all who sleep on the state */
-    IS_DUE = 32,       /* proofs: the mark by which it sleeps was cleared */
-    OWES_WRITER = 16,  /* it has taken the mark of writers that sleep, or their notify */
-    MARKS = 1,         /* bits of the following */
-    HAS_CLAIMED = 1,   /* it had to wait, and to claim something */
+    WOKEN = 0,          /* how often it waited in vain, up to OFTEN; and SEES_WRITER */
+    SEES_WRITER = 128,  /* the step last saw that an agent writes */
+    ENDED_MIXED = 64,   /* it has found MIXED, and wakes all who sleep on the state */
+    IS_DUE = 32,        /* proofs: the mark by which it sleeps was cleared */
+    CLEARED_LOOPS = 32, /* it has cleared the loops' mark, and does not sleep any more */
+    OWES_WRITER = 16,   /* it has taken the mark of writers that sleep, or their notify */
+    MARKS = 1,          /* bits of the following */
+    HAS_CLAIMED = 1,    /* it had to wait, and to claim something */
     IS_ENTITLED =
         2, /* the lock was free when its wait was interrupted: whoever's turn it is does not come */
     SAW_NOBODY = 4,    /* in what it would wait for: in its way, or whose turn it is */
@@ -64,6 +65,7 @@ enum {
 #define HAS (HAS_READ | HAS_OWN)
 #define CLAIMS (LW_RWLOCK_READERS_TURN | LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_RESERVED)
 #define HOLDERS (LW_RWLOCK_READERS | LW_RWLOCK_UPGRADABLE | LW_RWLOCK_WRITER)
+#define MARKED (LW_WAITERS | LW_RWLOCK_MIXED)
 
 /* A ghost: whether the owner writes. Who reads, the flags say. */
 #define WRITES 1
@@ -471,6 +473,32 @@ static void take_over(struct state *state, int agent, struct caller *caller)
     have(state, agent, caller, state->ghosts[WRITES] ? LW_RWLOCK_WRITER : LW_RWLOCK_UPGRADABLE);
 }
 
+/* What this caller gives up with its agent's lock, which may be another caller's. */
+static uint32_t had_by(const struct state *state, int agent)
+{
+    const struct agent *a = &state->agents[agent];
+    const uint8_t flags = a->callers[a->caller].flags;
+    if (flags & HAS_READ)
+        return LW_RWLOCK_READER;
+    if (!owns(state, agent) || (!(flags & HAS_OWN) && a->function != BECOME))
+        return 0;
+    return state->ghosts[WRITES] ? LW_RWLOCK_WRITER : LW_RWLOCK_UPGRADABLE;
+}
+
+/*
+ * No herd: these marks stand for waiters of which none could go on, since a caller that had `had`
+ * leaves these holders.
+ */
+static const char *wakes_in_vain(uint32_t marks, uint32_t had, uint32_t left)
+{
+    const bool is_taken =
+        left & LW_RWLOCK_WRITER || (had == LW_RWLOCK_READER && left & LW_RWLOCK_READERS);
+    const bool is_writers = marks & LW_BLOCKED_WAITERS && !(marks & LW_RWLOCK_MIXED);
+    return (marks && is_taken) || (is_writers && left & HOLDERS)
+               ? "a herd: takes the mark of waiters that cannot go on"
+               : NULL;
+}
+
 /* The state's holders went from some to others. */
 static const char *changed_holders(struct state *state, int agent, uint32_t before, uint32_t after)
 {
@@ -491,10 +519,7 @@ static const char *changed_holders(struct state *state, int agent, uint32_t befo
     c->flags |= CHANGED;
 
     /* What is more, or less, than before; only one kind of each. */
-    const uint32_t had = c->flags & HAS_READ     ? LW_RWLOCK_READER
-                         : !(c->flags & HAS_OWN) ? 0
-                         : state->ghosts[WRITES] ? LW_RWLOCK_WRITER
-                                                 : LW_RWLOCK_UPGRADABLE;
+    const uint32_t had = had_by(state, agent);
     const uint32_t left = (before & HOLDERS) - had;
     const uint32_t has = (after & HOLDERS) - left;
     if (has != 0 && has != LW_RWLOCK_READER && has != LW_RWLOCK_UPGRADABLE &&
@@ -509,7 +534,7 @@ static const char *changed_holders(struct state *state, int agent, uint32_t befo
         is_lock(function) ? takes(c, a->why, before, after)
         : before & ~after & CLAIMS & ~(had == LW_RWLOCK_WRITER ? LW_RWLOCK_WRITERS_TURN : 0)
             ? "ends a claim, and does not wait"
-            : NULL;
+            : wakes_in_vain(before & ~after & MARKED, had, after);
     if (is_lock(function) && before & ~after & LW_BLOCKED_WAITERS)
         c->own[WOKEN] |= OWES_WRITER;
     give_up(state, agent, c);
@@ -580,7 +605,8 @@ static const char *changed_claims(const struct state *state, int agent, struct c
     if (before & ~after & LW_RWLOCK_BLOCKED_READERS && after & LW_RWLOCK_LEAVING &&
         !((before ^ after) & ~(LW_RWLOCK_BLOCKED_READERS | LW_RWLOCK_LEAVING))) {
         mark(c, HAS_CLEARED, true);
-        return NULL;
+        const uint32_t had = had_by(state, agent);
+        return wakes_in_vain(LW_RWLOCK_BLOCKED_READERS, had, before - had);
     }
     if (!is_lock(a->function))
         return "changes the turns, and does not wait";
@@ -603,7 +629,7 @@ static const char *changed_claims(const struct state *state, int agent, struct c
         return "says that not only writers sleep on the state, and none but writers do";
     mark(c, IS_ENTITLED, false);
     mark(c, LACKS_CLAIM, claims_in(c, before) & ~after);
-    return NULL;
+    return wakes_in_vain(before & ~after & MARKED, 0, after);
 }
 
 /*
@@ -614,7 +640,9 @@ static const char *notified(struct caller *c, const struct operation *operation,
 {
     if (operation->word == LW_RWLOCK_STATE && operation->a != 0)
         c->own[WOKEN] &= (uint8_t)~OWES_WRITER;
-    if (operation->word == LW_RWLOCK_GATE || result == 0)
+    if (operation->word == LW_RWLOCK_GATE)
+        return c->own[WOKEN] & CLEARED_LOOPS ? NULL : "a herd: wakes event loops whose mark stays";
+    if (result == 0)
         return NULL;
     if (operation->word == LW_RWLOCK_STATE && operation->a == LW_ALL)
         return c->own[WOKEN] & ENDED_MIXED ? NULL : "wakes all writers";
@@ -641,6 +669,8 @@ static const char *operated(struct state *state, int agent, const struct operati
     if (operation->word == LW_RWLOCK_GENERATION && operation->kind == CAS) {
         if (!(c->own[MARKS] & HAS_CLEARED))
             return "moves the generation of threads that it does not wake";
+        if (operation->b & ~GENERATIONS)
+            return "gives the generation a value that it never has";
         mark(c, HAS_CLEARED, false);
         return NULL;
     }
@@ -651,6 +681,8 @@ static const char *operated(struct state *state, int agent, const struct operati
             return "changes the state before the generation";
         if (operation->a & ~operation->b & LW_RWLOCK_MIXED)
             c->own[WOKEN] |= ENDED_MIXED;
+        if (operation->a & ~operation->b & LW_ASYNC_WAITERS)
+            c->own[WOKEN] |= CLEARED_LOOPS;
         c->own[WOKEN] &= (uint8_t)~OWES_WRITER;
         if ((operation->a ^ operation->b) & HOLDERS)
             return changed_holders(state, agent, operation->a, operation->b);
