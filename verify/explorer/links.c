@@ -1,10 +1,23 @@
-/* links.c: see links.h. */
+/*
+ * links.c: see links.h. States are numbered in the order of their discovery, so most links lead to
+ * higher numbers. Hence few rounds over all links, in their order in memory, are as good as a queue
+ * and links that are sorted by where they lead to.
+ */
 #include "links.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "memory.h"
+
+void links_begin_state(struct links *links)
+{
+    if (links->states + 1 >= links->state_capacity) {
+        links->state_capacity = links->state_capacity ? links->state_capacity * 2 : 1 << 10;
+        links->first = reallocate(links->first, links->state_capacity, sizeof *links->first);
+    }
+    links->first[links->states++] = links->count;
+}
 
 void links_add(struct links *links, struct link link)
 {
@@ -15,30 +28,16 @@ void links_add(struct links *links, struct link link)
     links->all[links->count++] = link;
 }
 
+void links_end(struct links *links)
+{
+    links->first[links->states] = links->count;
+}
+
 void links_close(struct links *links)
 {
     free(links->all);
-    free(links->start);
+    free(links->first);
     *links = (struct links){0};
-}
-
-/* A counting sort. */
-void links_sort(struct links *links, uint32_t states)
-{
-    size_t *start = allocate((size_t)states + 1, sizeof *start);
-    for (size_t i = 0; i < links->count; i++)
-        start[links->all[i].to + 1]++;
-    for (uint32_t s = 0; s < states; s++)
-        start[s + 1] += start[s];
-    size_t *fill = allocate(states, sizeof *fill);
-    memcpy(fill, start, states * sizeof *fill);
-    struct link *sorted = allocate(links->count + 1, sizeof *sorted);
-    for (size_t i = 0; i < links->count; i++)
-        sorted[fill[links->all[i].to]++] = links->all[i];
-    free(fill);
-    free(links->all);
-    links->all = sorted;
-    links->start = start;
 }
 
 static bool relies_on(struct reliance reliance, const struct link *link)
@@ -46,73 +45,83 @@ static bool relies_on(struct reliance reliance, const struct link *link)
     return !(link->help & ~reliance.help) && !(reliance.frozen >> link->agent & 1);
 }
 
-void links_spread_backwards(const struct links *links, struct reliance reliance,
-                            unsigned char *marked, uint32_t states)
+/* Whether a link leads from the state to a marked one. */
+static bool leads_to_marked(const struct links *links, struct reliance reliance,
+                            const unsigned char *marked, uint32_t state)
 {
-    uint32_t *queue = allocate(states, sizeof *queue);
-    uint32_t head = 0, tail = 0;
-    for (uint32_t s = 0; s < states; s++) {
-        if (marked[s])
-            queue[tail++] = s;
+    for (size_t i = links->first[state]; i < links->first[state + 1]; i++) {
+        if (marked[links->all[i].to] && relies_on(reliance, &links->all[i]))
+            return true;
     }
-    while (head < tail) {
-        const uint32_t s = queue[head++];
-        for (size_t i = links->start[s]; i < links->start[s + 1]; i++) {
-            const struct link *link = &links->all[i];
-            if (!marked[link->from] && relies_on(reliance, link)) {
-                marked[link->from] = 1;
-                queue[tail++] = link->from;
-            }
-        }
-    }
-    free(queue);
+    return false;
 }
 
-/*
- * Unmarks all states from which no link leads to a marked one, again and again until each has one.
- */
-static void unmark_ends(const struct links *links, unsigned char *marked, uint32_t states)
+void links_spread_backwards(const struct links *links, struct reliance reliance,
+                            unsigned char *marked)
 {
-    size_t *left = allocate(states, sizeof *left);
-    uint32_t *queue = allocate(states, sizeof *queue);
+    for (bool any = true; any;) {
+        any = false;
+        for (uint32_t s = links->states; s-- > 0;) {
+            if (!marked[s] && leads_to_marked(links, reliance, marked, s))
+                marked[s] = any = true;
+        }
+    }
+}
+
+/* Unmarks all states to which no motion leads from a marked one, until there is none of these. */
+static void unmark_beginnings(const struct links *links, unsigned char *marked)
+{
+    uint32_t *from = allocate(links->states, sizeof *from); /* how many motions from marked ones */
+    uint32_t *queue = allocate(links->states, sizeof *queue);
     uint32_t head = 0, tail = 0;
     for (size_t i = 0; i < links->count; i++)
-        left[links->all[i].from] += marked[links->all[i].to];
-    for (uint32_t s = 0; s < states; s++) {
-        if (marked[s] && left[s] == 0)
+        from[links->all[i].to] += links->all[i].is_motion;
+    for (uint32_t s = 0; s < links->states; s++) {
+        if (from[s] == 0)
             queue[tail++] = s;
     }
     while (head < tail) {
         const uint32_t s = queue[head++];
         marked[s] = 0;
-        for (size_t i = links->start[s]; i < links->start[s + 1]; i++) {
-            const uint32_t from = links->all[i].from;
-            if (--left[from] == 0 && marked[from])
-                queue[tail++] = from;
+        for (size_t i = links->first[s]; i < links->first[s + 1]; i++) {
+            const uint32_t to = links->all[i].to;
+            if (links->all[i].is_motion && --from[to] == 0)
+                queue[tail++] = to;
         }
     }
-    free(left);
+    free(from);
     free(queue);
 }
 
-void links_mark_circles(const struct links *links, unsigned char *marked, uint32_t states)
+/* The same of states from which none leads to a marked one. */
+static void unmark_ends(const struct links *links, unsigned char *marked)
 {
-    struct links reversed = {0};
-    for (size_t i = 0; i < links->count; i++)
-        links_add(&reversed, (struct link){.from = links->all[i].to, .to = links->all[i].from});
-    links_sort(&reversed, states);
-    memset(marked, 1, states);
-    unmark_ends(links, marked, states);
-    unmark_ends(&reversed, marked, states);
-    links_close(&reversed);
+    for (bool any = true; any;) {
+        any = false;
+        for (uint32_t s = links->states; s-- > 0;) {
+            bool leads_on = false;
+            for (size_t i = links->first[s]; marked[s] && i < links->first[s + 1]; i++)
+                leads_on |= links->all[i].is_motion && marked[links->all[i].to];
+            if (marked[s] && !leads_on) {
+                marked[s] = 0;
+                any = true;
+            }
+        }
+    }
 }
 
-void links_mark_ends(const struct links *links, struct reliance reliance, unsigned char *marked,
-                     uint32_t states)
+void links_mark_circles(const struct links *links, unsigned char *marked)
 {
-    memset(marked, 1, states);
-    for (size_t i = 0; i < links->count; i++) {
+    memset(marked, 1, links->states);
+    unmark_beginnings(links, marked);
+    unmark_ends(links, marked);
+}
+
+bool links_lead_on(const struct links *links, struct reliance reliance, uint32_t state)
+{
+    for (size_t i = links->first[state]; i < links->first[state + 1]; i++) {
         if (relies_on(reliance, &links->all[i]))
-            marked[links->all[i].from] = 0;
+            return true;
     }
+    return false;
 }

@@ -10,16 +10,18 @@
 #include <stdint.h>
 
 struct link {
-    uint32_t from, to;
+    uint32_t to;
     uint16_t help; /* kinds of HELP that it needs */
-    uint16_t agent;
+    uint8_t agent;
+    bool is_motion; /* happens for a reason, and ends no call */
 };
 
+/* Those from state s are all[first[s]] to all[first[s + 1] - 1]. */
 struct links {
     size_t count, capacity;
     struct link *all;
-    size_t *start; /* the links into state s: all[start[s]] to all[start[s + 1] - 1]; NULL: not
-                      sorted */
+    size_t *first;
+    uint32_t states, state_capacity;
 };
 
 /*
@@ -31,21 +33,21 @@ struct reliance {
     unsigned frozen; /* agents, one bit each */
 };
 
+/* The links that are added next come from the state after the last one. */
+void links_begin_state(struct links *links);
 void links_add(struct links *links, struct link link);
-void links_close(struct links *links);
-
 /* To be called once all are there. */
-void links_sort(struct links *links, uint32_t states);
+void links_end(struct links *links);
+void links_close(struct links *links);
 
 /* Marks all states from which a marked one can be reached. */
 void links_spread_backwards(const struct links *links, struct reliance reliance,
-                            unsigned char *marked, uint32_t states);
+                            unsigned char *marked);
 
-/* Marks all states on a circle of links, and those between two circles. */
-void links_mark_circles(const struct links *links, unsigned char *marked, uint32_t states);
+/* Marks all states on a circle of motions, and those between two circles. */
+void links_mark_circles(const struct links *links, unsigned char *marked);
 
-/* Marks all states from which no link leads on. */
-void links_mark_ends(const struct links *links, struct reliance reliance, unsigned char *marked,
-                     uint32_t states);
+/* Whether a link leads on from the state. */
+bool links_lead_on(const struct links *links, struct reliance reliance, uint32_t state);
 
 #endif

@@ -13,6 +13,8 @@ int model_callers[MAX_AGENTS];
 static char letters[MAX_AGENTS][MAX_CALLERS];
 static uint8_t sizes[MAX_AGENTS][MAX_CALLERS];
 static char names[MAX_AGENTS][3];
+static bool are_async[MAX_AGENTS][MAX_CALLERS];
+static bool have_async[MAX_AGENTS], poll[MAX_AGENTS];
 
 static void add_caller(int agent, char letter)
 {
@@ -35,7 +37,15 @@ void model_use(const struct primitive *primitive, const struct configuration *co
         else
             add_caller(model_agents - 1, *c);
     }
+    const char *async = primitive->async_letters ? primitive->async_letters : "aAp";
     for (int agent = 0; agent < model_agents; agent++) {
+        have_async[agent] = poll[agent] = false;
+        for (int caller = 0; caller < model_callers[agent]; caller++) {
+            const char letter = letters[agent][caller];
+            are_async[agent][caller] = strchr(async, letter) != NULL;
+            have_async[agent] |= are_async[agent][caller];
+            poll[agent] |= letter == 'p';
+        }
         names[agent][0] =
             model_is_mixed(agent) ? 'M' : (char)toupper((unsigned char)letters[agent][0]);
         names[agent][1] = (char)('1' + agent);
@@ -59,22 +69,17 @@ uint32_t model_size(int agent, int caller)
 
 bool model_is_async(int agent, int caller)
 {
-    const char *async = model_primitive->async_letters;
-    return strchr(async ? async : "aAp", letters[agent][caller]) != NULL;
+    return are_async[agent][caller];
 }
 
 bool model_polls(int agent)
 {
-    return memchr(letters[agent], 'p', (size_t)model_callers[agent]) != NULL;
+    return poll[agent];
 }
 
 bool model_has_async(int agent)
 {
-    for (int caller = 0; caller < model_callers[agent]; caller++) {
-        if (model_is_async(agent, caller))
-            return true;
-    }
-    return false;
+    return have_async[agent];
 }
 
 bool model_is_mixed(int agent)
@@ -154,8 +159,8 @@ bool model_has_finished(const struct state *state, int agent)
 /*
  * Copies all that is used between the state and its packed form, in the direction that `copy` has.
  */
-static size_t transfer(struct state *state, unsigned char *packed,
-                       void copy(void *part, unsigned char *packed, size_t size))
+static inline size_t transfer(struct state *state, unsigned char *packed,
+                              void copy(void *part, unsigned char *packed, size_t size))
 {
     size_t size = 0;
     copy(state->words, packed, model_primitive->words * sizeof *state->words);
@@ -203,8 +208,7 @@ size_t model_packed_size(void)
 
 void model_pack(const struct state *state, unsigned char *packed)
 {
-    struct state copy = *state;
-    transfer(&copy, packed, put);
+    transfer((struct state *)state, packed, put);
 }
 
 void model_unpack(const unsigned char *packed, struct state *state)

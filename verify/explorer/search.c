@@ -21,18 +21,31 @@ struct question {
 /* So unlikely is it at most that a bound by chance is exceeded. */
 #define UNLIKELY 1e-6
 
+/* Agents in a state, one bit each. */
+struct standing {
+    uint8_t finished, chosen;
+};
+
+/* A successor of the current state, which is yet to be looked up. */
+struct found {
+    struct link link; /* with no number as yet; or TOO_MANY */
+    uint32_t hash;
+};
+
 struct exploration {
     struct store store;
+    struct standing *standings; /* of each state */
+    uint32_t standing_capacity;
     struct chances chances;
     struct links links;
     const struct question *questions;
     int question_count;
-    unsigned char *packed;
+    struct found *found;
+    unsigned char *packed; /* those that were found */
+    uint32_t found_count, found_capacity;
     uint32_t current;
     uint64_t transitions;
     bool asks_for_rest;
-    struct links
-        motion; /* what can happen natively and for a reason, other than that a call ends */
     bool failed;
     struct event failure;
 };
@@ -42,26 +55,26 @@ static bool is_frozen(const struct question *question, int agent)
     return question->reliance.frozen >> agent & 1;
 }
 
-/* A frozen event loop was given what others wait for. */
-static bool was_chosen(const struct question *question, const struct state *state)
+static struct standing standing_of(const struct state *state)
 {
-    for (int agent = 0; agent < model_agents && model_primitive->was_chosen; agent++) {
-        if (is_frozen(question, agent) && model_primitive->was_chosen(state, agent))
-            return true;
+    struct standing standing = {0};
+    for (int agent = 0; agent < model_agents; agent++) {
+        standing.finished |= (uint8_t)(model_has_finished(state, agent) << agent);
+        if (model_primitive->was_chosen)
+            standing.chosen |= (uint8_t)(model_primitive->was_chosen(state, agent) << agent);
     }
-    return false;
+    return standing;
 }
 
-/* States in which the question is answered well. */
-static bool is_goal(const struct question *question, const struct state *state)
+/*
+ * States in which the question is answered well: all others have finished, or a frozen event loop
+ * was given what others wait for.
+ */
+static bool is_goal(const struct question *question, struct standing standing)
 {
-    if (was_chosen(question, state))
-        return true;
-    for (int agent = 0; agent < model_agents; agent++) {
-        if (!is_frozen(question, agent) && !model_has_finished(state, agent))
-            return false;
-    }
-    return true;
+    const unsigned frozen = question->reliance.frozen;
+    const unsigned all = (1u << model_agents) - 1;
+    return standing.chosen & frozen || (standing.finished | frozen) == all;
 }
 
 /*
@@ -91,26 +104,44 @@ static void discover(void *context, const struct state *next, const struct event
     e->transitions++;
     if (e->failed)
         return;
-    const bool by_chance = model_configuration->with & BY_CHANCE;
-    if (by_chance && event->error == model_starves) {
-        chances_add(&e->chances, e->current, TOO_MANY, event->agent);
-        return;
-    }
-    if (event->error) {
+    const bool starves = model_configuration->with & BY_CHANCE && event->error == model_starves;
+    if (event->error && !starves) {
         e->failed = true;
         e->failure = *event;
         return;
     }
-    model_pack(next, e->packed);
-    const uint32_t number = store_add(&e->store, e->packed, e->current);
-    if (by_chance)
-        chances_add(&e->chances, e->current, number, event->agent);
-    if (number == e->current)
-        return;
-    links_add(&e->links, (struct link){e->current, number, (uint16_t)(event->help & HELP),
-                                       (uint16_t)event->agent});
-    if (e->asks_for_rest && !(event->help & (SPURIOUS | RECHECK)) && !ends_call(event))
-        links_add(&e->motion, (struct link){.from = e->current, .to = number});
+    if (e->found_count == e->found_capacity) {
+        e->found_capacity = e->found_capacity ? e->found_capacity * 2 : 64;
+        e->found = reallocate(e->found, e->found_capacity, sizeof *e->found);
+        e->packed = reallocate(e->packed, e->found_capacity, e->store.size);
+    }
+    unsigned char *packed = e->packed + e->found_count * e->store.size;
+    struct found *found = &e->found[e->found_count++];
+    found->link =
+        (struct link){starves ? TOO_MANY : 0, (uint16_t)(event->help & HELP), (uint8_t)event->agent,
+                      !(event->help & (SPURIOUS | RECHECK)) && !ends_call(event)};
+    if (!starves) {
+        model_pack(next, packed);
+        found->hash = store_hash(&e->store, packed);
+    }
+}
+
+/* Adds the states that were found. */
+static void add_found(struct exploration *e)
+{
+    for (uint32_t i = 0; i < e->found_count; i++)
+        store_fetch(&e->store, e->found[i].hash);
+    for (uint32_t i = 0; i < e->found_count; i++) {
+        struct link *link = &e->found[i].link;
+        if (link->to != TOO_MANY)
+            link->to = store_add_hashed(&e->store, e->packed + i * e->store.size, e->found[i].hash,
+                                        e->current);
+        if (model_configuration->with & BY_CHANCE)
+            chances_add(&e->chances, e->current, link->to, link->agent);
+        if (link->to != TOO_MANY && link->to != e->current)
+            links_add(&e->links, *link);
+    }
+    e->found_count = 0;
 }
 
 static uint32_t length_of(const struct store *store, uint32_t state)
@@ -130,40 +161,49 @@ static uint32_t find_lost(const struct exploration *e, const struct question *qu
 {
     const uint32_t states = e->store.count;
     unsigned char *marked = allocate(states, 1);
-    unsigned char *ends = allocate(states, 1);
-    struct state state;
-    for (uint32_t s = 0; s < states; s++) {
-        model_unpack(store_get(&e->store, s), &state);
-        marked[s] = is_goal(question, &state);
-    }
-    links_spread_backwards(&e->links, question->reliance, marked, states);
-    links_mark_ends(&e->links, question->reliance, ends, states);
+    for (uint32_t s = 0; s < states; s++)
+        marked[s] = is_goal(question, e->standings[s]);
+    links_spread_backwards(&e->links, question->reliance, marked);
     uint32_t first = UINT32_MAX, end = UINT32_MAX;
     for (uint32_t s = states; s-- > 0;) {
         lost[s] = !marked[s];
         if (marked[s])
             continue;
+        struct state state;
         model_unpack(store_get(&e->store, s), &state);
         if (is_exempt(question, &state))
             continue;
         first = s;
-        if (ends[s])
+        if (!links_lead_on(&e->links, question->reliance, s))
             end = s;
     }
     free(marked);
-    free(ends);
     return end != UINT32_MAX ? end : first;
+}
+
+static void note_standing(struct exploration *e, const struct state *state)
+{
+    if (e->current == e->standing_capacity) {
+        e->standing_capacity = e->store.capacity;
+        e->standings = reallocate(e->standings, e->standing_capacity, sizeof *e->standings);
+    }
+    e->standings[e->current] = standing_of(state);
 }
 
 static void explore(struct exploration *e, struct verdict *verdict, uint32_t most_states)
 {
     struct state state;
+    unsigned char *packed = allocate(1, e->store.size);
     model_first(&state);
-    model_pack(&state, e->packed);
-    store_add(&e->store, e->packed, 0);
+    model_pack(&state, packed);
+    store_add(&e->store, packed, 0);
+    free(packed);
     for (e->current = 0; e->current < e->store.count; e->current++) {
         model_unpack(store_get(&e->store, e->current), &state);
+        note_standing(e, &state);
+        links_begin_state(&e->links);
         model_successors(&state, discover, e);
+        add_found(e);
         if (e->failed) {
             verdict->error = e->failure.error;
             return;
@@ -178,12 +218,12 @@ static void explore(struct exploration *e, struct verdict *verdict, uint32_t mos
             return;
         }
     }
+    links_end(&e->links);
 }
 
 static void ask(struct exploration *e, struct verdict *verdict, FILE *out)
 {
     unsigned char *lost = allocate(e->store.count, 1);
-    links_sort(&e->links, e->store.count);
     for (int i = 0; i < e->question_count && !verdict->error; i++) {
         const uint32_t state = find_lost(e, &e->questions[i], lost);
         if (state == UINT32_MAX)
@@ -211,8 +251,8 @@ static uint32_t *find_circle(const struct links *links, const unsigned char *mar
     while (place[state] == 0) {
         path[*length] = state;
         place[state] = ++*length;
-        size_t i = 0;
-        while (links->all[i].from != state || !marked[links->all[i].to])
+        size_t i = links->first[state];
+        while (!links->all[i].is_motion || !marked[links->all[i].to])
             i++;
         state = links->all[i].to;
     }
@@ -228,13 +268,12 @@ static void ask_for_rest(struct exploration *e, struct verdict *verdict, FILE *o
 {
     unsigned char *marked = allocate(e->store.count, 1);
     uint32_t state = 0;
-    links_sort(&e->motion, e->store.count);
-    links_mark_circles(&e->motion, marked, e->store.count);
+    links_mark_circles(&e->links, marked);
     while (state < e->store.count && !marked[state])
         state++;
     if (state < e->store.count) {
         uint32_t length;
-        uint32_t *circle = find_circle(&e->motion, marked, state, e->store.count, &length);
+        uint32_t *circle = find_circle(&e->links, marked, state, e->store.count, &length);
         verdict->error = "does not come to rest: somebody polls";
         verdict->trace = length_of(&e->store, circle[0]) + length;
         if (out) {
@@ -280,7 +319,6 @@ static void search_once(struct exploration *e, struct verdict *verdict, uint32_t
                         FILE *out)
 {
     store_open(&e->store, model_packed_size());
-    e->packed = allocate(1, e->store.size);
     explore(e, verdict, most_states);
     if (!verdict->error) {
         ask(e, verdict, out);
@@ -296,8 +334,9 @@ static void search_once(struct exploration *e, struct verdict *verdict, uint32_t
     verdict->states = e->store.count;
     verdict->transitions = e->transitions;
     links_close(&e->links);
-    links_close(&e->motion);
     chances_close(&e->chances);
+    free(e->standings);
+    free(e->found);
     free(e->packed);
     store_close(&e->store);
 }

@@ -44,9 +44,31 @@ static void grow_table(struct store *store)
     store->table_size = size;
 }
 
-uint32_t store_add(struct store *store, const unsigned char *state, uint32_t parent)
+uint32_t store_hash(const struct store *store, const unsigned char *state)
 {
     const uint32_t hash = (uint32_t)hash_bytes(state, store->size, 0);
+    __builtin_prefetch(&store->table[hash & (store->table_size - 1)]);
+    return hash;
+}
+
+void store_fetch(const struct store *store, uint32_t hash)
+{
+    const struct store_entry entry = store->table[hash & (store->table_size - 1)];
+    if (entry.number && entry.hash == hash) {
+        const unsigned char *state = store_get(store, entry.number - 1);
+        __builtin_prefetch(state);
+        __builtin_prefetch(state + store->size - 1);
+    }
+}
+
+uint32_t store_add(struct store *store, const unsigned char *state, uint32_t parent)
+{
+    return store_add_hashed(store, state, store_hash(store, state), parent);
+}
+
+uint32_t store_add_hashed(struct store *store, const unsigned char *state, uint32_t hash,
+                          uint32_t parent)
+{
     uint32_t slot = hash & (store->table_size - 1);
     struct store_entry entry;
     for (; (entry = store->table[slot]).number; slot = (slot + 1) & (store->table_size - 1)) {

@@ -27,6 +27,15 @@ void store_close(struct store *store);
 /* The number of this state, which is added with this parent if it is new. */
 uint32_t store_add(struct store *store, const unsigned char *state, uint32_t parent);
 
+/*
+ * The same in three parts, for many states at once: the first two fetch into the cache what the
+ * third will look at.
+ */
+uint32_t store_hash(const struct store *store, const unsigned char *state);
+void store_fetch(const struct store *store, uint32_t hash);
+uint32_t store_add_hashed(struct store *store, const unsigned char *state, uint32_t hash,
+                          uint32_t parent);
+
 const unsigned char *store_get(const struct store *store, uint32_t number);
 
 #endif

@@ -649,14 +649,16 @@ const char *witnesses_alone(struct pairs *pairs, uint32_t *pair)
     unsigned char *marked = allocate(pairs->store.count, 1);
     for (int version = 1; version < 1 << VERSIONS && !error; version <<= 1) {
         struct links links = {0};
-        for (size_t i = 0; i < pairs->move_count; i++) {
-            const struct move *move = &pairs->moves[i];
-            if (!move->help && !move->ends_call && move->versions & version)
-                links_add(&links, (struct link){.from = move->from, .to = move->to});
+        for (uint32_t p = 0; p < pairs->store.count; p++) {
+            links_begin_state(&links);
+            for (size_t i = pairs->first_move[p]; i < pairs->first_move[p + 1]; i++) {
+                const struct move *move = &pairs->moves[i];
+                if (!move->help && !move->ends_call && move->versions & version)
+                    links_add(&links, (struct link){.to = move->to, .is_motion = true});
+            }
         }
-        links_sort(&links, pairs->store.count);
-        memset(marked, 0, pairs->store.count);
-        links_mark_circles(&links, marked, pairs->store.count);
+        links_end(&links);
+        links_mark_circles(&links, marked);
         for (*pair = 0; *pair < pairs->store.count; ++*pair) {
             if (marked[*pair] && !may_poll(pairs, *pair)) {
                 error = "may run for ever, alone, and no call ends";
