@@ -112,8 +112,20 @@ export class Certificate {
     const loopActs = isTold || (a.pending === QUEUED && polls);
     const acts = a.doing === IDLE ? loopActs : a.doing !== ASLEEP || isBrief;
     const tokens = a.callers.filter(({ flags }) => flags & token).length;
+    const { kind, doing, function: called, why, caller, word, way, value, inLine, pending } = a;
+    // Their names are written out, so that engines know that all agents have the same ones.
     return {
-      ...a,
+      kind,
+      doing,
+      function: called,
+      why,
+      caller,
+      word,
+      way,
+      value,
+      inLine,
+      pending,
+      callers: a.callers,
       shown: a,
       row,
       blocks,

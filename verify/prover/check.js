@@ -34,6 +34,8 @@ const [ABOUT_TO_SLEEP, TOGETHER, LAST] = [0o11111111, 0o22222222, 0o44444444];
 const FIRST_TWO = ABOUT_TO_SLEEP | TOGETHER;
 const claimsAt = (word) => 7 << (CLAIMS * word);
 const NOBODY = { settles: 0, wakes: 0, wakesDue: 0, clears: 0, isSafe: 0, keeps: 0 };
+/** Of all posts at first; and all effects have the same properties, which makes them fast. */
+const ALL_OF = { ...NOBODY, changes: false, settles: ~0, isSafe: ~0, keeps: ~0 };
 
 export class Checker extends Certificate {
   constructor(certificate) {
@@ -46,8 +48,7 @@ export class Checker extends Certificate {
     this.seen = [...this.classNumbers.keys()].map((row) =>
       AS_OTHERS_SEE_IT.map((to) => this.rename(row.split(',').map(Number), to).join()),
     );
-    const noteOf = ([words, turned, agent, to]) => [this.noteOf(words, turned, agent), to];
-    this.noted = new Map(this.notes.map(noteOf));
+    this.noted = new Map(this.notes.map(([w, turned, a, to]) => [this.noteOf(w, turned, a), to]));
   }
 
   numberOf = (row) => this.agentNumbers.get(row.join());
@@ -78,11 +79,11 @@ export class Checker extends Certificate {
       const [before, after, at] = [this.classAt(pair), this.classAt(to), most && word + 1];
       if (!most && !turned && before === after) continue;
       const [held, tokens, isSure] = [this.held(pair), this.tokens(pair), run > 0];
-      const what = { before, after, turned, at, most, woken, isSure, held, tokens, passed };
+      const does = { turned, at, most, woken, isSure };
+      const what = { before, after, held, tokens, passed, ...does, ...ALL_OF };
       const key = Object.values(what).join();
       if (!this.effects.has(key)) this.effects.set(key, this.newEffect(what, pair, to));
-      const effect = this.effects.get(key);
-      this.effectOf[move] = effect;
+      const effect = (this.effectOf[move] = this.effects.get(key));
       effect.settles &= this.settled[to];
       effect.isSafe &= this.safe[to];
       effect.keeps &= this.keeps(to);
@@ -102,8 +103,7 @@ export class Checker extends Certificate {
     const clears = (at && wakesAll & claimsAt(at - 1)) | turns;
     const wakes = isSure && woken > 0 && at ? LAST : 0;
     const changes = what.before !== what.after || turned !== 0;
-    const all = { settles: ~0, isSafe: ~0, keeps: ~0 };
-    return { ...what, changes, clears, wakes, wakesDue: wakes & this.nested[0], ...all };
+    return Object.assign(what, { changes, clears, wakes, wakesDue: wakes & this.nested[0] });
   }
 
   /** What effects look like to others, by the words that they see before. */
@@ -151,8 +151,8 @@ export class Checker extends Certificate {
       nextWords = known.get(key);
       nextAgent = this.noted.get(this.noteOf(nextWords, effect.turned, number)) ?? number;
     }
-    const next = this.numbers.get(this.keyOf(nextWords, nextAgent));
-    this.demand(next !== undefined, 'a pair is missing', pair);
+    const next = this.numbers[this.keyOf(nextWords, nextAgent)] - 1;
+    this.demand(next >= 0, 'a pair is missing', pair);
     const isSame = this.held(next) === this.held(pair);
     const tokens = this.tokensOfAll(next) && this.tokens(pair) + passed;
     this.demand(isSame && this.tokens(next) === tokens, 'takes what it holds', pair, next);
@@ -269,9 +269,9 @@ export class Checker extends Certificate {
     const count = this.marks.length / 3;
     this.all = [...Array(count).keys()].filter(this.isPair);
     const keyOf = (pair) => this.keyOf(this.wordsNumber(pair), this.agentNumber(pair));
-    this.numbers = new Map(this.all.map((pair) => [keyOf(pair), pair]));
-    this.effects = new Map();
-    this.effectOf = new Array(this.moves.length / 4);
+    this.numbers = new Uint32Array(this.words.length * this.agents.length);
+    this.all.forEach((pair) => (this.numbers[keyOf(pair)] = pair + 1));
+    [this.effects, this.effectOf] = [new Map(), new Array(this.moves.length / 4)];
     [this.about, this.safe, this.settled] = [1, 2, 3].map(() => new Int32Array(count));
     this.findSettled();
     this.terms.kinds.forEach((_, pair) => {
