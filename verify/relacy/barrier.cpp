@@ -78,12 +78,12 @@ struct meeting : rl::test_suite<meeting<drops, a, b, c>, c == none ? 2 : 3> {
 };
 
 const test tests[] = {
-    {"two that block", rl::simulate<meeting<false, blocking, blocking>>},
-    {"three that block", rl::simulate<meeting<false, blocking, blocking, blocking>>},
-    {"one drops out, two that block", rl::simulate<meeting<true, blocking, blocking, blocking>>},
-    {"an event loop and one that blocks", rl::simulate<meeting<false, async, blocking>>},
+    {"two that block", by_chance<meeting<false, blocking, blocking>>},
+    {"three that block", by_chance<meeting<false, blocking, blocking, blocking>>},
+    {"one drops out, two that block", by_chance<meeting<true, blocking, blocking, blocking>>},
+    {"an event loop and one that blocks", by_chance<meeting<false, async, blocking>>},
     {"one drops out, an event loop and one that blocks",
-     rl::simulate<meeting<true, blocking, async, blocking>>},
+     by_chance<meeting<true, blocking, async, blocking>>},
 };
 
 } // namespace

@@ -77,12 +77,12 @@ template <bool by_face> struct second : rl::test_suite<second<by_face>, 3> {
 };
 
 const test tests[] = {
-    {"the second, and one that looks", rl::simulate<second<false>>},
-    {"the second, and one that looks, by the face", rl::simulate<second<true>>},
-    {"two count down", rl::simulate<announcement<countdown<false>, 2, blocking>>},
-    {"two count down by the face", rl::simulate<announcement<countdown<true>, 2, blocking>>},
-    {"two count down, with deadlines", rl::simulate<announcement<countdown<false>, 2, timed>>},
-    {"two count down, for an event loop", rl::simulate<announcement<countdown<true>, 2, async>>},
+    {"the second, and one that looks", by_chance<second<false>>},
+    {"the second, and one that looks, by the face", by_chance<second<true>>},
+    {"two count down", by_chance<announcement<countdown<false>, 2, blocking>>},
+    {"two count down by the face", by_chance<announcement<countdown<true>, 2, blocking>>},
+    {"two count down, with deadlines", by_chance<announcement<countdown<false>, 2, timed>>},
+    {"two count down, for an event loop", by_chance<announcement<countdown<true>, 2, async>>},
 };
 
 /*

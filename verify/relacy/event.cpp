@@ -54,13 +54,13 @@ struct manual {
 };
 
 const test tests[] = {
-    {"a manual event", rl::simulate<announcement<manual, 1, blocking>>},
-    {"two that block, two rounds", rl::simulate<handover<automatic, 2, blocking, blocking>>},
-    {"three that block", rl::simulate<handover<automatic, 1, blocking, blocking, blocking>>},
+    {"a manual event", by_chance<announcement<manual, 1, blocking>>},
+    {"two that block, two rounds", by_chance<handover<automatic, 2, blocking, blocking>>},
+    {"three that block", by_chance<handover<automatic, 1, blocking, blocking, blocking>>},
     {"one blocks, one has deadlines, one resets",
-     rl::simulate<handover<automatic, 2, blocking, timed, trying>>},
+     by_chance<handover<automatic, 2, blocking, timed, trying>>},
     {"event loop, abort and one that blocks",
-     rl::simulate<handover<automatic, 2, async, aborting, blocking>>},
+     by_chance<handover<automatic, 2, async, aborting, blocking>>},
 };
 
 /*

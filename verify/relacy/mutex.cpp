@@ -45,13 +45,12 @@ struct held : all_write {
 };
 
 const test tests[] = {
-    {"two that block, two rounds", rl::simulate<handover<held, 2, blocking, blocking>>},
-    {"three that block", rl::simulate<handover<held, 1, blocking, blocking, blocking>>},
-    {"two that block, one that tries", rl::simulate<handover<held, 2, blocking, blocking, trying>>},
-    {"one that blocks, two with deadlines",
-     rl::simulate<handover<held, 2, blocking, timed, timed>>},
-    {"two event loops, one that blocks", rl::simulate<handover<held, 2, blocking, async, async>>},
-    {"event loop, abort and deadline", rl::simulate<handover<held, 2, async, aborting, timed>>},
+    {"two that block, two rounds", by_chance<handover<held, 2, blocking, blocking>>},
+    {"three that block", by_chance<handover<held, 1, blocking, blocking, blocking>>},
+    {"two that block, one that tries", by_chance<handover<held, 2, blocking, blocking, trying>>},
+    {"one that blocks, two with deadlines", by_chance<handover<held, 2, blocking, timed, timed>>},
+    {"two event loops, one that blocks", by_chance<handover<held, 2, blocking, async, async>>},
+    {"event loop, abort and deadline", by_chance<handover<held, 2, async, aborting, timed>>},
 };
 
 /*
@@ -84,9 +83,9 @@ void check_that_it_needs(bool &promise, const test &test, const char *without, u
 int main()
 {
     puts("The mutex as it is written, under a weak memory:");
-    check_as_written(tests, 500000);
+    check_as_written(tests, 20000);
     puts("\nWith one memory order weakened, what finds it:");
-    check_weakenings(tests, spares, 100000);
+    check_weakenings(tests, spares, 20000);
     /*
      * A woken waiter owes a notify until it has marked the mutex again, and takes a mark that it
      * only reads for its own. Suppose that it could still read the mark which was cleared by the

@@ -64,11 +64,11 @@ template <kind a, kind b, kind c> struct attempted : rl::test_suite<attempted<a,
 };
 
 const test tests[] = {
-    {"two that block, one that looks", rl::simulate<attempted<blocking, blocking, trying>>},
-    {"three that block", rl::simulate<attempted<blocking, blocking, blocking>>},
+    {"two that block, one that looks", by_chance<attempted<blocking, blocking, trying>>},
+    {"three that block", by_chance<attempted<blocking, blocking, blocking>>},
     {"one that blocks, one with deadlines, one looks",
-     rl::simulate<attempted<blocking, timed, trying>>},
-    {"event loop, abort and one that blocks", rl::simulate<attempted<async, aborting, blocking>>},
+     by_chance<attempted<blocking, timed, trying>>},
+    {"event loop, abort and one that blocks", by_chance<attempted<async, aborting, blocking>>},
 };
 
 } // namespace

@@ -44,12 +44,12 @@ struct permit : all_write {
 };
 
 const test tests[] = {
-    {"two that block, two rounds", rl::simulate<handover<permit, 2, blocking, blocking>>},
-    {"three that block", rl::simulate<handover<permit, 1, blocking, blocking, blocking>>},
+    {"two that block, two rounds", by_chance<handover<permit, 2, blocking, blocking>>},
+    {"three that block", by_chance<handover<permit, 1, blocking, blocking, blocking>>},
     {"one that blocks, one with deadlines, one tries",
-     rl::simulate<handover<permit, 2, blocking, timed, trying>>},
+     by_chance<handover<permit, 2, blocking, timed, trying>>},
     {"event loop, abort and one that blocks",
-     rl::simulate<handover<permit, 2, async, aborting, blocking>>},
+     by_chance<handover<permit, 2, async, aborting, blocking>>},
 };
 
 /*

@@ -47,15 +47,13 @@ template <unsigned readers> struct read_write {
 
 const test tests[] = {
     {"a writer and a reader, two rounds",
-     rl::simulate<handover<read_write<1>, 2, blocking, blocking>>},
-    {"two writers, a reader",
-     rl::simulate<handover<read_write<2>, 1, blocking, blocking, blocking>>},
-    {"a writer, two readers",
-     rl::simulate<handover<read_write<1>, 2, blocking, blocking, blocking>>},
+     by_chance<handover<read_write<1>, 2, blocking, blocking>>},
+    {"two writers, a reader", by_chance<handover<read_write<2>, 1, blocking, blocking, blocking>>},
+    {"a writer, two readers", by_chance<handover<read_write<1>, 2, blocking, blocking, blocking>>},
     {"a writer with deadlines, two readers",
-     rl::simulate<handover<read_write<1>, 2, timed, blocking, trying>>},
+     by_chance<handover<read_write<1>, 2, timed, blocking, trying>>},
     {"event loop and abort write, one reads",
-     rl::simulate<handover<read_write<2>, 1, async, aborting, blocking>>},
+     by_chance<handover<read_write<2>, 1, async, aborting, blocking>>},
 };
 
 /*
@@ -71,5 +69,6 @@ const spare spares[] = {
 
 int main()
 {
-    return check("read-write lock", tests, spares, 100000);
+    /* The deadlock by `give`, acquire to relaxed, is found in execution 19,205. */
+    return check("read-write lock", tests, spares, 60000);
 }

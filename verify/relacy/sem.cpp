@@ -63,18 +63,17 @@ struct both : permit {
 };
 
 const test tests[] = {
-    {"two that block, two rounds", rl::simulate<handover<permit, 2, blocking, blocking>>},
-    {"three that block", rl::simulate<handover<permit, 1, blocking, blocking, blocking>>},
+    {"two that block, two rounds", by_chance<handover<permit, 2, blocking, blocking>>},
+    {"three that block", by_chance<handover<permit, 1, blocking, blocking, blocking>>},
     {"one that blocks, one with deadlines, one tries",
-     rl::simulate<handover<permit, 2, blocking, timed, trying>>},
+     by_chance<handover<permit, 2, blocking, timed, trying>>},
     {"event loop, abort and one that blocks",
-     rl::simulate<handover<permit, 2, async, aborting, blocking>>},
-    {"both permits: three that block",
-     rl::simulate<handover<both, 1, blocking, blocking, blocking>>},
+     by_chance<handover<permit, 2, async, aborting, blocking>>},
+    {"both permits: three that block", by_chance<handover<both, 1, blocking, blocking, blocking>>},
     {"both permits: one blocks, one with deadlines, one tries",
-     rl::simulate<handover<both, 2, blocking, timed, trying>>},
+     by_chance<handover<both, 2, blocking, timed, trying>>},
     {"both permits: event loop, abort and one that blocks",
-     rl::simulate<handover<both, 1, async, aborting, blocking>>},
+     by_chance<handover<both, 1, async, aborting, blocking>>},
 };
 
 /*
