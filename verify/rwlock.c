@@ -1070,7 +1070,7 @@ static const struct configuration configurations[] = {
     {"r,r,w", 1, ANYTHING, 0, SMALL, 0},
     {"W,W,r", 1, 0, BOUND, MEDIUM, 0},
     {"b,b", 2, STRAYS, 0, SMALL, 0},
-    {"r,r,w", 1, ANYTHING | DEATHS, 0, MEDIUM, 0},
+    {"r,r,w", 1, ANYTHING | DEATHS, 0, LARGE, 0},
     {"u,w,w", 1, CANCELS, 0, LARGE, 0},
     {"zz,u", 1, BRIEFS, 0, LARGE, 0},
     {"r,w,w", 1, NATIVE, 0, LARGE, 0},
