@@ -208,8 +208,9 @@ struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline dead
 struct lw_end lw_hold(const struct lw_held *held, struct lw_operation operation,
                       lw_deadline deadline, lw_cancel *cancel)
 {
-    if (lw_spin_for(held, operation.words, operation.wanted, deadline))
-        return (struct lw_end){LW_ENDED_DONE, 0, 0};
+    struct lw_end end = {LW_ENDED_DONE, 0, 0};
+    if (lw_spin_for(held, operation.words, operation.wanted, deadline, &end.result))
+        return end;
     struct lw_operation operations[2] = {operation};
     return block_any(held, operations, 1, deadline, cancel);
 }
@@ -218,8 +219,9 @@ struct lw_end lw_hold(const struct lw_held *held, struct lw_operation operation,
 struct lw_end lw_claim(const struct lw_held *held, struct lw_operation operation,
                        lw_deadline deadline, lw_cancel *cancel)
 {
-    if (lw_take_soon(held, operation.words, operation.wanted, deadline))
-        return (struct lw_end){LW_ENDED_DONE, 0, 0};
+    struct lw_end end = {LW_ENDED_DONE, 0, 0};
+    if (lw_take_soon(held, operation.words, operation.wanted, deadline, &end.result))
+        return end;
     return lw_block(operation, deadline, cancel);
 }
 #endif

@@ -51,8 +51,8 @@ struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline dead
                                  lw_cancel *cancel);
 
 /*
- * The same for an operation that ends when a holder gives back what it holds. Its result is not
- * told. C does not spin in an engine (wait/awake.h).
+ * The same for an operation that ends when a holder gives back what it holds. Its result is told if
+ * `take` tells it (wait/awake.h). C does not spin in an engine.
  */
 #if LW_ENGINE
 #define lw_hold(held, ...) lw_block(__VA_ARGS__)
@@ -61,6 +61,9 @@ struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline dead
 struct lw_held;
 extern const struct lw_held lw_held_mutex;
 extern const struct lw_held lw_held_written; /* a read-write lock, to write */
+
+/* Permits that have owners. The result is which was taken. */
+const struct lw_held *lw_held_owned(const lw_word *permits);
 
 struct lw_end lw_hold(const struct lw_held *held, struct lw_operation operation,
                       lw_deadline deadline, lw_cancel *cancel);

@@ -18,7 +18,13 @@ static uint32_t look(const lw_word *mutex, uint32_t self, uint32_t *owner)
            (barred ? LW_SEEN_BARRED : 0u);
 }
 
-const struct lw_held lw_held_mutex = {look, lw_mutex_take, false};
+static bool take(lw_word *mutex, uint32_t self, uint32_t *result)
+{
+    (void)result;
+    return lw_mutex_take(mutex, self);
+}
+
+const struct lw_held lw_held_mutex = {.look = look, .take = take};
 
 #endif
 

@@ -20,12 +20,13 @@ static uint32_t look(const lw_word *rwlock, uint32_t self, uint32_t *owner)
 }
 
 /* As a caller that does not wait: it leaves no mark. */
-static bool take_write(lw_word *rwlock, uint32_t self)
+static bool take_write(lw_word *rwlock, uint32_t self, uint32_t *result)
 {
+    (void)result;
     return lw_answer_what(lw_rwlock_write_step(rwlock, self, LW_TIMED_OUT, 0)) == LW_DONE;
 }
 
-const struct lw_held lw_held_written = {look, take_write, false};
+const struct lw_held lw_held_written = {.look = look, .take = take_write};
 
 #endif
 

@@ -20,8 +20,9 @@ static uint32_t look(const lw_word *sem, uint32_t n, uint32_t *owner)
  * As lw_sem_take, but a race that is lost beside enough permits was lost to a thread that took
  * others: then nobody need be waited for.
  */
-static bool take(lw_word *sem, uint32_t n)
+static bool take(lw_word *sem, uint32_t n, uint32_t *result)
 {
+    (void)result;
     uint32_t seen = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
     while (!(seen & (LW_SEM_CLAIMED | LW_SEM_RESERVED)) && (seen & LW_SEM_MAX) >= n) {
         const uint32_t state = seen;
@@ -32,7 +33,7 @@ static bool take(lw_word *sem, uint32_t n)
     return false;
 }
 
-static const struct lw_held held_permits = {look, take, true};
+static const struct lw_held held_permits = {.look = look, .take = take, .is_anonymous = true};
 
 #endif
 

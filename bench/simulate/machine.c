@@ -93,7 +93,7 @@ static struct line lines[MAX_LINES];
 static struct queue asleep;
 static struct event *events;
 static size_t event_count, event_room;
-static uint64_t order, random_state, sleeps;
+static uint64_t order, random_state, sleeps, calls;
 static double start, end;
 static struct thread *self;
 static jmp_buf outside;
@@ -420,6 +420,11 @@ uint64_t sim_sleeps(void)
     return sleeps;
 }
 
+uint64_t sim_calls(void)
+{
+    return calls;
+}
+
 uint32_t sim_load(const uint32_t *word)
 {
     get(word, false);
@@ -497,6 +502,7 @@ double sim_clock(void)
 void sim_yield(void)
 {
     struct cpu *cpu = &cpus[self->cpu];
+    calls++;
     spend(machine.costs.yield);
     settle();
     if (!cpu->ready.first)
@@ -511,6 +517,7 @@ void sim_yield(void)
 
 enum sim_woken sim_futex_wait(const uint32_t *word, uint32_t expected, double deadline)
 {
+    calls++;
     spend(machine.costs.wait);
     get(word, false);
     if (*word != expected)
@@ -530,6 +537,7 @@ enum sim_woken sim_futex_wait(const uint32_t *word, uint32_t expected, double de
 uint32_t sim_futex_wake(const uint32_t *word, uint32_t n)
 {
     uint32_t count = 0;
+    calls++;
     spend(machine.costs.call);
     settle();
     /* One that falls asleep again meanwhile stays asleep. */
@@ -565,6 +573,7 @@ void sim_build(const struct sim_machine *built)
     thread_count = 0;
     event_count = 0;
     sleeps = 0;
+    calls = 0;
     memset(lines, 0, sizeof lines);
     clear(&asleep);
     for (int k = 0; k < machine.cpus; k++) {

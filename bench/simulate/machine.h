@@ -68,6 +68,9 @@ uint64_t sim_moves(const void *address);
 /* How often threads have fallen asleep so far. */
 uint64_t sim_sleeps(void);
 
+/* How often threads have called the kernel so far: waits, wake-ups and yields. */
+uint64_t sim_calls(void);
+
 /* What follows is called by simulated threads. */
 
 double sim_now(void); /* takes no time */

@@ -24,7 +24,7 @@ static struct {
     double section, from;
     _Alignas(128) uint32_t count;
     uint32_t expected;
-    uint64_t moves_before, sleeps_before;
+    uint64_t moves_before, sleeps_before, calls_before;
     uint64_t turns[SIM_MAX_THREADS];
     double asked[SIM_MAX_THREADS]; /* 0: it does not wait */
     double longest;
@@ -98,6 +98,7 @@ static void contend(int number, void *unused)
         if (run.moves_before == 0 && sim_now() > run.from) {
             run.moves_before = sim_moves(run.policy->line) + 1;
             run.sleeps_before = sim_sleeps();
+            run.calls_before = sim_calls();
         }
         if (sim_now() > run.from)
             run.turns[number]++;
@@ -108,7 +109,7 @@ static void contend(int number, void *unused)
 }
 
 struct result {
-    double mops, share, longest, moves, sleeps;
+    double mops, share, longest, moves, sleeps, calls;
 };
 
 static struct result simulate(const struct policy *policy, const struct sim_machine *machine,
@@ -143,6 +144,7 @@ static struct result simulate(const struct policy *policy, const struct sim_mach
         run.longest,
         (double)(sim_moves(policy->line) + 1 - run.moves_before) / (double)sum,
         (double)(sim_sleeps() - run.sleeps_before) / (double)sum,
+        (double)(sim_calls() - run.calls_before) / (double)sum,
     };
 }
 
@@ -266,14 +268,14 @@ static void simulate_cell(const struct sim_machine *machine, int threads, double
         printf("%g ns inside and %g outside\n", section, outside >= 0 ? outside : section);
     else
         printf("an increment inside, nothing outside\n");
-    printf("  %-24s %10s %10s %12s %10s %10s\n", "", "Mops/s", "share", "longest, us", "transfers",
-           "sleeps");
+    printf("  %-24s %10s %10s %12s %10s %10s %10s\n", "", "Mops/s", "share", "longest, us",
+           "transfers", "sleeps", "calls");
     const struct policy *chosen[POLICIES];
     struct apart apart[POLICIES];
     int n = 0;
     for (const struct policy *policy = policies; policy->name; policy++) {
         if ((only && strcmp(only, policy->name) != 0) ||
-            (!policy->sleeps && threads > machine->cpus) || (policy->shares && !only))
+            (!policy->sleeps && threads > machine->cpus) || (policy->is_extra && !only))
             continue;
         if (n == POLICIES)
             die("POLICIES is too small");
@@ -283,8 +285,8 @@ static void simulate_cell(const struct sim_machine *machine, int threads, double
     for (int k = 0; k < n; k++) {
         const struct policy *policy = chosen[k];
         const struct result r = end_apart(&apart[k]);
-        printf("  %-24s %10.4f %10.1f %12.1f %10.2f %10.2f\n", policy->name, r.mops, r.share,
-               r.longest / 1e3, r.moves, r.sleeps);
+        printf("  %-24s %10.4f %10.1f %12.1f %10.2f %10.2f %10.2f\n", policy->name, r.mops, r.share,
+               r.longest / 1e3, r.moves, r.sleeps, r.calls);
         fflush(stdout);
         if (!json)
             continue;
@@ -294,8 +296,8 @@ static void simulate_cell(const struct sim_machine *machine, int threads, double
                 comma, policy->name, machine->cpus, machine->sockets, threads, section);
         fprintf(json,
                 "\"mops\": %.4g, \"share\": %.4g, \"longest_ns\": %.6g, \"transfers\": %.4g, "
-                "\"sleeps\": %.4g}",
-                r.mops, r.share, r.longest, r.moves, r.sleeps);
+                "\"sleeps\": %.4g, \"calls\": %.4g}",
+                r.mops, r.share, r.longest, r.moves, r.sleeps, r.calls);
         comma = ",";
     }
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <lockword/mutex.h>
+#include <lockword/permits.h>
 #include <lockword/rmutex.h>
 #include <lockword/rwlock.h>
 #include <lockword/sem.h>
@@ -21,6 +22,7 @@ static struct {
     LINE lw_rmutex recursive;
     LINE lw_rwlock rwlock;
     LINE lw_sem permit;
+    LINE lw_permits owned;
     LINE uint32_t word;
     LINE uint32_t bucket; /* parking_lot's lock of its queue */
     struct {
@@ -126,6 +128,32 @@ static void mixed_lock(int thread)
 static void mixed_unlock(int thread)
 {
     lw_sem_release(&all.permit, wanted_by(thread));
+}
+
+/* Permits that have owners: one, or three. */
+
+static uint32_t owned_by[SIM_MAX_THREADS];
+
+static void reset_owned_permit(void)
+{
+    reset();
+    all.owned = (lw_permits)LW_PERMITS_INIT(1);
+}
+
+static void reset_owned_permits(void)
+{
+    reset();
+    all.owned = (lw_permits)LW_PERMITS_INIT(3);
+}
+
+static void owned_lock(int thread)
+{
+    lw_permits_acquire(&all.owned, &owned_by[thread]);
+}
+
+static void owned_unlock(int thread)
+{
+    lw_permits_release(&all.owned, owned_by[thread]);
 }
 
 /*
@@ -291,6 +319,60 @@ static void parking_unlock(int thread)
     sim_futex_wake(&all.parker[first].parked, 1);
 }
 
+/* sem_t: a count, and how many wait. Sleeps at once, and each post wakes one while any wait. */
+
+static uint32_t sem_t_waiters; /* in the count's line: glibc has both in one word */
+
+static void reset_sem_t(void)
+{
+    reset();
+    sem_t_waiters = 0;
+    all.word = 1;
+}
+
+static void reset_three_of_sem_t(void)
+{
+    reset_sem_t();
+    all.word = 3;
+}
+
+static bool sem_t_take(void)
+{
+    uint32_t seen = sim_load(&all.word);
+    while (seen > 0) {
+        const uint32_t count = seen;
+        seen = sim_cas(&all.word, count, count - 1);
+        if (seen == count)
+            return true;
+    }
+    return false;
+}
+
+static void sem_t_wait(int thread)
+{
+    (void)thread;
+    if (sem_t_take())
+        return;
+    sim_add_unlocked(&all.word, 0);
+    sem_t_waiters++;
+    while (!sem_t_take())
+        sim_futex_wait(&all.word, 0, SIM_FOREVER);
+    sem_t_waiters--;
+}
+
+static void sem_t_post(int thread)
+{
+    (void)thread;
+    uint32_t seen = sim_load(&all.word);
+    uint32_t count;
+    do {
+        count = seen;
+        seen = sim_cas(&all.word, count, count + 1);
+    } while (seen != count);
+    if (sem_t_waiters > 0)
+        sim_futex_wake(&all.word, 1);
+}
+
 /* Test-and-set with exponential back-off. */
 
 #define MOST_PAUSES 1024
@@ -341,17 +423,24 @@ static void mcs_unlock(int thread)
 }
 
 const struct policy policies[] = {
-    {"lockword", true, reset, lockword_lock, lockword_unlock, &all.lockword, false},
-    {"recursive mutex", true, reset, recursive_lock, recursive_unlock, &all.recursive, false},
-    {"write lock", true, reset, write_lock, write_unlock, &all.rwlock, false},
-    {"mostly reads", true, reset, mostly_read_lock, write_unlock, &all.rwlock, true},
-    {"semaphore", true, reset_permit, permit_lock, permit_unlock, &all.permit, false},
-    {"3 permits", true, reset_permits, permit_lock, permit_unlock, &all.permit, true},
-    {"3 permits, some take all", true, reset_permits, mixed_lock, mixed_unlock, &all.permit, true},
-    {"Rust std", true, reset, rust_lock, word_unlock, &all.word, false},
-    {"parking_lot", true, reset_lot, parking_lock, parking_unlock, &all.word, false},
-    {"pthread_mutex", true, reset, pthread_lock, word_unlock, &all.word, false},
-    {"test-and-set", false, reset, tas_lock, tas_unlock, &all.word, false},
-    {"MCS", false, reset, mcs_lock, mcs_unlock, &all.word, false},
+    {"lockword", true, reset, lockword_lock, lockword_unlock, &all.lockword, false, false},
+    {"recursive mutex", true, reset, recursive_lock, recursive_unlock, &all.recursive, false,
+     false},
+    {"write lock", true, reset, write_lock, write_unlock, &all.rwlock, false, false},
+    {"mostly reads", true, reset, mostly_read_lock, write_unlock, &all.rwlock, true, true},
+    {"semaphore", true, reset_permit, permit_lock, permit_unlock, &all.permit, false, false},
+    {"3 permits", true, reset_permits, permit_lock, permit_unlock, &all.permit, true, true},
+    {"3 permits, some take all", true, reset_permits, mixed_lock, mixed_unlock, &all.permit, true,
+     true},
+    {"owned permit", true, reset_owned_permit, owned_lock, owned_unlock, &all.owned, false, true},
+    {"3 owned permits", true, reset_owned_permits, owned_lock, owned_unlock, &all.owned, true,
+     true},
+    {"sem_t", true, reset_sem_t, sem_t_wait, sem_t_post, &all.word, false, true},
+    {"sem_t, 3 permits", true, reset_three_of_sem_t, sem_t_wait, sem_t_post, &all.word, true, true},
+    {"Rust std", true, reset, rust_lock, word_unlock, &all.word, false, false},
+    {"parking_lot", true, reset_lot, parking_lock, parking_unlock, &all.word, false, false},
+    {"pthread_mutex", true, reset, pthread_lock, word_unlock, &all.word, false, false},
+    {"test-and-set", false, reset, tas_lock, tas_unlock, &all.word, false, false},
+    {"MCS", false, reset, mcs_lock, mcs_unlock, &all.word, false, false},
     {0},
 };

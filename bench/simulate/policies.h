@@ -11,7 +11,8 @@ struct policy {
     void (*lock)(int thread);
     void (*unlock)(int thread);
     const void *line; /* the mutex's */
-    bool shares;      /* several threads may have it at once; only simulated if it is named */
+    bool shares;      /* several threads may have it at once */
+    bool is_extra;    /* only simulated if it is named */
 };
 
 /* The last one has no name. */

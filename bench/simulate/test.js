@@ -101,6 +101,40 @@ const tests = {
     assert.ok(longest_ns < 1000, `${longest_ns} ns`);
   },
 
+  'owned permits are taken as often as those of sem_t, with few calls of the kernel'() {
+    const kinds = [
+      ['owned permit', 'sem_t', 'semaphore'],
+      ['3 owned permits', 'sem_t, 3 permits', '3 permits'],
+    ];
+    const cell = ['--threads', '1', '--section', '200,1000', '--ms', '4', '--cpus', '4,16,64'];
+    for (const kind of kinds) {
+      const [owned, posix, counted] = kind.map((policy) => cells(...cell, '--policy', policy));
+      for (const [k, { peer, cpus, section_ns, mops, share, calls }] of owned.entries()) {
+        const name = `${peer}, ${cpus} CPUs, ${section_ns} ns`;
+        assert.ok(mops > 0.97 * posix[k].mops, `${name}: ${mops} of ${posix[k].mops}`);
+        assert.ok(calls < 1.3 * counted[k].calls + 2, `${name}: ${calls} of ${counted[k].calls}`);
+        assert.ok(share < 3, `${name}: share ${share}`);
+      }
+    }
+  },
+
+  'a waiter for an owned permit is not overtaken for ever, and sleeps twice for a turn'() {
+    const owned = ['--policy', 'owned permit', '--cpus'];
+    const long = ['--threads', '1', '--section', '15000,30000,100000', '--ms', '100'];
+    const shared = ['--threads', '2', '--section', '50000', '--outside', '10000', '--ms', '100'];
+    for (const cell of [...cells(...owned, '4,8', ...long), ...cells(...owned, '2', ...shared)]) {
+      const name = `${cell.cpus} CPUs, ${cell.section_ns} ns`;
+      assert.ok(cell.share < 2.5, `${name}: share ${cell.share}`);
+      assert.ok(cell.longest_ns < 10e6, `${name}: ${cell.longest_ns} ns`);
+    }
+    const sleeping = ['--threads', '8,128', '--section', '1', '--sleep', '100000', '--ms', '300'];
+    for (const { threads, sleeps, calls, share } of cells(...owned, '2', ...sleeping)) {
+      assert.ok(sleeps < 3.1, `${threads} threads: ${sleeps} sleeps`);
+      assert.ok(calls < 6, `${threads} threads: ${calls} calls`);
+      assert.ok(share < 1.3, `${threads} threads: share ${share}`);
+    }
+  },
+
   'threads that take all of three permits have their turns among others that take one'() {
     const cell = ['--cpus', '2', '--threads', '8', '--policy', '3 permits, some take all'];
     const of = (section, seed) =>

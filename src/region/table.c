@@ -29,8 +29,11 @@ static int wait_for(const lw_region_permits *permits, lw_step *step, uint32_t se
         return 0;
     }
     struct agent *agent = lw_region_begin(permits->region, permits->busy, self);
+    const struct lw_operation operation = {step, permits->words, self};
     const struct lw_end end =
-        lw_spin_then_block((struct lw_operation){step, permits->words, self}, deadline, cancel);
+        step == lw_permits_acquire_step
+            ? lw_hold(lw_held_owned(permits->words), operation, deadline, cancel)
+            : lw_spin_then_block(operation, deadline, cancel);
     lw_region_end(agent);
     *which = end.result;
     return lw_error_of(end.ending);

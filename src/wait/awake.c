@@ -5,7 +5,8 @@
  * pays for the wake-up. So a thread spins for some tens of microseconds first. What it does between
  * two attempts is what measured best: docs/experiments.md.
  *
- * For a lock, that is, for a mutex, a write lock or permits, which a holder gives back soon:
+ * For a lock, that is, for a mutex, a write lock or permits, with owners or without, which a holder
+ * gives back soon:
  *
  *   - It spins closely, and takes the lock as soon as it is free. That is right if a section is
  *     longer than a cache line takes from one CPU to another. In a shorter section the spinner only
@@ -193,6 +194,7 @@ struct spin {
     const struct lw_held *held;
     lw_word *words;
     uint32_t wanted;
+    uint32_t result; /* of a take */
     bool is_newcomer;
     int wakes;           /* by a notify; 0: it was not woken now */
     uint32_t poller;     /* what the role's word is while this thread has the role; 0: it has not */
@@ -238,9 +240,13 @@ static uint32_t look(const struct spin *spin, uint32_t *owner)
 /*
  * Notes a race that was lost, if the winner is the thread that has just unlocked. The winner is
  * another thread if it is not the owner that was seen last; in a crowd, also if none was seen.
+ * Among several permits, any of their holders may have come back for the one that was free: there
+ * races are lost in long sections, too.
  */
 static void note_loss(struct spin *spin)
 {
+    if (spin->held->has_several)
+        return;
     uint32_t winner;
     look(spin, &winner);
     if (winner && me.owner != winner && (me.owner || holds(&spin->known->crowded_until, spin->now)))
@@ -270,7 +276,7 @@ static bool take(struct spin *spin)
         return true;
     if (seen != 0)
         return false;
-    if (!spin->held->take(spin->words, spin->wanted)) {
+    if (!spin->held->take(spin->words, spin->wanted, &spin->result)) {
         note_loss(spin);
         return false;
     }
@@ -409,29 +415,33 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
     return false;
 }
 
-bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline)
+bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline,
+                 uint32_t *result)
 {
     /* The caller may have lost a race for one permit beside others. */
-    if (held->is_anonymous && held->take(words, wanted))
+    if (held->is_anonymous && held->take(words, wanted, result))
         return true;
-    struct spin spin = {held, words, wanted, true, 0, 0, place_of(words), 0};
+    struct spin spin = {held, words, wanted, 0, true, 0, 0, place_of(words), 0};
     me.owner = 0;
     me.changes = 0;
-    return spin_for(&spin, deadline);
+    const bool taken = spin_for(&spin, deadline);
+    *result = spin.result;
+    return taken;
 }
 
 void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted, int wakes,
                         lw_deadline deadline)
 {
-    struct spin spin = {held, words, wanted, false, wakes, 0, place_of(words), 0};
+    struct spin spin = {held, words, wanted, 0, false, wakes, 0, place_of(words), 0};
     spin_for(&spin, deadline);
 }
 
-bool lw_take_soon(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline)
+bool lw_take_soon(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline,
+                  uint32_t *result)
 {
     int64_t now = lw_now();
     for (int i = 0; others_run && i < TRIES && now < deadline; i++) {
-        if (held->take(words, wanted))
+        if (held->take(words, wanted, result))
             return true;
         now = pause_until(now + PAUSE_NS);
     }

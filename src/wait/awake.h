@@ -53,9 +53,13 @@ struct lw_held {
      * is known, *owner is that id, and 0 otherwise.
      */
     uint32_t (*look)(const lw_word *words, uint32_t wanted, uint32_t *owner);
-    /* Takes the lock for a newcomer if it is free. Returns whether it did. */
-    bool (*take)(lw_word *words, uint32_t wanted);
+    /*
+     * Takes the lock for a newcomer if it is free. Returns whether it did. *result is what the step
+     * would have told; of a step whose result nobody reads, it stays.
+     */
+    bool (*take)(lw_word *words, uint32_t wanted, uint32_t *result);
     bool is_anonymous; /* no holder's id is ever known */
+    bool has_several;  /* it is known that several agents may have it at once */
 };
 
 /* How often a waiter has tried so far, and when it tried last. Zeros at first. */
@@ -95,7 +99,8 @@ static inline bool lw_is_beside_busy_threads(void)
 #pragma GCC visibility push(hidden)
 
 /* Spins, backs off and yields. Returns whether it has taken the lock; if not, sleep now. */
-bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline);
+bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline,
+                 uint32_t *result);
 
 /*
  * The same for a waiter that has returned from a sleep, and whose step comes next: returns when the
@@ -109,8 +114,8 @@ void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wan
  * For what the step claims. Tries a few times, pauses in between, and never yields. Returns whether
  * it has taken the lock; if not, claim it now.
  */
-bool lw_take_soon(const struct lw_held *held, lw_word *words, uint32_t wanted,
-                  lw_deadline deadline);
+bool lw_take_soon(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline,
+                  uint32_t *result);
 
 /*
  * For a wait that no holder ends. Returns whether to try once more before a sleep. Yields first,

@@ -87,23 +87,24 @@ bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline)
 static const struct lw_held held;
 
 bool lw_spin_for(const struct lw_held *its_held, lw_word *its_words, uint32_t wanted,
-                 lw_deadline deadline)
+                 lw_deadline deadline, uint32_t *result)
 {
-    (void)deadline;
+    (void)deadline, (void)result;
     check(its_held == &held && its_words == words && wanted == 7, "spins for something else");
     return false;
 }
 
 bool lw_take_soon(const struct lw_held *its_held, lw_word *its_words, uint32_t wanted,
-                  lw_deadline deadline)
+                  lw_deadline deadline, uint32_t *result)
 {
-    return lw_spin_for(its_held, its_words, wanted, deadline);
+    return lw_spin_for(its_held, its_words, wanted, deadline, result);
 }
 
 void lw_spin_until_free(const struct lw_held *its_held, lw_word *its_words, uint32_t wanted,
                         int wakes, lw_deadline deadline)
 {
-    lw_spin_for(its_held, its_words, wanted, deadline);
+    uint32_t result;
+    lw_spin_for(its_held, its_words, wanted, deadline, &result);
     check((wakes > 0) == was_woken, "does not know whether it was woken");
     check(has_waited, "spins again before it has waited");
 }
