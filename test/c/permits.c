@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include <lockword/core/waiters.h>
@@ -198,6 +199,58 @@ TEST(each_guards_what_has_its_number)
     assert_int_equal(used, USERS * TURNS);
     assert_int_equal(lw_permits_available(&pool.permits), POOL);
     assert_int_equal(pool.permits.word[LW_PERMITS_STATE] & LW_PERMITS_RESERVED, 0);
+}
+
+struct pair {
+    lw_permits permits;
+    lw_word begun; /* rounds: none of the two is free, */
+    lw_word asked; /* the other thread asks for one, */
+    lw_word gave;  /* and has given it back */
+};
+
+#define ROUNDS 1000
+
+static void await_round(lw_word *word, uint32_t round)
+{
+    while (lw_load(word, lw_acquire) != round)
+        sched_yield();
+}
+
+static int ask_for_the_second(struct call *call)
+{
+    struct pair *pair = call->on;
+    int failures = 0;
+    for (uint32_t round = 1; round <= ROUNDS; round++) {
+        uint32_t which = 4711;
+        await_round(&pair->begun, round);
+        lw_store(&pair->asked, round, lw_release);
+        failures += lw_permits_acquire(&pair->permits, &which) != 0 || which != 1;
+        failures += lw_permits_release(&pair->permits, 1) != 0;
+        lw_store(&pair->gave, round, lw_release);
+    }
+    return failures;
+}
+
+/* It is given back sooner or later after the call began: before the first look, or in a spin. */
+TEST(one_that_gets_it_while_it_spins_knows_its_number)
+{
+    static struct pair pair = {LW_PERMITS_INIT(2), 0, 0, 0};
+    assert_int_equal(lw_permits_acquire(&pair.permits, NULL), 0);
+    uint32_t which;
+    assert_int_equal(lw_permits_acquire(&pair.permits, &which), 0);
+    struct call call = calling(ask_for_the_second, &pair);
+    start_call(&call);
+    for (uint32_t round = 1; round <= ROUNDS; round++) {
+        lw_store(&pair.begun, round, lw_release);
+        await_round(&pair.asked, round);
+        for (volatile uint32_t i = 0; i < round % 64 * 64; i++)
+            ;
+        assert_int_equal(lw_permits_release(&pair.permits, which), 0);
+        await_round(&pair.gave, round);
+        assert_int_equal(lw_permits_acquire(&pair.permits, &which), 0);
+        assert_int_equal(which, 1);
+    }
+    assert_int_equal(end_call(&call), 0);
 }
 
 RUN_TESTS("permits")
