@@ -17,19 +17,16 @@ static uint32_t look(const lw_word *sem, uint32_t n, uint32_t *owner)
 }
 
 /*
- * As lw_sem_take, but a race that is lost beside enough permits was lost to a thread that took
- * others: then nobody need be waited for.
+ * A race that is lost beside enough permits was lost to a thread that took others: then nobody need
+ * be waited for.
  */
 static bool take(lw_word *sem, uint32_t n, uint32_t *result)
 {
     (void)result;
-    uint32_t seen = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
-    while (!(seen & (LW_SEM_CLAIMED | LW_SEM_RESERVED)) && (seen & LW_SEM_MAX) >= n) {
-        const uint32_t state = seen;
-        seen = lw_cas(&sem[LW_SEM_STATE], state, state - n, lw_acquire);
-        if (seen == state)
+    do {
+        if (lw_sem_take(sem, n))
             return true;
-    }
+    } while (look(sem, n, NULL) == 0);
     return false;
 }
 
