@@ -228,20 +228,34 @@ static void set_cost(struct sim_costs *of, const char *setting)
     die("--cost NAME=NS: see machine.h for the names");
 }
 
-static void check_policy(const char *name)
+/* The policies to simulate: those that exclude, unless --policy names some. */
+static const struct policy *named[POLICIES];
+static int named_count;
+
+static void name_policy(const char *name)
 {
-    for (const struct policy *policy = policies; policy->name; policy++) {
-        if (strcmp(policy->name, name) == 0)
-            return;
+    const struct policy *policy = policies;
+    while (policy->name && strcmp(policy->name, name) != 0)
+        policy++;
+    if (!policy->name || named_count == POLICIES)
+        die("no such policy");
+    named[named_count++] = policy;
+}
+
+static bool is_wanted(const struct policy *policy)
+{
+    for (int k = 0; k < named_count; k++) {
+        if (named[k] == policy)
+            return true;
     }
-    die("no such policy");
+    return named_count == 0 && !policy->is_extra;
 }
 
 static void usage(int status)
 {
     fputs("usage: lockword-simulate [--cpus N,...] [--sockets N,...] [--threads N,...]\n"
           "                         [--section NS,...] [--outside NS]\n"
-          "                         [--busy] [--sleep NS] [--policy NAME] [--ms MS] [--seed N]\n"
+          "                         [--busy] [--sleep NS] [--policy NAME]... [--ms MS] [--seed N]\n"
           "                         [--measure] [--cost NAME=NS]...\n"
           "\n"
           "  --threads   for each CPU\n"
@@ -259,7 +273,7 @@ static void usage(int status)
 
 /* One cell, all policies. */
 static void simulate_cell(const struct sim_machine *machine, int threads, double section, double ns,
-                          const char *only, FILE *json)
+                          FILE *json)
 {
     static const char *comma = "";
     printf("\n  %d CPUs, %d socket%s, %d threads, ", machine->cpus, machine->sockets,
@@ -274,8 +288,7 @@ static void simulate_cell(const struct sim_machine *machine, int threads, double
     struct apart apart[POLICIES];
     int n = 0;
     for (const struct policy *policy = policies; policy->name; policy++) {
-        if ((only && strcmp(only, policy->name) != 0) ||
-            (!policy->sleeps && threads > machine->cpus) || (policy->is_extra && !only))
+        if (!is_wanted(policy) || (!policy->sleeps && threads > machine->cpus))
             continue;
         if (n == POLICIES)
             die("POLICIES is too small");
@@ -319,7 +332,6 @@ int main(int argc, char **argv)
            sections[MOST] = {0, 180, 1000, 5000}, sockets[MOST] = {1};
     int cpu_count = 7, per_cpu_count = 2, section_count = 4, socket_count = 1;
     double ms = 20;
-    const char *only = NULL;
     FILE *json = NULL;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
@@ -339,8 +351,7 @@ int main(int argc, char **argv)
             outside = atof(optarg);
             break;
         case 'p':
-            only = optarg;
-            check_policy(only);
+            name_policy(optarg);
             break;
         case 'm':
             ms = atof(optarg);
@@ -399,7 +410,7 @@ int main(int argc, char **argv)
                 if (threads < 1 || threads > SIM_MAX_THREADS)
                     die("too many threads");
                 for (int s = 0; s < section_count; s++)
-                    simulate_cell(&machine, threads, sections[s], ms * 1e6, only, json);
+                    simulate_cell(&machine, threads, sections[s], ms * 1e6, json);
             }
         }
     }
