@@ -5,19 +5,9 @@
  * --check writes nothing and fails, with a diff, where a file is not what the C core says.
  */
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { serialize } from 'node:v8';
 
 import { format, resolveConfig } from 'prettier';
 
@@ -27,7 +17,6 @@ import { clang, headers, primitives, read, ROOT } from './toolchain.js';
 
 const DRIVERS = join(ROOT, 'js/src');
 const TARGET = join(DRIVERS, 'core');
-const CACHE = join(ROOT, 'build/core');
 
 const FLAGS = [
   '--target=wasm32',
@@ -53,27 +42,11 @@ function wordsOfDrivers() {
   return new Set(names.flatMap((name) => readFileSync(join(DRIVERS, name), 'utf8').match(/\w+/g)));
 }
 
-/**
- * What clang dumps of a file of the core. That takes seconds, so that it is kept until the core or
- * clang changes.
- */
+/** What clang dumps of a file of the core. */
 async function dump(name) {
   const files = { ...headers(), 'core.c': read(`src/core/${name}.c`) };
-  const inputs = [FLAGS, files, read('node_modules/@yowasp/clang/package.json')];
-  const key = createHash('sha256').update(serialize(inputs)).digest('hex');
-  const cached = join(CACHE, `${name}.json`);
-  if (existsSync(cached)) {
-    const [known, dumped] = readFileSync(cached, 'utf8').split('\n', 2);
-    if (known === key) return JSON.parse(dumped);
-  }
-  const { stdout } = await clang([...FLAGS, 'core.c'], files);
-  const tree = JSON.parse(stdout);
-  // Two suites may do this at the same time.
-  const unfinished = `${cached}.${process.pid}`;
-  mkdirSync(CACHE, { recursive: true });
-  writeFileSync(unfinished, `${key}\n${JSON.stringify(tree)}`);
-  renameSync(unfinished, cached);
-  return tree;
+  const { stdout } = await clang([...FLAGS, 'core.c'], files, name);
+  return JSON.parse(stdout);
 }
 
 /** @returns {Promise<Printer[]>} one for each primitive */

@@ -2,9 +2,19 @@
  * The C compiler that lockword's JavaScript and WebAssembly are built with: npm's @yowasp/clang, so
  * that the same bytes come out on every machine, and nothing needs to be installed.
  */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { deserialize, serialize, setFlagsFromString } from 'node:v8';
 
 import { Exit, runClang, runLLVM } from '@yowasp/clang';
 
@@ -74,14 +84,15 @@ export function headers() {
 }
 
 /**
- * Runs clang on the files. Returns the files that exist then, and its output as `stdout`. Throws
- * its error messages.
+ * Runs clang on the files. Returns the files that it makes, and its output as `stdout`. Throws its
+ * error messages.
  *
  * @param {string[]} args
  * @param {object} files
+ * @param {string} [name] tells runs apart that have the same arguments
  */
-export function clang(args, files) {
-  return run(runClang, ['clang', ...args], files);
+export function clang(args, files, name) {
+  return run(runClang, ['clang', ...args], files, name);
 }
 
 /** The same for LLVM's other tools: ar, wasm-ld, … */
@@ -89,7 +100,35 @@ export function llvm(args, files) {
   return run(runLLVM, args, files);
 }
 
-async function run(tool, args, files) {
+const CACHE = join(ROOT, 'build/core');
+const hash = (value) => createHash('sha256').update(serialize(value)).digest('hex');
+
+/**
+ * The tools take seconds to load, and then half a second for each file. So what they made is kept,
+ * for each list of arguments, until the files or the tools change.
+ */
+async function run(tool, args, files, name) {
+  const kept = join(CACHE, hash([args, name, process.version]));
+  const key = hash([args, files, read('node_modules/@yowasp/clang/package.json')]);
+  if (existsSync(kept)) {
+    const [known, made] = deserialize(readFileSync(kept));
+    if (known === key) return made;
+  }
+  const made = await make(tool, args, files);
+  // Two suites may do this at the same time.
+  const unfinished = `${kept}.${process.pid}`;
+  mkdirSync(CACHE, { recursive: true });
+  writeFileSync(unfinished, serialize([key, made]));
+  renameSync(unfinished, kept);
+  return made;
+}
+
+async function make(tool, args, files) {
+  // They end before it pays that V8 optimises them. They look for a variable at each call of the
+  // system, which a copy answers at once.
+  setFlagsFromString('--wasm-tiering-budget=1000000000');
+  const { env } = process;
+  process.env = { ...env };
   // Loading the compiler would be reported on stdout.
   await runLLVM(null, {}, { fetchProgress: () => {} });
   const stdout = [];
@@ -97,11 +136,16 @@ async function run(tool, args, files) {
   const collect = (chunks) => (bytes) => void (bytes && chunks.push(Buffer.from(bytes)));
   try {
     const options = { stdout: collect(stdout), stderr: collect(stderr) };
-    return { files: await tool(args, files, options), stdout: Buffer.concat(stdout).toString() };
+    const all = Object.entries(await tool(args, files, options));
+    const noFolders = all.filter(([, file]) => file instanceof Uint8Array);
+    return { files: Object.fromEntries(noFolders), stdout: Buffer.concat(stdout).toString() };
   } catch (error) {
     if (!(error instanceof Exit)) throw error;
     throw new Error(`${args.join(' ')}: exit code ${error.code}\n${Buffer.concat(stderr)}`, {
       cause: error,
     });
+  } finally {
+    process.env = env;
+    setFlagsFromString('--wasm-tiering-budget=13000000'); // V8's own
   }
 }

@@ -124,7 +124,7 @@ async function loadC(player) {
       ...prototypes.filter(({ isInline }) => isInline).map(wrapper),
     ].join('\n');
     const args = ['-Iwords', ...CFLAGS, '-c', '-o', 'core.o', 'core.c'];
-    const { files } = await clang(args, { ...headers(), words, 'core.c': source });
+    const { files } = await clang(args, { ...headers(), words, 'core.c': source }, name);
     objects[`${name}.o`] = files['core.o'];
   }
   const declared = found.flatMap(({ prototypes }) => prototypes);
