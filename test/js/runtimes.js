@@ -44,6 +44,11 @@ export const RUNTIMES = [
   },
 ];
 
+/**
+ * The oldest Node, the pinned one and the newest: where tests run that depend less on the runtime.
+ */
+export const SOME_NODES = ['node18', 'node24', 'node26'];
+
 const read = (...path) => JSON.parse(readFileSync(join(...path), 'utf8'));
 const versionOf = (runtime) =>
   read(modules, runtime.package, 'package.json').version.replace(/^v/, '');

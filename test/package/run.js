@@ -25,8 +25,9 @@ import { buildSync } from 'esbuild';
 import { build as vite } from 'vite';
 
 import { llvm } from '../../tools/core/toolchain.js';
+import { archive } from '../../tools/core/wasm.js';
 import { linksOf, programsOf } from '../docs/pages.js';
-import { install as installRuntimes, RUNTIMES } from '../js/runtimes.js';
+import { install as installRuntimes, RUNTIMES, SOME_NODES } from '../js/runtimes.js';
 import { checkHosts, missingForOthers, needsOf } from './prebuilt.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -74,8 +75,12 @@ const RESOLUTIONS = {
   // What `module: commonjs` means before TypeScript 6: it knows no `exports`.
   node10: 'commonjs',
 };
-const PROGRAMS_OF = { bundler: ['consumer.ts'], node10: ['consumer.cts'] };
-const understands = (compiler, resolution) => resolution !== 'node10' || compiler < 6;
+const MODULES_OF = { bundler: ['ts'], node10: ['cts'] };
+/** The programs: lockword-region is for Linux. */
+const USERS = process.platform === 'linux' ? ['consumer', 'region'] : ['consumer'];
+// nodenext meant node16 until TypeScript 5.8.
+const understands = (compiler, resolution) =>
+  !(resolution === 'node10' && compiler > 6) && !(resolution === 'nodenext' && compiler < 5.8);
 
 /** Whether the Closure Compiler that test/package/package.json names is for this platform. */
 const HAS_CLOSURE = process.platform === 'linux' && process.arch === 'x64';
@@ -333,20 +338,16 @@ function emscriptenRun(file) {
   return status === 7 && stdout === EMSCRIPTEN_SAYS ? '' : `${status}: ${stdout}${stderr}`;
 }
 
+const ENTRIES = ['index', 'emscripten', 'inspect', 'lease', 'region', 'wasm', 'worker-mutex'];
+const typesOf = (entry) => join(PACKAGE, 'js/types', `${entry}.d.ts`);
+
 /**
  * Whether all public names of this entry's types have a text that editors show; those that have
- * none.
+ * none. One program has all entries.
  */
-function undocumented(entry) {
-  const ts = createRequire(join(HERE, 'run.js'))('typescript-5.9');
-  const program = ts.createProgram([join(PACKAGE, 'js/types', `${entry}.d.ts`)], {
-    strict: true,
-    target: ts.ScriptTarget.ES2022,
-  });
+function undocumented(ts, program, entry) {
   const checker = program.getTypeChecker();
-  const module = checker.getSymbolAtLocation(
-    program.getSourceFile(join(PACKAGE, 'js/types', `${entry}.d.ts`)),
-  );
+  const module = checker.getSymbolAtLocation(program.getSourceFile(typesOf(entry)));
   const missing = [];
   const look = (symbol, name, depth) => {
     const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
@@ -379,6 +380,30 @@ function undocumented(entry) {
   for (const symbol of checker.getExportsOfModule(module)) look(symbol, symbol.name, 1);
   return missing.join('\n');
 }
+
+/** A program of strict TypeScript that uses a region. */
+const REGION_TYPES = `import { open, AbandonedError, type RegionGuard, type RegionMutex, type RWTable } from 'lockword-region';
+  import { LockError, type Semaphore } from 'lockword';
+  import { lock } from 'lockword-region/lockfile';
+  const jobs: RegionMutex = open('/dev/shm/none', { create: false }).mutex('jobs');
+  export async function use(): Promise<1 | 2> {
+    const guard = await jobs.acquireAsync({ timeout: 5 });
+    const died: boolean = guard.ownerDied;
+    guard.unlock();
+    const error: LockError = new AbandonedError(String(died));
+    return jobs.runExclusive(({ ownerDied }) => (ownerDied || error.code ? 1 : 2), 50);
+  }
+  const nested = open('/dev/shm/none').recursiveMutex('nested');
+  export const depth: Promise<number> = nested.runExclusive((guard) => (guard.lock(), guard.depth));
+  const condition = open('/dev/shm/none').condition('condition');
+  export const waited: boolean = condition.wait(jobs) && condition.wait(nested, 5);
+  export const waits: Promise<boolean> = condition.waitForAsync(jobs, () => true, { timeout: 5 });
+  const table: RWTable = open('/dev/shm/none').rwtable('table');
+  export const reads: Promise<boolean> = table.runShared(({ ownerDied }) => ownerDied, 50);
+  export const writes: RegionGuard = table.acquireWrite({ timeout: 5 });
+  export const slots: Semaphore = open('/dev/shm/none').semaphore('slots', 3);
+  export const release: Promise<() => Promise<void>> = lock('a', { retries: { forever: true } });
+  export const state: 'sound' | 'owner died' | 'abandoned' | undefined = jobs.describe()?.state;`;
 
 installTools();
 install();
@@ -414,15 +439,21 @@ await check('its copies know their version', () => {
   const [, version] = /agent\[`(\S+) /.exec(read(PACKAGE, 'js/src/agent.js'));
   return version === manifest().version ? '' : `js/src/agent.js says ${version}`;
 });
-for (const entry of ['index', 'emscripten', 'inspect', 'lease', 'region', 'wasm', 'worker-mutex']) {
+const ts = createRequire(join(HERE, 'run.js'))('typescript-5.9');
+const strict = { strict: true, target: ts.ScriptTarget.ES2022 };
+const program = ts.createProgram(ENTRIES.map(typesOf), strict);
+for (const entry of ENTRIES) {
   await check(`editors show a text, with units, for all that ${entry}.d.ts declares`, () =>
-    undocumented(entry),
+    undocumented(ts, program, entry),
   );
 }
+for (const name of ['region.ts', 'region.cts']) writeFileSync(join(WORK, name), REGION_TYPES);
 for (const compiler of Object.keys(COMPILERS)) {
   for (const resolution of Object.keys(RESOLUTIONS)) {
     if (!understands(compiler, resolution)) continue;
-    const programs = PROGRAMS_OF[resolution] ?? ['consumer.ts', 'consumer.cts'];
+    const programs = (MODULES_OF[resolution] ?? ['ts', 'cts']).flatMap((kind) =>
+      USERS.map((name) => `${name}.${kind}`),
+    );
     await check(
       `TypeScript ${compiler}, strict, resolved as by ${resolution}, without the DOM`,
       () => typescript(compiler, resolution, ['es2022'], programs),
@@ -551,29 +582,6 @@ const REGION_USE = `import { fork } from 'node:child_process';
   fork(script, [path, 'child']).on('exit', () =>
     one.runExclusive(({ ownerDied }) => console.log(ownerDied, other.isMine)),
   );`;
-/** The same in strict TypeScript. */
-const REGION_TYPES = `import { open, AbandonedError, type RegionGuard, type RegionMutex, type RWTable } from 'lockword-region';
-  import { LockError, type Semaphore } from 'lockword';
-  import { lock } from 'lockword-region/lockfile';
-  const jobs: RegionMutex = open('/dev/shm/none', { create: false }).mutex('jobs');
-  export async function use(): Promise<1 | 2> {
-    const guard = await jobs.acquireAsync({ timeout: 5 });
-    const died: boolean = guard.ownerDied;
-    guard.unlock();
-    const error: LockError = new AbandonedError(String(died));
-    return jobs.runExclusive(({ ownerDied }) => (ownerDied || error.code ? 1 : 2), 50);
-  }
-  const nested = open('/dev/shm/none').recursiveMutex('nested');
-  export const depth: Promise<number> = nested.runExclusive((guard) => (guard.lock(), guard.depth));
-  const condition = open('/dev/shm/none').condition('condition');
-  export const waited: boolean = condition.wait(jobs) && condition.wait(nested, 5);
-  export const waits: Promise<boolean> = condition.waitForAsync(jobs, () => true, { timeout: 5 });
-  const table: RWTable = open('/dev/shm/none').rwtable('table');
-  export const reads: Promise<boolean> = table.runShared(({ ownerDied }) => ownerDied, 50);
-  export const writes: RegionGuard = table.acquireWrite({ timeout: 5 });
-  export const slots: Semaphore = open('/dev/shm/none').semaphore('slots', 3);
-  export const release: Promise<() => Promise<void>> = lock('a', { retries: { forever: true } });
-  export const state: 'sound' | 'owner died' | 'abandoned' | undefined = jobs.describe()?.state;`;
 /** A program that imports and requires all that the packages export, and compares the names. */
 const ALL_ENTRIES = `import { createRequire } from 'node:module';
   const require = createRequire(import.meta.url);
@@ -590,8 +598,6 @@ const ALL_ENTRIES = `import { createRequire } from 'node:module';
 const EMPTY = {
   'region.mjs': REGION_USE,
   'entries.mjs': ALL_ENTRIES,
-  'region.ts': REGION_TYPES,
-  'region.cts': REGION_TYPES,
 };
 /** The packages, as npm installs them from files. */
 function tarballs() {
@@ -632,10 +638,6 @@ function installWithoutCompiler({ name, path, options }, packages) {
   const output = execFileSync(path, [...options, 'region.mjs', regionAt], settings);
   rmSync(regionAt);
   if (output !== 'true true\n') return output;
-  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-  const types = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2022', '--types', ''];
-  const programs = ['--module', 'nodenext', 'region.ts', 'region.cts'];
-  execFileSync(process.execPath, [tsc, ...types, ...programs], settings);
   return execFileSync(path, [...options, 'entries.mjs'], settings);
 }
 const regionAt = join('/dev/shm', `lockword-package-${process.pid}`);
@@ -648,7 +650,6 @@ function useRegion({ path, options }) {
 
 if (process.platform === 'linux') {
   writeFileSync(join(WORK, 'region.mjs'), REGION_USE);
-  for (const name of ['region.ts', 'region.cts']) writeFileSync(join(WORK, name), REGION_TYPES);
   await check('lockword-region contains what users need, and nothing else', () =>
     files(REGION)
       .filter((name) => !REGION_USERS_NEED.test(name))
@@ -659,15 +660,6 @@ if (process.platform === 'linux') {
     const expected = manifest().version;
     return version === expected && dependencies.lockword === expected ? '' : version;
   });
-  for (const compiler of Object.keys(COMPILERS)) {
-    await check(`TypeScript ${compiler} with lockword-region, by both kinds of modules`, () =>
-      typescript(compiler, 'nodenext', ['es2022'], ['region.ts', 'region.cts']),
-    );
-    if (understands(compiler, 'node10'))
-      await check(`TypeScript ${compiler} with lockword-region, resolved as by node10`, () =>
-        typescript(compiler, 'node10', ['es2022'], ['region.cts']),
-      );
-  }
   const runtimes = installRuntimes(RUNTIMES);
   const nodes = runtimes.filter(({ name }) => name !== 'bun');
   await check('Bun says that it cannot open a region', () => {
@@ -689,7 +681,7 @@ if (process.platform === 'linux') {
     });
   await checkHosts(check, join(REGION, 'prebuilt'), WORK);
   const packages = tarballs();
-  for (const node of nodes.filter(({ title }) => title === 'Node'))
+  for (const node of nodes.filter(({ name }) => SOME_NODES.includes(name)))
     await check(
       `${node.name}: npm installs all packages in an empty folder, without a compiler`,
       () => installWithoutCompiler(node, packages),
@@ -724,8 +716,13 @@ if (process.platform === 'linux') {
     await check(`${node.name} opens a region, by the addon that was built`, () => useRegion(node));
 } else console.log('left out: lockword-region, which is for Linux');
 
-const archive = { 'liblockword.a': readFileSync(join(PACKAGE, 'wasm/liblockword.a')) };
-const { files: members } = await llvm(['ar', 'x', ...Object.keys(archive), MEMBER], archive);
+const library = readFileSync(join(PACKAGE, 'wasm/liblockword.a'));
+await check('the library for wasm is the same wherever it is built', async () =>
+  library.equals(await archive()) ? '' : 'it differs from that of build/wasm',
+);
+const { files: members } = await llvm(['ar', 'x', 'liblockword.a', MEMBER], {
+  'liblockword.a': library,
+});
 await check(`the primitives for wasm, gzipped, are below ${MEMBER_LIMIT} bytes`, () =>
   below(MEMBER_LIMIT, gzipSync(members[MEMBER], { level: 9 })),
 );
