@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { build, createServer } from 'vite';
 
 import { openBrowser, serve } from '../browsers/index.js';
-import { install, RUNTIMES } from '../js/runtimes.js';
+import { install, RUNTIMES, SOME_NODES } from '../js/runtimes.js';
 import { programsOf, ROOT } from './pages.js';
 
 export const WORK = join(ROOT, 'build/test-docs');
@@ -88,7 +88,7 @@ function write(files, where = '') {
 }
 
 /**
- * On each of these runtimes; `node` stands for all of Node. What runs is the first file of
+ * On each of these runtimes; `node` stands for three Nodes. What runs is the first file of
  * JavaScript or TypeScript, after a file of shell commands, if there is one.
  */
 async function onRuntimes(files, ...names) {
@@ -96,9 +96,8 @@ async function onRuntimes(files, ...names) {
   const commands = files.find(({ lang }) => lang === 'sh');
   if (commands) await shell(commands.text, folder);
   const program = paths.find((path) => /\.[cm]?[jt]s$/.test(path));
-  const chosen = RUNTIMES.filter(
-    ({ name, title }) => names.includes(name) || (names.includes('node') && title === 'Node'),
-  );
+  const all = names.flatMap((name) => (name === 'node' ? SOME_NODES : name));
+  const chosen = RUNTIMES.filter(({ name }) => all.includes(name));
   if (chosen.length === 0) throw new Error(`no such runtime: ${names}`);
   const outputs = [];
   for (const { name, path, options } of install(chosen)) {
