@@ -1,16 +1,16 @@
 /**
- * node test/region/run.js [NATIVE PEER] [--only NAME] [--suite NAME]: builds lockword-region, and
- * tests it on each version of Node, and on Deno. What they say is shown if they fail.
+ * node test/region/run.js [NATIVE PEER] [--only NAME,...] [--suite NAME]: builds lockword-region,
+ * and tests it on some versions of Node, and on Deno. What they say is shown if they fail.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { install, RUNTIMES } from '../js/runtimes.js';
+import { install, RUNTIMES, SOME_NODES } from '../js/runtimes.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const {
-  values: { only, suite = '*' },
+  values: { only = [...SOME_NODES, 'deno'].join(), suite = '*' },
   positionals: [native],
 } = parseArgs({
   options: { only: { type: 'string' }, suite: { type: 'string' } },
@@ -19,7 +19,7 @@ const {
 
 execFileSync(process.execPath, ['bindings/node/build.js'], { cwd: root, stdio: 'inherit' });
 
-const wanted = RUNTIMES.filter(({ name }) => (only ? name === only : name !== 'bun'));
+const wanted = RUNTIMES.filter(({ name }) => only.split(',').includes(name));
 for (const { name, version, path, options } of install(wanted)) {
   const mocha = [
     ...options,

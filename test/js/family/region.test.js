@@ -12,8 +12,8 @@ import { failure, sleep, stateOf, until, within } from '../support.js';
 const isDeno = Boolean(globalThis.Deno);
 const itEnds = isDeno ? () => {} : it;
 
-/** Deaths in the test of random moments. Browsers take two seconds to end a worker that is busy. */
-const DEATHS = Number(globalThis.process?.env?.LOCKWORD_DEATHS ?? (globalThis.location ? 6 : 12));
+/** Deaths in the test of random moments: js-region-soak has more. */
+const DEATHS = Number(globalThis.process?.env?.LOCKWORD_DEATHS ?? 6);
 
 /** A new worker that this region watches, with a job that gets its seat in `data.seat`. */
 function spawnIn(region, job, data = {}) {
