@@ -59,7 +59,7 @@ const tests = {
   },
 
   'among 8 and 64 threads with a CPU each, turns are many and in order'() {
-    const sections = ['--section', '180,5000', ...only('lockword', 'MCS')];
+    const sections = ['--section', '180,5000', '--ms', '8', ...only('lockword', 'MCS')];
     const all = cells('--cpus', '8,64', '--threads', '1', ...sections);
     for (const cell of all.filter(({ peer }) => peer === 'lockword')) {
       const mcs = all.find(
