@@ -50,19 +50,20 @@ export class Guard {
 }
 
 /**
- * Calls `fn`, and releases when what it returns has settled, or when it throws.
+ * Calls `fn` with the guard, and releases when what `fn` returns has settled, or when it throws.
  *
  * @internal
- * @template T
- * @param {Guard} guard
- * @param {() => T | PromiseLike<T>} fn
+ * @template T, G
+ * @param {Promise<G>} acquired the guard
+ * @param {(guard: G) => T | PromiseLike<T>} fn
  * @returns {Promise<T>}
  */
-export async function runUnder(guard, fn) {
+export async function runUnder(acquired, fn) {
+  const guard = await acquired;
   try {
-    return await fn();
+    return await fn(guard);
   } finally {
-    guard.unlock();
+    /** @type {any} */ (guard)[dispose]();
   }
 }
 

@@ -66,3 +66,28 @@ export class RegionGuard {
     release(this.ownerDied);
   }
 }
+
+/**
+ * Calls `fn` with the guard, and releases when what `fn` returns has settled. If `fn` throws,
+ * `failed` releases instead.
+ *
+ * @internal
+ * @template T
+ * @template {{ end(release: (ownerDied: boolean) => void): void, unlock(): void }} G
+ * @param {Promise<G>} acquired the guard
+ * @param {(guard: G) => T | PromiseLike<T>} fn
+ * @param {(ownerDied: boolean) => void} failed
+ * @returns {Promise<T>}
+ */
+export async function runGuarded(acquired, fn, failed) {
+  const guard = await acquired;
+  let result;
+  try {
+    result = await fn(guard);
+  } catch (error) {
+    guard.end(failed);
+    throw error;
+  }
+  /** @type {any} */ (guard)[dispose]();
+  return result;
+}

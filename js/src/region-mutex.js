@@ -21,7 +21,7 @@ import {
   mutexUnlockStep,
 } from './core/mutex.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
-import { RegionGuard } from './region-guard.js';
+import { RegionGuard, runGuarded } from './region-guard.js';
 import { isDone } from './limits.js';
 import { handOver } from './line.js';
 import { timeoutToBlock } from './options.js';
@@ -214,17 +214,10 @@ export class RegionMutex {
    * @returns {Promise<T>} what `fn` returns
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
-  async runExclusive(fn, options) {
-    const guard = await this.acquireAsync(options);
-    let result;
-    try {
-      result = await fn(guard);
-    } catch (error) {
-      guard.end((died) => (died ? this.leave() : this.unlock()));
-      throw error;
-    }
-    guard.unlock();
-    return result;
+  runExclusive(fn, options) {
+    return runGuarded(this.acquireAsync(options), fn, (died) =>
+      died ? this.leave() : this.unlock(),
+    );
   }
 
   /** What is known of it: who holds it, and how it has been used. */

@@ -21,7 +21,7 @@ import {
 } from './core/rmutex.js';
 import { self, unchecked } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
-import { dispose, guardOf } from './guard.js';
+import { dispose, guardOf, runUnder } from './guard.js';
 import { timeoutToBlock } from './options.js';
 import { pending } from './limits.js';
 import { Primitive } from './primitive.js';
@@ -160,13 +160,8 @@ export class RecursiveMutex extends Primitive {
    * @returns {Promise<T>} what `fn` returns
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
-  async runExclusive(fn, options) {
-    const guard = await this.acquireAsync(options);
-    try {
-      return await fn(guard);
-    } finally {
-      guard[dispose]();
-    }
+  runExclusive(fn, options) {
+    return runUnder(this.acquireAsync(options), fn);
   }
 }
 

@@ -348,8 +348,8 @@ export class RWLock extends Primitive {
    * @returns {Promise<T>} what `fn` returns
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
-  async runShared(fn, options) {
-    return runUnder(await this.acquireReadAsync(options), fn);
+  runShared(fn, options) {
+    return runUnder(this.acquireReadAsync(options), () => fn());
   }
 
   /**
@@ -363,8 +363,8 @@ export class RWLock extends Primitive {
    * @returns {Promise<T>} what `fn` returns
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
-  async runExclusive(fn, options) {
-    return runUnder(await this.acquireWriteAsync(options), fn);
+  runExclusive(fn, options) {
+    return runUnder(this.acquireWriteAsync(options), () => fn());
   }
 
   /**

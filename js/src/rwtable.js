@@ -21,7 +21,8 @@ import {
 } from './core/permits.js';
 import { start } from './crowd.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
-import { RegionGuard } from './region-guard.js';
+import { runUnder } from './guard.js';
+import { RegionGuard, runGuarded } from './region-guard.js';
 import { isDone } from './limits.js';
 import { handOver } from './line.js';
 import { timeoutToBlock } from './options.js';
@@ -311,13 +312,8 @@ export class RWTable {
    * @returns {Promise<T>} what `fn` returns
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
-  async runShared(fn, options) {
-    const guard = await this.acquireReadAsync(options);
-    try {
-      return await fn(guard);
-    } finally {
-      guard.unlock();
-    }
+  runShared(fn, options) {
+    return runUnder(this.acquireReadAsync(options), fn);
   }
 
   /**
@@ -332,21 +328,12 @@ export class RWTable {
    * @returns {Promise<T>} what `fn` returns
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
-  async runExclusive(fn, options) {
-    const guard = await this.acquireWriteAsync(options);
-    let result;
-    try {
-      result = await fn(guard);
-    } catch (error) {
-      guard.end((died) => {
-        if (!died) return this.writeUnlock();
-        this.#unwrite();
-        this.#mutex.leave();
-      });
-      throw error;
-    }
-    guard.unlock();
-    return result;
+  runExclusive(fn, options) {
+    return runGuarded(this.acquireWriteAsync(options), fn, (died) => {
+      if (!died) return this.writeUnlock();
+      this.#unwrite();
+      this.#mutex.leave();
+    });
   }
 
   /** Its state in words, which console.log shows, too. */

@@ -167,8 +167,8 @@ export class Semaphore extends Primitive {
    * @returns {Promise<T>} what `fn` returns; rejects with `signal.reason` on abort
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
-  async runExclusive(fn, options) {
-    return runUnder(await this.acquireAsync(options), fn);
+  runExclusive(fn, options) {
+    return runUnder(this.acquireAsync(options), () => fn());
   }
 
   /**

@@ -15,7 +15,7 @@ import { DeadlockError, OwnershipError, TimeoutError } from '../../../js/src/err
 import { isDone, pending } from '../../../js/src/limits.js';
 import { handOver } from '../../../js/src/line.js';
 import { signalOf, timeoutOf, timeoutToBlock } from '../../../js/src/options.js';
-import { RegionGuard } from '../../../js/src/region-guard.js';
+import { RegionGuard, runGuarded } from '../../../js/src/region-guard.js';
 import { enqueue } from '../../../js/src/turn.js';
 import { addon } from './addon.js';
 import { AbandonedError, RemovedError } from './errors.js';
@@ -247,17 +247,10 @@ export class RegionMutex {
    * @returns {Promise<T>} what `fn` returns
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
-  async runExclusive(fn, options) {
-    const guard = await this.acquireAsync(options);
-    let result;
-    try {
-      result = await fn(guard);
-    } catch (error) {
-      guard.end((died) => (died ? this.leave() : this.unlock()));
-      throw error;
-    }
-    guard.unlock();
-    return result;
+  runExclusive(fn, options) {
+    return runGuarded(this.acquireAsync(options), fn, (died) =>
+      died ? this.leave() : this.unlock(),
+    );
   }
 
   /**

@@ -3,7 +3,7 @@
 import { LW_DONE, LW_RMUTEX_AGAIN, LW_RMUTEX_TASK } from '../../../js/src/core/constants.js';
 import { OwnershipError, TimeoutError } from '../../../js/src/errors.js';
 import { timeoutToBlock } from '../../../js/src/options.js';
-import { RegionGuard } from '../../../js/src/region-guard.js';
+import { RegionGuard, runGuarded } from '../../../js/src/region-guard.js';
 import { dispose } from './mutex.js';
 
 /**
@@ -144,17 +144,10 @@ export class RegionRecursiveMutex {
    * @returns {Promise<T>} what `fn` returns
    * @throws {TimeoutError} the time was up, and `fn` was not called
    */
-  async runExclusive(fn, options) {
-    const guard = await this.acquireAsync(options);
-    let result;
-    try {
-      result = await fn(guard);
-    } catch (error) {
-      guard.end(() => (guard.ownerDied ? this.#mutex.leave() : this.#mutex.unlock()));
-      throw error;
-    }
-    guard[dispose]();
-    return result;
+  runExclusive(fn, options) {
+    return runGuarded(this.acquireAsync(options), fn, (died) =>
+      died ? this.#mutex.leave() : this.#mutex.unlock(),
+    );
   }
 
   /**
@@ -315,12 +308,12 @@ export class RegionTaskGuard {
 
   /**
    * @internal
-   * @param {() => void} release frees the mutex at once
+   * @param {(ownerDied: boolean) => void} release frees the mutex at once
    */
   end(release) {
     this.#disposed = true;
     if (!this.isMine) return;
-    release();
+    release(this.ownerDied);
     this.#depth = 0;
   }
 }
