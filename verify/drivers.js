@@ -217,7 +217,7 @@ async function runAsync(begin) {
       events.delete(cancelled);
       each.end();
     };
-    each.looks = begin === begins.crowd && !pending.count;
+    each.looks = begin !== begins['turn.js'] && !pending.count;
     begin(each.step, words, index + 1, options).then(settled, settled);
   });
   for (const start of starts) event(start);
@@ -233,14 +233,17 @@ async function runAsync(begin) {
   }
 }
 
+const crowd = (later) => (step, words, wanted, options) =>
+  waitFor(
+    () => ({ step, words, wanted, later }),
+    options,
+    () => true,
+  );
+
 const begins = {
-  turn: (step, words, wanted, options) => enqueue(step, words, options),
-  crowd: (step, words, wanted, options) =>
-    waitFor(
-      () => ({ step, words, wanted }),
-      options,
-      () => true,
-    ),
+  'turn.js': (step, words, wanted, options) => enqueue(step, words, options),
+  'crowd.js': crowd(false),
+  'crowd.js, later': crowd(true),
 };
 
 async function record(name, run) {
@@ -258,9 +261,9 @@ async function record(name, run) {
 await record('js/src/blocking.js', runBlocking);
 for (const [name, begin] of Object.entries(begins)) {
   polls = false;
-  await record(`js/src/${name}.js`, () => runAsync(begin));
+  await record(`js/src/${name}`, () => runAsync(begin));
   polls = true;
-  await record(`js/src/${name}.js, polling`, () => runAsync(begin));
+  await record(`js/src/${name}, polling`, () => runAsync(begin));
 }
 
 const wrong = [...seen].filter((row) => !allowed.has(row));

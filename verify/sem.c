@@ -597,7 +597,7 @@ static const struct configuration proofs[] = {
 
 static const char *const word_names[] = {"permits", "gate", "claim"};
 
-EXPLORE("sem", LW_SEM_WORDS, .crowd = true, .begin = begin,
+EXPLORE("sem", LW_SEM_WORDS, .crowd = true, .queues_later = true, .begin = begin,
         .flags_of_a_step = SAW_TOO_FEW | MOST_SEEN * SAW, .was_chosen = was_chosen, .waits = waits,
         .last_phase = SEM_LAST_PHASE, .proofs = proofs, .proof_count = COUNT_OF(proofs),
         .held = held, .held_by_all = held_by_all, .is_owed = is_owed, .pledges = pledges)

@@ -58,8 +58,8 @@ export function waitAny(sources, options) {
     };
     try {
       for (let k = 0; waiting > 0 && k < sources.length; k++)
-        begin(end, /** @type {any} */ (sources[k]), options, toValue, giveUp, (caller, words) =>
-          start((callers[k] = caller), words),
+        begin(end, /** @type {any} */ (sources[k]), options, toValue, giveUp, (caller, { words }) =>
+          start((callers[k] = caller), { words }),
         );
     } catch (error) {
       end(Promise.reject(error));

@@ -202,10 +202,10 @@ let timer;
  * It waits, but stands in no line. If its time is up, it is to give up before it has a wait.
  *
  * @param {import('./line.js').Caller} caller
- * @param {any} words
+ * @param {any} operation
  * @param {number} timeout
  */
-function start(caller, words, timeout) {
+function start(caller, { words }, timeout) {
   caller.line = caller.queue = words;
   if (timeout) look(caller, LW_START);
 }

@@ -12,28 +12,28 @@
  * @property {Step} step
  * @property {Words} words
  * @property {number} wanted
+ * @property {boolean} [later] whether a caller that has to queue does so once the event loop has
+ *   turned. This agent's own callers mostly give permits back before that, and the call needs no
+ *   wait of the engine's. To others it is as if it came a turn later: it has changed nothing yet
  */
 
 import { shared } from './agent.js';
 import { LW_DONE, LW_QUEUE, LW_START, LW_WAIT } from './core/constants.js';
 import { advanceAfterTurn, join, lineAt, part, run } from './line.js';
 
-/**
- * The steps, numbered, so that a caller's key is a number.
- *
- * @type {Map<Step, number>}
- */
-const numbers = (shared.numbers ??= new Map());
+/** How many steps have a number. */
+shared.numbers ??= 0;
 
 /**
- * Returns a caller's key. What its step returns depends only on the words, the reason and this key.
+ * Returns a caller's key. What its step returns depends only on the words, the reason and this key,
+ * which is a number, for a Map to find it.
  *
- * @param {Caller} caller
+ * @param {any} caller
+ * @returns {number}
  */
 function keyOf({ step, wanted, phase }) {
-  const number = numbers.get(step) ?? numbers.size;
-  numbers.set(step, number);
-  return (number * 2 ** 16 + phase) * 2 ** 32 + (wanted >>> 0);
+  step.number ??= shared.numbers++;
+  return (step.number * 2 ** 16 + phase) * 2 ** 32 + (wanted >>> 0);
 }
 
 /** How many callers have come, which is the next one's place. */
@@ -94,13 +94,15 @@ function advance(line, why, queues = [...line.queues.values()]) {
  * A caller begins to wait, or ends at once: `begin` of limits.js calls this.
  *
  * @param {Caller} caller
- * @param {import('./line.js').Words} words
+ * @param {{ words: Words, later?: boolean }} operation
  */
-export function start(caller, words) {
-  caller.line = lineAt(words, advance);
-  if (run(caller, LW_START, caller.line.turnsBy) < LW_WAIT) return;
+export function start(caller, { words, later }) {
+  const line = (caller.line = lineAt(words, advance));
+  const what = run(caller, LW_START, later || line.turnsBy);
+  if (what < LW_WAIT) return;
   caller.place = shared.places++;
   join(caller, keyOf(caller));
+  if (what === LW_QUEUE) advanceAfterTurn(line);
 }
 
 /**

@@ -34,10 +34,11 @@ export const isDone = ({ what }) => what === LW_DONE;
  * @param {number | WaitOptions | undefined} options
  * @param {Caller['toValue']} toValue
  * @param {End} end
- * @param {(caller: Caller, words: import('./wait.js').Words, timeout: number) => void} start may
- *   settle it
+ * @param {(caller: Caller, operation: import('./crowd.js').Operation, timeout: number) => void} start
+ *   may settle it
  */
-export function begin(resolve, { step, words, wanted }, options, toValue, end, start) {
+export function begin(resolve, operation, options, toValue, end, start) {
+  const { step, wanted } = operation;
   const timeout = timeoutOf(options);
   const signal = signalOf(options);
   /** @type {Caller} */
@@ -59,7 +60,7 @@ export function begin(resolve, { step, words, wanted }, options, toValue, end, s
   };
   // This may throw; what follows may not.
   listen(caller, true);
-  start(caller, words, timeout);
+  start(caller, operation, timeout);
   if (timeout === 0 && caller.queue) end(caller, LW_TIMED_OUT);
   if (!caller.queue) return;
   caller.timer = 0;

@@ -389,9 +389,9 @@ export class RWTable {
         () => this.#operation(writes),
         left(),
         isDone,
-        (caller, words) => {
+        (caller, operation) => {
           callers.push(caller);
-          start(caller, words);
+          start(caller, operation);
         },
       );
       callers.forEach((caller) => caller.queue && this.#waits.add(caller));

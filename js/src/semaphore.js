@@ -35,9 +35,10 @@ import { assertInteger, blockFor, refuse, sourceOf, waitersOf, waitFor } from '.
  *
  * No request starves. A running thread may overtake waiters, but not for long: a waiter that was
  * woken eight times in vain reserves the permits. A call for several permits that has to wait
- * claims them at once, and so does an event loop that was woken in vain. From then on newcomers
- * wait until the claim is served or given up, except `tryAcquire`. So do not ask for more permits
- * while you hold some, unless by `tryAcquire`: a claim may wait for those that you hold.
+ * claims them, an asynchronous one once its event loop has turned, and so does an event loop that
+ * was woken in vain. From then on newcomers wait until the claim is served or given up, except
+ * `tryAcquire`. So do not ask for more permits while you hold some, unless by `tryAcquire`: a claim
+ * may wait for those that you hold.
  *
  *     const slots = Semaphore.create(4);
  *     await slots.runExclusive(() => fetch(url), { timeout: 1000 });
@@ -102,7 +103,7 @@ export class Semaphore extends Primitive {
    */
   when(n = 1) {
     assertInteger(n, 0, LW_SEM_MAX, 'permits');
-    return sourceOf({ step: semAcquireStep, words: this.words, wanted: n });
+    return sourceOf({ step: semAcquireStep, words: this.words, wanted: n, later: true });
   }
 
   /**

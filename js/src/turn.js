@@ -58,9 +58,9 @@ export function enqueue(step, words, options, toValue = isDone, wanted = self) {
 
 /**
  * @param {Caller} caller
- * @param {Words} words
+ * @param {import('./crowd.js').Operation} operation
  */
-function start(caller, words) {
+function start(caller, { words }) {
   const line = (caller.line = lineAt(words, advance));
   join(caller, ALL);
   // While this agent holds the lock, the head acts as if it had come after the holder.

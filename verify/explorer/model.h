@@ -60,6 +60,7 @@ enum handing {
     DUE = 1,        /* a microtask is to run the head's step; crowd: the steps */
     IS_TO_TURN = 2, /* the same is to happen once the event loop has turned */
     SERVED = 4,     /* crowd: this handler has served a caller */
+    IS_NEW = 8,     /* crowd: this handler begins a call, which queues later */
 };
 
 enum {
@@ -145,6 +146,7 @@ struct primitive {
                            any may be woken */
     uint8_t flags_of_a_step; /* of a caller: cleared when a step asks its caller to wait */
     bool crowd;              /* the discipline of its async callers */
+    bool queues_later;       /* crowd: a new caller queues once the event loop has turned */
     const struct configuration *configurations;
     uint32_t configuration_count;
 

@@ -98,7 +98,7 @@ static void call_next_of_crowd(struct agent *agent)
         }
     }
     agent->to_run = agent->to_run_why = 0;
-    agent->handing &= (uint8_t)~SERVED;
+    agent->handing &= (uint8_t) ~(SERVED | IS_NEW);
 }
 
 static void call_crowd(struct agent *agent, uint32_t why)
@@ -229,7 +229,7 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
         if (a->pending != NOT_QUEUED)
             return "asks to be queued twice";
         become_idle(a);
-        if (a->handing & (SERVED | IS_TO_TURN) && model_primitive->crowd) {
+        if (a->handing & (SERVED | IS_NEW | IS_TO_TURN) && model_primitive->crowd) {
             a->handing |= IS_TO_TURN;
             a->to_run &= (uint8_t)~a->alike;
             call_next_of_crowd(a);
@@ -539,6 +539,8 @@ static void start(const struct scene *scene, int agent, int caller, struct choic
     if (model_is_async(agent, caller) && !function_of(a)->stands_alone) {
         a->line[a->in_line++] = (uint8_t)caller;
         const bool is_head = a->in_line == 1;
+        if (model_primitive->queues_later)
+            a->handing |= IS_NEW;
         if (!model_primitive->crowd &&
             (!is_head || model_primitive->is_needed(scene->before, agent))) {
             struct state standing = next;
