@@ -17,6 +17,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
@@ -127,22 +128,23 @@ function prebuild(arch) {
 
 /** Makes a file, or takes what was made of the same sources: an addon takes seven seconds. */
 function keep(file, flags, build) {
-  const kept = join(ROOT, 'build', basename(file));
   const compiler = execFileSync(process.env.CC ?? 'cc', ['--version']);
   const hash = createHash('sha256').update(compiler).update(`${flags}`);
   const sources = readdirSync(PACKAGE, { recursive: true }).filter((name) => /\.[ch]$/.test(name));
   for (const path of [...sources.sort(), 'install.js', join(HERE, 'prebuilt.c')])
     hash.update(path).update(readFileSync(resolve(PACKAGE, path)));
-  const key = hash.digest('hex');
-  if (existsSync(`${kept}.key`) && readFileSync(`${kept}.key`, 'utf8') === key) {
-    mkdirSync(dirname(file));
+  const kept = join(ROOT, 'build/addons', hash.digest('hex'));
+  if (existsSync(kept)) {
+    mkdirSync(dirname(file), { recursive: true });
     cpSync(kept, file);
     return;
   }
   build();
-  rmSync(`${kept}.key`, { force: true });
-  cpSync(file, kept);
-  writeFileSync(`${kept}.key`, key);
+  // Two suites may do this at the same time.
+  const unfinished = `${kept}.${process.pid}`;
+  mkdirSync(dirname(kept), { recursive: true });
+  cpSync(file, unfinished);
+  renameSync(unfinished, kept);
 }
 
 for (const name of ['lockword', 'lockword-region', 'node-api-headers'])
