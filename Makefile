@@ -1,4 +1,5 @@
-# Every command a person or CI needs. `make help` lists them; each installs what it misses first (tools/setup/setup.sh).
+# Every command a person or CI needs. `make help` lists them; each installs what it misses first
+# (tools/setup/setup.sh).
 
 PRESET ?= gcc
 PREFIX ?= /usr/local
@@ -10,7 +11,8 @@ NODE := test/runtimes/node_modules/node24-$(subst aarch64,arm64,$(subst x86_64,x
 # Two tests more at once than there are CPUs: those of JavaScript sleep half of their time.
 export CTEST_PARALLEL_LEVEL ?= $(shell echo $$(($$(nproc) + 2)))
 
-# $(call ctest,BUILD PRESET or nothing,TEST PRESET): builds, tests and sums up; summary.js decides whether they have passed.
+# $(call ctest,BUILD PRESET or nothing,TEST PRESET): builds, tests and sums up; summary.js decides
+# whether they have passed.
 ctest = rm -f build/tests.xml; cmake --preset gcc >build/configure.log && \
 	$(if $(1),cmake --build --preset $(1) &&) ctest --preset $(2); $(NODE) test/summary.js
 

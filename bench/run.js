@@ -2,8 +2,8 @@
  * node bench/run.js [--quick] [--only PART] [--docs] [--json FILE]: builds what is to be measured,
  * measures natively, in event loops in C, among processes, in C and in Node, on etcd, what starts,
  * and in JavaScript, or one of these parts alone, prints all, and keeps the figures in build/bench.
- * --docs writes docs/benchmarks.md's tables and plots from them. Of other kinds of CPU, and of parts
- * that were not measured, the page keeps its figures. --json copies the figures to one file.
+ * --docs writes docs/benchmarks.md's tables and plots from them. Of other kinds of CPU, and of
+ * parts that were not measured, the page keeps its figures. --json copies the figures to one file.
  */
 
 import { spawnSync } from 'node:child_process';

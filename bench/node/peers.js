@@ -4,10 +4,10 @@
  * A peer has a `name`; `start(folder, region)`, which returns its place, and how to stop what it
  * has started; and `connect(place)`, which returns `lock` and `unlock`: either may return a
  * promise, and
- * `unlock` takes what `lock` gave. Where they apply, it has `packages` that it is made of; `server`,
- * its name and what finds its version; `prepare`, which builds it; `bare`, the lock inside of a
- * process that its hand-offs are compared with; and `inWorkers`: its members are threads of one
- * process, which cannot be killed.
+ * `unlock` takes what `lock` gave. Where they apply, it has `packages` that it is made of;
+ * `server`, its name and what finds its version; `prepare`, which builds it; `bare`, the lock
+ * inside of a process that its hand-offs are compared with; and `inWorkers`: its members are
+ * threads of one process, which cannot be killed.
  *
  * Those that poll do so each millisecond, as often as their timers can: that makes their hand-offs
  * short, and shows in the CPU of a waiter. Locks that expire do so after TTL, which is the least

@@ -1,6 +1,6 @@
-// compare.js: the simulation of two CPUs beside the newest figures that docs/benchmarks.json has of a
-// real machine with two, cell by cell: node bench/simulate/compare.js FILE, which lockword-simulate
-// --json has written.
+// compare.js: the simulation of two CPUs beside the newest figures that docs/benchmarks.json has of
+// a real machine with two, cell by cell: node bench/simulate/compare.js FILE, which
+// lockword-simulate --json has written.
 import { readFileSync } from 'node:fs';
 
 const REFERENCE = 'lockword';

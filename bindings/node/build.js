@@ -1,8 +1,8 @@
 /**
  * node bindings/node/build.js [--types] [--prebuild] [FOLDER]: makes the package lockword-region in
  * this folder, which is build/node_modules unless it is given, beside lockword itself, as an
- * installation has them. `--types` adds the types, which take longer; `--prebuild` the addon for the
- * other processor, which needs clang and Debian's packages binutils-TRIPLET and
+ * installation has them. `--types` adds the types, which take longer; `--prebuild` the addon for
+ * the other processor, which needs clang and Debian's packages binutils-TRIPLET and
  * libc6-dev-ARCHITECTURE-cross. A release has both.
  *
  * The package has the drivers and the steps of js/src, with another waiting domain and other ids:

@@ -1,4 +1,6 @@
-/** Loads the addon: the one that was built on this machine, or the one that the package came with. */
+/**
+ * Loads the addon: the one that was built on this machine, or the one that the package came with.
+ */
 // @ts-nocheck
 'use strict';
 

@@ -12,7 +12,10 @@ const WORKERS = 4;
 const TIMES = 200;
 const guarded = !globalThis.process?.argv.includes('--unguarded');
 
-/* The same as struct cell in cell.h: a mutex, a barrier at which all workers meet before they begin, and the cell. */
+/*
+ * The same as struct cell in cell.h: a mutex, a barrier at which all workers meet before they
+ * begin, and the cell.
+ */
 const shared = layout({ lock: Mutex, start: Barrier });
 const memory = new SharedArrayBuffer(shared.byteLength + 4);
 Barrier.init(memory, shared.offsets.start, WORKERS);

@@ -20,7 +20,10 @@ const PAGE = 65536;
 const guarded = !process.argv.includes('--unguarded');
 
 const module = await WebAssembly.compile(await readFile(process.argv[2]));
-/* The module's own data and stack are in the first pages; then comes a stack for each C worker, and then the cell. */
+/*
+ * The module's own data and stack are in the first pages; then comes a stack for each C worker, and
+ * then the cell.
+ */
 const FIRST_STACK = 2 * PAGE;
 const at = FIRST_STACK + EACH * PAGE;
 const memory = new WebAssembly.Memory({ initial: at / PAGE + 1, maximum: PAGE, shared: true });

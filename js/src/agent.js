@@ -28,11 +28,11 @@ Reflect.set(globalThis, AGENT, agent);
  * This agent's id, as it stands in the locks that it holds: for `nameAgent` of lockword/inspect,
  * and `once.abandon`.
  *
- * LW_MUTEX_IN_AN_ENGINE is set, so that no thread id of an operating system equals it, and 28 bits are random.
- * Never `threadId`, which is 0 on the main thread and repeats in every process. Ids need to differ,
- * not to be unpredictable, and naming `crypto` has Node load it, for milliseconds in each thread.
- * So they come from Math.random; and from the time in ns, for a seed or a mock makes Math.random
- * the same in all threads.
+ * LW_MUTEX_IN_AN_ENGINE is set, so that no thread id of an operating system equals it, and 28 bits
+ * are random. Never `threadId`, which is 0 on the main thread and repeats in every process. Ids
+ * need to differ, not to be unpredictable, and naming `crypto` has Node load it, for milliseconds
+ * in each thread. So they come from Math.random; and from the time in ns, for a seed or a mock
+ * makes Math.random the same in all threads.
  *
  * A realm is one agent, however many copies of lockword it loads. A second realm of the same
  * thread, such as another frame of a page or a `vm` context, is an agent of its own.

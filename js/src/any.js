@@ -25,8 +25,8 @@ import { run, withdraw } from './line.js';
  *   returns, and `whenAtLeast` and `whenAtMost` of counters
  * @param {number | WaitOptions} [options] ms, or options
  * @returns {Promise<number>} its index; -1: the time was up; rejects with `signal.reason` on abort,
- *   with a RangeError if there are none, and with a TypeError, before anything is touched, if one of
- *   them is something else
+ *   with a RangeError if there are none, and with a TypeError, before anything is touched, if one
+ *   of them is something else
  */
 export function waitAny(sources, options) {
   return new Promise((resolve) => {

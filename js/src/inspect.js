@@ -2,7 +2,8 @@
  * Describes a primitive's state in words, the same as lockword/describe.h in C:
  *
  *     import 'lockword/inspect';
- *     console.log(`${mutex}`);                     // Mutex { held by agent 1a2b3c4d (this one), threads wait, event loops wait }
+ *     console.log(`${mutex}`);
+ *     // Mutex { held by agent 1a2b3c4d (this one), threads wait, event loops wait }
  *
  * From then on all primitives of this agent describe their states by toString(), and in Node, Deno
  * and Bun in console.log and util.inspect. A name says more than an id. A worker posts its id,
@@ -10,7 +11,7 @@
  *
  *     import { nameAgent } from 'lockword/inspect';
  *     nameAgent(id, 'parser');
- *     console.log(`${mutex}`);                     // Mutex { held by parser (agent 1a2b3c4d), threads wait }
+ *     console.log(`${mutex}`);      // Mutex { held by parser (agent 1a2b3c4d), threads wait }
  *
  * Import it for its effect. Only a bundle that imports it contains it.
  *

@@ -60,7 +60,9 @@ const STOP = 5 / 8;
 /** One server has an eighth of the time-to-live for its response, but no longer than so many ms. */
 const MOST_PATIENCE = 5000;
 
-/** In the time that so many servers have, a waiter looks at the queue again: a watch may be mute. */
+/**
+ * In the time that so many servers have, a waiter looks at the queue again: a watch may be mute.
+ */
 const ROUNDS = 10;
 
 /** Before the first server is asked again, ms. */
@@ -697,12 +699,12 @@ export class Cluster {
    * the shell. A lease that is held, or waited for, keeps the process alive.
    *
    * @param {string} name of 1 to 55 bytes
-   * @param {number | LockOptions} [options] ms, or `{ timeout, signal, ttl, holder }`; with a timeout
-   *   of 0 it does not wait for other holders
+   * @param {number | LockOptions} [options] ms, or `{ timeout, signal, ttl, holder }`; with a
+   *   timeout of 0 it does not wait for other holders
    * @returns {Promise<Lease>} rejects with `signal.reason` on abort
    * @throws {TimeoutError} the time was up
-   * @throws {LeaseError} ERR_UNREACHABLE: no server has responded for as long as the time-to-live, or
-   *   the timeout; ERR_REFUSED: the cluster refuses
+   * @throws {LeaseError} ERR_UNREACHABLE: no server has responded for as long as the time-to-live,
+   *   or the timeout; ERR_REFUSED: the cluster refuses
    */
   async lock(name, options) {
     const timeout = timeoutOf(options, OPTIONS);

@@ -5,9 +5,9 @@
  * @typedef {readonly [word: number, mask: number]} Field
  *
  * @typedef {readonly [text: string, when?: Field, value?: Field, also?: Field]} Phrase
- *   It applies if the field `when` is not 0, and neither is `also`; without them, always. In its text
- *   %d is the value (of `when`, unless there is a `value`), %n is one more, %s is the plural's s, and
- *   %a is the agent of that id.
+ *   It applies if the field `when` is not 0, and neither is `also`; without them, always. In its
+ *   text %d is the value (of `when`, unless there is a `value`), %n is one more, %s is the plural's
+ *   s, and %a is the agent of that id.
  *
  * @typedef {readonly Phrase[]} Choice of whose phrases the first that applies is said
  */

@@ -1,5 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** Permits that have owners and numbers: the same as lw_permits in C (include/lockword/permits.h). */
+/**
+ * Permits that have owners and numbers: the same as lw_permits in C (include/lockword/permits.h).
+ */
 
 import { self } from './agent.js';
 import { LW_DONE, LW_PERMITS_COUNT, LW_PERMITS_MAX } from './core/constants.js';
@@ -200,7 +202,9 @@ export class Permits extends Primitive {
   }
 }
 
-/** A permit that is held. `using permit = permits.acquire()` gives it back at the end of the block. */
+/**
+ * A permit that is held. `using permit = permits.acquire()` gives it back at the end of the block.
+ */
 export class PermitGuard {
   /** @type {(() => void) | undefined} */
   #release;

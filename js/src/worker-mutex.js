@@ -3,8 +3,8 @@
  * mutex. Programs for that package run on this one with the import changed. It shares its words
  * with `lw_rmutex` in C and with RecursiveMutex: a holder by one of them excludes the others.
  *
- * In that package a mutex has other words, and three of them: all threads must use the same package,
- * and its `createSharedBuffer`.
+ * In that package a mutex has other words, and three of them: all threads must use the same
+ * package, and its `createSharedBuffer`.
  *
  * The word that is exchanged holds the owner as `threadId + 1`. A thread knows its own id from the
  * start, and those of its workers, so it can tell from a word what a dead worker held. No two

@@ -262,7 +262,9 @@ describe('lockword run', function () {
   });
 });
 
-/** Several commands at once under one name: what each wrote, how often, and how many ran at most. */
+/**
+ * Several commands at once under one name: what each wrote, how often, and how many ran at most.
+ */
 describe('lockword run --permits and --shared', function () {
   this.timeout(30_000);
 

@@ -44,7 +44,8 @@ function read(page) {
  *
  * @returns {{ where: string, run?: string, reason?: string, files: { name?: string, lang: string,
  *   text: string }[] }[]}
- *   `where` is the page and the line; a program has `run` or `reason`, or neither if its comment is missing
+ *   `where` is the page and the line; a program has `run` or `reason`, or neither if its comment is
+ *   missing
  */
 export function programsOf(page) {
   const { tokens, text } = read(page);

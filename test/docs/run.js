@@ -1,7 +1,7 @@
 /**
  * run.js [--text] [PAGE...]: the documentation is right. Every sample in it runs as its page says,
- * and every link between pages leads somewhere, and no line of prose is longer than 100 columns. How
- * a page says it: pages.js. With --text, no sample runs. Ends with `N passed, N failed`.
+ * and every link between pages leads somewhere, and no line of prose is longer than 100 columns.
+ * How a page says it: pages.js. With --text, no sample runs. Ends with `N passed, N failed`.
  */
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';

@@ -3,13 +3,14 @@
  *
  *     normal     nothing
  *     polling    Atomics.waitAsync: asynchronous calls must get along without it
- *     unhealed   re-checks: waits and timers of half a second to five seconds never end by themselves. A lost wake, which costs
- *                a second otherwise and passes for a slow machine, then is a hang, and the test that lost it fails
+ *     unhealed   re-checks: waits and timers of half a second to five seconds never end by
+ *                themselves. A lost wake, which costs a second otherwise and passes for a slow
+ *                machine, then is a hang, and the test that lost it fails
  *     page       Atomics.wait throws, as on a page's main thread
  *     undisposed Symbol.dispose, as in engines that have none
  *     wasmless   WebAssembly, as in engines that are locked down: no compiler, or --jitless
- *     counted    nothing; `counts` tells how many waitAsync calls were made and how many are pending, how many loads were made,
- *                and how many timers were set
+ *     counted    nothing; `counts` tells how many waitAsync calls were made and how many are
+ *                pending, how many loads were made, and how many timers were set
  */
 const isRecheck = (ms) => ms >= 500 && ms <= 5000;
 

@@ -118,9 +118,10 @@ const patternOf = (titles) =>
   `^(${titles.map((title) => title.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|')})$`;
 
 /**
- * The same; in a browser, a few tests that failed have a second chance, and a run that ended without
- * a word has two. A browser's own processes share the machine with the suite, and a page that was
- * not run for a second misses its bound. What needed its second chance is reported as unsteady.
+ * The same; in a browser, a few tests that failed have a second chance, and a run that ended
+ * without a word has two. A browser's own processes share the machine with the suite, and a page
+ * that was not run for a second misses its bound. What needed its second chance is reported as
+ * unsteady.
  */
 async function runSteadily(runtime, mode, runs = MAX_RUNS) {
   const outcome = await run(runtime, mode, options.grep);

@@ -1,4 +1,5 @@
-// What a user writes in strict TypeScript, who knows neither the DOM nor Node's types. It is also run.
+// What a user writes in strict TypeScript, who knows neither the DOM nor Node's types. It is also
+// run.
 import {
   Barrier,
   BlockingError,

@@ -15,7 +15,9 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 
 import { open } from '../../build/node_modules/lockword-region/index.js';
 
-/** Words: the total, its goal, the row that is being counted or 0, and what its words were before. */
+/**
+ * Words: the total, its goal, the row that is being counted or 0, and what its words were before.
+ */
 export const TOTAL = 0;
 export const GOAL = 1;
 const ROW = 2;

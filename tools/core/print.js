@@ -209,8 +209,8 @@ export class Printer extends Source {
   }
 
   /**
-   * The constants of headers that a fast function uses. It has copies of them, since an import costs
-   * an engine a fraction of a nanosecond, and bundlers put in the values of these, too.
+   * The constants of headers that a fast function uses. It has copies of them, since an import
+   * costs an engine a fraction of a nanosecond, and bundlers put in the values of these, too.
    */
   #copied() {
     const use = (name) => {

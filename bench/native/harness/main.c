@@ -15,7 +15,7 @@
 #include <dlfcn.h>
 #endif
 
-#include "peers.h" /* generated: bench_peers, those that this build has, and bench_missing, why it has no others */
+#include "peers.h" /* generated: the peers that this build has, and why it has no others */
 
 /*
  * The contended cells, unless they are chosen: from a lock held for an increment to one held for

@@ -23,7 +23,9 @@ import { beginToWait, closed } from './wait.js';
 
 /** @typedef {import('lockword').WaitOptions} WaitOptions */
 
-/** The words of a slot from its mutex on: include/lockword/core/robust.h, and src/region/layout.h. */
+/**
+ * The words of a slot from its mutex on: include/lockword/core/robust.h, and src/region/layout.h.
+ */
 const FATE = 2;
 const ACQUISITIONS = 4;
 const CONTENDED = 5;
@@ -108,8 +110,8 @@ export class RegionMutex {
   }
 
   /**
-   * Whether this thread holds it, and a holder has died, and none has unlocked the mutex since: what
-   * it guards may be half written.
+   * Whether this thread holds it, and a holder has died, and none has unlocked the mutex since:
+   * what it guards may be half written.
    */
   get ownerDied() {
     return this.isMine && this.isTold;

@@ -330,7 +330,8 @@ export class Region {
 
   /**
    * Finds the condition of this name, or makes it. It works with a mutex of the region. A
-   * `waitAsync` may end without a notify: check the condition in a loop, or let `waitForAsync` do it.
+   * `waitAsync` may end without a notify: check the condition in a loop, or let `waitForAsync` do
+   * it.
    *
    * @param {string} name of 1 to 55 bytes
    * @returns {import('./condition.js').ConditionOfRegion}
@@ -375,8 +376,8 @@ export class Region {
   }
 
   /**
-   * Finds the range of bytes of this name, or makes it, full of zeros. All processes that ask for it
-   * see the same bytes; guard them by a mutex, or use Atomics. The memory stays what it is after
+   * Finds the range of bytes of this name, or makes it, full of zeros. All processes that ask for
+   * it see the same bytes; guard them by a mutex, or use Atomics. The memory stays what it is after
    * `close()`.
    *
    * @param {string} name of 1 to 55 bytes
@@ -542,8 +543,9 @@ function description(info) {
 const EOWNERDEAD = 130;
 
 /**
- * Opens the region in the file at this path, such as '/dev/shm/jobs', and makes it if there is none.
- * All threads that use it open it, in whichever process; those of one process count as one process.
+ * Opens the region in the file at this path, such as '/dev/shm/jobs', and makes it if there is
+ * none. All threads that use it open it, in whichever process; those of one process count as one
+ * process.
  *
  * @param {string} path
  * @param {OpenOptions} [options]

@@ -1,4 +1,7 @@
-/** A recursive mutex of a region: the same lock as lw_region_rmutex in C (include/lockword/region.h). */
+/**
+ * A recursive mutex of a region: the same lock as lw_region_rmutex in C
+ * (include/lockword/region.h).
+ */
 
 import { LW_DONE, LW_RMUTEX_AGAIN, LW_RMUTEX_TASK } from '../../../js/src/core/constants.js';
 import { OwnershipError, TimeoutError } from '../../../js/src/errors.js';
@@ -50,8 +53,8 @@ export class RegionRecursiveMutex {
   }
 
   /**
-   * Whether this thread holds it, and a holder has died, and none has unlocked the mutex since: what
-   * it guards may be half written.
+   * Whether this thread holds it, and a holder has died, and none has unlocked the mutex since:
+   * what it guards may be half written.
    */
   get ownerDied() {
     return this.#mutex.ownerDied;
@@ -235,8 +238,8 @@ export class RegionRecursiveMutex {
 }
 
 /**
- * A recursive mutex of a region that one task holds: what its `lockAsync` and `acquireAsync` return.
- * `using` unlocks it.
+ * A recursive mutex of a region that one task holds: what its `lockAsync` and `acquireAsync`
+ * return. `using` unlocks it.
  */
 export class RegionTaskGuard {
   #mutex;

@@ -5,7 +5,8 @@ use core::time::Duration;
 use lock_api::GuardNoSend;
 
 words! {
-    /// The read-write lock without data: sixteen bytes, `lw_rwlock` in C and `RWLock` in JavaScript.
+    /// The read-write lock without data: sixteen bytes, `lw_rwlock` in C and `RWLock` in
+    /// JavaScript.
     RawRwLock, 4
 }
 

@@ -181,8 +181,8 @@ export async function leader() {
 }
 
 /**
- * Waits until all servers have followed the same leader for a while: a server that was cut off calls
- * for another election when it is back.
+ * Waits until all servers have followed the same leader for a while: a server that was cut off
+ * calls for another election when it is back.
  */
 export async function settled() {
   for (let last, since = 0; performance.now() - since < 2000; await sleep(100)) {

@@ -53,7 +53,9 @@ describe('servers whose network is cut', function () {
     return holder;
   }
 
-  /** When the next one got the lock, and its token; it asks all servers, and waits for elections. */
+  /**
+   * When the next one got the lock, and its token; it asks all servers, and waits for elections.
+   */
   async function next(name) {
     const script = 'date +%s%N; echo $LOCKWORD_TOKEN';
     const { status, stdout, stderr } = await run('--ttl', '10', name, 'sh', '-c', script).ended;

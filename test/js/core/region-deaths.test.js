@@ -1,8 +1,8 @@
 /**
- * A region in one engine, whose agents end at each of their operations. The agents here are copies of
- * js/src/region.js in one thread, with operations and an engine that the test plays; so every moment
- * is tried: deaths in a turn, in watch, join and close, in burials, and in the burials of those that
- * buried. What is not tried is a weak memory, which engines do not have.
+ * A region in one engine, whose agents end at each of their operations. The agents here are copies
+ * of js/src/region.js in one thread, with operations and an engine that the test plays; so every
+ * moment is tried: deaths in a turn, in watch, join and close, in burials, and in the burials of
+ * those that buried. What is not tried is a weak memory, which engines do not have.
  */
 import { expect } from 'chai';
 import { buildSync } from 'esbuild';

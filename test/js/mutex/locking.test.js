@@ -1,6 +1,6 @@
 /**
- * What lock, lockAsync, tryLock and unlock return, one body for both ways of waiting. What holds for
- * all calls that wait, such as that no timeout is early: test/js/family/waits.test.js.
+ * What lock, lockAsync, tryLock and unlock return, one body for both ways of waiting. What holds
+ * for all calls that wait, such as that no timeout is early: test/js/family/waits.test.js.
  */
 import { expect } from 'chai';
 
