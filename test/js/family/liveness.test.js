@@ -210,13 +210,13 @@ const PENDING = [
 
 /**
  * Waits; says 'waits' when it does. With `busy`, it computes for as long, once its wait is pending
- * or was given up.
+ * or was given up; or until it `mayStop`.
  */
 const waitBehind = async ({
-  data: { handle, mutex, call, args, options, isPatient, busy },
+  data: { handle, mutex, call, args, options, isPatient, busy, mayStop },
   say,
   sleep,
-  spin,
+  spinUntil,
   ...lockword
 }) => {
   const primitive = lockword[handle.type].from(handle);
@@ -232,7 +232,7 @@ const waitBehind = async ({
   if (around) around.unlock();
   if (!busy) return;
   say('waits');
-  spin(busy);
+  spinUntil(() => Atomics.load(mayStop, 0) === 1, busy);
 };
 
 describe('beside an event loop that computes, and has a wait pending', () => {
@@ -247,7 +247,8 @@ describe('beside an event loop that computes, and has a wait pending', () => {
           options: permits && { permits },
           isPatient,
         };
-        const busy = spawn(waitBehind, { ...give, call: `${call}Async`, busy: BUSY });
+        const mayStop = new Int32Array(new SharedArrayBuffer(4));
+        const busy = spawn(waitBehind, { ...give, call: `${call}Async`, busy: BUSY, mayStop });
         await within(10_000, busy.said('waits'), 'the one that is busy');
         const agent = spawn(waitBehind, { ...give, call: call + form });
         await within(10_000, agent.said('waits'), 'the other');
@@ -256,7 +257,8 @@ describe('beside an event loop that computes, and has a wait pending', () => {
         end(primitive);
         await within(10_000, agent.result, 'the other');
         expect(performance.now() - start).to.be.below(SOON);
-        await busy.terminate();
+        Atomics.store(mayStop, 0, 1);
+        await within(10_000, busy.result, 'the one that is busy');
       });
     }
   }
