@@ -7,12 +7,14 @@
 #define LOCKWORD_RELACY_ANNOUNCEMENT_H
 
 #include "agents.h"
+#include "simulate.h"
 
 namespace agents
 {
 
-template <class what, unsigned announcers, kind reader>
-struct announcement : rl::test_suite<announcement<what, announcers, reader>, announcers + 1> {
+template <class what, unsigned announcers, kind reader> struct announcement : harness::scenario {
+    static constexpr unsigned threads = announcers + 1;
+
     struct shared {
         lw_word words[what::words];
         rl::var<unsigned> parts[announcers];
@@ -22,7 +24,7 @@ struct announcement : rl::test_suite<announcement<what, announcers, reader>, ann
     agent self;
     list waiting[2];
 
-    void before()
+    void before() override
     {
         memory = new shared;
         for (lw_word &word : memory->words)
@@ -30,11 +32,10 @@ struct announcement : rl::test_suite<announcement<what, announcers, reader>, ann
         memory->words[0].value.store(what::initial(announcers), rl::mo_relaxed, $);
         for (rl::var<unsigned> &part : memory->parts)
             part($) = 0;
-        self.notified = self.pending = self.abandoned = false;
         make_lists(waiting, memory->words);
     }
 
-    void thread(unsigned index)
+    void thread(unsigned index) override
     {
         if (index < announcers) {
             memory->parts[index]($) = 1;

@@ -19,8 +19,7 @@ namespace
 {
 
 /* The first agent drops out in the first cycle, if there is one that does. */
-template <bool drops, kind a, kind b, kind c = none>
-struct meeting : rl::test_suite<meeting<drops, a, b, c>, c == none ? 2 : 3> {
+template <bool drops, kind a, kind b, kind c = none> struct meeting : scenario {
     static constexpr unsigned threads = c == none ? 2 : 3;
 
     lw_word words[LW_BARRIER_WORDS];
@@ -28,13 +27,11 @@ struct meeting : rl::test_suite<meeting<drops, a, b, c>, c == none ? 2 : 3> {
     agent everyone[threads];
     list waiting[2];
 
-    void before()
+    void before() override
     {
         words[LW_BARRIER_STATE].value.store(threads, rl::mo_relaxed, $);
         words[LW_BARRIER_GATE].value.store(0, rl::mo_relaxed, $);
         words[LW_BARRIER_PARTIES].value.store(threads, rl::mo_relaxed, $);
-        for (agent &one : everyone)
-            one.notified = one.pending = one.abandoned = false;
         for (rl::var<unsigned> &part : parts)
             part($) = 0;
         make_lists(waiting, words);
@@ -56,7 +53,7 @@ struct meeting : rl::test_suite<meeting<drops, a, b, c>, c == none ? 2 : 3> {
             RL_ASSERT(run(lw_barrier_wait_step, words, cycle, everyone[index], kind));
     }
 
-    void thread(unsigned index)
+    void thread(unsigned index) override
     {
         static const kind kinds[] = {a, b, c};
         uint32_t cycle;
@@ -78,12 +75,12 @@ struct meeting : rl::test_suite<meeting<drops, a, b, c>, c == none ? 2 : 3> {
 };
 
 const test tests[] = {
-    {"two that block", by_chance<meeting<false, blocking, blocking>>},
-    {"three that block", by_chance<meeting<false, blocking, blocking, blocking>>},
-    {"one drops out, two that block", by_chance<meeting<true, blocking, blocking, blocking>>},
-    {"an event loop and one that blocks", by_chance<meeting<false, async, blocking>>},
+    {"two that block", of<meeting<false, blocking, blocking>>},
+    {"three that block", of<meeting<false, blocking, blocking, blocking>>},
+    {"one drops out, two that block", of<meeting<true, blocking, blocking, blocking>>},
+    {"an event loop and one that blocks", of<meeting<false, async, blocking>>},
     {"one drops out, an event loop and one that blocks",
-     by_chance<meeting<true, blocking, async, blocking>>},
+     of<meeting<true, blocking, async, blocking>>},
 };
 
 } // namespace

@@ -32,24 +32,23 @@ struct shared {
 };
 
 /* Two agents of these kinds take so many things each, which a third makes. */
-template <int rounds, kind a, kind b, manner manner>
-struct exchange : rl::test_suite<exchange<rounds, a, b, manner>, 3> {
+template <int rounds, kind a, kind b, manner manner> struct exchange : scenario {
+    static constexpr unsigned threads = 3;
+
     shared *memory;
-    agent everyone[3];
+    agent everyone[threads];
     list waiting[all_words];
 
-    void before()
+    void before() override
     {
         memory = new shared;
         for (lw_word &word : memory->words)
             word.value.store(0, rl::mo_relaxed, $);
-        for (agent &one : everyone)
-            one.notified = one.pending = one.abandoned = false;
         memory->made($) = 0;
         make_lists(waiting, memory->words);
     }
 
-    void after()
+    void after() override
     {
         delete memory;
     }
@@ -101,7 +100,7 @@ struct exchange : rl::test_suite<exchange<rounds, a, b, manner>, 3> {
         }
     }
 
-    void thread(unsigned index)
+    void thread(unsigned index) override
     {
         if (index == 2)
             make(index);
@@ -111,9 +110,9 @@ struct exchange : rl::test_suite<exchange<rounds, a, b, manner>, 3> {
 };
 
 const test tests[] = {
-    {"notified after the unlock", by_chance<exchange<1, blocking, blocking, after_the_unlock>>},
-    {"notified under the mutex", by_chance<exchange<1, blocking, blocking, under_the_mutex>>},
-    {"one with deadlines, two rounds", by_chance<exchange<2, blocking, timed, under_the_mutex>>},
+    {"notified after the unlock", of<exchange<1, blocking, blocking, after_the_unlock>>},
+    {"notified under the mutex", of<exchange<1, blocking, blocking, under_the_mutex>>},
+    {"one with deadlines, two rounds", of<exchange<2, blocking, timed, under_the_mutex>>},
 };
 
 /* See mutex.cpp. */
@@ -122,11 +121,11 @@ const spare spares[] = {
     {"lw_mutex_unlock_step", lw_acq_rel, lw_release},
 };
 
-const test late = {"late", by_chance<exchange<1, blocking, blocking, read_late>>};
+const test late = {"late", of<exchange<1, blocking, blocking, read_late>>};
 
 void check_that_the_sequence_must_be_read_under_the_mutex(unsigned iterations)
 {
-    const verdict verdict = simulate(late, iterations);
+    const verdict verdict = by_chance(late, iterations);
     printf("  %-60s %s, execution %lu%s\n", "a sequence that is read after the unlock",
            verdict.error, verdict.iterations, verdict.ok ? ": SURVIVES" : "");
     report(!verdict.ok);

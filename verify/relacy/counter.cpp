@@ -50,12 +50,14 @@ template <bool by_face> struct countdown {
 };
 
 /* Two agents write, and count themselves; the one that is second, and one that looks, read. */
-template <bool by_face> struct second : rl::test_suite<second<by_face>, 3> {
+template <bool by_face> struct second : scenario {
+    static constexpr unsigned threads = 3;
+
     lw_word words[LW_COUNTER_WORDS];
     rl::var<unsigned> parts[2];
     list waiting[2];
 
-    void before()
+    void before() override
     {
         for (lw_word &word : words)
             word.value.store(0, rl::mo_relaxed, $);
@@ -64,7 +66,7 @@ template <bool by_face> struct second : rl::test_suite<second<by_face>, 3> {
         make_lists(waiting, words);
     }
 
-    void thread(unsigned index)
+    void thread(unsigned index) override
     {
         if (index < 2) {
             parts[index]($) = 1;
@@ -77,12 +79,12 @@ template <bool by_face> struct second : rl::test_suite<second<by_face>, 3> {
 };
 
 const test tests[] = {
-    {"the second, and one that looks", by_chance<second<false>>},
-    {"the second, and one that looks, by the face", by_chance<second<true>>},
-    {"two count down", by_chance<announcement<countdown<false>, 2, blocking>>},
-    {"two count down by the face", by_chance<announcement<countdown<true>, 2, blocking>>},
-    {"two count down, with deadlines", by_chance<announcement<countdown<false>, 2, timed>>},
-    {"two count down, for an event loop", by_chance<announcement<countdown<true>, 2, async>>},
+    {"the second, and one that looks", of<second<false>>},
+    {"the second, and one that looks, by the face", of<second<true>>},
+    {"two count down", of<announcement<countdown<false>, 2, blocking>>},
+    {"two count down by the face", of<announcement<countdown<true>, 2, blocking>>},
+    {"two count down, with deadlines", of<announcement<countdown<false>, 2, timed>>},
+    {"two count down, for an event loop", of<announcement<countdown<true>, 2, async>>},
 };
 
 /*

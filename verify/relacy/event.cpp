@@ -54,13 +54,13 @@ struct manual {
 };
 
 const test tests[] = {
-    {"a manual event", by_chance<announcement<manual, 1, blocking>>},
-    {"two that block, two rounds", by_chance<handover<automatic, 2, blocking, blocking>>},
-    {"three that block", by_chance<handover<automatic, 1, blocking, blocking, blocking>>},
+    {"a manual event", of<announcement<manual, 1, blocking>>},
+    {"two that block, two rounds", of<handover<automatic, 2, blocking, blocking>>},
+    {"three that block", of<handover<automatic, 1, blocking, blocking, blocking>>},
     {"one blocks, one has deadlines, one resets",
-     by_chance<handover<automatic, 2, blocking, timed, trying>>},
+     of<handover<automatic, 2, blocking, timed, trying>>},
     {"event loop, abort and one that blocks",
-     by_chance<handover<automatic, 2, async, aborting, blocking>>},
+     of<handover<automatic, 2, async, aborting, blocking>>},
 };
 
 /*

@@ -7,6 +7,7 @@
 #define LOCKWORD_RELACY_HANDOVER_H
 
 #include "agents.h"
+#include "simulate.h"
 
 namespace agents
 {
@@ -42,7 +43,7 @@ struct all_write {
 };
 
 template <class lock, int rounds, kind a, kind b, kind c = none>
-struct handover : rl::test_suite<handover<lock, rounds, a, b, c>, c == none ? 2 : 3> {
+struct handover : harness::scenario {
     static constexpr unsigned threads = c == none ? 2 : 3;
 
     struct shared {
@@ -56,21 +57,19 @@ struct handover : rl::test_suite<handover<lock, rounds, a, b, c>, c == none ? 2 
     list waiting[lock::words];
     unsigned counted; /* Relacy's threads are fibers: this is no race */
 
-    void before()
+    void before() override
     {
         memory = new shared;
         for (lw_word &word : memory->words)
             word.value.store(0, rl::mo_relaxed, $);
         memory->words[first_of<lock>(0)].value.store(lock::initial, rl::mo_relaxed, $);
-        for (agent &one : everyone)
-            one.notified = one.pending = one.abandoned = false;
         memory->count($) = 0;
         memory->users($) = threads;
         counted = 0;
         make_lists(waiting, memory->words);
     }
 
-    void thread(unsigned index)
+    void thread(unsigned index) override
     {
         static const kind kinds[] = {a, b, c};
         agent &self = everyone[index];
@@ -106,7 +105,7 @@ struct handover : rl::test_suite<handover<lock, rounds, a, b, c>, c == none ? 2 
         }
     }
 
-    void after()
+    void after() override
     {
         if (writes_late<lock>(0))
             delete memory;

@@ -8,94 +8,17 @@
 #include <lockword/core/word.h>
 
 #include "orders.h"
+#include "simulate.h"
 
-#include <ostream>
 #include <stdio.h>
 
 namespace harness
 {
 
-struct test {
-    const char *name;
-    bool (*simulate)(rl::test_params &);
-};
-
-/*
- * Relacy's output is kept where no heap is needed: it takes every allocation for one of the tested
- * program.
- */
-struct trace : std::streambuf {
-    char text[1 << 20];
-
-    void clear()
-    {
-        setp(text, text + sizeof text);
-    }
-
-    void print() const
-    {
-        fwrite(text, 1, size_t(pptr() - pbase()), stdout);
-    }
-};
-
-trace trace;
-
-/*
- * rl::simulate, with an order that is drawn by chance alone: that function compiles each test for
- * two more ways to choose it, which takes three times as long.
- */
-template <class suite> bool by_chance(rl::test_params &params)
-{
-    using scheduler = rl::random_scheduler<suite::params::thread_count>;
-    rl::ostringstream start, again;
-    params.test_name = typeid(suite).name();
-    if (rl::run_test<suite, scheduler>(params, start, false) == rl::test_result_success)
-        return true;
-    /* Once more, for the trace. */
-    params.collect_history = true;
-    params.initial_state = params.final_state = start.str();
-    rl::run_test<suite, scheduler>(params, again, true);
-    return false;
-}
-
-struct verdict {
-    bool ok;
-    unsigned long iterations;
-    const char *error;
-};
-
-verdict simulate(const test &test, unsigned iterations)
-{
-    trace.clear();
-    std::ostream output(&trace);
-    std::ostream progress(nullptr);
-    rl::test_params params;
-    params.iteration_count = iterations;
-    params.output_stream = &output;
-    params.progress_stream = &progress;
-    params.execution_depth_limit = 4000;
-    const bool ok = test.simulate(params);
-    return {ok, (unsigned long)params.stop_iteration, rl::test_result_str(params.test_result)};
-}
-
-unsigned failures;
-unsigned passes;
-
-void report(bool ok)
-{
-    ++(ok ? passes : failures);
-}
-
 template <unsigned n> void check_as_written(const test (&tests)[n], unsigned iterations)
 {
-    for (const test &test : tests) {
-        const verdict verdict = simulate(test, iterations);
-        printf("  %-40s %8lu executions  %s\n", test.name, verdict.iterations,
-               verdict.ok ? "ok" : verdict.error);
-        if (!verdict.ok)
-            trace.print();
-        report(verdict.ok);
-    }
+    for (const test &test : tests)
+        report(check_one(test, by_chance, iterations, true));
 }
 
 /* An order that the primitive could do without, and stays for a reason. */
@@ -125,7 +48,7 @@ void check_weakened(const test (&tests)[n], const spare (&spares)[m], unsigned i
     bool caught = false;
     char how[80] = "nothing";
     for (const test &test : tests) {
-        const verdict verdict = simulate(test, is_argued ? iterations / 10 : iterations);
+        const verdict verdict = by_chance(test, is_argued ? iterations / 10 : iterations);
         if (!verdict.ok) {
             snprintf(how, sizeof how, "%s, execution %lu", verdict.error, verdict.iterations);
             caught = true;
@@ -164,13 +87,6 @@ const spare waiters_spares[] = {
     {"lw_waiters_wait", lw_release, lw_relaxed},
     {"lw_waiters_change", lw_acq_rel, lw_release},
 };
-
-/* Prints the sum, and returns the exit status. */
-int finish()
-{
-    printf("\n%u passed, %u failed\n", passes, failures);
-    return failures == 0 ? 0 : 1;
-}
 
 /*
  * The program of most primitives. Each of their weakened orders is found within 300 executions, so

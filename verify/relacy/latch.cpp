@@ -30,10 +30,10 @@ struct latch {
 };
 
 const test tests[] = {
-    {"one has to count down", by_chance<announcement<latch, 1, blocking>>},
-    {"two have to count down", by_chance<announcement<latch, 2, blocking>>},
-    {"two have to count down, with deadlines", by_chance<announcement<latch, 2, timed>>},
-    {"two have to count down, for an event loop", by_chance<announcement<latch, 2, async>>},
+    {"one has to count down", of<announcement<latch, 1, blocking>>},
+    {"two have to count down", of<announcement<latch, 2, blocking>>},
+    {"two have to count down, with deadlines", of<announcement<latch, 2, timed>>},
+    {"two have to count down, for an event loop", of<announcement<latch, 2, async>>},
 };
 
 } // namespace

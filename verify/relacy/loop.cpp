@@ -9,6 +9,8 @@
  */
 #include "world.h"
 
+using namespace harness;
+
 extern "C" {
 
 /* The words are no region's. */
@@ -48,11 +50,13 @@ namespace
 
 enum { PENDING = -1, POISON = 0x55 };
 
-template <class test> struct scenario : rl::test_suite<test, 3> {
+struct two_loops : scenario {
+    static constexpr unsigned threads = 3;
+
     struct wait {
         lw_request request;
         lw_waiter waiter;
-        scenario *all;
+        two_loops *all;
         int result;
         unsigned index; /* of its loop */
     };
@@ -66,10 +70,13 @@ template <class test> struct scenario : rl::test_suite<test, 3> {
     unsigned holder;
     unsigned ended[world::loops];
 
-    void before()
+    virtual void prepare() = 0;
+
+    void before() override
     {
         now = &all;
         all.used = 0;
+        model_empty_lot();
         for (world::bell &bell : all.bells) {
             bell.fds = nullptr;
             bell.is_gone = false;
@@ -79,11 +86,11 @@ template <class test> struct scenario : rl::test_suite<test, 3> {
         cancel = LW_CANCEL_INIT;
         holder = 0;
         memset(ended, 0, sizeof ended);
-        static_cast<test *>(this)->prepare();
+        prepare();
     }
 
     /* Nobody has written to what the loops gave back, and the mutex is free. */
-    void after()
+    void after() override
     {
         const unsigned char *bytes = reinterpret_cast<unsigned char *>(loops);
         for (size_t i = 0; i < sizeof loops; i++)
@@ -148,7 +155,7 @@ template <class test> struct scenario : rl::test_suite<test, 3> {
     static void locked(lw_request *, int result, void *context)
     {
         wait *each = static_cast<wait *>(context);
-        scenario *all = each->all;
+        two_loops *all = each->all;
         end(each, result);
         if (result == 0) {
             all->enter();
@@ -194,45 +201,45 @@ enum how { CANCELS, EXPIRES, IS_FIRED_AT, ENDS };
  * The thread holds the mutex and gives it up. One loop has two requests; the first of them is
  * cancelled, or the loop ends with both, or runs on. The other loop gets the mutex in any case.
  */
-template <how how> struct lock_test : scenario<lock_test<how>> {
-    void prepare()
+template <how how> struct lock_test : two_loops {
+    void prepare() override
     {
-        this->spare(1, 1);
-        this->mutex.word[LW_MUTEX_STATE] = 3;
-        this->holder = 3;
+        spare(1, 1);
+        mutex.word[LW_MUTEX_STATE] = 3;
+        holder = 3;
     }
 
-    void thread(unsigned index)
+    void thread(unsigned index) override
     {
         if (index == 2) {
             if (how == IS_FIRED_AT)
-                lw_cancel_fire(&this->cancel);
-            this->leave();
+                lw_cancel_fire(&cancel);
+            leave();
             return;
         }
-        lw_loop_init(&this->loops[index]);
-        this->lock(index, 0, how == EXPIRES && index == 0 ? LW_NOW : LW_FOREVER);
+        lw_loop_init(&loops[index]);
+        lock(index, 0, how == EXPIRES && index == 0 ? LW_NOW : LW_FOREVER);
         if (index == 1) {
-            this->run(1, 1);
-            RL_ASSERT(this->waits[1][0].result == 0);
-            this->close(1);
+            run(1, 1);
+            RL_ASSERT(waits[1][0].result == 0);
+            close(1);
             return;
         }
-        typename lock_test::wait &first = this->waits[0][0];
+        wait &first = waits[0][0];
         if (how == IS_FIRED_AT)
-            lw_request_cancel_by(&first.request, &first.waiter, &this->cancel);
-        this->lock(0, 1, LW_FOREVER);
-        this->pause();
+            lw_request_cancel_by(&first.request, &first.waiter, &cancel);
+        lock(0, 1, LW_FOREVER);
+        pause();
         if (how == CANCELS && rl::rand(2))
             lw_request_cancel(&first.request);
         if (how != ENDS) {
-            this->run(0, 2);
-            RL_ASSERT(this->waits[0][1].result == 0);
+            run(0, 2);
+            RL_ASSERT(waits[0][1].result == 0);
         } else if (rl::rand(2)) {
-            this->run(0, 1);
+            run(0, 1);
         }
-        this->close(0);
-        RL_ASSERT(this->ended[0] == 2);
+        close(0);
+        RL_ASSERT(ended[0] == 2);
     }
 };
 
@@ -241,19 +248,19 @@ template <how how> struct lock_test : scenario<lock_test<how>> {
  * loop that gets it makes the next one. One loop's wait may be cancelled: then it takes no token,
  * and no notify with it.
  */
-template <how how> struct cond_test : scenario<cond_test<how>> {
+template <how how> struct cond_test : two_loops {
     unsigned waiting, tokens;
 
-    void prepare()
+    void prepare() override
     {
-        this->spare(0, 1);
-        this->spare(1, 1);
+        spare(0, 1);
+        spare(1, 1);
         waiting = tokens = 0;
     }
 
     static void notified(lw_request *, int result, void *context)
     {
-        typename cond_test::wait *each = static_cast<typename cond_test::wait *>(context);
+        wait *each = static_cast<wait *>(context);
         cond_test *all = static_cast<cond_test *>(each->all);
         const bool has_mutex = result == 0 || how != ENDS || each->index == 1;
         if (has_mutex)
@@ -262,61 +269,59 @@ template <how how> struct cond_test : scenario<cond_test<how>> {
             all->ask(each);
             return;
         }
-        cond_test::end(each, result);
+        end(each, result);
         if (result == 0)
             lw_cond_notify_one(&all->cond); /* a token for the next one */
         if (has_mutex)
             all->leave();
     }
 
-    void ask(typename cond_test::wait *each)
+    void ask(wait *each)
     {
-        this->holder = 0;
-        const int error = lw_cond_wait_async(&this->cond, &this->mutex, &each->request,
-                                             &this->loops[each->index], LW_FOREVER, notified, each);
+        holder = 0;
+        const int error = lw_cond_wait_async(&cond, &mutex, &each->request, &loops[each->index],
+                                             LW_FOREVER, notified, each);
         RL_ASSERT(error == 0);
     }
 
-    void thread(unsigned index)
+    void thread(unsigned index) override
     {
         if (index == 2) {
             while (waiting < 2)
                 rl::yield(1, $);
-            this->take();
+            take();
             tokens++;
-            this->leave();
-            lw_cond_notify_one(&this->cond);
+            leave();
+            lw_cond_notify_one(&cond);
             return;
         }
-        lw_loop_init(&this->loops[index]);
-        this->take();
-        ask(this->fresh(index, 0));
+        lw_loop_init(&loops[index]);
+        take();
+        ask(fresh(index, 0));
         waiting++;
-        this->pause();
+        pause();
         if (index == 0 && how == CANCELS && rl::rand(2))
-            lw_request_cancel(&this->waits[0][0].request);
+            lw_request_cancel(&waits[0][0].request);
         if (index == 1 || how != ENDS || rl::rand(2))
-            this->run(index, 1);
-        this->close(index);
-        RL_ASSERT(this->ended[index] == 1);
-        RL_ASSERT(index == 0 || this->waits[1][0].result == 0);
+            run(index, 1);
+        close(index);
+        RL_ASSERT(ended[index] == 1);
+        RL_ASSERT(index == 0 || waits[1][0].result == 0);
     }
 };
 
-const program programs[] = {
-    {"a cancel against a grant", rl::simulate<lock_test<CANCELS>>},
-    {"a deadline against a grant", rl::simulate<lock_test<EXPIRES>>},
-    {"an lw_cancel against a grant", rl::simulate<lock_test<IS_FIRED_AT>>},
-    {"the end of a loop against a grant", rl::simulate<lock_test<ENDS>>},
-    {"a cancel against a condition's notify", rl::simulate<cond_test<CANCELS>>},
-    {"the end of a loop against its notify", rl::simulate<cond_test<ENDS>>},
+const test tests[] = {
+    {"a cancel against a grant", of<lock_test<CANCELS>>},
+    {"a deadline against a grant", of<lock_test<EXPIRES>>},
+    {"an lw_cancel against a grant", of<lock_test<IS_FIRED_AT>>},
+    {"the end of a loop against a grant", of<lock_test<ENDS>>},
+    {"a cancel against a condition's notify", of<cond_test<CANCELS>>},
+    {"the end of a loop against its notify", of<cond_test<ENDS>>},
 };
 
 } // namespace
 
 int main(int argc, char **)
 {
-    rl::test_params how;
-    how.iteration_count = 20000;
-    return run(programs, how, argc > 1);
+    return run(tests, by_chance, 20000, argc > 1);
 }

@@ -1,4 +1,4 @@
-/* src/loop/lot.c, or a broken one, and what lot.cpp changes inside it. */
+/* src/loop/lot.c, or a broken one, and what the programs change inside it. */
 #include LOT
 
 void model_empty_lot(void);

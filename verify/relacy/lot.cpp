@@ -9,10 +9,11 @@
  */
 #include "world.h"
 
+using namespace harness;
+
 extern "C" {
 
 /* lot-inside.c */
-void model_empty_lot(void);
 void model_age_lot(void);
 }
 
@@ -26,14 +27,18 @@ lw_answer no_step(lw_word *, uint32_t, uint32_t, lw_phase)
     return 0;
 }
 
-template <class test, int threads> struct scenario : rl::test_suite<test, threads> {
+struct two_loops : scenario {
+    static constexpr unsigned threads = 3;
+
     world all;
     lw_loop loops[world::loops];
     lw_request requests[world::loops][2];
     rl::atomic<unsigned> state;
     rl::var<unsigned> count;
 
-    void before()
+    virtual void prepare() = 0;
+
+    void before() override
     {
         now = &all;
         all.used = 0;
@@ -45,7 +50,7 @@ template <class test, int threads> struct scenario : rl::test_suite<test, thread
             all.bells[i].is_rung = all.bells[i].is_gone = false;
         }
         count($) = 0;
-        static_cast<test *>(this)->prepare();
+        prepare();
     }
 
     bool join(unsigned index, unsigned number, uint8_t gate, uint32_t wanted)
@@ -103,30 +108,29 @@ enum { FREE, HELD = 1, MARKED = 2 };
  * Two loops, one with two requests of which the first may be cancelled, and a thread that holds the
  * lock. All get it.
  */
-template <bool cancels> struct lock_test : scenario<lock_test<cancels>, 3> {
-    void prepare()
+template <bool cancels> struct lock_test : two_loops {
+    void prepare() override
     {
-        this->state.store(HELD, rl::mo_relaxed, $);
+        state.store(HELD, rl::mo_relaxed, $);
     }
 
     void unlock()
     {
-        const unsigned seen = this->state.exchange(FREE, rl::mo_acq_rel, $);
+        const unsigned seen = state.exchange(FREE, rl::mo_acq_rel, $);
         if (seen & MARKED)
             lw_notify_async(&words[1], LW_ALL);
     }
 
     bool swap(unsigned seen, unsigned next, rl::memory_order order)
     {
-        return this->state.compare_exchange(rl::bool_t<false>(), seen, next, order, rl::mo_relaxed,
-                                            $);
+        return state.compare_exchange(rl::bool_t<false>(), seen, next, order, rl::mo_relaxed, $);
     }
 
     /* As loop.c's advance and the mutex's step: returns whether the head has the lock. */
     bool advance(lw_waiter *head)
     {
         for (;;) {
-            const unsigned seen = this->state.load(rl::mo_relaxed, $);
+            const unsigned seen = state.load(rl::mo_relaxed, $);
             if (!(seen & HELD)) {
                 if (swap(seen, seen | HELD, rl::mo_acquire))
                     return true;
@@ -138,35 +142,35 @@ template <bool cancels> struct lock_test : scenario<lock_test<cancels>, 3> {
         }
     }
 
-    void thread(unsigned index)
+    void thread(unsigned index) override
     {
         if (index == 2) {
-            this->count($) = this->count($) + 1;
+            count($) = count($) + 1;
             unlock();
             return;
         }
         const unsigned wants = index == 0 ? 2 : 1;
         unsigned left = wants;
         for (unsigned i = 0; i < wants; i++) {
-            lw_waiter *waiter = &this->requests[index][i].waiter;
-            if (this->join(index, i, LW_MUTEX_GATE, 0) && lw_inbox_put(waiter, LW_START))
-                lw_inbox_ring(&this->loops[index]);
+            lw_waiter *waiter = &requests[index][i].waiter;
+            if (join(index, i, LW_MUTEX_GATE, 0) && lw_inbox_put(waiter, LW_START))
+                lw_inbox_ring(&loops[index]);
         }
         model_age_lot();
         if (cancels && index == 0 && rl::rand(2)) {
-            this->leave(&this->requests[0][0].waiter);
+            leave(&requests[0][0].waiter);
             left--;
         }
         while (left > 0) {
-            lw_waiter *head = this->next_ready(index);
+            lw_waiter *head = next_ready(index);
             if (!advance(head))
                 continue;
-            this->leave(head);
+            leave(head);
             left--;
-            this->count($) = this->count($) + 1;
+            count($) = count($) + 1;
             unlock();
         }
-        this->end(index);
+        end(index);
     }
 };
 
@@ -174,18 +178,18 @@ template <bool cancels> struct lock_test : scenario<lock_test<cancels>, 3> {
  * A condition: two loops wait once each, and each of two notifies of one comes when the condition
  * has become true for one more. One of the loops may be cancelled.
  */
-template <bool cancels> struct cond_test : scenario<cond_test<cancels>, 3> {
+template <bool cancels> struct cond_test : two_loops {
     rl::mutex mutex;
     rl::waitset<3> notifier;
     unsigned entered, needed;
 
-    void prepare()
+    void prepare() override
     {
-        this->state.store(0, rl::mo_relaxed, $);
+        state.store(0, rl::mo_relaxed, $);
         entered = needed = 0;
     }
 
-    void thread(unsigned index)
+    void thread(unsigned index) override
     {
         if (index == 2) {
             for (unsigned i = 1; i <= 2; i++) {
@@ -194,46 +198,43 @@ template <bool cancels> struct cond_test : scenario<cond_test<cancels>, 3> {
                     notifier.park_current(rl::ctx(), false, false, false, $);
                 mutex.lock($);
                 mutex.unlock($);
-                this->state.fetch_add(1, rl::mo_relaxed, $);
+                state.fetch_add(1, rl::mo_relaxed, $);
                 lw_notify_both(&words[0], 1);
             }
             return;
         }
-        lw_waiter *waiter = &this->requests[index][0].waiter;
+        lw_waiter *waiter = &requests[index][0].waiter;
         mutex.lock($);
-        const unsigned sequence = this->state.load(rl::mo_relaxed, $);
-        this->join(index, 0, 0, sequence);
+        const unsigned sequence = state.load(rl::mo_relaxed, $);
+        join(index, 0, 0, sequence);
         mutex.unlock($);
         if (++entered == needed)
             notifier.unpark_one(rl::ctx(), $);
         if (cancels && index == 0 && rl::rand(2)) {
-            this->leave(waiter);
-            this->end(index);
+            leave(waiter);
+            end(index);
             return;
         }
-        while (this->state.load(rl::mo_relaxed, $) == sequence) {
-            RL_ASSERT(this->next_ready(index) == waiter);
-            if (this->state.load(rl::mo_relaxed, $) == sequence)
+        while (state.load(rl::mo_relaxed, $) == sequence) {
+            RL_ASSERT(next_ready(index) == waiter);
+            if (state.load(rl::mo_relaxed, $) == sequence)
                 lw_lot_park(waiter);
         }
-        this->leave(waiter);
-        this->end(index);
+        leave(waiter);
+        end(index);
     }
 };
 
-const program programs[] = {
-    {"a lock, two loops and a thread", rl::simulate<lock_test<false>>},
-    {"the same, and a cancel", rl::simulate<lock_test<true>>},
-    {"a condition and two loops", rl::simulate<cond_test<false>>},
-    {"the same, and a cancel", rl::simulate<cond_test<true>>},
+const test tests[] = {
+    {"a lock, two loops and a thread", of<lock_test<false>>},
+    {"the same, and a cancel", of<lock_test<true>>},
+    {"a condition and two loops", of<cond_test<false>>},
+    {"the same, and a cancel", of<cond_test<true>>},
 };
 
 } // namespace
 
 int main(int argc, char **)
 {
-    rl::test_params how;
-    how.search_type = rl::sched_bound;
-    how.context_bound = 2;
-    return run(programs, how, argc > 1);
+    return run(tests, with_preemptions, 2, argc > 1);
 }

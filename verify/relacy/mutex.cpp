@@ -45,12 +45,12 @@ struct held : all_write {
 };
 
 const test tests[] = {
-    {"two that block, two rounds", by_chance<handover<held, 2, blocking, blocking>>},
-    {"three that block", by_chance<handover<held, 1, blocking, blocking, blocking>>},
-    {"two that block, one that tries", by_chance<handover<held, 2, blocking, blocking, trying>>},
-    {"one that blocks, two with deadlines", by_chance<handover<held, 2, blocking, timed, timed>>},
-    {"two event loops, one that blocks", by_chance<handover<held, 2, blocking, async, async>>},
-    {"event loop, abort and deadline", by_chance<handover<held, 2, async, aborting, timed>>},
+    {"two that block, two rounds", of<handover<held, 2, blocking, blocking>>},
+    {"three that block", of<handover<held, 1, blocking, blocking, blocking>>},
+    {"two that block, one that tries", of<handover<held, 2, blocking, blocking, trying>>},
+    {"one that blocks, two with deadlines", of<handover<held, 2, blocking, timed, timed>>},
+    {"two event loops, one that blocks", of<handover<held, 2, blocking, async, async>>},
+    {"event loop, abort and deadline", of<handover<held, 2, async, aborting, timed>>},
 };
 
 /*
@@ -71,7 +71,7 @@ const spare spares[] = {
 void check_that_it_needs(bool &promise, const test &test, const char *without, unsigned iterations)
 {
     promise = false;
-    const verdict verdict = simulate(test, iterations);
+    const verdict verdict = by_chance(test, iterations);
     promise = true;
     printf("  %-60s %s, execution %lu%s\n", without, verdict.error, verdict.iterations,
            verdict.ok ? ": SURVIVES" : "");

@@ -19,18 +19,18 @@ namespace
 /* Attempts until one succeeds. */
 enum { attempts = 2 };
 
-template <kind a, kind b, kind c> struct attempted : rl::test_suite<attempted<a, b, c>, 3> {
+template <kind a, kind b, kind c> struct attempted : scenario {
+    static constexpr unsigned threads = 3;
+
     lw_word words[LW_ONCE_WORDS];
     rl::var<unsigned> done;
-    agent everyone[3];
+    agent everyone[threads];
     list waiting[2];
 
-    void before()
+    void before() override
     {
         for (lw_word &word : words)
             word.value.store(0, rl::mo_relaxed, $);
-        for (agent &one : everyone)
-            one.notified = one.pending = one.abandoned = false;
         done($) = 0;
         make_lists(waiting, words);
     }
@@ -50,7 +50,7 @@ template <kind a, kind b, kind c> struct attempted : rl::test_suite<attempted<a,
         return succeeds;
     }
 
-    void thread(unsigned index)
+    void thread(unsigned index) override
     {
         static const kind kinds[] = {a, b, c};
         const bool insists = kinds[index] == blocking || kinds[index] == async;
@@ -64,11 +64,10 @@ template <kind a, kind b, kind c> struct attempted : rl::test_suite<attempted<a,
 };
 
 const test tests[] = {
-    {"two that block, one that looks", by_chance<attempted<blocking, blocking, trying>>},
-    {"three that block", by_chance<attempted<blocking, blocking, blocking>>},
-    {"one that blocks, one with deadlines, one looks",
-     by_chance<attempted<blocking, timed, trying>>},
-    {"event loop, abort and one that blocks", by_chance<attempted<async, aborting, blocking>>},
+    {"two that block, one that looks", of<attempted<blocking, blocking, trying>>},
+    {"three that block", of<attempted<blocking, blocking, blocking>>},
+    {"one that blocks, one with deadlines, one looks", of<attempted<blocking, timed, trying>>},
+    {"event loop, abort and one that blocks", of<attempted<async, aborting, blocking>>},
 };
 
 } // namespace

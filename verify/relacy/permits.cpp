@@ -44,12 +44,11 @@ struct permit : all_write {
 };
 
 const test tests[] = {
-    {"two that block, two rounds", by_chance<handover<permit, 2, blocking, blocking>>},
-    {"three that block", by_chance<handover<permit, 1, blocking, blocking, blocking>>},
+    {"two that block, two rounds", of<handover<permit, 2, blocking, blocking>>},
+    {"three that block", of<handover<permit, 1, blocking, blocking, blocking>>},
     {"one that blocks, one with deadlines, one tries",
-     by_chance<handover<permit, 2, blocking, timed, trying>>},
-    {"event loop, abort and one that blocks",
-     by_chance<handover<permit, 2, async, aborting, blocking>>},
+     of<handover<permit, 2, blocking, timed, trying>>},
+    {"event loop, abort and one that blocks", of<handover<permit, 2, async, aborting, blocking>>},
 };
 
 /*

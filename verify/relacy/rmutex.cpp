@@ -65,13 +65,11 @@ struct held_twice : all_write {
 };
 
 const test tests[] = {
-    {"two that block, two rounds", by_chance<handover<held_twice, 2, blocking, blocking>>},
-    {"two that block, one that tries",
-     by_chance<handover<held_twice, 2, blocking, blocking, trying>>},
-    {"one that blocks, two with deadlines",
-     by_chance<handover<held_twice, 2, blocking, timed, timed>>},
+    {"two that block, two rounds", of<handover<held_twice, 2, blocking, blocking>>},
+    {"two that block, one that tries", of<handover<held_twice, 2, blocking, blocking, trying>>},
+    {"one that blocks, two with deadlines", of<handover<held_twice, 2, blocking, timed, timed>>},
     {"event loop, abort and one that blocks",
-     by_chance<handover<held_twice, 2, async, aborting, blocking>>},
+     of<handover<held_twice, 2, async, aborting, blocking>>},
 };
 
 } // namespace

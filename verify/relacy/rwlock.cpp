@@ -46,14 +46,13 @@ template <unsigned readers> struct read_write {
 };
 
 const test tests[] = {
-    {"a writer and a reader, two rounds",
-     by_chance<handover<read_write<1>, 2, blocking, blocking>>},
-    {"two writers, a reader", by_chance<handover<read_write<2>, 1, blocking, blocking, blocking>>},
-    {"a writer, two readers", by_chance<handover<read_write<1>, 2, blocking, blocking, blocking>>},
+    {"a writer and a reader, two rounds", of<handover<read_write<1>, 2, blocking, blocking>>},
+    {"two writers, a reader", of<handover<read_write<2>, 1, blocking, blocking, blocking>>},
+    {"a writer, two readers", of<handover<read_write<1>, 2, blocking, blocking, blocking>>},
     {"a writer with deadlines, two readers",
-     by_chance<handover<read_write<1>, 2, timed, blocking, trying>>},
+     of<handover<read_write<1>, 2, timed, blocking, trying>>},
     {"event loop and abort write, one reads",
-     by_chance<handover<read_write<2>, 1, async, aborting, blocking>>},
+     of<handover<read_write<2>, 1, async, aborting, blocking>>},
 };
 
 /*

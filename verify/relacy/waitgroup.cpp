@@ -32,10 +32,10 @@ struct group {
 };
 
 const test tests[] = {
-    {"one has to be done", by_chance<announcement<group, 1, blocking>>},
-    {"two have to be done", by_chance<announcement<group, 2, blocking>>},
-    {"two have to be done, with deadlines", by_chance<announcement<group, 2, timed>>},
-    {"two have to be done, for an event loop", by_chance<announcement<group, 2, async>>},
+    {"one has to be done", of<announcement<group, 1, blocking>>},
+    {"two have to be done", of<announcement<group, 2, blocking>>},
+    {"two have to be done, with deadlines", of<announcement<group, 2, timed>>},
+    {"two have to be done, for an event loop", of<announcement<group, 2, async>>},
 };
 
 } // namespace

@@ -6,13 +6,16 @@
 #define LOCKWORD_RELACY_WORLD_H
 
 #include "loop-seam.h"
+#include "simulate.h"
 
-#include <stdio.h>
 #include <string.h>
 
 extern "C" {
 #include "../../src/loop/lot.h"
 #include "../../src/wait/platform.h"
+
+/* lot-inside.c. An execution that fails leaves the lot as it is. */
+void model_empty_lot(void);
 }
 
 #include <relacy/relacy.hpp>
@@ -130,35 +133,20 @@ lw_woken lw_wait(const uint32_t *, uint32_t, lw_deadline)
 namespace
 {
 
-struct program {
-    const char *name;
-    bool (*simulate)(rl::test_params &);
-};
-
-/*
- * Returns how main ends; 0 for a broken source if a scenario notices. By `how`, interleavings are
- * drawn by chance, or are all those with at most so many preemptions.
- */
+/* Returns how main ends; 0 for a broken source if a scenario notices. */
 template <size_t n>
-int run(const program (&programs)[n], const rl::test_params &how, bool is_broken)
+int run(const harness::test (&tests)[n], harness::simulator *simulate, unsigned limit,
+        bool is_broken)
 {
-    for (const program &program : programs) {
-        std::ostream progress(nullptr), output(nullptr);
-        rl::test_params params = how;
-        params.progress_stream = &progress;
-        if (is_broken)
-            params.output_stream = &output;
-        params.execution_depth_limit = 4000;
-        const bool ok = program.simulate(params);
-        printf("  %-40s %s\n", program.name, ok ? "ok" : rl::test_result_str(params.test_result));
-        fflush(stdout);
-        if (!ok) { /* and the lot may not be empty */
-            printf("\n%d passed, %d failed\n", is_broken, !is_broken);
-            return !is_broken;
-        }
+    bool ok = true;
+    for (size_t i = 0; i < n && ok; i++) {
+        ok = harness::check_one(tests[i], simulate, limit, !is_broken);
+        if (!is_broken)
+            harness::report(ok);
     }
-    printf("\n%zu passed, %d failed\n", is_broken ? 0 : n, is_broken);
-    return is_broken;
+    if (is_broken)
+        harness::report(!ok);
+    return harness::finish();
 }
 
 } // namespace

@@ -27,20 +27,16 @@ enum {
 /* The order that a site asks for in this run: the one it is written with, or a weaker one. */
 int order_at(const char *function, int line, int order);
 
-#define lw_load(word, order)                                                                       \
-    ((word)->value.load(rl::memory_order(order_at(__func__, __LINE__, order)), $))
-#define lw_store(word, desired, order)                                                             \
-    ((word)->value.store((desired), rl::memory_order(order_at(__func__, __LINE__, order)), $))
-#define lw_cas(word, expected, desired, order)                                                     \
-    cas((word), (expected), (desired), order_at(__func__, __LINE__, order), $)
+uint32_t word_load(const lw_word *word, int order, rl::debug_info_param);
+void word_store(lw_word *word, uint32_t desired, int order, rl::debug_info_param);
+uint32_t word_cas(lw_word *word, uint32_t expected, uint32_t desired, int order,
+                  rl::debug_info_param);
 
-LW_INLINE uint32_t cas(lw_word *word, uint32_t expected, uint32_t desired, int order,
-                       rl::debug_info_param info)
-{
-    word->value.compare_exchange(rl::bool_t<false>(), expected, desired, rl::memory_order(order),
-                                 rl::mo_relaxed, info);
-    return expected;
-}
+#define lw_load(word, order) word_load((word), order_at(__func__, __LINE__, order), $)
+#define lw_store(word, desired, order)                                                             \
+    word_store((word), (desired), order_at(__func__, __LINE__, order), $)
+#define lw_cas(word, expected, desired, order)                                                     \
+    word_cas((word), (expected), (desired), order_at(__func__, __LINE__, order), $)
 
 extern "C" uint32_t lw_notify(lw_word *word, uint32_t n);
 
