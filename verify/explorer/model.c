@@ -156,11 +156,16 @@ bool model_has_finished(const struct state *state, int agent)
     return true;
 }
 
+static size_t size_of(int agent)
+{
+    return offsetof(struct agent, callers) + (size_t)model_callers[agent] * sizeof(struct caller);
+}
+
 /*
  * Copies all that is used between the state and its packed form, in the direction that `copy` has.
  */
-static inline size_t transfer(struct state *state, unsigned char *packed,
-                              void copy(void *part, unsigned char *packed, size_t size))
+static inline void transfer(struct state *state, unsigned char *packed,
+                            void copy(void *part, unsigned char *packed, size_t size))
 {
     size_t size = 0;
     copy(state->words, packed, model_primitive->words * sizeof *state->words);
@@ -172,12 +177,9 @@ static inline size_t transfer(struct state *state, unsigned char *packed,
         size += MAX_PLACES;
     }
     for (int agent = 0; agent < model_agents; agent++) {
-        const size_t used =
-            offsetof(struct agent, callers) + (size_t)model_callers[agent] * sizeof(struct caller);
-        copy(&state->agents[agent], packed + size, used);
-        size += used;
+        copy(&state->agents[agent], packed + size, size_of(agent));
+        size += size_of(agent);
     }
-    return size;
 }
 
 _Static_assert(offsetof(struct state, deaths) == offsetof(struct state, ghosts) + MAX_GHOSTS,
@@ -193,17 +195,18 @@ static void get(void *part, unsigned char *packed, size_t size)
     memcpy(part, packed, size);
 }
 
-static void skip(void *part, unsigned char *packed, size_t size)
+size_t model_packed_agent(int agent)
 {
-    (void)part;
-    (void)packed;
-    (void)size;
+    size_t size = model_primitive->words * sizeof(uint32_t) + MAX_GHOSTS + 1;
+    size += model_primitive->fair_word ? MAX_PLACES : 0;
+    for (int before = 0; before < agent; before++)
+        size += size_of(before);
+    return size;
 }
 
 size_t model_packed_size(void)
 {
-    struct state state;
-    return transfer(&state, (unsigned char *)&state, skip);
+    return model_packed_agent(model_agents);
 }
 
 void model_pack(const struct state *state, unsigned char *packed)

@@ -359,6 +359,8 @@ bool model_has_finished(const struct state *state, int agent);
 
 /* States are kept packed: callers that are not there take no room. */
 size_t model_packed_size(void);
+/* Where the agent's record begins there. */
+size_t model_packed_agent(int agent);
 void model_pack(const struct state *state, unsigned char *packed);
 void model_unpack(const unsigned char *packed, struct state *state);
 

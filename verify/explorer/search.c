@@ -8,6 +8,7 @@
 #include "chances.h"
 #include "links.h"
 #include "memory.h"
+#include "symmetry.h"
 #include "trace.h"
 
 struct question {
@@ -21,6 +22,9 @@ struct question {
 /* So unlikely is it at most that a bound by chance is exceeded. */
 #define UNLIKELY 1e-6
 
+/* In one of so many states, it is checked that agents which are alike are treated so. */
+#define CHECK_EVERY 32
+
 /* Agents in a state, one bit each. */
 struct standing {
     uint8_t finished, chosen;
@@ -30,6 +34,7 @@ struct standing {
 struct found {
     struct link link; /* with no number as yet; or TOO_MANY */
     uint32_t hash;
+    bool is_same; /* as the current state, with no agents in one another's places */
 };
 
 struct exploration {
@@ -46,6 +51,7 @@ struct exploration {
     uint32_t current;
     uint64_t transitions;
     bool asks_for_rest;
+    bool any_alike;
     bool failed;
     struct event failure;
 };
@@ -122,6 +128,9 @@ static void discover(void *context, const struct state *next, const struct event
                       !(event->help & (SPURIOUS | RECHECK)) && !ends_call(event)};
     if (!starves) {
         model_pack(next, packed);
+        found->is_same = memcmp(packed, store_get(&e->store, e->current), e->store.size) == 0;
+        if (e->any_alike)
+            symmetry_sort(packed);
         found->hash = store_hash(&e->store, packed);
     }
 }
@@ -138,7 +147,7 @@ static void add_found(struct exploration *e)
                                         e->current);
         if (model_configuration->with & BY_CHANCE)
             chances_add(&e->chances, e->current, link->to, link->agent);
-        if (link->to != TOO_MANY && link->to != e->current)
+        if (link->to != TOO_MANY && !e->found[i].is_same)
             links_add(&e->links, *link);
     }
     e->found_count = 0;
@@ -196,6 +205,7 @@ static void explore(struct exploration *e, struct verdict *verdict, uint32_t mos
     unsigned char *packed = allocate(1, e->store.size);
     model_first(&state);
     model_pack(&state, packed);
+    symmetry_sort(packed);
     store_add(&e->store, packed, 0);
     free(packed);
     for (e->current = 0; e->current < e->store.count; e->current++) {
@@ -206,6 +216,11 @@ static void explore(struct exploration *e, struct verdict *verdict, uint32_t mos
         add_found(e);
         if (e->failed) {
             verdict->error = e->failure.error;
+            return;
+        }
+        if (e->any_alike && e->current % CHECK_EVERY == 0 &&
+            !symmetry_holds(&state, e->current / CHECK_EVERY)) {
+            verdict->error = "tells agents apart that are alike";
             return;
         }
         if (runs_endless || runs_differ) {
@@ -230,10 +245,8 @@ static void ask(struct exploration *e, struct verdict *verdict, FILE *out)
             continue;
         verdict->error = e->questions[i].failure;
         verdict->trace = length_of(&e->store, state);
-        if (out) {
-            trace_print(out, &e->store, state, NULL, lost);
-            trace_explain(out, store_get(&e->store, state));
-        }
+        if (out)
+            trace_print_end(out, &e->store, state, lost);
     }
     free(lost);
 }
@@ -276,10 +289,8 @@ static void ask_for_rest(struct exploration *e, struct verdict *verdict, FILE *o
         uint32_t *circle = find_circle(&e->links, marked, state, e->store.count, &length);
         verdict->error = "does not come to rest: somebody polls";
         verdict->trace = length_of(&e->store, circle[0]) + length;
-        if (out) {
-            trace_print(out, &e->store, circle[0], NULL, NULL);
+        if (out)
             trace_print_circle(out, &e->store, circle, length);
-        }
         free(circle);
     }
     free(marked);
@@ -329,7 +340,7 @@ static void search_once(struct exploration *e, struct verdict *verdict, uint32_t
     } else if (e->failed) {
         verdict->trace = length_of(&e->store, e->current) + 1;
         if (out)
-            trace_print(out, &e->store, e->current, &e->failure, NULL);
+            trace_print_failure(out, &e->store, e->current, e->failure.error);
     }
     verdict->states = e->store.count;
     verdict->transitions = e->transitions;
@@ -390,7 +401,8 @@ struct verdict search(uint32_t most_states, FILE *out)
     for (;;) {
         struct exploration e = {.questions = questions,
                                 .question_count = choose_questions(questions),
-                                .asks_for_rest = is_to_rest()};
+                                .asks_for_rest = is_to_rest(),
+                                .any_alike = symmetry_begin()};
         verdict = (struct verdict){0};
         search_once(&e, &verdict, most_states, out);
         if (!runs_differ)

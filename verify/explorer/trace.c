@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "symmetry.h"
 
 static const char *const WHY[] = {"START", "OK",    "NOT_EQUAL", "TIMED_OUT",
                                   "SLICE", "AGAIN", "?",         "CANCELLED"};
@@ -12,26 +13,33 @@ static const char *const WHAT[] = {"DONE", "GAVE_UP",   "DEADLOCK",   "OVERFLOW"
                                    "WAIT", "WAIT_IDLE", "WAIT_BRIEF", "QUEUE",    "RETRY"};
 
 /*
- * What the packed form of the wanted state is found by, when its parent is asked again for its
- * successors.
+ * The way to a state. Of those that are alike, states are stored with any one in the place of
+ * another (symmetry.h). Here each has its own name all the way.
  */
-struct wanted {
-    const unsigned char *packed;
-    unsigned char *buffer;
-    size_t size;
+struct way {
+    const struct store *store;
+    struct state state;          /* on the way */
+    unsigned char *packed;       /* what it may lead to */
+    const unsigned char *wanted; /* as it is stored; NULL: */
+    const char *error;           /* what goes wrong next */
     bool found;
+    struct state next;
     struct event event;
 };
 
 static void compare(void *context, const struct state *next, const struct event *event)
 {
-    struct wanted *wanted = context;
-    if (wanted->found || event->error)
+    struct way *way = context;
+    if (way->found || event->error != way->error)
         return;
-    model_pack(next, wanted->buffer);
-    if (memcmp(wanted->buffer, wanted->packed, wanted->size) == 0) {
-        wanted->found = true;
-        wanted->event = *event;
+    if (way->wanted) {
+        model_pack(next, way->packed);
+        symmetry_sort(way->packed);
+    }
+    if (!way->wanted || memcmp(way->packed, way->wanted, way->store->size) == 0) {
+        way->found = true;
+        way->next = *next;
+        way->event = *event;
     }
 }
 
@@ -175,32 +183,20 @@ void trace_print_event(FILE *out, const struct event *event)
     fputc('\n', out);
 }
 
-/* One line: how the state before leads to the one after. */
-static void print_link(FILE *out, const struct store *store, struct wanted *wanted, uint32_t from,
-                       uint32_t to)
+/* One line: how the way goes on to a stored state, or what goes wrong. */
+static void print_next(FILE *out, struct way *way, const unsigned char *wanted, const char *error)
 {
-    struct state before;
-    model_unpack(store_get(store, from), &before);
-    wanted->packed = store_get(store, to);
-    wanted->found = false;
-    model_successors(&before, compare, wanted);
-    trace_print_event(out, &wanted->event);
+    way->wanted = wanted;
+    way->error = error;
+    way->found = false;
+    model_successors(&way->state, compare, way);
+    way->state = way->next;
+    trace_print_event(out, &way->event);
 }
 
-void trace_print_circle(FILE *out, const struct store *store, const uint32_t *circle,
-                        uint32_t length)
-{
-    struct wanted wanted = {.size = store->size, .buffer = allocate(1, store->size)};
-    fprintf(out, "       --- and then, again and again: ---\n");
-    for (uint32_t i = 0; i < length; i++) {
-        fprintf(out, "       ");
-        print_link(out, store, &wanted, circle[i], circle[(i + 1) % length]);
-    }
-    free(wanted.buffer);
-}
-
-void trace_print(FILE *out, const struct store *store, uint32_t state, const struct event *failure,
-                 const unsigned char *lost)
+/* Returns how many transitions lead there. */
+static uint32_t print_way(FILE *out, struct way *way, const struct store *store, uint32_t state,
+                          const unsigned char *lost)
 {
     uint32_t length = 0;
     for (uint32_t s = state; s; s = store->parents[s])
@@ -208,44 +204,64 @@ void trace_print(FILE *out, const struct store *store, uint32_t state, const str
     uint32_t *path = allocate(length + 1, sizeof *path);
     for (uint32_t s = state, i = length; s; s = store->parents[s])
         path[i--] = s;
-    struct wanted wanted = {.size = store->size, .buffer = allocate(1, store->size)};
     bool told = false;
+    way->store = store;
+    way->packed = allocate(1, store->size);
+    model_unpack(store_get(store, 0), &way->state);
     for (uint32_t i = 1; i <= length; i++) {
         fprintf(out, "%5u  ", i);
-        print_link(out, store, &wanted, path[i - 1], path[i]);
+        print_next(out, way, store_get(store, path[i]), NULL);
         if (lost && lost[path[i]] && !told) {
             told = true;
             if (i < length)
                 fprintf(out, "       --- too late from here on ---\n");
         }
     }
-    if (failure) {
-        fprintf(out, "%5u  ", length + 1);
-        trace_print_event(out, failure);
-        fprintf(out, "       !!! %s\n", failure->error);
-    }
     free(path);
-    free(wanted.buffer);
+    return length;
 }
 
-void trace_explain(FILE *out, const unsigned char *packed)
+void trace_print_failure(FILE *out, const struct store *store, uint32_t state, const char *error)
+{
+    struct way way;
+    fprintf(out, "%5u  ", print_way(out, &way, store, state, NULL) + 1);
+    print_next(out, &way, NULL, error);
+    fprintf(out, "       !!! %s\n", error);
+    free(way.packed);
+}
+
+void trace_print_circle(FILE *out, const struct store *store, const uint32_t *circle,
+                        uint32_t length)
+{
+    struct way way;
+    print_way(out, &way, store, circle[0], NULL);
+    const struct state first = way.state;
+    fprintf(out, "       --- and then, again and again: ---\n");
+    for (uint32_t i = 0; i < length; i++) {
+        fprintf(out, "       ");
+        print_next(out, &way, store_get(store, circle[(i + 1) % length]), NULL);
+    }
+    if (memcmp(&first, &way.state, sizeof first) != 0)
+        fprintf(out, "       --- each time with agents in one another's places ---\n");
+    free(way.packed);
+}
+
+static void explain(FILE *out, const struct state *state)
 {
     static const char *const DOING[] = {
         "in no call",     "about to go on", "within a call", "about to queue",
         "about to sleep", "asleep",         "dead"};
-    struct state state;
-    model_unpack(packed, &state);
     fputs("       Then:", out);
     for (uint32_t word = 0; word < model_primitive->words; word++) {
         fprintf(out, " %s is ", word_name(word));
-        trace_print_value(out, word, state.words[word]);
+        trace_print_value(out, word, state->words[word]);
         fputc(';', out);
     }
     for (int agent = 0; agent < model_agents; agent++) {
-        const struct agent *a = &state.agents[agent];
+        const struct agent *a = &state->agents[agent];
         fputc(' ', out);
         fprintf(out, "%s ", model_name(agent));
-        fputs(model_has_finished(&state, agent) ? "has finished" : DOING[a->doing], out);
+        fputs(model_has_finished(state, agent) ? "has finished" : DOING[a->doing], out);
         if (a->in_line)
             fprintf(out, ", %d in line", a->in_line);
         if (a->pending)
@@ -253,4 +269,13 @@ void trace_explain(FILE *out, const unsigned char *packed)
         fputc(agent + 1 < model_agents ? ';' : '.', out);
     }
     fputc('\n', out);
+}
+
+void trace_print_end(FILE *out, const struct store *store, uint32_t state,
+                     const unsigned char *lost)
+{
+    struct way way;
+    print_way(out, &way, store, state, lost);
+    explain(out, &way.state);
+    free(way.packed);
 }

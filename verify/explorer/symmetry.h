@@ -1,0 +1,34 @@
+/*
+ * symmetry.h: threads of the same letters and sizes are alike: what one can do, each can. So a
+ * state and the one in which two of them have changed places lead to the same failures, and one of
+ * the two is explored for both: the one in which the records of threads that are alike are sorted.
+ *
+ *   - Nothing in a state may name a thread. So no threads are alike where words, ghosts or places
+ *     hold agents' numbers. Event loops are never alike, since the questions about frozen ones name
+ *     them.
+ *   - A way on from a state is one from the other, with the names changed. So what is out of reach
+ *     stays so. A circle leads, after some rounds, back to the thread with which it began.
+ *   - A transition keeps the number of its agent in the state that it leaves, and two that lead to
+ *     the same state stay two. So chances are as they were.
+ *
+ * That the model and the primitive do treat such threads alike is checked in some states of each
+ * exploration.
+ */
+#ifndef EXPLORER_SYMMETRY_H
+#define EXPLORER_SYMMETRY_H
+
+#include "model.h"
+
+/* Finds out which agents of the current model are alike. Returns whether any are. */
+bool symmetry_begin(void);
+
+/* Sorts the records of agents that are alike. */
+void symmetry_sort(unsigned char *packed);
+
+/*
+ * Has agents that are alike change places, in a way that depends on the number. Returns whether the
+ * successors are the same but for this, and so is what the questions ask of the agents.
+ */
+bool symmetry_holds(const struct state *state, uint32_t number);
+
+#endif
