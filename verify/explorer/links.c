@@ -45,25 +45,31 @@ static bool relies_on(struct reliance reliance, const struct link *link)
     return !(link->help & ~reliance.help) && !(reliance.frozen >> link->agent & 1);
 }
 
-/* Whether a link leads from the state to a marked one. */
-static bool leads_to_marked(const struct links *links, struct reliance reliance,
-                            const unsigned char *marked, uint32_t state)
+/* Which of these sets, frozen, leave the link to be taken, and to lead to a marked state. */
+static frozen_sets marked_by(const struct link *link, frozen_sets sets, frozen_sets marked)
 {
-    for (size_t i = links->first[state]; i < links->first[state + 1]; i++) {
-        if (marked[links->all[i].to] && relies_on(reliance, &links->all[i]))
-            return true;
+    frozen_sets found = 0;
+    for (unsigned frozen = 0; frozen < 1u << MAX_AGENTS; frozen++) {
+        if (sets >> frozen & 1 && !(frozen >> link->agent & 1) &&
+            marked >> symmetry_places(link->places, frozen) & 1)
+            found |= (frozen_sets)(1 << frozen);
     }
-    return false;
+    return found;
 }
 
-void links_spread_backwards(const struct links *links, struct reliance reliance,
-                            unsigned char *marked)
+void links_spread_backwards(const struct links *links, unsigned help, frozen_sets sets,
+                            frozen_sets *marked)
 {
     for (bool any = true; any;) {
         any = false;
         for (uint32_t s = links->states; s-- > 0;) {
-            if (!marked[s] && leads_to_marked(links, reliance, marked, s))
-                marked[s] = any = true;
+            for (size_t i = links->first[s]; marked[s] != sets && i < links->first[s + 1]; i++) {
+                const struct link *link = &links->all[i];
+                const frozen_sets found =
+                    link->help & ~help ? 0 : marked_by(link, sets & ~marked[s], marked[link->to]);
+                marked[s] |= found;
+                any |= found != 0;
+            }
         }
     }
 }

@@ -9,12 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symmetry.h"
+
 struct link {
     uint32_t to;
-    uint16_t help; /* kinds of HELP that it needs */
+    uint8_t help; /* kinds of HELP that it needs */
     uint8_t agent;
-    bool is_motion; /* happens for a reason, and ends no call */
+    permutation places; /* where the agents are to be found in the state that it leads to */
+    bool is_motion;     /* happens for a reason, and ends no call */
 };
+
+_Static_assert(HELP <= UINT8_MAX, "a link has room for all kinds of help");
 
 /* Those from state s are all[first[s]] to all[first[s + 1] - 1]. */
 struct links {
@@ -40,9 +45,18 @@ void links_add(struct links *links, struct link link);
 void links_end(struct links *links);
 void links_close(struct links *links);
 
-/* Marks all states from which a marked one can be reached. */
-void links_spread_backwards(const struct links *links, struct reliance reliance,
-                            unsigned char *marked);
+/*
+ * Sets of agents that are frozen, one bit each: bit n is for the set whose agents are the bits of
+ * n.
+ */
+typedef uint16_t frozen_sets;
+
+/*
+ * For each of these sets, marks all states from which a marked one can be reached with this help
+ * while that set is frozen.
+ */
+void links_spread_backwards(const struct links *links, unsigned help, frozen_sets sets,
+                            frozen_sets *marked);
 
 /* Marks all states on a circle of motions, and those between two circles. */
 void links_mark_circles(const struct links *links, unsigned char *marked);

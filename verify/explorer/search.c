@@ -124,13 +124,13 @@ static void discover(void *context, const struct state *next, const struct event
     unsigned char *packed = e->packed + e->found_count * e->store.size;
     struct found *found = &e->found[e->found_count++];
     found->link =
-        (struct link){starves ? TOO_MANY : 0, (uint16_t)(event->help & HELP), (uint8_t)event->agent,
-                      !(event->help & (SPURIOUS | RECHECK)) && !ends_call(event)};
+        (struct link){starves ? TOO_MANY : 0, (uint8_t)(event->help & HELP), (uint8_t)event->agent,
+                      SAME_PLACES, !(event->help & (SPURIOUS | RECHECK)) && !ends_call(event)};
     if (!starves) {
         model_pack(next, packed);
         found->is_same = memcmp(packed, store_get(&e->store, e->current), e->store.size) == 0;
         if (e->any_alike)
-            symmetry_sort(packed);
+            found->link.places = symmetry_sort(packed);
         found->hash = store_hash(&e->store, packed);
     }
 }
@@ -161,33 +161,48 @@ static uint32_t length_of(const struct store *store, uint32_t state)
     return length;
 }
 
-/*
- * The first state from which the question's goals are out of reach; best one that is a dead end.
- * UINT32_MAX: none.
- */
-static uint32_t find_lost(const struct exploration *e, const struct question *question,
-                          unsigned char *lost)
+/* Marks the states from which the goals of these questions are in reach. */
+static void mark_ways(const struct exploration *e, const struct question *questions, int count,
+                      frozen_sets *marked)
 {
-    const uint32_t states = e->store.count;
-    unsigned char *marked = allocate(states, 1);
-    for (uint32_t s = 0; s < states; s++)
-        marked[s] = is_goal(question, e->standings[s]);
-    links_spread_backwards(&e->links, question->reliance, marked);
-    uint32_t first = UINT32_MAX, end = UINT32_MAX;
-    for (uint32_t s = states; s-- > 0;) {
-        lost[s] = !marked[s];
-        if (marked[s])
+    frozen_sets sets = 0;
+    for (int i = 0; i < count; i++) {
+        const frozen_sets set = (frozen_sets)(1 << questions[i].reliance.frozen);
+        sets |= set;
+        for (uint32_t s = 0; s < e->store.count; s++)
+            marked[s] |= is_goal(&questions[i], e->standings[s]) ? set : 0;
+    }
+    links_spread_backwards(&e->links, questions->reliance.help, sets, marked);
+}
+
+/* A state from which a question's goals are out of reach. */
+struct lost {
+    uint32_t state; /* UINT32_MAX: there is none */
+    const struct question *question;
+};
+
+/*
+ * The first one of these questions; best one that is a dead end. Questions whose frozen agents are
+ * alike have to be looked at together, since each of these states is stored once.
+ */
+static struct lost find_lost(const struct exploration *e, const struct question *questions,
+                             int count, const frozen_sets *marked)
+{
+    struct lost first = {UINT32_MAX, NULL};
+    struct lost end = first;
+    for (uint32_t i = e->store.count * (uint32_t)count; i-- > 0;) {
+        const struct lost lost = {i / (uint32_t)count, &questions[i % (uint32_t)count]};
+        if (marked[lost.state] >> lost.question->reliance.frozen & 1)
             continue;
         struct state state;
-        model_unpack(store_get(&e->store, s), &state);
-        if (is_exempt(question, &state))
+        model_unpack(store_get(&e->store, lost.state), &state);
+        if (is_exempt(lost.question, &state))
             continue;
-        first = s;
-        if (!links_lead_on(&e->links, question->reliance, s))
-            end = s;
+        first = lost;
+        if (!links_lead_on(&e->links, lost.question->reliance, lost.state))
+            end = lost;
     }
-    free(marked);
-    return end != UINT32_MAX ? end : first;
+    return end.question ? end : first;
 }
 
 static void note_standing(struct exploration *e, const struct state *state)
@@ -236,19 +251,20 @@ static void explore(struct exploration *e, struct verdict *verdict, uint32_t mos
     links_end(&e->links);
 }
 
-static void ask(struct exploration *e, struct verdict *verdict, FILE *out)
+/* These questions count on the same help. */
+static void ask(struct exploration *e, const struct question *questions, int count,
+                struct verdict *verdict, FILE *out)
 {
-    unsigned char *lost = allocate(e->store.count, 1);
-    for (int i = 0; i < e->question_count && !verdict->error; i++) {
-        const uint32_t state = find_lost(e, &e->questions[i], lost);
-        if (state == UINT32_MAX)
-            continue;
-        verdict->error = e->questions[i].failure;
-        verdict->trace = length_of(&e->store, state);
+    frozen_sets *marked = allocate(e->store.count, sizeof *marked);
+    mark_ways(e, questions, count, marked);
+    const struct lost lost = find_lost(e, questions, count, marked);
+    if (lost.question) {
+        verdict->error = lost.question->failure;
+        verdict->trace = length_of(&e->store, lost.state);
         if (out)
-            trace_print_end(out, &e->store, state, lost);
+            trace_print_end(out, &e->store, lost.state, marked, lost.question->reliance.frozen);
     }
-    free(lost);
+    free(marked);
 }
 
 /*
@@ -332,7 +348,9 @@ static void search_once(struct exploration *e, struct verdict *verdict, uint32_t
     store_open(&e->store, model_packed_size());
     explore(e, verdict, most_states);
     if (!verdict->error) {
-        ask(e, verdict, out);
+        ask(e, e->questions, 1, verdict, out);
+        if (!verdict->error && e->question_count > 1)
+            ask(e, e->questions + 1, e->question_count - 1, verdict, out);
         if (!verdict->error && e->asks_for_rest)
             ask_for_rest(e, verdict, out);
         if (!verdict->error && model_configuration->with & BY_CHANCE)

@@ -1,6 +1,6 @@
 /*
  * search.h: all states, breadth first, and what must hold of them. Of states that differ only in
- * which of several threads does what, one is explored for all (symmetry.h).
+ * which of several agents does what, one is explored for all (symmetry.h).
  *
  *   - The primitive's invariants hold, in each state and for each transition.
  *   - Every caller can finish, from every state, by transitions on which it can count. Spurious

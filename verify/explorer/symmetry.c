@@ -9,13 +9,9 @@
 static int previous[MAX_AGENTS];
 static size_t records[MAX_AGENTS], sizes[MAX_AGENTS];
 
-struct permutation {
-    int to[MAX_AGENTS];
-};
-
 /* What is found, added up, so that the order in which it comes makes no difference. */
 struct tally {
-    const struct permutation *permutation;
+    permutation places;
     uint64_t sum;
 };
 
@@ -29,8 +25,7 @@ static bool names_agents(void)
 
 static bool are_alike(int agent, int other)
 {
-    if (model_callers[agent] != model_callers[other] || model_has_async(agent) ||
-        model_has_async(other))
+    if (model_callers[agent] != model_callers[other])
         return false;
     for (int caller = 0; caller < model_callers[agent]; caller++) {
         if (model_letter(agent, caller) != model_letter(other, caller) ||
@@ -55,38 +50,72 @@ bool symmetry_begin(void)
     return any;
 }
 
-void symmetry_sort(unsigned char *packed)
+static void exchange(int *order, int place, int other)
 {
-    unsigned char record[sizeof(struct agent)];
-    for (int agent = 1; agent < model_agents; agent++) {
-        const size_t size = sizes[agent];
-        unsigned char *here = packed + records[agent];
-        for (int other = previous[agent]; other >= 0; other = previous[other]) {
-            unsigned char *there = packed + records[other];
-            if (memcmp(there, here, size) <= 0)
-                break;
-            memcpy(record, there, size);
-            memcpy(there, here, size);
-            memcpy(here, record, size);
-            here = there;
-        }
-    }
+    const int agent = order[place];
+    order[place] = order[other];
+    order[other] = agent;
 }
 
-static struct state permute(const struct state *state, const struct permutation *permutation)
+static int place_of(permutation places, int agent)
+{
+    return places >> 2 * agent & 3;
+}
+
+unsigned symmetry_places(permutation places, unsigned agents)
+{
+    unsigned there = 0;
+    if (places == SAME_PLACES)
+        return agents;
+    for (int agent = 0; agent < MAX_AGENTS; agent++)
+        there |= (agents >> agent & 1) << place_of(places, agent);
+    return there;
+}
+
+/* The permutation whose inverse has the agents in this order. */
+static permutation inverse_of(const int *order)
+{
+    unsigned places = 0;
+    for (int place = 0; place < MAX_AGENTS; place++)
+        places |= (unsigned)place << 2 * order[place];
+    return (permutation)places;
+}
+
+permutation symmetry_sort(unsigned char *packed)
+{
+    unsigned char record[sizeof(struct agent)];
+    int order[MAX_AGENTS] = {0, 1, 2, 3};
+    for (int agent = 1; agent < model_agents; agent++) {
+        int place = agent;
+        for (int other = previous[agent]; other >= 0; other = previous[other]) {
+            unsigned char *here = packed + records[place];
+            unsigned char *there = packed + records[other];
+            if (memcmp(there, here, sizes[agent]) <= 0)
+                break;
+            memcpy(record, there, sizes[agent]);
+            memcpy(there, here, sizes[agent]);
+            memcpy(here, record, sizes[agent]);
+            exchange(order, place, other);
+            place = other;
+        }
+    }
+    return inverse_of(order);
+}
+
+static struct state permute(const struct state *state, permutation places)
 {
     struct state other = *state;
     for (int agent = 0; agent < model_agents; agent++)
-        other.agents[permutation->to[agent]] = state->agents[agent];
+        other.agents[place_of(places, agent)] = state->agents[agent];
     return other;
 }
 
 static void count(void *context, const struct state *next, const struct event *event)
 {
     struct tally *tally = context;
-    const struct state state = permute(next, tally->permutation);
+    const struct state state = permute(next, tally->places);
     unsigned char packed[sizeof state];
-    const uint64_t what[] = {(uint64_t)tally->permutation->to[event->agent],
+    const uint64_t what[] = {(uint64_t)place_of(tally->places, event->agent),
                              (uint64_t)event->kind,
                              event->help,
                              event->ended,
@@ -97,33 +126,30 @@ static void count(void *context, const struct state *next, const struct event *e
     tally->sum += hash_bytes(packed, model_packed_size(), hash_bytes(what, sizeof what, 0));
 }
 
-static uint64_t sum_of(const struct state *state, const struct permutation *permutation)
+static uint64_t sum_of(const struct state *state, permutation places)
 {
-    struct tally tally = {permutation, 0};
+    struct tally tally = {places, 0};
     model_successors(state, count, &tally);
     for (int agent = 0; agent < model_agents; agent++) {
         const bool what[] = {
             model_has_finished(state, agent), model_primitive->is_needed(state, agent),
             model_primitive->was_chosen && model_primitive->was_chosen(state, agent)};
-        tally.sum += hash_bytes(what, sizeof what, (uint64_t)permutation->to[agent]);
+        tally.sum += hash_bytes(what, sizeof what, (uint64_t)place_of(places, agent));
     }
     return tally.sum;
 }
 
 bool symmetry_holds(const struct state *state, uint32_t number)
 {
-    struct permutation same, changed;
-    for (int agent = 0; agent < model_agents; agent++)
-        same.to[agent] = changed.to[agent] = agent;
+    int order[MAX_AGENTS] = {0, 1, 2, 3};
     for (int agent = 1; agent < model_agents; agent++) {
         int other = agent;
         for (; previous[other] >= 0 && number % 2; number /= 2)
             other = previous[other];
         number /= 2;
-        const int place = changed.to[agent];
-        changed.to[agent] = changed.to[other];
-        changed.to[other] = place;
+        exchange(order, agent, other);
     }
-    const struct state other = permute(state, &changed);
-    return sum_of(state, &changed) == sum_of(&other, &same);
+    const permutation places = inverse_of(order);
+    const struct state other = permute(state, places);
+    return sum_of(state, places) == sum_of(&other, SAME_PLACES);
 }

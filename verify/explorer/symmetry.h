@@ -1,17 +1,17 @@
 /*
- * symmetry.h: threads of the same letters and sizes are alike: what one can do, each can. So a
+ * symmetry.h: agents of the same letters and sizes are alike: what one can do, each can. So a
  * state and the one in which two of them have changed places lead to the same failures, and one of
- * the two is explored for both: the one in which the records of threads that are alike are sorted.
+ * the two is explored for both: the one in which the records of agents that are alike are sorted.
  *
- *   - Nothing in a state may name a thread. So no threads are alike where words, ghosts or places
- *     hold agents' numbers. Event loops are never alike, since the questions about frozen ones name
- *     them.
+ *   - Nothing in a state may name an agent. So no agents are alike where words, ghosts or places
+ *     hold agents' numbers.
  *   - A way on from a state is one from the other, with the names changed. So what is out of reach
- *     stays so. A circle leads, after some rounds, back to the thread with which it began.
+ *     stays so. While some agents are frozen, each link says where it takes them. A circle leads,
+ *     after some rounds, back to the agent with which it began.
  *   - A transition keeps the number of its agent in the state that it leaves, and two that lead to
  *     the same state stay two. So chances are as they were.
  *
- * That the model and the primitive do treat such threads alike is checked in some states of each
+ * That the model and the primitive do treat such agents alike is checked in some states of each
  * exploration.
  */
 #ifndef EXPLORER_SYMMETRY_H
@@ -19,11 +19,21 @@
 
 #include "model.h"
 
+/* Where each agent goes: two bits each, agent 0 in the lowest. */
+typedef uint8_t permutation;
+
+#define SAME_PLACES 0xe4
+
+_Static_assert(MAX_AGENTS <= 4, "a permutation is a byte");
+
 /* Finds out which agents of the current model are alike. Returns whether any are. */
 bool symmetry_begin(void);
 
-/* Sorts the records of agents that are alike. */
-void symmetry_sort(unsigned char *packed);
+/* Sorts the records of agents that are alike. Returns where each has gone. */
+permutation symmetry_sort(unsigned char *packed);
+
+/* Where these agents have gone, one bit each. */
+unsigned symmetry_places(permutation places, unsigned agents);
 
 /*
  * Has agents that are alike change places, in a way that depends on the number. Returns whether the

@@ -23,8 +23,11 @@ struct way {
     const unsigned char *wanted; /* as it is stored; NULL: */
     const char *error;           /* what goes wrong next */
     bool found;
-    struct state next;
-    struct event event;
+    struct step {
+        struct state state;
+        struct event event;
+        permutation places; /* where its agents are as it is stored */
+    } next;
 };
 
 static void compare(void *context, const struct state *next, const struct event *event)
@@ -34,12 +37,12 @@ static void compare(void *context, const struct state *next, const struct event 
         return;
     if (way->wanted) {
         model_pack(next, way->packed);
-        symmetry_sort(way->packed);
+        way->next.places = symmetry_sort(way->packed);
     }
     if (!way->wanted || memcmp(way->packed, way->wanted, way->store->size) == 0) {
         way->found = true;
-        way->next = *next;
-        way->event = *event;
+        way->next.state = *next;
+        way->next.event = *event;
     }
 }
 
@@ -183,20 +186,45 @@ void trace_print_event(FILE *out, const struct event *event)
     fputc('\n', out);
 }
 
-/* One line: how the way goes on to a stored state, or what goes wrong. */
-static void print_next(FILE *out, struct way *way, const unsigned char *wanted, const char *error)
+/* The way goes on to a stored state, or to what goes wrong. */
+static const struct step *go_on(struct way *way, const unsigned char *wanted, const char *error)
 {
     way->wanted = wanted;
     way->error = error;
     way->found = false;
     model_successors(&way->state, compare, way);
-    way->state = way->next;
-    trace_print_event(out, &way->event);
+    way->state = way->next.state;
+    return &way->next;
+}
+
+/* Goes from the first state to this one. Returns the steps. */
+static struct step *find_way(struct way *way, const struct store *store, const uint32_t *path,
+                             uint32_t length)
+{
+    struct step *steps = allocate(length + 1, sizeof *steps);
+    way->store = store;
+    way->packed = allocate(1, store->size);
+    model_unpack(store_get(store, 0), &way->state);
+    steps[0].places = SAME_PLACES;
+    for (uint32_t i = 1; i <= length; i++)
+        steps[i] = *go_on(way, store_get(store, path[i]), NULL);
+    return steps;
+}
+
+/* Those who will be in these places after the last step, by the names that they have on the way. */
+static unsigned by_name(const struct step *last, unsigned agents)
+{
+    unsigned named = 0;
+    for (int agent = 0; agent < model_agents; agent++) {
+        if (symmetry_places(last->places, 1u << agent) & agents)
+            named |= 1u << agent;
+    }
+    return named;
 }
 
 /* Returns how many transitions lead there. */
 static uint32_t print_way(FILE *out, struct way *way, const struct store *store, uint32_t state,
-                          const unsigned char *lost)
+                          const frozen_sets *marked, unsigned frozen)
 {
     uint32_t length = 0;
     for (uint32_t s = state; s; s = store->parents[s])
@@ -204,19 +232,19 @@ static uint32_t print_way(FILE *out, struct way *way, const struct store *store,
     uint32_t *path = allocate(length + 1, sizeof *path);
     for (uint32_t s = state, i = length; s; s = store->parents[s])
         path[i--] = s;
+    struct step *steps = find_way(way, store, path, length);
+    const unsigned named = by_name(&steps[length], frozen);
     bool told = false;
-    way->store = store;
-    way->packed = allocate(1, store->size);
-    model_unpack(store_get(store, 0), &way->state);
     for (uint32_t i = 1; i <= length; i++) {
         fprintf(out, "%5u  ", i);
-        print_next(out, way, store_get(store, path[i]), NULL);
-        if (lost && lost[path[i]] && !told) {
+        trace_print_event(out, &steps[i].event);
+        if (marked && !(marked[path[i]] >> symmetry_places(steps[i].places, named) & 1) && !told) {
             told = true;
             if (i < length)
                 fprintf(out, "       --- too late from here on ---\n");
         }
     }
+    free(steps);
     free(path);
     return length;
 }
@@ -224,8 +252,8 @@ static uint32_t print_way(FILE *out, struct way *way, const struct store *store,
 void trace_print_failure(FILE *out, const struct store *store, uint32_t state, const char *error)
 {
     struct way way;
-    fprintf(out, "%5u  ", print_way(out, &way, store, state, NULL) + 1);
-    print_next(out, &way, NULL, error);
+    fprintf(out, "%5u  ", print_way(out, &way, store, state, NULL, 0) + 1);
+    trace_print_event(out, &go_on(&way, NULL, error)->event);
     fprintf(out, "       !!! %s\n", error);
     free(way.packed);
 }
@@ -234,12 +262,13 @@ void trace_print_circle(FILE *out, const struct store *store, const uint32_t *ci
                         uint32_t length)
 {
     struct way way;
-    print_way(out, &way, store, circle[0], NULL);
+    print_way(out, &way, store, circle[0], NULL, 0);
     const struct state first = way.state;
     fprintf(out, "       --- and then, again and again: ---\n");
     for (uint32_t i = 0; i < length; i++) {
         fprintf(out, "       ");
-        print_next(out, &way, store_get(store, circle[(i + 1) % length]), NULL);
+        trace_print_event(out,
+                          &go_on(&way, store_get(store, circle[(i + 1) % length]), NULL)->event);
     }
     if (memcmp(&first, &way.state, sizeof first) != 0)
         fprintf(out, "       --- each time with agents in one another's places ---\n");
@@ -272,10 +301,10 @@ static void explain(FILE *out, const struct state *state)
 }
 
 void trace_print_end(FILE *out, const struct store *store, uint32_t state,
-                     const unsigned char *lost)
+                     const frozen_sets *marked, unsigned frozen)
 {
     struct way way;
-    print_way(out, &way, store, state, lost);
+    print_way(out, &way, store, state, marked, frozen);
     explain(out, &way.state);
     free(way.packed);
 }

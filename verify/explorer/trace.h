@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "links.h"
 #include "model.h"
 #include "store.h"
 
@@ -11,11 +12,11 @@
 void trace_print_failure(FILE *out, const struct store *store, uint32_t state, const char *error);
 
 /*
- * Writes how this state comes about, and what all agents do in it. `lost` tells of each state
- * whether it is too late.
+ * Writes how this state comes about, and what all agents do in it. It is too late in the states
+ * that are not marked for the agents which are frozen in this one.
  */
 void trace_print_end(FILE *out, const struct store *store, uint32_t state,
-                     const unsigned char *lost);
+                     const frozen_sets *marked, unsigned frozen);
 
 /*
  * Writes how the first of these states comes about, how it leads to the next, and so on, and the
