@@ -43,11 +43,11 @@ core: setup ## print the C core as js/src/core, and build the wasm library
 check: setup ## the loop while one works: build and run what takes a minute, and say what that leaves out
 	@$(call ctest,check,check)
 
-test: setup ## run every test there is and count them
-	@$(call ctest,gcc,gcc); status=$$?; echo; $(NODE) test/js/matrix.js; exit $$status
+test: setup ## run every test there is and count them; DOCS=1 puts JavaScript's table into docs/
+	@$(call ctest,gcc,gcc); status=$$?; echo; $(NODE) test/js/matrix.js $(if $(DOCS),--docs); exit $$status
 
-matrix: setup ## run the JavaScript suite on every runtime and in every browser; DOCS=1 puts the table into docs/
-	@$(NODE) test/js/run.js; status=$$?; echo; $(NODE) test/js/matrix.js $(if $(DOCS),--docs); exit $$status
+matrix: setup ## run the JavaScript suite on every runtime, in all modes, and in every browser
+	@$(NODE) test/js/run.js; status=$$?; echo; $(NODE) test/js/matrix.js; exit $$status
 
 everywhere: setup-everywhere ## run the C tests on every system and processor that runs here; DOCS=1 puts the table into docs/
 	@$(call ctest,,everywhere); status=$$?; $(NODE) test/everywhere.js $(if $(DOCS),--docs); exit $$status

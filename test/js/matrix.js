@@ -10,7 +10,7 @@ import { kept, NAMES, OTHERS } from './results.js';
 import { RUNTIMES } from './runtimes.js';
 
 const PAGE = new URL('../../docs/runtimes.md', import.meta.url);
-const BETWEEN = /(?<=<!-- make matrix DOCS=1 -->\n\n).*?(?=\n\n<!-- end -->)/s;
+const BETWEEN = /(?<=<!-- make test DOCS=1 -->\n\n).*?(?=\n\n<!-- end -->)/s;
 const HEADS = ['', ...NAMES, OTHERS, 'waitAsync', 'Atomics.pause', 'using'];
 
 const tell = ({ passed, failed }) => (failed > 0 ? `${passed}, ${failed} FAILED` : `${passed}`);
@@ -25,7 +25,7 @@ function rowOf(runtime) {
   const missing = !result || (runtime.files && !isInstalled(runtime));
   if (missing)
     return [
-      `${runtime.title}: ${result ? 'not installed' : 'not run'}`,
+      `${runtime.name}: ${result ? 'not installed' : 'not run'}`,
       ...HEADS.slice(1).map(() => '-'),
     ];
   const { title, version, counts, engine } = result;

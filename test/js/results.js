@@ -32,18 +32,21 @@ export function keep({ runtime, mode, engine, passed, failed }) {
   );
 }
 
-/** What was kept of a runtime, the sums of all modes; undefined if it was not run. */
+/**
+ * What was kept of a runtime: how many tests passed as it is, and failed in any mode; undefined if
+ * it was not run as it is.
+ */
 export function kept(name) {
   mkdirSync(folder, { recursive: true });
-  const files = readdirSync(folder).filter((file) => file.startsWith(`${name}-`));
-  const results = files.map((file) => JSON.parse(readFileSync(`${folder}${file}`, 'utf8')));
-  const sum = (subject, fate) =>
-    results.reduce((total, { counts }) => total + (counts[subject]?.[fate] ?? 0), 0);
-  const sums = (subject) => [
-    subject,
-    { passed: sum(subject, 'passed'), failed: sum(subject, 'failed') },
-  ];
-  return results.length > 0
-    ? { ...results[0], counts: Object.fromEntries([...NAMES, OTHERS].map(sums)) }
-    : undefined;
+  const results = readdirSync(folder)
+    .filter((file) => file.startsWith(`${name}-`))
+    .map((file) => [file, JSON.parse(readFileSync(`${folder}${file}`, 'utf8'))]);
+  const normal = Object.fromEntries(results)[`${name}-normal.json`];
+  const countsOf = (subject) => ({
+    passed: normal.counts[subject]?.passed ?? 0,
+    failed: results.reduce((sum, [, { counts }]) => sum + (counts[subject]?.failed ?? 0), 0),
+  });
+  const counts = () =>
+    Object.fromEntries([...NAMES, OTHERS].map((subject) => [subject, countsOf(subject)]));
+  return normal && { ...normal, counts: counts() };
 }
