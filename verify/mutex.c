@@ -36,6 +36,11 @@ static const struct function functions[] = {
     [BURY] = FUNCTION("mutex_bury_step", "bury", 1, bury),
 };
 
+static uint8_t ids_of_call(uint32_t function)
+{
+    return function == OWNER ? 0 : 1;
+}
+
 /* Returns the agent that has died, or -1. */
 static int dead_agent(const struct state *state)
 {
@@ -403,4 +408,5 @@ static const char *const word_names[] = {"state", "gate"};
 EXPLORE("mutex", LW_MUTEX_WORDS, .flags_of_a_step = SAW_IT_HELD, .last_phase = MUTEX_LAST_PHASE,
         .waits = waits, .resumed = counts, .may_die = may_die, .proofs = proofs,
         .proof_count = COUNT_OF(proofs), .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT,
-        .is_owed = unlock_is_owed, .pledges = reservation, .wakes_one = LW_MUTEX_STATE + 1)
+        .ids_of_call = ids_of_call, .is_owed = unlock_is_owed, .pledges = reservation,
+        .wakes_one = LW_MUTEX_STATE + 1)

@@ -148,6 +148,13 @@ static bool is_lock(uint32_t function)
     return function >= READ && function <= UPGRADE;
 }
 
+static uint8_t ids_of_call(uint32_t function)
+{
+    return is_lock(function) || function >= RDLOCK  ? 1
+           : function == STATE || function == OWNER ? 0
+                                                    : 4;
+}
+
 /* The calls that a caller of this agent may make. */
 struct list {
     struct choice *choices;
@@ -1114,8 +1121,8 @@ EXPLORE("rwlock", LW_RWLOCK_WORDS, .crowd = true, .async_letters = "apxyzAXYZ", 
         .flags_of_a_step = SAW_OTHERS | SAW_FULL | LOOKED, .last_phase = MUTEX_LAST_PHASE | 0xff,
         .waits = waits, .may_wait = may_wait, .proofs = proofs, .proof_count = COUNT_OF(proofs),
         .ids = {[LW_RWLOCK_OWNER] = UINT32_MAX}, .agents_ghosts = 1 << OWNER_AGENT,
-        .counts = {[LW_RWLOCK_STATE] = LW_RWLOCK_READERS}, .forgets = true,
-        .generations = {[LW_RWLOCK_GENERATION] = GENERATIONS}, .is_owed = is_owed,
+        .ids_of_call = ids_of_call, .counts = {[LW_RWLOCK_STATE] = LW_RWLOCK_READERS},
+        .forgets = true, .generations = {[LW_RWLOCK_GENERATION] = GENERATIONS}, .is_owed = is_owed,
         .may_sleep = may_sleep, .pledges = pledges, .may_keep = may_keep,
         .is_woken_with_all = is_woken_with_all, .is_marked = is_marked,
         .others_changed = others_changed, .held = reads_of, .held_by_all = held_by_all)

@@ -45,13 +45,20 @@ static bool relies_on(struct reliance reliance, const struct link *link)
     return !(link->help & ~reliance.help) && !(reliance.frozen >> link->agent & 1);
 }
 
+/* For each agent: the sets that it is not in. */
+static const frozen_sets WITHOUT[] = {0x5555, 0x3333, 0x0f0f, 0x00ff};
+
+_Static_assert(sizeof WITHOUT / sizeof *WITHOUT == MAX_AGENTS, "one for each agent");
+
 /* Which of these sets, frozen, leave the link to be taken, and to lead to a marked state. */
 static frozen_sets marked_by(const struct link *link, frozen_sets sets, frozen_sets marked)
 {
+    const frozen_sets able = sets & WITHOUT[link->agent];
     frozen_sets found = 0;
-    for (unsigned frozen = 0; frozen < 1u << MAX_AGENTS; frozen++) {
-        if (sets >> frozen & 1 && !(frozen >> link->agent & 1) &&
-            marked >> symmetry_places(link->places, frozen) & 1)
+    if (link->places == SAME_PLACES || marked == 0)
+        return able & marked;
+    for (unsigned frozen = 0; able >> frozen; frozen++) {
+        if (able >> frozen & 1 && marked >> symmetry_places(link->places, frozen) & 1)
             found |= (frozen_sets)(1 << frozen);
     }
     return found;

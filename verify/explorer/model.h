@@ -194,6 +194,11 @@ struct primitive {
     uint32_t ids[MAX_WORDS]; /* the bits of each word that hold an agent's id */
     uint8_t agents_ghosts;   /* the ghosts that hold an agent's number plus one, one bit each */
     /*
+     * Returns which of the arguments a, b and c of this function hold an agent's id, one bit each.
+     * NULL: this is not known, and no agents are alike (symmetry.h) if words hold ids.
+     */
+    uint8_t (*ids_of_call)(uint32_t function);
+    /*
      * The bits of each word that hold a generation: a number that only grows, and that callers
      * compare with the one they know, and do nothing else with. A run knows no other than its next
      * operation does, unless the primitive `forgets` or `remembers`.
@@ -359,8 +364,6 @@ bool model_has_finished(const struct state *state, int agent);
 
 /* States are kept packed: callers that are not there take no room. */
 size_t model_packed_size(void);
-/* Where the agent's record begins there. */
-size_t model_packed_agent(int agent);
 void model_pack(const struct state *state, unsigned char *packed);
 void model_unpack(const unsigned char *packed, struct state *state);
 

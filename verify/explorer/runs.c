@@ -41,6 +41,12 @@ struct run {
     struct edge *edges;
     struct original *originals;
     uint32_t original_count;
+    struct renamed *renamed; /* by each renaming; NULL: by none as yet */
+};
+
+struct renamed {
+    uint32_t to;        /* plus one */
+    uint32_t originals; /* how many of the run's it has got */
 };
 
 bool runs_shorten = true;
@@ -345,6 +351,7 @@ void runs_reset(const struct function *of, uint32_t words)
     word_count = words;
     for (uint32_t i = 0; i < run_count; i++) {
         free(runs[i].log);
+        free(runs[i].renamed);
         for (struct edge *edge = runs[i].edges, *next; edge; edge = next) {
             next = edge->next;
             free(edge);
@@ -583,6 +590,61 @@ run_id runs_forget(run_id run, uint32_t word, bool outdated, uint32_t self, uint
         return to;
     log.length = last - 1;
     return intern(&call, &log);
+}
+
+static struct log rename_log(const struct arguments *call, const struct log *log,
+                             const struct renaming *renaming)
+{
+    struct log renamed = *log;
+    replay(call, log);
+    for (uint32_t i = 0; i < log->length; i++) {
+        const uint32_t word = seen[i].word;
+        const uint32_t bits = word < word_count ? renaming->ids[word] : 0;
+        if (seen[i].kind != NOTIFY && bits)
+            renamed.results[i] = (log->results[i] & ~bits) |
+                                 renaming->rename(renaming->number, log->results[i] & bits);
+    }
+    return renamed;
+}
+
+static struct arguments rename_call(struct arguments call, const struct renaming *renaming)
+{
+    const uint8_t ids = renaming->ids_of_call(call.function);
+    call.a = ids & 1 ? renaming->rename(renaming->number, call.a) : call.a;
+    call.b = ids & 2 ? renaming->rename(renaming->number, call.b) : call.b;
+    call.c = ids & 4 ? renaming->rename(renaming->number, call.c) : call.c;
+    return call;
+}
+
+run_id runs_rename(run_id run, const struct renaming *renaming)
+{
+    if (!runs[run].renamed)
+        runs[run].renamed = allocate(MAX_RENAMINGS, sizeof *runs[run].renamed);
+    struct renamed *renamed = &runs[run].renamed[renaming->number];
+    const struct arguments call = runs[run].arguments;
+    if (!renamed->to) {
+        const struct log before = log_of(&runs[run]);
+        const struct log log = rename_log(&call, &before, renaming);
+        const struct arguments as = rename_call(call, renaming);
+        renamed->to = intern(&as, &log) + 1;
+    }
+    /* The latest originals come first. */
+    const uint32_t count = runs[run].original_count;
+    for (const struct original *original = runs[run].originals; renamed->originals < count;
+         original = original->next) {
+        const struct log log = rename_log(&call, &original->log, renaming);
+        renamed->originals++;
+        keep_original(renamed->to - 1, &log);
+    }
+    return renamed->to - 1;
+}
+
+void runs_forget_renamings(void)
+{
+    for (uint32_t i = 0; i < run_count; i++) {
+        free(runs[i].renamed);
+        runs[i].renamed = NULL;
+    }
 }
 
 static void dump_operations(FILE *out, const struct log *log, uint32_t first_word)

@@ -110,6 +110,22 @@ bool runs_looks_for(run_id run, uint32_t self);
  */
 run_id runs_forget(run_id run, uint32_t word, bool outdated, uint32_t self, uint32_t ids);
 
+/* What ids become. */
+struct renaming {
+    int number; /* of this renaming, less than MAX_RENAMINGS */
+    uint32_t (*rename)(int number, uint32_t id);
+    uint8_t (*ids_of_call)(uint32_t function); /* as a primitive's */
+    const uint32_t *ids;                       /* the bits of each word that hold one */
+};
+
+#define MAX_RENAMINGS 24
+
+/* The run that has done and found the same, but for ids. */
+run_id runs_rename(run_id run, const struct renaming *renaming);
+
+/* From now on the renamings are others. */
+void runs_forget_renamings(void);
+
 /*
  * Writes all runs as a JSON array: the call that begins it, what it does next, what it has found or
  * written in which word, and where it leads to.

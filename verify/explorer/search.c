@@ -127,10 +127,9 @@ static void discover(void *context, const struct state *next, const struct event
         (struct link){starves ? TOO_MANY : 0, (uint8_t)(event->help & HELP), (uint8_t)event->agent,
                       SAME_PLACES, !(event->help & (SPURIOUS | RECHECK)) && !ends_call(event)};
     if (!starves) {
-        model_pack(next, packed);
-        found->is_same = memcmp(packed, store_get(&e->store, e->current), e->store.size) == 0;
-        if (e->any_alike)
-            found->link.places = symmetry_sort(packed);
+        found->link.places = symmetry_pack(next, packed);
+        found->is_same = found->link.places == SAME_PLACES &&
+                         memcmp(packed, store_get(&e->store, e->current), e->store.size) == 0;
         found->hash = store_hash(&e->store, packed);
     }
 }
@@ -219,8 +218,7 @@ static void explore(struct exploration *e, struct verdict *verdict, uint32_t mos
     struct state state;
     unsigned char *packed = allocate(1, e->store.size);
     model_first(&state);
-    model_pack(&state, packed);
-    symmetry_sort(packed);
+    symmetry_pack(&state, packed);
     store_add(&e->store, packed, 0);
     free(packed);
     for (e->current = 0; e->current < e->store.count; e->current++) {

@@ -1,23 +1,24 @@
 /* symmetry.c: see symmetry.h. */
 #include "symmetry.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "memory.h"
 
-/* Of each agent: the last one before it that is like it, or -1; and its record in packed states. */
-static int previous[MAX_AGENTS];
-static size_t records[MAX_AGENTS], sizes[MAX_AGENTS];
+/* The permutations of agents that are alike. The first one leaves all in their places. */
+static permutation group[MAX_RENAMINGS], inverses[MAX_RENAMINGS];
+static int group_size;
 
 /* What is found, added up, so that the order in which it comes makes no difference. */
 struct tally {
-    permutation places;
+    int number; /* of the permutation */
     uint64_t sum;
 };
 
 static bool names_agents(void)
 {
-    bool any = model_primitive->agents_ghosts || model_primitive->fair_word;
+    bool any = model_primitive->agents_ghosts;
     for (uint32_t word = 0; word < model_primitive->words; word++)
         any |= model_primitive->ids[word] != 0;
     return any;
@@ -35,31 +36,47 @@ static bool are_alike(int agent, int other)
     return true;
 }
 
-bool symmetry_begin(void)
-{
-    const bool none = names_agents();
-    bool any = false;
-    for (int agent = 0; agent < model_agents; agent++) {
-        previous[agent] = none ? -1 : agent - 1;
-        while (previous[agent] >= 0 && !are_alike(agent, previous[agent]))
-            previous[agent]--;
-        any |= previous[agent] >= 0;
-        records[agent] = model_packed_agent(agent);
-        sizes[agent] = model_packed_agent(agent + 1) - records[agent];
-    }
-    return any;
-}
-
-static void exchange(int *order, int place, int other)
-{
-    const int agent = order[place];
-    order[place] = order[other];
-    order[other] = agent;
-}
-
 static int place_of(permutation places, int agent)
 {
     return places >> 2 * agent & 3;
+}
+
+/* Whether it is a permutation, and each agent goes to the place of one that is like it. */
+static bool is_in_group(unsigned places)
+{
+    unsigned taken = 0;
+    for (int agent = 0; agent < MAX_AGENTS; agent++) {
+        const int place = place_of((permutation)places, agent);
+        if (agent < model_agents ? place >= model_agents || !are_alike(agent, place)
+                                 : place != agent)
+            return false;
+        taken |= 1u << place;
+    }
+    return taken == (1u << MAX_AGENTS) - 1;
+}
+
+static permutation inverse_of(permutation places)
+{
+    unsigned inverse = 0;
+    for (int agent = 0; agent < MAX_AGENTS; agent++)
+        inverse |= (unsigned)agent << 2 * place_of(places, agent);
+    return (permutation)inverse;
+}
+
+bool symmetry_begin(void)
+{
+    const bool none =
+        model_primitive->fair_word || (names_agents() && !model_primitive->ids_of_call);
+    group[0] = inverses[0] = SAME_PLACES;
+    group_size = 1;
+    for (unsigned places = 0; !none && places <= UINT8_MAX; places++) {
+        if (places == SAME_PLACES || !is_in_group(places))
+            continue;
+        group[group_size] = (permutation)places;
+        inverses[group_size++] = inverse_of((permutation)places);
+    }
+    runs_forget_renamings();
+    return group_size > 1;
 }
 
 unsigned symmetry_places(permutation places, unsigned agents)
@@ -72,84 +89,122 @@ unsigned symmetry_places(permutation places, unsigned agents)
     return there;
 }
 
-/* The permutation whose inverse has the agents in this order. */
-static permutation inverse_of(const int *order)
+static uint32_t rename_id(int number, uint32_t id)
 {
-    unsigned places = 0;
-    for (int place = 0; place < MAX_AGENTS; place++)
-        places |= (unsigned)place << 2 * order[place];
-    return (permutation)places;
+    const int agent = model_agent_of(id);
+    return agent < 0 ? id : model_id(place_of(group[number], agent));
 }
 
-permutation symmetry_sort(unsigned char *packed)
+static uint32_t rename_value(int number, uint32_t word, uint32_t value)
 {
-    unsigned char record[sizeof(struct agent)];
-    int order[MAX_AGENTS] = {0, 1, 2, 3};
-    for (int agent = 1; agent < model_agents; agent++) {
-        int place = agent;
-        for (int other = previous[agent]; other >= 0; other = previous[other]) {
-            unsigned char *here = packed + records[place];
-            unsigned char *there = packed + records[other];
-            if (memcmp(there, here, sizes[agent]) <= 0)
-                break;
-            memcpy(record, there, sizes[agent]);
-            memcpy(there, here, sizes[agent]);
-            memcpy(here, record, sizes[agent]);
-            exchange(order, place, other);
-            place = other;
-        }
+    const uint32_t bits = model_primitive->ids[word];
+    return bits ? (value & ~bits) | rename_id(number, value & bits) : value;
+}
+
+static void rename_in(struct agent *agent, int number)
+{
+    const struct renaming renaming = {number, rename_id, model_primitive->ids_of_call,
+                                      model_primitive->ids};
+    if (agent->doing == RUNNING)
+        agent->value = runs_rename(agent->value, &renaming);
+    if (agent->doing == GOING_TO_SLEEP)
+        agent->value = rename_value(number, agent->word, agent->value);
+    for (int caller = 0; caller < MAX_CALLERS; caller++) {
+        struct caller *c = &agent->callers[caller];
+        if (c->wanted && model_primitive->ids_of_call(c->function) & 1)
+            c->wanted = rename_id(number, c->wanted);
     }
-    return inverse_of(order);
 }
 
-static struct state permute(const struct state *state, permutation places)
+/* All but the agents. */
+static void permute_words(const struct state *state, int number, struct state *other)
+{
+    memcpy(other, state, offsetof(struct state, agents));
+    for (uint32_t word = 0; word < model_primitive->words; word++)
+        other->words[word] = rename_value(number, word, state->words[word]);
+    for (int ghost = 0; ghost < MAX_GHOSTS; ghost++) {
+        if (model_primitive->agents_ghosts >> ghost & 1 && state->ghosts[ghost])
+            other->ghosts[ghost] = (uint8_t)(place_of(group[number], state->ghosts[ghost] - 1) + 1);
+    }
+}
+
+static void permute_agent(const struct state *state, int number, int place, struct state *other)
+{
+    other->agents[place] = state->agents[place_of(inverses[number], place)];
+    if (model_primitive->ids_of_call)
+        rename_in(&other->agents[place], number);
+}
+
+static struct state permute(const struct state *state, int number)
 {
     struct state other = *state;
-    for (int agent = 0; agent < model_agents; agent++)
-        other.agents[place_of(places, agent)] = state->agents[agent];
+    permute_words(state, number, &other);
+    for (int place = 0; place < model_agents; place++)
+        permute_agent(state, number, place, &other);
     return other;
+}
+
+/* Permutes the state, and returns whether it is less; or returns as soon as it is not. */
+static bool permute_if_less(const struct state *state, int number, const struct state *than,
+                            struct state *other)
+{
+    permute_words(state, number, other);
+    int order = memcmp(other, than, offsetof(struct state, places));
+    for (int place = 0; order <= 0 && place < model_agents; place++) {
+        permute_agent(state, number, place, other);
+        if (order == 0)
+            order = memcmp(&other->agents[place], &than->agents[place], sizeof *other->agents);
+    }
+    return order < 0;
+}
+
+permutation symmetry_pack(const struct state *state, unsigned char *packed)
+{
+    struct state others[2];
+    const struct state *least = state;
+    int number = 0;
+    for (int i = 1; i < group_size; i++) {
+        struct state *other = &others[least == others];
+        if (permute_if_less(state, i, least, other)) {
+            least = other;
+            number = i;
+        }
+    }
+    model_pack(least, packed);
+    return group[number];
 }
 
 static void count(void *context, const struct state *next, const struct event *event)
 {
     struct tally *tally = context;
-    const struct state state = permute(next, tally->places);
+    const struct state state = permute(next, tally->number);
     unsigned char packed[sizeof state];
-    const uint64_t what[] = {(uint64_t)place_of(tally->places, event->agent),
+    const uint64_t what[] = {(uint64_t)place_of(group[tally->number], event->agent),
                              (uint64_t)event->kind,
                              event->help,
                              event->ended,
-                             event->answer,
                              event->function,
                              (uintptr_t)event->error};
     model_pack(&state, packed);
     tally->sum += hash_bytes(packed, model_packed_size(), hash_bytes(what, sizeof what, 0));
 }
 
-static uint64_t sum_of(const struct state *state, permutation places)
+static uint64_t sum_of(const struct state *state, int number)
 {
-    struct tally tally = {places, 0};
+    struct tally tally = {number, 0};
     model_successors(state, count, &tally);
     for (int agent = 0; agent < model_agents; agent++) {
         const bool what[] = {
             model_has_finished(state, agent), model_primitive->is_needed(state, agent),
             model_primitive->was_chosen && model_primitive->was_chosen(state, agent)};
-        tally.sum += hash_bytes(what, sizeof what, (uint64_t)place_of(places, agent));
+        tally.sum += hash_bytes(what, sizeof what, (uint64_t)place_of(group[number], agent));
     }
     return tally.sum;
 }
 
 bool symmetry_holds(const struct state *state, uint32_t number)
 {
-    int order[MAX_AGENTS] = {0, 1, 2, 3};
-    for (int agent = 1; agent < model_agents; agent++) {
-        int other = agent;
-        for (; previous[other] >= 0 && number % 2; number /= 2)
-            other = previous[other];
-        number /= 2;
-        exchange(order, agent, other);
-    }
-    const permutation places = inverse_of(order);
-    const struct state other = permute(state, places);
-    return sum_of(state, places) == sum_of(&other, SAME_PLACES);
+    const int which = (int)(number % (uint32_t)group_size);
+    const struct state other = permute(state, which);
+    return sum_of(state, which) == sum_of(&other, 0);
 }

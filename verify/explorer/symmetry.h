@@ -1,10 +1,11 @@
 /*
- * symmetry.h: agents of the same letters and sizes are alike: what one can do, each can. So a
- * state and the one in which two of them have changed places lead to the same failures, and one of
- * the two is explored for both: the one in which the records of agents that are alike are sorted.
+ * symmetry.h: agents of the same letters and sizes are alike: what one can do, each can. So a state
+ * and the one in which two of them have changed places lead to the same failures, and one of the
+ * two is explored for both: of all such states the one that is least, compared as bytes.
  *
- *   - Nothing in a state may name an agent. So no agents are alike where words, ghosts or places
- *     hold agents' numbers.
+ *   - What names an agent in a state names it by its place. So words, ghosts, expected values and
+ *     runs change, too. Where the primitive does not say which arguments of a call are ids, or
+ *     where waiters have places in a queue, no agents are alike.
  *   - A way on from a state is one from the other, with the names changed. So what is out of reach
  *     stays so. While some agents are frozen, each link says where it takes them. A circle leads,
  *     after some rounds, back to the agent with which it began.
@@ -29,8 +30,11 @@ _Static_assert(MAX_AGENTS <= 4, "a permutation is a byte");
 /* Finds out which agents of the current model are alike. Returns whether any are. */
 bool symmetry_begin(void);
 
-/* Sorts the records of agents that are alike. Returns where each has gone. */
-permutation symmetry_sort(unsigned char *packed);
+/*
+ * Packs the state, or what it becomes if agents that are alike change places so that this is least.
+ * Returns where each has gone.
+ */
+permutation symmetry_pack(const struct state *state, unsigned char *packed);
 
 /* Where these agents have gone, one bit each. */
 unsigned symmetry_places(permutation places, unsigned agents);

@@ -36,8 +36,7 @@ static void compare(void *context, const struct state *next, const struct event 
     if (way->found || event->error != way->error)
         return;
     if (way->wanted) {
-        model_pack(next, way->packed);
-        way->next.places = symmetry_sort(way->packed);
+        way->next.places = symmetry_pack(next, way->packed);
     }
     if (!way->wanted || memcmp(way->packed, way->wanted, way->store->size) == 0) {
         way->found = true;
