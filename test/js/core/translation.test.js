@@ -129,13 +129,14 @@ async function loadC(player) {
   }
   const declared = found.flatMap(({ prototypes }) => prototypes);
   const wasm = await link(objects, declared.map(symbolOf));
-  const imports = Object.fromEntries(
-    Object.keys(OUTCOMES).map((kind) => [
-      `runs_${kind}`,
-      (pointer, ...operands) =>
-        player.play(kind, (unsigned(pointer) - ADDRESS) / 4, ...operands.map(unsigned)),
-    ]),
-  );
+  const wordAt = (pointer) => (unsigned(pointer) - ADDRESS) / 4;
+  const imports = {
+    runs_load: (at) => player.play('load', wordAt(at)),
+    runs_store: (at, value) => player.play('store', wordAt(at), unsigned(value)),
+    runs_cas: (at, expected, desired) =>
+      player.play('cas', wordAt(at), unsigned(expected), unsigned(desired)),
+    runs_notify: (at, n) => player.play('notify', wordAt(at), unsigned(n)),
+  };
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
   const { instance } = await WebAssembly.instantiate(wasm, { env: { memory, ...imports } });
   return declared.map((c) => ({ name: camelCase(c.name), c, run: instance.exports[symbolOf(c)] }));
@@ -209,20 +210,26 @@ describe('js/src/core does what the C core does', function () {
   before(async () => (functions = await loadC(player)));
 
   const counts = { load: 0, store: 0, cas: 0, notify: 0 };
+  /** Five entries for each: the kind, the word, two operands that may be undefined, the outcome. */
   const operations = [];
   let at;
   let name;
-  player.play = (kind, word, ...operands) => {
-    const outcome = choices.among(outcomesOf(name, kind, word, counts[kind]++, operands[0]));
-    operations.push([kind, word, ...operands, outcome]);
+  player.play = (kind, word, one, other) => {
+    const outcome = choices.among(outcomesOf(name, kind, word, counts[kind]++, one));
+    operations.push(kind, word, one, other, outcome);
     return outcome;
   };
-  function replay(...operation) {
-    const { [at++]: recorded = [] } = operations;
-    for (let i = 0; i < operation.length; i++) {
-      if (operation[i] !== recorded[i]) assert.deepEqual(operation, recorded.slice(0, -1));
-    }
-    return recorded.at(-1);
+  function replay(kind, word, one, other) {
+    const i = at;
+    at += 5;
+    if (
+      operations[i] !== kind ||
+      operations[i + 1] !== word ||
+      operations[i + 2] !== one ||
+      operations[i + 3] !== other
+    )
+      assert.deepEqual([kind, word, one, other], operations.slice(i, i + 4));
+    return operations[i + 4];
   }
 
   /** Runs both, on every choice of outcomes, and compares. Returns how many calls that took. */
