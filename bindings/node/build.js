@@ -116,20 +116,20 @@ function prebuild(arch) {
     );
   if (!isOwn) flags.push(target);
   const file = `prebuilt/linux-${arch}.node`;
-  const build = () =>
+  const CC = isOwn ? (process.env.CC ?? 'cc') : 'clang';
+  keep(join(PACKAGE, file), CC, flags, () =>
     execFileSync(process.execPath, ['install.js', file, ...flags], {
       cwd: PACKAGE,
       stdio: 'inherit',
-      env: { ...process.env, ...(!isOwn && { CC: 'clang' }) },
-    });
-  if (wantsAll) build();
-  else keep(join(PACKAGE, file), flags, build);
+      env: { ...process.env, CC },
+    }),
+  );
 }
 
 /** Makes a file, or takes what was made of the same sources: an addon takes seven seconds. */
-function keep(file, flags, build) {
-  const compiler = execFileSync(process.env.CC ?? 'cc', ['--version']);
-  const hash = createHash('sha256').update(compiler).update(`${flags}`);
+function keep(file, compiler, flags, build) {
+  const version = execFileSync(compiler, ['--version']);
+  const hash = createHash('sha256').update(version).update(`${flags}`);
   const sources = readdirSync(PACKAGE, { recursive: true }).filter((name) => /\.[ch]$/.test(name));
   for (const path of [...sources.sort(), 'install.js', join(HERE, 'prebuilt.c')])
     hash.update(path).update(readFileSync(resolve(PACKAGE, path)));

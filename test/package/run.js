@@ -161,6 +161,12 @@ function install() {
     copyFileSync(join(ROOT, name), join(CLONE, name));
   }
   symlinkSync(join(ROOT, 'node_modules'), join(CLONE, 'node_modules'));
+  // What other suites have made of the same sources. Their names are hashes of all that went in.
+  mkdirSync(join(CLONE, 'build'));
+  for (const kept of ['core', 'addons']) {
+    mkdirSync(join(ROOT, 'build', kept), { recursive: true });
+    symlinkSync(join(ROOT, 'build', kept), join(CLONE, 'build', kept));
+  }
   pack(CLONE, PACKAGE);
   const missing = missingForOthers();
   if (missing) console.log(`left out: the addon for other processors: there is no ${missing}`);
@@ -224,27 +230,41 @@ function bundle(contents, options) {
   return outputFiles?.[0].contents;
 }
 
-/** A user's program in strict TypeScript, compiled with what the platform is known to have. */
+/**
+ * A user's program in strict TypeScript, compiled with what the platform is known to have. Returns
+ * what the compiler says.
+ */
 function typescript(compiler, resolution, libs, programs, ...more) {
-  const package_ = COMPILERS[compiler];
-  const home = package_ === 'typescript' ? ROOT : HERE;
-  const tsc = join(home, 'node_modules', package_, 'bin/tsc');
-  const lib = libs.join();
   // Without --typeRoots, TypeScript takes all of node_modules/@types, and so the types of Node.
   const types = more.includes('--types') ? [] : ['--typeRoots', 'none'];
-  const strict = ['--strict', '--exactOptionalPropertyTypes'];
-  const settings = [...strict, '--noEmit', '--target', 'es2022', '--lib', lib, ...types, ...more];
-  run(
-    process.execPath,
-    tsc,
-    ...settings,
-    '--module',
-    RESOLUTIONS[resolution],
-    '--moduleResolution',
-    resolution,
-    ...programs,
-  );
+  const strict = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--target', 'es2022'];
+  const modules = ['--module', RESOLUTIONS[resolution], '--moduleResolution', resolution];
+  const args = [...strict, ...modules, '--lib', libs.join(), ...types, ...more];
+  args.push(...programs.map((name) => join(WORK, name)));
+  const package_ = COMPILERS[compiler];
+  if (package_ !== 'typescript') return inThisProcess(package_, args);
+  run(process.execPath, join(ROOT, 'node_modules/typescript/bin/tsc'), ...args);
+  return '';
 }
+
+/** What tsc does, by its functions: to load them takes longer than to compile a program. */
+function inThisProcess(compiler, args) {
+  const ts = createRequire(join(HERE, 'run.js'))(compiler);
+  const { options, fileNames, errors } = ts.parseCommandLine(args);
+  const host = ts.createCompilerHost(options);
+  host.getCurrentDirectory = () => WORK;
+  // The compiler's own libraries are the same for all programs of one target.
+  const { getSourceFile } = host;
+  const libraries = (librariesOf[compiler] ??= new Map());
+  host.getSourceFile = (name, ...how) => {
+    if (dirname(name) !== host.getDefaultLibLocation()) return getSourceFile(name, ...how);
+    if (!libraries.has(name)) libraries.set(name, getSourceFile(name, ...how));
+    return libraries.get(name);
+  };
+  const program = ts.createProgram(fileNames, options, host);
+  return ts.formatDiagnostics([...errors, ...ts.getPreEmitDiagnostics(program)], host);
+}
+const librariesOf = {};
 
 /** A user's program, in both kinds of modules, and what it prints. */
 const ESM = "import { Mutex, self } from 'lockword'; import * as wasm from 'lockword/wasm';";
@@ -612,29 +632,41 @@ function tarballs() {
   });
 }
 /**
- * Installs the packages in an empty folder by npm, with nothing on PATH but a shell and this Node,
- * and runs programs there. npm itself runs on the Node of this test: what it needs is its own affair.
+ * What npm and the addon's installation run with: nothing on PATH but a shell and this Node. npm
+ * itself runs on the Node of this test: what it needs is its own affair.
  */
-function installWithoutCompiler({ name, path, options }, packages) {
-  const folder = join(WORK, `empty-${name}`);
-  const bin = join(folder, 'bin');
-  mkdirSync(bin, { recursive: true });
-  const which = (program) => run('sh', '-c', `realpath "$(command -v ${program})"`).trim();
-  symlinkSync(path, join(bin, 'node'));
-  symlinkSync(which('sh'), join(bin, 'sh'));
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
-  for (const [file, text] of Object.entries(EMPTY)) writeFileSync(join(folder, file), text);
-  const settings = {
-    cwd: folder,
-    encoding: 'utf8',
-    stdio: 'pipe',
-    env: { ...process.env, PATH: bin },
-  };
+function withoutCompiler({ name, path }) {
+  const bin = join(WORK, `bin-${name}`);
+  if (!existsSync(bin)) {
+    mkdirSync(bin);
+    symlinkSync(path, join(bin, 'node'));
+    symlinkSync(which('sh'), join(bin, 'sh'));
+  }
+  const env = { ...process.env, PATH: bin };
   for (const compiler of ['cc', 'gcc', 'clang'])
-    if (spawnSync('sh', ['-c', `command -v ${compiler}`], settings).status === 0)
-      return `there is ${compiler}`;
+    if (spawnSync('sh', ['-c', `command -v ${compiler}`], { env }).status === 0)
+      throw new Error(`there is ${compiler}`);
+  return { cwd: join(WORK, 'empty'), encoding: 'utf8', stdio: 'pipe', env };
+}
+const which = (program) => run('sh', '-c', `realpath "$(command -v ${program})"`).trim();
+
+/** Installs the packages in an empty folder. */
+function installByNpm(node, packages) {
+  const settings = withoutCompiler(node);
+  mkdirSync(settings.cwd);
+  writeFileSync(join(settings.cwd, 'package.json'), '{ "type": "module" }');
+  for (const [file, text] of Object.entries(EMPTY)) writeFileSync(join(settings.cwd, file), text);
   const install = ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'];
   execFileSync(process.execPath, [which('npm'), ...install, ...packages], settings);
+}
+
+/** Runs the addon's installation there, which finds that nothing is to be built, and programs. */
+function useInstalled(node) {
+  const { path, options } = node;
+  const settings = withoutCompiler(node);
+  const region = join(settings.cwd, 'node_modules/lockword-region');
+  execFileSync(path, ['install.js'], { ...settings, cwd: region });
+  if (existsSync(join(region, 'built'))) return 'it built an addon';
   const output = execFileSync(path, [...options, 'region.mjs', regionAt], settings);
   rmSync(regionAt);
   if (output !== 'true true\n') return output;
@@ -681,11 +713,12 @@ if (process.platform === 'linux') {
     });
   await checkHosts(check, join(REGION, 'prebuilt'), WORK);
   const packages = tarballs();
-  for (const node of nodes.filter(({ name }) => SOME_NODES.includes(name)))
-    await check(
-      `${node.name}: npm installs all packages in an empty folder, without a compiler`,
-      () => installWithoutCompiler(node, packages),
-    );
+  const some = nodes.filter(({ name }) => SOME_NODES.includes(name));
+  await check('npm installs all packages in an empty folder, without a compiler', () =>
+    installByNpm(some[0], packages),
+  );
+  for (const node of some)
+    await check(`${node.name} uses what npm installed`, () => useInstalled(node));
   const installs = (environment) =>
     spawnSync(process.execPath, ['install.js'], {
       cwd: REGION,
