@@ -74,6 +74,13 @@ static int strays(const struct state *state, int agent, const struct caller *cal
     return count;
 }
 
+/* All calls that have an argument say who runs it. */
+static uint8_t ids_of_call(uint32_t function)
+{
+    (void)function;
+    return 1;
+}
+
 static int choices(const struct state *state, int agent, int caller, struct choice *choices)
 {
     const struct caller *c = &state->agents[agent].callers[caller];
@@ -279,4 +286,4 @@ static const char *const word_names[] = {"state", "gate"};
 EXPLORE("once", LW_ONCE_WORDS, .crowd = true, .async_letters = "agp",
         .flags_of_a_step = SAW_A_RUNNER | SAW_THAT_IT_RAN, .proofs = proofs,
         .proof_count = COUNT_OF(proofs), .ids = {LW_ONCE_RUNNER}, .agents_ghosts = 1 << RUNNING,
-        .is_owed = is_owed)
+        .ids_of_call = ids_of_call, .is_owed = is_owed)

@@ -112,6 +112,11 @@ static void begin(struct state *state)
     }
 }
 
+static uint8_t ids_of_call(uint32_t function)
+{
+    return function == RELEASE ? 2 : 1;
+}
+
 static int choices(const struct state *state, int agent, int caller, struct choice *choices)
 {
     const struct caller *c = &state->agents[agent].callers[caller];
@@ -564,6 +569,7 @@ static const char *const word_names[] = {"state",    "gate",     "count",   "wri
 EXPLORE("permits", LW_PERMITS_FIRST + 3, .crowd = true, .async_letters = "aAev", .begin = begin,
         .flags_of_a_step = SAW_NONE, .waits = waits, .last_phase = PERMITS_LAST_PHASE,
         .may_die = may_die, .proofs = proofs, .proof_count = COUNT_OF(proofs),
+        .sets_ghosts = 1 << BURIED, .ids_of_call = ids_of_call,
         .ids = {[LW_PERMITS_WRITER] = LW_PERMITS_OWNER,
                 LW_PERMITS_OWNER,
                 LW_PERMITS_OWNER,

@@ -84,6 +84,13 @@ static void begin(struct state *state)
     state->ghosts[FATE] = NAMED;
 }
 
+/* All calls say who makes them, or whom they bury. */
+static uint8_t ids_of_call(uint32_t function)
+{
+    (void)function;
+    return 1;
+}
+
 static int choices(const struct state *state, int agent, int caller, struct choice *choices)
 {
     const struct caller *c = &state->agents[agent].callers[caller];
@@ -252,5 +259,5 @@ static const char *const word_names[] = {"state", "gate", "fate"};
 
 EXPLORE("robust", LW_ROBUST_WORDS, .last_phase = MUTEX_LAST_PHASE, .begin = begin,
         .may_die = may_die, .most_deaths = 2, .proofs = proofs, .proof_count = COUNT_OF(proofs),
-        .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT, .burial = BURY + 1,
-        .is_owed = unlock_is_owed)
+        .ids = {LW_MUTEX_OWNER}, .agents_ghosts = 1 << OWNER_AGENT, .sets_ghosts = 1 << BURIED,
+        .ids_of_call = ids_of_call, .burial = BURY + 1, .is_owed = unlock_is_owed)

@@ -193,6 +193,7 @@ struct primitive {
     uint32_t proof_count;
     uint32_t ids[MAX_WORDS]; /* the bits of each word that hold an agent's id */
     uint8_t agents_ghosts;   /* the ghosts that hold an agent's number plus one, one bit each */
+    uint8_t sets_ghosts;     /* the ghosts that hold a set of agents, one bit each */
     /*
      * Returns which of the arguments a, b and c of this function hold an agent's id, one bit each.
      * NULL: this is not known, and no agents are alike (symmetry.h) if words hold ids.

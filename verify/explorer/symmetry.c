@@ -18,7 +18,7 @@ struct tally {
 
 static bool names_agents(void)
 {
-    bool any = model_primitive->agents_ghosts;
+    bool any = model_primitive->agents_ghosts || model_primitive->sets_ghosts;
     for (uint32_t word = 0; word < model_primitive->words; word++)
         any |= model_primitive->ids[word] != 0;
     return any;
@@ -125,6 +125,8 @@ static void permute_words(const struct state *state, int number, struct state *o
     for (int ghost = 0; ghost < MAX_GHOSTS; ghost++) {
         if (model_primitive->agents_ghosts >> ghost & 1 && state->ghosts[ghost])
             other->ghosts[ghost] = (uint8_t)(place_of(group[number], state->ghosts[ghost] - 1) + 1);
+        if (model_primitive->sets_ghosts >> ghost & 1)
+            other->ghosts[ghost] = (uint8_t)symmetry_places(group[number], state->ghosts[ghost]);
     }
 }
 
