@@ -30,11 +30,13 @@ import { run, withdraw } from './line.js';
  */
 export function waitAny(sources, options) {
   return new Promise((resolve) => {
+    // The user may change the array meanwhile.
+    sources = [...sources];
     let waiting = sources.length;
     if (waiting === 0) throw new RangeError('nothing to wait for');
-    /** @type {any[]} In place of each source, its caller, once its wait has begun. */
-    const callers = [...sources];
-    callers.forEach((source, index) => {
+    /** @type {any[]} One for each source, once its wait has begun. */
+    const callers = [];
+    sources.forEach((/** @type {any} */ source, index) => {
       if (!source?.step)
         throw new TypeError(`sources[${index}]: write .when(), .whenAtLeast() or .whenAtMost()`);
     });

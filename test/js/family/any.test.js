@@ -191,6 +191,32 @@ describe('waitAny()', () => {
       expect(await failure(() => waitAny([], options))).to.be.instanceOf(RangeError);
   });
 
+  it('gives the permit to the source that was given, also if the array has changed since', async () => {
+    const [one, other] = [Permits.create(1), Permits.create(1)];
+    const held = [one.tryAcquire(), other.tryAcquire()];
+    const sources = [one.when(), other.when()];
+    const [first, second] = sources;
+    const waiting = waitAny(sources, 20_000);
+    sources.reverse();
+    held[1].release();
+    expect(await within(10_000, waiting)).to.equal(1);
+    expect([first.permit, second.permit?.number]).to.deep.equal([undefined, 0]);
+
+    const again = waitAny(sources, 20_000);
+    sources.length = 0;
+    held[0].release();
+    expect(await within(10_000, again)).to.equal(1);
+    expect(first.permit?.number).to.equal(0);
+  });
+
+  it('takes a set of sources, too', async () => {
+    const event = new Event();
+    expect(await within(10_000, waitAny(new Set([event.when()]), 5))).to.equal(-1);
+    event.set();
+    expect(await within(10_000, waitAny(new Set([event.when()]), 5))).to.equal(0);
+    expect(await failure(() => waitAny(new Set()))).to.be.instanceOf(RangeError);
+  });
+
   it('sees an event that was set since its when(), or then, though it has been reset', async () => {
     const event = new Event();
     const since = event.when();
