@@ -95,8 +95,8 @@ export class Condition extends Primitive {
    */
   waitAsync(mutex, options) {
     return new Promise((resolve) => {
-      // Not once the mutex has been given up.
-      checked(options);
+      // Not once the mutex has been given up: then it is too late for what options throw.
+      const limits = checked(options);
       const { words } = this;
       let [wanted, depth] = this.#enter(mutex, true);
       /** @type {import('./line.js').Caller['toValue']} */
@@ -106,7 +106,7 @@ export class Condition extends Primitive {
           if (phase === LW_CANCELLED) throw signal.reason;
           return !phase;
         });
-      begin(resolve, { step: condWaitStep, words, wanted }, options, toValue, look, start);
+      begin(resolve, { step: condWaitStep, words, wanted }, limits, toValue, look, start);
     });
   }
 

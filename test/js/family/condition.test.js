@@ -119,6 +119,23 @@ describe('Condition', () => {
         );
         expect([mutex.isMine, ...wordsOf(condition)]).to.deep.equal([true, 0, 0]);
       });
+
+      it('reads options once, before it gives up the mutex', async () => {
+        const [condition, mutex] = [new Condition(), new Mutex()];
+        mutex.tryLock();
+        for (const name of ['timeout', 'signal']) {
+          let reads = 0;
+          const options = {
+            timeout: 5,
+            get [name]() {
+              if (reads++ > 0) throw new EvalError('read twice');
+              return name === 'timeout' ? 5 : undefined;
+            },
+          };
+          expect(await condition.waitAsync(mutex, options)).to.equal(false);
+          expect([mutex.isMine, waitersOf(condition)]).to.deep.equal([true, 0]);
+        }
+      });
     }
 
     // Else the next holder would notify nobody.
