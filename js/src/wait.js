@@ -85,23 +85,24 @@ let channel;
  * Calls back as soon as the event loop has turned. It uses no timer, since those of a page in the
  * background fire once a second. It uses no wait, since in Firefox a wait that its own thread
  * notifies ends before the loop turns. Node, Deno and Bun have setImmediate, which is taken here
- * before the fake timers of a test replace it.
+ * before the fake timers of a test replace it. Jest's environment 'jsdom' has nothing but timers.
  *
  * @type {(callback: () => void) => void}
  */
 export const afterTurn =
   /** @type {any} */ (globalThis).setImmediate ??
-  /** @param {() => void} callback */
-  ((callback) => {
-    if (!channel) {
-      channel = new MessageChannel();
-      channel.port1.onmessage = () => turns.shift()?.();
-      // A test that plays a page on Node ends, too.
-      channel.port1.unref?.();
-    }
-    turns.push(callback);
-    channel.port2.postMessage(0);
-  });
+  (globalThis.MessageChannel
+    ? (/** @type {() => void} */ callback) => {
+        if (!channel) {
+          channel = new MessageChannel();
+          channel.port1.onmessage = () => turns.shift()?.();
+          // A test that plays a page on Node ends, too.
+          channel.port1.unref?.();
+        }
+        turns.push(callback);
+        channel.port2.postMessage(0);
+      }
+    : setTimeout);
 
 /**
  * Wakes up to `n` agents that wait on the word.

@@ -6,8 +6,12 @@ const [scenario, mode] = process.argv.slice(2);
 enter(mode);
 // Deno's process would not end.
 if (scenario === 'turns of a page' && !globalThis.Deno) delete globalThis.setImmediate;
+if (scenario === 'turns in jsdom') {
+  delete globalThis.setImmediate;
+  delete globalThis.MessageChannel;
+}
 
-const { Condition, Mutex } = await import('../../../js/src/index.js');
+const { Condition, Mutex, Semaphore } = await import('../../../js/src/index.js');
 const { STRANGER, Stranger, wordsOf } = await import('../support.js');
 
 const warnings = [];
@@ -112,6 +116,20 @@ const scenarios = {
       mutex.unlock();
     }
     print(channels > 1 ? `${channels} channels` : 'done');
+  },
+
+  /** Jest's jsdom has neither setImmediate nor MessageChannel. */
+  async 'turns in jsdom'() {
+    const mutex = new Mutex();
+    const semaphore = Semaphore.create(1);
+    const order = [];
+    const inTurn = (i) => async () => {
+      await new Promise((resolve) => setTimeout(resolve, 12));
+      order.push(i);
+    };
+    await Promise.all([0, 1, 2].map((i) => mutex.runExclusive(inTurn(i))));
+    await Promise.all([3, 4, 5].map((i) => semaphore.runExclusive(inTurn(i))));
+    print(`${order}` === '0,1,2,3,4,5' ? 'done' : `${order}`);
   },
 
   /** Many mutexes, all given up: no waiter that is left in the engine keeps the process alive. */

@@ -57,6 +57,7 @@ if (mode !== 'unhealed') {
       'timed out at once',
       'abandoned',
       'turns of a page',
+      'turns in jsdom',
     ]) {
       it(`ends by itself when nothing is pending any more: ${scenario}`, async () => {
         const { stdout, stderr, code, signal } = await run(scenario);
