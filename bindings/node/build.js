@@ -116,19 +116,20 @@ function prebuild(arch) {
     );
   if (!isOwn) flags.push(target);
   const file = `prebuilt/linux-${arch}.node`;
-  const CC = isOwn ? (process.env.CC ?? 'cc') : 'clang';
+  const CC = isOwn ? process.env.CC : 'clang';
   keep(join(PACKAGE, file), CC, flags, () =>
     execFileSync(process.execPath, ['install.js', file, ...flags], {
       cwd: PACKAGE,
       stdio: 'inherit',
-      env: { ...process.env, CC },
+      env: { ...process.env, ...(!isOwn && { CC }) },
     }),
   );
 }
 
 /** Makes a file, or takes what was made of the same sources: an addon takes seven seconds. */
 function keep(file, compiler, flags, build) {
-  const version = execFileSync(compiler, ['--version']);
+  const [cc, ...first] = (compiler?.trim() || 'cc').split(/\s+/);
+  const version = execFileSync(cc, [...first, '--version']);
   const hash = createHash('sha256').update(version).update(`${flags}`);
   const sources = readdirSync(PACKAGE, { recursive: true }).filter((name) => /\.[ch]$/.test(name));
   for (const path of [...sources.sort(), 'install.js', join(HERE, 'prebuilt.c')])

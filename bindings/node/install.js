@@ -39,14 +39,18 @@ function build(file, more = []) {
     '-std=c11 -O2 -fPIC -shared -pthread -fvisibility=hidden -ffunction-sections -fdata-sections -s ' +
     '-Wl,--gc-sections -Wl,-z,nodelete -DLW_AGENT_LOCAL=__thread -Ic/include -Ic/src';
   const args = [...flags.split(' '), `-I${headers}`, 'addon.c', ...sources(), ...more, '-o', file];
-  const cc = process.env.CC ?? 'cc';
+  // As make does, it may have arguments: CC='ccache gcc'.
+  const [cc, ...first] = (process.env.CC?.trim() || 'cc').split(/\s+/);
   mkdirSync(dirname(join(HERE, file)), { recursive: true });
-  const { status, error, stderr } = spawnSync(cc, args, { cwd: HERE, encoding: 'utf8' });
+  const { status, error, stderr } = spawnSync(cc, [...first, ...args], {
+    cwd: HERE,
+    encoding: 'utf8',
+  });
   if (status === 0) return;
   const platform = `${process.platform} ${process.arch}`;
   console.error(
     error
-      ? `lockword-region: it has no addon that runs here (${platform}), and to build one it needs a C compiler: ${error.message}.
+      ? `lockword-region: it has no addon that runs here (${platform}), and to build one it needs a C compiler: ${cc} does not run (${error.code}).
 Install one (Debian: apt install gcc libc6-dev; Alpine: apk add gcc musl-dev linux-headers), then: npm rebuild lockword-region`
       : `lockword-region: ${cc} has not built the addon for ${platform}:\n${stderr}`,
   );

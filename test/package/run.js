@@ -745,6 +745,12 @@ if (process.platform === 'linux') {
     return stderr.includes("'npm rebuild lockword-region' builds it") ? '' : stderr;
   });
   await check('with a compiler it builds one', () => installs().stderr);
+  rmSync(join(REGION, 'built'), { recursive: true });
+  await check('CC may be empty, or have arguments', () => {
+    const { stderr } = installs({ CC: '' });
+    rmSync(join(REGION, 'built'), { recursive: true, force: true });
+    return stderr || installs({ CC: ' env cc  -DX=1' }).stderr;
+  });
   for (const node of nodes)
     await check(`${node.name} opens a region, by the addon that was built`, () => useRegion(node));
 } else console.log('left out: lockword-region, which is for Linux');
