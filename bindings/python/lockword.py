@@ -27,6 +27,7 @@ import ctypes
 import errno as _errno
 import functools
 import math
+import operator
 import os
 import signal
 import threading
@@ -321,6 +322,8 @@ def _text_of(what: str, encoded: bytes) -> bytes:
 
 
 def _encode(name: str) -> bytes:
+    if not isinstance(name, str):
+        raise TypeError(f"a name must be a str, not {type(name).__name__}")
     return _text_of("name", name.encode())
 
 
@@ -330,7 +333,7 @@ _COUNTER_MAX = 2**30 - 1
 
 def _in_range(n: int, most: int) -> int:
     """Refuses a number that is out of range, since ctypes would cut off its higher bits."""
-    if not 0 <= n <= most:
+    if not 0 <= operator.index(n) <= most:
         raise ValueError(f"from 0 to {most}, not {n}")
     return n
 
@@ -942,7 +945,7 @@ class Permits(_Lock):
 
     def __init__(self, region: "Region", name: str, n: int) -> None:
         super().__init__(region, f"the permits {name!r}")
-        if not 1 <= n <= 252:
+        if not 1 <= operator.index(n) <= 252:
             raise ValueError(f"n must be 1 to 252, not {n}")
         #: Its name in the region.
         self.name = name
@@ -1272,6 +1275,13 @@ _CANNOT_OPEN = {
     _errno.EPROTO: "the region was made by another version of lockword",
 }
 
+# The same of a name.
+_CANNOT_FIND = {
+    _errno.EEXIST: "the name is that of something else, or of another number of permits or bytes",
+    _errno.ENAMETOOLONG: "a name has at most 55 bytes",
+    _errno.ENOSPC: "the region has no room for it",
+}
+
 
 class Region(_Local):
     """
@@ -1334,7 +1344,7 @@ class Region(_Local):
     def _find(self, named: Callable, name: str, *result: Any) -> None:
         error = named(self._open_handle(), _encode(name), *result)
         if error:
-            raise OSError(error, os.strerror(error), name)
+            raise OSError(error, _CANNOT_FIND.get(error) or os.strerror(error), name)
 
     def _find_words(self, named: Callable, name: str, initial: int) -> ctypes.c_void_p:
         found = ctypes.c_void_p()

@@ -619,6 +619,30 @@ class Others(Case):
             left.add(2**32 + 1)
         self.assertEqual((slots.available, left.value), (1, 5))
 
+    def test_what_is_no_name_and_no_number_is_refused_in_words(self):
+        slots = self.region.semaphore("slots", 1)
+        for wrong in (5, b"jobs", None):
+            for make in (self.region.mutex, self.region.semaphore, self.region.describe):
+                with self.assertRaisesRegex(TypeError, "a name must be a str, not "):
+                    make(wrong)
+        for wrong in (1.5, "1", None):
+            for call in (
+                lambda wrong: self.region.permits("gpus", wrong),
+                lambda wrong: self.region.semaphore("more", wrong),
+                lambda wrong: slots.acquire(n=wrong),
+                lambda wrong: slots.release(wrong),
+            ):
+                with self.assertRaisesRegex(TypeError, "interpreted as an integer"):
+                    call(wrong)
+        self.assertEqual(slots.available, 1)
+        self.region.permits("gpus", 3)
+        for words, call in (
+            ("another number of permits", lambda: self.region.permits("gpus", 4)),
+            ("at most 55 bytes", lambda: self.region.mutex("x" * 56)),
+        ):
+            with self.assertRaisesRegex(OSError, words):
+                call()
+
 
 async def begun():
     """The tasks that were made have begun to wait."""
