@@ -74,7 +74,8 @@ const MEANINGS = {
   [EAGAIN]: 'the region has no room for another process or thread, or no thread can be started',
   [EBADMSG]: 'the file is no region, or is damaged',
   [EBUSY]: 'a thread holds it, or waits for it',
-  [EEXIST]: 'the file exists, or the name is that of something else',
+  [EEXIST]:
+    'the file exists, or the name is that of something else, or of another number of permits or bytes',
   [EINVAL]: 'not a regular file, or the size or the name is out of range',
   [ELOOP]: 'a symbolic link is not followed',
   [EMFILE]: 'this process has 64 regions open',
@@ -500,7 +501,8 @@ export class Region {
 
   /**
    * Closes the region for this thread. What the thread holds becomes free, as after its death, and
-   * its pending calls are rejected with a ClosedError.
+   * its pending calls are rejected with a ClosedError. Where the thread has opened the file several
+   * times, it is one holder, and what it holds becomes free with the last close.
    */
   close() {
     const { domain, self } = this.#state;
