@@ -5,8 +5,8 @@ option(LOCKWORD_PORTABLE "Wait by pthreads alone, as on systems that have no fil
 string(TOLOWER "${CMAKE_SYSTEM_NAME}" lockword_system)
 if(lockword_system MATCHES "^(emscripten|wasi|generic)$" OR
         (NOT UNIX AND NOT EXISTS "${PROJECT_SOURCE_DIR}/src/wait/${lockword_system}.c"))
-    message(FATAL_ERROR "lockword: no src/wait/${lockword_system}.c for ${CMAKE_SYSTEM_NAME}: see docs/porting.md "
-        "(for WebAssembly: the npm package holds a built archive)")
+    message(FATAL_ERROR "lockword: no src/wait/${lockword_system}.c for ${CMAKE_SYSTEM_NAME}: "
+        "see docs/porting.md (for WebAssembly: the npm package holds a built archive)")
 endif()
 if(LOCKWORD_PORTABLE OR NOT EXISTS "${PROJECT_SOURCE_DIR}/src/wait/${lockword_system}.c")
     set(lockword_system posix)

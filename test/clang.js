@@ -1,6 +1,6 @@
 /**
- * node test/clang.js COMPILE_COMMANDS: clang has no warning, with the flags of this build, about the
- * C and C++ that the build `clang` leaves out, since nothing of it is tested there. It makes no
+ * node test/clang.js COMPILE_COMMANDS: clang has no warning, with the flags of this build, about
+ * the C and C++ that the build `clang` leaves out, since nothing of it is tested there. It makes no
  * objects, which would take most of the time.
  */
 import { spawnSync } from 'node:child_process';

@@ -1,4 +1,6 @@
-"""ffi.py LIBRARY: lockword without C. Two threads count together, and each primitive is called once or so, by Python's ctypes."""
+"""ffi.py LIBRARY: lockword without C. Two threads count together, and each primitive is called once
+or so, by Python's ctypes."""
+
 import _ctypes
 import ctypes
 import errno
@@ -70,29 +72,72 @@ def wait_for_another_thread():
 
     thread = threading.Thread(target=tell)
     thread.start()
-    check("an event is waited for", lw.lw_event_wait(event) == 0 and told and lw.lw_event_is_set(event))
+    check(
+        "an event is waited for",
+        lw.lw_event_wait(event) == 0 and told and lw.lw_event_is_set(event),
+    )
     thread.join()
 
 
 def use_the_rest():
     mutex, rmutex, rwlock, sem, barrier = Mutex(), RMutex(), RWLock(), Sem(), Barrier()
-    group, latch, once, counter, cancel, cond = WaitGroup(), Latch(), Once(), Counter(), Cancel(), Cond()
+    group, latch, once, counter = WaitGroup(), Latch(), Once(), Counter()
+    cancel, cond = Cancel(), Cond()
     lw.lw_mutex_lock(mutex)
     check("a deadlock is an error", lw.lw_mutex_lock(mutex) == errno.EDEADLK)
-    check("a condition's wait times out", lw.lw_cond_wait_until(cond, mutex, after_ms(1)) == errno.ETIMEDOUT)
-    check("a mutex is unlocked once", lw.lw_mutex_unlock(mutex) == 0 and lw.lw_mutex_unlock(mutex) == errno.EPERM)
-    check("a recursive mutex", lw.lw_rmutex_lock(rmutex) == lw.lw_rmutex_lock(rmutex) == lw.lw_rmutex_unlock(rmutex) == 0)
-    check("a read-write lock", lw.lw_rwlock_uplock(rwlock) == lw.lw_rwlock_upgrade(rwlock) == lw.lw_rwlock_unlock(rwlock) == 0)
-    check("a semaphore of 2", lw.lw_sem_release(sem, 3) == lw.lw_sem_acquire(sem, 1) == 0 and lw.lw_sem_available(sem) == 2)
+    check(
+        "a condition's wait times out",
+        lw.lw_cond_wait_until(cond, mutex, after_ms(1)) == errno.ETIMEDOUT,
+    )
+    check(
+        "a mutex is unlocked once",
+        lw.lw_mutex_unlock(mutex) == 0 and lw.lw_mutex_unlock(mutex) == errno.EPERM,
+    )
+    check(
+        "a recursive mutex",
+        lw.lw_rmutex_lock(rmutex) == lw.lw_rmutex_lock(rmutex) == lw.lw_rmutex_unlock(rmutex) == 0,
+    )
+    check(
+        "a read-write lock",
+        lw.lw_rwlock_uplock(rwlock) == lw.lw_rwlock_upgrade(rwlock) == lw.lw_rwlock_unlock(rwlock)
+        == 0,
+    )
+    check(
+        "a semaphore of 2",
+        lw.lw_sem_release(sem, 3) == lw.lw_sem_acquire(sem, 1) == 0 and lw.lw_sem_available(sem)
+        == 2,
+    )
     check("of which none is left", lw.lw_sem_acquire(sem, 2) == lw.lw_sem_available(sem) == 0)
-    check("a semaphore of none left", lw.lw_sem_acquire_until(sem, 1, after_ms(1)) == errno.ETIMEDOUT)
-    check("a barrier of 1", lw.lw_barrier_init(barrier, 1) == 0 and lw.lw_barrier_wait(barrier) == -1)
-    check("a wait group", lw.lw_waitgroup_add(group, 1) == lw.lw_waitgroup_done(group) == lw.lw_waitgroup_wait(group) == 0)
-    check("a latch", lw.lw_latch_init(latch, 2) == lw.lw_latch_count_down(latch, 1) == lw.lw_latch_arrive_and_wait(latch) == 0)
+    check(
+        "a semaphore of none left",
+        lw.lw_sem_acquire_until(sem, 1, after_ms(1)) == errno.ETIMEDOUT,
+    )
+    check(
+        "a barrier of 1",
+        lw.lw_barrier_init(barrier, 1) == 0 and lw.lw_barrier_wait(barrier) == -1,
+    )
+    check(
+        "a wait group",
+        lw.lw_waitgroup_add(group, 1) == lw.lw_waitgroup_done(group)
+        == lw.lw_waitgroup_wait(group) == 0,
+    )
+    check(
+        "a latch",
+        lw.lw_latch_init(latch, 2) == lw.lw_latch_count_down(latch, 1)
+        == lw.lw_latch_arrive_and_wait(latch) == 0,
+    )
     permits, which = (ctypes.c_uint32 * 256)(), ctypes.c_uint32(9)
     lw.lw_permits_init(permits, 2)
-    check("a permit", lw.lw_permits_acquire(permits, ctypes.byref(which)) == which.value == lw.lw_permits_release(permits, 0) == 0)
-    check("a once", lw.lw_once_begin(once) == -1 and lw.lw_once_finish(once, ctypes.c_bool(True)) == lw.lw_once_begin(once) == 0)
+    check(
+        "a permit",
+        lw.lw_permits_acquire(permits, ctypes.byref(which)) == which.value
+        == lw.lw_permits_release(permits, 0) == 0,
+    )
+    check(
+        "a once",
+        lw.lw_once_begin(once) == -1 and lw.lw_once_finish(once, ctypes.c_bool(True))
+        == lw.lw_once_begin(once) == 0,
+    )
     check("a counter", lw.lw_counter_add(counter, 3, None) == 0 and lw.lw_counter_get(counter) == 3)
     lw.lw_cancel_fire(cancel)
     error = lw.lw_counter_wait_at_least(counter, 4, ctypes.c_int64(FOREVER), cancel)
@@ -100,7 +145,11 @@ def use_the_rest():
     lw.lw_sem_release(sem, 1)
     sources = (Source * 2)(lw.lw_source_event(Event()), lw.lw_source_sem(sem, 1))
     which = ctypes.c_uint32()
-    check("any of two", lw.lw_wait_any(sources, 2, after_ms(1000), None, ctypes.byref(which)) == 0 and which.value == 1)
+    check(
+        "any of two",
+        lw.lw_wait_any(sources, 2, after_ms(1000), None, ctypes.byref(which)) == 0 and which.value
+        == 1,
+    )
 
 
 def unload_before_threads_end():
@@ -113,9 +162,11 @@ def unload_before_threads_end():
         library = ctypes.CDLL(copy.name)
         loop, region, mutex = (ctypes.c_uint64 * 64)(), ctypes.c_void_p(), (ctypes.c_uint64 * 8)()
         errors = [library.lw_loop_init(loop), library.lw_loop_destroy(loop)]
-        errors.append(library.lw_region_open(ctypes.byref(region), region_path.encode(), 1, 0o600, ctypes.c_size_t(0)))
+        path, size = region_path.encode(), ctypes.c_size_t(0)
+        errors.append(library.lw_region_open(ctypes.byref(region), path, 1, 0o600, size))
         errors.append(library.lw_region_mutex_named(region, b"a", mutex))
-        errors += [library.lw_region_mutex_lock(mutex), library.lw_region_mutex_unlock(mutex), library.lw_region_close(region)]
+        errors += [library.lw_region_mutex_lock(mutex), library.lw_region_mutex_unlock(mutex)]
+        errors.append(library.lw_region_close(region))
         _ctypes.dlclose(library._handle)
         with open("/proc/self/maps") as maps:
             is_gone = copy.name not in maps.read()
