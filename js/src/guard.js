@@ -50,7 +50,8 @@ export class Guard {
 }
 
 /**
- * Calls `fn` with the guard, and releases when what `fn` returns has settled, or when it throws.
+ * Calls `fn` with the guard, and releases when what `fn` returns has settled, or when it throws. It
+ * is no async function: a thousand calls that wait would keep the state of one each.
  *
  * @internal
  * @template T, G
@@ -58,12 +59,28 @@ export class Guard {
  * @param {(guard: G) => T | PromiseLike<T>} fn
  * @returns {Promise<T>}
  */
-export async function runUnder(acquired, fn) {
-  const guard = await acquired;
+export function runUnder(acquired, fn) {
+  return acquired.then((/** @type {any} */ guard) => {
+    let isLater;
+    try {
+      const result = /** @type {any} */ (fn(guard));
+      isLater = result?.then;
+      return isLater ? releaseAfter(result, guard) : result;
+    } finally {
+      if (!isLater) guard[dispose]();
+    }
+  });
+}
+
+/**
+ * @param {PromiseLike<unknown>} result
+ * @param {any} guard
+ */
+async function releaseAfter(result, guard) {
   try {
-    return await fn(guard);
+    return await result;
   } finally {
-    /** @type {any} */ (guard)[dispose]();
+    guard[dispose]();
   }
 }
 
