@@ -192,17 +192,18 @@ static inline void lw_request_note(const lw_request *request)
 {
     lw_word *words = request->waiter.words;
     const bool locks = request->kind >= LW_REQUEST_WRITES && request->kind <= LW_REQUEST_REENTERS;
-    if (!LW_ANNOTATE || (locks && request->result != 0 && request->kind != LW_REQUEST_WRITES))
+    /* A condition's wait has its mutex again, whatever its result. */
+    if (!LW_ANNOTATE || (locks && request->result != 0 && !request->is_relocking))
         return;
     if (request->kind == LW_REQUEST_UPGRADES) {
         LW_NOTE_UNLOCKING(words, LW_NOTE_READ);
         LW_NOTE_UNLOCKED(words, LW_NOTE_READ);
     }
-    if (locks && (request->result == 0 || lw_mutex_owner(words) == lw_self())) {
+    if (locks) {
         const int how = LW_NOTE_TRY | (request->kind == LW_REQUEST_READS ? LW_NOTE_READ : 0);
         LW_NOTE_LOCKING(words, how);
         LW_NOTE_LOCKED(words, how, true);
-    } else if (!locks) {
+    } else {
         LW_NOTE_ACQUIRE(words);
     }
 }

@@ -5,6 +5,8 @@
  */
 #include <lockword/lockword.h>
 
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -309,6 +311,67 @@ static pthread_t start(void *(*body)(void *), void *argument)
     return thread;
 }
 
+static int results[2];
+
+static void note_result(lw_request *request, int result, void *context)
+{
+    (void)request;
+    *(int *)context = result;
+}
+
+static void run_until_ended(lw_loop *loop, const int *result)
+{
+    struct pollfd readable = {.fd = lw_loop_fd(loop), .events = POLLIN};
+    while (*result < 0 && poll(&readable, 1, -1) == 1)
+        lw_loop_run(loop);
+}
+
+/*
+ * A thread has a mutex while another request of its loop gives up, which has locked nothing. A
+ * condition's wait that gives up has its mutex again. What the locks guard shows either.
+ */
+static void give_up_in_a_loop(void)
+{
+    static lw_cond condition;
+    lw_loop loop;
+    lw_request requests[2];
+    must_be(lw_loop_init(&loop) == 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        results[0] = results[1] = -1;
+        lw_mutex_lock_async(&mutexes[0], &requests[0], &loop, LW_FOREVER, note_result, &results[0]);
+        run_until_ended(&loop, &results[0]);
+        lw_mutex_lock_async(&mutexes[0], &requests[1], &loop, LW_NOW, note_result, &results[1]);
+        run_until_ended(&loop, &results[1]);
+        must_be(results[0] == 0 && results[1] == ETIMEDOUT);
+        data[0]++;
+        must_be(lw_mutex_unlock(&mutexes[0]) == 0);
+
+        results[0] = results[1] = -1;
+        lw_rmutex_lock_async(&rmutex, &requests[0], &loop, LW_FOREVER, note_result, &results[0]);
+        run_until_ended(&loop, &results[0]);
+        lw_cond_wait_recursive_async(&condition, &rmutex, &requests[1], &loop, LW_NOW, note_result,
+                                     &results[1]);
+        run_until_ended(&loop, &results[1]);
+        must_be(results[0] == 0 && results[1] == ETIMEDOUT);
+        data[1]++;
+        must_be(lw_rmutex_unlock_task(&rmutex) == 0);
+    }
+    must_be(lw_loop_destroy(&loop) == 0);
+}
+
+static void *lock_both_often(void *unused)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        lw_mutex_lock(&mutexes[0]);
+        data[0]++;
+        lw_mutex_unlock(&mutexes[0]);
+        lw_rmutex_lock(&rmutex);
+        data[1]++;
+        lw_rmutex_unlock(&rmutex);
+    }
+    return unused;
+}
+
 static void *race(void *mutex)
 {
     lw_mutex_lock(mutex);
@@ -355,5 +418,9 @@ int main(int argc, char **argv)
         for (size_t k = 0; k < sizeof others / sizeof *others; k++)
             pthread_join(others[k], NULL);
     }
+    prepare();
+    pthread_t other = start(lock_both_often, NULL);
+    give_up_in_a_loop();
+    pthread_join(other, NULL);
     return 0;
 }
