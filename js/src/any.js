@@ -33,7 +33,7 @@ export function waitAny(sources, options) {
     // The user may change the array meanwhile.
     sources = [...sources];
     let waiting = sources.length;
-    if (waiting === 0) throw new RangeError('nothing to wait for');
+    if (!waiting) throw new RangeError('nothing to wait for');
     /** @type {any[]} One for each source, once its wait has begun. */
     const callers = [];
     sources.forEach((/** @type {any} */ source, index) => {

@@ -96,6 +96,13 @@ export class Permits extends Primitive {
   }
 
   /**
+   * Throws if this thread has closed the region of the permits.
+   *
+   * @internal
+   */
+  assertJoined() {}
+
+  /**
    * Takes a permit, blocking this thread until it gets one.
    *
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
@@ -130,6 +137,7 @@ export class Permits extends Primitive {
    * @returns {PermitGuard | undefined}
    */
   tryAcquire() {
+    this.assertJoined();
     const number = permitsTryStep(this.words, self);
     return number < 0 ? undefined : this.#guard({ what: LW_DONE, expected: number });
   }
@@ -169,7 +177,7 @@ export class Permits extends Primitive {
       ...this.#operation(),
       // When the wait begins: a region may have been closed since.
       get words() {
-        return permits.words;
+        return permits.#operation().words;
       },
       get wanted() {
         return self;
@@ -184,9 +192,9 @@ export class Permits extends Primitive {
 
   /** @returns {import('./crowd.js').Operation} */
   #operation() {
-    const { words } = this;
+    this.assertJoined();
     if (this.count === 0) throw new RangeError('there are no permits: write Permits.create(…)');
-    return { step: permitsAcquireStep, words, wanted: self };
+    return { step: permitsAcquireStep, words: this.words, wanted: self };
   }
 
   /** @param {{ what: number, expected: number }} answer */

@@ -21,6 +21,7 @@
 
 import { self } from './agent.js';
 import { Barrier } from './barrier.js';
+import { callersAt } from './callers.js';
 import {
   LW_CANCELLED,
   LW_PERMITS_MAX,
@@ -211,6 +212,8 @@ export class Region {
   #row = -1;
   /** @type {Set<import('./line.js').Caller>} The calls that wait for the permits of an RWTable. */
   #waits = new Set();
+  /** @type {Set<number>} At which bytes the permits begin that this thread has found. */
+  #lent = new Set();
 
   /**
    * @internal
@@ -414,6 +417,9 @@ export class Region {
     const { buffer, byteOffset } = this.#words;
     const permits = new Permits(buffer, byteOffset + 4 * (record + RECORD));
     if (permits.count !== n) throw new LockError(`'${name}' has ${permits.count} permits`);
+    // Nobody would give back what a thread takes that is no agent of the region any more.
+    permits.assertJoined = () => this.assertJoined();
+    this.#lent.add(permits.handle.byteOffset);
     return permits;
   }
 
@@ -553,13 +559,19 @@ export class Region {
 
   /**
    * Closes the region for this thread. What the thread holds becomes free, as after its death, and
-   * its pending calls for mutexes, and for an RWTable, are rejected with a ClosedError.
+   * its pending calls for mutexes, permits and an RWTable are rejected with a ClosedError.
    */
   close() {
     const row = this.#row;
     if (row < 0) return;
     this.#row = -1;
     for (const caller of this.#waits) if (caller.queue) caller.end(caller, LW_CANCELLED);
+    // The last ones first: one that gives up makes way for those behind it.
+    for (const caller of callersAt(this.#words.buffer).reverse()) {
+      if (!this.#lent.has(caller.line.words.byteOffset) || !caller.queue) continue;
+      caller.toValue = () => this.assertJoined();
+      caller.end(caller, LW_CANCELLED);
+    }
     this.#release(self);
     // Whom it watches is found by its row, if it ends.
     Atomics.store(this.#words, row + CLOSED, 1);

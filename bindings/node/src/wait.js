@@ -18,7 +18,6 @@
  * @property {any} of
  */
 
-import { shared } from '../../../js/src/agent.js';
 import { SLICE } from '../../../js/src/awake.js';
 import {
   LW_CANCELLED,
@@ -28,6 +27,7 @@ import {
   LW_SLICE,
   LW_WAITERS_GATE,
 } from '../../../js/src/core/constants.js';
+import { callersAt } from '../../../js/src/callers.js';
 import { addon } from './addon.js';
 import { ClosedError } from './errors.js';
 
@@ -61,21 +61,6 @@ function domainOf(words) {
   const domain = domains.get(words.buffer);
   if (!domain) throw closed();
   return domain;
-}
-
-/**
- * The calls of this thread that wait for words of this memory: js/src/line.js.
- *
- * @param {SharedArrayBuffer} buffer
- */
-function callersAt(buffer) {
-  const callers = [];
-  for (const { queues } of shared.lines?.get(buffer)?.values() ?? []) {
-    for (const queue of queues.values()) {
-      for (let caller = queue.after; caller !== queue; caller = caller.after) callers.push(caller);
-    }
-  }
-  return callers;
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import { expect } from 'chai';
 
+import { LockError, waitAny } from '../../../js/src/index.js';
 import { AbandonedError, ClosedError, Region } from '../../../js/src/region.js';
 import { isNode, spawn } from '../agents.js';
 import { failure, sleep, stateOf, until, within } from '../support.js';
@@ -335,6 +336,31 @@ describe('Region', () => {
     expect(await failure(() => within(10_000, pending))).to.be.instanceOf(ClosedError);
     expect(await failure(() => jobs.lockAsync())).to.be.instanceOf(ClosedError);
     await agent.result;
+  });
+
+  it('has a thread take no permit once it has closed it', async () => {
+    const gpus = region.permits('gpus', 1);
+    const held = gpus.tryAcquire();
+    const pending = [
+      gpus.acquireAsync(),
+      waitAny([gpus.when()]),
+      gpus.runExclusive(() => {}),
+      gpus.acquireAsync(20_000),
+    ].map((call) => failure(() => within(10_000, call)));
+    const source = gpus.when();
+    await sleep(5);
+    region.close();
+    for (const ended of pending) expect(await ended).to.be.instanceOf(ClosedError);
+    for (const call of [
+      () => gpus.acquireAsync(),
+      () => gpus.tryAcquire(),
+      () => gpus.when(),
+      () => waitAny([source]),
+      () => held.release(),
+    ])
+      expect(await failure(async () => call())).to.be.instanceOf(LockError);
+    await region.join();
+    expect([gpus.available, region.permits('gpus', 1).tryAcquire().number]).to.deep.equal([1, 0]);
   });
 
   it('frees what a thread reads and writes that closes it, and ends its calls', async () => {
