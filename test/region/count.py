@@ -1,6 +1,7 @@
 """count.py REGION: takes turns at the counter, as count.js does, which says what its words are."""
 
 import sys
+import time
 
 import lockword
 
@@ -52,3 +53,5 @@ while goes_on:
         words[row + ENDED] += 1
     if words[row + BEGUN] == 1:
         print("began", flush=True)
+    if words[row + BEGUN] % 8 == 0:
+        time.sleep(50e-6)
