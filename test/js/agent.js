@@ -43,9 +43,12 @@ async function work({ job, data, mode }) {
   if (!before) modes.enter(mode);
   before ??= replaceable();
   const lockword = await import('../../js/src/index.js');
-  const region = await import('../../js/src/region.js');
-  const { imports } = await import('../../js/src/wasm.js');
-  const { imports: emscripten } = await import('../../js/src/emscripten.js');
+  // Hundreds of workers start, and few of their jobs use more than this.
+  const region = /\bRegion\b/.test(job) ? await import('../../js/src/region.js') : {};
+  const { imports } = /\bimports\b/.test(job) ? await import('../../js/src/wasm.js') : {};
+  const { imports: emscripten } = /\bemscripten\b/.test(job)
+    ? await import('../../js/src/emscripten.js')
+    : {};
   const run = (0, eval)(`(${job})`);
   return run({
     ...lockword,

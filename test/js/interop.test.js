@@ -210,7 +210,7 @@ describe('interop: one lock word', () => {
         stop();
         expect(shared.counter[0]).to.be.within(1, 2);
       };
-      await Promise.all(Array.from({ length: 6 }, race));
+      await Promise.all(Array.from({ length: 3 }, race));
     });
   }
 });

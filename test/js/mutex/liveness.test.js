@@ -203,22 +203,26 @@ describe('Mutex: liveness', () => {
   it('event loops that never turn starve neither each other nor one that does', async () => {
     const mutex = new Mutex();
     const go = new Int32Array(new SharedArrayBuffer(4));
+    const counts = new Int32Array(new SharedArrayBuffer(12));
     const job = async ({ Mutex, data, say, sleep }) => {
+      const { counts, go, i, turns } = data;
       const mutex = Mutex.from(data.handle);
       say('ready');
-      Atomics.wait(data.go, 0, 0);
+      Atomics.wait(go, 0, 0);
       let longest = 0;
-      for (const end = performance.now() + 2_000; ;) {
+      for (const began = performance.now(); ;) {
         const start = performance.now();
-        if (start > end) return longest;
+        const all = start > began + 1_000 && counts.every((_, k) => Atomics.load(counts, k) >= 50);
+        if (all || start > began + 2_000) return longest;
         await mutex.lockAsync();
         longest = Math.max(longest, performance.now() - start);
         mutex.unlock();
-        if (data.turns) await sleep(0);
+        Atomics.add(counts, i, 1);
+        if (turns) await sleep(0);
       }
     };
-    const agents = [false, false, true].map((turns) =>
-      spawn(job, { handle: mutex.handle, go, turns }),
+    const agents = [false, false, true].map((turns, i) =>
+      spawn(job, { handle: mutex.handle, counts, go, i, turns }),
     );
     await Promise.all(agents.map((agent) => agent.said('ready')));
     Atomics.store(go, 0, 1);
