@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,8 +132,11 @@ static double number_of(const char *text, double most)
 {
     char *end;
     const double number = strtod(text, &end);
-    if (end == text || *end || !(number >= 0) || number > most)
-        refuse("not a number, or out of range", text);
+    if (end == text || *end || !(number >= 0) || number > most) {
+        char what[64];
+        snprintf(what, sizeof what, "not a number from 0 to %.0f", most);
+        refuse(what, text);
+    }
     return number;
 }
 
@@ -340,8 +344,8 @@ int main(int argc, char **argv)
             options.excludes = true;
             break;
         case PERMITS:
-            options.permits = (unsigned)whole_number_of(optarg, LW_PERMITS_MAX);
-            if (options.permits < 1)
+            options.permits = (unsigned)whole_number_of(optarg, INT_MAX);
+            if (options.permits < 1 || options.permits > LW_PERMITS_MAX)
                 refuse("not from 1 to 252 permits", optarg);
             break;
         case ONCE:
@@ -378,7 +382,9 @@ int main(int argc, char **argv)
     if (!options.region)
         options.region = default_region();
     const int words = argc - optind;
-    if (words < subcommand->least || (subcommand->most >= 0 && words > subcommand->most))
-        refuse(words < subcommand->least ? "something is missing" : "too much is given", NULL);
+    if (words < subcommand->least)
+        refuse("something is missing", subcommand->words);
+    if (subcommand->most >= 0 && words > subcommand->most)
+        refuse("too much is given", NULL);
     return subcommand->call(&options, argv + optind);
 }

@@ -474,11 +474,17 @@ describe('lockword list, show, wait, break, remove', function () {
       return stderr;
     };
     assert.match(await wrong('lock'), /no such subcommand: lock/);
-    assert.match(await wrong('run', 'a'), /something is missing/);
+    assert.match(await wrong('run', 'a'), /something is missing: NAME/);
+    assert.match(await wrong('list', 'a'), /too much is given/);
     assert.match(
       await wrong('run', '-w', 'soon', 'a', 'true'),
-      /not a number, or out of range: soon/,
+      /not a number from 0 to 1000000000: soon/,
     );
+    for (const permits of ['0', '253'])
+      assert.match(
+        await wrong('run', '--permits', permits, 'a', 'true'),
+        new RegExp(`not from 1 to 252 permits: ${permits}`),
+      );
     assert.match(await wrong('run', '--permits', '1.5', 'a', 'true'), /not a whole number: 1.5/);
     assert.match(await wrong('show', '--try', 'a'), /not an option of this subcommand: --try/);
     assert.match(await wrong('run', 'x'.repeat(56), 'true'), /the name is too long/);
