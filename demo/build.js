@@ -9,7 +9,6 @@ import { fileURLToPath } from 'node:url';
 import { link } from '../tools/core/link.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const folder = path.join(root, 'build', 'demo');
 
 /** Runs a command, and shows what it printed only if it failed. */
 function run(command, ...args) {
@@ -24,17 +23,23 @@ function run(command, ...args) {
   if (status !== 0) throw new Error(`${command} ${args.join(' ')}\n${stdout}${stderr}`);
 }
 
-/** @returns {{ threads: string, processes: string }} the programs of native/main.c and process.c */
-export function buildNative() {
-  run(
-    'cmake',
-    '-S',
-    root,
-    '-B',
-    folder,
-    '-DCMAKE_BUILD_TYPE=Release',
-    '-DLOCKWORD_PARTS=demo/native',
-  );
+/**
+ * @param {string} [built] a build that has demo/native among its parts; without it, the demo has
+ *   one of its own
+ * @returns {{ threads: string, processes: string }} the programs of native/main.c and process.c
+ */
+export function buildNative(built) {
+  const folder = built ?? path.join(root, 'build', 'demo');
+  if (!built)
+    run(
+      'cmake',
+      '-S',
+      root,
+      '-B',
+      folder,
+      '-DCMAKE_BUILD_TYPE=Release',
+      '-DLOCKWORD_PARTS=demo/native',
+    );
   run('cmake', '--build', folder, '--target', 'wordcount', 'wordcount-process');
   const programs = path.join(folder, 'demo', 'native');
   return {

@@ -1,5 +1,5 @@
 /**
- * node demo/run.js [--threads=N] [--workers=N] [TREE]
+ * node demo/run.js [--threads=N] [--workers=N] [--build=FOLDER] [TREE]
  *
  * Counts every C identifier in every file under TREE (/usr/include) in one hash table guarded by
  * lockword mutexes: (a) with native threads and an event loop, (b) in Node with C, JavaScript and
@@ -50,7 +50,11 @@ function tableFor({ bytes }) {
 
 function readOptions() {
   const { values, positionals } = parseArgs({
-    options: { threads: { type: 'string' }, workers: { type: 'string' } },
+    options: {
+      threads: { type: 'string' },
+      workers: { type: 'string' },
+      build: { type: 'string' },
+    },
     allowPositionals: true,
   });
   const number = (name, standard) => {
@@ -62,6 +66,7 @@ function readOptions() {
     root: positionals[0] ?? '/usr/include',
     threads: number('threads', THREADS),
     workers: number('workers', WORKERS),
+    build: values.build,
   };
 }
 
@@ -92,7 +97,13 @@ async function demonstrate(scratch) {
   report.sayTitle();
   const tree = survey(options.root);
   report.sayTree(tree);
-  const count = waysToCount(tree, options, buildNative(), await buildModule(), scratch);
+  const count = waysToCount(
+    tree,
+    options,
+    buildNative(options.build),
+    await buildModule(),
+    scratch,
+  );
 
   const reference = { tree, ...(await count.plainly()) };
   report.sayReference(reference);
