@@ -88,15 +88,17 @@ function write(files, where = '') {
 }
 
 /**
- * On each of these runtimes; `node` stands for three Nodes. What runs is the first file of
- * JavaScript or TypeScript, after a file of shell commands, if there is one.
+ * On each of these runtimes; `node` stands for the oldest and the newest Node. What runs is the
+ * first file of JavaScript or TypeScript, after a file of shell commands, if there is one.
  */
 async function onRuntimes(files, ...names) {
   const { folder, names: paths } = write(files);
   const commands = files.find(({ lang }) => lang === 'sh');
   if (commands) await shell(commands.text, folder);
   const program = paths.find((path) => /\.[cm]?[jt]s$/.test(path));
-  const all = names.flatMap((name) => (name === 'node' ? SOME_NODES : name));
+  const all = names.flatMap((name) =>
+    name === 'node' ? [SOME_NODES[0], SOME_NODES.at(-1)] : name,
+  );
   const chosen = RUNTIMES.filter(({ name }) => all.includes(name));
   if (chosen.length === 0) throw new Error(`no such runtime: ${names}`);
   const outputs = [];
