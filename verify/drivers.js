@@ -121,12 +121,14 @@ const { enqueue } = await import('../js/src/turn.js');
 const { pending } = await import('../js/src/limits.js');
 const { waitFor } = await import('../js/src/waiting.js');
 
-const nameOf = (value, names) => names.find((name) => c[`LW_${name}`] === value);
 const WHATS = [
   ...['DONE', 'GAVE_UP', 'OVERFLOW', 'WAIT', 'WAIT_IDLE', 'WAIT_BRIEF'],
   ...['QUEUE', 'RETRY'],
 ];
 const WHYS = ['START', 'OK', 'NOT_EQUAL', 'TIMED_OUT', 'SLICE', 'AGAIN', 'CANCELLED'];
+/** Asked for millions of times. */
+const namesOf = (names) => new Map(names.map((name) => [c[`LW_${name}`], name]));
+const [whatNames, whyNames] = [namesOf(WHATS), namesOf(WHYS)];
 const TOLD = WHATS.filter((what) => what !== 'GAVE_UP').map((what) => c[`LW_${what}`]);
 /** By chance most calls wait, and so the scripts are longer. */
 const TOLD_BY_CHANCE = [
@@ -135,7 +137,7 @@ const TOLD_BY_CHANCE = [
 ].flat();
 
 const whyName = (why) =>
-  nameOf(why & c.LW_WHY, WHYS) +
+  whyNames.get(why & c.LW_WHY) +
   (why & c.LW_ASYNC ? '+ASYNC' : '') +
   (why & c.LW_QUEUED ? '+QUEUED' : '');
 
@@ -145,7 +147,7 @@ let calls = 0;
 let waited = '';
 
 function add(last, next) {
-  const before = last ? `${whyName(last.why)} ${nameOf(last.what, WHATS)}${waited}` : 'new';
+  const before = last ? `${whyName(last.why)} ${whatNames.get(last.what)}${waited}` : 'new';
   seen.add(`${driver}: ${before} -> ${next}`);
 }
 
