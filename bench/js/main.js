@@ -18,7 +18,7 @@ import {
   pairColumns,
   relockColumns,
 } from '../columns.js';
-import { measureBusy } from './busy.js';
+import { measureBusy, SOME_CROWDS } from './busy.js';
 import { Crew, pin } from './crew.js';
 import { operations } from './family.js';
 import { measureHerd } from './herd.js';
@@ -401,6 +401,7 @@ const measurements = {
         locks.map((crew) => crew.peer),
         settings.rounds,
         settings.busySeconds,
+        options.smoke ? SOME_CROWDS : undefined,
       ),
     sayBusy,
   ],
