@@ -21,6 +21,8 @@
  *   - The first rest of a wait lasts as long as the thread's last wait, and each further one three
  *     quarters of the one before. So those that have waited for long look more often than those
  *     that have just come, and the more threads wait, the longer they rest.
+ *   - A thread that spins in vain, and is not one of a crowd, waits for a long section: the holder
+ *     may be asleep. After two such waits in a row, threads sleep at once for some milliseconds.
  *   - A thread that was woken takes the role of the poller from any other one.
  *   - It yields, since the thread that it waits for may be next on this CPU. A thread that never
  *     has to wait for long yields, too, once in a quantum. So threads that share a CPU take turns
@@ -54,7 +56,8 @@
 #define LOST_RACES 3          /* so many lost races, and all threads back off, */
 #define LOOKS 256             /* unless each is outweighed by so many other looks */
 #define OVERTAKEN 4           /* so many changes of owner, seen in one wait, are a crowd */
-#define PERIOD 4u             /* how long both hold for a lock, in units of 2^20 ns */
+#define IN_VAIN 2             /* so many spins in vain, one after the other: sections are long */
+#define PERIOD 4u             /* how long each holds for a lock, in units of 2^20 ns */
 #define QUANTUM_NS 20000      /* a thread yields if it has not for so long */
 #define LONG_YIELD_NS 2000000 /* a yield of so long is a long one */
 #define APART 48u             /* two within so many units: the CPUs are oversubscribed, */
@@ -164,7 +167,7 @@ static int64_t yield(int64_t before)
 
 /*
  * What the threads of the process know of the locks whose addresses share a place. To be wrong,
- * since two locks share one, costs time only. Both words of the first line are read by all and
+ * since two locks share one, costs time only. The words of the first line are read by all and
  * seldom written.
  */
 #define PLACES 64 /* a power of two */
@@ -172,6 +175,8 @@ static int64_t yield(int64_t before)
 static struct place {
     _Alignas(128) lw_word short_until; /* sections are short: threads back off */
     lw_word crowded_until;
+    lw_word long_until;           /* sections are long: threads sleep at once */
+    lw_word in_vain;              /* spins since the last one that took the lock */
     _Alignas(128) lw_word poller; /* since when there is one, ns; 0: none */
 } known_locks[PLACES];
 
@@ -370,6 +375,27 @@ static int64_t learn(const struct spin *spin, int64_t began, int64_t rested)
     return pause < QUANTUM_NS ? pause : QUANTUM_NS;
 }
 
+/* Long sections are told from short ones by threads that spin closely, and see every change. */
+static bool sees_every_change(const struct spin *spin)
+{
+    return !holds(&spin->known->short_until, spin->now) &&
+           !holds(&spin->known->crowded_until, spin->now);
+}
+
+static void note_vain(const struct spin *spin)
+{
+    const uint32_t in_vain = lw_load(&spin->known->in_vain, lw_relaxed) + 1;
+    lw_store(&spin->known->in_vain, in_vain < IN_VAIN ? in_vain : 0, lw_relaxed);
+    if (in_vain >= IN_VAIN)
+        set_for_a_period(&spin->known->long_until, spin->now);
+}
+
+static void note_success(const struct spin *spin)
+{
+    if (lw_load(&spin->known->in_vain, lw_relaxed) != 0)
+        lw_store(&spin->known->in_vain, 0, lw_relaxed);
+}
+
 /*
  * The rounds of one wait. In each a thread spins closely, and yields then; or, where it should not
  * spin closely, it rests, and looks once. In a crowd it first becomes the poller; if it cannot, it
@@ -380,6 +406,8 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
     if (!may_spin(spin))
         return false;
     spin->now = lw_now();
+    if (holds(&spin->known->long_until, spin->now) && sees_every_change(spin))
+        return false;
     if (spin->wakes < 2 && spin->now < deadline && spin->now - me.last_yield > QUANTUM_NS &&
         !is_oversubscribed(spin->now))
         spin->now = yield(spin->now);
@@ -387,8 +415,8 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
     int64_t rested = 0; /* when it had rested for the first time */
     int64_t pause = spin->is_newcomer && me.pause > PAUSE_NS ? me.pause : PAUSE_NS;
     bool rests = false;
-    for (int i = 0;
-         i < (is_oversubscribed(spin->now) ? ROUNDS / 2 : ROUNDS) && spin->now < deadline; i++) {
+    const int rounds = is_oversubscribed(spin->now) ? ROUNDS / 2 : ROUNDS;
+    for (int i = 0; i < rounds && spin->now < deadline; i++) {
         bool crowded = holds(&spin->known->crowded_until, spin->now);
         const bool closely = others_run && !holds(&spin->known->short_until, spin->now);
         if (rests || !closely) {
@@ -404,6 +432,9 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
             lw_cas(&spin->known->poller, spin->poller, 0, lw_relaxed);
         if (taken) {
             me.pause = learn(spin, began, rested);
+            /* A woken thread that finds the lock free at once has not spun. */
+            if (spin->is_newcomer || spin->now != began)
+                note_success(spin);
             return true;
         }
         if (!may_spin(spin))
@@ -412,6 +443,8 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
             spin->now = yield(spin->now);
     }
     me.pause = learn(spin, began, 0);
+    if (rounds == ROUNDS && spin->now < deadline && sees_every_change(spin))
+        note_vain(spin);
     return false;
 }
 
