@@ -174,7 +174,7 @@ function asleep(all) {
   return table([['', '', ...heads, 'CPUs busy: late, median', '90 %', 'mean'], ...rows]);
 }
 
-/** What it costs to wake one of many: a table for each kind. */
+/** What it costs to wake one of many: a table for each kind. Few peers let all have a turn. */
 const herds = (unit) => (rows) => {
   const crowds = unique(rows.map((row) => row.waiters));
   const lines = (kind) =>
@@ -184,7 +184,8 @@ const herds = (unit) => (rows) => {
         bold(peer, peer.startsWith(HERO)),
         ...crowds.map((waiters) => {
           const row = all.find((each) => each.peer === peer && each.waiters === waiters);
-          return [time(row.ns), time(row.cpu_ns), short(row.switches)].join('; ');
+          const served = row.served < 1 ? [`${fixed(row.served * 100, 0)} % served`] : [];
+          return [time(row.ns), time(row.cpu_ns), short(row.switches), ...served].join('; ');
         }),
       ]),
     );

@@ -31,6 +31,8 @@ const OPERATIONS = [
 ];
 /** Unlocks in a round, if each wakes a few workers only. */
 const UNLOCKS = 20;
+/** So many rounds before those that count: engines interpret what has run seldom. */
+const WARM_UPS = 40;
 /** Until the workers sleep. */
 const SETTLED_MS = 2;
 
@@ -46,6 +48,8 @@ function used() {
 }
 
 const FIELDS = ['ns', 'cpu_ns', 'switches'];
+
+const zeros = () => Object.fromEntries(FIELDS.map((field) => [field, 0]));
 
 /** Adds what `work` uses to `total`. */
 async function count(total, work) {
@@ -110,16 +114,16 @@ async function released({ crew, lock, keeps }, size, seconds, total) {
     if (free === 0) release.call(lock);
     for (; free > 1; free--) hold.call(lock);
   }
-  return turns;
+  return { turns, served: 1 };
 }
 
 /** Each worker takes turn after turn, and sleeps in it, while all others are blocked. */
 async function sleeping({ crew }, size, seconds, total) {
-  let turns;
+  let all;
   await count(total, async () => {
-    turns = (await run(crew, size, seconds, 0, 'sleepingTurns')).turns;
+    all = await run(crew, size, seconds, 0, 'sleepingTurns');
   });
-  return turns;
+  return { turns: all.turns, served: all.results.filter(({ turns }) => turns > 0).length / size };
 }
 
 const KINDS = [
@@ -144,6 +148,9 @@ async function measureOperation(
   const measured = [];
   for (const name of names)
     measured.push({ ...(await start(name, Math.max(...sizes))), name, keeps });
+  for (const peer of keeps ? [] : measured) {
+    for (let k = 0; k < WARM_UPS; k++) await released(peer, Math.max(...sizes), seconds, zeros());
+  }
   const rows = [];
   for (const { kind, measure } of KINDS) {
     // Readers do not wait for each other.
@@ -152,13 +159,17 @@ async function measureOperation(
       const costs = new Map(measured.map((peer) => [peer, []]));
       for (let round = 0; round < rounds; round++) {
         for (const peer of rotated(measured, round)) {
-          const total = { ns: 0, cpu_ns: 0, switches: 0 };
-          const turns = await measure(peer, size, seconds, total);
-          costs.get(peer).push(FIELDS.map((field) => total[field] / turns));
+          const total = zeros();
+          const { turns, served } = await measure(peer, size, seconds, total);
+          const each = FIELDS.map((field) => [field, total[field] / turns]);
+          costs.get(peer).push({ ...Object.fromEntries(each), served });
         }
       }
       for (const [{ name }, all] of costs) {
-        const cost = FIELDS.map((field, k) => [field, median(all.map((each) => each[k]))]);
+        const cost = [...FIELDS, 'served'].map((field) => [
+          field,
+          median(all.map((each) => each[field])),
+        ]);
         rows.push({ kind, operation, peer: name, waiters: size, ...Object.fromEntries(cost) });
       }
     }

@@ -134,7 +134,16 @@ static struct bench_turn_cost used(double *turns)
         bench_now(),
         ((double)(user.tv_sec + kernel.tv_sec) * 1e6 + (double)(user.tv_usec + kernel.tv_usec)) *
             1e3,
-        (double)(usage.ru_nvcsw + usage.ru_nivcsw)};
+        (double)(usage.ru_nvcsw + usage.ru_nivcsw), 1};
+}
+
+/* Of the first `size` threads, the part that has had a turn since `before` was copied. */
+static double served_since(const uint64_t *before, int size)
+{
+    int served = 0;
+    for (int k = 0; k < size; k++)
+        served += __atomic_load_n(&threads[k].turns, __ATOMIC_RELAXED) != before[k];
+    return (double)served / size;
 }
 
 static void release_singly(const struct bench_wait *wait, double seconds)
@@ -151,6 +160,7 @@ static struct bench_turn_cost measure(const struct bench_wait *wait, enum bench_
                                       int size, double seconds)
 {
     double before_turns, turns;
+    uint64_t turns_of[MOST];
     struct bench_turn_cost before, after;
     start_round(wait, kind, size);
     await_all(&task.arrived);
@@ -159,6 +169,8 @@ static struct bench_turn_cost measure(const struct bench_wait *wait, enum bench_
         wait->release(task.object);
         bench_sleep(WARM_UP_S);
     }
+    for (int k = 0; k < size; k++)
+        turns_of[k] = __atomic_load_n(&threads[k].turns, __ATOMIC_RELAXED);
     before = used(&before_turns);
     if (kind == BENCH_SLEEPING)
         bench_sleep(seconds);
@@ -169,6 +181,7 @@ static struct bench_turn_cost measure(const struct bench_wait *wait, enum bench_
     if (!task.repeats)
         await_all(&task.finished);
     after = used(&turns);
+    after.served = kind == BENCH_SLEEPING ? served_since(turns_of, size) : 1;
     __atomic_store_n(&task.stop, 1, __ATOMIC_RELAXED);
     for (int k = 0; task.repeats && kind == BENCH_RELEASED && k < size; k++)
         wait->release(task.object);
@@ -176,7 +189,7 @@ static struct bench_turn_cost measure(const struct bench_wait *wait, enum bench_
     turns = turns > before_turns ? turns - before_turns : 1;
     return (struct bench_turn_cost){(after.ns - before.ns) / turns,
                                     (after.cpu_ns - before.cpu_ns) / turns,
-                                    (after.switches - before.switches) / turns};
+                                    (after.switches - before.switches) / turns, after.served};
 }
 
 /* Readers do not wait for each other. */
@@ -227,15 +240,17 @@ void bench_herd_measure(struct bench_herd *herd)
 
 static struct bench_turn_cost median_cost(struct bench_herd *herd, int w, int kind, int s)
 {
-    double ns[HERD_ROUNDS], cpu[HERD_ROUNDS], switches[HERD_ROUNDS];
+    double ns[HERD_ROUNDS], cpu[HERD_ROUNDS], switches[HERD_ROUNDS], served[HERD_ROUNDS];
     for (int r = 0; r < herd->rounds; r++) {
         const struct bench_turn_cost *cost = &herd->costs[w][kind][s][r];
         ns[r] = cost->ns;
         cpu[r] = cost->cpu_ns;
         switches[r] = cost->switches;
+        served[r] = cost->served;
     }
     return (struct bench_turn_cost){bench_median(ns, herd->rounds), bench_median(cpu, herd->rounds),
-                                    bench_median(switches, herd->rounds)};
+                                    bench_median(switches, herd->rounds),
+                                    bench_median(served, herd->rounds)};
 }
 
 static void print_block(struct bench_herd *herd, int kind, enum bench_block block, FILE *out)
@@ -247,14 +262,15 @@ static void print_block(struct bench_herd *herd, int kind, enum bench_block bloc
         if (first) {
             fprintf(out, "\n  %-24s", bench_blocks[block]);
             for (int s = 0; s < HERDS; s++)
-                fprintf(out, " %6d: us  CPU, us switches", sizes[s]);
+                fprintf(out, " %6d: us  CPU, us switches   served", sizes[s]);
             fprintf(out, "\n");
         }
         first = false;
         fprintf(out, "  %-24s", herd->waits[w]->peer);
         for (int s = 0; s < HERDS; s++) {
             const struct bench_turn_cost cost = median_cost(herd, w, kind, s);
-            fprintf(out, " %10.1f %8.1f %8.1f", cost.ns / 1e3, cost.cpu_ns / 1e3, cost.switches);
+            fprintf(out, " %10.1f %8.1f %8.1f %6.0f %%", cost.ns / 1e3, cost.cpu_ns / 1e3,
+                    cost.switches, cost.served * 100);
         }
         fprintf(out, "\n");
     }
@@ -265,7 +281,9 @@ void bench_print_herd(struct bench_herd *herd, FILE *out)
     static const char *const words[BENCH_HERD_KINDS] = {
         "so many threads are blocked; one permit or notify at a time, for a thread that comes "
         "back; or one unlock, and each passes the lock on",
-        "each of so many threads takes turn after turn, and sleeps for 100 us in each",
+        "each of so many threads takes turn after turn, and sleeps for 100 us in each; served: "
+        "threads "
+        "that had a turn",
     };
     if (herd->count == 0)
         return;
@@ -291,9 +309,9 @@ void bench_print_herd_json(struct bench_herd *herd, FILE *out)
         const struct bench_turn_cost cost = median_cost(herd, w, kind, s);
         fprintf(out,
                 "%s\n    {\"kind\": \"%s\", \"operation\": \"%s\", \"peer\": \"%s\", \"waiters\": "
-                "%d, \"ns\": %.5g, \"cpu_ns\": %.5g, \"switches\": %.4g}",
+                "%d, \"ns\": %.5g, \"cpu_ns\": %.5g, \"switches\": %.4g, \"served\": %.3g}",
                 comma, kinds[kind], bench_blocks[herd->waits[w]->block], herd->waits[w]->peer,
-                sizes[s], cost.ns, cost.cpu_ns, cost.switches);
+                sizes[s], cost.ns, cost.cpu_ns, cost.switches, cost.served);
         comma = ",";
     }
 }

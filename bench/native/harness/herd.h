@@ -16,9 +16,12 @@
  */
 enum bench_herd_kind { BENCH_RELEASED, BENCH_SLEEPING, BENCH_HERD_KINDS };
 
-/* For each turn of any thread; CPU time and switches are the whole process's. */
+/*
+ * For each turn of any thread; CPU time and switches are the whole process's. Served: the part of
+ * the threads that had a turn at all.
+ */
 struct bench_turn_cost {
-    double ns, cpu_ns, switches;
+    double ns, cpu_ns, switches, served;
 };
 
 struct bench_herd {
