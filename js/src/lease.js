@@ -273,7 +273,7 @@ class Etcd {
    * @returns {Promise<T>}
    */
   async #fetch(path, body, ms, signal, use) {
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw signal.reason;
     const control = new AbortController();
     const abort = () => control.abort();
     signal?.addEventListener('abort', abort);
@@ -290,7 +290,7 @@ class Etcd {
       });
       return await use(response);
     } catch (error) {
-      signal?.throwIfAborted();
+      if (signal?.aborted) throw signal.reason;
       if (error instanceof Missing || error instanceof LockError || error instanceof Silence)
         throw error;
       const { message, cause } = /** @type {any} */ (error);
@@ -502,7 +502,7 @@ export class Lease {
       hasJoined = true;
       for (let hasWaited = false; ; hasWaited = true) {
         const found = await this.#look({ signal: both.signal, until: patient() }).catch((error) => {
-          both.signal.throwIfAborted();
+          if (both.signal.aborted) throw both.signal.reason;
           // As long as the lease is renewed.
           if (error.code !== 'ERR_UNREACHABLE' || !waits || performance.now() >= until) throw error;
         });
@@ -517,7 +517,7 @@ export class Lease {
         if (performance.now() >= until) throw new TimeoutError('timed out');
       }
     } catch (error) {
-      signal?.throwIfAborted();
+      if (signal?.aborted) throw signal.reason;
       if (error instanceof Missing) return hasJoined ? 'lost' : 'never joined';
       if (this.#gone.signal.aborted) return 'lost';
       throw error;

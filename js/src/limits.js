@@ -87,7 +87,7 @@ function settle(caller, answer) {
   clearTimeout(timer);
   try {
     // A call that succeeds although it is cancelled keeps what it took.
-    if (answer.what === LW_GAVE_UP) signal?.throwIfAborted();
+    if (answer.what === LW_GAVE_UP && signal?.aborted) throw signal.reason;
     caller.resolve(caller.toValue(answer, caller.wanted, caller));
   } catch (error) {
     // Not a promise, which would be unhandled if nobody asks any more.
