@@ -58,6 +58,12 @@ const tests = {
     }
   },
 
+  'threads do not spin again and again for a holder that sleeps'() {
+    const pair = ['--cpus', '2', '--threads', '1', '--section', '0', '--sleep', '100000'];
+    for (const { peer, calls } of cells(...pair, '--ms', '20', ...only(...LOCKS)))
+      assert.ok(calls < 9, `${peer}: ${calls} system calls a turn`);
+  },
+
   'among 8 and 64 threads with a CPU each, turns are many and in order'() {
     const sections = ['--section', '180,5000', '--ms', '8', ...only('lockword', 'MCS')];
     const all = cells('--cpus', '8,64', '--threads', '1', ...sections);

@@ -21,8 +21,9 @@
  *   - The first rest of a wait lasts as long as the thread's last wait, and each further one three
  *     quarters of the one before. So those that have waited for long look more often than those
  *     that have just come, and the more threads wait, the longer they rest.
- *   - A thread that spins in vain, and is not one of a crowd, waits for a long section: the holder
- *     may be asleep. After two such waits in a row, threads sleep at once for some milliseconds.
+ *   - A thread that spins closely in vain, and never sees the lock free or with another holder,
+ *     waits for a long section: the holder may be asleep. After two such waits in a row, threads
+ *     sleep at once for some milliseconds.
  *   - A thread that was woken takes the role of the poller from any other one.
  *   - It yields, since the thread that it waits for may be next on this CPU. A thread that never
  *     has to wait for long yields, too, once in a quantum. So threads that share a CPU take turns
@@ -56,7 +57,7 @@
 #define LOST_RACES 3          /* so many lost races, and all threads back off, */
 #define LOOKS 256             /* unless each is outweighed by so many other looks */
 #define OVERTAKEN 4           /* so many changes of owner, seen in one wait, are a crowd */
-#define IN_VAIN 2             /* so many spins in vain, one after the other: sections are long */
+#define IN_VAIN 2u            /* so many spins in vain, one after the other: sections are long */
 #define PERIOD 4u             /* how long each holds for a lock, in units of 2^20 ns */
 #define QUANTUM_NS 20000      /* a thread yields if it has not for so long */
 #define LONG_YIELD_NS 2000000 /* a yield of so long is a long one */
@@ -201,6 +202,7 @@ struct spin {
     uint32_t wanted;
     uint32_t result; /* of a take */
     bool is_newcomer;
+    bool has_lost;       /* a race */
     int wakes;           /* by a notify; 0: it was not woken now */
     uint32_t poller;     /* what the role's word is while this thread has the role; 0: it has not */
     struct place *known; /* of the lock */
@@ -282,6 +284,7 @@ static bool take(struct spin *spin)
     if (seen != 0)
         return false;
     if (!spin->held->take(spin->words, spin->wanted, &spin->result)) {
+        spin->has_lost = true;
         note_loss(spin);
         return false;
     }
@@ -375,10 +378,11 @@ static int64_t learn(const struct spin *spin, int64_t began, int64_t rested)
     return pause < QUANTUM_NS ? pause : QUANTUM_NS;
 }
 
-/* Long sections are told from short ones by threads that spin closely, and see every change. */
-static bool sees_every_change(const struct spin *spin)
+/* What is known of short sections and of a crowd is surer than what one thread has seen. */
+static bool is_long(const struct spin *spin)
 {
-    return !holds(&spin->known->short_until, spin->now) &&
+    return holds(&spin->known->long_until, spin->now) &&
+           !holds(&spin->known->short_until, spin->now) &&
            !holds(&spin->known->crowded_until, spin->now);
 }
 
@@ -406,7 +410,7 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
     if (!may_spin(spin))
         return false;
     spin->now = lw_now();
-    if (holds(&spin->known->long_until, spin->now) && sees_every_change(spin))
+    if (is_long(spin))
         return false;
     if (spin->wakes < 2 && spin->now < deadline && spin->now - me.last_yield > QUANTUM_NS &&
         !is_oversubscribed(spin->now))
@@ -415,6 +419,7 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
     int64_t rested = 0; /* when it had rested for the first time */
     int64_t pause = spin->is_newcomer && me.pause > PAUSE_NS ? me.pause : PAUSE_NS;
     bool rests = false;
+    const int changes = me.changes;
     const int rounds = is_oversubscribed(spin->now) ? ROUNDS / 2 : ROUNDS;
     for (int i = 0; i < rounds && spin->now < deadline; i++) {
         bool crowded = holds(&spin->known->crowded_until, spin->now);
@@ -443,7 +448,8 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
             spin->now = yield(spin->now);
     }
     me.pause = learn(spin, began, 0);
-    if (rounds == ROUNDS && spin->now < deadline && sees_every_change(spin))
+    if (rounds == ROUNDS && spin->now < deadline && !rested && !spin->has_lost &&
+        me.changes == changes)
         note_vain(spin);
     return false;
 }
@@ -454,7 +460,7 @@ bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw
     /* The caller may have lost a race for one permit beside others. */
     if (held->is_anonymous && held->take(words, wanted, result))
         return true;
-    struct spin spin = {held, words, wanted, 0, true, 0, 0, place_of(words), 0};
+    struct spin spin = {held, words, wanted, 0, true, false, 0, 0, place_of(words), 0};
     me.owner = 0;
     me.changes = 0;
     const bool taken = spin_for(&spin, deadline);
@@ -465,7 +471,7 @@ bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw
 void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted, int wakes,
                         lw_deadline deadline)
 {
-    struct spin spin = {held, words, wanted, 0, false, wakes, 0, place_of(words), 0};
+    struct spin spin = {held, words, wanted, 0, false, false, wakes, 0, place_of(words), 0};
     spin_for(&spin, deadline);
 }
 
