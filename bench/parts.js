@@ -184,7 +184,7 @@ const herds = (unit) => (rows) => {
         bold(peer, peer.startsWith(HERO)),
         ...crowds.map((waiters) => {
           const row = all.find((each) => each.peer === peer && each.waiters === waiters);
-          const served = row.served < 1 ? [`${fixed(row.served * 100, 0)} % served`] : [];
+          const served = row.served < 0.995 ? [`${fixed(row.served * 100, 0)} % served`] : [];
           return [time(row.ns), time(row.cpu_ns), short(row.switches), ...served].join('; ');
         }),
       ]),
