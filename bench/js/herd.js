@@ -148,6 +148,7 @@ async function measureOperation(
   const measured = [];
   for (const name of names)
     measured.push({ ...(await start(name, Math.max(...sizes))), name, keeps });
+  // A round of what is kept has thousands of turns.
   for (const peer of keeps ? [] : measured) {
     for (let k = 0; k < WARM_UPS; k++) await released(peer, Math.max(...sizes), seconds, zeros());
   }

@@ -64,7 +64,7 @@ export function signalOf(options) {
   if (!signal.addEventListener || !signal.removeEventListener)
     throw new TypeError('signal must be an AbortSignal');
   // Not by throwIfAborted, which Jest's environment 'jsdom' lacks.
-  if (signal?.aborted) throw signal.reason;
+  if (signal.aborted) throw signal.reason;
   return signal;
 }
 

@@ -177,7 +177,7 @@ static struct place {
     _Alignas(128) lw_word short_until; /* sections are short: threads back off */
     lw_word crowded_until;
     lw_word long_until;           /* sections are long: threads sleep at once */
-    lw_word in_vain;              /* spins since the last one that took the lock */
+    lw_word in_vain;              /* spins in vain since the last one that took the lock */
     _Alignas(128) lw_word poller; /* since when there is one, ns; 0: none */
 } known_locks[PLACES];
 

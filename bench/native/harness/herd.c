@@ -281,9 +281,8 @@ void bench_print_herd(struct bench_herd *herd, FILE *out)
     static const char *const words[BENCH_HERD_KINDS] = {
         "so many threads are blocked; one permit or notify at a time, for a thread that comes "
         "back; or one unlock, and each passes the lock on",
-        "each of so many threads takes turn after turn, and sleeps for 100 us in each; served: "
-        "threads "
-        "that had a turn",
+        "each of so many threads takes turn after turn, and sleeps for 100 us in each; "
+        "served: threads that had a turn",
     };
     if (herd->count == 0)
         return;
