@@ -11,10 +11,10 @@ NODE := test/runtimes/node_modules/node24-$(subst aarch64,arm64,$(subst x86_64,x
 # Two tests more at once than there are CPUs: those of JavaScript sleep half of their time.
 export CTEST_PARALLEL_LEVEL ?= $(shell echo $$(($$(nproc) + 2)))
 
-# $(call ctest,BUILD PRESET or nothing,TEST PRESET): builds, tests and sums up; summary.js decides
-# whether they have passed.
+# $(call ctest,BUILD PRESET or nothing,TEST PRESET,SHOW): builds, tests, runs SHOW if it is given,
+# and sums up; summary.js decides whether they have passed.
 ctest = rm -f build/tests.xml; cmake --preset gcc >build/configure.log && \
-	$(if $(1),cmake --build --preset $(1) &&) ctest --preset $(2); $(NODE) test/summary.js
+	$(if $(1),cmake --build --preset $(1) &&) ctest --preset $(2); $(if $(3),echo; $(3);) $(NODE) test/summary.js
 
 .PHONY: help setup setup-bench setup-everywhere setup-site build core check test matrix everywhere amalgamation verify soak fuzz demo page site bench simulate lint format install clean
 .DEFAULT_GOAL := help
@@ -44,7 +44,7 @@ check: setup ## the loop while one works: build and run what takes a minute, and
 	@$(call ctest,check,check)
 
 test: setup ## run every test there is and count them; DOCS=1 puts JavaScript's table into docs/
-	@$(call ctest,gcc,gcc); status=$$?; echo; $(NODE) test/js/matrix.js $(if $(DOCS),--docs); exit $$status
+	@$(call ctest,gcc,gcc,$(NODE) test/js/matrix.js $(if $(DOCS),--docs))
 
 matrix: setup ## run the JavaScript suite on every runtime, in all modes, and in every browser
 	@$(NODE) test/js/run.js; status=$$?; echo; $(NODE) test/js/matrix.js; exit $$status

@@ -1,6 +1,6 @@
 /**
- * summary.js: what the last run of CTest found, from the JUnit file that it leaves: the tests that
- * were left out, those that failed, and last `N passed, N failed`. These count cases: those of
+ * summary.js: what the last run of CTest found, from the JUnit file that it leaves: what failing
+ * tests said, the tests that were left out, those that failed, and last `N passed, N failed`. These count cases: those of
  * cmocka and mocha, the configurations of the explorer, mutants, samples, …; a test that counts
  * nothing is one case. Fails unless all have passed.
  */
@@ -63,6 +63,18 @@ function grouped(names) {
   );
 }
 
+/** A line like these says what failed, and so do those next to it; at most this many. */
+const TELLING = /\[ {2}ERROR|FAILED|Failure!|^not ok|^ +\d+\) |error:|Error: |timed out|Timeout/;
+const MOST_LINES = 40;
+
+/** What a test's output says of its failure: its telling lines, or its last ones. */
+function excerpt({ output }) {
+  const lines = output.split('\n');
+  const near = [-1, 0, 1, 2, 3];
+  const told = lines.filter((_, i) => near.some((d) => TELLING.test(lines[i - d] ?? '')));
+  return (told.length > 0 ? told.slice(0, MOST_LINES) : lines.slice(-MOST_LINES)).join('\n');
+}
+
 const say = (what, names) => names.length > 0 && console.log(`\n${what}: ${names.join(', ')}`);
 
 if (!existsSync(RESULTS)) {
@@ -74,6 +86,7 @@ if (!existsSync(RESULTS)) {
 const tests = readTests(readFileSync(RESULTS, 'utf8'));
 const names = tests.map(({ name }) => name);
 const failed = tests.filter(({ status }) => status !== 'run' && status !== 'disabled');
+for (const test of failed) console.log(`\nFrom the output of ${test.name}:\n${excerpt(test)}`);
 if (failed.length > 0)
   console.log('\nAll that was printed: build/gcc/Testing/Temporary/LastTest.log');
 say(

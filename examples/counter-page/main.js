@@ -17,9 +17,6 @@ const number = (n) => n.toLocaleString('en');
 /** In the order in which they are compared. */
 const WAYS = ['unsynchronised', 'atomic', 'guarded'];
 
-/** A run that is begun in order to terminate a worker has gone on for so long by then, ms. */
-const DEATH_MS = 300;
-
 /** loading, unavailable, ready, running, done or failed: the style sheet and the tests read it. */
 function enter(state) {
   main.dataset.state = state;
@@ -162,8 +159,9 @@ async function start() {
       return;
     }
     $('[name=way][value=guarded]').checked = true;
-    setTimeout(() => crew.terminate(), DEATH_MS);
-    await runOne('guarded', 1);
+    const over = runOne('guarded', 1);
+    crew.terminate();
+    await over;
   }
 
   const isRunning = () => main.dataset.state === 'running';

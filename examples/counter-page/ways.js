@@ -53,9 +53,12 @@ export function heed({ doom, mutex }) {
   if (mutex.ownerDied) doom[1]++;
 }
 
+/** A worker is terminated after so many turns at the earliest: there is a run to be seen. */
+const LEAST_TURNS = 25_000;
+
 /** If the page wants to terminate a worker, this one stops here, with the lock held. */
-function meetDoom({ doom, stop }) {
-  if (Atomics.load(doom, 0) === 0) return;
+function meetDoom({ doom, stop }, strip) {
+  if (Atomics.load(doom, 0) === 0 || strip.turns < LEAST_TURNS) return;
   Atomics.sub(doom, 0, 1);
   stop();
 }
@@ -67,7 +70,7 @@ export const guarded = {
     mutex.lock();
     strip.mark(INSIDE);
     heed(shared);
-    meetDoom(shared);
+    meetDoom(shared, strip);
     add(count, step);
     // Before the unlock: a thread that loses its CPU right after it does not hold the lock.
     strip.mark(WAITING);

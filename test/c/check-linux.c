@@ -19,14 +19,6 @@ uint32_t number_of_this_thread(struct helper *helper)
     return (uint32_t)syscall(SYS_gettid);
 }
 
-bool join_within(struct helper *helper, int seconds)
-{
-    struct timespec limit;
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += seconds;
-    return pthread_timedjoin_np(helper->thread, NULL, &limit) == 0;
-}
-
 /* The state letter of /proc/PID/task/TID/stat, which follows the parenthesised name. */
 static char state_of(uint32_t tid)
 {

@@ -10,7 +10,4 @@ uint32_t number_of_this_thread(struct helper *helper);
 /* Whether the thread sleeps in the kernel, or elsewhere in a wait of lockword's. */
 bool is_asleep(const struct helper *helper);
 
-/* Joins the thread, or returns false if it does not end in time. */
-bool join_within(struct helper *helper, int seconds);
-
 #endif

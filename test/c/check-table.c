@@ -76,16 +76,6 @@ bool is_asleep(const struct helper *helper)
 
 #endif
 
-bool join_within(struct helper *helper, int seconds)
-{
-    for (int ms = 0; !__atomic_load_n(&helper->has_ended, __ATOMIC_ACQUIRE); ms++) {
-        if (ms == 1000 * seconds)
-            return false;
-        sleep_ms(1);
-    }
-    return pthread_join(helper->thread, NULL) == 0;
-}
-
 #ifdef _WIN32
 #define TICK_NS 100 /* GetThreadTimes counts these */
 

@@ -8,7 +8,8 @@
 #include <lockword/self.h>
 
 #define NS_PER_S 1000000000
-#define STRANDED_S 10
+/* Counted in sleeps of one: a machine that stands still for a while strands nobody. */
+#define STRANDED_MS 10000
 
 /* How many times slower this processor may be, which is an emulated one perhaps. */
 #ifndef SLOWNESS
@@ -73,9 +74,9 @@ void start(struct helper *helper, void (*body)(void *), void *argument)
 
 void await_sleep(const struct helper *helper)
 {
-    const int64_t limit = now_ns() + STRANDED_S * (int64_t)NS_PER_S;
-    while (__atomic_load_n(&helper->tid, __ATOMIC_ACQUIRE) == 0 || !is_asleep(helper)) {
-        if (now_ns() > limit)
+    for (int ms = 0; __atomic_load_n(&helper->tid, __ATOMIC_ACQUIRE) == 0 || !is_asleep(helper);
+         ms++) {
+        if (ms == STRANDED_MS)
             fail_msg("a thread that should wait does not");
         sleep_ms(1);
     }
@@ -83,8 +84,12 @@ void await_sleep(const struct helper *helper)
 
 void join(struct helper *helper)
 {
-    if (!join_within(helper, STRANDED_S))
-        fail_msg("a thread is stranded: it has not ended within %d s", STRANDED_S);
+    for (int ms = 0; !__atomic_load_n(&helper->has_ended, __ATOMIC_ACQUIRE); ms++) {
+        if (ms == STRANDED_MS)
+            fail_msg("a thread is stranded: it has not ended within %d ms", STRANDED_MS);
+        sleep_ms(1);
+    }
+    assert_int_equal(pthread_join(helper->thread, NULL), 0);
 }
 
 static void make_call(void *argument)
