@@ -1,8 +1,8 @@
 /**
  * summary.js: what the last run of CTest found, from the JUnit file that it leaves: what failing
- * tests said, the tests that were left out, those that failed, and last `N passed, N failed`. These count cases: those of
- * cmocka and mocha, the configurations of the explorer, mutants, samples, …; a test that counts
- * nothing is one case. Fails unless all have passed.
+ * tests said, the tests that were left out, those that failed, and last `N passed, N failed`. These
+ * count cases: those of cmocka and mocha, the configurations of the explorer, mutants, samples, …;
+ * a test that counts nothing is one case. Fails unless all have passed.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -63,16 +63,17 @@ function grouped(names) {
   );
 }
 
-/** A line like these says what failed, and so do those next to it; at most this many. */
+/** A line that matches says what failed, and so do the line before it and the three after it. */
 const TELLING = /\[ {2}ERROR|FAILED|Failure!|^not ok|^ +\d+\) |error:|Error: |timed out|Timeout/;
+/** How many lines of a failing test are printed at most: the last ones. */
 const MOST_LINES = 40;
 
-/** What a test's output says of its failure: its telling lines, or its last ones. */
+/** What a test's output says of its failure; if no line does, its end. */
 function excerpt({ output }) {
   const lines = output.split('\n');
   const near = [-1, 0, 1, 2, 3];
   const told = lines.filter((_, i) => near.some((d) => TELLING.test(lines[i - d] ?? '')));
-  return (told.length > 0 ? told.slice(0, MOST_LINES) : lines.slice(-MOST_LINES)).join('\n');
+  return (told.length > 0 ? told : lines).slice(-MOST_LINES).join('\n');
 }
 
 const say = (what, names) => names.length > 0 && console.log(`\n${what}: ${names.join(', ')}`);

@@ -53,7 +53,7 @@ export function heed({ doom, mutex }) {
   if (mutex.ownerDied) doom[1]++;
 }
 
-/** A worker is terminated after so many turns at the earliest: there is a run to be seen. */
+/** A worker is terminated after this many turns at the earliest, so that its run can be seen. */
 const LEAST_TURNS = 25_000;
 
 /** If the page wants to terminate a worker, this one stops here, with the lock held. */

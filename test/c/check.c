@@ -8,7 +8,7 @@
 #include <lockword/self.h>
 
 #define NS_PER_S 1000000000
-/* Counted in sleeps of one: a machine that stands still for a while strands nobody. */
+/* Counted in sleeps of 1 ms, not by the clock: a machine may stand still for a while. */
 #define STRANDED_MS 10000
 
 /* How many times slower this processor may be, which is an emulated one perhaps. */

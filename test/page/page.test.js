@@ -117,10 +117,11 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
   const sum = (numbers) => numbers.reduce((a, b) => a + b);
 
   /**
-   * Runs until no two seem to have held the lock at once, at most three times: where the wall clock
-   * is set meanwhile, new workers' times are not those of others.
+   * Repeats a run until no two threads seem to have held the lock at once, at most three times. If
+   * the wall clock is set, the times of a worker that starts after that are shifted, and two threads
+   * seem to hold the lock that did not.
    */
-  async function runAlone(run) {
+  async function untilExclusive(run) {
     let after;
     for (let i = 0; i < 3; i++) {
       after = await run();
@@ -215,7 +216,7 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
     });
 
     it('guarded: it ends exactly at what is expected, the page takes part, and no two hold the lock at once', async () => {
-      const after = await runAlone(async () => (await increment('guarded')).after);
+      const after = await untilExclusive(async () => (await increment('guarded')).after);
       const held = shares(after, 'inside');
       expect(held).to.have.length(5);
       // The page's rounds to nothing where the run takes long.
@@ -248,7 +249,7 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
     }
 
     it('terminates a worker while it holds the lock: the next holder is told, and the others go on', async () => {
-      const after = await runAlone(() => terminate(1));
+      const after = await untilExclusive(() => terminate(1));
       expect(after.verdict).to.match(
         /^Worker \d was terminated while holding the lock: the next holder was told, the others went on, and all [\d,]+ additions arrived\. It took [\d.]+ s\.$/,
       );
