@@ -157,7 +157,12 @@ static bool give(lw_word *rwlock, uint32_t had, uint32_t has, uint32_t claims, u
         seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, (left & ~ended) | kept, lw_acq_rel);
         if (seen != state)
             continue;
-        /* From here on the memory may be gone. */
+        /*
+         * From here on the memory may be gone. Event loops first: a thread that is woken before
+         * them takes the CPU that is idle.
+         */
+        if (wakes && left & LW_ASYNC_WAITERS)
+            lw_notify_async(&rwlock[LW_RWLOCK_GATE], LW_ALL);
         uint32_t woken = 0;
         if (writer_first)
             woken = lw_notify(&rwlock[LW_RWLOCK_STATE], 1);
@@ -166,8 +171,6 @@ static bool give(lw_word *rwlock, uint32_t had, uint32_t has, uint32_t claims, u
             woken = lw_notify(&rwlock[LW_RWLOCK_GENERATION], LW_ALL);
         if (mixed || (woken == 0 && writer && !writer_first))
             lw_notify(&rwlock[LW_RWLOCK_STATE], mixed ? LW_ALL : 1);
-        if (wakes && left & LW_ASYNC_WAITERS)
-            lw_notify_async(&rwlock[LW_RWLOCK_GATE], LW_ALL);
         return true;
     }
 }

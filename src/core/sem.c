@@ -219,9 +219,7 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
             pass_line(sem);
         /* A claimant need not re-check: nobody overtakes it. */
         const bool is_idle = behind || (phase & CLAIMS && permits < n);
-        uint32_t way = LW_WAIT_IDLE;
-        if (!is_idle)
-            way = lw_waiters_way(phase, permits >= n);
+        const uint32_t way = is_idle ? LW_WAIT_IDLE : lw_waiters_way(phase, permits >= n);
         const lw_phase at_state =
             (phase & ~(LW_OWES | BEHIND | OWES_LINE)) | (phase & CLAIMS ? 0 : WAITS);
         return lw_answer_of(way, async ? LW_SEM_GATE : LW_SEM_STATE, behind ? BEHIND : at_state,
@@ -244,9 +242,14 @@ uint32_t lw_sem_release_step(lw_word *sem, uint32_t n)
         seen = lw_cas(&sem[LW_SEM_STATE], state, (state & ~LW_WAITERS) + n, lw_acq_rel);
     } while (seen != state);
     /* From here on the memory may be gone. */
-    lw_waiters_notify(sem, state, n);
-    /* The claimant may be a busy event loop. A thread in line looks whether it is. */
-    if (state & LW_SEM_CLAIMED && state & LW_ASYNC_WAITERS)
-        lw_notify(&sem[LW_SEM_CLAIM], 1);
+    if (state & LW_ASYNC_WAITERS) {
+        /* First, since a thread that is woken first takes the CPU that is idle. */
+        lw_notify_async(&sem[LW_SEM_GATE], LW_ALL);
+        /* The claimant may be a busy event loop. A thread in line looks whether it is. */
+        if (state & LW_SEM_CLAIMED)
+            lw_notify(&sem[LW_SEM_CLAIM], 1);
+    }
+    if (state & LW_BLOCKED_WAITERS)
+        lw_notify(&sem[LW_SEM_STATE], n);
     return state & LW_SEM_MAX;
 }

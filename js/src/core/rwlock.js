@@ -325,14 +325,15 @@ function give(rwlock, had, has, claims, owed) {
     // Acquire: pairs with the marks, so that the notifies come after the waits.
     seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, (left & ~ended) | kept);
     if (seen !== state) continue;
-    // From here on the memory may be gone.
+    // From here on the memory may be gone. Event loops first: a thread that is woken before
+    // them takes the CPU that is idle.
+    if (wakes && left & LW_ASYNC_WAITERS) notify(rwlock, LW_RWLOCK_GATE);
     let woken = 0;
     if (writerFirst) woken = notify(rwlock, LW_RWLOCK_STATE, 1);
     // Also if another agent has come in between: the threads whose mark is gone look again.
     if (woken === 0 && readers !== 0) woken = notify(rwlock, LW_RWLOCK_GENERATION);
     if (mixed || (woken === 0 && writer && !writerFirst))
       notify(rwlock, LW_RWLOCK_STATE, (mixed ? LW_ALL : 1) >>> 0);
-    if (wakes && left & LW_ASYNC_WAITERS) notify(rwlock, LW_RWLOCK_GATE);
     return true;
   }
 }

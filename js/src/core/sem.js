@@ -351,8 +351,7 @@ export function semAcquireStep(sem, n, why, phase) {
     if (phase & OWES_LINE) passLine(sem);
     // A claimant need not re-check: nobody overtakes it.
     const isIdle = behind || ((phase & CLAIMS) !== 0 && permits < n >>> 0);
-    let way = LW_WAIT_IDLE;
-    if (!isIdle) way = waitersWay(phase, permits >= n >>> 0);
+    const way = isIdle ? LW_WAIT_IDLE : waitersWay(phase, permits >= n >>> 0);
     const atState = (phase & ~(LW_OWES | BEHIND | OWES_LINE)) | (phase & CLAIMS ? 0 : WAITS);
     return {
       what: way,
@@ -383,8 +382,12 @@ export function semReleaseStep(sem, n) {
     seen = Atomics.compareExchange(sem, LW_SEM_STATE, state, (state & ~LW_WAITERS) + n);
   } while (seen !== state);
   // From here on the memory may be gone.
-  waitersNotify(sem, state, n);
-  // The claimant may be a busy event loop. A thread in line looks whether it is.
-  if (state & LW_SEM_CLAIMED && state & LW_ASYNC_WAITERS) notify(sem, LW_SEM_CLAIM, 1);
+  if (state & LW_ASYNC_WAITERS) {
+    // First, since a thread that is woken first takes the CPU that is idle.
+    notify(sem, LW_SEM_GATE);
+    // The claimant may be a busy event loop. A thread in line looks whether it is.
+    if (state & LW_SEM_CLAIMED) notify(sem, LW_SEM_CLAIM, 1);
+  }
+  if (state & LW_BLOCKED_WAITERS) notify(sem, LW_SEM_STATE, n >>> 0);
   return state & LW_SEM_MAX;
 }
