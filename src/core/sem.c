@@ -219,7 +219,7 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
             pass_line(sem);
         /* A claimant need not re-check: nobody overtakes it. */
         const bool is_idle = behind || (phase & CLAIMS && permits < n);
-        const uint32_t way = is_idle ? LW_WAIT_IDLE : lw_waiters_way(phase, permits >= n);
+        const uint32_t way = is_idle ? (uint32_t)LW_WAIT_IDLE : lw_waiters_way(phase, permits >= n);
         const lw_phase at_state =
             (phase & ~(LW_OWES | BEHIND | OWES_LINE)) | (phase & CLAIMS ? 0 : WAITS);
         return lw_answer_of(way, async ? LW_SEM_GATE : LW_SEM_STATE, behind ? BEHIND : at_state,
