@@ -158,8 +158,8 @@ static bool give(lw_word *rwlock, uint32_t had, uint32_t has, uint32_t claims, u
         if (seen != state)
             continue;
         /*
-         * From here on the memory may be gone. Event loops first: a thread that is woken before
-         * them takes the CPU that is idle.
+         * From here on the memory may be gone. Event loops are first, since one that is woken after
+         * a thread often waits for that thread's CPU.
          */
         if (wakes && left & LW_ASYNC_WAITERS)
             lw_notify_async(&rwlock[LW_RWLOCK_GATE], LW_ALL);

@@ -243,7 +243,7 @@ uint32_t lw_sem_release_step(lw_word *sem, uint32_t n)
     } while (seen != state);
     /* From here on the memory may be gone. */
     if (state & LW_ASYNC_WAITERS) {
-        /* First, since a thread that is woken first takes the CPU that is idle. */
+        /* First: an event loop that is woken after a thread often waits for that thread's CPU. */
         lw_notify_async(&sem[LW_SEM_GATE], LW_ALL);
         /* The claimant may be a busy event loop. A thread in line looks whether it is. */
         if (state & LW_SEM_CLAIMED)

@@ -325,8 +325,8 @@ function give(rwlock, had, has, claims, owed) {
     // Acquire: pairs with the marks, so that the notifies come after the waits.
     seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, (left & ~ended) | kept);
     if (seen !== state) continue;
-    // From here on the memory may be gone. Event loops first: a thread that is woken before
-    // them takes the CPU that is idle.
+    // From here on the memory may be gone. Event loops are first, since one that is woken after
+    // a thread often waits for that thread's CPU.
     if (wakes && left & LW_ASYNC_WAITERS) notify(rwlock, LW_RWLOCK_GATE);
     let woken = 0;
     if (writerFirst) woken = notify(rwlock, LW_RWLOCK_STATE, 1);

@@ -383,7 +383,7 @@ export function semReleaseStep(sem, n) {
   } while (seen !== state);
   // From here on the memory may be gone.
   if (state & LW_ASYNC_WAITERS) {
-    // First, since a thread that is woken first takes the CPU that is idle.
+    // First: an event loop that is woken after a thread often waits for that thread's CPU.
     notify(sem, LW_SEM_GATE);
     // The claimant may be a busy event loop. A thread in line looks whether it is.
     if (state & LW_SEM_CLAIMED) notify(sem, LW_SEM_CLAIM, 1);
