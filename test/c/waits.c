@@ -460,6 +460,7 @@ enum { TIMED = 1, CANCELLABLE = 2, BOUNDS = 4 };
 #define EACH 2           /* waiters of a kind */
 #define BEGINNING_MS 600 /* in which they may look, and re-check for fairness */
 #define ASLEEP_MS 1000
+#define CHANCES 4
 /* Where waiters look, once a second, one in a semaphore's line re-checks after each look. */
 #if defined LW_POLLING || defined LOCKWORD_PORTABLE || !defined __linux__
 #define MOST_SLEEPS 4
@@ -473,6 +474,7 @@ struct sleepers {
     lw_cancel cancel;
     struct call calls[EACH];
     struct usage before[EACH];
+    bool slept[EACH];
     int count;
 };
 
@@ -489,8 +491,26 @@ static void begin_to_sleep(struct sleepers *sleepers, const struct operation *op
     }
 }
 
+/* Whether it did in the time since `before`. */
+static bool has_slept(const struct sleepers *sleepers, int i, int64_t ms, char *otherwise, size_t size)
+{
+    const struct usage now = usage_of(&sleepers->calls[i].helper);
+    const long sleeps = now.sleeps - sleepers->before[i].sleeps;
+    const int64_t us = (now.cpu_ns - sleepers->before[i].cpu_ns) / 1000;
+    if (sleeps * ASLEEP_MS <= MOST_SLEEPS * ms && us <= ms)
+        return true;
+    snprintf(otherwise, size,
+             "%s%s%s: a blocked waiter has woken %ld times and run for %lld us within %lld ms",
+             sleepers->waiting.operation->name,
+             sleepers->calls[i].deadline == LW_FOREVER ? "" : ", timed",
+             sleepers->calls[i].cancel ? ", cancellable" : "", sleeps, (long long)us,
+             (long long)ms);
+    return false;
+}
+
 /* A waiter for something that does not come costs nothing. All operations at once, since it takes a
- * while. */
+ * while. Where a virtual machine is not told that its CPU was taken away, the thread that it was
+ * taken from seems to have run: so each waiter has a few chances. One that polls has none. */
 static void blocked_waiters_sleep(void **state)
 {
     (void)state;
@@ -506,27 +526,24 @@ static void blocked_waiters_sleep(void **state)
             await_sleep(&s->calls[i].helper);
     }
     sleep_ms(BEGINNING_MS);
-    const int64_t from = now_ns();
-    for (struct sleepers *s = first; s < end; s++) {
-        for (int i = 0; i < s->count; i++)
-            s->before[i] = usage_of(&s->calls[i].helper);
-    }
-    sleep_ms(ASLEEP_MS);
-    for (struct sleepers *s = first; s < end; s++) {
-        for (int i = 0; i < s->count; i++) {
-            const struct usage now = usage_of(&s->calls[i].helper);
-            const long sleeps = now.sleeps - s->before[i].sleeps;
-            const int64_t us = (now.cpu_ns - s->before[i].cpu_ns) / 1000;
-            const int64_t ms = (now_ns() - from) / NS_PER_MS; /* many, on a busy machine */
-            if (sleeps * ASLEEP_MS > MOST_SLEEPS * ms || us > ms)
-                fail_msg("%s%s%s: a blocked waiter has woken %ld times and run for %lld us within "
-                         "%lld ms",
-                         s->waiting.operation->name,
-                         s->calls[i].deadline == LW_FOREVER ? "" : ", timed",
-                         s->calls[i].cancel ? ", cancellable" : "", sleeps, (long long)us,
-                         (long long)ms);
+    char otherwise[200] = "";
+    for (int chance = 0; chance == 0 || (chance < CHANCES && *otherwise); chance++) {
+        *otherwise = 0;
+        const int64_t from = now_ns();
+        for (struct sleepers *s = first; s < end; s++) {
+            for (int i = 0; i < s->count; i++)
+                s->before[i] = usage_of(&s->calls[i].helper);
+        }
+        sleep_ms(ASLEEP_MS);
+        for (struct sleepers *s = first; s < end; s++) {
+            for (int i = 0; i < s->count; i++) {
+                const int64_t ms = (now_ns() - from) / NS_PER_MS; /* many, on a busy machine */
+                s->slept[i] = s->slept[i] || has_slept(s, i, ms, otherwise, sizeof otherwise);
+            }
         }
     }
+    if (*otherwise)
+        fail_msg("%s", otherwise);
     for (struct sleepers *s = first; s < end; s++) {
         s->waiting.operation->allow(&s->subject);
         for (int i = 0; i < s->count; i++)
