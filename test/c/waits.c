@@ -492,7 +492,8 @@ static void begin_to_sleep(struct sleepers *sleepers, const struct operation *op
 }
 
 /* Whether it did in the time since `before`. */
-static bool has_slept(const struct sleepers *sleepers, int i, int64_t ms, char *otherwise, size_t size)
+static bool has_slept(const struct sleepers *sleepers, int i, int64_t ms, char *otherwise,
+                      size_t size)
 {
     const struct usage now = usage_of(&sleepers->calls[i].helper);
     const long sleeps = now.sleeps - sleepers->before[i].sleeps;
