@@ -582,7 +582,8 @@ static void mark(struct caller *caller, uint8_t bits, bool is_so)
 }
 
 /* A step of this caller looks at the state, as the first thing that it does. */
-static void look(struct caller *caller, uint32_t function, uint32_t why, uint32_t state)
+static void look(struct caller *caller, bool is_async, uint32_t function, uint32_t why,
+                 uint32_t state)
 {
     if (!(caller->flags & LOOKED) && caller->own[WOKEN] & SEES_WRITER)
         mark(caller, SAW_WRITER, true);
@@ -591,9 +592,8 @@ static void look(struct caller *caller, uint32_t function, uint32_t why, uint32_
     if (counts && !(caller->flags & LOOKED) && !was_woken_often(caller))
         caller->own[WOKEN] =
             (uint8_t)(why == LW_SLICE && function == WRITE ? OFTEN : caller->own[WOKEN] + 1u);
-    /* An event loop that queues anew was woken in vain. */
-    const bool was_woken = caller->own[WOKEN] & (OWES_WRITER - 1);
-    if (why == LW_AGAIN && function == WRITE && was_woken && !was_woken_often(caller))
+    /* An event loop reserves as soon as it waits to write. */
+    if (is_async && function == WRITE && !was_woken_often(caller))
         caller->own[WOKEN] = OFTEN;
     if (state & LW_RWLOCK_WRITER)
         caller->own[WOKEN] |= SEES_WRITER;
@@ -696,7 +696,7 @@ static const char *operated(struct state *state, int agent, const struct operati
         return changed_claims(state, agent, c, operation->a, operation->b);
     }
     if (is_lock(a->function)) {
-        look(c, a->function, a->why, result);
+        look(c, model_is_async(agent, a->caller), a->function, a->why, result);
         c->flags |= LOOKED;
         if (a->function == WRITE && a->why == LW_CANCELLED && c->phase & LW_ENTITLED &&
             !model_is_async(agent, a->caller))
@@ -1024,7 +1024,7 @@ static const struct configuration configurations[] = {
     {"W,y", 1, 0, LOOPS_BOUND, SMALL, 0},
     {"w,y", 1, ANYTHING | DEATHS, 0, SMALL, 0},
     {"r,y", 1, ANYTHING | DEATHS, 0, SMALL, 0},
-    {"yy,w", 1, 0, 0, SMALL, 0},
+    {"yy,w", 1, BRIEFS, 0, SMALL, 0},
     {"U,w", 1, 0, BOUND, SMALL, 0},
     {"W,u", 1, 0, 1, SMALL, 0},
     {"x,y,r", 1, BRIEFS, 0, SMALL, 0},

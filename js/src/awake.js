@@ -13,8 +13,11 @@
  */
 export const SLICE = 1000;
 
-/** The same for a lock that is free, but reserved for a waiter that may be busy. */
-export const BRIEF = 4;
+/**
+ * The same for a lock that is free, but reserved for a waiter that may be busy. Where that one
+ * polls, it looks no sooner than after 1 ms.
+ */
+export const BRIEF = 'waitAsync' in Atomics ? 0.5 : 4;
 
 /**
  * Without Atomics.waitAsync an agent polls: after 1 ms, then after twice as long each time, up to

@@ -19,6 +19,8 @@
  *      claims. The unlock of a writer that wakes readers ends all writers' claims, so that these
  *      readers may go on.
  *   4. A thread that may have been woken for a turn, and gives up, wakes as an unlock does.
+ *   5. An event loop reserves the lock as soon as it waits to write: docs/experiments.md, 'When an
+ *      event loop reserves'.
  */
 #include <lockword/core/rwlock.h>
 #include <lockword/core/waiters.h>
@@ -181,8 +183,9 @@ static lw_phase resume(lw_phase phase, uint32_t why, bool writes)
     /*
      * A caller that has not waited has phase 0: that its time is up entitles it to nothing. Readers
      * that starve pass a writer whose turn it is, so a loop's first wake-up in vain is no reason.
+     * One that waits to write starves anyway.
      */
-    if (phase == 0 || (!writes && (why & LW_WHY) == LW_AGAIN))
+    if (phase == 0 || (why & LW_WHY) == LW_AGAIN)
         return phase;
     /* Only writers re-check for fairness, so only they starve by a re-check. */
     const bool rechecks = (why & LW_WHY) == LW_SLICE && !writes;
@@ -196,6 +199,7 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
     const bool writes = !before && after == LW_RWLOCK_WRITER;
     const bool will_own = !before && after != LW_RWLOCK_READER;
     phase = resume(phase, why, writes);
+    const bool starves = (writes && async) || lw_waiters_starves(phase);
     /* Before the state: rule 2. */
     const uint32_t generation =
         async || writes ? 0 : lw_load(&rwlock[LW_RWLOCK_GENERATION], lw_acquire);
@@ -216,11 +220,12 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
             const bool wakes_writer = after != LW_RWLOCK_WRITER && !(phase & LW_ENTITLED) &&
                                       state & LW_BLOCKED_WAITERS &&
                                       !(state & (LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_MIXED));
-            const uint32_t ended = (is_stale ? CLAIMS
-                                             : turn | (will_own && lw_waiters_unreserves(phase, why)
-                                                           ? LW_RWLOCK_RESERVED
-                                                           : 0)) |
-                                   (wakes_writer ? LW_BLOCKED_WAITERS : 0);
+            const uint32_t ended =
+                (is_stale ? CLAIMS
+                          : turn | (will_own && (starves || lw_waiters_unreserves(phase, why))
+                                        ? LW_RWLOCK_RESERVED
+                                        : 0)) |
+                (wakes_writer ? LW_BLOCKED_WAITERS : 0);
             const uint32_t next = ((state & ~ended) | owed) - before + after;
             seen = take(rwlock, state, next, after, self);
             if (seen != state)
@@ -231,8 +236,7 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
         }
         if (refused || lw_gives_up(why)) {
             /* A caller that starves, but has claimed nothing, has not reserved either. */
-            const uint32_t claims =
-                turn | (turn && will_own && lw_waiters_starves(phase) ? LW_RWLOCK_RESERVED : 0);
+            const uint32_t claims = turn | (turn && will_own && starves ? LW_RWLOCK_RESERVED : 0);
             if (phase & (CLAIMED | LW_OWES))
                 give(rwlock, 0, 0, claims, owed);
             uint32_t what = LW_GAVE_UP;
@@ -251,7 +255,7 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
         if (!is_free) {
             if (after == LW_RWLOCK_WRITER || state & LW_RWLOCK_WRITER)
                 claim = turn_of(after);
-            if (will_own && lw_waiters_starves(phase))
+            if (will_own && starves)
                 claim |= LW_RWLOCK_RESERVED;
         }
         const bool at_state = writes || state & LW_RWLOCK_LEAVING;

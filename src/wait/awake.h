@@ -29,15 +29,14 @@
 /* A terminated agent may have consumed a notify, so every wait re-checks; seldom, as that costs. */
 #define LW_SLICE_NS 1000000000
 #define LW_IDLE_NS 1000000000
-#define LW_BRIEF_NS 4000000
 #define LW_LOOK_NS 4000000
 #else
 /* A thread does not die alone, so that no notify is lost. */
 #define LW_SLICE_NS 500000
 #define LW_IDLE_NS LW_FOREVER
-#define LW_BRIEF_NS 500000
 #define LW_LOOK_NS 1000000
 #endif
+#define LW_BRIEF_NS 500000
 
 /* What a spinner sees of a lock. 0: a newcomer may take it. */
 enum lw_seen {

@@ -118,8 +118,8 @@ describe(`The counter page in ${process.env.BROWSER}`, function () {
 
   /**
    * Repeats a run until no two threads seem to have held the lock at once, at most three times. If
-   * the wall clock is set, the times of a worker that starts after that are shifted, and two threads
-   * seem to hold the lock that did not.
+   * the wall clock is set, the times of a worker that starts after that are shifted, and two
+   * threads seem to hold the lock that did not.
    */
   async function untilExclusive(run) {
     let after;

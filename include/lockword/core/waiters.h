@@ -38,14 +38,15 @@
  *      operation which woke it. An event loop owes nothing: the notify that ended its wait ended
  *      all waits at the gate.
  *   4. A waiter that was overtaken too often starves, and reserves the word. For an event loop,
- *      once is too often: it runs later than a thread that was woken with it. From then on only
- *      agents that have returned from a wait are entitled to it, whatever ended that wait. If a
- *      notify alone entitled them, a waiter that found the word changed would bar all agents,
- *      including itself. The reservation lasts until a waiter that starves takes the word, or gives
- *      up and withdraws it; or until a waiter that polls takes it. If it ended with the next waiter
- *      that is entitled, it would serve those that sleep before the one that starves, and not that
- *      one. If no waiter comes for a free, reserved word (its event loop is busy, or it died), a
- *      newcomer's brief wait ends. Then the newcomer is entitled, and starves, too.
+ *      once is too often: it runs later than a thread that was woken with it. (One that waits to
+ *      write does not even wait for that: core/rwlock.h.) From then on only agents that have
+ *      returned from a wait are entitled to it, whatever ended that wait. If a notify alone
+ *      entitled them, a waiter that found the word changed would bar all agents, including itself.
+ *      The reservation lasts until a waiter that starves takes the word, or gives up and withdraws
+ *      it; or until a waiter that polls takes it. If it ended with the next waiter that is
+ *      entitled, it would serve those that sleep before the one that starves, and not that one. If
+ *      no waiter comes for a free, reserved word (its event loop is busy, or it died), a newcomer's
+ *      brief wait ends. Then the newcomer is entitled, and starves, too.
  *
  * What a waiter owes, whether it is entitled, and how often it waited in vain is its phase, which
  * lw_waiters_resume keeps.

@@ -19,6 +19,8 @@
  *      claims. The unlock of a writer that wakes readers ends all writers' claims, so that these
  *      readers may go on.
  *   4. A thread that may have been woken for a turn, and gives up, wakes as an unlock does.
+ *   5. An event loop reserves the lock as soon as it waits to write: docs/experiments.md, 'When an
+ *      event loop reserves'.
  *
  * Printed by `make core` from src/core/rwlock.c and include/lockword/core/rwlock.h: do not edit.
  */
@@ -349,7 +351,8 @@ function give(rwlock, had, has, claims, owed) {
 function resume(phase, why, writes) {
   // A caller that has not waited has phase 0: that its time is up entitles it to nothing. Readers
   // that starve pass a writer whose turn it is, so a loop's first wake-up in vain is no reason.
-  if (phase === 0 || (!writes && (why & LW_WHY) === LW_AGAIN)) return phase;
+  // One that waits to write starves anyway.
+  if (phase === 0 || (why & LW_WHY) === LW_AGAIN) return phase;
   // Only writers re-check for fairness, so only they starve by a re-check.
   const rechecks = (why & LW_WHY) === LW_SLICE && !writes;
   return waitersResume(phase, rechecks ? LW_OK | (why & LW_ASYNC) : why);
@@ -369,6 +372,7 @@ function lockStep(rwlock, before, after, self, why, phase) {
   const writes = !before && after === LW_RWLOCK_WRITER;
   const willOwn = !before && after !== LW_RWLOCK_READER;
   phase = resume(phase, why, writes);
+  const starves = (writes && async) || waitersStarves(phase);
   // Before the state: rule 2.
   const generation = async || writes ? 0 : Atomics.load(rwlock, LW_RWLOCK_GENERATION);
   let seen = Atomics.load(rwlock, LW_RWLOCK_STATE);
@@ -399,7 +403,8 @@ function lockStep(rwlock, before, after, self, why, phase) {
       const ended =
         (isStale
           ? CLAIMS
-          : turn | (willOwn && waitersUnreserves(phase, why) ? LW_RWLOCK_RESERVED : 0)) |
+          : turn |
+            (willOwn && (starves || waitersUnreserves(phase, why)) ? LW_RWLOCK_RESERVED : 0)) |
         (wakesWriter ? LW_BLOCKED_WAITERS : 0);
       const next = (((state & ~ended) | owed) - before + after) | 0;
       seen = take(rwlock, state, next, after, self);
@@ -409,7 +414,7 @@ function lockStep(rwlock, before, after, self, why, phase) {
     }
     if (refused || givesUp(why)) {
       // A caller that starves, but has claimed nothing, has not reserved either.
-      const claims = turn | (turn && willOwn && waitersStarves(phase) ? LW_RWLOCK_RESERVED : 0);
+      const claims = turn | (turn && willOwn && starves ? LW_RWLOCK_RESERVED : 0);
       if (phase & (CLAIMED | LW_OWES)) give(rwlock, 0, 0, claims, owed);
       let what = LW_GAVE_UP;
       if (refused) what = refused;
@@ -425,7 +430,7 @@ function lockStep(rwlock, before, after, self, why, phase) {
     let claim = 0;
     if (!isFree) {
       if (after === LW_RWLOCK_WRITER || state & LW_RWLOCK_WRITER) claim = turnOf(after);
-      if (willOwn && waitersStarves(phase)) claim |= LW_RWLOCK_RESERVED;
+      if (willOwn && starves) claim |= LW_RWLOCK_RESERVED;
     }
     const atState = writes || (state & LW_RWLOCK_LEAVING) !== 0;
     const mark = async
