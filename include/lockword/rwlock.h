@@ -17,7 +17,7 @@
  * Neither side starves the other. A writer that waits holds back readers that come later, and
  * readers that waited while it wrote go before the next writer. A turn that nobody uses ends when
  * the lock has been free for half a millisecond. Writers, and upgradable readers, overtake each
- * other until one has waited in vain eight times, a writer of an event loop once: then newcomers
+ * other until one has waited in vain eight times, or an event loop waits to write: then newcomers
  * stand back. An unlock wakes all readers that wait, or one writer. A waiter that gives up leaves
  * nothing behind that holds others back. The try forms take a lock that is free, whatever turn it
  * is.
