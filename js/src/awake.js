@@ -13,11 +13,14 @@
  */
 export const SLICE = 1000;
 
+/** The same for a lock that is free, but reserved for a waiter that may be busy. */
+export const BRIEF = 0.5;
+
 /**
- * The same for a lock that is free, but reserved for a waiter that may be busy. Where that one
- * polls, it looks no sooner than after 1 ms.
+ * The same if that waiter may poll, since it looks no sooner than after 1 ms; and for a sleeper that
+ * is an event loop, whose timers are no shorter than that.
  */
-export const BRIEF = 'waitAsync' in Atomics ? 0.5 : 4;
+export const LONG_BRIEF = 4;
 
 /**
  * Without Atomics.waitAsync an agent polls: after 1 ms, then after twice as long each time, up to

@@ -3,7 +3,7 @@
  * spin and to sleep is the policy's: awake.js.
  */
 
-import { BRIEF, mayTryAgain, SLICE } from './awake.js';
+import { BRIEF, LONG_BRIEF, mayTryAgain, SLICE } from './awake.js';
 import {
   LW_DONE,
   LW_GAVE_UP,
@@ -63,7 +63,7 @@ export function block(step, words, self, timeout) {
       deadline ||= performance.now() + timeout;
       remaining = deadline - performance.now();
     }
-    const slice = what === LW_WAIT_BRIEF ? BRIEF : SLICE;
+    const slice = what === LW_WAIT_BRIEF ? ('waitAsync' in Atomics ? BRIEF : LONG_BRIEF) : SLICE;
     const woken = wait(words, answer.word, answer.expected, Math.min(remaining, slice));
     if (woken === 'ok') why = LW_OK;
     else if (woken === 'not-equal') why = LW_NOT_EQUAL;

@@ -59,7 +59,7 @@ import {
   LW_WAIT,
   LW_WAIT_BRIEF,
 } from './core/constants.js';
-import { BRIEF, HAND_OVER } from './awake.js';
+import { HAND_OVER, LONG_BRIEF } from './awake.js';
 import { pending } from './limits.js';
 import { afterTurn, waitAsync } from './wait.js';
 
@@ -159,7 +159,7 @@ export function run(caller, why, later) {
     // Only for this caller: callers that have come since then have not waited. If no wait is
     // pending, the caller waits for a turn of the event loop, after which its step begins anew.
     if (what === LW_WAIT_BRIEF)
-      setTimeout(() => caller.queue && line.queued && line.advance(line, LW_SLICE), BRIEF);
+      setTimeout(() => caller.queue && line.queued && line.advance(line, LW_SLICE), LONG_BRIEF);
     if (what < LW_WAIT) leave(caller, answer);
     if (what < LW_QUEUE || (what === LW_QUEUE && later)) return what;
     if (what === LW_QUEUE) {

@@ -3,7 +3,7 @@
  */
 import { expect } from 'chai';
 
-import { BRIEF } from '../../../js/src/awake.js';
+import { LONG_BRIEF } from '../../../js/src/awake.js';
 import { Mutex } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
@@ -86,7 +86,9 @@ describe('Mutex: asynchronous callers of one agent', () => {
     const { setTimeout } = globalThis;
     const timers = [];
     globalThis.setTimeout = (callback, ms, ...rest) =>
-      ms === BRIEF && rest.length === 0 ? timers.push(callback) : setTimeout(callback, ms, ...rest);
+      ms === LONG_BRIEF && rest.length === 0
+        ? timers.push(callback)
+        : setTimeout(callback, ms, ...rest);
     try {
       const controller = new AbortController();
       const first = failure(() => mutex.lockAsync({ signal: controller.signal }));
