@@ -336,7 +336,7 @@ function judge(mutant, end, primitives) {
 }
 
 /** Reads a unit's files, and makes its mutants. */
-function mutantsOf(files, primitives) {
+function mutatorOf(files, primitives) {
   const mutator = new Mutator(
     ROOT,
     files.filter((file) => existsSync(join(ROOT, file))),
@@ -367,7 +367,7 @@ function checkList(name, mutants) {
 async function testUnit(name) {
   const start = performance.now();
   const { files, primitives } = unitOf(name);
-  const mutator = mutantsOf(files, primitives);
+  const mutator = mutatorOf(files, primitives);
   const { mutants } = mutator;
   checkList(name, mutants);
   if (values.stale) return;

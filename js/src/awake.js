@@ -17,8 +17,8 @@ export const SLICE = 1000;
 export const BRIEF = 0.5;
 
 /**
- * The same if that waiter may poll, since it looks no sooner than after 1 ms; and for a sleeper that
- * is an event loop, whose timers are no shorter than that.
+ * The same where that waiter may poll, because its first look comes after 1 ms or later. An event
+ * loop that gives way always waits this long, because its timers take 1 ms or more.
  */
 export const LONG_BRIEF = 4;
 

@@ -491,7 +491,7 @@ static void begin_to_sleep(struct sleepers *sleepers, const struct operation *op
     }
 }
 
-/* Whether it did in the time since `before`. */
+/* Returns whether a waiter has slept since `before`, or writes what it did instead. */
 static bool has_slept(const struct sleepers *sleepers, int i, int64_t ms, char *otherwise,
                       size_t size)
 {
@@ -510,8 +510,9 @@ static bool has_slept(const struct sleepers *sleepers, int i, int64_t ms, char *
 }
 
 /* A waiter for something that does not come costs nothing. All operations at once, since it takes a
- * while. Where a virtual machine is not told that its CPU was taken away, the thread that it was
- * taken from seems to have run: so each waiter has a few chances. One that polls has none. */
+ * while. A host may take a CPU away from a virtual machine. If it does not say so, the thread that
+ * had the CPU seems to have run. So each waiter has a few chances. A waiter that polls misses all.
+ */
 static void blocked_waiters_sleep(void **state)
 {
     (void)state;
@@ -527,8 +528,9 @@ static void blocked_waiters_sleep(void **state)
             await_sleep(&s->calls[i].helper);
     }
     sleep_ms(BEGINNING_MS);
-    char otherwise[200] = "";
-    for (int chance = 0; chance == 0 || (chance < CHANCES && *otherwise); chance++) {
+    char otherwise[200];
+    int chances = CHANCES;
+    do {
         *otherwise = 0;
         const int64_t from = now_ns();
         for (struct sleepers *s = first; s < end; s++) {
@@ -542,7 +544,7 @@ static void blocked_waiters_sleep(void **state)
                 s->slept[i] = s->slept[i] || has_slept(s, i, ms, otherwise, sizeof otherwise);
             }
         }
-    }
+    } while (*otherwise && --chances);
     if (*otherwise)
         fail_msg("%s", otherwise);
     for (struct sleepers *s = first; s < end; s++) {

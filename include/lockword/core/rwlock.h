@@ -26,10 +26,10 @@
  *
  * The lock is phase-fair. A writer waits for the readers that have the lock, and for the readers
  * that waited during the last writer. A reader waits for the writer that it found. An agent that
- * was overtaken too often reserves the lock, or reads although it is a writer's turn. A claim (a
- * turn, or the reservation) belongs to agents that wait, and ends with them: an agent that claimed
- * and takes the lock, or gives up, clears its claims. A claim of an agent that died ends after a
- * brief wait.
+ * was overtaken too often reserves the lock, or reads although it is a writer's turn. An event loop
+ * reserves the lock as soon as it waits to write. A claim (a turn, or the reservation) belongs to
+ * agents that wait, and ends with them: an agent that claimed and takes the lock, or gives up,
+ * clears its claims. A claim of an agent that died ends after a brief wait.
  *
  * Threads that wait to write sleep on the state, and an unlock wakes one of them. All others sleep
  * on the generation, and an unlock wakes all of them. It never wakes both: core/rwlock.c.

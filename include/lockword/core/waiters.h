@@ -39,7 +39,7 @@
  *      all waits at the gate.
  *   4. A waiter that was overtaken too often starves, and reserves the word. For an event loop,
  *      once is too often: it runs later than a thread that was woken with it. (One that waits to
- *      write does not even wait for that: core/rwlock.h.) From then on only agents that have
+ *      write starves as soon as it waits: core/rwlock.c.) From then on only agents that have
  *      returned from a wait are entitled to it, whatever ended that wait. If a notify alone
  *      entitled them, a waiter that found the word changed would bar all agents, including itself.
  *      The reservation lasts until a waiter that starves takes the word, or gives up and withdraws

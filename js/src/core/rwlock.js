@@ -19,8 +19,8 @@
  *      claims. The unlock of a writer that wakes readers ends all writers' claims, so that these
  *      readers may go on.
  *   4. A thread that may have been woken for a turn, and gives up, wakes as an unlock does.
- *   5. An event loop reserves the lock as soon as it waits to write: docs/experiments.md, 'When an
- *      event loop reserves'.
+ *   5. An event loop reserves the lock as soon as it waits to write, since it runs later than a
+ *      thread that was woken with it (docs/experiments.md, 'When an event loop reserves').
  *
  * Printed by `make core` from src/core/rwlock.c and include/lockword/core/rwlock.h: do not edit.
  */
