@@ -48,7 +48,8 @@ function furthest(cells, isAsked) {
 }
 
 function turns(cells) {
-  const isFairAndAhead = (row) => row.peer !== HERO && row.share <= FAIR && row.ratio > 1 + NOISE;
+  const limit = 1.02;
+  const isFairAndAhead = (row) => row.peer !== HERO && row.share <= FAIR && row.ratio > limit;
   const ahead = cells.filter((cell) => cell.rows.some(isFairAndAhead));
   const first = furthest(cells, isFairAndAhead);
   const two = furthest(
@@ -57,7 +58,7 @@ function turns(cells) {
   );
   return [
     claim(
-      'cells in which a fair peer has more turns',
+      `cells in which a fair peer has more than ${limit} × the turns`,
       'none',
       first ? `${ahead.length} of ${cells.length}; at most ${first.said}` : 'none',
       !first,
@@ -84,13 +85,14 @@ function wait(what, limit, rows, gaps, field) {
 }
 
 function waits(cells, gaps) {
+  const sections = [0, 180];
   const brief = (threads) =>
     cells
-      .filter((cell) => cell.threads === threads && cell.section_ns < 1000)
+      .filter((cell) => cell.threads === threads && sections.includes(cell.section_ns))
       .map((cell) => heroOf(cell.rows));
   const many = brief(16);
   const few = brief(4);
-  const held = `${heldFor(0)} and ${heldFor(180)}`;
+  const held = sections.map(heldFor).join(' and ');
   return [
     ...(many.length
       ? [

@@ -46,6 +46,7 @@ static struct shared {
     struct {
         _Alignas(64) uint64_t turns;
         double longest_ns;
+        double began; /* bench_now */
     } of[MOST];
 } * shared;
 
@@ -399,6 +400,7 @@ static void contend(const struct peer *peer, int number)
     double longest = 0;
     count(&shared->ready);
     await(&shared->go, 1);
+    shared->of[number].began = bench_now();
     while (!look(&shared->stop)) {
         const double start = bench_now();
         peer->lock();
@@ -427,7 +429,9 @@ static struct contention among(const struct peer *peer, uint32_t processes, doub
     await(&shared->ready, processes);
     __atomic_store_n(&shared->go, 1, __ATOMIC_RELEASE);
     bench_sleep(seconds);
+    const double end = bench_now();
     __atomic_store_n(&shared->stop, 1, __ATOMIC_RELEASE);
+    double ns = 0;
     uint64_t all = 0;
     uint64_t most = 0;
     uint64_t least = UINT64_MAX;
@@ -439,8 +443,9 @@ static struct contention among(const struct peer *peer, uint32_t processes, doub
         most = turns > most ? turns : most;
         least = turns < least ? turns : least;
         longest = shared->of[i].longest_ns > longest ? shared->of[i].longest_ns : longest;
+        ns = end - shared->of[i].began > ns ? end - shared->of[i].began : ns;
     }
-    return (struct contention){(double)all / seconds, (double)most / (double)(least ? least : 1),
+    return (struct contention){(double)all / ns * 1e9, (double)most / (double)(least ? least : 1),
                                longest / 1e6};
 }
 

@@ -12,7 +12,9 @@
  *     longer than a cache line takes from one CPU to another. In a shorter section the spinner only
  *     takes the line away from the thread that makes good use of it: it sees the lock free, and
  *     loses the race for it to the thread that has just unlocked it. If that happens too often,
- *     all threads back off from this lock for some milliseconds, and look at it now and then.
+ *     all threads back off from this lock for some milliseconds, and look at it now and then. Those
+ *     looks come at any moment, so each may lose a race in longer sections, too. Races lost by them
+ *     say little, or else threads that have once backed off would never stop.
  *   - If a waiter sees the lock go from one other thread to the next, it is one of a crowd. Then
  *     for some milliseconds one thread at a time may touch the lock, the poller. The others rest
  *     away from its cache line. What is seen before a sleep and after it counts together: threads
@@ -55,7 +57,8 @@
 #define ROUNDS 16             /* spins and yields before a sleep; half on an oversubscribed CPU */
 #define SPIN_NS 1000          /* how long the close spin of a round lasts */
 #define LOST_RACES 3          /* so many lost races, and all threads back off, */
-#define LOOKS 256             /* unless each is outweighed by so many other looks */
+#define LOOKS 256             /* unless each is outweighed by so many other looks, */
+#define RARE_LOOKS 16         /* or so many while threads back off */
 #define OVERTAKEN 4           /* so many changes of owner, seen in one wait, are a crowd */
 #define IN_VAIN 2u            /* so many spins in vain, one after the other: sections are long */
 #define PERIOD 4u             /* how long each holds for a lock, in units of 2^20 ns */
@@ -203,6 +206,7 @@ struct spin {
     uint32_t result; /* of a take */
     bool is_newcomer;
     bool has_lost;       /* a race */
+    bool just_yielded;   /* before the first round */
     int wakes;           /* by a notify; 0: it was not woken now */
     uint32_t poller;     /* what the role's word is while this thread has the role; 0: it has not */
     struct place *known; /* of the lock */
@@ -258,7 +262,7 @@ static void note_loss(struct spin *spin)
     look(spin, &winner);
     if (winner && me.owner != winner && (me.owner || holds(&spin->known->crowded_until, spin->now)))
         return;
-    me.losses += LOOKS;
+    me.losses += holds(&spin->known->short_until, spin->now) ? RARE_LOOKS : LOOKS;
     if (me.losses >= LOST_RACES * LOOKS) {
         me.losses = 0;
         set_for_a_period(&spin->known->short_until, spin->now);
@@ -267,12 +271,15 @@ static void note_loss(struct spin *spin)
 
 /*
  * Looks at the lock. A newcomer takes it if it is free, and this returns whether it has it. After a
- * sleep this returns whether the lock is free.
+ * sleep this returns whether the lock is free. A race that is lost directly after the first yield
+ * tells nothing: a yield may last as long as another thread's turn.
  */
 static bool take(struct spin *spin)
 {
     uint32_t owner;
     const uint32_t seen = look(spin, &owner);
+    const bool just_yielded = spin->just_yielded;
+    spin->just_yielded = false;
     if (me.losses > 0)
         me.losses--;
     if (seen & LW_SEEN_HELD) {
@@ -285,7 +292,8 @@ static bool take(struct spin *spin)
         return false;
     if (!spin->held->take(spin->words, spin->wanted, &spin->result)) {
         spin->has_lost = true;
-        note_loss(spin);
+        if (!just_yielded)
+            note_loss(spin);
         return false;
     }
     return true;
@@ -413,8 +421,10 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
     if (is_long(spin))
         return false;
     if (spin->wakes < 2 && spin->now < deadline && spin->now - me.last_yield > QUANTUM_NS &&
-        !is_oversubscribed(spin->now))
+        !is_oversubscribed(spin->now)) {
         spin->now = yield(spin->now);
+        spin->just_yielded = true;
+    }
     const int64_t began = spin->now;
     int64_t rested = 0; /* when it had rested for the first time */
     int64_t pause = spin->is_newcomer && me.pause > PAUSE_NS ? me.pause : PAUSE_NS;
@@ -460,7 +470,11 @@ bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw
     /* The caller may have lost a race for one permit beside others. */
     if (held->is_anonymous && held->take(words, wanted, result))
         return true;
-    struct spin spin = {held, words, wanted, 0, true, false, 0, 0, place_of(words), 0};
+    struct spin spin = {.held = held,
+                        .words = words,
+                        .wanted = wanted,
+                        .is_newcomer = true,
+                        .known = place_of(words)};
     me.owner = 0;
     me.changes = 0;
     const bool taken = spin_for(&spin, deadline);
@@ -471,7 +485,8 @@ bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw
 void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted, int wakes,
                         lw_deadline deadline)
 {
-    struct spin spin = {held, words, wanted, 0, false, false, wakes, 0, place_of(words), 0};
+    struct spin spin = {
+        .held = held, .words = words, .wanted = wanted, .wakes = wakes, .known = place_of(words)};
     spin_for(&spin, deadline);
 }
 

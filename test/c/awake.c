@@ -10,6 +10,8 @@
 #include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
+#include "../../src/wait/awake.h"
+
 /* An id that is no thread's: the kernel's ids end at 2^22. */
 #define NOBODY 0x1fffffffu
 
@@ -171,6 +173,100 @@ TEST(a_thread_that_asks_for_several_permits_does_not_yield)
     assert_int_equal(lw_sem_acquire_until(&sem, 2, lw_after_ms(20)), ETIMEDOUT);
     assert_int_equal(yields, 0);
     assert_in_range(sleeps, 1, 1000);
+}
+
+/* A lock whose holder always comes first: whoever sees it free loses the race. */
+static lw_word lost[LW_MUTEX_WORDS];
+static int looks;
+static int64_t last_look;
+static bool has_yielded;
+static bool (*is_free)(int64_t since);
+
+static uint32_t look(const lw_word *words, uint32_t wanted, uint32_t *owner)
+{
+    (void)words, (void)wanted;
+    const int64_t since = pass_ns(0) - last_look;
+    last_look += since;
+    looks++;
+    *owner = NOBODY;
+    return is_free(since) ? 0 : LW_SEEN_HELD;
+}
+
+static bool lose(lw_word *words, uint32_t wanted, uint32_t *result)
+{
+    (void)words, (void)wanted, (void)result;
+    return false;
+}
+
+static const struct lw_held lost_race = {.look = look, .take = lose};
+
+static bool is_always_free(int64_t since)
+{
+    (void)since;
+    return true;
+}
+
+static bool is_never_free(int64_t since)
+{
+    (void)since;
+    return false;
+}
+
+static bool is_free_after_a_rest(int64_t since)
+{
+    return since > 240;
+}
+
+static bool is_free_after_a_yield(int64_t since)
+{
+    (void)since;
+    return __atomic_exchange_n(&has_yielded, false, __ATOMIC_RELAXED);
+}
+
+static void note_yield(void)
+{
+    has_yielded = true;
+}
+
+static bool spins_closely(int64_t ns)
+{
+    uint32_t result;
+    looks = 0;
+    assert_false(lw_spin_for(&lost_race, lost, 0, lw_after_ns(ns), &result));
+    return looks > MANY;
+}
+
+/* Whoever rests looks at any moment, and may lose a race although the section is long. */
+TEST(threads_that_have_backed_off_spin_closely_again)
+{
+    if (lw_has_one_cpu())
+        skip();
+    hook = NULL;
+    is_free = is_always_free;
+    spins_closely(NS_PER_MS);
+    assert_false(spins_closely(NS_PER_MS));
+
+    bool closely = false;
+    const int64_t end = pass_ns(0) + 20 * NS_PER_MS;
+    for (int n = 0; !closely && pass_ns(0) < end; n++) {
+        is_free = n % 32 ? is_never_free : is_free_after_a_rest;
+        closely = spins_closely(NS_PER_MS);
+    }
+    assert_true(closely);
+}
+
+TEST(a_race_that_is_lost_directly_after_a_yield_tells_nothing)
+{
+    if (lw_has_one_cpu())
+        skip();
+    hook = note_yield;
+    is_free = is_free_after_a_yield;
+    for (int n = 0; n < 8; n++) {
+        pass_ns(NS_PER_MS / 20);
+        spins_closely(500);
+    }
+    is_free = is_never_free;
+    assert_true(spins_closely(NS_PER_MS));
 }
 
 /* What a busy thread of another program does to a thread that yields to it. */
