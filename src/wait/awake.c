@@ -12,9 +12,9 @@
  *     longer than a cache line takes from one CPU to another. In a shorter section the spinner only
  *     takes the line away from the thread that makes good use of it: it sees the lock free, and
  *     loses the race for it to the thread that has just unlocked it. If that happens too often,
- *     all threads back off from this lock for some milliseconds, and look at it now and then. Those
- *     looks come at any moment, so each may lose a race in longer sections, too. Races lost by them
- *     say little, or else threads that have once backed off would never stop.
+ *     all threads back off from this lock for some milliseconds, and look at it now and then. A
+ *     thread that does so comes at any moment, and may lose a race in longer sections, too. Such a
+ *     race counts for less: otherwise threads that have once backed off would never stop.
  *   - If a waiter sees the lock go from one other thread to the next, it is one of a crowd. Then
  *     for some milliseconds one thread at a time may touch the lock, the poller. The others rest
  *     away from its cache line. What is seen before a sleep and after it counts together: threads

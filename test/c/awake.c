@@ -175,21 +175,22 @@ TEST(a_thread_that_asks_for_several_permits_does_not_yield)
     assert_in_range(sleeps, 1, 1000);
 }
 
-/* A lock whose holder always comes first: whoever sees it free loses the race. */
+/* A lock whose holder always comes back first: a thread that sees it free loses the race. */
 static lw_word lost[LW_MUTEX_WORDS];
 static int looks;
 static int64_t last_look;
+static int64_t since_last_look;
 static bool has_yielded;
-static bool (*is_free)(int64_t since);
+static bool (*is_free)(void);
 
 static uint32_t look(const lw_word *words, uint32_t wanted, uint32_t *owner)
 {
     (void)words, (void)wanted;
-    const int64_t since = pass_ns(0) - last_look;
-    last_look += since;
+    since_last_look = pass_ns(0) - last_look;
+    last_look += since_last_look;
     looks++;
     *owner = NOBODY;
-    return is_free(since) ? 0 : LW_SEEN_HELD;
+    return is_free() ? 0 : LW_SEEN_HELD;
 }
 
 static bool lose(lw_word *words, uint32_t wanted, uint32_t *result)
@@ -200,27 +201,27 @@ static bool lose(lw_word *words, uint32_t wanted, uint32_t *result)
 
 static const struct lw_held lost_race = {.look = look, .take = lose};
 
-static bool is_always_free(int64_t since)
+static bool is_always_free(void)
 {
-    (void)since;
     return true;
 }
 
-static bool is_never_free(int64_t since)
+static bool is_never_free(void)
 {
-    (void)since;
     return false;
 }
 
-static bool is_free_after_a_rest(int64_t since)
+/* A thread that spins closely looks at the clock, and so lets 100 ns pass, between two looks. */
+static bool is_free_after_a_rest(void)
 {
-    return since > 240;
+    return since_last_look > 240;
 }
 
-static bool is_free_after_a_yield(int64_t since)
+static bool is_free_after_a_yield(void)
 {
-    (void)since;
-    return __atomic_exchange_n(&has_yielded, false, __ATOMIC_RELAXED);
+    const bool result = has_yielded;
+    has_yielded = false;
+    return result;
 }
 
 static void note_yield(void)
@@ -228,6 +229,7 @@ static void note_yield(void)
     has_yielded = true;
 }
 
+/* Waits for so long. Returns whether the thread has spun closely, that is, has looked often. */
 static bool spins_closely(int64_t ns)
 {
     uint32_t result;
@@ -236,7 +238,7 @@ static bool spins_closely(int64_t ns)
     return looks > MANY;
 }
 
-/* Whoever rests looks at any moment, and may lose a race although the section is long. */
+/* A thread that rests looks at any moment, and may lose a race although the section is long. */
 TEST(threads_that_have_backed_off_spin_closely_again)
 {
     if (lw_has_one_cpu())
