@@ -9,6 +9,10 @@
 #define BUSY_STEPS 10000 /* some 15 us: how late a busy thread may be to stop */
 #define CACHE_LINES 128  /* two of 64 bytes: the prefetcher fetches pairs */
 
+/* For so long a run's sections are increments first. A lock that adapts to them has to adapt again.
+ */
+#define INCREMENTS_S 0.01
+
 _Static_assert(BENCH_MUTEX_SIZE >= CACHE_LINES, "nothing shares a mutex's cache lines");
 
 /* One place for all peers, so that none is luckier with its address. */
@@ -16,6 +20,7 @@ static struct {
     _Alignas(CACHE_LINES) char mutex[BENCH_MUTEX_SIZE];
     _Alignas(CACHE_LINES) uint64_t count;
     _Alignas(CACHE_LINES) uint32_t stop;
+    _Alignas(CACHE_LINES) uint32_t stop_increments;
 } shared;
 
 #define PLACES 256
@@ -204,8 +209,9 @@ void bench_have_threads(void)
 
 struct worker {
     _Alignas(CACHE_LINES) struct bench_thread turns;
+    uint64_t increments; /* turns before those that are measured */
     const struct bench_peer *peer;
-    pthread_barrier_t *start;
+    pthread_barrier_t *increment, *start;
     int cpu;
     double began; /* bench_now */
     double cpu_ns;
@@ -222,7 +228,13 @@ static double cpu_time(void)
 static void *work(void *argument)
 {
     struct worker *worker = argument;
+    struct bench_thread increments = worker->turns;
+    increments.stop = &shared.stop_increments;
+    increments.steps = increments.stamped = 0;
     bench_pin(worker->cpu);
+    pthread_barrier_wait(worker->increment);
+    worker->peer->contend(&increments);
+    worker->increments = increments.turns;
     pthread_barrier_wait(worker->start);
     worker->began = bench_now();
     double before = cpu_time();
@@ -277,14 +289,16 @@ struct bench_contention bench_contend(const struct bench_peer *peer, struct benc
 {
     static struct worker workers[BENCH_MAX_THREADS];
     const int busy = !run.busy ? 0 : run.threads < bench_cpus() ? run.threads : bench_cpus();
-    pthread_barrier_t start;
+    pthread_barrier_t increment, start;
+    pthread_barrier_init(&increment, NULL, (unsigned)run.threads + 1);
     pthread_barrier_init(&start, NULL, (unsigned)(run.threads + busy + 1));
     memset(shared.mutex, 0, sizeof shared.mutex);
     peer->init(shared.mutex);
     shared.count = 0;
-    shared.stop = 0;
+    shared.stop = shared.stop_increments = 0;
     for (int k = 0; k < run.threads; k++) {
-        workers[k] = (struct worker){.peer = peer, .start = &start, .cpu = k};
+        workers[k] =
+            (struct worker){.peer = peer, .increment = &increment, .start = &start, .cpu = k};
         workers[k].turns.mutex = shared.mutex;
         workers[k].turns.count = &shared.count;
         workers[k].turns.stop = &shared.stop;
@@ -295,6 +309,9 @@ struct bench_contention bench_contend(const struct bench_peer *peer, struct benc
             abort();
     }
     start_strangers(busy, &start);
+    pthread_barrier_wait(&increment);
+    bench_sleep(INCREMENTS_S);
+    __atomic_store_n(&shared.stop_increments, 1, __ATOMIC_RELAXED);
     pthread_barrier_wait(&start);
     bench_sleep(run.seconds);
     const double end = bench_now();
@@ -304,11 +321,12 @@ struct bench_contention bench_contend(const struct bench_peer *peer, struct benc
     uint64_t turns = 0;
     for (int k = 0; k < run.threads; k++) {
         pthread_join(workers[k].thread, NULL);
-        turns += workers[k].turns.turns;
+        turns += workers[k].increments + workers[k].turns.turns;
         ns = end - workers[k].began > ns ? end - workers[k].began : ns;
     }
     join_strangers(busy);
     peer->destroy(shared.mutex);
+    pthread_barrier_destroy(&increment);
     pthread_barrier_destroy(&start);
     /* A lock that does not exclude would be the fastest. */
     if (peer->contends && turns != shared.count)
