@@ -205,8 +205,8 @@ struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline dead
 }
 
 #if !LW_ENGINE
-struct lw_end lw_hold(const struct lw_held *held, struct lw_operation operation,
-                      lw_deadline deadline, lw_cancel *cancel)
+struct lw_end lw_hold_slow(const struct lw_held *held, struct lw_operation operation,
+                           lw_deadline deadline, lw_cancel *cancel)
 {
     struct lw_end end = {LW_ENDED_DONE, 0, 0};
     if (lw_spin_for(held, operation.words, operation.wanted, deadline, &end.result))

@@ -7,6 +7,8 @@
 #include <lockword/errors.h>
 #include <lockword/wait.h>
 
+#include "wait/awake.h"
+
 /* These are no symbols of the shared library. */
 #pragma GCC visibility push(hidden)
 
@@ -58,15 +60,23 @@ struct lw_end lw_spin_then_block(struct lw_operation operation, lw_deadline dead
 #define lw_hold(held, ...) lw_block(__VA_ARGS__)
 #define lw_claim(held, ...) lw_block(__VA_ARGS__)
 #else
-struct lw_held;
 extern const struct lw_held lw_held_mutex;
 extern const struct lw_held lw_held_written; /* a read-write lock, to write */
 
 /* Permits that have owners. The result is which was taken. */
 const struct lw_held *lw_held_owned(const lw_word *permits);
 
-struct lw_end lw_hold(const struct lw_held *held, struct lw_operation operation,
-                      lw_deadline deadline, lw_cancel *cancel);
+struct lw_end lw_hold_slow(const struct lw_held *held, struct lw_operation operation,
+                           lw_deadline deadline, lw_cancel *cancel);
+
+static inline struct lw_end lw_hold(const struct lw_held *held, struct lw_operation operation,
+                                    lw_deadline deadline, lw_cancel *cancel)
+{
+    struct lw_end end = {LW_ENDED_DONE, 0, 0};
+    if (deadline != LW_NOW && lw_take_at_once(held, operation.words, operation.wanted, &end.result))
+        return end;
+    return lw_hold_slow(held, operation, deadline, cancel);
+}
 
 /* The same for a step that claims what it waits for: then newcomers cannot take it. */
 struct lw_end lw_claim(const struct lw_held *held, struct lw_operation operation,

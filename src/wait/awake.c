@@ -8,6 +8,8 @@
  * For a lock, that is, for a mutex, a write lock or permits, with owners or without, which a holder
  * gives back soon:
  *
+ *   - A newcomer looks at the lock a few times before all else: two threads that take turns wait
+ *     for less than the rest of this takes.
  *   - It spins closely, and takes the lock as soon as it is free. That is right if a section is
  *     longer than a cache line takes from one CPU to another. In a shorter section the spinner only
  *     takes the line away from the thread that makes good use of it: it sees the lock free, and
@@ -30,6 +32,7 @@
  *   - It yields, since the thread that it waits for may be next on this CPU. A thread that never
  *     has to wait for long yields, too, once in a quantum. So threads that share a CPU take turns
  *     within microseconds instead of the scheduler's milliseconds, and none needs to sleep for it.
+ *     A thread that nobody shares its CPU with, as its last yield told, yields less often.
  *   - A waiter that was woken in vain before does not yield first. It may share its CPU with the
  *     thread that has just unlocked, which would go on meanwhile, and take the lock again.
  *   - Two yields that take milliseconds, one after the other, say that the CPUs are oversubscribed.
@@ -62,7 +65,8 @@
 #define OVERTAKEN 4           /* so many changes of owner, seen in one wait, are a crowd */
 #define IN_VAIN 2u            /* so many spins in vain, one after the other: sections are long */
 #define PERIOD 4u             /* how long each holds for a lock, in units of 2^20 ns */
-#define QUANTUM_NS 20000      /* a thread yields if it has not for so long */
+#define QUANTUM_NS 20000      /* a thread yields if it has not for so long, */
+#define ALONE 16              /* or for so many times as long, if no other thread of its CPU ran */
 #define LONG_YIELD_NS 2000000 /* a yield of so long is a long one */
 #define APART 48u             /* two within so many units: the CPUs are oversubscribed, */
 #define OVERSUBSCRIBED_FACTOR 8u /* for so many times as long as the second one lasted. If the */
@@ -82,11 +86,11 @@
 #define BACKOFF_NS 1000
 
 static LW_AGENT_LOCAL struct {
-    int64_t last_yield;
-    int64_t pause;  /* how long to pause in the next wait, among a crowd */
-    int losses;     /* lost races, times LOOKS, less the other looks */
-    uint32_t owner; /* the last one that was seen in this wait */
-    int changes;    /* of the owner, in this wait */
+    int64_t next_yield; /* when it is due, unless there is one before */
+    int64_t pause;      /* how long to pause in the next wait, among a crowd */
+    int losses;         /* lost races, times LOOKS, less the other looks */
+    uint32_t owner;     /* the last one that was seen in this wait */
+    int changes;        /* of the owner, in this wait */
 } me;
 
 static bool others_run; /* other threads can run while this one spins */
@@ -154,6 +158,12 @@ static void note_long_yield(int64_t began, int64_t ended)
     lw_store(&known_cpus.oversubscribed_until, units(ended) + lasts, lw_relaxed);
 }
 
+/* Returns whether a yield was so short that no other thread of this CPU wanted to run. */
+static bool was_alone(int64_t began, int64_t ended)
+{
+    return ended - began < SPIN_NS;
+}
+
 /*
  * Lets other threads run: on this CPU or, if it is oversubscribed, on the other ones. Returns the
  * time.
@@ -163,7 +173,8 @@ static int64_t yield(int64_t before)
     if (is_oversubscribed(before))
         return pause_until(before + PAUSE_NS);
     lw_yield();
-    const int64_t now = me.last_yield = lw_now();
+    const int64_t now = lw_now();
+    me.next_yield = now + (was_alone(before, now) ? ALONE * QUANTUM_NS : QUANTUM_NS);
     if (now - before > LONG_YIELD_NS)
         note_long_yield(before, now);
     return now;
@@ -360,7 +371,7 @@ static bool rest_until(struct spin *spin, int64_t until)
     while (spin->now < until) {
         const int64_t before = spin->now;
         spin->now = yield(before);
-        if (spin->now - before < SPIN_NS) {
+        if (was_alone(before, spin->now)) {
             if (others_run)
                 spin->now = pause_until(until);
             return true;
@@ -402,10 +413,10 @@ static void note_vain(const struct spin *spin)
         set_for_a_period(&spin->known->long_until, spin->now);
 }
 
-static void note_success(const struct spin *spin)
+static void note_success(struct place *known)
 {
-    if (lw_load(&spin->known->in_vain, lw_relaxed) != 0)
-        lw_store(&spin->known->in_vain, 0, lw_relaxed);
+    if (lw_load(&known->in_vain, lw_relaxed) != 0)
+        lw_store(&known->in_vain, 0, lw_relaxed);
 }
 
 /*
@@ -420,7 +431,7 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
     spin->now = lw_now();
     if (is_long(spin))
         return false;
-    if (spin->wakes < 2 && spin->now < deadline && spin->now - me.last_yield > QUANTUM_NS &&
+    if (spin->wakes < 2 && spin->now < deadline && spin->now > me.next_yield &&
         !is_oversubscribed(spin->now)) {
         spin->now = yield(spin->now);
         spin->just_yielded = true;
@@ -449,7 +460,7 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
             me.pause = learn(spin, began, rested);
             /* A woken thread that finds the lock free at once has not spun. */
             if (spin->is_newcomer || spin->now != began)
-                note_success(spin);
+                note_success(spin->known);
             return true;
         }
         if (!may_spin(spin))
@@ -462,6 +473,20 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
         me.changes == changes)
         note_vain(spin);
     return false;
+}
+
+/* Not where threads back off, nor among a crowd, nor if a yield is due. */
+bool lw_may_look(const lw_word *words)
+{
+    const struct place *known = place_of(words);
+    const int64_t now = lw_now();
+    return others_run && now <= me.next_yield && !holds(&known->short_until, now) &&
+           !holds(&known->crowded_until, now);
+}
+
+void lw_note_taken(const lw_word *words)
+{
+    note_success(place_of(words));
 }
 
 bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline,

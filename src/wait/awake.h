@@ -97,6 +97,41 @@ static inline bool lw_is_beside_busy_threads(void)
 
 #pragma GCC visibility push(hidden)
 
+/* Returns whether a newcomer should look at this lock a few times before all else. */
+bool lw_may_look(const lw_word *words);
+
+/* To be called when one of these looks has taken the lock. */
+void lw_note_taken(const lw_word *words);
+
+/* So many, docs/experiments.md, 'Constants'. */
+#define LW_FIRST_LOOKS 16
+
+/*
+ * Takes the lock if one of the first looks finds it free. Returns whether it has; if not, spin.
+ * Inlined where the lock is known: two threads that take turns wait for as long as some calls take.
+ * Not for permits without owners: their threads would back off too seldom.
+ */
+static inline bool lw_take_at_once(const struct lw_held *held, lw_word *words, uint32_t wanted,
+                                   uint32_t *result)
+{
+    if (held->is_anonymous || !lw_may_look(words))
+        return false;
+    for (int i = 0; i < LW_FIRST_LOOKS; i++) {
+        uint32_t owner = 0;
+        const uint32_t seen = held->look(words, wanted, &owner);
+        if (seen == 0) {
+            if (!held->take(words, wanted, result))
+                return false;
+            lw_note_taken(words);
+            return true;
+        }
+        if (seen != LW_SEEN_HELD)
+            return false;
+        LW_RELAX();
+    }
+    return false;
+}
+
 /* Spins, backs off and yields. Returns whether it has taken the lock; if not, sleep now. */
 bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline,
                  uint32_t *result);

@@ -271,6 +271,94 @@ TEST(a_race_that_is_lost_directly_after_a_yield_tells_nothing)
     assert_true(spins_closely(NS_PER_MS));
 }
 
+static bool win(lw_word *words, uint32_t wanted, uint32_t *result)
+{
+    (void)words, (void)wanted, (void)result;
+    return true;
+}
+
+static const struct lw_held won_race = {.look = look, .take = win};
+
+static bool is_free_at_the_third_look(void)
+{
+    return looks == 3;
+}
+
+static bool is_taken_at_once(void)
+{
+    uint32_t result;
+    looks = 0;
+    return lw_take_at_once(&won_race, lost, 0, &result);
+}
+
+/* All that holds for a period is over, and this thread has just yielded. */
+static void forget_what_is_known_of_the_lock(void)
+{
+    uint32_t result;
+    pass_ns(20 * NS_PER_MS);
+    is_free = is_always_free;
+    assert_true(lw_spin_for(&won_race, lost, 0, LW_FOREVER, &result));
+}
+
+TEST(a_newcomer_looks_before_all_else_unless_a_yield_is_due)
+{
+    if (lw_has_one_cpu())
+        skip();
+    hook = NULL;
+    forget_what_is_known_of_the_lock();
+    is_free = is_free_at_the_third_look;
+    assert_true(is_taken_at_once());
+    assert_int_equal(looks, 3);
+    is_free = is_never_free;
+    assert_false(is_taken_at_once());
+    assert_int_equal(looks, LW_FIRST_LOOKS);
+    pass_ns(NS_PER_MS);
+    assert_false(is_taken_at_once());
+    assert_int_equal(looks, 0);
+}
+
+TEST(threads_that_back_off_do_not_look_at_once)
+{
+    if (lw_has_one_cpu())
+        skip();
+    hook = NULL;
+    forget_what_is_known_of_the_lock();
+    assert_true(is_taken_at_once());
+    spins_closely(NS_PER_MS);
+    assert_false(is_taken_at_once());
+    assert_int_equal(looks, 0);
+}
+
+/* Takes the lock a hundred times in a millisecond, and returns how often the thread yields. */
+static int yields_in_a_millisecond(void (*between)(void))
+{
+    uint32_t result;
+    hook = between;
+    is_free = is_always_free;
+    yields = 0;
+    for (int i = 0; i < 100; i++) {
+        pass_ns(NS_PER_MS / 100);
+        if (!is_taken_at_once())
+            assert_true(lw_spin_for(&won_race, lost, 0, LW_FOREVER, &result));
+    }
+    return yields;
+}
+
+static void run_for_a_while(void)
+{
+    pass_ns(5000);
+}
+
+TEST(a_thread_yields_once_in_a_quantum_and_seldom_if_it_is_alone)
+{
+    if (lw_has_one_cpu())
+        skip();
+    forget_what_is_known_of_the_lock();
+    assert_in_range(yields_in_a_millisecond(run_for_a_while), 8, 50);
+    yields_in_a_millisecond(NULL);
+    assert_in_range(yields_in_a_millisecond(NULL), 2, 4);
+}
+
 /* What a busy thread of another program does to a thread that yields to it. */
 static void take_long(void)
 {
