@@ -103,7 +103,7 @@ bool lw_may_look(const lw_word *words);
 /* To be called when one of these looks has taken the lock. */
 void lw_note_taken(const lw_word *words);
 
-/* So many, docs/experiments.md, 'Constants'. */
+/* How many: docs/experiments.md, 'Constants'. */
 #define LW_FIRST_LOOKS 16
 
 /*
