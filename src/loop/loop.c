@@ -513,15 +513,20 @@ void lw_loop_free(lw_loop *loop)
         first->next = loop->next;
 }
 
-/* Of a waiter of zeros. */
+/* All but its places in rings and in time, which it gets when it joins a line. */
 static void init_waiter(lw_waiter *waiter, lw_request *request, lw_step *step, lw_word *words,
                         uint32_t wanted, uint8_t gate)
 {
     waiter->request = request;
     waiter->step = step;
     waiter->words = words;
+    waiter->number = NULL;
     waiter->wanted = wanted;
+    waiter->phase = 0;
     waiter->gate = gate;
+    waiter->why = 0;
+    waiter->parked = waiter->leads = waiter->is_ready = waiter->is_in_line = false;
+    waiter->sibling = NULL;
 }
 
 int lw_request_prepare(lw_word *words, enum lw_request_kind kind, LW_ASYNC_PARAMETERS)
@@ -533,14 +538,22 @@ int lw_request_prepare(lw_word *words, enum lw_request_kind kind, LW_ASYNC_PARAM
     const int error = lw_care_listen(words);
     if (error != 0)
         return error;
-    *request = (lw_request){.loop = loop,
-                            .done = done,
-                            .context = context,
-                            .deadline = deadline,
-                            .look = LW_FOREVER,
-                            .owner = loop->self,
-                            .kind = (uint8_t)kind};
-    lw_link_init(&request->place);
+    /* All but the waiter. One by one: to clear the whole request would take twice as long. */
+    request->loop = loop;
+    request->done = done;
+    request->context = context;
+    request->deadline = deadline;
+    request->look = LW_FOREVER;
+    request->child = request->next = request->before = NULL;
+    request->cancel = NULL;
+    request->relock = request->other = NULL;
+    request->judge = NULL;
+    request->owner = loop->self;
+    request->fate = request->depth = request->value = 0;
+    request->result = 0;
+    request->kind = (uint8_t)kind;
+    request->slices = 0;
+    request->has_ended = request->is_relocking = false;
     lw_link_put(&request->place, &loop->pending);
     look_at(request, deadline);
     return 0;
@@ -617,10 +630,8 @@ int lw_wait_any_async(const lw_source *sources, uint32_t n, lw_waiter *waiters, 
         return error;
     lw_waiter *last = &request->waiter;
     for (uint32_t i = 0; i < n; i++) {
-        if (i > 0) {
-            waiters[i - 1] = (lw_waiter){0};
+        if (i > 0)
             last = last->sibling = &waiters[i - 1];
-        }
         init_waiter(last, request, sources[i].step, sources[i].words, sources[i].wanted,
                     LW_MUTEX_GATE);
         last->number = sources[i].number;
@@ -648,7 +659,6 @@ int lw_request_cancel_by(lw_request *request, lw_waiter *waiter, lw_cancel *canc
     const int error = lw_care_listen(cancel->word);
     if (error != 0)
         return error;
-    *waiter = (lw_waiter){0};
     init_waiter(waiter, request, lw_event_wait_step, cancel->word, 0, LW_MUTEX_GATE);
     request->cancel = waiter;
     set_out(waiter);

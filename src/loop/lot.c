@@ -40,31 +40,6 @@ static lw_word at_conditions;
 static uint32_t generation;
 static bool is_used;
 
-void lw_link_init(lw_link *ring)
-{
-    ring->next = ring->before = ring;
-}
-
-bool lw_link_is_alone(const lw_link *link)
-{
-    return link->next == link;
-}
-
-void lw_link_put(lw_link *link, lw_link *before)
-{
-    link->next = before;
-    link->before = before->before;
-    before->before->next = link;
-    before->before = link;
-}
-
-void lw_link_take(lw_link *link)
-{
-    link->before->next = link->next;
-    link->next->before = link->before;
-    lw_link_init(link);
-}
-
 /* A forked child has no loops. Another thread may have held these locks. */
 static void forget_loops(void)
 {

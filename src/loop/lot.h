@@ -35,12 +35,32 @@
 
 #define LW_CONTAINER(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
-void lw_link_init(lw_link *ring);
-bool lw_link_is_alone(const lw_link *link);
+static inline void lw_link_init(lw_link *ring)
+{
+    ring->next = ring->before = ring;
+}
+
+static inline bool lw_link_is_alone(const lw_link *link)
+{
+    return link->next == link;
+}
+
 /* Puts a link before another one; before a ring's own: at its end. */
-void lw_link_put(lw_link *link, lw_link *before);
+static inline void lw_link_put(lw_link *link, lw_link *before)
+{
+    link->next = before;
+    link->before = before->before;
+    before->before->next = link;
+    before->before = link;
+}
+
 /* Takes it out of its ring. */
-void lw_link_take(lw_link *link);
+static inline void lw_link_take(lw_link *link)
+{
+    link->before->next = link->next;
+    link->next->before = link->before;
+    lw_link_init(link);
+}
 
 /* To be called before the lot is used. */
 void lw_lot_open(void);

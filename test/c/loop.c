@@ -54,6 +54,7 @@ static void done_quietly(lw_request *request, int result, void *context)
 static struct wait *fresh(struct wait *wait)
 {
     *wait = (struct wait){.result = PENDING};
+    memset(&wait->request, 0x5a, sizeof wait->request); /* it need not be zeros */
     return wait;
 }
 
