@@ -475,13 +475,13 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
     return false;
 }
 
-/* Not where threads back off, nor among a crowd, nor if a yield is due. */
+/* Not where threads back off, are a crowd, or sleep at once, nor if a yield is due. */
 bool lw_may_look(const lw_word *words)
 {
     const struct place *known = place_of(words);
     const int64_t now = lw_now();
     return others_run && now <= me.next_yield && !holds(&known->short_until, now) &&
-           !holds(&known->crowded_until, now);
+           !holds(&known->crowded_until, now) && !holds(&known->long_until, now);
 }
 
 void lw_note_taken(const lw_word *words)

@@ -10,6 +10,7 @@
 #include <lockword/core/waiters.h>
 #include <lockword/lockword.h>
 
+#include "../../src/blocking.h"
 #include "../../src/wait/awake.h"
 
 /* An id that is no thread's: the kernel's ids end at 2^22. */
@@ -327,6 +328,36 @@ TEST(threads_that_back_off_do_not_look_at_once)
     spins_closely(NS_PER_MS);
     assert_false(is_taken_at_once());
     assert_int_equal(looks, 0);
+}
+
+TEST(threads_that_sleep_at_once_do_not_look_first)
+{
+    if (lw_has_one_cpu())
+        skip();
+    hook = NULL;
+    forget_what_is_known_of_the_lock();
+    is_free = is_never_free;
+    spins_closely(NS_PER_MS);
+    assert_true(spins_closely(NS_PER_MS));
+    assert_false(is_taken_at_once());
+    assert_int_equal(looks, 0);
+}
+
+static lw_answer wait_step(lw_word *words, uint32_t wanted, uint32_t why, lw_phase phase)
+{
+    (void)words, (void)wanted, (void)phase;
+    return lw_answer_of(lw_gives_up(why) ? LW_GAVE_UP : LW_WAIT, 0, 0, 0);
+}
+
+TEST(a_newcomer_that_has_no_time_looks_once)
+{
+    const struct lw_operation operation = {wait_step, lost, 0};
+    hook = NULL;
+    forget_what_is_known_of_the_lock();
+    is_free = is_never_free;
+    looks = 0;
+    assert_int_equal(lw_hold(&lost_race, operation, LW_NOW, NULL).ending, LW_ENDED_TIMED_OUT);
+    assert_int_equal(looks, 1);
 }
 
 /* Takes the lock a hundred times in a millisecond, and returns how often the thread yields. */

@@ -44,7 +44,8 @@ lw_woken __wrap_lw_wait(const uint32_t *word, uint32_t expected, lw_deadline dea
 {
     sleeps++;
     const int64_t began = __real_lw_now();
-    const int64_t ns = deadline == LW_FOREVER ? 0 : deadline - pass_ns(0);
+    const int64_t left = deadline - pass_ns(0);
+    const int64_t ns = deadline == LW_FOREVER || left < 0 ? 0 : left;
     is_asleep = true;
     const lw_woken woken =
         __real_lw_wait(word, expected, deadline == LW_FOREVER ? LW_FOREVER : began + ns);

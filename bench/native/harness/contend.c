@@ -9,8 +9,7 @@
 #define BUSY_STEPS 10000 /* some 15 us: how late a busy thread may be to stop */
 #define CACHE_LINES 128  /* two of 64 bytes: the prefetcher fetches pairs */
 
-/* For so long a run's sections are increments first. A lock that adapts to them has to adapt again.
- */
+/* How long the sections of each run are increments first: a lock that adapts has to adapt again. */
 #define INCREMENTS_S 0.01
 
 _Static_assert(BENCH_MUTEX_SIZE >= CACHE_LINES, "nothing shares a mutex's cache lines");
