@@ -42,11 +42,17 @@ enum {
 #define MARKED 2
 
 /*
- * Of a caller: the low byte of how many permits it left; whether it waits briefly in line, or, in a
- * release, whether it has yet to wake one there.
+ * Of a caller that has its permits: the low byte of how many it left; of one that waits briefly
+ * behind a claim: that claim, by its ticket plus one.
  */
 #define LEFT 0
-#define BRIEFLY 1
+#define WAITS_BESIDE 0
+
+/*
+ * The same of a claim that was seen last, if there were enough permits for its owner and for the
+ * caller; or, in a release, whether it has yet to wake one in line.
+ */
+#define SAW_BESIDE 1
 #define WAKES_LINE 1
 
 /* The phase of a waiter that has claimed, that waited behind a claim, or at the state. */
@@ -232,24 +238,28 @@ static void see(struct caller *caller, uint32_t word)
     caller->flags = (uint8_t)((caller->flags & (SAW - 1)) | seen * SAW);
 }
 
-/* Whether a waiter takes a claim over, and saw too few permits for it or for itself. */
-static bool takes_over_too_soon(const struct caller *caller, uint32_t n,
-                                const struct operation *operation)
+/*
+ * Returns the ticket plus one of the claim that the word holds, or held last, if the caller saw
+ * enough permits for its owner and for itself; else 0.
+ */
+static uint8_t beside_enough(const struct caller *caller, uint32_t n, uint32_t claim)
 {
-    const uint32_t needed = operation->a & LW_SEM_NEED;
     const uint32_t seen = caller->flags / SAW;
-    return needed != 0 && (operation->a ^ operation->b) & LW_SEM_TICKET &&
-           (seen < n || seen < needed);
+    return seen >= n && seen >= (claim & LW_SEM_NEED)
+               ? (uint8_t)(1 + (claim & LW_SEM_TICKET) / LW_SEM_ONE_TICKET)
+               : 0;
 }
 
-/* Whether a caller gets in line, and saw enough permits for the claimant and for itself. */
-static bool stands_beside_enough(const struct caller *caller, uint32_t n,
-                                 const struct operation *operation, uint32_t result)
+/*
+ * Whether a waiter takes a claim over, and did not wait briefly beside it to the end; or there are
+ * too few permits by now.
+ */
+static bool takes_over_too_soon(const struct caller *caller, uint32_t why, uint32_t n,
+                                const struct operation *operation)
 {
-    const uint32_t seen = caller->flags / SAW;
-    return operation->kind == CAS && result == operation->a &&
-           operation->b == (operation->a | LW_SEM_LINE) && seen >= n &&
-           seen >= (operation->a & LW_SEM_NEED);
+    const uint8_t beside = beside_enough(caller, n, operation->a);
+    return operation->a & LW_SEM_NEED && (operation->a ^ operation->b) & LW_SEM_TICKET &&
+           (beside == 0 || beside != caller->own[WAITS_BESIDE] || why != LW_SLICE);
 }
 
 /* Whether a thread that was not in line claims before those that are. */
@@ -276,14 +286,15 @@ static const char *operated(struct state *state, int agent, const struct operati
     if (operation->word == LW_SEM_GATE)
         return "touches the gate";
     if (operation->word == LW_SEM_CLAIM) {
-        c->own[BRIEFLY] = stands_beside_enough(c, model_size(agent, state->agents[agent].caller),
-                                               operation, result);
+        const struct agent *a = &state->agents[agent];
+        const uint32_t n = model_size(agent, a->caller);
+        c->own[SAW_BESIDE] = a->function == ACQUIRE ? beside_enough(c, n, result) : 0;
         if (!has_changed(operation, result))
             return NULL;
         if ((operation->a ^ operation->b) & (LW_SEM_NEED | LW_SEM_TICKET))
             state->ghosts[MARKED] = 0;
-        if (takes_over_too_soon(c, model_size(agent, state->agents[agent].caller), operation))
-            return "takes a claim over beside too few permits";
+        if (takes_over_too_soon(c, a->why & LW_WHY, n, operation))
+            return "takes a claim over too soon";
         return overtakes_the_line(state, agent, operation) ? "overtakes the line" : NULL;
     }
     if (has_changed(operation, result)) {
@@ -312,7 +323,7 @@ static const char *acquire_ended(struct state *state, int agent, struct caller *
     const bool saw_too_few = caller->flags & SAW_TOO_FEW;
     caller->flags = took ? HOLDS : 0;
     const uint8_t left = caller->own[LEFT];
-    caller->own[LEFT] = caller->own[BRIEFLY] = 0;
+    caller->own[LEFT] = caller->own[SAW_BESIDE] = 0;
     if (what == LW_DONE && n != 0 && !took)
         return "says that it has its permits, and has not";
     const uint32_t says = lw_answer_expected(answer);
@@ -388,20 +399,22 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
 /*
  * A thread in line waits briefly beside enough permits for the claimant and for itself. Else it
  * re-checks, since the thread before it may have no CPU; but not for ever. An event loop behind a
- * claim does not.
+ * claim waits briefly after a re-check only, which engines make.
  */
 static const char *waits(struct state *state, int agent, uint32_t way)
 {
     const struct agent *a = &state->agents[agent];
     struct caller *c = operator_of(state, agent);
     const bool async = model_is_async(agent, a->caller);
-    const uint32_t right = c->own[BRIEFLY]               ? LW_WAIT_BRIEF
-                           : async || a->why == LW_SLICE ? LW_WAIT_IDLE
-                                                         : LW_WAIT;
-    c->own[BRIEFLY] = 0;
+    const bool rechecks = (a->why & LW_WHY) == LW_SLICE;
+    const bool briefly = c->own[SAW_BESIDE] && (!async || rechecks);
+    const uint32_t right = briefly ? LW_WAIT_BRIEF : async || rechecks ? LW_WAIT_IDLE : LW_WAIT;
+    const bool is_behind = c->phase & BEHIND;
+    c->own[WAITS_BESIDE] = is_behind && briefly ? c->own[SAW_BESIDE] : 0;
+    c->own[SAW_BESIDE] = 0;
     if (!(c->phase & (CLAIMS | BEHIND | WAITS)))
         return "waits at the state, and does not know that later";
-    return c->phase == BEHIND && way != right ? "does not wait in line as it should" : NULL;
+    return is_behind && way != right ? "does not wait in line as it should" : NULL;
 }
 
 /* Whether the agent sleeps, and would get its permits if it were woken. */

@@ -25,9 +25,10 @@
  *      re-checks, once for each wait there.
  *
  * The claimant may be a busy event loop, or it may have died. So a thread that finds enough permits
- * for the claim and for itself waits briefly, a release wakes one in line if event loops wait, and
- * a waiter that re-checks beside so many permits takes the claim over. The claimant, if it is
- * alive, finds another ticket, and begins again.
+ * for the claim and for itself waits briefly, and so does an event loop that finds them by a
+ * re-check. If the same claim stands beside so many permits when the brief wait is over, the waiter
+ * takes it over. The claimant, if it is alive, finds another ticket, and begins again. While event
+ * loops wait, a release wakes one in line, too, to look.
  */
 #include <lockword/core/sem.h>
 #include <lockword/core/waiters.h>
@@ -38,6 +39,7 @@
 #define TICKET 0x0070u    /* a claimant's ticket: that of the claim's word, shifted */
 #define WAITS 0x0010u     /* the same bit without a claim: waits at the state */
 #define OWES_LINE 0x0080u /* may have consumed a notify of the line */
+#define BESIDE 0x0100u    /* with BEHIND: waits briefly, beside the claim whose TICKET this is */
 #define TICKET_SHIFT 24u
 #define LINE_SHIFT 7u
 
@@ -94,8 +96,8 @@ static void pass_line(lw_word *sem)
         lw_notify(&sem[LW_SEM_CLAIM], LW_ALL);
 }
 
-/* Returns whether this is the waiter's own claim, or was the last one. */
-static bool is_mine(uint32_t claim, lw_phase phase)
+/* Returns whether the claim that stands, or stood last, is the one with the phase's ticket. */
+static bool is_claim_of(uint32_t claim, lw_phase phase)
 {
     return (claim & LW_SEM_TICKET) == (phase & TICKET) << TICKET_SHIFT;
 }
@@ -105,7 +107,7 @@ static lw_answer end(lw_word *sem, uint32_t what, uint32_t left, lw_phase phase)
 {
     if (phase & CLAIMS) {
         uint32_t seen = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
-        while (is_mine(seen, phase)) {
+        while (is_claim_of(seen, phase)) {
             const uint32_t claim = seen;
             seen = lw_cas(&sem[LW_SEM_CLAIM], claim, claim & ~LW_SEM_NEED, lw_relaxed);
             if (seen == claim)
@@ -134,28 +136,30 @@ static lw_answer give_up(lw_word *sem, lw_phase phase)
 /*
  * Returns whether a waiter may claim when the claim's word holds this. If no claim stands, event
  * loops may, and threads that do not overtake the line. A claim can be taken over by a waiter that
- * has been beside enough permits for both through a wait.
+ * waited briefly beside it and beside enough permits for both. `phase` is that of the wait.
  */
 static bool may_claim(uint32_t claim, uint32_t state, uint32_t n, uint32_t why, lw_phase phase)
 {
     const uint32_t permits = state & LW_SEM_MAX;
     if (!(claim & LW_SEM_NEED))
         return !(claim & LW_SEM_LINE) || why & LW_ASYNC || phase & BEHIND;
-    return (why & LW_WHY) == LW_SLICE && permits >= n && permits >= (claim & LW_SEM_NEED);
+    return (why & LW_WHY) == LW_SLICE && phase & BESIDE && is_claim_of(claim, phase) &&
+           permits >= n && permits >= (claim & LW_SEM_NEED);
 }
 
 lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase phase)
 {
     const bool async = why & LW_ASYNC;
+    const lw_phase waited = phase;
     /* A caller that has not waited has phase 0: that its time is up entitles it to nothing. */
     const lw_phase resumed = phase ? lw_waiters_resume(phase, why) : 0;
     if (phase & BEHIND)
-        phase = BEHIND | (resumed & LW_OWES) << LINE_SHIFT;
+        phase = (resumed & LW_OWES) << LINE_SHIFT;
     else if (phase & CLAIMS)
         phase = (phase & (CLAIMS | TICKET)) | (resumed & (LW_OWES | LW_ENTITLED));
     else
         phase = resumed;
-    if (phase & CLAIMS && !is_mine(lw_load(&sem[LW_SEM_CLAIM], lw_relaxed), phase))
+    if (phase & CLAIMS && !is_claim_of(lw_load(&sem[LW_SEM_CLAIM], lw_relaxed), phase))
         phase &= LW_OWES;
     if ((why & LW_WHY) == LW_CANCELLED)
         return give_up(sem, phase);
@@ -183,7 +187,7 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
                                                   (state & LW_SEM_CLAIMED && !(phase & WAITS)));
         if (behind) {
             claim = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
-            if (may_claim(claim, state, n, why, phase)) {
+            if (may_claim(claim, state, n, why, waited)) {
                 const uint32_t ticket = (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET;
                 const uint32_t mine = n | ticket | (claim & LW_SEM_LINE);
                 if (lw_cas(&sem[LW_SEM_CLAIM], claim, mine, lw_relaxed) == claim)
@@ -204,26 +208,30 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
         }
         if (phase & LW_OWES && permits > 0)
             lw_notify(&sem[LW_SEM_STATE], 1);
-        if (behind && !async) {
+        if (behind) {
+            const bool rechecks = (why & LW_WHY) == LW_SLICE;
+            const bool is_beside = permits >= n && permits >= (claim & LW_SEM_NEED);
+            const bool is_brief = is_beside && (rechecks || !async);
+            const lw_phase beside = BESIDE | (claim & LW_SEM_TICKET) >> TICKET_SHIFT;
+            const lw_phase at_claim = BEHIND | (is_brief ? beside : 0);
+            const uint32_t way = is_brief            ? LW_WAIT_BRIEF
+                                 : rechecks || async ? LW_WAIT_IDLE
+                                                     : LW_WAIT;
+            if (async)
+                return lw_answer_of(way, LW_SEM_GATE, at_claim, 0);
             const uint32_t line = claim | LW_SEM_LINE;
-            const bool is_enough = permits >= (claim & LW_SEM_NEED) && permits >= n;
-            const uint32_t way = is_enough         ? LW_WAIT_BRIEF
-                                 : why == LW_SLICE ? LW_WAIT_IDLE
-                                                   : LW_WAIT;
             if (lw_cas(&sem[LW_SEM_CLAIM], claim, line, lw_relaxed) == claim)
-                return lw_answer_of(way, LW_SEM_CLAIM, BEHIND, line);
+                return lw_answer_of(way, LW_SEM_CLAIM, at_claim, line);
             seen = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
             continue;
         }
         if (phase & OWES_LINE)
             pass_line(sem);
         /* A claimant need not re-check: nobody overtakes it. */
-        const bool is_idle = behind || (phase & CLAIMS && permits < n);
+        const bool is_idle = phase & CLAIMS && permits < n;
         const uint32_t way = is_idle ? (uint32_t)LW_WAIT_IDLE : lw_waiters_way(phase, permits >= n);
-        const lw_phase at_state =
-            (phase & ~(LW_OWES | BEHIND | OWES_LINE)) | (phase & CLAIMS ? 0 : WAITS);
-        return lw_answer_of(way, async ? LW_SEM_GATE : LW_SEM_STATE, behind ? BEHIND : at_state,
-                            async ? 0 : marked);
+        const lw_phase at_state = (phase & ~(LW_OWES | OWES_LINE)) | (phase & CLAIMS ? 0 : WAITS);
+        return lw_answer_of(way, async ? LW_SEM_GATE : LW_SEM_STATE, at_state, async ? 0 : marked);
     }
 }
 

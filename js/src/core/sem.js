@@ -25,9 +25,10 @@
  *      re-checks, once for each wait there.
  *
  * The claimant may be a busy event loop, or it may have died. So a thread that finds enough permits
- * for the claim and for itself waits briefly, a release wakes one in line if event loops wait, and
- * a waiter that re-checks beside so many permits takes the claim over. The claimant, if it is
- * alive, finds another ticket, and begins again.
+ * for the claim and for itself waits briefly, and so does an event loop that finds them by a
+ * re-check. If the same claim stands beside so many permits when the brief wait is over, the waiter
+ * takes it over. The claimant, if it is alive, finds another ticket, and begins again. While event
+ * loops wait, a release wakes one in line, too, to look.
  *
  * Printed by `make core` from src/core/sem.c and include/lockword/core/sem.h: do not edit.
  */
@@ -82,6 +83,7 @@ const BEHIND = 0x0008; // waited behind a claim
 const TICKET = 0x0070; // a claimant's ticket: that of the claim's word, shifted
 const WAITS = 0x0010; // the same bit without a claim: waits at the state
 const OWES_LINE = 0x0080; // may have consumed a notify of the line
+const BESIDE = 0x0100; // with BEHIND: waits briefly, beside the claim whose TICKET this is
 const TICKET_SHIFT = 24;
 const LINE_SHIFT = 7;
 
@@ -205,13 +207,13 @@ function passLine(sem) {
 }
 
 /**
- * Returns whether this is the waiter's own claim, or was the last one.
+ * Returns whether the claim that stands, or stood last, is the one with the phase's ticket.
  *
  * @param {number} claim
  * @param {number} phase
  * @returns {boolean}
  */
-function isMine(claim, phase) {
+function isClaimOf(claim, phase) {
   return (claim & LW_SEM_TICKET) === (phase & TICKET) << TICKET_SHIFT;
 }
 
@@ -227,7 +229,7 @@ function isMine(claim, phase) {
 function end(sem, what, left, phase) {
   if (phase & CLAIMS) {
     let seen = Atomics.load(sem, LW_SEM_CLAIM);
-    while (isMine(seen, phase)) {
+    while (isClaimOf(seen, phase)) {
       const claim = seen;
       seen = Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, claim & ~LW_SEM_NEED);
       if (seen === claim) break;
@@ -257,7 +259,7 @@ function giveUp(sem, phase) {
 /**
  * Returns whether a waiter may claim when the claim's word holds this. If no claim stands, event
  * loops may, and threads that do not overtake the line. A claim can be taken over by a waiter that
- * has been beside enough permits for both through a wait.
+ * waited briefly beside it and beside enough permits for both. `phase` is that of the wait.
  *
  * @param {number} claim
  * @param {number} state
@@ -270,7 +272,13 @@ function mayClaim(claim, state, n, why, phase) {
   const permits = state & LW_SEM_MAX;
   if (!(claim & LW_SEM_NEED))
     return !(claim & LW_SEM_LINE) || (why & LW_ASYNC) !== 0 || (phase & BEHIND) !== 0;
-  return (why & LW_WHY) === LW_SLICE && permits >= n >>> 0 && permits >= (claim & LW_SEM_NEED);
+  return (
+    (why & LW_WHY) === LW_SLICE &&
+    (phase & BESIDE) !== 0 &&
+    isClaimOf(claim, phase) &&
+    permits >= n >>> 0 &&
+    permits >= (claim & LW_SEM_NEED)
+  );
 }
 
 /**
@@ -285,13 +293,14 @@ function mayClaim(claim, state, n, why, phase) {
  */
 export function semAcquireStep(sem, n, why, phase) {
   const async = (why & LW_ASYNC) !== 0;
+  const waited = phase;
   // A caller that has not waited has phase 0: that its time is up entitles it to nothing.
   const resumed = phase ? waitersResume(phase, why) : 0;
-  if (phase & BEHIND) phase = BEHIND | ((resumed & LW_OWES) << LINE_SHIFT);
+  if (phase & BEHIND) phase = (resumed & LW_OWES) << LINE_SHIFT;
   else if (phase & CLAIMS)
     phase = (phase & (CLAIMS | TICKET)) | (resumed & (LW_OWES | LW_ENTITLED));
   else phase = resumed;
-  if (phase & CLAIMS && !isMine(Atomics.load(sem, LW_SEM_CLAIM), phase)) phase &= LW_OWES;
+  if (phase & CLAIMS && !isClaimOf(Atomics.load(sem, LW_SEM_CLAIM), phase)) phase &= LW_OWES;
   if ((why & LW_WHY) === LW_CANCELLED) return giveUp(sem, phase);
 
   let seen = Atomics.load(sem, LW_SEM_STATE);
@@ -318,7 +327,7 @@ export function semAcquireStep(sem, n, why, phase) {
         ((state & LW_SEM_CLAIMED) !== 0 && !(phase & WAITS)));
     if (behind) {
       claim = Atomics.load(sem, LW_SEM_CLAIM);
-      if (mayClaim(claim, state, n, why, phase)) {
+      if (mayClaim(claim, state, n, why, waited)) {
         const ticket = (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET;
         const mine = n | ticket | (claim & LW_SEM_LINE);
         if (Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, mine) === claim)
@@ -339,24 +348,29 @@ export function semAcquireStep(sem, n, why, phase) {
       if (seen !== state) continue;
     }
     if (phase & LW_OWES && permits > 0) notify(sem, LW_SEM_STATE, 1);
-    if (behind && !async) {
+    if (behind) {
+      const rechecks = (why & LW_WHY) === LW_SLICE;
+      const isBeside = permits >= n >>> 0 && permits >= (claim & LW_SEM_NEED);
+      const isBrief = isBeside && (rechecks || !async);
+      const beside = BESIDE | ((claim & LW_SEM_TICKET) >>> TICKET_SHIFT);
+      const atClaim = BEHIND | (isBrief ? beside : 0);
+      const way = isBrief ? LW_WAIT_BRIEF : rechecks || async ? LW_WAIT_IDLE : LW_WAIT;
+      if (async) return { what: way, word: LW_SEM_GATE, phase: atClaim, expected: 0 };
       const line = claim | LW_SEM_LINE;
-      const isEnough = permits >= (claim & LW_SEM_NEED) && permits >= n >>> 0;
-      const way = isEnough ? LW_WAIT_BRIEF : why === LW_SLICE ? LW_WAIT_IDLE : LW_WAIT;
       if (Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, line) === claim)
-        return { what: way, word: LW_SEM_CLAIM, phase: BEHIND, expected: line };
+        return { what: way, word: LW_SEM_CLAIM, phase: atClaim, expected: line };
       seen = Atomics.load(sem, LW_SEM_STATE);
       continue;
     }
     if (phase & OWES_LINE) passLine(sem);
     // A claimant need not re-check: nobody overtakes it.
-    const isIdle = behind || ((phase & CLAIMS) !== 0 && permits < n >>> 0);
+    const isIdle = (phase & CLAIMS) !== 0 && permits < n >>> 0;
     const way = isIdle ? LW_WAIT_IDLE : waitersWay(phase, permits >= n >>> 0);
-    const atState = (phase & ~(LW_OWES | BEHIND | OWES_LINE)) | (phase & CLAIMS ? 0 : WAITS);
+    const atState = (phase & ~(LW_OWES | OWES_LINE)) | (phase & CLAIMS ? 0 : WAITS);
     return {
       what: way,
       word: async ? LW_SEM_GATE : LW_SEM_STATE,
-      phase: behind ? BEHIND : atState,
+      phase: atState,
       expected: async ? 0 : marked,
     };
   }
