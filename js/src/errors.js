@@ -5,6 +5,7 @@
 
 /** The base of all errors whose reason is a lock, and not an argument. */
 export class LockError extends Error {
+  name = 'LockError';
   /** Stable, for programs. */
   code = 'ERR_LOCK';
 }

@@ -38,8 +38,8 @@ export const isDone = ({ what }) => what === LW_DONE;
  *   may settle it
  */
 export function begin(resolve, operation, options, toValue, end, start) {
-  const { step, wanted } = operation;
-  const timeout = timeoutOf(options);
+  const { step, wanted, names } = operation;
+  const timeout = timeoutOf(options, names);
   const signal = signalOf(options);
   /** @type {Caller} */
   const caller = {

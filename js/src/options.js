@@ -24,8 +24,8 @@
 import { assertMayBlock, unchecked } from './agent.js';
 import { LW_CANCELLED } from './core/constants.js';
 
-/** The names of all options; `permits` is a semaphore's. */
-const OPTIONS = ['timeout', 'signal', 'permits'];
+/** The names of the options of most calls. */
+const OPTIONS = ['timeout', 'signal'];
 
 /**
  * A name that is no option's is refused, for a misspelt `timeout` or `signal` would wait for ever.
@@ -110,11 +110,12 @@ export function listen(caller, on) {
  * @internal
  * @param {number | WaitOptions | undefined} options
  * @param {string} call what the user called; the same with 'Async' never blocks
+ * @param {string[]} [names] of all options
  * @returns {number} ms
  */
-export function timeoutToBlock(options, call) {
+export function timeoutToBlock(options, call, names) {
   if (options === unchecked) return Infinity;
-  const timeout = timeoutOf(options);
+  const timeout = timeoutOf(options, names);
   signalOf(options);
   assertMayBlock(call);
   return timeout;

@@ -28,6 +28,9 @@ import { assertInteger, blockFor, refuse, sourceOf, waitersOf, waitFor } from '.
  *   permits
  */
 
+/** The names of all options of a call that waits for permits. */
+const OPTIONS = ['timeout', 'signal', 'permits'];
+
 /**
  * A semaphore of up to 2^28 - 1 permits. A call may ask for any number, and gets all of them at
  * once, or none. A release wakes as many blocked threads as it gives permits. An acquire sees what
@@ -103,7 +106,13 @@ export class Semaphore extends Primitive {
    */
   when(n = 1) {
     assertInteger(n, 0, LW_SEM_MAX, 'permits');
-    return sourceOf({ step: semAcquireStep, words: this.words, wanted: n, later: true });
+    return sourceOf({
+      step: semAcquireStep,
+      words: this.words,
+      wanted: n,
+      names: OPTIONS,
+      later: true,
+    });
   }
 
   /**

@@ -34,8 +34,8 @@ export function sourceOf(operation) {
  * @param {string} call what the user has called; the same with 'Async' never blocks
  */
 export function blockFor(operation, options, call) {
-  const { step, words, wanted } = /** @type {Operation} */ (operation);
-  return block(step, words, wanted, timeoutToBlock(options, call));
+  const { step, words, wanted, names } = /** @type {Operation} */ (operation);
+  return block(step, words, wanted, timeoutToBlock(options, call, names));
 }
 
 /**
@@ -51,9 +51,9 @@ export function blockFor(operation, options, call) {
 export function waitFor(make, options, toValue = isDone, starts = start) {
   try {
     const operation = /** @type {Operation} */ (make());
-    const { step, words, wanted } = operation;
+    const { step, words, wanted, names } = operation;
     if (!pending.count) {
-      timeoutOf(options);
+      timeoutOf(options, names);
       signalOf(options);
       const answer = step(words, wanted, LW_ASYNC, 0);
       if (answer.what < LW_WAIT) return Promise.resolve(toValue(answer, wanted));

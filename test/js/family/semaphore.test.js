@@ -80,6 +80,16 @@ describe('Semaphore', () => {
     expect(semaphore.permits).to.equal(3);
   });
 
+  it('names what is no option, with those that there are', async () => {
+    const semaphore = Semaphore.create(3);
+    for (const call of ['waitAsync', 'acquireAsync']) {
+      const { message } = await failure(() => semaphore[call]({ permit: 2 }));
+      expect(message).to.equal('write { timeout,signal,permits }, not permit');
+    }
+    expect(await semaphore.waitAsync({ permits: 3, timeout: 5, signal: undefined })).to.equal(true);
+    expect([...wordsOf(semaphore)]).to.deep.equal([0, 0, 0]);
+  });
+
   it('takes a mere number neither for permits nor for milliseconds, and says what to write', async () => {
     const semaphore = Semaphore.create(3);
     for (const call of ['wait', 'waitAsync', 'acquire', 'acquireAsync', 'runExclusive']) {
