@@ -115,6 +115,15 @@ inline void check(int error, const char *what)
         fail(error, what);
 }
 
+/* What a primitive begins with: throws EINVAL if it is not least to most. */
+constexpr std::uint32_t within(std::uint32_t least, std::uint32_t value, std::uint32_t most,
+                               const char *what)
+{
+    if (value < least || value > most)
+        fail(EINVAL, what);
+    return value;
+}
+
 } // namespace detail
 
 #if LW_LINUX
@@ -919,8 +928,9 @@ class semaphore : public detail::primitive<lw_sem>
         return LW_SEM_MAX;
     }
 
-    constexpr explicit semaphore(std::uint32_t permits) noexcept
-        : primitive(lw_sem LW_SEM_INIT(permits))
+    /* permits: 0 to max(), else throws EINVAL. */
+    constexpr explicit semaphore(std::uint32_t permits)
+        : primitive(lw_sem LW_SEM_INIT(detail::within(0, permits, LW_SEM_MAX, "semaphore")))
     {
     }
 
@@ -1052,8 +1062,9 @@ class permits : public detail::primitive<lw_permits>
         return LW_PERMITS_MAX;
     }
 
-    /* n is 1 to max(). */
-    constexpr explicit permits(std::uint32_t n) noexcept : primitive(lw_permits LW_PERMITS_INIT(n))
+    /* n: 1 to max(), else throws EINVAL. */
+    constexpr explicit permits(std::uint32_t n)
+        : primitive(lw_permits LW_PERMITS_INIT(detail::within(1, n, LW_PERMITS_MAX, "permits")))
     {
     }
 
@@ -1170,8 +1181,9 @@ class latch : public detail::primitive<lw_latch>, public detail::waitable<latch>
         return LW_LATCH_MAX;
     }
 
-    constexpr explicit latch(std::uint32_t count) noexcept
-        : primitive(lw_latch LW_LATCH_INIT(count))
+    /* count: 0 to max(), else throws EINVAL. */
+    constexpr explicit latch(std::uint32_t count)
+        : primitive(lw_latch LW_LATCH_INIT(detail::within(0, count, LW_LATCH_MAX, "latch")))
     {
     }
 
@@ -1229,8 +1241,10 @@ class barrier : public detail::primitive<lw_barrier>
         return LW_BARRIER_MAX;
     }
 
-    constexpr explicit barrier(std::uint32_t parties) noexcept
-        : primitive(lw_barrier LW_BARRIER_INIT(parties))
+    /* parties: 1 to max(), else throws EINVAL. */
+    constexpr explicit barrier(std::uint32_t parties)
+        : primitive(
+              lw_barrier LW_BARRIER_INIT(detail::within(1, parties, LW_BARRIER_MAX, "barrier")))
     {
     }
 
@@ -1384,8 +1398,9 @@ class counter : public detail::primitive<lw_counter>
         return LW_COUNTER_MAX;
     }
 
-    constexpr explicit counter(std::uint32_t value = 0) noexcept
-        : primitive(lw_counter LW_COUNTER_INIT(value))
+    /* value: 0 to max(), else throws EINVAL. */
+    constexpr explicit counter(std::uint32_t value = 0)
+        : primitive(lw_counter LW_COUNTER_INIT(detail::within(0, value, LW_COUNTER_MAX, "counter")))
     {
     }
 

@@ -171,6 +171,11 @@ static void test_the_others()
     semaphore.release(3);
     EXPECT(semaphore.available() == 3);
     EXPECT_ERROR(EOVERFLOW, semaphore.release(LW_SEM_MAX));
+    EXPECT_ERROR(EINVAL, lw::semaphore(LW_SEM_MAX + 1));
+    EXPECT_ERROR(EINVAL, lw::barrier(0); lw::barrier(LW_BARRIER_MAX + 1));
+    EXPECT_ERROR(EINVAL, lw::latch(LW_LATCH_MAX + 1));
+    EXPECT_ERROR(EINVAL, lw::counter(LW_COUNTER_MAX + 1));
+    EXPECT(lw::latch(0).try_wait() && lw::counter(LW_COUNTER_MAX).value() == LW_COUNTER_MAX);
 
     lw::permits gpus(2);
     EXPECT(gpus.acquire() == 0 && gpus.try_acquire() == 1u && !gpus.try_acquire());
@@ -179,8 +184,7 @@ static void test_the_others()
     gpus.release(1);
     EXPECT(gpus.try_acquire_for(1ms) == 1u);
     EXPECT_ERROR(EPERM, gpus.release(2));
-    [[maybe_unused]] lw::permits none(0);
-    EXPECT_ERROR(EINVAL, static_cast<void>(none.acquire()));
+    EXPECT_ERROR(EINVAL, lw::permits(0));
 
     lw::latch latch(3);
     EXPECT(!latch.try_wait() && !latch.wait_for(1ms));
