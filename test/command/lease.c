@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     int times = 0;
     char reason[200] = "", byte;
     const struct lw_lease_options options = {
-        .deadline = LW_FOREVER,
+        .deadline = argc < 3 ? lw_after_ms(1000) : LW_FOREVER,
         .ttl = 2,
         .cancel_fd = argc > 3 ? dup(STDIN_FILENO) : -1,
         .lost = say_lost,
