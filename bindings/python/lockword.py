@@ -62,7 +62,10 @@ __all__ = [
     "Region",
     "RemovedError",
     "RWLock",
+    "RWTable",
     "Semaphore",
+    "TableReadLock",
+    "TableWriteLock",
     "WriteLock",
 ]
 
@@ -217,6 +220,8 @@ _table_write = _function(_blocking, "region_rwtable_wrlock_cancel", _pointer, *_
 _table_trywrite = _function(_quick, "region_rwtable_trywrlock", _pointer)
 _table_unlock = _function(_quick, "region_rwtable_unlock", _pointer)
 _table_leave = _function(_quick, "region_rwtable_leave", _pointer)
+_table_abandon = _function(_quick, "region_rwtable_abandon", _pointer)
+_table_reset = _function(_blocking, "region_rwtable_reset", _pointer)
 _permits_named = _function(_blocking, "region_permits_named", _pointer, _text, _u32, _pointer)
 _permits_acquire = _function(
     _blocking, "region_permits_acquire_cancel", _pointer, _pointer, *_LIMITS
@@ -290,7 +295,11 @@ def _seconds(blocking: bool, timeout: Optional[float]) -> Optional[float]:
         if timeout is not None and timeout != -1:
             raise ValueError("can't specify a timeout for a non-blocking call")
         return 0
-    return None if timeout == -1 else timeout
+    if timeout == -1:
+        return None
+    if timeout is not None and timeout < 0:
+        raise ValueError(f"timeout must be -1 or not negative, not {timeout}")
+    return timeout
 
 
 def _raise(error: int, what: str) -> None:
@@ -584,9 +593,12 @@ class Guard(_Local):
         self._end(self._lock._free)
 
     def abandon(self) -> None:
-        """Releases a mutex whose data is lost: all get an AbandonedError before its reset."""
-        if not isinstance(self._lock, Mutex):
-            raise TypeError("only a mutex can be abandoned")
+        """
+        Releases a mutex, or a table that the caller writes, whose data is lost: all get an
+        AbandonedError before its reset.
+        """
+        if not isinstance(self._lock, (Mutex, TableWriteLock)):
+            raise TypeError("only a mutex can be abandoned, or a table by its writer")
         self._end(self._lock._abandon)
 
     def _end(self, how: Callable[[], int]) -> None:
@@ -1024,8 +1036,28 @@ class WriteLock(_Side):
     _begin = _write_async
 
 
-class TableReadLock(_Side):
-    """The side of the readers of a table. `guard.owner_died`: a writer died."""
+class _TableSide(_Side):
+    """One side of a table."""
+
+    #: Whether the last holder that got it through this object was told of a writer's death. Where
+    #: several threads read, ask the guard.
+    owner_died = False
+
+    def _take(self, timeout: Optional[float]) -> int:
+        error = super()._take(timeout)
+        if error != _errno.ETIMEDOUT:
+            self.owner_died = error == _errno.EOWNERDEAD
+        return error
+
+    def _free(self) -> int:
+        return self._freed(_table_unlock)
+
+    def _freed(self, how: Callable) -> int:
+        return _errno.ECANCELED if self._region._value is None else how(self._handle)
+
+
+class TableReadLock(_TableSide):
+    """The side of the readers of a table."""
 
     #: Not so: a thread that reads may read once more, ahead of writers, but its tasks are many.
     _TRIES = False
@@ -1033,29 +1065,30 @@ class TableReadLock(_Side):
     _wait = _table_read
     _begin = _table_read_async
 
-    def _free(self) -> int:
-        return _errno.ECANCELED if self._region._value is None else _table_unlock(self._handle)
 
-
-class TableWriteLock(_Side):
-    """The side of the writers of a table. `guard.owner_died`: a writer died."""
+class TableWriteLock(_TableSide):
+    """The side of the writers of a table."""
 
     _attempt = _table_trywrite
     _wait = _table_write
     _begin = _table_write_async
 
-    def _free(self) -> int:
-        return _errno.ECANCELED if self._region._value is None else _table_unlock(self._handle)
-
     def _leave(self) -> int:
-        return _errno.ECANCELED if self._region._value is None else _table_leave(self._handle)
+        return self._freed(_table_leave)
+
+    def _abandon(self) -> int:
+        return self._freed(_table_abandon)
+
+    def abandon(self) -> None:
+        """Unlocks it, and declares what it guards lost. Raises OwnershipError."""
+        _raise(self._abandon(), self._what)
 
 
 class RWTable(_Local):
     """
     A read-write lock of a region, with a table of its readers: `with table.read:`, `with
     table.write:`. What a process holds when it dies is free again. After a writer's death all are
-    told by `guard.owner_died`, until a writer releases it.
+    told by `owner_died`, of the guard or of the side, until a writer releases it.
     """
 
     def __init__(self, region: "Region", name: str) -> None:
@@ -1065,6 +1098,20 @@ class RWTable(_Local):
         region._find(_table_named, name, handle)
         self.read = TableReadLock(region, name, handle)
         self.write = TableWriteLock(region, name, handle)
+
+    def reset(self) -> bool:
+        """
+        Takes an abandoned table to write, so that the caller can make anew what it guards;
+        `write.release` makes that known. Returns False, and does not hold it, if it was not
+        abandoned.
+        """
+        self.write._region._open_handle()
+        error = _table_reset(self.write._handle)
+        if error == _errno.EALREADY:
+            return False
+        _raise(error, self.write._what)
+        self.write.owner_died = False
+        return True
 
 
 class RWLock(_Local):
@@ -1312,7 +1359,7 @@ class Region(_Local):
         else:
             path = os.fspath(path)
             encoded = _text_of("path", os.fsencode(path))
-            error = _open(ctypes.byref(handle), encoded, flags, mode, size)
+            error = _open(ctypes.byref(handle), encoded, flags, operator.index(mode), size)
         if error:
             raise OSError(error, _CANNOT_OPEN.get(error) or os.strerror(error), path)
         #: What it was opened by.
@@ -1356,7 +1403,10 @@ class Region(_Local):
         return Mutex(self, name)
 
     def semaphore(self, name: str, value: int = 1) -> Semaphore:
-        """Finds the semaphore of this name, or makes it, with so many permits."""
+        """
+        Finds the semaphore of this name, or makes it, with so many permits. Who makes it decides:
+        in Node there are 0 by default.
+        """
         return Semaphore(self, name, value)
 
     def permits(self, name: str, n: int) -> Permits:
@@ -1387,6 +1437,8 @@ class Region(_Local):
         Finds the bytes of this name, or makes them: zeros. They are as whoever died last has left
         them: so guard them by a mutex.
         """
+        if operator.index(size) < 1:
+            raise ValueError(f"size must be positive, not {size}")
         found = ctypes.c_void_p()
         self._find(_bytes, name, size, ctypes.byref(found))
         kind = type("_Bytes", (ctypes.c_uint8 * size,), {"__hash__": object.__hash__})
@@ -1418,6 +1470,8 @@ class Region(_Local):
 
     def name_thread(self, name: str) -> None:
         """Gives this thread a name of up to 31 bytes, which `describe` tells of a holder."""
+        if len(_encode(name)) > 31:
+            raise ValueError("a thread's name has at most 31 bytes")
         self._find(_name_thread, name)
 
     def close(self) -> None:

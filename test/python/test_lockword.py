@@ -500,6 +500,43 @@ class Others(Case):
         with self.assertRaises(lockword.OwnershipError):
             table.write.release()
 
+    def test_a_table_tells_of_a_death_without_a_guard(self):
+        table = self.region.rwtable("shelf")
+        process = self.process(
+            """
+            region.rwtable("shelf").write.acquire()
+            os.kill(os.getpid(), signal.SIGKILL)
+            """
+        )
+        self.assertEqual(process.wait(20), -signal.SIGKILL)
+        for side in (table.read, table.write):
+            self.assertTrue(side.acquire(timeout=10))
+            self.assertTrue(side.owner_died)
+            side.release()
+        self.assertTrue(table.read.acquire(blocking=False))
+        self.assertFalse(table.read.owner_died)
+        table.read.release()
+
+    def test_a_table_that_is_abandoned(self):
+        table = self.region.rwtable("shelf")
+        self.assertFalse(table.reset())
+        with self.assertRaises(lockword.OwnershipError):
+            table.write.abandon()
+        with table.read as guard:
+            with self.assertRaises(TypeError):
+                guard.abandon()
+        with table.write as guard:
+            guard.abandon()
+        for side in (table.read, table.write):
+            with self.assertRaises(lockword.AbandonedError):
+                side.acquire()
+        self.assertTrue(table.reset())
+        table.write.abandon()
+        self.assertTrue(table.reset())
+        table.write.release()
+        with table.read as guard:
+            self.assertFalse(guard.owner_died)
+
     def test_permits(self):
         gpus = self.region.permits("gpus", 3)
         self.assertEqual((gpus.count, gpus.available), (3, 3))
@@ -598,12 +635,16 @@ class Others(Case):
             ):
                 with self.assertRaises(kind):
                     call()
+        with self.assertRaises(ValueError):
+            self.jobs.acquire(timeout=-2)
         self.assertEqual((self.jobs.locked(), slots.available), (False, 1))
 
     def test_what_does_not_fit_into_c_is_refused(self):
         slots, left = self.region.semaphore("slots", 1), self.region.counter("left", 5)
         for call in (
             lambda: self.region.semaphore("more", -1),
+            lambda: self.region.bytes("none", 0),
+            lambda: self.region.name_thread("n" * 32),
             lambda: self.region.semaphore("more", 2**28),
             lambda: self.region.counter("far", 2**30),
             lambda: slots.acquire(n=2**32),
