@@ -120,12 +120,17 @@ static void print_usage(FILE *out)
     fputs("\n'lockword SUBCOMMAND --help' tells its options, 'man lockword' the rest.\n", out);
 }
 
-_Noreturn static void refuse(const char *what, const char *value)
+_Noreturn static void point_to_help(void)
 {
-    warnx("%s%s%s", what, value ? ": " : "", value ? value : "");
     fprintf(stderr, "'lockword%s%s --help' tells how to call it\n", subcommand ? " " : "",
             subcommand ? subcommand->name : "");
     exit(FAILED);
+}
+
+_Noreturn static void refuse(const char *what, const char *value)
+{
+    warnx("%s%s%s", what, value ? ": " : "", value ? value : "");
+    point_to_help();
 }
 
 static double number_of(const char *text, double most)
@@ -313,7 +318,7 @@ int main(int argc, char **argv)
     /* '+': the options end where the name begins. */
     for (int option; (option = getopt_long(argc, argv, "+w:nE:sxvhV", all_options, NULL)) != -1;) {
         if (option == '?')
-            refuse("cannot do that", NULL);
+            point_to_help(); /* getopt has said what is wrong */
         if (!takes(subcommand, option))
             refuse("not an option of this subcommand", argv[optind - 1]);
         switch (option) {
