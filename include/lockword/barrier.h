@@ -16,6 +16,7 @@
  *
  * A party that gives up breaks the barrier: every waiter, and every party that comes later, gets
  * EPIPE until the barrier is reset. Otherwise they would wait for ever for a party that has left.
+ * The barrier may be freed when all parties have returned from their last wait.
  */
 #ifndef LOCKWORD_BARRIER_H
 #define LOCKWORD_BARRIER_H

@@ -9,6 +9,7 @@
  * Every operation that has a form with a deadline also has one that takes an lw_cancel; the one
  * that comes first ends the wait. An operation that need not wait succeeds even under an lw_cancel
  * that has fired. Any number of waits, on any primitives, may share one. It stays fired for good.
+ * It may be freed when no call runs that fires it or waits under it.
  */
 #ifndef LOCKWORD_CANCEL_H
 #define LOCKWORD_CANCEL_H

@@ -9,7 +9,8 @@
  * 0 to LW_COUNTER_MAX (2^30 - 1). A change that would leave this range is refused, and changes
  * nothing. A waiter looks at the value when it wakes, so it may miss a value that has come and gone
  * meanwhile; where it must not, use an event or a wait group. A thread that sees a change sees what
- * was written before it. Any number of threads may wait.
+ * was written before it. Any number of threads may wait. The counter may be freed as soon as no
+ * thread will use it any more: a change does not touch it afterwards.
  */
 #ifndef LOCKWORD_COUNTER_H
 #define LOCKWORD_COUNTER_H

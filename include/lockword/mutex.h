@@ -27,7 +27,9 @@
  * the child.
  *
  * Functions return 0 or an errno code. None sets errno, allocates, prints or aborts. None is a
- * cancellation point: a thread that is cancelled (pthread_cancel) ends elsewhere.
+ * cancellation point: a thread that is cancelled (pthread_cancel) ends elsewhere. None of any
+ * primitive is for signal handlers, except to wake threads on Linux: lw_sem_release, lw_event_set
+ * and lw_cancel_fire are a few atomic operations and a system call, as long as no event loop waits.
  */
 #ifndef LOCKWORD_MUTEX_H
 #define LOCKWORD_MUTEX_H

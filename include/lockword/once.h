@@ -12,7 +12,7 @@
  * wrote. Any number of threads may wait. Once the work is done, begin is one load.
  *
  * A runner that dies without finishing leaves the others waiting, until a thread that knows of its
- * death calls lw_once_abandon.
+ * death calls lw_once_abandon. The once may be freed when no call runs.
  */
 #ifndef LOCKWORD_ONCE_H
 #define LOCKWORD_ONCE_H

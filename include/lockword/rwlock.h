@@ -32,6 +32,8 @@
  * an unlock is of the caller's own read. Later readers and writers see what was written, and what
  * was read before an unlock was read before the next writer writes. At most 2^22 - 1 readers at a
  * time, including an upgradable one (EOVERFLOW); any number of threads may wait. No count wraps.
+ * The lock may be freed as soon as no thread will use it any more: an unlock does not touch it once
+ * another thread can have it.
  */
 #ifndef LOCKWORD_RWLOCK_H
 #define LOCKWORD_RWLOCK_H
