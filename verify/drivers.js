@@ -116,6 +116,7 @@ Atomics.notify = () => {
 };
 
 const c = await import('../js/src/core/constants.js');
+const { HAND_OVER } = await import('../js/src/awake.js');
 const { block } = await import('../js/src/blocking.js');
 const { enqueue } = await import('../js/src/turn.js');
 const { pending } = await import('../js/src/limits.js');
@@ -212,6 +213,8 @@ async function runAsync(begin) {
   const words = newWords();
   const callers = [caller(), caller()];
   const starts = callers.map((each, index) => () => {
+    // Those in line may have handed over for so long that the event loop has to turn.
+    if (events.size > 1) now += choose(2) * 2 * HAND_OVER;
     const controller = new AbortController();
     const cancelled = event(() => controller.abort());
     const options = { timeout: 1e6, signal: controller.signal };

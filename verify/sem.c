@@ -122,9 +122,11 @@ static bool is_release(uint32_t function)
     return function == RELEASE || function == FACE_RELEASE;
 }
 
+/* The first claim has ticket 0, so that tickets wrap. */
 static void begin(struct state *state)
 {
     state->words[LW_SEM_STATE] = model_configuration->first;
+    state->words[LW_SEM_CLAIM] = LW_SEM_TICKET;
 }
 
 static int choices(const struct state *state, int agent, int caller, struct choice *choices)
@@ -195,8 +197,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
     if (c->flags & (TOOK | GAVE))
         return "takes or gives twice";
     if (after < before) {
-        /* With re-checks another waiter may take the claim over, since claimants may have died. */
-        if (state->ghosts[MARKED] && !(model_configuration->with & SLICES) &&
+        /* Another waiter may take the claim over, since claimants may have died. */
+        if (state->ghosts[MARKED] && !(model_configuration->with & (SLICES | BRIEFS)) &&
             !is_try(a->function) && !(c->phase & (LW_ENTITLED | CLAIMS | BEHIND)) &&
             !(c->phase & WAITS && c->flags & HAS_WAITED))
             return "overtakes a claim";
@@ -564,6 +566,7 @@ static const struct configuration configurations[] = {
     {"A,A,b2", 1, 0, 2, SMALL, 2},
     {"b,b,b,b", 1, 0, 0, SMALL, 1},
     {"b2,b2,b", 1, CANCELS, 0, SMALL, 2},
+    {"b2,b,t,t", 1, BRIEFS, 0, SMALL, 2},
     {"A,B,b2", 1, 0, 2, SMALL, 2},
     {"b3,b,a2", 1, TIMEOUTS | CANCELS, 0, SMALL, 3},
     {"b,b,b", 2, 0, 0, SMALL, 1},

@@ -122,6 +122,7 @@ export class Condition extends Primitive {
    */
   waitFor(mutex, predicate, options) {
     const left = remaining(options);
+    assertMine(mutex, false);
     while (!predicate()) if (!this.#wait(mutex, left(), 'waitFor')) return predicate();
     return true;
   }
@@ -138,6 +139,7 @@ export class Condition extends Primitive {
    */
   async waitForAsync(mutex, predicate, options) {
     const left = remaining(options);
+    assertMine(mutex, true);
     while (!predicate()) if (!(await this.waitAsync(mutex, left()))) return predicate();
     return true;
   }
@@ -174,12 +176,8 @@ export class Condition extends Primitive {
    *   was held
    */
   #enter(mutex, async) {
+    assertMine(mutex, async);
     const recursive = 'depth' in mutex;
-    if (recursive && 'acquire' in mutex === async)
-      throw new TypeError(
-        async ? 'waitAsync needs the guard of the task' : 'wait needs a RecursiveMutex',
-      );
-    if (!mutex.isMine) throw new OwnershipError('not held by this thread');
     // This throws if a task holds the mutex: then the thread may not give it up.
     if (recursive && 'acquire' in mutex) mutex.acquire().unlock();
     const depth = recursive ? mutex.depth : 1;
@@ -187,6 +185,17 @@ export class Condition extends Primitive {
     for (let i = depth; i--;) mutex.unlock();
     return [sequence, depth];
   }
+}
+
+/**
+ * @param {Mutex | RecursiveMutex | TaskGuard} mutex what a wait is to give up
+ * @param {boolean} async
+ */
+function assertMine(mutex, async) {
+  const { isMine } = mutex ?? {};
+  if (isMine === undefined || ('depth' in mutex && 'acquire' in mutex === async))
+    throw new TypeError(`pass the Mutex or the ${async ? 'TaskGuard' : 'RecursiveMutex'}`);
+  if (!isMine) throw new OwnershipError('not held by this thread');
 }
 
 /**

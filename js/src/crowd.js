@@ -27,14 +27,16 @@ shared.numbers ??= 0;
 
 /**
  * Returns a caller's key. What its step returns depends only on the words, the reason and this key,
- * which is a number, for a Map to find it.
+ * for a Map to find it. It is a number, unless many copies of lockword have numbered their steps:
+ * numbers beyond 2^53 would be the same for several callers.
  *
  * @param {any} caller
- * @returns {number}
+ * @returns {number | string}
  */
 function keyOf({ step, wanted, phase }) {
   step.number ??= shared.numbers++;
-  return (step.number * 2 ** 16 + phase) * 2 ** 32 + (wanted >>> 0);
+  const state = step.number * 2 ** 16 + phase;
+  return state < 2 ** 21 ? state * 2 ** 32 + (wanted >>> 0) : `${state} ${wanted}`;
 }
 
 /** How many callers have come, which is the next one's place. */
@@ -92,14 +94,19 @@ function advance(line, why, queues = [...line.queues.values()]) {
 }
 
 /**
- * A caller begins to wait, or ends at once: `begin` of limits.js calls this.
+ * A caller begins to wait, or ends at once: `begin` of limits.js calls this. If others stand in
+ * line, and have to wait until the event loop has turned, it comes after them: else a task that
+ * gives back and takes again by microtasks alone would keep the loop from turning.
  *
  * @param {Caller} caller
  * @param {{ words: Words, later?: boolean }} operation
  */
 export function start(caller, { words, later }) {
   const line = (caller.line = lineAt(words, advance));
-  const what = run(caller, LW_START, later || line.turnsBy);
+  const what =
+    line.queues.size && performance.now() > line.turnsBy
+      ? LW_QUEUE
+      : run(caller, LW_START, later || line.turnsBy);
   if (what < LW_WAIT) return;
   caller.place = shared.places++;
   join(caller, keyOf(caller));

@@ -40,7 +40,7 @@ export function layout(fields) {
     on(memory, byteOffset = 0) {
       const primitives = entries.map(([name, offset]) => [
         name,
-        new fields[name](memory, byteOffset + offset),
+        new fields[name](memory ?? null, byteOffset + offset),
       ]);
       return /** @type {any} */ (Object.fromEntries(primitives));
     },

@@ -30,7 +30,7 @@
  *
  * @typedef {object} Queue a ring of callers, in the order in which they joined, and of itself. A
  *   Set would keep the holes that its deletions leave, and look for the first caller behind them
- * @property {number} key
+ * @property {number | string} key
  * @property {any} before the last caller
  * @property {any} after the first caller
  *
@@ -39,12 +39,12 @@
  * @typedef {object} Line
  * @property {Words} words of the primitive
  * @property {Advance} advance
- * @property {Map<number, Queue>} queues of callers, by a key of their driver's; none is empty
+ * @property {Map<number | string, Queue>} queues of callers, by a key of their driver's; none is empty
  * @property {number} queued LW_QUEUED while a wait at the gate is pending, or 0
  * @property {number} idle how many waits there have been since a caller left the line
  * @property {boolean} [handing] whether a microtask is to run the steps
  * @property {number} turnsBy a turn of the event loop was asked for, and after this time only
- *   that turn runs the steps; 0: none was asked for
+ *   that turn runs the steps; NaN: none was asked for
  */
 
 import { shared } from './agent.js';
@@ -88,7 +88,7 @@ export function lineAt(words, advance) {
   const line = lines.get(words.byteOffset) ?? {
     idle: 0,
     queues: new Map(),
-    turnsBy: 0,
+    turnsBy: NaN,
     queued: 0,
   };
   if (!line.words) linesOf.set(words.buffer, lines.set(words.byteOffset, line));
@@ -111,7 +111,7 @@ export function advanceAfterTurn(line) {
   if (line.turnsBy || line.queues.size === 0) return;
   line.turnsBy = performance.now() + HAND_OVER;
   afterTurn(() => {
-    line.turnsBy = 0;
+    line.turnsBy = NaN;
     line.advance(line, LW_START);
     forgetIfUnused(line);
   });
@@ -128,8 +128,9 @@ export function advanceAfterTurn(line) {
 export function handOver(words, waiters) {
   if (waiters || !calls.count) return;
   const line = linesOf.get(words.buffer)?.get(words.byteOffset);
-  if (!line || line.handing || (line.turnsBy && performance.now() > line.turnsBy)) return;
+  if (!line || line.handing || performance.now() > line.turnsBy) return;
   line.handing = true;
+  advanceAfterTurn(line);
   // In Node, queueMicrotask would cost twice as much.
   Promise.resolve().then(() => {
     line.handing = false;
@@ -178,7 +179,7 @@ export function run(caller, why, later) {
 
 /**
  * @param {Caller} caller in no queue
- * @param {number} key of the queue of its line that it joins
+ * @param {number | string} key of the queue of its line that it joins
  */
 export function join(caller, key) {
   const { queues } = caller.line;

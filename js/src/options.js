@@ -44,7 +44,7 @@ export function timeoutOf(options, names = OPTIONS) {
   }
   if (timeout === undefined) return Infinity;
   if (typeof timeout !== 'number') throw new TypeError(`write { ${names} }, not ${timeout}`);
-  if (Number.isNaN(timeout)) throw new RangeError('timeout is NaN');
+  if (isNaN(timeout)) throw new RangeError('timeout is NaN');
   return Math.max(timeout, 0);
 }
 

@@ -58,7 +58,10 @@ export class Primitive {
   }
 
   /**
-   * Attaches to the primitive that a handle names, and writes nothing.
+   * Attaches to the primitive that a handle names, and writes nothing. Do so once in each thread,
+   * and keep the object. Each message makes another SharedArrayBuffer of the same memory, and an
+   * engine does not tell that they are the same: asynchronous calls by objects of two of them wait
+   * in two lines, in no order, at the cost of a waiter for each.
    *
    * @template {{ readonly type: string, new (memory?: SharedMemory, byteOffset?: number): Primitive
    *   }} C

@@ -49,11 +49,11 @@ const USERS_NEED = [
 
 /** What a user's bundle may grow by, minified and gzipped, in bytes. */
 const LIMITS = [
-  ['the mutex alone', "export { Mutex } from 'lockword';", 4045],
-  ['the permits alone', "export { Permits } from 'lockword';", 4460],
-  ['the whole package', "export * from 'lockword';", 12125],
+  ['the mutex alone', "export { Mutex } from 'lockword';", 4060],
+  ['the permits alone', "export { Permits } from 'lockword';", 4500],
+  ['the whole package', "export * from 'lockword';", 12275],
   ['leases', "export { connect } from 'lockword/lease';", 4300],
-  ['a region', "export { Region } from 'lockword/region';", 16375],
+  ['a region', "export { Region } from 'lockword/region';", 16560],
 ];
 
 /**
@@ -61,7 +61,7 @@ const LIMITS = [
  * members of their own.
  */
 const MEMBER = 'lockword.o';
-const MEMBER_LIMIT = 8570;
+const MEMBER_LIMIT = 8640;
 
 /**
  * The compilers, and whether each has been told to trust the types of libraries; the first way is

@@ -541,11 +541,15 @@ static void start(const struct scene *scene, int agent, int caller, struct choic
         const bool is_head = a->in_line == 1;
         if (model_primitive->queues_later)
             a->handing |= IS_NEW;
-        if (!model_primitive->crowd &&
-            (!is_head || model_primitive->is_needed(scene->before, agent))) {
+        /* In a crowd: behind those that have handed over until the event loop has to turn. */
+        const bool may_stand = model_primitive->crowd
+                                   ? !is_head && a->handing & IS_TO_TURN
+                                   : !is_head || model_primitive->is_needed(scene->before, agent);
+        if (may_stand) {
             struct state standing = next;
             struct event stands = event;
             become_idle(&standing.agents[agent]);
+            standing.agents[agent].handing &= (uint8_t)~IS_NEW;
             standing.agents[agent].handing |= is_head ? IS_TO_TURN : 0;
             stands.kind = STANDS_IN_LINE;
             emit_event(scene, &standing, stands);
@@ -605,7 +609,7 @@ static void flush(const struct scene *scene, int agent)
 
 /*
  * The head's step is run, or those of the crowd: by the microtask that hands over, or after a turn
- * of the event loop.
+ * of the event loop. Who hands over asks for a turn.
  */
 static void run_line(const struct scene *scene, int agent, uint8_t reason)
 {
@@ -618,6 +622,8 @@ static void run_line(const struct scene *scene, int agent, uint8_t reason)
         emit_event(scene, &next, event);
         return;
     }
+    if (reason == DUE)
+        a->handing |= IS_TO_TURN;
     call_line(a, LW_START);
     call_step(scene, &next, event);
 }

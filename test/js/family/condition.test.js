@@ -240,6 +240,32 @@ describe('Condition', () => {
     expect([waitersOf(condition), mutex.isLocked]).to.deep.equal([0, false]);
   });
 
+  it('waitForAsync() refuses who does not hold the mutex, also if the predicate is true', async () => {
+    const [condition, mutex, recursive] = [new Condition(), new Mutex(), new RecursiveMutex()];
+    const yes = () => true;
+    const wait = (it) => failure(() => condition.waitForAsync(it, yes));
+    expect(await wait(mutex)).to.be.instanceOf(OwnershipError);
+    const guard = await mutex.acquireAsync();
+    for (const wrong of [guard, undefined, recursive]) {
+      const error = await wait(wrong);
+      expect([error.constructor, error.message]).to.deep.equal([
+        TypeError,
+        'pass the Mutex or the TaskGuard',
+      ]);
+    }
+    expect(await condition.waitForAsync(mutex, yes)).to.equal(true);
+    guard.unlock();
+  });
+
+  itBlocks(
+    'waitFor() refuses who does not hold the mutex, also if the predicate is true',
+    async () => {
+      const condition = new Condition();
+      const error = await failure(() => condition.waitFor(new Mutex(), () => true));
+      expect(error).to.be.instanceOf(OwnershipError);
+    },
+  );
+
   it('waitForAsync() asks its predicate while the task has the recursive mutex', async () => {
     const [condition, mutex] = [new Condition(), new RecursiveMutex()];
     const guard = await mutex.lockAsync();

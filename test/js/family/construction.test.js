@@ -247,6 +247,9 @@ describe('layout()', () => {
     expect(shared.on(new SharedArrayBuffer(shared.byteLength)).lock.isLocked).to.equal(false);
     expect(await failure(() => shared.on(buffer, 16))).to.be.instanceOf(RangeError);
     expect(await failure(() => shared.on(buffer, 2))).to.be.instanceOf(RangeError);
+    // A misspelt name of a message's property: new memory would be a lock of one's own.
+    for (const nothing of [undefined, null])
+      expect(await failure(() => layout({ lock: Mutex }).on(nothing))).to.be.instanceOf(TypeError);
   });
 
   it('of nothing is nothing', () => {

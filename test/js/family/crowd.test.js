@@ -4,9 +4,19 @@
  */
 import { expect } from 'chai';
 
-import { Counter, Event, Mutex, RWLock, Semaphore, waitAny } from '../../../js/src/index.js';
+import {
+  Counter,
+  Event,
+  Mutex,
+  Permits,
+  RecursiveMutex,
+  RWLock,
+  Semaphore,
+  waitAny,
+} from '../../../js/src/index.js';
+import { counterAtLeastStep } from '../../../js/src/core/counter.js';
 import { isNode, spawn } from '../agents.js';
-import { mode } from '../modes.js';
+import { mode, timers } from '../modes.js';
 import { sleep, Stranger, within } from '../support.js';
 import { shapeOf } from './waits.js';
 
@@ -42,7 +52,70 @@ function eventOrPermit() {
   return Object.assign(event, { waitAny: () => waitAny([event.when(), semaphore.when()]) });
 }
 
+/** An automatic event as a lock: whoever it lets through sets it. */
+function passingEvent() {
+  const event = Event.create({ autoReset: true });
+  event.set();
+  return () => event.waitAsync().then(() => event.set());
+}
+
+const holding = (lock) => () => lock.runExclusive(async () => {});
+
+/** What a task does again and again, by microtasks alone; a task's number tells two kinds apart. */
+const RELOCKING = {
+  'a mutex': () => holding(new Mutex()),
+  'a recursive mutex': () => holding(new RecursiveMutex()),
+  'a semaphore': () => holding(Semaphore.create(1)),
+  permits: () => holding(Permits.create(1)),
+  'an automatic event': passingEvent,
+  'a lock to write': () => holding(new RWLock()),
+  'a lock to read and to write': () => {
+    const lock = new RWLock();
+    return (i) => (i ? lock.runExclusive(async () => {}) : lock.runShared(async () => {}));
+  },
+  'permits of a semaphore, one and two': () => {
+    const semaphore = Semaphore.create(2);
+    return (i) => semaphore.runExclusive(async () => {}, { permits: 1 + i });
+  },
+};
+
 describe('Many asynchronous callers of one agent', () => {
+  for (const [what, make] of Object.entries(RELOCKING)) {
+    it(`two that relock by microtasks alone take turns, and the event loop turns: ${what}`, async () => {
+      const relock = make();
+      const turns = [0, 0];
+      let hasTurned = false;
+      timers.setTimeout(() => (hasTurned = true), 20);
+      const start = performance.now();
+      // The limit is for a loop that does not turn: then no timer would end the test.
+      const lasts = () => !hasTurned && performance.now() < start + 5_000;
+      const task = async (i) => {
+        while (lasts()) (await relock(i), turns[i]++);
+      };
+      await Promise.all([0, 1].map((i) => task(i)));
+      expect(hasTurned).to.equal(true);
+      expect(Math.min(...turns) / Math.max(...turns)).to.be.above(0.3);
+    });
+  }
+
+  it('wait for their own values when more copies of lockword have numbered steps than fit a key', async () => {
+    const { number } = counterAtLeastStep;
+    counterAtLeastStep.number = 42;
+    try {
+      const counter = Counter.create(0);
+      const order = [];
+      const calls = [4, 3].map((n) => counter.waitUntilAsync(n).then(() => order.push(n)));
+      await sleep(5);
+      counter.increment(3);
+      await within(20_000, calls[1]);
+      expect(order).to.deep.equal([3]);
+      counter.increment();
+      await within(20_000, calls[0]);
+    } finally {
+      counterAtLeastStep.number = number;
+    }
+  });
+
   it('get permits in the order in which they came, each of them as many as are enough', async () => {
     const semaphore = Semaphore.create(0);
     const take = (n) => () => semaphore.acquireAsync({ permits: n });
