@@ -21,7 +21,8 @@
  * A request that was accepted (0) calls `done` exactly once, from lw_loop_run or lw_loop_destroy,
  * and never from within the call that made or cancelled it. Its result is what the blocking form
  * returns. Until then the request's memory belongs to the loop; from the call on it is the caller's
- * again, to be freed or used for the next request. Nothing is allocated.
+ * again, to be freed or used for the next request. Nothing is allocated. A loop takes 128
+ * bytes and three descriptors, a request 256 bytes, if pointers have 64 bits.
  *
  * What it promises. Requests of one loop for one lock are served in the order in which they came.
  * They exclude each other, although the loop's thread is the owner whichever of them has the lock:

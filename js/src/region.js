@@ -367,7 +367,7 @@ export class Region {
       else this.#follow(handle, worker);
       return handle;
     }
-    throw new LockError('the region has no room for another thread');
+    throw new LockError('no room for another thread: raise agents');
   }
 
   /**
@@ -666,7 +666,7 @@ export class Region {
       if (found === kind) return record;
       throw new LockError(`'${name}' is the name of something else: ${KINDS[found - 1]}`);
     }
-    throw new LockError('the region has no room for another name');
+    throw new LockError('no room for another name: raise byteLength');
   }
 
   /**
@@ -686,7 +686,7 @@ export class Region {
     do {
       next = this.#load(NEXT);
       if (!(next > 0 && next + size <= this.#words.byteLength))
-        throw new LockError('the region has no room for another name');
+        throw new LockError('no room for another name: raise byteLength');
     } while (Atomics.compareExchange(this.#words, NEXT, next, next + size) !== next);
     const record = next / 4;
     this.#words.set([(1 << 8) | kind, hash, ...packed], record);
@@ -769,7 +769,7 @@ export class Region {
     throw new LockError(
       expected
         ? 'this thread is no longer expected: the worker of this handle has joined or ended'
-        : 'the region has no room for another thread',
+        : 'no room for another thread: raise agents',
     );
   }
 

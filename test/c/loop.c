@@ -15,6 +15,9 @@
 
 #include <lockword/lockword.h>
 
+_Static_assert(sizeof(void *) != 8 || (sizeof(lw_loop) == 128 && sizeof(lw_request) == 256),
+               "what lockword/loop.h says");
+
 #define PENDING 4242
 #define MANY 100000
 

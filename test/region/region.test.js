@@ -246,7 +246,11 @@ describe('a region', () => {
   it('says what is wrong', async () => {
     const codeOf = async (...args) => (await failure(() => open(...args))).code;
     expect(await codeOf(`${PATH}-none`, { create: false })).equal('ENOENT');
-    expect(await codeOf(PATH, { exclusive: true })).equal('EEXIST');
+    const there = await failure(() => open(PATH, { exclusive: true }));
+    expect([there.code, there.message]).deep.equal([
+      'EEXIST',
+      `EEXIST: the file exists, open '${PATH}'`,
+    ]);
     expect(await codeOf(SCRIPT)).equal('EBADMSG');
     expect(await codeOf('/dev/shm')).equal('EISDIR');
     symlinkSync(PATH, `${PATH}-link`);
@@ -742,7 +746,8 @@ describe('the other primitives of a region', () => {
     expect(region.counter('counter').value).equal(5);
     region.event('event', { autoReset: true }).set();
     expect(region.event('event').isSet).equal(true);
-    expect((await failure(() => region.event('slots'))).code).equal('EEXIST');
+    const other = await failure(() => region.event('slots'));
+    expect([other.code, other.message.includes('the file exists')]).deep.equal(['EEXIST', false]);
     expect((await failure(() => region.mutex('slots'))).code).equal('EEXIST');
     expect(await failure(() => region.semaphore('other', -1))).instanceOf(RangeError);
     expect(await failure(() => region.semaphore(3))).instanceOf(TypeError);

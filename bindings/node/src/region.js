@@ -74,9 +74,8 @@ const MEANINGS = {
   [EAGAIN]: 'the region has no room for another process or thread, or no thread can be started',
   [EBADMSG]: 'the file is no region, or is damaged',
   [EBUSY]: 'a thread holds it, or waits for it',
-  [EEXIST]:
-    'the file exists, or the name is that of something else, or of another number of permits or bytes',
-  [EINVAL]: 'not a regular file, or the size or the name is out of range',
+  [EEXIST]: 'the name is that of something else, or of another number of permits or bytes',
+  [EINVAL]: 'the name or the number is out of range',
   [ELOOP]: 'a symbolic link is not followed',
   [EMFILE]: 'this process has 64 regions open',
   [ENAMETOOLONG]: 'a name has at most 55 bytes',
@@ -86,6 +85,13 @@ const MEANINGS = {
   [EPROTO]: 'the region was made by another version of lockword',
 };
 
+/** The same where they mean something else to `open`. @type {Record<number, string>} */
+const MEANINGS_TO_OPEN = {
+  [EEXIST]: 'the file exists',
+  [EINVAL]: 'not a regular file, or the size is out of range',
+  [ENOSPC]: 'no room on the disk',
+};
+
 /**
  * @param {number} errno
  * @param {string} syscall
@@ -93,7 +99,8 @@ const MEANINGS = {
  */
 function systemError(errno, syscall, path) {
   const [code] = Object.entries(constants.errno).find(([, n]) => n === errno) ?? [`E${errno}`];
-  const why = MEANINGS[errno] ? `: ${MEANINGS[errno]}` : '';
+  const meaning = (syscall === 'open' && MEANINGS_TO_OPEN[errno]) || MEANINGS[errno];
+  const why = meaning ? `: ${meaning}` : '';
   return Object.assign(new Error(`${code}${why}, ${syscall} '${path}'`), {
     code,
     errno: -errno,
@@ -408,7 +415,7 @@ export class Region {
     const Class = fresh.constructor;
     const kind = KINDS.indexOf(Class.type) + 1;
     const [error, offset] = addon.named(this.#handle(), name, kind, fresh.words);
-    if (error) throw systemError(error, 'open', name);
+    if (error) throw systemError(error, 'find', name);
     return this.#bind(fresh, name, offset);
   }
 

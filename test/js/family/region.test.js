@@ -305,7 +305,7 @@ describe('Region', () => {
     const error = await failure(() => {
       for (let i = 0; ; i++) small.counter(`name ${i}`).increment();
     });
-    expect(error.message).to.equal('the region has no room for another name');
+    expect(error.message).to.equal('no room for another name: raise byteLength');
     expect(small.counter('name 0').value).to.equal(1);
     small.close();
   });
