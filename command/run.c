@@ -150,6 +150,20 @@ static void look_at_tenure(pid_t child)
     _exit(FAILED);
 }
 
+/* Whether the child, too, has got this signal from the terminal, which sends to a process group. */
+static bool has_got(pid_t child, const siginfo_t *got)
+{
+    switch (got->si_signo) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGHUP:
+    case SIGCONT:
+        return got->si_code == SI_KERNEL && getpgid(child) == getpgrp();
+    default: /* this process's own alarm */
+        return false;
+    }
+}
+
 /* Passes signals on to this child until it has ended. Returns its status, as waitpid has it. */
 static int attend(pid_t child, const sigset_t *signals)
 {
@@ -168,8 +182,7 @@ static int attend(pid_t child, const sigset_t *signals)
             continue;
         }
         if (got.si_signo != SIGCHLD) {
-            /* What a terminal sends, the child has got, too: all but this process's own alarm. */
-            if (got.si_code != SI_KERNEL || got.si_signo == SIGALRM)
+            if (!has_got(child, &got))
                 kill(child, got.si_signo);
             continue;
         }

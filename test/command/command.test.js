@@ -172,6 +172,23 @@ describe('lockword run', function () {
     assert.equal(stdout.match(/caught/g).length, 1);
   });
 
+  it("lets a terminal's Ctrl-C and Ctrl-\\ reach a command in a process group of its own", async () => {
+    for (const [key, signal] of [
+      ['\x03', 'INT'],
+      ['\x1c', 'QUIT'],
+    ]) {
+      const command = `exec ${program} run a setsid sh -c 'trap "echo caught; exit 4" ${signal}; echo ready; while :; do sleep 0.02; done'`;
+      const terminal = start('script', '-qec', command, '/dev/null');
+      let seen = '';
+      terminal.stdout.on('data', (data) => (seen += data));
+      await until(() => seen.includes('ready'));
+      terminal.stdin.write(key);
+      const { status, stdout } = await terminal.ended;
+      assert.equal(status, 4);
+      assert.equal(stdout.match(/caught/g).length, 1);
+    }
+  });
+
   it('leaves no command that runs without the lock, if it is killed', async () => {
     const holder = await hold('a', `echo $$ >${file('pid')}; exec sleep 100`);
     await until(() => existsSync(file('pid')) && readFileSync(file('pid'), 'utf8'));
