@@ -150,18 +150,19 @@ static void look_at_tenure(pid_t child)
     _exit(FAILED);
 }
 
-/* Whether the child, too, has got this signal from the terminal, which sends to a process group. */
+/*
+ * Whether the child, too, has got this signal from the terminal. It sends to a process group; but
+ * that it hangs up, it tells only the leader of the session, if there still is one.
+ */
 static bool has_got(pid_t child, const siginfo_t *got)
 {
-    switch (got->si_signo) {
-    case SIGINT:
-    case SIGQUIT:
-    case SIGHUP:
-    case SIGCONT:
-        return got->si_code == SI_KERNEL && getpgid(child) == getpgrp();
-    default: /* this process's own alarm */
+    const int signal = got->si_signo;
+    const bool follows_hangup = signal == SIGHUP || signal == SIGCONT;
+    const bool is_key = signal == SIGINT || signal == SIGQUIT;
+    /* All else that the kernel sends concerns this process alone, as its alarm does. */
+    if (got->si_code != SI_KERNEL || !(is_key || follows_hangup))
         return false;
-    }
+    return getpgid(child) == getpgrp() && !(follows_hangup && getsid(0) == getpid());
 }
 
 /* Passes signals on to this child until it has ended. Returns its status, as waitpid has it. */

@@ -189,6 +189,28 @@ describe('lockword run', function () {
     }
   });
 
+  it('lets a hangup reach the command once', async () => {
+    const log = file('log');
+    const written = () => (existsSync(log) ? readFileSync(log, 'utf8') : '');
+    const script = `trap "echo caught >>${log}" HUP; echo ready >>${log}; for i in $(seq 25); do sleep 0.02; done; echo end >>${log}`;
+    const run = (command) => `${program} run a ${command} sh -c '${script}'`;
+    // The leader of the terminal's session is lockword; or a shell that ends; or one that has ended.
+    for (const command of [
+      `exec ${run('')}`,
+      `exec ${run('setsid')}`,
+      `${run('')}; exit`,
+      `(until grep -q ready ${log}; do sleep 0.02; done; kill -9 $$) 2>/dev/null & ${run('')}`,
+    ]) {
+      const terminal = start('script', '-qec', command, '/dev/null');
+      await until(() => written().includes('ready'));
+      if (!command.includes('kill')) terminal.kill('SIGKILL');
+      await until(() => written().includes('end'));
+      assert.equal(written(), 'ready\ncaught\nend\n', command);
+      unlinkSync(log);
+      await lockword('wait', 'a').ended;
+    }
+  });
+
   it('leaves no command that runs without the lock, if it is killed', async () => {
     const holder = await hold('a', `echo $$ >${file('pid')}; exec sleep 100`);
     await until(() => existsSync(file('pid')) && readFileSync(file('pid'), 'utf8'));
