@@ -65,10 +65,18 @@ static void kill_all(void)
     } while (waitpid(-1, NULL, 0) > 0);
 }
 
+static pid_t holder;
+
 /* What the watcher gets when the holder has died. */
 static int death_of_holder(void)
 {
     return SIGRTMIN;
+}
+
+/* Others may send that signal, too. */
+static bool holder_has_died(void)
+{
+    return getpid() != holder && getppid() != holder;
 }
 
 /*
@@ -150,19 +158,71 @@ static void look_at_tenure(pid_t child)
     _exit(FAILED);
 }
 
-/*
- * Whether the child, too, has got this signal from the terminal. It sends to a process group; but
- * that it hangs up, it tells only the leader of the session, if there still is one.
- */
-static bool has_got(pid_t child, const siginfo_t *got)
+/* Whether a terminal has sent this. All else that the kernel sends concerns this process alone. */
+static bool is_from_terminal(const siginfo_t *got)
+{
+    static const int sent[] = {SIGINT,  SIGQUIT, SIGTSTP, SIGTTIN,
+                               SIGTTOU, SIGHUP,  SIGCONT, SIGWINCH};
+    for (size_t i = 0; i < sizeof sent / sizeof *sent; i++) {
+        if (got->si_signo == sent[i])
+            return got->si_code == SI_KERNEL;
+    }
+    return false;
+}
+
+/* The child, or the process group that it leads, as kill has them. */
+static pid_t group_of(pid_t child)
+{
+    return getpgid(child) == child ? -child : child;
+}
+
+static void pass_on(pid_t child, const siginfo_t *got)
 {
     const int signal = got->si_signo;
-    const bool follows_hangup = signal == SIGHUP || signal == SIGCONT;
-    const bool is_key = signal == SIGINT || signal == SIGQUIT;
-    /* All else that the kernel sends concerns this process alone, as its alarm does. */
-    if (got->si_code != SI_KERNEL || !(is_key || follows_hangup))
-        return false;
-    return getpgid(child) == getpgrp() && !(follows_hangup && getsid(0) == getpid());
+    /* A hangup, which SIGCONT follows, the kernel tells the leader of the session alone. */
+    const bool is_for_one = (signal == SIGHUP || signal == SIGCONT) && getsid(0) == getpid();
+    if (is_from_terminal(got) && !is_for_one) {
+        /* The whole process group has got it. */
+        if (getpgid(child) != getpgrp())
+            kill(group_of(child), signal);
+        return;
+    }
+    /* A pipe without a reader, or a file that is too long: this process's own affair. */
+    if (got->si_code == SI_USER && got->si_pid == getpid())
+        return;
+    if (got->si_code == SI_QUEUE)
+        sigqueue(child, signal, got->si_value);
+    else
+        kill(child, signal);
+}
+
+/*
+ * The child has been stopped by this signal: stops this process until it is continued, and
+ * continues the child. If nobody could continue this process, as no shell does in an orphaned
+ * process group, SIGTSTP does not stop it.
+ */
+static void stop_as(pid_t child, int stopped_by)
+{
+    const int signal = stopped_by == SIGTSTP ? SIGTSTP : SIGSTOP;
+    const struct sigaction by_default = {.sa_handler = SIG_DFL};
+    const struct timespec now = {0};
+    siginfo_t continued = {0};
+    sigset_t continuation, stop;
+    sigemptyset(&continuation);
+    sigaddset(&continuation, SIGCONT);
+    sigemptyset(&stop);
+    sigaddset(&stop, signal);
+    sigaction(signal, &by_default, NULL);
+    /* What would continue the child may have come before the child stopped. */
+    if (sigtimedwait(&continuation, NULL, &now) < 0) {
+        raise(signal);
+        sigprocmask(SIG_UNBLOCK, &stop, NULL); /* this process is stopped here */
+        sigprocmask(SIG_BLOCK, &stop, NULL);
+        sigtimedwait(&continuation, NULL, &now);
+    }
+    /* A shell continues the whole group: then the child need not be told. */
+    if (waitid(P_PID, (id_t)child, &continued, WCONTINUED | WNOHANG) < 0 || !continued.si_pid)
+        kill(group_of(child), SIGCONT);
 }
 
 /* Passes signals on to this child until it has ended. Returns its status, as waitpid has it. */
@@ -173,7 +233,7 @@ static int attend(pid_t child, const sigset_t *signals)
         int status;
         if (sigwaitinfo(signals, &got) < 0)
             continue;
-        if (got.si_signo == death_of_holder()) {
+        if (got.si_signo == death_of_holder() && holder_has_died()) {
             kill_all();
             _exit(FAILED);
         }
@@ -183,8 +243,7 @@ static int attend(pid_t child, const sigset_t *signals)
             continue;
         }
         if (got.si_signo != SIGCHLD) {
-            if (!has_got(child, &got))
-                kill(child, got.si_signo);
+            pass_on(child, &got);
             continue;
         }
         for (pid_t ended; (ended = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
@@ -192,8 +251,7 @@ static int attend(pid_t child, const sigset_t *signals)
                 continue;
             if (!WIFSTOPPED(status))
                 return status;
-            raise(SIGSTOP);
-            kill(child, SIGCONT);
+            stop_as(child, WSTOPSIG(status));
         }
     }
 }
@@ -287,16 +345,17 @@ _Noreturn static void watch(char **command, const sigset_t *signals, const sigse
 /* Runs it with this signal mask; NULL: that of now. */
 static int run_command(char **command, const sigset_t *mask)
 {
-    const int passed_on[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT,           SIGUSR1,        SIGUSR2,
-                             SIGALRM, SIGCONT, SIGCHLD, death_of_holder(), tenure_signal()};
+    /* An error of this process itself causes these. */
+    static const int errors[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
     sigset_t signals, before;
-    sigemptyset(&signals);
-    for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++)
-        sigaddset(&signals, passed_on[i]);
+    sigfillset(&signals);
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        sigdelset(&signals, errors[i]);
     sigprocmask(SIG_BLOCK, &signals, &before);
     const struct sigaction by_default = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &by_default, NULL); /* else statuses would be lost */
 
+    holder = getpid();
     const pid_t watcher = fork_bound(death_of_holder());
     if (watcher == 0)
         watch(command, &signals, mask ? mask : &before);

@@ -10,7 +10,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { sleep, until } from '../js/support.js';
@@ -48,6 +48,8 @@ const isAlive = (pid) => {
     return false;
   }
 };
+
+const stateOf = (pid) => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1][0];
 
 /** The process's only child, as soon as it has one. */
 async function childOf(pid) {
@@ -155,6 +157,44 @@ describe('lockword run', function () {
     assert.deepEqual({ status, stdout }, { status: 3, stdout: 'caught\n' });
   });
 
+  it('passes on all signals but those that the manual excludes', async () => {
+    const not = ['KILL', 'STOP', 'CHLD', 'SEGV', 'BUS', 'FPE', 'ILL', 'SYS', 'TRAP'];
+    const numbers = Object.entries(constants.signals)
+      .filter(([name]) => !not.includes(name.slice(3)))
+      .map(([, number]) => number);
+    const passed = [...new Set([...numbers, 34, 35, 36, 64])]; // and real-time signals
+    const traps = passed.map((number) => `trap "echo got ${number}." ${number}`).join(';');
+    const holder = lockword(
+      'run',
+      'a',
+      'bash',
+      '-c',
+      `${traps}; echo ready; while :; do sleep 0.01; done`,
+    );
+    let seen = '';
+    holder.stdout.on('data', (data) => (seen += data));
+    await until(() => seen.includes('ready'));
+    for (const number of passed) {
+      process.kill(holder.pid, number);
+      await until(() => seen.includes(`got ${number}.`), 2000).catch(() =>
+        assert.fail(`signal ${number} did not reach the command`),
+      );
+    }
+    assert.equal(seen.match(/got/g).length, passed.length);
+    holder.kill('SIGKILL');
+  });
+
+  it('passes on a signal from sigqueue(3) as such', async () => {
+    const told = 'sub { print "code $_[1]{code}\\n"; exit 4 }, POSIX::SigSet->new, SA_SIGINFO';
+    const command = `use POSIX; $| = 1; sigaction(36, POSIX::SigAction->new(${told})); print "ready\\n"; sleep 1 while 1`;
+    const holder = lockword('run', 'a', 'perl', '-e', command);
+    let seen = '';
+    holder.stdout.on('data', (data) => (seen += data));
+    await until(() => seen.includes('ready'));
+    await start('env', 'kill', '-q', '7', '-s', '36', `${holder.pid}`).ended;
+    assert.equal((await holder.ended).stdout, 'ready\ncode -1\n');
+  });
+
   it('passes on the signal of an alarm that was set before it', async () => {
     const alarm = `alarm 1; exec '${program}', qw(run a sleep 10)`;
     assert.equal((await start('perl', '-e', alarm).ended).signal, 'SIGALRM');
@@ -207,6 +247,36 @@ describe('lockword run', function () {
       await until(() => written().includes('end'));
       assert.equal(written(), 'ready\ncaught\nend\n', command);
       unlinkSync(log);
+      await lockword('wait', 'a').ended;
+    }
+  });
+
+  it('stops by Ctrl-Z with all that runs, and goes on with fg', async () => {
+    const shell = start('script', '-qec', 'PS1= bash --norc --noediting -i', '/dev/null');
+    let seen = '';
+    shell.stdout.on('data', (data) => (seen += data));
+    for (const command of ['', 'timeout 60']) {
+      seen = '';
+      const script = `trap "echo woken" CONT; echo ready; while :; do sleep 0.02; done`;
+      shell.stdin.write(`${program} run a ${command} sh -c '${script}'\n`);
+      await until(() => seen.includes('\nready'));
+      const { pid } = (await show('a')).holder;
+      const all = [pid];
+      for (let i = 0; i < (command ? 3 : 2); i++) all.push(await childOf(all.at(-1)));
+      for (const stop of [() => shell.stdin.write('\x1a'), () => process.kill(pid, 'SIGTSTP')]) {
+        seen = '';
+        stop();
+        await until(() => /Stopped {2}/.test(seen));
+        // What timeout has started gets what the terminal sends, and not what is sent to one.
+        const stopped = seen.includes('^Z') ? all : all.slice(0, 3);
+        await until(() => stopped.every((one) => stateOf(one) === 'T'));
+        shell.stdin.write('fg\n');
+        await until(() => /^woken/m.test(seen));
+        await until(() => all.every((one) => stateOf(one) !== 'T'));
+        await sleep(100);
+        assert.equal(seen.match(/^woken/gm).length, 1, seen);
+      }
+      shell.stdin.write('\x03');
       await lockword('wait', 'a').ended;
     }
   });
@@ -291,7 +361,6 @@ describe('lockword run', function () {
   it('passes a stop and a continuation on', async () => {
     const command = 'while :; do sleep 0.02; done';
     const holder = await hold('a', command);
-    const stateOf = (pid) => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1][0];
     const watcher = await childOf(holder.pid);
     const child = await childOf(watcher);
     process.kill(child, 'SIGSTOP');
