@@ -4,8 +4,9 @@
  *
  * If the holder is killed, the kernel frees the lock, and sends the watcher a signal
  * (PR_SET_PDEATHSIG). The watcher kills the command and all that it has started: orphans among
- * them become the watcher's children (PR_SET_CHILD_SUBREAPER). If the watcher is killed, the kernel
- * kills the command, and the holder ends as if it had been killed, too.
+ * them become the watcher's children (PR_SET_CHILD_SUBREAPER). It does so, too, if the command is
+ * killed. If the watcher is killed, the kernel kills the command, and the orphans become the
+ * holder's children: the holder kills them, and ends as if it had been killed, too.
  *
  * That takes a moment, and both may be killed at once. So the command, and what it starts, inherit
  * a guard: an open file description with a read lock (OFD) on a byte of the region's file, one for
@@ -51,18 +52,73 @@ _Noreturn static void die_of(int signal)
     _exit(128 + signal);
 }
 
-/* Kills all children, and theirs, which become children then. */
-static void kill_all(void)
+/* Calls it for each child. */
+static void for_each_child(void (*call)(pid_t))
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+    FILE *children = fopen(path, "re");
+    for (int child; children && fscanf(children, "%d", &child) == 1;)
+        call(child);
+    if (children)
+        fclose(children);
+}
+
+/* Children that the holder had before it was lockword: a shell has them that calls it by exec. */
+static struct {
+    pid_t *all;
+    size_t count;
+} others;
+
+static void spare(pid_t child)
+{
+    pid_t *more = realloc(others.all, (others.count + 1) * sizeof *more);
+    if (!more)
+        err(FAILED, "cannot remember the children");
+    others.all = more;
+    others.all[others.count++] = child;
+}
+
+static bool has_killed;
+
+static void kill_one(pid_t child)
+{
+    for (size_t i = 0; i < others.count; i++) {
+        if (others.all[i] == child)
+            return;
+    }
+    has_killed |= kill(child, SIGKILL) == 0;
+}
+
+/* Kills all children, and theirs, which become children then. */
+static void kill_what_it_may(void)
+{
     do {
-        FILE *children = fopen(path, "re");
-        for (int child; children && fscanf(children, "%d", &child) == 1;)
-            kill(child, SIGKILL);
-        if (children)
-            fclose(children);
-    } while (waitpid(-1, NULL, 0) > 0);
+        has_killed = false;
+        for_each_child(kill_one);
+    } while (waitpid(-1, NULL, has_killed ? 0 : WNOHANG) > 0);
+}
+
+/* … and waits for those that it may not kill, since they have another user. */
+static void kill_all(void)
+{
+    do
+        kill_what_it_may();
+    while (waitpid(-1, NULL, 0) > 0);
+}
+
+/*
+ * Whether a signal has ended it that does not ask but kills. Signals that ask go to all processes
+ * of a group or a service, too: what the command has started may be about to end.
+ */
+static bool was_killed(int status)
+{
+    static const int asking[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE};
+    for (size_t i = 0; i < sizeof asking / sizeof *asking; i++) {
+        if (WIFSIGNALED(status) && WTERMSIG(status) == asking[i])
+            return false;
+    }
+    return WIFSIGNALED(status);
 }
 
 static pid_t holder;
@@ -311,6 +367,7 @@ static void close_if_own(int fd)
 _Noreturn static void watch(char **command, const sigset_t *signals, const sigset_t *before)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    others.count = 0; /* they are the holder's */
     /* The lease has connections, and libcurl has descriptors that outlive exec. */
     if (tenure)
         for_each_descriptor(close_if_own);
@@ -333,6 +390,8 @@ _Noreturn static void watch(char **command, const sigset_t *signals, const sigse
     const bool is_lost = tenure && boot_time() >= atomic_load(&tenure->stop);
     if (is_lost)
         kill_all();
+    else if (was_killed(status))
+        kill_what_it_may();
     if (tenure)
         atomic_store(&tenure->has_ended, true);
     if (is_lost)
@@ -356,10 +415,15 @@ static int run_command(char **command, const sigset_t *mask)
     sigaction(SIGCHLD, &by_default, NULL); /* else statuses would be lost */
 
     holder = getpid();
+    for_each_child(spare);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     const pid_t watcher = fork_bound(death_of_holder());
     if (watcher == 0)
         watch(command, &signals, mask ? mask : &before);
-    return attend(watcher, &signals);
+    const int status = attend(watcher, &signals);
+    if (was_killed(status))
+        kill_what_it_may();
+    return status;
 }
 
 /* A command's words in one line, cut to the size. */

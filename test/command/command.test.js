@@ -304,6 +304,46 @@ describe('lockword run', function () {
     assert.ok(!isAlive(Number(readFileSync(file('pid'), 'utf8'))));
   });
 
+  for (const [signal, who, generations] of [
+    ['SIGKILL', 'watcher', 1],
+    ['SIGKILL', 'command', 2],
+    ['SIGSEGV', 'command', 2],
+  ]) {
+    it(`kills what the command has started if ${signal} ends the ${who}`, async () => {
+      const holder = await hold('a', `(sleep 100 & echo $! >${file('pid')}; wait) & wait`);
+      const started = () => existsSync(file('pid')) && Number(readFileSync(file('pid')));
+      await until(started);
+      let { pid } = holder;
+      for (let i = 0; i < generations; i++) pid = await childOf(pid);
+      process.kill(pid, signal);
+      await holder.ended;
+      assert.ok(!isAlive(started()));
+      const next = await lockword('run', 'a', 'sh', '-c', 'echo $LOCKWORD_OWNER_DIED').ended;
+      assert.deepEqual([next.stdout, next.stderr], ['1\n', '']);
+    });
+  }
+
+  it('lets what the command has started clean up if the command is asked to end', async () => {
+    const clean = `(trap "" TERM; echo ready >${file('log')}; sleep 0.5; echo cleaned >>${file('log')})`;
+    const holder = await hold('a', `${clean} & wait`);
+    await until(() => existsSync(file('log')) && readFileSync(file('log'), 'utf8'));
+    holder.kill('SIGTERM');
+    const next = await lockword('run', 'a', 'cat', file('log')).ended;
+    assert.equal(next.stdout, 'ready\ncleaned\n');
+    assert.equal((await holder.ended).signal, 'SIGTERM');
+  });
+
+  it('kills no child of the shell that it replaces', async () => {
+    const { stdout, signal } = await start(
+      'sh',
+      '-c',
+      `sleep 100 >/dev/null 2>&1 & echo $!; exec ${program} run a sh -c 'kill -KILL $$'`,
+    ).ended;
+    assert.equal(signal, 'SIGKILL');
+    assert.ok(isAlive(Number(stdout)));
+    process.kill(Number(stdout));
+  });
+
   /** Kills a holder and its watcher. What its command has started holds the lock still. */
   async function leaveBehind() {
     const holder = await hold('a', `sleep 100 & echo $! >${file('left')}; wait`);
