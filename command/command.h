@@ -99,7 +99,7 @@ int take_at(const struct options *options, const char *name, const char *program
 /* Frees it. Returns false if it had been lost. */
 bool free_at(const char *name, lw_lease *lease);
 
-/* Prints it, and frees it. */
+/* Prints it, with U+FFFD for each byte that is not UTF-8, and frees it. */
 void print_json(cJSON *json);
 
 /* Until when a call may wait. */
@@ -114,6 +114,12 @@ bool maps_region(unsigned pid, bool if_hidden);
 
 /* What a holder runs, in one line, cut to the size. Empty if it cannot be told. */
 void describe_process(unsigned pid, char *text, size_t size);
+
+/* How many bytes the character has that the text begins with; 0 if that is not UTF-8. */
+size_t length_of_character(const char *text);
+
+/* Cuts off the last character if it is not whole. */
+void cut_at_character(char *text);
 
 /* Replaces what a terminal would obey, since others may have chosen this name. Returns it. */
 const char *plain(char *text);

@@ -246,7 +246,40 @@ void describe_process(unsigned pid, char *text, size_t size)
         if (text[i] == '\0')
             text[i] = ' ';
     }
+    if (length == size - 1)
+        cut_at_character(text);
     plain(text);
+}
+
+size_t length_of_character(const char *text)
+{
+    /* The smallest that has so many bytes: a longer form is not UTF-8. */
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *byte = (const unsigned char *)text;
+    if (*byte < 0x80)
+        return *byte != 0;
+    const size_t length = *byte >= 0xf0 ? 4 : *byte >= 0xe0 ? 3 : 2;
+    uint32_t code = *byte & (0x7fU >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((byte[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (byte[i] & 0x3f);
+    }
+    const bool is_surrogate = code >= 0xd800 && code < 0xe000;
+    const bool is_code = code >= least[length] && code <= 0x10ffff && !is_surrogate;
+    return *byte >= 0xc0 && *byte < 0xf8 && is_code ? length : 0;
+}
+
+void cut_at_character(char *text)
+{
+    char *last = text + strlen(text);
+    do {
+        if (last == text)
+            return;
+        last--;
+    } while ((*last & 0xc0) == 0x80);
+    if (!length_of_character(last))
+        *last = '\0';
 }
 
 const char *plain(char *text)

@@ -429,15 +429,18 @@ static int run_command(char **command, const sigset_t *mask)
 /* A command's words in one line, cut to the size. */
 static void join_words(char *text, size_t size, char **words)
 {
+    size_t length = 0;
     *text = '\0';
-    for (size_t length = 0; *words && length + 1 < size; words++)
+    for (; *words && length + 1 < size; words++)
         length += (size_t)snprintf(text + length, size - length, length ? " %s" : "%s", *words);
+    if (length >= size)
+        cut_at_character(text);
 }
 
 /* With --at: the lock is a lease on etcd. */
 static int run_at(const struct options *options, const char *name, char **command)
 {
-    char program[LW_LEASE_HOLDER_MAX + 2], token[24];
+    char program[LW_LEASE_HOLDER_MAX + 1], token[24];
     lw_lease *lease;
     sigset_t before;
     for_each_descriptor(remember);

@@ -96,7 +96,13 @@ void print_json(cJSON *json)
     char *text = cJSON_Print(json);
     if (!text)
         errx(FAILED, "out of memory");
-    puts(text);
+    for (const char *c = text; *c;) {
+        const size_t length = length_of_character(c);
+        fputs(length ? "" : "\xef\xbf\xbd", stdout);
+        fwrite(c, 1, length, stdout);
+        c += length ? length : 1;
+    }
+    putchar('\n');
     free(text);
     cJSON_Delete(json);
 }

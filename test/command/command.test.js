@@ -599,6 +599,39 @@ describe('lockword list, show, wait, break, remove', function () {
     assert.equal((await show('a\n\x1b[2J')).name, 'a\n\x1b[2J');
   });
 
+  it('prints JSON of names and commands that are no UTF-8', async () => {
+    const json = async (name) => {
+      const shown = start('sh', '-c', `${program} show --json "$(printf '${name}')"`);
+      const bytes = [];
+      shown.stdout.on('data', (data) => bytes.push(data));
+      await shown.ended;
+      return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(bytes)));
+    };
+    for (const [name, shown] of [
+      ['caf\\351', 'caf\ufffd'],
+      ['\\302x', '\ufffdx'],
+      ['\\300\\257', '\ufffd\ufffd'],
+      ['\\355\\240\\200', '\ufffd\ufffd\ufffd'],
+      ['\\364\\220\\200\\200', '\ufffd\ufffd\ufffd\ufffd'],
+      ['\\303\\251\\342\\202\\254\\360\\237\\230\\200', 'é€😀'],
+    ]) {
+      await start('sh', '-c', `${program} run "$(printf '${name}')" true`).ended;
+      assert.equal((await json(name)).name, shown);
+    }
+  });
+
+  it('cuts a long command between two characters', async () => {
+    for (const before of ['', 'x', 'xx', 'xxx']) {
+      const holder = await hold('a', 'exec sleep 100; :' + before + '😀'.repeat(500));
+      const { command } = (await show('a')).holder;
+      assert.match(command, /^[^\ufffd]*😀$/u);
+      const { length } = Buffer.from(command);
+      assert.ok(length >= 1020 && length <= 1023, `${length}`);
+      holder.kill('SIGKILL');
+      await holder.ended;
+    }
+  });
+
   it('finds no deadlock where there is none', async () => {
     await hold('a');
     const { status, stdout } = await lockword('deadlocks', '--json').ended;
