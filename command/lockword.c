@@ -284,9 +284,14 @@ void cut_at_character(char *text)
 
 const char *plain(char *text)
 {
-    for (char *byte = text; *byte; byte++) {
-        if ((unsigned char)*byte < ' ' || *byte == 0x7f)
-            *byte = ' ';
+    for (unsigned char *c = (unsigned char *)text; *c;) {
+        const size_t length = length_of_character((char *)c);
+        /* 0x80 to 0x9f as such are for terminals without UTF-8; with it they follow 0xc2. */
+        const bool is_c1 = length == 0 && *c >= 0x80 && *c < 0xa0;
+        const bool is_c1_in_utf8 = length == 2 && *c == 0xc2 && c[1] < 0xa0;
+        if (*c < ' ' || *c == 0x7f || is_c1 || is_c1_in_utf8)
+            memset(c, ' ', length ? length : 1);
+        c += length ? length : 1;
     }
     return text;
 }

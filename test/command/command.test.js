@@ -597,6 +597,13 @@ describe('lockword list, show, wait, break, remove', function () {
     assert.match((await lockword('list').ended).stdout, /^a {2}\[2J +mutex +free/m);
     assert.match((await lockword('show', 'a\n\x1b[2J').ended).stdout, /^a {2}\[2J, mutex: free$/m);
     assert.equal((await show('a\n\x1b[2J')).name, 'a\n\x1b[2J');
+    // The same, where one control takes the place of ESC and [.
+    await lockword('run', 'b\u009b2J\u0085\u00a0é\x7f.', 'true').ended;
+    assert.match((await lockword('list').ended).stdout, /^b {2}2J {2}\u00a0é \. +mutex +free/m);
+    await start('sh', '-c', `${program} run "$(printf 'c\\2332J\\351')" true`).ended;
+    const bytes = `${program} list | od -An -v -tx1 | tr -d ' \n'`;
+    const { stdout } = await start('sh', '-c', bytes).ended;
+    assert.ok(stdout.includes(Buffer.from('c 2J\xe9 ', 'latin1').toString('hex')));
   });
 
   it('prints JSON of names and commands that are no UTF-8', async () => {
