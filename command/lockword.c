@@ -353,12 +353,18 @@ int main(int argc, char **argv)
     argv[1] = argv[0]; /* for getopt's messages */
     argc--;
     argv++;
+    int option, index = -1; /* of a long option */
     /* '+': the options end where the name begins. */
-    for (int option; (option = getopt_long(argc, argv, "+w:nE:sxvhV", all_options, NULL)) != -1;) {
+    for (; (option = getopt_long(argc, argv, "+w:nE:sxvhV", all_options, &index)) != -1;
+         index = -1) {
         if (option == '?')
             point_to_help(); /* getopt has said what is wrong */
-        if (!takes(subcommand, option))
-            refuse("not an option of this subcommand", argv[optind - 1]);
+        if (!takes(subcommand, option)) {
+            char text[32] = {'-', (char)option};
+            if (index >= 0)
+                snprintf(text, sizeof text, "--%s", all_options[index].name);
+            refuse("not an option of this subcommand", text);
+        }
         switch (option) {
         case REGION:
             options.region = optarg;

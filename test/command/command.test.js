@@ -674,7 +674,18 @@ describe('lockword list, show, wait, break, remove', function () {
         new RegExp(`not from 1 to 252 permits: ${permits}`),
       );
     assert.match(await wrong('run', '--permits', '1.5', 'a', 'true'), /not a whole number: 1.5/);
-    assert.match(await wrong('show', '--try', 'a'), /not an option of this subcommand: --try/);
+    for (const [option, ...args] of [
+      ['--try', 'show', '--try', 'a'],
+      ['-w', 'list', '-w', '5'],
+      ['-w', 'list', '-w5'],
+      ['-x', 'break', '-xn', 'a'],
+      ['--at', 'top', '--at', 'X'],
+      ['--timeout', 'list', '--timeo=5'],
+    ])
+      assert.match(
+        await wrong(...args),
+        new RegExp(`not an option of this subcommand: ${option}\n`),
+      );
     assert.match(await wrong('run', 'x'.repeat(56), 'true'), /the name is too long/);
     writeFileSync(file('full'), regionOf(2));
     assert.match(
