@@ -102,7 +102,10 @@ describe('lockword run', function () {
     await sleep(200);
     for (let i = 0; i < 5; i++)
       assert.equal((await lockword('run', '-w', '2', 'a', 'true').ended).status, 0);
-    for (const loop of loops) loop.kill();
+    for (const loop of loops) {
+      loop.kill();
+      await loop.ended; // what it runs, too
+    }
   });
 
   it('gives up at once with --try, and at the time of --timeout', async () => {
