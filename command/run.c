@@ -276,6 +276,9 @@ static void stop_as(pid_t child, int stopped_by)
         sigprocmask(SIG_BLOCK, &stop, NULL);
         sigtimedwait(&continuation, NULL, &now);
     }
+    /* The lease may have run out meanwhile. */
+    if (tenure && getpid() == atomic_load(&tenure->watcher))
+        look_at_tenure(child);
     /* A shell continues the whole group: then the child need not be told. */
     if (waitid(P_PID, (id_t)child, &continued, WCONTINUED | WNOHANG) < 0 || !continued.si_pid)
         kill(group_of(child), SIGCONT);

@@ -142,6 +142,23 @@ describe('lockword run --at', function () {
     assert.match(stderr, /the lease is lost/);
   });
 
+  it('all are stopped for longer than the time-to-live: the command does not go on', async () => {
+    const log = file('stopped');
+    const holder = await hold(
+      'stopped',
+      `trap '' TERM; echo $$ >$DIR/pid; while :; do echo >>${log}; done`,
+    );
+    await until(() => existsSync(log));
+    const stateOf = (pid) => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1][0];
+    process.kill(Number(readFileSync(file('pid'), 'utf8')), 'SIGSTOP');
+    await until(() => stateOf(holder.pid) === 'T');
+    const before = readFileSync(log).length;
+    assert.equal((await run('stopped', 'true').ended).status, 0);
+    holder.kill('SIGCONT');
+    assert.equal((await holder.ended).status, 125);
+    assert.equal(readFileSync(log).length, before);
+  });
+
   it('a lease that is revoked: the command is killed', async () => {
     const holder = await hold('revoked', `trap '' TERM; while :; do sleep 1; done`);
     const [{ lease }] = await queue('revoked');
