@@ -106,14 +106,11 @@ const NOT_NEEDED = [
   ['counter.js', '? value >>> 0', SMALL],
   ['counter.js', ': value >>> 0', SMALL],
   ['permits.js', 'which >>> 0', FEW],
-  ['permits.js', 'which >>> 0 < count >>> 0', FEW],
   ['permits.js', 'which = (which + 1) | 0', FEW],
   ['permits.js', '(LW_PERMITS_FIRST + which) | 0', FEW],
   ['permits.js', 'n = (n + 1) | 0', FEW],
   ['permits.js', 'freed = (freed + 1) | 0', FEW],
   ['permits.js', 'permitsCount(permits) >>> 0', FEW],
-  ['permits.js', 'n >>> 0', FEW],
-  ['permits.js', 'permitsOf(permits, 0) >>> 0', FEW],
   ['sem.js', 'n >>> 0 <= (LW_SEM_MAX - state) >>> 0', 'the state is at most LW_SEM_MAX'],
   ['sem.js', '(permits - n) | 0', 'n is at most the permits'],
   ['sem.js', 'waitersWay(phase, permits >= n >>> 0', 'n is 1, or at most the permits'],
@@ -122,12 +119,13 @@ const NOT_NEEDED = [
   ['rwlock.js', 'const left = (((state | owed) & ~claims) - had + has) | 0', BITS],
   ['rwlock.js', 'const next = (((state & ~ended) | owed) - before + after) | 0', ATOMIC],
   ['rwlock.js', 'take(rwlock, state, (state - before + after) | 0', ATOMIC],
-  ['sem.js', 'expected: (permits - n) | 0', 'there are n permits at least'],
-  ['sem.js', 'change(sem, state, (permits - n) | 0', 'there are n permits at least'],
-  ['sem.js', 'notify(sem, LW_SEM_STATE, threads >>> 0', 'a release gives at most LW_SEM_MAX'],
+  ['sem.js', 'notify(sem, LW_SEM_STATE, n >>> 0', 'a release gives at most LW_SEM_MAX'],
   ['waitgroup.js', 'let next = (state + n) | 0', ATOMIC],
   ['waitgroup.js', 'waitersChange(group, state, (state - n) | 0', MASKED],
 ];
+
+/** The reasons that have been found. */
+const used = new Set();
 
 /**
  * Every `>>> 0` and `| 0` in the functions of the core, but for the constants of its headers.
@@ -146,11 +144,15 @@ export function coercions() {
           ([where, part]) =>
             where === file && text.slice(0, index + coercion.length).endsWith(part),
         );
+        used.add(known);
         return [JSON.stringify({ file, line: i + 1, text: text.trim(), dropped }), known?.[2]];
       });
     });
   });
 }
+
+/** The reasons for coercions that are not there any more, after a call of `coercions`. */
+export const unused = () => NOT_NEEDED.filter((reason) => !used.has(reason));
 
 let functions;
 reload();

@@ -18,7 +18,7 @@ import {
   tree,
 } from '../../../tools/core/toolchain.js';
 import { mutexTake, mutexUnlockStep } from '../../../js/src/core/mutex.js';
-import { call, coercions, constants, FEW, reload } from './played.js';
+import { call, coercions, unused, constants, FEW, reload } from './played.js';
 
 /** Where the C has the primitive. */
 const ADDRESS = 0x40;
@@ -270,6 +270,11 @@ describe('js/src/core does what the C core does', function () {
   it('on every choice of arguments and outcomes', () => {
     const compared = compareAll(functions);
     assert.ok(compared > 10_000, `${compared} calls`);
+  });
+
+  it('and each reason why one need not convert is for a conversion that is there', () => {
+    coercions();
+    assert.deepEqual(unused(), []);
   });
 
   for (const [coercion, why] of coercions()) {
