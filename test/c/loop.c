@@ -1360,6 +1360,35 @@ TEST(a_hundred_thousand_wait_for_a_condition)
     free(waits);
 }
 
+/* An automatic event goes round: whoever it lets through sets it, and waits for it again. */
+
+static lw_event passed_on = LW_EVENT_AUTO_INIT;
+static int passed;
+
+static void pass_event_on(lw_request *request, int result, void *context)
+{
+    int *turns = context;
+    assert_int_equal(result, 0);
+    ++*turns;
+    lw_event_set(&passed_on);
+    if (++passed < 300)
+        WAIT(lw_event_wait_async, &passed_on, request, &loop, LW_FOREVER, pass_event_on, turns);
+}
+
+LOOP_TEST(requests_for_an_automatic_event_take_turns)
+{
+    lw_request requests[3];
+    int turns[3] = {0};
+    for (int i = 0; i < 3; i++)
+        WAIT(lw_event_wait_async, &passed_on, &requests[i], &loop, LW_FOREVER, pass_event_on,
+             &turns[i]);
+    lw_event_set(&passed_on);
+    while (passed < 302 && turn(&loop, 10000))
+        continue;
+    for (int i = 0; i < 3; i++)
+        assert_true(turns[i] >= 100 && turns[i] <= 101);
+}
+
 /* A thread that unlocks and locks without end, and a loop that wants the mutex, too. */
 
 static lw_mutex wanted = LW_MUTEX_INIT;
