@@ -75,8 +75,11 @@ void free_hold(const struct hold *hold);
 bool outlast(const struct hold *hold, const struct options *options, bool owner_died,
              lw_deadline deadline);
 
-/* The guard that the command inherits, and all that it starts: run.c. */
-void pass_guard_on(const struct hold *hold, const struct options *options);
+/* The guard that the command inherits, and all that it starts: run.c. Returns its descriptor. */
+int pass_guard_on(const struct hold *hold, const struct options *options);
+
+/* What has inherited the guard shares its open file, so it does not have the guard any more. */
+void take_guard_back(const struct hold *hold, int passed);
 
 /* What people call it. */
 const char *name_of_kind(enum lw_region_kind kind);

@@ -238,7 +238,7 @@ bool outlast(const struct hold *hold, const struct options *options, bool owner_
     return is_gone;
 }
 
-void pass_guard_on(const struct hold *hold, const struct options *options)
+int pass_guard_on(const struct hold *hold, const struct options *options)
 {
     const int file = open_guard(options, O_RDONLY);
     /* Another one may be looking whether anybody has it. */
@@ -256,4 +256,10 @@ void pass_guard_on(const struct hold *hold, const struct options *options)
     if (passed < 0)
         err(FAILED, "cannot pass the guard of '%s' on", hold->name);
     close(file);
+    return passed;
+}
+
+void take_guard_back(const struct hold *hold, int passed)
+{
+    lock_guard(passed, own_guard_of(hold), F_UNLCK, F_OFD_SETLK);
 }

@@ -12,6 +12,7 @@
  * a guard: an open file description with a read lock (OFD) on a byte of the region's file, one for
  * each name. A next holder that learns that the last one died waits until nobody has the guard.
  * Then nothing of the last command runs any more, but for what has closed its files, as daemons do.
+ * When a command ends well, its guard is given up for all that has inherited it.
  *
  * With --at the lock is a lease on etcd, and the watcher stops the command before another machine
  * could get the lock. There is no guard then.
@@ -516,11 +517,13 @@ int command_run(const struct options *options, char **words)
         setenv("LOCKWORD_PERMIT", number, true);
     else
         unsetenv("LOCKWORD_PERMIT");
-    pass_guard_on(&hold, options);
+    const int guard = pass_guard_on(&hold, options);
     const int status = run_command(command, NULL);
     /* As if this process had been killed: the next holder is told. */
     if (WIFSIGNALED(status))
         die_of(WTERMSIG(status));
+    /* Else a process in the background would be taken for one of a later holder that dies. */
+    take_guard_back(&hold, guard);
     free_hold(&hold);
     return WEXITSTATUS(status);
 }

@@ -372,6 +372,22 @@ describe('lockword run', function () {
     assert.deepEqual({ status, stdout }, { status: 0, stdout: '1\n' });
   });
 
+  it('does not wait for what a command left behind that ended well', async () => {
+    const leave = 'sleep 5 >/dev/null 2>&1 </dev/null & exit 3';
+    for (const [option, next = option] of [
+      [],
+      ['--exclusive'],
+      ['--shared', '--exclusive'],
+      ['--permits=1'],
+    ]) {
+      const run = (how, command) =>
+        lockword('run', '--try', ...(how ? [how] : []), `a${option}`, 'sh', '-c', command).ended;
+      assert.equal((await run(option, leave)).status, 3);
+      assert.equal((await run(option, 'kill -KILL $$')).signal, 'SIGKILL');
+      assert.equal((await run(next, 'exit 4')).status, 4, option);
+    }
+  });
+
   it('says nothing into the region if standard error is closed', async () => {
     const left = await leaveBehind();
     const late = `exec ${program} run -w 0.2 a true 2>&-`;
