@@ -68,6 +68,9 @@ int take_hold(struct hold *hold, const struct options *options, lw_deadline dead
 
 void free_hold(const struct hold *hold);
 
+/* Frees it, and leaves the notice of a death, if there is one, to the next holder. */
+void leave_hold(const struct hold *hold);
+
 /*
  * Waits until nothing runs any more that a holder that died has started and that had excluded this
  * one. Returns whether that is so.

@@ -90,6 +90,16 @@ void free_hold(const struct hold *hold)
         lw_region_rwtable_unlock(&hold->table);
 }
 
+void leave_hold(const struct hold *hold)
+{
+    if (hold->kind == LW_REGION_PERMITS)
+        lw_region_permits_release(&hold->permits, hold->which);
+    else if (hold->kind == LW_REGION_MUTEX)
+        lw_region_mutex_leave(&hold->mutex);
+    else
+        lw_region_rwtable_leave(&hold->table);
+}
+
 static void say_holders(const struct hold *hold)
 {
     struct lw_region_holder holder;

@@ -10,10 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/*
- * Takes the lock, and gives it back. If a holder has died, this process ends while it holds the
- * lock, so that the next one that takes it is still told.
- */
+/* Takes the lock, and gives it back. If a holder has died, the next one is still told. */
 int command_wait(const struct options *options, char **words)
 {
     if (options->at)
@@ -27,8 +24,8 @@ int command_wait(const struct options *options, char **words)
     const int error = take_hold(&hold, options, deadline_of(options), &ignored);
     if (error == EBUSY || error == ETIMEDOUT)
         return options->not_taken;
-    if (error == 0)
-        free_hold(&hold);
+    if (error == 0 || error == EOWNERDEAD)
+        leave_hold(&hold);
     return 0;
 }
 

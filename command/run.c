@@ -474,6 +474,19 @@ static int run_at(const struct options *options, const char *name, char **comman
     return WEXITSTATUS(status);
 }
 
+static struct hold held;
+static pid_t holder; /* 0: nothing is held */
+
+/*
+ * If this process gives up before the command has begun, nothing has died: the lock is left as it
+ * was found. Once the command runs, this process ends by _exit or a signal only.
+ */
+static void leave_at_exit(void)
+{
+    if (holder == getpid())
+        leave_hold(&held);
+}
+
 int command_run(const struct options *options, char **words)
 {
     const char *name = words[0];
@@ -498,10 +511,12 @@ int command_run(const struct options *options, char **words)
         errx(FAILED, "a holder of '%s' has abandoned it: 'lockword remove' forgets that", name);
     if (error && error != EOWNERDEAD)
         errx(FAILED, "%s: %s", name, strerror(error));
+    held = hold;
+    holder = getpid();
+    atexit(leave_at_exit);
     if (!outlast(&hold, options, error == EOWNERDEAD, deadline))
         return options->not_taken; /* the next holder, too, is told that one died */
     if (options->is_once && has_waited && error == 0) {
-        free_hold(&hold);
         if (options->is_verbose)
             warnx("another process has run it: '%s' was not run", command[0]);
         return 0;
@@ -525,5 +540,6 @@ int command_run(const struct options *options, char **words)
     /* Else a process in the background would be taken for one of a later holder that dies. */
     take_guard_back(&hold, guard);
     free_hold(&hold);
+    holder = 0;
     return WEXITSTATUS(status);
 }

@@ -1,6 +1,7 @@
 /** The `lockword` command, as built by the gcc preset, in real processes and a real terminal. */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import {
   existsSync,
   mkdtempSync,
@@ -348,8 +349,8 @@ describe('lockword run', function () {
   });
 
   /** Kills a holder and its watcher. What its command has started holds the lock still. */
-  async function leaveBehind() {
-    const holder = await hold('a', `sleep 100 & echo $! >${file('left')}; wait`);
+  async function leaveBehind(...options) {
+    const holder = await hold('a', `sleep 100 & echo $! >${file('left')}; wait`, ...options);
     const left = () => existsSync(file('left')) && Number(readFileSync(file('left')));
     await until(left);
     const watcher = await childOf(holder.pid);
@@ -386,6 +387,33 @@ describe('lockword run', function () {
       assert.equal((await run(option, 'kill -KILL $$')).signal, 'SIGKILL');
       assert.equal((await run(next, 'exit 4')).status, 4, option);
     }
+  });
+
+  it('tells nobody of a death that was that of a reader', async () => {
+    const left = await leaveBehind('--shared');
+    assert.equal((await lockword('run', '-x', '-w', '0.1', 'a', 'true').ended).status, 1);
+    assert.equal((await show('a')).deaths, 1);
+    process.kill(left);
+    const next = ['run', '-s', 'a', 'sh', '-c', 'echo ${LOCKWORD_OWNER_DIED-no}'];
+    assert.equal((await lockword(...next).ended).stdout, 'no\n');
+  });
+
+  it('counts no death if it cannot begin, or gives up', async () => {
+    await lockword('run', 'a', 'true').ended;
+    const lock =
+      'import fcntl, sys, time; f = open(sys.argv[1], "r+"); fcntl.lockf(f, fcntl.LOCK_EX); ' +
+      'print("locked", flush=True); time.sleep(100)';
+    const locker = start('python3', '-c', lock, file('region'));
+    await once(locker.stdout, 'data');
+    const { status, stderr } = await lockword('run', 'a', 'true').ended;
+    assert.equal(status, 125);
+    assert.match(stderr, /another process has locked the guard of 'a'/);
+    assert.equal((await show('a')).deaths, 0);
+    locker.kill();
+    const left = await leaveBehind();
+    assert.equal((await lockword('run', '--try', 'a', 'true').ended).status, 1);
+    assert.equal((await show('a')).deaths, 1);
+    process.kill(left);
   });
 
   it('says nothing into the region if standard error is closed', async () => {
@@ -564,6 +592,8 @@ describe('lockword list, show, wait, break, remove', function () {
     await until(async () => (await show('a')).waiters === 1);
     holder.kill('SIGKILL');
     assert.equal((await waiting).status, 0);
+    assert.equal((await lockword('wait', 'a').ended).status, 0);
+    assert.equal((await show('a')).deaths, 1);
     const next = await lockword('run', 'a', 'sh', '-c', 'echo $LOCKWORD_OWNER_DIED').ended;
     assert.equal(next.stdout, '1\n');
   });
