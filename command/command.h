@@ -63,10 +63,15 @@ struct hold {
 struct hold find_hold(lw_region *region, const char *name, const struct options *options);
 
 /* Takes it. Returns 0, EOWNERDEAD, or why it is not held. */
-int take_hold(struct hold *hold, const struct options *options, lw_deadline deadline,
-              bool *has_waited);
+int take_hold(struct hold *hold, const struct options *options, lw_deadline deadline);
 
 void free_hold(const struct hold *hold);
+
+/* How often a command has ended with 0 while `lockword run` held it alone, modulo 2^32. */
+uint32_t runs_of(const struct hold *hold);
+
+/* Notes one more of them. Call it before it is freed. */
+void count_run(const struct hold *hold);
 
 /* Frees it, and leaves the notice of a death, if there is one, to the next holder. */
 void leave_hold(const struct hold *hold);

@@ -90,6 +90,27 @@ void free_hold(const struct hold *hold)
         lw_region_rwtable_unlock(&hold->table);
 }
 
+/* NULL: the lock has no such count. */
+static lw_word *runs_in(const struct hold *hold)
+{
+    return hold->kind == LW_REGION_PERMITS || hold->shares ? NULL
+           : hold->kind == LW_REGION_MUTEX                 ? &hold->mutex.words[LW_REGION_RUNS]
+                                           : &hold->table.mutex.words[LW_REGION_RUNS];
+}
+
+uint32_t runs_of(const struct hold *hold)
+{
+    const lw_word *runs = runs_in(hold);
+    return runs ? lw_load(runs, lw_acquire) : 0;
+}
+
+void count_run(const struct hold *hold)
+{
+    lw_word *runs = runs_in(hold);
+    if (runs)
+        lw_store(runs, lw_load(runs, lw_relaxed) + 1, lw_release);
+}
+
 void leave_hold(const struct hold *hold)
 {
     if (hold->kind == LW_REGION_PERMITS)
@@ -132,12 +153,10 @@ static void let_others_go_first(const struct hold *hold)
     }
 }
 
-int take_hold(struct hold *hold, const struct options *options, lw_deadline deadline,
-              bool *has_waited)
+int take_hold(struct hold *hold, const struct options *options, lw_deadline deadline)
 {
     let_others_go_first(hold);
     const int error = try_hold(hold);
-    *has_waited = error == EBUSY;
     if (error != EBUSY || options->tries)
         return error;
     if (options->is_verbose)

@@ -85,7 +85,7 @@ static const struct {
     {'w', "-w, --timeout SECONDS", "gives up after so long"},
     {'n', "-n, --try", "does not wait at all"},
     {'E', "-E, --conflict-exit-code N", "the exit status if it gives up; else 1"},
-    {ONCE, "--once", "if another one has to be waited for, does not run the command after that"},
+    {ONCE, "--once", "waits for another run of it; if that ends with 0, does not run it again"},
     {'v', "-v, --verbose", "tells which process it waits for"},
     {JSON, "--json", "for programs"},
     {SIGNAL, "--signal NAME", "instead of KILL"},

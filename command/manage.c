@@ -20,8 +20,7 @@ int command_wait(const struct options *options, char **words)
     if (!region || lw_region_describe(region, words[0], &info))
         return 0;
     struct hold hold = find_hold(region, words[0], options);
-    bool ignored;
-    const int error = take_hold(&hold, options, deadline_of(options), &ignored);
+    const int error = take_hold(&hold, options, deadline_of(options));
     if (error == EBUSY || error == ETIMEDOUT)
         return options->not_taken;
     if (error == 0 || error == EOWNERDEAD)

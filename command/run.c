@@ -500,8 +500,10 @@ int command_run(const struct options *options, char **words)
     lw_region_name_thread(region, slash ? slash + 1 : *command);
     const lw_deadline deadline = deadline_of(options);
     struct hold hold = find_hold(region, name, options);
-    bool has_waited;
-    const int error = take_hold(&hold, options, deadline, &has_waited);
+    if (options->is_once && hold.kind == LW_REGION_PERMITS)
+        errx(FAILED, "%s: it is for several: --once is for a lock that one process holds", name);
+    const uint32_t runs = runs_of(&hold);
+    const int error = take_hold(&hold, options, deadline);
     if (error == EBUSY || error == ETIMEDOUT) {
         if (options->is_verbose)
             warnx("'%s' is held, and '%s' was not run", name, command[0]);
@@ -516,7 +518,8 @@ int command_run(const struct options *options, char **words)
     atexit(leave_at_exit);
     if (!outlast(&hold, options, error == EOWNERDEAD, deadline))
         return options->not_taken; /* the next holder, too, is told that one died */
-    if (options->is_once && has_waited && error == 0) {
+    /* A holder that only waited, or whose command has failed, has not run it. */
+    if (options->is_once && error == 0 && runs_of(&hold) != runs) {
         if (options->is_verbose)
             warnx("another process has run it: '%s' was not run", command[0]);
         return 0;
@@ -539,6 +542,8 @@ int command_run(const struct options *options, char **words)
         die_of(WTERMSIG(status));
     /* Else a process in the background would be taken for one of a later holder that dies. */
     take_guard_back(&hold, guard);
+    if (WEXITSTATUS(status) == 0)
+        count_run(&hold);
     free_hold(&hold);
     holder = 0;
     return WEXITSTATUS(status);

@@ -228,6 +228,8 @@ extern LW_AGENT_LOCAL struct lw_region_agent lw_region_last_agent;
 
 /* Where beside a mutex's words the region counts how often it was taken. Only the holder writes. */
 #define LW_REGION_ACQUISITIONS 4
+/* And where, how often `lockword run` has held it while a command ran that ended with 0. */
+#define LW_REGION_RUNS 7
 
 /* The halves of the functions below that are not inlined. Call those functions instead. */
 int lw_region_mutex_lock_slow(const lw_region_mutex *mutex, lw_deadline deadline,

@@ -116,7 +116,7 @@ struct slot {
     lw_word acquisitions;
     lw_word contended;
     lw_word recoveries;
-    lw_word reserved;
+    lw_word runs;     /* is never set back: only whether it moves counts */
     lw_word other[8]; /* another primitive; a recursive mutex's depth; a range's place and size */
 };
 
@@ -147,5 +147,8 @@ _Static_assert(offsetof(struct slot, words) == 64, "apart from the name, which a
 _Static_assert(offsetof(struct slot, acquisitions) - offsetof(struct slot, words) ==
                    LW_REGION_ACQUISITIONS * sizeof(lw_word),
                "lockword/region.h counts there");
+_Static_assert(offsetof(struct slot, runs) - offsetof(struct slot, words) ==
+                   LW_REGION_RUNS * sizeof(lw_word),
+               "the command counts there");
 
 #endif

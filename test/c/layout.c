@@ -139,6 +139,7 @@ static struct place {
     PLACE(slot, acquisitions),
     PLACE(slot, contended),
     PLACE(slot, recoveries),
+    PLACE(slot, runs),
     PLACE(slot, other),
 };
 #endif

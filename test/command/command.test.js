@@ -153,6 +153,28 @@ describe('lockword run', function () {
     assert.equal((await late).stdout, 'ran\n');
   });
 
+  it('runs it with --once if the one that it waited for has failed', async () => {
+    const holder = await hold('a', 'read line; exit 3', '--once');
+    const late = () => lockword('run', '--once', 'a', 'echo', 'ran').ended;
+    const both = [late(), late()];
+    await until(async () => (await show('a')).waiters === 2);
+    holder.stdin.end();
+    const ended = await Promise.all(both);
+    assert.deepEqual(ended.map(({ stdout }) => stdout).sort(), ['', 'ran\n']);
+    for (const { status } of ended) assert.equal(status, 0);
+    assert.equal((await holder.ended).status, 3);
+  });
+
+  it('runs it with --once after one that only reads, and one that only waits', async () => {
+    const holder = await hold('a', 'read line', '--shared');
+    const waiter = lockword('wait', '-x', 'a').ended;
+    await until(async () => (await show('a')).waiters === 1);
+    const late = lockword('run', '--once', '-x', 'a', 'echo', 'ran').ended;
+    await until(async () => (await show('a')).waiters === 2);
+    holder.stdin.end('\n');
+    assert.deepEqual([(await late).stdout, (await waiter).status], ['ran\n', 0]);
+  });
+
   it('passes signals on', async () => {
     const holder = await hold('a', 'trap "echo caught; exit 3" TERM; while :; do sleep 0.01; done');
     await sleep(100);
