@@ -16,11 +16,16 @@ int command_wait(const struct options *options, char **words)
     if (options->at)
         return wait_at(options, words[0]);
     lw_region *region = open_region(options, false);
+    const lw_deadline deadline = deadline_of(options);
     struct lw_region_info info;
-    if (!region || lw_region_describe(region, words[0], &info))
-        return 0;
-    struct hold hold = find_hold(region, words[0], options);
-    const int error = take_hold(&hold, options, deadline_of(options));
+    struct hold hold;
+    int error;
+    do {
+        if (!region || lw_region_describe(region, words[0], &info))
+            return 0;
+        hold = find_hold(region, words[0], options);
+        error = take_hold(&hold, options, deadline);
+    } while (error == EIDRM); /* somebody has removed the name */
     if (error == EBUSY || error == ETIMEDOUT)
         return options->not_taken;
     if (error == 0 || error == EOWNERDEAD)

@@ -499,11 +499,17 @@ int command_run(const struct options *options, char **words)
     const char *slash = strrchr(*command, '/');
     lw_region_name_thread(region, slash ? slash + 1 : *command);
     const lw_deadline deadline = deadline_of(options);
-    struct hold hold = find_hold(region, name, options);
-    if (options->is_once && hold.kind == LW_REGION_PERMITS)
-        errx(FAILED, "%s: it is for several: --once is for a lock that one process holds", name);
-    const uint32_t runs = runs_of(&hold);
-    const int error = take_hold(&hold, options, deadline);
+    struct hold hold;
+    uint32_t runs;
+    int error;
+    do {
+        hold = find_hold(region, name, options);
+        if (options->is_once && hold.kind == LW_REGION_PERMITS)
+            errx(FAILED, "%s: it is for several: --once is for a lock that one process holds",
+                 name);
+        runs = runs_of(&hold);
+        error = take_hold(&hold, options, deadline);
+    } while (error == EIDRM); /* somebody has removed the name */
     if (error == EBUSY || error == ETIMEDOUT) {
         if (options->is_verbose)
             warnx("'%s' is held, and '%s' was not run", name, command[0]);

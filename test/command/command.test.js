@@ -726,6 +726,20 @@ describe('lockword list, show, wait, break, remove', function () {
     assert.equal((await lockword('show', 'a').ended).status, 1);
   });
 
+  it('removes a lock that commands wait for', async () => {
+    const holder = await hold('a', 'read line; exit 3');
+    const waiters = [lockword('run', 'a', 'echo', 'ran'), lockword('wait', 'a')];
+    await until(async () => (await show('a')).waiters === 2);
+    for (const waiter of waiters) waiter.kill('SIGSTOP');
+    holder.stdin.end();
+    await holder.ended;
+    assert.equal((await lockword('remove', 'a').ended).status, 0);
+    for (const waiter of waiters) waiter.kill('SIGCONT');
+    const { status, stdout, stderr } = await waiters[0].ended;
+    assert.deepEqual({ status, stdout, stderr }, { status: 0, stdout: 'ran\n', stderr: '' });
+    assert.equal((await waiters[1].ended).status, 0);
+  });
+
   it('says what is wrong', async () => {
     const wrong = async (...args) => {
       const { status, stderr } = await lockword(...args).ended;
