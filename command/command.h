@@ -54,10 +54,19 @@ struct hold {
     enum lw_region_kind kind; /* a mutex, a table or permits */
     bool shares;              /* of a table: it is read */
     uint32_t which;           /* the number of the permit */
+    int kept;                 /* until it is taken: what keep_name returned; or -1 */
     lw_region_mutex mutex;
     lw_region_rwtable table;
     lw_region_permits permits;
 };
+
+/*
+ * Until this descriptor is closed, no other command removes the name. To remove it, this process
+ * must be the only one that keeps it: -1 if it is not. A mutex that was removed says so when it is
+ * taken. Permits do not: who has looked them up, and stands in no line yet, would take one of a
+ * name that is no more, or of another one.
+ */
+int keep_name(const struct options *options, const char *name, bool removes);
 
 /* Finds the name, or makes it, as the options ask for; exits if it cannot. */
 struct hold find_hold(lw_region *region, const char *name, const struct options *options);

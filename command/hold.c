@@ -20,6 +20,65 @@ enum { LEAST_GUARD = 64 };
 
 static const struct timespec one_ms = {.tv_nsec = 1000000};
 
+/*
+ * The byte of the region's file that guards what runs by virtue of this hold: FNV-1a, of 62 bits.
+ * `whose`: readers have another byte than writers, and each permit has its own.
+ */
+static off_t guard_of(const char *name, const char *whose)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    while (*name)
+        hash = (hash ^ (unsigned char)*name++) * 0x100000001b3;
+    while (*whose)
+        hash = (hash ^ (unsigned char)*whose++) * 0x100000001b3;
+    return (off_t)(hash >> 2);
+}
+
+/* The region's file may have been removed, and made anew, while this process waited. */
+static int open_guard(const struct options *options, int mode)
+{
+    const int file = open(options->region, mode | O_CLOEXEC);
+    if (file < 0)
+        err(FAILED, "%s", options->region);
+    if (!is_region(file))
+        errx(FAILED, "%s: another file is there now, with other locks", options->region);
+    return file;
+}
+
+/* `how`: F_OFD_SETLK, or F_OFD_SETLKW to wait. Returns whether it has the guard now. */
+static bool lock_guard(int file, off_t guard, short type, int how)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = guard, .l_len = 1};
+    if (fcntl(file, how, &lock) == 0)
+        return true;
+    if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+        err(FAILED, "cannot lock a byte of the region's file");
+    return false;
+}
+
+/* The same, where another one may have it for a moment, to look whether anybody has it. */
+static bool lock_guard_soon(int file, off_t guard, short type)
+{
+    bool has_guard = false;
+    for (int i = 0; !has_guard && i < 100; i++) {
+        has_guard = lock_guard(file, guard, type, F_OFD_SETLK);
+        if (!has_guard)
+            nanosleep(&one_ms, NULL);
+    }
+    return has_guard;
+}
+
+int keep_name(const struct options *options, const char *name, bool removes)
+{
+    const int file = open_guard(options, removes ? O_RDWR : O_RDONLY);
+    const off_t guard = guard_of(name, "\nfinders");
+    if (removes ? lock_guard(file, guard, F_WRLCK, F_OFD_SETLK)
+                : lock_guard_soon(file, guard, F_RDLCK))
+        return file;
+    close(file);
+    return -1;
+}
+
 /* What the name is to be: what it is, unless the options say what. */
 static enum lw_region_kind kind_of(const struct options *options, const struct lw_region_info *info)
 {
@@ -34,9 +93,19 @@ static enum lw_region_kind kind_of(const struct options *options, const struct l
 struct hold find_hold(lw_region *region, const char *name, const struct options *options)
 {
     struct lw_region_info info = {.kind = 0};
-    const bool exists = lw_region_describe(region, name, &info) == 0;
-    struct hold hold = {
-        .region = region, .name = name, .kind = kind_of(options, &info), .shares = options->shares};
+    bool exists = lw_region_describe(region, name, &info) == 0;
+    struct hold hold = {.region = region,
+                        .name = name,
+                        .kind = kind_of(options, &info),
+                        .shares = options->shares,
+                        .kept = -1};
+    if (hold.kind == LW_REGION_PERMITS) {
+        hold.kept = keep_name(options, name, false);
+        if (hold.kept < 0)
+            errx(FAILED, "%s: another process removes it", name);
+        exists = lw_region_describe(region, name, &info) == 0;
+        hold.kind = kind_of(options, &info);
+    }
     int error;
     if (hold.kind == LW_REGION_PERMITS)
         error = lw_region_permits_named(
@@ -156,26 +225,15 @@ static void let_others_go_first(const struct hold *hold)
 int take_hold(struct hold *hold, const struct options *options, lw_deadline deadline)
 {
     let_others_go_first(hold);
-    const int error = try_hold(hold);
-    if (error != EBUSY || options->tries)
-        return error;
-    if (options->is_verbose)
-        say_holders(hold);
-    return wait_for_hold(hold, deadline);
-}
-
-/*
- * The byte of the region's file that guards what runs by virtue of this hold: FNV-1a, of 62 bits.
- * `whose`: readers have another byte than writers, and each permit has its own.
- */
-static off_t guard_of(const char *name, const char *whose)
-{
-    uint64_t hash = 0xcbf29ce484222325;
-    while (*name)
-        hash = (hash ^ (unsigned char)*name++) * 0x100000001b3;
-    while (*whose)
-        hash = (hash ^ (unsigned char)*whose++) * 0x100000001b3;
-    return (off_t)(hash >> 2);
+    int error = try_hold(hold);
+    if (error == EBUSY && !options->tries) {
+        if (options->is_verbose)
+            say_holders(hold);
+        error = wait_for_hold(hold, deadline);
+    }
+    if (hold->kept >= 0)
+        close(hold->kept);
+    return error;
 }
 
 static off_t own_guard_of(const struct hold *hold)
@@ -185,28 +243,6 @@ static off_t own_guard_of(const struct hold *hold)
     return guard_of(hold->name, hold->kind == LW_REGION_PERMITS ? number
                                 : hold->shares                  ? "\nreaders"
                                                                 : "");
-}
-
-/* The region's file may have been removed, and made anew, while this process waited. */
-static int open_guard(const struct options *options, int mode)
-{
-    const int file = open(options->region, mode | O_CLOEXEC);
-    if (file < 0)
-        err(FAILED, "%s", options->region);
-    if (!is_region(file))
-        errx(FAILED, "%s: another file is there now, with other locks", options->region);
-    return file;
-}
-
-/* `how`: F_OFD_SETLK, or F_OFD_SETLKW to wait. Returns whether it has the guard now. */
-static bool lock_guard(int file, off_t guard, short type, int how)
-{
-    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = guard, .l_len = 1};
-    if (fcntl(file, how, &lock) == 0)
-        return true;
-    if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-        err(FAILED, "cannot lock a byte of the region's file");
-    return false;
 }
 
 static void interrupt(int signal)
@@ -270,14 +306,7 @@ bool outlast(const struct hold *hold, const struct options *options, bool owner_
 int pass_guard_on(const struct hold *hold, const struct options *options)
 {
     const int file = open_guard(options, O_RDONLY);
-    /* Another one may be looking whether anybody has it. */
-    bool has_guard = false;
-    for (int i = 0; !has_guard && i < 100; i++) {
-        has_guard = lock_guard(file, own_guard_of(hold), F_RDLCK, F_OFD_SETLK);
-        if (!has_guard)
-            nanosleep(&one_ms, NULL);
-    }
-    if (!has_guard)
+    if (!lock_guard_soon(file, own_guard_of(hold), F_RDLCK))
         errx(FAILED, "another process has locked the guard of '%s'", hold->name);
     int passed = -1;
     for (int least = LEAST_GUARD; passed < 0 && least > STDERR_FILENO; least /= 2)

@@ -97,6 +97,10 @@ int command_break(const struct options *options, char **words)
 int command_remove(const struct options *options, char **words)
 {
     lw_region *region = open_region(options, false);
+    if (region && keep_name(options, words[0], true) < 0) {
+        warnx("'%s' is waited for", words[0]);
+        return NOT_TAKEN;
+    }
     const int error = region ? lw_region_remove(region, words[0]) : ENOENT;
     if (error == 0)
         return 0;

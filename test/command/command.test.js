@@ -740,6 +740,25 @@ describe('lockword list, show, wait, break, remove', function () {
     assert.equal((await waiters[1].ended).status, 0);
   });
 
+  it('does not remove permits that a command has found, and does not wait for yet', async () => {
+    const holder = await hold('a', 'read line', '--permits=1');
+    // It says whom it waits for, into a pipe that is full, before it waits.
+    const full =
+      'mkfifo $0; exec 3<>$0; dd if=/dev/zero of=$0 oflag=nonblock bs=4096 2>/dev/null; ' +
+      `exec ${program} run --verbose --permits=1 a true 2>&3`;
+    const late = start('sh', '-c', full, file('pipe'));
+    await until(() => readFileSync(`/proc/${late.pid}/comm`, 'utf8') === 'lockword\n');
+    await sleep(300);
+    holder.stdin.end();
+    await holder.ended;
+    assert.equal((await show('a')).waiters, 0);
+    const { status, stderr } = await lockword('remove', 'a').ended;
+    assert.deepEqual([status, stderr], [1, "lockword: 'a' is waited for\n"]);
+    late.kill();
+    await late.ended;
+    assert.equal((await lockword('remove', 'a').ended).status, 0);
+  });
+
   it('says what is wrong', async () => {
     const wrong = async (...args) => {
       const { status, stderr } = await lockword(...args).ended;
