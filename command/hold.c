@@ -79,6 +79,11 @@ int keep_name(const struct options *options, const char *name, bool removes)
     return -1;
 }
 
+static bool has_table(enum lw_region_kind kind)
+{
+    return kind == LW_REGION_PERMITS || kind == LW_REGION_RWTABLE;
+}
+
 /* What the name is to be: what it is, unless the options say what. */
 static enum lw_region_kind kind_of(const struct options *options, const struct lw_region_info *info)
 {
@@ -86,8 +91,19 @@ static enum lw_region_kind kind_of(const struct options *options, const struct l
         return LW_REGION_PERMITS;
     if (options->shares || options->excludes)
         return LW_REGION_RWTABLE;
-    return info->kind == LW_REGION_PERMITS || info->kind == LW_REGION_RWTABLE ? info->kind
-                                                                              : LW_REGION_MUTEX;
+    return has_table(info->kind) ? info->kind : LW_REGION_MUTEX;
+}
+
+/* There may be room for a name, and none for a table: then it is no use to remove a mutex. */
+static const char *why_no_room(lw_region *region, enum lw_region_kind kind)
+{
+    struct lw_region_info info;
+    for (uint32_t cursor = 0; has_table(kind) && lw_region_next(region, &cursor, &info) == 0;) {
+        if (has_table(info.kind))
+            return "no room for more permits or read-write locks: 'lockword remove' forgets one "
+                   "of these";
+    }
+    return "no room for another name: 'lockword remove' forgets one";
 }
 
 struct hold find_hold(lw_region *region, const char *name, const struct options *options)
@@ -124,7 +140,7 @@ struct hold find_hold(lw_region *region, const char *name, const struct options 
         errx(FAILED, "%s: %s", name,
              error == EINVAL         ? "not a name"
              : error == ENAMETOOLONG ? "the name is too long"
-             : error == ENOSPC       ? "no room for another name: 'lockword remove' forgets one"
+             : error == ENOSPC       ? why_no_room(region, hold.kind)
                                      : strerror(error));
     return hold;
 }

@@ -369,9 +369,10 @@ bool lw_region_once_is_done(const lw_region_once *once);
  * folder. A waiter that was overtaken too often goes first.
  *
  * lw_region_permits_named returns what lw_region_mutex_named returns; EEXIST: also, there is
- * another number of permits; EINVAL: also, n is not 1 to LW_PERMITS_MAX (252). The acquires return
- * 0, ETIMEDOUT, ECANCELED or EAGAIN; tryacquire EBUSY; release returns 0; EPERM: it is not the
- * caller's permit. available says how many are free.
+ * another number of permits; EINVAL: also, n is not 1 to LW_PERMITS_MAX (252); ENOSPC: also, among
+ * the ranges of bytes there is no room for 1024 more, which permits take, as do tables (below). The
+ * acquires return 0, ETIMEDOUT, ECANCELED or EAGAIN; tryacquire EBUSY; release returns 0; EPERM: it
+ * is not the caller's permit. available says how many are free.
  */
 int lw_region_permits_named(lw_region *region, const char *name, uint32_t n,
                             lw_region_permits *permits);

@@ -796,6 +796,16 @@ describe('lockword list, show, wait, break, remove', function () {
       await wrong('run', '--region', file('full'), 'a', 'true'),
       /no room for another name: 'lockword remove' forgets one/,
     );
+    writeFileSync(file('region'), regionOf(1, 16)); // tables: two
+    const third = ['run', '--permits=1', 'c', 'true'];
+    assert.equal((await lockword('run', '-x', 'a', 'true').ended).status, 0);
+    assert.equal((await lockword('run', '-s', 'b', 'true').ended).status, 0);
+    assert.match(
+      await wrong(...third),
+      /no room for more permits or read-write locks: 'lockword remove' forgets one of these/,
+    );
+    await lockword('remove', 'b').ended;
+    assert.equal((await lockword(...third).ended).status, 0);
     writeFileSync(file('region'), 'no region');
     assert.match(await wrong('list'), /no region, or a damaged one/);
     unlinkSync(file('region'));

@@ -24,10 +24,10 @@ export function startIn(variables, command, ...args) {
   return child;
 }
 
-/** A region that has this many mutexes, as docs/layout.md has its bytes. */
-export function regionOf(mutexes) {
+/** A region that has this many mutexes, and room for names, as docs/layout.md has its bytes. */
+export function regionOf(mutexes, names = mutexes) {
   const slots = 331776;
-  const region = Buffer.alloc(slots + 256 * mutexes);
+  const region = Buffer.alloc(slots + 256 * names);
   region.write('lockword');
   region.writeUInt32LE(4, 8);
   region.writeUInt32LE(region.length, 12);
