@@ -165,7 +165,7 @@ enum lw_region_kind {
 /* How to open. */
 enum {
     LW_REGION_CREATE = 1,    /* makes the region if there is none yet */
-    LW_REGION_EXCLUSIVE = 2, /* with LW_REGION_CREATE: EEXIST if there is one */
+    LW_REGION_EXCLUSIVE = 2, /* only with LW_REGION_CREATE: EEXIST if there is one */
     LW_REGION_ANY_OWNER = 4, /* opens a file that belongs to another user, too */
 };
 
@@ -179,9 +179,10 @@ enum {
  *
  * Returns 0; EPERM: the file belongs to another user, and not LW_REGION_ANY_OWNER; EBADMSG: it is
  * no region, or a damaged one; EPROTO: it is a region of another version of lockword; EINVAL: the
- * file is not a regular one, or the size is out of range; EMFILE: this process has 64 regions open
- * already, or no descriptor left; EAGAIN; ENOMEM; or what open(2), fallocate(2) or mmap(2) say:
- * ENOENT (also: the folder does not exist, such as /dev/shm), EACCES, EROFS, ELOOP, EISDIR, ENOSPC.
+ * file is not a regular one, the size is out of range, or LW_REGION_EXCLUSIVE stands without
+ * LW_REGION_CREATE; EMFILE: this process has 64 regions open already, or no descriptor left;
+ * EAGAIN; ENOMEM; or what open(2), fallocate(2) or mmap(2) say: ENOENT (also: the folder does not
+ * exist, such as /dev/shm), EACCES, EROFS, ELOOP, EISDIR, ENOSPC.
  */
 int lw_region_open(lw_region **region, const char *path, unsigned flags, unsigned mode,
                    size_t size);

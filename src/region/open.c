@@ -26,6 +26,11 @@
 #define MOST_SLOTS 65536u
 #define MOST_BYTES (UINT32_MAX - 4095)
 
+static bool are_flags(unsigned flags)
+{
+    return flags & LW_REGION_CREATE || !(flags & LW_REGION_EXCLUSIVE);
+}
+
 static bool is_size(size_t size)
 {
     return LEAST_BYTES <= size && size <= MOST_BYTES;
@@ -105,7 +110,7 @@ static int attach(lw_region **out, void *memory, size_t size, size_t mapped)
 
 int lw_region_open_memory(lw_region **region, void *memory, size_t size, unsigned flags)
 {
-    if (!memory || (uintptr_t)memory % 64 != 0 || size < sizeof(struct header))
+    if (!memory || (uintptr_t)memory % 64 != 0 || size < sizeof(struct header) || !are_flags(flags))
         return EINVAL;
     struct header *header = memory;
     if (flags & LW_REGION_CREATE && is_blank(header)) {
@@ -150,7 +155,7 @@ static int open_fd(lw_region **region, int fd, unsigned flags, size_t size)
     struct stat status;
     if (fstat(fd, &status) != 0)
         return errno;
-    if (!S_ISREG(status.st_mode))
+    if (!S_ISREG(status.st_mode) || !are_flags(flags))
         return EINVAL;
     if (!(flags & LW_REGION_ANY_OWNER) && status.st_uid != geteuid())
         return EPERM;
@@ -253,7 +258,7 @@ static int open_path(lw_region **region, const char *path, unsigned flags, unsig
 {
     if (size == 0)
         size = DEFAULT_BYTES;
-    if (!path || (flags & LW_REGION_CREATE && !is_size(size)))
+    if (!path || !are_flags(flags) || (flags & LW_REGION_CREATE && !is_size(size)))
         return EINVAL;
     for (;;) {
         if (!(flags & LW_REGION_EXCLUSIVE)) {

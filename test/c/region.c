@@ -99,6 +99,28 @@ TEST(creates_once)
     end();
 }
 
+TEST(makes_nothing_without_create)
+{
+    begin();
+    end();
+    unlink(path);
+    lw_region *none;
+    for (size_t size = 0; size <= 10; size += 10) {
+        assert_int_equal(lw_region_open(&none, path, 0, 0600, size), ENOENT);
+        assert_int_equal(lw_region_open(&none, path, LW_REGION_EXCLUSIVE, 0600, size), EINVAL);
+        assert_int_equal(access(path, F_OK), -1);
+    }
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(lw_region_open_fd(&none, fd, LW_REGION_EXCLUSIVE, 0), EINVAL);
+    const unsigned exclusive = LW_REGION_CREATE | LW_REGION_EXCLUSIVE;
+    assert_int_equal(lw_region_open_fd(&region, fd, exclusive, 0), 0);
+    assert_int_equal(lw_region_open_fd(&none, fd, exclusive, 0), EEXIST);
+    assert_int_equal(lw_region_open_fd(&none, fd, LW_REGION_EXCLUSIVE, 0), EINVAL);
+    close(fd);
+    end();
+}
+
 static void overwrite(size_t offset, uint32_t word)
 {
     const int fd = open(path, O_WRONLY);
