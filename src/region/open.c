@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -140,9 +141,15 @@ static int map_and_open(lw_region **region, int fd, size_t available, unsigned f
     return error;
 }
 
-/* Reserves space, so that a full disk is an error now and not a SIGBUS later. */
+/*
+ * Reserves space, so that a full disk is an error now and not a SIGBUS later. Beyond the process's
+ * limit for files, the kernel would send SIGXFSZ.
+ */
 static int reserve(int fd, size_t size)
 {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < size)
+        return EFBIG;
     int error;
     do {
         error = posix_fallocate(fd, 0, (off_t)size);

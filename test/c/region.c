@@ -121,6 +121,25 @@ TEST(makes_nothing_without_create)
     end();
 }
 
+/* No signal ends it. */
+TEST(a_limit_for_the_size_of_files)
+{
+    choose_path();
+    const int memory = memfd_create("region", MFD_CLOEXEC);
+    const int opened = fork();
+    if (opened == 0) {
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){10000, 10000});
+        const int error = lw_region_open(&region, path, LW_REGION_CREATE, 0600, 0);
+        _exit(error == lw_region_open_fd(&region, memory, LW_REGION_CREATE, 0) ? error : 100);
+    }
+    int status;
+    assert_int_equal(waitpid(opened, &status, 0), opened);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), EFBIG);
+    assert_int_equal(access(path, F_OK), -1);
+    close(memory);
+}
+
 static void overwrite(size_t offset, uint32_t word)
 {
     const int fd = open(path, O_WRONLY);
