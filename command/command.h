@@ -29,6 +29,7 @@ struct options {
     unsigned permits; /* how many there are; 0: not said */
     bool tries, is_once, is_verbose, is_json;
     bool shares, excludes; /* a read-write lock, to read or to write */
+    bool is_region_named;  /* by --region or LOCKWORD_REGION */
 };
 
 /* Subcommands: called with what follows the options; they return the exit status. */

@@ -168,6 +168,15 @@ static int signal_of(const char *text)
     refuse("no signal of TERM, KILL, INT, HUP, QUIT, ABRT", text);
 }
 
+/* A mistyped name looks like a region in which all is free; the default one is made when needed. */
+static void say_that_there_is_none(const struct options *options)
+{
+    static bool has_said;
+    if (options->is_region_named && !has_said)
+        warnx("%s: there is no such file, and so there are no locks", options->region);
+    has_said = true;
+}
+
 static struct stat opened;
 
 lw_region *open_region(const struct options *options, bool creates)
@@ -175,8 +184,10 @@ lw_region *open_region(const struct options *options, bool creates)
     const char *file = options->region;
     lw_region *region;
     const int error = lw_region_open(&region, file, creates ? LW_REGION_CREATE : 0, 0600, 0);
-    if (error == ENOENT && !creates)
+    if (error == ENOENT && !creates) {
+        say_that_there_is_none(options);
         return NULL;
+    }
     if (error)
         errx(FAILED, "%s: %s", file,
              error == EBADMSG  ? "no region, or a damaged one"
@@ -299,9 +310,6 @@ const char *plain(char *text)
 static const char *default_region(void)
 {
     static char path[64];
-    const char *set = getenv("LOCKWORD_REGION");
-    if (set && *set)
-        return set;
     snprintf(path, sizeof path, "/dev/shm/lockword-%u", (unsigned)getuid());
     return path;
 }
@@ -428,6 +436,10 @@ int main(int argc, char **argv)
         refuse("--at and --signal exclude each other: the holder may be on another machine", NULL);
     if (options.ttl && !options.at)
         refuse("--ttl is for --at", NULL);
+    const char *set = getenv("LOCKWORD_REGION");
+    if (!options.region && set && *set)
+        options.region = set;
+    options.is_region_named = options.region != NULL;
     if (!options.region)
         options.region = default_region();
     const int words = argc - optind;

@@ -716,6 +716,31 @@ describe('lockword list, show, wait, break, remove', function () {
     assert.deepEqual({ status, stdout }, { status: 0, stdout: '[]\n' });
   });
 
+  it('warns of a region that was named and does not exist', async () => {
+    const text = `lockword: ${file('none')}: there is no such file, and so there are no locks\n`;
+    for (const [words, expected] of [
+      [['list'], 0],
+      [['list', '--json'], 0],
+      [['deadlocks'], 0],
+      [['wait', 'a'], 0],
+      [['show', 'a'], 1],
+      [['break', 'a'], 1],
+      [['remove', 'a'], 1],
+    ]) {
+      for (const child of [
+        lockword(words[0], '--region', file('none'), ...words.slice(1)),
+        startIn({ LOCKWORD_REGION: file('none') }, program, ...words),
+      ]) {
+        const { status, stderr } = await child.ended;
+        assert.deepEqual([status, stderr.startsWith(text)], [expected, true], words.join(' '));
+        assert.equal(existsSync(file('none')), false);
+      }
+    }
+    await lockword('run', 'a', 'true').ended;
+    for (const words of [['list'], ['wait', 'b']])
+      assert.equal((await lockword(...words).ended).stderr, '');
+  });
+
   it('removes a lock that is free', async () => {
     const holder = await hold('a');
     const { status, stderr } = await lockword('remove', 'a').ended;
