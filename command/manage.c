@@ -44,6 +44,15 @@ static bool holds(lw_region *region, const char *name, uint32_t pid)
     return false;
 }
 
+/* The same after a moment, in which a process that has just died is buried. */
+static bool holds_on(lw_region *region, const char *name, uint32_t pid)
+{
+    const struct timespec one_ms = {.tv_nsec = 1000000};
+    for (int i = 0; i < 100 && holds(region, name, pid); i++)
+        nanosleep(&one_ms, NULL);
+    return holds(region, name, pid);
+}
+
 /*
  * The process is held by a descriptor, so that no other one can get its number meanwhile. Returns
  * whether it was sent the signal.
@@ -53,14 +62,21 @@ static bool break_one(lw_region *region, const char *name, uint32_t pid, int sig
     char command[200];
     describe_process(pid, command, sizeof command);
     const int process = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (process < 0 && holds_on(region, name, pid)) {
+        warnx("process %u, which has '%s' by the region's file, does not exist here: is the file a "
+              "copy, or the holder in another PID namespace?",
+              pid, name);
+        return false;
+    }
     if (process < 0 || !holds(region, name, pid)) {
         warnx("'%s' has changed hands meanwhile", name);
         return false;
     }
     const bool is_allowed = syscall(SYS_pidfd_send_signal, process, 0, NULL, 0) == 0;
     if (is_allowed && !maps_region(pid, false)) {
-        warnx("process %u does not hold '%s' here: is the holder in another PID namespace?", pid,
-              name);
+        warnx("process %u does not hold '%s' here: is the holder in another PID namespace, or "
+              "the file a copy?",
+              pid, name);
         return false;
     }
     if (syscall(SYS_pidfd_send_signal, process, signal, NULL, 0) < 0)

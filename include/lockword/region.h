@@ -62,6 +62,9 @@
  * After fork() the child has the region open, holds nothing of it, and counts as a process of its
  * own from its first call on. A program that the process executes does not have the region open.
  *
+ * No copy of the file is a region to use, not even one of a backup: what was held when it was made
+ * stays held in it, by nobody that could die, until the machine boots again.
+ *
  * What it trusts. A process that can write the file can overwrite the data, or hold a mutex for
  * ever. That includes the mutex that guards the names, for which no call has a deadline. It cannot
  * make another process crash: what is read from the file is checked first.

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import {
+  copyFileSync,
   existsSync,
   mkdtempSync,
   readFileSync,
@@ -628,6 +629,17 @@ describe('lockword list, show, wait, break, remove', function () {
     assert.equal((await holder.ended).signal, 'SIGKILL');
     assert.equal((await lockword('run', 'a', 'true').ended).status, 0);
     assert.equal((await lockword('break', 'a').ended).status, 1);
+  });
+
+  it('says that there is no such holder, as in a copy of the file', async () => {
+    const holder = await hold('a');
+    copyFileSync(file('region'), file('copy'));
+    holder.kill('SIGKILL');
+    await holder.ended;
+    const { status, stderr } = await lockword('break', '--region', file('copy'), 'a').ended;
+    assert.equal(status, 1);
+    const text = `process ${holder.pid}, which has 'a' by the region's file, does not exist here: `;
+    assert.ok(stderr.includes(text), stderr);
   });
 
   it('does not take another process for a holder in another PID namespace', async function () {
