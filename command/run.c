@@ -122,7 +122,7 @@ static bool was_killed(int status)
     return WIFSIGNALED(status);
 }
 
-static pid_t holder;
+static pid_t holder; /* 0: no lock of a region is held, and no command runs */
 
 /* What the watcher gets when the holder has died. */
 static int death_of_holder(void)
@@ -475,7 +475,6 @@ static int run_at(const struct options *options, const char *name, char **comman
 }
 
 static struct hold held;
-static pid_t holder; /* 0: nothing is held */
 
 /*
  * If this process gives up before the command has begun, nothing has died: the lock is left as it
