@@ -72,7 +72,10 @@ int keep_name(const struct options *options, const char *name, bool removes);
 /* Finds the name, or makes it, as the options ask for; exits if it cannot. */
 struct hold find_hold(lw_region *region, const char *name, const struct options *options);
 
-/* Takes it. Returns 0, EOWNERDEAD, or why it is not held. */
+/*
+ * Takes it. Returns 0 or EOWNERDEAD; EBUSY or ETIMEDOUT: others have it; EIDRM: its name was
+ * removed. Exits if nobody can take it.
+ */
 int take_hold(struct hold *hold, const struct options *options, lw_deadline deadline);
 
 void free_hold(const struct hold *hold);

@@ -249,6 +249,13 @@ int take_hold(struct hold *hold, const struct options *options, lw_deadline dead
     }
     if (hold->kept >= 0)
         close(hold->kept);
+    if (error == ENOTRECOVERABLE)
+        errx(FAILED, "a holder of '%s' has abandoned it: 'lockword remove' forgets that",
+             hold->name);
+    const bool is_expected =
+        error == 0 || error == EOWNERDEAD || error == EBUSY || error == ETIMEDOUT || error == EIDRM;
+    if (!is_expected)
+        errx(FAILED, "%s: %s", hold->name, strerror(error));
     return error;
 }
 

@@ -28,8 +28,7 @@ int command_wait(const struct options *options, char **words)
     } while (error == EIDRM); /* somebody has removed the name */
     if (error == EBUSY || error == ETIMEDOUT)
         return options->not_taken;
-    if (error == 0 || error == EOWNERDEAD)
-        leave_hold(&hold);
+    leave_hold(&hold);
     return 0;
 }
 

@@ -514,10 +514,6 @@ int command_run(const struct options *options, char **words)
             warnx("'%s' is held, and '%s' was not run", name, command[0]);
         return options->not_taken;
     }
-    if (error == ENOTRECOVERABLE)
-        errx(FAILED, "a holder of '%s' has abandoned it: 'lockword remove' forgets that", name);
-    if (error && error != EOWNERDEAD)
-        errx(FAILED, "%s: %s", name, strerror(error));
     held = hold;
     holder = getpid();
     atexit(leave_at_exit);

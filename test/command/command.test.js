@@ -16,7 +16,7 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { sleep, until } from '../js/support.js';
-import { program, regionOf, running, startIn } from './programs.js';
+import { abandonedRegion, program, regionOf, running, startIn } from './programs.js';
 
 let folder;
 
@@ -794,6 +794,22 @@ describe('lockword list, show, wait, break, remove', function () {
     late.kill();
     await late.ended;
     assert.equal((await lockword('remove', 'a').ended).status, 0);
+  });
+
+  it('takes no lock that was abandoned, and says so', async () => {
+    writeFileSync(file('region'), abandonedRegion());
+    for (const args of [
+      ['wait', 'lock-0'],
+      ['run', 'lock-0', 'true'],
+    ])
+      assert.deepEqual(await lockword(...args).ended, {
+        status: 125,
+        signal: null,
+        stdout: '',
+        stderr: "lockword: a holder of 'lock-0' has abandoned it: 'lockword remove' forgets that\n",
+      });
+    await lockword('remove', 'lock-0').ended;
+    assert.equal((await lockword('run', 'lock-0', 'true').ended).status, 0);
   });
 
   it('says what is wrong', async () => {

@@ -24,9 +24,19 @@ export function startIn(variables, command, ...args) {
   return child;
 }
 
+/** Where a region's first slot begins. */
+const slots = 331776;
+
+/** A region whose only mutex, lock-0, has been abandoned. */
+export function abandonedRegion() {
+  const region = regionOf(1);
+  region.writeUInt32LE(0xb2c8fff7, slots + 4); // FNV-1a of the name
+  region.writeUInt32LE((1 << 2) | 2, slots + 72);
+  return region;
+}
+
 /** A region that has this many mutexes, and room for names, as docs/layout.md has its bytes. */
 export function regionOf(mutexes, names = mutexes) {
-  const slots = 331776;
   const region = Buffer.alloc(slots + 256 * names);
   region.write('lockword');
   region.writeUInt32LE(4, 8);
