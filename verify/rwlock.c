@@ -588,7 +588,9 @@ static void look(struct caller *caller, bool is_async, uint32_t function, uint32
     if (!(caller->flags & LOOKED) && caller->own[WOKEN] & SEES_WRITER)
         mark(caller, SAW_WRITER, true);
     caller->own[WOKEN] &= (uint8_t) ~(SEES_WRITER | IS_DUE);
-    const bool counts = why == LW_OK || why == LW_NOT_EQUAL || why == LW_SLICE;
+    /* A notify for others of its agent comes to one that stands in line, and has not waited. */
+    const bool counts =
+        caller->phase != 0 && (why == LW_OK || why == LW_NOT_EQUAL || why == LW_SLICE);
     if (counts && !(caller->flags & LOOKED) && !was_woken_often(caller))
         caller->own[WOKEN] =
             (uint8_t)(why == LW_SLICE && function == WRITE ? OFTEN : caller->own[WOKEN] + 1u);

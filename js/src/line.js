@@ -43,6 +43,7 @@
  * @property {number} queued LW_QUEUED while a wait at the gate is pending, or 0
  * @property {number} idle how many waits there have been since a caller left the line
  * @property {boolean} [handing] whether a microtask is to run the steps
+ * @property {boolean} runs whether the steps run once the event loop has turned
  * @property {number} turnsBy a turn of the event loop was asked for, and after this time only
  *   that turn runs the steps; NaN: none was asked for
  */
@@ -89,6 +90,7 @@ export function lineAt(words, advance) {
     idle: 0,
     queues: new Map(),
     turnsBy: NaN,
+    runs: false,
     queued: 0,
   };
   if (!line.words) linesOf.set(words.buffer, lines.set(words.byteOffset, line));
@@ -103,16 +105,21 @@ function forgetIfUnused({ words, queues, queued, turnsBy }) {
 }
 
 /**
- * Runs the steps once the event loop has turned.
+ * Asks for a turn of the event loop, and runs the steps then.
  *
  * @param {Line} line
+ * @param {boolean} [runs] whether it does; if not, the turn only ends what turnsBy says
  */
-export function advanceAfterTurn(line) {
-  if (line.turnsBy || line.queues.size === 0) return;
+export function advanceAfterTurn(line, runs = true) {
+  if (line.queues.size === 0) return;
+  line.runs ||= runs;
+  if (line.turnsBy) return;
   line.turnsBy = performance.now() + HAND_OVER;
   afterTurn(() => {
+    const { runs } = line;
     line.turnsBy = NaN;
-    line.advance(line, LW_START);
+    line.runs = false;
+    if (runs) line.advance(line, LW_START);
     forgetIfUnused(line);
   });
 }
@@ -126,11 +133,13 @@ export function advanceAfterTurn(line) {
  * @param {number} [waiters] 0: none waited
  */
 export function handOver(words, waiters) {
-  if (waiters || !calls.count) return;
+  if (!calls.count) return;
   const line = linesOf.get(words.buffer)?.get(words.byteOffset);
-  if (!line || line.handing || performance.now() > line.turnsBy) return;
+  if (!line) return;
+  // Also beside other waiters: Firefox lets a wait that this thread notifies end without a turn.
+  advanceAfterTurn(line, !waiters);
+  if (waiters || line.handing || performance.now() > line.turnsBy) return;
   line.handing = true;
-  advanceAfterTurn(line);
   // In Node, queueMicrotask would cost twice as much.
   Promise.resolve().then(() => {
     line.handing = false;

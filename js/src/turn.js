@@ -64,8 +64,9 @@ function start(caller, { words }) {
   const line = (caller.line = lineAt(words, advance));
   join(caller, ALL);
   // While this agent holds the lock, the head acts as if it had come after the holder.
-  if (headOf(line) === caller)
-    (mutexOwner(words) === caller.wanted ? advanceAfterTurn : advance)(line, LW_START);
+  if (headOf(line) !== caller) return;
+  if (mutexOwner(words) === caller.wanted) advanceAfterTurn(line);
+  else advance(line, LW_START);
 }
 
 /**

@@ -61,6 +61,8 @@ enum handing {
     IS_TO_TURN = 2, /* the same is to happen once the event loop has turned */
     SERVED = 4,     /* crowd: this handler has served a caller */
     IS_NEW = 8,     /* crowd: this handler begins a call, which queues later */
+    HAS_GIVEN = 16, /* crowd: until the event loop has turned, those that have to queue do so later,
+                       and new callers may come after all others */
 };
 
 enum {

@@ -229,7 +229,7 @@ static const char *answered(struct state *state, int agent, uint64_t answer)
         if (a->pending != NOT_QUEUED)
             return "asks to be queued twice";
         become_idle(a);
-        if (a->handing & (SERVED | IS_NEW | IS_TO_TURN) && model_primitive->crowd) {
+        if (a->handing & (SERVED | IS_NEW | IS_TO_TURN | HAS_GIVEN) && model_primitive->crowd) {
             a->handing |= IS_TO_TURN;
             a->to_run &= (uint8_t)~a->alike;
             call_next_of_crowd(a);
@@ -283,8 +283,8 @@ static const char *returned(struct state *state, int agent, run_id run)
     const char *error = end_call(state, agent, a->caller, function, result);
     become_idle(a);
     if (model_primitive->functions[function].gives_back && a->in_line &&
-        (result || model_primitive->crowd))
-        a->handing |= DUE;
+        (result || !model_primitive->functions[function].answers_bool))
+        a->handing |= DUE | HAS_GIVEN;
     return error;
 }
 
@@ -543,14 +543,14 @@ static void start(const struct scene *scene, int agent, int caller, struct choic
             a->handing |= IS_NEW;
         /* In a crowd: behind those that have handed over until the event loop has to turn. */
         const bool may_stand = model_primitive->crowd
-                                   ? !is_head && a->handing & IS_TO_TURN
+                                   ? !is_head && a->handing & (IS_TO_TURN | HAS_GIVEN)
                                    : !is_head || model_primitive->is_needed(scene->before, agent);
         if (may_stand) {
             struct state standing = next;
             struct event stands = event;
             become_idle(&standing.agents[agent]);
             standing.agents[agent].handing &= (uint8_t)~IS_NEW;
-            standing.agents[agent].handing |= is_head ? IS_TO_TURN : 0;
+            standing.agents[agent].handing |= is_head || model_primitive->crowd ? IS_TO_TURN : 0;
             stands.kind = STANDS_IN_LINE;
             emit_event(scene, &standing, stands);
         }
@@ -609,7 +609,7 @@ static void flush(const struct scene *scene, int agent)
 
 /*
  * The head's step is run, or those of the crowd: by the microtask that hands over, or after a turn
- * of the event loop. Who hands over asks for a turn.
+ * of the event loop.
  */
 static void run_line(const struct scene *scene, int agent, uint8_t reason)
 {
@@ -617,6 +617,8 @@ static void run_line(const struct scene *scene, int agent, uint8_t reason)
     struct agent *a = &next.agents[agent];
     struct event event = event_of(agent);
     a->handing &= (uint8_t)~reason;
+    if (reason == IS_TO_TURN)
+        a->handing &= (uint8_t)~HAS_GIVEN;
     if (a->in_line == 0) {
         event.kind = LET_GO;
         emit_event(scene, &next, event);
@@ -635,6 +637,17 @@ static void hand_over_later(const struct scene *scene, int agent)
     struct event event = event_of(agent);
     event.kind = LET_GO;
     next.agents[agent].handing &= (uint8_t)~DUE;
+    emit_event(scene, &next, event);
+}
+
+/* The event loop turns, and no step runs: its callers are told of a notify, as all that wait are.
+ */
+static void turn(const struct scene *scene, int agent)
+{
+    struct state next = *scene->before;
+    struct event event = event_of(agent);
+    event.kind = LET_GO;
+    next.agents[agent].handing &= (uint8_t)~HAS_GIVEN;
     emit_event(scene, &next, event);
 }
 
@@ -733,6 +746,8 @@ static void idle(const struct scene *scene, int agent)
     }
     if (a->handing & IS_TO_TURN)
         run_line(scene, agent, IS_TO_TURN);
+    else if (a->handing & HAS_GIVEN)
+        turn(scene, agent);
     flush_places(scene, agent);
     for (int i = 0; i < a->in_line; i++) {
         for (unsigned help = TIMEOUTS; help <= CANCELS; help <<= 1) {

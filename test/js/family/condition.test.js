@@ -290,7 +290,7 @@ describe('Condition', () => {
         const error = await failure(async () => condition[call](wrong, 0));
         expect([
           error instanceof TypeError,
-          error.message.startsWith(`${call} needs`),
+          error.message.startsWith('pass the Mutex or the '),
         ]).to.deep.equal([true, true]);
       }
       expect((await failure(async () => condition.wait(mutex, 0))).code).to.equal('ERR_DEADLOCK');
