@@ -65,30 +65,43 @@ static void for_each_child(void (*call)(pid_t))
         fclose(children);
 }
 
-/* Children that the holder had before it was lockword: a shell has them that calls it by exec. */
-static struct {
-    pid_t *all;
+struct numbers {
+    int *all;
     size_t count;
-} others;
+};
+
+static void add(struct numbers *numbers, int number)
+{
+    int *more = realloc(numbers->all, (numbers->count + 1) * sizeof *more);
+    if (!more)
+        err(FAILED, "cannot remember what was there before");
+    numbers->all = more;
+    numbers->all[numbers->count++] = number;
+}
+
+static bool has(const struct numbers *numbers, int number)
+{
+    for (size_t i = 0; i < numbers->count; i++) {
+        if (numbers->all[i] == number)
+            return true;
+    }
+    return false;
+}
+
+/* Children that the holder had before it was lockword: a shell has them that calls it by exec. */
+static struct numbers others;
 
 static void spare(pid_t child)
 {
-    pid_t *more = realloc(others.all, (others.count + 1) * sizeof *more);
-    if (!more)
-        err(FAILED, "cannot remember the children");
-    others.all = more;
-    others.all[others.count++] = child;
+    add(&others, child);
 }
 
 static bool has_killed;
 
 static void kill_one(pid_t child)
 {
-    for (size_t i = 0; i < others.count; i++) {
-        if (others.all[i] == child)
-            return;
-    }
-    has_killed |= kill(child, SIGKILL) == 0;
+    if (!has(&others, child))
+        has_killed |= kill(child, SIGKILL) == 0;
 }
 
 /* Kills all children, and theirs, which become children then. */
@@ -332,10 +345,7 @@ static pid_t fork_bound(int signal)
 }
 
 /* The descriptors that were open when this process began: the command gets no others. */
-static struct {
-    int *all;
-    size_t count;
-} given;
+static struct numbers given;
 
 /* Calls it for each open descriptor. */
 static void for_each_descriptor(void (*call)(int))
@@ -352,20 +362,13 @@ static void for_each_descriptor(void (*call)(int))
 
 static void remember(int fd)
 {
-    int *more = realloc(given.all, (given.count + 1) * sizeof *more);
-    if (!more)
-        err(FAILED, "cannot remember the open files");
-    given.all = more;
-    given.all[given.count++] = fd;
+    add(&given, fd);
 }
 
 static void close_if_own(int fd)
 {
-    for (size_t i = 0; i < given.count; i++) {
-        if (given.all[i] == fd)
-            return;
-    }
-    close(fd);
+    if (!has(&given, fd))
+        close(fd);
 }
 
 _Noreturn static void watch(char **command, const sigset_t *signals, const sigset_t *before)

@@ -630,24 +630,13 @@ static void run_line(const struct scene *scene, int agent, uint8_t reason)
     call_step(scene, &next, event);
 }
 
-/* There is no microtask: other agents wait, or these callers have handed over for long enough. */
-static void hand_over_later(const struct scene *scene, int agent)
+/* No step runs: the callers are told of a notify, as all that wait are, or try after a turn. */
+static void run_nothing(const struct scene *scene, int agent, uint8_t reason)
 {
     struct state next = *scene->before;
     struct event event = event_of(agent);
     event.kind = LET_GO;
-    next.agents[agent].handing &= (uint8_t)~DUE;
-    emit_event(scene, &next, event);
-}
-
-/* The event loop turns, and no step runs: its callers are told of a notify, as all that wait are.
- */
-static void turn(const struct scene *scene, int agent)
-{
-    struct state next = *scene->before;
-    struct event event = event_of(agent);
-    event.kind = LET_GO;
-    next.agents[agent].handing &= (uint8_t)~HAS_GIVEN;
+    next.agents[agent].handing &= (uint8_t)~reason;
     emit_event(scene, &next, event);
 }
 
@@ -741,13 +730,14 @@ static void idle(const struct scene *scene, int agent)
     }
     if (a->handing & DUE) {
         run_line(scene, agent, DUE);
-        hand_over_later(scene, agent);
+        /* There is no microtask if other agents wait, or these have handed over for long enough. */
+        run_nothing(scene, agent, DUE);
         return;
     }
     if (a->handing & IS_TO_TURN)
         run_line(scene, agent, IS_TO_TURN);
     else if (a->handing & HAS_GIVEN)
-        turn(scene, agent);
+        run_nothing(scene, agent, HAS_GIVEN); /* the event loop has turned */
     flush_places(scene, agent);
     for (int i = 0; i < a->in_line; i++) {
         for (unsigned help = TIMEOUTS; help <= CANCELS; help <<= 1) {

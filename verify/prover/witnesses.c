@@ -79,7 +79,7 @@ static bool any_waits(const struct agent *a)
 /*
  * The line waits for a notify, whatever its agent does meanwhile: of a crowd, a caller whose step
  * does not run; otherwise all, if the head's does not. A microtask that is due need not run
- * (hand_over_later); a turn of the event loop will come.
+ * (run_nothing); a turn of the event loop will come.
  */
 static bool line_waits_at(const struct state *state, uint32_t word)
 {
