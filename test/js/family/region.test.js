@@ -310,6 +310,16 @@ describe('Region', () => {
     small.close();
   });
 
+  it('has room for some 250 mutexes by default, as README says', async () => {
+    const region = await Region.create().join();
+    let made = 0;
+    await failure(() => {
+      for (; ; made++) region.mutex(`name ${made}`);
+    });
+    expect(made).to.be.within(245, 260);
+    region.close();
+  });
+
   it('abandons, and resets', async () => {
     jobs.tryLock();
     const waiting = jobs.lockAsync();
