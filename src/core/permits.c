@@ -69,25 +69,24 @@ uint32_t lw_permits_try_step(lw_word *permits, uint32_t self)
 /* The end of a release: moves the sequence, and wakes a thread and all event loops. */
 static void announce(lw_word *permits)
 {
-    uint32_t seen = lw_load(&permits[LW_PERMITS_STATE], lw_relaxed);
     uint32_t state;
     uint32_t next;
-    bool has_drained;
+    bool wakes;
     do {
-        state = seen;
         /*
-         * An agent that waits for all permits is woken by the last of them: whoever moves the state
-         * last sees that all are free.
+         * Acquire, in each round: whoever moves the state after another release also sees the
+         * permit that this one freed.
          */
-        has_drained =
-            !(state & LW_PERMITS_DRAINS && lw_permits_of(permits, 0) != lw_permits_count(permits));
+        state = lw_load(&permits[LW_PERMITS_STATE], lw_acquire);
+        /* An agent that waits for all permits is woken by the last of these releases only. */
+        wakes =
+            !(state & LW_PERMITS_DRAINS) || lw_permits_of(permits, 0) == lw_permits_count(permits);
         next = (state & ~LW_PERMITS_SEQUENCE) | ((state + 1) & GENERATIONS);
-        if (has_drained)
+        if (wakes)
             next &= ~(LW_PERMITS_DRAINS | LW_ASYNC_WAITERS);
-        /* Acquire: pairs with the mark, and with the other releases. */
-        seen = lw_cas(&permits[LW_PERMITS_STATE], state, next, lw_acq_rel);
-    } while (seen != state);
-    if (!has_drained)
+        /* Acquire: pairs with the mark. */
+    } while (lw_cas(&permits[LW_PERMITS_STATE], state, next, lw_acq_rel) != state);
+    if (!wakes)
         return;
     if (state & LW_ASYNC_WAITERS)
         lw_notify_async(&permits[LW_PERMITS_GATE], LW_ALL);

@@ -1,6 +1,7 @@
 /*
  * permits.cpp: src/core/permits.c under C++'s memory model: one permit, handed from agent to agent
- * with the data that it guards. The explorer has several permits, and agents that wait for all.
+ * with the data that it guards; and two permits, whose owners release them while an agent waits for
+ * all, as a writer of a region does.
  */
 #include <lockword/core/word.h>
 
@@ -43,23 +44,56 @@ struct permit : all_write {
     }
 };
 
+template <kind who> struct drain : scenario {
+    static constexpr unsigned threads = 3;
+
+    lw_word words[LW_PERMITS_FIRST + 2];
+    rl::var<unsigned> parts[2];
+    agent writer;
+    list waiting[2];
+
+    void before() override
+    {
+        for (lw_word &word : words)
+            word.value.store(0, rl::mo_relaxed, $);
+        words[LW_PERMITS_COUNT].value.store(2, rl::mo_relaxed, $);
+        for (unsigned which = 0; which < 2; which++) {
+            words[LW_PERMITS_FIRST + which].value.store(which + 1, rl::mo_relaxed, $);
+            parts[which]($) = 0;
+        }
+        make_lists(waiting, words);
+    }
+
+    void thread(unsigned index) override
+    {
+        if (index < 2) {
+            parts[index]($) = 1;
+            RL_ASSERT(lw_permits_release_step(words, index, index + 1));
+            return;
+        }
+        run(lw_permits_drain_step, words, 3, writer, who);
+        RL_ASSERT(parts[0]($) + parts[1]($) == 2);
+    }
+};
+
 const test tests[] = {
     {"two that block, two rounds", of<handover<permit, 2, blocking, blocking>>},
     {"three that block", of<handover<permit, 1, blocking, blocking, blocking>>},
     {"one that blocks, one with deadlines, one tries",
      of<handover<permit, 2, blocking, timed, trying>>},
     {"event loop, abort and one that blocks", of<handover<permit, 2, async, aborting, blocking>>},
+    {"two release, one that blocks waits for both", of<drain<blocking>>},
+    {"two release, an event loop waits for both", of<drain<async>>},
 };
 
 /*
- * The first two order a notify after the wait for which it is meant. The critical sections of the
- * list do so already: see mutex.cpp. The third is for agents that wait until all permits are free,
- * as a writer of a region does. Here there is none: the explorer has them.
+ * They order a notify after the wait for which it is meant. The critical sections of the list do so
+ * already: see mutex.cpp.
  */
 const spare spares[] = {
     {"announce", lw_acq_rel, lw_release},
     {"lw_permits_acquire_step", lw_release, lw_relaxed},
-    {"lw_permits_of", lw_acquire, lw_relaxed},
+    {"lw_waiters_wait", lw_release, lw_relaxed},
 };
 
 } // namespace

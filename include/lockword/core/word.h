@@ -24,7 +24,7 @@ typedef uint32_t lw_word;
 
 /*
  * The memory order of an operation. A compare-and-swap that fails is always relaxed: its value only
- * guides the next attempt.
+ * guides the next attempt. A loop that looks at other words in between loads with acquire instead.
  *
  * lw_unordered is lw_relaxed natively. In JavaScript it is a plain access, which costs an engine
  * far less than one by Atomics. An engine may use one such load for many turns of a loop, so the

@@ -135,21 +135,20 @@ export function permitsTryStep(permits, self) {
  * @param {Words} permits
  */
 function announce(permits) {
-  let seen = Atomics.load(permits, LW_PERMITS_STATE);
   let state;
   let next;
-  let hasDrained;
+  let wakes;
   do {
-    state = seen;
-    // An agent that waits for all permits is woken by the last of them: whoever moves the state
-    // last sees that all are free.
-    hasDrained = !(state & LW_PERMITS_DRAINS && permitsOf(permits, 0) !== permitsCount(permits));
+    // Acquire, in each round: whoever moves the state after another release also sees the
+    // permit that this one freed.
+    state = Atomics.load(permits, LW_PERMITS_STATE);
+    // An agent that waits for all permits is woken by the last of these releases only.
+    wakes = !(state & LW_PERMITS_DRAINS) || permitsOf(permits, 0) === permitsCount(permits);
     next = (state & ~LW_PERMITS_SEQUENCE) | ((state + 1) & GENERATIONS);
-    if (hasDrained) next &= ~(LW_PERMITS_DRAINS | LW_ASYNC_WAITERS);
-    // Acquire: pairs with the mark, and with the other releases.
-    seen = Atomics.compareExchange(permits, LW_PERMITS_STATE, state, next);
-  } while (seen !== state);
-  if (!hasDrained) return;
+    if (wakes) next &= ~(LW_PERMITS_DRAINS | LW_ASYNC_WAITERS);
+    // Acquire: pairs with the mark.
+  } while (Atomics.compareExchange(permits, LW_PERMITS_STATE, state, next) !== state);
+  if (!wakes) return;
   if (state & LW_ASYNC_WAITERS) notify(permits, LW_PERMITS_GATE);
   // No thread was asleep. Some may be by the time that the mark goes: then one is woken.
   if (
