@@ -252,9 +252,12 @@ static void wake_all(struct lw_region *region)
         lw_word *table = lw_region_table(region, slot, kind);
         if (kind == LW_REGION_SEM)
             end_claim(slot->other);
-        /* The dead may have freed a permit, and not have said so: this says it for any agent. */
+        /*
+         * The dead may have freed a permit, and not have said so. This says it, and frees nothing:
+         * no agent has an id of generation 0.
+         */
         if (table)
-            lw_permits_bury_step(table, LW_PERMITS_OWNER);
+            lw_permits_bury_step(table, ID_ROW);
     }
     for (uint32_t i = lw_region_next_agent(region, 0); i < AGENTS;
          i = lw_region_next_agent(region, i + 1)) {

@@ -217,14 +217,16 @@ static int link_nameless(int fd, const char *path)
 static int make_by_temporary_name(const char *path, unsigned mode, size_t size)
 {
     char name[PATH_MAX];
-    if (snprintf(name, sizeof name, "%s.XXXXXX", path) >= (int)sizeof name)
-        return ENAMETOOLONG;
-    const int fd = mkostemp(name, O_CLOEXEC);
+    uint32_t n = (uint32_t)getpid();
+    int fd;
+    do {
+        if (snprintf(name, sizeof name, "%s.%x", path, n++) >= (int)sizeof name)
+            return ENAMETOOLONG;
+        fd = open(name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, (mode_t)mode);
+    } while (fd < 0 && errno == EEXIST);
     if (fd < 0)
         return errno;
-    const mode_t mask = umask(0);
-    umask(mask);
-    int error = fchmod(fd, (mode_t)mode & ~mask) == 0 ? fill(fd, size) : errno;
+    int error = fill(fd, size);
     if (!error && link(name, path) != 0)
         error = errno;
     unlink(name);
@@ -297,8 +299,10 @@ int lw_region_close(lw_region *region)
 {
     const struct lw_quiet before = lw_begin_quietly();
     lw_region_stop_listening(region);
-    lw_region_leave(region);
+    /* First: a thread that exits gives back its id, which another process may have once this one
+     * has left. */
     lw_region_unregister(region);
+    lw_region_leave(region);
     lw_unshare(region);
     if (region->mapped)
         munmap(region->memory, region->mapped);

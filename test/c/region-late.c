@@ -1,7 +1,8 @@
 /*
  * region-late.c: what happens to a region at the worst moment. Functions are replaced, so that the
  * moment is certain: a process dies just before a keeper falls asleep; a thread of a killed process
- * makes its last step just before it is driven out of its code.
+ * makes its last step just before it is driven out of its code; a region is closed while a thread
+ * that exits gives back what it held there.
  */
 #define _GNU_SOURCE
 #include <lockword/region.h>
@@ -41,6 +42,8 @@ static struct {
     uint32_t keepers_burials;
     uint32_t spins;
     uint32_t happened;
+    uint32_t
+        exiting; /* 1: the thread that exits stops when it has freed a mutex, until this is 2 */
 } plan;
 
 static bool is_planned(void)
@@ -101,6 +104,17 @@ void __wrap_lw_spin_until_free(const struct lw_held *held, lw_word *words, uint3
 {
     plan.spins++;
     __real_lw_spin_until_free(held, words, wanted, wakes, deadline);
+}
+
+void __real_lw_robust_bury(lw_word *robust, uint32_t dead);
+void __wrap_lw_robust_bury(lw_word *robust, uint32_t dead)
+{
+    __real_lw_robust_bury(robust, dead);
+    if (!is_planned() || __atomic_load_n(&plan.exiting, __ATOMIC_ACQUIRE) != 1)
+        return;
+    __atomic_store_n(&plan.happened, 1, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&plan.exiting, __ATOMIC_ACQUIRE) == 1)
+        sleep_ms(1);
 }
 
 int __real_lw_region_join(struct lw_region *region);
@@ -360,6 +374,76 @@ TEST(a_child_that_cannot_join)
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
+    assert_int_equal(lw_region_close(region), 0);
+}
+
+static void lock_and_exit(void *argument)
+{
+    const lw_region_mutex *mutex = (const lw_region_mutex *)argument;
+    if (lw_region_mutex_lock(mutex) == 0)
+        __atomic_store_n(&plan.exiting, 1, __ATOMIC_RELEASE);
+}
+
+static int close_region(struct call *call)
+{
+    return lw_region_close(call->on);
+}
+
+/*
+ * Had the process left the region, another one could have got the id of the thread that exits,
+ * which would then give back what is not its own.
+ */
+TEST(a_region_is_closed_while_a_thread_exits)
+{
+    lw_region *region = create();
+    const lw_region_mutex mutex = named(region, "lock");
+    plan.process = getpid();
+    struct helper helper;
+    start(&helper, lock_and_exit, (void *)&mutex);
+    for (int i = 0; i < 5000 && !__atomic_load_n(&plan.happened, __ATOMIC_ACQUIRE); i++)
+        sleep_ms(1);
+    assert_int_equal(plan.happened, 1);
+    struct call call = calling(close_region, region);
+    start_call(&call);
+    sleep_ms(100);
+    const bool has_left =
+        __atomic_load_n(&region->memory->processes[region->row].token, __ATOMIC_SEQ_CST) == 0;
+    __atomic_store_n(&plan.exiting, 2, __ATOMIC_RELEASE);
+    join(&helper);
+    assert_int_equal(end_call(&call), 0);
+    assert_false(has_left);
+}
+
+/* The agent whose id has all bits set: whoever buries a stranger takes nothing from it. */
+TEST(the_highest_id)
+{
+    lw_region *region = create();
+    struct memory *memory = region->memory;
+    lw_region_permits permits;
+    uint32_t which;
+    for (uint32_t row = 0; row < AGENTS - 1; row++)
+        memory->agents[row].state = 1u << AGENT_GENERATION_SHIFT | 1;
+    memory->agents[AGENTS - 1].state = (AGENT_GENERATIONS - 1u) << AGENT_GENERATION_SHIFT;
+    assert_int_equal(lw_region_permits_named(region, "permit", 1, &permits), 0);
+    assert_int_equal(lw_region_permits_acquire(&permits, &which), 0);
+    assert_int_equal(lw_region_last_agent.id, LW_PERMITS_OWNER);
+    const uint32_t row = region->row + 1;
+    const uint32_t generation = memory->processes[row].generation;
+    const pid_t stranger = fork();
+    if (stranger == 0) {
+        lw_region *its;
+        if (lw_region_open_memory(&its, memory, region->memory->header.size, 0) == 0)
+            raise(SIGKILL);
+        _exit(1);
+    }
+    int status;
+    assert_int_equal(waitpid(stranger, &status, 0), stranger);
+    assert_true(WIFSIGNALED(status));
+    for (int i = 0; i < 5000 && lw_load(&memory->processes[row].token, lw_acquire) != 0; i++)
+        sleep_ms(1);
+    assert_int_equal(memory->processes[row].generation, generation + 1);
+    assert_int_equal(lw_region_permits_available(&permits), 0);
+    assert_int_equal(lw_region_permits_release(&permits, which), 0);
     assert_int_equal(lw_region_close(region), 0);
 }
 
