@@ -3,7 +3,7 @@
  * it; t only tries; l only looks, as a caller does that is awake yet; h has a permit at first, and
  * only releases it. The configuration gives the number of permits.
  *
- * Callers w and d use them as a read-write lock does (include/lockword/rwtable.h): they take the
+ * Callers w and d use them as a region's table does (src/region/table.c): they take the
  * door first, here the word for the writer. A writer, w or the async v, then drains, and frees the
  * door when it has written. A reader, d or e, takes a permit and frees the door; e is async. Caller
  * r buries agents that have died.

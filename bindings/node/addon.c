@@ -599,7 +599,7 @@ static napi_value js_now(napi_env env, napi_callback_info info)
     return number(env, (int32_t)(lw_now() / 1000000));
 }
 
-/* bury(handle, offset): for a thread that has waited for long; see PATIENCE_NS in region/mutex.c */
+/* bury(handle, offset): for a thread that has waited for long; see LW_CARE_NS in region/care.h */
 static napi_value js_bury(napi_env env, napi_callback_info info)
 {
     napi_value values[2];

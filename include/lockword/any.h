@@ -10,9 +10,11 @@
  * Only the source that is returned happens: a permit is acquired, or an automatic event reset, for
  * that source alone. If several are ready at once, the first in the array is returned. A source
  * that waits for several permits claims them (sem.h) until the wait ends. Of two sources on one
- * semaphore put the smaller request first. Waiters cost nothing after they leave. From Linux 5.16
- * on a thread sleeps on all the sources at once; elsewhere it looks at them every millisecond
- * (Linux) or four (WebAssembly).
+ * semaphore put the smaller request first. Waiters cost nothing after they leave.
+ *
+ * A thread sleeps on all the sources at once. In WebAssembly, and for a region's locks before Linux
+ * 5.16, it cannot: then it looks at them after 1 ms (in WebAssembly 4), and after twice as long
+ * each time, up to a second.
  */
 #ifndef LOCKWORD_ANY_H
 #define LOCKWORD_ANY_H

@@ -11,8 +11,10 @@
  *     }
  *
  * 1 to LW_BARRIER_MAX (4095) parties. After a wait each party sees what all of them wrote before
- * they arrived. The barrier can be used again as soon as a wait has returned. Cycles are counted
- * modulo 4096: only that many resets, while a waiter wakes up, could mislead it.
+ * they arrived. The barrier can be used again as soon as a wait has returned. It knows how its last
+ * five cycles ended: a waiter that wakes up after more of them were reset may get EPIPE although
+ * its own had all parties. Cycles are counted modulo 4096: after so many, it would wait for the
+ * next.
  *
  * A party that gives up breaks the barrier: every waiter, and every party that comes later, gets
  * EPIPE until the barrier is reset. Otherwise they would wait for ever for a party that has left.

@@ -73,8 +73,8 @@ uint32_t lw_barrier_outcome_of(uint32_t cycle, uint32_t state)
     if (cycles == 0)
         return state & LW_BARRIER_BROKEN ? LW_BARRIER_BROKE : LW_BARRIER_WAITS;
     /*
-     * The history does not reach back to this cycle. If later cycles could not trip without the
-     * caller, all of them broke. If they could, this one has most likely tripped.
+     * The history may not reach back to this cycle. Then a guess: if no later cycle of the history
+     * broke, this one tripped; if one broke, this one may have, too.
      */
     const uint32_t broke =
         state &

@@ -233,8 +233,11 @@ static bool becomes_poller(struct spin *spin)
     lw_word *poller = &spin->known->poller;
     const uint32_t now = (uint32_t)spin->now | 1;
     const uint32_t since = lw_load(poller, lw_relaxed);
-    /* An older poller has lost its CPU, or was another thread of the process that forked. */
-    const bool is_taken = since != 0 && (int32_t)(now - since) <= 2 * SPIN_NS;
+    /*
+     * An older poller has lost its CPU, or was another thread of the process that forked. One that
+     * read the clock after this thread did may seem to be of the future.
+     */
+    const bool is_taken = since != 0 && now - since + SPIN_NS <= 3u * SPIN_NS;
     if ((is_taken && !spin->wakes) || lw_cas(poller, since, now, lw_relaxed) != since)
         return false;
     spin->poller = now;

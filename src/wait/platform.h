@@ -2,11 +2,11 @@
  * platform.h: what a system supplies, in one C file each, chosen by the build. docs/porting.md is
  * the manual for a new one.
  *
- * Five functions wait: lw_wait and lw_notify (lockword/wait.h), lw_now, lw_yield and lw_wait_many.
- * Two return a fact: lw_thread_id and lw_has_one_cpu. Six, lw_share, lw_unshare, lw_shared_by,
- * lw_can_wait_for_many, lw_ring and lw_heard_at, are for regions only. A platform knows no
- * primitive, and does not decide how long or how often to wait: awake.h does. In an engine no code
- * needs lw_yield and the two facts.
+ * Five functions are the waiting: lw_wait and lw_notify (lockword/wait.h), lw_wait_many, lw_yield
+ * and lw_now. Two return a fact: lw_thread_id and lw_has_one_cpu. Six, lw_share, lw_unshare,
+ * lw_shared_by, lw_can_wait_for_many, lw_ring and lw_heard_at, are for regions only. A platform
+ * knows no primitive, and does not decide how long or how often to wait: awake.h does. In an engine
+ * no code needs lw_yield and the two facts.
  */
 #ifndef LOCKWORD_PLATFORM_H
 #define LOCKWORD_PLATFORM_H
@@ -34,9 +34,9 @@ struct lw_waited {
 };
 
 /*
- * lw_wait on up to LW_BLOCK_MAX words at once: returns LW_OK if any was notified, LW_NOT_EQUAL if
- * any held something else. A platform that can wait on one word only calls lw_wait_polling, for
- * which *look_ns is.
+ * lw_wait on up to LW_BLOCK_MAX + 1 words at once (Linux: 128, for keepers): returns LW_OK if any
+ * was notified, LW_NOT_EQUAL if any held something else. A platform that can wait on one word only
+ * calls lw_wait_polling, for which *look_ns is.
  */
 lw_woken lw_wait_many(const struct lw_waited *waited, uint32_t n, lw_deadline deadline,
                       int64_t *look_ns);

@@ -39,7 +39,7 @@ export { afterTurn, nap } from '../../../js/src/wait.js';
  */
 const PIECE = 100;
 
-/** After so many pieces a thread looks for the dead itself: region/mutex.c, PATIENCE_NS. */
+/** After so many pieces a thread looks for the dead itself: region/care.h, LW_CARE_NS. */
 const PATIENCE = 10;
 
 /** The words of an agent's row from `busy` on: src/region/layout.h. */

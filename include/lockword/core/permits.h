@@ -8,7 +8,7 @@
  *                      bits 30-31 see core/waiters.h
  *     word 1, gate     see core/waiters.h
  *     word 2, count    how many permits there are: 1 to LW_PERMITS_MAX. Does not change
- *     word 3           a read-write lock's writer (rwtable.h); else 0
+ *     word 3           the writer of a table (lw_region_rwtable); else 0
  *     word 4 + k       bits 0-28  OWNER     the id of the agent that has permit k; 0: it is free
  *
  * A semaphore counts, so nobody knows whose permits a dead agent had. Here the operation that takes

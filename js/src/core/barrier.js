@@ -134,8 +134,8 @@ export function barrierDropStep(barrier) {
 export function barrierOutcomeOf(cycle, state) {
   const cycles = ((state - cycle) & LW_BARRIER_GENERATION) >>> GENERATION_SHIFT;
   if (cycles === 0) return state & LW_BARRIER_BROKEN ? LW_BARRIER_BROKE : LW_BARRIER_WAITS;
-  // The history does not reach back to this cycle. If later cycles could not trip without the
-  // caller, all of them broke. If they could, this one has most likely tripped.
+  // The history may not reach back to this cycle. Then a guess: if no later cycle of the history
+  // broke, this one tripped; if one broke, this one may have, too.
   const broke =
     state &
     (cycles > CYCLES_IN_HISTORY ? LW_BARRIER_HISTORY : LW_BARRIER_BROKE_LAST << (cycles - 1));
