@@ -115,22 +115,22 @@ static void move_generation(lw_word *rwlock)
 }
 
 /*
- * Goes from `had` to `has` (0 is nothing), ends these claims, sets the mark that is owed, and wakes
- * those who may go on: rules 1 and 2. Returns false, with nothing changed, if `had` is READER and
- * no agent reads.
+ * Goes from `before` to `after` (0 is nothing), ends these claims, sets the mark that is owed, and
+ * wakes those who may go on: rules 1 and 2. Returns false, with nothing changed, if `before` is
+ * READER and no agent reads.
  */
-static bool give(lw_word *rwlock, uint32_t had, uint32_t has, uint32_t claims, uint32_t owed)
+static bool give(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t claims, uint32_t owed)
 {
     uint32_t readers = 0; /* their mark, if this function has cleared it */
     uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
     for (;;) {
         const uint32_t state = seen;
-        if (had == LW_RWLOCK_READER && !(state & LW_RWLOCK_READERS))
+        if (before == LW_RWLOCK_READER && !(state & LW_RWLOCK_READERS))
             return false;
-        const uint32_t left = (((state | owed) & ~claims) - had) + has;
+        const uint32_t left = (((state | owed) & ~claims) - before) + after;
         /* Only the last reader to leave makes room for another agent. */
         const bool wakes =
-            !(left & LW_RWLOCK_WRITER) && !(had == LW_RWLOCK_READER && left & LW_RWLOCK_READERS);
+            !(left & LW_RWLOCK_WRITER) && !(before == LW_RWLOCK_READER && left & LW_RWLOCK_READERS);
         if (wakes && state & LW_RWLOCK_BLOCKED_READERS) {
             const uint32_t cleared = (state & ~LW_RWLOCK_BLOCKED_READERS) | LW_RWLOCK_LEAVING;
             /* Acquire: the generation that is loaded next is the one of the last clearing. */
@@ -145,7 +145,7 @@ static bool give(lw_word *rwlock, uint32_t had, uint32_t has, uint32_t claims, u
         const bool writer =
             wakes && !(left & LW_RWLOCK_MIXED) && !(left & HOLDERS) && left & LW_BLOCKED_WAITERS;
         const bool writer_first =
-            writer && had != LW_RWLOCK_WRITER && !(left & LW_RWLOCK_READERS_TURN);
+            writer && before != LW_RWLOCK_WRITER && !(left & LW_RWLOCK_READERS_TURN);
         const uint32_t kept = writer_first ? readers : 0;
         uint32_t ended = LW_RWLOCK_LEAVING;
         if (wakes)
@@ -153,7 +153,7 @@ static bool give(lw_word *rwlock, uint32_t had, uint32_t has, uint32_t claims, u
         const bool mixed = wakes && left & LW_RWLOCK_MIXED;
         if (mixed || (writer && (writer_first || readers == 0)))
             ended |= LW_BLOCKED_WAITERS;
-        if (had == LW_RWLOCK_WRITER && readers != 0)
+        if (before == LW_RWLOCK_WRITER && readers != 0)
             ended |= LW_RWLOCK_WRITERS_TURN;
         /* Acquire: pairs with the marks, so that the notifies come after the waits. */
         seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, (left & ~ended) | kept, lw_acq_rel);

@@ -5,6 +5,7 @@
  * are none; and while files are closed, cancellation is off.
  */
 #define _GNU_SOURCE
+#include "../wait/platform.h"
 #include "lot.h"
 
 #include <errno.h>
@@ -15,8 +16,6 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
-
-#define NS_PER_S 1000000000
 
 /* What lies at each place of `fds`. */
 enum {

@@ -7,17 +7,6 @@
 
 #include "../blocking.h"
 
-/* A form without a cancel, and one without a limit. */
-#define SHORTER(function, type)                                                                    \
-    int function##_until(const type *it, lw_deadline deadline)                                     \
-    {                                                                                              \
-        return function##_cancel(it, deadline, NULL);                                              \
-    }                                                                                              \
-    int function(const type *it)                                                                   \
-    {                                                                                              \
-        return function##_cancel(it, LW_FOREVER, NULL);                                            \
-    }
-
 static lw_word *depth_of(const lw_region_mutex *mutex)
 {
     return &mutex->words[(offsetof(struct slot, other) - offsetof(struct slot, words)) /

@@ -252,6 +252,17 @@ lw_region_mutex lw_region_mutex_in(struct lw_region *region, struct slot *slot, 
 int lw_region_find_mutex(struct lw_region *region, const char *name, uint32_t kind,
                          lw_region_mutex *mutex);
 
+/* A form without a cancel, and one without a limit. */
+#define SHORTER(function, type)                                                                    \
+    int function##_until(const type *it, lw_deadline deadline)                                     \
+    {                                                                                              \
+        return function##_cancel(it, deadline, NULL);                                              \
+    }                                                                                              \
+    int function(const type *it)                                                                   \
+    {                                                                                              \
+        return function##_cancel(it, LW_FOREVER, NULL);                                            \
+    }
+
 #pragma GCC visibility pop
 
 #endif

@@ -8,17 +8,6 @@
 
 #include "../blocking.h"
 
-/* A form without a cancel, and one without a limit. */
-#define SHORTER(function)                                                                          \
-    int function##_until(const lw_region_rwtable *lock, lw_deadline deadline)                      \
-    {                                                                                              \
-        return function##_cancel(lock, deadline, NULL);                                            \
-    }                                                                                              \
-    int function(const lw_region_rwtable *lock)                                                    \
-    {                                                                                              \
-        return function##_cancel(lock, LW_FOREVER, NULL);                                          \
-    }
-
 static int wait_for(const lw_region_permits *permits, lw_step *step, uint32_t self, uint32_t *which,
                     lw_deadline deadline, lw_cancel *cancel)
 {
@@ -161,7 +150,7 @@ int lw_region_rwtable_rdlock_cancel(const lw_region_rwtable *lock, lw_deadline d
     error = lw_region_mutex_lock_cancel(&lock->mutex, deadline, cancel);
     return has(error) ? read_then_leave(lock, error, self, deadline, cancel) : error;
 }
-SHORTER(lw_region_rwtable_rdlock)
+SHORTER(lw_region_rwtable_rdlock, lw_region_rwtable)
 
 /* The caller has the mutex. Lets it go if readers stay. */
 static int write_or_leave(const lw_region_rwtable *lock, int had, uint32_t self,
@@ -191,7 +180,7 @@ int lw_region_rwtable_wrlock_cancel(const lw_region_rwtable *lock, lw_deadline d
     error = lw_region_mutex_lock_cancel(&lock->mutex, deadline, cancel);
     return has(error) ? write_or_leave(lock, error, self, deadline, cancel) : error;
 }
-SHORTER(lw_region_rwtable_wrlock)
+SHORTER(lw_region_rwtable_wrlock, lw_region_rwtable)
 
 int lw_region_rwtable_tryrdlock(const lw_region_rwtable *lock)
 {

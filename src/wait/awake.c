@@ -59,9 +59,9 @@
 /* For a lock. */
 #define ROUNDS 16             /* spins and yields before a sleep; half on an oversubscribed CPU */
 #define SPIN_NS 1000          /* how long the close spin of a round lasts */
-#define LOST_RACES 3          /* so many lost races, and all threads back off, */
-#define LOOKS 256             /* unless each is outweighed by so many other looks, */
-#define RARE_LOOKS 16         /* or so many while threads back off */
+#define LOST_RACES 3          /* all threads back off after so many lost races */
+#define LOOKS 256             /* so many looks without one cancel a lost race */
+#define RARE_LOOKS 16         /* the same while threads back off */
 #define OVERTAKEN 4           /* so many changes of owner, seen in one wait, are a crowd */
 #define IN_VAIN 2u            /* so many spins in vain, one after the other: sections are long */
 #define PERIOD 4u             /* how long each holds for a lock, in units of 2^20 ns */

@@ -8,7 +8,7 @@
  *   spin            poll a word again and again, without sleeping
  *   back off        leave the word's cache line to other CPUs for a while
  *   yield           let another thread run on this CPU
- *   oversubscribed  a CPU that busy threads share which have nothing to do with the lock
+ *   oversubscribed  a CPU that more threads want, of which some have nothing to do with the lock
  */
 #ifndef LOCKWORD_AWAKE_H
 #define LOCKWORD_AWAKE_H

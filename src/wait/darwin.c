@@ -16,11 +16,6 @@
 #define HAS_SYNC __builtin_available(macOS 14.4, iOS 17.4, tvOS 17.4, watchOS 10.4, *)
 #endif
 
-#define NS_PER_S 1000000000
-
-/* A wait sleeps for at most so long at once. */
-#define LONGEST_NAP_NS (100000 * (int64_t)NS_PER_S)
-
 void lw_bed_begin(void)
 {
 }

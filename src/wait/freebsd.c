@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000
-
 void lw_bed_begin(void)
 {
 }

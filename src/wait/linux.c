@@ -15,8 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000
-
 /*
  * For lw_wait_ringing: a word that changes with each notify while threads wait at it, and how many
  * threads wait there.

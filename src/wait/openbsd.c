@@ -12,11 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000
-
-/* A wait sleeps for at most so long at once. */
-#define LONGEST_NAP_NS (100000 * (int64_t)NS_PER_S)
-
 void lw_bed_begin(void)
 {
 }

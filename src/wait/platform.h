@@ -16,6 +16,8 @@
 #include <lockword/self.h>
 #include <lockword/wait.h>
 
+#define NS_PER_S 1000000000
+
 struct lw_region;
 
 /* These are no symbols of the shared library. */

@@ -9,14 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000
-
-/*
- * A condition sleeps for at most so long at once. So every time fits into a time_t of 32 bits, and
- * no system has to add up far ones.
- */
-#define LONGEST_NAP_NS (100000 * (int64_t)NS_PER_S)
-
 static pthread_condattr_t monotonic;
 void lw_bed_begin(void)
 {

@@ -21,6 +21,12 @@ typedef struct lw_bed {
 } lw_bed;
 #endif
 
+/*
+ * A platform sleeps for at most so long at once. So every time fits into a time_t of 32 bits, and
+ * no system has to add up far ones.
+ */
+#define LONGEST_NAP_NS (100000 * (int64_t)NS_PER_S)
+
 /* A thread that sleeps, on its own stack. */
 struct lw_sleeper {
     lw_word is_notified;

@@ -13,11 +13,7 @@
 
 #include <windows.h>
 
-#define NS_PER_S 1000000000
 #define NS_PER_MS 1000000
-
-/* A wait sleeps for at most so long at once. */
-#define LONGEST_NAP_NS (100000 * (int64_t)NS_PER_S)
 
 _Static_assert(sizeof(SRWLOCK) == sizeof(lw_table_lock), "table.h reserves its memory");
 

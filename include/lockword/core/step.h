@@ -47,6 +47,7 @@ enum lw_why {
  */
 LW_INLINE bool lw_gives_up(uint32_t why)
 {
+    /* LW_TIMED_OUT is 3, and LW_CANCELLED is 7: no other reason has both of these bits. */
     return (why & 3) == 3;
 }
 

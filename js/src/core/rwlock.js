@@ -283,27 +283,27 @@ function moveGeneration(rwlock) {
 }
 
 /**
- * Goes from `had` to `has` (0 is nothing), ends these claims, sets the mark that is owed, and wakes
- * those who may go on: rules 1 and 2. Returns false, with nothing changed, if `had` is READER and
- * no agent reads.
+ * Goes from `before` to `after` (0 is nothing), ends these claims, sets the mark that is owed, and
+ * wakes those who may go on: rules 1 and 2. Returns false, with nothing changed, if `before` is
+ * READER and no agent reads.
  *
  * @param {Words} rwlock
- * @param {number} had
- * @param {number} has
+ * @param {number} before
+ * @param {number} after
  * @param {number} claims
  * @param {number} owed
  * @returns {boolean}
  */
-function give(rwlock, had, has, claims, owed) {
+function give(rwlock, before, after, claims, owed) {
   let readers = 0; // their mark, if this function has cleared it
   let seen = Atomics.load(rwlock, LW_RWLOCK_STATE);
   for (;;) {
     const state = seen;
-    if (had === LW_RWLOCK_READER && !(state & LW_RWLOCK_READERS)) return false;
-    const left = (((state | owed) & ~claims) - had + has) | 0;
+    if (before === LW_RWLOCK_READER && !(state & LW_RWLOCK_READERS)) return false;
+    const left = (((state | owed) & ~claims) - before + after) | 0;
     // Only the last reader to leave makes room for another agent.
     const wakes =
-      !(left & LW_RWLOCK_WRITER) && !(had === LW_RWLOCK_READER && left & LW_RWLOCK_READERS);
+      !(left & LW_RWLOCK_WRITER) && !(before === LW_RWLOCK_READER && left & LW_RWLOCK_READERS);
     if (wakes && state & LW_RWLOCK_BLOCKED_READERS) {
       const cleared = (state & ~LW_RWLOCK_BLOCKED_READERS) | LW_RWLOCK_LEAVING;
       // Acquire: the generation that is loaded next is the one of the last clearing.
@@ -317,13 +317,13 @@ function give(rwlock, had, has, claims, owed) {
     }
     const writer =
       wakes && !(left & LW_RWLOCK_MIXED) && !(left & HOLDERS) && (left & LW_BLOCKED_WAITERS) !== 0;
-    const writerFirst = writer && had !== LW_RWLOCK_WRITER && !(left & LW_RWLOCK_READERS_TURN);
+    const writerFirst = writer && before !== LW_RWLOCK_WRITER && !(left & LW_RWLOCK_READERS_TURN);
     const kept = writerFirst ? readers : 0;
     let ended = LW_RWLOCK_LEAVING;
     if (wakes) ended |= LW_ASYNC_WAITERS | LW_RWLOCK_MIXED;
     const mixed = wakes && (left & LW_RWLOCK_MIXED) !== 0;
     if (mixed || (writer && (writerFirst || readers === 0))) ended |= LW_BLOCKED_WAITERS;
-    if (had === LW_RWLOCK_WRITER && readers !== 0) ended |= LW_RWLOCK_WRITERS_TURN;
+    if (before === LW_RWLOCK_WRITER && readers !== 0) ended |= LW_RWLOCK_WRITERS_TURN;
     // Acquire: pairs with the marks, so that the notifies come after the waits.
     seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, (left & ~ended) | kept);
     if (seen !== state) continue;

@@ -58,6 +58,7 @@ const RESTS = STARVES + MAX_RECHECKS * LW_ONE_FAILED_WAIT;
  * @returns {boolean}
  */
 export function givesUp(why) {
+  // LW_TIMED_OUT is 3, and LW_CANCELLED is 7: no other reason has both of these bits.
   return (why & 3) === 3;
 }
 
