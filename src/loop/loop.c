@@ -317,7 +317,8 @@ static void advance(lw_waiter *waiter, uint32_t why)
             wait_as(waiter, what);
             return;
         }
-        lw_lot_park(waiter);
+        if (!lw_lot_park(waiter))
+            return;
         why = LW_AGAIN;
     }
 }

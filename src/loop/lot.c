@@ -161,14 +161,14 @@ bool lw_lot_join(lw_waiter *waiter)
     return leads;
 }
 
-void lw_lot_park(lw_waiter *head)
+bool lw_lot_park(lw_waiter *waiter)
 {
-    struct bucket *bucket = lock_bucket(head->heard_at);
-    if (head->leads)
-        park(bucket, head);
-    else
-        join(bucket, head);
+    struct bucket *bucket = lock_bucket(waiter->heard_at);
+    if (waiter->leads)
+        park(bucket, waiter);
+    const bool leads = waiter->leads || join(bucket, waiter);
     lw_mutex_unlock(&bucket->lock);
+    return leads;
 }
 
 /*

@@ -74,8 +74,11 @@ uint32_t lw_lot_generation(void);
  */
 bool lw_lot_join(lw_waiter *waiter);
 
-/* Parks a head; or puts a waiter into its line again that a notify has taken out. */
-void lw_lot_park(lw_waiter *head);
+/*
+ * Parks a head; or puts a waiter into its line again that a notify has taken out. Returns false if
+ * it stands behind another one now: then its step runs when it is the head.
+ */
+bool lw_lot_park(lw_waiter *waiter);
 
 /*
  * Takes a waiter out of its line, if it is in one, and out of its loop's inbox. Returns the line's

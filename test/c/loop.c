@@ -687,6 +687,28 @@ LOOP_TEST(a_condition_wakes_threads_and_loops)
     assert_int_equal(end_call(&call), 0);
 }
 
+/*
+ * An earlier notify moved the sequence before `a` began to wait, and wakes only now. While the loop
+ * has yet to run, `b` becomes the head of the line.
+ */
+LOOP_TEST(a_notify_that_wakes_late_meets_two_waiters_of_a_condition)
+{
+    lw_mutex_lock(&guard);
+    WAIT(lw_cond_wait_async, &cond, &guard, FOR(&a));
+    lw_notify_both(&cond.word[LW_COND_SEQUENCE], 1);
+    lw_mutex_lock(&guard);
+    WAIT(lw_cond_wait_async, &cond, &guard, FOR(&b));
+    settle(&loop);
+    assert_int_equal(a.calls + b.calls, 0);
+    a.then = b.then = unlock;
+    a.on = b.on = &guard;
+    for (int i = 1; i <= 2; i++) {
+        lw_cond_notify_one(&cond);
+        settle(&loop);
+        assert_int_equal(a.calls + b.calls, i);
+    }
+}
+
 /* The end of loops. */
 
 static void release(void *sem)

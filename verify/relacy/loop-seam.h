@@ -19,6 +19,7 @@ void model_point(void);
 uint32_t model_self(void);
 void model_lock(const void *address);
 void model_unlock(const void *address);
+void model_expect(int is_so);
 
 #ifdef __cplusplus
 }

@@ -310,6 +310,57 @@ template <how how> struct cond_test : two_loops {
     }
 };
 
+/*
+ * Two requests of one loop wait at the condition. The thread notifies once too often: that notify
+ * may come before both, or move the sequence before the first and wake it after.
+ */
+struct crowd_test : two_loops {
+    unsigned waiting;
+
+    void prepare() override
+    {
+        spare(1, 0);
+        spare(1, 1);
+        memset(static_cast<void *>(&loops[1]), POISON, sizeof loops[1]);
+        waiting = 0;
+    }
+
+    static void notified(lw_request *, int result, void *context)
+    {
+        wait *each = static_cast<wait *>(context);
+        crowd_test *all = static_cast<crowd_test *>(each->all);
+        RL_ASSERT(result == 0);
+        all->enter();
+        end(each, result);
+        all->leave();
+    }
+
+    void thread(unsigned index) override
+    {
+        if (index == 1)
+            return;
+        if (index == 2) {
+            lw_cond_notify_one(&cond);
+            while (waiting < 2)
+                rl::yield(1, $);
+            lw_cond_notify_one(&cond);
+            lw_cond_notify_one(&cond);
+            return;
+        }
+        lw_loop_init(&loops[0]);
+        for (; waiting < 2; waiting++) {
+            take();
+            holder = 0;
+            wait *each = fresh(0, waiting);
+            RL_ASSERT(lw_cond_wait_async(&cond, &mutex, &each->request, &loops[0], LW_FOREVER,
+                                         notified, each) == 0);
+            pause();
+        }
+        run(0, 2);
+        close(0);
+    }
+};
+
 const test tests[] = {
     {"a cancel against a grant", of<lock_test<CANCELS>>},
     {"a deadline against a grant", of<lock_test<EXPIRES>>},
@@ -317,6 +368,7 @@ const test tests[] = {
     {"the end of a loop against a grant", of<lock_test<ENDS>>},
     {"a cancel against a condition's notify", of<cond_test<CANCELS>>},
     {"the end of a loop against its notify", of<cond_test<ENDS>>},
+    {"a notify too many for a loop's two waiters", of<crowd_test>},
 };
 
 } // namespace

@@ -1,4 +1,9 @@
 /* src/loop/lot.c, or a broken one, and what the programs change inside it. */
+#include "../../src/loop/lot.h"
+
+/* A link that is still in a ring would break it. */
+#define lw_link_put(link, before) (model_expect(lw_link_is_alone(link)), lw_link_put(link, before))
+
 #include LOT
 
 void model_empty_lot(void);

@@ -81,6 +81,11 @@ uint32_t model_self()
     return rl::ctx().current_thread() + 1;
 }
 
+void model_expect(int is_so)
+{
+    RL_ASSERT(is_so);
+}
+
 void model_lock(const void *address)
 {
     now->of(address).lock($);
