@@ -526,7 +526,7 @@ class _Request:
             if self._handle is not None:
                 self.end()
             elif not self._future.cancelled() and self._future.result() in _GRANTED:
-                self._undo()  # the task was cancelled when it had got it
+                self._undo_once()  # the task was cancelled when it had got it
             raise
 
     def end(self) -> None:
@@ -560,7 +560,13 @@ class _Request:
         except RuntimeError:  # the loop was closed
             pass
         if result in _GRANTED:
-            self._undo()
+            self._undo_once()
+
+    def _undo_once(self) -> None:
+        # In a closed loop the future gets the result although set_result raises. So the end of its
+        # task, at any time later, comes here, too.
+        undo, self._undo = self._undo, lambda: None
+        undo()
 
 
 @_DONE

@@ -1141,6 +1141,38 @@ class Tasks(Case):
         run_async(main())
         task._log_destroy_pending = False
 
+    def test_a_wait_in_a_closed_loop_gives_back_once(self):
+        slots, go = self.region.semaphore("slots", 0), self.region.event("go")
+        one, gpus = self.region.event("one", auto=True), self.region.permits("gpus", 1)
+        self.jobs.acquire()
+        held = gpus.acquire()
+        loop = asyncio.new_event_loop()
+        waits = (self.jobs.acquire_async, gpus.acquire_async, slots.acquire_async, one.wait_async)
+        tasks = [loop.create_task(wait()) for wait in waits]
+        loop.run_until_complete(begun())
+        loop.close()
+
+        async def main():
+            self.jobs.release()
+            held.release()
+            slots.release()
+            one.set()
+            wait = asyncio.ensure_future(go.wait_async())
+            while len(lockword._Request._pending) != 1:  # the old ones have not ended
+                await begun()
+            wait.cancel()
+            self.assertTrue(one.is_set() and one.clear())
+            async with self.jobs, gpus:
+                for task in tasks:
+                    task._log_destroy_pending = False
+                tasks.clear()
+                del task
+                gc.collect()
+                self.assertEqual((self.jobs.locked(), gpus.available), (True, 0))
+            self.assertEqual((slots.available, one.is_set()), (1, False))
+
+        run_async(main())
+
     def test_a_thread_that_ends_while_its_tasks_wait(self):
         let = self.other_holds()
         tasks = []
