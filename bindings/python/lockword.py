@@ -355,6 +355,10 @@ class _Wait:
 
     def __init__(self) -> None:
         self._cancel = _Words()
+        #: The main thread's wait within which a signal's handler began this one.
+        self.outer: Optional["_Wait"] = None
+        #: Once signals are told to `_Signals`: what they were told to before.
+        self.before: List[int] = []
 
     def run(self, call: Callable, arguments: tuple, result: List[int]) -> None:
         """Appends what the C function returns: in one step, between which no signal is handled."""
@@ -370,13 +374,14 @@ _set_wakeup_fd = functools.partial(signal.set_wakeup_fd, warn_on_full_buffer=Fal
 class _Signals:
     """
     Ends the main thread's wait when a signal arrives, since C waits on, and Python handles signals
-    only outside of C. Python's own handler writes a byte to a pipe, and a thread reads it.
+    only outside of C. Python's own handler writes a byte to a pipe, and a thread reads it. A
+    program's handler may wait, too: each wait leaves things as it found them.
     """
 
     def __init__(self) -> None:
         self._pipe: Optional[int] = None
         self._wait: Optional[_Wait] = None
-        self._before = [-1]
+        self._last: Optional[_Wait] = None
 
     def begin(self, wait: _Wait) -> None:
         if self._pipe is None:
@@ -384,19 +389,30 @@ class _Signals:
             os.set_blocking(writer, False)
             threading.Thread(target=self._listen, args=(reader,), daemon=True).start()
             self._pipe = writer
+        wait.outer = self._wait
         self._wait = wait
-        self._before[:] = map(_set_wakeup_fd, (self._pipe,))
+        wait.before[:] = map(_set_wakeup_fd, (self._pipe,))
 
-    def end(self) -> None:
-        self._wait = None
-        if self._before[0] != self._pipe:
-            _set_wakeup_fd(self._before[0])
+    def end(self, wait: _Wait) -> None:
+        if wait.before:
+            _set_wakeup_fd(wait.before[0])
+            self._last = wait
+        if self._wait is wait:
+            self._wait = wait.outer
+
+    def _told_before(self) -> int:
+        for wait in (self._wait, self._last):  # the last one's signals may arrive after its end
+            while wait is not None:
+                if wait.before and wait.before[0] != self._pipe:
+                    return wait.before[0]
+                wait = wait.outer
+        return -1
 
     def _listen(self, reader: int) -> None:
         while True:
             signals = os.read(reader, 64)
-            before = self._before[0]
-            if before not in (-1, self._pipe):  # an event loop's
+            before = self._told_before()
+            if before != -1:  # an event loop's
                 try:
                     os.write(before, signals)
                 except OSError:
@@ -429,10 +445,10 @@ def _block(
                 wait.run(call, (*arguments, deadline), result)
             finally:
                 if interruptible:
-                    _signals.end()
+                    _signals.end(wait)
         except BaseException:
             if interruptible:
-                _signals.end()  # again, as the handler may have raised before it had any effect
+                _signals.end(wait)  # again: the handler may have raised before it had any effect
             if result and result[0] in _GRANTED:
                 undo()
             raise
@@ -1514,8 +1530,8 @@ class Region(_Local):
 def _in_child() -> None:
     """After a fork: the other threads, and what they held and waited for, are the parent's."""
     global _signals, _of_thread
-    if _signals._wait is not None:  # another thread forked while the main one waited
-        _signals.end()
+    while _signals._wait is not None:  # another thread forked while the main one waited
+        _signals.end(_signals._wait)
     _signals = _Signals()
     _Request._pending.clear()
     _of_thread = threading.local()

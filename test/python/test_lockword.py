@@ -437,6 +437,42 @@ class Interruptions(Case):
         self.assertEqual(os.read(reader, 8), bytes([signal.SIGUSR1]))
         self.assertEqual(signal.set_wakeup_fd(writer), writer)
 
+    def test_a_handler_may_wait_within_a_wait(self):
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        before = signal.set_wakeup_fd(writer)
+        self.addCleanup(signal.set_wakeup_fd, before)
+        slots, handled = self.region.semaphore("slots", 0), []
+
+        def handle(*_):
+            self.assertFalse(slots.acquire(timeout=0.01))
+            if handled:
+                os.kill(os.getpid(), signal.SIGUSR2)
+                self.assertFalse(slots.acquire(timeout=0.01))
+            handled.append(1)
+
+        for number, how in ((signal.SIGUSR1, handle), (signal.SIGUSR2, lambda *_: None)):
+            self.addCleanup(signal.signal, number, signal.signal(number, how))
+        held = threading.Event()
+
+        def tell():
+            """Signals the main thread when it waits, and waits until it has handled that."""
+            with self.jobs:
+                held.set()
+                for n in (1, 2):
+                    until(lambda: self.waiters() == 1)
+                    os.kill(os.getpid(), signal.SIGUSR1)
+                    until(lambda: len(handled) == n)
+                until(lambda: self.waiters() == 1)
+
+        join = self.thread(tell)
+        held.wait()
+        with self.jobs:
+            self.assertIsNone(join())
+        self.assertEqual(signal.set_wakeup_fd(writer), writer)
+        told = sorted(os.read(reader, 1)[0] for _ in range(3))
+        self.assertEqual(told, [signal.SIGUSR1, signal.SIGUSR1, signal.SIGUSR2])
+
 
 class Others(Case):
     def test_semaphore(self):
