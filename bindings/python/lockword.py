@@ -40,7 +40,7 @@ from typing import (
     List,
     NamedTuple,
     Optional,
-    Set,
+    Tuple,
     Union,
 )
 
@@ -662,8 +662,9 @@ class _Hold(_Local):
         self._guard.__exit__(*error)
 
 
-#: The mutexes that threads hold: their region stays open, though nothing else refers to it.
-_held: Set["_Lock"] = set()
+#: How often a thread holds what has owners, by region, name and thread: the region stays open,
+#: though nothing else refers to it.
+_held: Dict[Tuple["Region", str, int], int] = {}
 
 
 class _Lock(_Local):
@@ -672,6 +673,8 @@ class _Lock(_Local):
     _GUARD = Guard
     #: Whether a task may have it without a request, if it is free.
     _TRIES = True
+    #: Whether a death, or the end of the region, frees it.
+    _HAS_OWNERS = True
 
     def __init__(self, region: "Region", what: str) -> None:
         self._region = region
@@ -707,6 +710,24 @@ class _Lock(_Local):
     def _granted(self, value: int) -> None:
         """A task's request has been granted, with this value."""
 
+    def _count(self, by: int) -> None:
+        """Counts what this thread holds, which alone can release it."""
+        if not self._HAS_OWNERS:
+            return
+        key = (self._region, self._what, threading.get_ident())
+        n = _held.pop(key, 0) + by
+        if n > 0:
+            _held[key] = n
+
+    def _freed(self, how: Callable) -> int:
+        """Releases what has owners."""
+        if self._region._value is None:
+            return _errno.ECANCELED
+        error = how(self._handle)
+        if not error:
+            self._count(-1)
+        return error
+
     def _take(self, timeout: Optional[float]) -> int:
         """Returns 0, EOWNERDEAD or ETIMEDOUT."""
         self._region._open_handle()
@@ -716,9 +737,10 @@ class _Lock(_Local):
             if timeout is not None and timeout <= 0:
                 return _errno.ETIMEDOUT
             arguments = self._arguments()
-            error = _block(self._region, self._wait, arguments, timeout, self._leave)
+            error = _block(self._region, self._wait, arguments, timeout, self._give_back)
         if error != _errno.ETIMEDOUT:
             _raise(error, self._what)
+            self._count(1)
         return error
 
     def _guard_of(self, timeout: Optional[float]) -> Guard:
@@ -738,7 +760,7 @@ class _Lock(_Local):
         me = threading.get_ident()
         error = self._try() if self._TRIES and not self._waiting[me] else _errno.EBUSY
         if error == _errno.EBUSY:
-            request = _Request(self._region, lambda: self._give_back(request))
+            request = _Request(self._region, lambda: self._give_back(request.value))
             self._waiting[me] += 1
             try:
                 error = await request.result(self._begin, self._begin_arguments(), timeout)
@@ -749,11 +771,16 @@ class _Lock(_Local):
             self._region._open_handle()
             raise asyncio.TimeoutError(f"{self._what}: timed out")
         _raise(error, self._what)
+        self._count(1)
         return self._GUARD(self, error == _errno.EOWNERDEAD)
 
-    def _give_back(self, request: _Request) -> None:
-        self._granted(request.value)
-        self._leave()
+    def _give_back(self, value: Optional[int] = None) -> None:
+        """What C has granted, and no caller gets."""
+        if value is not None:
+            self._granted(value)
+        self._count(1)
+        if self._leave():
+            self._count(-1)
 
     def hold(self, timeout: Optional[float] = None) -> _Hold:
         """
@@ -808,7 +835,6 @@ class Mutex(_Lock):
         error = super()._take(timeout)
         if error != _errno.ETIMEDOUT:
             self.owner_died = error == _errno.EOWNERDEAD
-            _held.add(self)
         return error
 
     def _try(self) -> int:
@@ -822,17 +848,6 @@ class Mutex(_Lock):
 
     def _abandon(self) -> int:
         return self._freed(_mutex_abandon)
-
-    def _freed(self, how: Callable) -> int:
-        # Discarded first: another thread may add it as soon as it is free.
-        if self._region._value is None:
-            return _errno.ECANCELED
-        was_held = self in _held
-        _held.discard(self)
-        error = how(self._handle)
-        if error and was_held:
-            _held.add(self)
-        return error
 
     def acquire(self, blocking: bool = True, timeout: Optional[float] = -1) -> bool:
         """
@@ -860,7 +875,7 @@ class Mutex(_Lock):
             return False
         _raise(error, self._what)
         self.owner_died = False
-        _held.add(self)
+        self._count(1)
         return True
 
     def locked(self) -> bool:
@@ -874,6 +889,7 @@ class Mutex(_Lock):
 class Semaphore(_Lock):
     """Permits that processes share. A death returns none: see <lockword/region.h>."""
 
+    _HAS_OWNERS = False
     _begin = _acquire_async
 
     def __init__(self, region: "Region", name: str, value: int) -> None:
@@ -952,22 +968,11 @@ class _OnePermit(_Lock):
     def _granted(self, value: int) -> None:
         self._number.value = value
 
-    def _take(self, timeout: Optional[float]) -> int:
-        error = super()._take(timeout)
-        if error != _errno.ETIMEDOUT:
-            _held.add(self)
-        return error
-
     def _try(self) -> int:
         return _permits_try(*self._arguments())
 
     def _free(self) -> int:
-        if self._region._value is None:
-            return _errno.ECANCELED
-        error = _permits_release(self._handle, self._number)
-        if not error:
-            _held.discard(self)
-        return error
+        return self._freed(lambda handle: _permits_release(handle, self._number))
 
 
 class Permits(_Lock):
@@ -1020,6 +1025,7 @@ class Permits(_Lock):
 class _Side(_Lock):
     """One side of a read-write lock."""
 
+    _HAS_OWNERS = False
     _side = ""
     _attempt: Any = None
 
@@ -1061,6 +1067,7 @@ class WriteLock(_Side):
 class _TableSide(_Side):
     """One side of a table."""
 
+    _HAS_OWNERS = True
     #: Whether the last holder that got it through this object was told of a writer's death. Where
     #: several threads read, ask the guard.
     owner_died = False
@@ -1073,9 +1080,6 @@ class _TableSide(_Side):
 
     def _free(self) -> int:
         return self._freed(_table_unlock)
-
-    def _freed(self, how: Callable) -> int:
-        return _errno.ECANCELED if self._region._value is None else how(self._handle)
 
 
 class TableReadLock(_TableSide):
@@ -1133,6 +1137,7 @@ class RWTable(_Local):
             return False
         _raise(error, self.write._what)
         self.write.owner_died = False
+        self.write._count(1)
         return True
 
 
@@ -1359,7 +1364,7 @@ class Region(_Local):
     of a path, the descriptor of an open file or memfd may be given.
 
     It is closed by `close`, at the end of a `with` block, or when nothing refers to it, or to what
-    it contains, any more, and no thread holds a mutex of it.
+    it contains, any more, and no thread holds a mutex, a permit or a table of it.
 
     After os.fork (multiprocessing's 'fork') the child has the region open, and holds nothing of it.
     """
@@ -1512,8 +1517,8 @@ class Region(_Local):
                 wait.end()
             while len(self._waits):
                 self._changed.wait(0.1)
-        for lock in [lock for lock in _held if lock._region is self]:
-            _held.discard(lock)
+        for key in [key for key in list(_held) if key[0] is self]:
+            _held.pop(key, None)
         self._finalizer()
 
     def __enter__(self) -> "Region":

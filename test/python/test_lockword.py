@@ -22,6 +22,7 @@ import textwrap
 import threading
 import time
 import unittest
+import weakref
 from random import Random
 
 import lockword
@@ -78,6 +79,7 @@ class Case(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(dir="/dev/shm")
         self.addCleanup(folder.cleanup)
+        self.addCleanup(lockword._held.clear)
         self.folder = folder.name
         self.path = os.path.join(folder.name, "region")
         self.region = lockword.Region(self.path)
@@ -624,13 +626,13 @@ class Others(Case):
         until(lambda: gpus.available == 2)
 
         # Dropped permits stay taken, and their region open, until their thread ends.
-        before = set(lockword._held)
-        lockword.Region(self.path).permits("gpus", 2).acquire()
-        gc.collect()
-        self.assertEqual(gpus.available, 1)
-        (held,) = lockword._held - before
-        held._free()
-        self.assertEqual(gpus.available, 2)
+        def drop():
+            lockword.Region(self.path).permits("gpus", 2).acquire()
+            gc.collect()
+            self.assertEqual(gpus.available, 1)
+
+        self.assertIsNone(self.thread(drop)())
+        until(lambda: gpus.available == 2)
 
     def test_event(self):
         go = self.region.event("go")
@@ -1324,8 +1326,57 @@ class Lives(Case):
         gc.collect()
         found = self.region.describe("jobs")
         self.assertEqual((found.state, found.holder_pid), ("sound", os.getpid()))
-        (held,) = lockword._held
-        held.release()
+        (held,) = {key[0] for key in lockword._held}
+        held.mutex("jobs").release()
+
+    def test_what_is_held_keeps_its_region_open(self):
+        def open_anew():
+            return lockword.Region(self.path)
+
+        async def in_tasks():
+            await open_anew().mutex("a task's").acquire_async()
+            await open_anew().permits("a task's gpus", 1).acquire_async()
+            await open_anew().rwtable("a task's shelf").read.acquire_async()
+
+        open_anew().mutex("jobs").acquire()
+        open_anew().permits("gpus", 1).acquire()
+        open_anew().rwtable("written").write.acquire()
+        read = open_anew().rwtable("read").read
+        self.assertTrue(read.acquire() and read.acquire())
+        read.release()
+        del read
+        asyncio.run(in_tasks())
+        gc.collect()
+        for name in ("jobs", "a task's"):
+            self.assertFalse(self.region.mutex(name).acquire(blocking=False))
+        for name in ("gpus", "a task's gpus"):
+            self.assertEqual(self.region.permits(name, 1).available, 0)
+        for name in ("written", "read", "a task's shelf"):
+            self.assertFalse(self.region.rwtable(name).write.acquire(blocking=False))
+        for region in {key[0] for key in lockword._held}:
+            region.close()
+        self.assertEqual(lockword._held, {})
+
+    def test_who_releases_by_another_object_lets_the_region_end(self):
+        def turns(first, second):
+            first.acquire()
+            second.release()
+
+        region = lockword.Region(self.path)
+        table = region.rwtable("shelf")
+        turns(region.mutex("jobs"), region.mutex("jobs"))
+        turns(table.write, region.rwtable("shelf").write)
+        table.read.acquire()
+        turns(table.read, region.rwtable("shelf").read)
+        self.assertEqual(len(lockword._held), 1)  # one read is left
+        self.assertIsInstance(self.thread(table.read.release)(), lockword.OwnershipError)
+        self.assertEqual(len(lockword._held), 1)
+        table.read.release()
+        self.assertEqual(lockword._held, {})
+        gone = weakref.ref(region)
+        del region, table
+        gc.collect()
+        self.assertIsNone(gone())
 
     def test_fork(self):
         self.jobs.acquire()
