@@ -338,12 +338,15 @@ def _encode(name: str) -> bytes:
 
 _SEM_MAX = 2**28 - 1
 _COUNTER_MAX = 2**30 - 1
+_SIZE_MAX = 2**32 - 1
+_MODE_MAX = 0o7777
+_FD_MAX = 2**31 - 1
 
 
-def _in_range(n: int, most: int) -> int:
+def _in_range(n: int, most: int, what: str = "") -> int:
     """Refuses a number that is out of range, since ctypes would cut off its higher bits."""
     if not 0 <= operator.index(n) <= most:
-        raise ValueError(f"from 0 to {most}, not {n}")
+        raise ValueError(f"{what}from 0 to {most}, not {n}")
     return n
 
 
@@ -1380,8 +1383,11 @@ class Region(_Local):
         size: int = 0,
     ) -> None:
         flags = create * 1 | exclusive * 2 | any_owner * 4
+        _in_range(size, _SIZE_MAX, "size: ")
+        _in_range(mode, _MODE_MAX, "mode: ")
         handle = ctypes.c_void_p()
         if isinstance(path, int):
+            _in_range(path, _FD_MAX, "a descriptor: ")
             error = _open_fd(ctypes.byref(handle), path, flags, size)
         else:
             path = os.fspath(path)
@@ -1466,6 +1472,7 @@ class Region(_Local):
         """
         if operator.index(size) < 1:
             raise ValueError(f"size must be positive, not {size}")
+        _in_range(size, _SIZE_MAX, "size: ")
         found = ctypes.c_void_p()
         self._find(_bytes, name, size, ctypes.byref(found))
         kind = type("_Bytes", (ctypes.c_uint8 * size,), {"__hash__": object.__hash__})

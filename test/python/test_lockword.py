@@ -679,6 +679,8 @@ class Others(Case):
 
     def test_what_does_not_fit_into_c_is_refused(self):
         slots, left = self.region.semaphore("slots", 1), self.region.counter("left", 5)
+        file = open(self.path, "r+b")
+        self.addCleanup(file.close)
         for call in (
             lambda: self.region.semaphore("more", -1),
             lambda: self.region.bytes("none", 0),
@@ -691,9 +693,16 @@ class Others(Case):
             lambda: left.wait_change(-1),
             lambda: asyncio.run(left.wait_at_most_async(2**32 + 5)),
             lambda: lockword.Region(self.path + "\0more"),
+            lambda: lockword.Region(self.path + "more", size=2**64 + 400000),
+            lambda: lockword.Region(self.path + "more", size=-1),
+            lambda: lockword.Region(self.path + "more", mode=2**32 + 0o644),
+            lambda: lockword.Region(self.path + "more", mode=-1),
+            lambda: lockword.Region(2**32 + file.fileno()),
+            lambda: self.region.bytes("none", 2**64 + 16),
         ):
             with self.assertRaises(ValueError):
                 call()
+        self.assertFalse(os.path.exists(self.path + "more"))
         with self.assertRaises(OverflowError):
             left.add(2**32 + 1)
         self.assertEqual((slots.available, left.value), (1, 5))
