@@ -1,9 +1,11 @@
 //! Waits of tasks: futures over lockword/loop.h, for any executor.
 //!
 //! Each thread that waits has an lw_loop, made by its first wait. One more thread, the bell ringer,
-//! polls the descriptors of all loops. When one is readable, it wakes all tasks that wait on that
-//! loop; the first of them to be polled runs the loop, which ends those requests whose turn it is.
-//! All are woken, not one, since a task that does not get to its future would hold up the others.
+//! polls the descriptors of all loops. When one is readable, it wakes one task that waits on that
+//! loop. Once that task is polled, it runs the loop, which ends those requests whose turn it is and
+//! wakes their tasks. All that wait would be too many: of n tasks that are served one by one, each
+//! would be polled n times. But a task may not get to its future, and must not hold up the others:
+//! until one has got there, more are woken each millisecond, twice as many as before.
 //!
 //! A request belongs to the thread that made it, and so does a lock that it gets. Therefore the
 //! futures and the guards are not Send. A request also has a handle of what it waits for, and not a
@@ -22,9 +24,33 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Once};
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
-/// What the bell ringer knows of a loop: whom to wake. A waker's key is its request's address.
-type Sleepers = Arc<Mutex<BTreeMap<usize, Waker>>>;
+/// What the bell ringer knows of a loop.
+#[derive(Default)]
+struct Sleepers {
+    /// Whom to wake. A waker's key is its request's address.
+    wakers: BTreeMap<usize, Waker>,
+    /// The key of the one that was woken last: the next one is another's turn.
+    last: usize,
+    /// Whether the bell ringer polls the descriptor. If not, a task has to run the loop.
+    is_armed: bool,
+}
+
+impl Sleepers {
+    /// Takes the next n wakers, or all.
+    fn take(&mut self, n: usize) -> Vec<Waker> {
+        let n = n.min(self.wakers.len());
+        let mut taken = Vec::with_capacity(n);
+        while taken.len() < n {
+            let next =
+                self.wakers.range(self.last + 1..).next().or_else(|| self.wakers.iter().next());
+            self.last = *next.expect("there are n").0;
+            taken.extend(self.wakers.remove(&self.last));
+        }
+        taken
+    }
+}
 
 mod epoll {
     //! Linux's epoll; the standard library links the C library that has it.
@@ -56,7 +82,7 @@ mod epoll {
 /// after it has left this map.
 struct Ringer {
     epoll: c_int,
-    loops: BTreeMap<c_int, Sleepers>,
+    loops: BTreeMap<c_int, Arc<Mutex<Sleepers>>>,
 }
 
 static RINGER: Mutex<Option<Ringer>> = Mutex::new(None);
@@ -70,21 +96,61 @@ fn wake_all(wakers: impl Iterator<Item = Waker>) {
     }
 }
 
+/// A loop that has something to do, which no task has heard yet.
+struct Call {
+    sleepers: Arc<Mutex<Sleepers>>,
+    /// How many tasks to wake, and when.
+    n: usize,
+    at: Instant,
+}
+
+impl Call {
+    /// Wakes tasks if it is time. Returns whether there may be more to do.
+    fn go_on(&mut self, now: Instant) -> bool {
+        if now < self.at {
+            return true;
+        }
+        let mut sleepers = self.sleepers.lock();
+        if sleepers.is_armed {
+            return false; // a task has run the loop
+        }
+        let wakers = sleepers.take(self.n);
+        let has_more = !sleepers.wakers.is_empty();
+        // No lock is held below: a waker may do anything.
+        drop(sleepers);
+        wake_all(wakers.into_iter());
+        self.n *= 2;
+        self.at = now + PATIENCE;
+        has_more
+    }
+}
+
+/// How long a task has to get to its future before others are woken, too.
+const PATIENCE: Duration = Duration::from_millis(1);
+
 /// Wakes tasks, for ever.
 fn ring(epoll: c_int) {
+    let mut calls: Vec<Call> = Vec::new();
     loop {
+        let ms = if calls.is_empty() { -1 } else { PATIENCE.as_millis() as c_int };
         let mut event = epoll::Event { events: 0, data: 0 };
         // SAFETY: `event` has room for one event.
-        if unsafe { epoll::epoll_wait(epoll, &mut event, 1, -1) } != 1 {
+        let n = unsafe { epoll::epoll_wait(epoll, &mut event, 1, ms) };
+        if n < 0 {
             let error = std::io::Error::last_os_error();
             assert!(error.kind() == ErrorKind::Interrupted, "lockword: {}", error);
-            continue;
         }
-        let fd = event.data as c_int;
-        let found = RINGER.lock().as_ref().and_then(|ringer| ringer.loops.get(&fd).cloned());
-        let sleepers = found.map(|sleepers| std::mem::take(&mut *sleepers.lock()));
-        // No lock is held here: a waker may do anything.
-        wake_all(sleepers.into_iter().flatten().map(|(_, waker)| waker));
+        let now = Instant::now();
+        if n == 1 {
+            let fd = event.data as c_int;
+            let found = RINGER.lock().as_ref().and_then(|ringer| ringer.loops.get(&fd).cloned());
+            if let Some(sleepers) = found {
+                sleepers.lock().is_armed = false;
+                calls.retain(|call| !Arc::ptr_eq(&call.sleepers, &sleepers));
+                calls.push(Call { sleepers, n: 1, at: now });
+            }
+        }
+        calls.retain_mut(|call| call.go_on(now));
     }
 }
 
@@ -94,7 +160,7 @@ struct Looper {
     room: Box<UnsafeCell<Room>>,
     fd: c_int,
     epoll: c_int,
-    sleepers: Sleepers,
+    sleepers: Arc<Mutex<Sleepers>>,
     /// The tasks whose requests a run has ended.
     woken: RefCell<Vec<Waker>>,
 }
@@ -123,7 +189,7 @@ impl Looper {
             let thread = std::thread::Builder::new().name("lockword".into());
             thread.spawn(move || ring(epoll)).expect("lockword: the thread that wakes tasks");
         });
-        let sleepers = Sleepers::default();
+        let sleepers = Arc::<Mutex<Sleepers>>::default();
         let epoll = {
             let mut ringer = RINGER.lock();
             let ringer = ringer.as_mut().expect("BEGUN has made it");
@@ -151,9 +217,15 @@ impl Looper {
         wake_all(woken.into_iter());
     }
 
-    /// Has the bell ringer wake the tasks when the loop has something to do; at once, if it has
-    /// now. One wake-up disarms it.
+    /// Has the bell ringer wake a task, if any waits, when the loop has something to do; at once,
+    /// if it has now. One wake-up disarms it. So whoever runs the loop does this afterwards: the
+    /// others sleep.
     fn arm(&self) {
+        let mut sleepers = self.sleepers.lock();
+        if sleepers.wakers.is_empty() || std::mem::replace(&mut sleepers.is_armed, true) {
+            return;
+        }
+        drop(sleepers);
         self.control(epoll::MOD, epoll::IN | epoll::ONESHOT);
     }
 }
@@ -215,7 +287,7 @@ impl Request {
 impl Drop for Request {
     fn drop(&mut self) {
         // Dropped without the lock: what the end of a waker does is not known.
-        let waker = self.looper.sleepers.lock().remove(&self.key());
+        let waker = self.looper.sleepers.lock().wakers.remove(&self.key());
         drop(waker);
     }
 }
@@ -322,10 +394,12 @@ impl<T: Target> Future for Wait<T> {
         }
         let request = this.request.as_ref().expect("it was made above");
         request.waker.replace(None); // this poll need not wake its own task
-        request.looper.run();
+        let looper = request.looper.clone();
+        looper.run();
         if let Some(result) = request.result.get() {
             this.request = None;
             this.has_ended = true;
+            looper.arm();
             sys::must(result, "a task's wait");
             return Poll::Ready(this.target.output());
         }
@@ -334,9 +408,9 @@ impl<T: Target> Future for Wait<T> {
         request.waker.replace(Some(context.waker().clone()));
         let waker = context.waker().clone();
         // Dropped without the lock, as in `drop` of the request.
-        let earlier = request.looper.sleepers.lock().insert(request.key(), waker);
+        let earlier = looper.sleepers.lock().wakers.insert(request.key(), waker);
         drop(earlier);
-        request.looper.arm();
+        looper.arm();
         Poll::Pending
     }
 }
@@ -355,7 +429,10 @@ impl<T: Target> Drop for Wait<T> {
         while request.result.get().is_none() {
             request.looper.run(); // ends some hundreds at once
         }
-        if request.result.get() == Some(0) {
+        let (looper, result) = (request.looper.clone(), request.result.get());
+        drop(request);
+        looper.arm();
+        if result == Some(0) {
             self.target.give_back();
         }
     }

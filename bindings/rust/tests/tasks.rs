@@ -281,6 +281,87 @@ fn a_leaked_wait_harms_nobody() {
     run(vec![Box::pin(async move { *mutex.lock_async().await += 1 })]);
 }
 
+/// A future that counts its polls.
+struct Counted<F> {
+    future: F,
+    polls: Rc<Cell<usize>>,
+}
+
+impl<F: Future<Output = ()> + Unpin> Future for Counted<F> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.polls.set(self.polls.get() + 1);
+        Pin::new(&mut self.future).poll(context)
+    }
+}
+
+#[test]
+fn a_thousand_tasks_are_polled_a_few_times_each() {
+    const N: usize = 1000;
+    let polls = Rc::new(Cell::new(0));
+    let counted = |task: Task| Box::pin(Counted { future: task, polls: polls.clone() }) as Task;
+
+    // A thread serves one by one.
+    let semaphore = Arc::new(Semaphore::new(0));
+    let tasks = (0..N).map(|_| {
+        let semaphore = semaphore.clone();
+        counted(Box::pin(async move { semaphore.acquire_async(1).await.forget() }))
+    });
+    let tasks = tasks.collect();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..N {
+                semaphore.release(1);
+                thread::sleep(Duration::from_micros(20));
+            }
+        });
+        run(tasks);
+    });
+    let served = polls.replace(0);
+
+    // They serve each other.
+    let mutex = Rc::new(Mutex::new(()));
+    let tasks = (0..N).map(|_| {
+        let mutex = mutex.clone();
+        counted(Box::pin(async move {
+            let _guard = mutex.lock_async().await;
+            turn().await;
+        }))
+    });
+    run(tasks.collect());
+    println!("polls of {} tasks: {} and {}", N, served, polls.get());
+    assert!(served < 20 * N && polls.get() < 20 * N);
+}
+
+#[test]
+fn tasks_that_are_never_polled_hold_up_nobody() {
+    let event = Arc::new(Event::manual());
+    let mut waits: Vec<_> = (0..100).map(|_| event.wait_async()).collect();
+    let flags: Vec<_> = waits.iter_mut().map(begin).collect();
+    event.set();
+    // None is polled, whichever is woken: any but the last one may be a task that never will be.
+    flags.iter().for_each(|flag| await_wake(flag));
+    let (last, flag) = (waits.last_mut().unwrap(), flags.last().unwrap());
+    assert!(poll(last, flag).is_ready());
+}
+
+#[test]
+fn who_is_woken_and_gives_up_leaves_no_other_asleep() {
+    let semaphore = Arc::new(Semaphore::new(0));
+    let mut waits: Vec<_> = (0..20).map(|_| semaphore.acquire_async(1)).collect();
+    let mut flags: Vec<_> = waits.iter_mut().map(begin).collect();
+    semaphore.release(1);
+    while !waits.is_empty() {
+        let is_woken = |flag: &Arc<Flag>| flag.wakes.load(Ordering::SeqCst) != 0;
+        match flags.iter().position(is_woken) {
+            Some(i) => drop((waits.swap_remove(i), flags.swap_remove(i))),
+            None => thread::park_timeout(Duration::from_millis(1)),
+        }
+    }
+    assert_eq!(semaphore.available(), 1);
+}
+
 #[test]
 fn a_waker_that_panics_keeps_no_other_task_asleep() {
     struct Broken;
