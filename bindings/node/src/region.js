@@ -554,7 +554,8 @@ const EOWNERDEAD = 130;
 /**
  * Opens the region in the file at this path, such as '/dev/shm/jobs', and makes it if there is
  * none. All threads that use it open it, in whichever process; those of one process count as one
- * process.
+ * process. A thread opens a file once, and not for each use: each `open` needs a `close`, since no
+ * region is closed by the garbage collector.
  *
  * @param {string} path
  * @param {OpenOptions} [options]
