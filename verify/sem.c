@@ -1,12 +1,13 @@
 /*
  * sem.c: the explorer's model of the semaphore. Each caller acquires as many permits as its size
  * and releases them; t only tries, f does so by the C interface, whose inlined halves go before the
- * steps; l looks, as a caller does that is awake yet. The configuration gives the number of permits
- * at first.
+ * steps; l looks, as a caller does that is awake yet. Caller r buries agents that have died, as a
+ * region does. The configuration gives the number of permits at first.
  */
 #include <lockword/sem.h>
 
 #include "callers.h"
+#include "holder.h"
 #include "mutex.h"
 
 /* The highest phase of its step: the mutex's counts, or a ticket, above four flags. */
@@ -23,7 +24,8 @@ enum {
     PERMITS,
     FACE_ACQUIRE,
     FACE_RELEASE,
-    FACE_RELEASE_TOO_MUCH
+    FACE_RELEASE_TOO_MUCH,
+    BURY
 };
 
 /* A caller's own flags. */
@@ -41,9 +43,12 @@ enum {
 /* Ghost: a claim stands, and is marked in the state. */
 #define MARKED 2
 
+#define BURIED 3 /* ghost: agents whose burial has ended, one bit each */
+
 /*
  * Of a caller that has its permits: the low byte of how many it left; of one that waits briefly
- * behind a claim: that claim, by its ticket plus one.
+ * behind a claim: that claim, by its ticket plus one; of one that buries: whether it last saw a
+ * claim, or its line.
  */
 #define LEFT 0
 #define WAITS_BESIDE 0
@@ -62,10 +67,22 @@ enum {
 
 #define HELD 0 /* ghost: how many permits are held, by what was done */
 
+#define IS_CLAIMED (LW_SEM_NEED | LW_SEM_LINE)
+
 #define KEPT (LW_SEM_CLAIMED | LW_SEM_RESERVED)
 
 /* More than anyone can hold. */
 #define TOO_MUCH 8
+
+/* What a region does: src/region/bury.c. */
+static uint32_t bury_all(lw_word *words, uint32_t dead)
+{
+    lw_sem_bury_step(words);
+    lw_notify(&words[LW_SEM_STATE], LW_ALL);
+    lw_notify(&words[LW_SEM_CLAIM], LW_ALL);
+    lw_notify_async(&words[LW_SEM_GATE], LW_ALL);
+    return dead;
+}
 
 CALL(try_acquire, lw_sem_try_step(words, a))
 CALL(look, lw_answer_what(lw_sem_acquire_step(words, a, LW_TIMED_OUT, 0)) == LW_DONE)
@@ -74,6 +91,7 @@ CALL(release, lw_sem_release_step(words, a))
 CALL(permits, lw_sem_permits(words))
 CALL(face_acquire, lw_sem_tryacquire((lw_sem *)words, a) == 0)
 CALL(face_release, lw_sem_release((lw_sem *)words, a) == 0)
+CALL(bury, bury_all(words, a))
 
 static const struct function functions[] = {
     [ACQUIRE] = {.name = "sem_acquire_step",
@@ -110,6 +128,7 @@ static const struct function functions[] = {
     [FACE_ACQUIRE] = FACE("sem_tryacquire", "tryacquire", face_acquire),
     [FACE_RELEASE] = FACE("sem_release", "release", face_release),
     [FACE_RELEASE_TOO_MUCH] = FACE("sem_release", "release too much", face_release),
+    [BURY] = INLINED("sem_bury_all", "bury", bury),
 };
 
 static bool is_try(uint32_t function)
@@ -139,6 +158,8 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     int count = 0;
     if (!holds && c->rounds == 0)
         return 0;
+    if (model_letter(agent, caller) == 'r')
+        return burials(state, BURY, state->ghosts[BURIED], choices);
     const uint8_t get = by_face                              ? FACE_ACQUIRE
                         : model_letter(agent, caller) == 't' ? TRY_ACQUIRE
                         : model_letter(agent, caller) == 'l' ? LOOK
@@ -291,10 +312,15 @@ static const char *operated(struct state *state, int agent, const struct operati
         const struct agent *a = &state->agents[agent];
         const uint32_t n = model_size(agent, a->caller);
         c->own[SAW_BESIDE] = a->function == ACQUIRE ? beside_enough(c, n, result) : 0;
+        if (a->function == BURY)
+            c->own[LEFT] =
+                ((has_changed(operation, result) ? operation->b : result) & IS_CLAIMED) != 0;
         if (!has_changed(operation, result))
             return NULL;
         if ((operation->a ^ operation->b) & (LW_SEM_NEED | LW_SEM_TICKET))
             state->ghosts[MARKED] = 0;
+        if (a->function == BURY)
+            return NULL;
         if (takes_over_too_soon(c, a->why & LW_WHY, n, operation))
             return "takes a claim over too soon";
         return overtakes_the_line(state, agent, operation) ? "overtakes the line" : NULL;
@@ -390,6 +416,13 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
         c->flags &= HOLDS;
         return result == (function == RELEASE_TOO_MUCH ? LW_SEM_OVERFLOW : 0) ? NULL
                                                                               : "releases too much";
+    case BURY: {
+        const bool leaves = c->own[LEFT];
+        c->flags = c->own[LEFT] = 0;
+        use_up_round(c);
+        state->ghosts[BURIED] |= (uint8_t)(1 << model_agent_of((uint32_t)result));
+        return leaves ? "a burial leaves a claim, or its line" : NULL;
+    }
     default:
         c->flags &= HOLDS;
         return result != (state->words[LW_SEM_STATE] & LW_SEM_MAX)
@@ -436,7 +469,7 @@ static bool sleeps_beside_permits(const struct state *state, int agent)
 /*
  * While no agent is within a step or about to make one, no thread sleeps beside permits that it
  * could have: those that hold permits may keep them for long. A dead agent may have taken a notify
- * with it. A proof knows one agent, and not what the others do.
+ * with it, until it is buried. A proof knows one agent, and not what the others do.
  */
 static bool is_at_rest(const struct state *state)
 {
@@ -444,7 +477,8 @@ static bool is_at_rest(const struct state *state)
         return false;
     for (int agent = 0; agent < model_agents; agent++) {
         const uint8_t doing = state->agents[agent].doing;
-        if (doing != IDLE && doing != ASLEEP)
+        if (doing == DEAD ? !(state->ghosts[BURIED] & 1 << agent)
+                          : doing != IDLE && doing != ASLEEP)
             return false;
     }
     return true;
@@ -456,7 +490,7 @@ static const char *invariant(const struct state *state)
     if (there + state->ghosts[HELD] != model_configuration->first)
         return "permits are lost, or made from nothing";
     for (int agent = 0; agent < model_agents && is_at_rest(state); agent++) {
-        if (sleeps_beside_permits(state, agent) && !(model_configuration->with & DEATHS))
+        if (sleeps_beside_permits(state, agent))
             return "sleeps beside permits that it could have";
     }
     return NULL;
@@ -475,6 +509,12 @@ static bool was_chosen(const struct state *state, int agent)
 static bool is_needed(const struct state *state, int agent)
 {
     return any_has(state, agent, HOLDS | TOOK);
+}
+
+/* No holder, whose permits would be lost, nor the one that buries. */
+static bool may_die(const struct state *state, int agent)
+{
+    return !is_needed(state, agent) && model_letter(agent, 0) != 'r';
 }
 
 /* How many permits the agent's callers hold, and how many all agents' do. */
@@ -604,6 +644,12 @@ static const struct configuration configurations[] = {
     {"b2,b2,b2,b", 1, 0, 0, LARGE, 3},
     {"b3,b,a2", 2, TIMEOUTS | CANCELS, 0, LARGE, 3},
     {"b3,b,a2", 2, ANY_END, 0, LARGE, 3},
+    {"b,b,r", 1, DEATHS | BURIALS, 0, SMALL, 1},
+    {"b2,b,r", 1, BRIEFS | DEATHS | BURIALS, 0, SMALL, 2},
+    {"b2,b2,b,r", 1, BRIEFS | DEATHS | BURIALS, 0, SMALL, 2},
+    {"a,b2,b,r", 1, BRIEFS | DEATHS | BURIALS, 0, SMALL, 2},
+    {"a2,a,r", 1, ANY_END | DEATHS | BURIALS, 0, SMALL, 2},
+    {"b2,b2,r", 1, ANY_END | DEATHS | BURIALS, 0, SMALL, 2},
 };
 
 static const struct configuration proofs[] = {
@@ -615,5 +661,6 @@ static const char *const word_names[] = {"permits", "gate", "claim"};
 
 EXPLORE("sem", LW_SEM_WORDS, .crowd = true, .queues_later = true, .begin = begin,
         .flags_of_a_step = SAW_TOO_FEW | MOST_SEEN * SAW, .was_chosen = was_chosen, .waits = waits,
-        .last_phase = SEM_LAST_PHASE, .proofs = proofs, .proof_count = COUNT_OF(proofs),
-        .held = held, .held_by_all = held_by_all, .is_owed = is_owed, .pledges = pledges)
+        .may_die = may_die, .sets_ghosts = 1 << BURIED, .last_phase = SEM_LAST_PHASE,
+        .proofs = proofs, .proof_count = COUNT_OF(proofs), .held = held, .held_by_all = held_by_all,
+        .is_owed = is_owed, .pledges = pledges)

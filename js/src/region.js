@@ -28,11 +28,6 @@ import {
   LW_PERMITS_WRITER,
   LW_ROBUST_ABANDONED,
   LW_ROBUST_OWNER_DIED,
-  LW_SEM_CLAIM,
-  LW_SEM_LINE,
-  LW_SEM_NEED,
-  LW_SEM_ONE_TICKET,
-  LW_SEM_TICKET,
   LW_SLICE,
 } from './core/constants.js';
 import { mutexBuryStep, mutexOwner } from './core/mutex.js';
@@ -49,6 +44,7 @@ import { Permits } from './permits.js';
 import { ClosedError } from './region-errors.js';
 import { RegionMutex } from './region-mutex.js';
 import { robustBury, robustFate, robustMourn } from './core/robust.js';
+import { semBuryStep } from './core/sem.js';
 import { RWLock } from './rwlock.js';
 import { RWTable } from './rwtable.js';
 import { Semaphore } from './semaphore.js';
@@ -933,7 +929,7 @@ export class Region {
       if (kind === 'Mutex' || kind === 'bytes') continue;
       // The dead may have freed a permit, and not have said so: this says it for any agent.
       if (hasTable(number)) permitsBuryStep(this.#permits(record), NOBODY);
-      if (kind === 'Semaphore') endClaim(words);
+      if (kind === 'Semaphore') semBuryStep(words);
       for (let word = 0; word < words.length; word++) notify(words, word);
     }
   }
@@ -968,23 +964,6 @@ function buryTable(mutex, table, id) {
     Atomics.store(table, LW_PERMITS_WRITER, 0);
   }
   mutexBuryStep(mutex, id);
-}
-
-/**
- * Ends the claim of a semaphore, which a dead waiter may have made: no word tells whose it is. If
- * its claimant lives, it finds another ticket, and claims anew. src/region/bury.c.
- *
- * @param {import('./wait.js').Words} sem
- */
-function endClaim(sem) {
-  let seen = Atomics.load(sem, LW_SEM_CLAIM);
-  let claim;
-  do {
-    claim = seen;
-    if (!(claim & (LW_SEM_NEED | LW_SEM_LINE))) return;
-    const next = (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET;
-    seen = Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, next);
-  } while (seen !== claim);
 }
 
 /**

@@ -261,3 +261,20 @@ uint32_t lw_sem_release_step(lw_word *sem, uint32_t n)
         lw_notify(&sem[LW_SEM_STATE], n);
     return state & LW_SEM_MAX;
 }
+
+/*
+ * If the claimant lives, it finds another ticket, and claims anew. The line ends, too: no claimant
+ * owes it a notify now. Whoever was barred by the claim's mark in the state claims, and so ends it.
+ */
+void lw_sem_bury_step(lw_word *sem)
+{
+    uint32_t seen = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
+    uint32_t claim;
+    do {
+        claim = seen;
+        if (!(claim & (LW_SEM_NEED | LW_SEM_LINE)))
+            return;
+        seen = lw_cas(&sem[LW_SEM_CLAIM], claim, (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET,
+                      lw_relaxed);
+    } while (seen != claim);
+}

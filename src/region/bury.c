@@ -211,24 +211,6 @@ static void free_all(struct lw_region *region, struct whose whose)
     }
 }
 
-/*
- * Ends the claim of a semaphore, which a dead waiter may have made: no word tells whose it is. If
- * its claimant lives, it finds another ticket, and claims anew. The line ends, too: no claimant
- * owes it a notify now. Those that are asleep in line are woken after this.
- */
-static void end_claim(lw_word *sem)
-{
-    uint32_t seen = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
-    uint32_t claim;
-    do {
-        claim = seen;
-        if (!(claim & (LW_SEM_NEED | LW_SEM_LINE)))
-            return;
-        seen = lw_cas(&sem[LW_SEM_CLAIM], claim, (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET,
-                      lw_relaxed);
-    } while (seen != claim);
-}
-
 /* Wakes all threads that wait for what a slot has, unless that is a mutex or a table. */
 static void wake(struct slot *slot)
 {
@@ -251,7 +233,7 @@ static void wake_all(struct lw_region *region)
         const uint32_t kind = lw_load(&slot->type, lw_acquire) & SLOT_TYPE;
         lw_word *table = lw_region_table(region, slot, kind);
         if (kind == LW_REGION_SEM)
-            end_claim(slot->other);
+            lw_sem_bury_step(slot->other);
         /*
          * The dead may have freed a permit, and not have said so. This says it, and frees nothing:
          * no agent has an id of generation 0.

@@ -84,6 +84,12 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
  */
 uint32_t lw_sem_release_step(lw_word *sem, uint32_t n);
 
+/*
+ * Ends the claim, which a dead waiter may have made: no word tells whose it is. Then the caller
+ * wakes all waiters at all words, since the dead may also have consumed a notify, or owed one.
+ */
+void lw_sem_bury_step(lw_word *sem);
+
 #ifdef __cplusplus
 }
 #endif

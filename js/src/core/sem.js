@@ -405,3 +405,24 @@ export function semReleaseStep(sem, n) {
   if (state & LW_BLOCKED_WAITERS) notify(sem, LW_SEM_STATE, n >>> 0);
   return state & LW_SEM_MAX;
 }
+
+/**
+ * If the claimant lives, it finds another ticket, and claims anew. The line ends, too: no claimant
+ * owes it a notify now. Whoever was barred by the claim's mark in the state claims, and so ends it.
+ *
+ * @param {Words} sem
+ */
+export function semBuryStep(sem) {
+  let seen = Atomics.load(sem, LW_SEM_CLAIM);
+  let claim;
+  do {
+    claim = seen;
+    if (!(claim & (LW_SEM_NEED | LW_SEM_LINE))) return;
+    seen = Atomics.compareExchange(
+      sem,
+      LW_SEM_CLAIM,
+      claim,
+      (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET,
+    );
+  } while (seen !== claim);
+}
