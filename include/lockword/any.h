@@ -95,19 +95,29 @@ LW_API lw_source lw_source_latch(lw_latch *latch)
     return source;
 }
 
+/* Whether there are sources, and none asks for more permits than there can be. */
+static inline bool lw_sources_can_come(const lw_source *sources, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (sources[i].step == lw_sem_acquire_step && sources[i].wanted > LW_SEM_MAX)
+            return false;
+    }
+    return n != 0;
+}
+
 /* The half of the function below that waits. Call that function instead. */
 enum lw_ending lw_wait_any_slow(const lw_source *sources, uint32_t n, lw_deadline deadline,
                                 lw_cancel *cancel, uint32_t *which);
 
 /*
  * Waits for one of n sources, 1 to LW_ANY_MAX, until the deadline, or until `cancel` fires (NULL:
- * never), and stores its index in *which. Returns 0; EINVAL: no sources, or too many; ETIMEDOUT;
- * ECANCELED.
+ * never), and stores its index in *which. Returns 0; EINVAL: no sources, too many, or one for more
+ * than LW_SEM_MAX permits; ETIMEDOUT; ECANCELED.
  */
 LW_API int lw_wait_any(const lw_source *sources, uint32_t n, lw_deadline deadline,
                        lw_cancel *cancel, uint32_t *which)
 {
-    if (n == 0 || n > LW_ANY_MAX)
+    if (n > LW_ANY_MAX || !lw_sources_can_come(sources, n))
         return EINVAL;
     const int error = lw_error_of(lw_wait_any_slow(sources, n, deadline, cancel, which));
     LW_NOTE_WAITED(sources[*which].words, error, cancel);

@@ -37,9 +37,9 @@
  * a DeadlockError, where Emscripten's sleeps or spins for ever; with a limit it is refused at once.
  * The holder may call the asynchronous function, which waits for the release.
  *
- * A semaphore counts to 2^28 - 1. A release of more than fits, and a negative number of permits,
- * throw a RangeError and change nothing. A wait for a condition variable without holding the lock
- * throws an OwnershipError and changes nothing.
+ * A semaphore counts to 2^28 - 1. A release of more than fits, a negative number of permits, and a
+ * wait for more than there can be throw a RangeError and change nothing. A wait for a condition
+ * variable without holding the lock throws an OwnershipError and changes nothing.
  *
  * A timeout limits the whole call, however many spurious wake-ups it has, and never ends early.
  *

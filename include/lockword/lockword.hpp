@@ -34,6 +34,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <initializer_list>
 #include <mutex>
 #include <optional>
@@ -1012,9 +1013,9 @@ class semaphore : public detail::primitive<lw_sem>
     }
 
     /* For wait_any: n permits. */
-    lw_source when(std::uint32_t n = 1) noexcept
+    lw_source when(std::uint32_t n = 1)
     {
-        return lw_source_sem(&native_, n);
+        return lw_source_sem(&native_, detail::within(0, n, LW_SEM_MAX, "when"));
     }
 };
 
@@ -1498,7 +1499,7 @@ void call_once(once_flag &flag, Function &&function, Arguments &&...arguments)
     if (error != LW_ONCE_RUN)
         return detail::check(error, "call_once");
     detail::once_run mine = {flag.native_handle(), false};
-    std::forward<Function>(function)(std::forward<Arguments>(arguments)...);
+    std::invoke(std::forward<Function>(function), std::forward<Arguments>(arguments)...);
     mine.success = true;
 }
 

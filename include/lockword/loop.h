@@ -78,7 +78,10 @@ extern "C" {
 typedef struct lw_loop lw_loop;
 typedef struct lw_request lw_request;
 
-/* Called when a request has ended. May do anything but destroy the loop (EBUSY). */
+/*
+ * Called when a request has ended. May do anything but destroy the loop (EBUSY). In C++ it may
+ * throw out of lw_loop_run, but not out of lw_loop_destroy.
+ */
 typedef void lw_done(lw_request *request, int result, void *context);
 
 /* What the rest of these declarations contain is the library's business. */
@@ -211,13 +214,34 @@ static inline void lw_request_note(const lw_request *request)
     }
 }
 
+#ifdef __cplusplus
+/* If a `done` throws, the run ends, and the next one has the rest. */
+struct lw_run {
+    lw_loop *loop;
+
+    ~lw_run()
+    {
+        if (loop) {
+            loop->budget = 0;
+            lw_loop_next(loop);
+        }
+    }
+};
+#endif
+
 static inline uint32_t lw_loop_call_ended(lw_loop *loop)
 {
+#ifdef __cplusplus
+    lw_run run = {loop};
+#endif
     uint32_t called = 0;
     for (lw_request *request; (request = lw_loop_next(loop)) != LW_NULL; called++) {
         lw_request_note(request);
         request->done(request, request->result, request->context);
     }
+#ifdef __cplusplus
+    run.loop = LW_NULL;
+#endif
     return called;
 }
 

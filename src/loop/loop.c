@@ -621,7 +621,7 @@ int lw_cond_begin(lw_cond *cond, lw_word *mutex, bool is_recursive, LW_ASYNC_PAR
 
 int lw_wait_any_async(const lw_source *sources, uint32_t n, lw_waiter *waiters, LW_ASYNC_PARAMETERS)
 {
-    int error = n == 0 ? EINVAL : 0;
+    int error = lw_sources_can_come(sources, n) ? 0 : EINVAL;
     for (uint32_t i = 1; i < n && error == 0; i++)
         error = lw_care_listen(sources[i].words);
     if (error == 0)

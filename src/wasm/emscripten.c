@@ -74,14 +74,14 @@ void lw_emscripten_lock_release(emscripten_lock_t *lock)
 
 void lw_emscripten_semaphore_init(emscripten_semaphore_t *sem, int num)
 {
-    if (num < 0 || (uint32_t)num > LW_SEM_MAX)
+    if ((uint32_t)num > LW_SEM_MAX)
         lw_emscripten_refuse(OUT_OF_RANGE);
     *sem = EMSCRIPTEN_SEMAPHORE_T_STATIC_INITIALIZER(num);
 }
 
 static int acquire(emscripten_semaphore_t *sem, int num, lw_deadline deadline)
 {
-    if (num < 0)
+    if ((uint32_t)num > LW_SEM_MAX)
         lw_emscripten_refuse(OUT_OF_RANGE);
     uint32_t *const words = LW_EMSCRIPTEN_AS(lw_sem, sem)->word;
     const struct lw_end end =

@@ -190,6 +190,9 @@ TEST(one_to_63_sources_can_be_waited_for)
     assert_int_equal(LW_ANY_MAX, 63);
     assert_int_equal(lw_wait_any(sources, 0, LW_FOREVER, NULL, &which), EINVAL);
     assert_int_equal(lw_wait_any(sources, LW_ANY_MAX + 1, LW_FOREVER, NULL, &which), EINVAL);
+    lw_sem permits = LW_SEM_INIT(1);
+    const lw_source too_much = lw_source_sem(&permits, LW_SEM_MAX + 1);
+    assert_int_equal(lw_wait_any(&too_much, 1, LW_FOREVER, NULL, &which), EINVAL);
     assert_int_equal(lw_wait_any(sources, 1, lw_after_ms(1), NULL, &which), ETIMEDOUT);
     assert_int_equal(lw_wait_any(sources, LW_ANY_MAX, lw_after_ms(1), &cancel, &which), ETIMEDOUT);
     lw_sem_release(&sems[LW_ANY_MAX - 1], 1);

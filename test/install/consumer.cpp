@@ -172,6 +172,7 @@ static void test_the_others()
     EXPECT(semaphore.available() == 3);
     EXPECT_ERROR(EOVERFLOW, semaphore.release(LW_SEM_MAX));
     EXPECT_ERROR(EINVAL, lw::semaphore(LW_SEM_MAX + 1));
+    EXPECT_ERROR(EINVAL, semaphore.when(LW_SEM_MAX + 1));
     EXPECT_ERROR(EINVAL, lw::barrier(0); lw::barrier(LW_BARRIER_MAX + 1));
     EXPECT_ERROR(EINVAL, lw::latch(LW_LATCH_MAX + 1));
     EXPECT_ERROR(EINVAL, lw::counter(LW_COUNTER_MAX + 1));
@@ -230,6 +231,10 @@ static void test_the_others()
     };
     at_once(call, call, call);
     EXPECT(calls == 1 && once.is_done());
+
+    lw::once_flag by_member;
+    lw::call_once(by_member, &lw::counter::add, &leaders, 1);
+    EXPECT(leaders.value() == 51 && by_member.is_done());
 }
 
 static void test_stops()
@@ -491,6 +496,34 @@ static void test_more_coroutines()
 }
 #endif
 
+#if LW_LINUX && defined(__cpp_exceptions)
+/* A callback that throws ends the run, and no more. */
+static void test_throwing_callbacks()
+{
+    lw::loop loop;
+    lw::mutex mutex;
+    lw_request requests[2];
+    int called = 0;
+    lw_done *throws_first = [](lw_request *, int, void *context) {
+        if (++*static_cast<int *>(context) == 1)
+            throw EAGAIN;
+    };
+    mutex.lock();
+    for (lw_request &request : requests)
+        lw_mutex_lock_async(mutex.native_handle(), &request, loop.native_handle(), LW_NOW,
+                            throws_first, &called);
+    try {
+        for (;;)
+            loop.run();
+    } catch (int error) {
+        EXPECT(error == EAGAIN && called == 1);
+    }
+    pollfd readable = {loop.fd(), POLLIN, 0};
+    EXPECT(poll(&readable, 1, 1000) == 1 && loop.run() == 1 && called == 2);
+    mutex.unlock();
+}
+#endif
+
 static void test_coroutines()
 {
 #if LW_LINUX && defined(__cpp_lib_coroutine)
@@ -514,6 +547,9 @@ static void test_coroutines()
 
 int main()
 {
+#if LW_LINUX && defined(__cpp_exceptions)
+    test_throwing_callbacks();
+#endif
     test_coroutines();
     test_mutexes();
     test_shared_mutex();

@@ -267,6 +267,7 @@ describe("emscripten: Wasm Workers' names", () => {
           () => c.semaphore_waitinf_acquire(-1),
           () => c.semaphore_async_acquire(-1, 0, 1),
         ],
+        ...[() => c.semaphore_wait_acquire(2 ** 28, 1), () => c.semaphore_waitinf_acquire(2 ** 30)],
         ...[() => c.make_again(-1), () => c.make_again(2 ** 30)],
       ];
       for (const call of calls) expect(await failure(call)).to.be.instanceOf(RangeError);
