@@ -908,9 +908,10 @@ export class Region {
       const kind = KINDS[(words[record + TYPE] & 0xff) - 1];
       const table = hasTable(words[record + TYPE] & 0xff) ? this.#permits(record) : undefined;
       const isOnce = kind === 'Once' && onceRunner(once) === id;
-      const hadPermits = table ? permitsBuryStep(table, id) > 0 : false;
-      if (isOnce || hadPermits || mutexOwner(mutex) === id)
+      // First: those that are woken look at it.
+      if (isOnce || mutexOwner(mutex) === id || (table && permitsOf(table, id)))
         Atomics.add(words, record + RECOVERIES, 1);
+      if (table) permitsBuryStep(table, id);
       if (kind === 'Mutex') robustBury(mutex, id);
       if (table && kind === 'RWTable') buryTable(mutex, table, id);
       if (isOnce) onceEndStep(once, id, false);

@@ -151,17 +151,23 @@ static bool is_theirs(const struct lw_region *region, uint32_t owner, struct who
            (whose.agent ? owner == whose.agent : lw_region_process_of(region, owner) == whose.row);
 }
 
-/* Frees the permits of the dead. Returns whether they had any. */
-static bool free_permits(struct lw_region *region, lw_word *permits, struct whose whose)
+/* Returns the first permit from this one on that the dead have, or how many permits there are. */
+static uint32_t next_permit(const struct lw_region *region, const lw_word *permits, uint32_t which,
+                            struct whose whose)
 {
     const uint32_t count = lw_permits_count(permits);
-    bool had = false;
-    for (uint32_t which = 0; which < count; which++) {
-        const uint32_t owner = lw_load(&permits[LW_PERMITS_FIRST + which], lw_relaxed);
-        if (is_theirs(region, owner, whose))
-            had |= lw_permits_bury_step(permits, owner) > 0;
-    }
-    return had;
+    while (which < count &&
+           !is_theirs(region, lw_load(&permits[LW_PERMITS_FIRST + which], lw_relaxed), whose))
+        which++;
+    return which;
+}
+
+static void free_permits(const struct lw_region *region, lw_word *permits, struct whose whose)
+{
+    const uint32_t count = lw_permits_count(permits);
+    for (uint32_t which = next_permit(region, permits, 0, whose); which < count;
+         which = next_permit(region, permits, which + 1, whose))
+        lw_permits_bury_step(permits, lw_load(&permits[LW_PERMITS_FIRST + which], lw_relaxed));
 }
 
 /*
@@ -201,9 +207,13 @@ static void free_all(struct lw_region *region, struct whose whose)
         const uint32_t kind = type & SLOT_TYPE;
         const bool is_once = kind == LW_REGION_ONCE && is_theirs(region, runner, whose);
         lw_word *table = lw_region_table(region, slot, kind);
-        const bool had_permits = table && free_permits(region, table, whose);
-        if (is_mutex || is_once || had_permits)
+        const bool has_permits =
+            table && next_permit(region, table, 0, whose) < lw_permits_count(table);
+        /* First: those that wake up look at it, and the next burier may find no owner any more. */
+        if (is_mutex || is_once || has_permits)
             lw_store(&slot->recoveries, lw_load(&slot->recoveries, lw_relaxed) + 1, lw_relaxed);
+        if (has_permits)
+            free_permits(region, table, whose);
         if (is_mutex)
             free_mutex(slot, type, table, owner);
         if (is_once)

@@ -268,7 +268,15 @@ static void wait_for_burial(lw_region *region)
         fail_msg("%s is left", remains);
 }
 
-static void check_all(lw_region *region)
+/* Whoever has a permit may know from this that its last owner died. */
+static bool has_recovered(lw_region *region, const char *name)
+{
+    struct lw_region_info info;
+    assert_int_equal(lw_region_describe(region, name, &info), 0);
+    return info.recoveries > 0;
+}
+
+static void check_all(lw_region *region, bool owner_died)
 {
     lw_region_mutex mutex;
     lw_region_rwtable table;
@@ -286,6 +294,7 @@ static void check_all(lw_region *region)
     assert_int_equal(lw_region_permits_named(region, "permits", PERMITS, &permits), 0);
     for (int i = 0; i < PERMITS; i++)
         assert_int_equal(lw_region_permits_acquire_until(&permits, NULL, deadline), 0);
+    assert_true(!owner_died || has_recovered(region, "permits"));
     assert_int_equal(lw_region_once_named(region, "once", &once), 0);
     const int begun = lw_region_once_begin_until(&once, deadline);
     const enum progress ran = told->progress[ONCE];
@@ -338,7 +347,7 @@ static bool dies_before(uint32_t write, void (*body)(lw_region *region), bool is
     fill_rows(mapped, region, 0);
     if (!is_watched)
         region = open_it(mapped, 0);
-    check_all(region);
+    check_all(region, buries);
     if (told->joins) {
         told->joins = false;
         region = open_it(mapped, 0);

@@ -527,6 +527,31 @@ describe('Region', () => {
     expect(region.describe('gpus')).to.deep.include({ held: 0, recoveries: 1 });
   });
 
+  itEnds('counts a death before it wakes those who wait for the permits', async () => {
+    const owner = spawnIn(region, ({ region, say }) => {
+      region.permits('gpus', 1).acquire();
+      say('holding');
+      for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    });
+    await owner.said('holding');
+    const mine = region.permits('gpus', 1).acquireAsync();
+    await sleep(20);
+    const { notify } = Atomics;
+    const seen = [];
+    Atomics.notify = (...args) => {
+      const { held, recoveries } = region.describe('gpus');
+      if (!held) seen.push(recoveries);
+      return notify(...args);
+    };
+    try {
+      void owner.terminate();
+      (await within(20_000, mine)).release();
+    } finally {
+      Atomics.notify = notify;
+    }
+    expect(seen).to.not.include(0);
+  });
+
   for (const side of ['read', 'write']) {
     itEnds(`frees what a worker had that ends while it ${side}s`, async () => {
       const table = region.rwtable('table');
