@@ -689,7 +689,7 @@ class shared_mutex : public detail::primitive<lw_rwlock>, public detail::lockabl
 
     void unlock_shared()
     {
-        detail::check(lw_rwlock_unlock(&native_), "unlock_shared");
+        detail::check(lw_rwlock_rdunlock(&native_), "unlock_shared");
     }
 
     void lock_upgradable()

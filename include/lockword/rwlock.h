@@ -295,6 +295,20 @@ LW_API int lw_rwlock_unlock(lw_rwlock *rwlock)
     return left ? 0 : EPERM;
 }
 
+/*
+ * Gives up a read, and never the caller's upgradable read, beside which it may have read by
+ * lw_rwlock_tryrdlock. Never waits. Returns 0; EPERM: there are no readers.
+ */
+LW_API int lw_rwlock_rdunlock(lw_rwlock *rwlock)
+{
+    if (LW_ANNOTATE && !(lw_rwlock_state(rwlock->word) & LW_RWLOCK_READERS))
+        return EPERM;
+    LW_NOTE_UNLOCKING(rwlock->word, LW_NOTE_READ);
+    const bool left = lw_rwlock_free_read(rwlock->word) || lw_rwlock_unread_step(rwlock->word);
+    LW_NOTE_UNLOCKED(rwlock->word, LW_NOTE_READ);
+    return left ? 0 : EPERM;
+}
+
 /* How many read right now, an upgradable reader not counted. By the time the caller looks at the
  * result it may be old. */
 LW_API uint32_t lw_rwlock_readers(const lw_rwlock *rwlock)

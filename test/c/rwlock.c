@@ -89,6 +89,23 @@ TEST(it_says_who_has_it)
     assert_says(&rwlock, 0, true, false);
 }
 
+TEST(a_read_ends_beside_an_upgradable_one_of_the_same_thread)
+{
+    lw_rwlock rwlock = LW_RWLOCK_INIT;
+    assert_int_equal(lw_rwlock_rdunlock(&rwlock), EPERM);
+    assert_int_equal(lw_rwlock_uplock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_rdunlock(&rwlock), EPERM);
+    assert_int_equal(lw_rwlock_tryrdlock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_rdunlock(&rwlock), 0);
+    assert_says(&rwlock, 0, false, true);
+    assert_int_equal(lw_rwlock_upgrade(&rwlock), 0);
+    assert_int_equal(lw_rwlock_rdunlock(&rwlock), EPERM);
+    assert_int_equal(lw_rwlock_unlock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_rdlock(&rwlock), 0);
+    assert_int_equal(lw_rwlock_rdunlock(&rwlock), 0);
+    assert_says(&rwlock, 0, false, false);
+}
+
 /* Which of reading, reading upgradably and writing another thread could do now. */
 enum { READ = 1, UPGRADABLE = 2, WRITE = 4 };
 

@@ -112,6 +112,8 @@ static void test_shared_mutex()
         });
     }
     mutex.lock_upgradable();
+    EXPECT(mutex.try_lock_shared());
+    mutex.unlock_shared();
     mutex.upgrade();
     at_once([&mutex] { EXPECT(!mutex.try_lock_shared() && !mutex.try_lock_upgradable()); });
     mutex.downgrade_to_upgradable();

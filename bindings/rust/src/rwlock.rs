@@ -46,7 +46,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     }
 
     unsafe fn unlock_shared(&self) {
-        sys::must(call!(self, lw_rwlock_unlock), "unlock of a read");
+        sys::must(call!(self, lw_rwlock_rdunlock), "unlock of a read");
     }
 
     fn lock_exclusive(&self) {

@@ -57,6 +57,7 @@ extern "C" {
     pub(crate) fn lw_rwlock_downgrade(rwlock: words) -> c_int;
     pub(crate) fn lw_rwlock_downgrade_upgradable(rwlock: words) -> c_int;
     pub(crate) fn lw_rwlock_unlock(rwlock: words) -> c_int;
+    pub(crate) fn lw_rwlock_rdunlock(rwlock: words) -> c_int;
     pub(crate) fn lw_rwlock_readers(rwlock: words) -> u32;
     pub(crate) fn lw_rwlock_is_write_locked(rwlock: words) -> bool;
 }

@@ -157,6 +157,17 @@ fn an_upgradable_read_becomes_a_write_and_back() {
 }
 
 #[test]
+fn a_read_beside_ones_own_upgradable_read_ends_alone() {
+    let lock = RwLock::new(1);
+    let read = lock.upgradable_read();
+    assert!(format!("{lock:?}").contains("data: 1")); // reads, too
+    let write = RwLockUpgradableReadGuard::upgrade(read);
+    assert!(lock.is_locked_exclusive());
+    drop(write);
+    assert!(!lock.is_locked());
+}
+
+#[test]
 fn a_condition_hands_over_what_a_mutex_guards() {
     let queue = Mutex::new(Vec::new());
     let filled = Condvar::new();
