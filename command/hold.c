@@ -8,10 +8,8 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +17,7 @@
 enum { LEAST_GUARD = 64 };
 
 static const struct timespec one_ms = {.tv_nsec = 1000000};
+static const struct timespec ten_ms = {.tv_nsec = 10000000};
 
 /*
  * The byte of the region's file that guards what runs by virtue of this hold: FNV-1a, of 62 bits.
@@ -268,28 +267,6 @@ static off_t own_guard_of(const struct hold *hold)
                                                                 : "");
 }
 
-static void interrupt(int signal)
-{
-    (void)signal;
-}
-
-/*
- * From the deadline on, SIGALRM interrupts what this process does: more than once, since the first
- * time may be just before it begins to wait.
- */
-static void interrupt_at(lw_deadline deadline)
-{
-    const int64_t us = (deadline - lw_after_ns(0)) / 1000;
-    const struct sigaction interrupts = {.sa_handler = interrupt};
-    struct itimerval timer = {.it_interval.tv_usec = 100000, .it_value.tv_usec = 1};
-    if (us > 0)
-        timer.it_value = (struct timeval){.tv_sec = us / 1000000, .tv_usec = us % 1000000};
-    if (deadline != LW_FOREVER) {
-        sigaction(SIGALRM, &interrupts, NULL);
-        setitimer(ITIMER_REAL, &timer, NULL);
-    }
-}
-
 /* Waits until nobody has this guard. Returns whether it does not have to be waited for any more. */
 static bool outlast_guard(const struct hold *hold, off_t guard, const struct options *options,
                           lw_deadline deadline)
@@ -298,11 +275,13 @@ static bool outlast_guard(const struct hold *hold, off_t guard, const struct opt
     bool is_gone = lock_guard(file, guard, F_WRLCK, F_OFD_SETLK);
     if (!is_gone && !options->tries) {
         warnx("a holder of '%s' died: waiting until what it had started ends", hold->name);
-        interrupt_at(deadline);
-        while (!is_gone && lw_after_ns(0) < deadline)
-            is_gone = lock_guard(file, guard, F_WRLCK, F_OFD_SETLKW);
-        setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
-        signal(SIGALRM, SIG_DFL);
+        /* F_OFD_SETLKW ends only by a signal, and SIGALRM is that of whoever started this. */
+        const bool is_patient = deadline == LW_FOREVER;
+        while (!is_gone && lw_after_ns(0) < deadline) {
+            if (!is_patient)
+                nanosleep(&ten_ms, NULL);
+            is_gone = lock_guard(file, guard, F_WRLCK, is_patient ? F_OFD_SETLKW : F_OFD_SETLK);
+        }
     }
     close(file);
     return is_gone;

@@ -396,6 +396,25 @@ describe('lockword run', function () {
     assert.deepEqual({ status, stdout }, { status: 0, stdout: '1\n' });
   });
 
+  it('waits for what is left no longer than it should where SIGALRM is blocked', async () => {
+    await leaveBehind();
+    const block = 'use POSIX; sigprocmask(SIG_BLOCK, POSIX::SigSet->new(SIGALRM));';
+    const late = start('perl', '-e', `${block} exec '${program}', qw(run -w 0.2 a true)`).ended;
+    const { status } = await Promise.race([late, sleep(5000).then(() => ({ status: 'waits' }))]);
+    assert.equal(status, 1);
+  });
+
+  it('leaves an alarm alone that was set before it, while it waits for what is left and after that', async () => {
+    const run = (words) =>
+      start('perl', '-e', `alarm 1; exec '${program}', qw(run ${words})`).ended;
+    const left = await leaveBehind();
+    assert.equal((await run('-w 5 a true')).signal, 'SIGALRM');
+    const next = run('a sleep 5');
+    await sleep(200);
+    process.kill(left);
+    assert.equal((await next).signal, 'SIGALRM');
+  });
+
   it('does not wait for what a command left behind that ended well', async () => {
     const leave = 'sleep 5 >/dev/null 2>&1 </dev/null & exit 3';
     for (const [option, next = option] of [
