@@ -132,7 +132,7 @@ lw_deadline deadline_of(const struct options *options);
 /*
  * Whether the process maps the region. A holder of another PID namespace has a number that is
  * another process's here. `if_hidden`: what to return if this one may not look at that one's
- * memory. True if /proc is missing.
+ * memory, and they have one user. True if /proc is missing.
  */
 bool maps_region(unsigned pid, bool if_hidden);
 

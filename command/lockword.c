@@ -228,13 +228,29 @@ static bool next_shared_file(FILE *maps, char *file, size_t size)
     return false;
 }
 
+/* Whether the process has the user that has the region's file: others cannot open it. */
+static bool has_owner_of_region(unsigned pid)
+{
+    char path[32], line[128];
+    unsigned user = 0;
+    bool is_known = false;
+    snprintf(path, sizeof path, "/proc/%u/status", pid);
+    FILE *status = fopen(path, "re");
+    while (status && !is_known && fgets(line, sizeof line, status))
+        is_known = sscanf(line, "Uid: %*u %u", &user) == 1;
+    if (status)
+        fclose(status);
+    return is_known && user == opened.st_uid;
+}
+
 /* The region is the only file that this process maps so. */
 bool maps_region(unsigned pid, bool if_hidden)
 {
     char path[32], own[48] = "", file[48];
     snprintf(path, sizeof path, "/proc/%u/maps", pid);
     FILE *mine = fopen("/proc/self/maps", "re"), *its = fopen(path, "re");
-    bool is_mapped = !mine || !next_shared_file(mine, own, sizeof own) || (!its && if_hidden);
+    bool is_mapped = !mine || !next_shared_file(mine, own, sizeof own) ||
+                     (!its && if_hidden && has_owner_of_region(pid));
     while (!is_mapped && its && next_shared_file(its, file, sizeof file))
         is_mapped = strcmp(own, file) == 0;
     if (mine)

@@ -72,7 +72,7 @@ static bool break_one(lw_region *region, const char *name, uint32_t pid, int sig
         return false;
     }
     const bool is_allowed = syscall(SYS_pidfd_send_signal, process, 0, NULL, 0) == 0;
-    if (is_allowed && !maps_region(pid, false)) {
+    if (!maps_region(pid, !is_allowed)) {
         warnx("process %u does not hold '%s' here: is the holder in another PID namespace, or "
               "the file a copy?",
               pid, name);

@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import {
+  chmodSync,
+  chownSync,
   copyFileSync,
   existsSync,
   mkdtempSync,
@@ -682,6 +684,27 @@ describe('lockword list, show, wait, break, remove', function () {
     holder.kill();
     other.kill();
     assert.equal((await other.ended).signal, 'SIGTERM');
+  });
+
+  it('does not take a process of another user for the holder', async () => {
+    const holder = await hold('a');
+    const region = readFileSync(file('region'));
+    const [pidOfFirst, root, nobody] = [4096 + 16, 1, 65534]; // docs/layout.md
+    assert.equal(region.readUInt32LE(pidOfFirst), holder.pid);
+    region.writeUInt32LE(root, pidOfFirst); // as the first process of a container has it
+    writeFileSync(file('copy'), region);
+    const asAnother = ['setpriv', `--reuid=${nobody}`, '--clear-groups'];
+    if (process.getuid() === 0) {
+      chmodSync(folder, 0o777);
+      chownSync(file('copy'), nobody, nobody);
+    } else asAnother.length = 0;
+    const at = ['--region', file('copy'), 'a'];
+    const { stdout } = await start(...asAnother, program, 'show', '--json', ...at).ended;
+    const { pid, command } = JSON.parse(stdout).holder;
+    assert.deepEqual([pid, command], [root, '']);
+    const broken = await start(...asAnother, program, 'break', ...at).ended;
+    assert.equal(broken.status, 1);
+    assert.match(broken.stderr, new RegExp(`process ${root} does not hold 'a' here`));
   });
 
   it('fails if it cannot write', async () => {
