@@ -14,7 +14,7 @@ import { expect } from 'chai';
 
 import { open } from '../../build/node_modules/lockword-region/index.js';
 import * as ours from '../../build/node_modules/lockword-region/lockfile.js';
-import { failure, sleep, within } from '../js/support.js';
+import { failure, sleep, until, within } from '../js/support.js';
 
 const PEER = fileURLToPath(new URL('./peer.js', import.meta.url));
 const REGION = `/dev/shm/lockword-test-lockfile-${process.pid}`;
@@ -109,6 +109,15 @@ for (const [name, { lock, unlock, check, lockSync, unlockSync, checkSync }] of O
   });
 }
 
+/** A process that has locked the file. */
+async function startHolder() {
+  const run = globalThis.Deno ? ['run', '--allow-all', '--quiet'] : [];
+  const args = [...run, PEER, 'lockFile', REGION, file];
+  const peer = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  expect(`${(await once(peer.stdout, 'data'))[0]}`).equal('held\n');
+  return peer;
+}
+
 describe('lockword-region/lockfile, unlike proper-lockfile', () => {
   it('serves those that wait in the order in which they came', async () => {
     const order = [];
@@ -124,10 +133,7 @@ describe('lockword-region/lockfile, unlike proper-lockfile', () => {
   });
 
   it('is free as soon as its holder is killed', async () => {
-    const run = globalThis.Deno ? ['run', '--allow-all', '--quiet'] : [];
-    const args = [...run, PEER, 'lockFile', REGION, file];
-    const peer = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    expect(`${(await once(peer.stdout, 'data'))[0]}`).equal('held\n');
+    const peer = await startHolder();
     expect(await codeOf(() => ours.lock(file))).equal('ELOCKED');
     const waits = ours.lock(file, { retries: { forever: true } });
     peer.kill('SIGKILL');
@@ -178,5 +184,29 @@ describe('lockword-region/lockfile, unlike proper-lockfile', () => {
       await within(5000, asked)
     )();
     region.close();
+  });
+
+  it('forgets no death, and nothing that was abandoned, to make room', async () => {
+    const region = open(REGION);
+    const name = ours.lockName(`${file}.lock`);
+    const lost = region.mutex('/none/lost');
+    expect(lost.tryLock()).equal(true);
+    lost.abandon();
+    (await startHolder()).kill('SIGKILL');
+    await until(() => region.describe(name).state === 'owner died');
+    for (let i = 0; i < 3000; i++) ours.lockSync(`/none/${i}`, { realpath: false })();
+    expect(region.describe(name)?.state).equal('owner died');
+    expect(region.describe('/none/lost')?.state).equal('abandoned');
+    region.remove('/none/lost');
+    region.close();
+  });
+
+  it('waits without a limit after infinitely many retries', async () => {
+    const release = await ours.lock(file);
+    const waits = ours.lock(file, { retries: Infinity });
+    await release();
+    await (
+      await within(5000, waits)
+    )();
   });
 });

@@ -21,7 +21,7 @@ import { open } from './region.js';
 
 /**
  * @typedef {object} Retries as of npm's `retry`
- * @property {number} [retries] how often to try again; the default is 10
+ * @property {number} [retries] how often to try again; the default is 10. Infinity: as `forever`
  * @property {number} [factor] how many times as long each pause is as the one before; 2
  * @property {number} [minTimeout] the first pause, in ms; 1000
  * @property {number} [maxTimeout] the longest pause, in ms; no limit
@@ -101,10 +101,13 @@ export function lockName(path) {
 /** The names that `lockName` makes. */
 const NAMES = /^\/|^[\w-]{22}(:|$)/;
 
-/** Removes the names of files that nobody has locked. Others that have just found one try again. */
+/**
+ * Removes the names of files that nobody has locked, unless the next one to lock it has to be told
+ * that a holder died or abandoned it. Others that have just found one try again.
+ */
 function forgetFiles() {
-  for (const { name, type, holder, waiters } of userRegion().list()) {
-    if (type !== 'Mutex' || !NAMES.test(name) || holder || waiters) continue;
+  for (const { name, type, state, holder, waiters } of userRegion().list()) {
+    if (type !== 'Mutex' || !NAMES.test(name) || state !== 'sound' || holder || waiters) continue;
     try {
       userRegion().remove(name);
     } catch (/** @type {any} */ error) {
@@ -156,7 +159,7 @@ function nameOf(file, options) {
 function patience(given) {
   const options = typeof given === 'number' ? { retries: given } : given;
   const { retries = 10, factor = 2, minTimeout = 1000, maxTimeout = Infinity, forever } = options;
-  if (forever) return Infinity;
+  if (forever || retries === Infinity) return Infinity;
   let sum = 0;
   for (let i = 0; i < retries; i++) sum += Math.min(minTimeout * factor ** i, maxTimeout);
   return sum;
