@@ -127,6 +127,12 @@ static bool has(int error)
     return error == 0 || error == EOWNERDEAD;
 }
 
+/* What a reader that reads once more is told: the same, since no writer unlocks meanwhile. */
+static int told_again(const lw_region_rwtable *lock)
+{
+    return lw_robust_fate(lock->mutex.words) & LW_ROBUST_OWNER_DIED ? EOWNERDEAD : 0;
+}
+
 /* The caller has the mutex. Lets it go if it does not get a place among the readers, too. */
 static int read_then_leave(const lw_region_rwtable *lock, int had, uint32_t self,
                            lw_deadline deadline, lw_cancel *cancel)
@@ -146,7 +152,7 @@ int lw_region_rwtable_rdlock_cancel(const lw_region_rwtable *lock, lw_deadline d
     /* Once more: a writer ahead of the caller would wait for it. */
     if (lw_permits_find(lock->readers.words, self) != LW_PERMITS_NONE &&
         lw_permits_try_step(lock->readers.words, self) != LW_PERMITS_NONE)
-        return 0;
+        return told_again(lock);
     error = lw_region_mutex_lock_cancel(&lock->mutex, deadline, cancel);
     return has(error) ? read_then_leave(lock, error, self, deadline, cancel) : error;
 }
@@ -188,8 +194,10 @@ int lw_region_rwtable_tryrdlock(const lw_region_rwtable *lock)
     int error = lw_region_agent(lock->mutex.region, &self);
     if (error)
         return error;
-    if (lw_permits_find(lock->readers.words, self) != LW_PERMITS_NONE)
-        return lw_region_permits_tryacquire(&lock->readers, NULL);
+    if (lw_permits_find(lock->readers.words, self) != LW_PERMITS_NONE) {
+        error = lw_region_permits_tryacquire(&lock->readers, NULL);
+        return error ? error : told_again(lock);
+    }
     error = lw_region_mutex_trylock(&lock->mutex);
     if (!has(error))
         return error;

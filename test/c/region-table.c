@@ -142,7 +142,10 @@ REGION_TEST(readers_and_writers)
     assert_int_equal(lw_region_rwtable_wrlock_until(&table, lw_after_ms(20)), ETIMEDOUT);
     kill_it(&writer);
     assert_int_equal(lw_region_rwtable_rdlock(&table), EOWNERDEAD);
-    assert_int_equal(lw_region_rwtable_unlock(&table), 0);
+    assert_int_equal(lw_region_rwtable_rdlock(&table), EOWNERDEAD);
+    assert_int_equal(lw_region_rwtable_tryrdlock(&table), EOWNERDEAD);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(lw_region_rwtable_unlock(&table), 0);
     assert_int_equal(lw_region_rwtable_wrlock(&table), EOWNERDEAD);
     assert_int_equal(lw_region_rwtable_leave(&table), 0);
     assert_int_equal(lw_region_rwtable_wrlock(&table), EOWNERDEAD);
