@@ -186,7 +186,8 @@ enum {
  * LW_REGION_CREATE; EMFILE: this process has 64 regions open already, or no descriptor left;
  * EAGAIN; ENOMEM; or what open(2), fallocate(2) or mmap(2) say: ENOENT (also: the folder does not
  * exist, such as /dev/shm), EACCES, EROFS, ELOOP, EISDIR, ENOSPC, EFBIG (also: a new file would
- * exceed RLIMIT_FSIZE; no SIGXFSZ is sent).
+ * exceed RLIMIT_FSIZE; no SIGXFSZ is sent), EOPNOTSUPP (also: the file system can neither link a
+ * file nor rename it without replacing another one).
  */
 int lw_region_open(lw_region **region, const char *path, unsigned flags, unsigned mode,
                    size_t size);

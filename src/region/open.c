@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../wait/platform.h"
@@ -26,6 +27,8 @@
 #define DEFAULT_BYTES (sizeof(struct memory) + 2 * 2048 * sizeof(struct slot))
 #define MOST_SLOTS 65536u
 #define MOST_BYTES (UINT32_MAX - 4095)
+#define LEAST_BLOCK 512 /* of a file system */
+#define NO_REPLACE 1    /* RENAME_NOREPLACE, which musl does not have */
 
 static bool are_flags(unsigned flags)
 {
@@ -142,6 +145,21 @@ static int map_and_open(lw_region **region, int fd, size_t available, unsigned f
 }
 
 /*
+ * Writes a zero to each block that has one, as glibc's posix_fallocate does, and musl's does not:
+ * another process may have made the region meanwhile.
+ */
+static int write_zeros(int fd, size_t size)
+{
+    char byte = 0;
+    for (size_t end = size; end > 0; end = end > LEAST_BLOCK ? end - LEAST_BLOCK : 0) {
+        const off_t last = (off_t)end - 1;
+        if (pread(fd, &byte, 1, last) < 0 || (byte == 0 && pwrite(fd, &byte, 1, last) < 0))
+            return errno;
+    }
+    return 0;
+}
+
+/*
  * Reserves space, so that a full disk is an error now and not a SIGBUS later. Beyond the process's
  * limit for files, the kernel would send SIGXFSZ.
  */
@@ -154,7 +172,7 @@ static int reserve(int fd, size_t size)
     do {
         error = posix_fallocate(fd, 0, (off_t)size);
     } while (error == EINTR);
-    return error;
+    return error == EOPNOTSUPP ? write_zeros(fd, size) : error;
 }
 
 static int open_fd(lw_region **region, int fd, unsigned flags, size_t size)
@@ -213,6 +231,21 @@ static int link_nameless(int fd, const char *path)
     return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
 }
 
+/* Puts the file of the temporary name at the path, and takes that name away. */
+static int give_path(const char *name, const char *path)
+{
+    if (link(name, path) == 0) {
+        unlink(name);
+        return 0;
+    }
+    if (errno != EPERM && errno != EOPNOTSUPP)
+        return errno;
+    /* The file system has no hard links. */
+    if (syscall(SYS_renameat2, AT_FDCWD, name, AT_FDCWD, path, NO_REPLACE) == 0)
+        return 0;
+    return errno == EEXIST ? EEXIST : EOPNOTSUPP;
+}
+
 /* Where files without a name do not exist: if it is killed, its temporary file stays. */
 static int make_by_temporary_name(const char *path, unsigned mode, size_t size)
 {
@@ -227,9 +260,10 @@ static int make_by_temporary_name(const char *path, unsigned mode, size_t size)
     if (fd < 0)
         return errno;
     int error = fill(fd, size);
-    if (!error && link(name, path) != 0)
-        error = errno;
-    unlink(name);
+    if (!error)
+        error = give_path(name, path);
+    if (error)
+        unlink(name);
     close(fd);
     return error;
 }

@@ -9,8 +9,10 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -38,6 +40,9 @@ static struct {
     bool cannot_join;
     bool has_no_keeper; /* only the first thread buries */
     pid_t unseen;       /* dies when the first thread has looked for the dead, and buries them */
+    bool has_no_links;  /* the file system */
+    bool has_no_rename; /* … nor one that replaces nothing */
+    bool reserves_nothing;
     uint32_t burials;
     uint32_t keepers_burials;
     uint32_t spins;
@@ -130,11 +135,35 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
         errno = ENOSYS;
         return -1;
     }
+    if (number == SYS_renameat2 && plan.has_no_rename) {
+        errno = EINVAL;
+        return -1;
+    }
     if (number == SYS_membarrier && a == MEMBARRIER_CMD_GLOBAL_EXPEDITED)
         make_late_step(BARRIER);
     if (number == SYS_membarrier && a == MEMBARRIER_CMD_GLOBAL_EXPEDITED)
         die_unseen();
     return __real_syscall(number, a, b, c, d, e, f);
+}
+
+int __real_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
+int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
+{
+    errno = ENOENT;
+    return plan.has_no_links ? -1 : __real_linkat(from_folder, from, to_folder, to, flags);
+}
+
+int __real_link(const char *from, const char *to);
+int __wrap_link(const char *from, const char *to)
+{
+    errno = EPERM;
+    return plan.has_no_links ? -1 : __real_link(from, to);
+}
+
+int __real_posix_fallocate(int fd, off_t at, off_t size);
+int __wrap_posix_fallocate(int fd, off_t at, off_t size)
+{
+    return plan.reserves_nothing ? EOPNOTSUPP : __real_posix_fallocate(fd, at, size);
 }
 
 int __real_nanosleep(const struct timespec *time, struct timespec *left);
@@ -445,6 +474,33 @@ TEST(the_highest_id)
     assert_int_equal(lw_region_permits_available(&permits), 0);
     assert_int_equal(lw_region_permits_release(&permits, which), 0);
     assert_int_equal(lw_region_close(region), 0);
+}
+
+/* As on vfat, and under musl, whose posix_fallocate fails where the file system has no such call.
+ */
+TEST(a_file_system_without_links_that_reserves_nothing)
+{
+    char path[96];
+    char folder[64];
+    struct stat status;
+    lw_region *region;
+    const unsigned exclusive = LW_REGION_CREATE | LW_REGION_EXCLUSIVE;
+    snprintf(folder, sizeof folder, "/dev/shm/lockword-test-late-%d", getpid());
+    snprintf(path, sizeof path, "%s/region", folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    memset(&plan, 0, sizeof plan);
+    plan.has_no_links = plan.has_no_rename = plan.reserves_nothing = true;
+    assert_int_equal(lw_region_open(&region, path, LW_REGION_CREATE, 0600, 1 << 20), EOPNOTSUPP);
+    plan.has_no_rename = false;
+    assert_int_equal(lw_region_open(&region, path, LW_REGION_CREATE, 0600, 1 << 20), 0);
+    assert_int_equal(lw_region_close(region), 0);
+    assert_int_equal(lw_region_open(&region, path, exclusive, 0600, 1 << 20), EEXIST);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_size, 1 << 20);
+    assert_true(512 * (long long)status.st_blocks >= 1 << 20);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0); /* no temporary file is left */
+    memset(&plan, 0, sizeof plan);
 }
 
 RUN_TESTS("region-late")
