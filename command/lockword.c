@@ -183,7 +183,10 @@ lw_region *open_region(const struct options *options, bool creates)
 {
     const char *file = options->region;
     lw_region *region;
+    /* The file outlives this umask, by which its owner, too, may be shut out. */
+    const mode_t mask = umask(0);
     const int error = lw_region_open(&region, file, creates ? LW_REGION_CREATE : 0, 0600, 0);
+    umask(mask);
     if (error == ENOENT && !creates) {
         say_that_there_is_none(options);
         return NULL;

@@ -10,6 +10,7 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   unlinkSync,
   writeFileSync,
@@ -88,6 +89,12 @@ describe('lockword run', function () {
     const tell = ['run', 'a', 'sh', '-c', 'echo ${LOCKWORD_OWNER_DIED-no}'];
     assert.equal((await lockword(...tell).ended).stdout, '1\n');
     assert.equal((await lockword(...tell).ended).stdout, 'no\n');
+  });
+
+  it('makes a region for its owner under any umask, which the command keeps', async () => {
+    const run = `umask 777; exec ${program} run a sh -c umask`;
+    assert.equal((await start('sh', '-c', run).ended).stdout, '0777\n');
+    assert.equal(statSync(file('region')).mode & 0o777, 0o600);
   });
 
   it('runs one command at a time', async () => {
