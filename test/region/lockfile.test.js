@@ -62,6 +62,20 @@ for (const [name, { lock, unlock, check, lockSync, unlockSync, checkSync }] of O
       expect(await check(file)).equal(false);
     });
 
+    it('frees no later lock by an earlier release', async () => {
+      const first = await lock(file);
+      await first();
+      const second = lockSync(file);
+      expect(await codeOf(() => first())).equal('ERELEASED');
+      expect(await check(file)).equal(true);
+      await unlock(file);
+      const third = await lock(file);
+      expect(await codeOf(() => second())).equal('ERELEASED');
+      expect(await codeOf(() => lock(file))).equal('ELOCKED');
+      await third();
+      expect(await check(file)).equal(false);
+    });
+
     it('does all that at once', async () => {
       const release = lockSync(file);
       expect(checkSync(file)).equal(true);

@@ -172,7 +172,10 @@ function patience(given) {
  */
 function hold(file, name, mutex) {
   const release = () => {
-    if (!held.delete(name)) throw new LockFileError('ERELEASED', 'Lock is already released', file);
+    // By itself: the name may be that of a later lock by now.
+    if (held.get(name) !== release)
+      throw new LockFileError('ERELEASED', 'Lock is already released', file);
+    held.delete(name);
     mutex.unlock();
   };
   held.set(name, release);
