@@ -19,7 +19,7 @@ import {
   LW_WAIT_BRIEF,
 } from './core/constants.js';
 import { mutexLockStep, mutexTake } from './core/mutex.js';
-import { nap, wait } from './wait.js';
+import { nap, now, wait } from './wait.js';
 
 /**
  * @typedef {import('./wait.js').Words} Words
@@ -60,8 +60,8 @@ export function block(step, words, self, timeout) {
     if (what === LW_RETRY) continue;
 
     if (timeout < Infinity) {
-      deadline ||= performance.now() + timeout;
-      remaining = deadline - performance.now();
+      deadline ||= now() + timeout;
+      remaining = deadline - now();
     }
     const slice = what === LW_WAIT_BRIEF ? ('waitAsync' in Atomics ? BRIEF : LONG_BRIEF) : SLICE;
     const woken = wait(words, answer.word, answer.expected, Math.min(remaining, slice));
@@ -69,7 +69,7 @@ export function block(step, words, self, timeout) {
     else if (woken === 'not-equal') why = LW_NOT_EQUAL;
     else if (remaining > slice) why = LW_SLICE;
     // An engine that rounds its sleep down has not used up the time: nothing happened yet.
-    else why = performance.now() < deadline ? LW_NOT_EQUAL : LW_TIMED_OUT;
+    else why = now() < deadline ? LW_NOT_EQUAL : LW_TIMED_OUT;
   }
 }
 

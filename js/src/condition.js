@@ -21,7 +21,7 @@ import { OwnershipError } from './errors.js';
 import { begin, checked } from './limits.js';
 import { timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
-import { notify, waitAsync } from './wait.js';
+import { clearInterval, notify, setInterval, waitAsync } from './wait.js';
 import { assertInteger, remaining } from './waiting.js';
 
 /**

@@ -21,6 +21,7 @@
 import { shared } from './agent.js';
 import { LW_DONE, LW_QUEUE, LW_START, LW_WAIT } from './core/constants.js';
 import { advanceAfterTurn, join, lineAt, part, run } from './line.js';
+import { now } from './wait.js';
 
 /** How many steps have a number. */
 shared.numbers ??= 0;
@@ -104,7 +105,7 @@ function advance(line, why, queues = [...line.queues.values()]) {
 export function start(caller, { words, later }) {
   const line = (caller.line = lineAt(words, advance));
   const what =
-    line.queues.size && performance.now() > line.turnsBy
+    line.queues.size && now() > line.turnsBy
       ? LW_QUEUE
       : run(caller, LW_START, later || line.turnsBy);
   if (what < LW_WAIT) return;

@@ -4,6 +4,7 @@ import { shared } from './agent.js';
 import { LW_DONE, LW_GAVE_UP, LW_TIMED_OUT } from './core/constants.js';
 import { BEAT, LONGEST_TIMER } from './awake.js';
 import { listen, signalOf, timeoutOf } from './options.js';
+import { clearInterval, setInterval } from './wait.js';
 
 /**
  * @typedef {import('./blocking.js').Answer} Answer
@@ -18,7 +19,7 @@ import { listen, signalOf, timeoutOf } from './options.js';
  * The pending calls of this agent: how many there are, and a timer that runs while there are any.
  * It keeps the process alive, which a pending Atomics.waitAsync does not.
  *
- * @type {{ count: number, timer?: ReturnType<typeof setInterval> }}
+ * @type {{ count: number, timer?: any }}
  */
 export const pending = (shared.pending ??= { count: 0 });
 

@@ -62,7 +62,7 @@ import {
 } from './core/constants.js';
 import { HAND_OVER, LONG_BRIEF } from './awake.js';
 import { pending } from './limits.js';
-import { afterTurn, waitAsync } from './wait.js';
+import { afterTurn, now, setTimeout, waitAsync } from './wait.js';
 
 // A copy, since an engine reads what is imported more slowly.
 const calls = pending;
@@ -114,7 +114,7 @@ export function advanceAfterTurn(line, runs = true) {
   if (line.queues.size === 0) return;
   line.runs ||= runs;
   if (line.turnsBy) return;
-  line.turnsBy = performance.now() + HAND_OVER;
+  line.turnsBy = now() + HAND_OVER;
   afterTurn(() => {
     const { runs } = line;
     line.turnsBy = NaN;
@@ -138,7 +138,7 @@ export function handOver(words, waiters) {
   if (!line) return;
   // Also beside other waiters: Firefox lets a wait that this thread notifies end without a turn.
   advanceAfterTurn(line, !waiters);
-  if (waiters || line.handing || performance.now() > line.turnsBy) return;
+  if (waiters || line.handing || now() > line.turnsBy) return;
   line.handing = true;
   // In Node, queueMicrotask would cost twice as much.
   Promise.resolve().then(() => {

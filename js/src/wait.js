@@ -11,6 +11,15 @@ import { LW_NOT_EQUAL, LW_OK, LW_SLICE } from './core/constants.js';
 import { LONGEST_POLL, POLLS, SLICE } from './awake.js';
 
 /**
+ * The engine's own clock and timers, taken before a test replaces them by fake ones. A blocked
+ * thread cannot move a fake clock on, and a fake timer does not keep a process alive. What users
+ * limit by a timeout, without blocking, follows the fake ones: limits.js.
+ */
+export const { setTimeout, setInterval, clearInterval } = /** @type {any} */ (globalThis);
+/** @type {() => number} ms */
+export const now = performance.now.bind(performance);
+
+/**
  * Sleeps while the word holds `expected`, at most `timeout` ms.
  *
  * @param {Words} words
@@ -59,7 +68,6 @@ export function nap(ms) {
 export function waitAsync(words, index, expected, idle, look, of) {
   const waiter = Atomics.waitAsync?.(words, index, expected);
   if (waiter?.async) {
-    /** @type {any} In a browser it is a number. */
     const timer = of ? 0 : setInterval(() => look(LW_SLICE) || notify(words, index), SLICE);
     timer.unref?.();
     waiter.value.then(() => {

@@ -1,6 +1,7 @@
 /** For C that uses liblockword in WebAssembly: what its module imports. */
 
 import { self } from './agent.js';
+import { now } from './wait.js';
 
 /**
  * Spread it into the imports of every instance. Each agent must instantiate the module for itself,
@@ -11,5 +12,5 @@ import { self } from './agent.js';
  * C and JavaScript of one worker are one agent then: what C has locked, JavaScript may unlock.
  */
 export function imports() {
-  return { lockword: { self: () => self, now: () => performance.now() } };
+  return { lockword: { self: () => self, now } };
 }

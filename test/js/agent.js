@@ -57,6 +57,7 @@ async function work({ job, data, mode }) {
     imports,
     emscripten,
     counts: modes.counts,
+    briefs: modes.briefs,
     data,
     say,
     heard,

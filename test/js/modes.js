@@ -9,6 +9,7 @@
  *     page       Atomics.wait throws, as on a page's main thread
  *     undisposed Symbol.dispose, as in engines that have none
  *     wasmless   WebAssembly, as in engines that are locked down: no compiler, or --jitless
+ *     brief      timers of 4 ms, as a brief wait has; `briefs` keeps them for the test to call
  *     counted    nothing; `counts` tells how many waitAsync calls were made and how many are
  *                pending, how many loads were made, and how many timers were set
  */
@@ -19,6 +20,8 @@ export const timers = {
   setTimeout: globalThis.setTimeout.bind(globalThis),
   clearTimeout: globalThis.clearTimeout.bind(globalThis),
 };
+
+export const briefs = [];
 
 export const counts = { calls: 0, pending: 0, mostPending: 0, loads: 0, timers: 0 };
 
@@ -55,6 +58,12 @@ const changes = {
 
   wasmless() {
     delete globalThis.WebAssembly;
+  },
+
+  brief() {
+    const { setTimeout } = globalThis;
+    globalThis.setTimeout = (callback, ms, ...rest) =>
+      ms === 4 && rest.length === 0 ? briefs.push(callback) : setTimeout(callback, ms, ...rest);
   },
 
   counted() {

@@ -759,6 +759,21 @@ describe('the other primitives of a region', () => {
     expect(region.describe('event')).equal(undefined);
   });
 
+  it('wait no longer than they are told beside a fake clock', () => {
+    const real = Object.getOwnPropertyDescriptor(globalThis, 'performance');
+    let looks = 0;
+    const now = () => {
+      if (looks++ > 100) throw new Error('the fake clock stands still');
+      return 0;
+    };
+    Object.defineProperty(globalThis, 'performance', { configurable: true, value: { now } });
+    try {
+      expect(region.semaphore('clock').wait({ timeout: 5 })).equal(false);
+    } finally {
+      Object.defineProperty(globalThis, 'performance', real);
+    }
+  });
+
   it('have bytes beside them', async () => {
     const table = region.bytes('table', 100);
     expect([...table]).eql(Array(100).fill(0));

@@ -28,10 +28,18 @@ import {
   LW_WAITERS_GATE,
 } from '../../../js/src/core/constants.js';
 import { callersAt } from '../../../js/src/callers.js';
+import { clearInterval, now, setInterval } from '../../../js/src/wait.js';
 import { addon } from './addon.js';
 import { ClosedError } from './errors.js';
 
-export { afterTurn, nap } from '../../../js/src/wait.js';
+export {
+  afterTurn,
+  clearInterval,
+  nap,
+  now,
+  setInterval,
+  setTimeout,
+} from '../../../js/src/wait.js';
 
 /**
  * How long a thread stays in the addon at most, in ms: a worker that is terminated ends when it
@@ -199,9 +207,9 @@ export function wait(words, index, expected, timeout) {
   const says = busy[0] === 0;
   if (says) beginToWait(busy, slots.get(words.byteOffset) ?? addon.slot(handle, offset), 0);
   try {
-    const end = performance.now() + timeout;
+    const end = now() + timeout;
     for (let pieces = 1; ; pieces++) {
-      const remaining = end - performance.now();
+      const remaining = end - now();
       const woken = addon.wait(handle, offset, expected, Math.max(Math.min(remaining, PIECE), 0));
       if (woken === LW_OK) return 'ok';
       if (woken === LW_NOT_EQUAL) return 'not-equal';

@@ -13,10 +13,7 @@ const { outputFiles } = buildSync({
   format: 'cjs',
   write: false,
 });
-const load = new Function(
-  ...['module', 'Atomics', 'globalThis', 'setInterval', 'clearInterval', 'setTimeout'],
-  outputFiles[0].text,
-);
+const load = new Function('module', 'Atomics', 'globalThis', outputFiles[0].text);
 
 const NOTHING = () => {};
 /** What an agent that has ended throws at its next operation, which is not done. */
@@ -94,10 +91,10 @@ class Agent {
     };
     const module = { exports: {} };
     const navigator = engine === 'locks' ? { locks: { request } } : {};
-    const realm = { performance, SharedArrayBuffer, navigator };
     // Polls, which are all that has a timeout, look again when all else has been done.
-    const soon = (call) => void events.push({ agent: this, call });
-    load(module, operations, realm, () => ({}), NOTHING, soon);
+    const setTimeout = (call) => void events.push({ agent: this, call });
+    const timers = { setInterval: () => ({}), clearInterval: NOTHING, setTimeout };
+    load(module, operations, { performance, SharedArrayBuffer, navigator, ...timers });
     this.engine = engine;
     this.Region = module.exports.Region;
   }

@@ -3,7 +3,6 @@
  */
 import { expect } from 'chai';
 
-import { LONG_BRIEF } from '../../../js/src/awake.js';
 import { Mutex } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
@@ -81,30 +80,23 @@ describe('Mutex: asynchronous callers of one agent', () => {
   });
 
   it('a timer ends the brief wait that it was set for, and no other', async () => {
-    const mutex = new Mutex();
-    wordsOf(mutex.handle)[0] = RESERVED;
-    const { setTimeout } = globalThis;
-    const timers = [];
-    globalThis.setTimeout = (callback, ms, ...rest) =>
-      ms === LONG_BRIEF && rest.length === 0
-        ? timers.push(callback)
-        : setTimeout(callback, ms, ...rest);
-    try {
+    const job = async ({ Mutex, briefs, failure, wordsOf, RESERVED }) => {
+      const mutex = new Mutex();
+      wordsOf(mutex.handle)[0] = RESERVED;
       const controller = new AbortController();
       const first = failure(() => mutex.lockAsync({ signal: controller.signal }));
       controller.abort('enough');
-      expect(await first).to.equal('enough');
+      const answers = [await first];
       const second = mutex.lockAsync();
       await null;
-      expect(timers.length).to.equal(2);
-      timers[0]();
-      expect(mutex.isLocked).to.equal(false);
-      timers[1]();
-      expect(mutex.isMine).to.equal(true);
-      expect(await second).to.equal(true);
-    } finally {
-      globalThis.setTimeout = setTimeout;
-    }
+      answers.push(briefs.length);
+      briefs[0]();
+      answers.push(mutex.isLocked);
+      briefs[1]();
+      return [...answers, mutex.isMine, await second];
+    };
+    const { result } = spawn(job, {}, 'brief');
+    expect(await result).to.deep.equal(['enough', 2, false, true, true]);
   });
 
   it('take their reservation along when they give up', async () => {

@@ -23,6 +23,21 @@ const held = () => {
   return { mutex, stranger: new Stranger(mutex).lock() };
 };
 
+/** What a test may put in place of the clock and the timers: it stands still until told to move. */
+function fakeTimers() {
+  const real = { performance, setTimeout, setInterval, clearTimeout, clearInterval };
+  const set = [];
+  const fake = (...timer) => set.push(timer);
+  Object.defineProperty(globalThis, 'performance', {
+    configurable: true,
+    writable: true,
+    value: { now: () => 0 },
+  });
+  Object.assign(globalThis, { setTimeout: fake, setInterval: fake });
+  Object.assign(globalThis, { clearTimeout() {}, clearInterval() {} });
+  return { set, remove: () => Object.assign(globalThis, real) };
+}
+
 /** Reports in the next turn: warnings are events. */
 const report = (answers) => setTimeout(() => print(JSON.stringify({ answers, warnings })), 20);
 
@@ -130,6 +145,64 @@ const scenarios = {
     await Promise.all([0, 1, 2].map((i) => mutex.runExclusive(inTurn(i))));
     await Promise.all([3, 4, 5].map((i) => semaphore.runExclusive(inTurn(i))));
     print(`${order}` === '0,1,2,3,4,5' ? 'done' : `${order}`);
+  },
+
+  /** A blocked thread moves no fake clock on. */
+  async 'a blocking call beside a fake clock'() {
+    const condition = new Condition();
+    const mutex = new Mutex();
+    mutex.tryLock();
+    fakeTimers();
+    const answers = [
+      Semaphore.create(0).wait({ timeout: 20 }),
+      held().mutex.lock(20),
+      condition.wait(mutex, 20),
+      condition.waitFor(mutex, () => false, 20),
+    ];
+    print(answers.some(Boolean) ? `${answers}` : 'done');
+  },
+
+  /** The timers that were set before are the engine's own. */
+  async 'pending when fake timers come'() {
+    const { mutex, stranger } = held();
+    const condition = new Condition();
+    const other = new Mutex();
+    other.tryLock();
+    const waiting = [mutex.lockAsync(), condition.waitAsync(other)];
+    const { set } = fakeTimers();
+    stranger.unlock();
+    condition.notify();
+    await Promise.all(waiting);
+    print(set.length ? `${set}` : 'done');
+  },
+
+  async 'pending when fake timers go'() {
+    const { mutex, stranger } = held();
+    const condition = new Condition();
+    const other = new Mutex();
+    other.tryLock();
+    const { set, remove } = fakeTimers();
+    const waiting = [mutex.lockAsync(), condition.waitAsync(other)];
+    remove();
+    // Nothing else keeps the process alive.
+    setTimeout(() => stranger.unlock(), 600).unref();
+    await waiting[0];
+    setTimeout(() => condition.notify(), 600).unref();
+    await waiting[1];
+    print(set.length ? `${set}` : 'true');
+  },
+
+  /** A user's time limit is what a test may want to move. */
+  async 'a limit by fake timers'() {
+    const { mutex } = held();
+    const { set, remove } = fakeTimers();
+    const waiting = mutex.lockAsync(5000);
+    const [look, ms, ...of] = set[0];
+    performance.now = () => 5000;
+    look(...of);
+    const answers = [ms, set.length, await waiting];
+    remove();
+    print(answers.join(' '));
   },
 
   /** Many mutexes, all given up: no waiter that is left in the engine keeps the process alive. */

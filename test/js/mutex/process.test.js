@@ -42,6 +42,8 @@ if (mode !== 'unhealed') {
       ['chain', 'true false true'],
       ['late abort', 'true false'],
       ['worker', 'true'],
+      ['pending when fake timers go', 'true'],
+      ['a limit by fake timers', '5000 1 false'],
     ]) {
       it(`stays alive while nothing but a lockAsync is pending: ${scenario}`, async () => {
         const { stdout, stderr, code } = await run(scenario);
@@ -58,6 +60,8 @@ if (mode !== 'unhealed') {
       'abandoned',
       'turns of a page',
       'turns in jsdom',
+      'a blocking call beside a fake clock',
+      'pending when fake timers come',
     ]) {
       it(`ends by itself when nothing is pending any more: ${scenario}`, async () => {
         const { stdout, stderr, code, signal } = await run(scenario);
