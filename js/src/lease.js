@@ -15,7 +15,9 @@
  * For Node, Deno and Bun: it asks etcd's JSON gateway by `fetch`, which a page may not. Each waiter
  * has a request under way. Bun makes at most 256 at once (BUN_CONFIG_MAX_HTTP_REQUESTS), and holds
  * renewals back beside more waiters. Deno and Bun ask through HTTP_PROXY where that is set: name
- * the servers in NO_PROXY. Deno lets others read the host's name with --allow-sys=hostname only.
+ * the servers in NO_PROXY. Deno lets others read the host's name with --allow-sys=hostname only. It
+ * repeats by itself a request whose connection breaks: then `unlock` may say that a lease was lost
+ * which it has just freed.
  */
 
 import { hostname } from 'node:os';
@@ -106,7 +108,10 @@ export class LeaseError extends LockError {
 }
 
 /** What etcd says of a lease or a key that it does not have. */
-class Missing extends Error {}
+class Missing extends Error {
+  /** Whether the request was repeated: what is gone may be so by the one before. */
+  isLater = false;
+}
 
 /** A server failed, so that another one is to be asked. */
 class Silence extends Error {
@@ -219,6 +224,7 @@ class Etcd {
           return judge(path, response.status, text);
         });
       } catch (error) {
+        if (error instanceof Missing) error.isLater = tried > 1;
         if (!(error instanceof Silence)) throw error;
         reason = `${this.#server}: ${error.message}`;
       }
@@ -460,15 +466,15 @@ export class Lease {
   }
 
   async #unlock() {
-    const { isHeld } = this;
+    let { isHeld } = this;
     this.#end();
     const left = 1000 * this.#ttl * STOP - passed(this.#renewed);
     const until = performance.now() + Math.max(Math.min(left, ROUNDS * this.#patience), PAUSE);
     try {
       await this.#ask('lease/revoke', { ID: this.#id }, { until });
     } catch (error) {
-      // The response to the first request may have been lost.
-      if (isHeld && !(error instanceof Missing)) throw error;
+      if (error instanceof Missing) isHeld &&= error.isLater;
+      else if (isHeld) throw error;
     }
     if (!isHeld) throw new LeaseError('ERR_LEASE_LOST', `the lease of '${this.name}' was lost`);
   }

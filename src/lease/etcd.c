@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +202,8 @@ static int transfer(struct etcd *etcd, const char *path, const char *body, int64
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, text);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, words);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(etcd->patience_ns / 1000000));
+    /* curl repeats by itself what had no response on a connection that it used again. */
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, (long)(strcmp(path, "lease/revoke") == 0));
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -295,6 +296,7 @@ int etcd_ask(struct etcd *etcd, const char *path, cJSON *body, int64_t until, cJ
         const unsigned server = atomic_load(&etcd->cluster->current);
         const int64_t patient_until = etcd_now() + etcd->patience_ns;
         struct text text = {0};
+        etcd->is_later = tried > 1;
         error = transfer(etcd, path, request, patient_until < until ? patient_until : until, false,
                          &text);
         if (!error) {

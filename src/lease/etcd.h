@@ -3,6 +3,7 @@
 #define LOCKWORD_LEASE_ETCD_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ struct etcd {
     void *multi, *easy;
     int64_t patience_ns;      /* how long one server has for its response */
     int cancel_fds[2];        /* a request ends when one of these is readable; or negative */
+    bool is_later;            /* the last request was repeated: the one before may have done it */
     long status;              /* of the last response, as HTTP has it; 0: there was none */
     char reason[ETCD_REASON]; /* why the last request failed */
 };

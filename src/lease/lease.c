@@ -502,7 +502,7 @@ int lw_lease_unlock(lw_lease *lease)
     if (!is_held)
         error = ESTALE;
     else if (error == ENOENT)
-        error = 0; /* the response to the first request may have been lost */
+        error = lease->waiter.is_later ? 0 : ESTALE;
     else if (error)
         error = EHOSTUNREACH;
     release(lease);

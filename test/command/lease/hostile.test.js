@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { connect } from '../../../js/src/lease.js';
-import { base64, endAll, etcd, program, start, until } from './etcd.js';
+import { base64, endAll, etcd, program, start, until, user } from './etcd.js';
 
 const header = { revision: '5', raft_term: '2' };
 const found = (kvs) => ({
@@ -288,6 +288,22 @@ describe('answers that are none', function () {
       assert.equal(values[1].holder, `${'x'.repeat(79)}😀`);
       assert.equal(values[1].host, hostname());
       await lease.unlock();
+    });
+
+    it('an unlock whose first response was lost has done it', async () => {
+      const server = await gateway({
+        'lease/revoke': (response) => {
+          if (server.asked['lease/revoke'] % 2) return response.destroy();
+          response.statusCode = 404;
+          response.end(JSON.stringify({ code: 5, message: 'requested lease not found' }));
+        },
+      });
+      await (await connect(server.at).lock('x', { ttl: 2000 })).unlock();
+      assert.equal(server.asked['lease/revoke'], 2);
+      const child = start(user, server.at, 'x');
+      child.stdin.end();
+      assert.match((await child.ended).stdout, /\nunlocked\n$/);
+      assert.equal(server.asked['lease/revoke'], 4);
     });
 
     it('a second unlock waits for the first', async () => {

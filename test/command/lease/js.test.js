@@ -166,6 +166,17 @@ describe('lockword/lease', function () {
     assert.equal(error.code, 'ERR_LEASE_LOST');
   });
 
+  it('tells by the unlock that the lease was revoked a moment before', async () => {
+    const revoke = async () => {
+      const [{ lease }] = await queue('r');
+      await ask('lease/revoke', { ID: lease });
+    };
+    const lease = await cluster.lock('r');
+    await revoke();
+    assert.equal((await failure(lease.unlock())).code, 'ERR_LEASE_LOST');
+    assert.equal((await failure(cluster.runExclusive('r', revoke))).code, 'ERR_LEASE_LOST');
+  });
+
   it('learns that its key was deleted, and that the holder was killed', async () => {
     const lease = await cluster.lock('g', { ttl: 2000 });
     const lost = new Promise((resolve) => lease.lost.addEventListener('abort', resolve));

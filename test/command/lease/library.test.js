@@ -54,6 +54,13 @@ describe('liblockword-lease', function () {
     assert.match(stdout, /^held: 1, \d+\nlost, 1\nheld: 0\nhad been lost\n$/);
   });
 
+  it('tells by the unlock that the lease was revoked a moment before', async () => {
+    const child = await take('c');
+    await ask('lease/revoke', { ID: (await queue('c'))[0].lease });
+    child.stdin.end();
+    assert.match((await child.ended).stdout, /\nhad been lost\n$/);
+  });
+
   it('tells it when the server is gone, before the time-to-live is over', async () => {
     const child = await take('c');
     const begin = performance.now();
