@@ -5,7 +5,7 @@
 
 import { LW_MUTEX_IN_AN_ENGINE } from './core/constants.js';
 import { BlockingError } from './errors.js';
-import { nap } from './wait.js';
+import { nap, now } from './wait.js';
 
 /** Globals that only some engines have. */
 const { process, WorkerGlobalScope } = /** @type {any} */ (globalThis);
@@ -19,7 +19,7 @@ const AGENT = Symbol.for('lockword.agent');
 const agent = /** @type {any} */ (globalThis)[AGENT] ?? {
   self:
     LW_MUTEX_IN_AN_ENGINE |
-    (((Math.random() * 2 ** 28) ^ (process?.hrtime?.()[1] ?? performance.now() * 1e6)) &
+    (((Math.random() * 2 ** 28) ^ (process?.hrtime?.()[1] ?? now() * 1e6)) &
       (LW_MUTEX_IN_AN_ENGINE - 1)),
 };
 Reflect.set(globalThis, AGENT, agent);

@@ -59,7 +59,8 @@ export function begin(resolve, operation, options, toValue, end, start) {
     signal,
     timer: undefined,
   };
-  // This may throw; what follows may not.
+  // These may throw; what follows may not. An AudioWorklet has no timers.
+  clearInterval();
   listen(caller, true);
   start(caller, operation, timeout);
   if (timeout === 0 && caller.queue) end(caller, LW_TIMED_OUT);
@@ -104,6 +105,7 @@ function settle(caller, answer) {
  */
 export function checked(options) {
   const limits = { timeout: timeoutOf(options), signal: signalOf(options) };
+  clearInterval();
   listen(/** @type {any} */ (limits), false);
   return limits;
 }

@@ -13,11 +13,13 @@ import { LONGEST_POLL, POLLS, SLICE } from './awake.js';
 /**
  * The engine's own clock and timers, taken before a test replaces them by fake ones. A blocked
  * thread cannot move a fake clock on, and a fake timer does not keep a process alive. What users
- * limit by a timeout, without blocking, follows the fake ones: limits.js.
+ * limit by a timeout, without blocking, follows the fake ones: limits.js. An AudioWorklet has no
+ * timers.
  */
 export const { setTimeout, setInterval, clearInterval } = /** @type {any} */ (globalThis);
+const clock = globalThis.performance ?? Date;
 /** @type {() => number} ms */
-export const now = performance.now.bind(performance);
+export const now = clock.now.bind(clock);
 
 /**
  * Sleeps while the word holds `expected`, at most `timeout` ms.

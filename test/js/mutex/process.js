@@ -10,6 +10,14 @@ if (scenario === 'turns in jsdom') {
   delete globalThis.setImmediate;
   delete globalThis.MessageChannel;
 }
+if (scenario === 'an AudioWorklet') {
+  const missing = 'performance setTimeout clearTimeout setInterval clearInterval';
+  for (const name of `${missing} setImmediate MessageChannel process`.split(' '))
+    delete globalThis[name];
+  Atomics.wait = () => {
+    throw new TypeError('Atomics.wait cannot be called in this context');
+  };
+}
 
 const { Condition, Mutex, Semaphore } = await import('../../../js/src/index.js');
 const { STRANGER, Stranger, wordsOf } = await import('../support.js');
@@ -145,6 +153,28 @@ const scenarios = {
     await Promise.all([0, 1, 2].map((i) => mutex.runExclusive(inTurn(i))));
     await Promise.all([3, 4, 5].map((i) => semaphore.runExclusive(inTurn(i))));
     print(`${order}` === '0,1,2,3,4,5' ? 'done' : `${order}`);
+  },
+
+  /** It has no timers, so that it cannot wait; what does not wait works. */
+  async 'an AudioWorklet'() {
+    const mutex = new Mutex();
+    const answers = [mutex.tryLock(), mutex.tryLock()];
+    const condition = new Condition();
+    const refused = [
+      () => mutex.lock(),
+      () => mutex.lockAsync(),
+      () => condition.waitAsync(mutex),
+      () => Semaphore.create(0).waitAsync(5),
+    ];
+    for (const call of refused) {
+      const error = await (async () => call())().catch(({ name }) => name);
+      answers.push(error === 'BlockingError' || error === 'TypeError');
+    }
+    answers.push(mutex.isMine);
+    mutex.unlock();
+    // None of these has left a waiter behind.
+    answers.push(await mutex.lockAsync(), condition.notify());
+    print(`${answers}` === 'true,false,true,true,true,true,true,true,0' ? 'done' : `${answers}`);
   },
 
   /** A blocked thread moves no fake clock on. */

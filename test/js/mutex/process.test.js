@@ -70,6 +70,11 @@ if (mode !== 'unhealed') {
       });
     }
 
+    it('imports lockword where there are no timers, and tries to lock', async () => {
+      const { stdout, stderr } = await run('an AudioWorklet');
+      expect(stdout.trim(), stderr).to.equal('done');
+    });
+
     it('is idle while 100,000 calls with a timeout are pending', async () => {
       const { stdout, stderr } = await run('many pending');
       expect(Number(stdout.trim() || NaN), stderr).to.be.below(0.1);
