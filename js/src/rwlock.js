@@ -64,6 +64,9 @@ export class RWLock extends Primitive {
   /** @readonly @type {'RWLock'} */
   static type = 'RWLock';
 
+  /** @type {{ reads?: boolean }} Whether its newest guard, by `#guard`, has been downgraded. */
+  #newest = {};
+
   /** How many read right now, without an upgradable reader. */
   get readers() {
     return rwlockState(this.words) & LW_RWLOCK_READERS;
@@ -253,6 +256,7 @@ export class RWLock extends Primitive {
    */
   downgrade() {
     this.#become(this.isWriteLocked ? LW_RWLOCK_WRITER : LW_RWLOCK_UPGRADABLE, LW_RWLOCK_READER);
+    this.#newest.reads = true;
   }
 
   /**
@@ -287,54 +291,66 @@ export class RWLock extends Primitive {
   }
 
   /**
-   * `writeLock`, as a guard: `using guard = lock.acquireWrite()`.
+   * `writeLock`, as a guard: `using guard = lock.acquireWrite()`. If this agent has downgraded by
+   * then, by this object, it releases what has become of the write.
    *
    * @param {number | WaitOptions} [options] ms, or options
    * @throws {TimeoutError} the time was up; and what `writeLock` throws
    */
   acquireWrite(options) {
-    return guardOf(this.#lock(rwlockWriteStep, options, 'acquireWrite'), () => this.writeUnlock());
+    return this.#guard(this.#lock(rwlockWriteStep, options, 'acquireWrite'));
   }
 
   /**
-   * `writeLockAsync`, as a guard: `using guard = await lock.acquireWriteAsync()`.
+   * `writeLockAsync`, as a guard: `using guard = await lock.acquireWriteAsync()`. If this agent has
+   * downgraded by then, by this object, it releases what has become of the write.
    *
    * @param {number | WaitOptions} [options] ms, or options
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
   acquireWriteAsync(options) {
-    return this.#lockAsync(rwlockWriteStep, options, (held) =>
-      guardOf(held, () => this.writeUnlock()),
-    );
+    return this.#lockAsync(rwlockWriteStep, options, (held) => this.#guard(held));
   }
 
   /**
    * `upgradableLock`, as a guard: `using guard = lock.acquireUpgradable()`. If this agent has
-   * upgraded by then, it releases the write.
+   * upgraded by then, it releases the write, and if it has downgraded, by this object, the read.
    *
    * @param {number | WaitOptions} [options] ms, or options
    * @throws {TimeoutError} the time was up; and what `upgradableLock` throws
    */
   acquireUpgradable(options) {
-    return this.#upgradable(this.#lock(rwlockUpreadStep, options, 'acquireUpgradable'));
+    return this.#guard(this.#lock(rwlockUpreadStep, options, 'acquireUpgradable'));
   }
 
   /**
    * `upgradableLockAsync`, as a guard: `using guard = await lock.acquireUpgradableAsync()`. If this
-   * agent has upgraded by then, it releases the write.
+   * agent has upgraded by then, it releases the write, and if it has downgraded, by this object,
+   * the read.
    *
    * @param {number | WaitOptions} [options] ms, or options
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
   acquireUpgradableAsync(options) {
-    return this.#lockAsync(rwlockUpreadStep, options, (held) => this.#upgradable(held));
+    return this.#lockAsync(rwlockUpreadStep, options, (held) => this.#guard(held));
   }
 
-  /** @param {boolean} held */
-  #upgradable(held) {
-    return guardOf(held, () =>
-      this.#become(this.isWriteLocked ? LW_RWLOCK_WRITER : LW_RWLOCK_UPGRADABLE, 0),
-    );
+  /**
+   * A guard of a write, or of an upgradable read: one is held at a time, so that a downgrade is of
+   * the newest one.
+   *
+   * @param {boolean} held
+   */
+  #guard(held) {
+    /** @type {{ reads?: boolean }} */
+    const is = {};
+    const guard = guardOf(held, () => {
+      if (is.reads) this.readUnlock();
+      else if (this.isWriteLocked) this.writeUnlock();
+      else this.upgradableUnlock();
+    });
+    this.#newest = is;
+    return guard;
   }
 
   /**

@@ -217,11 +217,6 @@ describe('RWLock', () => {
             0,
           ]);
         }
-        const guard = await lock[`acquireUpgradable${form}`]();
-        lock.downgrade();
-        expect(await failure(() => guard.unlock())).to.be.instanceOf(OwnershipError);
-        expect(lock.readers).to.equal(1);
-        lock.readUnlock();
         expect(take(lock, LW_RWLOCK_WRITER)).to.equal(true);
         expect(await failure(async () => lock[`acquireUpgradable${form}`](5))).to.be.instanceOf(
           TimeoutError,
@@ -229,6 +224,58 @@ describe('RWLock', () => {
       },
     );
   }
+
+  for (const form of FORMS) {
+    itCalling(form)(
+      `guards of acquireWrite${form}() and acquireUpgradable${form}() give back what a downgrade has left`,
+      async () => {
+        const lock = new RWLock();
+        const state = () => [lock.readers, lock.isWriteLocked, lock.isMine];
+        const ways = {
+          Write: [['downgrade'], ['downgradeToUpgradable'], ['downgradeToUpgradable', 'downgrade']],
+          Upgradable: [['downgrade'], ['tryUpgrade', 'downgrade']],
+        };
+        for (const [kind, changes] of Object.entries(ways)) {
+          for (const calls of changes) {
+            const guard = await lock[`acquire${kind}${form}`]();
+            for (const call of calls) lock[call]();
+            expect(lock.isWriteLocked, `${calls}`).to.equal(false);
+            guard.unlock();
+            guard.unlock();
+            expect(state(), `${calls}`).to.deep.equal([0, false, false]);
+          }
+          // Nothing is left to give back.
+          const guard = await lock[`acquire${kind}${form}`]();
+          lock.downgrade();
+          lock.readUnlock();
+          expect(await failure(() => guard.unlock())).to.be.instanceOf(OwnershipError);
+        }
+        // A read that no guard has become is not given back by one.
+        const first = await lock[`acquireWrite${form}`]();
+        lock.downgrade();
+        const second = await lock[`acquireUpgradable${form}`]();
+        lock.upgradableUnlock();
+        expect(await failure(() => second.unlock())).to.be.instanceOf(OwnershipError);
+        expect(state()).to.deep.equal([1, false, false]);
+        expect(await failure(async () => lock[`acquireWrite${form}`](5))).to.be.instanceOf(
+          TimeoutError,
+        );
+        first.unlock();
+        expect(state()).to.deep.equal([0, false, false]);
+      },
+    );
+  }
+
+  it('runExclusive() gives back what a downgrade has left', async () => {
+    const lock = new RWLock();
+    const other = RWLock.from(lock.handle);
+    await lock.runExclusive(async () => {
+      lock.downgrade();
+      await other.runShared(() => {});
+    });
+    expect(lock.readers).to.equal(0);
+    expect(lock.tryWriteLock()).to.equal(true);
+  });
 
   it('runShared() reads and runExclusive() writes while what they call runs, however that ends', async () => {
     const lock = new RWLock();
