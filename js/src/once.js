@@ -37,20 +37,21 @@ export class Once extends Primitive {
   /**
    * Returns when `fn` has been run, here or elsewhere; blocks while another runs it.
    *
-   * @param {() => void} fn
+   * @param {() => void} fn not async
    * @param {number | WaitOptions} [options] of the wait for another's run: ms, or options; a signal
    *   is looked at once, before
    * @returns {boolean} whether it was run here
    * @throws {DeadlockError} this agent is running it
    * @throws {TimeoutError} the time was up
    * @throws {OwnershipError} it was abandoned while `fn` ran
+   * @throws {TypeError} `fn` returned a promise: it counts as failed, and the next agent tries
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   run(fn, options) {
     const timeout = timeoutToBlock(options, 'run');
     if (this.done || !this.#begins(blockFor(this.#operation(), timeout, 'run'))) return false;
     try {
-      fn();
+      if (/** @type {any} */ (fn())?.then) throw new TypeError('fn is async: write runAsync(fn)');
     } catch (error) {
       onceEndStep(this.words, self, false);
       throw error;

@@ -115,6 +115,15 @@ describe('Once', () => {
     });
   }
 
+  itBlocks('run() refuses what is async, and leaves it to the next', async () => {
+    const once = new Once();
+    const error = await failure(() => once.run(async () => {}));
+    expect(error).to.be.instanceOf(TypeError);
+    expect(error.message).to.contain('runAsync');
+    expect([once.done, once.runner]).to.deep.equal([false, 0]);
+    expect(await once.runAsync(async () => {})).to.equal(true);
+  });
+
   it('runAsync() waits for what is async, and others wait for it', async () => {
     const once = new Once();
     let finish;
