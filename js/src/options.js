@@ -40,7 +40,8 @@ export function timeoutOf(options, names = OPTIONS) {
   let timeout = options;
   if (options && typeof options === 'object') {
     ({ timeout } = /** @type {WaitOptions} */ (options));
-    for (const name in options) if (!names.includes(name)) timeout = name;
+    // What a page adds to Object.prototype is no option.
+    for (const name in options) if (!names.includes(name) && !(name in {})) timeout = name;
   }
   if (timeout === undefined) return Infinity;
   if (typeof timeout !== 'number') throw new TypeError(`write { ${names} }, not ${timeout}`);

@@ -233,7 +233,7 @@ export class Region {
    */
   static create(memory, shape = {}) {
     const { byteOffset = 0, byteLength, agents = 64, ...others } = shape;
-    for (const name in others) throw new TypeError(`no such option: ${name}`);
+    for (const name of Object.keys(others)) throw new TypeError(`no such option: ${name}`);
     const buffer = bufferOf(memory ?? new SharedArrayBuffer(byteLength ?? DEFAULT_SIZE));
     const size = byteLength ?? buffer.byteLength - (byteOffset % 64) - byteOffset;
     assertInteger(agents, 1, 4096, 'agents');

@@ -170,7 +170,7 @@ export class Region {
   constructor(path, options) {
     assertText(path, 'path');
     const { create = true, exclusive, anyOwner, mode = 0o600, size = 0, ...others } = options;
-    for (const name in others) throw new TypeError(`no such option: ${name}`);
+    for (const name of Object.keys(others)) throw new TypeError(`no such option: ${name}`);
     assertInteger(mode, 0, 0o7777, 'mode');
     assertInteger(size, 0, 2 ** 32 - 1, 'size');
     const flags = (create ? CREATE : 0) | (exclusive ? EXCLUSIVE : 0) | (anyOwner ? ANY_OWNER : 0);

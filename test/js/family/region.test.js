@@ -268,6 +268,12 @@ describe('Region', () => {
     expect(await codeOf(() => Region.attach(new ArrayBuffer(8192)))).to.equal('TypeError');
     expect(await codeOf(() => Region.create(new SharedArrayBuffer(256)))).to.equal('RangeError');
     expect(await codeOf(() => Region.create(buffer, { agent: 1 }))).to.equal('TypeError');
+    Object.prototype.added = 1;
+    try {
+      Region.create(undefined, { agents: 1 });
+    } finally {
+      delete Object.prototype.added;
+    }
     const made = Region.create(buffer, { byteOffset: 64, agents: 1 });
     expect(await codeOf(() => Region.attach(buffer, 0))).to.equal('RangeError');
     expect(await codeOf(() => Region.from({ type: 'Mutex' }))).to.equal('TypeError');

@@ -91,6 +91,19 @@ if (mode === 'normal') {
       }
     });
 
+    it('what a page has added to Object.prototype is no option', async () => {
+      const mutex = new Mutex();
+      Object.prototype.added = () => {};
+      try {
+        expect(await mutex.lockAsync({ timeout: 5 })).to.equal(true);
+        expect(await mutex.lockAsync({ timeout: 5, signal: undefined })).to.equal(false);
+        expect(Event.create({ autoReset: true }).isSet).to.equal(false);
+        expect(await failure(() => mutex.lockAsync({ timout: 5 }))).to.be.instanceOf(TypeError);
+      } finally {
+        delete Object.prototype.added;
+      }
+    });
+
     it('what is no number, or out of range, is named, with the range', async () => {
       const whole = 'must be an integer from';
       for (const [make, message] of [
