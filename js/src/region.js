@@ -65,8 +65,8 @@ export { RWTable } from './rwtable.js';
  * @typedef {object} RegionOptions
  * @property {number | undefined} [byteOffset] where in the memory it begins, a multiple of 64; the
  *   default is 0
- * @property {number | undefined} [byteLength] a multiple of 64; the default is what the memory has,
- *   or 65536
+ * @property {number | undefined} [byteLength] a multiple of 64, below 2^31; the default is what the
+ *   memory has, or 65536
  * @property {number | undefined} [agents] how many threads may have joined, or be expected, at a
  *   time; the default is 64
  *
@@ -182,6 +182,9 @@ const OTHER = 24;
 
 const DEFAULT_SIZE = 65536;
 
+/** The header has the length in an int32. */
+const LARGEST = 2 ** 31 - 64;
+
 const { navigator, Deno } = /** @type {any} */ (globalThis);
 
 /** @param {string} text @param {number} max */
@@ -228,14 +231,19 @@ export class Region {
    * @param {SharedMemory} [memory]
    * @param {RegionOptions} [shape] where it begins, how many bytes it has, for how many threads
    * @returns {Region}
-   * @throws {TypeError} memory is not shared
-   * @throws {RangeError} the region does not fit
+   * @throws {TypeError} memory is not shared, or the page is not isolated
+   * @throws {RangeError} the region does not fit, or has 2^31 bytes or more
    */
   static create(memory, shape = {}) {
     const { byteOffset = 0, byteLength, agents = 64, ...others } = shape;
     for (const name of Object.keys(others)) throw new TypeError(`no such option: ${name}`);
+    // Before the memory is made of it.
+    assertInteger(byteLength ?? 0, 0, LARGEST, 'byteLength');
+    // It has memory of its own, and throws where there can be none.
+    if (!memory) new Once();
     const buffer = bufferOf(memory ?? new SharedArrayBuffer(byteLength ?? DEFAULT_SIZE));
-    const size = byteLength ?? buffer.byteLength - (byteOffset % 64) - byteOffset;
+    const size =
+      byteLength ?? Math.min(buffer.byteLength - (byteOffset % 64) - byteOffset, LARGEST);
     assertInteger(agents, 1, 4096, 'agents');
     const words = wordsAt(buffer, byteOffset, size - (size % 64));
     const entries = 2 ** Math.floor(Math.log2(words.length / 64));

@@ -282,9 +282,9 @@ describe('layout()', () => {
 if (mode === 'normal') {
   describe('an agent without a shared buffer', () => {
     it('is told that the page is not cross-origin isolated', async () => {
-      const agent = spawn(({ Event, Semaphore }) => {
+      const agent = spawn(({ Event, Region, Semaphore }) => {
         delete globalThis.SharedArrayBuffer;
-        return [() => new Event(), () => Semaphore.create(1)].map((make) => {
+        return [() => new Event(), () => Semaphore.create(1), () => Region.create()].map((make) => {
           try {
             make();
           } catch (error) {
@@ -293,6 +293,7 @@ if (mode === 'normal') {
         });
       });
       expect(await agent.result).to.deep.equal([
+        [true, true],
         [true, true],
         [true, true],
       ]);

@@ -274,6 +274,11 @@ describe('Region', () => {
     } finally {
       delete Object.prototype.added;
     }
+    for (const byteLength of [2 ** 31, 2 ** 40, -64])
+      expect(await codeOf(() => Region.create(undefined, { byteLength }))).to.equal('RangeError');
+    expect(await codeOf(() => Region.create(undefined, { byteLength: '65536' }))).to.equal(
+      'TypeError',
+    );
     const made = Region.create(buffer, { byteOffset: 64, agents: 1 });
     expect(await codeOf(() => Region.attach(buffer, 0))).to.equal('RangeError');
     expect(await codeOf(() => Region.from({ type: 'Mutex' }))).to.equal('TypeError');
