@@ -353,9 +353,10 @@ export class Region {
    */
   watch(worker) {
     this.assertJoined();
-    const { once, addEventListener, threadId, postMessage } = /** @type {any} */ (worker ?? {});
+    const { once, addEventListener, threadId, terminate } = /** @type {any} */ (worker ?? {});
     const isNodes = typeof once === 'function';
-    if (typeof postMessage !== 'function' || threadId === -1)
+    // A MessagePort has the rest of what a worker has.
+    if (typeof terminate !== 'function' || threadId === -1)
       throw new TypeError('write region.watch(worker), of a worker that has not ended');
     const isBuns = /** @type {any} */ (globalThis).process?.versions?.bun;
     if (Deno || (!isNodes && !isBuns && !navigator?.locks))

@@ -288,6 +288,9 @@ describe('Region', () => {
     for (const name of ['', 'a\0', 'a'.repeat(56), 1])
       expect(await codeOf(() => region.mutex(name))).to.match(/^(Range|Type)Error$/);
     expect(await codeOf(() => region.watch({}))).to.equal('TypeError');
+    const { port1 } = new MessageChannel();
+    expect((await failure(() => region.watch(port1))).message).to.contain('region.watch(worker)');
+    port1.close();
     new Int32Array(buffer, 64)[2]++;
     expect(await codeOf(() => Region.attach(buffer, 64))).to.equal('RangeError');
   });
@@ -632,7 +635,7 @@ describe('Region', () => {
           region,
           async ({ region, say, heard, data }) => {
             let ended;
-            const seat = region.watch({ once: (_, end) => (ended = end), postMessage() {} });
+            const seat = region.watch({ once: (_, end) => (ended = end), terminate() {} });
             region.mutex('its own').tryLock();
             say('seat', seat);
             await heard('ended');
