@@ -14,10 +14,12 @@
  *
  * @template {Record<string, PrimitiveClass>} F
  * @param {F} fields
+ * @throws {TypeError} one of them is something else
  */
 export function layout(fields) {
   let byteLength = 0;
   const entries = Object.entries(fields).map(([name, { BYTE_LENGTH, ALIGN }]) => {
+    if (!ALIGN) throw new TypeError(`${name} is no primitive`);
     const byteOffset = Math.ceil(byteLength / ALIGN) * ALIGN;
     byteLength = byteOffset + BYTE_LENGTH;
     return /** @type {[string, number]} */ ([name, byteOffset]);

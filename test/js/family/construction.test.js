@@ -252,6 +252,12 @@ describe('layout()', () => {
       expect(await failure(() => layout({ lock: Mutex }).on(nothing))).to.be.instanceOf(TypeError);
   });
 
+  it('of something else is refused', async () => {
+    const error = await failure(() => layout({ lock: Mutex, table: Map }));
+    expect(error).to.be.instanceOf(TypeError);
+    expect(error.message).to.equal('table is no primitive');
+  });
+
   it('of nothing is nothing', () => {
     const shared = layout({});
     expect([shared.byteLength, shared.offsets, shared.on(new SharedArrayBuffer(4))]).to.deep.equal([
