@@ -19,6 +19,9 @@ import { run, withdraw } from './line.js';
  * first of them is returned. No waiter stays behind at the others. A source that waits for several
  * permits claims them until the wait ends: of two on one semaphore, put the smaller request first.
  *
+ * A source stands for one wait, from the call on that made it: make new ones for each `waitAny`, as
+ * in a loop. One of an event that was set and reset since then is ready at once.
+ *
  *     switch (await waitAny([stop.when(), jobs.when(1), size.whenAtLeast(100)], 500)) { … }
  *
  * @param {WaitSource[]} sources what `when` of events, semaphores, permits, wait groups and latches

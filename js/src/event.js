@@ -72,7 +72,7 @@ export class Event extends Primitive {
   }
 
   /**
-   * The next set, from now on, as a source for `waitAny`.
+   * The next set, from now on, as a source for one `waitAny`. After a reset, make a new one.
    *
    * @returns {WaitSource}
    */

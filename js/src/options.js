@@ -11,7 +11,8 @@
  *   A blocked thread cannot be told: a blocking call only looks at it first
  *
  * @typedef {object} WaitSource what `waitAny` waits for: made by `when()` of events, semaphores,
- *   permits, wait groups and latches, and by `whenAtLeast()` and `whenAtMost()` of counters
+ *   permits, wait groups and latches, and by `whenAtLeast()` and `whenAtMost()` of counters. It
+ *   stands for one wait, from that call on
  * @property {'WaitSource'} kind for the compiler alone
  *
  * @typedef {object} Signal an AbortSignal, for compilers that do not know the DOM's
