@@ -293,8 +293,9 @@ describe('lockword run', function () {
     shell.stdout.on('data', (data) => (seen += data));
     for (const command of ['', 'timeout 60']) {
       seen = '';
-      const script = `trap "echo woken" CONT; echo ready; while :; do sleep 0.02; done`;
-      shell.stdin.write(`${program} run a ${command} sh -c '${script}'\n`);
+      // No shell: one that is just starting a process may not stop before that has begun.
+      const script = `process.on("SIGCONT", () => console.log("woken")); console.log("ready"); setInterval(() => {}, 1000)`;
+      shell.stdin.write(`${program} run a ${command} ${process.execPath} -e '${script}'\n`);
       await until(() => seen.includes('\nready'));
       const { pid } = (await show('a')).holder;
       const all = [pid];
@@ -308,7 +309,8 @@ describe('lockword run', function () {
         await until(() => stopped.every((one) => stateOf(one) === 'T'));
         shell.stdin.write('fg\n');
         await until(() => /^woken/m.test(seen));
-        await until(() => all.every((one) => stateOf(one) !== 'T'));
+        // Until both of lockword's wait again, a SIGTSTP of one's own would stop them alone.
+        await until(() => all.every((one) => stateOf(one) === 'S'));
         await sleep(100);
         assert.equal(seen.match(/^woken/gm).length, 1, seen);
       }
