@@ -166,7 +166,8 @@ bool lw_lot_park(lw_waiter *waiter)
     struct bucket *bucket = lock_bucket(waiter->heard_at);
     if (waiter->leads)
         park(bucket, waiter);
-    const bool leads = waiter->leads || join(bucket, waiter);
+    /* One that a notify took out while it was in the inbox may be back in its line already. */
+    const bool leads = waiter->leads || (lw_link_is_alone(&waiter->line) && join(bucket, waiter));
     lw_mutex_unlock(&bucket->lock);
     return leads;
 }

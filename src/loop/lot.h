@@ -76,7 +76,7 @@ bool lw_lot_join(lw_waiter *waiter);
 
 /*
  * Parks a head; or puts a waiter into its line again that a notify has taken out. Returns false if
- * it stands behind another one now: then its step runs when it is the head.
+ * it stands behind another one: then its step runs when it is the head.
  */
 bool lw_lot_park(lw_waiter *waiter);
 
