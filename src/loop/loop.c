@@ -358,12 +358,14 @@ static pthread_key_t loops_key;
 static int loops_key_error = EINVAL; /* there is none */
 static pthread_once_t loops_once = PTHREAD_ONCE_INIT;
 
+/* A `done` may destroy other loops of its thread: these leave the list. */
 static void destroy_loops(void *first)
 {
-    for (lw_loop *loop = first, *next; loop; loop = next) {
-        next = loop->next;
+    pthread_setspecific(loops_key, first);
+    for (lw_loop *loop; (loop = pthread_getspecific(loops_key)) != NULL;) {
         loop->is_running = false; /* if its thread ended in a `done` */
-        lw_loop_destroy(loop);
+        if (lw_loop_destroy(loop) != 0)
+            pthread_setspecific(loops_key, loop->next);
     }
 }
 

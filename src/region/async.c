@@ -2,6 +2,7 @@
 #include <lockword/loop.h>
 
 #include "../wait/platform.h"
+#include "care.h"
 #include "region.h"
 
 static lw_region_mutex mutex_of(const lw_request *request, lw_word *words)
@@ -113,6 +114,9 @@ int lw_region_cond_wait_async(lw_cond *cond, const lw_region_mutex *mutex, LW_AS
 {
     uint32_t self;
     int error = lw_region_agent_holding(mutex->region, mutex->words, &self);
+    /* The condition may be no region's, or another one's. */
+    if (!error)
+        error = lw_care_listen(mutex->words);
     if (!error)
         error = prepare(mutex->region, cond->word, LW_REQUEST_PLAIN, request, loop, deadline, done,
                         context);

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -869,6 +870,42 @@ static int leave_loops(struct call *call)
     while (b.calls == 0)
         lw_loop_run(&first);
     return lw_loop_destroy(&loop);
+}
+
+/* What a thread leaves: a loop whose end destroys the other loop, and opens files. */
+struct two_left {
+    lw_loop first;
+    lw_loop last;
+    lw_event never;
+    lw_request request;
+    int files[3];
+};
+
+static void destroy_first(lw_request *request, int result, void *context)
+{
+    struct two_left *left = context;
+    (void)request;
+    lw_loop_destroy(&left->first);
+    for (int i = 0; i < 3; i++)
+        left->files[i] = result == ECANCELED ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+}
+
+static void leave_two(void *argument)
+{
+    struct two_left *left = argument;
+    if (lw_loop_init(&left->first) == 0 && lw_loop_init(&left->last) == 0)
+        lw_event_wait_async(&left->never, &left->request, &left->last, LW_FOREVER, destroy_first,
+                            left);
+}
+
+TEST(one_loop_of_a_thread_that_ends_destroys_another)
+{
+    struct two_left left = {.never = LW_EVENT_INIT};
+    struct helper helper;
+    start(&helper, leave_two, &left);
+    join(&helper);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(close(left.files[i]), 0);
 }
 
 TEST(a_thread_that_ends_destroys_its_loops)
