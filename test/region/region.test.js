@@ -789,6 +789,14 @@ describe('the other primitives of a region', () => {
     expect(table[1]).equal(2);
   });
 
+  it('end the wait for a condition when the region is closed', async () => {
+    const [mutex, changed] = [region.mutex('mutex'), region.condition('changed')];
+    mutex.lock();
+    const waits = failure(() => changed.waitAsync(mutex));
+    region.close();
+    expect(await within(5000, waits)).instanceOf(ClosedError);
+  });
+
   it('are described, with the names of their holders', () => {
     const lock = region.rwlock('lock');
     const all = [lock, region.semaphore('slots', 3), region.counter('counter', 7)];

@@ -177,7 +177,8 @@ export class Domain {
     const waits = [...this.waits.values()].flatMap((set) => [...set]);
     this.waits.clear();
     this.rest();
-    for (const wait of waits) wait.look(LW_OK, wait.of);
+    // A condition's callers stand in no line: they end by this.
+    for (const wait of waits) wait.look(LW_CANCELLED, wait.of);
     domains.delete(this.buffer);
   }
 
