@@ -198,7 +198,7 @@ lw_region *open_region(const struct options *options, bool creates)
              : error == EPERM  ? "the file belongs to another user"
              : error == ELOOP  ? "a symbolic link, which is not followed"
              : error == EINVAL ? "no regular file"
-             : error == EAGAIN ? "1024 processes use it already, or no thread can be started"
+             : error == EAGAIN ? "1023 processes use it already, or no thread can be started"
                                : strerror(error));
     if (stat(file, &opened) != 0)
         err(FAILED, "%s", file);

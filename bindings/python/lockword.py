@@ -1344,7 +1344,7 @@ _regions: "weakref.WeakSet[Region]" = weakref.WeakSet()
 
 #: What errors of opening mean where the system's text does not say it.
 _CANNOT_OPEN = {
-    _errno.EAGAIN: "the region has 1024 processes already, or no thread can be started",
+    _errno.EAGAIN: "the region has 1023 processes already, or no thread can be started",
     _errno.EBADMSG: "the file is no region, or is damaged",
     _errno.EINVAL: "not a regular file, or the size is out of range",
     _errno.ELOOP: "a symbolic link is not followed",

@@ -99,14 +99,18 @@ static bool register_list(struct list *list)
     return syscall(SYS_set_robust_list, head, sizeof *head) == 0;
 }
 
-/* The token may be the keeper's from now on, or that of no row any more, if it is NULL. */
+/* Before the list's memory goes, which the kernel would read when the thread has ended. */
+static void forget_list(void)
+{
+    syscall(SYS_set_robust_list, NULL, sizeof(struct robust_list_head));
+}
+
+/* The token may be the keeper's from now on. */
 static void set_pending(struct list *list, const lw_word *token)
 {
     struct robust_list_head *head = &list->head;
     __atomic_store_n(&head->list_op_pending, NULL, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (!token)
-        return;
     lw_word *twin = &list->twin.row.token;
     head->futex_offset = (long)((uintptr_t)token - (uintptr_t)twin);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -150,8 +154,17 @@ static int take_row(struct lw_region *region, struct list *list)
             return 0;
         }
     }
-    set_pending(list, NULL);
     return EAGAIN;
+}
+
+/* Whether there is one but for the last. */
+static bool has_free_row(const struct lw_region *region)
+{
+    for (uint32_t row = 0; row < PROCESSES - 1; row++) {
+        if (lw_load(&region->memory->processes[row].token, lw_acquire) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* What a keeper waits on. */
@@ -222,6 +235,7 @@ static void *keep(void *argument)
     struct header *header = &region->memory->header;
     struct list list;
     if (!register_list(&list) || take_row(region, &list) != 0) {
+        forget_list();
         tell(region, EAGAIN + 2);
         return NULL;
     }
@@ -231,16 +245,16 @@ static void *keep(void *argument)
     uint32_t members = __atomic_add_fetch(&header->members, 1, __ATOMIC_SEQ_CST);
     lw_notify(&header->members, LW_ALL);
     lw_region_bury_the_dead(region);
-    tell(region, 1);
-    while (!lw_load(&region->closing, lw_acquire)) {
+    /* Without the last row nobody could join, and bury, if all had died at the same time. */
+    const bool stays = region->row != PROCESSES - 1 || has_free_row(region);
+    tell(region, stays ? 1 : EAGAIN + 2);
+    while (stays && !lw_load(&region->closing, lw_acquire)) {
         lw_region_bury_the_dead(region);
         watch(region, members);
         members = __atomic_load_n(&header->members, __ATOMIC_SEQ_CST);
     }
     lw_region_bury_process(region, region->row);
-    /* Neither is the keeper's any more, should it end before this: its id does not stand there. */
-    __atomic_store_n(&list.head.list.next, &list.head.list, __ATOMIC_RELAXED);
-    set_pending(&list, NULL);
+    forget_list();
     return NULL;
 }
 

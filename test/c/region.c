@@ -832,8 +832,8 @@ static int open_one_more(struct call *call)
 
 enum { PROCESSES_AT = 4096, PROCESSES = 1024, USED_PROCESSES_AT = 528 };
 
-/* These rows seem to belong to processes that live, and that have no keepers. */
-static void fill_rows(size_t from, size_t to)
+/* These rows seem to belong to processes that have no keepers, and live if the token is 1. */
+static void fill_rows(size_t from, size_t to, uint32_t token)
 {
     uint32_t boot;
     const int fd = open(path, O_RDONLY);
@@ -843,14 +843,14 @@ static void fill_rows(size_t from, size_t to)
     overwrite(USED_PROCESSES_AT + 4, UINT32_MAX);
     for (size_t row = from; row < to; row++) {
         overwrite(PROCESSES_AT + row * 64 + 4, boot);
-        overwrite(PROCESSES_AT + row * 64, 1);
+        overwrite(PROCESSES_AT + row * 64, token);
     }
 }
 
 /* The only keeper waits on the rows before it. */
 REGION_TEST(a_process_that_no_keeper_waits_on)
 {
-    fill_rows(1, 200);
+    fill_rows(1, 200, 1);
     leave_a_dead_holder();
     int error = EBUSY;
     for (int i = 0; i < 1000 && error == EBUSY; i++) {
@@ -862,11 +862,25 @@ REGION_TEST(a_process_that_no_keeper_waits_on)
 
 REGION_TEST(more_processes_than_rows)
 {
-    fill_rows(1, PROCESSES);
+    fill_rows(1, PROCESSES, 1);
     assert_int_equal(by_another(open_one_more, region), EAGAIN);
-    overwrite(PROCESSES_AT + (PROCESSES - 1) * 64, 0);
+    overwrite(PROCESSES_AT + (PROCESSES - 1) * 64, 0); /* the last is for one that buries */
+    assert_int_equal(by_another(open_one_more, region), EAGAIN);
+    overwrite(PROCESSES_AT + 7 * 64, 0);
     assert_int_equal(by_another(open_one_more, region), 0);
     assert_int_equal(by_another(open_one_more, region), 0);
+}
+
+/* They were killed at the same time. */
+REGION_TEST(rows_that_all_belong_to_the_dead)
+{
+    assert_int_equal(lw_region_close(region), 0);
+    fill_rows(0, PROCESSES - 1, 1 | FUTEX_OWNER_DIED);
+    assert_int_equal(lw_region_open(&region, path, 0, 0, 0), 0);
+    assert_int_equal(by_another(open_one_more, region), 0);
+    mutex = named(region, "lock");
+    assert_int_equal(lw_region_mutex_lock(&mutex), 0);
+    assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
 }
 
 static int name_this_thread(struct call *call)
