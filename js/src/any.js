@@ -62,11 +62,19 @@ export function waitAny(sources, options) {
         if (caller?.queue) caller.phase ? run(caller, LW_CANCELLED) : withdraw(caller);
     };
     try {
-      // None queues later: what a source claims is claimed when this function returns.
-      for (let k = 0; waiting > 0 && k < sources.length; k++)
-        begin(end, /** @type {any} */ (sources[k]), options, toValue, giveUp, (caller, { words }) =>
-          start((callers[k] = caller), { words }),
-        );
+      // None queues later: what a source claims is claimed when this function returns. A copy, since
+      // its getters may throw; and a source has no options.
+      sources.forEach((/** @type {any} */ source, k) => {
+        if (waiting > 0)
+          begin(
+            end,
+            { ...source, names: undefined },
+            options,
+            toValue,
+            giveUp,
+            (caller, { words }) => start((callers[k] = caller), { words }),
+          );
+      });
     } catch (error) {
       end(Promise.reject(error));
     }

@@ -154,6 +154,10 @@ describe('waitAny()', () => {
       expect(await waitAny(whens, options)).to.equal(-1);
     for (const options of ['1', { signal: {} }])
       expect(await failure(() => waitAny(whens, options))).to.be.instanceOf(TypeError);
+    const semaphore = Semaphore.create(3);
+    const several = { permits: 3 };
+    expect(await failure(() => waitAny([semaphore.when()], several))).to.be.instanceOf(TypeError);
+    expect(semaphore.permits).to.equal(3);
   });
 
   it('refuses what is no source, names it, says what to write, and touches nothing', async () => {

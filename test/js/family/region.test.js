@@ -374,6 +374,11 @@ describe('Region', () => {
     const source = gpus.when();
     await sleep(5);
     region.close();
+    const { signal } = new AbortController();
+    const listeners = [];
+    signal.addEventListener = (type, listener) => listeners.push(listener);
+    expect(await failure(() => waitAny([source], { signal }))).to.be.instanceOf(ClosedError);
+    expect(listeners).to.deep.equal([]);
     for (const ended of pending) expect(await ended).to.be.instanceOf(ClosedError);
     for (const call of [
       () => gpus.acquireAsync(),
