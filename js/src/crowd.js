@@ -44,12 +44,12 @@ function keyOf({ step, wanted, phase }) {
 shared.places ??= 0;
 
 /**
- * Compares two queues for sorting, none of which is empty.
+ * Compares two queues for sorting. One may have become empty since the round began.
  *
  * @param {import('./line.js').Queue} a
  * @param {import('./line.js').Queue} b
  */
-const latestFirst = (a, b) => b.after.place - a.after.place;
+const latestFirst = (a, b) => (b.after.place ?? 0) - (a.after.place ?? 0);
 
 /**
  * Runs the steps of the callers in line, in the order in which they came. If a caller has to wait,
@@ -84,12 +84,16 @@ function advance(line, why, queues = [...line.queues.values()]) {
     }
   }
   // A step may have changed its phase, and with it the key. A caller changes its queue only at the
-  // end of the round, so that its step does not run twice.
+  // end of the round, so that its step does not run twice. Some of the other queue may have come
+  // later.
   for (const caller of waiting) {
     const key = keyOf(caller);
     if (caller.queue && caller.queue.key !== key) {
       part(caller);
-      join(caller, key);
+      /** @type {any} */
+      let after = line.queues.get(key);
+      while (after?.before.place > caller.place) after = after.before;
+      join(caller, key, after);
     }
   }
 }

@@ -189,15 +189,16 @@ export function run(caller, why, later) {
 /**
  * @param {Caller} caller in no queue
  * @param {number | string} key of the queue of its line that it joins
+ * @param {Caller | Queue} [after] whom it joins in front of, in that queue; none: it is the last
  */
-export function join(caller, key) {
+export function join(caller, key, after) {
   const { queues } = caller.line;
   const queue = queues.get(key) ?? /** @type {Queue} */ ({ key });
-  const { before = queue } = queue;
+  const { before = queue } = (caller.after = after ?? queue);
   queues.set(key, queue);
-  caller.queue = caller.after = queue;
+  caller.queue = queue;
   caller.before = before;
-  queue.before = before.after = caller;
+  caller.after.before = before.after = caller;
 }
 
 /** @param {Caller} caller in a queue of its line, or in none */

@@ -129,6 +129,30 @@ describe('Many asynchronous callers of one agent', () => {
     expect(semaphore.permits).to.equal(0);
   });
 
+  it('keep their order, though the first one was woken in vain before the others came', async () => {
+    const semaphore = Semaphore.create(0);
+    const order = [];
+    const calls = [];
+    const ask = async (i) => {
+      calls.push(
+        semaphore.waitAsync().then(async () => {
+          order.push(i);
+          await sleep(1);
+          semaphore.release();
+        }),
+      );
+      await sleep(3);
+    };
+    await ask(0);
+    semaphore.release();
+    expect(semaphore.tryAcquire()).to.equal(true);
+    await sleep(3);
+    for (let i = 1; i < 10; i++) await ask(i);
+    semaphore.release();
+    await within(20_000, Promise.all(calls));
+    expect(order).to.deep.equal(numbers(10));
+  });
+
   it('do not keep each other from what is enough for one of them', async () => {
     const semaphore = Semaphore.create(0);
     const order = orderOf(
