@@ -72,7 +72,7 @@ export function waitAny(sources, options) {
             options,
             toValue,
             giveUp,
-            (caller, { words }) => start((callers[k] = caller), { words }),
+            (caller, { words, all }) => start((callers[k] = caller), { words, all }),
           );
       });
     } catch (error) {

@@ -122,7 +122,7 @@ export class Counter extends Primitive {
    */
   #when(step, n) {
     assertInteger(n, 0, LW_COUNTER_MAX, 'n');
-    return sourceOf({ step, words: this.words, wanted: n });
+    return sourceOf({ step, words: this.words, wanted: n, all: true });
   }
 
   /**

@@ -16,6 +16,7 @@
  * @property {boolean} [later] whether a caller that has to queue does so once the event loop has
  *   turned. This agent's own callers mostly give permits back before that, and the call needs no
  *   wait of the engine's. To others it is as if it came a turn later: it has changed nothing yet
+ * @property {unknown} [all] whether it lets all through that wait: a newcomer takes nothing from them
  */
 
 import { shared } from './agent.js';
@@ -101,15 +102,16 @@ function advance(line, why, queues = [...line.queues.values()]) {
 /**
  * A caller begins to wait, or ends at once: `begin` of limits.js calls this. If others stand in
  * line, and have to wait until the event loop has turned, it comes after them: else a task that
- * gives back and takes again by microtasks alone would keep the loop from turning.
+ * gives back and takes again by microtasks alone would keep the loop from turning. What lets all
+ * through is there for it at once: `waitAny` returns the first source that is.
  *
  * @param {Caller} caller
- * @param {{ words: Words, later?: boolean }} operation
+ * @param {{ words: Words, later?: boolean, all?: unknown }} operation
  */
-export function start(caller, { words, later }) {
+export function start(caller, { words, later, all }) {
   const line = (caller.line = lineAt(words, advance));
   const what =
-    line.queues.size && now() > line.turnsBy
+    line.queues.size && !all && now() > line.turnsBy
       ? LW_QUEUE
       : run(caller, LW_START, later || line.turnsBy);
   if (what < LW_WAIT) return;

@@ -77,7 +77,9 @@ export class Event extends Primitive {
    * @returns {WaitSource}
    */
   when() {
-    return sourceOf({ step: eventWaitStep, words: this.words, wanted: eventState(this.words) });
+    const { words } = this;
+    const wanted = eventState(words);
+    return sourceOf({ step: eventWaitStep, words, wanted, all: ~wanted & LW_EVENT_AUTO });
   }
 
   /**

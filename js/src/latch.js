@@ -84,7 +84,7 @@ export class Latch extends Primitive {
    * @returns {WaitSource}
    */
   when() {
-    return sourceOf({ step: latchWaitStep, words: this.words, wanted: 0 });
+    return sourceOf({ step: latchWaitStep, words: this.words, wanted: 0, all: true });
   }
 
   /**

@@ -68,6 +68,7 @@ export class WaitGroup extends Primitive {
       step: waitgroupWaitStep,
       words: this.words,
       wanted: waitgroupState(this.words),
+      all: true,
     });
   }
 

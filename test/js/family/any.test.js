@@ -257,6 +257,16 @@ describe('waitAny()', () => {
     expect(semaphore.permits).to.equal(0);
   });
 
+  it('sees at once what lets all through, though others wait and the loop has long not turned', async () => {
+    const [event, semaphore] = [new Event(), Semaphore.create(5)];
+    const other = event.waitAsync();
+    await sleep(5);
+    event.set();
+    for (const start = performance.now(); performance.now() < start + 20;);
+    expect(await waitAny([event.when(), semaphore.when()])).to.equal(0);
+    expect([await within(10_000, other), semaphore.permits]).to.deep.equal([true, 5]);
+  });
+
   it('hands permits from two semaphores to threads and tasks, none twice', async () => {
     const [a, b] = [Semaphore.create(0), Semaphore.create(0)];
     const job = async ({ Semaphore, waitAny, data }) => {
