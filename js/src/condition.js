@@ -192,8 +192,9 @@ export class Condition extends Primitive {
  * @param {boolean} async
  */
 function assertMine(mutex, async) {
-  const { isMine } = mutex ?? {};
-  if (isMine === undefined || ('depth' in mutex && 'acquire' in mutex === async))
+  const { isMine, unlock } = mutex ?? {};
+  // A read-write lock is mine, but has no such method.
+  if (!unlock || isMine === undefined || ('depth' in mutex && 'acquire' in mutex === async))
     throw new TypeError(`pass the Mutex or the ${async ? 'TaskGuard' : 'RecursiveMutex'}`);
   if (!isMine) throw new OwnershipError('not held by this thread');
 }

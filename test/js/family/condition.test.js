@@ -4,7 +4,7 @@
  */
 import { expect } from 'chai';
 
-import { Condition, Mutex, OwnershipError, RecursiveMutex } from '../../../js/src/index.js';
+import { Condition, Mutex, OwnershipError, RecursiveMutex, RWLock } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
 import { mode } from '../modes.js';
 import { failure, itBlocks, itCalling, sleep, until, within } from '../support.js';
@@ -246,7 +246,11 @@ describe('Condition', () => {
     const wait = (it) => failure(() => condition.waitForAsync(it, yes));
     expect(await wait(mutex)).to.be.instanceOf(OwnershipError);
     const guard = await mutex.acquireAsync();
-    for (const wrong of [guard, undefined, recursive]) {
+    const written = new RWLock();
+    written.tryWriteLock();
+    for (const wrong of [guard, undefined, recursive, written]) {
+      expect((await failure(() => condition.waitAsync(wrong))).constructor).to.equal(TypeError);
+      expect(waitersOf(condition)).to.equal(0);
       const error = await wait(wrong);
       expect([error.constructor, error.message]).to.deep.equal([
         TypeError,
