@@ -235,6 +235,20 @@ const scenarios = {
     print(answers.join(' '));
   },
 
+  /** As those of node:test, beside which performance.now goes on. */
+  async 'a limit by fake timers beside the real clock'() {
+    const { mutex } = held();
+    const { setTimeout } = globalThis;
+    const set = [];
+    globalThis.setTimeout = (...timer) => set.push(timer);
+    const waiting = mutex.lockAsync(5000);
+    const [look, ms, ...of] = set[0];
+    look(...of);
+    globalThis.setTimeout = setTimeout;
+    print(`${Math.ceil(ms / 1000)} ${set.length} ${set.length > 1 || (await waiting)}`);
+    process.exit();
+  },
+
   /** Many mutexes, all given up: no waiter that is left in the engine keeps the process alive. */
   async abandoned() {
     await Promise.all(Array.from({ length: 100 }, () => held().mutex.lockAsync(10)));

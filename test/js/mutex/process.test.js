@@ -44,6 +44,7 @@ if (mode !== 'unhealed') {
       ['worker', 'true'],
       ['pending when fake timers go', 'true'],
       ['a limit by fake timers', '5000 1 false'],
+      ['a limit by fake timers beside the real clock', '5 1 false'],
     ]) {
       it(`stays alive while nothing but a lockAsync is pending: ${scenario}`, async () => {
         const { stdout, stderr, code } = await run(scenario);
