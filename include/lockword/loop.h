@@ -288,7 +288,7 @@ int lw_request_cancel(lw_request *request);
 /*
  * Ends a request with ECANCELED when `cancel` fires, in whatever thread. To be called at most once,
  * after the request has been made; `waiter` must live as long. Returns 0; EPERM: not the loop's
- * thread.
+ * thread; EAGAIN: `cancel` is in a region, and the system refused the thread that listens there.
  */
 int lw_request_cancel_by(lw_request *request, lw_waiter *waiter, lw_cancel *cancel);
 

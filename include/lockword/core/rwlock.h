@@ -32,8 +32,8 @@
  * clears its claims. A claim of an agent that died ends after a brief wait.
  *
  * Threads that wait to write sleep on the state, and an unlock wakes one of them. All others sleep
- * on the generation, and an unlock wakes all of them. It wakes both only if a
- * thread came between its two swaps: core/rwlock.c.
+ * on the generation, and an unlock wakes all of them. It wakes a writer and the others only if a
+ * thread began to wait between its two compare-and-swaps: core/rwlock.c.
  */
 #ifndef LOCKWORD_CORE_RWLOCK_H
 #define LOCKWORD_CORE_RWLOCK_H
