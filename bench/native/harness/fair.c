@@ -68,7 +68,9 @@ static bool section(void *argument)
 static void contend(struct bench_thread *thread)
 {
     const struct contest *contest = current->contest;
-    const bool always = contest->threads && thread->number % contest->threads == 0;
+    /* Thread k runs on CPU k modulo their number: those that exclude others are on all of them. */
+    const int each = contest->threads;
+    const bool always = each && thread->number % each == thread->number / each % each;
     struct turn turn = {.thread = thread};
     uint32_t random = (uint32_t)thread->number + 1;
     while (__atomic_load_n(thread->stop, __ATOMIC_RELAXED) == 0) {
