@@ -40,13 +40,14 @@
  *   4. A waiter that was overtaken too often starves, and reserves the word. For an event loop,
  *      once is too often: it runs later than a thread that was woken with it. (One that waits to
  *      write starves as soon as it waits: core/rwlock.c.) From then on only agents that have
- *      returned from a wait are entitled to it, whatever ended that wait. Suppose only a notify
- * did: a waiter reserves the word, finds it changed when it would sleep, and no notify is on its
- * way. Then nobody could take the word, the waiter included. The reservation lasts until a waiter
- * that starves takes the word, or gives up and withdraws it; or until a waiter that polls takes it.
- * If it ended with the next waiter that is entitled, it would serve those that sleep before the one
- * that starves, and not that one. If no waiter comes for a free, reserved word (its event loop is
- * busy, or it died), a newcomer's brief wait ends. Then the newcomer is entitled, and starves, too.
+ *      returned from a wait are entitled to it, whatever ended that wait. Suppose that only a
+ *      notify entitled them: a waiter reserves the word, finds it changed when it would sleep, and
+ *      no notify is on its way. Then nobody could take the word, the waiter included. The
+ *      reservation lasts until a waiter that starves takes the word, or gives up and withdraws it;
+ *      or until a waiter that polls takes it. If it ended with the next waiter that is entitled, it
+ *      would serve those that sleep before the one that starves, and not that one. If no waiter
+ *      comes for a free, reserved word (its event loop is busy, or it died), a newcomer's brief
+ *      wait ends. Then the newcomer is entitled, and starves, too.
  *
  * What a waiter owes, whether it is entitled, and how often it waited in vain is its phase, which
  * lw_waiters_resume keeps.
