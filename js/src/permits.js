@@ -4,7 +4,7 @@
  */
 
 import { self } from './agent.js';
-import { LW_DONE, LW_PERMITS_COUNT, LW_PERMITS_MAX } from './core/constants.js';
+import { LW_DONE, LW_PERMITS_COUNT, LW_PERMITS_FIRST, LW_PERMITS_MAX } from './core/constants.js';
 import {
   permitsAcquireStep,
   permitsCount,
@@ -80,7 +80,7 @@ export class Permits extends Primitive {
    */
   static initial(n) {
     assertInteger(n, 1, LW_PERMITS_MAX, 'n');
-    const words = new Int32Array(this.BYTE_LENGTH / 4);
+    const words = new Int32Array(LW_PERMITS_FIRST + LW_PERMITS_MAX);
     words[LW_PERMITS_COUNT] = n;
     return words;
   }
@@ -138,8 +138,8 @@ export class Permits extends Primitive {
    */
   tryAcquire() {
     this.assertJoined();
-    const number = permitsTryStep(this.words, self);
-    return number < 0 ? undefined : this.#guard({ what: LW_DONE, expected: number });
+    const expected = permitsTryStep(this.words, self);
+    return expected < 0 ? undefined : this.#guard({ what: LW_DONE, expected });
   }
 
   /**
@@ -172,12 +172,12 @@ export class Permits extends Primitive {
    * @throws {RangeError} there are no permits: zeroed memory
    */
   when() {
-    const permits = this;
+    const operation = () => this.#operation();
     const source = {
-      ...this.#operation(),
+      ...operation(),
       // When the wait begins: a region may have been closed since.
       get words() {
-        return permits.#operation().words;
+        return operation().words;
       },
       get wanted() {
         return self;
@@ -193,7 +193,7 @@ export class Permits extends Primitive {
   /** @returns {import('./crowd.js').Operation} */
   #operation() {
     this.assertJoined();
-    if (this.count === 0) throw new RangeError('there are no permits: write Permits.create(…)');
+    if (this.count === 0) throw new RangeError('no permits: write Permits.create(n)');
     return { step: permitsAcquireStep, words: this.words, wanted: self };
   }
 
@@ -201,11 +201,10 @@ export class Permits extends Primitive {
   #guard({ what, expected }) {
     if (what !== LW_DONE) throw new TimeoutError('timed out');
     return new PermitGuard(expected, () => {
-      const { words } = this;
-      const waiters = waitersOf(words);
-      if (!permitsReleaseStep(words, expected, self))
-        throw new OwnershipError('not a permit of this thread');
-      handOver(words, waiters);
+      const waiters = waitersOf(this.words);
+      if (!permitsReleaseStep(this.words, expected, self))
+        throw new OwnershipError('not held by this thread');
+      handOver(this.words, waiters);
     });
   }
 }

@@ -29,7 +29,7 @@
 
 uint32_t lw_permits_count(const lw_word *permits)
 {
-    const uint32_t count = lw_load(&permits[LW_PERMITS_COUNT], lw_relaxed);
+    const uint32_t count = lw_load(&permits[LW_PERMITS_COUNT], lw_unordered);
     return count > LW_PERMITS_MAX ? LW_PERMITS_MAX : count;
 }
 
@@ -99,7 +99,7 @@ static void announce(lw_word *permits)
 bool lw_permits_release_step(lw_word *permits, uint32_t which, uint32_t self)
 {
     if (which >= lw_permits_count(permits) ||
-        lw_load(&permits[LW_PERMITS_FIRST + which], lw_relaxed) != self)
+        lw_load(&permits[LW_PERMITS_FIRST + which], lw_unordered) != self)
         return false;
     lw_store(&permits[LW_PERMITS_FIRST + which], 0, lw_release);
     announce(permits);

@@ -38,11 +38,9 @@ import {
   LW_ENTITLED,
   LW_GAVE_UP,
   LW_OWES,
-  LW_PERMITS_COUNT,
   LW_PERMITS_DRAINS,
   LW_PERMITS_FIRST,
   LW_PERMITS_GATE,
-  LW_PERMITS_MAX,
   LW_PERMITS_NONE,
   LW_PERMITS_RESERVED,
   LW_PERMITS_SEQUENCE,
@@ -73,7 +71,10 @@ const GENERATIONS = LW_PERMITS_SEQUENCE;
  * @returns {number}
  */
 export function permitsCount(permits) {
-  const count = Atomics.load(permits, LW_PERMITS_COUNT);
+  const LW_PERMITS_COUNT = 2;
+  const LW_PERMITS_MAX = 252;
+
+  const count = permits[LW_PERMITS_COUNT];
   return count >>> 0 > LW_PERMITS_MAX ? LW_PERMITS_MAX : count;
 }
 
@@ -169,9 +170,11 @@ function announce(permits) {
  * @returns {boolean}
  */
 export function permitsReleaseStep(permits, which, self) {
+  const LW_PERMITS_FIRST = 4;
+
   if (
     which >>> 0 >= permitsCount(permits) >>> 0 ||
-    Atomics.load(permits, (LW_PERMITS_FIRST + which) | 0) !== self
+    permits[(LW_PERMITS_FIRST + which) | 0] !== self
   )
     return false;
   Atomics.store(permits, (LW_PERMITS_FIRST + which) | 0, 0);
