@@ -8,16 +8,19 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <lockword/event.h>
+
 /* Below it are the numbers that scripts use, unless there are no others. */
 enum { LEAST_GUARD = 64 };
 
 static const struct timespec one_ms = {.tv_nsec = 1000000};
-static const struct timespec ten_ms = {.tv_nsec = 10000000};
 
 /*
  * The byte of the region's file that guards what runs by virtue of this hold: FNV-1a, of 62 bits.
@@ -267,7 +270,45 @@ static off_t own_guard_of(const struct hold *hold)
                                                                 : "");
 }
 
-/* Waits until nobody has this guard. Returns whether it does not have to be waited for any more. */
+/* A wait that a thread makes, since no deadline ends that of fcntl. It may outlive the call. */
+static struct {
+    int file;
+    off_t guard;
+    lw_event is_over;
+} guard_wait;
+
+static void *wait_for_guard(void *unused)
+{
+    while (!lock_guard(guard_wait.file, guard_wait.guard, F_WRLCK, F_OFD_SETLKW))
+        continue;
+    lw_event_set(&guard_wait.is_over);
+    return unused;
+}
+
+/* The thread blocks all signals: they are for this one. */
+static bool lock_guard_until(int file, off_t guard, lw_deadline deadline)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    guard_wait.file = file;
+    guard_wait.guard = guard;
+    lw_event_reset(&guard_wait.is_over);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int error = pthread_create(&thread, NULL, wait_for_guard, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        errx(FAILED, "cannot start a thread: %s", strerror(error));
+    if (lw_event_wait_until(&guard_wait.is_over, deadline))
+        return false;
+    pthread_join(thread, NULL);
+    return true;
+}
+
+/*
+ * Waits until nobody has this guard. Returns whether it does not have to be waited for any more. If
+ * it does, this process is to end: a thread still waits.
+ */
 static bool outlast_guard(const struct hold *hold, off_t guard, const struct options *options,
                           lw_deadline deadline)
 {
@@ -275,15 +316,10 @@ static bool outlast_guard(const struct hold *hold, off_t guard, const struct opt
     bool is_gone = lock_guard(file, guard, F_WRLCK, F_OFD_SETLK);
     if (!is_gone && !options->tries) {
         warnx("a holder of '%s' died: waiting until what it had started ends", hold->name);
-        /* F_OFD_SETLKW ends only by a signal, and SIGALRM is that of whoever started this. */
-        const bool is_patient = deadline == LW_FOREVER;
-        while (!is_gone && lw_after_ns(0) < deadline) {
-            if (!is_patient)
-                nanosleep(&ten_ms, NULL);
-            is_gone = lock_guard(file, guard, F_WRLCK, is_patient ? F_OFD_SETLKW : F_OFD_SETLK);
-        }
+        is_gone = lock_guard_until(file, guard, deadline);
     }
-    close(file);
+    if (is_gone)
+        close(file);
     return is_gone;
 }
 

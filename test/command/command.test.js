@@ -8,6 +8,7 @@ import {
   copyFileSync,
   existsSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -405,6 +406,20 @@ describe('lockword run', function () {
     process.kill(left);
     const { status, stdout } = await next;
     assert.deepEqual({ status, stdout }, { status: 0, stdout: '1\n' });
+  });
+
+  it('sleeps while it waits for what is left, with a timeout, too', async () => {
+    await leaveBehind();
+    const late = lockword('run', '-w', '10', 'a', 'true');
+    await once(late.stderr, 'data'); // it says that it waits
+    const switches = () =>
+      readdirSync(`/proc/${late.pid}/task`)
+        .map((task) => readFileSync(`/proc/${late.pid}/task/${task}/status`, 'utf8'))
+        .reduce((sum, text) => sum + Number(/^voluntary_ctxt_switches:\s*(\d+)/m.exec(text)[1]), 0);
+    await sleep(200);
+    const before = switches();
+    await sleep(1000);
+    assert.ok(switches() - before <= 10, `woke up ${switches() - before} times in a second`);
   });
 
   it('waits for what is left no longer than it should where SIGALRM is blocked', async () => {
