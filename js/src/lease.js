@@ -109,7 +109,7 @@ export class LeaseError extends LockError {
 
 /** What etcd says of a lease or a key that it does not have. */
 class Missing extends Error {
-  /** Whether the request was repeated: what is gone may be so by the one before. */
+  /** Whether the request was repeated: what is gone may be so by an earlier try. */
   isLater = false;
 }
 
@@ -214,6 +214,7 @@ class Etcd {
    */
   async ask(path, body, patience, { signal, until }) {
     let reason = 'the time was up';
+    let isLater = false;
     for (let tried = 1; ; tried++) {
       const asked = this.#current;
       const ms = Math.max(Math.min(patience, until - performance.now()), 0);
@@ -224,8 +225,10 @@ class Etcd {
           return judge(path, response.status, text);
         });
       } catch (error) {
-        if (error instanceof Missing) error.isLater = tried > 1;
+        if (error instanceof Missing) error.isLater = isLater;
         if (!(error instanceof Silence)) throw error;
+        // Whoever refuses a connection has got no request.
+        isLater ||= !/refused/i.test(error.message);
         reason = `${this.#server}: ${error.message}`;
       }
       if (this.#current === asked) this.#current++;
@@ -301,7 +304,7 @@ class Etcd {
         throw error;
       const { message, cause } = /** @type {any} */ (error);
       if (control.signal.aborted) throw new Silence('no response', true);
-      throw new Silence(cause?.message ?? message);
+      throw new Silence(cause?.message || cause?.code || message);
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);

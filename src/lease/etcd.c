@@ -240,8 +240,9 @@ static int transfer(struct etcd *etcd, const char *path, const char *body, int64
                  : *words                                               ? words
                  : is_watch                                             ? "the watch has ended"
                                                                         : "the connection failed");
-    etcd->status = 0;
+    etcd->status = etcd->sent = 0;
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &etcd->status);
+    curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &etcd->sent);
     curl_multi_remove_handle(etcd->multi, easy);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL);
     return error;
@@ -292,11 +293,11 @@ int etcd_ask(struct etcd *etcd, const char *path, cJSON *body, int64_t until, cJ
         return ENOMEM;
     int error;
     char reason[ETCD_REASON] = "";
+    etcd->is_later = false;
     for (unsigned tried = 1;; tried++) {
         const unsigned server = atomic_load(&etcd->cluster->current);
         const int64_t patient_until = etcd_now() + etcd->patience_ns;
         struct text text = {0};
-        etcd->is_later = tried > 1;
         error = transfer(etcd, path, request, patient_until < until ? patient_until : until, false,
                          &text);
         if (!error) {
@@ -310,6 +311,7 @@ int etcd_ask(struct etcd *etcd, const char *path, cJSON *body, int64_t until, cJ
         free(text.bytes);
         if (error != ETIMEDOUT && error != EHOSTUNREACH)
             break;
+        etcd->is_later |= etcd->sent > 0;
         /* A last request that had too little time says nothing about the servers. */
         if (error == ETIMEDOUT && *reason && etcd_now() >= until)
             memcpy(etcd->reason, reason, sizeof reason);

@@ -27,7 +27,8 @@ struct etcd {
     void *multi, *easy;
     int64_t patience_ns;      /* how long one server has for its response */
     int cancel_fds[2];        /* a request ends when one of these is readable; or negative */
-    bool is_later;            /* the last request was repeated: the one before may have done it */
+    long sent;                /* how many bytes of the last try; 0: no server was reached */
+    bool is_later;            /* the last request was repeated: an earlier try may have done it */
     long status;              /* of the last response, as HTTP has it; 0: there was none */
     char reason[ETCD_REASON]; /* why the last request failed */
 };

@@ -306,6 +306,23 @@ describe('answers that are none', function () {
       assert.equal(server.asked['lease/revoke'], 4);
     });
 
+    it('an unlock that a server refused before has not done it', async () => {
+      const revoked = { 'lease/revoke': { code: 5, message: 'requested lease not found' } };
+      const [server, other] = [await gateway({}), await gateway(revoked, 404)];
+      const at = after(server.at, other.at);
+      const lease = await connect(at).lock('x');
+      const child = start(user, at, 'x');
+      await once(child.stdout, 'data');
+      server.close();
+      server.closeAllConnections();
+      await sleep(50); // else the request goes to a connection that is about to end
+      const error = await lease.unlock().catch((error) => error);
+      assert.equal(error?.code, 'ERR_LEASE_LOST');
+      child.stdin.end();
+      assert.match((await child.ended).stdout, /\nhad been lost\n$/);
+      assert.deepEqual([other.asked['lease/revoke'], server.asked['lease/revoke']], [2, undefined]);
+    });
+
     it('a second unlock waits for the first', async () => {
       let revoked = false;
       const server = await gateway({
