@@ -19,6 +19,9 @@ enum { INVALID_ARGUMENT = 3, NOT_FOUND = 5, PERMISSION_DENIED = 7, UNAUTHENTICAT
 /* Before the first server is asked again. */
 enum { PAUSE_NS = NS_PER_S / 10 };
 
+/* Within such a time, at most, a request notices that its time is up. */
+enum { SOON_NS = NS_PER_S / 4 };
+
 static const char default_port[] = "2379";
 
 /* No response is longer. */
@@ -165,6 +168,16 @@ static void await(struct etcd *etcd, int64_t until)
     curl_multi_poll(etcd->multi, fds, count, (int)(ms < 0 ? 0 : ms > 3600000 ? 3600000 : ms), NULL);
 }
 
+/*
+ * The clock that poll waits by stands while the machine sleeps. So whoever may have to tell that a
+ * lease is lost looks at the time again soon; a thread tells that to a watch.
+ */
+static int64_t until_soon(int64_t until)
+{
+    const int64_t soon = etcd_now() + SOON_NS;
+    return until < soon ? until : soon;
+}
+
 /* The other servers get the next requests, unless another thread has seen to that. */
 static void move_on(struct etcd *etcd, unsigned from)
 {
@@ -224,7 +237,7 @@ static int transfer(struct etcd *etcd, const char *path, const char *body, int64
         else if (running && etcd_now() >= until)
             error = ETIMEDOUT;
         else if (running)
-            await(etcd, until);
+            await(etcd, is_watch ? until : until_soon(until));
         if (error)
             break;
     }

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,9 +23,10 @@ int main(int argc, char **argv)
     lw_lease *lease;
     int times = 0;
     char reason[200] = "", byte;
+    const char *ttl = getenv("LW_TTL");
     const struct lw_lease_options options = {
         .deadline = argc < 3 ? lw_after_ms(1000) : LW_FOREVER,
-        .ttl = 2,
+        .ttl = ttl ? (uint32_t)atoi(ttl) : 2,
         .cancel_fd = argc > 3 ? dup(STDIN_FILENO) : -1,
         .lost = say_lost,
         .context = &times,

@@ -1,12 +1,14 @@
 /** liblockword-lease, with a real etcd. */
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import {
   ask,
   endAll,
   etcd,
+  file,
   isUp,
   queue,
   start,
@@ -111,6 +113,22 @@ describe('liblockword-lease', function () {
     assert.ok(performance.now() - begin < 10_000, `after ${performance.now() - begin} ms`);
     await startEtcd();
     await until(isUp);
+  });
+
+  it('tells at once that the machine has slept, while a server does not respond', async () => {
+    Object.assign(process.env, { LW_SLEPT: file('slept'), LW_TTL: '16' });
+    const child = await take('s');
+    delete process.env.LW_SLEPT;
+    delete process.env.LW_TTL;
+    etcd.servers[0].kill('SIGSTOP');
+    await sleep(4300); // it renews the lease, and gives the server two seconds
+    writeFileSync(file('slept'), '');
+    const begin = performance.now();
+    await until(() => child.said.includes('lost'));
+    assert.ok(performance.now() - begin < 1000, `after ${performance.now() - begin} ms`);
+    etcd.servers[0].kill('SIGCONT');
+    child.stdin.end();
+    assert.match((await child.ended).stdout, /lost, 1\nheld: 0\nhad been lost\n$/);
   });
 
   it('a wall clock that jumps moves nothing', async () => {
