@@ -442,13 +442,15 @@ export class Lease {
   /**
    * Aborted when the lease is lost: when no renewal has succeeded for 5/8 of the time-to-live, so
    * that another could get the lock before long; or when the lease is gone. The holder has to stop
-   * then, within a quarter of the time-to-live. An event loop that was blocked learns of it late,
-   * and so does a machine that has slept: up to a quarter of the time-to-live after it has woken.
-   * `isHeld` tells at once. A time of day that is set forward counts as time that has passed.
+   * then, within a quarter of the time-to-live. An event loop that was blocked or stopped learns of
+   * it late, and so does a machine that has slept: up to 3/8 of the time-to-live after it has woken.
+   * Who asks for this signal again, or for `isHeld`, learns of it at once, by the clock. A time of
+   * day that is set forward counts as time that has passed.
    *
    * @returns {LostSignal}
    */
   get lost() {
+    if (!this.#over.signal.aborted && !this.isHeld) this.#lose();
     return /** @type {any} */ (this.#gone.signal);
   }
 

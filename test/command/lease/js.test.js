@@ -1,6 +1,7 @@
 /** lockword/lease: the same queue in JavaScript, with a real etcd. */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { appendFileSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -164,6 +165,21 @@ describe('lockword/lease', function () {
     const error = await failure(lease.unlock());
     assert.ok(error instanceof LeaseError);
     assert.equal(error.code, 'ERR_LEASE_LOST');
+  });
+
+  it('tells at once that the lease is lost, where the event loop was blocked or stopped', async () => {
+    const lease = await cluster.lock('l', { ttl: 2000 });
+    const given = await cluster.lock('m', { ttl: 2000 });
+    await given.unlock();
+    const { lost } = lease;
+    const told = once(lost, 'abort');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1300);
+    // No timer has had its turn yet.
+    assert.deepEqual([lost.aborted, lease.isHeld, lease.lost.aborted], [false, false, true]);
+    assert.equal(lease.lost, lost);
+    await told;
+    assert.equal(given.lost.aborted, false);
+    assert.equal((await failure(lease.unlock())).code, 'ERR_LEASE_LOST');
   });
 
   it('tells by the unlock that the lease was revoked a moment before', async () => {
