@@ -136,6 +136,9 @@ lw_deadline deadline_of(const struct options *options);
  */
 bool maps_region(unsigned pid, bool if_hidden);
 
+/* Whether this process is a child of that one, or of a child of it, and so on. */
+bool has_started_this(unsigned pid);
+
 /* What a holder runs, in one line, cut to the size. Empty if it cannot be told. */
 void describe_process(unsigned pid, char *text, size_t size);
 

@@ -208,14 +208,19 @@ void leave_hold(const struct hold *hold)
         lw_region_rwtable_leave(&hold->table);
 }
 
-static void say_holders(const struct hold *hold)
+/* A holder that has started this process may wait for it: of that one it is told in any case. */
+static void say_holders(const struct hold *hold, bool says_all)
 {
     struct lw_region_holder holder;
     char running[200];
     for (uint32_t cursor = 0;
          lw_region_next_holder(hold->region, hold->name, &cursor, &holder) == 0;) {
+        const bool is_above = has_started_this(holder.pid) && maps_region(holder.pid, false);
+        if (!is_above && !says_all)
+            continue;
         describe_process(holder.pid, running, sizeof running);
-        warnx("waiting for '%s': process %u holds it: %s", hold->name, holder.pid, running);
+        warnx("waiting for '%s': process %u holds it%s: %s", hold->name, holder.pid,
+              is_above ? ", which has started this one" : "", running);
     }
 }
 
@@ -245,8 +250,7 @@ int take_hold(struct hold *hold, const struct options *options, lw_deadline dead
     let_others_go_first(hold);
     int error = try_hold(hold);
     if (error == EBUSY && !options->tries) {
-        if (options->is_verbose)
-            say_holders(hold);
+        say_holders(hold, options->is_verbose);
         error = wait_for_hold(hold, deadline);
     }
     if (hold->kept >= 0)

@@ -231,19 +231,33 @@ static bool next_shared_file(FILE *maps, char *file, size_t size)
     return false;
 }
 
-/* Whether the process has the user that has the region's file: others cannot open it. */
-static bool has_owner_of_region(unsigned pid)
+/* Reads a number that /proc tells of the process. Returns whether it can. */
+static bool read_status(unsigned pid, const char *format, unsigned *number)
 {
     char path[32], line[128];
-    unsigned user = 0;
     bool is_known = false;
     snprintf(path, sizeof path, "/proc/%u/status", pid);
     FILE *status = fopen(path, "re");
     while (status && !is_known && fgets(line, sizeof line, status))
-        is_known = sscanf(line, "Uid: %*u %u", &user) == 1;
+        is_known = sscanf(line, format, number) == 1;
     if (status)
         fclose(status);
-    return is_known && user == opened.st_uid;
+    return is_known;
+}
+
+/* Whether the process has the user that has the region's file: others cannot open it. */
+static bool has_owner_of_region(unsigned pid)
+{
+    unsigned user;
+    return read_status(pid, "Uid: %*u %u", &user) && user == opened.st_uid;
+}
+
+bool has_started_this(unsigned pid)
+{
+    unsigned parent = (unsigned)getpid();
+    while (read_status(parent, "PPid: %u", &parent) && parent && parent != pid)
+        continue;
+    return parent == pid;
 }
 
 /* The region is the only file that this process maps so. */

@@ -134,6 +134,17 @@ describe('lockword run', function () {
     );
   });
 
+  it('says that it waits for what has started it', async () => {
+    const nested = ['run', 'a', 'sh', '-c', `${program} run -w 0.2 a true`];
+    const holder = lockword(...nested);
+    const { status, stderr } = await holder.ended;
+    assert.equal(status, 1);
+    const text = `waiting for 'a': process ${holder.pid} holds it, which has started this one: `;
+    assert.equal(stderr, `lockword: ${text}${program} ${nested.join(' ')}\n`);
+    await hold('b');
+    assert.equal((await lockword('run', '-w', '0.2', 'b', 'true').ended).stderr, '');
+  });
+
   it('takes no CPU time while it waits', async () => {
     await hold('a');
     const waiter = lockword('run', 'a', 'true');
