@@ -17,16 +17,23 @@ enum { PATIENCE_S = 5 };
 
 enum { REASON = 300 };
 
-/* A descriptor that is readable when a signal came that ends this process. They are blocked. */
+/*
+ * A descriptor that is readable when a signal came that ends this process. They are blocked. One
+ * that is ignored, as SIGHUP under nohup, or that was blocked before, does not end it.
+ */
 static int ending_signals(sigset_t *before)
 {
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    struct sigaction action;
     sigset_t ending;
     sigemptyset(&ending);
-    sigaddset(&ending, SIGTERM);
-    sigaddset(&ending, SIGINT);
-    sigaddset(&ending, SIGHUP);
-    sigaddset(&ending, SIGQUIT);
-    sigprocmask(SIG_BLOCK, &ending, before);
+    sigprocmask(SIG_BLOCK, NULL, before);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        sigaction(signals[i], NULL, &action);
+        if (action.sa_handler != SIG_IGN && !sigismember(before, signals[i]))
+            sigaddset(&ending, signals[i]);
+    }
+    sigprocmask(SIG_BLOCK, &ending, NULL);
     const int fd = signalfd(-1, &ending, SFD_CLOEXEC);
     if (fd < 0)
         err(FAILED, "cannot wait for signals");

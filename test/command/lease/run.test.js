@@ -97,6 +97,22 @@ describe('lockword run --at', function () {
     assert.equal((await queue('leave')).length, 1);
   });
 
+  it('a waiter waits on after a signal that is ignored, as by nohup, or blocked', async () => {
+    const words = ['run', '--at', `etcd://${etcd.addresses}`, '--ttl', '2', 'nohup', 'echo', 'ran'];
+    const block = 'use POSIX; sigprocmask(SIG_BLOCK, POSIX::SigSet->new(SIGTERM));';
+    const prefix = `${block} $SIG{HUP} = "IGNORE"; exec @ARGV`;
+    const holder = await hold('nohup');
+    const waiter = start('perl', '-e', prefix, program, ...words);
+    await until(async () => (await queue('nohup')).length === 2);
+    waiter.kill('SIGHUP');
+    waiter.kill('SIGTERM');
+    await sleep(300);
+    assert.equal((await queue('nohup')).length, 2);
+    holder.kill('SIGTERM');
+    const { status, stdout, stderr } = await waiter.ended;
+    assert.deepEqual([status, stdout, stderr], [0, 'ran\n', '']);
+  });
+
   it('a signal at any moment leaves nothing in etcd', async () => {
     for (let i = 0; i < 16; i++) {
       const line = [];
