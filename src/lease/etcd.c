@@ -48,6 +48,14 @@ int64_t etcd_until(lw_deadline deadline)
     return left <= 0 ? boot : left > INT64_MAX - boot ? INT64_MAX : boot + left;
 }
 
+/* What follows the ':' of a server, which may be an IPv6 address in brackets; NULL: no port. */
+static const char *port_of(const char *server)
+{
+    const char *bracket = strrchr(server, ']');
+    const char *colon = strchr(bracket ? bracket : server, ':');
+    return colon ? colon + 1 : NULL;
+}
+
 int etcd_parse(struct etcd_cluster *cluster, const char *servers)
 {
     static const char scheme[] = "etcd://";
@@ -62,7 +70,9 @@ int etcd_parse(struct etcd_cluster *cluster, const char *servers)
     if (!cluster->text)
         return ENOMEM;
     for (char *rest = cluster->text, *server; (server = strsep(&rest, ","));) {
-        if (!*server || *server == ':' || cluster->count == ETCD_SERVERS) {
+        const char *port = port_of(server);
+        if (!*server || *server == ':' || cluster->count == ETCD_SERVERS ||
+            (port && (!*port || port[strspn(port, "0123456789")]))) {
             free(cluster->text);
             return EINVAL;
         }
@@ -200,8 +210,7 @@ static int transfer(struct etcd *etcd, const char *path, const char *body, int64
 {
     const char *server =
         etcd->cluster->servers[atomic_load(&etcd->cluster->current) % etcd->cluster->count];
-    const char *bracket = strrchr(server, ']'); /* of an IPv6 address */
-    const bool has_port = strchr(bracket ? bracket : server, ':');
+    const bool has_port = port_of(server);
     char url[512];
     if (snprintf(url, sizeof url, "http://%s%s%s/v3/%s", server, has_port ? "" : ":",
                  has_port ? "" : default_port, path) >= (int)sizeof url)

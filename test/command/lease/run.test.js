@@ -297,6 +297,8 @@ describe('lockword run --at', function () {
     for (const [args, message] of [
       [['--at', 'http://a:1', 'n', 'true'], /etcd:\/\/HOST:PORT/],
       [['--at', 'etcd://a/b', 'n', 'true'], /etcd:\/\/HOST:PORT/],
+      [['--at', 'etcd://a:', 'n', 'true'], /etcd:\/\/HOST:PORT/],
+      [['--at', 'etcd://a:1,[::1]:x', 'n', 'true'], /etcd:\/\/HOST:PORT/],
       [['--at', 'etcd://a:1', '--once', 'n', 'true'], /--once/],
       [['--at', 'etcd://a:1', '--region', 'f', 'n', 'true'], /--region/],
       [['--at', 'etcd://a:1', '--ttl', '1', 'n', 'true'], /2 to 3600/],
