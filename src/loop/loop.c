@@ -356,6 +356,7 @@ static bool is_own(const lw_loop *loop)
 /* The loops of each thread, which end with it. */
 static pthread_key_t loops_key;
 static int loops_key_error = EINVAL; /* there is none */
+static bool is_loops_key_deleted;
 static pthread_once_t loops_once = PTHREAD_ONCE_INIT;
 
 /* A `done` may destroy other loops of its thread: these leave the list. */
@@ -369,14 +370,27 @@ static void destroy_loops(void *first)
     }
 }
 
+/*
+ * A forked child may use the memory of its parent's loops, and the numbers of their descriptors,
+ * for something else.
+ */
+static void forget_loops(void)
+{
+    if (!is_loops_key_deleted)
+        pthread_setspecific(loops_key, NULL);
+}
+
 static void make_loops_key(void)
 {
     loops_key_error = pthread_key_create(&loops_key, destroy_loops);
+    if (loops_key_error == 0)
+        pthread_atfork(NULL, NULL, forget_loops);
 }
 
 /* The number of keys is limited, and a program may load a library again and again. */
 LW_DESTRUCTOR static void delete_loops_key(void)
 {
+    is_loops_key_deleted = true;
     if (loops_key_error == 0)
         pthread_key_delete(loops_key);
 }
@@ -387,10 +401,7 @@ int lw_loop_init(lw_loop *loop)
     pthread_once(&loops_once, make_loops_key);
     if (loops_key_error != 0)
         return loops_key_error;
-    /* A forked child may use the memory of its parent's loops again. */
     lw_loop *next = pthread_getspecific(loops_key);
-    if (next && is_parents(next))
-        next = NULL;
     *loop = (lw_loop){.armed = LW_FOREVER, .self = lw_self(), .generation = lw_lot_generation()};
     lw_link_init(&loop->ready);
     lw_link_init(&loop->pending);

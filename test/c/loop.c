@@ -989,6 +989,43 @@ TEST(a_forked_child_uses_the_memory_of_its_parents_loops_again)
     assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
+static int reused[3];
+
+/* After the destructors of its thread: whether these descriptors are still open. */
+static void check_reused(void *round)
+{
+    bool are_open = true;
+    for (int i = 0; i < 3; i++)
+        are_open &= fcntl(reused[i], F_GETFD) >= 0;
+    if (round == &last_key)
+        _exit(are_open ? 0 : 1);
+    pthread_setspecific(last_key, &last_key);
+}
+
+/* It has used their memory, and the numbers of their descriptors, for something else. */
+TEST(a_forked_child_whose_thread_ends_touches_no_loop_of_its_parent)
+{
+    open_loop();
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(10);
+        for (int i = 0; i < 3; i++) {
+            reused[i] = loop.fds[i];
+            if (dup2(STDERR_FILENO, reused[i]) < 0)
+                _exit(2);
+        }
+        memset(&loop, 0xff, sizeof loop);
+        if (pthread_key_create(&last_key, check_reused) != 0 ||
+            pthread_setspecific(last_key, &loop) != 0)
+            _exit(3);
+        pthread_exit(NULL);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
 /* The child goes on in a `done` of its parent's loop: all that it does then is to return. */
 
 static pid_t forked;
