@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "region/region.h"
 
@@ -230,6 +231,10 @@ static int open_once(const char *path, unsigned flags, unsigned mode, size_t siz
     struct stat file;
     const bool may_be_open = !(flags & LW_REGION_EXCLUSIVE) && lstat(path, &file) == 0;
     *found = may_be_open ? find(file.st_dev, file.st_ino) : NULL;
+    if (*found && !(flags & LW_REGION_ANY_OWNER) && file.st_uid != geteuid()) {
+        *found = NULL;
+        return EPERM;
+    }
     if (*found)
         return 0;
     lw_region *region;

@@ -4,7 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { chownSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
@@ -243,6 +243,13 @@ describe('a mutex of a region', () => {
 });
 
 describe('a region', () => {
+  it('of another user is refused, also where this process has it open', async function () {
+    if (process.getuid() !== 0) this.skip();
+    chownSync(PATH, 12345, 12345);
+    expect((await failure(() => open(PATH))).code).equal('EPERM');
+    open(PATH, { anyOwner: true }).close();
+  });
+
   it('says what is wrong', async () => {
     const codeOf = async (...args) => (await failure(() => open(...args))).code;
     expect(await codeOf(`${PATH}-none`, { create: false })).equal('ENOENT');
