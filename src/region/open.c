@@ -196,7 +196,13 @@ static int open_fd(lw_region **region, int fd, unsigned flags, size_t size)
             return errno;
     }
     fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK); /* fails for all but memfds that allow it */
-    const int error = map_and_open(region, fd, (size_t)status.st_size, flags);
+    /* Another process may just make a larger region of the same empty file. */
+    int error;
+    off_t mapped;
+    do {
+        mapped = status.st_size;
+        error = map_and_open(region, fd, (size_t)mapped, flags);
+    } while (error == EBADMSG && fstat(fd, &status) == 0 && status.st_size > mapped);
     if (!error) {
         (*region)->device = status.st_dev;
         (*region)->inode = status.st_ino;

@@ -43,6 +43,8 @@ static struct {
     bool has_no_links;  /* the file system */
     bool has_no_rename; /* … nor one that replaces nothing */
     bool reserves_nothing;
+    int grows; /* a file, of which another process makes a larger region */
+    lw_region *larger;
     uint32_t burials;
     uint32_t keepers_burials;
     uint32_t spins;
@@ -164,6 +166,17 @@ int __real_posix_fallocate(int fd, off_t at, off_t size);
 int __wrap_posix_fallocate(int fd, off_t at, off_t size)
 {
     return plan.reserves_nothing ? EOPNOTSUPP : __real_posix_fallocate(fd, at, size);
+}
+
+void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    if (plan.grows && fd == plan.grows) {
+        plan.grows = 0;
+        assert_int_equal(ftruncate(fd, 2 << 20), 0);
+        assert_int_equal(lw_region_open_fd(&plan.larger, fd, LW_REGION_CREATE, 2 << 20), 0);
+    }
+    return __real_mmap(at, size, protection, flags, fd, offset);
 }
 
 int __real_nanosleep(const struct timespec *time, struct timespec *left);
@@ -500,6 +513,22 @@ TEST(a_file_system_without_links_that_reserves_nothing)
     assert_true(512 * (long long)status.st_blocks >= 1 << 20);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0); /* no temporary file is left */
+    memset(&plan, 0, sizeof plan);
+}
+
+/* Both find it empty. The first has made it as long as it wants it, and has not mapped it yet. */
+TEST(two_make_one_file_a_region_of_different_sizes)
+{
+    lw_region *region;
+    const int fd = memfd_create("region", MFD_CLOEXEC);
+    memset(&plan, 0, sizeof plan);
+    plan.grows = fd;
+    assert_int_equal(lw_region_open_fd(&region, fd, LW_REGION_CREATE, 1 << 20), 0);
+    assert_int_equal(region->memory->header.size, 2 << 20);
+    assert_int_equal(region->end, 2 << 20);
+    assert_int_equal(lw_region_close(plan.larger), 0);
+    assert_int_equal(lw_region_close(region), 0);
+    close(fd);
     memset(&plan, 0, sizeof plan);
 }
 
