@@ -21,6 +21,7 @@
 #define _GNU_SOURCE
 #include "region.h"
 
+#include <lockword/core/waiters.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -191,12 +192,41 @@ static void free_mutex(struct slot *slot, uint32_t type, lw_word *table, uint32_
     lw_mutex_bury_step(slot->words, owner);
 }
 
+/*
+ * Wakes one of those that wait for what an agent is busy with. It says so before it can consume a
+ * wake-up, or owe one.
+ */
+static void replace_wake_up(const struct lw_region *region, const struct agent *agent)
+{
+    struct memory *memory = region->memory;
+    const uint32_t busy = lw_load(&agent->busy, lw_relaxed) & ~BUSY_NOTIFIES;
+    if (0 < busy && busy <= region->slots)
+        lw_waiters_notify(memory->slots[busy - 1].words, LW_WAITERS, 1);
+    else if (busy == BUSY_DIRECTORY)
+        lw_waiters_notify(memory->header.directory, LW_WAITERS, 1);
+}
+
+/*
+ * The owner is about to notify: if this burier dies in between, the next one finds the mutex free,
+ * and no word but the owner's row tells that the notify is missing.
+ */
+static struct agent *begin_to_free(const struct lw_region *region, uint32_t owner, uint32_t busy)
+{
+    struct agent *agent = lw_region_agent_of(region, owner);
+    replace_wake_up(region, agent);
+    lw_store(&agent->busy, busy | BUSY_NOTIFIES, lw_release);
+    return agent;
+}
+
 static void free_all(struct lw_region *region, struct whose whose)
 {
     struct memory *memory = region->memory;
     const uint32_t holder = lw_mutex_owner(memory->header.directory);
-    if (is_theirs(region, holder, whose))
+    if (is_theirs(region, holder, whose)) {
+        struct agent *agent = begin_to_free(region, holder, BUSY_DIRECTORY);
         lw_robust_bury(memory->header.directory, holder);
+        lw_region_end(agent);
+    }
     for (uint32_t i = next_slot(region, 0); i < region->slots; i = next_slot(region, i + 1)) {
         struct slot *slot = &memory->slots[i];
         /* Whatever the slot's type is: it is stored last when a name is made. */
@@ -214,8 +244,11 @@ static void free_all(struct lw_region *region, struct whose whose)
             lw_store(&slot->recoveries, lw_load(&slot->recoveries, lw_relaxed) + 1, lw_relaxed);
         if (has_permits)
             free_permits(region, table, whose);
-        if (is_mutex)
+        if (is_mutex) {
+            struct agent *agent = begin_to_free(region, owner, lw_region_busy(region, slot));
             free_mutex(slot, type, table, owner);
+            lw_region_end(agent);
+        }
         if (is_once)
             lw_once_end_step(slot->other, runner, false);
     }
@@ -260,22 +293,13 @@ static void wake_all(struct lw_region *region)
     lw_region_ring_all(region);
 }
 
-/*
- * Frees an agent's row, after a wake-up that the agent may have consumed was replaced: an agent
- * says what it is busy with before it can consume one, or owe one.
- */
+/* Frees an agent's row. What it held is free. */
 static void free_row(struct lw_region *region, uint32_t row)
 {
-    struct memory *memory = region->memory;
-    struct agent *agent = &memory->agents[row];
+    struct agent *agent = &region->memory->agents[row];
     const uint32_t state = lw_load(&agent->state, lw_relaxed);
     const uint32_t generation = state >> AGENT_GENERATION_SHIFT & (AGENT_GENERATIONS - 1);
-    const uint32_t busy = lw_load(&agent->busy, lw_relaxed) & ~BUSY_NOTIFIES;
-    const uint32_t id = generation << ID_GENERATION_SHIFT | row;
-    if (0 < busy && busy <= region->slots)
-        lw_robust_bury(memory->slots[busy - 1].words, id);
-    else if (busy == BUSY_DIRECTORY)
-        lw_robust_bury(memory->header.directory, id);
+    replace_wake_up(region, agent);
     lw_store(&agent->busy, 0, lw_relaxed);
     lw_store(&agent->tid, 0, lw_relaxed);
     lw_store(&agent->state, (generation + 1) << AGENT_GENERATION_SHIFT, lw_release);

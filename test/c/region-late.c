@@ -53,6 +53,14 @@ static struct {
         exiting; /* 1: the thread that exits stops when it has freed a mutex, until this is 2 */
 } plan;
 
+/* What several processes share. */
+static struct {
+    pid_t burier;     /* 0: any process may bury */
+    lw_word *dies_at; /* it is killed when it is about to notify here */
+    bool is_ready;
+    bool frees;
+} * common;
+
 static bool is_planned(void)
 {
     return plan.process == getpid();
@@ -91,6 +99,8 @@ void __wrap_lw_region_bury_the_dead(struct lw_region *region)
         __atomic_fetch_add(&plan.keepers_burials, 1, __ATOMIC_SEQ_CST);
     if (is_planned() && plan.has_no_keeper && gettid() != getpid())
         return;
+    if (common && common->burier && common->burier != getpid())
+        return;
     __atomic_fetch_add(&plan.burials, 1, __ATOMIC_RELAXED);
     __real_lw_region_bury_the_dead(region);
     if (!is_planned() || gettid() == getpid() || !plan.kills || read(plan.says, &said, 1) != 1)
@@ -122,6 +132,14 @@ void __wrap_lw_robust_bury(lw_word *robust, uint32_t dead)
     __atomic_store_n(&plan.happened, 1, __ATOMIC_RELEASE);
     while (__atomic_load_n(&plan.exiting, __ATOMIC_ACQUIRE) == 1)
         sleep_ms(1);
+}
+
+uint32_t __real_lw_notify(lw_word *word, uint32_t n);
+uint32_t __wrap_lw_notify(lw_word *word, uint32_t n)
+{
+    if (common && word == common->dies_at && common->burier == getpid())
+        kill(getpid(), SIGKILL);
+    return __real_lw_notify(word, n);
 }
 
 int __real_lw_region_join(struct lw_region *region);
@@ -530,6 +548,106 @@ TEST(two_make_one_file_a_region_of_different_sizes)
     assert_int_equal(lw_region_close(region), 0);
     close(fd);
     memset(&plan, 0, sizeof plan);
+}
+
+/* How a process frees what others wait for. */
+enum way { BURIES, ENDS_A_THREAD, CLOSES };
+
+static void exit_when_told(void *argument)
+{
+    lw_region_mutex_lock((const lw_region_mutex *)argument);
+    while (!__atomic_load_n(&common->frees, __ATOMIC_ACQUIRE))
+        sleep_ms(1);
+}
+
+/* Frees it when it is told, and is killed as it does. */
+static _Noreturn void free_it(lw_region *region, const lw_region_mutex *mutex, enum way way)
+{
+    struct helper helper;
+    alarm(30);
+    if (way == ENDS_A_THREAD)
+        start(&helper, exit_when_told, (void *)mutex);
+    else if (way == CLOSES)
+        lw_region_mutex_lock(mutex);
+    else if (lw_region_name_thread(region, "burier") != 0)
+        _exit(1);
+    __atomic_store_n(&common->is_ready, true, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&common->frees, __ATOMIC_ACQUIRE))
+        sleep_ms(1);
+    if (way == CLOSES)
+        lw_region_close(region);
+    for (;; sleep_ms(1))
+        lw_region_bury_the_dead(region);
+}
+
+static void await_a_waiter(lw_region *region)
+{
+    for (struct lw_region_info info = {0}; info.waiters == 0; sleep_ms(1))
+        assert_int_equal(lw_region_describe(region, "lock", &info), 0);
+}
+
+/* Returns how long it took until the waiter had the mutex, ns. */
+static int64_t die_before_the_notify(lw_region *region, const lw_region_mutex *mutex, enum way way)
+{
+    int status;
+    memset(common, 0, sizeof *common);
+    if (way == BURIES) {
+        char said;
+        fork_holder(mutex, false);
+        assert_int_equal(read(plan.says, &said, 1), 1);
+    }
+    const pid_t freer = fork();
+    if (freer == 0)
+        free_it(region, mutex, way);
+    while (!__atomic_load_n(&common->is_ready, __ATOMIC_ACQUIRE) ||
+           lw_mutex_owner(mutex->words) == 0)
+        sleep_ms(1);
+    /* It rings for another waiter, as if for another mutex: the kernel wakes but one. */
+    const uint32_t row = lw_region_process_of(region, lw_mutex_owner(mutex->words));
+    __atomic_fetch_xor(&region->memory->processes[row].alarm, 1, __ATOMIC_SEQ_CST);
+    const pid_t waiter = fork();
+    if (waiter == 0) {
+        alarm(30);
+        _exit(lw_region_mutex_lock(mutex) == EOWNERDEAD ? lw_region_mutex_unlock(mutex) : 1);
+    }
+    await_a_waiter(region);
+    sleep_ms(20); /* until it sleeps */
+    common->dies_at = mutex->words;
+    common->burier = freer;
+    common->frees = true;
+    if (way == BURIES) {
+        kill(plan.holder, SIGKILL);
+        assert_int_equal(waitpid(plan.holder, NULL, 0), plan.holder);
+    }
+    assert_int_equal(waitpid(freer, &status, 0), freer);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    const int64_t start = now_ns();
+    common->burier = 0;
+    assert_int_equal(waitpid(waiter, &status, 0), waiter);
+    assert_int_equal(status, 0);
+    return now_ns() - start;
+}
+
+/*
+ * A process frees what the dead had, or its own, and is killed before it wakes those who wait for
+ * it. No owner is left that would tell. The next one that buries wakes them.
+ */
+TEST(who_frees_dies_before_the_notify)
+{
+    lw_region *region = create();
+    const lw_region_mutex mutex = named(region, "lock");
+    const size_t size = sizeof *common;
+    common = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (int way = BURIES; way <= CLOSES; way++) {
+        int64_t took = INT64_MAX;
+        /* The waiter would look after a second. A busy machine may be as slow, once. */
+        for (int round = 0; round < 3 && took > 700 * (int64_t)NS_PER_MS; round++)
+            took = die_before_the_notify(region, &mutex, (enum way)way);
+        assert_in_range(took, 0, 700 * (int64_t)NS_PER_MS);
+    }
+    munmap(common, size);
+    common = NULL;
+    assert_int_equal(lw_region_close(region), 0);
 }
 
 RUN_TESTS("region-late")
