@@ -4,13 +4,11 @@
 import { self } from './agent.js';
 import { lockBlocking } from './blocking.js';
 import {
-  LW_CANCELLED,
   LW_DEADLOCK,
   LW_DONE,
   LW_GAVE_UP,
   LW_ROBUST_ABANDONED,
   LW_ROBUST_OWNER_DIED,
-  LW_WHY,
 } from './core/constants.js';
 import {
   mutexFree,
@@ -256,19 +254,6 @@ export class RegionMutex {
   }
 
   /**
-   * mutexLockStep; once this thread has closed the region, it gives up.
-   *
-   * @type {import('./blocking.js').Step}
-   */
-  #step = (words, self, why, phase) =>
-    mutexLockStep(
-      words,
-      self,
-      this.#region.hasJoined ? why : (why & ~LW_WHY) | LW_CANCELLED,
-      phase,
-    );
-
-  /**
    * @param {number | WaitOptions | undefined} options
    * @param {(answer: { what: number }) => any} toValue
    * @param {() => boolean} accept
@@ -276,7 +261,7 @@ export class RegionMutex {
    */
   async #ask(options, toValue, accept) {
     this.#region.assertJoined();
-    return enqueue(this.#step, this.#words, options, ({ what }) => {
+    return enqueue(mutexLockStep, this.#words, options, ({ what }) => {
       this.#region.assertJoined();
       return toValue({ what: what === LW_DONE && !accept.call(this) ? LW_GAVE_UP : what });
     });

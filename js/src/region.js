@@ -211,7 +211,7 @@ export class Region {
   #row = -1;
   /** @type {Set<import('./line.js').Caller>} The calls that wait for the permits of an RWTable. */
   #waits = new Set();
-  /** @type {Set<number>} At which bytes the permits begin that this thread has found. */
+  /** @type {Set<number>} At which bytes the mutexes and permits begin that this thread has found. */
   #lent = new Set();
 
   /**
@@ -293,11 +293,6 @@ export class Region {
   get handle() {
     const { buffer, byteOffset } = this.#words;
     return /** @type {RegionHandle} */ ({ type: 'Region', buffer, byteOffset });
-  }
-
-  /** @internal */
-  get hasJoined() {
-    return this.#row >= 0;
   }
 
   /** @internal */
@@ -383,7 +378,7 @@ export class Region {
    * @returns {RegionMutex}
    */
   mutex(name) {
-    return new RegionMutex(this, name, this.#view(this.#find(name, 1) + MUTEX, 8));
+    return this.#mutex(name, this.#find(name, 1));
   }
 
   /**
@@ -510,8 +505,7 @@ export class Region {
         return permits;
       },
     };
-    const mutex = new RegionMutex(this, name, this.#view(record + MUTEX, 8));
-    return new RWTable(mutex, readers, this.#waits);
+    return new RWTable(this.#mutex(name, record), readers, this.#waits);
   }
 
   /**
@@ -635,6 +629,16 @@ export class Region {
     const record = this.#find(name, KINDS.indexOf(Class.type) + 1, fresh.words);
     const { buffer, byteOffset } = this.#words;
     return new Class(buffer, byteOffset + 4 * (record + OTHER));
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} record
+   */
+  #mutex(name, record) {
+    const words = this.#view(record + MUTEX, 8);
+    this.#lent.add(words.byteOffset);
+    return new RegionMutex(this, name, words);
   }
 
   /**

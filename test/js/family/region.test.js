@@ -362,6 +362,23 @@ describe('Region', () => {
     await agent.result;
   });
 
+  it('ends the calls of a thread that closes it and joins again at once', async () => {
+    const agent = spawnIn2(region);
+    await agent.said('holding');
+    const pending = [jobs.lockAsync(), jobs.acquireAsync(), jobs.lockAsync(20_000)].map((call) =>
+      failure(() => within(10_000, call)),
+    );
+    await sleep(5);
+    region.close();
+    const joined = region.join();
+    const errors = await Promise.all(pending);
+    expect(errors.map((error) => error.constructor)).to.deep.equal(Array(3).fill(ClosedError));
+    await joined;
+    agent.say('close');
+    expect((await within(10_000, jobs.acquireAsync())).ownerDied).to.equal(true);
+    await agent.result;
+  });
+
   it('has a thread take no permit once it has closed it', async () => {
     const gpus = region.permits('gpus', 1);
     const held = gpus.tryAcquire();
