@@ -316,10 +316,11 @@ export class Region {
       throw new LockError('this thread has joined the region already');
     if (!mine && seat && this.#load((seat.row ?? 0) + HOW) === LOCKS) {
       // Its end is known by the engine's giving this lock to the thread that watches.
-      await new Promise((resolve, reject) => {
-        const held = () => (resolve(undefined), new Promise(() => {}));
-        navigator.locks.request(this.#token(seat), held).catch(reject);
+      const isHeld = await new Promise((resolve, reject) => {
+        const held = (/** @type {any} */ lock) => (resolve(lock), lock && new Promise(() => {}));
+        navigator.locks.request(this.#token(seat), { ifAvailable: true }, held).catch(reject);
       });
+      if (!isHeld) throw unexpected();
     }
     this.#row = mine ?? this.#take(seat);
     Atomics.store(this.#words, this.#row + CLOSED, 0);
@@ -775,11 +776,7 @@ export class Region {
       const seat = expected?.seat ?? this.#expect(row, row, 0, 0);
       if (seat && Atomics.compareExchange(this.#words, row, seat, self) === seat) return row;
     }
-    throw new LockError(
-      expected
-        ? 'this thread is no longer expected: the worker of this handle has joined or ended'
-        : 'no room for another thread: raise agents',
-    );
+    throw expected ? unexpected() : new LockError('no room for another thread: raise agents');
   }
 
   /**
@@ -948,6 +945,9 @@ export class Region {
     }
   }
 }
+
+const unexpected = () =>
+  new LockError('this thread is no longer expected: the worker of this handle has joined or ended');
 
 /**
  * Whether this state of a row is that of a free one.

@@ -705,6 +705,20 @@ describe('Region', () => {
     }
   }
 
+  itEnds('has a worker join once by its seat', async () => {
+    const agent = spawn(async ({ Region, heard }) => {
+      const seat = await heard('seat');
+      const [first, second] = [Region.from(seat), Region.from(seat)];
+      const both = await Promise.allSettled([first.join(), second.join()]);
+      first.close();
+      const [again] = await Promise.allSettled([first.join()]);
+      return [...both, again].map(({ reason }) => reason?.code);
+    });
+    agent.say('seat', agent.watchedBy(region));
+    const codes = await within(10_000, agent.result);
+    expect(codes).to.deep.equal([undefined, 'ERR_LOCK', 'ERR_LOCK']);
+  });
+
   itEnds('frees the place of a worker that ends before it has joined', async () => {
     const small = await Region.create(undefined, { agents: 2 }).join();
     const rows = new Int32Array(small.handle.buffer, 4 * 32);
