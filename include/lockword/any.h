@@ -46,7 +46,10 @@ typedef struct lw_source {
 /* Waits for an event to be set, from now on. */
 LW_API lw_source lw_source_event(lw_event *event)
 {
-    lw_source source = {lw_event_wait_step, event->word, lw_event_state(event->word), LW_NULL};
+    const uint32_t state = lw_event_state(event->word);
+    /* All that wait for an automatic event stand in one line, whenever they came. */
+    const uint32_t since = state & LW_EVENT_AUTO ? 0 : state & (LW_EVENT_SET | LW_EVENT_GENERATION);
+    lw_source source = {lw_event_wait_step, event->word, since, LW_NULL};
     return source;
 }
 

@@ -395,10 +395,7 @@ LW_API int lw_permits_acquire_async(lw_permits *permits, LW_ASYNC_PARAMETERS)
 
 LW_API int lw_event_wait_async(lw_event *event, LW_ASYNC_PARAMETERS)
 {
-    const uint32_t state = lw_event_state(event->word);
-    /* All that wait for an automatic event stand in one line, whenever they came. */
-    const uint32_t since = state & LW_EVENT_AUTO ? 0 : state & (LW_EVENT_SET | LW_EVENT_GENERATION);
-    return LW_ASYNC(LW_REQUEST_PLAIN, lw_event_wait_step, event, since);
+    return LW_ASYNC(LW_REQUEST_PLAIN, lw_event_wait_step, event, lw_source_event(event).wanted);
 }
 
 LW_API int lw_counter_wait_change_async(lw_counter *counter, uint32_t value, LW_ASYNC_PARAMETERS)

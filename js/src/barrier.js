@@ -103,8 +103,11 @@ export class Barrier extends Primitive {
     const left = checked(options);
     const { what, expected } = barrierArriveStep(this.words);
     if (what !== LW_BARRIER_WAITS) return leads(what);
-    const operation = { step: barrierWaitStep, words: this.words, wanted: expected };
-    return await waitFor(() => operation, left, ended);
+    return waitFor(
+      () => ({ step: barrierWaitStep, words: this.words, wanted: expected }),
+      left,
+      ended,
+    );
   }
 
   /**

@@ -78,8 +78,14 @@ export class Event extends Primitive {
    */
   when() {
     const { words } = this;
-    const wanted = eventState(words);
-    return sourceOf({ step: eventWaitStep, words, wanted, all: ~wanted & LW_EVENT_AUTO });
+    const state = eventState(words);
+    return sourceOf({
+      step: eventWaitStep,
+      words,
+      // All that wait for an automatic event stand in one queue, whenever they came.
+      wanted: state & LW_EVENT_AUTO ? 0 : state,
+      all: ~state & LW_EVENT_AUTO,
+    });
   }
 
   /**

@@ -109,6 +109,17 @@ TEST(it_tells_which_has_come)
     }
 }
 
+/* So the requests of a loop stand in one line, and a set costs one step. */
+TEST(all_that_wait_for_an_automatic_event_want_the_same)
+{
+    lw_event event = LW_EVENT_AUTO_INIT;
+    const lw_source before = lw_source_event(&event);
+    lw_event_set(&event);
+    assert_int_equal(lw_source_event(&event).wanted, before.wanted);
+    lw_event_reset(&event);
+    assert_int_equal(lw_source_event(&event).wanted, before.wanted);
+}
+
 /* Whoever is woken for a permit, and takes something else, wakes another one. */
 TEST(a_permit_goes_to_one_that_wants_it)
 {
