@@ -44,7 +44,10 @@ export class Event extends Primitive {
    * @param {{ autoReset?: boolean | undefined }} [options] autoReset: it is an automatic one
    */
   static init(memory, byteOffset, options) {
-    timeoutOf(options, ['autoReset']); // refuses any other name
+    // Refuses any other name, and a number, since there is no timeout.
+    timeoutOf(/** @type {any} */ (typeof options === 'number' ? `${options}` : options), [
+      'autoReset',
+    ]);
     const event = new this(memory, byteOffset);
     event.words.set([options?.autoReset ? LW_EVENT_AUTO : 0, 0]);
     return event;

@@ -171,6 +171,8 @@ export async function mistakes(semaphore: Semaphore, buffer: Int32Array): Promis
   new Barrier(3);
   // @ts-expect-error: a view is not its buffer
   new Mutex(buffer);
+  // @ts-expect-error: a time is no option of an event
+  Event.create(5);
   // @ts-expect-error: event.when()
   await waitAny([new Event()]);
   // @ts-expect-error: a semaphore is not a mutex

@@ -85,6 +85,7 @@ if (mode === 'normal') {
       for (const [options, name] of [
         [{ autoreset: true }, 'autoreset'],
         [true, 'true'],
+        [5, '5'],
       ]) {
         const { message } = await failure(() => Event.create(options));
         expect(message).to.equal(`write { autoReset }, not ${name}`);
