@@ -24,8 +24,8 @@ import { run, withdraw } from './line.js';
  *
  *     switch (await waitAny([stop.when(), jobs.when(1), size.whenAtLeast(100)], 500)) { … }
  *
- * @param {WaitSource[]} sources what `when` of events, semaphores, permits, wait groups and latches
- *   returns, and `whenAtLeast` and `whenAtMost` of counters
+ * @param {readonly WaitSource[]} sources what `when` of events, semaphores, permits, wait groups and
+ *   latches returns, and `whenAtLeast` and `whenAtMost` of counters
  * @param {number | WaitOptions} [options] ms, or options
  * @returns {Promise<number>} its index; -1: the time was up; rejects with `signal.reason` on abort,
  *   with a RangeError if there are none, and with a TypeError, before anything is touched, if one

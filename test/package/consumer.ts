@@ -248,7 +248,7 @@ check(
 const event: Event = Event.create({ autoReset: true });
 event.set();
 const counter: Counter = Counter.create(3);
-const sources: WaitSource[] = [
+const sources: readonly WaitSource[] = [
   counter.whenAtLeast(9),
   event.when(),
   semaphore.when(2),
