@@ -33,9 +33,10 @@ LW_IMPORTED(lw_emscripten_refuse) _Noreturn void lw_emscripten_refuse(enum misus
 /* A timeout of more ms lasts for ever: its ns would not fit in a deadline. */
 #define LONGEST_MS 4e12
 
+/* NaN is no time, as in Emscripten: otherwise a thread would spin for ever. */
 static lw_deadline after_ms(double ms)
 {
-    return ms <= 0 ? LW_NOW : ms < LONGEST_MS ? lw_after_ns((int64_t)(ms * 1e6)) : LW_FOREVER;
+    return ms >= LONGEST_MS ? LW_FOREVER : ms > 0 ? lw_after_ns((int64_t)(ms * 1e6)) : LW_NOW;
 }
 
 void lw_emscripten_lock_waitinf_acquire(emscripten_lock_t *lock)
