@@ -35,7 +35,9 @@ import { assertInteger, waitFor } from './waiting.js';
 /**
  * A cyclic barrier of 1 to 4095 parties. A party that gives up breaks it for all, visibly, until it
  * is reset: otherwise they would wait for ever. After a wait each party sees what all of them wrote
- * before they arrived.
+ * before they arrived. If more callers arrive than there are parties, as many cycles may end before
+ * the event loop turns: a waiter that sleeps through exactly 4096 waits for the end of the next
+ * one, too.
  *
  * @extends {Primitive<'Barrier'>}
  */
