@@ -30,17 +30,20 @@ import math
 import operator
 import os
 import signal
+import sys
 import threading
 import weakref
 from typing import (
     Any,
     Callable,
     Dict,
+    Generic,
     Iterator,
     List,
     NamedTuple,
     Optional,
     Tuple,
+    TypeVar,
     Union,
 )
 
@@ -608,7 +611,7 @@ class Guard(_Local):
     #: declares it sound; a block that ends by an exception tells the next holder, too.
     owner_died: bool
 
-    def __init__(self, lock: "_Lock", owner_died: bool) -> None:
+    def __init__(self, lock: "_Lock[Any]", owner_died: bool) -> None:
         self.owner_died = owner_died
         self._lock = lock
         self._held = True
@@ -642,27 +645,67 @@ class Guard(_Local):
             self._end(self._lock._leave if failed else self._lock._free)
 
 
-class _Hold(_Local):
-    """`with lock.hold(timeout)`, and `async with lock.hold(timeout)`."""
+_G = TypeVar("_G", bound=Guard)
 
-    def __init__(self, lock: "_Lock", timeout: Optional[float]) -> None:
-        self._lock = lock
-        self._timeout = timeout
-        self._guard: Any = None
 
-    def __enter__(self) -> Guard:
-        self._guard = self._lock._guard_of(self._timeout)
-        return self._guard
+class _Blocks(_Local, Generic[_G]):
+    """`with` and `async with`. Each block releases its own guard, in whatever order they end."""
 
-    async def __aenter__(self) -> Guard:
-        self._guard = await self._lock.acquire_async(self._timeout)
-        return self._guard
+    _timeout: Optional[float] = None
+
+    def __init__(self) -> None:
+        #: Of the blocks that are open: the thread or task that began it, and its guard, by the
+        #: frame that has the block. One of a generator may end in another task, and not last.
+        self._open: Dict[Any, List[Tuple[Any, _G]]] = {}
+
+    def _guard_of(self, timeout: Optional[float]) -> _G:
+        raise NotImplementedError
+
+    async def acquire_async(self, timeout: Optional[float] = None) -> _G:
+        raise NotImplementedError
+
+    def __enter__(self) -> _G:
+        guard = self._guard_of(self._timeout)
+        self._open.setdefault(sys._getframe(1), []).append((threading.get_ident(), guard))
+        return guard
 
     def __exit__(self, *error: Any) -> None:
-        self._guard.__exit__(*error)
+        self._last(sys._getframe(1), threading.get_ident()).__exit__(*error)
+
+    async def __aenter__(self) -> _G:
+        guard = await self.acquire_async(self._timeout)
+        self._open.setdefault(sys._getframe(1), []).append((asyncio.current_task(), guard))
+        return guard
 
     async def __aexit__(self, *error: Any) -> None:
-        self._guard.__exit__(*error)
+        self._last(sys._getframe(1), asyncio.current_task()).__exit__(*error)
+
+    def _last(self, frame: Any, owner: Any) -> _G:
+        if frame not in self._open:  # an ExitStack's, say, which begins and ends in two functions
+            if not self._open:
+                raise OwnershipError("a block ends that has not begun")
+            began = [by for by, blocks in list(self._open.items()) if owner in dict(blocks)]
+            frame = (began or list(self._open))[-1]
+        blocks = self._open[frame]
+        guard = blocks.pop()[1]
+        if not blocks:
+            del self._open[frame]
+        return guard
+
+
+class _Hold(_Blocks[_G]):
+    """`with lock.hold(timeout)`, and `async with lock.hold(timeout)`."""
+
+    def __init__(self, lock: "_Lock[_G]", timeout: Optional[float]) -> None:
+        super().__init__()
+        self._lock = lock
+        self._timeout = timeout
+
+    def _guard_of(self, timeout: Optional[float]) -> _G:
+        return self._lock._guard_of(timeout)
+
+    async def acquire_async(self, timeout: Optional[float] = None) -> _G:
+        return await self._lock.acquire_async(timeout)
 
 
 #: How often a thread holds what has owners, by region, name and thread: the region stays open,
@@ -670,22 +713,21 @@ class _Hold(_Local):
 _held: Dict[Tuple["Region", str, int], int] = {}
 
 
-class _Lock(_Local):
+class _Lock(_Blocks[_G]):
     """What can be acquired and released: as threading.Lock, and with `await`."""
 
-    _GUARD = Guard
+    _GUARD: Any = Guard
     #: Whether a task may have it without a request, if it is free.
     _TRIES = True
     #: Whether a death, or the end of the region, frees it.
     _HAS_OWNERS = True
 
     def __init__(self, region: "Region", what: str) -> None:
+        super().__init__()
         self._region = region
         self._what = what
         #: How many tasks of a thread wait for it.
         self._waiting: Dict[int, int] = collections.defaultdict(int)
-        #: Of the `with` blocks that are open, by thread or task; only their owners look.
-        self._guards: Dict[Any, List[Guard]] = {}
 
     # What a kind of lock defines.
     _wait: Any
@@ -746,13 +788,13 @@ class _Lock(_Local):
             self._count(1)
         return error
 
-    def _guard_of(self, timeout: Optional[float]) -> Guard:
+    def _guard_of(self, timeout: Optional[float]) -> _G:
         error = self._take(timeout)
         if error == _errno.ETIMEDOUT:
             raise TimeoutError(f"{self._what}: timed out")
-        return self._GUARD(self, error == _errno.EOWNERDEAD)
+        return self._GUARD(self, error == _errno.EOWNERDEAD)  # type: ignore[no-any-return]
 
-    async def acquire_async(self, timeout: Optional[float] = None) -> Guard:
+    async def acquire_async(self, timeout: Optional[float] = None) -> _G:
         """
         Acquires it without blocking the event loop. The guard releases it, in any task of the loop.
         To cancel the task withdraws its request. The tasks of one loop get it in their order.
@@ -775,7 +817,7 @@ class _Lock(_Local):
             raise asyncio.TimeoutError(f"{self._what}: timed out")
         _raise(error, self._what)
         self._count(1)
-        return self._GUARD(self, error == _errno.EOWNERDEAD)
+        return self._GUARD(self, error == _errno.EOWNERDEAD)  # type: ignore[no-any-return]
 
     def _give_back(self, value: Optional[int] = None) -> None:
         """What C has granted, and no caller gets."""
@@ -785,38 +827,15 @@ class _Lock(_Local):
         if self._leave():
             self._count(-1)
 
-    def hold(self, timeout: Optional[float] = None) -> _Hold:
+    def hold(self, timeout: Optional[float] = None) -> _Hold[_G]:
         """
         `with lock.hold(timeout=2) as guard:`, also `async with`. Raises TimeoutError
         (asyncio.TimeoutError) if the time is up, and the block is not run.
         """
         return _Hold(self, timeout)
 
-    def __enter__(self) -> Guard:
-        guard = self._guard_of(None)
-        self._guards.setdefault(threading.get_ident(), []).append(guard)
-        return guard
 
-    def __exit__(self, *error: Any) -> None:
-        self._last(threading.get_ident()).__exit__(*error)
-
-    async def __aenter__(self) -> Guard:
-        guard = await self.acquire_async()
-        self._guards.setdefault(asyncio.current_task(), []).append(guard)
-        return guard
-
-    async def __aexit__(self, *error: Any) -> None:
-        self._last(asyncio.current_task()).__exit__(*error)
-
-    def _last(self, owner: Any) -> Guard:
-        guards = self._guards[owner]
-        guard = guards.pop()
-        if not guards:
-            del self._guards[owner]
-        return guard
-
-
-class Mutex(_Lock):
+class Mutex(_Lock[Guard]):
     """
     A mutex of a region. It has one holder: a thread of any process. If that dies, the next holder
     is told by `guard.owner_died`. Usable where threading.Lock is, in threading.Condition, say.
@@ -889,7 +908,7 @@ class Mutex(_Lock):
         return f"<lockword.Mutex {self.name!r} of {self._region.path!r}>"
 
 
-class Semaphore(_Lock):
+class Semaphore(_Lock[Guard]):
     """Permits that processes share. A death returns none: see <lockword/region.h>."""
 
     _HAS_OWNERS = False
@@ -952,7 +971,7 @@ class Permit(Guard):
         return self._lock._number.value
 
 
-class _OnePermit(_Lock):
+class _OnePermit(_Lock[Permit]):
     """The permit that one call takes: as a lock, whose guard gives back this permit."""
 
     _GUARD = Permit
@@ -978,7 +997,7 @@ class _OnePermit(_Lock):
         return self._freed(lambda handle: _permits_release(handle, self._number))
 
 
-class Permits(_Lock):
+class Permits(_Lock[Permit]):
     """
     Permits of a region that have owners: at most n threads have one at a time, and a permit whose
     owner dies is free again. They have numbers, from 0 on, so that a permit can stand for a port, a
@@ -1013,9 +1032,9 @@ class Permits(_Lock):
         Takes a permit without blocking the event loop. To cancel the task withdraws its request.
         The tasks of one loop get permits in their order. Raises asyncio.TimeoutError.
         """
-        return await _OnePermit(self).acquire_async(timeout)  # type: ignore[return-value]
+        return await _OnePermit(self).acquire_async(timeout)
 
-    def _guard_of(self, timeout: Optional[float]) -> Guard:
+    def _guard_of(self, timeout: Optional[float]) -> Permit:
         return _OnePermit(self)._guard_of(timeout)
 
     @property
@@ -1025,7 +1044,7 @@ class Permits(_Lock):
         return _permits_available(self._handle)
 
 
-class _Side(_Lock):
+class _Side(_Lock[Guard]):
     """One side of a read-write lock."""
 
     _HAS_OWNERS = False

@@ -4,6 +4,7 @@ LOCKWORD_LIBRARY, the native peer in LW_REGION_PEER, and builds the package for 
 """
 
 import asyncio
+import contextlib
 import copy
 import ctypes
 import errno
@@ -634,6 +635,45 @@ class Others(Case):
         self.assertIsNone(self.thread(drop)())
         until(lambda: gpus.available == 2)
 
+    def test_each_block_gives_back_its_own_permit(self):
+        """Blocks of generators, and of an ExitStack, end in any order."""
+        gpus = self.region.permits("gpus", 4)
+        timed = gpus.hold(1)  # one object for several blocks
+        for lock in gpus, timed:
+
+            def block():
+                with lock as permit:
+                    yield permit.number
+
+            with self.subTest(lock), contextlib.ExitStack() as stack:
+                first, second = block(), block()
+                numbers = next(first), next(second)
+                third = stack.enter_context(lock)
+                first.close()
+                with lock as again:
+                    self.assertEqual(again.number, numbers[0])
+                stack.close()
+                with lock as again, lock as last:
+                    self.assertEqual({again.number, last.number}, {third.number, numbers[0]})
+                second.close()
+                self.assertEqual(gpus.available, 4)
+        with self.assertRaises(lockword.OwnershipError):
+            gpus.__exit__(None, None, None)
+
+    def test_a_block_ends_in_another_thread(self):
+        slots, jobs = self.region.semaphore("slots", 1), self.jobs
+
+        def block(lock):
+            with lock:
+                yield
+
+        for lock, error in (slots, type(None)), (jobs, lockword.OwnershipError):
+            generator = block(lock)
+            next(generator)
+            self.assertIs(type(self.thread(generator.close)()), error)
+        self.assertEqual(slots.available, 1)
+        jobs.release()
+
     def test_event(self):
         go = self.region.event("go")
         self.assertFalse(go.wait(0.01))
@@ -840,6 +880,32 @@ class Tasks(Case):
         await asyncio.wait(tasks)
         self.assertTrue(tasks[1].cancelled())
         self.assertEqual(one.available, 1)
+
+    @in_a_loop
+    async def test_a_block_of_a_generator_ends_in_another_task(self):
+        """Whom nobody reads to its end, asyncio closes in a task of its own."""
+
+        async def block():
+            async with self.jobs:
+                yield
+
+        async for _ in block():
+            break
+        gc.collect()
+        async with self.jobs.hold(10):
+            pass
+
+    @in_a_loop
+    async def test_one_hold_for_many_tasks(self):
+        slots = self.region.semaphore("slots", 4)
+        hold = slots.hold(10)
+
+        async def task():
+            async with hold:
+                await asyncio.sleep(0.001)
+
+        await asyncio.gather(*(task() for _ in range(12)))
+        self.assertEqual(slots.available, 4)
 
     @in_a_loop
     async def test_tells_of_a_death(self):
