@@ -247,7 +247,7 @@ _at_most = _function(_blocking, "counter_wait_at_most", _pointer, _u32, *_LIMITS
 _change = _function(_blocking, "counter_wait_change", _pointer, _u32, *_LIMITS)
 
 # The waits of event loops.
-_DONE = ctypes.CFUNCTYPE(None, _pointer, ctypes.c_int, _pointer)
+_DONE = ctypes.CFUNCTYPE(None, _pointer, ctypes.c_int)  # and a context, which nobody needs
 _ASYNC = (_pointer, _pointer, _i64, _DONE, _pointer)
 _loop_init = _function(_quick, "loop_init", _pointer)
 _loop_fd = _function(_quick, "loop_fd", _pointer)
@@ -353,6 +353,11 @@ def _in_range(n: int, most: int, what: str = "") -> int:
     return n
 
 
+def _at_once(call: Callable, arguments: tuple, result: List[int]) -> None:
+    """Appends what the C function returns: in one step, between which no signal is handled."""
+    result[:] = map(call, *((argument,) for argument in arguments))
+
+
 # Blocking
 
 
@@ -367,8 +372,7 @@ class _Wait:
         self.before: List[int] = []
 
     def run(self, call: Callable, arguments: tuple, result: List[int]) -> None:
-        """Appends what the C function returns: in one step, between which no signal is handled."""
-        result[:] = map(call, *((argument,) for argument in (*arguments, self._cancel)))
+        _at_once(call, (*arguments, self._cancel), result)
 
     def end(self) -> None:
         _fire(self._cancel)
@@ -484,7 +488,7 @@ class _Driver:
             _free(self.handle)
             self.handle = None
             raise OSError(error, os.strerror(error))
-        self.run = functools.partial(_loop_run, self.handle)
+        self.run = functools.partial(_run, self.handle, self.thread)
         self._attached: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -496,7 +500,18 @@ class _Driver:
     def __del__(self, destroy: Callable = _loop_destroy, free: Callable = _free) -> None:
         # In another thread it can do nothing, and its memory stays.
         if self.handle and destroy(self.handle) == 0:
+            _Request._tell(self.thread)
             free(self.handle)
+
+
+def _run(loop: int, thread: int) -> None:
+    """Runs what is due in C's loop of this thread, and tells its tasks."""
+    try:
+        _loop_run(loop)
+        _Request._tell(thread)
+    except BaseException:  # a signal's handler has raised: the tasks are to hear nevertheless
+        _Request._tell(thread)
+        raise
 
 
 _of_thread = threading.local()
@@ -519,6 +534,10 @@ class _Request:
 
     _SIZE = 1024  # of an lw_request, at most
     _pending: Dict[int, "_Request"] = {}
+    #: How requests have ended that nobody was told of yet. C calls no Python, within which a
+    #: signal's handler could raise.
+    _results: Dict[int, int] = {}
+    _done = _DONE(_results.__setitem__)
 
     def __init__(self, region: "Region", undo: Callable[[], Any]) -> None:
         self._region = region
@@ -536,20 +555,24 @@ class _Request:
         """Begins, and returns how it has ended."""
         deadline = _deadline(timeout)
         self._region._enter(self)
-        self._handle = handle = _malloc(self._SIZE)
-        self._pending[handle] = self
-        error = call(*arguments, handle, self._driver, deadline, _done, None)
-        if error:
-            self._forget()
-            return error
+        handle, begun = _malloc(self._SIZE), []  # type: Tuple[int, List[int]]
         try:
-            return await self._future
+            self._handle, self._pending[handle] = handle, self
+            begin = (*arguments, handle, self._driver, deadline, self._done, None)
+            _at_once(call, begin, begun)
+            if begun == [0]:
+                return await self._future
         except BaseException:
-            if self._handle is not None:
-                self.end()
-            elif not self._future.cancelled() and self._future.result() in _GRANTED:
-                self._undo_once()  # the task was cancelled when it had got it
+            if begun == [0]:
+                if self._handle is not None:
+                    self.end()
+                elif not self._future.cancelled() and self._future.result() in _GRANTED:
+                    self._undo_once()  # the task was cancelled when it had got it
             raise
+        finally:
+            if begun != [0]:
+                self._forget(handle)
+        return begun[0]
 
     def end(self) -> None:
         """Ends it, as soon as its thread runs at the latest."""
@@ -566,34 +589,39 @@ class _Request:
             _request_cancel(self._handle)
             self._run()
 
-    def _forget(self) -> None:
-        del self._pending[self._handle]
-        _free(self._handle)
-        self._handle = None
+    def _forget(self, handle: int) -> None:
+        self._pending.pop(handle, None)
+        self._results.pop(handle, None)
+        _free(handle)
         self._region._exit(self)
 
-    def _ended(self, result: int) -> None:
-        self.value = _request_value(self._handle)
-        self._forget()
+    @classmethod
+    def _tell(cls, thread: int) -> None:
+        """Tells the tasks of this thread how their requests have ended."""
+        for handle in list(cls._results):
+            request = cls._pending.get(handle)
+            if request is None:  # a signal's handler has raised in `_forget`
+                cls._results.pop(handle, None)
+            elif request._thread == thread:
+                request._ended(handle, cls._results[handle])
+
+    def _ended(self, handle: int, result: int) -> None:
+        """May run twice, if a signal's handler raises in it."""
+        self.value = _request_value(handle)
+        self._handle = None
         try:
-            if not self._future.done():
-                self._future.set_result(result)
-                return
-        except RuntimeError:  # the loop was closed
-            pass
-        if result in _GRANTED:
-            self._undo_once()
+            self._future.set_result(result)
+        except (RuntimeError, asyncio.InvalidStateError):
+            hears = not (self._loop.is_closed() or self._future.cancelled())
+            if result in _GRANTED and not hears:
+                self._undo_once()
+        self._forget(handle)
 
     def _undo_once(self) -> None:
         # In a closed loop the future gets the result although set_result raises. So the end of its
         # task, at any time later, comes here, too.
         undo, self._undo = self._undo, lambda: None
         undo()
-
-
-@_DONE
-def _done(handle: int, result: int, _context: Any) -> None:
-    _Request._pending[handle]._ended(result)
 
 
 class _Local:
@@ -1565,6 +1593,7 @@ def _in_child() -> None:
         _signals.end(_signals._wait)
     _signals = _Signals()
     _Request._pending.clear()
+    _Request._results.clear()
     _of_thread = threading.local()
     _held.clear()
     for region in _regions:

@@ -786,6 +786,35 @@ def in_a_loop(test):
     return functools.wraps(test)(lambda self: run_async(test(self)))
 
 
+class Stop(Exception):
+    """What a signal's handler raises."""
+
+
+@contextlib.contextmanager
+def stopped_at(n, *names):
+    """Raises Stop before the n-th line of these functions of lockword. Yields a list: of Stop."""
+    raised = []
+
+    def trace(frame, event, _):
+        nonlocal n
+        code = frame.f_code
+        if code.co_filename != lockword.__file__ or code.co_name not in names:
+            return None
+        if event == "line":
+            n -= 1
+            if n == 0:
+                raised.append(Stop(f"{code.co_name}, line {frame.f_lineno}"))
+                raise raised[0]
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield raised
+    finally:
+        sys.settrace(before)
+
+
 class Tasks(Case):
     @in_a_loop
     async def test_the_loop_goes_on(self):
@@ -880,6 +909,65 @@ class Tasks(Case):
         await asyncio.wait(tasks)
         self.assertTrue(tasks[1].cancelled())
         self.assertEqual(one.available, 1)
+
+    @in_a_loop
+    async def test_a_handler_that_raises_while_a_wait_begins(self):
+        for n in range(1, 99):
+            let = self.other_holds()
+            with stopped_at(n, "result") as raised:
+                task = asyncio.ensure_future(self.jobs.acquire_async())
+                await begun()
+            with self.subTest(raised):
+                let()
+                if not raised:
+                    (await task).release()
+                    break
+                with self.assertRaises(Stop):
+                    await task
+                async with self.jobs.hold(10):
+                    pass
+                self.assertFalse(lockword._Request._pending)
+        self.assertGreater(n, 3)
+
+    @in_a_loop
+    async def test_a_handler_that_raises_while_tasks_are_told(self):
+        """What it raised arrives at the loop, and the task that it met gets its lock."""
+        loop, heard = asyncio.get_running_loop(), []
+        loop.set_exception_handler(lambda _, context: heard.append(context["exception"]))
+        for n in range(1, 99):
+            let = self.other_holds()
+            task = asyncio.ensure_future(self.jobs.acquire_async())
+            await begun()
+            let()
+            with stopped_at(n, "_run", "_tell", "_ended", "_forget", "_done") as raised:
+                (await asyncio.wait_for(task, 10)).release()
+            self.assertEqual(heard, raised)
+            heard.clear()
+            if not raised:
+                break
+        self.assertGreater(n, 3)
+        self.assertFalse(lockword._Request._pending or lockword._Request._results)
+
+    @in_a_loop
+    async def test_a_handler_that_cancels_whom_it_meets(self):
+        """As asyncio.run does at Ctrl-C: between the grant and the news of it."""
+
+        class Future(asyncio.Future):
+            def set_result(self, result):
+                self.cancel()
+                super().set_result(result)
+
+        loop = asyncio.get_running_loop()
+        let = self.other_holds()
+        create, loop.create_future = loop.create_future, lambda: Future(loop=loop)
+        task = asyncio.ensure_future(self.jobs.acquire_async())
+        await asyncio.sleep(0)
+        loop.create_future = create
+        let()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+        async with self.jobs.hold(10):
+            pass
 
     @in_a_loop
     async def test_a_block_of_a_generator_ends_in_another_task(self):
