@@ -783,6 +783,10 @@ class _Lock(_Blocks[_G]):
     def _granted(self, value: int) -> None:
         """A task's request has been granted, with this value."""
 
+    def _got(self, error: int) -> None:
+        """A call has got it: `error` is 0 or EOWNERDEAD."""
+        self._count(1)
+
     def _count(self, by: int) -> None:
         """Counts what this thread holds, which alone can release it."""
         if not self._HAS_OWNERS:
@@ -813,7 +817,7 @@ class _Lock(_Blocks[_G]):
             error = _block(self._region, self._wait, arguments, timeout, self._give_back)
         if error != _errno.ETIMEDOUT:
             _raise(error, self._what)
-            self._count(1)
+            self._got(error)
         return error
 
     def _guard_of(self, timeout: Optional[float]) -> _G:
@@ -844,7 +848,7 @@ class _Lock(_Blocks[_G]):
             self._region._open_handle()
             raise asyncio.TimeoutError(f"{self._what}: timed out")
         _raise(error, self._what)
-        self._count(1)
+        self._got(error)
         return self._GUARD(self, error == _errno.EOWNERDEAD)  # type: ignore[no-any-return]
 
     def _give_back(self, value: Optional[int] = None) -> None:
@@ -881,11 +885,9 @@ class Mutex(_Lock[Guard]):
         self._wait = _mutex_lock
         self._begin = _mutex_lock_async
 
-    def _take(self, timeout: Optional[float]) -> int:
-        error = super()._take(timeout)
-        if error != _errno.ETIMEDOUT:
-            self.owner_died = error == _errno.EOWNERDEAD
-        return error
+    def _got(self, error: int) -> None:
+        self.owner_died = error == _errno.EOWNERDEAD
+        super()._got(error)
 
     def _try(self) -> int:
         return _mutex_trylock(self._handle)
@@ -1122,11 +1124,9 @@ class _TableSide(_Side):
     #: several threads read, ask the guard.
     owner_died = False
 
-    def _take(self, timeout: Optional[float]) -> int:
-        error = super()._take(timeout)
-        if error != _errno.ETIMEDOUT:
-            self.owner_died = error == _errno.EOWNERDEAD
-        return error
+    def _got(self, error: int) -> None:
+        self.owner_died = error == _errno.EOWNERDEAD
+        super()._got(error)
 
     def _free(self) -> int:
         return self._freed(_table_unlock)

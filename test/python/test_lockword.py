@@ -1004,12 +1004,12 @@ class Tasks(Case):
         process.kill()
         with self.assertRaises(KeyError):
             with await task as guard:
-                self.assertTrue(guard.owner_died)
+                self.assertTrue(guard.owner_died and self.jobs.owner_died)
                 raise KeyError
         async with self.jobs as guard:
             self.assertTrue(guard.owner_died)
         async with self.jobs as guard:
-            self.assertFalse(guard.owner_died)
+            self.assertFalse(guard.owner_died or self.jobs.owner_died)
 
     def test_no_false_death_at_the_end(self):
         process = self.process("""
