@@ -393,6 +393,19 @@ class _Signals:
         self._wait: Optional[_Wait] = None
         self._last: Optional[_Wait] = None
 
+    def may_begin(self) -> bool:
+        """Whether this thread handles signals: a subinterpreter has a main thread that does not."""
+        if threading.current_thread() is not threading.main_thread():
+            return False
+        if self._pipe is None:
+            try:
+                _set_wakeup_fd(_FD_MAX)  # which is no descriptor
+            except ValueError:
+                return False
+            except OSError:
+                pass
+        return True
+
     def begin(self, wait: _Wait) -> None:
         if self._pipe is None:
             reader, writer = os.pipe()
@@ -443,7 +456,7 @@ def _block(
     the function has succeeded already, calls `undo`.
     """
     deadline = _deadline(timeout)
-    interruptible = threading.current_thread() is threading.main_thread()
+    interruptible = _signals.may_begin()
     while True:
         wait = _Wait()
         result: List[int] = []

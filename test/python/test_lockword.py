@@ -440,6 +440,26 @@ class Interruptions(Case):
         self.assertEqual(os.read(reader, 8), bytes([signal.SIGUSR1]))
         self.assertEqual(signal.set_wakeup_fd(writer), writer)
 
+    def test_waits_in_a_subinterpreter(self):
+        # Its main thread handles no signals.
+        process = self.process("""
+            try:
+                import _interpreters as interpreters
+            except ImportError:
+                import _xxsubinterpreters as interpreters
+            code = "import sys; sys.path = %r; import lockword; region = lockword.Region(%r)\\n" % (
+                sys.path, sys.argv[1])
+            code += "print(region.mutex('jobs').acquire(timeout=0.01), flush=True)"
+            failed = interpreters.run_string(interpreters.create(), code)
+            if failed:
+                say(failed)
+        """)
+        with self.jobs:
+            said, complaint = process.communicate(timeout=20)
+        if "does not support loading in subinterpreters" in complaint:
+            self.skipTest(complaint)  # Python 3.12 has no ctypes there
+        self.assertEqual((said, complaint), ("False\n", ""))
+
     def test_a_handler_may_wait_within_a_wait(self):
         reader, writer = os.pipe()
         os.set_blocking(writer, False)
