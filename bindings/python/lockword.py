@@ -1271,7 +1271,7 @@ class Event(_Waitable):
         #: Its name in the region.
         self.name = name
         self._handle = region._find_words(_event_named, name, _EVENT_AUTO if auto else 0)
-        state = ctypes.c_uint32.from_address(self._handle.value).value
+        state = ctypes.c_uint32.from_address(self._handle.value or 0).value
         self._auto = bool(state & _EVENT_AUTO)
 
     def set(self) -> None:
@@ -1535,7 +1535,7 @@ class Region(_Local):
         _in_range(size, _SIZE_MAX, "size: ")
         found = ctypes.c_void_p()
         self._find(_bytes, name, size, ctypes.byref(found))
-        kind = type("_Bytes", (ctypes.c_uint8 * size,), {"__hash__": object.__hash__})
+        kind: Any = type("_Bytes", (ctypes.c_uint8 * size,), {"__hash__": object.__hash__})
         array = kind.from_address(found.value)
         array.region = self
         self._views.add(array)
