@@ -196,9 +196,14 @@ for dir in $folders; do # at once: npm waits for the registry most of the time
         installing="$installing $!"
     fi
 done
+failed=
 for process in $installing; do
-    wait "$process"
+    wait "$process" || failed=1
 done
 wait
+if [ -n "$failed" ]; then
+    echo "npm could not install all of that. The first time, it needs its registry: a network."
+    exit 1
+fi
 mkdir -p build
 touch "$stamp"
