@@ -114,6 +114,11 @@ project() { # project NAME OPTION...: somebody's CMake project
 check "find_package, static" project package-static -DCMAKE_PREFIX_PATH="$work/moved"
 check "find_package, shared" project package-shared -DCMAKE_PREFIX_PATH="$work/moved" \
     -DBUILD_SHARED_LIBS=ON
+no_component() {
+    ! cmake -S "$here" -B none -DCMAKE_PREFIX_PATH="$work/moved" -DCOMPONENT=lease >log 2>&1 &&
+        tr -s '\n ' ' ' <log | grep -q "it has no component lease: static and shared are all"
+}
+check "find_package, no such component" no_component
 check "FetchContent" project fetched -DLOCKWORD_SOURCE="$root"
 
 meson_project() { # the sources, as a subproject
