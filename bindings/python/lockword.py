@@ -510,8 +510,18 @@ class _Driver:
             loop.add_reader(_loop_fd(self.handle), self.run)
             self._attached.add(loop)
 
+    def detach(self) -> None:
+        """Before its descriptor is closed: a loop may go on in another thread."""
+        for loop in self._attached:
+            try:
+                loop.remove_reader(_loop_fd(self.handle))
+            except RuntimeError:  # the loop was closed
+                pass
+
     def __del__(self, destroy: Callable = _loop_destroy, free: Callable = _free) -> None:
         # In another thread it can do nothing, and its memory stays.
+        if self.handle and self.thread == threading.get_ident():
+            self.detach()
         if self.handle and destroy(self.handle) == 0:
             _Request._tell(self.thread)
             free(self.handle)

@@ -1394,6 +1394,28 @@ class Tasks(Case):
 
         run_async(main())
 
+    def test_a_loop_that_goes_on_in_another_thread(self):
+        loop = asyncio.new_event_loop()
+        self.addCleanup(loop.close)
+
+        async def main():
+            guard = await self.jobs.acquire_async()
+            task = asyncio.ensure_future(self.jobs.acquire_async(10))
+            await begun()
+            guard.release()
+            (await task).release()
+
+        for _ in range(3):
+            self.assertIsNone(self.thread(lambda: loop.run_until_complete(main()))())
+        reader, writer = os.pipe()  # it may get the number of the last thread's descriptor
+        os.write(writer, b"1")
+        heard = loop.create_future()
+        loop.add_reader(reader, lambda: heard.done() or heard.set_result(None))
+        loop.run_until_complete(asyncio.wait_for(heard, 10))
+        loop.remove_reader(reader)
+        os.close(reader)
+        os.close(writer)
+
     def test_a_thread_that_ends_while_its_tasks_wait(self):
         let = self.other_holds()
         tasks = []
