@@ -58,10 +58,14 @@ static inline int lw_rmutex_give(lw_rmutex *rmutex, uint32_t holder)
                : EPERM;
 }
 
-/* Returns whether the thread holds it exactly once, so that one unlock frees it. */
-static inline bool lw_rmutex_is_held_once(const lw_rmutex *rmutex, uint32_t self)
+/*
+ * Returns whether `holder`, as in core/rmutex.h, holds it exactly once, so that one unlock frees
+ * it.
+ */
+static inline bool lw_rmutex_is_held_once(const lw_rmutex *rmutex, uint32_t holder)
 {
-    return lw_mutex_owner(rmutex->word) == self && lw_rmutex_depth(rmutex->word) == 1;
+    return lw_load(&rmutex->word[LW_RMUTEX_HOLDER], lw_relaxed) == holder &&
+           lw_rmutex_depth(rmutex->word) == 1;
 }
 
 /*

@@ -353,6 +353,7 @@ static void give_up_in_a_loop(void)
                                      &results[1]);
         run_until_ended(&loop, &results[1]);
         must_be(results[0] == 0 && results[1] == ETIMEDOUT);
+        must_be(lw_rmutex_unlock(&rmutex) == EPERM); /* a task has it, not the thread */
         data[1]++;
         must_be(lw_rmutex_unlock_task(&rmutex) == 0);
     }
@@ -366,6 +367,7 @@ static void *lock_both_often(void *unused)
         data[0]++;
         lw_mutex_unlock(&mutexes[0]);
         lw_rmutex_lock(&rmutex);
+        must_be(lw_rmutex_unlock_task(&rmutex) == EPERM);
         data[1]++;
         lw_rmutex_unlock(&rmutex);
     }
