@@ -438,6 +438,21 @@ LW_API int lw_barrier_wait_async(lw_barrier *barrier, LW_ASYNC_PARAMETERS)
 /* What the two functions below do. */
 int lw_cond_begin(lw_cond *cond, lw_word *mutex, bool is_recursive, LW_ASYNC_PARAMETERS);
 
+/* Others may lock the mutex before that function returns. If it refuses, the thread has kept it. */
+static inline int lw_cond_begin_noted(lw_cond *cond, lw_word *mutex, bool is_recursive,
+                                      LW_ASYNC_PARAMETERS)
+{
+    LW_NOTE_UNLOCKING(mutex, LW_NOTE_WRITE);
+    LW_NOTE_UNLOCKED(mutex, LW_NOTE_WRITE);
+    const int error =
+        lw_cond_begin(cond, mutex, is_recursive, request, loop, deadline, done, context);
+    if (LW_ANNOTATE && error != 0) {
+        LW_NOTE_LOCKING(mutex, LW_NOTE_TRY);
+        LW_NOTE_LOCKED(mutex, LW_NOTE_TRY, true);
+    }
+    return error;
+}
+
 /*
  * Gives up the mutex, which the thread holds, and waits for a notify. `done` is called with the
  * mutex held again, whatever its result. Among event loops, notify_one wakes one loop after
@@ -447,9 +462,7 @@ LW_API int lw_cond_wait_async(lw_cond *cond, lw_mutex *mutex, LW_ASYNC_PARAMETER
 {
     if (lw_mutex_owner(mutex->word) != lw_self())
         return EPERM;
-    LW_NOTE_UNLOCKING(mutex->word, LW_NOTE_WRITE);
-    LW_NOTE_UNLOCKED(mutex->word, LW_NOTE_WRITE);
-    return lw_cond_begin(cond, mutex->word, false, request, loop, deadline, done, context);
+    return lw_cond_begin_noted(cond, mutex->word, false, request, loop, deadline, done, context);
 }
 
 /* The same with a recursive mutex that a task holds. It is given up entirely. */
@@ -457,9 +470,7 @@ LW_API int lw_cond_wait_recursive_async(lw_cond *cond, lw_rmutex *rmutex, LW_ASY
 {
     if (lw_load(&rmutex->word[LW_RMUTEX_HOLDER], lw_relaxed) != (lw_self() | LW_RMUTEX_TASK))
         return EPERM;
-    LW_NOTE_UNLOCKING(rmutex->word, LW_NOTE_WRITE);
-    LW_NOTE_UNLOCKED(rmutex->word, LW_NOTE_WRITE);
-    return lw_cond_begin(cond, rmutex->word, true, request, loop, deadline, done, context);
+    return lw_cond_begin_noted(cond, rmutex->word, true, request, loop, deadline, done, context);
 }
 
 /*

@@ -360,6 +360,30 @@ static void give_up_in_a_loop(void)
     must_be(lw_loop_destroy(&loop) == 0);
 }
 
+/* A loop that ends refuses its conditions' waits: the thread keeps the mutex. */
+static void begin_to_wait(lw_request *request, int result, void *context)
+{
+    static lw_cond condition;
+    lw_loop *loop = context;
+    must_be(result == ECANCELED && lw_mutex_lock(&mutexes[0]) == 0);
+    must_be(lw_cond_wait_async(&condition, &mutexes[0], request, loop, LW_FOREVER, note_result,
+                               &results[0]) == ECANCELED);
+    data[0]++;
+    must_be(lw_mutex_unlock(&mutexes[0]) == 0);
+}
+
+static void end_loops(void)
+{
+    static lw_event never;
+    for (int i = 0; i < ROUNDS; i++) {
+        lw_loop loop;
+        lw_request request;
+        must_be(lw_loop_init(&loop) == 0);
+        lw_event_wait_async(&never, &request, &loop, LW_FOREVER, begin_to_wait, &loop);
+        must_be(lw_loop_destroy(&loop) == 0);
+    }
+}
+
 static void *lock_both_often(void *unused)
 {
     for (int i = 0; i < ROUNDS; i++) {
@@ -423,6 +447,7 @@ int main(int argc, char **argv)
     prepare();
     pthread_t other = start(lock_both_often, NULL);
     give_up_in_a_loop();
+    end_loops();
     pthread_join(other, NULL);
     return 0;
 }
