@@ -309,6 +309,8 @@ template <class Limit, class Start, class Finish> class awaitable
         result_ = start_(&request_, loop_, limit_.deadline(), &awaitable::done, this);
         if (result_ == 0)
             limit_.begin(&request_);
+        else
+            request_.loop = nullptr;
         return result_ == 0;
     }
 
@@ -322,7 +324,7 @@ template <class Limit, class Start, class Finish> class awaitable
         self->waiting_.resume();
     }
 
-    lw_request request_ = {}; /* of no loop, until it has begun */
+    lw_request request_ = {}; /* of no loop, until it has begun, and if it was refused */
     lw_loop *loop_;
     Start start_;
     Finish finish_;
@@ -760,13 +762,18 @@ class condition : public detail::primitive<lw_cond>
         return lw_cond_wait_recursive_async(&native_, mutex.native_handle(), rest...);
     }
 
-    static void lose(std::unique_lock<lw::mutex> &lock)
+    /* The loop has ended. The wait has given the mutex up, or was refused, and has it still. */
+    static void lose(std::unique_lock<lw::mutex> &lock, bool has_it)
     {
+        if (has_it)
+            lock.unlock();
         lock.release();
     }
 
-    static void lose(lw::recursive_mutex &)
+    static void lose(lw::recursive_mutex &mutex, bool has_it)
     {
+        while (has_it && lw_rmutex_unlock_task(mutex.native_handle()) == 0) {
+        }
     }
 
     template <class Limit, class Given, class Lock>
@@ -775,10 +782,10 @@ class condition : public detail::primitive<lw_cond>
         const auto start = [this, &lock](auto... rest) { return this->begin(lock, rest...); };
         return detail::await<Limit>(in, limit, start, [&lock](int result, const lw_request &ended) {
             const bool has_waited = ended.loop != nullptr;
-            if (has_waited && !ended.is_relocking)
-                lose(lock);
-            if (has_waited ? !ended.is_relocking : result == ECANCELED)
+            if (has_waited ? !ended.is_relocking : result == ECANCELED) {
+                lose(lock, !has_waited);
                 detail::fail(ECANCELED, "wait");
+            }
             return detail::succeeded(result, "wait");
         });
     }

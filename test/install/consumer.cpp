@@ -432,24 +432,79 @@ static task stop_all(lw::loop &loop, things &on, std::stop_token stop)
 }
 #endif
 
-/* The loop's end throws: then a condition's lock owns nothing. */
+#define EXPECT_LOOPS_END(call)                                                                     \
+    try {                                                                                          \
+        call;                                                                                      \
+        EXPECT(false);                                                                             \
+    } catch (const std::system_error &error) {                                                     \
+        EXPECT(error.code() == std::errc::operation_canceled);                                     \
+    }
+
+/* The loop's end throws: then a condition's lock owns nothing, also if the wait did not begin. */
 static task outlive(lw::loop &loop, things &on)
 {
+    co_await on.recursive.lock_task(loop);
+    on.recursive.relock_task();
     co_await on.mutex.lock(loop);
     std::unique_lock lock(on.mutex, std::adopt_lock);
-    try {
-        co_await on.changed.wait_for(loop, lock, 1h);
-        EXPECT(false);
-    } catch (const std::system_error &error) {
-        EXPECT(error.code() == std::errc::operation_canceled);
-        EXPECT(!lock.owns_lock());
+    EXPECT_LOOPS_END(co_await on.changed.wait_for(loop, lock, 1h));
+    EXPECT(!lock.owns_lock());
+    on.mutex.lock();
+    std::unique_lock again(on.mutex, std::adopt_lock);
+    EXPECT_LOOPS_END(co_await on.changed.wait(loop, again));
+    EXPECT(!again.owns_lock());
+    EXPECT_LOOPS_END(co_await on.changed.wait(loop, on.recursive));
+    EXPECT_LOOPS_END(co_await on.mutex.try_lock_for(loop, 1h));
+    on.ended++;
+}
+
+/* A clock that stands still: no wait is over by it. */
+struct still {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<still>;
+    static constexpr bool is_steady = false;
+    static time_point now()
+    {
+        return time_point();
     }
-    try {
-        co_await on.mutex.try_lock_for(loop, 1h);
-        EXPECT(false);
-    } catch (const std::system_error &error) {
-        EXPECT(error.code() == std::errc::operation_canceled);
-        on.ended++;
+};
+
+static task wait_by_still_clock(lw::loop &loop, things &on)
+{
+    on.mutex.lock();
+    std::unique_lock lock(on.mutex, std::adopt_lock);
+    EXPECT_LOOPS_END(co_await on.changed.wait_until(loop, lock, still::time_point(1ms)));
+    EXPECT(!lock.owns_lock());
+    on.ended++;
+}
+
+/*
+ * The loop ends when the wait's time is up, and its clock has not been asked yet: so it is for one
+ * of these numbers of other requests, which exhaust what a run does.
+ */
+static void test_loops_that_end_between()
+{
+    lw_done *nothing = [](lw_request *, int, void *) {};
+    for (std::size_t n = 120; n < 136; n++) {
+        things on;
+        lw::mutex held;
+        std::vector<lw_request> others(n + 1);
+        const std::lock_guard lock(held);
+        {
+            lw::loop loop;
+            wait_by_still_clock(loop, on);
+            for (std::size_t i = 0; i < n; i++)
+                lw_event_wait_async(on.ready.native_handle(), &others[i], loop.native_handle(),
+                                    LW_NOW, nothing, nullptr);
+            lw_mutex_lock_async(held.native_handle(), &others[n], loop.native_handle(), LW_FOREVER,
+                                nothing, nullptr);
+            std::this_thread::sleep_for(5ms);
+            loop.run();
+        }
+        EXPECT(on.ended == 1 && on.mutex.try_lock());
+        on.mutex.unlock();
     }
 }
 
@@ -495,6 +550,9 @@ static void test_more_coroutines()
     EXPECT(on.ended == 1);
     EXPECT(on.mutex.try_lock());
     on.mutex.unlock();
+    EXPECT(on.recursive.try_lock());
+    on.recursive.unlock();
+    test_loops_that_end_between();
 }
 #endif
 
