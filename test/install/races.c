@@ -311,8 +311,6 @@ static pthread_t start(void *(*body)(void *), void *argument)
     return thread;
 }
 
-static int results[2];
-
 static void note_result(lw_request *request, int result, void *context)
 {
     (void)request;
@@ -330,10 +328,11 @@ static void run_until_ended(lw_loop *loop, const int *result)
  * A thread has a mutex while another request of its loop gives up, which has locked nothing. A
  * condition's wait that gives up has its mutex again. What the locks guard shows either.
  */
-static void give_up_in_a_loop(void)
+static void *give_up_in_a_loop(void *unused)
 {
     static lw_cond condition;
     lw_loop loop;
+    int results[2];
     lw_request requests[2];
     must_be(lw_loop_init(&loop) == 0);
     for (int i = 0; i < ROUNDS; i++) {
@@ -358,6 +357,7 @@ static void give_up_in_a_loop(void)
         must_be(lw_rmutex_unlock_task(&rmutex) == 0);
     }
     must_be(lw_loop_destroy(&loop) == 0);
+    return unused;
 }
 
 /* A loop that ends refuses its conditions' waits: the thread keeps the mutex. */
@@ -367,7 +367,7 @@ static void begin_to_wait(lw_request *request, int result, void *context)
     lw_loop *loop = context;
     must_be(result == ECANCELED && lw_mutex_lock(&mutexes[0]) == 0);
     must_be(lw_cond_wait_async(&condition, &mutexes[0], request, loop, LW_FOREVER, note_result,
-                               &results[0]) == ECANCELED);
+                               NULL) == ECANCELED);
     data[0]++;
     must_be(lw_mutex_unlock(&mutexes[0]) == 0);
 }
@@ -445,9 +445,10 @@ int main(int argc, char **argv)
             pthread_join(others[k], NULL);
     }
     prepare();
-    pthread_t other = start(lock_both_often, NULL);
-    give_up_in_a_loop();
+    pthread_t others[2] = {start(lock_both_often, NULL), start(give_up_in_a_loop, NULL)};
+    give_up_in_a_loop(NULL);
     end_loops();
-    pthread_join(other, NULL);
+    pthread_join(others[0], NULL);
+    pthread_join(others[1], NULL);
     return 0;
 }
