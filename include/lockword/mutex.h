@@ -19,9 +19,10 @@
  *
  * What is illegal. To lock it again while holding it (EDEADLK; use a recursive mutex). To unlock
  * what another thread holds (EPERM). To move or copy it while it is in use, or to use it at two
- * addresses, in memory that is mapped twice: a waiter would sleep on. To end a thread that holds
- * it: all others wait for ever. Unlike with a POSIX mutex, the next holder may free its memory at
- * once: unlock does not touch it any more once the mutex is free.
+ * addresses, in memory that is mapped twice, or in two processes (region.h has locks for these): a
+ * waiter would sleep on. To end a thread that holds it: all others wait for ever. Unlike with a
+ * POSIX mutex, the next holder may free its memory at once: unlock does not touch it any more once
+ * the mutex is free.
  *
  * After fork() the child's thread has an id of its own: a lock that the parent held stays held in
  * the child.
@@ -29,7 +30,8 @@
  * Functions return 0 or an errno code. None sets errno, allocates, prints or aborts. None is a
  * cancellation point: a thread that is cancelled (pthread_cancel) ends elsewhere. None of any
  * primitive is for signal handlers, except to wake threads on Linux: lw_sem_release, lw_event_set
- * and lw_cancel_fire are a few atomic operations and a system call, as long as no event loop waits.
+ * and lw_cancel_fire are a few atomic operations and a system call, if no event loop uses what they
+ * change. (One that has given up leaves its mark there.)
  */
 #ifndef LOCKWORD_MUTEX_H
 #define LOCKWORD_MUTEX_H
