@@ -40,9 +40,11 @@
  * move a loop or a request in memory. To wake a loop in a signal handler, by an lw_event_set or an
  * lw_cancel_fire, say: the handler may have interrupted its own thread as that wakes a loop.
  *
- * When its thread ends, a loop is destroyed. A forked child has no loops: there every function
- * returns EPERM, and lw_loop_destroy only closes the child's copy of the descriptors. A child that
- * was forked in `done` calls no further `done`: its lw_loop_run returns.
+ * When its thread ends, a loop is destroyed, after the thread's functions have been left: a loop
+ * that may still be there then, and its requests, must not lie on that thread's stack. A forked
+ * child has no loops: there every function returns EPERM, and lw_loop_destroy only closes the
+ * child's copy of the descriptors. A child that was forked in `done` calls no further `done`: its
+ * lw_loop_run returns.
  *
  * On Linux only. In WebAssembly, JavaScript waits without blocking (lockAsync).
  */
