@@ -4,8 +4,8 @@
 set -eu
 root=$(realpath "$(dirname "$0")/../..")
 version=$(sed -n 's/^  "version": "\(.*\)",/\1/p' "$root/package.json")
-grep -qx "__version__ = \"$version\"" "$root/bindings/python/lockword.py" || {
-    echo "lockword.py does not have the library's version, $version"
+grep -qx "__version__ = \"$version\"" "$root/bindings/python/lockword/__init__.py" || {
+    echo "bindings/python does not have the library's version, $version"
     exit 1
 }
 node "$root/bindings/node/build.js"

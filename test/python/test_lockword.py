@@ -1,5 +1,5 @@
 """
-The tests of bindings/python/lockword.py, by unittest. test/CMakeLists.txt names the library in
+The tests of bindings/python, by unittest. test/CMakeLists.txt names the library in
 LOCKWORD_LIBRARY, the native peer in LW_REGION_PEER, and builds the package for Node.
 """
 

@@ -33,7 +33,7 @@ const DATA = `${PATH}-data`;
 const SCRIPT = fileURLToPath(new URL('./peer.js', import.meta.url));
 const NATIVE = process.env.LW_REGION_PEER;
 
-/** How Python finds lockword.py, unless the C library is not built. */
+/** How Python finds its module, unless the C library is not built. */
 const PYTHON =
   process.env.LOCKWORD_LIBRARY &&
   `PYTHONPATH=${fileURLToPath(new URL('../../bindings/python', import.meta.url))}`;

@@ -164,7 +164,7 @@ def _library() -> str:
         except OSError:
             pass
     raise ImportError(
-        "lockword.py needs the C library liblockword.so.0.2. Install it (make install), or name "
+        "this module needs the C library liblockword.so.0.2. Install it (make install), or name "
         "it in LOCKWORD_LIBRARY."
     )
 
