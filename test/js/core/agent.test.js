@@ -8,7 +8,9 @@ const SELF = JSON.stringify(new URL('../../../js/src/agent.js', import.meta.url)
 const run = (script, ...options) =>
   JSON.parse(execFileSync(process.execPath, [...options, '--input-type=module', '-e', script]));
 
-describe('importing lockword in Node', () => {
+describe('importing lockword in Node', function () {
+  this.timeout(60_000); // it starts processes, which takes long beside others
+
   it('does not load its crypto, which takes milliseconds', () => {
     const script = `await import(${LIBRARY});
       console.log(JSON.stringify(process.moduleLoadList.filter((name) => /crypto/.test(name))));`;

@@ -43,7 +43,7 @@ function grant() {
     events.push({
       agent,
       call: () => {
-        if (call() instanceof Promise) return;
+        if (call({ name }) instanceof Promise) return;
         holders.delete(name);
         grant();
       },
@@ -84,9 +84,14 @@ class Agent {
       events.push(...ended);
       return ended.length;
     };
-    const request = (name, call) => {
-      requests.push({ agent: this, name, call });
+    const request = (name, options, call = options) => {
+      const mine = { agent: this, name, call };
+      requests.push(mine);
       grant();
+      if (options.ifAvailable && requests.includes(mine)) {
+        requests = requests.filter((other) => other !== mine);
+        events.push({ agent: this, call: () => call(null) });
+      }
       return { catch: NOTHING };
     };
     const module = { exports: {} };
