@@ -680,6 +680,38 @@ class Others(Case):
         with self.assertRaises(lockword.OwnershipError):
             gpus.__exit__(None, None, None)
 
+    def test_an_open_block_keeps_nothing_else(self):
+        class Job:
+            def __init__(self, lock):
+                self.lock, self.steps = lock, self.run()
+                next(self.steps)
+
+            def run(self):
+                with self.lock:
+                    yield
+
+        def begin(lock):
+            job = Job(lock)
+            seen.append(weakref.ref(job))
+            return contextlib.ExitStack()
+
+        def enter(lock):
+            local = Random()
+            seen.append(weakref.ref(local))
+            stack = contextlib.ExitStack()
+            stack.enter_context(lock)
+            return stack
+
+        for lock in (self.jobs, self.jobs.hold(), self.region.semaphore("slots", 9)):
+            for function in (begin, enter):
+                with self.subTest(lock=lock, function=function):
+                    seen = []
+                    with function(lock):
+                        gc.collect()
+                        self.assertIsNone(seen[0]())
+                    with lock:
+                        pass
+
     def test_a_block_ends_in_another_thread(self):
         slots, jobs = self.region.semaphore("slots", 1), self.jobs
 

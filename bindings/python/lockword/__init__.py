@@ -26,6 +26,7 @@ import collections
 import ctypes
 import errno as _errno
 import functools
+import itertools
 import math
 import operator
 import os
@@ -699,15 +700,36 @@ class Guard(_Local):
 _G = TypeVar("_G", bound=Guard)
 
 
+_serials = itertools.count()
+
+
+class _Block(NamedTuple):
+    """A `with` block that is open."""
+
+    serial: int
+    place: Tuple[int, int, int]
+    #: The thread or task that began it: an ExitStack's begins and ends in two functions.
+    owner: int
+    guard: Any
+
+
+def _place_of(frame: Any) -> Tuple[int, int, int]:
+    """
+    The frame and its thread, by numbers: to refer to a frame would keep all that it refers to. A
+    frame that has ended may have had the same number, but its code began no block that ends here.
+    """
+    return id(frame), id(frame.f_code), threading.get_ident()
+
+
 class _Blocks(_Local, Generic[_G]):
     """`with` and `async with`. Each block releases its own guard, in whatever order they end."""
 
     _timeout: Optional[float] = None
 
     def __init__(self) -> None:
-        #: Of the blocks that are open: the thread or task that began it, and its guard, by the
-        #: frame that has the block. One of a generator may end in another task, and not last.
-        self._open: Dict[Any, List[Tuple[Any, _G]]] = {}
+        #: The blocks that are open, by frame and thread. One of a generator may end in another
+        #: task, and not last.
+        self._open: Dict[Tuple[int, int, int], List[_Block]] = {}
 
     def _guard_of(self, timeout: Optional[float]) -> _G:
         raise NotImplementedError
@@ -717,31 +739,41 @@ class _Blocks(_Local, Generic[_G]):
 
     def __enter__(self) -> _G:
         guard = self._guard_of(self._timeout)
-        self._open.setdefault(sys._getframe(1), []).append((threading.get_ident(), guard))
+        self._began(_place_of(sys._getframe(1)), threading.get_ident(), guard)
         return guard
 
     def __exit__(self, *error: Any) -> None:
-        self._last(sys._getframe(1), threading.get_ident()).__exit__(*error)
+        self._last(_place_of(sys._getframe(1)), threading.get_ident()).__exit__(*error)
 
     async def __aenter__(self) -> _G:
         guard = await self.acquire_async(self._timeout)
-        self._open.setdefault(sys._getframe(1), []).append((asyncio.current_task(), guard))
+        self._began(_place_of(sys._getframe(1)), id(asyncio.current_task()), guard)
         return guard
 
     async def __aexit__(self, *error: Any) -> None:
-        self._last(sys._getframe(1), asyncio.current_task()).__exit__(*error)
+        self._last(_place_of(sys._getframe(1)), id(asyncio.current_task())).__exit__(*error)
 
-    def _last(self, frame: Any, owner: Any) -> _G:
-        if frame not in self._open:  # an ExitStack's, say, which begins and ends in two functions
-            if not self._open:
-                raise OwnershipError("a block ends that has not begun")
-            began = [by for by, blocks in list(self._open.items()) if owner in dict(blocks)]
-            frame = (began or list(self._open))[-1]
-        blocks = self._open[frame]
-        guard = blocks.pop()[1]
+    def _began(self, place: Tuple[int, int, int], owner: int, guard: _G) -> None:
+        block = _Block(next(_serials), place, owner, guard)
+        self._open.setdefault(place, []).append(block)
+
+    def _last(self, place: Tuple[int, int, int], owner: int) -> _G:
+        blocks = self._open.get(place)
         if not blocks:
-            del self._open[frame]
-        return guard
+            every = [block for blocks in list(self._open.values()) for block in list(blocks)]
+            blocks = (
+                [block for block in every if block.place[:2] == place[:2]]  # in another thread
+                or [block for block in every if block.owner == owner]  # an ExitStack's, say
+                or every
+            )
+        if not blocks:
+            raise OwnershipError("a block ends that has not begun")
+        block = max(blocks)
+        left = self._open[block.place]
+        left.remove(block)
+        if not left and block.place[2] == place[2]:  # another thread may be using its own
+            del self._open[block.place]
+        return block.guard  # type: ignore[no-any-return]
 
 
 class _Hold(_Blocks[_G]):
