@@ -843,8 +843,11 @@ class Stop(Exception):
 
 
 @contextlib.contextmanager
-def stopped_at(n, *names):
-    """Raises Stop before the n-th line of these functions of lockword. Yields a list: of Stop."""
+def stopped_at(n, *names, first=lambda: None):
+    """
+    Raises Stop before the n-th line of these functions of lockword, after a call of `first`.
+    Yields a list: of Stop.
+    """
     raised = []
 
     def trace(frame, event, _):
@@ -855,6 +858,7 @@ def stopped_at(n, *names):
         if event == "line":
             n -= 1
             if n == 0:
+                first()
                 raised.append(Stop(f"{code.co_name}, line {frame.f_lineno}"))
                 raise raised[0]
         return trace
@@ -980,6 +984,24 @@ class Tasks(Case):
                     pass
                 self.assertFalse(lockword._Request._pending)
         self.assertGreater(n, 3)
+
+    @in_a_loop
+    async def test_a_handler_that_raises_when_a_wait_was_granted(self):
+        for lock in (self.jobs, self.region.rwlock("config").write):
+            for n in range(1, 99):
+                let = self.other_holds(lock)
+                with stopped_at(n, "result", first=let) as raised:
+                    task = asyncio.ensure_future(lock.acquire_async())
+                    await begun()
+                if not raised:
+                    let()
+                    (await task).release()
+                    break
+                with self.assertRaises(Stop):
+                    await task
+                async with lock.hold(10):
+                    pass
+            self.assertGreater(n, 3)
 
     @in_a_loop
     async def test_a_handler_that_raises_while_tasks_are_told(self):

@@ -589,6 +589,7 @@ class _Request:
         except BaseException:
             if begun == [0]:
                 if self._handle is not None:
+                    self._future.cancel()  # nobody hears of it, should it be granted now
                     self.end()
                 elif not self._future.cancelled() and self._future.result() in _GRANTED:
                     self._undo_once()  # the task was cancelled when it had got it
