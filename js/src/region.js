@@ -209,7 +209,7 @@ export class Region {
   #seat;
   /** This thread's row; -1: it has not joined, or has closed the region. */
   #row = -1;
-  /** @type {Set<import('./line.js').Caller>} The calls that wait for the permits of an RWTable. */
+  /** @type {Set<import('./line.js').Caller[]>} The calls that wait for an RWTable. */
   #waits = new Set();
   /** @type {Set<number>} At which bytes the mutexes and permits begin that this thread has found. */
   #lent = new Set();
@@ -565,7 +565,8 @@ export class Region {
     const row = this.#row;
     if (row < 0) return;
     this.#row = -1;
-    for (const caller of this.#waits) if (caller.queue) caller.end(caller, LW_CANCELLED);
+    for (const [caller] of this.#waits) if (caller?.queue) caller.end(caller, LW_CANCELLED);
+    this.#waits.clear();
     // The last ones first: one that gives up makes way for those behind it.
     for (const caller of callersAt(this.#words.buffer).reverse()) {
       if (!this.#lent.has(caller.line.words.byteOffset) || !caller.queue) continue;

@@ -26,6 +26,7 @@ import { RegionGuard, runGuarded } from './region-guard.js';
 import { isDone } from './limits.js';
 import { handOver } from './line.js';
 import { timeoutToBlock } from './options.js';
+import { ClosedError } from './region-errors.js';
 import { remaining, waitersOf, waitFor } from './waiting.js';
 
 /**
@@ -73,14 +74,14 @@ import { remaining, waitersOf, waitFor } from './waiting.js';
 export class RWTable {
   #mutex;
   #readers;
-  /** The calls that wait for permits. */
+  /** The calls that wait, each with its callers that wait for permits; none from a close on. */
   #waits;
 
   /**
    * @internal
    * @param {TableMutex} mutex
    * @param {Readers} readers
-   * @param {Set<import('./line.js').Caller>} [waits]
+   * @param {Set<import('./line.js').Caller[]>} [waits]
    */
   constructor(mutex, readers, waits = new Set()) {
     this.#mutex = mutex;
@@ -380,25 +381,25 @@ export class RWTable {
    */
   async #lockAsync(writes, options) {
     const left = remaining(options);
-    if (!(await this.#mutex.lockAsync(left()))) return false;
     /** @type {import('./line.js').Caller[]} */
     const callers = [];
+    this.#waits.add(callers);
+    let locks = false;
     let has = false;
     try {
-      const waits = waitFor(
-        () => this.#operation(writes),
-        left(),
-        isDone,
-        (caller, operation) => {
-          callers.push(caller);
-          start(caller, operation);
-        },
-      );
-      callers.forEach((caller) => caller.queue && this.#waits.add(caller));
-      has = await waits;
+      locks = await this.#mutex.lockAsync(left());
+      if (locks && this.#waits.has(callers))
+        has = await waitFor(
+          () => this.#operation(writes),
+          left(),
+          isDone,
+          (caller, operation) => start((callers[0] = caller), operation),
+        );
     } finally {
-      callers.forEach((caller) => this.#waits.delete(caller));
-      has = this.#settle(writes, this.#operation(writes).wanted, has);
+      // What was taken before the region was closed is free. Joined again, the thread may have the
+      // mutex for another task.
+      if (!this.#waits.delete(callers)) throw new ClosedError('this thread has closed the region');
+      has = locks && this.#settle(writes, this.#operation(writes).wanted, has);
     }
     return has;
   }

@@ -460,6 +460,28 @@ describe('Region', () => {
     await other.result;
   });
 
+  it('leaves alone what a thread takes that closes it and joins again at once', async () => {
+    const table = region.rwtable('table');
+    expect(table.tryReadLock()).to.equal(true);
+    // The first has the mutex, and waits for the reader; the second waits for the mutex.
+    const pending = ['writeLockAsync', 'readLockAsync'].map((call) => failure(() => table[call]()));
+    await sleep(5);
+    region.close();
+    const joined = region.join();
+    expect(table.tryWriteLock()).to.equal(true);
+    for (const ended of pending) expect(await within(10_000, ended)).to.be.instanceOf(ClosedError);
+    await joined;
+    expect([table.isWriteLocked, table.tryWriteLock()]).to.deep.equal([true, false]);
+    table.writeUnlock();
+    // This one has the mutex already, and is about to look at the permits.
+    const begun = failure(() => table.writeLockAsync());
+    region.close();
+    await region.join();
+    expect(await within(10_000, begun)).to.be.instanceOf(ClosedError);
+    expect(table.tryWriteLock()).to.equal(true);
+    table.writeUnlock();
+  });
+
   /** Joins without being watched; holds until it is told to close the region. */
   function spawnIn2(region) {
     return spawn(async ({ Region, data, say, heard }) => {
