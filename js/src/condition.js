@@ -63,16 +63,7 @@ export class Condition extends Primitive {
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   wait(mutex, options) {
-    return this.#wait(mutex, options, 'wait');
-  }
-
-  /**
-   * @param {Mutex | RecursiveMutex} mutex
-   * @param {number | WaitOptions | undefined} options
-   * @param {string} call what the user called
-   */
-  #wait(mutex, options, call) {
-    const timeout = timeoutToBlock(options, call);
+    const timeout = timeoutToBlock(options, 'wait');
     const [sequence, depth] = this.#enter(mutex, false);
     try {
       return block(condWaitStep, this.words, sequence, timeout).what === LW_DONE;
@@ -121,9 +112,10 @@ export class Condition extends Primitive {
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   waitFor(mutex, predicate, options) {
-    const left = remaining(options);
+    // Also if the predicate is true: else it would throw only on the day on which it is not.
+    const left = remaining(timeoutToBlock(options, 'waitFor'));
     assertMine(mutex, false);
-    while (!predicate()) if (!this.#wait(mutex, left(), 'waitFor')) return predicate();
+    while (!predicate()) if (!this.wait(mutex, left())) return predicate();
     return true;
   }
 

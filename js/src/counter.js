@@ -8,6 +8,7 @@ import {
   counterChangeStep,
   counterValue,
 } from './core/counter.js';
+import { timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { assertInteger, blockFor, refuse, remaining, sourceOf, waitFor } from './waiting.js';
 
@@ -138,7 +139,8 @@ export class Counter extends Primitive {
   waitUntil(wanted, options) {
     if (typeof wanted !== 'function')
       return blockFor(this.whenAtLeast(wanted), options, 'waitUntil').what === LW_DONE;
-    const left = remaining(options);
+    // Also if the predicate is true: else it would throw only on the day on which it is not.
+    const left = remaining(timeoutToBlock(options, 'waitUntil'));
     for (let { value } = this; !wanted(value); value = this.value) {
       if (blockFor(this.#when(counterChangeStep, value), left(), 'waitUntil').what !== LW_DONE)
         return false;

@@ -497,9 +497,13 @@ if (mode === 'normal') {
           const [condition, mutex] = [new Condition(), new Mutex()];
           mutex.tryLock();
           const errors = [];
-          for (const call of ['wait', 'waitFor']) {
+          for (const [call, ...args] of [
+            ['wait'],
+            ['waitFor', () => false],
+            ['waitFor', () => true],
+          ]) {
             try {
-              condition[call](mutex, ...(call === 'wait' ? [] : [() => false]));
+              condition[call](mutex, ...args);
             } catch ({ code, message }) {
               errors.push([code, message.includes(`${call}Async()`)]);
             }
@@ -510,7 +514,7 @@ if (mode === 'normal') {
         'page',
       );
       const refused = ['ERR_CANNOT_BLOCK', true];
-      expect(await agent.result).to.deep.equal([refused, refused, true, false, true]);
+      expect(await agent.result).to.deep.equal([refused, refused, refused, true, false, true]);
     });
   });
 }

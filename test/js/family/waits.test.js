@@ -316,7 +316,7 @@ if (mode === 'normal') {
           data.map(({ handle, call, args }) =>
             [undefined, { timeout: 0 }, { timeout: 10 }].map((options) => {
               const primitive = lockword[handle.type].from(handle);
-              const given = args.map((arg) => (arg === 'fn' ? () => false : arg));
+              const given = args.map((arg) => (arg === 'fn' ? () => true : arg));
               try {
                 return { value: primitive[call](...given, options) };
               } catch ({ name, code, message }) {
