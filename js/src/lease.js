@@ -513,9 +513,9 @@ export class Lease {
       hasJoined = true;
       for (let hasWaited = false; ; hasWaited = true) {
         const found = await this.#look({ signal: both.signal, until: patient() }).catch((error) => {
-          if (both.signal.aborted) throw both.signal.reason;
-          // As long as the lease is renewed.
           if (error.code !== 'ERR_UNREACHABLE' || !waits || performance.now() >= until) throw error;
+          // As long as the lease is renewed. It may have been told at once.
+          return pause(PAUSE, both.signal);
         });
         if (found && !found.before) {
           if (hasWaited) this.#noting = setTimeout(() => this.#note(), NOTE_AFTER);

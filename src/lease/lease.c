@@ -354,6 +354,8 @@ static int stand_in_line(lw_lease *lease, bool waits, int64_t until)
         const int64_t look_until = until < least ? least : until;
         int error =
             look(lease, &lease->waiter, waits && look_until < most ? look_until : most, NULL);
+        if (error == EHOSTUNREACH && waits)
+            etcd_pause(&lease->waiter); /* it may have been told at once */
         if (!error && !lease->before)
             return grant(lease) ? 0 : ESTALE;
         if (!error && !waits)

@@ -128,6 +128,12 @@ describe('answers that are none', function () {
     );
   });
 
+  it('what does not say that the line is empty is not asked again and again', async () => {
+    const server = await gateway({ 'kv/txn': joined });
+    await lock(server, '--timeout', '3', 'x', 'true');
+    assert.ok(server.asked['kv/txn'] < 100, `asked ${server.asked['kv/txn']} times`);
+  });
+
   it('a user who may not is told so', async () => {
     const server = await gateway({ 'kv/txn': { code: 7, message: 'permission denied' } }, 403);
     const { status, stderr } = await lock(server, 'x', 'true');
@@ -233,6 +239,12 @@ describe('answers that are none', function () {
         assert.equal(error, reason);
         assert.ok(ms < 1000, `${ms} ms`);
       }
+    });
+
+    it('are not asked again and again, if they do not say that the line is empty', async () => {
+      const server = await gateway({ 'kv/txn': joined });
+      assert.notEqual((await attempt(server.at, { timeout: 3000 })).error, null);
+      assert.ok(server.asked['kv/txn'] < 100, `asked ${server.asked['kv/txn']} times`);
     });
 
     it('leave one listener on a signal, however many wait by it', async () => {
