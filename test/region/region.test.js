@@ -284,6 +284,11 @@ describe('a region', () => {
     expect(jobs.isMine).equal(true);
     jobs.unlock();
   });
+
+  it('may be opened and closed again and again before the event loop turns', () => {
+    // An engine has addresses for some 16,000 of them.
+    for (let i = 0; i < 20_000; i++) open(PATH).close();
+  });
 });
 
 describe('a thread that blocks', () => {

@@ -140,6 +140,14 @@ const MUTEX_TO_OTHER = 32;
 const PAGE = 65536;
 
 /**
+ * What the addon calls. After a close the engine keeps it until the event loop has turned, so that
+ * it must not keep the region's memory, which takes 8 GiB of addresses.
+ *
+ * @param {{ domain?: Domain | undefined }} told
+ */
+const heardBy = (told) => (/** @type {number} */ moved) => told.domain?.heard(moved);
+
+/**
  * A region that this thread has open.
  *
  * What this thread holds when it closes the region, or ends in whatever way, becomes free, and the
@@ -148,6 +156,8 @@ const PAGE = 65536;
 export class Region {
   /** @type {import('./wait.js').State} */
   #state;
+  /** @type {{ domain?: Domain | undefined }} */
+  #told = {};
 
   /** @readonly */
   path;
@@ -177,12 +187,9 @@ export class Region {
     // Its engine takes the memory from a heap, and writes to it when it is free.
     if (process.versions.bun)
       throw new Error('lockword-region does not run on Bun, which allows no file as shared memory');
-    /** @type {Domain} */
-    let domain;
     /** @type {any} */
     let memory;
-    const heard = (/** @type {number} */ moved) => domain?.heard(moved);
-    const opened = addon.open(path, flags, mode, size, heard);
+    const opened = addon.open(path, flags, mode, size, heardBy(this.#told));
     if (typeof opened === 'number') throw systemError(opened, 'open', path);
     const { handle, byteLength } = opened;
     try {
@@ -193,7 +200,8 @@ export class Region {
       if (errno) throw systemError(errno, 'mmap', path);
       const [error, self, busy] = addon.agent(handle);
       if (error) throw systemError(error, 'open', path);
-      domain = new Domain(handle, buffer, new Int32Array(buffer, busy, 12));
+      const domain = new Domain(handle, buffer, new Int32Array(buffer, busy, 12));
+      this.#told.domain = domain;
       this.#state = { buffer, domain, self, describe: (name) => this.describe(name) };
     } catch (error) {
       addon.close(handle);
@@ -516,6 +524,7 @@ export class Region {
     if (!self) return;
     this.#state.self = 0;
     domain.end();
+    this.#told.domain = undefined;
     addon.close(domain.handle);
   }
 
