@@ -120,6 +120,23 @@ for (const [name, { lock, unlock, check, lockSync, unlockSync, checkSync }] of O
       expect(await codeOf(() => lock(file, { retries: few }))).equal('ELOCKED');
       await again();
     });
+
+    it('waits no longer than the retries may take', async () => {
+      const release = await lock(file);
+      const retries = { forever: true, factor: 1, minTimeout: 10, maxRetryTime: 50 };
+      expect(await codeOf(() => within(5000, lock(file, { retries })))).equal('ELOCKED');
+      await release();
+    });
+
+    it('waits at least a millisecond for each of the retries', async () => {
+      const release = await lock(file);
+      const waits = lock(file, { retries: { retries: 2000, factor: 1, minTimeout: 0 } });
+      await sleep(20);
+      await release();
+      await (
+        await within(5000, waits)
+      )();
+    });
   });
 }
 

@@ -25,6 +25,7 @@ import { open } from './region.js';
  * @property {number} [factor] how many times as long each pause is as the one before; 2
  * @property {number} [minTimeout] the first pause, in ms; 1000
  * @property {number} [maxTimeout] the longest pause, in ms; no limit
+ * @property {number} [maxRetryTime] after so long, in ms, there is no other try; no limit
  * @property {boolean} [randomize] makes each pause up to twice as long: here it has no meaning
  * @property {boolean} [forever] waits as long as it takes
  *
@@ -158,11 +159,13 @@ function nameOf(file, options) {
  */
 function patience(given) {
   const options = typeof given === 'number' ? { retries: given } : given;
-  const { retries = 10, factor = 2, minTimeout = 1000, maxTimeout = Infinity, forever } = options;
-  if (forever || retries === Infinity) return Infinity;
+  const { retries = 10, factor = 2, minTimeout = 1000, maxTimeout = Infinity } = options;
+  const { forever, maxRetryTime = Infinity } = options;
+  if (forever || retries === Infinity) return maxRetryTime;
   let sum = 0;
-  for (let i = 0; i < retries; i++) sum += Math.min(minTimeout * factor ** i, maxTimeout);
-  return sum;
+  for (let i = 0; i < retries; i++)
+    sum += Math.min(Math.max(minTimeout, 1) * factor ** i, maxTimeout);
+  return Math.min(sum, maxRetryTime);
 }
 
 /**
