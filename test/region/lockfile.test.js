@@ -140,10 +140,10 @@ for (const [name, { lock, unlock, check, lockSync, unlockSync, checkSync }] of O
   });
 }
 
-/** A process that has locked the file. */
-async function startHolder() {
+/** A process that has locked the file or, beside it, as many as there is room for. */
+async function startHolder(many = '') {
   const run = globalThis.Deno ? ['run', '--allow-all', '--quiet'] : [];
-  const args = [...run, PEER, 'lockFile', REGION, file];
+  const args = [...run, PEER, 'lockFile', REGION, file, many];
   const peer = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   expect(`${(await once(peer.stdout, 'data'))[0]}`).equal('held\n');
   return peer;
@@ -229,6 +229,17 @@ describe('lockword-region/lockfile, unlike proper-lockfile', () => {
     expect(region.describe(name)?.state).equal('owner died');
     expect(region.describe('/none/lost')?.state).equal('abandoned');
     region.remove('/none/lost');
+    region.close();
+  });
+
+  it('forgets deaths if there is no other room', async () => {
+    (await startHolder('all')).kill('SIGKILL');
+    const region = open(REGION);
+    await until(() => region.list().every(({ holder }) => !holder));
+    expect(region.list().length).equal(2048);
+    await (
+      await ours.lock(file)
+    )();
     region.close();
   });
 

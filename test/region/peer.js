@@ -138,10 +138,15 @@ const does = {
     say('done');
   },
 
-  async lockFile(file) {
+  async lockFile(file, many) {
     process.env.LOCKWORD_REGION = path;
-    const { lock } = await import('../../build/node_modules/lockword-region/lockfile.js');
+    const { lock, lockSync } = await import('../../build/node_modules/lockword-region/lockfile.js');
     await lock(file);
+    try {
+      for (let i = 0; many; i++) lockSync(`${file}.${i}`, { realpath: false });
+    } catch (error) {
+      if (error.code !== 'ENOSPC') throw error;
+    }
     say('held');
     setInterval(() => {}, 1000);
   },

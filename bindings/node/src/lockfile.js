@@ -103,12 +103,14 @@ export function lockName(path) {
 const NAMES = /^\/|^[\w-]{22}(:|$)/;
 
 /**
- * Removes the names of files that nobody has locked, unless the next one to lock it has to be told
- * that a holder died or abandoned it. Others that have just found one try again.
+ * Removes the names of files that nobody has locked and that are in this state. Others that have
+ * just found one try again.
+ *
+ * @param {'sound' | 'owner died'} wanted
  */
-function forgetFiles() {
+function forgetFiles(wanted) {
   for (const { name, type, state, holder, waiters } of userRegion().list()) {
-    if (type !== 'Mutex' || !NAMES.test(name) || state !== 'sound' || holder || waiters) continue;
+    if (type !== 'Mutex' || !NAMES.test(name) || state !== wanted || holder || waiters) continue;
     try {
       userRegion().remove(name);
     } catch (/** @type {any} */ error) {
@@ -118,18 +120,21 @@ function forgetFiles() {
 }
 
 /**
- * The mutex of this name. If the region is full, names of files make room.
+ * The mutex of this name. If the region is full, names of files make room. Only if these are not
+ * enough, a death is forgotten of which the next one would be told.
  *
  * @param {string} name
  */
 function mutexOf(name) {
-  try {
-    return userRegion().mutex(name);
-  } catch (/** @type {any} */ error) {
-    if (error.code !== 'ENOSPC') throw error;
-    forgetFiles();
-    return userRegion().mutex(name);
+  for (const state of /** @type {const} */ (['sound', 'owner died'])) {
+    try {
+      return userRegion().mutex(name);
+    } catch (/** @type {any} */ error) {
+      if (error.code !== 'ENOSPC') throw error;
+      forgetFiles(state);
+    }
   }
+  return userRegion().mutex(name);
 }
 
 /**
