@@ -243,6 +243,13 @@ describe('lockword-region/lockfile, unlike proper-lockfile', () => {
     region.close();
   });
 
+  it('is that of all copies of the module in a thread', async () => {
+    const copy = await import('../../build/node_modules/lockword-region/lockfile.js?copy');
+    const release = await ours.lock(file);
+    await copy.unlock(file);
+    expect(await codeOf(() => release())).equal('ERELEASED');
+  });
+
   it('waits without a limit after infinitely many retries', async () => {
     const release = await ours.lock(file);
     const waits = ours.lock(file, { retries: Infinity });

@@ -137,12 +137,16 @@ function mutexOf(name) {
   return userRegion().mutex(name);
 }
 
+const SHARED = Symbol.for('lockword.lockfile');
+
 /**
- * The locks that this thread holds: their releases, by name.
+ * The locks that this thread holds: their releases, by name. Copies of this module share them, as
+ * the ES module and the CommonJS.
  *
  * @type {Map<string, () => void>}
  */
-const held = new Map();
+const held = Reflect.get(globalThis, SHARED) ?? new Map();
+Reflect.set(globalThis, SHARED, held);
 
 /**
  * The name of a file's lock. A call that waits comes into line before it returns, so this does not
