@@ -43,7 +43,7 @@ export class Mutex extends Primitive {
   /** @readonly @type {'Mutex'} */
   static type = 'Mutex';
 
-  /** Whether an agent holds it. True may be old when you read it. */
+  /** Whether an agent holds it. The answer may be old when you read it. */
   get isLocked() {
     return mutexOwner(this.words) !== 0;
   }
@@ -120,6 +120,7 @@ export class Mutex extends Primitive {
    * `lockAsync`, as a guard: `using guard = await mutex.acquireAsync()`.
    *
    * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<import('./guard.js').Guard>}
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
   acquireAsync(options) {

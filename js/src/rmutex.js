@@ -49,7 +49,7 @@ export class RecursiveMutex extends Primitive {
   /** @readonly @type {'RecursiveMutex'} */
   static type = 'RecursiveMutex';
 
-  /** Whether an agent holds it. True may be old when you read it. */
+  /** Whether an agent holds it. The answer may be old when you read it. */
   get isLocked() {
     return mutexOwner(this.words) !== 0;
   }
@@ -140,6 +140,7 @@ export class RecursiveMutex extends Primitive {
    * `lockAsync`, with an error when the time is up: `using guard = await mutex.acquireAsync()`.
    *
    * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<TaskGuard>}
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
   acquireAsync(options) {

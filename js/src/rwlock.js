@@ -282,6 +282,7 @@ export class RWLock extends Primitive {
    * `readLockAsync`, as a guard: `using guard = await lock.acquireReadAsync()`.
    *
    * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<import('./guard.js').Guard>}
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
   acquireReadAsync(options) {
@@ -306,6 +307,7 @@ export class RWLock extends Primitive {
    * downgraded by then, by this object, it releases what has become of the write.
    *
    * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<import('./guard.js').Guard>}
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
   acquireWriteAsync(options) {
@@ -329,6 +331,7 @@ export class RWLock extends Primitive {
    * the read.
    *
    * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<import('./guard.js').Guard>}
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
   acquireUpgradableAsync(options) {

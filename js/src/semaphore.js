@@ -156,6 +156,7 @@ export class Semaphore extends Primitive {
    * semaphore.acquireAsync()`.
    *
    * @param {PermitOptions} [options] how many, 1 by default, and `{ timeout, signal }`, in ms
+   * @returns {Promise<import('./guard.js').Guard>}
    * @throws {TimeoutError} the time was up; rejects with `signal.reason` on abort
    */
   acquireAsync(options) {

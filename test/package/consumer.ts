@@ -159,6 +159,14 @@ export async function mistakes(semaphore: Semaphore, buffer: Int32Array): Promis
   await semaphore.acquireAsync(3);
   // @ts-expect-error: permits or milliseconds?
   semaphore.wait(3);
+  // @ts-expect-error: a guard is no mutex
+  (await mutex.acquireAsync()).lock();
+  // @ts-expect-error: a guard is no semaphore
+  (await semaphore.acquireAsync()).release();
+  // @ts-expect-error: a guard is no mutex
+  (await new RecursiveMutex().acquireAsync()).tryLock();
+  // @ts-expect-error: a guard is no read-write lock
+  (await new RWLock().acquireWriteAsync()).downgrade();
   // @ts-expect-error: the promise has to be awaited
   using _guard = mutex.acquireAsync();
   // @ts-expect-error: the promise has to be awaited, here, too
