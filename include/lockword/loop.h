@@ -476,9 +476,10 @@ LW_API int lw_cond_wait_recursive_async(lw_cond *cond, lw_rmutex *rmutex, LW_ASY
 }
 
 /*
- * lw_wait_any: waits for one of n sources, whose index `done` finds as the request's value. Any
- * number of sources, which the call only reads; EINVAL: none. Besides the request it needs n - 1
- * waiters. The number of a permit (lw_source_permits) is stored before `done` is called.
+ * lw_wait_any: waits for one of n sources, whose index `done` finds as the request's value: the
+ * first that is ready at the call, or else the first that the loop hears of. Any number of sources,
+ * which the call only reads; EINVAL: none. Besides the request it needs n - 1 waiters. The number
+ * of a permit (lw_source_permits) is stored before `done` is called.
  */
 int lw_wait_any_async(const lw_source *sources, uint32_t n, lw_waiter *waiters,
                       LW_ASYNC_PARAMETERS);

@@ -15,9 +15,10 @@ import { run, withdraw } from './line.js';
 
 /**
  * Waits for one of several things. Only the source whose index is returned happens: a permit is
- * acquired, or an automatic event reset, for that source alone. If several are ready at once, the
- * first of them is returned. No waiter stays behind at the others. A source that waits for several
- * permits claims them until the wait ends: of two on one semaphore, put the smaller request first.
+ * acquired, or an automatic event reset, for that source alone. Of sources that are ready at the
+ * call, the first is returned; of those that become ready later, the one that this thread notices
+ * first. No waiter stays behind at the others. A source that waits for several permits claims them
+ * until the wait ends: of two on one semaphore, put the smaller request first.
  *
  * A source stands for one wait, from the call on that made it: make new ones for each `waitAny`, as
  * in a loop. One of an event that was set and reset since then is ready at once.

@@ -75,7 +75,7 @@ export class Event extends Primitive {
   }
 
   /**
-   * The next set, from now on, as a source for one `waitAny`. After a reset, make a new one.
+   * That it is set, now or later, as a source for one `waitAny`. After a reset, make a new one.
    *
    * @returns {WaitSource}
    */

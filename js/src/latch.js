@@ -109,7 +109,7 @@ export class Latch extends Primitive {
   }
 
   /**
-   * Takes 1 off the count, and blocks until it is 0. A caller that gives up has counted all the
+   * Takes 1 off the count, and blocks until it is 0. A caller whose time is up has counted all the
    * same.
    *
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before

@@ -61,7 +61,8 @@ export class Once extends Primitive {
   }
 
   /**
-   * The same, without blocking; `fn` may be async.
+   * The same, without blocking; `fn` may be async. A task that calls it within its own `fn` waits
+   * for itself, and gets no error.
    *
    * @param {() => unknown} fn
    * @param {number | WaitOptions} [options] of the wait for another's run: ms, or options

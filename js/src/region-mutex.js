@@ -62,7 +62,7 @@ export class RegionMutex {
     this.name = name;
   }
 
-  /** Whether an agent holds it. True may be old when you read it. */
+  /** Whether an agent holds it. The answer may be old when you read it. */
   get isLocked() {
     return mutexOwner(this.#words) !== 0;
   }

@@ -98,7 +98,7 @@ export class RegionMutex {
     this.name = name;
   }
 
-  /** Whether a thread holds it. True may be old when you read it. */
+  /** Whether a thread holds it. The answer may be old when you read it. */
   get isLocked() {
     this.#self();
     return mutexOwner(this.#words) !== 0;

@@ -42,7 +42,7 @@ export class RegionRecursiveMutex {
     return this.#mutex.name;
   }
 
-  /** Whether a thread holds it. True may be old when you read it. */
+  /** Whether a thread holds it. The answer may be old when you read it. */
   get isLocked() {
     return this.#mutex.isLocked;
   }
