@@ -60,6 +60,7 @@ export class Condition extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up
    * @throws {OwnershipError} this agent does not hold the mutex
+   * @throws {DeadlockError} a task of this thread holds the recursive mutex
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   wait(mutex, options) {
@@ -109,6 +110,7 @@ export class Condition extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up, and the predicate was not true
    * @throws {OwnershipError} this agent does not hold the mutex
+   * @throws {DeadlockError} a task of this thread holds the recursive mutex
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   waitFor(mutex, predicate, options) {
