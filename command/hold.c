@@ -208,7 +208,10 @@ void leave_hold(const struct hold *hold)
         lw_region_rwtable_leave(&hold->table);
 }
 
-/* A holder that has started this process may wait for it: of that one it is told in any case. */
+/*
+ * Says who holds the lock. Unless it says all, it names only a holder that has started this
+ * process, and so may be waiting for it.
+ */
 static void say_holders(const struct hold *hold, bool says_all)
 {
     struct lw_region_holder holder;

@@ -114,7 +114,7 @@ export class Condition extends Primitive {
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   waitFor(mutex, predicate, options) {
-    // Also if the predicate is true: else it would throw only on the day on which it is not.
+    // Refuses to block also if the predicate is true: else it would only when it has to wait.
     const left = remaining(timeoutToBlock(options, 'waitFor'));
     assertMine(mutex, false);
     while (!predicate()) if (!this.wait(mutex, left())) return predicate();

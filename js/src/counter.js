@@ -139,7 +139,7 @@ export class Counter extends Primitive {
   waitUntil(wanted, options) {
     if (typeof wanted !== 'function')
       return blockFor(this.whenAtLeast(wanted), options, 'waitUntil').what === LW_DONE;
-    // Also if the predicate is true: else it would throw only on the day on which it is not.
+    // Refuses to block also if the predicate is true: else it would only when it has to wait.
     const left = remaining(timeoutToBlock(options, 'waitUntil'));
     for (let { value } = this; !wanted(value); value = this.value) {
       if (blockFor(this.#when(counterChangeStep, value), left(), 'waitUntil').what !== LW_DONE)

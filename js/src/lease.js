@@ -444,8 +444,8 @@ export class Lease {
    * that another could get the lock before long; or when the lease is gone. The holder has to stop
    * then, within a quarter of the time-to-live. An event loop that was blocked or stopped learns of
    * it late, and so does a machine that has slept: up to 3/8 of the time-to-live after it has woken.
-   * Who asks for this signal again, or for `isHeld`, learns of it at once, by the clock. A time of
-   * day that is set forward counts as time that has passed.
+   * A holder that reads this property again, or `isHeld`, learns of it at once, by the clock. A time
+   * of day that is set forward counts as time that has passed.
    *
    * @returns {LostSignal}
    */

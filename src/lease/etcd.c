@@ -179,8 +179,9 @@ static void await(struct etcd *etcd, int64_t until)
 }
 
 /*
- * The clock that poll waits by stands while the machine sleeps. So whoever may have to tell that a
- * lease is lost looks at the time again soon; a thread tells that to a watch.
+ * The clock that poll waits by stands still while the machine sleeps. So a request looks at the
+ * time again soon, since its thread may have to tell that a lease is lost. A watch need not:
+ * another thread ends it.
  */
 static int64_t until_soon(int64_t until)
 {
