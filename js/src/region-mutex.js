@@ -115,6 +115,7 @@ export class RegionMutex {
    *
    * @returns {boolean} false: an agent holds it, perhaps this one
    * @throws {AbandonedError} a holder has abandoned it
+   * @throws {ClosedError} this thread has not joined the region, or has closed it
    */
   tryLock() {
     this.#region.assertJoined();
@@ -163,6 +164,9 @@ export class RegionMutex {
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} true: held, and no longer abandoned; false: not held, since it was not
    *   abandoned, or the time was up
+   * @throws {DeadlockError} this agent holds it already
+   * @throws {ClosedError} this thread has not joined the region, or has closed it
+   * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   reset(options) {
     return this.#lock(options, 'reset', this.#renew);
@@ -172,7 +176,8 @@ export class RegionMutex {
    * `reset`, without blocking.
    *
    * @param {number | WaitOptions} [options] ms, or options
-   * @returns {Promise<boolean>} what `reset` returns; rejects with `signal.reason` on abort
+   * @returns {Promise<boolean>} what `reset` returns; rejects with `signal.reason` on abort, and
+   *   with what `reset` throws
    */
   resetAsync(options) {
     return this.#ask(options, isDone, this.#renew);

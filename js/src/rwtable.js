@@ -255,7 +255,16 @@ export class RWTable {
    * @returns {Promise<boolean>} what `reset` returns; rejects with `signal.reason` on abort
    */
   async resetAsync(options) {
-    return (await this.#mutex.resetAsync(options)) && this.#begin();
+    /** @type {import('./line.js').Caller[]} */
+    const callers = [];
+    this.#waits.add(callers);
+    let resets = false;
+    try {
+      resets = await this.#mutex.resetAsync(options);
+    } finally {
+      this.#endCall(callers);
+    }
+    return resets && this.#begin();
   }
 
   /**
@@ -396,9 +405,7 @@ export class RWTable {
           (caller, operation) => start((callers[0] = caller), operation),
         );
     } finally {
-      // What was taken before the region was closed is free. Joined again, the thread may have the
-      // mutex for another task.
-      if (!this.#waits.delete(callers)) throw new ClosedError('this thread has closed the region');
+      this.#endCall(callers);
       has = locks && this.#settle(writes, this.#operation(writes).wanted, has);
     }
     return has;
@@ -421,6 +428,16 @@ export class RWTable {
   /** The mutex is held after a reset. While it was abandoned, nobody has come to read. */
   #begin() {
     return this.#settle(true, this.#operation(true).wanted, true);
+  }
+
+  /**
+   * A call that has waited goes on. What it took before the region was closed is free. Joined again,
+   * the thread may have the mutex for another task.
+   *
+   * @param {import('./line.js').Caller[]} callers
+   */
+  #endCall(callers) {
+    if (!this.#waits.delete(callers)) throw new ClosedError('this thread has closed the region');
   }
 
   /** This thread writes no more, and has the mutex. */

@@ -479,6 +479,15 @@ describe('Region', () => {
     await region.join();
     expect(await within(10_000, begun)).to.be.instanceOf(ClosedError);
     expect(table.tryWriteLock()).to.equal(true);
+    table.abandon();
+    // So does this one, and is about to say that it writes.
+    const resets = failure(() => table.resetAsync());
+    region.close();
+    const again = region.join();
+    expect(table.tryWriteLock()).to.equal(true);
+    expect(await within(10_000, resets)).to.be.instanceOf(ClosedError);
+    await again;
+    expect([table.isWriteLocked, table.ownerDied]).to.deep.equal([true, true]);
     table.writeUnlock();
   });
 
