@@ -32,7 +32,11 @@
  *   - It yields, since the thread that it waits for may be next on this CPU. A thread that never
  *     has to wait for long yields, too, once in a quantum. So threads that share a CPU take turns
  *     within microseconds instead of the scheduler's milliseconds, and none needs to sleep for it.
- *     A thread that nobody shares its CPU with, as its last yield told, yields less often.
+ *     A thread that nobody shares its CPU with, as its last two yields told, yields less often. One
+ *     does not tell: the scheduler may let this thread go on because others of its CPU had more.
+ *   - A newcomer spins for longer if others ran in its yield. A section may last somewhat longer
+ *     than a spin. If the threads of a CPU gave it to one another whenever the lock is about to be
+ *     free, each turn would cost a yield.
  *   - A waiter that was woken in vain before does not yield first. It may share its CPU with the
  *     thread that has just unlocked, which would go on meanwhile, and take the lock again.
  *   - Two yields that take milliseconds, one after the other, say that the CPUs are oversubscribed.
@@ -58,7 +62,8 @@
 
 /* For a lock. */
 #define ROUNDS 16             /* spins and yields before a sleep; half on an oversubscribed CPU */
-#define SPIN_NS 1000          /* how long the close spin of a round lasts */
+#define SPIN_NS 1000u         /* how long the close spin of a round lasts, */
+#define AFTER_OTHERS 2u       /* or so many times as long if others ran in the yield before */
 #define LOST_RACES 3          /* all threads back off after so many lost races */
 #define LOOKS 256             /* so many looks without one cancel a lost race */
 #define RARE_LOOKS 16         /* the same while threads back off */
@@ -66,7 +71,7 @@
 #define IN_VAIN 2u            /* so many spins in vain, one after the other: sections are long */
 #define PERIOD 4u             /* how long each holds for a lock, in units of 2^20 ns */
 #define QUANTUM_NS 20000      /* a thread yields if it has not for so long, */
-#define ALONE 16              /* or for so many times as long, if no other thread of its CPU ran */
+#define ALONE 16              /* or for so many times as long, if it is alone on its CPU */
 #define LONG_YIELD_NS 2000000 /* a yield of so long is a long one */
 #define APART 48u             /* two within so many units: the CPUs are oversubscribed, */
 #define OVERSUBSCRIBED_FACTOR 8u /* for so many times as long as the second one lasted. If the */
@@ -87,6 +92,7 @@
 
 static LW_AGENT_LOCAL struct {
     int64_t next_yield; /* when it is due, unless there is one before */
+    bool was_alone;     /* in the last yield no other thread of this CPU ran */
     int64_t pause;      /* how long to pause in the next wait, among a crowd */
     int losses;         /* lost races, times LOOKS, less the other looks */
     uint32_t owner;     /* the last one that was seen in this wait */
@@ -174,7 +180,9 @@ static int64_t yield(int64_t before)
         return pause_until(before + PAUSE_NS);
     lw_yield();
     const int64_t now = lw_now();
-    me.next_yield = now + (was_alone(before, now) ? ALONE * QUANTUM_NS : QUANTUM_NS);
+    const bool alone = was_alone(before, now);
+    me.next_yield = now + (alone && me.was_alone ? ALONE * QUANTUM_NS : QUANTUM_NS);
+    me.was_alone = alone;
     if (now - before > LONG_YIELD_NS)
         note_long_yield(before, now);
     return now;
@@ -218,6 +226,7 @@ struct spin {
     bool is_newcomer;
     bool has_lost;       /* a race */
     bool just_yielded;   /* before the first round */
+    bool others_ran;     /* in its last yield */
     int wakes;           /* by a notify; 0: it was not woken now */
     uint32_t poller;     /* what the role's word is while this thread has the role; 0: it has not */
     struct place *known; /* of the lock */
@@ -332,7 +341,8 @@ static bool may_spin(struct spin *spin)
  */
 static bool spin_closely(struct spin *spin, bool crowded)
 {
-    const int64_t end = spin->now + SPIN_NS;
+    const bool longer = spin->others_ran && spin->is_newcomer;
+    const int64_t end = spin->now + (longer ? AFTER_OTHERS * SPIN_NS : SPIN_NS);
     do {
         LW_RELAX();
         if (take(spin))
@@ -365,6 +375,13 @@ static bool may_touch(struct spin *spin, bool *crowded)
     return false;
 }
 
+static void make_room(struct spin *spin)
+{
+    const int64_t before = spin->now;
+    spin->now = yield(before);
+    spin->others_ran = !was_alone(before, spin->now);
+}
+
 /*
  * Yields until this time. If no other thread of this CPU wants to run, it pauses instead, away from
  * the lock's line, and returns true.
@@ -372,9 +389,8 @@ static bool may_touch(struct spin *spin, bool *crowded)
 static bool rest_until(struct spin *spin, int64_t until)
 {
     while (spin->now < until) {
-        const int64_t before = spin->now;
-        spin->now = yield(before);
-        if (was_alone(before, spin->now)) {
+        make_room(spin);
+        if (!spin->others_ran) {
             if (others_run)
                 spin->now = pause_until(until);
             return true;
@@ -436,7 +452,7 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
         return false;
     if (spin->wakes < 2 && spin->now < deadline && spin->now > me.next_yield &&
         !is_oversubscribed(spin->now)) {
-        spin->now = yield(spin->now);
+        make_room(spin);
         spin->just_yielded = true;
     }
     const int64_t began = spin->now;
@@ -469,7 +485,7 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
         if (!may_spin(spin))
             return false;
         if (closely)
-            spin->now = yield(spin->now);
+            make_room(spin);
     }
     me.pause = learn(spin, began, 0);
     if (rounds == ROUNDS && spin->now < deadline && !rested && !spin->has_lost &&
