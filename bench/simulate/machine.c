@@ -245,16 +245,23 @@ static void dispatch(void)
 
 /* The scheduler. */
 
-/* The CPU, which is without a thread now, goes on with another one, if there is one. */
-static void run_next(struct cpu *cpu, double now)
+/* Returns where the queue has the ready thread that has had the least time; NULL: none is ready. */
+static struct thread **find_least_used(struct cpu *cpu)
 {
     struct thread **least = NULL;
-    cpu->preempts = false;
-    cpu->running = NULL;
     for (struct thread **at = &cpu->ready.first; *at; at = &(*at)->next) {
         if (!least || (*at)->used < (*least)->used)
             least = at;
     }
+    return least;
+}
+
+/* The CPU, which is without a thread now, goes on with another one, if there is one. */
+static void run_next(struct cpu *cpu, double now)
+{
+    struct thread **least = find_least_used(cpu);
+    cpu->preempts = false;
+    cpu->running = NULL;
     if (!least)
         return;
     struct thread *next = cpu->running = take_at(&cpu->ready, least);
@@ -508,9 +515,15 @@ void sim_yield(void)
     if (!cpu->ready.first)
         return;
     count_time(self);
-    for (struct thread *other = cpu->ready.first; other; other = other->next) {
-        if (self->used <= other->used)
-            self->used = other->used + 1;
+    if (machine.costs.forfeit > 0) {
+        self->used += machine.costs.forfeit;
+        if (self->used < (*find_least_used(cpu))->used)
+            return;
+    } else {
+        for (struct thread *other = cpu->ready.first; other; other = other->next) {
+            if (self->used <= other->used)
+                self->used = other->used + 1;
+        }
     }
     leave_cpu();
 }

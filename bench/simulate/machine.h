@@ -39,6 +39,11 @@ struct sim_costs {
     double idle;   /* until an idle CPU runs the thread that was woken */
     double slice;  /* after so long another thread of the CPU may run */
     double jitter; /* each cost is more or less by up to this fraction */
+    /*
+     * By how much CPU time a yield puts its thread back. That thread goes on if others have had
+     * more time even so. 0: it goes behind all others.
+     */
+    double forfeit;
 };
 
 extern const struct sim_costs sim_default_costs;

@@ -205,9 +205,9 @@ static const struct {
     {                                                                                              \
 #name, offsetof(struct sim_costs, name)                                                    \
     }
-    COST(hit),   COST(locked), COST(move),  COST(far),    COST(copy), COST(keep),
-    COST(pause), COST(clock),  COST(yield), COST(change), COST(call), COST(wait),
-    COST(wake),  COST(idle),   COST(slice), COST(jitter),
+    COST(hit),   COST(locked), COST(move),  COST(far),    COST(copy),    COST(keep),
+    COST(pause), COST(clock),  COST(yield), COST(change), COST(call),    COST(wait),
+    COST(wake),  COST(idle),   COST(slice), COST(jitter), COST(forfeit),
 };
 
 static double *cost_at(struct sim_costs *of, size_t k)

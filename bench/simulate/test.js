@@ -58,6 +58,21 @@ const tests = {
     }
   },
 
+  'two threads on each of two CPUs take turns within a quantum, whatever a yield costs'() {
+    // Linux 6.18 puts a thread that yields back by a slice. A section may be somewhat longer than a
+    // spin, and shorter than a spin and a change of threads.
+    const pairs = ['--cpus', '2', '--threads', '2', '--section', '180,1000,1200,1400,1600,1800'];
+    for (const forfeit of ['0', '2.8e6']) {
+      const costs = ['--cost', 'change=1400', '--cost', `forfeit=${forfeit}`];
+      for (const cell of cells(...pairs, ...costs, ...only('lockword', 'semaphore'))) {
+        const name = `${cell.peer}, ${cell.section_ns} ns, forfeit ${forfeit}`;
+        const busy = (cell.mops * cell.section_ns) / 1e3;
+        assert.ok(cell.longest_ns < 100e3, `${name}: longest wait ${cell.longest_ns} ns`);
+        assert.ok(busy > (cell.section_ns < 1000 ? 0.4 : 0.7), `${name}: held ${busy} of the time`);
+      }
+    }
+  },
+
   'threads do not spin again and again for a holder that sleeps'() {
     const pair = ['--cpus', '2', '--threads', '1', '--section', '0', '--sleep', '100000'];
     for (const { peer, calls } of cells(...pair, '--ms', '20', ...only(...LOCKS)))
