@@ -26,7 +26,7 @@ static const struct {
     const char *threads, *sections;
     bool busy;
 } plan[] = {
-    {"1,2,4,16", "0,180,400,1000,15000", false},
+    {"1,2,4,16", "0,180,400,1000,1400,15000", false},
     {"2,4,16", "0,180,15000", true},
 };
 

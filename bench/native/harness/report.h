@@ -7,7 +7,7 @@
 
 #include "measure.h"
 
-#define MAX_CELLS 32
+#define MAX_CELLS 64
 
 /* One column of the benchmark: so many threads, sections of such a length. */
 struct bench_cell {
