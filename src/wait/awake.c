@@ -171,24 +171,6 @@ static bool was_alone(int64_t began, int64_t ended)
 }
 
 /*
- * Lets other threads run: on this CPU or, if it is oversubscribed, on the other ones. Returns the
- * time.
- */
-static int64_t yield(int64_t before)
-{
-    if (is_oversubscribed(before))
-        return pause_until(before + PAUSE_NS);
-    lw_yield();
-    const int64_t now = lw_now();
-    const bool alone = was_alone(before, now);
-    me.next_yield = now + (alone && me.was_alone ? ALONE * QUANTUM_NS : QUANTUM_NS);
-    me.was_alone = alone;
-    if (now - before > LONG_YIELD_NS)
-        note_long_yield(before, now);
-    return now;
-}
-
-/*
  * What the threads of the process know of the locks whose addresses share a place. To be wrong,
  * since two locks share one, costs time only. The words of the first line are read by all and
  * seldom written.
@@ -375,11 +357,23 @@ static bool may_touch(struct spin *spin, bool *crowded)
     return false;
 }
 
-static void make_room(struct spin *spin)
+/* Lets other threads run: on this CPU or, if it is oversubscribed, on the other ones. */
+static void yield(struct spin *spin)
 {
     const int64_t before = spin->now;
-    spin->now = yield(before);
-    spin->others_ran = !was_alone(before, spin->now);
+    spin->others_ran = false;
+    if (is_oversubscribed(before)) {
+        spin->now = pause_until(before + PAUSE_NS);
+        return;
+    }
+    lw_yield();
+    spin->now = lw_now();
+    const bool alone = was_alone(before, spin->now);
+    me.next_yield = spin->now + (alone && me.was_alone ? ALONE * QUANTUM_NS : QUANTUM_NS);
+    me.was_alone = alone;
+    spin->others_ran = !alone;
+    if (spin->now - before > LONG_YIELD_NS)
+        note_long_yield(before, spin->now);
 }
 
 /*
@@ -389,7 +383,7 @@ static void make_room(struct spin *spin)
 static bool rest_until(struct spin *spin, int64_t until)
 {
     while (spin->now < until) {
-        make_room(spin);
+        yield(spin);
         if (!spin->others_ran) {
             if (others_run)
                 spin->now = pause_until(until);
@@ -452,7 +446,7 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
         return false;
     if (spin->wakes < 2 && spin->now < deadline && spin->now > me.next_yield &&
         !is_oversubscribed(spin->now)) {
-        make_room(spin);
+        yield(spin);
         spin->just_yielded = true;
     }
     const int64_t began = spin->now;
@@ -485,7 +479,7 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
         if (!may_spin(spin))
             return false;
         if (closely)
-            make_room(spin);
+            yield(spin);
     }
     me.pause = learn(spin, began, 0);
     if (rounds == ROUNDS && spin->now < deadline && !rested && !spin->has_lost &&
