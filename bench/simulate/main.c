@@ -44,11 +44,12 @@ static _Noreturn void die(const char *what)
     exit(2);
 }
 
-#ifndef SIM_TUNED
-#define SIM_TUNED 0
+/* The constants of the waiting policy that --scale can change, between bars: CMakeLists.txt. */
+#ifndef SIM_CONSTANTS
+#define SIM_CONSTANTS ""
 #endif
 
-/* A constant of the waiting policy that is another than the sources say (CMakeLists.txt). */
+/* The one that is another than the sources say. */
 static struct {
     char name[32];
     double factor;
@@ -61,8 +62,12 @@ double sim_constant(const char *name, double value)
 
 static void scale(const char *setting)
 {
-    if (!SIM_TUNED || sscanf(setting, "%31[A-Z_]=%lf", scaled.name, &scaled.factor) != 2)
+    char between[sizeof scaled.name + 2];
+    if (!*SIM_CONSTANTS || sscanf(setting, "%31[A-Z_]=%lf", scaled.name, &scaled.factor) != 2)
         die("--scale NAME=FACTOR: for lockword-simulate-tune");
+    snprintf(between, sizeof between, "|%s|", scaled.name);
+    if (!strstr(SIM_CONSTANTS, between))
+        die("--scale: the constants are " SIM_CONSTANTS);
 }
 
 static uint32_t nobody_wakes;

@@ -5,19 +5,21 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const [program] = process.argv.slice(2);
+const [shipped, tuned] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), 'simulate-'));
 
-function run(...args) {
+function run(program, args) {
   return spawnSync(program, args, { encoding: 'utf8' });
 }
 
-function cells(...args) {
+function cellsOf(program, args) {
   const file = join(folder, 'cells.json');
-  const { status, stderr } = run(...args, '--json', file);
+  const { status, stderr } = run(program, [...args, '--json', file]);
   assert.equal(status, 0, stderr);
   return JSON.parse(readFileSync(file, 'utf8')).cells;
 }
+
+const cells = (...args) => cellsOf(shipped, args);
 
 const only = (...peers) => peers.flatMap((peer) => ['--policy', peer]);
 const LOCKS = ['lockword', 'recursive mutex', 'write lock', 'semaphore'];
@@ -188,6 +190,15 @@ const tests = {
     assert.ok(two.mops < 0.8 * one.mops);
   },
 
+  'with constants that can be scaled it simulates the same, until one is scaled'() {
+    const crowd = ['--cpus', '2', '--threads', '4', '--section', '180', '--ms', '10'];
+    const args = [...crowd, '--policy', 'lockword'];
+    const first = cells(...args);
+    assert.deepEqual(cellsOf(tuned, args), first);
+    assert.notDeepEqual(cellsOf(tuned, [...args, '--scale', 'QUANTUM_NS=2']), first);
+    assert.match(run(tuned, ['--scale', 'QUANTUM=2']).stderr, /the constants are .*\|QUANTUM_NS\|/);
+  },
+
   'a mistake in the arguments is named'() {
     for (const [args, message] of [
       [['--cost', 'nothing=1'], /NAME=NS/],
@@ -197,7 +208,7 @@ const tests = {
       [['--policy', 'none'], /no such policy/],
       [['--scale', 'LOOKS=2'], /lockword-simulate-tune/],
     ]) {
-      const { status, stderr } = run(...args);
+      const { status, stderr } = run(shipped, args);
       assert.equal(status, 2);
       assert.match(stderr, message);
     }
