@@ -47,15 +47,30 @@ static int open_guard(const struct options *options, int mode)
     return file;
 }
 
-/* `how`: F_OFD_SETLK, or F_OFD_SETLKW to wait. Returns whether it has the guard now. */
-static bool lock_guard(int file, off_t guard, short type, int how)
+/*
+ * `how`: F_OFD_SETLK, or F_OFD_SETLKW to wait. Returns 0; EAGAIN: another one has the guard, or a
+ * signal has ended the wait; or why it cannot be locked.
+ */
+static int ask_for_guard(int file, off_t guard, short type, int how)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = guard, .l_len = 1};
     if (fcntl(file, how, &lock) == 0)
-        return true;
-    if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-        err(FAILED, "cannot lock a byte of the region's file");
-    return false;
+        return 0;
+    return errno == EACCES || errno == EINTR ? EAGAIN : errno;
+}
+
+_Noreturn static void fail_to_lock(int error)
+{
+    errx(FAILED, "cannot lock a byte of the region's file: %s", strerror(error));
+}
+
+/* Returns whether it has the guard now. */
+static bool lock_guard(int file, off_t guard, short type)
+{
+    const int error = ask_for_guard(file, guard, type, F_OFD_SETLK);
+    if (error && error != EAGAIN)
+        fail_to_lock(error);
+    return error == 0;
 }
 
 /* The same, where another one may have it for a moment, to look whether anybody has it. */
@@ -63,7 +78,7 @@ static bool lock_guard_soon(int file, off_t guard, short type)
 {
     bool has_guard = false;
     for (int i = 0; !has_guard && i < 100; i++) {
-        has_guard = lock_guard(file, guard, type, F_OFD_SETLK);
+        has_guard = lock_guard(file, guard, type);
         if (!has_guard)
             nanosleep(&one_ms, NULL);
     }
@@ -74,8 +89,7 @@ int keep_name(const struct options *options, const char *name, bool removes)
 {
     const int file = open_guard(options, removes ? O_RDWR : O_RDONLY);
     const off_t guard = guard_of(name, "\nfinders");
-    if (removes ? lock_guard(file, guard, F_WRLCK, F_OFD_SETLK)
-                : lock_guard_soon(file, guard, F_RDLCK))
+    if (removes ? lock_guard(file, guard, F_WRLCK) : lock_guard_soon(file, guard, F_RDLCK))
         return file;
     close(file);
     return -1;
@@ -281,13 +295,16 @@ static off_t own_guard_of(const struct hold *hold)
 static struct {
     int file;
     off_t guard;
+    int error; /* why it has failed */
     lw_event is_over;
 } guard_wait;
 
+/* The thread does not say what went wrong: to exit is for the one that holds the lock. */
 static void *wait_for_guard(void *unused)
 {
-    while (!lock_guard(guard_wait.file, guard_wait.guard, F_WRLCK, F_OFD_SETLKW))
-        continue;
+    do
+        guard_wait.error = ask_for_guard(guard_wait.file, guard_wait.guard, F_WRLCK, F_OFD_SETLKW);
+    while (guard_wait.error == EAGAIN);
     lw_event_set(&guard_wait.is_over);
     return unused;
 }
@@ -309,6 +326,8 @@ static bool lock_guard_until(int file, off_t guard, lw_deadline deadline)
     if (lw_event_wait_until(&guard_wait.is_over, deadline))
         return false;
     pthread_join(thread, NULL);
+    if (guard_wait.error)
+        fail_to_lock(guard_wait.error);
     return true;
 }
 
@@ -320,7 +339,7 @@ static bool outlast_guard(const struct hold *hold, off_t guard, const struct opt
                           lw_deadline deadline)
 {
     const int file = open_guard(options, O_RDWR);
-    bool is_gone = lock_guard(file, guard, F_WRLCK, F_OFD_SETLK);
+    bool is_gone = lock_guard(file, guard, F_WRLCK);
     if (!is_gone && !options->tries) {
         warnx("a holder of '%s' died: waiting until what it had started ends", hold->name);
         is_gone = lock_guard_until(file, guard, deadline);
@@ -364,5 +383,5 @@ int pass_guard_on(const struct hold *hold, const struct options *options)
 
 void take_guard_back(const struct hold *hold, int passed)
 {
-    lock_guard(passed, own_guard_of(hold), F_UNLCK, F_OFD_SETLK);
+    lock_guard(passed, own_guard_of(hold), F_UNLCK);
 }

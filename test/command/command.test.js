@@ -20,7 +20,7 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { sleep, until } from '../js/support.js';
-import { abandonedRegion, program, regionOf, running, startIn } from './programs.js';
+import { abandonedRegion, build, program, regionOf, running, startIn } from './programs.js';
 
 let folder;
 
@@ -439,6 +439,16 @@ describe('lockword run', function () {
     const late = start('perl', '-e', `${block} exec '${program}', qw(run -w 0.2 a true)`).ended;
     const { status } = await Promise.race([late, sleep(5000).then(() => ({ status: 'waits' }))]);
     assert.equal(status, 1);
+  });
+
+  it('leaves the lock as it was if it cannot wait for what is left', async () => {
+    const left = await leaveBehind();
+    const faulty = { LOCKWORD_REGION: file('region'), LD_PRELOAD: join(build, 'test/no-locks.so') };
+    const { status, stderr } = await startIn(faulty, program, 'run', 'a', 'true').ended;
+    assert.equal(status, 125);
+    assert.match(stderr, /: cannot lock a byte of the region's file: No locks available\n$/);
+    assert.equal((await show('a')).deaths, 1);
+    process.kill(left);
   });
 
   it('leaves an alarm alone that was set before it, while it waits for what is left and after that', async () => {
