@@ -18,20 +18,36 @@ enum { PATIENCE_S = 5 };
 enum { REASON = 300 };
 
 /*
+ * Whether someone ends a process by this signal that does nothing about it. SIGQUIT is the only one
+ * of those that dump core: the others tell of an error or a limit of the process itself.
+ */
+static bool is_ending(int signal)
+{
+    static const int others[] = {SIGKILL, SIGSTOP, SIGTSTP,  SIGTTIN, SIGTTOU, SIGCONT,
+                                 SIGCHLD, SIGURG,  SIGWINCH, SIGABRT, SIGBUS,  SIGFPE,
+                                 SIGILL,  SIGSEGV, SIGSYS,   SIGTRAP, SIGXCPU, SIGXFSZ};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (others[i] == signal)
+            return false;
+    }
+    return true;
+}
+
+/*
  * A descriptor that is readable when a signal came that ends this process. They are blocked. One
  * that is ignored, as SIGHUP under nohup, or that was blocked before, does not end it.
  */
 static int ending_signals(sigset_t *before)
 {
-    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
     struct sigaction action;
     sigset_t ending;
     sigemptyset(&ending);
     sigprocmask(SIG_BLOCK, NULL, before);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        sigaction(signals[i], NULL, &action);
-        if (action.sa_handler != SIG_IGN && !sigismember(before, signals[i]))
-            sigaddset(&ending, signals[i]);
+    for (int signal = 1; signal <= SIGRTMAX; signal++) {
+        /* The C library refuses those that it uses itself. */
+        if (is_ending(signal) && sigaction(signal, NULL, &action) == 0 &&
+            action.sa_handler != SIG_IGN && !sigismember(before, signal))
+            sigaddset(&ending, signal);
     }
     sigprocmask(SIG_BLOCK, &ending, NULL);
     const int fd = signalfd(-1, &ending, SFD_CLOEXEC);
@@ -70,6 +86,8 @@ int take_at(const struct options *options, const char *name, const char *program
     close(signals);
     if (error)
         sigprocmask(SIG_SETMASK, before, NULL); /* a signal that came ends this process here */
+    if (error == ECANCELED)
+        raise(SIGPIPE); /* the only one that libcurl discards: for moments it ignores it */
     if (error && error != EBUSY && error != ETIMEDOUT)
         give_up(name, error, reason);
     return error;

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import {
@@ -89,12 +90,18 @@ describe('lockword run --at', function () {
   });
 
   it('a waiter that a signal ends leaves the line at once', async () => {
+    const names = 'HUP INT QUIT TERM USR1 USR2 ALRM VTALRM PROF PIPE IO PWR STKFLT'.split(' ');
+    const numbers = names.map((name) => constants.signals[`SIG${name}`]);
+    const wait = `${program} run --at etcd://${etcd.addresses} --ttl 60 leave true`;
     await hold('leave');
-    const waiter = run('leave', 'true');
-    await until(async () => (await queue('leave')).length === 2);
-    waiter.kill('SIGINT');
-    assert.equal((await waiter.ended).signal, 'SIGINT');
-    assert.equal((await queue('leave')).length, 1);
+    for (const number of [...numbers, 34, 64]) {
+      const shell = start('sh', '-c', `ulimit -c 0; ${wait}; echo $?`);
+      await until(async () => (await queue('leave')).length === 2);
+      const [, { value }] = await queue('leave');
+      process.kill(JSON.parse(Buffer.from(value, 'base64')).pid, number);
+      assert.equal((await shell.ended).stdout, `${128 + number}\n`);
+      assert.equal((await queue('leave')).length, 1, `after ${number}`);
+    }
   });
 
   it('a waiter waits on after a signal that is ignored, as by nohup, or blocked', async () => {
