@@ -355,9 +355,10 @@ static bool is_own(const lw_loop *loop)
 
 /* The loops of each thread, which end with it. */
 static pthread_key_t loops_key;
-static int loops_key_error = EINVAL; /* there is none */
+static lw_word has_loops_key;
+static lw_mutex making_loops_key = LW_MUTEX_INIT;
 static bool is_loops_key_deleted;
-static pthread_once_t loops_once = PTHREAD_ONCE_INIT;
+static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
 
 /* A `done` may destroy other loops of its thread: these leave the list. */
 static void destroy_loops(void *first)
@@ -372,41 +373,54 @@ static void destroy_loops(void *first)
 
 /*
  * A forked child may use the memory of its parent's loops, and the numbers of their descriptors,
- * for something else.
+ * for something else. Another thread may have been making the key.
  */
 static void forget_loops(void)
 {
-    if (!is_loops_key_deleted)
+    making_loops_key = (lw_mutex)LW_MUTEX_INIT;
+    if (lw_load(&has_loops_key, lw_relaxed) && !is_loops_key_deleted)
         pthread_setspecific(loops_key, NULL);
 }
 
-static void make_loops_key(void)
+static void expect_forks(void)
 {
-    loops_key_error = pthread_key_create(&loops_key, destroy_loops);
-    if (loops_key_error == 0)
-        pthread_atfork(NULL, NULL, forget_loops);
+    pthread_atfork(NULL, NULL, forget_loops);
+}
+
+/* By a lock, not by a once: if no key is left now, one may be later. Returns 0 or EAGAIN. */
+static int make_loops_key(void)
+{
+    int error = 0;
+    pthread_once(&forks_once, expect_forks);
+    lw_mutex_lock(&making_loops_key);
+    if (!lw_load(&has_loops_key, lw_relaxed)) {
+        error = pthread_key_create(&loops_key, destroy_loops);
+        lw_store(&has_loops_key, error == 0, lw_release);
+    }
+    lw_mutex_unlock(&making_loops_key);
+    return error;
 }
 
 /* The number of keys is limited, and a program may load a library again and again. */
 LW_DESTRUCTOR static void delete_loops_key(void)
 {
     is_loops_key_deleted = true;
-    if (loops_key_error == 0)
+    if (lw_load(&has_loops_key, lw_relaxed))
         pthread_key_delete(loops_key);
 }
 
 int lw_loop_init(lw_loop *loop)
 {
     lw_lot_open();
-    pthread_once(&loops_once, make_loops_key);
-    if (loops_key_error != 0)
-        return loops_key_error;
+    int error = lw_load(&has_loops_key, lw_acquire) ? 0 : make_loops_key();
+    if (error != 0)
+        return error;
     lw_loop *next = pthread_getspecific(loops_key);
     *loop = (lw_loop){.armed = LW_FOREVER, .self = lw_self(), .generation = lw_lot_generation()};
     lw_link_init(&loop->ready);
     lw_link_init(&loop->pending);
     lw_link_init(&loop->ended);
-    const int error = lw_alarm_open(loop->fds);
+    error = lw_alarm_open(loop->fds);
     if (error != 0)
         return error;
     loop->next = next;

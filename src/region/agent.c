@@ -115,9 +115,26 @@ static void become_another_process(void)
     forget_memberships();
 }
 
+/* Returns whether there is a key. The caller has the registry, or runs before all others. */
+static bool make_key(void)
+{
+    if (!has_key && !lw_load(&is_ending, lw_relaxed))
+        has_key = pthread_key_create(&at_exit, retire) == 0;
+    return has_key;
+}
+
+/* The process may have no key left now, and one later: a plugin is loaded at any time. */
+static bool make_key_later(void)
+{
+    lw_mutex_lock(&registry);
+    const bool is_made = make_key();
+    lw_mutex_unlock(&registry);
+    return is_made;
+}
+
 LW_CONSTRUCTOR static void prepare(void)
 {
-    has_key = pthread_key_create(&at_exit, retire) == 0;
+    make_key();
     pthread_atfork(NULL, NULL, become_another_process);
 }
 
@@ -203,7 +220,7 @@ int lw_region_agent_slow(struct lw_region *region, uint32_t *id)
     while (known && known->serial != region->serial)
         known = known->next;
     if (!known) {
-        if (!has_key)
+        if (!make_key_later())
             return EAGAIN;
         const int error = lw_region_join(region);
         if (error)
