@@ -120,6 +120,9 @@ int break_at(const struct options *options, const char *name);
 int take_at(const struct options *options, const char *name, const char *program,
             void (*renewed)(void *, int64_t, int64_t), lw_lease **lease, sigset_t *before);
 
+/* Puts it into the environment: what this process starts, and then waits for the lock, says so. */
+void pass_holders_on(const lw_lease *lease);
+
 /* Frees it. Returns false if it had been lost. */
 bool free_at(const char *name, lw_lease *lease);
 

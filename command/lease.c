@@ -68,13 +68,60 @@ _Noreturn static void give_up(const char *name, int error, const char *reason)
          *reason ? ": " : "", reason);
 }
 
+/*
+ * The environment of what runs by virtue of leases: a ',', and for each `run --at` that is above it
+ * "TOKEN:PID,". Tokens are never given twice; the process tells those of two clusters apart.
+ * Numbers of processes alone would not do: other machines and containers have the same ones.
+ */
+static const char holders_name[] = "LOCKWORD_HOLDERS";
+
+void pass_holders_on(const lw_lease *lease)
+{
+    const char *above = getenv(holders_name);
+    char *all;
+    if (asprintf(&all, "%s%lld:%d,", above ? above : ",", (long long)lw_lease_token(lease),
+                 (int)getpid()) < 0)
+        return;
+    setenv(holders_name, all, true);
+    free(all);
+}
+
+static bool is_above(const struct lw_lease_info *holder)
+{
+    const char *all = getenv(holders_name);
+    char one[48];
+    snprintf(one, sizeof one, ",%lld:%u,", (long long)holder->token, holder->pid);
+    return all && strstr(all, one);
+}
+
+/*
+ * Says so if the holder has started this process, and so may be waiting for it. Others pay nothing
+ * for it. If etcd does not respond, the wait says so.
+ */
+static void say_holder(const struct options *options, const char *name, lw_deadline deadline)
+{
+    size_t count;
+    struct lw_lease_info *line;
+    const lw_deadline soon = lw_after_ns(PATIENCE_S * 1000000000LL);
+    const struct lw_lease_options lease_options = {.deadline = deadline < soon ? deadline : soon};
+    if (!getenv(holders_name) || lw_lease_list(&line, &count, options->at, name, &lease_options))
+        return;
+    if (count && is_above(line))
+        warnx("waiting for '%s': process %u holds it, which has started this one: %s", name,
+              line->pid, plain(line->holder));
+    free(line);
+}
+
 int take_at(const struct options *options, const char *name, const char *program,
             void (*renewed)(void *, int64_t, int64_t), lw_lease **lease, sigset_t *before)
 {
     char reason[REASON] = "";
+    const lw_deadline deadline = options->tries ? LW_NOW : deadline_of(options);
+    if (!options->tries)
+        say_holder(options, name, deadline);
     const int signals = ending_signals(before);
     const struct lw_lease_options lease_options = {
-        .deadline = options->tries ? LW_NOW : deadline_of(options),
+        .deadline = deadline,
         .ttl = options->ttl,
         .cancel_fd = signals,
         .holder = program,

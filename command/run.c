@@ -463,6 +463,7 @@ static int run_at(const struct options *options, const char *name, char **comman
     snprintf(token, sizeof token, "%lld", (long long)lw_lease_token(lease));
     setenv("LOCKWORD_NAME", name, true);
     setenv("LOCKWORD_TOKEN", token, true);
+    pass_holders_on(lease);
     unsetenv("LOCKWORD_OWNER_DIED");
     const int status = run_command(command, &before);
     if (!atomic_load(&tenure->has_ended)) /* what the command has started may still run */

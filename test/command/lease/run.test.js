@@ -72,6 +72,27 @@ describe('lockword run --at', function () {
     assert.equal((await queue('busy')).length, 1);
   });
 
+  it('says that it waits for what has started it', async () => {
+    const at = `--at etcd://${etcd.addresses} -w 0.2`;
+    const command = `${program} run ${at} outer true; ${program} wait ${at} outer`;
+    const holder = run('outer', 'sh', '-c', command);
+    const { status, stderr } = await holder.ended;
+    assert.equal(status, 1);
+    const text = `waiting for 'outer': process ${holder.pid} holds it, which has started this one: `;
+    for (const line of stderr.trim().split('\n'))
+      assert.ok(line.startsWith(`lockword: ${text}sh -c `), stderr);
+    assert.equal(stderr.match(/\n/g).length, 2);
+
+    // With another lock of etcd between them, and one of a region.
+    const between = `${program} run ${at} inner ${program} run --region ${file('region')} r`;
+    const above = run('outer', 'sh', '-c', `${between} ${program} run ${at} outer true`);
+    assert.ok((await above.ended).stderr.includes(`process ${above.pid} holds it, which has`));
+
+    await hold('other');
+    const beside = run('outer', 'sh', '-c', `${program} run ${at} other true`);
+    assert.deepEqual(await beside.ended, { status: 1, signal: null, stdout: '', stderr: '' });
+  });
+
   it('names may have any characters, and are no prefixes of each other', async () => {
     await hold('a%b');
     for (const name of ['a', 'a%b/c', 'a%', 'a b"ü'])
