@@ -32,8 +32,9 @@ static struct {
 
 /* What threads do besides. */
 static struct {
-    bool busy;    /* a thread on each CPU computes, and takes no lock */
-    double sleep; /* in each section, ns */
+    bool busy;           /* a thread on each CPU computes, and takes no lock */
+    double sleep;        /* in each section, ns */
+    double visit, every; /* another program runs for so long on each CPU, so often, ns; 0: none */
 } besides;
 
 static double outside = -1; /* the work there, ns; -1: as much as inside */
@@ -85,6 +86,17 @@ static void compute(int number, void *unused)
         sim_work(1000);
 }
 
+/* Another program, which stops the CPU's threads wherever they are. */
+static void visit(int number, void *unused)
+{
+    (void)number, (void)unused;
+    for (;;) {
+        const double pause = besides.every * (0.5 + sim_random(1000) / 1000.0);
+        sim_futex_wait(&nobody_wakes, 0, sim_now() + pause);
+        sim_work(besides.visit);
+    }
+}
+
 static void contend(int number, void *unused)
 {
     (void)unused;
@@ -129,6 +141,8 @@ static struct result simulate(const struct policy *policy, const struct sim_mach
         sim_add(contend, NULL);
     for (int k = 0; besides.busy && k < machine->cpus; k++)
         sim_add(compute, NULL);
+    for (int k = 0; besides.visit > 0 && k < machine->cpus; k++)
+        sim_add(visit, NULL);
     run.from = sim_start() + WARM_UP * ns;
     sim_run(ns);
     const double end = sim_start() + ns;
@@ -260,13 +274,14 @@ static void usage(int status)
 {
     fputs("usage: lockword-simulate [--cpus N,...] [--sockets N,...] [--threads N,...]\n"
           "                         [--section NS,...] [--outside NS]\n"
-          "                         [--busy] [--sleep NS] [--policy NAME]... [--ms MS] [--seed N]\n"
-          "                         [--measure] [--cost NAME=NS]...\n"
+          "                         [--busy] [--visit NS,EVERY] [--sleep NS] [--policy NAME]...\n"
+          "                         [--ms MS] [--seed N] [--measure] [--cost NAME=NS]...\n"
           "\n"
           "  --threads   for each CPU\n"
           "  --section   of work inside and outside; 0: an increment inside, nothing outside\n"
           "  --outside   work there, if not as much as inside\n"
           "  --busy      a thread computes on each CPU besides\n"
+          "  --visit     another program runs on each CPU for NS, about every EVERY ns\n"
           "  --sleep     in each section, besides its work\n"
           "  --ms        of virtual time, for each cell and policy\n"
           "  --measure   costs of the machine at hand, which has to be quiet\n"
@@ -323,14 +338,23 @@ static void simulate_cell(const struct sim_machine *machine, int threads, double
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"cpus", required_argument, 0, 'c'},    {"sockets", required_argument, 0, 'k'},
-        {"threads", required_argument, 0, 't'}, {"section", required_argument, 0, 's'},
-        {"outside", required_argument, 0, 'o'}, {"policy", required_argument, 0, 'p'},
-        {"ms", required_argument, 0, 'm'},      {"seed", required_argument, 0, 'r'},
-        {"cost", required_argument, 0, 'x'},    {"help", no_argument, 0, 'h'},
-        {"measure", no_argument, 0, 'q'},       {"json", required_argument, 0, 'j'},
-        {"busy", no_argument, 0, 'b'},          {"sleep", required_argument, 0, 'l'},
-        {"scale", required_argument, 0, 'f'},   {0, 0, 0, 0},
+        {"cpus", required_argument, 0, 'c'},
+        {"sockets", required_argument, 0, 'k'},
+        {"threads", required_argument, 0, 't'},
+        {"section", required_argument, 0, 's'},
+        {"outside", required_argument, 0, 'o'},
+        {"policy", required_argument, 0, 'p'},
+        {"ms", required_argument, 0, 'm'},
+        {"seed", required_argument, 0, 'r'},
+        {"cost", required_argument, 0, 'x'},
+        {"help", no_argument, 0, 'h'},
+        {"measure", no_argument, 0, 'q'},
+        {"json", required_argument, 0, 'j'},
+        {"busy", no_argument, 0, 'b'},
+        {"sleep", required_argument, 0, 'l'},
+        {"scale", required_argument, 0, 'f'},
+        {"visit", required_argument, 0, 'v'},
+        {0, 0, 0, 0},
     };
     struct sim_machine machine = {.costs = sim_default_costs, .seed = 1};
     double cpus[MOST] = {2, 4, 8, 16, 32, 64, 128}, per_cpu[MOST] = {1, 4},
@@ -369,6 +393,10 @@ int main(int argc, char **argv)
             break;
         case 'l':
             besides.sleep = atof(optarg);
+            break;
+        case 'v':
+            if (sscanf(optarg, "%lf,%lf", &besides.visit, &besides.every) != 2)
+                die("--visit NS,EVERY");
             break;
         case 'q':
             measure_costs(&machine.costs);

@@ -75,6 +75,19 @@ const tests = {
     }
   },
 
+  'a program that stops a CPU for a moment costs no more waits than that moment'() {
+    const pairs = ['--cpus', '2', '--threads', '2', '--cost', 'forfeit=2.8e6'];
+    const moment = ['--section', '180,400,1400', '--visit', '200000,5e6', '--ms', '100'];
+    for (const cell of cells(...pairs, ...moment, ...only('lockword', 'semaphore'))) {
+      const name = `${cell.peer}, ${cell.section_ns} ns`;
+      assert.ok(cell.longest_ns < 600e3, `${name}: longest wait ${cell.longest_ns} ns`);
+    }
+    // One that runs for longer than a long yield, and only once in a while.
+    const slice = ['--section', '180', '--visit', '4e6,100e6', '--ms', '400', ...only('lockword')];
+    const [{ longest_ns }] = cells(...pairs, ...slice);
+    assert.ok(longest_ns < 4.5e6, `longest wait ${longest_ns} ns`);
+  },
+
   'threads do not spin again and again for a holder that sleeps'() {
     const pair = ['--cpus', '2', '--threads', '1', '--section', '0', '--sleep', '100000'];
     for (const { peer, calls } of cells(...pair, '--ms', '20', ...only(...LOCKS)))
@@ -206,6 +219,7 @@ const tests = {
       [['--cpus', '1000'], /too many/],
       [['--ms', '0'], /usage/],
       [['--policy', 'none'], /no such policy/],
+      [['--visit', '1000'], /NS,EVERY/],
       [['--scale', 'LOOKS=2'], /lockword-simulate-tune/],
     ]) {
       const { status, stderr } = run(shipped, args);

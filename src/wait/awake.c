@@ -27,7 +27,8 @@
  *     that have just come, and the more threads wait, the longer they rest.
  *   - A thread that spins closely in vain, and never sees the lock free or with another holder,
  *     waits for a long section: the holder may be asleep. After two such waits in a row, threads
- *     sleep at once for some milliseconds.
+ *     sleep at once for some milliseconds. Two waits at the same time are no two in a row: they may
+ *     be for one holder that has lost its CPU, and threads that sleep at once do not yield.
  *   - A thread that was woken takes the role of the poller from any other one.
  *   - It yields, since the thread that it waits for may be next on this CPU. A thread that never
  *     has to wait for long yields, too, once in a quantum. So threads that share a CPU take turns
@@ -39,10 +40,12 @@
  *     free, each turn would cost a yield.
  *   - A waiter that was woken in vain before does not yield first. It may share its CPU with the
  *     thread that has just unlocked, which would go on meanwhile, and take the lock again.
- *   - Two yields that take milliseconds, one after the other, say that the CPUs are oversubscribed.
- *     There each yield lasts as long as the busy thread's next time slice, whereas a thread that
- *     sleeps runs soon after it is woken. So for a while no thread of the process yields, and all
- *     sleep sooner. If the next yield after that is long again, the next while is longer.
+ *   - Two yields of a thread in a row that take milliseconds say that the CPUs are oversubscribed.
+ *     A single one may be due to a program, or a hypervisor, that stopped a CPU for a moment: all
+ *     threads of that CPU see one long yield then. Where a busy thread competes, each yield lasts
+ *     as long as its next time slice, whereas a thread that sleeps runs soon after it is woken. So
+ *     for a while no thread of the process yields, and all sleep sooner. If the next yield after
+ *     that is long again, the next while is longer.
  *
  * Each attempt is a newcomer's, so that the lock's rules need not know of this. A thread that
  * returns from a sleep waits in the same way until the lock is free. Then its step takes it.
@@ -72,8 +75,8 @@
 #define PERIOD 4u             /* how long each holds for a lock, in units of 2^20 ns */
 #define QUANTUM_NS 20000      /* a thread yields if it has not for so long, */
 #define ALONE 16              /* or for so many times as long, if it is alone on its CPU */
-#define LONG_YIELD_NS 2000000 /* a yield of so long is a long one */
-#define APART 48u             /* two within so many units: the CPUs are oversubscribed, */
+#define LONG_YIELD_NS 2000000 /* a yield of more is a long one */
+#define LONG_YIELDS 2         /* so many in a row: the CPUs are oversubscribed, */
 #define OVERSUBSCRIBED_FACTOR 8u /* for so many times as long as the second one lasted. If the */
                                  /* next one is long, too, so many times as long again, */
 #define LONGEST 1024u            /* up to so many units */
@@ -93,6 +96,7 @@
 static LW_AGENT_LOCAL struct {
     int64_t next_yield; /* when it is due, unless there is one before */
     bool was_alone;     /* in the last yield no other thread of this CPU ran */
+    int long_yields;    /* in a row, the last one included */
     int64_t pause;      /* how long to pause in the next wait, among a crowd */
     int losses;         /* lost races, times LOOKS, less the other looks */
     uint32_t owner;     /* the last one that was seen in this wait */
@@ -135,7 +139,6 @@ static bool holds(const lw_word *until, int64_t now)
 static struct {
     _Alignas(128) lw_word oversubscribed_until;
     lw_word oversubscribed_for;
-    lw_word last_long_yield; /* when it ended */
 } known_cpus;
 
 static bool is_oversubscribed(int64_t now)
@@ -143,19 +146,19 @@ static bool is_oversubscribed(int64_t now)
     return holds(&known_cpus.oversubscribed_until, now);
 }
 
-/*
- * Notes a yield that lasted long. A single one may be a hypervisor's, which has stopped this
- * machine for a moment. So may be those of two threads at the same time.
- */
-static void note_long_yield(int64_t began, int64_t ended)
+/* Notes how long a yield of this thread lasted. */
+static void note_yield(int64_t began, int64_t ended)
 {
-    const uint32_t previous = lw_load(&known_cpus.last_long_yield, lw_relaxed);
+    if (ended - began <= LONG_YIELD_NS) {
+        me.long_yields = 0;
+        return;
+    }
     const uint32_t until = lw_load(&known_cpus.oversubscribed_until, lw_relaxed);
     uint32_t lasts = lw_load(&known_cpus.oversubscribed_for, lw_relaxed);
-    lw_store(&known_cpus.last_long_yield, units(ended), lw_relaxed);
+    me.long_yields++;
     if (units(began) - until < lasts)
         lasts *= OVERSUBSCRIBED_FACTOR;
-    else if (units(began) - previous < APART)
+    else if (me.long_yields >= LONG_YIELDS)
         lasts = OVERSUBSCRIBED_FACTOR * units(ended - began);
     else
         return;
@@ -210,6 +213,7 @@ struct spin {
     bool just_yielded;   /* before the first round */
     bool others_ran;     /* in its last yield */
     int wakes;           /* by a notify; 0: it was not woken now */
+    uint32_t in_vain;    /* what the lock's word was when the wait began */
     uint32_t poller;     /* what the role's word is while this thread has the role; 0: it has not */
     struct place *known; /* of the lock */
     int64_t now;         /* when the clock was read last */
@@ -372,8 +376,7 @@ static void yield(struct spin *spin)
     me.next_yield = spin->now + (alone && me.was_alone ? ALONE * QUANTUM_NS : QUANTUM_NS);
     me.was_alone = alone;
     spin->others_ran = !alone;
-    if (spin->now - before > LONG_YIELD_NS)
-        note_long_yield(before, spin->now);
+    note_yield(before, spin->now);
 }
 
 /*
@@ -418,11 +421,12 @@ static bool is_long(const struct spin *spin)
            !holds(&spin->known->crowded_until, spin->now);
 }
 
+/* Notes a wait in vain, unless another one has been noted since it began. */
 static void note_vain(const struct spin *spin)
 {
-    const uint32_t in_vain = lw_load(&spin->known->in_vain, lw_relaxed) + 1;
-    lw_store(&spin->known->in_vain, in_vain < IN_VAIN ? in_vain : 0, lw_relaxed);
-    if (in_vain >= IN_VAIN)
+    const uint32_t before = spin->in_vain;
+    const uint32_t in_vain = before + 1 < IN_VAIN ? before + 1 : 0;
+    if (lw_cas(&spin->known->in_vain, before, in_vain, lw_relaxed) == before && in_vain == 0)
         set_for_a_period(&spin->known->long_until, spin->now);
 }
 
@@ -450,6 +454,7 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
         spin->just_yielded = true;
     }
     const int64_t began = spin->now;
+    spin->in_vain = lw_load(&spin->known->in_vain, lw_relaxed);
     int64_t rested = 0; /* when it had rested for the first time */
     int64_t pause = spin->is_newcomer && me.pause > PAUSE_NS ? me.pause : PAUSE_NS;
     bool rests = false;
@@ -562,8 +567,7 @@ bool lw_may_try_again(struct lw_tries *tries, lw_deadline deadline)
         return false;
     if (tries->count > 0 && now - tries->last >= LONG_TRY_NS) {
         sleep_at_once(now, ASLEEP_FACTOR * (now - tries->last));
-        if (now - tries->last > LONG_YIELD_NS)
-            note_long_yield(tries->last, now);
+        note_yield(tries->last, now);
         return false;
     }
     tries->last = now;
