@@ -23,7 +23,7 @@ import { self, unchecked } from './agent.js';
 import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { dispose, guardOf, runUnder } from './guard.js';
 import { timeoutToBlock } from './options.js';
-import { pending } from './limits.js';
+import { checked, pending } from './limits.js';
 import { Primitive } from './primitive.js';
 import { lockBlocking } from './blocking.js';
 import { handOver } from './line.js';
@@ -209,17 +209,25 @@ export class TaskGuard {
    * Takes it again, or waits for it if the task has unlocked it. One call at a time: a second call
    * waits until the first one's lock is unlocked.
    *
-   * @returns {Promise<void>}
+   * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
    * @throws {OwnershipError} the task's block has ended, perhaps while this waited: nobody would
    *   give it back
+   * @throws {RangeError} it has been taken 2^31 times
    */
-  async lockAsync() {
-    if (this.#isMine) return this.lock();
-    await enqueue(lockTask, this.#words);
+  async lockAsync(options) {
+    if (this.#isMine) {
+      checked(options);
+      this.lock();
+      return true;
+    }
+    if (!(await enqueue(lockTask, this.#words, options))) return false;
     this.#isMine = true;
-    if (!this.#disposed) return;
-    this.unlock();
-    this.lock(); // refused
+    if (this.#disposed) {
+      this.unlock();
+      this.lock(); // refused
+    }
+    return true;
   }
 
   /** Unlocks it once; does nothing if the task does not hold it any more. */

@@ -194,9 +194,9 @@ export async function mistakes(semaphore: Semaphore, buffer: Int32Array): Promis
 }
 
 const recursive: RecursiveMutex = new RecursiveMutex();
-const depth: number = await recursive.runExclusive((guard) => {
-  guard.lock();
-  return guard.depth;
+const depth: number = await recursive.runExclusive(async (guard: TaskGuard) => {
+  const again: boolean = await guard.lockAsync(brief);
+  return again ? guard.depth : 0;
 });
 const guard = await recursive.lockAsync(10);
 // @ts-expect-error: undefined when the time was up

@@ -511,6 +511,28 @@ describe('a recursive mutex of a region', () => {
     expect((await failure(() => region.mutex('nested'))).code).equal('EEXIST');
   });
 
+  it('is taken again by a guard within a time, or until that is aborted', async () => {
+    const guard = await nested.lockAsync();
+    expect([await guard.lockAsync(), await guard.lockAsync(0)]).eql([true, true]);
+    const aborted = { signal: AbortSignal.abort('enough') };
+    const expectRefusals = async () => {
+      expect(await failure(() => guard.lockAsync('50'))).instanceOf(TypeError);
+      expect(await failure(() => guard.lockAsync(NaN))).instanceOf(RangeError);
+      expect(await guard.lockAsync(aborted).catch((reason) => reason)).equal('enough');
+    };
+    await expectRefusals();
+    expect([guard.depth, nested.depth]).eql([3, 3]);
+    for (let i = 0; i < 3; i++) guard.unlock();
+    const other = await nested.lockAsync();
+    await expectRefusals();
+    expect([await guard.lockAsync(5), guard.isMine, nested.depth]).eql([false, false, 1]);
+    const again = guard.lockAsync(5000);
+    other.unlock();
+    expect([await within(5000, again), guard.depth]).eql([true, 1]);
+    guard.unlock();
+    expect(nested.isLocked).equal(false);
+  });
+
   it('can be taken 2^31 times, by a thread or a task', async () => {
     nested.lock();
     const words = new Int32Array(region.memory.buffer);

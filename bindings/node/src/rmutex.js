@@ -5,6 +5,7 @@
 
 import { LW_DONE, LW_RMUTEX_AGAIN, LW_RMUTEX_TASK } from '../../../js/src/core/constants.js';
 import { OwnershipError, TimeoutError } from '../../../js/src/errors.js';
+import { checked, isDone } from '../../../js/src/limits.js';
 import { timeoutToBlock } from '../../../js/src/options.js';
 import { RegionGuard, runGuarded } from '../../../js/src/region-guard.js';
 import { dispose } from './mutex.js';
@@ -198,7 +199,8 @@ export class RegionRecursiveMutex {
     return new RegionTaskGuard({
       lock: () => this.#reenter(LW_RMUTEX_TASK),
       unlock: () => this.#unlock(LW_RMUTEX_TASK),
-      lockAsync: () => this.#mutex.ask(undefined, () => this.#entered(true, LW_RMUTEX_TASK)),
+      lockAsync: (options) =>
+        this.#mutex.ask(options, (answer) => this.#entered(isDone(answer), LW_RMUTEX_TASK)),
       ownerDied: () => this.ownerDied,
     });
   }
@@ -248,8 +250,8 @@ export class RegionTaskGuard {
 
   /**
    * @internal
-   * @param {{ lock(): boolean, unlock(): void, lockAsync(): Promise<unknown>, ownerDied(): boolean }}
-   *   mutex as the task has it
+   * @param {{ lock(): boolean, unlock(): void, ownerDied(): boolean,
+   *   lockAsync(options?: number | WaitOptions): Promise<boolean> }} mutex as the task has it
    */
   constructor(mutex) {
     this.#mutex = mutex;
@@ -284,16 +286,24 @@ export class RegionTaskGuard {
   /**
    * Takes it again, or waits for it if the task has unlocked it. One call at a time.
    *
-   * @returns {Promise<void>}
+   * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
    * @throws {OwnershipError} the task's block has ended, perhaps while this waited
+   * @throws {RangeError} it has been taken 2^31 times
    */
-  async lockAsync() {
-    if (this.isMine) return this.lock();
-    await this.#mutex.lockAsync();
+  async lockAsync(options) {
+    if (this.isMine) {
+      checked(options);
+      this.lock();
+      return true;
+    }
+    if (!(await this.#mutex.lockAsync(options))) return false;
     this.#depth = 1;
-    if (!this.#disposed) return;
-    this.unlock();
-    this.lock(); // refused
+    if (this.#disposed) {
+      this.unlock();
+      this.lock(); // refused
+    }
+    return true;
   }
 
   /** Unlocks it once; does nothing if the task does not hold it any more. */

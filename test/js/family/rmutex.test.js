@@ -141,6 +141,48 @@ describe('RecursiveMutex: a task', () => {
     expect(mutex.isLocked).to.equal(false);
   });
 
+  it('takes it again within a time, or until it is aborted, as by any other lockAsync()', async () => {
+    const mutex = new RecursiveMutex();
+    const guard = await mutex.lockAsync();
+    const { signal } = new AbortController();
+    for (const options of [undefined, 0, -1, {}, { timeout: 0, signal }, { signal: null }])
+      expect(await guard.lockAsync(options)).to.equal(true);
+    expect(guard.depth).to.equal(7);
+    const bad = [
+      [RangeError, NaN],
+      [TypeError, '50'],
+      [TypeError, null],
+      [TypeError, signal],
+      [TypeError, { timout: 5 }],
+      [TypeError, { signal: {} }],
+    ];
+    const expectRefusals = async () => {
+      const before = [...wordsOf(mutex)];
+      for (const [kind, options] of bad)
+        expect(await failure(() => guard.lockAsync(options))).to.be.instanceOf(kind);
+      const aborted = { signal: AbortSignal.abort('enough') };
+      expect(await failure(() => guard.lockAsync(aborted))).to.equal('enough');
+      expect([...wordsOf(mutex)]).to.deep.equal(before);
+    };
+    await expectRefusals();
+
+    for (let i = 0; i < 7; i++) guard.unlock();
+    const other = await mutex.lockAsync();
+    await expectRefusals();
+    expect([await guard.lockAsync(0), await guard.lockAsync(5)]).to.deep.equal([false, false]);
+    const controller = new AbortController();
+    const aborted = failure(() => guard.lockAsync({ signal: controller.signal }));
+    await sleep(2);
+    controller.abort('enough');
+    expect(await within(10_000, aborted)).to.equal('enough');
+    expect([guard.depth, guard.isMine, other.depth]).to.deep.equal([0, false, 1]);
+    const again = guard.lockAsync(20_000);
+    other.unlock();
+    expect([await within(10_000, again), guard.depth]).to.deep.equal([true, 1]);
+    guard.unlock();
+    expect([...wordsOf(mutex)].slice(0, 2)).to.deep.equal([0, 0]);
+  });
+
   itBlocks('excludes its own thread, which is told', async () => {
     const mutex = new RecursiveMutex();
     const guard = await mutex.lockAsync();
