@@ -12,7 +12,7 @@
  * @property {Step} step
  * @property {Words} words
  * @property {number} wanted
- * @property {string[]} [names] of its options, if they are not those of most calls
+ * @property {object} [names] an object with the names of its options, if not those of most calls
  * @property {boolean} [later] whether a caller that has to queue does so once the event loop has
  *   turned. This agent's own callers mostly give permits back before that, and the call needs no
  *   wait of the engine's. To others it is as if it came a turn later: it has changed nothing yet

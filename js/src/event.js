@@ -3,7 +3,7 @@
 import { LW_DONE, LW_EVENT_AUTO, LW_EVENT_SET } from './core/constants.js';
 import { eventResetStep, eventSetStep, eventState, eventWaitStep } from './core/event.js';
 import { handOver } from './line.js';
-import { timeoutOf } from './options.js';
+import { assertOptions } from './options.js';
 import { Primitive } from './primitive.js';
 import { blockFor, sourceOf, waitersOf, waitFor } from './waiting.js';
 
@@ -44,10 +44,7 @@ export class Event extends Primitive {
    * @param {{ autoReset?: boolean | undefined }} [options] autoReset: it is an automatic one
    */
   static init(memory, byteOffset, options) {
-    // Refuses any other name, and a number, since there is no timeout.
-    timeoutOf(/** @type {any} */ (typeof options === 'number' ? `${options}` : options), [
-      'autoReset',
-    ]);
+    assertOptions(options, { autoReset: 0 });
     const event = new this(memory, byteOffset);
     event.words.set([options?.autoReset ? LW_EVENT_AUTO : 0, 0]);
     return event;

@@ -50,7 +50,7 @@ const { fetch, process, AbortController, TextDecoder } = /** @type {any} */ (glo
 
 const DEFAULT_TTL = 10_000;
 
-const OPTIONS = ['timeout', 'signal', 'ttl', 'holder'];
+const OPTIONS = { timeout: 0, signal: 0, ttl: 0, holder: 0 };
 
 /**
  * In parts of the time-to-live: when the next renewal is due, and when the lease is lost. What is
@@ -726,8 +726,7 @@ export class Cluster {
     if (typeof name !== 'string' || name.includes('\0'))
       throw new TypeError('name must be a string without a 0 byte');
     if (length < 1 || length > 55) throw new RangeError('a name has 1 to 55 bytes');
-    if (typeof ttl === 'number') assertInteger(Math.ceil(ttl), 2000, 3_600_000, 'ttl');
-    else throw new TypeError(`ttl must be a number, not ${typeof ttl}`);
+    assertInteger(typeof ttl === 'number' ? Math.ceil(ttl) : ttl, 2000, 3_600_000, 'ttl');
     const until = performance.now() + timeout;
     const shown = [...String(holder)].slice(0, 80).join('');
     for (let inVain = 0; ;) {

@@ -26,28 +26,52 @@ import { assertMayBlock, unchecked } from './agent.js';
 import { LW_CANCELLED } from './core/constants.js';
 
 /** The names of the options of most calls. */
-const OPTIONS = ['timeout', 'signal'];
+const OPTIONS = { timeout: 0, signal: 0 };
 
 /**
  * A name that is no option's is refused, for a misspelt `timeout` or `signal` would wait for ever.
+ * So is a bare signal.
  *
  * @internal
  * @param {number | object | undefined} options
- * @param {string[]} names of all options
+ * @param {object} names an object with the names of all options
  * @returns {number} ms
  */
 export function timeoutOf(options, names = OPTIONS) {
-  /** @type {unknown} */
+  /** @type {any} */
   let timeout = options;
   if (options && typeof options === 'object') {
-    ({ timeout } = /** @type {WaitOptions} */ (options));
-    // What a page adds to Object.prototype is no option.
-    for (const name in options) if (!names.includes(name) && !(name in {})) timeout = name;
+    const given = timeout;
+    ({ timeout } = given);
+    // What a page adds to Object.prototype is in both. An AbortSignal says what it is.
+    for (const name in given)
+      if (!(name in names))
+        throw new TypeError(
+          `pass { ${Object.keys(names).join(', ')} }, not ${given[Symbol.toStringTag] ?? name}`,
+        );
   }
   if (timeout === undefined) return Infinity;
-  if (typeof timeout !== 'number') throw new TypeError(`write { ${names} }, not ${timeout}`);
+  if (typeof timeout !== 'number')
+    throw new TypeError(
+      `timeout must be a number of ms, not ${timeout === null ? timeout : typeof timeout}`,
+    );
   if (isNaN(timeout)) throw new RangeError('timeout is NaN');
   return Math.max(timeout, 0);
+}
+
+/**
+ * Refuses what are no options of a call without a timeout.
+ *
+ * @internal
+ * @param {object | undefined} options
+ * @param {object} names an object with the names of all options
+ */
+export function assertOptions(options, names) {
+  if (options !== undefined && Object(options) !== options)
+    throw new TypeError(
+      `pass { ${Object.keys(names).join(', ')} }, not ${options === null ? options : typeof options}`,
+    );
+  timeoutOf(options, names);
 }
 
 /**
@@ -112,7 +136,7 @@ export function listen(caller, on) {
  * @internal
  * @param {number | WaitOptions | undefined} options
  * @param {string} call what the user called; the same with 'Async' never blocks
- * @param {string[]} [names] of all options
+ * @param {object} [names] an object with the names of all options
  * @returns {number} ms
  */
 export function timeoutToBlock(options, call, names) {

@@ -29,7 +29,7 @@ import { assertInteger, blockFor, refuse, sourceOf, waitersOf, waitFor } from '.
  */
 
 /** The names of all options of a call that waits for permits. */
-const OPTIONS = ['timeout', 'signal', 'permits'];
+const OPTIONS = { permits: 0, timeout: 0, signal: 0 };
 
 /**
  * A semaphore of up to 2^28 - 1 permits. A call may ask for any number, and gets all of them at

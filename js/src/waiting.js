@@ -94,7 +94,8 @@ export function assertInteger(n, min, max, name) {
  * @returns {never}
  */
 export function refuse(n, min, max, name) {
-  if (typeof n !== 'number') throw new TypeError(`${name} must be a number, not ${typeof n}`);
+  if (typeof n !== 'number')
+    throw new TypeError(`${name} must be a number, not ${n === null ? n : typeof n}`);
   throw new RangeError(`${name} must be an integer from ${min} to ${max}, not ${n}`);
 }
 

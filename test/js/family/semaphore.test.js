@@ -84,7 +84,7 @@ describe('Semaphore', () => {
     const semaphore = Semaphore.create(3);
     for (const call of ['waitAsync', 'acquireAsync']) {
       const { message } = await failure(() => semaphore[call]({ permit: 2 }));
-      expect(message).to.equal('write { timeout,signal,permits }, not permit');
+      expect(message).to.equal('pass { permits, timeout, signal }, not permit');
     }
     expect(await semaphore.waitAsync({ permits: 3, timeout: 5, signal: undefined })).to.equal(true);
     expect([...wordsOf(semaphore)]).to.deep.equal([0, 0, 0]);

@@ -73,22 +73,38 @@ if (mode === 'normal') {
   describe('Mutex: arguments', () => {
     it('what is no option is named, with those that there are', async () => {
       for (const [options, name] of [
-        [null, 'null'],
-        ['50', '50'],
         [{ timout: 50 }, 'timout'],
         [{ signal: undefined, tiemout: 50 }, 'tiemout'],
         [{ permits: 2 }, 'permits'],
+        [new AbortController().signal, 'AbortSignal'],
+        [new AbortController(), 'AbortController'],
       ]) {
         const { message } = await failure(() => new Mutex().lockAsync(options));
-        expect(message).to.equal(`write { timeout,signal }, not ${name}`);
+        expect(message).to.equal(`pass { timeout, signal }, not ${name}`);
       }
       for (const [options, name] of [
         [{ autoreset: true }, 'autoreset'],
-        [true, 'true'],
-        [5, '5'],
+        [true, 'boolean'],
+        [5, 'number'],
       ]) {
         const { message } = await failure(() => Event.create(options));
-        expect(message).to.equal(`write { autoReset }, not ${name}`);
+        expect(message).to.equal(`pass { autoReset }, not ${name}`);
+      }
+    });
+
+    it('what is no timeout is told by its type, with what to pass', async () => {
+      for (const [timeout, type] of [
+        ['50', 'string'],
+        ['', 'string'],
+        [null, 'null'],
+        [50n, 'bigint'],
+        [Symbol('50'), 'symbol'],
+        [async () => {}, 'function'],
+      ]) {
+        for (const options of [timeout, { timeout }]) {
+          const { message } = await failure(() => new Mutex().lockAsync(options));
+          expect(message).to.equal(`timeout must be a number of ms, not ${type}`);
+        }
       }
     });
 
@@ -125,7 +141,7 @@ if (mode === 'normal') {
         [() => Latch.create(2).countDown(5), `count ${whole} 0 to 1073741823, not -3`],
         [() => new WaitGroup().done(), `count ${whole} 0 to 4194303, not -1`],
         [() => new WaitGroup().add(2 ** 22), `n ${whole} 0 to 4194303, not 4194304`],
-        [() => new Condition().notify(null), 'n must be a number, not object'],
+        [() => new Condition().notify(null), 'n must be a number, not null'],
       ])
         expect((await failure(make)).message).to.equal(message);
       const group = new WaitGroup();
