@@ -39,6 +39,7 @@ import { Event } from './event.js';
 import { dispose } from './guard.js';
 import { Latch } from './latch.js';
 import { Once } from './once.js';
+import { assertOptions } from './options.js';
 import { permitsBuryStep, permitsCount, permitsOf } from './core/permits.js';
 import { Permits } from './permits.js';
 import { ClosedError } from './region-errors.js';
@@ -235,13 +236,16 @@ export class Region {
    * @throws {RangeError} the region does not fit, or has 2^31 bytes or more
    */
   static create(memory, shape = {}) {
-    const { byteOffset = 0, byteLength, agents = 64, ...others } = shape;
-    for (const name of Object.keys(others)) throw new TypeError(`no such option: ${name}`);
+    assertOptions(shape, { byteOffset: 0, byteLength: 0, agents: 0 });
+    const { byteOffset = 0, byteLength, agents = 64 } = shape;
     // Before the memory is made of it.
-    assertInteger(byteLength ?? 0, 0, LARGEST, 'byteLength');
-    // It has memory of its own, and throws where there can be none.
-    if (!memory) new Once();
-    const buffer = bufferOf(memory ?? new SharedArrayBuffer(byteLength ?? DEFAULT_SIZE));
+    if (byteLength !== undefined) assertInteger(byteLength, 0, LARGEST, 'byteLength');
+    if (memory === undefined) {
+      // It has memory of its own, and throws where there can be none.
+      new Once();
+      memory = new SharedArrayBuffer(byteLength ?? DEFAULT_SIZE);
+    }
+    const buffer = bufferOf(memory);
     const size =
       byteLength ?? Math.min(buffer.byteLength - (byteOffset % 64) - byteOffset, LARGEST);
     assertInteger(agents, 1, 4096, 'agents');

@@ -267,6 +267,8 @@ describe('a region', () => {
     expect(message).contain('symbolic link is not followed');
     expect(await codeOf(`${PATH}-none`, { size: 1 })).equal('EINVAL');
     expect(await failure(() => open(PATH, { creat: true }))).instanceOf(TypeError);
+    for (const options of [5, 'r', null])
+      expect(await failure(() => open(PATH, options))).instanceOf(TypeError);
     // C would take them for 0: a file that nobody may open.
     expect(await failure(() => open(`${PATH}-none`, { mode: '0600' }))).instanceOf(TypeError);
     expect(await failure(() => open(`${PATH}-none`, { mode: -1 }))).instanceOf(RangeError);

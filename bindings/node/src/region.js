@@ -9,6 +9,7 @@ import { Event } from '../../../js/src/event.js';
 import '../../../js/src/inspect.js';
 import { Latch } from '../../../js/src/latch.js';
 import { Once } from '../../../js/src/once.js';
+import { assertOptions } from '../../../js/src/options.js';
 import { Permits } from '../../../js/src/permits.js';
 import { RWLock } from '../../../js/src/rwlock.js';
 import { RWTable } from '../../../js/src/rwtable.js';
@@ -179,8 +180,8 @@ export class Region {
    */
   constructor(path, options) {
     assertText(path, 'path');
-    const { create = true, exclusive, anyOwner, mode = 0o600, size = 0, ...others } = options;
-    for (const name of Object.keys(others)) throw new TypeError(`no such option: ${name}`);
+    assertOptions(options, { create: 0, exclusive: 0, anyOwner: 0, mode: 0, size: 0 });
+    const { create = true, exclusive, anyOwner, mode = 0o600, size = 0 } = options;
     assertInteger(mode, 0, 0o7777, 'mode');
     assertInteger(size, 0, 2 ** 32 - 1, 'size');
     const flags = (create ? CREATE : 0) | (exclusive ? EXCLUSIVE : 0) | (anyOwner ? ANY_OWNER : 0);

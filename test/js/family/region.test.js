@@ -268,6 +268,14 @@ describe('Region', () => {
     expect(await codeOf(() => Region.attach(new ArrayBuffer(8192)))).to.equal('TypeError');
     expect(await codeOf(() => Region.create(new SharedArrayBuffer(256)))).to.equal('RangeError');
     expect(await codeOf(() => Region.create(buffer, { agent: 1 }))).to.equal('TypeError');
+    for (const shape of [65536, '65536', null, { byteLength: null }, { agents: null }])
+      expect(await codeOf(() => Region.create(undefined, shape))).to.equal('TypeError');
+    expect((await failure(() => Region.create(undefined, 65536))).message).to.equal(
+      'pass { byteOffset, byteLength, agents }, not number',
+    );
+    // They would be a region of one's own.
+    for (const memory of [null, 0, ''])
+      expect(await codeOf(() => Region.create(memory))).to.equal('TypeError');
     Object.prototype.added = 1;
     try {
       Region.create(undefined, { agents: 1 });
