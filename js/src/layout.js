@@ -18,8 +18,9 @@
  */
 export function layout(fields) {
   let byteLength = 0;
-  const entries = Object.entries(fields).map(([name, { BYTE_LENGTH, ALIGN }]) => {
-    if (!ALIGN) throw new TypeError(`${name} is no primitive`);
+  const entries = Object.entries(fields).map(([name, Class]) => {
+    if (!Class?.ALIGN) throw new TypeError(`${name} is no primitive`);
+    const { BYTE_LENGTH, ALIGN } = Class;
     const byteOffset = Math.ceil(byteLength / ALIGN) * ALIGN;
     byteLength = byteOffset + BYTE_LENGTH;
     return /** @type {[string, number]} */ ([name, byteOffset]);
@@ -42,7 +43,11 @@ export function layout(fields) {
     on(memory, byteOffset = 0) {
       const primitives = entries.map(([name, offset]) => [
         name,
-        new fields[name](memory ?? null, byteOffset + offset),
+        // What is no integer is told by the class.
+        new fields[name](
+          memory ?? null,
+          Number.isInteger(byteOffset) ? byteOffset + offset : byteOffset,
+        ),
       ]);
       return /** @type {any} */ (Object.fromEntries(primitives));
     },

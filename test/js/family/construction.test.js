@@ -247,15 +247,19 @@ describe('layout()', () => {
     expect(shared.on(new SharedArrayBuffer(shared.byteLength)).lock.isLocked).to.equal(false);
     expect(await failure(() => shared.on(buffer, 16))).to.be.instanceOf(RangeError);
     expect(await failure(() => shared.on(buffer, 2))).to.be.instanceOf(RangeError);
+    for (const offset of [null, true, false, '8', [8], 8n])
+      expect(await failure(() => shared.on(buffer, offset))).to.be.instanceOf(TypeError);
     // A misspelt name of a message's property: new memory would be a lock of one's own.
     for (const nothing of [undefined, null])
       expect(await failure(() => layout({ lock: Mutex }).on(nothing))).to.be.instanceOf(TypeError);
   });
 
   it('of something else is refused', async () => {
-    const error = await failure(() => layout({ lock: Mutex, table: Map }));
-    expect(error).to.be.instanceOf(TypeError);
-    expect(error.message).to.equal('table is no primitive');
+    for (const table of [Map, undefined, null, 'Mutex']) {
+      const error = await failure(() => layout({ lock: Mutex, table }));
+      expect(error).to.be.instanceOf(TypeError);
+      expect(error.message).to.equal('table is no primitive');
+    }
   });
 
   it('of nothing is nothing', () => {
