@@ -33,15 +33,27 @@
 #include <lockword/core/sem.h>
 #include <lockword/core/waiters.h>
 
-/* The phase's own bits. A waiter that waited behind a claim is not LW_ENTITLED. */
+/*
+ * The phase's own bits, by what the waiter waits for. The others are those of core/waiters.h.
+ *
+ *     bits          permits                    permits that it claimed      the end of a claim
+ *     0-1           OWES, ENTITLED             OWES, ENTITLED               0
+ *     2  CLAIMS     0                          1                            0
+ *     3  BEHIND     0                          0                            1
+ *     4-6           bit 4: WAITS               TICKET                       TICKET, if BESIDE
+ *     8 on          waits in vain, re-checks   0                            bit 8: BESIDE
+ *
+ * Bit 7, OWES_LINE, is set only while a step runs: from when a thread was woken in line until it
+ * claims, or has passed the wake on.
+ */
 #define CLAIMS 0x0004u    /* has claimed */
-#define BEHIND 0x0008u    /* waited behind a claim */
-#define TICKET 0x0070u    /* a claimant's ticket: that of the claim's word, shifted */
-#define WAITS 0x0010u     /* the same bit without a claim: waits at the state */
+#define BEHIND 0x0008u    /* waits behind a claim: a thread in line, an event loop at the gate */
+#define TICKET 0x0070u    /* that of the claim's word, shifted */
+#define WAITS 0x0010u     /* waits at the state, without a claim */
 #define OWES_LINE 0x0080u /* may have consumed a notify of the line */
-#define BESIDE 0x0100u    /* with BEHIND: waits briefly, beside the claim whose TICKET this is */
+#define BESIDE 0x0100u    /* waits briefly, beside the claim whose TICKET this is */
 #define TICKET_SHIFT 24u
-#define LINE_SHIFT 7u
+#define LINE_SHIFT 7u /* from LW_OWES to OWES_LINE */
 
 uint32_t lw_sem_permits(const lw_word *sem)
 {

@@ -77,15 +77,25 @@ import {
  * @typedef {import('../wait.js').Words} Words
  */
 
-// The phase's own bits. A waiter that waited behind a claim is not LW_ENTITLED.
+// The phase's own bits, by what the waiter waits for. The others are those of core/waiters.h.
+//
+//     bits          permits                    permits that it claimed      the end of a claim
+//     0-1           OWES, ENTITLED             OWES, ENTITLED               0
+//     2  CLAIMS     0                          1                            0
+//     3  BEHIND     0                          0                            1
+//     4-6           bit 4: WAITS               TICKET                       TICKET, if BESIDE
+//     8 on          waits in vain, re-checks   0                            bit 8: BESIDE
+//
+// Bit 7, OWES_LINE, is set only while a step runs: from when a thread was woken in line until it
+// claims, or has passed the wake on.
 const CLAIMS = 0x0004; // has claimed
-const BEHIND = 0x0008; // waited behind a claim
-const TICKET = 0x0070; // a claimant's ticket: that of the claim's word, shifted
-const WAITS = 0x0010; // the same bit without a claim: waits at the state
+const BEHIND = 0x0008; // waits behind a claim: a thread in line, an event loop at the gate
+const TICKET = 0x0070; // that of the claim's word, shifted
+const WAITS = 0x0010; // waits at the state, without a claim
 const OWES_LINE = 0x0080; // may have consumed a notify of the line
-const BESIDE = 0x0100; // with BEHIND: waits briefly, beside the claim whose TICKET this is
+const BESIDE = 0x0100; // waits briefly, beside the claim whose TICKET this is
 const TICKET_SHIFT = 24;
-const LINE_SHIFT = 7;
+const LINE_SHIFT = 7; // from LW_OWES to OWES_LINE
 
 /**
  * Takes n permits, unless there are fewer, they are kept for waiters, or the word changes
