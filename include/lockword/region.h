@@ -550,10 +550,11 @@ struct lw_region_link {
 
 /*
  * Looks for threads that wait for each other in a cycle, each for what the next one holds, and the
- * last for what the first one holds: mutexes, onces, or a write. *found: how many they are, of
- * which `links` gets at most `room`. Returns 0: they wait for each other at one moment of this
- * call, and go on only if a deadline, a cancel or a death ends a wait; ENOENT: there are none; or
- * ENOMEM.
+ * last for what the first one holds: a mutex, a once, a write, all permits of a name; or, of a
+ * table, the line, or to a writer the only read. A thread that waits for what several hold is in no
+ * cycle. *found: how many they are, of which `links` gets at most `room`. Returns 0: they wait for
+ * each other at one moment of this call, and go on only if a deadline, a cancel or a death ends a
+ * wait; ENOENT: there are none; or ENOMEM.
  */
 int lw_region_deadlock(lw_region *region, struct lw_region_link *links, uint32_t room,
                        uint32_t *found);

@@ -20,7 +20,13 @@ struct wait {
     uint32_t owner;
 };
 
-/* Returns whether the agent of this row waits for something that another agent owns. */
+static uint32_t waiter_of(const struct wait *wait)
+{
+    const uint32_t generation = wait->state >> AGENT_GENERATION_SHIFT & (AGENT_GENERATIONS - 1);
+    return generation << ID_GENERATION_SHIFT | wait->row;
+}
+
+/* Returns whether the agent of this row waits for another one, and for no other. */
 static bool look(const struct lw_region *region, uint32_t row, struct wait *wait)
 {
     const struct agent *agent = &region->memory->agents[row];
@@ -31,7 +37,7 @@ static bool look(const struct lw_region *region, uint32_t row, struct wait *wait
     wait->waits = lw_load(&agent->waits, lw_acquire);
     wait->state = lw_load(&agent->state, lw_acquire);
     const uint32_t kind = lw_load(&wait->slot->type, lw_acquire) & SLOT_TYPE;
-    wait->owner = lw_region_owner(region, wait->slot, kind);
+    wait->owner = lw_region_blocker(region, wait->slot, kind, waiter_of(wait));
     return (wait->owner & ID_ROW) != row && lw_region_process_of(region, wait->owner) != PROCESSES;
 }
 
@@ -58,10 +64,8 @@ static uint32_t follow(const struct lw_region *region, uint32_t first, struct wa
 static void tell(const struct lw_region *region, const struct wait *wait,
                  struct lw_region_link *link)
 {
-    const uint32_t generation = wait->state >> AGENT_GENERATION_SHIFT & (AGENT_GENERATIONS - 1);
     memset(link, 0, sizeof *link);
-    lw_region_tell_thread(region, generation << ID_GENERATION_SHIFT | wait->row, &link->pid,
-                          &link->tid, link->thread);
+    lw_region_tell_thread(region, waiter_of(wait), &link->pid, &link->tid, link->thread);
     lw_region_tell_name(wait->slot, link->waits_for);
 }
 

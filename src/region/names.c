@@ -134,13 +134,18 @@ static uint32_t owner_of_table(const lw_word *table)
     return writer || !table ? writer : only_owner(table);
 }
 
-/* Acquire: deadlock.c looks at other words after these, for the second time. */
+/* Acquire, here and above: deadlock.c looks at other words after these, for the second time. */
+static uint32_t owner_of_mutex(const struct slot *slot)
+{
+    return lw_load(&slot->words[LW_MUTEX_STATE], lw_acquire) & LW_MUTEX_OWNER;
+}
+
 uint32_t lw_region_owner(const struct lw_region *region, const struct slot *slot, uint32_t kind)
 {
     switch (kind) {
     case LW_REGION_MUTEX:
     case LW_REGION_RMUTEX:
-        return lw_load(&slot->words[LW_MUTEX_STATE], lw_acquire) & LW_MUTEX_OWNER;
+        return owner_of_mutex(slot);
     case LW_REGION_ONCE:
         return lw_load(&slot->other[LW_ONCE_STATE], lw_acquire) & LW_ONCE_RUNNER;
     case LW_REGION_RWLOCK:
@@ -153,6 +158,22 @@ uint32_t lw_region_owner(const struct lw_region *region, const struct slot *slot
     default:
         return 0;
     }
+}
+
+uint32_t lw_region_blocker(const struct lw_region *region, const struct slot *slot, uint32_t kind,
+                           uint32_t waiter)
+{
+    const lw_word *table = lw_region_table(region, slot, kind);
+    if (!table)
+        return lw_region_owner(region, slot, kind);
+    const uint32_t holder = owner_of_mutex(slot);
+    if (kind == LW_REGION_RWTABLE && holder != waiter)
+        return holder;
+    const uint32_t owner = only_owner(table);
+    /* A writer waits for each reader, others for whichever permit becomes free first. */
+    const bool is_needed = lw_load(&table[LW_PERMITS_STATE], lw_acquire) & LW_PERMITS_DRAINS ||
+                           lw_permits_of(table, owner) == lw_permits_count(table);
+    return is_needed ? owner : 0;
 }
 
 static int lock_directory(struct lw_region *region, uint32_t *self)

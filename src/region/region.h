@@ -224,6 +224,13 @@ uint32_t lw_region_words(uint32_t kind);
  */
 uint32_t lw_region_owner(const struct lw_region *region, const struct slot *slot, uint32_t kind);
 
+/*
+ * Returns the agent without which this waiter for the slot cannot go on, or 0: there is none, or no
+ * single one.
+ */
+uint32_t lw_region_blocker(const struct lw_region *region, const struct slot *slot, uint32_t kind,
+                           uint32_t waiter);
+
 /* Returns the words of a slot's permits or readers; NULL: the slot has none, or is damaged. */
 lw_word *lw_region_table(const struct lw_region *region, const struct slot *slot, uint32_t kind);
 

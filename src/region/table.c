@@ -17,6 +17,10 @@ static int wait_for(const lw_region_permits *permits, lw_step *step, uint32_t se
         *which = lw_answer_expected(looked);
         return 0;
     }
+    /* Of a writer that gave up: lw_region_blocker tells writers from readers by it. */
+    lw_word *state = &permits->words[LW_PERMITS_STATE];
+    if (step == lw_permits_acquire_step && lw_load(state, lw_relaxed) & LW_PERMITS_DRAINS)
+        __atomic_fetch_and(state, ~LW_PERMITS_DRAINS, __ATOMIC_RELAXED);
     struct agent *agent = lw_region_begin(permits->region, permits->busy, self);
     const struct lw_operation operation = {step, permits->words, self};
     const struct lw_end end =

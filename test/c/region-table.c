@@ -202,6 +202,151 @@ REGION_TEST(a_writer_that_gives_up_lets_readers_in)
     assert_int_equal(lw_region_rwtable_unlock(&table), 0);
 }
 
+static int count_deadlocked(void)
+{
+    struct lw_region_link links[8];
+    uint32_t found;
+    const int error = lw_region_deadlock(region, links, COUNT_OF(links), &found);
+    assert_true(error == 0 || error == ENOENT);
+    return (int)found;
+}
+
+/* Has a permit, or reads, and waits for the mutex "lock". */
+static int hold_and_lock(struct call *call)
+{
+    const lw_region_permits *permits = call->on;
+    const lw_region_rwtable table = table_of("table");
+    uint32_t which = 0;
+    int error =
+        permits ? lw_region_permits_acquire(permits, &which) : lw_region_rwtable_rdlock(&table);
+    if (error)
+        return error;
+    const int locked = lw_region_mutex_lock_cancel(&mutex, LW_FOREVER, call->cancel);
+    if (locked == 0)
+        lw_region_mutex_unlock(&mutex);
+    error = permits ? lw_region_permits_release(permits, which) : lw_region_rwtable_unlock(&table);
+    return error ? error : locked;
+}
+
+/* Has the mutex "lock" and, when it is told, waits for what the other thread has. */
+static void lock_and_hold(bool reads)
+{
+    const lw_region_permits permits = permits_of("gpus", 2);
+    const lw_region_rwtable table = table_of("table");
+    uint32_t which = 0;
+    say((char)lw_region_mutex_lock(&mutex));
+    await_word();
+    say((char)(reads ? lw_region_rwtable_rdlock(&table)
+                     : lw_region_permits_acquire(&permits, &which)));
+    reads ? lw_region_rwtable_unlock(&table) : lw_region_permits_release(&permits, which);
+    lw_region_mutex_unlock(&mutex);
+}
+
+static void lock_and_acquire(void)
+{
+    lock_and_hold(false);
+}
+
+static void lock_and_read(void)
+{
+    lock_and_hold(true);
+}
+
+static struct process spawn_and_lock(void (*body)(void), struct call *call)
+{
+    const struct process process = spawn(body);
+    assert_int_equal(hear(&process), 0);
+    start_call(call);
+    await_waiters("lock", 1);
+    return process;
+}
+
+static void end_both(const struct process *process, struct call *call, int locked)
+{
+    assert_int_equal(end_call(call), locked);
+    assert_int_equal(hear(process), 0);
+    assert_int_equal(hear(process), '.');
+    assert_int_equal(end_of(process), 0);
+}
+
+/*
+ * A process waits for a permit. One is free again, and the process has been woken, but makes no
+ * step yet. The owner of the other permit waits for the process, and still there is no cycle.
+ */
+REGION_TEST(a_free_permit_is_no_deadlock)
+{
+    lw_region_permits permits = permits_of("gpus", 2);
+    struct call call = calling(hold_and_lock, &permits);
+    uint32_t which;
+    assert_int_equal(lw_region_permits_acquire(&permits, &which), 0);
+    const struct process process = spawn_and_lock(lock_and_acquire, &call);
+    tell(&process);
+    await_waiters("gpus", 1);
+    assert_int_equal(count_deadlocked(), 0); /* two threads have a permit each */
+    assert_int_equal(kill(process.pid, SIGSTOP), 0);
+    assert_int_equal(waitpid(process.pid, NULL, WUNTRACED), process.pid);
+    assert_int_equal(lw_region_permits_release(&permits, which), 0);
+    assert_int_equal(lw_region_permits_available(&permits), 1);
+    assert_int_equal(count_deadlocked(), 0);
+    assert_int_equal(kill(process.pid, SIGCONT), 0);
+    end_both(&process, &call, 0);
+}
+
+REGION_TEST(one_that_has_all_permits_is_in_a_deadlock)
+{
+    lw_region_permits permits = permits_of("gpus", 2);
+    lw_cancel cancel = LW_CANCEL_INIT;
+    struct call call = calling(hold_and_lock, &permits);
+    call.cancel = &cancel;
+    uint32_t which;
+    const struct process process = spawn_and_lock(lock_and_acquire, &call);
+    assert_int_equal(lw_region_permits_acquire(&permits, &which), 0);
+    /* The call's, too. */
+    permits.words[LW_PERMITS_FIRST + which] = permits.words[LW_PERMITS_FIRST];
+    tell(&process);
+    await_waiters("gpus", 1);
+    assert_int_equal(count_deadlocked(), 2);
+    lw_cancel_fire(&cancel);
+    end_both(&process, &call, ECANCELED);
+}
+
+/* Who waits for a table's mutex waits for the one that has it, and not for the only reader. */
+REGION_TEST(another_reader_has_the_tables_mutex)
+{
+    struct call call = calling(hold_and_lock, NULL);
+    const lw_region_rwtable table = table_of("table");
+    const struct process process = spawn_and_lock(lock_and_read, &call);
+    assert_int_equal(lw_region_mutex_lock(&table.mutex), 0); /* as a reader does, for a moment */
+    tell(&process);
+    await_waiters("table", 1);
+    assert_int_equal(count_deadlocked(), 0);
+    assert_int_equal(lw_region_mutex_leave(&table.mutex), 0);
+    end_both(&process, &call, 0);
+}
+
+REGION_TEST(a_deadlock_of_a_reader_and_a_writer)
+{
+    lw_cancel cancel = LW_CANCEL_INIT;
+    struct call call = calling(hold_and_lock, NULL);
+    call.cancel = &cancel;
+    const struct process process = spawn_and_lock(lock_and_read, &call);
+    const struct process writer = spawn(write_it);
+    await_waiters("table", 1);
+    assert_int_equal(count_deadlocked(), 0);
+    tell(&process);
+    await_waiters("table", 2);
+    for (int i = 0; i < 5000 && count_deadlocked() == 0; i++)
+        sleep_ms(1); /* until the writer has marked that it waits */
+    assert_int_equal(count_deadlocked(), 3);
+    lw_cancel_fire(&cancel);
+    assert_int_equal(hear(&writer), 0);
+    kill_it(&writer);
+    assert_int_equal(end_call(&call), ECANCELED);
+    assert_int_equal(hear(&process), (char)EOWNERDEAD);
+    assert_int_equal(hear(&process), '.');
+    assert_int_equal(end_of(&process), 0);
+}
+
 /* What processes that are killed at any moment do together. */
 struct shared {
     atomic_int turns;
