@@ -396,13 +396,14 @@ uint32_t lw_region_permits_available(const lw_region_permits *permits);
  * A read-write lock with a table of its readers, which is free again when a holder dies. At most
  * LW_PERMITS_MAX (252) readers have it at a time; more of them wait. All come in one line, in which
  * no thread is shut out: so a writer holds back those that come after it. A thread that reads may
- * read once more.
+ * read once more, which takes another place, and never waits.
  *
  * The locks return what lw_region_mutex_lock returns, but the holders that may have died are
  * writers: a reader leaves the data as they are. At EOWNERDEAD a reader, too, has the lock, and all
  * readers and writers are told until a writer unlocks. EDEADLK: the caller writes already, or reads
- * and would write. The try forms return EBUSY. unlock returns 0 or EPERM. A writer may abandon, and
- * reset is a write lock, as with a mutex.
+ * and would write; EOVERFLOW: it reads and would once more, but all places are taken. The try forms
+ * return EBUSY. unlock returns 0 or EPERM. A writer may abandon, and reset is a write lock, as with
+ * a mutex.
  */
 int lw_region_rwtable_named(lw_region *region, const char *name, lw_region_rwtable *lock);
 int lw_region_rwtable_rdlock_cancel(const lw_region_rwtable *lock, lw_deadline deadline,

@@ -125,6 +125,7 @@ export class RWTable {
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up
    * @throws {DeadlockError} this thread writes, or waits to write in another task
+   * @throws {RangeError} this thread reads already, and all 252 reads are taken
    * @throws {AbandonedError} a writer has abandoned it
    * @throws {ClosedError} this thread has closed the region
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
@@ -376,8 +377,9 @@ export class RWTable {
     const { step, words, wanted } = this.#operation(writes);
     if (reads(words, wanted)) {
       if (writes) throw new DeadlockError('this thread reads');
-      // A writer ahead of this thread would wait for it.
-      if (takes(words, wanted)) return true;
+      // At once or never: a writer ahead of this thread would wait for it.
+      if (!takes(words, wanted)) throw new RangeError('too many');
+      return true;
     }
     if (!this.#mutex.lock(left())) return false;
     const { what } = block(step, words, wanted, /** @type {number} */ (left().timeout));

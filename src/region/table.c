@@ -153,10 +153,10 @@ int lw_region_rwtable_rdlock_cancel(const lw_region_rwtable *lock, lw_deadline d
     int error = lw_region_agent(lock->mutex.region, &self);
     if (error)
         return error;
-    /* Once more: a writer ahead of the caller would wait for it. */
-    if (lw_permits_find(lock->readers.words, self) != LW_PERMITS_NONE &&
-        lw_permits_try_step(lock->readers.words, self) != LW_PERMITS_NONE)
-        return told_again(lock);
+    /* Once more, at once or never: a writer ahead of the caller would wait for it. */
+    if (lw_permits_find(lock->readers.words, self) != LW_PERMITS_NONE)
+        return lw_permits_try_step(lock->readers.words, self) != LW_PERMITS_NONE ? told_again(lock)
+                                                                                 : EOVERFLOW;
     error = lw_region_mutex_lock_cancel(&lock->mutex, deadline, cancel);
     return has(error) ? read_then_leave(lock, error, self, deadline, cancel) : error;
 }

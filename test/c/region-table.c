@@ -347,6 +347,26 @@ REGION_TEST(a_deadlock_of_a_reader_and_a_writer)
     assert_int_equal(end_of(&process), 0);
 }
 
+/* No place is left: the caller would wait for itself, or for a writer that waits for the caller. */
+REGION_TEST(to_read_again_never_waits)
+{
+    const lw_region_rwtable table = table_of("table");
+    for (uint32_t i = 0; i < LW_PERMITS_MAX; i++)
+        assert_int_equal(lw_region_rwtable_rdlock(&table), 0);
+    const lw_deadline deadline = lw_after_ms(1000);
+    assert_int_equal(lw_region_rwtable_rdlock_until(&table, deadline), EOVERFLOW);
+    assert_int_equal(lw_region_rwtable_tryrdlock(&table), EBUSY);
+    const struct process writer = spawn(write_it);
+    await_waiters("table", 1);
+    assert_int_equal(lw_region_rwtable_rdlock_until(&table, deadline), EOVERFLOW);
+    assert_int_equal(lw_region_rwtable_unlock(&table), 0);
+    assert_int_equal(lw_region_rwtable_rdlock_until(&table, deadline), 0);
+    for (uint32_t i = 0; i < LW_PERMITS_MAX; i++)
+        assert_int_equal(lw_region_rwtable_unlock(&table), 0);
+    assert_int_equal(hear(&writer), 0);
+    kill_it(&writer);
+}
+
 /* What processes that are killed at any moment do together. */
 struct shared {
     atomic_int turns;

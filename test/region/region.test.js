@@ -658,6 +658,11 @@ describe('a read-write lock of a region that knows its readers', () => {
     table.acquireWrite().unlock();
     expect(await table.runShared(({ ownerDied }) => [ownerDied, table.readers])).eql([false, 1]);
     expect(await failure(() => table.readLock({ timout: 1 }))).instanceOf(TypeError);
+    for (let reads = 0; reads < 252; reads++) table.readLock();
+    // It would wait for itself.
+    expect(await failure(() => table.readLock(5000))).instanceOf(RangeError);
+    expect(table.tryReadLock()).equal(false);
+    for (let reads = 0; reads < 252; reads++) table.readUnlock();
     expect((await failure(() => region.rwlock('table'))).code).equal('EEXIST');
   });
 

@@ -1148,7 +1148,10 @@ class _Side(_Lock[Guard]):
         return _errno.ECANCELED if self._region._value is None else _rwlock_unlock(self._handle)
 
     def acquire(self, blocking: bool = True, timeout: Optional[float] = -1) -> bool:
-        """Locks it. Returns False if the time is up. Raises DeadlockError to who writes."""
+        """
+        Locks it. Returns False if the time is up. Raises DeadlockError to who writes, and
+        OverflowError if there are too many readers.
+        """
         return self._take(_seconds(blocking, timeout)) != _errno.ETIMEDOUT
 
     def release(self) -> None:

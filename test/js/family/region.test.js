@@ -181,6 +181,13 @@ describe('Region', () => {
         codeOf(() => table.writeUnlock()),
         await table.runShared(() => 'read'),
       );
+      for (let reads = 0; reads < 252; reads++) table.readLock();
+      try {
+        table.readLock(5000); // it would wait for itself
+      } catch ({ name }) {
+        codes.push(name, table.tryReadLock());
+      }
+      for (let reads = 0; reads < 252; reads++) table.readUnlock();
       return codes;
     }, region.handle);
     await agent.said('waits');
@@ -205,6 +212,8 @@ describe('Region', () => {
       'ERR_DEADLOCK',
       'ERR_NOT_OWNER',
       'read',
+      'RangeError',
+      false,
     ]);
     expect([table.tryWriteLock(), table.isWriteLocked, table.tryReadLock()]).to.deep.equal([
       true,
