@@ -392,6 +392,10 @@ static void bury_some(struct lw_region *region)
     /* The caller's own name is left there by no burial: this thread would be at it. */
     if (burier != myself && is_live_burier(region, burier))
         return;
+    /* It may have lived when the dead were found. */
+    const uint32_t its_row = (burier & BURIER_ROW) - 1;
+    if (its_row < PROCESSES)
+        announced &= lw_load(&region->memory->processes[its_row].announced, lw_relaxed) != 0;
     /* The dead, and the burier that has died, make no further step from here on. */
     drive_out_killed_threads(announced);
     if (!__atomic_compare_exchange_n(&header->burier, &burier, myself, false, __ATOMIC_SEQ_CST,

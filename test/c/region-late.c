@@ -275,7 +275,8 @@ TEST(a_death_just_before_the_keeper_sleeps)
 }
 
 /* The killed thread takes a second mutex while its process is being buried. */
-static void be_late(enum moment moment, bool mine_has_no_barrier, bool its_has_no_barrier)
+static void be_late(enum moment moment, bool mine_has_no_barrier, bool its_has_no_barrier,
+                    uint32_t burier)
 {
     char said;
     lw_region *region = create();
@@ -287,6 +288,7 @@ static void be_late(enum moment moment, bool mine_has_no_barrier, bool its_has_n
     plan.late_mutex = second.words;
     plan.has_no_barrier = mine_has_no_barrier;
     plan.late = moment;
+    lw_store(&region->memory->header.burier, burier, lw_release);
     kill(plan.holder, SIGKILL);
     assert_int_equal(waitpid(plan.holder, NULL, 0), plan.holder);
     assert_int_equal(try_for_long(&mutex), EOWNERDEAD);
@@ -298,18 +300,24 @@ static void be_late(enum moment moment, bool mine_has_no_barrier, bool its_has_n
 
 TEST(a_last_step_before_the_barrier)
 {
-    be_late(BARRIER, false, false);
+    be_late(BARRIER, false, false, 0);
 }
 
 TEST(a_last_step_where_there_is_no_barrier)
 {
-    be_late(PAUSE, true, false);
+    be_late(PAUSE, true, false, 0);
 }
 
 /* The barrier does not reach it. */
 TEST(a_last_step_of_a_process_that_has_not_registered)
 {
-    be_late(PAUSE, false, true);
+    be_late(PAUSE, false, true, 0);
+}
+
+/* The barrier reaches the dead, but not the one that was burying them, and has ended since. */
+TEST(a_last_step_of_a_burier_that_has_not_registered)
+{
+    be_late(PAUSE, false, false, PROCESSES);
 }
 
 static pid_t fork_killer(void)
