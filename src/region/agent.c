@@ -214,38 +214,49 @@ static void set_name(struct agent *agent, const char *name)
     }
 }
 
+/* The calling thread becomes an agent: the first of its memberships. Returns 0 or EAGAIN. */
+static int become_agent(struct lw_region *region)
+{
+    if (!make_key_later())
+        return EAGAIN;
+    const int error = lw_region_join(region);
+    if (error)
+        return error;
+    forget_closed_regions();
+    struct membership *member = malloc(sizeof *member);
+    if (!member)
+        return EAGAIN;
+    const bool is_told =
+        pthread_setspecific(at_exit, member) == 0 || lw_load(&is_ending, lw_relaxed);
+    if (!is_told || take_row(region, &member->id) != 0) {
+        free(member);
+        if (!memberships)
+            pthread_setspecific(at_exit, NULL);
+        return EAGAIN;
+    }
+    member->serial = region->serial;
+    member->next = memberships;
+    memberships = member;
+    struct agent *agent = lw_region_agent_of(region, member->id);
+    lw_store(&agent->tid, lw_self(), lw_relaxed);
+    char name[sizeof agent->name] = {0};
+    prctl(PR_GET_NAME, name);
+    set_name(agent, name);
+    return 0;
+}
+
 int lw_region_agent_slow(struct lw_region *region, uint32_t *id)
 {
     const struct membership *known = memberships;
     while (known && known->serial != region->serial)
         known = known->next;
     if (!known) {
-        if (!make_key_later())
-            return EAGAIN;
-        const int error = lw_region_join(region);
+        const struct lw_quiet before = lw_begin_quietly();
+        const int error = become_agent(region);
+        lw_end_quietly(before);
         if (error)
             return error;
-        forget_closed_regions();
-        struct membership *member = malloc(sizeof *member);
-        if (!member)
-            return EAGAIN;
-        const bool is_told =
-            pthread_setspecific(at_exit, member) == 0 || lw_load(&is_ending, lw_relaxed);
-        if (!is_told || take_row(region, &member->id) != 0) {
-            free(member);
-            if (!memberships)
-                pthread_setspecific(at_exit, NULL);
-            return EAGAIN;
-        }
-        member->serial = region->serial;
-        member->next = memberships;
-        memberships = member;
-        struct agent *agent = lw_region_agent_of(region, member->id);
-        lw_store(&agent->tid, lw_self(), lw_relaxed);
-        char name[sizeof agent->name] = {0};
-        prctl(PR_GET_NAME, name);
-        set_name(agent, name);
-        known = member;
+        known = memberships;
     }
     lw_region_last_agent = (struct lw_region_agent){known->serial, known->id};
     *id = known->id;

@@ -75,7 +75,9 @@ int lw_region_deadlock(lw_region *region, struct lw_region_link *links, uint32_t
     /* In which walk a row was met first. Rows that an earlier walk met lead to no other cycle. */
     uint16_t walk_of[AGENTS] = {0};
     *found = 0;
+    const struct lw_quiet before = lw_begin_quietly();
     struct wait *waits = malloc(AGENTS * sizeof *waits);
+    lw_end_quietly(before);
     if (!waits)
         return ENOMEM;
     int error = ENOENT;

@@ -79,7 +79,7 @@ static int check(const struct header *header, size_t available, size_t *size)
 }
 
 /* Makes an open region of memory that has been checked. Returns 0 or an errno code. */
-static int attach(lw_region **out, void *memory, size_t size, size_t mapped)
+static int attach(lw_region **out, void *memory, size_t size)
 {
     int error = lw_region_learn_boot();
     if (error)
@@ -93,7 +93,6 @@ static int attach(lw_region **out, void *memory, size_t size, size_t mapped)
         region->slots_part_shift++;
     region->bytes = (uint32_t)(sizeof(struct memory) + region->slots * sizeof(struct slot));
     region->end = (uint32_t)size;
-    region->mapped = mapped;
     __atomic_store_n(&lw_carer, &lw_region_carer, __ATOMIC_RELEASE);
     error = lw_share(memory, size, region, &region->memory->header.doorbell);
     if (!error) {
@@ -112,7 +111,7 @@ static int attach(lw_region **out, void *memory, size_t size, size_t mapped)
     return error;
 }
 
-int lw_region_open_memory(lw_region **region, void *memory, size_t size, unsigned flags)
+static int open_memory(lw_region **region, void *memory, size_t size, unsigned flags)
 {
     if (!memory || (uintptr_t)memory % 64 != 0 || size < sizeof(struct header) || !are_flags(flags))
         return EINVAL;
@@ -125,7 +124,15 @@ int lw_region_open_memory(lw_region **region, void *memory, size_t size, unsigne
         return EEXIST;
     }
     const int error = check(header, size, &size);
-    return error ? error : attach(region, memory, size, 0);
+    return error ? error : attach(region, memory, size);
+}
+
+int lw_region_open_memory(lw_region **region, void *memory, size_t size, unsigned flags)
+{
+    const struct lw_quiet before = lw_begin_quietly();
+    const int error = open_memory(region, memory, size, flags);
+    lw_end_quietly(before);
+    return error;
 }
 
 static int map_and_open(lw_region **region, int fd, size_t available, unsigned flags)
@@ -136,7 +143,7 @@ static int map_and_open(lw_region **region, int fd, size_t available, unsigned f
     void *memory = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
         return errno;
-    const int error = lw_region_open_memory(region, memory, mapped, flags);
+    const int error = open_memory(region, memory, mapped, flags);
     if (error)
         munmap(memory, mapped);
     else

@@ -206,6 +206,24 @@ int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
     return result;
 }
 
+/* The first of its process: it reads the boot's id. Before all tests that open one here. */
+TEST(to_open_memory_is_no_cancellation_point)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        lw_region *region;
+        const size_t size = 1 << 20;
+        void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        errno = 0;
+        pthread_cancel(pthread_self());
+        const int error = lw_region_open_memory(&region, memory, size, LW_REGION_CREATE);
+        _exit(error ? error : errno ? errno : 42);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 42);
+}
+
 static lw_region *create(void)
 {
     lw_region *region;
