@@ -63,25 +63,22 @@ static bool has_name(const struct slot *slot, const struct lw_region_name *name)
     return true;
 }
 
-/*
- * Returns the slot of this name, or NULL, and its type. *vacant: the first slot that can be given
- * the name, or NULL.
- */
-static struct slot *find(const struct lw_region *region, const struct lw_region_name *name,
-                         uint32_t *type, struct slot **vacant)
+/* Returns the slot at which a search for this name looks after so many others. */
+static struct slot *slot_at(const struct lw_region *region, const struct lw_region_name *name,
+                            uint32_t i)
 {
-    *vacant = NULL;
+    return &region->memory->slots[(uint32_t)(((uint64_t)name->hash + i) % region->slots)];
+}
+
+/* Returns the slot of this name, or NULL, and its type. */
+static struct slot *find(const struct lw_region *region, const struct lw_region_name *name,
+                         uint32_t *type)
+{
     for (uint32_t i = 0; i < region->slots; i++) {
-        struct slot *slot =
-            &region->memory->slots[(uint32_t)(((uint64_t)name->hash + i) % region->slots)];
+        struct slot *slot = slot_at(region, name, i);
         do {
             *type = lw_load(&slot->type, lw_acquire);
-            if (!is_kind(*type)) {
-                if (!*vacant)
-                    *vacant = slot;
-                break;
-            }
-            if (!has_name(slot, name))
+            if (!is_kind(*type) || !has_name(slot, name))
                 break;
             if (lw_load(&slot->type, lw_relaxed) == *type)
                 return slot;
@@ -272,21 +269,52 @@ static int fill(struct lw_region *region, struct slot *slot, const struct conten
     return 0;
 }
 
+/* For so long a call waits for a slot that was removed, if there is no other one. */
+#define REMOVED_MS 1000
+
 /*
- * Gives the slot this name. The caller holds the directory. A slot that has been removed may still
- * be held for a moment by a thread that has not noticed.
+ * Takes the mutex of the first slot that can be given this name. The caller holds the directory. A
+ * thread that has not noticed that a mutex was removed may still hold it for a moment, or for as
+ * long as its process is stopped: then the next slot will do. A slot that was never used can only
+ * have an owner that died, and no search goes on behind it. Returns 0, ENOSPC or another errno
+ * code.
  */
-static int make(struct lw_region *region, struct slot *slot, const struct lw_region_name *name,
-                const struct contents *contents, uint32_t self)
+static int take_vacant(struct lw_region *region, const struct lw_region_name *name, uint32_t self,
+                       struct slot **vacant)
 {
-    const uint32_t before = lw_load(&slot->type, lw_relaxed);
-    const uint32_t type = (before & ~SLOT_TYPE) + SLOT_ONE + contents->kind;
-    const uint32_t busy = lw_region_busy(region, slot);
+    bool is_unused = false;
+    *vacant = NULL;
+    for (uint32_t i = 0; i < region->slots && !is_unused; i++) {
+        struct slot *slot = slot_at(region, name, i);
+        const uint32_t type = lw_load(&slot->type, lw_relaxed);
+        if (is_kind(type))
+            continue;
+        is_unused = type == SLOT_UNUSED;
+        const bool is_taken = !is_unused && lw_mutex_try_step(slot->words, self);
+        if (is_taken || is_unused || !*vacant)
+            *vacant = slot;
+        if (is_taken)
+            return 0;
+    }
+    if (!*vacant)
+        return ENOSPC;
     lw_region_mark_used(region->memory->header.used_slots, region->slots_part_shift,
-                        (uint32_t)(slot - region->memory->slots));
-    int error = lw_region_take(region, slot->words, busy, self, LW_FOREVER, NULL);
+                        (uint32_t)(*vacant - region->memory->slots));
+    const int error = lw_region_take(region, (*vacant)->words, lw_region_busy(region, *vacant),
+                                     self, is_unused ? LW_FOREVER : lw_after_ms(REMOVED_MS), NULL);
+    return error == ETIMEDOUT ? ENOSPC : error;
+}
+
+/* Makes the name. The caller holds the directory. */
+static int make(struct lw_region *region, const struct lw_region_name *name,
+                const struct contents *contents, uint32_t self, struct slot **made)
+{
+    int error = take_vacant(region, name, self, made);
     if (error)
         return error;
+    struct slot *slot = *made;
+    const uint32_t before = lw_load(&slot->type, lw_relaxed);
+    const uint32_t type = (before & ~SLOT_TYPE) + SLOT_ONE + contents->kind;
     error = fill(region, slot, contents);
     if (!error) {
         lw_robust_decide(slot->words, lw_region_fate_of(type));
@@ -298,7 +326,7 @@ static int make(struct lw_region *region, struct slot *slot, const struct lw_reg
             lw_store(&slot->name[i], name->words[i], lw_relaxed);
         lw_store(&slot->type, type, lw_release);
     }
-    lw_region_free(region, slot->words, busy, self);
+    lw_region_free(region, slot->words, lw_region_busy(region, slot), self);
     return error;
 }
 
@@ -328,22 +356,20 @@ int lw_region_named(struct lw_region *region, const char *name, uint32_t kind,
     int error = pack(name, &packed);
     if (error)
         return error;
-    struct slot *vacant;
-    *slot = find(region, &packed, type, &vacant);
+    *slot = find(region, &packed, type);
     if (*slot)
         return compare(region, *slot, *type, &contents);
     uint32_t self;
     error = lock_directory(region, &self);
     if (error)
         return error;
-    *slot = find(region, &packed, type, &vacant);
+    *slot = find(region, &packed, type);
     if (*slot) {
         error = compare(region, *slot, *type, &contents);
     } else {
-        error = vacant ? make(region, vacant, &packed, &contents, self) : ENOSPC;
-        *slot = vacant;
+        error = make(region, &packed, &contents, self, slot);
         if (!error)
-            *type = lw_load(&vacant->type, lw_relaxed);
+            *type = lw_load(&(*slot)->type, lw_relaxed);
     }
     unlock_directory(region, self);
     return error;
@@ -455,8 +481,7 @@ int lw_region_remove(lw_region *region, const char *name)
     if (error)
         return error;
     uint32_t type;
-    struct slot *vacant;
-    struct slot *slot = find(region, &packed, &type, &vacant);
+    struct slot *slot = find(region, &packed, &type);
     error = slot ? remove_slot(region, slot, type, self) : ENOENT;
     unlock_directory(region, self);
     return error;
@@ -554,11 +579,10 @@ int lw_region_next(lw_region *region, uint32_t *cursor, struct lw_region_info *i
 static int look_up(lw_region *region, const char *name, const struct slot **slot, uint32_t *type)
 {
     struct lw_region_name packed;
-    struct slot *vacant;
     const int error = pack(name, &packed);
     if (error)
         return error == ENAMETOOLONG ? ENOENT : error;
-    *slot = find(region, &packed, type, &vacant);
+    *slot = find(region, &packed, type);
     return *slot ? 0 : ENOENT;
 }
 

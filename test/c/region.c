@@ -1467,4 +1467,65 @@ REGION_TEST(a_deadlock_is_named)
     assert_int_equal(end_of(&child), 0);
 }
 
+/* Has the mutex "removed" after it was removed, as a thread has that has not noticed. */
+static void hold_removed(void)
+{
+    const lw_region_mutex removed = named(region, "removed");
+    uint32_t self;
+    say((char)lw_region_mutex_lock(&removed));
+    self = lw_region_last_agent.id;
+    lw_region_mutex_unlock(&removed);
+    say(1);
+    await_word();
+    say((char)!lw_mutex_try_step(removed.words, self));
+    stay();
+}
+
+static struct process leave_a_removed_mutex(void)
+{
+    const struct process process = spawn(hold_removed);
+    assert_int_equal(hear(&process), 0);
+    assert_int_equal(hear(&process), 1);
+    assert_int_equal(lw_region_remove(region, "removed"), 0);
+    tell(&process);
+    assert_int_equal(hear(&process), 0);
+    return process;
+}
+
+static int name_removed(struct call *call)
+{
+    return lw_region_mutex_named(region, "removed", call->on);
+}
+
+/* It stops there, and nobody waits for it to go on. */
+REGION_TEST(a_thread_has_a_mutex_that_was_removed)
+{
+    const struct process process = leave_a_removed_mutex();
+    lw_region_mutex removed;
+    lw_region_mutex again;
+    assert_int_equal(by_another(name_removed, &removed), 0);
+    assert_int_equal(lw_region_mutex_lock(&removed), 0);
+    assert_int_equal(lw_region_mutex_named(region, "removed", &again), 0);
+    assert_ptr_equal(again.words, removed.words);
+    assert_int_equal(lw_region_mutex_unlock(&removed), 0);
+    kill_it(&process);
+}
+
+/* There is no other slot. */
+REGION_TEST(a_thread_has_the_last_slot)
+{
+    char name[8];
+    lw_region_mutex removed;
+    int error = 0;
+    const struct process process = leave_a_removed_mutex();
+    for (int i = 0; i < 10000 && !error; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        error = lw_region_mutex_named(region, name, &removed);
+    }
+    assert_int_equal(error, ENOSPC);
+    kill_it(&process);
+    assert_int_equal(lw_region_mutex_named(region, "removed", &removed), 0);
+    assert_int_equal(lw_region_mutex_named(region, "more", &removed), ENOSPC);
+}
+
 RUN_TESTS("region")
