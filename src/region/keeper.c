@@ -132,9 +132,10 @@ static void set_alarm(struct list *list, struct process *process, uint32_t token
  * Takes a process row for the calling thread. Returns 0 or EAGAIN.
  *
  * Between a compare-and-swap that fails and the next row, the list names a row that another thread
- * has just taken. If this thread is killed right there, and the two have the same thread id, since
- * they are in different PID namespaces, then the kernel marks the other one's token. Nothing can be
- * done about that: the kernel compares the id alone.
+ * has just taken; and when this thread has given its row back, the list names that row until it is
+ * forgotten. If this thread is killed right there, and the two have the same thread id, since they
+ * are in different PID namespaces, then the kernel marks the other one's token. Nothing can be done
+ * about that: the kernel compares the id alone.
  */
 static int take_row(struct lw_region *region, struct list *list)
 {
@@ -249,6 +250,9 @@ static void *keep(void *argument)
     const bool stays = region->row != PROCESSES - 1 || has_free_row(region);
     tell(region, stays ? 1 : EAGAIN + 2);
     while (stays && !lw_load(&region->closing, lw_acquire)) {
+        /* Whoever wanted this row, too, and was late, has stored its own, and then joins. */
+        if (lw_load(&process->boot, lw_relaxed) != lw_region_boot())
+            lw_store(&process->boot, lw_region_boot(), lw_relaxed);
         lw_region_bury_the_dead(region);
         watch(region, members);
         members = __atomic_load_n(&header->members, __ATOMIC_SEQ_CST);

@@ -423,6 +423,23 @@ TEST(a_death_while_a_thread_buries)
     assert_int_equal(lw_region_close(region), 0);
 }
 
+/* Without /proc it is unknown; whoever wanted the row, too, may have stored that last. */
+TEST(a_row_says_its_boot_again)
+{
+    lw_region *region = create();
+    const lw_region_mutex mutex = named(region, "lock");
+    lw_word *boot = &region->memory->processes[region->row].boot;
+    lw_store(boot, LW_REGION_UNKNOWN_BOOT, lw_release);
+    fork_holder(&mutex, false);
+    for (int i = 0; i < 5000 && lw_load(boot, lw_acquire) != lw_region_boot(); i++)
+        sleep_ms(1);
+    assert_int_equal(lw_load(boot, lw_acquire), lw_region_boot());
+    kill(plan.holder, SIGKILL);
+    assert_int_equal(waitpid(plan.holder, NULL, 0), plan.holder);
+    plan.process = 0;
+    assert_int_equal(lw_region_close(region), 0);
+}
+
 /* A kernel that knows of slices tells them; the keeper's thread id is what others watch. */
 TEST(a_keeper_has_short_slices)
 {

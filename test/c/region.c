@@ -727,11 +727,16 @@ REGION_TEST(a_holder_that_never_was)
     assert_int_equal(lw_region_mutex_unlock(&other), 0);
 }
 
-/* The machine was switched off: the tokens are those of live threads, but of another boot. */
+/*
+ * The machine was switched off: the tokens are those of live threads, but of another boot. The
+ * holder is stopped, since its keeper would correct the boot.
+ */
 REGION_TEST(the_machine_has_booted_again)
 {
     assert_int_equal(lw_region_close(region), 0);
     const struct process holder = spawn_holder();
+    kill(holder.pid, SIGSTOP);
+    waitpid(holder.pid, NULL, WUNTRACED);
     overwrite(4096 + 4, 1234567); /* the boot of the first process row */
     assert_int_equal(open_region(), 0);
     assert_int_equal(lw_region_mutex_trylock(&mutex), EOWNERDEAD);
