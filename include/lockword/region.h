@@ -37,7 +37,7 @@
  *
  * One exception: processes of two PID namespaces share a region, and their watching threads happen
  * to have the same thread id, each in its namespace. If one of these processes is killed at a
- * certain instruction while it joins the region, the other one can be taken for dead.
+ * certain instruction while it joins or leaves the region, the other one can be taken for dead.
  *
  * What EOWNERDEAD means. The data that the mutex guards may be half written. The new holder looks
  * at it and mends it; to unlock the mutex declares the data sound. It finds what the dead one had
