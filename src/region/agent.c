@@ -234,6 +234,12 @@ static int become_agent(struct lw_region *region)
             pthread_setspecific(at_exit, NULL);
         return EAGAIN;
     }
+    /*
+     * Before any lock has the id: lw_region_bury_nobody frees what has the id of no agent. To take
+     * the row orders no later store, and to take a lock is an acquire: on POWER, and in C's model,
+     * others could see the lock's word first.
+     */
+    __sync_synchronize();
     member->serial = region->serial;
     member->next = memberships;
     memberships = member;
