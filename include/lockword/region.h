@@ -72,8 +72,8 @@
  * Functions return 0 or an errno code. None sets errno, prints or aborts, or is a cancellation
  * point (pthread_cancel). Besides those that are named, a function that uses a mutex may return
  * EAGAIN: the region has no room for one more process (1023 at a time) or thread (4096 at a time),
- * the thread that watches the other processes cannot be started, or the process has no
- * thread-specific key left.
+ * the thread that watches the other processes cannot be started, the process has no thread-specific
+ * key left, or memory is short.
  */
 #ifndef LOCKWORD_REGION_H
 #define LOCKWORD_REGION_H
