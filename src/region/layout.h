@@ -25,6 +25,15 @@
 #define LW_REGION_MAGIC_1 0x64726f77u /* "word" */
 #define LW_REGION_VERSION 4u
 
+/*
+ * Words of several parts, by their bits:
+ *
+ *     agent's state  0-10 process row + 1   11-27 generation                   28-31 0
+ *     agent's id     0-11 agent row         12-28 generation, not 0            29-31 the mutex's
+ *     agent's busy   0-30 slot + 1, or BUSY_DIRECTORY                          31 BUSY_NOTIFIES
+ *     slot's type    0-7  kind              8-31  how often it got or lost a name
+ *     burier         0-10 process row + 1   11-31 generation of the process row
+ */
 #define PROCESSES 1024u
 #define AGENTS 4096u
 
@@ -137,6 +146,7 @@ struct memory {
     struct slot slots[];
 };
 
+_Static_assert(sizeof(struct header) <= 4096, "a page");
 _Static_assert(sizeof(struct process) == 64, "a cache line");
 _Static_assert(sizeof(struct agent) == 64, "a cache line");
 _Static_assert(PROCESSES <= AGENT_PROCESS, "an agent's state has a row + 1");
