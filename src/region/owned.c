@@ -111,19 +111,23 @@ int lw_region_cond_wait(lw_cond *cond, const lw_region_mutex *mutex)
     return lw_region_cond_wait_cancel(cond, mutex, LW_FOREVER, NULL);
 }
 
-static int run_step(lw_region *region, lw_step *step, lw_word *words, lw_deadline deadline,
-                    lw_cancel *cancel, uint32_t *result)
+static int run_as(uint32_t self, lw_step *step, lw_word *words, lw_deadline deadline,
+                  lw_cancel *cancel, uint32_t *result)
 {
-    uint32_t self;
-    const int error = lw_region_agent(region, &self);
-    if (error)
-        return error;
     const struct lw_operation operation = {step, words, self};
     const struct lw_end end = step == lw_rwlock_write_step
                                   ? lw_hold(&lw_held_written, operation, deadline, cancel)
                                   : lw_spin_then_block(operation, deadline, cancel);
     *result = end.result;
     return lw_error_of(end.ending);
+}
+
+static int run_step(lw_region *region, lw_step *step, lw_word *words, lw_deadline deadline,
+                    lw_cancel *cancel, uint32_t *result)
+{
+    uint32_t self;
+    const int error = lw_region_agent(region, &self);
+    return error ? error : run_as(self, step, words, deadline, cancel, result);
 }
 
 int lw_region_once_named(lw_region *region, const char *name, lw_region_once *once)
@@ -185,13 +189,13 @@ int lw_region_rwlock_wrlock_cancel(const lw_region_rwlock *rwlock, lw_deadline d
                                    lw_cancel *cancel)
 {
     uint32_t self;
+    uint32_t ignored;
     const int error = lw_region_agent(rwlock->region, &self);
     if (error)
         return error;
     return lw_rwlock_take_write(rwlock->words, self)
                ? 0
-               : run_step(rwlock->region, lw_rwlock_write_step, rwlock->words, deadline, cancel,
-                          &self);
+               : run_as(self, lw_rwlock_write_step, rwlock->words, deadline, cancel, &ignored);
 }
 SHORTER(lw_region_rwlock_wrlock, lw_region_rwlock)
 
