@@ -314,12 +314,10 @@ void lw_region_bury_nobody(struct lw_region *region, const lw_word *word)
 {
     lw_word *words = region->memory->header.directory;
     if (word != words) {
-        const size_t at = (size_t)((const char *)word - (char *)region->memory->slots);
-        if (at / sizeof(struct slot) >= region->slots)
+        struct slot *slot = lw_region_slot_of(region, word);
+        if (!slot || word != slot->words)
             return;
-        words = region->memory->slots[at / sizeof(struct slot)].words;
-        if (word != words)
-            return;
+        words = slot->words;
     }
     const uint32_t owner = lw_mutex_owner(words);
     const uint32_t row = lw_region_process_of(region, owner);

@@ -46,6 +46,14 @@
 
 static lw_word boot;
 
+uint32_t lw_region_hash(const char *bytes, size_t n)
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ (unsigned char)bytes[i]) * 16777619u;
+    return hash;
+}
+
 /*
  * A boot that is only unknown for the moment must not be taken for another one: whoever has a token
  * of the real one would be buried alive.
@@ -55,16 +63,14 @@ int lw_region_learn_boot(void)
     if (lw_load(&boot, lw_relaxed) != 0)
         return 0;
     char id[64];
-    uint32_t hash = 2166136261u;
     const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != EPERM)
         return errno;
     const ssize_t length = fd < 0 ? 0 : read(fd, id, sizeof id);
     if (fd >= 0)
         close(fd);
-    for (ssize_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)id[i]) * 16777619u;
-    lw_store(&boot, length > 0 ? hash | 1 : LW_REGION_UNKNOWN_BOOT, lw_relaxed);
+    lw_store(&boot, length > 0 ? lw_region_hash(id, (size_t)length) | 1 : LW_REGION_UNKNOWN_BOOT,
+             lw_relaxed);
     return 0;
 }
 
@@ -209,6 +215,12 @@ static void watch(struct lw_region *region, uint32_t members)
                  watched.any_left ? lw_after_ns(CROWDED_LOOK_NS) : LW_FOREVER, &look_ns);
 }
 
+void lw_region_move(lw_word *word)
+{
+    __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
+    lw_notify(word, LW_ALL);
+}
+
 static void tell(struct lw_region *region, uint32_t ready)
 {
     lw_store(&region->keeper_ready, ready, lw_release);
@@ -243,8 +255,8 @@ static void *keep(void *argument)
     struct process *process = &region->memory->processes[region->row];
     lw_store(&process->pid, (uint32_t)getpid(), lw_relaxed);
     lw_store(&process->announced, lw_region_announce_process(), lw_release);
-    uint32_t members = __atomic_add_fetch(&header->members, 1, __ATOMIC_SEQ_CST);
-    lw_notify(&header->members, LW_ALL);
+    lw_region_move(&header->members);
+    uint32_t members = __atomic_load_n(&header->members, __ATOMIC_SEQ_CST);
     lw_region_bury_the_dead(region);
     /* Without the last row nobody could join, and bury, if all had died at the same time. */
     const bool stays = region->row != PROCESSES - 1 || has_free_row(region);
@@ -262,17 +274,16 @@ static void *keep(void *argument)
     return NULL;
 }
 
-/* Starts the thread with all signals blocked: they are for the program's own threads. */
-static int start(struct lw_region *region)
+int lw_region_start_thread(pthread_t *thread, void *(*body)(void *), struct lw_region *region)
 {
     sigset_t all;
     sigset_t before;
-    /* In a process of several threads, as this one is about to be, this takes the kernel 10 ms. */
-    lw_region_announce_process();
+    const struct lw_quiet quiet = lw_begin_quietly();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = pthread_create(&region->keeper, NULL, keep, region);
+    const int error = pthread_create(thread, NULL, body, region);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    lw_end_quietly(quiet);
     return error ? EAGAIN : 0;
 }
 
@@ -284,7 +295,10 @@ int lw_region_join(struct lw_region *region)
     if (!region->joined) {
         lw_store(&region->keeper_ready, 0, lw_relaxed);
         lw_store(&region->closing, 0, lw_relaxed);
-        error = start(region);
+        /* In a process of several threads, as this one is about to be, it takes the kernel 10 ms.
+         */
+        lw_region_announce_process();
+        error = lw_region_start_thread(&region->keeper, keep, region);
         if (!error) {
             while (lw_load(&region->keeper_ready, lw_acquire) == 0)
                 lw_wait(&region->keeper_ready, 0, LW_FOREVER);
@@ -303,10 +317,8 @@ void lw_region_leave(struct lw_region *region)
 {
     if (!region->joined)
         return;
-    struct header *header = &region->memory->header;
     lw_store(&region->closing, 1, lw_release);
-    __atomic_fetch_add(&header->members, 1, __ATOMIC_SEQ_CST);
-    lw_notify(&header->members, LW_ALL);
+    lw_region_move(&region->memory->header.members);
     pthread_join(region->keeper, NULL);
     region->joined = false;
 }

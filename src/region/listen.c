@@ -5,8 +5,6 @@
 #define _GNU_SOURCE
 #include "region.h"
 
-#include <signal.h>
-
 #include "../loop/lot.h"
 
 static struct lw_doorbell *doorbell_of(const struct lw_region *region)
@@ -19,8 +17,7 @@ void lw_region_ring_all(struct lw_region *region)
     struct lw_doorbell *doorbell = doorbell_of(region);
     for (uint32_t i = 0; i < LW_BELLS; i++)
         __atomic_fetch_add(&doorbell->bells[i], 1, __ATOMIC_SEQ_CST);
-    __atomic_fetch_add(&doorbell->rung, 1, __ATOMIC_SEQ_CST);
-    lw_notify(&doorbell->rung, LW_ALL);
+    lw_region_move(&doorbell->rung);
 }
 
 /* Returns a bit for each bell that has moved since the last call. */
@@ -54,18 +51,11 @@ static void *listen(void *argument)
     }
 }
 
-/* Signals are for the program's own threads. */
 static int start(struct lw_region *region)
 {
-    sigset_t every;
-    sigset_t before;
     look_at_bells(region);
     lw_store(&region->deaf, 0, lw_relaxed);
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, &before);
-    const int error = pthread_create(&region->listener, NULL, listen, region);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error ? EAGAIN : 0;
+    return lw_region_start_thread(&region->listener, listen, region);
 }
 
 int lw_region_listen(struct lw_region *region)
@@ -83,10 +73,8 @@ void lw_region_stop_listening(struct lw_region *region)
 {
     if (!region->listens)
         return;
-    struct lw_doorbell *doorbell = doorbell_of(region);
     __atomic_store_n(&region->deaf, 1, __ATOMIC_SEQ_CST);
-    __atomic_fetch_add(&doorbell->rung, 1, __ATOMIC_SEQ_CST);
-    lw_notify(&doorbell->rung, LW_ALL);
+    lw_region_move(&doorbell_of(region)->rung);
     pthread_join(region->listener, NULL);
     region->listens = false;
 }

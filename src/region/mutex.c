@@ -27,13 +27,12 @@ void lw_region_end(struct agent *agent)
 
 static bool care_begin(struct lw_region *region, const lw_word *word)
 {
-    const size_t at = (size_t)((const char *)word - (char *)region->memory->slots);
-    const size_t slot = at / sizeof(struct slot);
+    const struct slot *slot = lw_region_slot_of(region, word);
     uint32_t self;
-    if (slot >= region->slots || lw_region_agent(region, &self) != 0 ||
+    if (!slot || lw_region_agent(region, &self) != 0 ||
         lw_load(&lw_region_agent_of(region, self)->busy, lw_relaxed) != 0)
         return false;
-    lw_region_begin(region, (uint32_t)slot + 1, self);
+    lw_region_begin(region, lw_region_busy(region, slot), self);
     return true;
 }
 
@@ -53,11 +52,10 @@ static void care_look(struct lw_region *region, const lw_word *word)
  */
 static bool care_alarm(struct lw_region *region, const lw_word *word, struct lw_waited *alarm)
 {
-    const size_t at = (size_t)((const char *)word - (char *)region->memory->slots);
-    const size_t slot = at / sizeof(struct slot);
-    if (slot >= region->slots || !lw_can_wait_for_many())
+    const struct slot *slot = lw_region_slot_of(region, word);
+    if (!slot || !lw_can_wait_for_many())
         return false;
-    const uint32_t owner = lw_mutex_owner(region->memory->slots[slot].words);
+    const uint32_t owner = lw_mutex_owner(slot->words);
     const uint32_t row = lw_region_process_of(region, owner);
     if (row == PROCESSES || row == region->row)
         return false;

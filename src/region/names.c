@@ -45,9 +45,7 @@ static int pack(const char *name, struct lw_region_name *packed)
         return ENAMETOOLONG;
     memset(packed, 0, sizeof *packed);
     memcpy(packed->words, name, length);
-    packed->hash = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < length; i++)
-        packed->hash = (packed->hash ^ (unsigned char)name[i]) * 16777619u;
+    packed->hash = lw_region_hash(name, length);
     return 0;
 }
 

@@ -68,12 +68,21 @@ static inline void lw_end_quietly(struct lw_quiet before)
 
 /* keeper.c */
 
-/* Starts the keeper, unless it runs already. Returns 0, EAGAIN or ENOMEM. */
+/* Starts the keeper, unless it runs already. Returns 0 or EAGAIN. */
 int lw_region_join(struct lw_region *region);
+/*
+ * Starts a thread of the library. It has all signals blocked: they are for the program's own
+ * threads. Returns 0 or EAGAIN.
+ */
+int lw_region_start_thread(pthread_t *thread, void *(*body)(void *), struct lw_region *region);
+/* Moves a word of the header, and wakes all that wait for that. */
+void lw_region_move(lw_word *word);
 /* Ends the keeper, which gives back all that this process has in the region. */
 void lw_region_leave(struct lw_region *region);
 /* Finds out lw_region_boot, before this process opens its first region. Returns an errno code. */
 int lw_region_learn_boot(void);
+/* FNV-1a. */
+uint32_t lw_region_hash(const char *bytes, size_t n);
 /*
  * Returns a number that is not 0, and another one after the machine has booted again. Or that this
  * process has no /proc to read it from: then it does not know which of the others are of its boot.
@@ -184,6 +193,15 @@ void lw_region_end(struct agent *agent);
 static inline uint32_t lw_region_busy(const struct lw_region *region, const struct slot *slot)
 {
     return (uint32_t)(slot - region->memory->slots) + 1;
+}
+
+/* Returns the slot in which this word of the region lies, or NULL: the header's, or a range's. */
+static inline struct slot *lw_region_slot_of(const struct lw_region *region, const lw_word *word)
+{
+    const size_t at = (size_t)((const char *)word - (char *)region->memory->slots);
+    return at / sizeof(struct slot) < region->slots
+               ? &region->memory->slots[at / sizeof(struct slot)]
+               : NULL;
 }
 
 /* Returns the slot that an agent waits for, or NULL if it waits for none. */
