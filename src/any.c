@@ -12,8 +12,10 @@ enum lw_ending lw_wait_any_slow(const lw_source *sources, uint32_t n, lw_deadlin
     for (uint32_t i = 0; i < n; i++)
         operations[i] = (struct lw_operation){sources[i].step, sources[i].words, sources[i].wanted};
     const struct lw_end end = lw_block_any(operations, n, deadline, cancel);
-    *which = end.index;
-    if (end.ending == LW_ENDED_DONE && sources[end.index].number)
-        *sources[end.index].number = end.result;
+    if (end.ending == LW_ENDED_DONE) {
+        *which = end.index;
+        if (sources[end.index].number)
+            *sources[end.index].number = end.result;
+    }
     return end.ending;
 }

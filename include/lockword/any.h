@@ -98,7 +98,7 @@ LW_API lw_source lw_source_latch(lw_latch *latch)
     return source;
 }
 
-/* Whether there are sources, and none asks for more permits than there can be. */
+/* Returns whether there are sources, and none asks for more permits than there can be. */
 static inline bool lw_sources_can_come(const lw_source *sources, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -115,7 +115,7 @@ enum lw_ending lw_wait_any_slow(const lw_source *sources, uint32_t n, lw_deadlin
 /*
  * Waits for one of n sources, 1 to LW_ANY_MAX, until the deadline, or until `cancel` fires (NULL:
  * never), and stores its index in *which. Returns 0; EINVAL: no sources, too many, or one for more
- * than LW_SEM_MAX permits; ETIMEDOUT; ECANCELED.
+ * than LW_SEM_MAX permits; ETIMEDOUT; ECANCELED. Only 0 changes *which.
  */
 LW_API int lw_wait_any(const lw_source *sources, uint32_t n, lw_deadline deadline,
                        lw_cancel *cancel, uint32_t *which)

@@ -211,6 +211,23 @@ TEST(one_to_63_sources_can_be_waited_for)
     assert_int_equal(which, LW_ANY_MAX - 1);
 }
 
+TEST(only_success_changes_which)
+{
+    lw_sem sems[2] = {LW_SEM_INIT(0), LW_SEM_INIT(0)};
+    const lw_source sources[] = {lw_source_sem(&sems[0], 1), lw_source_sem(&sems[1], 1),
+                                 lw_source_sem(&sems[1], LW_SEM_MAX + 1)};
+    lw_cancel fired = LW_CANCEL_INIT;
+    lw_cancel_fire(&fired);
+    uint32_t which = 7;
+    assert_int_equal(lw_wait_any(sources, 3, LW_FOREVER, NULL, &which), EINVAL);
+    for (uint32_t n = 1; n <= 2; n++) {
+        assert_int_equal(lw_wait_any(sources, n, LW_FOREVER, &fired, &which), ECANCELED);
+        assert_int_equal(lw_wait_any(sources, n, LW_NOW, NULL, &which), ETIMEDOUT);
+        assert_int_equal(lw_wait_any(sources, n, lw_after_ms(1), NULL, &which), ETIMEDOUT);
+    }
+    assert_int_equal(which, 7);
+}
+
 struct feed {
     lw_sem sems[3];
     lw_cancel done;
