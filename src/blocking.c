@@ -74,6 +74,12 @@ static bool run_all(const struct lw_operation *operations, uint32_t n, uint32_t 
     return why != LW_TIMED_OUT;
 }
 
+/* Returns whether the lw_cancel that this operation waits for has fired. */
+static bool is_fired(const struct lw_operation *operation)
+{
+    return lw_event_state(operation->words) & LW_EVENT_SET;
+}
+
 /*
  * Of n operations the last `cancels` wait for lw_cancels. At the deadline only the others have a
  * last attempt. If a cancel counted then, too, an operation that has just given up would be run
@@ -105,13 +111,14 @@ static struct lw_end block(const struct lw_held *held, const struct lw_operation
         why = why_of(woken, until == deadline);
         /*
          * A waiter that was woken spins until the lock is free, and runs its step only then.
-         * Meanwhile it keeps the notify that it may have consumed. In two cases it does not spin.
-         * What a dead holder had is free, or about to be freed by a thread that needs this CPU. And
-         * a waiter that slept at another word than the state stood in line there (core/sem.c): the
-         * next one in line waits until its step has run.
+         * Meanwhile it keeps the notify that it may have consumed. In three cases it does not spin.
+         * What a dead holder had is free, or about to be freed by a thread that needs this CPU. A
+         * waiter that slept at another word than the state stood in line there (core/sem.c): the
+         * next one in line waits until its step has run. And one that was cancelled gives up.
          */
         const bool stood_in_line = waited[0].word != operations[0].words;
-        if (held && !looked_for_dead && !stood_in_line && (why == LW_OK || why == LW_NOT_EQUAL))
+        if (held && !looked_for_dead && !stood_in_line && (why == LW_OK || why == LW_NOT_EQUAL) &&
+            !(cancels && is_fired(&operations[n - 1])))
             lw_spin_until_free(held, operations[0].words, operations[0].wanted,
                                why == LW_OK ? ++wakes : 0, deadline);
         if (why == LW_SLICE && slice_ns <= LW_IDLE_NS / 2)

@@ -23,19 +23,19 @@ static lw_mutex mutex;
 static lw_sem sem;
 static lw_rwlock rwlock;
 
-static int lock_until(struct call *call)
+static int lock(struct call *call)
 {
-    return lw_mutex_lock_until(&mutex, call->deadline);
+    return lw_mutex_lock_cancel(&mutex, call->deadline, call->cancel);
 }
 
-static int acquire_until(struct call *call)
+static int acquire(struct call *call)
 {
-    return lw_sem_acquire_until(&sem, 1, call->deadline);
+    return lw_sem_acquire_cancel(&sem, 1, call->deadline, call->cancel);
 }
 
-static int write_until(struct call *call)
+static int write_lock(struct call *call)
 {
-    return lw_rwlock_wrlock_until(&rwlock, call->deadline);
+    return lw_rwlock_wrlock_cancel(&rwlock, call->deadline, call->cancel);
 }
 
 /* A lock, and values of its state. */
@@ -47,9 +47,9 @@ static const struct kind {
     uint32_t free;
     uint32_t reserved;
 } kinds[] = {
-    {mutex.word, lock_until, NOBODY, NOBODY - 1, 0, LW_MUTEX_RESERVED},
-    {sem.word, acquire_until, 0, 0, 1, LW_SEM_RESERVED},
-    {rwlock.word, write_until, LW_RWLOCK_WRITER, LW_RWLOCK_WRITER, 0, LW_RWLOCK_RESERVED},
+    {mutex.word, lock, NOBODY, NOBODY - 1, 0, LW_MUTEX_RESERVED},
+    {sem.word, acquire, 0, 0, 1, LW_SEM_RESERVED},
+    {rwlock.word, write_lock, LW_RWLOCK_WRITER, LW_RWLOCK_WRITER, 0, LW_RWLOCK_RESERVED},
 };
 
 static const struct kind *kind;
@@ -160,6 +160,30 @@ TEST(a_thread_that_is_woken_in_vain_spins_before_it_sleeps_again)
             sleep_ms(20);
         }
         assert_int_equal(end_call(&call), 0);
+    }
+}
+
+static lw_cancel cancel;
+static int yields_once_cancelled;
+
+static void count_those_once_cancelled(void)
+{
+    yields_once_cancelled += lw_cancel_fired(&cancel);
+}
+
+TEST(a_thread_that_is_cancelled_does_not_spin_first)
+{
+    FOR_EACH_KIND
+    {
+        begin(kind->held, count_those_once_cancelled);
+        cancel = (lw_cancel)LW_CANCEL_INIT;
+        struct call call = {.function = kind->lock, .deadline = LW_FOREVER, .cancel = &cancel};
+        start_sleeper(&call);
+        /* What it knows of the lock by now would keep it from spinning. */
+        pass_ns(20 * NS_PER_MS);
+        lw_cancel_fire(&cancel);
+        assert_int_equal(end_call(&call), ECANCELED);
+        assert_int_equal(yields_once_cancelled, 0);
     }
 }
 

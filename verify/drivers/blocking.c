@@ -48,6 +48,7 @@ static int64_t now;
 static lw_answer last;
 static uint32_t last_why;
 static bool has_waited, was_woken; /* since then */
+static bool has_fired;             /* the cancel */
 static uint32_t calls;
 
 /* The first thing that is wrong stands for all. */
@@ -118,16 +119,30 @@ void lw_spin_until_free(const struct lw_held *its_held, lw_word *its_words, uint
     lw_spin_for(its_held, its_words, wanted, deadline, &result);
     check((wakes > 0) == was_woken, "does not know whether it was woken");
     check(has_waited, "spins again before it has waited");
+    check(!has_fired, "spins although it is cancelled");
+}
+
+/* The cancel may fire now. */
+static void may_fire(const lw_word *event)
+{
+    check(event == cancel.word, "asks another lw_cancel");
+    has_fired = has_fired || (calls <= MOST_CALLS && choose(2) != 0);
+}
+
+uint32_t lw_event_state(const lw_word *event)
+{
+    check(event == cancel.word, "asks another lw_cancel");
+    return has_fired ? LW_EVENT_SET : 0;
 }
 
 lw_answer lw_event_wait_step(lw_word *event, uint32_t wanted, uint32_t why, lw_phase phase)
 {
     (void)wanted, (void)phase;
-    check(event == cancel.word, "asks another lw_cancel");
-    const uint32_t what = lw_gives_up(why)                       ? LW_GAVE_UP
-                          : calls > MOST_CALLS || choose(2) == 0 ? LW_WAIT_IDLE
-                                                                 : LW_DONE;
-    return lw_answer_of(what, 0, 0, 0);
+    may_fire(event);
+    return lw_answer_of(lw_gives_up(why) ? LW_GAVE_UP
+                        : has_fired      ? LW_DONE
+                                         : LW_WAIT_IDLE,
+                        0, 0, 0);
 }
 
 static lw_woken waited(const uint32_t *word, uint32_t expected, lw_deadline until)
@@ -153,6 +168,7 @@ lw_woken lw_wait_many(const struct lw_waited *all, uint32_t n, lw_deadline until
 {
     (void)look_ns;
     check(n == 2 && all[1].word == cancel.word, "does not wait for the lw_cancel");
+    may_fire(all[1].word);
     return waited(all[0].word, all[0].expected, until);
 }
 
@@ -190,7 +206,7 @@ int main(void)
         calls = 0;
         last = 0;
         last_why = NO_CALL;
-        has_waited = false;
+        has_waited = has_fired = false;
         /* The deadline comes before the first slice's end, or after some, or never. */
         static const lw_deadline deadlines[] = {LW_FOREVER, LW_BRIEF_NS / 2,
                                                 LW_SLICE_NS + LW_SLICE_NS / 2};
