@@ -122,10 +122,11 @@ bool lw_mutex_unlock_step(lw_word *mutex, uint32_t self)
  * A dead agent makes no further step. If the word names it as the owner, because it held the mutex
  * or was about to free it, only this function can free the mutex.
  *
- * The dead agent may also have consumed a wake that it owed to other waiters: it freed the mutex
- * and had not yet notified (rule 2), or it was woken and had done nothing yet (rule 3). The words
- * do not tell whether it did. So this function wakes those waiters that an unlock would notify, in
- * any case. If no wake was lost, these wake-ups are spurious, and every wait survives that.
+ * The dead agent may also have consumed a wake that it owed to other waiters (core/waiters.h): it
+ * freed the mutex and had not yet notified (rule 2), or it was woken and had done nothing yet (rule
+ * 3). The words do not tell whether it did. So this function wakes those waiters that an unlock
+ * would notify, in any case. If no wake was lost, these wake-ups are spurious, and every wait
+ * survives that.
  *
  * A dead agent can also leave marks, which cost the next unlock a notify, and a reservation, which
  * a newcomer's brief wait ends (rule 4).

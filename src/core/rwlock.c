@@ -39,8 +39,8 @@
 
 /*
  * A way to lock is given by what the caller has before (0 or UPGRADABLE) and after (READER,
- * UPGRADABLE or WRITER). This function returns the holders that exclude it. Like is_full, it is not
- * inlined, since it has several callers.
+ * UPGRADABLE or WRITER). This function returns the holders that exclude it. It has several callers,
+ * all on slow paths, as has is_full: inlined in all of them, the two would make the code larger.
  */
 __attribute__((noinline)) static uint32_t excluded_by(uint32_t before, uint32_t after)
 {

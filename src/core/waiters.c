@@ -19,7 +19,10 @@
 #define MAX_RECHECKS 7u
 #endif
 
-/* From this count on, the waiter starves. */
+/*
+ * From this count on, the waiter starves. One more than may end in vain: the wait that has just
+ * ended is counted before its step knows whether it was in vain.
+ */
 #define STARVES ((MAX_FAILED_WAITS + 1) * LW_ONE_FAILED_WAIT)
 /* The highest count: the waiter re-checks no more. So the count never wraps. */
 #define RESTS (STARVES + MAX_RECHECKS * LW_ONE_FAILED_WAIT)
@@ -75,7 +78,11 @@ lw_phase lw_waiters_resume(lw_phase phase, uint32_t why)
     const uint32_t owed =
         why & LW_ASYNC || reason == LW_NOT_EQUAL || reason == LW_TIMED_OUT ? 0 : LW_OWES;
     phase = owed | LW_ENTITLED | (phase & ~LW_OWES);
-    /* By a re-check; or by LW_AGAIN after a wait, for which an event loop was woken in vain. */
+    /*
+     * A waiter that does not starve yet: LW_OK and LW_NOT_EQUAL, which are less than LW_SLICE, end
+     * one wait more. LW_SLICE, and LW_AGAIN, for an event loop that was woken in vain and has
+     * queued again, make it starve at once. One that starves already counts nothing but LW_SLICE.
+     */
     if (!lw_gives_up(why) && !lw_waiters_starves(phase))
         return reason < LW_SLICE ? phase + LW_ONE_FAILED_WAIT
                                  : STARVES | (phase & (LW_ONE_FAILED_WAIT - 1));

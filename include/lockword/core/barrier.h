@@ -55,8 +55,9 @@ uint32_t lw_barrier_state(const lw_word *barrier);
 void lw_barrier_make_step(lw_word *barrier, uint32_t parties);
 
 /*
- * Arrives. `what` of the answer is the outcome. If it is LW_BARRIER_WAITS, `expected` is the cycle
- * to wait for. The last party to arrive ends the cycle and wakes all waiters.
+ * Arrives. Never waits: the answer is no step's, and its `what` is an lw_barrier_outcome, whose
+ * numbers are not those of an lw_what. If it is LW_BARRIER_WAITS, `expected` is the cycle to wait
+ * for. The last party to arrive ends the cycle and wakes all waiters.
  */
 lw_answer lw_barrier_arrive_step(lw_word *barrier);
 

@@ -1,7 +1,8 @@
 /*
  * core/cond.h: the condition's two words.
  *
- *     word 0, sequence  bits 0-30  NOTIFIES     how many have found a waiter, modulo 2^31
+ *     word 0, sequence  bits 0-30  NOTIFIES     moves with each notify that finds a waiter counted,
+ *                                               modulo 2^31; several at once may move it by one
  *                       bit 31     TO_ALL       the last of them was for all
  *     word 1, waiters   bits 0-30  WAITERS      how many have begun to wait and not yet returned
  *                       bit 31     LEFT_BEHIND  async waiters that gave up may have left waits in

@@ -1,7 +1,7 @@
 /*
  * core/permits.h: permits that have owners. Four words, and one for each permit.
  *
- *     word 0, state    bits 0-27  SEQUENCE  moves when a permit becomes free
+ *     word 0, state    bits 0-27  SEQUENCE  moves when a permit becomes free, modulo 2^28
  *                      bit 28     DRAINS    an agent waits until all permits are free
  *                      bit 29     RESERVED  the next acquire() to succeed must have waited
  *                                           (try_acquire is exempt)
@@ -22,6 +22,10 @@
  * so, and a permit is taken without a change of the state. So the mark for threads stays when one
  * is woken, and while it is there, a thread owes nothing for taking a permit. Why that strands no
  * waiter: core/permits.c.
+ *
+ * A waiter sleeps only while the state is the one that it marked. It would overlook a free permit
+ * only if exactly 2^28 permits became free between its look at them and its sleep. Then it looks
+ * again when it re-checks, or after the next release.
  *
  * After a release the state is still written: the memory may be freed only when no call runs.
  */

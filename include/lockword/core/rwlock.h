@@ -17,7 +17,7 @@
  *                     bits 30-31  see core/waiters.h
  *     word 1, gate    see core/waiters.h
  *     word 2, owner   the agent that writes or reads upgradably; only that agent writes this word
- *     word 3, generation  moves before the threads on it are woken
+ *     word 3, generation  moves before the threads on it are woken, modulo 2^32
  *
  * An owner is an agent that writes or reads upgradably: there is at most one at a time. A place
  * among the READERS is kept for an upgradable reader, so that it can always become a reader. So

@@ -9,8 +9,15 @@
  *                     bits 30-31            see core/waiters.h
  *     word 1, gate                          see core/waiters.h
  *     word 2, claim   bits 0-27   NEED      how many permits the claimant needs; 0: no claim
- *                     bits 28-30  TICKET    moves with each claim, so that a waiter knows its own
+ *                     bits 28-30  TICKET    moves with each claim, modulo 8, so that a waiter knows
+ *                                           its own
  *                     bit 31      LINE      threads may be asleep in line, on this word
+ *
+ * A waiter takes over the claim of a claimant that does not come. If that one wakes after a
+ * multiple of 8 claims, it takes the last of them for its own. Then it may take permits before the
+ * true claimant, whose claim ends by that, so that newcomers go before it, too; and if both are
+ * threads, they may wake each other beside too few permits, until more are released. The marks in
+ * the state stay right, so that no waiter is stranded.
  */
 #ifndef LOCKWORD_CORE_SEM_H
 #define LOCKWORD_CORE_SEM_H

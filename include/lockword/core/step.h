@@ -33,6 +33,7 @@ enum lw_why {
     LW_TIMED_OUT = 3, /* the deadline has passed, nothing was consumed: try once, then give up */
     LW_SLICE = 4,     /* a re-check before the deadline: see LW_WAIT and the two after it */
     LW_AGAIN = 5,     /* the caller has done what LW_QUEUE asked for */
+    /* 6 is no reason: LW_CANCELLED has the lower two bits of LW_TIMED_OUT (lw_gives_up). */
     LW_CANCELLED = 7, /* give up now; a notify may have been consumed */
     LW_WHY = 0xf,     /* mask of the reason */
 
@@ -67,7 +68,8 @@ enum lw_what {
      *                  that a blocked waiter does not poll
      *   LW_WAIT_IDLE   only where an agent may die and take a notify with it, as in an engine.
      *                  Natively the wait lasts until it is notified
-     *   LW_WAIT_BRIEF  after some milliseconds at most: what the caller waits for is free, but
+     *   LW_WAIT_BRIEF  after half a millisecond, or in JavaScript after 4 ms in an event loop, and
+     *                  in a worker where event loops poll: what the caller waits for is free, but
      *                  reserved for another agent. A step asks for this again only if an agent took
      *                  and freed it meanwhile
      */

@@ -1,14 +1,16 @@
 /*
- * core/waiters.h: what every primitive does about its waiters. The core of the core.
+ * core/waiters.h: what all primitives but the condition do about their waiters. The core of the
+ * core.
  *
- * Whatever else a word means, two of its bits mean the same everywhere:
+ * Whatever else a word means, two of its bits mean the same in all of these primitives:
  *
  *     bit 30  LW_ASYNC_WAITERS    async waiters may be queued at the gate
  *     bit 31  LW_BLOCKED_WAITERS  blocking waiters may be asleep on this word
  *
  * This word is a primitive's first. The second is the gate. It is always 0 and never written: it is
  * only an address at which async waiters queue. If threads and event loops queued at one address, a
- * notify could go to an event loop that is busy, while threads sleep behind it.
+ * notify could go to an event loop that is busy, while threads sleep behind it. (A condition has
+ * neither these bits nor a gate: core/cond.h.)
  *
  * There are two disciplines.
  *
@@ -23,9 +25,10 @@
  *      bit that is left behind by a waiter that gave up costs one notify, and no waiter owes
  *      another one anything.
  *
- * *Wake as many as can go on, and a wake obliges.* The mutex, the semaphore and, for its writers,
- * the read-write lock do this, where a crowd of woken threads would find nothing. Rule 1 holds.
- * Instead of the others:
+ * *Wake as many as can go on, and a wake obliges.* The mutex, the semaphore, permits that have
+ * owners and, for its writers, the read-write lock do this, where a crowd of woken threads would
+ * find nothing. Rule 1 holds. Instead of the others (but the permits' mark for threads stays, so
+ * that they have rules of their own instead of 2 and 3: core/permits.c):
  *
  *   2. An agent that frees the word clears both bits with the same operation. Then it notifies as
  *      many threads as it serves, if the bit says that threads wait, and all event loops. An event
@@ -44,10 +47,11 @@
  *      notify entitled them: a waiter reserves the word, finds it changed when it would sleep, and
  *      no notify is on its way. Then nobody could take the word, the waiter included. The
  *      reservation lasts until a waiter that starves takes the word, or gives up and withdraws it;
- *      or until a waiter that polls takes it. If it ended with the next waiter that is entitled, it
- *      would serve those that sleep before the one that starves, and not that one. If no waiter
- *      comes for a free, reserved word (its event loop is busy, or it died), a newcomer's brief
- *      wait ends. Then the newcomer is entitled, and starves, too.
+ *      or until a waiter takes it whose wait ended with LW_NOT_EQUAL (lw_waiters_unreserves). If it
+ *      ended with the next waiter that is entitled, it would serve those that sleep before the one
+ *      that starves, and not that one. If no waiter comes for a free, reserved word (its event loop
+ *      is busy, or it died), a newcomer's brief wait ends. Then the newcomer is entitled, and
+ *      starves, too.
  *
  * What a waiter owes, whether it is entitled, and how often it waited in vain is its phase, which
  * lw_waiters_resume keeps.
@@ -58,7 +62,7 @@
 #include <lockword/core/step.h>
 #include <lockword/core/word.h>
 
-/* The words with which all primitives begin. */
+/* The words with which all these primitives begin. */
 enum {
     LW_WAITERS_STATE = 0,
     LW_WAITERS_GATE = 1,
@@ -90,9 +94,9 @@ lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t
                           lw_phase phase);
 
 /*
- * Rule 2: changes the state from `seen` to `next` without the waiters' bits, and wakes all waiters
- * that `seen` stands for. Returns the value that the state held: if it is not `seen`, nothing has
- * changed.
+ * Rule 2 of *wake all*: changes the state from `seen` to `next` without the waiters' bits, and
+ * wakes all waiters that `seen` stands for. Returns the value that the state held: if it is not
+ * `seen`, nothing has changed.
  */
 uint32_t lw_waiters_change(lw_word *words, uint32_t seen, uint32_t next);
 
@@ -115,8 +119,15 @@ bool lw_waiters_starves(lw_phase phase);
 
 /*
  * Where a wake obliges: returns whether a waiter that takes the word now ends the reservation: it
- * starves, or it polls. An event loop that polls looks before its brief wait can end. If it did not
- * end a reservation for which no waiter comes, each later lock of such a loop would take a poll.
+ * starves, or its wait ended with LW_NOT_EQUAL. The latter is for an event loop that polls, which
+ * looks before its brief wait can end. If it did not end a reservation for which no waiter comes,
+ * each later lock of such a loop would take a poll.
+ *
+ * LW_NOT_EQUAL also ends the wait of a thread that found the word changed before it slept, and each
+ * wait of a driver that sleeps at another word (lw_wait_ringing). These may end a reservation too
+ * early. No waiter is stranded by that: whoever takes the word leaves the waiters' bits in it, or
+ * notifies those that they stand for; and a waiter that starves reserves again if it is woken in
+ * vain.
  */
 bool lw_waiters_unreserves(lw_phase phase, uint32_t why);
 

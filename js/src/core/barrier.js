@@ -77,8 +77,9 @@ export function barrierMakeStep(barrier, n) {
 }
 
 /**
- * Arrives. `what` of the answer is the outcome. If it is LW_BARRIER_WAITS, `expected` is the cycle
- * to wait for. The last party to arrive ends the cycle and wakes all waiters.
+ * Arrives. Never waits: the answer is no step's, and its `what` is an lw_barrier_outcome, whose
+ * numbers are not those of an lw_what. If it is LW_BARRIER_WAITS, `expected` is the cycle to wait
+ * for. The last party to arrive ends the cycle and wakes all waiters.
  *
  * @param {Words} barrier
  * @returns {Answer}

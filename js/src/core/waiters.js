@@ -44,7 +44,8 @@ const MAX_FAILED_WAITS = 8;
 // threads. No waiter needs one in order to be woken (verify/README.md).
 const MAX_RECHECKS = 7;
 
-// From this count on, the waiter starves.
+// From this count on, the waiter starves. One more than may end in vain: the wait that has just
+// ended is counted before its step knows whether it was in vain.
 const STARVES = (MAX_FAILED_WAITS + 1) * LW_ONE_FAILED_WAIT;
 
 // The highest count: the waiter re-checks no more. So the count never wraps.
@@ -107,9 +108,9 @@ export function waitersWait(words, seen, mark, way, why, phase) {
 }
 
 /**
- * Rule 2: changes the state from `seen` to `next` without the waiters' bits, and wakes all waiters
- * that `seen` stands for. Returns the value that the state held: if it is not `seen`, nothing has
- * changed.
+ * Rule 2 of *wake all*: changes the state from `seen` to `next` without the waiters' bits, and
+ * wakes all waiters that `seen` stands for. Returns the value that the state held: if it is not
+ * `seen`, nothing has changed.
  *
  * @param {Words} words
  * @param {number} seen
@@ -142,8 +143,15 @@ export function waitersStarves(phase) {
 
 /**
  * Where a wake obliges: returns whether a waiter that takes the word now ends the reservation: it
- * starves, or it polls. An event loop that polls looks before its brief wait can end. If it did not
- * end a reservation for which no waiter comes, each later lock of such a loop would take a poll.
+ * starves, or its wait ended with LW_NOT_EQUAL. The latter is for an event loop that polls, which
+ * looks before its brief wait can end. If it did not end a reservation for which no waiter comes,
+ * each later lock of such a loop would take a poll.
+ *
+ * LW_NOT_EQUAL also ends the wait of a thread that found the word changed before it slept, and each
+ * wait of a driver that sleeps at another word (lw_wait_ringing). These may end a reservation too
+ * early. No waiter is stranded by that: whoever takes the word leaves the waiters' bits in it, or
+ * notifies those that they stand for; and a waiter that starves reserves again if it is woken in
+ * vain.
  *
  * @param {number} phase
  * @param {number} why
@@ -168,7 +176,9 @@ export function waitersResume(phase, why) {
   if (reason === LW_START || (reason === LW_AGAIN && phase < LW_ONE_FAILED_WAIT)) return phase;
   const owed = why & LW_ASYNC || reason === LW_NOT_EQUAL || reason === LW_TIMED_OUT ? 0 : LW_OWES;
   phase = owed | LW_ENTITLED | (phase & ~LW_OWES);
-  // By a re-check; or by LW_AGAIN after a wait, for which an event loop was woken in vain.
+  // A waiter that does not starve yet: LW_OK and LW_NOT_EQUAL, which are less than LW_SLICE, end
+  // one wait more. LW_SLICE, and LW_AGAIN, for an event loop that was woken in vain and has
+  // queued again, make it starve at once. One that starves already counts nothing but LW_SLICE.
   if (!givesUp(why) && !waitersStarves(phase))
     return reason < LW_SLICE
       ? phase + LW_ONE_FAILED_WAIT
