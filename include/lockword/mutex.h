@@ -12,10 +12,11 @@
  * needs 4-byte alignment, and no constructor or destructor.
  *
  * What it promises. At most one thread holds it. Everything written under the lock is visible to
- * the next holder. No waiter is shut out: a running thread may overtake a sleeping one, because
- * waking a thread for every unlock costs more than it helps; but once a waiter has been overtaken
- * eight times, or for about half a millisecond, or an event loop once, only threads that wait may
- * take the mutex.
+ * the next holder. No waiter is shut out. A running thread may overtake a sleeping one, because
+ * waking a thread for every unlock costs more than it helps, but not for long: a waiter that was
+ * woken in vain nine times, or has slept for half a millisecond (in WebAssembly, a second), or an
+ * event loop that was woken in vain once, reserves the mutex. Then only agents that have waited,
+ * and trylock, can take it, until such a waiter has had its turn.
  *
  * What is illegal. To lock it again while holding it (EDEADLK; use a recursive mutex). To unlock
  * what another thread holds (EPERM). To move or copy it while it is in use, or to use it at two

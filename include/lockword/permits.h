@@ -17,8 +17,9 @@
  * it is. Zeroed memory has none: EINVAL.
  *
  * No request starves. A running thread may overtake waiters, but not for long: a waiter that was
- * woken eight times in vain, or once if it is an event loop, reserves the next permit that becomes
- * free, except from lw_permits_tryacquire. An acquire sees what was written before the permit was
+ * woken in vain nine times, or has slept for half a millisecond (in WebAssembly, a second), or an
+ * event loop that was woken in vain once, reserves the next permit that becomes free, except from
+ * lw_permits_tryacquire. An acquire sees what was written before the permit was
  * released last. The memory may be freed when no call runs: a release writes to it after its permit
  * can be acquired.
  *

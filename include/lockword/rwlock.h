@@ -17,14 +17,15 @@
  * Neither side starves the other. A writer that waits holds back readers that come later, and
  * readers that waited while it wrote go before the next writer. A turn that nobody uses ends when
  * the lock has been free for half a millisecond. Writers, and upgradable readers, overtake each
- * other until one has waited in vain eight times, or an event loop waits to write: then newcomers
- * stand back. An unlock wakes all readers that wait, or one writer. A waiter that gives up leaves
- * nothing behind that holds others back. The try forms take a lock that is free, whatever turn it
- * is.
+ * other until one was woken in vain nine times, or a writer has slept for half a millisecond (in
+ * WebAssembly, a second), or an event loop waits to write: then newcomers stand back. An unlock
+ * wakes all readers that wait, or one writer. A waiter that gives up leaves nothing behind that
+ * holds others back. The try forms take a lock that is free, whatever turn it is.
  *
  * What is illegal. To read again while reading, except by lw_rwlock_tryrdlock: a writer that waits
- * in between would hold back the very reader that it waits for. To ask for anything but upgrade or
- * downgrade while writing or reading upgradably (EDEADLK). To upgrade a plain read (EPERM): two
+ * in between would hold back the very reader that it waits for. To ask for a write or an upgradable
+ * read while having one of the two, or for a read while writing (EDEADLK; an upgradable reader gets
+ * it from rdlock only if it would have to wait). To upgrade a plain read (EPERM): two
  * readers that upgraded would wait for each other, which is why a thread has to say beforehand that
  * it might.
  *

@@ -11,13 +11,14 @@
  * or none. A release wakes as many threads as it gives permits, and all event loops.
  *
  * No request starves. A running thread may overtake waiters, but not for long: a waiter that was
- * woken eight times in vain, or that has waited for half a millisecond, reserves the permits. A
- * call for several permits that has to wait claims them at once, and so does one of an event loop
- * that was woken in vain. From then on newcomers wait until the claim is served or given up, except
- * in lw_sem_tryacquire. A thread that finds the claimed permits there for half a millisecond takes
- * the claim over: the event loop is busy. So do not ask for more permits while you hold some,
- * unless by lw_sem_tryacquire: a claim may wait for those that you hold. And do not block the
- * thread of an event loop by a semaphore of which that loop waits for several permits.
+ * woken in vain nine times, or has slept for half a millisecond (in WebAssembly, a second),
+ * reserves the permits. A call for several permits that has to wait claims them at once, and so
+ * does an event loop that was woken in vain once. From then on newcomers wait until the claim is
+ * served or given up, except in lw_sem_tryacquire. A thread that finds the claimed permits there
+ * for half a millisecond takes the claim over: the event loop is busy. So do not ask for more
+ * permits while you hold some, unless by lw_sem_tryacquire: a claim may wait for those that you
+ * hold. And do not block the thread of an event loop by a semaphore of which that loop waits for
+ * several permits.
  *
  * An acquire sees what was written before the releases that gave its permits. Any number of threads
  * may wait, and no count wraps. The semaphore may be freed as soon as no thread will use it any

@@ -28,9 +28,9 @@ const me = self;
  * A mutex. It has at most one holder: an agent, that is a thread, whether it runs JavaScript or C.
  *
  * The next holder sees what was written under the lock. No waiter is shut out: once a waiter was
- * overtaken eight times, or an event loop once, only agents that wait may take the mutex. Tasks of
- * one agent exclude each other, too, if they use `lockAsync`, and get the mutex in the order in
- * which they asked.
+ * woken in vain nine times, or has slept for a second, or an event loop was woken in vain once,
+ * only agents that wait may take the mutex. Tasks of one agent exclude each other, too, if they use
+ * `lockAsync`, and get the mutex in the order in which they asked.
  *
  *     const mutex = new Mutex();
  *     worker.postMessage(mutex.handle);         // there: const mutex = Mutex.from(handle)

@@ -29,8 +29,8 @@ import { assertInteger, blockFor, sourceOf, waitersOf, waitFor } from './waiting
  * that a permit can stand for a port, a GPU or a folder. And they have owners: no other thread
  * gives one back.
  *
- * A call takes one permit. A thread may have several. A waiter that was overtaken eight times,
- * or once if it is an event loop, goes first.
+ * A call takes one permit. A thread may have several. A waiter that was woken in vain nine times,
+ * or has slept for a second, or an event loop that was woken in vain once, goes first.
  *
  *     const gpus = Permits.create(4);
  *     await gpus.runExclusive((gpu) => train(gpu));

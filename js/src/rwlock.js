@@ -39,10 +39,10 @@ import { waitersOf, waitFor } from './waiting.js';
 /**
  * A read-write lock with upgradable reads. Neither side starves the other. A writer that waits
  * holds back readers that come later, and readers that waited while it wrote go before the next
- * writer. Writers, and upgradable readers, overtake each other until one has waited in vain eight
- * times, `writeLockAsync` once: then newcomers stand back. Later readers and writers see what was
- * written. At most 2^22 - 1 readers at a time, including an upgradable one (RangeError); any number
- * of agents may wait.
+ * writer. Writers, and upgradable readers, overtake each other until one was woken in vain nine
+ * times, or a writer has slept for a second, or an event loop waits to write: then newcomers stand
+ * back. Later readers and writers see what was written. At most 2^22 - 1 readers at a time,
+ * including an upgradable one (RangeError); any number of agents may wait.
  *
  * To read again while reading is illegal, except by `tryReadLock`: a writer that came in between
  * would wait for the first read, and the second read for the writer. The lock knows its writer and

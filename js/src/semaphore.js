@@ -37,11 +37,11 @@ const OPTIONS = { permits: 0, timeout: 0, signal: 0 };
  * was written before the releases that gave its permits. Any number of agents may wait.
  *
  * No request starves. A running thread may overtake waiters, but not for long: a waiter that was
- * woken eight times in vain reserves the permits. A call for several permits that has to wait
- * claims them, an asynchronous one once its event loop has turned, and so does an event loop that
- * was woken in vain. From then on newcomers wait until the claim is served or given up, except
- * `tryAcquire`. So do not ask for more permits while you hold some, unless by `tryAcquire`: a claim
- * may wait for those that you hold.
+ * woken in vain nine times, or has slept for a second, reserves the permits. A call for several
+ * permits that has to wait claims them, an asynchronous one once its event loop has turned, and so
+ * does an event loop that was woken in vain once. From then on newcomers wait until the claim is
+ * served or given up, except `tryAcquire`. So do not ask for more permits while you hold some,
+ * unless by `tryAcquire`: a claim may wait for those that you hold.
  *
  *     const slots = Semaphore.create(4);
  *     await slots.runExclusive(() => fetch(url), { timeout: 1000 });
