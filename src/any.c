@@ -1,4 +1,4 @@
-/* any.c: waiting for any of several sources: the part that waits. */
+/* any.c: waiting for any of several sources: the function that waits. */
 #include <lockword/any.h>
 
 #include "blocking.h"

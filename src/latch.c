@@ -1,4 +1,4 @@
-/* latch.c: the half of the latch's C face that waits. */
+/* latch.c: the latch's C interface: the functions that wait. */
 #include <lockword/latch.h>
 
 #include "blocking.h"

@@ -1,4 +1,4 @@
-/* permits.c: the half of the permits' C face that waits. */
+/* permits.c: the permits' C interface: the functions that wait. */
 #include <lockword/permits.h>
 
 #include "blocking.h"

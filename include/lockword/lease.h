@@ -110,10 +110,10 @@ struct lw_lease_options {
 int lw_lease_lock(lw_lease **lease, const char *servers, const char *name,
                   const struct lw_lease_options *options);
 
-/* The fencing token: the revision of etcd at which the key of the lock was created. */
+/* Returns the fencing token: the revision of etcd at which the key of the lock was created. */
 int64_t lw_lease_token(const lw_lease *lease);
 
-/* Whether `lost` has not been called yet, nor has to be. */
+/* Returns whether `lost` has not been called yet, nor has to be. */
 bool lw_lease_is_held(const lw_lease *lease);
 
 /*

@@ -119,14 +119,17 @@ LW_API int lw_mutex_unlock(lw_mutex *mutex)
     return freed ? 0 : EPERM;
 }
 
-/* Whether anybody holds it right now. By the time the caller looks at the result it may be old. */
+/*
+ * Returns whether an agent holds it right now. By the time the caller looks at the result it may be
+ * old.
+ */
 LW_API bool lw_mutex_is_locked(const lw_mutex *mutex)
 {
     LW_NOTE_USE(mutex->word);
     return lw_mutex_owner(mutex->word) != 0;
 }
 
-/* Whether the caller holds it. */
+/* Returns whether the caller holds it. */
 LW_API bool lw_mutex_is_mine(const lw_mutex *mutex)
 {
     LW_NOTE_USE(mutex->word);

@@ -120,7 +120,10 @@ LW_API int lw_permits_release(lw_permits *permits, uint32_t which)
     return lw_permits_release_step(permits->word, which, lw_self()) ? 0 : EPERM;
 }
 
-/* How many permits are free right now. By the time the caller looks at the result it may be old. */
+/*
+ * Returns how many permits are free right now. By the time the caller looks at the result it may be
+ * old.
+ */
 LW_API uint32_t lw_permits_available(const lw_permits *permits)
 {
     LW_NOTE_USE(permits->word);

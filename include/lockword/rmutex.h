@@ -137,21 +137,24 @@ LW_API int lw_rmutex_unlock(lw_rmutex *rmutex)
     return error;
 }
 
-/* Whether anybody holds it right now. By the time the caller looks at the result it may be old. */
+/*
+ * Returns whether an agent holds it right now. By the time the caller looks at the result it may be
+ * old.
+ */
 LW_API bool lw_rmutex_is_locked(const lw_rmutex *rmutex)
 {
     LW_NOTE_USE(rmutex->word);
     return lw_mutex_owner(rmutex->word) != 0;
 }
 
-/* Whether the caller holds it. */
+/* Returns whether the caller holds it. */
 LW_API bool lw_rmutex_is_mine(const lw_rmutex *rmutex)
 {
     LW_NOTE_USE(rmutex->word);
     return lw_mutex_owner(rmutex->word) == lw_self();
 }
 
-/* How often its holder has it right now; 0: nobody holds it. */
+/* Returns how often its holder has it right now; 0: no agent holds it. */
 LW_API uint32_t lw_rmutex_hold_count(const lw_rmutex *rmutex)
 {
     LW_NOTE_USE(rmutex->word);

@@ -112,13 +112,13 @@ LW_API int lw_rwlock_rdlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_c
     return error;
 }
 
-/* The same without a cancel. */
+/* The same without a cancel. Returns 0, EDEADLK, EOVERFLOW or ETIMEDOUT. */
 LW_API int lw_rwlock_rdlock_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
     return lw_rwlock_rdlock_cancel(rwlock, deadline, LW_NULL);
 }
 
-/* The same without a limit. */
+/* The same without a limit. Returns 0, EDEADLK or EOVERFLOW. */
 LW_API int lw_rwlock_rdlock(lw_rwlock *rwlock)
 {
     return lw_rwlock_rdlock_until(rwlock, LW_FOREVER);
@@ -145,13 +145,13 @@ LW_API int lw_rwlock_uplock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_c
     return error;
 }
 
-/* The same without a cancel. */
+/* The same without a cancel. Returns 0, EDEADLK, EOVERFLOW or ETIMEDOUT. */
 LW_API int lw_rwlock_uplock_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
     return lw_rwlock_uplock_cancel(rwlock, deadline, LW_NULL);
 }
 
-/* The same without a limit. */
+/* The same without a limit. Returns 0, EDEADLK or EOVERFLOW. */
 LW_API int lw_rwlock_uplock(lw_rwlock *rwlock)
 {
     return lw_rwlock_uplock_until(rwlock, LW_FOREVER);
@@ -179,13 +179,13 @@ LW_API int lw_rwlock_wrlock_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_c
     return error;
 }
 
-/* The same without a cancel. */
+/* The same without a cancel. Returns 0, EDEADLK or ETIMEDOUT. */
 LW_API int lw_rwlock_wrlock_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
     return lw_rwlock_wrlock_cancel(rwlock, deadline, LW_NULL);
 }
 
-/* The same without a limit. */
+/* The same without a limit. Returns 0 or EDEADLK. */
 LW_API int lw_rwlock_wrlock(lw_rwlock *rwlock)
 {
     return lw_rwlock_wrlock_until(rwlock, LW_FOREVER);
@@ -214,13 +214,13 @@ LW_API int lw_rwlock_upgrade_cancel(lw_rwlock *rwlock, lw_deadline deadline, lw_
     return error;
 }
 
-/* The same without a cancel. */
+/* The same without a cancel. Returns 0, EPERM or ETIMEDOUT. */
 LW_API int lw_rwlock_upgrade_until(lw_rwlock *rwlock, lw_deadline deadline)
 {
     return lw_rwlock_upgrade_cancel(rwlock, deadline, LW_NULL);
 }
 
-/* The same without a limit. */
+/* The same without a limit. Returns 0 or EPERM. */
 LW_API int lw_rwlock_upgrade(lw_rwlock *rwlock)
 {
     return lw_rwlock_upgrade_until(rwlock, LW_FOREVER);
@@ -310,22 +310,27 @@ LW_API int lw_rwlock_rdunlock(lw_rwlock *rwlock)
     return left ? 0 : EPERM;
 }
 
-/* How many read right now, an upgradable reader not counted. By the time the caller looks at the
- * result it may be old. */
+/*
+ * Returns how many read right now, an upgradable reader not counted. By the time the caller looks
+ * at the result it may be old.
+ */
 LW_API uint32_t lw_rwlock_readers(const lw_rwlock *rwlock)
 {
     LW_NOTE_USE(rwlock->word);
     return lw_rwlock_state(rwlock->word) & LW_RWLOCK_READERS;
 }
 
-/* Whether somebody writes right now. By the time the caller looks at the result it may be old. */
+/*
+ * Returns whether an agent writes right now. By the time the caller looks at the result it may be
+ * old.
+ */
 LW_API bool lw_rwlock_is_write_locked(const lw_rwlock *rwlock)
 {
     LW_NOTE_USE(rwlock->word);
     return (lw_rwlock_state(rwlock->word) & LW_RWLOCK_WRITER) != 0;
 }
 
-/* Whether the caller writes, or reads upgradably. */
+/* Returns whether the caller writes, or reads upgradably. */
 LW_API bool lw_rwlock_is_mine(const lw_rwlock *rwlock)
 {
     LW_NOTE_USE(rwlock->word);

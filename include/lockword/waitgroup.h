@@ -85,7 +85,7 @@ LW_API int lw_waitgroup_wait(lw_waitgroup *group)
     return lw_waitgroup_wait_until(group, LW_FOREVER);
 }
 
-/* How much is not done yet, right now. 0: what was done before each done is seen. */
+/* Returns how much is not done yet, right now. 0: what was done before each done is seen. */
 LW_API uint32_t lw_waitgroup_pending(const lw_waitgroup *group)
 {
     LW_NOTE_USE(group->word);
