@@ -283,13 +283,13 @@ LW_API int lw_region_mutex_lock_cancel(const lw_region_mutex *mutex, lw_deadline
                : lw_region_mutex_lock_slow(mutex, deadline, cancel);
 }
 
-/* The same without a cancel. */
+/* The same without a cancel: all of these but ECANCELED. */
 LW_API int lw_region_mutex_lock_until(const lw_region_mutex *mutex, lw_deadline deadline)
 {
     return lw_region_mutex_lock_cancel(mutex, deadline, LW_NULL);
 }
 
-/* The same without a limit. */
+/* The same without a limit: all of these but ECANCELED and ETIMEDOUT. */
 LW_API int lw_region_mutex_lock(const lw_region_mutex *mutex)
 {
     return lw_region_mutex_lock_until(mutex, LW_FOREVER);
@@ -340,10 +340,20 @@ int lw_region_mutex_abandon(const lw_region_mutex *mutex);
 int lw_region_mutex_reset(const lw_region_mutex *mutex);
 
 /*
- * A mutex that its holder can take again; it has to unlock it as often. The functions are those of
- * a mutex, and return the same, but none returns EDEADLK or, to the holder, EBUSY. To take it once
- * more returns 0, also after EOWNERDEAD; or EOVERFLOW. Only threads wait for it: to a region, all
- * requests of an event loop would be one holder.
+ * A mutex that its holder can take again; it has to unlock it as often. Only threads wait for it:
+ * to a region, all requests of an event loop would be one holder. What the functions return means
+ * what it means for a mutex:
+ *
+ *     named        what lw_region_mutex_named returns
+ *     lock_cancel  0, EOWNERDEAD, ENOTRECOVERABLE, EIDRM, ETIMEDOUT, ECANCELED, EAGAIN; EOVERFLOW:
+ *                  the caller cannot take it once more. To take it once more is 0, also after
+ *                  EOWNERDEAD
+ *     lock_until   the same without ECANCELED
+ *     lock         the same without ECANCELED and ETIMEDOUT
+ *     trylock      what lock returns; EBUSY: another thread holds it
+ *     unlock       0, EPERM, EAGAIN
+ *     abandon      0, EPERM, EAGAIN
+ *     reset        0, EALREADY, EIDRM, EAGAIN; EDEADLK: the caller holds it
  */
 int lw_region_rmutex_named(lw_region *region, const char *name, lw_region_rmutex *rmutex);
 int lw_region_rmutex_lock_cancel(const lw_region_rmutex *rmutex, lw_deadline deadline,
@@ -357,9 +367,16 @@ int lw_region_rmutex_abandon(const lw_region_rmutex *rmutex);
 int lw_region_rmutex_reset(const lw_region_rmutex *rmutex);
 
 /*
- * A once, as in once.h: begin returns 0: it has been run; LW_ONCE_RUN: the caller has to run it,
- * and then to call finish; EDEADLK, ETIMEDOUT, ECANCELED or EAGAIN. finish returns 0 or EPERM. If
- * the runner dies, the next caller of begin has to run it, from its start.
+ * A once, as in once.h. If the runner dies, the next caller of begin has to run it, from its start.
+ * The functions return
+ *
+ *     named         what lw_region_mutex_named returns
+ *     begin_cancel  0: it has been run; LW_ONCE_RUN: the caller has to run it, and then to call
+ *                   finish; EDEADLK: the caller is running it; ETIMEDOUT, ECANCELED, EAGAIN
+ *     begin_until   the same without ECANCELED
+ *     begin         the same without ECANCELED and ETIMEDOUT
+ *     finish        0, EAGAIN; EPERM: the caller was not running it
+ *     is_done       whether it has been run
  */
 int lw_region_once_named(lw_region *region, const char *name, lw_region_once *once);
 int lw_region_once_begin_cancel(const lw_region_once *once, lw_deadline deadline,
@@ -373,13 +390,19 @@ bool lw_region_once_is_done(const lw_region_once *once);
  * Permits that have owners: at most n threads have one at a time, and a permit whose owner dies is
  * free again. Any thread can have several. They have numbers, from 0 to n - 1, and *which tells the
  * number of the one that was taken (NULL: nobody asks): so it can stand for a port, a GPU or a
- * folder. A waiter that was overtaken too often goes first.
+ * folder. Only 0 changes *which. A waiter that was overtaken too often goes first. The functions
+ * return
  *
- * lw_region_permits_named returns what lw_region_mutex_named returns; EEXIST: also, there is
- * another number of permits; EINVAL: also, n is not 1 to LW_PERMITS_MAX (252); ENOSPC: also, among
- * the ranges of bytes there is no room for 1024 more, which permits take, as do tables (below). The
- * acquires return 0, ETIMEDOUT, ECANCELED or EAGAIN; tryacquire EBUSY; release returns 0; EPERM: it
- * is not the caller's permit. available says how many are free.
+ *     named           what lw_region_mutex_named returns; EEXIST: also, there is another number of
+ *                     permits; EINVAL: also, n is not 1 to LW_PERMITS_MAX (252); ENOSPC: also,
+ *                     among the ranges of bytes there is no room for 1024 more, which permits take,
+ *                     as do tables (below); EBADMSG: the file is damaged
+ *     acquire_cancel  0, ETIMEDOUT, ECANCELED, EAGAIN
+ *     acquire_until   0, ETIMEDOUT, EAGAIN
+ *     acquire         0, EAGAIN
+ *     tryacquire      0, EAGAIN; EBUSY: none was free
+ *     release         0, EAGAIN; EPERM: it is not the caller's permit
+ *     available       how many are free
  */
 int lw_region_permits_named(lw_region *region, const char *name, uint32_t n,
                             lw_region_permits *permits);
@@ -398,12 +421,24 @@ uint32_t lw_region_permits_available(const lw_region_permits *permits);
  * no thread is shut out: so a writer holds back those that come after it. A thread that reads may
  * read once more, which takes another place, and never waits.
  *
- * The locks return what lw_region_mutex_lock returns, but the holders that may have died are
- * writers: a reader leaves the data as they are. At EOWNERDEAD a reader, too, has the lock, and all
- * readers and writers are told until a writer unlocks. EDEADLK: the caller writes already, or reads
- * and would write; EOVERFLOW: it reads and would once more, but all places are taken. The try forms
- * return EBUSY. unlock returns 0 or EPERM. A writer may abandon, and reset is a write lock, as with
- * a mutex.
+ * The holders that may have died are writers: a reader leaves the data as they are. At EOWNERDEAD a
+ * reader, too, has the lock, and all readers and writers are told until a writer unlocks. Else what
+ * the functions return means what it means for a mutex:
+ *
+ *     named          what lw_region_permits_named returns, but for the number of permits
+ *     rdlock_cancel  0, EOWNERDEAD, ENOTRECOVERABLE, EIDRM, ETIMEDOUT, ECANCELED, EAGAIN; EDEADLK:
+ *                    the caller writes; EOVERFLOW: it reads, and all places are taken
+ *     wrlock_cancel  the same without EOVERFLOW; EDEADLK: the caller reads or writes
+ *     ..._until      the same without ECANCELED
+ *     rdlock,        the same without ECANCELED and ETIMEDOUT
+ *     wrlock
+ *     tryrdlock      0, EOWNERDEAD, ENOTRECOVERABLE, EIDRM, EAGAIN; EBUSY: a thread writes, or has
+ *                    the lock for a moment, or there are as many readers as there can be
+ *     trywrlock      the same; EBUSY: a thread reads or writes, perhaps the caller
+ *     unlock, leave  0, EAGAIN; EPERM: the caller neither reads nor writes
+ *     abandon        0, EAGAIN; EPERM: the caller does not write
+ *     reset          a write lock, as of a mutex: 0, EALREADY, EIDRM, EAGAIN; EDEADLK: the caller
+ *                    writes
  */
 int lw_region_rwtable_named(lw_region *region, const char *name, lw_region_rwtable *lock);
 int lw_region_rwtable_rdlock_cancel(const lw_region_rwtable *lock, lw_deadline deadline,
@@ -424,9 +459,18 @@ int lw_region_rwtable_reset(const lw_region_rwtable *lock);
 
 /*
  * A read-write lock, as in rwlock.h, without upgradable reads. If a holder dies, the lock stays
- * locked: lw_region_rwtable, which takes longer, does not have this limit. The locks return 0,
- * ETIMEDOUT, ECANCELED or EAGAIN; EDEADLK: the caller writes already; EOVERFLOW: too many readers;
- * the try forms EBUSY; unlock returns 0 or EPERM.
+ * locked: lw_region_rwtable, which takes longer, does not have this limit. The functions return
+ *
+ *     named          what lw_region_mutex_named returns
+ *     rdlock_cancel  0, ETIMEDOUT, ECANCELED, EAGAIN; EDEADLK: the caller writes; EOVERFLOW: there
+ *                    are 2^22 - 1 readers
+ *     wrlock_cancel  0, ETIMEDOUT, ECANCELED, EAGAIN; EDEADLK: the caller writes
+ *     ..._until      the same without ECANCELED
+ *     rdlock,        the same without ECANCELED and ETIMEDOUT
+ *     wrlock
+ *     tryrdlock      0; EBUSY: a thread writes, or there are 2^22 - 1 readers
+ *     trywrlock      0, EAGAIN; EBUSY: a thread reads or writes, perhaps the caller
+ *     unlock         0, EAGAIN; EPERM: there are no readers, and the caller does not write
  */
 int lw_region_rwlock_named(lw_region *region, const char *name, lw_region_rwlock *rwlock);
 int lw_region_rwlock_rdlock_cancel(const lw_region_rwlock *rwlock, lw_deadline deadline,
