@@ -121,58 +121,58 @@ static void move_generation(lw_word *rwlock)
  */
 static bool give(lw_word *rwlock, uint32_t before, uint32_t after, uint32_t claims, uint32_t owed)
 {
-    uint32_t readers = 0; /* their mark, if this function has cleared it */
+    uint32_t readers_mark = 0; /* if this function has cleared it */
     uint32_t seen = lw_load(&rwlock[LW_RWLOCK_STATE], lw_relaxed);
     for (;;) {
         const uint32_t state = seen;
         if (before == LW_RWLOCK_READER && !(state & LW_RWLOCK_READERS))
             return false;
-        const uint32_t left = (((state | owed) & ~claims) - before) + after;
+        const uint32_t remains = (((state | owed) & ~claims) - before) + after;
         /* Only the last reader to leave makes room for another agent. */
-        const bool wakes =
-            !(left & LW_RWLOCK_WRITER) && !(before == LW_RWLOCK_READER && left & LW_RWLOCK_READERS);
+        const bool wakes = !(remains & LW_RWLOCK_WRITER) &&
+                           !(before == LW_RWLOCK_READER && remains & LW_RWLOCK_READERS);
         if (wakes && state & LW_RWLOCK_BLOCKED_READERS) {
             const uint32_t cleared = (state & ~LW_RWLOCK_BLOCKED_READERS) | LW_RWLOCK_LEAVING;
             /* Acquire: the generation that is loaded next is the one of the last clearing. */
             seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, cleared, lw_acquire);
             if (seen == state) {
                 move_generation(rwlock);
-                readers = LW_RWLOCK_BLOCKED_READERS;
+                readers_mark = LW_RWLOCK_BLOCKED_READERS;
                 seen = cleared;
             }
             continue;
         }
-        const bool writer =
-            wakes && !(left & LW_RWLOCK_MIXED) && !(left & HOLDERS) && left & LW_BLOCKED_WAITERS;
+        const bool writer_sleeps = wakes && !(remains & LW_RWLOCK_MIXED) && !(remains & HOLDERS) &&
+                                   remains & LW_BLOCKED_WAITERS;
         const bool writer_first =
-            writer && before != LW_RWLOCK_WRITER && !(left & LW_RWLOCK_READERS_TURN);
-        const uint32_t kept = writer_first ? readers : 0;
-        uint32_t ended = LW_RWLOCK_LEAVING;
+            writer_sleeps && before != LW_RWLOCK_WRITER && !(remains & LW_RWLOCK_READERS_TURN);
+        const uint32_t mark_again = writer_first ? readers_mark : 0;
+        uint32_t ends = LW_RWLOCK_LEAVING;
         if (wakes)
-            ended |= LW_ASYNC_WAITERS | LW_RWLOCK_MIXED;
-        const bool mixed = wakes && left & LW_RWLOCK_MIXED;
-        if (mixed || (writer && (writer_first || readers == 0)))
-            ended |= LW_BLOCKED_WAITERS;
-        if (before == LW_RWLOCK_WRITER && readers != 0)
-            ended |= LW_RWLOCK_WRITERS_TURN;
+            ends |= LW_ASYNC_WAITERS | LW_RWLOCK_MIXED;
+        const bool wakes_mixed = wakes && remains & LW_RWLOCK_MIXED;
+        if (wakes_mixed || (writer_sleeps && (writer_first || readers_mark == 0)))
+            ends |= LW_BLOCKED_WAITERS;
+        if (before == LW_RWLOCK_WRITER && readers_mark != 0)
+            ends |= LW_RWLOCK_WRITERS_TURN;
         /* Acquire: pairs with the marks, so that the notifies come after the waits. */
-        seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, (left & ~ended) | kept, lw_acq_rel);
+        seen = lw_cas(&rwlock[LW_RWLOCK_STATE], state, (remains & ~ends) | mark_again, lw_acq_rel);
         if (seen != state)
             continue;
         /*
          * From here on the memory may be gone. Event loops are first, since one that is woken after
          * a thread often waits for that thread's CPU.
          */
-        if (wakes && left & LW_ASYNC_WAITERS)
+        if (wakes && remains & LW_ASYNC_WAITERS)
             lw_notify_async(&rwlock[LW_RWLOCK_GATE], LW_ALL);
         uint32_t woken = 0;
         if (writer_first)
             woken = lw_notify(&rwlock[LW_RWLOCK_STATE], 1);
         /* Also if another agent has come in between: the threads whose mark is gone look again. */
-        if (woken == 0 && readers != 0)
+        if (woken == 0 && readers_mark != 0)
             woken = lw_notify(&rwlock[LW_RWLOCK_GENERATION], LW_ALL);
-        if (mixed || (woken == 0 && writer && !writer_first))
-            lw_notify(&rwlock[LW_RWLOCK_STATE], mixed ? LW_ALL : 1);
+        if (wakes_mixed || (woken == 0 && writer_sleeps && !writer_first))
+            lw_notify(&rwlock[LW_RWLOCK_STATE], wakes_mixed ? LW_ALL : 1);
         return true;
     }
 }

@@ -295,47 +295,53 @@ function moveGeneration(rwlock) {
  * @returns {boolean}
  */
 function give(rwlock, before, after, claims, owed) {
-  let readers = 0; // their mark, if this function has cleared it
+  let readersMark = 0; // if this function has cleared it
   let seen = Atomics.load(rwlock, LW_RWLOCK_STATE);
   for (;;) {
     const state = seen;
     if (before === LW_RWLOCK_READER && !(state & LW_RWLOCK_READERS)) return false;
-    const left = (((state | owed) & ~claims) - before + after) | 0;
+    const remains = (((state | owed) & ~claims) - before + after) | 0;
     // Only the last reader to leave makes room for another agent.
     const wakes =
-      !(left & LW_RWLOCK_WRITER) && !(before === LW_RWLOCK_READER && left & LW_RWLOCK_READERS);
+      !(remains & LW_RWLOCK_WRITER) &&
+      !(before === LW_RWLOCK_READER && remains & LW_RWLOCK_READERS);
     if (wakes && state & LW_RWLOCK_BLOCKED_READERS) {
       const cleared = (state & ~LW_RWLOCK_BLOCKED_READERS) | LW_RWLOCK_LEAVING;
       // Acquire: the generation that is loaded next is the one of the last clearing.
       seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, cleared);
       if (seen === state) {
         moveGeneration(rwlock);
-        readers = LW_RWLOCK_BLOCKED_READERS;
+        readersMark = LW_RWLOCK_BLOCKED_READERS;
         seen = cleared;
       }
       continue;
     }
-    const writer =
-      wakes && !(left & LW_RWLOCK_MIXED) && !(left & HOLDERS) && (left & LW_BLOCKED_WAITERS) !== 0;
-    const writerFirst = writer && before !== LW_RWLOCK_WRITER && !(left & LW_RWLOCK_READERS_TURN);
-    const kept = writerFirst ? readers : 0;
-    let ended = LW_RWLOCK_LEAVING;
-    if (wakes) ended |= LW_ASYNC_WAITERS | LW_RWLOCK_MIXED;
-    const mixed = wakes && (left & LW_RWLOCK_MIXED) !== 0;
-    if (mixed || (writer && (writerFirst || readers === 0))) ended |= LW_BLOCKED_WAITERS;
-    if (before === LW_RWLOCK_WRITER && readers !== 0) ended |= LW_RWLOCK_WRITERS_TURN;
+    const writerSleeps =
+      wakes &&
+      !(remains & LW_RWLOCK_MIXED) &&
+      !(remains & HOLDERS) &&
+      (remains & LW_BLOCKED_WAITERS) !== 0;
+    const writerFirst =
+      writerSleeps && before !== LW_RWLOCK_WRITER && !(remains & LW_RWLOCK_READERS_TURN);
+    const markAgain = writerFirst ? readersMark : 0;
+    let ends = LW_RWLOCK_LEAVING;
+    if (wakes) ends |= LW_ASYNC_WAITERS | LW_RWLOCK_MIXED;
+    const wakesMixed = wakes && (remains & LW_RWLOCK_MIXED) !== 0;
+    if (wakesMixed || (writerSleeps && (writerFirst || readersMark === 0)))
+      ends |= LW_BLOCKED_WAITERS;
+    if (before === LW_RWLOCK_WRITER && readersMark !== 0) ends |= LW_RWLOCK_WRITERS_TURN;
     // Acquire: pairs with the marks, so that the notifies come after the waits.
-    seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, (left & ~ended) | kept);
+    seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, (remains & ~ends) | markAgain);
     if (seen !== state) continue;
     // From here on the memory may be gone. Event loops are first, since one that is woken after
     // a thread often waits for that thread's CPU.
-    if (wakes && left & LW_ASYNC_WAITERS) notify(rwlock, LW_RWLOCK_GATE);
+    if (wakes && remains & LW_ASYNC_WAITERS) notify(rwlock, LW_RWLOCK_GATE);
     let woken = 0;
     if (writerFirst) woken = notify(rwlock, LW_RWLOCK_STATE, 1);
     // Also if another agent has come in between: the threads whose mark is gone look again.
-    if (woken === 0 && readers !== 0) woken = notify(rwlock, LW_RWLOCK_GENERATION);
-    if (mixed || (woken === 0 && writer && !writerFirst))
-      notify(rwlock, LW_RWLOCK_STATE, (mixed ? LW_ALL : 1) >>> 0);
+    if (woken === 0 && readersMark !== 0) woken = notify(rwlock, LW_RWLOCK_GENERATION);
+    if (wakesMixed || (woken === 0 && writerSleeps && !writerFirst))
+      notify(rwlock, LW_RWLOCK_STATE, (wakesMixed ? LW_ALL : 1) >>> 0);
     return true;
   }
 }

@@ -116,7 +116,7 @@ const NOT_NEEDED = [
   ['sem.js', 'waitersWay(phase, permits >= n >>> 0', 'n is 1, or at most the permits'],
   ['sem.js', 'reserves(phase) && permits < n >>> 0', 'n is 1'],
   ['rwlock.js', 'const GENERATIONS = 0xffffffff | 0', BITS],
-  ['rwlock.js', 'const left = (((state | owed) & ~claims) - before + after) | 0', BITS],
+  ['rwlock.js', 'const remains = (((state | owed) & ~claims) - before + after) | 0', BITS],
   ['rwlock.js', 'const next = (((state & ~ended) | owed) - before + after) | 0', ATOMIC],
   ['rwlock.js', 'take(rwlock, state, (state - before + after) | 0', ATOMIC],
   ['sem.js', 'notify(sem, LW_SEM_STATE, n >>> 0', 'a release gives at most LW_SEM_MAX'],
