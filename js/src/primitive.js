@@ -54,7 +54,30 @@ export class Primitive {
    * @throws {RangeError} byteOffset is misaligned or out of range
    */
   constructor(memory, byteOffset = 0) {
-    this.words = wordsAt(memory, byteOffset, new.target);
+    const { BYTE_LENGTH, ALIGN, type } = new.target;
+    if (!Number.isInteger(byteOffset))
+      throw new TypeError(`byteOffset must be an integer, not ${byteOffset}`);
+    if (memory === undefined) {
+      if (!globalThis.SharedArrayBuffer)
+        throw new TypeError('the page is not cross-origin isolated');
+      memory = new SharedArrayBuffer(BYTE_LENGTH);
+    }
+    // Not by instanceof: they may be of another realm, and not every engine has WebAssembly.
+    /** @type {any} */
+    const buffer =
+      (memory && /** @type {any} */ (memory).grow && /** @type {any} */ (memory).buffer) || memory;
+    if (buffer?.[Symbol.toStringTag] !== 'SharedArrayBuffer') {
+      throw new TypeError(
+        `memory must be a SharedArrayBuffer; or write ${'create' in new.target ? `${type}.create(…)` : `new ${type}()`}`,
+      );
+    }
+    try {
+      this.words = new Int32Array(buffer, byteOffset, BYTE_LENGTH / 4);
+    } catch {
+      throw new RangeError(
+        `${type} needs ${BYTE_LENGTH} bytes at a multiple of ${ALIGN}, not at ${byteOffset} of ${buffer.byteLength}`,
+      );
+    }
   }
 
   /**
@@ -68,14 +91,15 @@ export class Primitive {
    * @this {C}
    * @param {Handle<C['type']>} handle
    * @returns {InstanceType<C>}
-   * @throws {TypeError} it is the handle of something else
+   * @throws {TypeError} it is the handle of something else, or has lost its memory
    */
   static from(handle) {
-    if (handle?.type !== this.type)
-      throw new TypeError(`not a handle of ${this.type}: send its 'handle'`);
-    return /** @type {InstanceType<C>} */ (
-      new this(handle.buffer ?? null, handle.byteOffset ?? null)
-    );
+    // JSON, in which Node sends messages to other processes, makes {} of a SharedArrayBuffer.
+    if (handle?.type !== this.type || !handle.buffer?.byteLength)
+      throw new TypeError(
+        `not a handle of ${this.type}, or its memory is lost: postMessage its 'handle', not as JSON`,
+      );
+    return /** @type {InstanceType<C>} */ (new this(handle.buffer, handle.byteOffset ?? null));
   }
 
   /**
@@ -87,37 +111,5 @@ export class Primitive {
     const { buffer, byteOffset } = this.words;
     const { type } = /** @type {typeof Primitive} */ (this.constructor);
     return { type: /** @type {Type} */ (type), buffer, byteOffset };
-  }
-}
-
-/**
- * @param {SharedMemory | undefined} memory undefined: new memory
- * @param {number} byteOffset
- * @param {typeof Primitive} Class
- * @returns {import('./wait.js').Words}
- */
-function wordsAt(memory, byteOffset, Class) {
-  const { BYTE_LENGTH, type } = Class;
-  if (!Number.isInteger(byteOffset))
-    throw new TypeError(`byteOffset must be an integer, not ${byteOffset}`);
-  if (memory === undefined) {
-    if (!globalThis.SharedArrayBuffer) throw new TypeError('the page is not cross-origin isolated');
-    memory = new SharedArrayBuffer(BYTE_LENGTH);
-  }
-  // By their names: they may be of another realm, and not every engine has WebAssembly.
-  const nameOf = (/** @type {any} */ it) => it?.[Symbol.toStringTag];
-  const buffer =
-    nameOf(memory) === 'WebAssembly.Memory' ? /** @type {any} */ (memory).buffer : memory;
-  if (nameOf(buffer) !== 'SharedArrayBuffer') {
-    throw new TypeError(
-      `memory must be a SharedArrayBuffer; or write ${'create' in Class ? `${type}.create(…)` : `new ${type}()`}`,
-    );
-  }
-  try {
-    return new Int32Array(buffer, byteOffset, BYTE_LENGTH / 4);
-  } catch {
-    throw new RangeError(
-      `${type} needs ${BYTE_LENGTH} bytes at a multiple of ${Class.ALIGN}, not at ${byteOffset} of ${buffer.byteLength}`,
-    );
   }
 }

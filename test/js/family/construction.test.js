@@ -110,8 +110,12 @@ describe('construction of every primitive', () => {
       expect(await failure(() => Class.from({ ...handle, byteOffset: 2 }))).to.be.instanceOf(
         RangeError,
       );
-      const { message } = await failure(() => Class.from(new Class()));
-      expect(message).to.equal(`not a handle of ${Class.name}: send its 'handle'`);
+      for (const lost of [new Class(), JSON.parse(JSON.stringify(handle))]) {
+        const { message } = await failure(() => Class.from(lost));
+        expect(message).to.equal(
+          `not a handle of ${Class.name}, or its memory is lost: postMessage its 'handle', not as JSON`,
+        );
+      }
     });
   }
 
