@@ -9,8 +9,8 @@ _lockword() {
     last=$((${#words[@]} - 1))
     current=${words[last]} previous=${words[last - 1]}
     case ${words[1]} in
-    run) options='--region --at --ttl --shared --exclusive --permits --timeout --try --conflict-exit-code --once --verbose' ;;
-    wait) options='--region --at --ttl --shared --exclusive --timeout --try --conflict-exit-code' ;;
+    run) options='--region --at --ttl --shared --exclusive --permits --timeout --wait --try --nonblock --nb --conflict-exit-code --once --verbose' ;;
+    wait) options='--region --at --ttl --shared --exclusive --timeout --wait --try --nonblock --nb --conflict-exit-code' ;;
     list | show) options='--region --at --json' ;;
     deadlocks) options='--region --json' ;;
     break) options='--region --at --signal' ;;
@@ -30,7 +30,7 @@ _lockword() {
         mapfile -t COMPREPLY < <(compgen -W 'TERM KILL INT HUP QUIT ABRT' -- "$current")
         return
         ;;
-    --at | --ttl | --permits | -w | --timeout | -E | --conflict-exit-code) return ;;
+    --at | --ttl | --permits | -w | --timeout | --wait | -E | --conflict-exit-code) return ;;
     esac
     # The first word that is no option, and no option's argument, is the name.
     for ((i = 2; i < last; i++)); do
@@ -40,7 +40,7 @@ _lockword() {
             ((i++))
             where=("$word" "${words[i]}")
             ;;
-        --ttl | --permits | --signal | -w | --timeout | -E | --conflict-exit-code) ((i++)) ;;
+        --ttl | --permits | --signal | -w | --timeout | --wait | -E | --conflict-exit-code) ((i++)) ;;
         -*) ;;
         *)
             name=$i

@@ -25,7 +25,10 @@ static const struct option all_options[] = {
     {"at", required_argument, NULL, AT},
     {"ttl", required_argument, NULL, TTL},
     {"timeout", required_argument, NULL, 'w'},
+    {"wait", required_argument, NULL, 'w'}, /* this one, and -e, as flock(1) has them */
     {"try", no_argument, NULL, 'n'},
+    {"nonblock", no_argument, NULL, 'n'},
+    {"nb", no_argument, NULL, 'n'},
     {"conflict-exit-code", required_argument, NULL, 'E'},
     {"shared", no_argument, NULL, 's'},
     {"exclusive", no_argument, NULL, 'x'},
@@ -80,10 +83,10 @@ static const struct {
      "the locks that all machines share which use this etcd cluster"},
     {TTL, "--ttl SECONDS", "how long a lock on etcd outlives a holder that dies; else 10"},
     {'s', "-s, --shared", "with all others that say so; the name is a read-write lock then"},
-    {'x', "-x, --exclusive", "without those, and alone; the name is a read-write lock then"},
+    {'x', "-x, -e, --exclusive", "without those, and alone; the name is a read-write lock then"},
     {PERMITS, "--permits N", "with N - 1 others at most; $LOCKWORD_PERMIT is 0 to N - 1"},
-    {'w', "-w, --timeout SECONDS", "gives up after so long"},
-    {'n', "-n, --try", "does not wait at all"},
+    {'w', "-w, --timeout SECONDS", "gives up after so long; also --wait"},
+    {'n', "-n, --try", "does not wait at all; also --nonblock, --nb"},
     {'E', "-E, --conflict-exit-code N", "the exit status if it gives up; else 1"},
     {ONCE, "--once", "waits for another run of it; if that ends with 0, does not run it again"},
     {'v', "-v, --verbose", "tells which process it waits for"},
@@ -396,11 +399,11 @@ int main(int argc, char **argv)
     argv++;
     int option, index = -1; /* of a long option */
     /* '+': the options end where the name begins. */
-    for (; (option = getopt_long(argc, argv, "+w:nE:sxvhV", all_options, &index)) != -1;
+    for (; (option = getopt_long(argc, argv, "+w:nE:sxevhV", all_options, &index)) != -1;
          index = -1) {
         if (option == '?')
             point_to_help(); /* getopt has said what is wrong */
-        if (!takes(subcommand, option)) {
+        if (!takes(subcommand, option == 'e' ? 'x' : option)) {
             char text[32] = {'-', (char)option};
             if (index >= 0)
                 snprintf(text, sizeof text, "--%s", all_options[index].name);
@@ -431,6 +434,7 @@ int main(int argc, char **argv)
             options.shares = true;
             break;
         case 'x':
+        case 'e':
             options.excludes = true;
             break;
         case PERMITS:

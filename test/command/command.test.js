@@ -134,6 +134,15 @@ describe('lockword run', function () {
     );
   });
 
+  it('takes the spellings of flock', async () => {
+    await hold('a');
+    for (const option of ['--nb', '--nonblock', '--wait=0.05'])
+      assert.equal((await lockword('run', option, 'a', 'true').ended).status, 1, option);
+    assert.equal((await lockword('wait', '--wait', '0.05', '-E', '9', 'a').ended).status, 9);
+    assert.equal((await lockword('run', '-e', 'b', 'true').ended).status, 0);
+    assert.equal((await show('b')).kind, 'read-write');
+  });
+
   it('says that it waits for what has started it', async () => {
     const nested = ['run', 'a', 'sh', '-c', `${program} run -w 0.2 a true`];
     const holder = lockword(...nested);
@@ -927,6 +936,7 @@ describe('lockword list, show, wait, break, remove', function () {
       ['-w', 'list', '-w', '5'],
       ['-w', 'list', '-w5'],
       ['-x', 'break', '-xn', 'a'],
+      ['-e', 'break', '-e', 'a'],
       ['--at', 'top', '--at', 'X'],
       ['--timeout', 'list', '--timeo=5'],
     ])
