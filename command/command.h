@@ -102,6 +102,10 @@ int pass_guard_on(const struct hold *hold, const struct options *options);
 /* What has inherited the guard shares its open file, so it does not have the guard any more. */
 void take_guard_back(const struct hold *hold, int passed);
 
+/* How wide the first column of `list` is, at least; and to have room for this name, too. */
+enum { NAME_WIDTH = 24 };
+int widen(int width, const char *name);
+
 /* What people call it. */
 const char *name_of_kind(enum lw_region_kind kind);
 

@@ -237,9 +237,12 @@ int list_at(const struct options *options)
     size_t count;
     struct lw_lease_info *all = read_lines(options, NULL, &count), *end = all + count;
     cJSON *locks = options->is_json ? cJSON_CreateArray() : NULL;
+    int width = NAME_WIDTH;
+    for (size_t i = 0; i < count; i++)
+        width = widen(width, all[i].name);
     if (!locks)
-        printf("%-24s %10s %8s  %-19s %-16s %8s  %s\n", "NAME", "TOKEN", "WAITERS", "SINCE", "HOST",
-               "PID", "COMMAND");
+        printf("%-*s %10s %8s  %-19s %-16s %8s  %s\n", width, "NAME", "TOKEN", "WAITERS", "SINCE",
+               "HOST", "PID", "COMMAND");
     for (struct lw_lease_info *line = all; line < end;) {
         const size_t length = length_of(line, end);
         char since[40];
@@ -247,7 +250,7 @@ int list_at(const struct options *options)
             cJSON_AddItemToArray(locks, json_of_line(line, length));
         } else {
             print_since(since, sizeof since, line, false);
-            printf("%-24s %10lld %8zu  %-19s %-16s %8u  %s\n", plain(line->name),
+            printf("%-*s %10lld %8zu  %-19s %-16s %8u  %s\n", width, plain(line->name),
                    (long long)line->token, length - 1, since, plain(line->host), line->pid,
                    plain(line->holder));
         }

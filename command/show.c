@@ -107,6 +107,22 @@ void print_json(cJSON *json)
     cJSON_Delete(json);
 }
 
+int widen(int width, const char *name)
+{
+    const int length = (int)strlen(name);
+    return length > width ? length : width;
+}
+
+/* A name that is made meanwhile may be longer. */
+static int width_of_names(lw_region *region)
+{
+    struct lw_region_info info;
+    int width = NAME_WIDTH;
+    for (uint32_t cursor = 0; region && lw_region_next(region, &cursor, &info) == 0;)
+        width = widen(width, info.name);
+    return width;
+}
+
 int command_list(const struct options *options, char **words)
 {
     (void)words;
@@ -114,8 +130,9 @@ int command_list(const struct options *options, char **words)
         return list_at(options);
     lw_region *region = open_region(options, false);
     cJSON *locks = options->is_json ? cJSON_CreateArray() : NULL;
+    const int width = locks ? 0 : width_of_names(region);
     if (!locks)
-        printf("%-24s %-10s %-22s %8s %8s %8s %8s  %s\n", "NAME", "KIND", "STATE", "WAITERS",
+        printf("%-*s %-10s %-22s %8s %8s %8s %8s  %s\n", width, "NAME", "KIND", "STATE", "WAITERS",
                "TAKEN", "DEATHS", "PID", "COMMAND");
     struct lw_region_info info;
     for (uint32_t cursor = 0; region && lw_region_next(region, &cursor, &info) == 0;) {
@@ -123,8 +140,8 @@ int command_list(const struct options *options, char **words)
             cJSON_AddItemToArray(locks, json_of(region, &info));
             continue;
         }
-        printf("%-24s %-10s %-22s %8u %8u %8u", plain(info.name), kinds[info.kind], state_of(&info),
-               info.waiters, info.acquisitions, info.recoveries);
+        printf("%-*s %-10s %-22s %8u %8u %8u", width, plain(info.name), kinds[info.kind],
+               state_of(&info), info.waiters, info.acquisitions, info.recoveries);
         if (info.holder_pid) {
             char command[120];
             describe_process(info.holder_pid, command, sizeof command);
@@ -160,7 +177,11 @@ int command_show(const struct options *options, char **words)
         printf("  holder     %s, thread %u of process %u: %s\n", plain(holder.thread), holder.tid,
                holder.pid, command);
     }
-    printf("  waiters    %u, the first for %lld ms\n", info.waiters, (long long)info.longest_ms);
+    if (info.waiters)
+        printf("  waiters    %u, the first for %lld ms\n", info.waiters,
+               (long long)info.longest_ms);
+    else
+        puts("  waiters    none");
     printf("  taken      %u times, %u of them after a wait\n", info.acquisitions, info.contended);
     printf("  deaths     %u\n", info.recoveries);
     return 0;

@@ -684,6 +684,31 @@ describe('lockword list, show, wait, break, remove', function () {
     waiter.kill();
   });
 
+  it('lists names of any length in columns', async () => {
+    const long = 'n'.repeat(55);
+    await lockword('run', 'short', 'true').ended;
+    const column = async () => {
+      const lines = (await lockword('list').ended).stdout.trimEnd().split('\n');
+      return lines.map((line) => line.search(/ (KIND|mutex) /));
+    };
+    assert.deepEqual(await column(), [24, 24]);
+    await lockword('run', long, 'true').ended;
+    assert.deepEqual(await column(), [55, 55, 55]);
+  });
+
+  it('shows that nobody waits', async () => {
+    await lockword('run', 'a', 'true').ended;
+    assert.match((await lockword('show', 'a').ended).stdout, /^ {2}waiters {4}none$/m);
+    await hold('a');
+    const waiter = lockword('run', 'a', 'true');
+    await until(async () => (await show('a')).waiters === 1);
+    assert.match(
+      (await lockword('show', 'a').ended).stdout,
+      /waiters {4}1, the first for \d+ ms$/m,
+    );
+    waiter.kill();
+  });
+
   it('waits until a lock is free, and leaves the notice of a death to the next holder', async () => {
     assert.equal((await lockword('wait', 'a').ended).status, 0);
     const holder = await hold('a');

@@ -122,6 +122,15 @@ describe('lockword list, show, wait, break --at', function () {
     assert.equal((await run('--try', 'odd', 'true').ended).status, 0);
   });
 
+  it('list names of any length in columns', async () => {
+    await hold('short');
+    const long = 'n'.repeat(55);
+    await hold(long);
+    const lines = (await lockword('list')).stdout.trimEnd().split('\n');
+    const columns = lines.map((line) => line.search(/ (SINCE|\d{4}-\d\d-\d\d) /));
+    assert.deepEqual(columns, Array(3).fill(55 + 11 + 9 + 1));
+  });
+
   it('list thousands of names, page by page', async () => {
     const names = Array.from({ length: 1500 }, (_, i) => `name ${String(i).padStart(4, '0')}`);
     for (let i = 0; i < names.length; i += 100)
