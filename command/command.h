@@ -133,6 +133,9 @@ bool free_at(const char *name, lw_lease *lease);
 /* Prints it, with U+FFFD for each byte that is not UTF-8, and frees it. */
 void print_json(cJSON *json);
 
+/* The name of a signal that --signal takes, without SIG. */
+const char *name_of_signal(int signal);
+
 /* Until when a call may wait. */
 lw_deadline deadline_of(const struct options *options);
 

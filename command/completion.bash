@@ -1,7 +1,7 @@
 # bash completion for lockword(1)
 
 _lockword() {
-    local subcommands='run list show top deadlocks wait break remove' options word name i where=()
+    local subcommands='run list show top deadlocks wait break remove help' options word name i where=()
     # Not COMP_WORDS: bash ends a word at each ':', and so would cut the servers after --at.
     local line=${COMP_LINE:0:COMP_POINT} words last current previous
     read -ra words <<<"$line"

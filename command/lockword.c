@@ -156,13 +156,22 @@ static int whole_number_of(const char *text, int most)
     return (int)number;
 }
 
+static const struct {
+    const char *name;
+    int number;
+} signals[] = {{"TERM", SIGTERM}, {"KILL", SIGKILL}, {"INT", SIGINT},
+               {"HUP", SIGHUP},   {"QUIT", SIGQUIT}, {"ABRT", SIGABRT}};
+
+const char *name_of_signal(int signal)
+{
+    size_t i = 0;
+    while (signals[i].number != signal)
+        i++;
+    return signals[i].name;
+}
+
 static int signal_of(const char *text)
 {
-    static const struct {
-        const char *name;
-        int number;
-    } signals[] = {{"TERM", SIGTERM}, {"KILL", SIGKILL}, {"INT", SIGINT},
-                   {"HUP", SIGHUP},   {"QUIT", SIGQUIT}, {"ABRT", SIGABRT}};
     const char *name = strncmp(text, "SIG", 3) == 0 ? text + 3 : text;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         if (strcmp(name, signals[i].name) == 0)
@@ -383,7 +392,7 @@ int main(int argc, char **argv)
         puts("lockword " LOCKWORD_VERSION);
         return 0;
     }
-    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0) {
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
         print_usage(argc > 1 ? stdout : stderr);
         return argc > 1 ? 0 : FAILED;
     }

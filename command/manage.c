@@ -80,7 +80,7 @@ static bool break_one(lw_region *region, const char *name, uint32_t pid, int sig
     }
     if (syscall(SYS_pidfd_send_signal, process, signal, NULL, 0) < 0)
         err(FAILED, "cannot send a signal to process %u", pid);
-    printf("sent %s to process %u: %s\n", strsignal(signal), pid, command);
+    printf("sent SIG%s to process %u: %s\n", name_of_signal(signal), pid, command);
     close(process);
     return true;
 }

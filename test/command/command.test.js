@@ -727,10 +727,17 @@ describe('lockword list, show, wait, break, remove', function () {
     const holder = await hold('a');
     const { status, stdout } = await lockword('break', 'a').ended;
     assert.equal(status, 0);
-    assert.match(stdout, new RegExp(`^sent Killed to process ${holder.pid}: `));
+    assert.match(stdout, new RegExp(`^sent SIGKILL to process ${holder.pid}: `));
     assert.equal((await holder.ended).signal, 'SIGKILL');
     assert.equal((await lockword('run', 'a', 'true').ended).status, 0);
     assert.equal((await lockword('break', 'a').ended).status, 1);
+    for (const signal of ['TERM', 'SIGQUIT']) {
+      const holder = await hold('a');
+      const { stdout } = await lockword('break', '--signal', signal, 'a').ended;
+      const sent = `SIG${signal.replace('SIG', '')}`;
+      assert.ok(stdout.startsWith(`sent ${sent} to process ${holder.pid}: `), stdout);
+      assert.equal((await holder.ended).signal, sent);
+    }
   });
 
   it('says that there is no such holder, as in a copy of the file', async () => {
@@ -935,6 +942,13 @@ describe('lockword list, show, wait, break, remove', function () {
       });
     await lockword('remove', 'lock-0').ended;
     assert.equal((await lockword('run', 'lock-0', 'true').ended).status, 0);
+  });
+
+  it('tells how it is called', async () => {
+    const { status, stdout } = await lockword('help').ended;
+    assert.equal(status, 0);
+    assert.match(stdout, /^usage: lockword SUBCOMMAND/);
+    assert.deepEqual(await lockword('--help').ended, await lockword('help').ended);
   });
 
   it('says what is wrong', async () => {
