@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "command.h"
 
+#include "../src/lease/line.h"
+
 #include <err.h>
 #include <errno.h>
 #include <signal.h>
@@ -95,21 +97,27 @@ static bool is_above(const struct lw_lease_info *holder)
 }
 
 /*
- * Says so if the holder has started this process, and so may be waiting for it. Others pay nothing
- * for it. If etcd does not respond, the wait says so.
+ * Says which process is waited for: with -v, or if it has started this one, and so may be waiting
+ * for it. Others pay nothing for it. If etcd does not respond, the wait says so.
  */
 static void say_holder(const struct options *options, const char *name, lw_deadline deadline)
 {
-    size_t count;
-    struct lw_lease_info *line;
+    struct lw_lease_info holder;
     const lw_deadline soon = lw_after_ns(PATIENCE_S * 1000000000LL);
     const struct lw_lease_options lease_options = {.deadline = deadline < soon ? deadline : soon};
-    if (!getenv(holders_name) || lw_lease_list(&line, &count, options->at, name, &lease_options))
+    if ((!options->is_verbose && !getenv(holders_name)) ||
+        line_first(&holder, options->at, name, &lease_options))
         return;
-    if (count && is_above(line))
+    if (is_above(&holder)) {
         warnx("waiting for '%s': process %u holds it, which has started this one: %s", name,
-              line->pid, plain(line->holder));
-    free(line);
+              holder.pid, plain(holder.holder));
+    } else if (options->is_verbose) {
+        char who[32 + LW_LEASE_HOST_MAX] = "a program";
+        if (holder.pid)
+            snprintf(who, sizeof who, "process %u on %s", holder.pid, plain(holder.host));
+        warnx("waiting for '%s': %s holds it%s%s", name, who, *holder.holder ? ": " : "",
+              plain(holder.holder));
+    }
 }
 
 int take_at(const struct options *options, const char *name, const char *program,

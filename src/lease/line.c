@@ -1,5 +1,6 @@
 /*
- * line.c: the keys of a lock in etcd and what they say; all lines as they are; removing a key.
+ * line.c: the keys of a lock in etcd and what they say; all lines as they are, or the first of one;
+ * removing a key.
  */
 #define _GNU_SOURCE
 #include "line.h"
@@ -139,18 +140,25 @@ struct infos {
     size_t count, room;
 };
 
+/* What a key and its value say. Returns false if it is another program's. */
+static bool parse_key(struct lw_lease_info *info, const cJSON *key, const char *text)
+{
+    *info = (struct lw_lease_info){.ttl_s = -1, .left_s = -1};
+    if (!parse_name(info->name, text))
+        return false;
+    char *value = etcd_bytes(key, "value");
+    info->token = etcd_int(key, "create_revision");
+    info->id = etcd_int(key, "lease");
+    parse_value(info, value ? value : "");
+    free(value);
+    return true;
+}
+
 static int add_key(struct infos *infos, const cJSON *key, const char *text)
 {
-    struct lw_lease_info info = {.ttl_s = -1, .left_s = -1};
-    char *value = etcd_bytes(key, "value");
-    if (!parse_name(info.name, text)) {
-        free(value);
-        return 0; /* another program's */
-    }
-    info.token = etcd_int(key, "create_revision");
-    info.id = etcd_int(key, "lease");
-    parse_value(&info, value ? value : "");
-    free(value);
+    struct lw_lease_info info;
+    if (!parse_key(&info, key, text))
+        return 0;
     if (infos->count == infos->room) {
         const size_t room = infos->room ? 2 * infos->room : PAGE;
         struct lw_lease_info *more = realloc(infos->all, room * sizeof *more);
@@ -230,7 +238,7 @@ static int ask_time(struct etcd *etcd, struct lw_lease_info *info, int64_t until
     return error == ENOENT ? 0 : error;
 }
 
-/* What lw_lease_list and lw_lease_break begin with. */
+/* What the functions below begin with. */
 static int begin(struct etcd *etcd, struct etcd_cluster *cluster, const char *servers,
                  const struct lw_lease_options *options)
 {
@@ -288,6 +296,34 @@ int lw_lease_list(struct lw_lease_info **all, size_t *count, const char *servers
     *all = infos.all;
     *count = infos.count;
     return 0;
+}
+
+int line_first(struct lw_lease_info *first, const char *servers, const char *name,
+               const struct lw_lease_options *options)
+{
+    struct etcd_cluster cluster;
+    struct etcd etcd;
+    struct line line;
+    int error = line_of(&line, name);
+    if (!error)
+        error = begin(&etcd, &cluster, servers, options);
+    if (error)
+        return error;
+    cJSON *body = cJSON_CreateObject(), *reply;
+    etcd_add_bytes(body, "key", line.from);
+    etcd_add_bytes(body, "range_end", line.to);
+    cJSON_AddStringToObject(body, "sort_target", "CREATE");
+    cJSON_AddStringToObject(body, "sort_order", "ASCEND");
+    etcd_add_int(body, "limit", 1);
+    error = etcd_ask(&etcd, "kv/range", body, etcd_until(options->deadline), &reply);
+    const cJSON *found = cJSON_GetArrayItem(cJSON_GetObjectItem(reply, "kvs"), 0);
+    char *key = etcd_bytes(found, "key");
+    if (!error)
+        error = key && parse_key(first, found, key) ? 0 : ENOENT;
+    free(key);
+    cJSON_Delete(reply);
+    end(&etcd, &cluster, options);
+    return error;
 }
 
 /* The key is deleted in a transaction that sees whether it is still the same one. */

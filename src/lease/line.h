@@ -28,6 +28,13 @@ char *line_value(const char *holder, int64_t came, int64_t held);
 /* A transaction that begins by the comparison of a number of this key. */
 cJSON *line_transaction(const char *key, const char *target, const char *field, int64_t value);
 
+/*
+ * Who holds the lock of this name. Returns 0; ENOENT: nobody; or what lw_lease_list does. However
+ * many wait, this is one request: the times of the lease are not asked for.
+ */
+int line_first(struct lw_lease_info *first, const char *servers, const char *name,
+               const struct lw_lease_options *options);
+
 /* An operation of a transaction, which is done if the comparison is true ("success") or not. */
 cJSON *line_operation(cJSON *body, const char *when, const char *request);
 

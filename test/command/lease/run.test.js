@@ -2,11 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { constants } from 'node:os';
+import { constants, hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import {
   ask,
+  base64,
   endAll,
   etcd,
   file,
@@ -91,6 +92,29 @@ describe('lockword run --at', function () {
     await hold('other');
     const beside = run('outer', 'sh', '-c', `${program} run ${at} other true`);
     assert.deepEqual(await beside.ended, { status: 1, signal: null, stdout: '', stderr: '' });
+  });
+
+  it('says with -v which process it waits for', async () => {
+    const holder = await hold('verbose');
+    const next = run('verbose', 'sleep', '100');
+    await until(async () => (await queue('verbose')).length === 2);
+    const { status, stderr } = await run('-v', '-w', '0.2', 'verbose', 'true').ended;
+    assert.equal(status, 1);
+    const [waits, gaveUp] = stderr.split('\n');
+    const text = `waiting for 'verbose': process ${holder.pid} on ${hostname()} holds it: sh -c `;
+    assert.ok(waits.startsWith(`lockword: ${text}`), stderr);
+    assert.equal(gaveUp, "lockword: 'verbose' is held, and 'true' was not run");
+    next.kill('SIGTERM');
+
+    // A key that another program has put.
+    const [key, value] = [`lockword/by hand/1`, 'a script'].map(base64);
+    await ask('kv/put', { key, value });
+    const other = await run('-v', '-w', '0.2', 'by hand', 'true').ended;
+    assert.match(other.stderr, /^lockword: waiting for 'by hand': a program holds it: a script\n/);
+    await ask('kv/deleterange', { key });
+
+    const free = await run('-v', 'free', 'true').ended;
+    assert.deepEqual(free, { status: 0, signal: null, stdout: '', stderr: '' });
   });
 
   it('names may have any characters, and are no prefixes of each other', async () => {
