@@ -1,6 +1,7 @@
 //! lockword/cond.h for this crate's `Mutex`.
 use crate::raw::words;
 use crate::{sys, time, MutexGuard};
+use core::fmt;
 use core::time::Duration;
 
 words! {
@@ -15,19 +16,57 @@ impl Default for Condvar {
     }
 }
 
+impl fmt::Debug for Condvar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Condvar").finish_non_exhaustive()
+    }
+}
+
+/// How a wait with a timeout has ended.
+#[derive(Debug, PartialEq, Eq, Copy, Clone)]
+pub struct WaitTimeoutResult(bool);
+
+impl WaitTimeoutResult {
+    /// Whether the time was up.
+    pub fn timed_out(self) -> bool {
+        self.0
+    }
+}
+
 impl Condvar {
     /// A condition variable for which nobody waits.
     pub const fn new() -> Self {
         Self::beginning_with(0)
     }
 
-    fn wait_deadline<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, deadline: i64) -> bool {
+    fn wait_deadline<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        deadline: i64,
+    ) -> WaitTimeoutResult {
         // SAFETY: `raw` is used as the guard's own mutex, which the thread holds; it holds it again
         // when the wait returns. The exclusive borrow of the guard keeps the data out of reach.
-        unsafe {
+        let result = unsafe {
             let mutex = MutexGuard::mutex(guard).raw().as_ptr();
-            sys::lw_cond_wait_until(self.as_ptr(), mutex, deadline) == 0
+            sys::lw_cond_wait_until(self.as_ptr(), mutex, deadline)
+        };
+        WaitTimeoutResult(result != 0)
+    }
+
+    fn wait_while_deadline<T: ?Sized, F: FnMut(&mut T) -> bool>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        mut condition: F,
+        deadline: i64,
+    ) -> WaitTimeoutResult {
+        let mut result = WaitTimeoutResult(false);
+        while condition(&mut **guard) {
+            if result.timed_out() {
+                return result;
+            }
+            result = self.wait_deadline(guard, deadline);
         }
+        WaitTimeoutResult(false)
     }
 
     /// Unlocks the mutex, waits for a notify, and locks it again. May wake up spuriously: call it
@@ -36,36 +75,59 @@ impl Condvar {
         self.wait_deadline(guard, sys::FOREVER);
     }
 
-    /// The same for at most so long. Returns false if the time was up.
-    pub fn wait_for<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>, timeout: Duration) -> bool {
+    /// The same for at most so long.
+    pub fn wait_for<T: ?Sized>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        timeout: Duration,
+    ) -> WaitTimeoutResult {
         self.wait_deadline(guard, time::after(timeout))
     }
 
-    /// Waits for as long as the condition returns true for the data.
-    pub fn wait_while<T: ?Sized>(
+    /// The same until then at most.
+    pub fn wait_until<T: ?Sized>(
         &self,
         guard: &mut MutexGuard<'_, T>,
-        mut condition: impl FnMut(&mut T) -> bool,
-    ) {
-        while condition(&mut **guard) {
-            self.wait(guard);
-        }
+        timeout: time::Instant,
+    ) -> WaitTimeoutResult {
+        self.wait_deadline(guard, time::at(timeout))
     }
 
-    /// The same for at most so long. Returns false if the condition still returns true then.
-    pub fn wait_while_for<T: ?Sized>(
+    /// Waits for as long as the condition returns true for the data.
+    pub fn wait_while<T, F>(&self, guard: &mut MutexGuard<'_, T>, condition: F)
+    where
+        T: ?Sized,
+        F: FnMut(&mut T) -> bool,
+    {
+        self.wait_while_deadline(guard, condition, sys::FOREVER);
+    }
+
+    /// The same for at most so long. It has timed out if the condition still returns true then.
+    pub fn wait_while_for<T, F>(
         &self,
         guard: &mut MutexGuard<'_, T>,
-        mut condition: impl FnMut(&mut T) -> bool,
+        condition: F,
         timeout: Duration,
-    ) -> bool {
-        let deadline = time::after(timeout);
-        while condition(&mut **guard) {
-            if !self.wait_deadline(guard, deadline) {
-                return !condition(&mut **guard);
-            }
-        }
-        true
+    ) -> WaitTimeoutResult
+    where
+        T: ?Sized,
+        F: FnMut(&mut T) -> bool,
+    {
+        self.wait_while_deadline(guard, condition, time::after(timeout))
+    }
+
+    /// The same until then at most.
+    pub fn wait_while_until<T, F>(
+        &self,
+        guard: &mut MutexGuard<'_, T>,
+        condition: F,
+        timeout: time::Instant,
+    ) -> WaitTimeoutResult
+    where
+        T: ?Sized,
+        F: FnMut(&mut T) -> bool,
+    {
+        self.wait_while_deadline(guard, condition, time::at(timeout))
     }
 
     /// Wakes the longest waiter. Returns whether there was one.

@@ -14,7 +14,7 @@ mod sys;
 pub mod task;
 mod time;
 
-pub use condvar::Condvar;
+pub use condvar::{Condvar, WaitTimeoutResult};
 pub use event::Event;
 pub use mutex::{MappedMutexGuard, Mutex, MutexGuard, RawMutex};
 pub use rwlock::{RawRwLock, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard};

@@ -186,11 +186,64 @@ fn a_condition_hands_over_what_a_mutex_guards() {
         }
         assert_eq!(sum, 499_500);
     });
-    let mut guard = queue.lock();
-    assert!(!filled.wait_for(&mut guard, SHORT));
-    assert!(!filled.wait_while_for(&mut guard, |queue| queue.is_empty(), SHORT));
-    assert!(filled.wait_while_for(&mut guard, |queue| !queue.is_empty(), SHORT));
     assert_eq!(filled.notify_all(), 0);
+}
+
+#[test]
+fn a_condition_waits_in_time() {
+    let number = Mutex::new(0);
+    let changed = Condvar::new();
+    let mut guard = number.lock();
+    let in_time =
+        |begun: Instant, result: WaitTimeoutResult| result.timed_out() && begun.elapsed() >= SHORT;
+    let begun = Instant::now();
+    assert!(in_time(begun, changed.wait_for(&mut guard, SHORT)));
+    let begun = Instant::now();
+    assert!(in_time(begun, changed.wait_until(&mut guard, begun + SHORT)));
+    let begun = Instant::now();
+    assert!(in_time(begun, changed.wait_while_for(&mut guard, |it| *it == 0, SHORT)));
+    let begun = Instant::now();
+    assert!(in_time(begun, changed.wait_while_until(&mut guard, |it| *it == 0, begun + SHORT)));
+    assert!(changed.wait_until(&mut guard, Instant::now()).timed_out());
+    assert!(!changed.wait_while_for(&mut guard, |number| *number != 0, SHORT).timed_out());
+    assert!(!changed.wait_while_until(&mut guard, |_| false, Instant::now()).timed_out());
+    drop(guard);
+
+    let is_over = AtomicU32::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while is_over.load(Ordering::SeqCst) == 0 {
+                *number.lock() += 1;
+                changed.notify_all();
+            }
+        });
+        let long = Duration::from_secs(60);
+        let mut guard = number.lock();
+        assert!(!changed.wait_for(&mut guard, long).timed_out());
+        assert!(!changed.wait_until(&mut guard, Instant::now() + long).timed_out());
+        let more = *guard + 2;
+        assert!(!changed.wait_while_for(&mut guard, |number| *number < more, long).timed_out());
+        assert!(*guard >= more);
+        drop(guard);
+        is_over.store(1, Ordering::SeqCst);
+    });
+}
+
+#[test]
+fn a_condition_that_is_over_at_the_end_has_not_timed_out() {
+    let number = Mutex::new(0);
+    let changed = Condvar::new();
+    let mut looks = 0;
+    let result = changed.wait_while_for(
+        &mut number.lock(),
+        |_| {
+            looks += 1;
+            looks == 1
+        },
+        SHORT,
+    );
+    assert_eq!((result.timed_out(), looks), (false, 2));
+    assert_eq!(format!("{changed:?}"), "Condvar { .. }");
 }
 
 #[test]
