@@ -340,6 +340,14 @@ int lw_region_mutex_abandon(const lw_region_mutex *mutex);
 int lw_region_mutex_reset(const lw_region_mutex *mutex);
 
 /*
+ * Returns whether an agent holds it right now; by the time the caller looks at the result it may be
+ * old. And whether the caller does. Both are false once its name has been removed. For a recursive
+ * mutex, pass the one in it.
+ */
+bool lw_region_mutex_is_locked(const lw_region_mutex *mutex);
+bool lw_region_mutex_is_mine(const lw_region_mutex *mutex);
+
+/*
  * A mutex that its holder can take again; it has to unlock it as often. Only threads wait for it:
  * to a region, all requests of an event loop would be one holder. What the functions return means
  * what it means for a mutex:
@@ -352,6 +360,7 @@ int lw_region_mutex_reset(const lw_region_mutex *mutex);
  *     lock         the same without ECANCELED and ETIMEDOUT
  *     trylock      what lock returns; EBUSY: another thread holds it
  *     unlock       0, EPERM, EAGAIN
+ *     leave        0, EPERM, EAGAIN
  *     abandon      0, EPERM, EAGAIN
  *     reset        0, EALREADY, EIDRM, EAGAIN; EDEADLK: the caller holds it
  */
@@ -362,6 +371,8 @@ int lw_region_rmutex_lock_until(const lw_region_rmutex *rmutex, lw_deadline dead
 int lw_region_rmutex_lock(const lw_region_rmutex *rmutex);
 int lw_region_rmutex_trylock(const lw_region_rmutex *rmutex);
 int lw_region_rmutex_unlock(const lw_region_rmutex *rmutex);
+/* The same, but the last one declares nothing, as lw_region_mutex_leave. */
+int lw_region_rmutex_leave(const lw_region_rmutex *rmutex);
 /* Frees it however often the caller has it. */
 int lw_region_rmutex_abandon(const lw_region_rmutex *rmutex);
 int lw_region_rmutex_reset(const lw_region_rmutex *rmutex);

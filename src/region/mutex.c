@@ -214,3 +214,20 @@ int lw_region_mutex_reset(const lw_region_mutex *mutex)
     let_go(mutex, self);
     return (fate & LW_ROBUST_NAME) == mutex->fate ? EALREADY : EIDRM;
 }
+
+/* Whether the words are still those of this name, and who has them is its holder. */
+static bool is_named(const lw_region_mutex *mutex)
+{
+    return (lw_robust_fate(mutex->words) & LW_ROBUST_NAME) == mutex->fate;
+}
+
+bool lw_region_mutex_is_locked(const lw_region_mutex *mutex)
+{
+    return lw_mutex_owner(mutex->words) != 0 && is_named(mutex);
+}
+
+bool lw_region_mutex_is_mine(const lw_region_mutex *mutex)
+{
+    uint32_t self;
+    return lw_region_agent_holding(mutex->region, mutex->words, &self) == 0 && is_named(mutex);
+}

@@ -59,7 +59,8 @@ int lw_region_rmutex_trylock(const lw_region_rmutex *rmutex)
     return error == EBUSY ? taken(rmutex, lw_region_mutex_trylock(&rmutex->mutex)) : error;
 }
 
-int lw_region_rmutex_unlock(const lw_region_rmutex *rmutex)
+/* Returns EBUSY if the caller has it once, or not at all; else gives it back once. */
+static int give_again(const lw_region_rmutex *rmutex)
 {
     uint32_t self;
     const int error = lw_region_agent(rmutex->mutex.region, &self);
@@ -68,9 +69,21 @@ int lw_region_rmutex_unlock(const lw_region_rmutex *rmutex)
     lw_word *word = depth_of(&rmutex->mutex);
     const uint32_t depth = lw_load(word, lw_relaxed);
     if (depth == 0 || lw_mutex_owner(rmutex->mutex.words) != self)
-        return lw_region_mutex_unlock(&rmutex->mutex);
+        return EBUSY;
     lw_store(word, depth - 1, lw_relaxed);
     return 0;
+}
+
+int lw_region_rmutex_unlock(const lw_region_rmutex *rmutex)
+{
+    const int error = give_again(rmutex);
+    return error == EBUSY ? lw_region_mutex_unlock(&rmutex->mutex) : error;
+}
+
+int lw_region_rmutex_leave(const lw_region_rmutex *rmutex)
+{
+    const int error = give_again(rmutex);
+    return error == EBUSY ? lw_region_mutex_leave(&rmutex->mutex) : error;
 }
 
 int lw_region_rmutex_abandon(const lw_region_rmutex *rmutex)

@@ -550,6 +550,45 @@ REGION_TEST(a_wait_is_cancelled)
     assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
 }
 
+static int look_whose_it_is(struct call *call)
+{
+    return lw_region_mutex_is_locked(call->on) + 2 * lw_region_mutex_is_mine(call->on);
+}
+
+REGION_TEST(tells_whether_it_is_held_and_by_the_caller)
+{
+    enum { LOCKED = 1, MINE = 2 };
+    struct call look = calling(look_whose_it_is, &mutex);
+    assert_int_equal(look_whose_it_is(&look), 0);
+    assert_int_equal(lw_region_mutex_lock(&mutex), 0);
+    assert_int_equal(look_whose_it_is(&look), LOCKED + MINE);
+    assert_int_equal(by_another(look_whose_it_is, &mutex), LOCKED);
+    assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
+
+    const struct process holder = spawn_holder();
+    assert_int_equal(look_whose_it_is(&look), LOCKED);
+    kill_it(&holder);
+    assert_int_equal(lw_region_mutex_lock(&mutex), EOWNERDEAD);
+    assert_int_equal(look_whose_it_is(&look), LOCKED + MINE);
+    assert_int_equal(lw_region_mutex_abandon(&mutex), 0);
+    assert_int_equal(look_whose_it_is(&look), 0);
+}
+
+/* What has the removed name's place is another mutex. */
+REGION_TEST(a_mutex_that_was_removed_is_not_held)
+{
+    lw_region_mutex other;
+    assert_int_equal(lw_region_remove(region, "lock"), 0);
+    assert_int_equal(lw_region_mutex_named(region, "lock", &other), 0);
+    assert_ptr_equal(other.words, mutex.words);
+    assert_int_equal(lw_region_mutex_lock(&other), 0);
+    assert_true(lw_region_mutex_is_locked(&other));
+    assert_true(lw_region_mutex_is_mine(&other));
+    assert_false(lw_region_mutex_is_locked(&mutex));
+    assert_false(lw_region_mutex_is_mine(&mutex));
+    assert_int_equal(lw_region_mutex_unlock(&other), 0);
+}
+
 REGION_TEST(leaves_what_a_death_has_left)
 {
     assert_int_equal(lw_region_mutex_leave(&mutex), EPERM);
@@ -1257,6 +1296,13 @@ REGION_TEST(a_recursive_mutex)
     assert_int_equal(lw_region_rmutex_lock_until(&rmutex, lw_after_ms(20)), ETIMEDOUT);
     kill_it(&holder);
     assert_int_equal(lw_region_rmutex_lock_until(&rmutex, lw_after_ms(9000)), EOWNERDEAD);
+    assert_int_equal(lw_region_rmutex_lock(&rmutex), 0);
+    assert_int_equal(lw_region_rmutex_leave(&rmutex), 0);
+    assert_true(lw_region_mutex_is_mine(&rmutex.mutex));
+    assert_int_equal(lw_region_rmutex_leave(&rmutex), 0);
+    assert_false(lw_region_mutex_is_locked(&rmutex.mutex));
+    assert_int_equal(lw_region_rmutex_leave(&rmutex), EPERM);
+    assert_int_equal(lw_region_rmutex_lock(&rmutex), EOWNERDEAD);
     assert_int_equal(lw_region_rmutex_lock(&rmutex), 0);
     assert_int_equal(lw_region_rmutex_abandon(&rmutex), 0);
     assert_int_equal(lw_region_rmutex_lock(&rmutex), ENOTRECOVERABLE);
