@@ -1112,7 +1112,6 @@ static const struct configuration proofs[] = {
     {"y,w,t", 0, ANYTHING, 0, MEDIUM, 0},
     {"x,y", 0, ANYTHING, 0, MEDIUM, 0},
     {"z", 0, 0, 0, MEDIUM, 0},
-    {"x,y,r,w", 0, 0, 0, LARGE, 0},
     {"r,w,t", 0, 0, 0, LARGE, 0},
     {"xy", 0, 0, 0, LARGE, 0},
 };

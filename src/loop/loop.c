@@ -355,7 +355,7 @@ static bool is_own(const lw_loop *loop)
 
 /* The loops of each thread, which end with it. */
 static pthread_key_t loops_key;
-static lw_word has_loops_key;
+static bool has_loops_key;
 static lw_mutex making_loops_key = LW_MUTEX_INIT;
 static bool is_loops_key_deleted;
 static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
@@ -378,7 +378,7 @@ static void destroy_loops(void *first)
 static void forget_loops(void)
 {
     making_loops_key = (lw_mutex)LW_MUTEX_INIT;
-    if (lw_load(&has_loops_key, lw_relaxed) && !is_loops_key_deleted)
+    if (has_loops_key && !is_loops_key_deleted)
         pthread_setspecific(loops_key, NULL);
 }
 
@@ -393,9 +393,9 @@ static int make_loops_key(void)
     int error = 0;
     pthread_once(&forks_once, expect_forks);
     lw_mutex_lock(&making_loops_key);
-    if (!lw_load(&has_loops_key, lw_relaxed)) {
+    if (!has_loops_key) {
         error = pthread_key_create(&loops_key, destroy_loops);
-        lw_store(&has_loops_key, error == 0, lw_release);
+        __atomic_store_n(&has_loops_key, error == 0, __ATOMIC_RELEASE);
     }
     lw_mutex_unlock(&making_loops_key);
     return error;
@@ -405,14 +405,14 @@ static int make_loops_key(void)
 LW_DESTRUCTOR static void delete_loops_key(void)
 {
     is_loops_key_deleted = true;
-    if (lw_load(&has_loops_key, lw_relaxed))
+    if (has_loops_key)
         pthread_key_delete(loops_key);
 }
 
 int lw_loop_init(lw_loop *loop)
 {
     lw_lot_open();
-    int error = lw_load(&has_loops_key, lw_acquire) ? 0 : make_loops_key();
+    int error = __atomic_load_n(&has_loops_key, __ATOMIC_ACQUIRE) ? 0 : make_loops_key();
     if (error != 0)
         return error;
     lw_loop *next = pthread_getspecific(loops_key);

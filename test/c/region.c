@@ -580,7 +580,7 @@ REGION_TEST(a_mutex_that_was_removed_is_not_held)
     lw_region_mutex other;
     assert_int_equal(lw_region_remove(region, "lock"), 0);
     assert_int_equal(lw_region_mutex_named(region, "lock", &other), 0);
-    assert_ptr_equal(other.words, mutex.words);
+    assert_true(other.words == mutex.words);
     assert_int_equal(lw_region_mutex_lock(&other), 0);
     assert_true(lw_region_mutex_is_locked(&other));
     assert_true(lw_region_mutex_is_mine(&other));
@@ -1557,7 +1557,7 @@ REGION_TEST(a_thread_has_a_mutex_that_was_removed)
     assert_int_equal(by_another(name_removed, &removed), 0);
     assert_int_equal(lw_region_mutex_lock(&removed), 0);
     assert_int_equal(lw_region_mutex_named(region, "removed", &again), 0);
-    assert_ptr_equal(again.words, removed.words);
+    assert_true(again.words == removed.words);
     assert_int_equal(lw_region_mutex_unlock(&removed), 0);
     kill_it(&process);
 }
