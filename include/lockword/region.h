@@ -340,9 +340,9 @@ int lw_region_mutex_abandon(const lw_region_mutex *mutex);
 int lw_region_mutex_reset(const lw_region_mutex *mutex);
 
 /*
- * Returns whether an agent holds it right now; by the time the caller looks at the result it may be
- * old. And whether the caller does. Both are false once its name has been removed. For a recursive
- * mutex, pass the one in it.
+ * is_locked returns whether a thread or an event loop holds it right now; by the time the caller
+ * looks at the result it may be old. is_mine returns whether the caller holds it. Both return false
+ * once its name has been removed. For a recursive mutex, pass the one in it.
  */
 bool lw_region_mutex_is_locked(const lw_region_mutex *mutex);
 bool lw_region_mutex_is_mine(const lw_region_mutex *mutex);

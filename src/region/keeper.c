@@ -295,8 +295,7 @@ int lw_region_join(struct lw_region *region)
     if (!region->joined) {
         lw_store(&region->keeper_ready, 0, lw_relaxed);
         lw_store(&region->closing, 0, lw_relaxed);
-        /* In a process of several threads, as this one is about to be, it takes the kernel 10 ms.
-         */
+        /* Before there is a thread more: of several threads it takes the kernel 10 ms. */
         lw_region_announce_process();
         error = lw_region_start_thread(&region->keeper, keep, region);
         if (!error) {

@@ -215,7 +215,7 @@ int lw_region_mutex_reset(const lw_region_mutex *mutex)
     return (fate & LW_ROBUST_NAME) == mutex->fate ? EALREADY : EIDRM;
 }
 
-/* Whether the words are still those of this name, and who has them is its holder. */
+/* Returns whether the words are still those of this name: then their owner holds its mutex. */
 static bool is_named(const lw_region_mutex *mutex)
 {
     return (lw_robust_fate(mutex->words) & LW_ROBUST_NAME) == mutex->fate;
