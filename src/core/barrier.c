@@ -15,7 +15,6 @@ static uint32_t parties(const lw_word *barrier)
     return lw_load(&barrier[LW_BARRIER_PARTIES], lw_relaxed);
 }
 
-/* Returns the first state of the next cycle. */
 static uint32_t next_cycle(const lw_word *barrier, uint32_t state, uint32_t broke)
 {
     const uint32_t history = ((state & LW_BARRIER_HISTORY) << 1 | broke) & LW_BARRIER_HISTORY;

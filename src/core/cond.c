@@ -27,7 +27,7 @@
  */
 #include <lockword/core/cond.h>
 
-/* Adds so many waiters. */
+/* Adds n waiters, modulo 2^32: UINT32_MAX takes one off. */
 static void add(lw_word *cond, uint32_t n)
 {
     uint32_t seen = lw_load(&cond[LW_COND_WAITERS], lw_relaxed);

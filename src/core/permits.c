@@ -19,10 +19,10 @@
 #include <lockword/core/permits.h>
 #include <lockword/core/waiters.h>
 
-/* The phase's own bit: the caller has begun to wait. */
+/* The phase's own bit: the caller has begun to wait, so that its phase is not 0. */
 #define WAITS 0x0004u
 
-/* The highest sequence: the explorer's is small. */
+/* The sequence's bits. Fewer are explored, so that there are fewer states. */
 #ifndef GENERATIONS
 #define GENERATIONS LW_PERMITS_SEQUENCE
 #endif

@@ -38,9 +38,10 @@
 #endif
 
 /*
- * A way to lock is given by what the caller has before (0 or UPGRADABLE) and after (READER,
- * UPGRADABLE or WRITER). This function returns the holders that exclude it. It has several callers,
- * all on slow paths, as has is_full: inlined in all of them, the two would make the code larger.
+ * What a caller asks for is given by what it has before (0 or UPGRADABLE) and after (READER,
+ * UPGRADABLE or WRITER). This function returns the holders that exclude that. It has several
+ * callers, all on slow paths, as has is_full: inlined in all of them, the two would make the code
+ * larger.
  */
 __attribute__((noinline)) static uint32_t excluded_by(uint32_t before, uint32_t after)
 {
@@ -182,8 +183,8 @@ static lw_phase resume(lw_phase phase, uint32_t why, bool writes)
 {
     /*
      * A caller that has not waited has phase 0: that its time is up entitles it to nothing. Readers
-     * that starve pass a writer whose turn it is, so a loop's first wake-up in vain is no reason.
-     * One that waits to write starves anyway.
+     * that starve pass a writer whose turn it is, so a loop's first wake-up in vain does not make a
+     * reader starve. One that waits to write starves anyway.
      */
     if (phase == 0 || (why & LW_WHY) == LW_AGAIN)
         return phase;
@@ -196,6 +197,10 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
                            uint32_t why, lw_phase phase)
 {
     const bool async = why & LW_ASYNC;
+    /*
+     * An upgrade is neither of these. Its caller is an owner already: it waits for readers only,
+     * beside those that sleep on the generation, and no claim bars it.
+     */
     const bool writes = !before && after == LW_RWLOCK_WRITER;
     const bool will_own = !before && after != LW_RWLOCK_READER;
     phase = resume(phase, why, writes);
@@ -220,12 +225,10 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
             const bool wakes_writer = after != LW_RWLOCK_WRITER && !(phase & LW_ENTITLED) &&
                                       state & LW_BLOCKED_WAITERS &&
                                       !(state & (LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_MIXED));
+            const bool unreserves = will_own && (starves || lw_waiters_unreserves(phase, why));
+            const uint32_t claims = turn | (unreserves ? LW_RWLOCK_RESERVED : 0);
             const uint32_t ended =
-                (is_stale ? CLAIMS
-                          : turn | (will_own && (starves || lw_waiters_unreserves(phase, why))
-                                        ? LW_RWLOCK_RESERVED
-                                        : 0)) |
-                (wakes_writer ? LW_BLOCKED_WAITERS : 0);
+                (is_stale ? CLAIMS : claims) | (wakes_writer ? LW_BLOCKED_WAITERS : 0);
             const uint32_t next = ((state & ~ended) | owed) - before + after;
             seen = take(rwlock, state, next, after, self);
             if (seen != state)
@@ -239,10 +242,7 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
             const uint32_t claims = turn | (turn && will_own && starves ? LW_RWLOCK_RESERVED : 0);
             if (phase & (CLAIMED | LW_OWES))
                 give(rwlock, 0, 0, claims, owed);
-            uint32_t what = LW_GAVE_UP;
-            if (refused)
-                what = refused;
-            return lw_answer_of(what, 0, 0, 0);
+            return lw_answer_of(refused ? refused : (uint32_t)LW_GAVE_UP, 0, 0, 0);
         }
         if (!before && !async && lw_rwlock_owner(rwlock) == self)
             return lw_answer_of(LW_DEADLOCK, 0, 0, 0);
@@ -270,9 +270,8 @@ static lw_answer lock_step(lw_word *rwlock, uint32_t before, uint32_t after, uin
             if (seen != state)
                 continue;
         }
-        uint32_t way = LW_WAIT_IDLE;
-        if (writes || is_free)
-            way = lw_waiters_way(phase, is_free);
+        const uint32_t way =
+            writes || is_free ? lw_waiters_way(phase, is_free) : (uint32_t)LW_WAIT_IDLE;
         return lw_answer_of(way,
                             async      ? LW_RWLOCK_GATE
                             : at_state ? LW_RWLOCK_STATE

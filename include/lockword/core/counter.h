@@ -17,7 +17,7 @@ enum {
     LW_COUNTER_WORDS = 2,
 };
 
-#define LW_COUNTER_MAX 0x3fffffffu
+#define LW_COUNTER_MAX 0x3fffffffu /* also the mask of VALUE */
 
 /* lw_counter_add_step returns this if the sum would be less than 0 or more than LW_COUNTER_MAX. */
 #define LW_COUNTER_OVERFLOW UINT32_MAX

@@ -20,7 +20,7 @@ enum {
     LW_LATCH_WORDS = 2,
 };
 
-#define LW_LATCH_MAX 0x3fffffffu
+#define LW_LATCH_MAX 0x3fffffffu /* also the mask of COUNT */
 
 #ifdef __cplusplus
 extern "C" {

@@ -76,6 +76,7 @@ extern "C" {
 LW_INLINE bool lw_rwlock_take_read(lw_word *rwlock)
 {
     const uint32_t seen = lw_cas(&rwlock[LW_RWLOCK_STATE], 0, LW_RWLOCK_READER, lw_acquire);
+    /* Less than READERS: no other bit is set, and there is a place for one more. */
     return seen == 0 ||
            (seen < LW_RWLOCK_READERS &&
             lw_cas(&rwlock[LW_RWLOCK_STATE], seen, seen + LW_RWLOCK_READER, lw_acquire) == seen);

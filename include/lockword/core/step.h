@@ -11,6 +11,9 @@
  * Everything that an operation remembers is in the words, in the phase (16 bits) and in the reason:
  * a step has no memory of its own.
  *
+ * Most other operations that change the words end in _step, too, since the names without it are the
+ * faces'. One that returns no lw_answer never has to wait: one call of it is the whole operation.
+ *
  * The blocking drivers, the promises of JavaScript and the explorer all run the same steps.
  */
 #ifndef LOCKWORD_CORE_STEP_H
@@ -25,7 +28,7 @@
 #define LW_CAST(type, value) ((type)(value))
 #endif
 
-/* Why a step is called. LW_OK to LW_SLICE tell how the wait ended that it asked for. */
+/* Why a step is called. LW_OK to LW_SLICE say how the wait that it asked for has ended. */
 enum lw_why {
     LW_START = 0,     /* the first call */
     LW_OK = 1,        /* woken: a notify was, or may have been, consumed */
@@ -33,7 +36,7 @@ enum lw_why {
     LW_TIMED_OUT = 3, /* the deadline has passed, nothing was consumed: try once, then give up */
     LW_SLICE = 4,     /* a re-check before the deadline: see LW_WAIT and the two after it */
     LW_AGAIN = 5,     /* the caller has done what LW_QUEUE asked for */
-    /* 6 is no reason: LW_CANCELLED has the lower two bits of LW_TIMED_OUT (lw_gives_up). */
+    /* 6 is no reason, so that LW_CANCELLED has all bits of LW_TIMED_OUT: see lw_gives_up. */
     LW_CANCELLED = 7, /* give up now; a notify may have been consumed */
     LW_WHY = 0xf,     /* mask of the reason */
 
@@ -48,8 +51,8 @@ enum lw_why {
  */
 LW_INLINE bool lw_gives_up(uint32_t why)
 {
-    /* LW_TIMED_OUT is 3, and LW_CANCELLED is 7: no other reason has both of these bits. */
-    return (why & 3) == 3;
+    /* LW_CANCELLED has all bits of LW_TIMED_OUT. No other reason has. */
+    return (why & LW_TIMED_OUT) == LW_TIMED_OUT;
 }
 
 /* What the caller has to do. Values less than LW_WAIT end the operation. */

@@ -27,8 +27,8 @@
  *
  * *Wake as many as can go on, and a wake obliges.* The mutex, the semaphore, permits that have
  * owners and, for its writers, the read-write lock do this, where a crowd of woken threads would
- * find nothing. Rule 1 holds. Instead of the others (but the permits' mark for threads stays, so
- * that they have rules of their own instead of 2 and 3: core/permits.c):
+ * find nothing. Rule 1 holds, and instead of rules 2 and 3 these do. (Permits that have owners keep
+ * the mark for threads, and have rules of their own: core/permits.c.)
  *
  *   2. An agent that frees the word clears both bits with the same operation. Then it notifies as
  *      many threads as it serves, if the bit says that threads wait, and all event loops. An event
@@ -47,10 +47,10 @@
  *      notify entitled them: a waiter reserves the word, finds it changed when it would sleep, and
  *      no notify is on its way. Then nobody could take the word, the waiter included. The
  *      reservation lasts until a waiter that starves takes the word, or gives up and withdraws it;
- *      or until a waiter takes it whose wait ended with LW_NOT_EQUAL (lw_waiters_unreserves). If it
- *      ended with the next waiter that is entitled, it would serve those that sleep before the one
- *      that starves, and not that one. If no waiter comes for a free, reserved word (its event loop
- *      is busy, or it died), a newcomer's brief wait ends. Then the newcomer is entitled, and
+ *      or until a waiter takes it whose wait ended with LW_NOT_EQUAL (lw_waiters_unreserves). If
+ *      the next entitled waiter ended it, it would serve those that sleep ahead of the starving
+ *      waiter, and not the starving waiter. If no waiter comes for a free, reserved word (its event
+ *      loop is busy, or it died), a newcomer's brief wait ends. Then the newcomer is entitled, and
  *      starves, too.
  *
  * What a waiter owes, whether it is entitled, and how often it waited in vain is its phase, which
@@ -85,10 +85,10 @@ extern "C" {
 #endif
 
 /*
- * Rule 1, the end of every step: marks the state, which was seen to hold `seen`, with the waiter's
- * bit and the bits of `mark`, and returns what to do. That is to wait in this `way`, after LW_QUEUE
- * if the caller is async and not queued; LW_RETRY if the state holds another value by now;
- * LW_GAVE_UP if that is the reason.
+ * Rule 1, the end of each step whose waiters are all woken at once: marks the state, which was seen
+ * to hold `seen`, with the waiter's bit and the bits of `mark`, and returns what to do. That is to
+ * wait in this `way`, after LW_QUEUE if the caller is async and not queued; LW_RETRY if the state
+ * holds another value by now; LW_GAVE_UP if that is the reason.
  */
 lw_answer lw_waiters_wait(lw_word *words, uint32_t seen, uint32_t mark, uint32_t way, uint32_t why,
                           lw_phase phase);

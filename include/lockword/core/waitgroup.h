@@ -23,7 +23,7 @@ enum {
     LW_WAITGROUP_WORDS = 2,
 };
 
-#define LW_WAITGROUP_MAX 0x003fffffu
+#define LW_WAITGROUP_MAX 0x003fffffu /* also the mask of COUNT */
 #define LW_WAITGROUP_ONE_ROUND 0x00400000u
 #define LW_WAITGROUP_ROUND 0x3fc00000u
 

@@ -51,8 +51,6 @@ function parties(barrier) {
 }
 
 /**
- * Returns the first state of the next cycle.
- *
  * @param {Words} barrier
  * @param {number} state
  * @param {number} broke

@@ -48,7 +48,7 @@ import {
  */
 
 /**
- * Adds so many waiters.
+ * Adds n waiters, modulo 2^32: UINT32_MAX takes one off.
  *
  * @param {Words} cond
  * @param {number} n

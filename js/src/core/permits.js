@@ -58,10 +58,10 @@ import {
  * @typedef {import('../wait.js').Words} Words
  */
 
-// The phase's own bit: the caller has begun to wait.
+// The phase's own bit: the caller has begun to wait, so that its phase is not 0.
 const WAITS = 0x0004;
 
-// The highest sequence: the explorer's is small.
+// The sequence's bits. Fewer are explored, so that there are fewer states.
 const GENERATIONS = LW_PERMITS_SEQUENCE;
 
 /**

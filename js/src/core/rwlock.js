@@ -101,6 +101,7 @@ export function rwlockTakeRead(rwlock) {
   const LW_RWLOCK_READER = 0x00000001;
 
   const seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, 0, LW_RWLOCK_READER);
+  // Less than READERS: no other bit is set, and there is a place for one more.
   return (
     seen === 0 ||
     (seen >>> 0 < LW_RWLOCK_READERS &&
@@ -162,9 +163,10 @@ export function rwlockFreeWrite(rwlock, self) {
 }
 
 /**
- * A way to lock is given by what the caller has before (0 or UPGRADABLE) and after (READER,
- * UPGRADABLE or WRITER). This function returns the holders that exclude it. It has several callers,
- * all on slow paths, as has is_full: inlined in all of them, the two would make the code larger.
+ * What a caller asks for is given by what it has before (0 or UPGRADABLE) and after (READER,
+ * UPGRADABLE or WRITER). This function returns the holders that exclude that. It has several
+ * callers, all on slow paths, as has is_full: inlined in all of them, the two would make the code
+ * larger.
  *
  * @param {number} before
  * @param {number} after
@@ -356,8 +358,8 @@ function give(rwlock, before, after, claims, owed) {
  */
 function resume(phase, why, writes) {
   // A caller that has not waited has phase 0: that its time is up entitles it to nothing. Readers
-  // that starve pass a writer whose turn it is, so a loop's first wake-up in vain is no reason.
-  // One that waits to write starves anyway.
+  // that starve pass a writer whose turn it is, so a loop's first wake-up in vain does not make a
+  // reader starve. One that waits to write starves anyway.
   if (phase === 0 || (why & LW_WHY) === LW_AGAIN) return phase;
   // Only writers re-check for fairness, so only they starve by a re-check.
   const rechecks = (why & LW_WHY) === LW_SLICE && !writes;
@@ -375,6 +377,8 @@ function resume(phase, why, writes) {
  */
 function lockStep(rwlock, before, after, self, why, phase) {
   const async = (why & LW_ASYNC) !== 0;
+  // An upgrade is neither of these. Its caller is an owner already: it waits for readers only,
+  // beside those that sleep on the generation, and no claim bars it.
   const writes = !before && after === LW_RWLOCK_WRITER;
   const willOwn = !before && after !== LW_RWLOCK_READER;
   phase = resume(phase, why, writes);
@@ -406,12 +410,9 @@ function lockStep(rwlock, before, after, self, why, phase) {
         !(phase & LW_ENTITLED) &&
         (state & LW_BLOCKED_WAITERS) !== 0 &&
         !(state & (LW_RWLOCK_WRITERS_TURN | LW_RWLOCK_MIXED));
-      const ended =
-        (isStale
-          ? CLAIMS
-          : turn |
-            (willOwn && (starves || waitersUnreserves(phase, why)) ? LW_RWLOCK_RESERVED : 0)) |
-        (wakesWriter ? LW_BLOCKED_WAITERS : 0);
+      const unreserves = willOwn && (starves || waitersUnreserves(phase, why));
+      const claims = turn | (unreserves ? LW_RWLOCK_RESERVED : 0);
+      const ended = (isStale ? CLAIMS : claims) | (wakesWriter ? LW_BLOCKED_WAITERS : 0);
       const next = (((state & ~ended) | owed) - before + after) | 0;
       seen = take(rwlock, state, next, after, self);
       if (seen !== state) continue;
@@ -422,9 +423,7 @@ function lockStep(rwlock, before, after, self, why, phase) {
       // A caller that starves, but has claimed nothing, has not reserved either.
       const claims = turn | (turn && willOwn && starves ? LW_RWLOCK_RESERVED : 0);
       if (phase & (CLAIMED | LW_OWES)) give(rwlock, 0, 0, claims, owed);
-      let what = LW_GAVE_UP;
-      if (refused) what = refused;
-      return { what, word: 0, phase: 0, expected: 0 };
+      return { what: refused ? refused : LW_GAVE_UP, word: 0, phase: 0, expected: 0 };
     }
     if (!before && !async && rwlockOwner(rwlock) === self)
       return { what: LW_DEADLOCK, word: 0, phase: 0, expected: 0 };
@@ -452,8 +451,7 @@ function lockStep(rwlock, before, after, self, why, phase) {
       seen = Atomics.compareExchange(rwlock, LW_RWLOCK_STATE, state, marked);
       if (seen !== state) continue;
     }
-    let way = LW_WAIT_IDLE;
-    if (writes || isFree) way = waitersWay(phase, isFree);
+    const way = writes || isFree ? waitersWay(phase, isFree) : LW_WAIT_IDLE;
     return {
       what: way,
       word: async ? LW_RWLOCK_GATE : atState ? LW_RWLOCK_STATE : LW_RWLOCK_GENERATION,

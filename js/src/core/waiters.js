@@ -59,8 +59,8 @@ const RESTS = STARVES + MAX_RECHECKS * LW_ONE_FAILED_WAIT;
  * @returns {boolean}
  */
 export function givesUp(why) {
-  // LW_TIMED_OUT is 3, and LW_CANCELLED is 7: no other reason has both of these bits.
-  return (why & 3) === 3;
+  // LW_CANCELLED has all bits of LW_TIMED_OUT. No other reason has.
+  return (why & LW_TIMED_OUT) === LW_TIMED_OUT;
 }
 
 /**
@@ -77,10 +77,10 @@ export function waitersNotify(words, state, threads) {
 }
 
 /**
- * Rule 1, the end of every step: marks the state, which was seen to hold `seen`, with the waiter's
- * bit and the bits of `mark`, and returns what to do. That is to wait in this `way`, after LW_QUEUE
- * if the caller is async and not queued; LW_RETRY if the state holds another value by now;
- * LW_GAVE_UP if that is the reason.
+ * Rule 1, the end of each step whose waiters are all woken at once: marks the state, which was seen
+ * to hold `seen`, with the waiter's bit and the bits of `mark`, and returns what to do. That is to
+ * wait in this `way`, after LW_QUEUE if the caller is async and not queued; LW_RETRY if the state
+ * holds another value by now; LW_GAVE_UP if that is the reason.
  *
  * @param {Words} words
  * @param {number} seen
