@@ -30,12 +30,6 @@ static int64_t patience(uint32_t way, uint32_t why, int64_t slice_ns)
                                           : slice_ns;
 }
 
-/* A sleep that timed out before the deadline was for a re-check. */
-static uint32_t why_of(lw_woken woken, bool at_deadline)
-{
-    return woken == LW_TIMED_OUT && !at_deadline ? LW_SLICE : (uint32_t)woken;
-}
-
 /* Runs the step, and again at once if the word has just changed. */
 static lw_answer run(const struct lw_operation *operation, uint32_t why, uint16_t *phase)
 {
@@ -81,6 +75,24 @@ static bool is_fired(const struct lw_operation *operation)
 }
 
 /*
+ * Sleeps on n words, but `longest` ns at most, and returns the reason for which to run the steps
+ * then. A sleep that timed out before the deadline was for a re-check. `look_ns` is lw_wait_many's.
+ */
+static uint32_t sleep_on(struct lw_waited *waited, uint32_t n, int64_t longest,
+                         lw_deadline deadline, int64_t *look_ns, bool *looked_for_dead)
+{
+    uint32_t words; /* n, and one more if a death in a region is to end the sleep */
+    const struct lw_care care = lw_care_begin(waited, n, &words);
+    lw_deadline recheck = longest == LW_FOREVER ? LW_FOREVER : lw_now() + longest;
+    recheck = recheck < care.look ? recheck : care.look;
+    const lw_deadline until = recheck < deadline ? recheck : deadline;
+    const lw_woken woken = words == 1 ? lw_wait(waited[0].word, waited[0].expected, until)
+                                      : lw_wait_many(waited, words, until, look_ns);
+    *looked_for_dead = lw_care_end(&care, waited, n);
+    return woken == LW_TIMED_OUT && until != deadline ? LW_SLICE : (uint32_t)woken;
+}
+
+/*
  * Of n operations the last `cancels` wait for lw_cancels. At the deadline only the others have a
  * last attempt. If a cancel counted then, too, an operation that has just given up would be run
  * again to be cancelled: a barrier's step would find the barrier broken, and not know that its own
@@ -90,7 +102,8 @@ static struct lw_end block(const struct lw_held *held, const struct lw_operation
                            uint32_t n, uint32_t cancels, lw_deadline deadline, uint16_t *phases)
 {
     struct lw_waited waited[LW_BLOCK_MAX + 1];
-    waited[0] = (struct lw_waited){NULL, 0}; /* for gcc: a step never gives up early */
+    /* For gcc, which does not know that no step gives up before the deadline. */
+    waited[0] = (struct lw_waited){NULL, 0};
     struct lw_end end = {LW_ENDED_TIMED_OUT, 0, 0};
     uint32_t way;
     int64_t slice_ns = LW_SLICE_NS;
@@ -100,15 +113,8 @@ static struct lw_end block(const struct lw_held *held, const struct lw_operation
     while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &way,
                    &end)) {
         const int64_t longest = patience(way, why, slice_ns);
-        uint32_t words; /* n, and one more if a death in a region is to end the sleep */
-        const struct lw_care care = lw_care_begin(waited, n, &words);
-        lw_deadline recheck = longest == LW_FOREVER ? LW_FOREVER : lw_now() + longest;
-        recheck = recheck < care.look ? recheck : care.look;
-        const lw_deadline until = recheck < deadline ? recheck : deadline;
-        const lw_woken woken = words == 1 ? lw_wait(waited[0].word, waited[0].expected, until)
-                                          : lw_wait_many(waited, words, until, &look_ns);
-        const bool looked_for_dead = lw_care_end(&care, waited, n);
-        why = why_of(woken, until == deadline);
+        bool looked_for_dead;
+        why = sleep_on(waited, n, longest, deadline, &look_ns, &looked_for_dead);
         /*
          * A waiter that was woken spins until the lock is free, and runs its step only then.
          * Meanwhile it keeps the notify that it may have consumed. In three cases it does not spin.

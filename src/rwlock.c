@@ -40,8 +40,8 @@ enum lw_ending lw_rwlock_slow(lw_rwlock *rwlock, lw_step *step, lw_deadline dead
 }
 
 /*
- * Called when two attempts have failed. If the lock has no holders but readers, other readers were
- * faster.
+ * Called when two attempts have failed. While the state is less than READERS, no other bit of it is
+ * set: then nothing keeps a reader out, and other readers were faster.
  */
 enum lw_ending lw_rwlock_read_slow(lw_rwlock *rwlock, lw_deadline deadline, lw_cancel *cancel)
 {

@@ -65,7 +65,7 @@ foreach(subject IN LISTS tune_subjects)
             tune_variant("slice ${slice} us" "(#define LW_SLICE_NS) 500000" "\\1 ${slice}000" wait/awake.h)
         endforeach()
     elseif(subject STREQUAL "close") # spinning: without pauses, and with fewer readings of the clock
-        tune_variant("close unpaused" "(do {)\n        LW_RELAX[(][)];(\n        if [(]take)" "\\1\\2" wait/awake.c)
+        tune_variant("close unpaused" "(do {)\n        LW_RELAX[(][)];(\n        if [(]attempt)" "\\1\\2" wait/awake.c)
         set(often "static __thread unsigned looks")
         tune_variant("close untimed" "(spin->now = lw_now[(][)];)(\n    } while)" "${often};\n        if (++looks % 8 == 0)\n            \\1\\2" wait/awake.c)
     elseif(DEFINED tune_${subject})

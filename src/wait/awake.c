@@ -12,11 +12,11 @@
  *     for less than the rest of this takes.
  *   - It spins closely, and takes the lock as soon as it is free. That is right if a section is
  *     longer than a cache line takes from one CPU to another. In a shorter section the spinner only
- *     takes the line away from the thread that makes good use of it: it sees the lock free, and
- *     loses the race for it to the thread that has just unlocked it. If that happens too often,
- *     all threads back off from this lock for some milliseconds, and look at it now and then. A
- *     thread that does so comes at any moment, and may lose a race in longer sections, too. Such a
- *     race counts for less: otherwise threads that have once backed off would never stop.
+ *     takes the cache line away from the thread that makes good use of it: it sees the lock free,
+ * and loses the race for it to the thread that has just unlocked it. If that happens too often, all
+ * threads back off from this lock for some milliseconds, and look at it now and then. A thread that
+ * does so comes at any moment, and may lose a race in longer sections, too. Such a race counts for
+ * less: otherwise threads that have once backed off would never stop.
  *   - If a waiter sees the lock go from one other thread to the next, it is one of a crowd. Then
  *     for some milliseconds one thread at a time may touch the lock, the poller. The others rest
  *     away from its cache line. What is seen before a sleep and after it counts together: threads
@@ -103,11 +103,11 @@ static LW_AGENT_LOCAL struct {
     int changes;        /* of the owner, in this wait */
 } me;
 
-static bool others_run; /* other threads can run while this one spins */
+static bool has_several_cpus; /* other threads can run while this one spins */
 
 LW_CONSTRUCTOR static void count_cpus(void)
 {
-    others_run = !lw_has_one_cpu();
+    has_several_cpus = !lw_has_one_cpu();
 }
 
 /* Keeps the CPU, and leaves the word's cache line to other threads. Returns the time. */
@@ -129,7 +129,10 @@ static uint32_t units(int64_t ns)
     return (uint32_t)(ns >> UNIT_BITS);
 }
 
-/* Returns whether the time in this word has yet to come. Nothing holds for longer than LONGEST. */
+/*
+ * Returns whether the time in this word has yet to come: whether it is 1 to LONGEST units ahead,
+ * modulo 2^32. Nothing holds for longer.
+ */
 static bool holds(const lw_word *until, int64_t now)
 {
     return lw_load(until, lw_relaxed) - units(now) - 1 < LONGEST;
@@ -156,6 +159,7 @@ static void note_yield(int64_t began, int64_t ended)
     const uint32_t until = lw_load(&known_cpus.oversubscribed_until, lw_relaxed);
     uint32_t lasts = lw_load(&known_cpus.oversubscribed_for, lw_relaxed);
     me.long_yields++;
+    /* The last while ended no longer ago than it had lasted. */
     if (units(began) - until < lasts)
         lasts *= OVERSUBSCRIBED_FACTOR;
     else if (me.long_yields >= LONG_YIELDS)
@@ -174,23 +178,23 @@ static bool was_alone(int64_t began, int64_t ended)
 }
 
 /*
- * What the threads of the process know of the locks whose addresses share a place. To be wrong,
- * since two locks share one, costs time only. The words of the first line are read by all and
- * seldom written.
+ * What the threads of the process know of a lock, or of all locks that have this entry by their
+ * addresses. If it is wrong for one of them, that costs time only. The words of the first cache
+ * line are read by all and seldom written.
  */
-#define PLACES 64 /* a power of two */
+#define KNOWN_LOCKS 64 /* a power of two */
 
-static struct place {
+static struct known_lock {
     _Alignas(128) lw_word short_until; /* sections are short: threads back off */
     lw_word crowded_until;
     lw_word long_until;           /* sections are long: threads sleep at once */
     lw_word in_vain;              /* spins in vain since the last one that took the lock */
     _Alignas(128) lw_word poller; /* since when there is one, ns; 0: none */
-} known_locks[PLACES];
+} known_locks[KNOWN_LOCKS];
 
-static struct place *place_of(const lw_word *words)
+static struct known_lock *known_lock_of(const lw_word *words)
 {
-    return &known_locks[((uintptr_t)words >> 6) % PLACES];
+    return &known_locks[((uintptr_t)words >> 6) % KNOWN_LOCKS];
 }
 
 /* `until` is the unit after a period's last one, modulo 2^32. */
@@ -209,14 +213,14 @@ struct spin {
     uint32_t wanted;
     uint32_t result; /* of a take */
     bool is_newcomer;
-    bool has_lost;       /* a race */
-    bool just_yielded;   /* before the first round */
-    bool others_ran;     /* in its last yield */
-    int wakes;           /* by a notify; 0: it was not woken now */
-    uint32_t in_vain;    /* what the lock's word was when the wait began */
-    uint32_t poller;     /* what the role's word is while this thread has the role; 0: it has not */
-    struct place *known; /* of the lock */
-    int64_t now;         /* when the clock was read last */
+    bool has_lost;     /* a race */
+    bool just_yielded; /* before the first round */
+    bool others_ran;   /* in its last yield */
+    int wakes;         /* by a notify; 0: it was not woken now */
+    uint32_t in_vain;  /* what the lock's word was when the wait began */
+    uint32_t poller;   /* what the role's word is while this thread has the role; 0: it has not */
+    struct known_lock *known; /* of the lock */
+    int64_t now;              /* when the clock was read last */
 };
 
 /*
@@ -226,11 +230,12 @@ struct spin {
 static bool becomes_poller(struct spin *spin)
 {
     lw_word *poller = &spin->known->poller;
-    const uint32_t now = (uint32_t)spin->now | 1;
+    const uint32_t now = (uint32_t)spin->now | 1; /* 0: no poller */
     const uint32_t since = lw_load(poller, lw_relaxed);
     /*
-     * An older poller has lost its CPU, or was another thread of the process that forked. One that
-     * read the clock after this thread did may seem to be of the future.
+     * A close spin lasts AFTER_OTHERS * SPIN_NS at most. An older poller has lost its CPU, or was
+     * another thread of the process that forked. One that read the clock after this thread did may
+     * seem to be of the future: that is the third SPIN_NS.
      */
     const bool is_taken = since != 0 && now - since + SPIN_NS <= 3u * SPIN_NS;
     if ((is_taken && !spin->wakes) || lw_cas(poller, since, now, lw_relaxed) != since)
@@ -283,7 +288,7 @@ static void note_loss(struct spin *spin)
  * sleep this returns whether the lock is free. A race that is lost directly after the first yield
  * tells nothing: a yield may last as long as another thread's turn.
  */
-static bool take(struct spin *spin)
+static bool attempt(struct spin *spin)
 {
     uint32_t owner;
     const uint32_t seen = look(spin, &owner);
@@ -331,12 +336,12 @@ static bool spin_closely(struct spin *spin, bool crowded)
     const int64_t end = spin->now + (longer ? AFTER_OTHERS * SPIN_NS : SPIN_NS);
     do {
         LW_RELAX();
-        if (take(spin))
+        if (attempt(spin))
             return true;
         if (holds(&spin->known->short_until, spin->now) ||
             (!crowded && holds(&spin->known->crowded_until, spin->now)))
             return false;
-        /* Not at once: in a short section it would cost too much to look at one line more. */
+        /* Not at once: in a short section it would cost too much to look at one cache line more. */
         if (spin->poller && spin->now > end - SPIN_NS / 2 && !is_poller(spin))
             return false;
         spin->now = lw_now();
@@ -381,14 +386,14 @@ static void yield(struct spin *spin)
 
 /*
  * Yields until this time. If no other thread of this CPU wants to run, it pauses instead, away from
- * the lock's line, and returns true.
+ * the lock's cache line, and returns true.
  */
 static bool rest_until(struct spin *spin, int64_t until)
 {
     while (spin->now < until) {
         yield(spin);
         if (!spin->others_ran) {
-            if (others_run)
+            if (has_several_cpus)
                 spin->now = pause_until(until);
             return true;
         }
@@ -405,7 +410,7 @@ static int64_t shorter(int64_t pause)
  * Returns the pause for the next wait. A thread that finds the lock free directly after its first
  * pause has paused for too long.
  */
-static int64_t learn(const struct spin *spin, int64_t began, int64_t rested)
+static int64_t next_pause(const struct spin *spin, int64_t began, int64_t rested)
 {
     if (!spin->is_newcomer)
         return me.pause;
@@ -430,16 +435,26 @@ static void note_vain(const struct spin *spin)
         set_for_a_period(&spin->known->long_until, spin->now);
 }
 
-static void note_success(struct place *known)
+static void note_success(struct known_lock *known)
 {
     if (lw_load(&known->in_vain, lw_relaxed) != 0)
         lw_store(&known->in_vain, 0, lw_relaxed);
 }
 
+/* Before the first round. A waiter that was woken in vain before does not yield here. */
+static void yield_if_due(struct spin *spin, lw_deadline deadline)
+{
+    if (spin->wakes >= 2 || spin->now >= deadline || spin->now <= me.next_yield ||
+        is_oversubscribed(spin->now))
+        return;
+    yield(spin);
+    spin->just_yielded = true;
+}
+
 /*
  * The rounds of one wait. In each a thread spins closely, and yields then; or, where it should not
  * spin closely, it rests, and looks once. In a crowd it first becomes the poller; if it cannot, it
- * rests until the next round. Returns as `take` does.
+ * rests until the next round. Returns as `attempt` does.
  */
 static bool spin_for(struct spin *spin, lw_deadline deadline)
 {
@@ -448,21 +463,18 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
     spin->now = lw_now();
     if (is_long(spin))
         return false;
-    if (spin->wakes < 2 && spin->now < deadline && spin->now > me.next_yield &&
-        !is_oversubscribed(spin->now)) {
-        yield(spin);
-        spin->just_yielded = true;
-    }
+    yield_if_due(spin, deadline);
     const int64_t began = spin->now;
     spin->in_vain = lw_load(&spin->known->in_vain, lw_relaxed);
     int64_t rested = 0; /* when it had rested for the first time */
     int64_t pause = spin->is_newcomer && me.pause > PAUSE_NS ? me.pause : PAUSE_NS;
     bool rests = false;
     const int changes = me.changes;
-    const int rounds = is_oversubscribed(spin->now) ? ROUNDS / 2 : ROUNDS;
+    const bool oversubscribed = is_oversubscribed(spin->now);
+    const int rounds = oversubscribed ? ROUNDS / 2 : ROUNDS;
     for (int i = 0; i < rounds && spin->now < deadline; i++) {
         bool crowded = holds(&spin->known->crowded_until, spin->now);
-        const bool closely = others_run && !holds(&spin->known->short_until, spin->now);
+        const bool closely = has_several_cpus && !holds(&spin->known->short_until, spin->now);
         if (rests || !closely) {
             if (rest_until(spin, spin->now + pause))
                 pause = shorter(pause);
@@ -471,11 +483,11 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
         rests = !may_touch(spin, &crowded);
         if (rests)
             continue;
-        const bool taken = closely ? spin_closely(spin, crowded) : take(spin);
+        const bool taken = closely ? spin_closely(spin, crowded) : attempt(spin);
         if (spin->poller)
             lw_cas(&spin->known->poller, spin->poller, 0, lw_relaxed);
         if (taken) {
-            me.pause = learn(spin, began, rested);
+            me.pause = next_pause(spin, began, rested);
             /* A woken thread that finds the lock free at once has not spun. */
             if (spin->is_newcomer || spin->now != began)
                 note_success(spin->known);
@@ -486,8 +498,8 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
         if (closely)
             yield(spin);
     }
-    me.pause = learn(spin, began, 0);
-    if (rounds == ROUNDS && spin->now < deadline && !rested && !spin->has_lost &&
+    me.pause = next_pause(spin, began, 0);
+    if (!oversubscribed && spin->now < deadline && !rested && !spin->has_lost &&
         me.changes == changes)
         note_vain(spin);
     return false;
@@ -496,15 +508,15 @@ static bool spin_for(struct spin *spin, lw_deadline deadline)
 /* Not where threads back off, are a crowd, or sleep at once, nor if a yield is due. */
 bool lw_may_look(const lw_word *words)
 {
-    const struct place *known = place_of(words);
+    const struct known_lock *known = known_lock_of(words);
     const int64_t now = lw_now();
-    return others_run && now <= me.next_yield && !holds(&known->short_until, now) &&
+    return has_several_cpus && now <= me.next_yield && !holds(&known->short_until, now) &&
            !holds(&known->crowded_until, now) && !holds(&known->long_until, now);
 }
 
 void lw_note_taken(const lw_word *words)
 {
-    note_success(place_of(words));
+    note_success(known_lock_of(words));
 }
 
 bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw_deadline deadline,
@@ -517,7 +529,7 @@ bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw
                         .words = words,
                         .wanted = wanted,
                         .is_newcomer = true,
-                        .known = place_of(words)};
+                        .known = known_lock_of(words)};
     me.owner = 0;
     me.changes = 0;
     const bool taken = spin_for(&spin, deadline);
@@ -528,8 +540,11 @@ bool lw_spin_for(const struct lw_held *held, lw_word *words, uint32_t wanted, lw
 void lw_spin_until_free(const struct lw_held *held, lw_word *words, uint32_t wanted, int wakes,
                         lw_deadline deadline)
 {
-    struct spin spin = {
-        .held = held, .words = words, .wanted = wanted, .wakes = wakes, .known = place_of(words)};
+    struct spin spin = {.held = held,
+                        .words = words,
+                        .wanted = wanted,
+                        .wakes = wakes,
+                        .known = known_lock_of(words)};
     spin_for(&spin, deadline);
 }
 
@@ -537,7 +552,7 @@ bool lw_take_soon(const struct lw_held *held, lw_word *words, uint32_t wanted, l
                   uint32_t *result)
 {
     int64_t now = lw_now();
-    for (int i = 0; others_run && i < TRIES && now < deadline; i++) {
+    for (int i = 0; has_several_cpus && i < TRIES && now < deadline; i++) {
         if (held->take(words, wanted, result))
             return true;
         now = pause_until(now + PAUSE_NS);

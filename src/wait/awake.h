@@ -48,8 +48,8 @@ enum lw_seen {
 /* What the policy asks of a lock, that is, of what a holder gives back soon. */
 struct lw_held {
     /*
-     * Looks, and returns what it has seen (enum lw_seen). If one agent holds the lock, and its id
-     * is known, *owner is that id, and 0 otherwise.
+     * Looks, and returns what it has seen (enum lw_seen). *owner is 0 before. If one agent holds
+     * the lock, and its id is known, this sets *owner to that id.
      */
     uint32_t (*look)(const lw_word *words, uint32_t wanted, uint32_t *owner);
     /*
