@@ -1,8 +1,6 @@
 /* deadline.c: from a timeout to a deadline. */
 #include "wait/platform.h"
 
-#define NS_PER_MS 1000000
-
 lw_deadline lw_after_ns(int64_t ns)
 {
     int64_t now = lw_now();

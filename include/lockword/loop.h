@@ -111,16 +111,16 @@ typedef struct lw_waiter {
     uint64_t parked_at; /* its place in time among the waiters of its bucket */
     uint32_t wanted;
     uint16_t phase;
-    uint8_t gate; /* the word that it parks at */
-    uint8_t why;  /* the reason for which its step has to run */
-    bool parked;
-    bool leads;
-    bool is_ready;
-    bool is_in_line;
-    lw_link lot;
-    lw_link line;
-    lw_link ready;
-    struct lw_waiter *sibling;
+    uint8_t gate;              /* the word that it parks at */
+    uint8_t why;               /* the reason for which its step has to run */
+    bool parked;               /* a notify ends its wait */
+    bool leads;                /* it is the head of its line */
+    bool is_ready;             /* it is in its loop's inbox */
+    bool is_in_line;           /* it has joined its line: a condition's notify may take it out */
+    lw_link lot;               /* of a head: its place in the bucket */
+    lw_link line;              /* its place in its line */
+    lw_link ready;             /* its place in the inbox */
+    struct lw_waiter *sibling; /* the next waiter of the same request, or NULL */
 } lw_waiter;
 
 struct lw_request {
@@ -129,12 +129,13 @@ struct lw_request {
     lw_done *done;
     void *context;
     lw_deadline deadline;
-    /* Sorts the requests of a loop by the time of their next look. */
-    lw_deadline look;
+    /* When it looks again or gives up; LW_FOREVER: never, and it is not among the loop's timers. */
+    lw_deadline wake_at;
+    /* In the heap of timers. `before` is the sibling before it or, of a first child, the parent. */
     lw_request *child, *next, *before;
-    lw_link place;
-    lw_waiter *cancel;
-    lw_word *relock;
+    lw_link place;     /* in the loop's `pending` or `ended` */
+    lw_waiter *cancel; /* the one that waits at an lw_cancel, or NULL */
+    lw_word *relock;   /* of a condition's wait: the mutex; once is_relocking, the condition */
     lw_judge *judge;
     lw_word *other; /* for `judge`, and `fate` */
     uint32_t owner; /* who takes it: an agent's id */
@@ -143,31 +144,31 @@ struct lw_request {
     uint32_t value;
     int result;
     uint8_t kind;
-    uint8_t slices;
+    uint8_t slices; /* how often it has looked again, each time after twice as long */
     bool has_ended;
     bool is_relocking;
 };
 
 struct lw_loop {
-    lw_mutex lock; /* guards these four */
-    lw_link ready;
-    uint32_t ringers;
-    bool is_rung;
+    lw_mutex lock;    /* guards the next three; and `ready`, `is_ready` and `why` of each waiter */
+    lw_link ready;    /* the inbox */
+    uint32_t ringers; /* threads that are about to ring the loop */
+    bool is_rung;     /* nobody need ring it: it runs, or has been rung */
 
-    lw_link pending;
-    lw_link ended;
-    lw_request *looks;
-    lw_deadline armed;
-    lw_deadline now;
+    lw_link pending;    /* requests that wait */
+    lw_link ended;      /* requests whose `done` is to be called */
+    lw_request *timers; /* the earliest, the root of the heap, or NULL */
+    lw_deadline armed;  /* for when the system's timer is set; LW_FOREVER: it is not */
+    lw_deadline now;    /* the clock, as this run has read it */
     uint32_t self;
-    uint32_t generation;
-    uint32_t budget;
+    uint32_t forks;  /* lw_lot_forks() when it was initialized */
+    uint32_t budget; /* how much this run may still do */
     int fds[3];
     bool is_running;
-    bool will_run;
+    bool will_run; /* its own thread need not ring it any more */
     bool is_closing;
-    bool has_fired;
-    lw_loop *next;
+    bool has_fired; /* the system's timer, in this run */
+    lw_loop *next;  /* of the same thread */
 };
 
 /* How a request is ended, for the functions below. */

@@ -11,6 +11,8 @@
 #include "../region/care.h"
 #include "../wait/awake.h"
 
+#include <lockword/core/waiters.h>
+
 #include <pthread.h>
 
 /*
@@ -21,18 +23,21 @@
 #define BUDGET 256
 #endif
 
+/* How often a wait for fairness gets twice as long: the longest one lasts half a minute. */
+#define MAX_SLICES 16
+
 static lw_request *request_at(lw_link *link)
 {
     return LW_CONTAINER(link, lw_request, place);
 }
 
-/* The requests that have a time to look again or to give up: a pairing heap, earliest first. */
+/* The loop's timers: its requests that are to look again or to give up, a pairing heap by time. */
 
 static lw_request *meld(lw_request *a, lw_request *b)
 {
     if (!a || !b)
         return a ? a : b;
-    if (b->look < a->look) {
+    if (b->wake_at < a->wake_at) {
         lw_request *later = a;
         a = b;
         b = later;
@@ -70,14 +75,14 @@ static lw_request *meld_all(lw_request *list)
     return heap;
 }
 
-static void take_off(lw_request *request)
+static void remove_timer(lw_request *request)
 {
     lw_loop *loop = request->loop;
-    if (request->look == LW_FOREVER)
+    if (request->wake_at == LW_FOREVER)
         return;
     lw_request *below = meld_all(request->child);
-    if (request == loop->looks) {
-        loop->looks = below;
+    if (request == loop->timers) {
+        loop->timers = below;
     } else {
         if (request->before->child == request)
             request->before->child = request->next;
@@ -85,27 +90,27 @@ static void take_off(lw_request *request)
             request->before->next = request->next;
         if (request->next)
             request->next->before = request->before;
-        loop->looks = meld(loop->looks, below);
+        loop->timers = meld(loop->timers, below);
     }
     request->child = request->next = request->before = NULL;
-    request->look = LW_FOREVER;
+    request->wake_at = LW_FOREVER;
 }
 
-/* Sets when the request's time is up, or it looks again. */
-static void look_at(lw_request *request, lw_deadline time)
+/* Sets when the request looks again or gives up. */
+static void set_timer(lw_request *request, lw_deadline time)
 {
-    if (time == request->look)
+    if (time == request->wake_at)
         return;
-    take_off(request);
-    request->look = time;
+    remove_timer(request);
+    request->wake_at = time;
     if (time != LW_FOREVER)
-        request->loop->looks = meld(request->loop->looks, request);
+        request->loop->timers = meld(request->loop->timers, request);
 }
 
-/* Wakes the loop at its first look. While it runs, that is left to the end of the run. */
+/* Wakes the loop at its first timer. While it runs, that is left to the end of the run. */
 static void arm(lw_loop *loop)
 {
-    const lw_deadline first = loop->looks ? loop->looks->look : LW_FOREVER;
+    const lw_deadline first = loop->timers ? loop->timers->wake_at : LW_FOREVER;
     if (loop->is_running || first >= loop->armed)
         return;
     loop->armed = first;
@@ -157,7 +162,7 @@ static void change_step(lw_request *request, lw_step *step, lw_word *words)
     lw_waiter *waiter = &request->waiter;
     waiter->step = step;
     waiter->words = words;
-    waiter->gate = LW_MUTEX_GATE;
+    waiter->gate = LW_WAITERS_GATE;
     waiter->wanted = request->owner;
     waiter->phase = 0;
     join_line(waiter);
@@ -193,7 +198,7 @@ static void end(lw_request *request, int result)
     if (request->cancel)
         leave_line(request->cancel);
     request->cancel = NULL;
-    look_at(request, LW_FOREVER);
+    set_timer(request, LW_FOREVER);
     if (request->result == 0)
         request->result = result;
     if (is_at_condition(request) && !loop->is_closing) {
@@ -206,7 +211,7 @@ static void end(lw_request *request, int result)
         return;
     }
     request->has_ended = true;
-    lw_link_take(&request->place);
+    lw_link_remove(&request->place);
     lw_link_put(&request->place, &loop->ended);
     ring_self(loop);
 }
@@ -276,13 +281,13 @@ static void give_up(lw_request *request, uint32_t why)
 }
 
 /*
- * Says when to look again, after a step that has to wait in this way. Of several waiters the first
- * that has to look counts. A cancel's never has to. In a region a waiter looks after the dead.
+ * Says when to look again, after a step that has to wait in this way. Of several waiters the
+ * earliest time counts. The waiter at a cancel needs none. In a region a waiter looks for the dead.
  */
 static void wait_as(lw_waiter *waiter, uint32_t way)
 {
     lw_request *request = waiter->request;
-    lw_deadline look = request->deadline;
+    lw_deadline wake_at = request->deadline;
     if (waiter == request->cancel)
         return;
     int64_t patience = lw_lot_is_of_region(waiter) ? LW_CARE_NS : LW_FOREVER;
@@ -292,12 +297,12 @@ static void wait_as(lw_waiter *waiter, uint32_t way)
         patience = (int64_t)LW_SLICE_NS << request->slices;
     if (patience != LW_FOREVER) {
         const lw_deadline slice = lw_now() + patience;
-        if (slice < look)
-            look = slice;
+        if (slice < wake_at)
+            wake_at = slice;
     }
-    if (request->kind == LW_REQUEST_PICKS && request->look < look)
-        look = request->look;
-    look_at(request, look);
+    if (request->kind == LW_REQUEST_PICKS && request->wake_at < wake_at)
+        wake_at = request->wake_at;
+    set_timer(request, wake_at);
     arm(request->loop);
 }
 
@@ -323,15 +328,16 @@ static void advance(lw_waiter *waiter, uint32_t why)
     }
 }
 
-static void look(lw_request *request)
+/* The request looks again, or gives up if its time is up. */
+static void run_timer(lw_request *request)
 {
     if (request->deadline <= request->loop->now) {
         give_up(request, LW_TIMED_OUT);
         return;
     }
-    if (request->slices < 16)
+    if (request->slices < MAX_SLICES)
         request->slices++;
-    look_at(request, request->deadline);
+    set_timer(request, request->deadline);
     lw_waiter *waiter = &request->waiter;
     for (; waiter && !request->has_ended; waiter = waiter->sibling) {
         if (!waiter->leads)
@@ -345,7 +351,7 @@ static void look(lw_request *request)
 /* Whether this is a forked child, and the loop its parent's. */
 static bool is_parents(const lw_loop *loop)
 {
-    return loop->generation != lw_lot_generation();
+    return loop->forks != lw_lot_forks();
 }
 
 static bool is_own(const lw_loop *loop)
@@ -416,7 +422,7 @@ int lw_loop_init(lw_loop *loop)
     if (error != 0)
         return error;
     lw_loop *next = pthread_getspecific(loops_key);
-    *loop = (lw_loop){.armed = LW_FOREVER, .self = lw_self(), .generation = lw_lot_generation()};
+    *loop = (lw_loop){.armed = LW_FOREVER, .self = lw_self(), .forks = lw_lot_forks()};
     lw_link_init(&loop->ready);
     lw_link_init(&loop->pending);
     lw_link_init(&loop->ended);
@@ -442,7 +448,7 @@ bool lw_loop_begin(lw_loop *loop)
     loop->budget = BUDGET;
     lw_inbox_wake(loop);
     lw_alarm_hush(loop->fds);
-    if (loop->looks || loop->armed != LW_FOREVER)
+    if (loop->timers || loop->armed != LW_FOREVER)
         loop->now = lw_now();
     if (loop->armed <= loop->now) {
         loop->armed = LW_FOREVER;
@@ -455,7 +461,7 @@ bool lw_loop_begin(lw_loop *loop)
 static void end_run(lw_loop *loop, bool is_idle)
 {
     loop->is_running = false;
-    if (loop->has_fired && !loop->looks)
+    if (loop->has_fired && !loop->timers)
         lw_alarm_set(loop->fds, LW_FOREVER);
     loop->has_fired = false;
     arm(loop);
@@ -471,14 +477,14 @@ lw_request *lw_loop_next(lw_loop *loop)
     for (; loop->budget > 0 && !is_idle; loop->budget--) {
         if (!lw_link_is_alone(&loop->ended)) {
             lw_request *request = request_at(loop->ended.next);
-            lw_link_take(&request->place);
+            lw_link_remove(&request->place);
             loop->budget--;
             return request;
         }
         lw_waiter *waiter = NULL;
         uint32_t why;
-        if (loop->looks && loop->looks->look <= loop->now)
-            look(loop->looks);
+        if (loop->timers && loop->timers->wake_at <= loop->now)
+            run_timer(loop->timers);
         else if ((waiter = lw_inbox_take(loop, &why)) != NULL)
             advance(waiter, why);
         else
@@ -571,7 +577,7 @@ int lw_request_prepare(lw_word *words, enum lw_request_kind kind, LW_ASYNC_PARAM
     request->done = done;
     request->context = context;
     request->deadline = deadline;
-    request->look = LW_FOREVER;
+    request->wake_at = LW_FOREVER;
     request->child = request->next = request->before = NULL;
     request->cancel = NULL;
     request->relock = request->other = NULL;
@@ -583,7 +589,7 @@ int lw_request_prepare(lw_word *words, enum lw_request_kind kind, LW_ASYNC_PARAM
     request->slices = 0;
     request->has_ended = request->is_relocking = false;
     lw_link_put(&request->place, &loop->pending);
-    look_at(request, deadline);
+    set_timer(request, deadline);
     return 0;
 }
 
@@ -616,12 +622,12 @@ int lw_request_begin(lw_request *request, lw_loop *loop, enum lw_request_kind ki
         const lw_answer arrival = lw_barrier_arrive_step(words);
         wanted = lw_answer_expected(arrival);
         if (lw_answer_what(arrival) != LW_BARRIER_WAITS) {
-            init_waiter(&request->waiter, request, step, words, wanted, LW_MUTEX_GATE);
+            init_waiter(&request->waiter, request, step, words, wanted, LW_WAITERS_GATE);
             end(request, lw_barrier_error_of(lw_answer_what(arrival)));
             return 0;
         }
     }
-    lw_request_start(request, step, words, wanted, LW_MUTEX_GATE);
+    lw_request_start(request, step, words, wanted, LW_WAITERS_GATE);
     return 0;
 }
 
@@ -661,7 +667,7 @@ int lw_wait_any_async(const lw_source *sources, uint32_t n, lw_waiter *waiters, 
         if (i > 0)
             last = last->sibling = &waiters[i - 1];
         init_waiter(last, request, sources[i].step, sources[i].words, sources[i].wanted,
-                    LW_MUTEX_GATE);
+                    LW_WAITERS_GATE);
         last->number = sources[i].number;
     }
     for (lw_waiter *waiter = &request->waiter; waiter; waiter = waiter->sibling)
@@ -687,7 +693,7 @@ int lw_request_cancel_by(lw_request *request, lw_waiter *waiter, lw_cancel *canc
     const int error = lw_care_listen(cancel->word);
     if (error != 0)
         return error;
-    init_waiter(waiter, request, lw_event_wait_step, cancel->word, 0, LW_MUTEX_GATE);
+    init_waiter(waiter, request, lw_event_wait_step, cancel->word, 0, LW_WAITERS_GATE);
     request->cancel = waiter;
     set_out(waiter);
     return 0;

@@ -37,22 +37,22 @@ static struct bucket {
  */
 static lw_word at_conditions;
 
-static uint32_t generation;
+static uint32_t forks;
 static bool is_used;
 
 /* A forked child has no loops. Another thread may have held these locks. */
-static void forget_loops(void)
+static void empty_lot(void)
 {
     if (!is_used)
         return;
     memset(buckets, 0, sizeof buckets);
     lw_store(&at_conditions, 0, lw_relaxed);
-    generation++;
+    forks++;
 }
 
-LW_CONSTRUCTOR static void forget_loops_in_forked_children(void)
+LW_CONSTRUCTOR static void empty_lot_in_forked_children(void)
 {
-    pthread_atfork(NULL, NULL, forget_loops);
+    pthread_atfork(NULL, NULL, empty_lot);
 }
 
 void lw_lot_open(void)
@@ -60,9 +60,9 @@ void lw_lot_open(void)
     __atomic_store_n(&is_used, true, __ATOMIC_RELAXED);
 }
 
-uint32_t lw_lot_generation(void)
+uint32_t lw_lot_forks(void)
 {
-    return generation;
+    return forks;
 }
 
 static lw_word *gate_of(const lw_waiter *waiter)
@@ -122,10 +122,11 @@ static void park(struct bucket *bucket, lw_waiter *head)
     head->leads = true;
     head->parked_at = bucket->parkings++;
     set_parked(head, true);
-    lw_link_take(&head->lot);
+    lw_link_remove(&head->lot);
     lw_link_put(&head->lot, &bucket->heads);
 }
 
+/* Adds n, modulo 2^32: UINT32_MAX takes one off. */
 static void count_at_conditions(const lw_waiter *waiter, uint32_t n)
 {
     if (is_notified_alone(waiter))
@@ -205,9 +206,9 @@ static lw_waiter *leave(struct bucket *bucket, lw_waiter *waiter)
         }
         waiter->leads = false;
         set_parked(waiter, false);
-        lw_link_take(&waiter->lot);
+        lw_link_remove(&waiter->lot);
     }
-    lw_link_take(&waiter->line);
+    lw_link_remove(&waiter->line);
     return next;
 }
 
@@ -215,7 +216,7 @@ lw_waiter *lw_lot_leave(lw_waiter *waiter)
 {
     /* No notifier looks beyond the head of such a line. */
     if (!is_notified_alone(waiter) && !waiter->leads) {
-        lw_link_take(&waiter->line);
+        lw_link_remove(&waiter->line);
         return NULL;
     }
     struct bucket *bucket = lock_bucket(waiter->heard_at);
@@ -226,7 +227,7 @@ lw_waiter *lw_lot_leave(lw_waiter *waiter)
     if (is_ready) {
         lw_loop *loop = waiter->request->loop;
         lw_mutex_lock(&loop->lock);
-        lw_link_take(&waiter->ready);
+        lw_link_remove(&waiter->ready);
         waiter->is_ready = false;
         lw_mutex_unlock(&loop->lock);
     }
@@ -340,7 +341,7 @@ lw_waiter *lw_inbox_take(lw_loop *loop, uint32_t *why)
     lw_mutex_lock(&loop->lock);
     if (!lw_link_is_alone(&loop->ready)) {
         waiter = LW_CONTAINER(loop->ready.next, lw_waiter, ready);
-        lw_link_take(&waiter->ready);
+        lw_link_remove(&waiter->ready);
         waiter->is_ready = false;
         *why = waiter->why;
     }

@@ -54,8 +54,7 @@ static inline void lw_link_put(lw_link *link, lw_link *before)
     before->before = link;
 }
 
-/* Takes it out of its ring. */
-static inline void lw_link_take(lw_link *link)
+static inline void lw_link_remove(lw_link *link)
 {
     link->before->next = link->next;
     link->next->before = link->before;
@@ -66,7 +65,7 @@ static inline void lw_link_take(lw_link *link)
 void lw_lot_open(void);
 
 /* How many forks the process descends from, since it has used the lot. */
-uint32_t lw_lot_generation(void);
+uint32_t lw_lot_forks(void);
 
 /*
  * Puts a waiter that is in no line into its line. Returns whether it has become the head: then it

@@ -110,7 +110,7 @@ static void become_another_process(void)
         region->joining = (lw_mutex)LW_MUTEX_INIT;
         lw_store(&region->burying, 0, lw_relaxed);
         region->joined = region->listens = false;
-        lw_store(&region->keeper_ready, 0, lw_relaxed);
+        lw_store(&region->keeper_ready, KEEPER_STARTS, lw_relaxed);
     }
     forget_memberships();
 }

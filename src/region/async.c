@@ -1,4 +1,5 @@
 /* async.c: the waits of event loops (lockword/loop.h) for what has an owner in a region. */
+#include <lockword/core/waiters.h>
 #include <lockword/loop.h>
 
 #include "../wait/platform.h"
@@ -89,7 +90,7 @@ static int lock(const lw_region_mutex *mutex, lw_word *other, lw_judge *judge_it
     request->judge = judge_it;
     request->other = other;
     request->fate = mutex->fate;
-    lw_request_start(request, lw_mutex_lock_step, mutex->words, request->owner, LW_MUTEX_GATE);
+    lw_request_start(request, lw_mutex_lock_step, mutex->words, request->owner, LW_WAITERS_GATE);
     return 0;
 }
 
@@ -136,7 +137,7 @@ static int begin(lw_region *region, enum lw_request_kind kind, lw_step *step, lw
 {
     const int error = prepare(region, words, kind, request, loop, deadline, done, context);
     if (!error)
-        lw_request_start(request, step, words, request->owner, LW_MUTEX_GATE);
+        lw_request_start(request, step, words, request->owner, LW_WAITERS_GATE);
     return error;
 }
 

@@ -55,7 +55,7 @@ static void drive_out_killed_threads(bool have_announced)
     lw_end_quietly(before);
 }
 
-static uint32_t look(const lw_word *word)
+static uint32_t load_seq_cst(const lw_word *word)
 {
     return __atomic_load_n(word, __ATOMIC_SEQ_CST);
 }
@@ -74,9 +74,9 @@ static bool is_of_another_boot(const struct process *process)
 static bool has_died(const struct lw_region *region, uint32_t row)
 {
     const struct process *process = &region->memory->processes[row];
-    const uint32_t token = look(&process->token);
-    return token != 0 &&
-           ((token | look(&process->alarm)) & FUTEX_OWNER_DIED || is_of_another_boot(process));
+    const uint32_t token = load_seq_cst(&process->token);
+    return token != 0 && ((token | load_seq_cst(&process->alarm)) & FUTEX_OWNER_DIED ||
+                          is_of_another_boot(process));
 }
 
 /* A burier's name in the header. */
@@ -94,13 +94,13 @@ static bool is_live_burier(const struct lw_region *region, uint32_t burier)
         return false;
     const struct process *process = &region->memory->processes[row];
     return burier_of(row, lw_load(&process->generation, lw_acquire)) == burier &&
-           look(&process->token) != 0 && !has_died(region, row);
+           load_seq_cst(&process->token) != 0 && !has_died(region, row);
 }
 
 bool lw_region_has_burier(const struct lw_region *region)
 {
-    const uint32_t burier = look(&region->memory->header.burier);
-    return look(&region->burying) != 0 ||
+    const uint32_t burier = load_seq_cst(&region->memory->header.burier);
+    return load_seq_cst(&region->burying) != 0 ||
            (burier != burier_of(region->row, region->generation) && is_live_burier(region, burier));
 }
 
@@ -321,7 +321,7 @@ void lw_region_bury_nobody(struct lw_region *region, const lw_word *word)
     }
     const uint32_t owner = lw_mutex_owner(words);
     const uint32_t row = lw_region_process_of(region, owner);
-    if (row < PROCESSES && look(&region->memory->processes[row].token) != 0)
+    if (row < PROCESSES && load_seq_cst(&region->memory->processes[row].token) != 0)
         return;
     if (owner != 0 && lw_mutex_owner(words) == owner)
         lw_robust_bury(words, owner);
@@ -386,7 +386,7 @@ static void bury_some(struct lw_region *region)
     struct dead dead[AT_ONCE];
     bool announced;
     const uint32_t n = find_the_dead(region, dead, &announced);
-    uint32_t burier = look(&header->burier);
+    uint32_t burier = load_seq_cst(&header->burier);
     /* The caller's own name is left there by no burial: this thread would be at it. */
     if (burier != myself && is_live_burier(region, burier))
         return;

@@ -27,7 +27,7 @@ static uint32_t waiter_of(const struct wait *wait)
 }
 
 /* Returns whether the agent of this row waits for another one, and for no other. */
-static bool look(const struct lw_region *region, uint32_t row, struct wait *wait)
+static bool read_wait(const struct lw_region *region, uint32_t row, struct wait *wait)
 {
     const struct agent *agent = &region->memory->agents[row];
     wait->row = row;
@@ -47,13 +47,13 @@ static uint32_t follow(const struct lw_region *region, uint32_t first, struct wa
     uint32_t n = 0;
     uint32_t row = first;
     do {
-        if (n == AGENTS || !look(region, row, &waits[n]))
+        if (n == AGENTS || !read_wait(region, row, &waits[n]))
             return 0;
         row = waits[n++].owner & ID_ROW;
     } while (row != first);
     for (uint32_t i = 0; i < n; i++) {
         struct wait again;
-        if (!look(region, waits[i].row, &again) || again.waits != waits[i].waits ||
+        if (!read_wait(region, waits[i].row, &again) || again.waits != waits[i].waits ||
             again.state != waits[i].state || again.slot != waits[i].slot ||
             again.owner != waits[i].owner)
             return 0;
@@ -87,7 +87,7 @@ int lw_region_deadlock(lw_region *region, struct lw_region_link *links, uint32_t
         uint32_t row = start;
         while (walk_of[row] == 0) {
             walk_of[row] = (uint16_t)(start + 1);
-            if (!look(region, row, &wait))
+            if (!read_wait(region, row, &wait))
                 break;
             row = wait.owner & ID_ROW;
         }

@@ -249,7 +249,7 @@ static void *keep(void *argument)
     struct list list;
     if (!register_list(&list) || take_row(region, &list) != 0) {
         forget_list();
-        tell(region, EAGAIN + 2);
+        tell(region, KEEPER_FAILED);
         return NULL;
     }
     struct process *process = &region->memory->processes[region->row];
@@ -260,7 +260,7 @@ static void *keep(void *argument)
     lw_region_bury_the_dead(region);
     /* Without the last row nobody could join, and bury, if all had died at the same time. */
     const bool stays = region->row != PROCESSES - 1 || has_free_row(region);
-    tell(region, stays ? 1 : EAGAIN + 2);
+    tell(region, stays ? KEEPER_RUNS : KEEPER_FAILED);
     while (stays && !lw_load(&region->closing, lw_acquire)) {
         /* Whoever wanted this row, too, and was late, has stored its own, and then joins. */
         if (lw_load(&process->boot, lw_relaxed) != lw_region_boot())
@@ -293,15 +293,15 @@ int lw_region_join(struct lw_region *region)
     lw_mutex_lock(&region->joining);
     int error = 0;
     if (!region->joined) {
-        lw_store(&region->keeper_ready, 0, lw_relaxed);
+        lw_store(&region->keeper_ready, KEEPER_STARTS, lw_relaxed);
         lw_store(&region->closing, 0, lw_relaxed);
         /* Before there is a thread more: of several threads it takes the kernel 10 ms. */
         lw_region_announce_process();
         error = lw_region_start_thread(&region->keeper, keep, region);
         if (!error) {
-            while (lw_load(&region->keeper_ready, lw_acquire) == 0)
-                lw_wait(&region->keeper_ready, 0, LW_FOREVER);
-            error = lw_load(&region->keeper_ready, lw_acquire) == 1 ? 0 : EAGAIN;
+            while (lw_load(&region->keeper_ready, lw_acquire) == KEEPER_STARTS)
+                lw_wait(&region->keeper_ready, KEEPER_STARTS, LW_FOREVER);
+            error = lw_load(&region->keeper_ready, lw_acquire) == KEEPER_RUNS ? 0 : EAGAIN;
             if (error)
                 pthread_join(region->keeper, NULL);
         }

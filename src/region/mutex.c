@@ -14,7 +14,7 @@ struct agent *lw_region_begin(const struct lw_region *region, uint32_t busy, uin
     if (slot < region->slots)
         lw_store(&agent->seen, lw_load(&region->memory->slots[slot].acquisitions, lw_relaxed),
                  lw_relaxed);
-    lw_store(&agent->since, (uint32_t)(lw_now() / 1000000), lw_relaxed);
+    lw_store(&agent->since, (uint32_t)(lw_now() / NS_PER_MS), lw_relaxed);
     lw_store(&agent->waits, lw_load(&agent->waits, lw_relaxed) + 1, lw_relaxed);
     lw_store(&agent->busy, busy, lw_release);
     return agent;

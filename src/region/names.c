@@ -518,7 +518,7 @@ void lw_region_tell_name(const struct slot *slot, char *name)
 static void describe_waiters(const struct lw_region *region, const struct slot *slot,
                              uint32_t owner, struct lw_region_info *info)
 {
-    const uint32_t now = (uint32_t)(lw_now() / 1000000);
+    const uint32_t now = (uint32_t)(lw_now() / NS_PER_MS);
     for (uint32_t row = lw_region_next_agent(region, 0); row < AGENTS;
          row = lw_region_next_agent(region, row + 1)) {
         const struct agent *agent = &region->memory->agents[row];

@@ -11,6 +11,9 @@
 /* These are no symbols of the shared library. */
 #pragma GCC visibility push(hidden)
 
+/* A keeper that runs has a process row. One that failed has ended. */
+enum { KEEPER_STARTS, KEEPER_RUNS, KEEPER_FAILED };
+
 struct lw_region {
     struct memory *memory;
     /* By the size that was checked when the region was opened: */
@@ -29,7 +32,7 @@ struct lw_region {
 
     lw_mutex joining;     /* held to start the keeper */
     bool joined;          /* the keeper runs */
-    lw_word keeper_ready; /* a futex: 0; 1: it has a row; otherwise an errno code + 2 */
+    lw_word keeper_ready; /* a futex: KEEPER_STARTS, or what has come of it */
     lw_word closing;
     pthread_t keeper;
     uint32_t row; /* the process row */

@@ -17,6 +17,7 @@
 #include <lockword/wait.h>
 
 #define NS_PER_S 1000000000
+#define NS_PER_MS 1000000
 
 struct lw_region;
 

@@ -13,8 +13,6 @@
 
 #include <windows.h>
 
-#define NS_PER_MS 1000000
-
 _Static_assert(sizeof(SRWLOCK) == sizeof(lw_table_lock), "table.h reserves its memory");
 
 /* A lock of zeros is free, and Windows has no fork. */

@@ -9,6 +9,8 @@
  */
 #include "world.h"
 
+#include <lockword/core/waiters.h>
+
 using namespace harness;
 
 extern "C" {
@@ -153,7 +155,7 @@ template <bool cancels> struct lock_test : two_loops {
         unsigned left = wants;
         for (unsigned i = 0; i < wants; i++) {
             lw_waiter *waiter = &requests[index][i].waiter;
-            if (join(index, i, LW_MUTEX_GATE, 0) && lw_inbox_put(waiter, LW_START))
+            if (join(index, i, LW_WAITERS_GATE, 0) && lw_inbox_put(waiter, LW_START))
                 lw_inbox_ring(&loops[index]);
         }
         model_age_lot();
