@@ -1661,6 +1661,28 @@ class Lives(Case):
         async with self.jobs.hold(20):
             pass
 
+    @in_a_loop
+    async def test_fork_in_a_task_that_has_waited(self):
+        """The child has the same epoll as the parent, and a thread of the same number."""
+
+        async def waits():
+            let = self.other_holds()
+            asyncio.get_running_loop().call_later(0.01, let)
+            async with self.jobs.hold(5):
+                pass
+
+        await waits()
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                asyncio.run(waits())
+                status = 0
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        await waits()
+
     def test_multiprocessing(self):
         for method in ("fork", "spawn"):
             with self.subTest(method):

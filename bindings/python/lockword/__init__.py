@@ -495,7 +495,7 @@ class _Driver:
     _SIZE = 512  # of an lw_loop, at most
 
     def __init__(self) -> None:
-        self.thread = threading.get_ident()
+        self.process, self.thread = os.getpid(), threading.get_ident()
         self.handle = _malloc(self._SIZE)
         error = _loop_init(self.handle)
         if error:
@@ -520,8 +520,10 @@ class _Driver:
                 pass
 
     def __del__(self, destroy: Callable = _loop_destroy, free: Callable = _free) -> None:
-        # In another thread it can do nothing, and its memory stays.
-        if self.handle and self.thread == threading.get_ident():
+        # In another thread it can do nothing, and its memory stays. A forked child closes its copy,
+        # and detaches nothing: the event loop's epoll is the parent's, too, which polls on.
+        is_own = self.thread == threading.get_ident() and self.process == os.getpid()
+        if self.handle and is_own:
             self.detach()
         if self.handle and destroy(self.handle) == 0:
             _Request._tell(self.thread)
