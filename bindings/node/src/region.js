@@ -30,8 +30,8 @@ import { closed, Domain } from './wait.js';
  * @property {boolean | undefined} [exclusive] throws EEXIST if there is one
  * @property {boolean | undefined} [anyOwner] opens a file that belongs to another user, too
  * @property {number | undefined} [mode] of a new file, less the umask; the default is 0o600
- * @property {number | undefined} [size] of a new file, in bytes: about 128 for each name, and 324
- *   KiB; the default has room for 2048 names
+ * @property {number | undefined} [size] of a new file, in bytes: 324 KiB, and the rest half for
+ *   names, 128 each, half for `bytes`; the default has room for 2048 names, and 256 KiB for `bytes`
  *
  * @typedef {object} Description what is known of a name; it may be old when you read it
  * @property {string} name
