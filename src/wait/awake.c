@@ -42,10 +42,10 @@
  *     thread that has just unlocked, which would go on meanwhile, and take the lock again.
  *   - Two yields of a thread in a row that take milliseconds say that the CPUs are oversubscribed.
  *     A single one may be due to a program, or a hypervisor, that stopped a CPU for a moment: all
- *     threads of that CPU see one long yield then. Where a busy thread competes, each yield lasts
- *     as long as its next time slice, whereas a thread that sleeps runs soon after it is woken. So
- *     for a while no thread of the process yields, and all sleep sooner. If the next yield after
- *     that is long again, the next while is longer.
+ *     threads of that CPU see one long yield then. Where a busy thread competes, a yield lasts as
+ *     long as its next time slice, or no time if that thread has just had one, whereas a thread
+ *     that sleeps runs soon after it is woken. So for a while no thread of the process yields, and
+ *     all sleep sooner. If the next yield after that is long again, the next while is longer.
  *
  * Each attempt is a newcomer's, so that the lock's rules need not know of this. A thread that
  * returns from a sleep waits in the same way until the lock is free. Then its step takes it.
@@ -149,11 +149,18 @@ static bool is_oversubscribed(int64_t now)
     return holds(&known_cpus.oversubscribed_until, now);
 }
 
-/* Notes how long a yield of this thread lasted. */
+/* Returns whether a yield was so short that no other thread of this CPU wanted to run. */
+static bool was_alone(int64_t began, int64_t ended)
+{
+    return ended - began < SPIN_NS;
+}
+
+/* Notes how long a yield of this thread lasted. One that took no time does not end a row. */
 static void note_yield(int64_t began, int64_t ended)
 {
     if (ended - began <= LONG_YIELD_NS) {
-        me.long_yields = 0;
+        if (!was_alone(began, ended))
+            me.long_yields = 0;
         return;
     }
     const uint32_t until = lw_load(&known_cpus.oversubscribed_until, lw_relaxed);
@@ -169,12 +176,6 @@ static void note_yield(int64_t began, int64_t ended)
     lasts = lasts < LONGEST ? lasts : LONGEST;
     lw_store(&known_cpus.oversubscribed_for, lasts, lw_relaxed);
     lw_store(&known_cpus.oversubscribed_until, units(ended) + lasts, lw_relaxed);
-}
-
-/* Returns whether a yield was so short that no other thread of this CPU wanted to run. */
-static bool was_alone(int64_t began, int64_t ended)
-{
-    return ended - began < SPIN_NS;
 }
 
 /*

@@ -436,6 +436,39 @@ TEST(threads_that_share_their_cpus_with_busy_ones_yield_thrice_in_all)
     assert_int_equal(all, 3);
 }
 
+static void let_it_go_on_after_a_long_one(void)
+{
+    if (yields % 3 == 1)
+        take_long();
+}
+
+static void let_others_run_after_a_long_one(void)
+{
+    if (yields % 2 == 1)
+        take_long();
+    else
+        run_for_a_while();
+}
+
+/* A scheduler lets a thread go on that had to wait for milliseconds before. */
+TEST(a_yield_that_is_over_at_once_does_not_end_a_row_of_long_ones)
+{
+    pass_ns(INT64_C(4000) * NS_PER_MS);
+    kind = &kinds[0];
+    begin(kind->held, let_it_go_on_after_a_long_one);
+    assert_int_equal(lock_within(200), ETIMEDOUT);
+    assert_int_equal(yields, 4);
+}
+
+TEST(a_yield_in_which_others_run_ends_a_row_of_long_ones)
+{
+    pass_ns(INT64_C(4000) * NS_PER_MS);
+    kind = &kinds[0];
+    begin(kind->held, let_others_run_after_a_long_one);
+    assert_int_equal(lock_within(200), ETIMEDOUT);
+    assert_in_range(yields, 10, MANY);
+}
+
 TEST(a_thread_that_has_no_time_does_not_spin)
 {
     FOR_EACH_KIND
