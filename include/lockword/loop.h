@@ -134,7 +134,7 @@ struct lw_request {
     /* In the heap of timers. `before` is the sibling before it or, of a first child, the parent. */
     lw_request *child, *next, *before;
     lw_link place;     /* in the loop's `pending` or `ended` */
-    lw_waiter *cancel; /* the one that waits at an lw_cancel, or NULL */
+    lw_waiter *cancel; /* the one that waits at an lw_cancel, or ended the request; or NULL */
     lw_word *relock;   /* of a condition's wait: the mutex; once is_relocking, the condition */
     lw_judge *judge;
     lw_word *other; /* for `judge`, and `fate` */
@@ -196,11 +196,28 @@ lw_request *lw_loop_next(lw_loop *loop);
 int lw_loop_close(lw_loop *loop);
 void lw_loop_free(lw_loop *loop);
 
+/*
+ * Returns the words of what the request has waited for: of several sources, that of the one that
+ * came first.
+ */
+static inline lw_word *lw_request_words(const lw_request *request)
+{
+    const lw_waiter *waiter = &request->waiter;
+    if (request->kind == LW_REQUEST_PICKS && request->result == 0) {
+        for (uint32_t i = 0; i < request->value; i++)
+            waiter = waiter->sibling;
+    }
+    return waiter->words;
+}
+
 /* Tells the tools of annotate.h what the request has acquired. */
 static inline void lw_request_note(const lw_request *request)
 {
-    lw_word *words = request->waiter.words;
+    lw_word *words = lw_request_words(request);
     const bool locks = request->kind >= LW_REQUEST_WRITES && request->kind <= LW_REQUEST_REENTERS;
+    /* A cancel that the request has kept to its end has ended it. */
+    if (LW_ANNOTATE && request->result == ECANCELED && request->cancel)
+        LW_NOTE_ACQUIRE(request->cancel->words);
     /* A condition's wait has its mutex again, whatever its result. */
     if (!LW_ANNOTATE || (locks && request->result != 0 && !request->is_relocking))
         return;

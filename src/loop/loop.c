@@ -195,9 +195,10 @@ static void end(lw_request *request, int result)
         if (waiter->phase != 0 && request->kind == LW_REQUEST_PICKS)
             run_step(waiter, LW_CANCELLED);
     }
-    if (request->cancel)
+    if (request->cancel && request->cancel->is_in_line) {
         leave_line(request->cancel);
-    request->cancel = NULL;
+        request->cancel = NULL;
+    }
     set_timer(request, LW_FOREVER);
     if (request->result == 0)
         request->result = result;
@@ -224,6 +225,8 @@ static void finish(lw_waiter *waiter, lw_answer answer, int gave_up)
     const uint32_t value = lw_answer_expected(answer);
     int result = what == LW_GAVE_UP ? gave_up : lw_error_of(lw_ending_of(what));
     if (result == 0 && waiter == request->cancel) {
+        /* Out of its line it stays the request's: lw_request_note tells the tools which it was. */
+        leave_line(waiter);
         lw_request_cancel(request);
         return;
     }

@@ -187,6 +187,67 @@ static void take_recursive_cond(int i)
     lw_rmutex_unlock(&rmutex);
 }
 
+static void note_result(lw_request *request, int result, void *context)
+{
+    (void)request;
+    *(int *)context = result;
+}
+
+static void run_until_ended(lw_loop *loop, const int *result)
+{
+    struct pollfd readable = {.fd = lw_loop_fd(loop), .events = POLLIN};
+    while (*result < 0 && poll(&readable, 1, -1) == 1)
+        lw_loop_run(loop);
+}
+
+static void take_in_a_loop(lw_loop *loop, const int *result, int expected)
+{
+    run_until_ended(loop, result);
+    must_be(*result == expected && lw_loop_destroy(loop) == 0);
+}
+
+static void take_any_in_a_loop(int i)
+{
+    const lw_source sources[] = {lw_source_event(&in[i].never), lw_source_sem(&in[i].sem, 1)};
+    lw_loop loop;
+    lw_request request;
+    lw_waiter waiters[1];
+    int result = -1;
+    must_be(lw_loop_init(&loop) == 0);
+    must_be(lw_wait_any_async(sources, 2, waiters, &request, &loop, LW_FOREVER, note_result,
+                              &result) == 0);
+    take_in_a_loop(&loop, &result, 0);
+    must_be(lw_request_value(&request) == 1);
+}
+
+static void take_cancel_in_a_loop(int i)
+{
+    lw_loop loop;
+    lw_request request;
+    lw_waiter waiter;
+    int result = -1;
+    must_be(lw_loop_init(&loop) == 0);
+    lw_event_wait_async(&in[i].never, &request, &loop, LW_FOREVER, note_result, &result);
+    must_be(lw_request_cancel_by(&request, &waiter, &in[i].cancel) == 0);
+    take_in_a_loop(&loop, &result, ECANCELED);
+}
+
+/* A condition's wait that was cancelled has its mutex again when it ends. */
+static void take_cancel_of_a_condition_in_a_loop(int i)
+{
+    static lw_cond condition;
+    lw_loop loop;
+    lw_request request;
+    lw_waiter waiter;
+    int result = -1;
+    must_be(lw_loop_init(&loop) == 0);
+    lw_mutex_lock(&mutexes[0]);
+    lw_cond_wait_async(&condition, &mutexes[0], &request, &loop, LW_FOREVER, note_result, &result);
+    must_be(lw_request_cancel_by(&request, &waiter, &in[i].cancel) == 0);
+    take_in_a_loop(&loop, &result, ECANCELED);
+    lw_mutex_unlock(&mutexes[0]);
+}
+
 static struct way ways[] = {
     {"semaphore", give_sem, take_sem},
     {"event", give_event, take_event},
@@ -198,6 +259,9 @@ static struct way ways[] = {
     {"barrier", give_barrier, take_barrier},
     {"cancel", give_cancel, take_cancel},
     {"any", give_sem, take_any},
+    {"any, in a loop", give_sem, take_any_in_a_loop},
+    {"cancel, in a loop", give_cancel, take_cancel_in_a_loop},
+    {"cancel of a condition, in a loop", give_cancel, take_cancel_of_a_condition_in_a_loop},
     {"event, looked at", give_event, take_by_looking_at_event},
     {"cancel, looked at", give_cancel, take_by_looking_at_cancel},
     {"counter, looked at", give_counter, take_by_looking_at_counter},
@@ -309,19 +373,6 @@ static pthread_t start(void *(*body)(void *), void *argument)
     pthread_t thread;
     must_be(pthread_create(&thread, NULL, body, argument) == 0);
     return thread;
-}
-
-static void note_result(lw_request *request, int result, void *context)
-{
-    (void)request;
-    *(int *)context = result;
-}
-
-static void run_until_ended(lw_loop *loop, const int *result)
-{
-    struct pollfd readable = {.fd = lw_loop_fd(loop), .events = POLLIN};
-    while (*result < 0 && poll(&readable, 1, -1) == 1)
-        lw_loop_run(loop);
 }
 
 /*
