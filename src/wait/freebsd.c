@@ -47,12 +47,15 @@ int64_t lw_now(void)
 /* The size of the time stands in the place of another argument. */
 void lw_sleep(struct lw_sleeper *sleeper, lw_deadline deadline)
 {
+    const bool ends = deadline != LW_FOREVER;
+    const int64_t now = ends ? lw_now() : 0;
+    const int64_t until_ns = deadline - now < LONGEST_NAP_NS ? deadline : now + LONGEST_NAP_NS;
     struct _umtx_time until = {
-        ._timeout = {.tv_sec = (time_t)(deadline / NS_PER_S), .tv_nsec = deadline % NS_PER_S},
+        ._timeout = {.tv_sec = (time_t)(until_ns / NS_PER_S),
+                     .tv_nsec = (long)(until_ns % NS_PER_S)},
         ._flags = UMTX_ABSTIME,
         ._clockid = CLOCK_MONOTONIC,
     };
-    const bool ends = deadline != LW_FOREVER;
     _umtx_op(&sleeper->is_notified, UMTX_OP_WAIT_UINT_PRIVATE, 0,
              ends ? (void *)sizeof until : NULL, ends ? &until : NULL);
 }

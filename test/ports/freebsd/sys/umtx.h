@@ -21,6 +21,11 @@ static inline int _umtx_op(void *word, int operation, unsigned long value, void 
     if (operation == UMTX_OP_WAKE_PRIVATE)
         return syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, value, NULL, NULL, 0) < 0 ? -1 : 0;
     const struct _umtx_time *until = time;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    /* A time_t of 32 bits, as on i386, would not hold a far time. */
+    if (until && until->_timeout.tv_sec > now.tv_sec + 100001)
+        abort();
     if (operation != UMTX_OP_WAIT_UINT_PRIVATE || (uintptr_t)size != (until ? sizeof *until : 0) ||
         (until && (until->_flags != UMTX_ABSTIME || until->_clockid != CLOCK_MONOTONIC)))
         abort();
