@@ -26,13 +26,24 @@ extern "C" {
 uint32_t lw_self_slow(void);
 
 /*
+ * Whether programs cannot read the variable in which a library keeps the id. A DLL cannot export a
+ * thread-local variable. Compilers for OpenBSD and Android emulate such variables, each by an
+ * object with another name, which liblockword.so does not show.
+ */
+#if LW_WINDOWS || defined(__OpenBSD__) || defined(__ANDROID__)
+#define LW_SELF_IS_HIDDEN 1
+#else
+#define LW_SELF_IS_HIDDEN 0
+#endif
+
+/*
  * The caller's id, or LW_SELF_UNKNOWN until lw_self_slow is called. Natively that is a number that
  * no owner field ever holds, and no mutex's state: it would be free, with waiters. In an engine it
- * is 0, with which a wasm global begins. On Windows it is never known: each call asks for it, which
- * takes no longer than to read a thread-local variable.
+ * is 0, with which a wasm global begins. Where it is hidden it is never known: each call asks for
+ * it. On Windows that takes no longer than to read a thread-local variable.
  */
-#define LW_SELF_UNKNOWN (LW_ENGINE || LW_WINDOWS ? 0u : 0xc0000000u)
-#if LW_WINDOWS
+#define LW_SELF_UNKNOWN (LW_ENGINE || LW_SELF_IS_HIDDEN ? 0u : 0xc0000000u)
+#if LW_SELF_IS_HIDDEN
 static const uint32_t lw_self_cached = LW_SELF_UNKNOWN;
 #else
 extern LW_AGENT_LOCAL uint32_t lw_self_cached;

@@ -99,7 +99,7 @@ static int private_flag(const uint32_t *word)
 /* A forked child has its parent's memory, these two included, but one thread, with another id. */
 static void forget_threads(void)
 {
-    lw_self_cached = LW_SELF_UNKNOWN;
+    lw_self_forget();
     lw_store(&listeners, 0, lw_relaxed);
 }
 

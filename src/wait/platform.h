@@ -101,10 +101,15 @@ lw_word *lw_heard_at(lw_word *word);
 /*
  * Returns the number by which the system, and so a debugger, knows the calling thread. No other
  * thread of the process has this number at the same time. It may be any number, or 0 if there is
- * none: self.c makes an agent's id of it. Where there is fork(), the platform sets lw_self_cached
- * to LW_SELF_UNKNOWN in the child.
+ * none: self.c makes an agent's id of it.
  */
 uint64_t lw_thread_id(void);
+
+/*
+ * Forgets the calling thread's id. Where there is fork(), the platform calls this in the child
+ * (self.c has it, but on Windows).
+ */
+void lw_self_forget(void);
 
 /*
  * Returns whether the process may use one CPU only, so that no other thread runs while one spins.

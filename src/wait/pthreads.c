@@ -15,7 +15,7 @@ static pthread_once_t begun = PTHREAD_ONCE_INIT;
  */
 static void forget_threads(void)
 {
-    lw_self_cached = LW_SELF_UNKNOWN;
+    lw_self_forget();
     lw_table_reset();
 }
 

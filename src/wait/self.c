@@ -40,12 +40,25 @@ uint32_t lw_self_slow(void)
 
 #else
 
+#if LW_SELF_IS_HIDDEN
+static LW_AGENT_LOCAL uint32_t own_id = LW_SELF_UNKNOWN;
+#else
 LW_AGENT_LOCAL uint32_t lw_self_cached = LW_SELF_UNKNOWN;
+#define own_id lw_self_cached
+#endif
 
 uint32_t lw_self_slow(void)
 {
-    const uint64_t number = lw_thread_id();
-    return lw_self_cached = fits(number) ? (uint32_t)number : count_thread();
+    if (own_id == LW_SELF_UNKNOWN) {
+        const uint64_t number = lw_thread_id();
+        own_id = fits(number) ? (uint32_t)number : count_thread();
+    }
+    return own_id;
+}
+
+void lw_self_forget(void)
+{
+    own_id = LW_SELF_UNKNOWN;
 }
 
 #endif
