@@ -28,7 +28,7 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
 cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_INCLUDEDIR BASE_DIRECTORY "\${prefix}"
     OUTPUT_VARIABLE pc_include)
 cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_LIBDIR BASE_DIRECTORY "\${prefix}" OUTPUT_VARIABLE pc_lib)
-if(LOCKWORD_PORTABLE)
+if(lockword_system STREQUAL "posix")
     set(pc_portable " -DLOCKWORD_PORTABLE")
 endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/lockword.pc.in" "${PROJECT_BINARY_DIR}/lockword.pc"

@@ -3,6 +3,9 @@
 # How the system waits: docs/porting.md.
 option(LOCKWORD_PORTABLE "Wait by pthreads alone, as on systems that have no file of their own" OFF)
 string(TOLOWER "${CMAKE_SYSTEM_NAME}" lockword_system)
+if(APPLE)
+    set(lockword_system darwin) # iOS, tvOS, watchOS and visionOS, too
+endif()
 if(lockword_system MATCHES "^(emscripten|wasi|generic)$" OR
         (NOT UNIX AND NOT EXISTS "${PROJECT_SOURCE_DIR}/src/wait/${lockword_system}.c"))
     message(FATAL_ERROR "lockword: no src/wait/${lockword_system}.c for ${CMAKE_SYSTEM_NAME}: "
@@ -49,7 +52,7 @@ endforeach()
 foreach(name objects static shared)
     target_include_directories(lockword_${name}
         PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>")
-    if(LOCKWORD_PORTABLE)
+    if(lockword_system STREQUAL "posix")
         target_compile_definitions(lockword_${name} PUBLIC LOCKWORD_PORTABLE)
     endif()
 endforeach()

@@ -21,9 +21,11 @@
 
 /*
  * Whether there are event loops (lockword/loop.h) and regions (lockword/region.h): on Linux only.
- * With LOCKWORD_PORTABLE the library is built there as for any POSIX system, without them.
+ * With LOCKWORD_PORTABLE the library is built there as for any POSIX system, without them. So it is
+ * on Android: its C library has no pthread_setcancelstate, and it ends programs that make a system
+ * call which it does not know, such as futex_waitv.
  */
-#if defined(__linux__) && !LW_ENGINE && !defined(LOCKWORD_PORTABLE)
+#if defined(__linux__) && !defined(__ANDROID__) && !LW_ENGINE && !defined(LOCKWORD_PORTABLE)
 #define LW_LINUX 1
 #else
 #define LW_LINUX 0
@@ -41,11 +43,14 @@
  * thread-local in the memory that each thread has for these from its start, in the shared library,
  * too: so it costs an instruction, and not a call. An instance of a WebAssembly module belongs to
  * one agent, so there it is a wasm global: a number, 0 at first. A build may define it otherwise,
- * as __thread: musl loads no library at run time that has variables of the initial-exec model.
+ * as __thread: musl and Android load no library at run time that has variables of the initial-exec
+ * model.
  */
 #ifdef LW_AGENT_LOCAL
 #elif LW_ENGINE
 #define LW_AGENT_LOCAL __attribute__((address_space(1)))
+#elif defined(__ANDROID__)
+#define LW_AGENT_LOCAL __thread
 #else
 #define LW_AGENT_LOCAL __thread __attribute__((tls_model("initial-exec")))
 #endif

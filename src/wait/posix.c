@@ -51,15 +51,35 @@ int64_t lw_now(void)
 }
 
 /*
+ * A wait does not end by pthread_cancel: the sleeper's places would stay in the table. Android has
+ * no such call. Returns what the second function needs.
+ */
+static int begin_to_refuse_cancels(void)
+{
+    int before = 0;
+#ifndef __ANDROID__
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+#endif
+    return before;
+}
+
+static void end_to_refuse_cancels(int before)
+{
+#ifndef __ANDROID__
+    pthread_setcancelstate(before, NULL);
+#else
+    (void)before;
+#endif
+}
+
+/*
  * The notifier sets is_notified before it takes the mutex: the sleeper has either seen that, or
- * waits already when the condition is signalled. A wait does not end by pthread_cancel: the
- * sleeper's places would stay in the table.
+ * waits already when the condition is signalled.
  */
 void lw_sleep(struct lw_sleeper *sleeper, lw_deadline deadline)
 {
     lw_bed *bed = &sleeper->bed;
-    int cancelable;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelable);
+    const int cancelable = begin_to_refuse_cancels();
     pthread_mutex_lock(&bed->mutex);
     if (__atomic_load_n(&sleeper->is_notified, __ATOMIC_SEQ_CST) == 0) {
         if (deadline == LW_FOREVER) {
@@ -73,7 +93,7 @@ void lw_sleep(struct lw_sleeper *sleeper, lw_deadline deadline)
         }
     }
     pthread_mutex_unlock(&bed->mutex);
-    pthread_setcancelstate(cancelable, NULL);
+    end_to_refuse_cancels(cancelable);
 }
 
 void lw_rouse(struct lw_sleeper *sleeper)

@@ -131,6 +131,8 @@ TEST(errno_is_preserved)
     assert_int_equal(errno, 12345);
 }
 
+#ifndef __ANDROID__ /* which has no pthread_cancel */
+
 TEST(a_wait_does_not_end_by_pthread_cancel)
 {
     uint32_t word = 0;
@@ -143,6 +145,8 @@ TEST(a_wait_does_not_end_by_pthread_cancel)
     assert_int_equal(lw_notify(&word, 1), 1);
     assert_int_equal(end_call(&sleeper), LW_OK);
 }
+
+#endif
 
 #ifndef _WIN32 /* which sends no signals to threads */
 

@@ -462,7 +462,7 @@ enum { TIMED = 1, CANCELLABLE = 2, BOUNDS = 4 };
 #define ASLEEP_MS 1000
 #define CHANCES 4
 /* Where waiters look, once a second, one in a semaphore's line re-checks after each look. */
-#if defined LW_POLLING || defined LOCKWORD_PORTABLE || !defined __linux__
+#if defined LW_POLLING || !LW_LINUX
 #define MOST_SLEEPS 4
 #else
 #define MOST_SLEEPS 2

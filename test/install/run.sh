@@ -121,6 +121,13 @@ no_component() {
 check "find_package, no such component" no_component
 check "FetchContent" project fetched -DLOCKWORD_SOURCE="$root"
 
+# A user's program sees there what the library was compiled for.
+other_system() {
+    quietly cmake -S "$root" -B other -DCMAKE_SYSTEM_NAME=NetBSD &&
+        quietly cmake --build other && grep -q -e '-DLOCKWORD_PORTABLE' other/lockword.pc
+}
+check "the sources, on a system without a file of its own" other_system
+
 meson_project() { # the sources, as a subproject
     mkdir -p meson/subprojects
     ln -s "$root" meson/subprojects/lockword

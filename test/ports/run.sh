@@ -68,8 +68,10 @@ shared() { # shared NAME SYSTEM DEFINES: a program finds in the shared library w
 }
 port freebsd freebsd -DLOCKWORD_PORTABLE
 port openbsd openbsd "-DLOCKWORD_PORTABLE -D__OpenBSD__"
+port android posix -D__ANDROID__
 if command -v clang >/dev/null; then
     shared openbsd openbsd "-DLOCKWORD_PORTABLE -D__OpenBSD__"
+    shared android posix -D__ANDROID__
 else
     echo "left out: shared libraries with emulated thread-locals: clang is not installed"
 fi
