@@ -76,14 +76,21 @@ else()
     set_target_properties(lockword_shared PROPERTIES
         VERSION ${PROJECT_VERSION}
         SOVERSION ${abi})
+    # A library of their own on the BSDs, and in glibc before 2.34. Global: a project that takes
+    # the sources links it, too.
+    find_package(Threads REQUIRED GLOBAL)
+    target_link_libraries(lockword_static INTERFACE Threads::Threads)
+    target_link_libraries(lockword_shared PRIVATE Threads::Threads)
     set(pc_libs_private "-pthread")
 endif()
 if(NOT WIN32 AND NOT APPLE)
     set_target_properties(lockword_shared PROPERTIES
         LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/lockword.map")
     target_link_options(lockword_shared
-        PRIVATE "LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/lockword.map"
-        LINKER:--no-undefined)
+        PRIVATE "LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/lockword.map")
+    if(NOT lockword_system STREQUAL "openbsd") # whose shared libraries do not name the C library
+        target_link_options(lockword_shared PRIVATE LINKER:--no-undefined)
+    endif()
 endif()
 
 # Static unless asked otherwise: then the agent's id is a thread-local of the program itself, which

@@ -1,6 +1,10 @@
 # find_package(lockword): lockword::static, lockword::shared, and lockword::lockword, which is one
 # of them.
 
+if(NOT WIN32)
+    include(CMakeFindDependencyMacro)
+    find_dependency(Threads)
+endif()
 include("${CMAKE_CURRENT_LIST_DIR}/lockword-targets.cmake")
 
 if(NOT TARGET lockword::lockword)

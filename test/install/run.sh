@@ -121,7 +121,13 @@ no_component() {
 check "find_package, no such component" no_component
 check "FetchContent" project fetched -DLOCKWORD_SOURCE="$root"
 
-# A user's program sees there what the library was compiled for.
+# As where threads are in a library of their own: on the BSDs, and in glibc before 2.34.
+threads_library() {
+    quietly cmake -G Ninja -S "$root" -B threads -DLOCKWORD_COMMAND=OFF -DCMAKE_HAVE_LIBC_PTHREAD=0 &&
+        ninja -C threads -t commands liblockword.so >log && grep -q -e '-shared.* -lpthread' log
+}
+check "the shared library links that of threads" threads_library
+# There, a user's program sees what the library was compiled for.
 other_system() {
     quietly cmake -S "$root" -B other -DCMAKE_SYSTEM_NAME=NetBSD &&
         quietly cmake --build other && grep -q -e '-DLOCKWORD_PORTABLE' other/lockword.pc
