@@ -33,8 +33,13 @@ typedef struct lw_cancel {
 /* clang-format on */
 
 /*
- * Wakes all threads that wait under it, and no others. Threads that come later do not wait at all.
- * May be called any number of times.
+ * Ends all waits under it, and no others. Threads that come later do not wait at all. May be called
+ * any number of times.
+ *
+ * It wakes the threads at once. In WebAssembly, and in a wait for a region's lock before Linux
+ * 5.16, it does not: there a waiter looks at its lw_cancel after 4 ms (natively 1), and after twice
+ * as long each time, up to a second. Before Linux 5.16 it also wakes threads that wait under other
+ * lw_cancels, or for several things, which sleep again.
  */
 LW_API void lw_cancel_fire(lw_cancel *cancel)
 {
