@@ -25,11 +25,12 @@
  * bytes and three descriptors, a request 256 bytes, if pointers have 64 bits.
  *
  * What it promises. Requests of one loop for one lock are served in the order in which they came.
- * They exclude each other, although the loop's thread is the owner whichever of them has the lock:
- * that thread unlocks, in `done` or later. A busy loop holds nobody up: a lock that is free may be
- * taken by others until the loop gets to it. There are three exceptions. A loop that was overtaken,
- * or waits to write, reserves the lock: when it becomes free, others give way to that loop for half
- * a millisecond. A condition's notify may choose a waiter of a busy loop. And a request that has
+ * When the time of a request is up, it tries once more, unless others stand before it. Requests
+ * exclude each other, although the loop's thread is the owner whichever of them has the lock: that
+ * thread unlocks, in `done` or later. A busy loop holds nobody up: a lock that is free may be taken
+ * by others until the loop gets to it. There are three exceptions. A loop that was overtaken, or
+ * waits to write, reserves the lock: when it becomes free, others give way to that loop for half a
+ * millisecond. A condition's notify may choose a waiter of a busy loop. And a request that has
  * claimed permits of a semaphore (sem.h) holds others up for half a millisecond, or, if none of
  * them comes or is woken meanwhile, until the loop turns. Fairness against threads is the blocking
  * forms'.

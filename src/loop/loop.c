@@ -259,6 +259,26 @@ static void finish(lw_waiter *waiter, lw_answer answer, int gave_up)
     end(request, result);
 }
 
+/* Whether others of the waiter's line go before it. A condition's notify tells who goes. */
+static bool is_behind(const lw_waiter *waiter)
+{
+    return !is_at_condition(waiter->request) && waiter->is_in_line && !waiter->leads;
+}
+
+/*
+ * Runs the step of a waiter that gives up, which has its last try by that. One that stood behind
+ * others has none of a lock, or it would overtake them; and as its step has never run, it has left
+ * nothing in the words. The step of anything else is told of a cancel: then it takes no permits,
+ * and still learns that an event has been set. (It may take an automatic event, or a once.)
+ */
+static lw_answer run_last_step(lw_waiter *waiter, uint32_t why, bool was_behind)
+{
+    const uint32_t kind = waiter->request->kind;
+    if (was_behind && kind >= LW_REQUEST_WRITES && kind <= LW_REQUEST_REENTERS)
+        return lw_answer_of(LW_GAVE_UP, 0, 0, 0);
+    return run_step(waiter, was_behind ? LW_CANCELLED : why);
+}
+
 /*
  * Ends a request whose time is up, or that was cancelled. Its waiter leaves the line first: were a
  * condition's waiter notified between its last look and its leaving, it would take the notify with
@@ -269,12 +289,13 @@ static void give_up(lw_request *request, uint32_t why)
     const int result = why == LW_TIMED_OUT ? ETIMEDOUT : ECANCELED;
     lw_waiter *waiter = &request->waiter;
     if (request->kind != LW_REQUEST_PICKS) {
+        const bool was_behind = is_behind(waiter);
         leave_line(waiter);
-        finish(waiter, run_step(waiter, why), result);
+        finish(waiter, run_last_step(waiter, why, was_behind), result);
         return;
     }
     for (; waiter && why == LW_TIMED_OUT; waiter = waiter->sibling) {
-        const lw_answer answer = run_step(waiter, why);
+        const lw_answer answer = run_last_step(waiter, why, is_behind(waiter));
         if (lw_answer_what(answer) == LW_DONE) {
             finish(waiter, answer, result);
             return;
@@ -484,12 +505,18 @@ lw_request *lw_loop_next(lw_loop *loop)
             loop->budget--;
             return request;
         }
-        lw_waiter *waiter = NULL;
+        /*
+         * Notifies come first, so that what came in time succeeds, and in order. In the second half
+         * of a run deadlines do, since notifies may never end.
+         */
+        const bool is_due = loop->timers && loop->timers->wake_at <= loop->now;
+        const bool is_late = is_due && loop->budget <= BUDGET / 2;
         uint32_t why;
-        if (loop->timers && loop->timers->wake_at <= loop->now)
-            run_timer(loop->timers);
-        else if ((waiter = lw_inbox_take(loop, &why)) != NULL)
+        lw_waiter *waiter = is_late ? NULL : lw_inbox_take(loop, &why);
+        if (waiter)
             advance(waiter, why);
+        else if (is_due)
+            run_timer(loop->timers);
         else
             is_idle = lw_inbox_rest(loop);
     }

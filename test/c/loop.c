@@ -251,6 +251,99 @@ LOOP_TEST(whoever_leaves_leaves_alone)
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
 }
 
+/* The loop is busy while the lock becomes free and the second one's time runs out. */
+LOOP_TEST(a_deadline_does_not_overtake)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    lw_rwlock rwlock = LW_RWLOCK_INIT;
+    lw_sem sem = LW_SEM_INIT(0);
+    lw_mutex_lock(&mutex);
+    lw_rwlock_wrlock(&rwlock);
+    struct wait first[3], second[3];
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&first[0]));
+    WAIT(lw_rwlock_uplock_async, &rwlock, FOR(&first[1]));
+    WAIT(lw_sem_acquire_async, &sem, 1, FOR(&first[2]));
+    WAIT(lw_mutex_lock_async, &mutex, FOR_MS(&second[0], 5));
+    WAIT(lw_rwlock_uplock_async, &rwlock, FOR_MS(&second[1], 5));
+    WAIT(lw_sem_acquire_async, &sem, 1, FOR_MS(&second[2], 5));
+    settle(&loop);
+    sleep_ms(10);
+    lw_mutex_unlock(&mutex);
+    lw_rwlock_unlock(&rwlock);
+    lw_sem_release(&sem, 1);
+    settle(&loop);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(first[i].result, 0);
+        assert_int_equal(second[i].result, ETIMEDOUT);
+    }
+    /* If there is enough for both, the second one also has its own, though its time is up. */
+    WAIT(lw_sem_acquire_async, &sem, 1, FOR(&a));
+    WAIT(lw_sem_acquire_async, &sem, 1, FOR_MS(&b, 5));
+    settle(&loop);
+    sleep_ms(10);
+    lw_sem_release(&sem, 2);
+    settle(&loop);
+    assert_int_equal(a.result, 0);
+    assert_int_equal(b.result, 0);
+    lw_mutex_unlock(&mutex);
+    lw_rwlock_unlock(&rwlock);
+}
+
+/* Nor does one that is over when the request is made, or cancelled, while the loop has not heard
+ * yet that the lock is free. */
+LOOP_TEST(what_ends_at_once_does_not_overtake)
+{
+    lw_mutex mutex = LW_MUTEX_INIT;
+    lw_rwlock rwlock = LW_RWLOCK_INIT;
+    lw_mutex_lock(&mutex);
+    lw_rwlock_wrlock(&rwlock);
+    struct wait waits[4];
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&waits[0]));
+    WAIT(lw_rwlock_uplock_async, &rwlock, FOR(&waits[1]));
+    WAIT(lw_mutex_lock_async, &mutex, FOR(&waits[2]));
+    WAIT(lw_rwlock_uplock_async, &rwlock, FOR(&waits[3]));
+    settle(&loop);
+    lw_mutex_unlock(&mutex);
+    lw_rwlock_unlock(&rwlock);
+    lw_request_cancel(&waits[2].request);
+    lw_request_cancel(&waits[3].request);
+    WAIT(lw_mutex_lock_async, &mutex, &fresh(&a)->request, &loop, LW_NOW, done, &a);
+    settle(&loop);
+    assert_int_equal(waits[0].result, 0);
+    assert_int_equal(waits[1].result, 0);
+    assert_int_equal(waits[2].result, ECANCELED);
+    assert_int_equal(waits[3].result, ECANCELED);
+    assert_int_equal(a.result, ETIMEDOUT);
+    lw_mutex_unlock(&mutex);
+    lw_rwlock_unlock(&rwlock);
+}
+
+static lw_event again = LW_EVENT_AUTO_INIT;
+
+static void wait_again(void *wait)
+{
+    lw_event_wait_async(&again, &((struct wait *)wait)->request, &loop, LW_FOREVER, done, wait);
+    lw_event_set(&again);
+}
+
+/* Each wait begins the next one, and notifies it. */
+LOOP_TEST(a_deadline_comes_while_notifies_never_end)
+{
+    lw_event never = LW_EVENT_INIT;
+    WAIT(lw_event_wait_async, &again, FOR(&a));
+    a.then = wait_again;
+    a.on = &a;
+    lw_event_set(&again);
+    WAIT(lw_event_wait_async, &never, FOR_MS(&b, 5));
+    sleep_ms(10);
+    for (int runs = 0; runs < 10 && b.calls == 0; runs++)
+        turn(&loop, 1000);
+    assert_int_equal(b.result, ETIMEDOUT);
+    a.then = NULL;
+    settle(&loop);
+    assert_int_equal(a.result, 0);
+}
+
 static int fire(struct call *call)
 {
     sleep_ms(20);
