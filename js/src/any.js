@@ -4,7 +4,6 @@
  */
 
 import { LW_CANCELLED, LW_DONE } from './core/constants.js';
-import { giveUp, start } from './crowd.js';
 import { begin } from './limits.js';
 import { run, withdraw } from './line.js';
 
@@ -72,8 +71,8 @@ export function waitAny(sources, options) {
             { ...source, names: undefined },
             options,
             toValue,
-            giveUp,
-            (caller, { words, all }) => start((callers[k] = caller), { words, all }),
+            source.giveUp,
+            (caller, { words, all }) => source.start((callers[k] = caller), { words, all }),
           );
       });
     } catch (error) {

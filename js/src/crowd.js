@@ -16,6 +16,8 @@
  * @property {boolean} [later] whether a caller that has to queue does so once the event loop has
  *   turned. This agent's own callers mostly give permits back before that, and the call needs no
  *   wait of the engine's. To others it is as if it came a turn later: it has changed nothing yet
+ * @property {typeof start} [start] of a source: the drivers of the copy of lockword that made it
+ * @property {typeof giveUp} [giveUp]
  * @property {unknown} [all] whether it lets all through that wait: a newcomer takes nothing from them
  */
 

@@ -173,7 +173,7 @@ export function run(caller, why, later) {
     if (what < LW_WAIT) leave(caller, answer);
     if (what < LW_QUEUE || (what === LW_QUEUE && later)) return what;
     if (what === LW_QUEUE) {
-      line.queued = LW_QUEUED;
+      // This throws if the words are those of a region that was closed: then no wait is pending.
       waitAsync(line.words, answer.word, 0, line.idle, (why) => {
         if (why !== LW_SLICE) line.queued = 0;
         line.idle++;
@@ -181,6 +181,7 @@ export function run(caller, why, later) {
         forgetIfUnused(line);
         return line.queues.size;
       });
+      line.queued = LW_QUEUED;
       why = LW_AGAIN;
     }
   }

@@ -17,12 +17,15 @@ import { signalOf, timeoutOf, timeoutToBlock } from './options.js';
 
 /**
  * What a user is given of an operation: something to hand to `waitAny`, of which a compiler tells
- * nothing else.
+ * nothing else. It brings the drivers of its own copy of lockword: those of lockword-region wait in
+ * another domain.
  *
  * @param {Operation} operation
  * @returns {WaitSource}
  */
 export function sourceOf(operation) {
+  operation.start = start;
+  operation.giveUp = giveUp;
   return /** @type {any} */ (operation);
 }
 

@@ -13,9 +13,11 @@ import { expect } from 'chai';
 
 import {
   DeadlockError,
+  Event,
   LockError,
   OwnershipError,
   TimeoutError,
+  waitAny as waitAnyOfLockword,
 } from '../../build/node_modules/lockword/js/src/index.js';
 import {
   AbandonedError,
@@ -1119,6 +1121,50 @@ describe('the other primitives of a region', () => {
     slots.release();
     expect(await within(5000, any)).equal(1);
     expect(await waitAny([stop.when(), slots.when()], 10)).equal(-1);
+  });
+
+  for (const [name, any] of [
+    ['lockword-region', waitAny],
+    ['lockword', waitAnyOfLockword],
+  ]) {
+    it(`are waited for beside those of lockword, by waitAny of ${name}`, async function () {
+      judgesTime(this);
+      const [stop, slots] = [new Event(), region.semaphore('slots')];
+      const began = performance.now();
+      for (let i = 0; i < 2; i++) {
+        const waits = any([stop.when(), slots.when()]);
+        setTimeout(() => (i ? slots.release() : stop.set()), 50);
+        expect(await within(5000, waits)).equal(i);
+        expect(slots.permits).equal(0);
+        stop.reset();
+        // Each waits where it belongs, also alone.
+        const alone = [stop.waitAsync(5000), slots.waitAsync({ timeout: 5000 })];
+        setTimeout(() => (stop.set(), slots.release()), 50);
+        expect(await within(5000, Promise.all(alone))).eql([true, true]);
+        stop.reset();
+      }
+      // One that polls looks once a second.
+      expect(performance.now() - began).lessThan(900);
+      const controller = new AbortController();
+      const { signal } = controller;
+      const aborted = failure(() => any([stop.when(), slots.when()], { signal }));
+      expect(await any([stop.when(), slots.when()], 10)).equal(-1);
+      controller.abort('enough');
+      expect(await within(5000, aborted)).equal('enough');
+      const closed = failure(() => any([stop.when(), slots.when()]));
+      region.close();
+      expect(await within(5000, closed)).instanceOf(ClosedError);
+    });
+  }
+
+  it('break nothing of lockword if waitAny finds their region closed', async () => {
+    const [stop, slots] = [new Event(), region.semaphore('slots').when()];
+    region.close();
+    for (const any of [waitAny, waitAnyOfLockword])
+      expect(await failure(() => any([stop.when(), slots]))).instanceOf(ClosedError);
+    const waits = stop.waitAsync(5000);
+    setTimeout(() => stop.set(), 20);
+    expect(await within(3000, waits)).equal(true);
   });
 });
 
