@@ -4,6 +4,7 @@
  * keep a class that has a computed name.
  */
 
+import { OwnershipError } from './errors.js';
 import { dispose } from './guard.js';
 
 /**
@@ -11,7 +12,7 @@ import { dispose } from './guard.js';
  * `using guard = await mutex.acquireAsync()`.
  */
 export class RegionGuard {
-  /** @type {{ unlock(): void, abandon(): void } | undefined} */
+  /** @type {{ unlock(): void, abandon?: (() => void) | undefined } | undefined} */
   #lock;
 
   /**
@@ -22,7 +23,8 @@ export class RegionGuard {
 
   /**
    * @internal
-   * @param {{ unlock(): void, abandon(): void }} lock
+   * @param {{ unlock(): void, abandon?: (() => void) | undefined }} lock a reader's cannot be
+   *   abandoned
    * @param {boolean} ownerDied
    */
   constructor(lock, ownerDied) {
@@ -44,11 +46,13 @@ export class RegionGuard {
   /**
    * Releases the lock, the first time, and declares that what it guards is lost.
    *
-   * @throws {OwnershipError} it was released by other means, or is held for reading
+   * @throws {OwnershipError} it was released by other means; or it is held for reading, and still
+   *   is
    */
   abandon() {
     const lock = this.#lock;
-    this.end(() => lock?.abandon());
+    if (lock && !lock.abandon) throw new OwnershipError('held for reading');
+    this.end(() => lock?.abandon?.());
   }
 
   /** The same as `unlock()`, called at the end of a `using` block. */

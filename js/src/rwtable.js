@@ -456,7 +456,8 @@ export class RWTable {
   #guard(writes, held) {
     if (!held) throw new TimeoutError('timed out');
     const unlock = () => (writes ? this.writeUnlock() : this.readUnlock());
-    return new RegionGuard({ unlock, abandon: () => this.abandon() }, this.#mutex.isTold);
+    const abandon = writes ? () => this.abandon() : undefined;
+    return new RegionGuard({ unlock, abandon }, this.#mutex.isTold);
   }
 }
 

@@ -669,8 +669,13 @@ describe('a read-write lock of a region that knows its readers', () => {
   });
 
   it('is abandoned by a writer, and reset; closed with its region', async () => {
-    expect(await failure(() => table.acquireRead().abandon())).instanceOf(OwnershipError);
-    table.readUnlock();
+    const reads = table.acquireRead();
+    expect(await failure(() => reads.abandon())).instanceOf(OwnershipError);
+    reads.unlock();
+    const shared = await failure(() => table.runShared((guard) => guard.abandon()));
+    expect(shared).instanceOf(OwnershipError);
+    expect(table.readers).equal(0);
+    reads.abandon();
     table.writeLock();
     const waits = ['readLockAsync', 'writeLockAsync'].map((call) => failure(() => table[call]()));
     table.abandon();

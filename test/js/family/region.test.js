@@ -241,6 +241,7 @@ describe('Region', () => {
     expect(order).to.deep.equal(['read 1', 'read 2', 'write 1', 'read 3', 'write 2']);
     const guard = await table.acquireReadAsync();
     expect((await failure(() => guard.abandon())).code).to.equal('ERR_NOT_OWNER');
+    expect(table.readers).to.equal(1);
     expect((await failure(() => table.acquireWriteAsync(5))).code).to.equal('ERR_TIMEOUT');
     // Who waits for readers, and gives up, lets those behind it in.
     const controller = new AbortController();
@@ -251,8 +252,13 @@ describe('Region', () => {
     controller.abort(new Error('enough'));
     expect([(await writes).message, await within(5000, behind)]).to.deep.equal(['enough', true]);
     table.readUnlock();
-    table.readUnlock();
+    guard.unlock();
     expect(table.readers).to.equal(0);
+    // Abandoned in vain, a read ends all the same; and the table is not lost.
+    const error = await failure(() => table.runShared((guard) => guard.abandon()));
+    expect([error.code, error.message]).to.deep.equal(['ERR_NOT_OWNER', 'held for reading']);
+    expect([table.readers, table.tryWriteLock()]).to.deep.equal([0, true]);
+    table.writeUnlock();
   });
 
   it('has a read-write lock that a writer abandons, and resets', async () => {
