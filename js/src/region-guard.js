@@ -89,7 +89,11 @@ export async function runGuarded(acquired, fn, failed) {
   try {
     result = await fn(guard);
   } catch (error) {
-    guard.end(failed);
+    try {
+      guard.end(failed);
+    } catch {
+      // It is not held any more. What `fn` threw says more.
+    }
     throw error;
   }
   /** @type {any} */ (guard)[dispose]();

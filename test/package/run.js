@@ -416,6 +416,8 @@ const REGION_TYPES = `import { open, AbandonedError, type RegionGuard, type Regi
   const nested = open('/dev/shm/none').recursiveMutex('nested');
   export const depth: Promise<number> = nested.runExclusive((guard) => (guard.lock(), guard.depth));
   export const again: Promise<boolean> = nested.runExclusive((guard) => guard.lockAsync(50));
+  export const lost: Promise<void> = nested.runExclusive((guard) => guard.abandon());
+  export const anew: Promise<number | undefined> = nested.resetAsync(50).then((guard) => guard?.depth);
   const condition = open('/dev/shm/none').condition('condition');
   export const waited: boolean = condition.wait(jobs) && condition.wait(nested, 5);
   export const waits: Promise<boolean> = condition.waitForAsync(jobs, () => true, { timeout: 5 });

@@ -607,6 +607,38 @@ describe('a recursive mutex of a region', () => {
     });
   }
 
+  it('is abandoned by the task that holds it, and reset by one', async () => {
+    const kept = await nested.runExclusive((guard) => {
+      guard.lock();
+      guard.abandon();
+      guard.abandon();
+      guard.unlock();
+      return guard;
+    });
+    expect([kept.depth, kept.isMine, nested.isLocked]).eql([0, false, false]);
+    expect(await failure(() => nested.lockAsync())).instanceOf(AbandonedError);
+    expect(nested.describe().state).equal('abandoned');
+    const guard = await nested.resetAsync(5000);
+    expect([guard.ownerDied, guard.depth, nested.depth]).eql([true, 1, 1]);
+    // It is this task's alone, as after lockAsync.
+    expect(await failure(() => nested.lock())).instanceOf(DeadlockError);
+    expect(await nested.resetAsync(5)).equal(undefined);
+    expect(await failure(() => nested.resetAsync('soon'))).instanceOf(TypeError);
+    const waits = nested.resetAsync();
+    guard.lock();
+    guard.unlock();
+    guard.unlock();
+    expect([await within(5000, waits), nested.isLocked]).eql([undefined, false]);
+    expect(await failure(() => kept.lockAsync())).instanceOf(OwnershipError);
+    // What a task does not hold any more, it cannot abandon.
+    const late = await nested.acquireAsync();
+    nested.abandon();
+    nested.reset();
+    expect(await failure(() => late.abandon())).instanceOf(OwnershipError);
+    expect([late.depth, nested.depth, nested.unlock()]).eql([0, 1, undefined]);
+    expect(await nested.runExclusive(({ ownerDied }) => ownerDied)).equal(false);
+  });
+
   it('is that of processes, workers and C', async function () {
     this.timeout(120_000);
     const turns = 600;
@@ -1189,4 +1221,25 @@ describe('runExclusive', () => {
     guard.unlock();
     expect(await failure(() => jobs.lockAsync())).instanceOf(AbandonedError);
   });
+
+  for (const kind of ['mutex', 'recursiveMutex']) {
+    it(`rejects with what was thrown first, also if the lock is gone by then: ${kind}`, async () => {
+      const lock = region[kind](kind);
+      const fails = (act) =>
+        failure(() =>
+          lock.runExclusive((guard) => {
+            act(guard);
+            throw new EvalError('on purpose');
+          }),
+        );
+      expect(await fails((guard) => guard.abandon())).instanceOf(EvalError);
+      lock.reset();
+      lock.unlock();
+      expect(await fails(() => lock.abandon())).instanceOf(EvalError);
+      lock.reset();
+      lock.unlock();
+      expect(await fails(() => region.close())).instanceOf(EvalError);
+      expect(await failure(() => lock.lockAsync())).instanceOf(ClosedError);
+    });
+  }
 });

@@ -212,7 +212,19 @@ export class RegionMutex {
    * @returns {Promise<boolean>} what `reset` returns; rejects with `signal.reason` on abort
    */
   resetAsync(options) {
-    return this.ask(options, isDone, this.#renew);
+    return this.askReset(options, isDone);
+  }
+
+  /**
+   * `ask` for a reset.
+   *
+   * @internal
+   * @param {number | WaitOptions | undefined} options
+   * @param {(answer: { what: number }) => any} toValue
+   * @returns {Promise<any>}
+   */
+  askReset(options, toValue) {
+    return this.ask(options, toValue, this.#renew);
   }
 
   /**

@@ -108,7 +108,7 @@ export class RegionRecursiveMutex {
    *   `signal.reason` on abort, and with what `lock` of a mutex throws
    */
   lockAsync(options) {
-    return this.#mutex.ask(options, ({ what }) => (what === LW_DONE ? this.#guard() : undefined));
+    return this.#mutex.ask(options, this.#guardIfTaken);
   }
 
   /**
@@ -177,6 +177,17 @@ export class RegionRecursiveMutex {
   }
 
   /**
+   * `reset` for one task, without blocking.
+   *
+   * @param {number | WaitOptions} [options] ms, or options
+   * @returns {Promise<RegionTaskGuard | undefined>} undefined: not held, since it was not
+   *   abandoned, or the time was up; rejects with `signal.reason` on abort
+   */
+  resetAsync(options) {
+    return this.#mutex.askReset(options, this.#guardIfTaken);
+  }
+
+  /**
    * What is known of it: who holds it, who waits, and how it has been used.
    *
    * @returns {import('./region.js').Description | undefined} undefined: its name was removed
@@ -194,11 +205,18 @@ export class RegionRecursiveMutex {
     return this.toString();
   }
 
+  /** @param {{ what: number }} answer */
+  #guardIfTaken = ({ what }) => (what === LW_DONE ? this.#guard() : undefined);
+
   #guard() {
     this.#entered(true, LW_RMUTEX_TASK);
     return new RegionTaskGuard({
       lock: () => this.#reenter(LW_RMUTEX_TASK),
       unlock: () => this.#unlock(LW_RMUTEX_TASK),
+      abandon: () => {
+        this.#assertHeldAs(LW_RMUTEX_TASK);
+        this.abandon();
+      },
       lockAsync: (options) =>
         this.#mutex.ask(options, (answer) => this.#entered(isDone(answer), LW_RMUTEX_TASK)),
       ownerDied: () => this.ownerDied,
@@ -228,9 +246,14 @@ export class RegionRecursiveMutex {
 
   /** @param {number} task */
   #unlock(task) {
-    if (!this.#isHeldAs(task)) throw new OwnershipError('not held by this thread');
+    this.#assertHeldAs(task);
     if (this.#again[0] === task) this.#mutex.unlock();
     else this.#again[0]--;
+  }
+
+  /** @param {number} task */
+  #assertHeldAs(task) {
+    if (!this.#isHeldAs(task)) throw new OwnershipError('not held by this thread');
   }
 
   /** @param {number} task */
@@ -240,8 +263,8 @@ export class RegionRecursiveMutex {
 }
 
 /**
- * A recursive mutex of a region that one task holds: what its `lockAsync` and `acquireAsync`
- * return. `using` unlocks it.
+ * A recursive mutex of a region that one task holds: what its `lockAsync`, `acquireAsync` and
+ * `resetAsync` return. `using` unlocks it.
  */
 export class RegionTaskGuard {
   #mutex;
@@ -250,7 +273,7 @@ export class RegionTaskGuard {
 
   /**
    * @internal
-   * @param {{ lock(): boolean, unlock(): void, ownerDied(): boolean,
+   * @param {{ lock(): boolean, unlock(): void, abandon(): void, ownerDied(): boolean,
    *   lockAsync(options?: number | WaitOptions): Promise<boolean> }} mutex as the task has it
    */
   constructor(mutex) {
@@ -313,6 +336,17 @@ export class RegionTaskGuard {
     this.#depth--;
   }
 
+  /**
+   * Frees it, however often the task took it, and for good, and declares that what it guards is
+   * lost: nobody gets it from now on, before `reset`. Does nothing if the task does not hold it any
+   * more.
+   *
+   * @throws {OwnershipError} it was released by other means, such as `mutex.abandon()`
+   */
+  abandon() {
+    this.end(() => this.#mutex.abandon());
+  }
+
   /** Unlocks it as often as the task took it, for good: at the end of a `using` block. */
   [dispose]() {
     this.#disposed = true;
@@ -326,7 +360,8 @@ export class RegionTaskGuard {
   end(release) {
     this.#disposed = true;
     if (!this.isMine) return;
-    release(this.ownerDied);
+    const { ownerDied } = this;
     this.#depth = 0;
+    release(ownerDied);
   }
 }

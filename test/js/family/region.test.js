@@ -369,6 +369,14 @@ describe('Region', () => {
     jobs.unlock();
     expect(await jobs.resetAsync()).to.equal(false);
     expect(await jobs.runExclusive(({ ownerDied }) => ownerDied)).to.equal(false);
+    // What fn threw is not lost, though the mutex is not held any more when it ends.
+    const thrown = await failure(() =>
+      jobs.runExclusive(() => {
+        jobs.abandon();
+        throw new EvalError('on purpose');
+      }),
+    );
+    expect(thrown).to.be.instanceOf(EvalError);
   });
 
   it('frees what a thread holds that closes it, and ends its calls', async () => {
