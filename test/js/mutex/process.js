@@ -249,6 +249,41 @@ const scenarios = {
     process.exit();
   },
 
+  /** Node's and others' timers may be a millisecond early; those of a test are at its tick. */
+  async 'short limits by fake timers beside a clock that hardly moves'() {
+    const { mutex } = held();
+    const { setTimeout } = globalThis;
+    const ended = [];
+    let now = 1000.3;
+    const value = { now: () => (now += 0.01) };
+    Object.defineProperty(globalThis, 'performance', { configurable: true, value });
+    for (const limit of [2, 3, 4, 5, 6]) {
+      const set = [];
+      globalThis.setTimeout = (...timer) => set.push(timer);
+      const waiting = mutex.lockAsync(limit);
+      const [look, ms, ...of] = set[0];
+      look(...of);
+      globalThis.setTimeout = setTimeout;
+      ended.push(ms <= limit && set.length === 1 ? await waiting : `${limit}: ${set.length}`);
+    }
+    print(ended.join(' '));
+    process.exit();
+  },
+
+  /** Fake timers do not clear the engine's own: one of these fires when its call has ended. */
+  async 'after a timer that fake ones have not cleared'() {
+    const { mutex, stranger } = held();
+    const granted = mutex.lockAsync(50);
+    const { remove } = fakeTimers();
+    stranger.unlock();
+    await granted;
+    remove();
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    // Nothing else keeps the process alive.
+    setTimeout(() => mutex.unlock(), 600).unref();
+    print(await mutex.lockAsync());
+  },
+
   /** Many mutexes, all given up: no waiter that is left in the engine keeps the process alive. */
   async abandoned() {
     await Promise.all(Array.from({ length: 100 }, () => held().mutex.lockAsync(10)));

@@ -45,6 +45,11 @@ if (mode !== 'unhealed') {
       ['pending when fake timers go', 'true'],
       ['a limit by fake timers', '5000 1 false'],
       ['a limit by fake timers beside the real clock', '5 1 false'],
+      [
+        'short limits by fake timers beside a clock that hardly moves',
+        'false false false false false',
+      ],
+      ['after a timer that fake ones have not cleared', 'true'],
     ]) {
       it(`stays alive while nothing but a lockAsync is pending: ${scenario}`, async () => {
         const { stdout, stderr, code } = await run(scenario);
