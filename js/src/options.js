@@ -98,16 +98,11 @@ export function signalOf(options) {
  * The callers to end when a signal is aborted. While there are any, the signal has one listener,
  * however many callers there are: Node warns of a leak at more than ten. Afterwards it has none,
  * since a listener keeps a composite signal, or one with a timeout, alive as long as what it is
- * made of.
+ * made of. A signal that is not the engine's own may call its listener as a mere function.
  *
- * @type {WeakMap<AbortSignal, Set<any>>}
+ * @type {WeakMap<AbortSignal, any>} A Set, with the listener that ends its callers.
  */
 const callersOf = new WeakMap();
-
-/** @this {AbortSignal} */
-function abort() {
-  callersOf.get(this)?.forEach((caller) => caller.end(caller, LW_CANCELLED));
-}
 
 /**
  * Registers a caller, which ends when its signal is aborted, or takes it off again. Throws what a
@@ -122,11 +117,13 @@ export function listen(caller, on) {
   const { signal } = caller;
   if (!signal) return;
   const callers = callersOf.get(signal) ?? new Set();
-  if (callers.size === 0) signal.addEventListener('abort', abort);
+  callers.abort ??= () =>
+    callers.forEach((/** @type {any} */ caller) => caller.end(caller, LW_CANCELLED));
+  if (callers.size === 0) signal.addEventListener('abort', callers.abort);
   callersOf.set(signal, callers.add(caller));
   if (on) return;
   callers.delete(caller);
-  if (callers.size === 0) signal.removeEventListener('abort', abort);
+  if (callers.size === 0) signal.removeEventListener('abort', callers.abort);
 }
 
 /**

@@ -49,6 +49,24 @@ describe('Mutex: aborting', () => {
     expect(await mutex.lockAsync(1_000)).to.equal(true);
   });
 
+  it('works with a signal that calls its listeners as functions', async () => {
+    const mutex = new Mutex();
+    new Stranger(mutex).lock();
+    const listeners = [];
+    const signal = {
+      aborted: false,
+      addEventListener: (_, listener) => listeners.push(listener),
+      removeEventListener: (_, listener) => listeners.splice(listeners.indexOf(listener), 1),
+    };
+    const waiting = [1, 2].map(() => failure(() => mutex.lockAsync({ signal })));
+    await sleep(5);
+    expect(listeners).to.have.length(1);
+    Object.assign(signal, { aborted: true, reason: 'enough' });
+    for (const listener of [...listeners]) listener.call(undefined, {});
+    expect(await within(5000, Promise.all(waiting))).to.deep.equal(['enough', 'enough']);
+    expect(listeners).to.have.length(0);
+  });
+
   it('works with AbortSignal.timeout', async function () {
     if (!AbortSignal.timeout) this.skip();
     const mutex = new Mutex();
