@@ -22,7 +22,7 @@ import { begin, checked } from './limits.js';
 import { timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
 import { clearInterval, notify, setInterval, waitAsync } from './wait.js';
-import { assertInteger, remaining } from './waiting.js';
+import { assertInteger, remaining, saidBy } from './waiting.js';
 
 /**
  * @typedef {import('./mutex.js').Mutex} Mutex
@@ -106,18 +106,19 @@ export class Condition extends Primitive {
    * Blocks until the predicate is true. The predicate is called with the mutex held.
    *
    * @param {Mutex | RecursiveMutex} mutex held by this agent
-   * @param {() => boolean} predicate
+   * @param {() => boolean} predicate not async
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up, and the predicate was not true
    * @throws {OwnershipError} this agent does not hold the mutex
    * @throws {DeadlockError} a task of this thread holds the recursive mutex
+   * @throws {TypeError} the predicate returned a promise
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   waitFor(mutex, predicate, options) {
     // Refuses to block also if the predicate is true: else it would only when it has to wait.
     const left = remaining(timeoutToBlock(options, 'waitFor'));
     assertMine(mutex, false);
-    while (!predicate()) if (!this.wait(mutex, left())) return predicate();
+    while (!saidBy(predicate())) if (!this.wait(mutex, left())) return saidBy(predicate());
     return true;
   }
 
@@ -125,16 +126,18 @@ export class Condition extends Primitive {
    * The same, without blocking.
    *
    * @param {Mutex | TaskGuard} mutex held by this agent, or the guard of the task that holds it
-   * @param {() => boolean} predicate
+   * @param {() => boolean} predicate not async
    * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<boolean>} false: the time was up, and the predicate was not true; rejects
    *   with `signal.reason` on abort
    * @throws {OwnershipError} this agent, or the guard, does not hold the mutex
+   * @throws {TypeError} the predicate returned a promise
    */
   async waitForAsync(mutex, predicate, options) {
     const left = remaining(options);
     assertMine(mutex, true);
-    while (!predicate()) if (!(await this.waitAsync(mutex, left()))) return predicate();
+    while (!saidBy(predicate()))
+      if (!(await this.waitAsync(mutex, left()))) return saidBy(predicate());
     return true;
   }
 

@@ -10,7 +10,15 @@ import {
 } from './core/counter.js';
 import { timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
-import { assertInteger, blockFor, refuse, remaining, sourceOf, waitFor } from './waiting.js';
+import {
+  assertInteger,
+  blockFor,
+  refuse,
+  remaining,
+  saidBy,
+  sourceOf,
+  waitFor,
+} from './waiting.js';
 
 /**
  * @typedef {import('./options.js').WaitOptions} WaitOptions
@@ -130,10 +138,11 @@ export class Counter extends Primitive {
    * Blocks until the value is at least n, or until the predicate is true of it.
    *
    * @param {number | ((value: number) => boolean)} wanted the value, 0 to 2^30 - 1, or the
-   *   predicate
+   *   predicate, not async
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up
    * @throws {RangeError} the value is out of range
+   * @throws {TypeError} the predicate returned a promise
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   waitUntil(wanted, options) {
@@ -141,7 +150,7 @@ export class Counter extends Primitive {
       return blockFor(this.whenAtLeast(wanted), options, 'waitUntil').what === LW_DONE;
     // Refuses to block also if the predicate is true: else it would only when it has to wait.
     const left = remaining(timeoutToBlock(options, 'waitUntil'));
-    for (let { value } = this; !wanted(value); value = this.value) {
+    for (let { value } = this; !saidBy(wanted(value)); value = this.value) {
       if (blockFor(this.#when(counterChangeStep, value), left(), 'waitUntil').what !== LW_DONE)
         return false;
     }
@@ -152,10 +161,11 @@ export class Counter extends Primitive {
    * The same, without blocking.
    *
    * @param {number | ((value: number) => boolean)} wanted the value, 0 to 2^30 - 1, or the
-   *   predicate
+   *   predicate, not async
    * @param {number | WaitOptions} [options] ms, or options
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort
    * @throws {RangeError} the value is out of range
+   * @throws {TypeError} the predicate returned a promise
    */
   waitUntilAsync(wanted, options) {
     return typeof wanted === 'function'
@@ -169,7 +179,7 @@ export class Counter extends Primitive {
    */
   async #untilAsync(wanted, options) {
     const left = remaining(options);
-    for (let { value } = this; !wanted(value); value = this.value) {
+    for (let { value } = this; !saidBy(wanted(value)); value = this.value) {
       if (!(await waitFor(() => this.#when(counterChangeStep, value), left()))) return false;
     }
     return true;

@@ -7,7 +7,7 @@ import { DeadlockError, OwnershipError, TimeoutError } from './errors.js';
 import { checked } from './limits.js';
 import { timeoutToBlock } from './options.js';
 import { Primitive } from './primitive.js';
-import { blockFor, waitFor } from './waiting.js';
+import { assertSync, blockFor, waitFor } from './waiting.js';
 
 /** @typedef {import('./options.js').WaitOptions} WaitOptions */
 
@@ -51,7 +51,7 @@ export class Once extends Primitive {
     const timeout = timeoutToBlock(options, 'run');
     if (this.done || !this.#begins(blockFor(this.#operation(), timeout, 'run'))) return false;
     try {
-      if (/** @type {any} */ (fn())?.then) throw new TypeError('fn is async: write runAsync(fn)');
+      assertSync(fn(), 'fn is async: write runAsync(fn)');
     } catch (error) {
       onceEndStep(this.words, self, false);
       throw error;

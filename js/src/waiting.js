@@ -103,6 +103,30 @@ export function refuse(n, min, max, name) {
 }
 
 /**
+ * Refuses a promise where a result is needed, which it would not wait for. Nobody would hear of its
+ * rejection either.
+ *
+ * @template T
+ * @param {T} result
+ * @param {string} message
+ * @returns {T} the result
+ */
+export function assertSync(result, message) {
+  const promise = /** @type {any} */ (result);
+  if (!promise?.then) return result;
+  promise.then(undefined, () => {});
+  throw new TypeError(message);
+}
+
+/**
+ * What a predicate says.
+ *
+ * @param {boolean} answer
+ * @throws {TypeError} it is a promise
+ */
+export const saidBy = (answer) => assertSync(answer, 'the predicate is async');
+
+/**
  * How much of the time is left of a call that waits several times.
  *
  * @param {number | WaitOptions | undefined} options

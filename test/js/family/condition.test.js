@@ -181,6 +181,30 @@ describe('Condition', () => {
     });
 
     itCalling(form)(
+      `waitFor${form}() refuses an async predicate, and keeps the mutex`,
+      async () => {
+        const [condition, mutex] = [new Condition(), new Mutex()];
+        mutex.tryLock();
+        for (const answer of [true, false]) {
+          const predicate = async () => answer;
+          const error = await failure(async () =>
+            condition[`waitFor${form}`](mutex, predicate, 20),
+          );
+          expect([error.name, error.message]).to.deep.equal([
+            'TypeError',
+            'the predicate is async',
+          ]);
+        }
+        let asked = 0;
+        const later = () => asked++ > 0 && Promise.reject(new EvalError('on purpose'));
+        const error = await failure(async () => condition[`waitFor${form}`](mutex, later, 5));
+        expect(error).to.be.instanceOf(TypeError);
+        await sleep(5);
+        expect([mutex.isMine, waitersOf(condition)]).to.deep.equal([true, 0]);
+      },
+    );
+
+    itCalling(form)(
       `waitFor${form}() returns the predicate when the time is up, however often it was notified`,
       async () => {
         const [condition, mutex] = [new Condition(), new Mutex()];

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 
 import { Counter } from '../../../js/src/index.js';
 import { spawn } from '../agents.js';
-import { failure, itCalling, stateOf, until, within } from '../support.js';
+import { failure, itCalling, sleep, stateOf, until, within } from '../support.js';
 import { askElsewhere, FORMS, loopsWait, threadsWait } from './waits.js';
 
 const MAX = 2 ** 30 - 1;
@@ -87,6 +87,19 @@ describe('Counter', () => {
         await agent.result;
       },
     );
+
+    itCalling(form)(`refuses an async predicate: ${waitUntil}()`, async () => {
+      const counter = Counter.create(3);
+      for (const predicate of [
+        async () => true,
+        async () => false,
+        async () => Promise.reject(new EvalError('on purpose')),
+      ]) {
+        const error = await failure(async () => counter[waitUntil](predicate, 20));
+        expect([error.name, error.message]).to.deep.equal(['TypeError', 'the predicate is async']);
+      }
+      await sleep(5);
+    });
 
     itCalling(form)(`a predicate's timeout bounds the whole wait: ${waitUntil}()`, async () => {
       const counter = Counter.create(1);

@@ -121,6 +121,17 @@ describe('Once', () => {
     expect(error).to.be.instanceOf(TypeError);
     expect(error.message).to.contain('runAsync');
     expect([once.done, once.runner]).to.deep.equal([false, 0]);
+    // Nobody else hears of what the dropped promise is rejected with.
+    const fails = async () => {
+      throw new EvalError('on purpose');
+    };
+    const unhandled = [];
+    const hear = (reason) => unhandled.push(reason);
+    globalThis.process?.on?.('unhandledRejection', hear);
+    expect(await failure(() => once.run(fails))).to.be.instanceOf(TypeError);
+    await sleep(5);
+    globalThis.process?.off?.('unhandledRejection', hear);
+    expect(unhandled).to.deep.equal([]);
     expect(await once.runAsync(async () => {})).to.equal(true);
   });
 
