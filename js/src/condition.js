@@ -34,7 +34,8 @@ import { assertInteger, remaining, saidBy } from './waiting.js';
 /**
  * A condition. To wait, hold the mutex. A wait gives the mutex up in such a way that no notify in
  * between is missed. The mutex is held again when the wait ends, whether by a notify, its timeout
- * or an abort. Check the condition in a loop, or let `waitFor` do it: wake-ups may be spurious.
+ * or an abort; only that of a region may be lost meanwhile, and then the wait throws. Check the
+ * condition in a loop, or let `waitFor` do it: wake-ups may be spurious.
  *
  * Waiters are woken in the order in which they came, or last re-checked, which blocked threads do
  * once a second. The next holder of the mutex sees what was written under it; a notify publishes
@@ -60,6 +61,8 @@ export class Condition extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up
    * @throws {OwnershipError} this agent does not hold the mutex
+   * @throws {AbandonedError} another holder has abandoned the region's mutex: it is not held
+   * @throws {ClosedError} this thread has closed the mutex's region: it is not held
    * @throws {DeadlockError} a task of this thread holds the recursive mutex
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
@@ -84,6 +87,8 @@ export class Condition extends Primitive {
    * @returns {Promise<boolean>} false: the time was up; rejects with `signal.reason` on abort, when
    *   the mutex is held again
    * @throws {OwnershipError} this agent, or the guard, does not hold the mutex
+   * @throws {AbandonedError} another holder has abandoned the region's mutex: it is not held
+   * @throws {ClosedError} this thread has closed the mutex's region: it is not held
    */
   waitAsync(mutex, options) {
     return new Promise((resolve) => {
@@ -110,6 +115,8 @@ export class Condition extends Primitive {
    * @param {number | WaitOptions} [options] ms, or options; a signal is looked at once, before
    * @returns {boolean} false: the time was up, and the predicate was not true
    * @throws {OwnershipError} this agent does not hold the mutex
+   * @throws {AbandonedError} another holder has abandoned the region's mutex: it is not held
+   * @throws {ClosedError} this thread has closed the mutex's region: it is not held
    * @throws {DeadlockError} a task of this thread holds the recursive mutex
    * @throws {TypeError} the predicate returned a promise
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
@@ -131,6 +138,8 @@ export class Condition extends Primitive {
    * @returns {Promise<boolean>} false: the time was up, and the predicate was not true; rejects
    *   with `signal.reason` on abort
    * @throws {OwnershipError} this agent, or the guard, does not hold the mutex
+   * @throws {AbandonedError} another holder has abandoned the region's mutex: it is not held
+   * @throws {ClosedError} this thread has closed the mutex's region: it is not held
    * @throws {TypeError} the predicate returned a promise
    */
   async waitForAsync(mutex, predicate, options) {

@@ -91,7 +91,10 @@ export { RWTable } from './rwtable.js';
  * @property {number} permits how many permits there are
  * @property {number} held how many of them have owners
  *
- * @typedef {object} RegionCondition a condition, whose mutex is one of the region
+ * @typedef {object} RegionCondition a condition, whose mutex is one of the region. A wait unlocks
+ *   it, and so declares that what it guards is sound. It throws an AbandonedError if another holder
+ *   has abandoned the mutex meanwhile, and a ClosedError if this thread has closed the region: then
+ *   the mutex is not held
  * @property {(mutex: RegionMutex, options?: number | WaitOptions) => boolean} wait
  * @property {(mutex: RegionMutex, options?: number | WaitOptions) => Promise<boolean>} waitAsync
  * @property {(mutex: RegionMutex, predicate: () => boolean, options?: number | WaitOptions)
@@ -516,6 +519,11 @@ export class Region {
   /**
    * Finds the condition of this name, or makes it. It works with a mutex of the region. A wait may
    * end without a notify, after a death: check the condition in a loop, or let `waitFor` do it.
+   *
+   * A wait unlocks the mutex, and so declares that what it guards is sound: if `ownerDied`, mend
+   * that first. The mutex is held again when the wait ends, unless another holder has abandoned it
+   * meanwhile, or this thread has closed the region: then the wait throws an AbandonedError or a
+   * ClosedError.
    *
    * @param {string} name of 1 to 55 bytes
    * @returns {RegionCondition}

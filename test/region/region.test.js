@@ -877,6 +877,25 @@ describe('the other primitives of a region', () => {
     expect(await within(5000, waits)).instanceOf(ClosedError);
   });
 
+  it('end the wait for a condition without its mutex, if that is lost meanwhile', async () => {
+    const [mutex, changed] = [region.mutex('mutex'), region.condition('changed')];
+    const waits = async () => (await mutex.lockAsync(), failure(() => changed.waitAsync(mutex)));
+    let waiting = waits();
+    await until(() => !mutex.isLocked);
+    mutex.lock();
+    mutex.abandon();
+    changed.notify();
+    expect(await within(5000, waiting)).instanceOf(AbandonedError);
+    expect([mutex.isMine, mutex.reset(), mutex.ownerDied]).eql([false, true, true]);
+    expect([changed.wait(mutex, 5), mutex.ownerDied]).eql([false, false]);
+    mutex.unlock();
+    waiting = waits();
+    await until(() => !mutex.isLocked);
+    expect(region.remove('mutex')).equal(true);
+    changed.notify();
+    expect(await within(5000, waiting)).instanceOf(RemovedError);
+  });
+
   it('are described, with the names of their holders', () => {
     const lock = region.rwlock('lock');
     const all = [lock, region.semaphore('slots', 3), region.counter('counter', 7)];

@@ -10,7 +10,10 @@ import { notify } from './wait.js';
  * @typedef {import('./rmutex.js').RegionRecursiveMutex} RegionRecursiveMutex
  * @typedef {import('./rmutex.js').RegionTaskGuard} RegionTaskGuard
  *
- * @typedef {object} OnMutexes the waits, with the mutexes of a region
+ * @typedef {object} OnMutexes the waits, with the mutexes of a region. A wait unlocks the mutex, and
+ *   so declares that what it guards is sound. It throws an AbandonedError if another holder has
+ *   abandoned the mutex meanwhile, a RemovedError if its name was removed, and a ClosedError if this
+ *   thread has closed the region: then the mutex is not held
  * @property {(mutex: RegionMutex | RegionRecursiveMutex, options?: number | WaitOptions) => boolean}
  *   wait
  * @property {(
@@ -34,6 +37,9 @@ import { notify } from './wait.js';
 /**
  * Threads sleep at the condition's word, in the kernel. Event loops learn of a notify by the
  * region's bell, all of them.
+ *
+ * When a wait ends, it locks the mutex again, by the mutex's own `lock` or `lockAsync`, and throws
+ * what that throws. Before, it has called `unlock`.
  */
 export class RegionCondition extends Condition {
   /** @param {number} [n] */

@@ -350,6 +350,10 @@ export class Region {
    * `waitAsync` may end without a notify: check the condition in a loop, or let `waitForAsync` do
    * it.
    *
+   * A wait unlocks the mutex, and so declares that what it guards is sound: if `ownerDied`, mend
+   * that first. The mutex is held again when the wait ends, unless it is lost meanwhile: then the
+   * wait throws an AbandonedError, RemovedError or ClosedError.
+   *
    * @param {string} name of 1 to 55 bytes
    * @returns {import('./condition.js').ConditionOfRegion}
    */

@@ -379,6 +379,30 @@ describe('Region', () => {
     expect(thrown).to.be.instanceOf(EvalError);
   });
 
+  it('has conditions, whose waits unlock the mutex, and end without it if it is lost', async () => {
+    const changed = region.condition('changed');
+    const waits = async () => (await jobs.lockAsync(), failure(() => changed.waitAsync(jobs)));
+    let waiting = waits();
+    await until(() => !jobs.isLocked);
+    jobs.tryLock();
+    jobs.abandon();
+    changed.notify();
+    expect(await within(5000, waiting)).to.be.instanceOf(AbandonedError);
+    expect(jobs.isMine).to.equal(false);
+    expect(await jobs.resetAsync()).to.equal(true);
+    expect([jobs.ownerDied, await changed.waitAsync(jobs, 5), jobs.ownerDied]).to.deep.equal([
+      true,
+      false,
+      false,
+    ]);
+    jobs.unlock();
+    waiting = waits();
+    await until(() => !jobs.isLocked);
+    region.close();
+    changed.notify();
+    expect(await within(5000, waiting)).to.be.instanceOf(ClosedError);
+  });
+
   it('frees what a thread holds that closes it, and ends its calls', async () => {
     const agent = spawnIn2(region);
     await agent.said('holding');
