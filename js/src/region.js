@@ -287,11 +287,14 @@ export class Region {
    *
    * @param {RegionHandle} handle
    * @returns {Region}
-   * @throws {TypeError} it is the handle of something else
+   * @throws {TypeError} it is the handle of something else, or has lost its memory
    */
   static from(handle) {
-    if (handle?.type !== 'Region')
-      throw new TypeError("not the handle of a Region: send its 'handle', or what watch() returns");
+    // JSON makes {} of a SharedArrayBuffer: js/src/primitive.js.
+    if (handle?.type !== 'Region' || !handle.buffer?.byteLength)
+      throw new TypeError(
+        "not a handle of Region, or its memory is lost: postMessage its 'handle', or what watch() returns, not as JSON",
+      );
     const { buffer, byteOffset, seat } = handle;
     return new Region(regionAt(bufferOf(buffer), byteOffset), seat ? handle : undefined);
   }

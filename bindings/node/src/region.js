@@ -81,7 +81,7 @@ const MEANINGS = {
   [EMFILE]: 'this process has 64 regions open',
   [ENAMETOOLONG]: 'a name has at most 55 bytes',
   [ENOENT]: 'no such file',
-  [ENOSPC]: 'no room for another name, or on the disk',
+  [ENOSPC]: 'no room for another name, or for so many bytes; or on the disk',
   [EPERM]: 'the file belongs to another user: use anyOwner',
   [EPROTO]: 'the region was made by another version of lockword',
 };

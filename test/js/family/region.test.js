@@ -70,6 +70,15 @@ describe('Region', () => {
     expect((await failure(() => jobs.unlock())).code).to.equal('ERR_NOT_OWNER');
   });
 
+  it('says of a handle that went through JSON that its memory is lost', async () => {
+    for (const handle of [JSON.parse(JSON.stringify(region.handle)), { type: 'Region' }]) {
+      const error = await failure(() => Region.from(handle));
+      expect(error).to.be.instanceOf(TypeError);
+      expect(error.message).to.contain('its memory is lost').and.contain('not as JSON');
+    }
+    expect((await failure(() => Region.from(undefined))).message).to.contain('watch()');
+  });
+
   it('has the other primitives by name, and bytes', async () => {
     region.semaphore('permits', 2).tryAcquire();
     region.event('ready', { autoReset: true }).set();
