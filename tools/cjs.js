@@ -6,10 +6,11 @@
  */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { build } from 'esbuild';
 
-const root = join(import.meta.dirname, '..');
+const root = fileURLToPath(new URL('../', import.meta.url));
 const outdir = join(root, 'js/cjs');
 const TYPES = join(root, 'js/types');
 
