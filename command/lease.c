@@ -106,7 +106,7 @@ static void say_holder(const struct options *options, const char *name, lw_deadl
     const lw_deadline soon = lw_after_ns(PATIENCE_S * 1000000000LL);
     const struct lw_lease_options lease_options = {.deadline = deadline < soon ? deadline : soon};
     if ((!options->is_verbose && !getenv(holders_name)) ||
-        line_first(&holder, options->at, name, &lease_options))
+        line_first(&holder, false, options->at, name, &lease_options))
         return;
     if (is_above(&holder)) {
         warnx("waiting for '%s': process %u holds it, which has started this one: %s", name,
@@ -125,7 +125,7 @@ int take_at(const struct options *options, const char *name, const char *program
 {
     char reason[REASON] = "";
     const lw_deadline deadline = options->tries ? LW_NOW : deadline_of(options);
-    if (!options->tries)
+    if (!options->tries && (options->timeout < 0 || options->timeout > 0))
         say_holder(options, name, deadline);
     const int signals = ending_signals(before);
     const struct lw_lease_options lease_options = {
@@ -314,19 +314,22 @@ int show_at(const struct options *options, const char *name)
  */
 int break_at(const struct options *options, const char *name)
 {
-    size_t count;
     char reason[REASON] = "";
-    struct lw_lease_info *line = read_lines(options, name, &count);
-    if (!count) {
-        warnx("nobody holds '%s'", name);
-        return NOT_TAKEN;
-    }
-    const struct lw_lease_options lease_options = {
+    struct lw_lease_info holder;
+    struct lw_lease_options lease_options = {
         .deadline = lw_after_ns(PATIENCE_S * 1000000000LL),
         .reason = reason,
         .reason_size = sizeof reason,
     };
-    const int error = lw_lease_break(options->at, name, line->token, &lease_options);
+    int error = line_first(&holder, true, options->at, name, &lease_options);
+    if (error == ENOENT) {
+        warnx("nobody holds '%s'", name);
+        return NOT_TAKEN;
+    }
+    if (error)
+        give_up(name, error, reason);
+    lease_options.deadline = lw_after_ns(PATIENCE_S * 1000000000LL);
+    error = lw_lease_break(options->at, name, holder.token, &lease_options);
     if (error == ENOENT) {
         warnx("'%s' has changed hands meanwhile", name);
         return NOT_TAKEN;
@@ -334,12 +337,11 @@ int break_at(const struct options *options, const char *name)
     if (error)
         give_up(name, error, reason);
     printf("took '%s' from ", name);
-    print_process(stdout, line);
+    print_process(stdout, &holder);
     puts("");
-    if (line->ttl_s > 0)
+    if (holder.ttl_s > 0)
         printf("it is killed at its next renewal, within %.1f s: until then it may run beside the "
                "next holder\n",
-               (double)line->ttl_s / 4);
-    free(line);
+               (double)holder.ttl_s / 4);
     return 0;
 }

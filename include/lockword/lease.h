@@ -41,7 +41,9 @@
  * child of fork() must not use the leases of its parent. Some versions of libcurl, such as 7.88,
  * have descriptors that a program inherits which such a child executes: close them before.
  *
- * Functions return 0 or an errno code. None sets errno, prints or aborts.
+ * Functions return 0 or an errno code. None sets errno, prints or aborts. None is a cancellation
+ * point (pthread_cancel): else a thread that ends in one would leave its place in the line behind,
+ * for ever.
  */
 #ifndef LOCKWORD_LEASE_H
 #define LOCKWORD_LEASE_H
@@ -78,7 +80,7 @@ struct lw_lease_options {
     int cancel_fd;
 
     /* Any text about the holder, for others to read: lw_lease_list. What is longer than
-     * LW_LEASE_HOLDER_MAX is cut. NULL: none. */
+     * LW_LEASE_HOLDER_MAX is cut. It is copied. NULL: none. */
     const char *holder;
 
     /* Called once, by another thread, if the lease is lost: the holder has to stop. May be NULL. */
@@ -91,7 +93,7 @@ struct lw_lease_options {
 
     void *context; /* of these functions */
 
-    /* Gets the reason if the lock is not taken, in words. NULL: it is not wanted. */
+    /* Gets the reason if the lock is not taken, in words, or "". NULL: it is not wanted. */
     char *reason;
     size_t reason_size;
 };
@@ -103,9 +105,9 @@ struct lw_lease_options {
  *
  * Returns 0; EBUSY: LW_NOW, and it is held; ETIMEDOUT; ECANCELED; EINVAL: these are no servers, no
  * name or no time-to-live; ENAMETOOLONG; EHOSTUNREACH: no server has responded for as long as the
- * time-to-live, or by the deadline; EACCES: the cluster refuses; or ENOMEM or EAGAIN: there is no
- * memory or no thread. A waiter whose lease runs out, as it does if the machine sleeps, joins the
- * end of the queue again.
+ * time-to-live, or by the deadline, if it is not LW_NOW; EACCES: the cluster refuses; or ENOMEM or
+ * EAGAIN: there is no memory or no thread. A waiter whose lease runs out, as it does if the machine
+ * sleeps, joins the end of the queue again.
  */
 int lw_lease_lock(lw_lease **lease, const char *servers, const char *name,
                   const struct lw_lease_options *options);
@@ -132,8 +134,8 @@ struct lw_lease_info {
                       * clock; 0: unknown */
     int64_t held_ms; /* since when it holds the lock, if it had to wait for it; 0: it has never
                       * waited, or has not said yet, as in its first second */
-    int64_t ttl_s;   /* the time-to-live of the lease, in seconds; -1: unknown */
-    int64_t left_s;  /* when etcd deletes it, unless it renews the lease; -1: unknown */
+    int64_t ttl_s;   /* the time-to-live of the lease, in seconds; -1: unknown, or not asked for */
+    int64_t left_s;  /* when etcd deletes it, unless it renews the lease; -1: as above */
     uint32_t pid;    /* of its process; 0: unknown */
     char host[LW_LEASE_HOST_MAX + 1]; /* its machine; "": unknown */
     char holder[LW_LEASE_HOLDER_MAX + 1];
@@ -141,11 +143,13 @@ struct lw_lease_info {
 
 /*
  * Who holds the lock of this name, and who waits for it: *all, for free(), in the order of their
- * turns; NULL if there are none. Without a name, all locks, sorted by names; the times of their
- * leases are not asked for. Of the options `deadline`, `cancel_fd` and `reason` count.
+ * turns; NULL if there are none. Without a name, all locks, sorted by names. The times of leases
+ * are asked for of the first 16 in the line of a name, and of no others: each is one more request.
+ * Of the options `deadline`, `cancel_fd` and `reason` count.
  *
- * Returns 0, or what lw_lease_lock does for the same reasons. What changes while it reads may be
- * there or not; what others have written into etcd may be there, too.
+ * Returns 0, or what lw_lease_lock does for the same reasons: with LW_NOW, too, it waits for
+ * servers that do not respond, as long as the default time-to-live. What changes while it reads may
+ * be there or not; what others have written into etcd may be there, too.
  */
 int lw_lease_list(struct lw_lease_info **all, size_t *count, const char *servers, const char *name,
                   const struct lw_lease_options *options);

@@ -356,10 +356,10 @@ int etcd_ask(struct etcd *etcd, const char *path, cJSON *body, int64_t until, cJ
 int etcd_watch(struct etcd *etcd, const char *key, int64_t revision, int64_t until)
 {
     cJSON *body = cJSON_CreateObject();
-    cJSON *create = cJSON_AddObjectToObject(body, "create_request");
+    cJSON *create = etcd_add_object(body, "create_request");
     etcd_add_bytes(create, "key", key);
     etcd_add_int(create, "start_revision", revision + 1);
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(create, "filters"), cJSON_CreateString("NOPUT"));
+    etcd_add_list(create, "filters", cJSON_CreateString("NOPUT"));
     char *request = cJSON_PrintUnformatted(body);
     cJSON_Delete(body);
     if (!request)
@@ -379,12 +379,45 @@ int etcd_watch(struct etcd *etcd, const char *key, int64_t revision, int64_t unt
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/* cJSON prints nothing that has a part of an invalid type. */
+void etcd_need(cJSON *object, const cJSON *added)
+{
+    if (object && !added)
+        object->type = cJSON_Invalid;
+}
+
+void etcd_add_text(cJSON *object, const char *name, const char *text)
+{
+    etcd_need(object, cJSON_AddStringToObject(object, name, text));
+}
+
+cJSON *etcd_add_object(cJSON *object, const char *name)
+{
+    cJSON *added = cJSON_AddObjectToObject(object, name);
+    etcd_need(object, added);
+    return added;
+}
+
+cJSON *etcd_add_list(cJSON *object, const char *name, cJSON *item)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, name);
+    if (list && item) {
+        cJSON_AddItemToArray(list, item);
+        return item;
+    }
+    etcd_need(object, NULL);
+    cJSON_Delete(item);
+    return NULL;
+}
+
 void etcd_add_bytes(cJSON *object, const char *name, const char *bytes)
 {
     const size_t length = strlen(bytes);
     char *text = malloc((length + 2) / 3 * 4 + 1), *to = text;
-    if (!text)
+    if (!text) {
+        etcd_need(object, NULL);
         return;
+    }
     for (size_t i = 0; i < length; i += 3) {
         uint32_t group = 0;
         for (size_t j = 0; j < 3; j++)
@@ -393,7 +426,7 @@ void etcd_add_bytes(cJSON *object, const char *name, const char *bytes)
             *to++ = i + j <= length ? digits[group >> (18 - 6 * j) & 63] : '=';
     }
     *to = '\0';
-    cJSON_AddStringToObject(object, name, text);
+    etcd_add_text(object, name, text);
     free(text);
 }
 
@@ -401,7 +434,7 @@ void etcd_add_int(cJSON *object, const char *name, int64_t value)
 {
     char text[24];
     snprintf(text, sizeof text, "%lld", (long long)value);
-    cJSON_AddStringToObject(object, name, text);
+    etcd_add_text(object, name, text);
 }
 
 int64_t etcd_int(const cJSON *object, const char *name)

@@ -61,14 +61,28 @@ int etcd_pause(struct etcd *etcd);
  */
 int etcd_watch(struct etcd *etcd, const char *key, int64_t revision, int64_t until);
 
-/* Adds bytes in base64, and an int64 as the gateway writes it. */
+/*
+ * Adds bytes in base64, an int64 as the gateway writes it, a text, an object, and a list of one. If
+ * there is no memory, they spoil what they add to, since a request that lacks a part asks for
+ * something else: etcd finds one key where the end of a range is missing. etcd_ask returns ENOMEM
+ * for what has a spoilt part.
+ */
 void etcd_add_bytes(cJSON *object, const char *name, const char *bytes);
 void etcd_add_int(cJSON *object, const char *name, int64_t value);
+void etcd_add_text(cJSON *object, const char *name, const char *text);
+cJSON *etcd_add_object(cJSON *object, const char *name);
+cJSON *etcd_add_list(cJSON *object, const char *name, cJSON *item);
+
+/* Spoils the object unless this was added. */
+void etcd_need(cJSON *object, const cJSON *added);
 
 /* The number of this name; 0 if it is not there. */
 int64_t etcd_int(const cJSON *object, const char *name);
 
-/* The bytes of this name, up to the first 0, for free(). Returns NULL if they are not there. */
+/*
+ * The bytes of this name, up to the first 0, for free(). Returns NULL if they are not there, or if
+ * there is no memory.
+ */
 char *etcd_bytes(const cJSON *object, const char *name);
 
 /* The item of a transaction's reply that has what its first operation, a range, found; or NULL. */

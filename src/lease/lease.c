@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../quiet.h"
 #include "etcd.h"
 #include "line.h"
 
@@ -50,6 +51,7 @@ struct lw_lease {
     struct etcd renewer; /* the thread's */
     pthread_t thread;
     struct line line;
+    char holder[LW_LEASE_HOLDER_MAX + 1];
     char key[LINE_KEY + 16];
     char *before; /* the key that this one waits for; NULL: none */
     int64_t id, token, ttl_ns, came_ms;
@@ -79,7 +81,7 @@ static cJSON *body_with_id(int64_t id)
 /* Adds a put of the lease's key to a transaction. Returns 0 or ENOMEM. */
 static int add_put(const lw_lease *lease, cJSON *body, int64_t held_ms)
 {
-    char *value = line_value(lease->options.holder, lease->came_ms, held_ms);
+    char *value = line_value(lease->holder, lease->came_ms, held_ms);
     if (!value)
         return ENOMEM;
     cJSON *put = line_operation(body, "success", "request_put");
@@ -111,13 +113,19 @@ static int create_key(lw_lease *lease, int64_t until)
     return error || lease->token > 0 ? error : EHOSTUNREACH;
 }
 
-/* Writes since when the lock is held, for others to read. If that fails, it is not written. */
+/*
+ * Writes since when the lock is held, for others to read. If that fails, it is not written: the
+ * next renewal waits for it, and an etcd that is full renews leases, but writes nothing.
+ */
 static void note_grant(lw_lease *lease, int64_t held_ms)
 {
+    const int64_t stop = atomic_load(&lease->stop);
+    const int64_t patient_until = etcd_now() + lease->renewer.patience_ns;
+    const int64_t until = stop < patient_until ? stop : patient_until;
     cJSON *body = line_transaction(lease->key, "CREATE", "create_revision", lease->token), *reply;
     if (add_put(lease, body, held_ms))
         cJSON_Delete(body);
-    else if (etcd_ask(&lease->renewer, "kv/txn", body, atomic_load(&lease->stop), &reply) == 0)
+    else if (etcd_ask(&lease->renewer, "kv/txn", body, until, &reply) == 0)
         cJSON_Delete(reply);
 }
 
@@ -133,10 +141,10 @@ static int look(lw_lease *lease, struct etcd *etcd, int64_t until, int64_t *term
     etcd_add_bytes(range, "key", lease->line.from);
     etcd_add_bytes(range, "range_end", lease->line.to);
     etcd_add_int(range, "max_create_revision", lease->token - 1);
-    cJSON_AddStringToObject(range, "sort_order", "DESCEND");
-    cJSON_AddStringToObject(range, "sort_target", "CREATE");
+    etcd_add_text(range, "sort_order", "DESCEND");
+    etcd_add_text(range, "sort_target", "CREATE");
     etcd_add_int(range, "limit", 1);
-    cJSON_AddBoolToObject(range, "keys_only", true);
+    etcd_need(range, cJSON_AddBoolToObject(range, "keys_only", true));
     cJSON *reply;
     int error = etcd_ask(etcd, "kv/txn", body, until, &reply);
     if (!error && !cJSON_IsTrue(cJSON_GetObjectItem(reply, "succeeded")))
@@ -147,9 +155,12 @@ static int look(lw_lease *lease, struct etcd *etcd, int64_t until, int64_t *term
         *term = etcd_int(cJSON_GetObjectItem(reply, "header"), "raft_term");
     } else if (!error) {
         const cJSON *keys = cJSON_GetObjectItem(etcd_range_of(reply), "kvs");
+        const cJSON *before = cJSON_GetArrayItem(keys, 0);
         free(lease->before);
-        lease->before = etcd_bytes(cJSON_GetArrayItem(keys, 0), "key");
+        lease->before = etcd_bytes(before, "key");
         lease->revision = etcd_int(cJSON_GetObjectItem(reply, "header"), "revision");
+        if (before && !lease->before)
+            error = ENOMEM; /* and not: nobody is before this one */
     }
     cJSON_Delete(reply);
     return error;
@@ -192,9 +203,9 @@ static int renew(lw_lease *lease, int64_t *from)
         cJSON_Delete(reply);
         if (!error)
             error = look(lease, etcd, until, &term);
-        if (error)
+        if (error && error != ENOMEM)
             return error;
-        if (before == term && term)
+        if (!error && before == term && term)
             return 0;
         if (etcd_pause(etcd))
             return ECANCELED;
@@ -446,10 +457,9 @@ static int prepare(lw_lease *lease)
     return 0;
 }
 
-int lw_lease_lock(lw_lease **to, const char *servers, const char *name,
-                  const struct lw_lease_options *options)
+static int lock(lw_lease **to, const char *servers, const char *name,
+                const struct lw_lease_options *options)
 {
-    *to = NULL;
     if (!name || !options ||
         (options->ttl && (options->ttl < LEAST_TTL || options->ttl > MOST_TTL)))
         return EINVAL;
@@ -466,6 +476,7 @@ int lw_lease_lock(lw_lease **to, const char *servers, const char *name,
         return error;
     }
     lease->options = *options;
+    line_copy(lease->holder, sizeof lease->holder, options->holder ? options->holder : "");
     if (!options->ttl)
         lease->options.ttl = DEFAULT_TTL;
     if (options->cancel_fd <= 0)
@@ -484,6 +495,18 @@ int lw_lease_lock(lw_lease **to, const char *servers, const char *name,
     return 0;
 }
 
+int lw_lease_lock(lw_lease **to, const char *servers, const char *name,
+                  const struct lw_lease_options *options)
+{
+    const struct lw_quiet before = lw_begin_quietly();
+    *to = NULL;
+    if (options)
+        line_begin_reason(options);
+    const int error = lock(to, servers, name, options);
+    lw_end_quietly(before);
+    return error;
+}
+
 int64_t lw_lease_token(const lw_lease *lease)
 {
     return lease->token;
@@ -496,6 +519,7 @@ bool lw_lease_is_held(const lw_lease *lease)
 
 int lw_lease_unlock(lw_lease *lease)
 {
+    const struct lw_quiet before = lw_begin_quietly();
     end_thread(lease);
     const int64_t stop = atomic_load(&lease->stop);
     const bool is_held = etcd_now() < stop;
@@ -508,5 +532,6 @@ int lw_lease_unlock(lw_lease *lease)
     else if (error)
         error = EHOSTUNREACH;
     release(lease);
+    lw_end_quietly(before);
     return error;
 }

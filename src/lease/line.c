@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "line.h"
 
+#include "../quiet.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,7 +20,12 @@
 /* A response has so many keys at most: with the longest texts they stay below its limit. */
 enum { PAGE = 256 };
 
-enum { DEFAULT_PATIENCE_NS = NS_PER_S / 4 * 5 };
+/* What lw_lease_lock has by default: how long one server has for its response, and all of them. */
+enum { PATIENCE_NS = NS_PER_S / 4 * 5 };
+#define ALL_PATIENCE_NS (8 * (int64_t)PATIENCE_NS)
+
+/* Of so many, the first in the line, the times of their leases are asked for: one request each. */
+enum { TIMES = 16 };
 
 int line_of(struct line *line, const char *name)
 {
@@ -50,8 +57,7 @@ int64_t line_time(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Copies as much as there is room for; never a part of a character. */
-static void copy(char *to, size_t size, const char *from)
+void line_copy(char *to, size_t size, const char *from)
 {
     size_t length = strnlen(from, size);
     if (length == size)
@@ -64,15 +70,15 @@ static void copy(char *to, size_t size, const char *from)
 char *line_value(const char *holder, int64_t came, int64_t held)
 {
     char text[LW_LEASE_HOLDER_MAX + 1], host[LW_LEASE_HOST_MAX + 1] = "";
-    copy(text, sizeof text, holder ? holder : "");
+    line_copy(text, sizeof text, holder ? holder : "");
     gethostname(host, sizeof host - 1);
     cJSON *value = cJSON_CreateObject();
-    cJSON_AddStringToObject(value, "holder", text);
-    cJSON_AddStringToObject(value, "host", host);
-    cJSON_AddNumberToObject(value, "pid", getpid());
-    cJSON_AddNumberToObject(value, "came", (double)came);
+    etcd_add_text(value, "holder", text);
+    etcd_add_text(value, "host", host);
+    etcd_need(value, cJSON_AddNumberToObject(value, "pid", getpid()));
+    etcd_need(value, cJSON_AddNumberToObject(value, "came", (double)came));
     if (held)
-        cJSON_AddNumberToObject(value, "held", (double)held);
+        etcd_need(value, cJSON_AddNumberToObject(value, "held", (double)held));
     char *printed = cJSON_PrintUnformatted(value);
     cJSON_Delete(value);
     return printed;
@@ -81,19 +87,16 @@ char *line_value(const char *holder, int64_t came, int64_t held)
 cJSON *line_transaction(const char *key, const char *target, const char *field, int64_t value)
 {
     cJSON *body = cJSON_CreateObject();
-    cJSON *compare = cJSON_CreateObject();
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(body, "compare"), compare);
+    cJSON *compare = etcd_add_list(body, "compare", cJSON_CreateObject());
     etcd_add_bytes(compare, "key", key);
-    cJSON_AddStringToObject(compare, "target", target);
+    etcd_add_text(compare, "target", target);
     etcd_add_int(compare, field, value);
     return body;
 }
 
 cJSON *line_operation(cJSON *body, const char *when, const char *request)
 {
-    cJSON *item = cJSON_CreateObject();
-    cJSON_AddItemToArray(cJSON_AddArrayToObject(body, when), item);
-    return cJSON_AddObjectToObject(item, request);
+    return etcd_add_object(etcd_add_list(body, when, cJSON_CreateObject()), request);
 }
 
 /* The name in a key: what is between the first two '/'. Returns whether there is one. */
@@ -126,8 +129,8 @@ static void parse_value(struct lw_lease_info *info, const char *text)
     cJSON *value = cJSON_Parse(text);
     const char *holder = cJSON_GetStringValue(cJSON_GetObjectItem(value, "holder"));
     const char *host = cJSON_GetStringValue(cJSON_GetObjectItem(value, "host"));
-    copy(info->holder, sizeof info->holder, holder ? holder : text);
-    copy(info->host, sizeof info->host, host ? host : "");
+    line_copy(info->holder, sizeof info->holder, holder ? holder : text);
+    line_copy(info->host, sizeof info->host, host ? host : "");
     info->pid = (uint32_t)number_of(value, "pid");
     info->came_ms = number_of(value, "came");
     info->held_ms = number_of(value, "held");
@@ -140,25 +143,30 @@ struct infos {
     size_t count, room;
 };
 
-/* What a key and its value say. Returns false if it is another program's. */
-static bool parse_key(struct lw_lease_info *info, const cJSON *key, const char *text)
+/* What a key and its value say. Returns 0; ENOENT: it is another program's; or ENOMEM. */
+static int parse_key(struct lw_lease_info *info, const cJSON *key, const char *text)
 {
     *info = (struct lw_lease_info){.ttl_s = -1, .left_s = -1};
+    if (!text)
+        return ENOMEM;
     if (!parse_name(info->name, text))
-        return false;
+        return ENOENT;
     char *value = etcd_bytes(key, "value");
+    if (!value && cJSON_HasObjectItem(key, "value"))
+        return ENOMEM;
     info->token = etcd_int(key, "create_revision");
     info->id = etcd_int(key, "lease");
     parse_value(info, value ? value : "");
     free(value);
-    return true;
+    return 0;
 }
 
 static int add_key(struct infos *infos, const cJSON *key, const char *text)
 {
     struct lw_lease_info info;
-    if (!parse_key(&info, key, text))
-        return 0;
+    const int error = parse_key(&info, key, text);
+    if (error)
+        return error == ENOENT ? 0 : error;
     if (infos->count == infos->room) {
         const size_t room = infos->room ? 2 * infos->room : PAGE;
         struct lw_lease_info *more = realloc(infos->all, room * sizeof *more);
@@ -180,7 +188,7 @@ static int add_page(struct infos *infos, const cJSON *keys, char **from)
     {
         char *text = etcd_bytes(key, "key");
         if (!error)
-            error = text ? add_key(infos, key, text) : ENOMEM;
+            error = add_key(infos, key, text);
         if (!error && !key->next) {
             free(*from);
             if (asprintf(from, "%s\x01", text) < 0) {
@@ -193,8 +201,22 @@ static int add_page(struct infos *infos, const cJSON *keys, char **from)
     return error;
 }
 
+/* Until when the caller waits for servers; 0: for as long as they may take, as with LW_NOW. */
+static int64_t limit_of(const struct lw_lease_options *options)
+{
+    const int64_t until = etcd_until(options->deadline);
+    return etcd_now() < until ? until : 0;
+}
+
+/* Until when one request is made of them. */
+static int64_t until_of(int64_t limit)
+{
+    const int64_t most = etcd_now() + ALL_PATIENCE_NS;
+    return limit && limit < most ? limit : most;
+}
+
 /* Reads the keys page by page: so those of the last page may be younger than those of the first. */
-static int read_keys(struct etcd *etcd, const struct line *line, int64_t until, struct infos *infos)
+static int read_keys(struct etcd *etcd, const struct line *line, int64_t limit, struct infos *infos)
 {
     char *from = strdup(line->from);
     int error = from ? 0 : ENOMEM;
@@ -203,7 +225,7 @@ static int read_keys(struct etcd *etcd, const struct line *line, int64_t until, 
         etcd_add_bytes(body, "key", from);
         etcd_add_bytes(body, "range_end", line->to);
         etcd_add_int(body, "limit", PAGE);
-        error = etcd_ask(etcd, "kv/range", body, until, &reply);
+        error = etcd_ask(etcd, "kv/range", body, until_of(limit), &reply);
         const cJSON *keys = cJSON_GetObjectItem(reply, "kvs");
         is_more = keys && cJSON_IsTrue(cJSON_GetObjectItem(reply, "more"));
         if (!error)
@@ -222,13 +244,13 @@ static int compare(const void *one, const void *other)
 }
 
 /* Asks for the time that a lease has left. A key without a lease has no end. */
-static int ask_time(struct etcd *etcd, struct lw_lease_info *info, int64_t until)
+static int ask_time(struct etcd *etcd, struct lw_lease_info *info, int64_t limit)
 {
     if (!info->id)
         return 0;
     cJSON *body = cJSON_CreateObject(), *reply;
     etcd_add_int(body, "ID", info->id);
-    const int error = etcd_ask(etcd, "lease/timetolive", body, until, &reply);
+    const int error = etcd_ask(etcd, "lease/timetolive", body, until_of(limit), &reply);
     if (!error) {
         const int64_t left = etcd_int(reply, "TTL");
         info->left_s = left > 0 ? left : 0;
@@ -236,6 +258,12 @@ static int ask_time(struct etcd *etcd, struct lw_lease_info *info, int64_t until
     }
     cJSON_Delete(reply);
     return error == ENOENT ? 0 : error;
+}
+
+void line_begin_reason(const struct lw_lease_options *options)
+{
+    if (options->reason && options->reason_size)
+        *options->reason = '\0';
 }
 
 /* What the functions below begin with. */
@@ -248,7 +276,7 @@ static int begin(struct etcd *etcd, struct etcd_cluster *cluster, const char *se
     error = etcd_open(etcd, cluster);
     if (error)
         free(cluster->text);
-    etcd->patience_ns = DEFAULT_PATIENCE_NS;
+    etcd->patience_ns = PATIENCE_NS;
     if (options->cancel_fd > 0)
         etcd->cancel_fds[0] = options->cancel_fd;
     return error;
@@ -263,42 +291,48 @@ static void end(struct etcd *etcd, struct etcd_cluster *cluster,
     free(cluster->text);
 }
 
-int lw_lease_list(struct lw_lease_info **all, size_t *count, const char *servers, const char *name,
-                  const struct lw_lease_options *options)
+static int list(struct infos *infos, const char *servers, const char *name,
+                const struct lw_lease_options *options)
 {
     struct etcd_cluster cluster;
     struct etcd etcd;
     struct line line;
-    struct infos infos = {0};
-    *all = NULL;
-    *count = 0;
     int error = line_of(&line, name);
     if (!error)
         error = begin(&etcd, &cluster, servers, options);
     if (error)
         return error;
-    const int64_t until = etcd_until(options->deadline);
-    error = read_keys(&etcd, &line, until, &infos);
-    if (infos.count)
-        qsort(infos.all, infos.count, sizeof *infos.all, compare);
-    for (size_t i = 0; i < infos.count && !error; i++) {
-        struct lw_lease_info *info = &infos.all[i];
+    const int64_t limit = limit_of(options);
+    error = read_keys(&etcd, &line, limit, infos);
+    if (infos->count)
+        qsort(infos->all, infos->count, sizeof *infos->all, compare);
+    for (size_t i = 0; i < infos->count && !error; i++) {
+        struct lw_lease_info *info = &infos->all[i];
         if (i && strcmp(info->name, info[-1].name) == 0)
             info->place = info[-1].place + 1;
-        if (name)
-            error = ask_time(&etcd, info, until);
+        if (name && i < TIMES)
+            error = ask_time(&etcd, info, limit);
     }
     end(&etcd, &cluster, options);
-    if (error) {
-        free(infos.all);
-        return error;
-    }
-    *all = infos.all;
-    *count = infos.count;
-    return 0;
+    return error;
 }
 
-int line_first(struct lw_lease_info *first, const char *servers, const char *name,
+int lw_lease_list(struct lw_lease_info **all, size_t *count, const char *servers, const char *name,
+                  const struct lw_lease_options *options)
+{
+    const struct lw_quiet before = lw_begin_quietly();
+    struct infos infos = {0};
+    line_begin_reason(options);
+    const int error = list(&infos, servers, name, options);
+    if (error)
+        free(infos.all);
+    *all = error ? NULL : infos.all;
+    *count = error ? 0 : infos.count;
+    lw_end_quietly(before);
+    return error;
+}
+
+int line_first(struct lw_lease_info *first, bool with_times, const char *servers, const char *name,
                const struct lw_lease_options *options)
 {
     struct etcd_cluster cluster;
@@ -309,37 +343,39 @@ int line_first(struct lw_lease_info *first, const char *servers, const char *nam
         error = begin(&etcd, &cluster, servers, options);
     if (error)
         return error;
+    const int64_t limit = limit_of(options);
     cJSON *body = cJSON_CreateObject(), *reply;
     etcd_add_bytes(body, "key", line.from);
     etcd_add_bytes(body, "range_end", line.to);
-    cJSON_AddStringToObject(body, "sort_target", "CREATE");
-    cJSON_AddStringToObject(body, "sort_order", "ASCEND");
+    etcd_add_text(body, "sort_target", "CREATE");
+    etcd_add_text(body, "sort_order", "ASCEND");
     etcd_add_int(body, "limit", 1);
-    error = etcd_ask(&etcd, "kv/range", body, etcd_until(options->deadline), &reply);
+    error = etcd_ask(&etcd, "kv/range", body, until_of(limit), &reply);
     const cJSON *found = cJSON_GetArrayItem(cJSON_GetObjectItem(reply, "kvs"), 0);
     char *key = etcd_bytes(found, "key");
     if (!error)
-        error = key && parse_key(first, found, key) ? 0 : ENOENT;
+        error = found ? parse_key(first, found, key) : ENOENT;
     free(key);
     cJSON_Delete(reply);
+    if (!error && with_times)
+        error = ask_time(&etcd, first, limit);
     end(&etcd, &cluster, options);
     return error;
 }
 
-/* The key is deleted in a transaction that sees whether it is still the same one. */
-static int delete_key(struct etcd *etcd, const char *key, int64_t token, int64_t until)
+int line_delete(struct etcd *etcd, const char *key, int64_t token, int64_t until)
 {
     cJSON *body = line_transaction(key, "CREATE", "create_revision", token), *reply;
     etcd_add_bytes(line_operation(body, "success", "request_delete_range"), "key", key);
     int error = etcd_ask(etcd, "kv/txn", body, until, &reply);
     if (!error && !cJSON_IsTrue(cJSON_GetObjectItem(reply, "succeeded")))
-        error = ENOENT;
+        error = etcd->is_later ? 0 : ENOENT;
     cJSON_Delete(reply);
     return error;
 }
 
-int lw_lease_break(const char *servers, const char *name, int64_t token,
-                   const struct lw_lease_options *options)
+static int break_one(const char *servers, const char *name, int64_t token,
+                     const struct lw_lease_options *options)
 {
     struct etcd_cluster cluster;
     struct etcd etcd;
@@ -349,27 +385,37 @@ int lw_lease_break(const char *servers, const char *name, int64_t token,
         error = begin(&etcd, &cluster, servers, options);
     if (error)
         return error;
-    const int64_t until = etcd_until(options->deadline);
+    const int64_t limit = limit_of(options);
     cJSON *body = cJSON_CreateObject(), *reply;
     etcd_add_bytes(body, "key", line.from);
     etcd_add_bytes(body, "range_end", line.to);
     etcd_add_int(body, "min_create_revision", token);
     etcd_add_int(body, "max_create_revision", token);
-    error = etcd_ask(&etcd, "kv/range", body, until, &reply);
+    error = etcd_ask(&etcd, "kv/range", body, until_of(limit), &reply);
     const cJSON *found = cJSON_GetArrayItem(cJSON_GetObjectItem(reply, "kvs"), 0);
     const int64_t id = etcd_int(found, "lease");
     char *key = etcd_bytes(found, "key");
-    cJSON_Delete(reply);
     if (!error)
-        error = key ? delete_key(&etcd, key, token, until) : ENOENT;
+        error = key ? line_delete(&etcd, key, token, until_of(limit)) : found ? ENOMEM : ENOENT;
     free(key);
+    cJSON_Delete(reply);
     if (!error && id) {
         /* Its lease serves nothing any more. If this fails, the lease runs out. */
         body = cJSON_CreateObject();
         etcd_add_int(body, "ID", id);
-        etcd_ask(&etcd, "lease/revoke", body, until, &reply);
+        etcd_ask(&etcd, "lease/revoke", body, until_of(limit), &reply);
         cJSON_Delete(reply);
     }
     end(&etcd, &cluster, options);
+    return error;
+}
+
+int lw_lease_break(const char *servers, const char *name, int64_t token,
+                   const struct lw_lease_options *options)
+{
+    const struct lw_quiet before = lw_begin_quietly();
+    line_begin_reason(options);
+    const int error = break_one(servers, name, token, options);
+    lw_end_quietly(before);
     return error;
 }

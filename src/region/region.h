@@ -2,6 +2,7 @@
 #ifndef LOCKWORD_REGION_REGION_H
 #define LOCKWORD_REGION_REGION_H
 
+#include "../quiet.h"
 #include "layout.h"
 
 #include <errno.h>
@@ -47,27 +48,6 @@ struct lw_region {
     void (*tell)(void *told, uint32_t moved); /* who else is told which bells have moved; or NULL */
     void *told;
 };
-
-/*
- * Between these two, what libc is called for leaves the caller's errno alone, and does not end its
- * thread (pthread_cancel), which would leave a lock or a file behind.
- */
-struct lw_quiet {
-    int error, cancel;
-};
-
-static inline struct lw_quiet lw_begin_quietly(void)
-{
-    struct lw_quiet before = {.error = errno};
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before.cancel);
-    return before;
-}
-
-static inline void lw_end_quietly(struct lw_quiet before)
-{
-    pthread_setcancelstate(before.cancel, NULL);
-    errno = before.error;
-}
 
 /* keeper.c */
 

@@ -22,12 +22,13 @@ int main(int argc, char **argv)
 {
     lw_lease *lease;
     int times = 0;
-    char reason[200] = "", byte;
+    char reason[200] = "", holder[] = "the user", byte;
     const char *ttl = getenv("LW_TTL");
     const struct lw_lease_options options = {
         .deadline = argc < 3 ? lw_after_ms(1000) : LW_FOREVER,
         .ttl = ttl ? (uint32_t)atoi(ttl) : 2,
         .cancel_fd = argc > 3 ? dup(STDIN_FILENO) : -1,
+        .holder = holder,
         .lost = say_lost,
         .context = &times,
         .reason = reason,
@@ -36,6 +37,7 @@ int main(int argc, char **argv)
     if (argc < 3)
         return lw_lease_lock(&lease, "no servers", "name", &options) == EINVAL ? 0 : 1;
     const int error = lw_lease_lock(&lease, argv[1], argv[2], &options);
+    memset(holder, 'x', sizeof holder - 1); /* the text is needed for the call alone */
     if (error) {
         printf("not taken: %s\n", error == ECANCELED ? "cancelled" : strerror(error));
         return 1;

@@ -12,6 +12,7 @@ import { build, program, running, startIn } from '../programs.js';
 
 export { program, until };
 export const user = join(build, 'test/lease-user');
+export const calls = join(build, 'test/lease-calls');
 export const crowd = join(build, 'test/lease-crowd');
 
 /** The cluster that this file's tests have: one server or several. */

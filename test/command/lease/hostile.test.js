@@ -187,6 +187,46 @@ describe('answers that are none', function () {
     }
   });
 
+  it('an etcd that is full, and writes nothing, costs no lease', async () => {
+    let isFree = false;
+    let noted = 0;
+    const answer = (response, text) => {
+      const isNote = text.includes('"CREATE"') && text.includes('request_put');
+      noted += isNote;
+      const said = isNote
+        ? { code: 8, message: 'mvcc: database space exceeded' }
+        : isFree
+          ? found([])
+          : found([{ key: base64('lockword/x/1') }]);
+      isFree ||= text.includes('request_range') && !text.includes('request_put');
+      response.end(JSON.stringify(said));
+    };
+    const server = await gateway({ 'kv/txn': answer, watch: '{"result":{"events":[{}]}}\n' });
+    const child = start(user, server.at, 'x');
+    await once(child.stdout, 'data');
+    await sleep(3500);
+    child.stdin.end();
+    const { stdout } = await child.ended;
+    assert.match(stdout, /^held: 1, 5\nheld: 1\nunlocked\n$/);
+    assert.ok(noted > 0 && noted < 5, `asked ${noted} times`);
+  });
+
+  it('the line may be long: times are asked for of the first ones only', async () => {
+    const kvs = Array.from({ length: 200 }, (_, i) => ({
+      key: base64(`lockword/x/${i}`),
+      create_revision: `${i + 1}`,
+      lease: `${i + 1}`,
+    }));
+    const times = { header, TTL: '5', grantedTTL: '10' };
+    const server = await gateway({ 'kv/range': { header, kvs }, 'lease/timetolive': times });
+    const { stdout, stderr } = await start(program, 'show', '--at', server.at, '--json', 'x').ended;
+    const { holder, waiters } = JSON.parse(stdout || `{"stderr":${JSON.stringify(stderr)}}`);
+    assert.deepEqual([holder.token, holder.leftSeconds, waiters], [1, 5, 199]);
+    assert.equal(server.asked['lease/timetolive'], 16);
+    assert.match((await start(program, 'break', '--at', server.at, 'x').ended).stdout, /2.5 s/);
+    assert.deepEqual([server.asked['lease/timetolive'], server.asked['kv/range']], [17, 3]);
+  });
+
   it('servers that answer slowly do not hold up one that does not', async () => {
     const slow = await gateway({ 'lease/grant': () => {} });
     const quick = await gateway({});

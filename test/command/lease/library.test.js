@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import {
   ask,
+  calls,
   endAll,
   etcd,
   file,
@@ -62,6 +63,35 @@ describe('liblockword-lease', function () {
     child.stdin.end();
     assert.match((await child.ended).stdout, /\nhad been lost\n$/);
   });
+
+  it('reads the text about the holder while it locks, and not later', async () => {
+    const first = await take('holder');
+    const second = start(user, `etcd://${etcd.address}`, 'holder');
+    await until(async () => (await queue('holder')).length === 2);
+    first.stdin.end();
+    // It writes down since when it holds the lock, a second later.
+    const said = async () => {
+      const [{ value }] = await queue('holder');
+      return JSON.parse(Buffer.from(value, 'base64'));
+    };
+    await until(async () => (await said()).held);
+    assert.equal((await said()).holder, 'the user');
+    second.stdin.end();
+    await second.ended;
+  });
+
+  for (const [check, what] of [
+    ['memory', 'what has no memory grants no lock, hides no holder and loses no lease'],
+    ['quiet', 'no call ends a thread that is cancelled, or touches errno'],
+    ['now', 'the line is listed and broken without a wait'],
+    ['reason', 'there is no reason where none is known'],
+  ])
+    it(what, async () => {
+      // Twice, so that it does not pause before it asks again.
+      const servers = `etcd://${etcd.address},${etcd.address}`;
+      const { stdout } = await start(calls, servers, check).ended;
+      assert.equal(stdout, '0 wrong\n');
+    }).timeout(100_000);
 
   it('tells it when the server is gone, before the time-to-live is over', async () => {
     const child = await take('c');
