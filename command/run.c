@@ -158,6 +158,7 @@ struct tenure {
     _Atomic int64_t end;  /* all has to have ended */
     atomic_int watcher;
     atomic_bool has_ended; /* the watcher has seen the end of the command */
+    atomic_bool is_paused; /* the watcher stops itself, since the command was stopped */
 };
 
 static struct tenure *tenure;
@@ -283,15 +284,20 @@ static void stop_as(pid_t child, int stopped_by)
     sigemptyset(&stop);
     sigaddset(&stop, signal);
     sigaction(signal, &by_default, NULL);
+    const bool is_watcher = tenure && getpid() == atomic_load(&tenure->watcher);
     /* What would continue the child may have come before the child stopped. */
     if (sigtimedwait(&continuation, NULL, &now) < 0) {
+        if (is_watcher)
+            atomic_store(&tenure->is_paused, true);
         raise(signal);
         sigprocmask(SIG_UNBLOCK, &stop, NULL); /* this process is stopped here */
+        if (is_watcher)
+            atomic_store(&tenure->is_paused, false);
         sigprocmask(SIG_BLOCK, &stop, NULL);
         sigtimedwait(&continuation, NULL, &now);
     }
     /* The lease may have run out meanwhile. */
-    if (tenure && getpid() == atomic_load(&tenure->watcher))
+    if (is_watcher)
         look_at_tenure(child);
     /* A shell continues the whole group: then the child need not be told. */
     if (waitid(P_PID, (id_t)child, &continued, WCONTINUED | WNOHANG) < 0 || !continued.si_pid)
@@ -324,7 +330,14 @@ static int attend(pid_t child, const sigset_t *signals)
                 continue;
             if (!WIFSTOPPED(status))
                 return status;
-            stop_as(child, WSTOPSIG(status));
+            /*
+             * Somebody has stopped the watcher alone: the command runs on, and would run beside
+             * the next holder if this process stopped, too, and renewed the lease no more.
+             */
+            if (tenure && getpid() == holder && !atomic_load(&tenure->is_paused))
+                kill(child, SIGCONT);
+            else
+                stop_as(child, WSTOPSIG(status));
         }
     }
 }

@@ -227,6 +227,19 @@ describe('lockword run --at', function () {
     assert.equal(readFileSync(log).length, before);
   });
 
+  it('a watcher that is stopped alone goes on, and so does the lease', async () => {
+    const holder = await hold('stopped-alone');
+    const { stdout: watcher } = await start('pgrep', '-P', holder.pid).ended;
+    const stateOf = (pid) => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1][0];
+    process.kill(Number(watcher), 'SIGSTOP');
+    assert.equal((await run('-w', '4', 'stopped-alone', 'true').ended).status, 1);
+    assert.deepEqual([holder.pid, Number(watcher)].map(stateOf), ['S', 'S']);
+    assert.equal(Number((await queue('stopped-alone'))[0].create_revision), holder.token);
+    holder.kill('SIGTERM');
+    assert.equal((await holder.ended).signal, 'SIGTERM');
+    assert.deepEqual(await queue('stopped-alone'), []);
+  });
+
   it('a lease that is revoked: the command is killed', async () => {
     const holder = await hold('revoked', `trap '' TERM; while :; do sleep 1; done`);
     const [{ lease }] = await queue('revoked');
@@ -253,9 +266,9 @@ describe('lockword run --at', function () {
     await until(() => existsSync(file('late.pid')) && readFileSync(file('late.pid'), 'utf8'));
     const pid = Number(readFileSync(file('late.pid'), 'utf8'));
     const group = readFileSync(`/proc/${holder.pid}/task/${holder.pid}/children`, 'utf8');
-    // The watcher cannot kill it: it is stopped, too.
-    process.kill(Number(group), 'SIGSTOP');
+    // The watcher cannot kill it: it is stopped, too, and nobody continues it.
     holder.kill('SIGSTOP');
+    process.kill(Number(group), 'SIGSTOP');
     const next = await run('late', 'sh', '-c', write('next')).ended;
     assert.equal(next.status, 0, next.stderr);
     process.kill(pid, 'SIGCONT');
