@@ -119,8 +119,11 @@ int64_t lw_lease_token(const lw_lease *lease);
 bool lw_lease_is_held(const lw_lease *lease);
 
 /*
- * Frees the lock, and the lease. Returns 0; ESTALE: the lease had been lost before; or
- * EHOSTUNREACH: etcd did not respond, and will free the lock when the time-to-live has passed.
+ * Frees the lock, and the lease: two requests, of which the first gives the lock to the next one.
+ * Returns 0: it was held until now, and nobody else has had it: etcd has looked; ESTALE: the lease
+ * had been lost before, or its key was deleted; or EHOSTUNREACH: etcd did not respond, and will
+ * free the lock when the time-to-live has passed. If a response was lost, and etcd was asked again,
+ * 0 also means: the lock is no longer held, by this unlock or another's doing.
  */
 int lw_lease_unlock(lw_lease *lease);
 

@@ -37,7 +37,8 @@ import { assertInteger } from './waiting.js';
  *
  * @typedef {WaitOptions & LeaseOptions} LockOptions
  *
- * @typedef {{ [name: string]: any }} Reply what the gateway says; it writes 64-bit numbers as strings
+ * @typedef {{ [name: string]: any }} Reply what the gateway says; it writes 64-bit numbers as strings.
+ *   isLater: the request was repeated, and an earlier try may have done it
  * @typedef {{ running: number, wall: number }} Moment
  * @typedef {{ signal?: Signal, until: number }} Limits of a request; until: of performance.now
  *
@@ -108,10 +109,7 @@ export class LeaseError extends LockError {
 }
 
 /** What etcd says of a lease or a key that it does not have. */
-class Missing extends Error {
-  /** Whether the request was repeated: what is gone may be so by an earlier try. */
-  isLater = false;
-}
+class Missing extends Error {}
 
 /** A server failed, so that another one is to be asked. */
 class Silence extends Error {
@@ -222,10 +220,9 @@ class Etcd {
         return await this.#fetch(path, body, ms, signal, async (response) => {
           let text = '';
           for await (const part of textOf(response)) text = joined(text, part);
-          return judge(path, response.status, text);
+          return { ...judge(path, response.status, text), isLater };
         });
       } catch (error) {
-        if (error instanceof Missing) error.isLater = isLater;
         if (!(error instanceof Silence)) throw error;
         // Whoever refuses a connection has got no request.
         isLater ||= !/refused/i.test(error.message);
@@ -357,7 +354,9 @@ const IS_WHOLE = {
   'lease/revoke': ({ header }) => header,
   'kv/txn': ({ header, responses }) =>
     int64(header?.revision) > 0n &&
-    (responses?.[0]?.response_range ?? responses?.[0]?.response_put),
+    (responses?.[0]?.response_range ??
+      responses?.[0]?.response_put ??
+      responses?.[0]?.response_delete_range),
 };
 
 /**
@@ -460,10 +459,12 @@ export class Lease {
   }
 
   /**
-   * Frees the lock. A second call waits for the first one, and tells of no error.
+   * Frees the lock. A second call waits for the first one, and tells of no error. Without an error
+   * the lock was held until now, and nobody else has had it: etcd looks. If a response was lost, and
+   * etcd was asked again, an earlier try is taken to have freed it.
    *
-   * @throws {LeaseError} ERR_LEASE_LOST: the lease had been lost before; ERR_UNREACHABLE: etcd does
-   *   not respond, and frees the lock when the time-to-live has passed
+   * @throws {LeaseError} ERR_LEASE_LOST: the lease had been lost before, or its key was deleted;
+   *   ERR_UNREACHABLE: etcd does not respond, and frees the lock when the time-to-live has passed
    */
   unlock() {
     if (this.#unlocking) return this.#unlocking.catch(() => {});
@@ -473,15 +474,19 @@ export class Lease {
   async #unlock() {
     let { isHeld } = this;
     this.#end();
-    const left = 1000 * this.#ttl * STOP - passed(this.#renewed);
-    const until = performance.now() + Math.max(Math.min(left, ROUNDS * this.#patience), PAUSE);
-    try {
-      await this.#ask('lease/revoke', { ID: this.#id }, { until });
-    } catch (error) {
-      if (error instanceof Missing) isHeld &&= error.isLater;
-      else if (isHeld) throw error;
+    if (isHeld) {
+      const rest = 1000 * this.#ttl * STOP - passed(this.#renewed);
+      const until = performance.now() + Math.max(Math.min(rest, ROUNDS * this.#patience), PAUSE);
+      // That the lease lives does not say that the key is still there.
+      const operation = { request_delete_range: { key: this.#key } };
+      const body = transaction(this.#key, 'CREATE', `${this.#token}`, operation);
+      const { succeeded, isLater } = await this.#ask('kv/txn', body, { until });
+      isHeld = succeeded || isLater;
     }
-    if (!isHeld) throw new LeaseError('ERR_LEASE_LOST', `the lease of '${this.name}' was lost`);
+    const left = this.leave(1);
+    if (isHeld) return; // the lease serves nothing any more
+    await left;
+    throw new LeaseError('ERR_LEASE_LOST', `the lease of '${this.name}' was lost`);
   }
 
   /** The same as `unlock()`, at the end of an `await using` block; but a lost lease is no error. */
@@ -537,11 +542,21 @@ export class Lease {
     }
   }
 
-  /** @internal Leaves the queue, without waiting for that. */
-  abandon() {
+  /**
+   * Ends the lease, and with it the place in the queue. Resolves then, or when so many servers have
+   * had their time.
+   *
+   * @internal
+   * @param {number} rounds
+   */
+  async leave(rounds) {
     this.#end();
+    if (!this.#id) return;
+    const done = new AbortController();
+    const end = () => done.abort();
     const until = performance.now() + 2 * this.#patience;
-    if (this.#id) this.#ask('lease/revoke', { ID: this.#id }, { until }).catch(() => {});
+    void this.#ask('lease/revoke', { ID: this.#id }, { until }).then(end, end);
+    await pause(rounds * this.#patience, done.signal).catch(() => {});
   }
 
   /**
@@ -712,7 +727,9 @@ export class Cluster {
    * @param {string} name of 1 to 55 bytes
    * @param {number | LockOptions} [options] ms, or `{ timeout, signal, ttl, holder }`; with a
    *   timeout of 0 it does not wait for other holders
-   * @returns {Promise<Lease>} rejects with `signal.reason` on abort
+   * @returns {Promise<Lease>} rejects with `signal.reason` on abort. Before it rejects it leaves the
+   *   line, for which it waits at most as long as one server has for a response after an abort, else
+   *   two: an eighth of the time-to-live each, but no more than 5 s
    * @throws {TimeoutError} the time was up
    * @throws {LeaseError} ERR_UNREACHABLE: no server has responded for as long as the time-to-live,
    *   or the timeout; ERR_REFUSED: the cluster refuses
@@ -735,12 +752,13 @@ export class Cluster {
       try {
         end = await lease.enter({ signal, until }, timeout > 0);
       } catch (error) {
-        lease.abandon();
+        // Whoever gives up may end the process, and has to have left the line. An abort waits less.
+        await lease.leave(signal?.aborted ? 1 : 2);
         throw error;
       }
       if (end === 'held') return lease;
       // It was lost in the line, as when the machine has slept: it joins the end of the line again.
-      lease.abandon();
+      await lease.leave(2);
       inVain = end === 'lost' ? 0 : inVain + 1;
       if (inVain === MOST_IN_VAIN)
         throw new LeaseError('ERR_UNREACHABLE', 'these servers are not one cluster');
@@ -751,7 +769,8 @@ export class Cluster {
 
   /**
    * Calls `fn` with the lock held, and frees the lock when what `fn` returns has settled, or when
-   * it throws.
+   * it throws. If etcd does not respond then, that is no error: what had to be done is done, and etcd
+   * frees the lock when the time-to-live has passed.
    *
    * @template T
    * @param {string} name
@@ -769,7 +788,9 @@ export class Cluster {
       await lease.unlock().catch(() => {});
       throw error;
     }
-    await lease.unlock();
+    await lease.unlock().catch((error) => {
+      if (error.code !== 'ERR_UNREACHABLE') throw error;
+    });
     return result;
   }
 }

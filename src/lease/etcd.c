@@ -226,7 +226,7 @@ static int transfer(struct etcd *etcd, const char *path, const char *body, int64
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, words);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(etcd->patience_ns / 1000000));
     /* curl repeats by itself what had no response on a connection that it used again. */
-    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, (long)(strcmp(path, "lease/revoke") == 0));
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, (long)etcd->is_alone);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);

@@ -29,6 +29,8 @@ struct etcd {
     int cancel_fds[2];        /* a request ends when one of these is readable; or negative */
     long sent;                /* how many bytes of the last try; 0: no server was reached */
     bool is_later;            /* the last request was repeated: an earlier try may have done it */
+    bool is_alone;            /* each request has a connection of its own: else curl may repeat it,
+                               * where the connection breaks, and say nothing of that */
     long status;              /* of the last response, as HTTP has it; 0: there was none */
     char reason[ETCD_REASON]; /* why the last request failed */
 };

@@ -517,20 +517,30 @@ bool lw_lease_is_held(const lw_lease *lease)
     return etcd_now() < atomic_load(&((lw_lease *)lease)->stop);
 }
 
+/*
+ * Deletes the key in a transaction that sees whether it was still there: that the lease lives does
+ * not say so. Then the lease ends, which serves nothing any more: if that fails, it runs out.
+ */
+static int give_back(lw_lease *lease, int64_t until)
+{
+    lease->waiter.cancel_fds[0] = lease->waiter.cancel_fds[1] = -1;
+    const int error = line_delete(&lease->waiter, lease->key, lease->token, until);
+    if (error != EHOSTUNREACH)
+        leave(lease, etcd_now() + lease->waiter.patience_ns);
+    return error == 0 ? 0 : error == ENOENT ? ESTALE : EHOSTUNREACH;
+}
+
 int lw_lease_unlock(lw_lease *lease)
 {
     const struct lw_quiet before = lw_begin_quietly();
     end_thread(lease);
-    const int64_t stop = atomic_load(&lease->stop);
-    const bool is_held = etcd_now() < stop;
-    const int64_t patient_until = etcd_now() + (is_held ? ROUNDS : 1) * lease->waiter.patience_ns;
-    int error = leave(lease, is_held && stop < patient_until ? stop : patient_until);
-    if (!is_held)
-        error = ESTALE;
-    else if (error == ENOENT)
-        error = lease->waiter.is_later ? 0 : ESTALE;
-    else if (error)
-        error = EHOSTUNREACH;
+    const int64_t stop = atomic_load(&lease->stop), now = etcd_now();
+    const int64_t patient_until = now + ROUNDS * lease->waiter.patience_ns;
+    int error = ESTALE;
+    if (now < stop)
+        error = give_back(lease, stop < patient_until ? stop : patient_until);
+    else
+        leave(lease, now + lease->waiter.patience_ns);
     release(lease);
     lw_end_quietly(before);
     return error;

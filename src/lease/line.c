@@ -367,7 +367,9 @@ int line_delete(struct etcd *etcd, const char *key, int64_t token, int64_t until
 {
     cJSON *body = line_transaction(key, "CREATE", "create_revision", token), *reply;
     etcd_add_bytes(line_operation(body, "success", "request_delete_range"), "key", key);
+    etcd->is_alone = true;
     int error = etcd_ask(etcd, "kv/txn", body, until, &reply);
+    etcd->is_alone = false;
     if (!error && !cJSON_IsTrue(cJSON_GetObjectItem(reply, "succeeded")))
         error = etcd->is_later ? 0 : ENOENT;
     cJSON_Delete(reply);

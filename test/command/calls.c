@@ -115,7 +115,8 @@ static void check_memory(void)
         left = away;
         away = 0;
         EXPECT(!error || error == ENOMEM, "allocation %d: %s", n, strerror(error));
-        lw_lease_unlock(other);
+        const int freed = lw_lease_unlock(other);
+        EXPECT(freed == (error ? 0 : ESTALE), "allocation %d: %s", n, strerror(freed));
     }
     /* The renewal of a lease of 2 s is due after half a second. */
     held = take("r", 2);

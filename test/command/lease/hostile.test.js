@@ -21,6 +21,15 @@ const found = (kvs) => ({
 const joined = { header, succeeded: true, responses: [{ response_put: {} }] };
 
 /** What a server says that grants each lock. */
+/** A gateway's answer to the transaction of an unlock; GOOD stands for all others. */
+const unlocking = (answer) => (response, text) =>
+  text.includes('request_delete_range')
+    ? answer(response)
+    : response.end(JSON.stringify(found([])));
+
+/** Whoever asks for it is too late. */
+const gone = { header, responses: [{ response_range: { header } }] };
+
 const GOOD = {
   'lease/grant': { header, ID: '7', TTL: '2' },
   'lease/keepalive': { result: { header, ID: '7', TTL: '2' } },
@@ -201,14 +210,19 @@ describe('answers that are none', function () {
       isFree ||= text.includes('request_range') && !text.includes('request_put');
       response.end(JSON.stringify(said));
     };
-    const server = await gateway({ 'kv/txn': answer, watch: '{"result":{"events":[{}]}}\n' });
+    const server = await gateway({
+      'kv/txn': answer,
+      'lease/grant': { header, ID: '7', TTL: '8' },
+      'lease/keepalive': { result: { header, ID: '7', TTL: '8' } },
+      watch: '{"result":{"events":[{}]}}\n',
+    });
     const child = start(user, server.at, 'x');
     await once(child.stdout, 'data');
-    await sleep(3500);
+    await until(() => server.asked['lease/keepalive'] > 1);
     child.stdin.end();
     const { stdout } = await child.ended;
     assert.match(stdout, /^held: 1, 5\nheld: 1\nunlocked\n$/);
-    assert.ok(noted > 0 && noted < 5, `asked ${noted} times`);
+    assert.ok(noted > 0 && noted < 5, `noted ${noted} times`);
   });
 
   it('the line may be long: times are asked for of the first ones only', async () => {
@@ -343,24 +357,22 @@ describe('answers that are none', function () {
     });
 
     it('an unlock whose first response was lost has done it', async () => {
-      const server = await gateway({
-        'lease/revoke': (response) => {
-          if (server.asked['lease/revoke'] % 2) return response.destroy();
-          response.statusCode = 404;
-          response.end(JSON.stringify({ code: 5, message: 'requested lease not found' }));
-        },
-      });
+      let asked = 0;
+      const answer = (response) =>
+        ++asked % 2 ? response.destroy() : response.end(JSON.stringify(gone));
+      const server = await gateway({ 'kv/txn': unlocking(answer) });
       await (await connect(server.at).lock('x', { ttl: 2000 })).unlock();
-      assert.equal(server.asked['lease/revoke'], 2);
+      assert.equal(asked, 2);
       const child = start(user, server.at, 'x');
       child.stdin.end();
       assert.match((await child.ended).stdout, /\nunlocked\n$/);
-      assert.equal(server.asked['lease/revoke'], 4);
+      assert.equal(asked, 4);
     });
 
     it('an unlock that a server refused before has not done it', async () => {
-      const revoked = { 'lease/revoke': { code: 5, message: 'requested lease not found' } };
-      const [server, other] = [await gateway({}), await gateway(revoked, 404)];
+      let asked = 0;
+      const answer = (response) => response.end(JSON.stringify(gone), () => asked++);
+      const [server, other] = [await gateway({}), await gateway({ 'kv/txn': unlocking(answer) })];
       const at = after(server.at, other.at);
       const lease = await connect(at).lock('x');
       const child = start(user, at, 'x');
@@ -372,23 +384,46 @@ describe('answers that are none', function () {
       assert.equal(error?.code, 'ERR_LEASE_LOST');
       child.stdin.end();
       assert.match((await child.ended).stdout, /\nhad been lost\n$/);
-      assert.deepEqual([other.asked['lease/revoke'], server.asked['lease/revoke']], [2, undefined]);
+      assert.deepEqual([asked, server.asked['lease/revoke']], [2, undefined]);
     });
 
     it('a second unlock waits for the first', async () => {
-      let revoked = false;
-      const server = await gateway({
-        'lease/revoke': (response) =>
-          setTimeout(() => {
-            revoked = true;
-            response.end(JSON.stringify({ header }));
-          }, 50),
-      });
+      let freed = false;
+      const answer = (response) =>
+        setTimeout(() => {
+          freed = true;
+          response.end(JSON.stringify(found([])));
+        }, 50);
+      const server = await gateway({ 'kv/txn': unlocking(answer) });
       const lease = await connect(server.at).lock('x', { ttl: 2000 });
       void lease.unlock();
       await lease.unlock();
-      assert.ok(revoked);
+      assert.ok(freed);
       assert.equal(lease.isHeld, false);
+    });
+
+    it('an unlock without a response does not hide what the function has returned', async () => {
+      const server = await gateway({ 'kv/txn': unlocking(() => {}) });
+      const cluster = connect(server.at);
+      assert.equal(await cluster.runExclusive('x', () => 'done', { ttl: 2000 }), 'done');
+      const lease = await cluster.lock('x', { ttl: 2000 });
+      const error = await lease.unlock().catch((error) => error);
+      assert.equal(error?.code, 'ERR_UNREACHABLE');
+    });
+
+    it('whoever gives up waits for the line as long as a server or two may take', async () => {
+      const others = found([{ key: base64('lockword/x/1') }]);
+      const answers = { 'kv/txn': others, watch: () => {}, 'lease/revoke': () => {} };
+      const server = await gateway(answers);
+      const control = new AbortController();
+      setTimeout(() => control.abort(new Error('enough')), 300);
+      const aborted = attempt(server.at, { signal: control.signal, ttl: 8000 });
+      const tried = await attempt(server.at, { timeout: 0, ttl: 8000 });
+      assert.equal(tried.error.code, 'ERR_TIMEOUT');
+      assert.ok(tried.ms > 1800 && tried.ms < 3500, `${tried.ms} ms`);
+      const { error, ms } = await aborted;
+      assert.equal(error.message, 'enough');
+      assert.ok(ms > 1200 && ms < 2500, `${ms} ms`);
     });
   });
 });

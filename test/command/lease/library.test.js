@@ -64,6 +64,16 @@ describe('liblockword-lease', function () {
     assert.match((await child.ended).stdout, /\nhad been lost\n$/);
   });
 
+  it('tells by the unlock that the key was deleted, and that another has the lock', async () => {
+    const child = await take('c');
+    await ask('kv/deleterange', { key: (await queue('c'))[0].key });
+    const other = await take('c');
+    child.stdin.end();
+    assert.match((await child.ended).stdout, /\nhad been lost\n$/);
+    other.stdin.end();
+    assert.match((await other.ended).stdout, /\nunlocked\n$/);
+  });
+
   it('reads the text about the holder while it locks, and not later', async () => {
     const first = await take('holder');
     const second = start(user, `etcd://${etcd.address}`, 'holder');
