@@ -37,8 +37,20 @@ import { assertInteger } from './waiting.js';
  *
  * @typedef {WaitOptions & LeaseOptions} LockOptions
  *
- * @typedef {{ [name: string]: any }} Reply what the gateway says; it writes 64-bit numbers as strings.
- *   isLater: the request was repeated, and an earlier try may have done it
+ * @typedef {object} LeaseInfo one that holds a lock, or waits for it
+ * @property {string} name
+ * @property {number} place in the line of this name: 0 holds the lock, 1 is next
+ * @property {bigint} token of its lease
+ * @property {number} came since when it has been in the line: ms since 1970 by its machine's wall
+ *   clock; 0: unknown
+ * @property {number} held since when it holds the lock, if it had to wait for it; 0: it has never
+ *   waited, or has not said yet, as in its first second
+ * @property {number} pid of its process; 0: unknown
+ * @property {string} host its machine; '': unknown
+ * @property {string} holder the text about it
+ *
+ * @typedef {{ [name: string]: any }} Reply what the gateway says; it writes 64-bit numbers as
+ *   strings. isLater: the request was repeated, and an earlier try may have done it
  * @typedef {{ running: number, wall: number }} Moment
  * @typedef {{ signal?: Signal, until: number }} Limits of a request; until: of performance.now
  *
@@ -70,6 +82,9 @@ const ROUNDS = 10;
 
 /** Before the first server is asked again, ms. */
 const PAUSE = 100;
+
+/** A response has so many keys at most. */
+const PAGE = 256;
 
 /** So many leases that do not exist, one after the other: these servers are not one cluster. */
 const MOST_IN_VAIN = 10;
@@ -180,6 +195,64 @@ const transaction = (key, target, value, operation) => ({
   success: [operation],
   failure: [{ request_range: { key } }],
 });
+
+/**
+ * Deletes the key, if it is still the same one.
+ *
+ * @param {string} key
+ * @param {string} token
+ */
+const deletion = (key, token) =>
+  transaction(key, 'CREATE', token, { request_delete_range: { key } });
+
+/**
+ * The keys of a name: from the first, with which each begins, to before the second.
+ *
+ * @param {string} name
+ */
+function lineOf(name) {
+  const length = typeof name === 'string' ? new TextEncoder().encode(name).length : 0;
+  if (typeof name !== 'string' || name.includes('\0'))
+    throw new TypeError('name must be a string without a 0 byte');
+  if (length < 1 || length > 55) throw new RangeError('a name has 1 to 55 bytes');
+  const escaped = name.replace(/[/%]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+  return [`lockword/${escaped}/`, `lockword/${escaped}0`];
+}
+
+/** @param {string} bytes in base64 */
+const decode = (bytes) =>
+  new TextDecoder().decode(Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0)));
+
+/**
+ * What a key and its value say. Whatever else than JSON stands there is a text about the holder.
+ *
+ * @param {Reply} key
+ * @returns {LeaseInfo[]} none: it is another program's
+ */
+function infosOf({ key, value = '', create_revision }) {
+  const [, escaped] = /^lockword\/([^/]+)\//.exec(decode(key)) ?? [];
+  if (!escaped) return [];
+  const text = decode(value);
+  let said;
+  try {
+    said = Object(JSON.parse(text));
+  } catch {
+    said = {};
+  }
+  const number = (/** @type {unknown} */ of) => (Number(of) > 0 ? Number(of) : 0);
+  return [
+    {
+      name: escaped.replace(/%2F/g, '/').replace(/%25/g, '%'),
+      place: 0,
+      token: int64(create_revision),
+      came: number(said.came),
+      held: number(said.held),
+      pid: number(said.pid),
+      host: `${said.host ?? ''}`,
+      holder: `${said.holder ?? text}`,
+    },
+  ];
+}
 
 /** The servers of a cluster, one of which is asked, and the next if it does not respond. */
 class Etcd {
@@ -352,6 +425,7 @@ const IS_WHOLE = {
   'lease/grant': ({ ID, TTL }) => int64(ID) && int64(TTL) > 0n,
   'lease/keepalive': ({ result }) => int64(result?.header?.raft_term) > 0n,
   'lease/revoke': ({ header }) => header,
+  'kv/range': ({ header }) => int64(header?.revision) > 0n,
   'kv/txn': ({ header, responses }) =>
     int64(header?.revision) > 0n &&
     (responses?.[0]?.response_range ??
@@ -388,8 +462,8 @@ export class Lease {
   #etcd;
   #ttl;
   #patience;
-  #from = '';
-  #to = '';
+  #from;
+  #to;
   #key = '';
   #id = '';
   #token = 0n;
@@ -428,13 +502,11 @@ export class Lease {
    * @param {string} holder
    */
   constructor(etcd, name, ttl, holder) {
-    const escaped = name.replace(/[/%]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+    [this.#from, this.#to] = lineOf(name);
     this.name = name;
     this.#etcd = etcd;
     this.#ttl = ttl;
     this.#patience = Math.min((1000 * ttl) / 8, MOST_PATIENCE);
-    this.#from = `lockword/${escaped}/`;
-    this.#to = `lockword/${escaped}0`;
     this.#value = { holder, host: host(), pid: process?.pid ?? 0, came: Date.now() };
   }
 
@@ -460,8 +532,8 @@ export class Lease {
 
   /**
    * Frees the lock. A second call waits for the first one, and tells of no error. Without an error
-   * the lock was held until now, and nobody else has had it: etcd looks. If a response was lost, and
-   * etcd was asked again, an earlier try is taken to have freed it.
+   * the lock was held until now, and nobody else has had it: etcd looks. If a response was lost,
+   * and etcd was asked again, an earlier try is taken to have freed it.
    *
    * @throws {LeaseError} ERR_LEASE_LOST: the lease had been lost before, or its key was deleted;
    *   ERR_UNREACHABLE: etcd does not respond, and frees the lock when the time-to-live has passed
@@ -478,8 +550,7 @@ export class Lease {
       const rest = 1000 * this.#ttl * STOP - passed(this.#renewed);
       const until = performance.now() + Math.max(Math.min(rest, ROUNDS * this.#patience), PAUSE);
       // That the lease lives does not say that the key is still there.
-      const operation = { request_delete_range: { key: this.#key } };
-      const body = transaction(this.#key, 'CREATE', `${this.#token}`, operation);
+      const body = deletion(this.#key, `${this.#token}`);
       const { succeeded, isLater } = await this.#ask('kv/txn', body, { until });
       isHeld = succeeded || isLater;
     }
@@ -727,9 +798,9 @@ export class Cluster {
    * @param {string} name of 1 to 55 bytes
    * @param {number | LockOptions} [options] ms, or `{ timeout, signal, ttl, holder }`; with a
    *   timeout of 0 it does not wait for other holders
-   * @returns {Promise<Lease>} rejects with `signal.reason` on abort. Before it rejects it leaves the
-   *   line, for which it waits at most as long as one server has for a response after an abort, else
-   *   two: an eighth of the time-to-live each, but no more than 5 s
+   * @returns {Promise<Lease>} rejects with `signal.reason` on abort. Before it rejects it leaves
+   *   the line. For that it waits at most as long as two servers have for a response, or one after
+   *   an abort: an eighth of the time-to-live each, but no more than 5 s
    * @throws {TimeoutError} the time was up
    * @throws {LeaseError} ERR_UNREACHABLE: no server has responded for as long as the time-to-live,
    *   or the timeout; ERR_REFUSED: the cluster refuses
@@ -739,10 +810,7 @@ export class Cluster {
     const signal = signalOf(options);
     /** @type {LeaseOptions} */
     const { ttl = DEFAULT_TTL, holder = whatRuns() } = Object(options);
-    const length = typeof name === 'string' ? new TextEncoder().encode(name).length : 0;
-    if (typeof name !== 'string' || name.includes('\0'))
-      throw new TypeError('name must be a string without a 0 byte');
-    if (length < 1 || length > 55) throw new RangeError('a name has 1 to 55 bytes');
+    lineOf(name);
     assertInteger(typeof ttl === 'number' ? Math.ceil(ttl) : ttl, 2000, 3_600_000, 'ttl');
     const until = performance.now() + timeout;
     const shown = [...String(holder)].slice(0, 80).join('');
@@ -769,8 +837,8 @@ export class Cluster {
 
   /**
    * Calls `fn` with the lock held, and frees the lock when what `fn` returns has settled, or when
-   * it throws. If etcd does not respond then, that is no error: what had to be done is done, and etcd
-   * frees the lock when the time-to-live has passed.
+   * it throws. If etcd does not respond then, that is no error: what had to be done is done, and
+   * etcd frees the lock when the time-to-live has passed.
    *
    * @template T
    * @param {string} name
@@ -792,6 +860,73 @@ export class Cluster {
       if (error.code !== 'ERR_UNREACHABLE') throw error;
     });
     return result;
+  }
+
+  /**
+   * Who holds the lock of this name, and who waits for it, in the order of their turns. Without a
+   * name, all locks, sorted by names. What changes while it reads may be there or not; what others
+   * have written into etcd may be there, too.
+   *
+   * @param {string} [name]
+   * @returns {Promise<LeaseInfo[]>}
+   * @throws {LeaseError} ERR_UNREACHABLE: no server has responded for 10 s; ERR_REFUSED
+   */
+  async list(name) {
+    let [from, to] = (name === undefined ? ['lockword/', 'lockword0'] : lineOf(name)).map(base64);
+    /** @type {LeaseInfo[]} */
+    const infos = [];
+    for (let isMore = true; isMore;) {
+      const body = { key: from, range_end: to, limit: `${PAGE}` };
+      const { kvs = [], more } = await this.#ask('kv/range', body);
+      infos.push(...kvs.flatMap(infosOf));
+      isMore = more && kvs.length > 0;
+      if (isMore) from = btoa(`${atob(kvs.at(-1).key)}\0`);
+    }
+    const rank = (/** @type {LeaseInfo} */ a, /** @type {LeaseInfo} */ b) =>
+      a.name === b.name ? Number(a.token - b.token) : a.name < b.name ? -1 : 1;
+    infos.sort(rank).forEach((info, i) => {
+      if (infos[i - 1]?.name === info.name) info.place = infos[i - 1].place + 1;
+    });
+    return infos;
+  }
+
+  /**
+   * Takes the lock from its holder, or, with a token, removes the holder or waiter that has it. The
+   * next one gets the lock at once. The holder learns of that when it renews its lease, within a
+   * quarter of its time-to-live: until then two of them run. So end its process first, if it can be
+   * reached. A waiter joins the end of the line.
+   *
+   * @param {string} name
+   * @param {bigint} [token]
+   * @returns {Promise<LeaseInfo | undefined>} the one that was removed, if there was one
+   * @throws {LeaseError} ERR_UNREACHABLE: no server has responded for 10 s; ERR_REFUSED
+   */
+  async break(name, token) {
+    const [key, range_end] = lineOf(name).map(base64);
+    const which =
+      token === undefined
+        ? { sort_target: 'CREATE', sort_order: 'ASCEND', limit: '1' }
+        : { min_create_revision: `${token}`, max_create_revision: `${token}` };
+    const { kvs } = await this.#ask('kv/range', { key, range_end, ...which });
+    if (!kvs?.length) return undefined;
+    const [{ lease }] = kvs;
+    const { succeeded, isLater } = await this.#ask(
+      'kv/txn',
+      deletion(kvs[0].key, kvs[0].create_revision),
+    );
+    if (!succeeded && !isLater) return undefined;
+    // Its lease serves nothing any more. If this fails, it runs out.
+    if (lease) await this.#ask('lease/revoke', { ID: lease }).catch(() => {});
+    return infosOf(kvs[0])[0];
+  }
+
+  /**
+   * @param {string} path
+   * @param {object} body
+   */
+  #ask(path, body) {
+    const until = performance.now() + DEFAULT_TTL;
+    return this.#etcd.ask(path, body, DEFAULT_TTL / 8, { until });
   }
 }
 

@@ -37,7 +37,7 @@ import type {
 import { imports as emscripten } from 'lockword/emscripten';
 import { nameAgent } from 'lockword/inspect';
 import { imports } from 'lockword/wasm';
-import { connect, type Cluster, type Lease } from 'lockword/lease';
+import { connect, type Cluster, type Lease, type LeaseInfo } from 'lockword/lease';
 import { Region, type RegionGuard, type RegionMutex, type RWTable } from 'lockword/region';
 import { WorkerMutex, WorkerMutexError } from 'lockword/worker-mutex';
 
@@ -126,8 +126,10 @@ export async function onMachines(): Promise<bigint> {
   const cluster: Cluster = connect('etcd://a:2379,b');
   await cluster.runExclusive('jobs', ({ lost, isHeld }) => lost.aborted !== isHeld, 100);
   const lease: Lease = await cluster.lock('jobs', { timeout: 100, ttl: 5000, holder: 'a test' });
+  const line: LeaseInfo[] = await cluster.list('jobs');
+  const broken: LeaseInfo | undefined = await cluster.break('jobs', line[0]?.token);
   await lease.unlock();
-  return lease.token;
+  return broken?.token ?? lease.token;
 }
 
 // What a worker does, where blocking is allowed. Compiled only.

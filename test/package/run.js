@@ -52,7 +52,7 @@ const LIMITS = [
   ['the mutex alone', "export { Mutex } from 'lockword';", 4190],
   ['the permits alone', "export { Permits } from 'lockword';", 4680],
   ['the whole package', "export * from 'lockword';", 12550],
-  ['leases', "export { connect } from 'lockword/lease';", 4450],
+  ['leases', "export { connect } from 'lockword/lease';", 5030],
   ['a region', "export { Region } from 'lockword/region';", 16810],
 ];
 

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { appendFileSync, readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -206,6 +207,70 @@ describe('lockword/lease', function () {
     assert.equal((await queue('k')).length, 1);
     await held.unlock();
     assert.deepEqual(await queue('k'), []);
+  });
+
+  it('lists who holds a lock and who waits, and breaks it', async () => {
+    assert.deepEqual(await cluster.list('none'), []);
+    assert.equal(await cluster.break('none'), undefined);
+    const begin = Date.now();
+    const lease = await cluster.lock('o/%é', { ttl: 2000, holder: 'the first' });
+    const lost = once(lease.lost, 'abort');
+    const waiting = cluster.lock('o/%é', { ttl: 2000, holder: 'the second' });
+    const third = await hold('n%2F');
+    await ask('kv/put', { key: btoa('lockword/o/by hand'), value: btoa('[no JSON') });
+    await until(async () => (await cluster.list('o/%é')).length === 2);
+
+    const [{ came, ...first }, second] = await cluster.list('o/%é');
+    const { pid } = process;
+    assert.deepEqual(first, {
+      name: 'o/%é',
+      place: 0,
+      token: lease.token,
+      held: 0,
+      pid,
+      host: hostname(),
+      holder: 'the first',
+    });
+    assert.ok(came >= begin && came <= Date.now());
+    assert.deepEqual([second.place, second.holder, second.held], [1, 'the second', 0]);
+    const all = (await cluster.list()).map(({ name, place, holder }) => [name, place, holder]);
+    assert.deepEqual(all, [
+      ['n%2F', 0, all[0][2]],
+      ['o', 0, '[no JSON'],
+      ['o/%é', 0, 'the first'],
+      ['o/%é', 1, 'the second'],
+    ]);
+    assert.match(all[0][2], /^sh -c echo/);
+
+    assert.equal(await cluster.break('o/%é', 1n), undefined);
+    assert.equal((await cluster.break('o/%é')).token, lease.token);
+    const next = await waiting;
+    assert.equal(next.token, second.token);
+    await lost;
+    assert.equal((await failure(lease.unlock())).code, 'ERR_LEASE_LOST');
+    assert.equal((await cluster.break('o/%é', next.token)).holder, 'the second');
+    assert.equal((await failure(next.unlock())).code, 'ERR_LEASE_LOST');
+    assert.equal((await cluster.break('o')).holder, '[no JSON');
+    third.kill('SIGTERM');
+    await third.ended;
+    assert.deepEqual(await cluster.list(), []);
+    await assert.rejects(cluster.list(''), RangeError);
+    await assert.rejects(cluster.break(), TypeError);
+  });
+
+  it('lists thousands of names, page by page', async () => {
+    const names = Array.from({ length: 700 }, (_, i) => `name ${1000 + i}`);
+    for (let i = 0; i < names.length; i += 100)
+      await ask('kv/txn', {
+        success: names.slice(i, i + 100).map((name) => ({
+          request_put: { key: btoa(`lockword/${name}/1`), value: btoa('x'.repeat(2000)) },
+        })),
+      });
+    assert.deepEqual(
+      (await cluster.list()).map(({ name }) => name),
+      names,
+    );
+    await ask('kv/deleterange', { key: btoa('lockword/'), range_end: btoa('lockword0') });
   });
 
   it('learns that its key was deleted, and that the holder was killed', async () => {
