@@ -60,7 +60,7 @@ const tests = {
     }
   },
 
-  'two threads on each of two CPUs take turns within a quantum, whatever a yield costs'() {
+  'two threads on each of two CPUs take turns within microseconds, whatever a yield costs'() {
     // Linux 6.18 puts a thread that yields back by a slice. A section may be somewhat longer than a
     // spin, and shorter than a spin and a change of threads.
     const pairs = ['--cpus', '2', '--threads', '2', '--section', '180,1000,1200,1400,1600,1800'];

@@ -31,7 +31,7 @@
  *     be for one holder that has lost its CPU, and threads that sleep at once do not yield.
  *   - A thread that was woken takes the role of the poller from any other one.
  *   - It yields, since the thread that it waits for may be next on this CPU. A thread that never
- *     has to wait for long yields, too, once in a quantum. So threads that share a CPU take turns
+ *     has to wait for long yields, too, once in two quanta. So threads that share a CPU take turns
  *     within microseconds instead of the scheduler's milliseconds, and none needs to sleep for it.
  *     A thread that nobody shares its CPU with, as its last two yields told, yields less often. One
  *     does not tell: the scheduler may let this thread go on because others of its CPU had more.
@@ -73,8 +73,9 @@
 #define OVERTAKEN 4           /* so many changes of owner, seen in one wait, are a crowd */
 #define IN_VAIN 2u            /* so many spins in vain, one after the other: sections are long */
 #define PERIOD 4u             /* how long each holds for a lock, in units of 2^20 ns */
-#define QUANTUM_NS 20000      /* a thread yields if it has not for so long, */
-#define ALONE 16              /* or for so many times as long, if it is alone on its CPU */
+#define QUANTUM_NS 20000      /* the longest rest */
+#define QUANTA 2              /* a thread yields if it has not for so many quanta, */
+#define ALONE 16              /* or for so many, if it is alone on its CPU */
 #define LONG_YIELD_NS 2000000 /* a yield of more is a long one */
 #define LONG_YIELDS 2         /* so many in a row: the CPUs are oversubscribed, */
 #define OVERSUBSCRIBED_FACTOR 8u /* for so many times as long as the second one lasted. If the */
@@ -379,7 +380,7 @@ static void yield(struct spin *spin)
     lw_yield();
     spin->now = lw_now();
     const bool alone = was_alone(before, spin->now);
-    me.next_yield = spin->now + (alone && me.was_alone ? ALONE * QUANTUM_NS : QUANTUM_NS);
+    me.next_yield = spin->now + (alone && me.was_alone ? ALONE : QUANTA) * QUANTUM_NS;
     me.was_alone = alone;
     spin->others_ran = !alone;
     note_yield(before, spin->now);
