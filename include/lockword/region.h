@@ -32,8 +32,12 @@
  * while it makes the mutex's name or removes it: for a moment it holds the mutex. A mutex is never
  * taken from a holder that lives, stopped ones (SIGSTOP) included, nor from one whose core is being
  * dumped: it is dead after that. A process that is stopped while it frees what a dead one held
- * keeps that locked until it goes on. To tell a reboot takes /proc: a process without it does not
- * bury those of another boot.
+ * keeps that locked until it goes on.
+ *
+ * To tell a reboot takes the kernel's /proc/sys/kernel/random/boot_id. A process may not have it:
+ * there is no /proc, or a container has another file there, as those of systemd-nspawn and LXC. It
+ * does not bury those of another boot; and if it has the region open when the machine goes down,
+ * what it held stays held in a file that is still there afterwards.
  *
  * One exception: processes of two PID namespaces share a region, and their watching threads happen
  * to have the same thread id, each in its namespace. If one of these processes is killed at a

@@ -29,6 +29,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "../wait/kernel.h"
@@ -54,6 +55,13 @@ uint32_t lw_region_hash(const char *bytes, size_t n)
     return hash;
 }
 
+/* Returns whether it is the kernel's file: some containers have one of their own at its path. */
+static bool is_of_the_kernel(int fd)
+{
+    struct statfs status;
+    return fstatfs(fd, &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
+}
+
 /*
  * A boot that is only unknown for the moment must not be taken for another one: whoever has a token
  * of the real one would be buried alive.
@@ -66,7 +74,7 @@ int lw_region_learn_boot(void)
     const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != EPERM)
         return errno;
-    const ssize_t length = fd < 0 ? 0 : read(fd, id, sizeof id);
+    const ssize_t length = fd >= 0 && is_of_the_kernel(fd) ? read(fd, id, sizeof id) : 0;
     if (fd >= 0)
         close(fd);
     lw_store(&boot, length > 0 ? lw_region_hash(id, (size_t)length) | 1 : LW_REGION_UNKNOWN_BOOT,
@@ -135,7 +143,7 @@ static void set_alarm(struct list *list, struct process *process, uint32_t token
 }
 
 /*
- * Takes a process row for the calling thread. Returns 0 or EAGAIN.
+ * Takes a process row for the calling thread, by its token. Returns 0 or EAGAIN.
  *
  * Between a compare-and-swap that fails and the next row, the list names a row that another thread
  * has just taken; and when this thread has given its row back, the list names that row until it is
@@ -143,9 +151,8 @@ static void set_alarm(struct list *list, struct process *process, uint32_t token
  * are in different PID namespaces, then the kernel marks the other one's token. Nothing can be done
  * about that: the kernel compares the id alone.
  */
-static int take_row(struct lw_region *region, struct list *list)
+static int take_row(struct lw_region *region, struct list *list, uint32_t token)
 {
-    const uint32_t token = (uint32_t)syscall(SYS_gettid) | FUTEX_WAITERS;
     for (uint32_t row = 0; row < PROCESSES; row++) {
         struct process *process = &region->memory->processes[row];
         if (lw_load(&process->token, lw_acquire) != 0)
@@ -162,6 +169,17 @@ static int take_row(struct lw_region *region, struct list *list)
         }
     }
     return EAGAIN;
+}
+
+/*
+ * Returns whether the row is still that of this keeper, whose token this is. If the process was
+ * taken for dead, another one may have the row by now.
+ */
+static bool has_its_row(const struct lw_region *region, uint32_t token)
+{
+    const struct process *process = &region->memory->processes[region->row];
+    return lw_load(&process->token, lw_acquire) == token &&
+           lw_load(&process->generation, lw_acquire) == region->generation;
 }
 
 /* Whether there is one but for the last. */
@@ -246,8 +264,9 @@ static void *keep(void *argument)
     ask_for_short_slices();
     struct lw_region *region = argument;
     struct header *header = &region->memory->header;
+    const uint32_t token = (uint32_t)syscall(SYS_gettid) | FUTEX_WAITERS;
     struct list list;
-    if (!register_list(&list) || take_row(region, &list) != 0) {
+    if (!register_list(&list) || take_row(region, &list, token) != 0) {
         forget_list();
         tell(region, KEEPER_FAILED);
         return NULL;
@@ -263,13 +282,14 @@ static void *keep(void *argument)
     tell(region, stays ? KEEPER_RUNS : KEEPER_FAILED);
     while (stays && !lw_load(&region->closing, lw_acquire)) {
         /* Whoever wanted this row, too, and was late, has stored its own, and then joins. */
-        if (lw_load(&process->boot, lw_relaxed) != lw_region_boot())
+        if (lw_load(&process->boot, lw_relaxed) != lw_region_boot() && has_its_row(region, token))
             lw_store(&process->boot, lw_region_boot(), lw_relaxed);
         lw_region_bury_the_dead(region);
         watch(region, members);
         members = __atomic_load_n(&header->members, __ATOMIC_SEQ_CST);
     }
-    lw_region_bury_process(region, region->row);
+    if (has_its_row(region, token))
+        lw_region_bury_process(region, region->row);
     forget_list();
     return NULL;
 }

@@ -68,7 +68,8 @@ int lw_region_learn_boot(void);
 uint32_t lw_region_hash(const char *bytes, size_t n);
 /*
  * Returns a number that is not 0, and another one after the machine has booted again. Or that this
- * process has no /proc to read it from: then it does not know which of the others are of its boot.
+ * process cannot read it from the kernel's /proc: then it does not know which of the others are of
+ * its boot, nor they of which it is.
  */
 #define LW_REGION_UNKNOWN_BOOT 0x811c9dc5u /* the hash of nothing */
 uint32_t lw_region_boot(void);

@@ -1,6 +1,6 @@
 /*
- * kernel.h: what lockword needs of Linux's <linux/futex.h>, <linux/membarrier.h> and
- * <linux/sched/types.h>. They are the kernel's and never change; a C library such as musl comes
+ * kernel.h: what lockword needs of Linux's <linux/futex.h>, <linux/membarrier.h>, <linux/magic.h>
+ * and <linux/sched/types.h>. They are the kernel's and never change; a C library such as musl comes
  * without these headers.
  */
 #ifndef LOCKWORD_KERNEL_H
@@ -37,6 +37,9 @@ struct robust_list_head {
 
 #define MEMBARRIER_CMD_GLOBAL_EXPEDITED (1 << 1)
 #define MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED (1 << 2)
+
+/* What fstatfs says of a file of /proc. */
+#define PROC_SUPER_MAGIC 0x9fa0
 
 /* For sched_setattr. */
 #define SCHED_FLAG_KEEP_POLICY 8

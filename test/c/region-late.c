@@ -440,6 +440,28 @@ TEST(a_row_says_its_boot_again)
     assert_int_equal(lw_region_close(region), 0);
 }
 
+/*
+ * It was taken for dead (lockword/region.h has how), and another process has its row. Then it
+ * writes nothing there, and buries nobody when it leaves.
+ */
+TEST(a_process_whose_row_is_that_of_another_one)
+{
+    lw_region *region = create();
+    struct process *row = &region->memory->processes[region->row];
+    const lw_region_mutex mutex = named(region, "lock");
+    const uint32_t another = (uint32_t)getppid() | FUTEX_WAITERS;
+    assert_int_equal(lw_region_mutex_lock(&mutex), 0); /* as an agent of that row */
+    lw_store(&row->generation, row->generation + 1, lw_release);
+    lw_store(&row->token, another, lw_release);
+    lw_store(&row->boot, LW_REGION_UNKNOWN_BOOT, lw_release);
+    lw_region_move(&region->memory->header.members);
+    sleep_ms(50); /* until the keeper has looked */
+    assert_int_equal(lw_load(&row->boot, lw_acquire), LW_REGION_UNKNOWN_BOOT);
+    assert_int_equal(lw_region_close(region), 0);
+    assert_int_equal(lw_load(&row->token, lw_acquire), another);
+    assert_int_not_equal(lw_mutex_owner(mutex.words), 0);
+}
+
 /* A kernel that knows of slices tells them; the keeper's thread id is what others watch. */
 TEST(a_keeper_has_short_slices)
 {

@@ -6,9 +6,11 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,21 +25,77 @@ static lw_region_mutex named(lw_region *region, const char *name)
 }
 
 /*
- * The first test: no region was open in this process before. A process that cannot read the id of
- * the boot must not take the others for those of another boot.
+ * The first two tests: no region was open in this process before. A process that cannot read the id
+ * of the boot must not take the others for those of another boot.
  */
-TEST(a_process_that_has_no_descriptor_left)
+
+enum { SIZE = 1 << 20 };
+
+static void open_in(void *memory)
 {
-    enum { SIZE = 1 << 20 };
-    void *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (lw_region_open_memory(&region, memory, SIZE, LW_REGION_CREATE) != 0 ||
+        lw_region_mutex_named(region, "lock", &mutex) != 0)
+        _exit(100);
+}
+
+/* A process that holds the mutex of a new region in this memory. */
+static struct process spawn_holder_in(void **memory)
+{
+    *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const struct process holder = fork_child();
     if (holder.pid == 0) {
-        if (lw_region_open_memory(&region, memory, SIZE, LW_REGION_CREATE) != 0 ||
-            lw_region_mutex_named(region, "lock", &mutex) != 0)
-            _exit(100);
+        open_in(*memory);
         hold();
     }
     assert_int_equal(hear(&holder), 0);
+    return holder;
+}
+
+/* Mounts a file over the boot's id, for the caller alone. Returns whether the system lets it. */
+static bool cover_boot_id(void)
+{
+    char file[] = "/tmp/lockword-boot-XXXXXX";
+    const int fd = mkstemp(file);
+    const char id[] = "00000000-0000-4000-8000-000000000000\n";
+    const bool is_covered =
+        fd >= 0 && write(fd, id, sizeof id - 1) == sizeof id - 1 &&
+        (unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) &&
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+        mount(file, "/proc/sys/kernel/random/boot_id", NULL, MS_BIND, NULL) == 0;
+    unlink(file);
+    close(fd);
+    return is_covered;
+}
+
+/* systemd-nspawn and LXC give each container an id of its own. */
+TEST(a_container_that_covers_the_id_of_the_boot)
+{
+    enum { COULD_NOT = 's' };
+    void *memory;
+    const struct process holder = spawn_holder_in(&memory);
+    const struct process contained = fork_child();
+    if (contained.pid == 0) {
+        if (!cover_boot_id()) {
+            say(COULD_NOT);
+            _exit(0);
+        }
+        open_in(memory);
+        say((char)lw_region_mutex_trylock(&mutex));
+        _exit(0);
+    }
+    const char said = hear(&contained);
+    assert_int_equal(end_of(&contained), 0);
+    kill_it(&holder);
+    munmap(memory, SIZE);
+    if (said == COULD_NOT)
+        skip();
+    assert_int_equal(said, EBUSY);
+}
+
+TEST(a_process_that_has_no_descriptor_left)
+{
+    void *memory;
+    const struct process holder = spawn_holder_in(&memory);
     struct rlimit before;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, before.rlim_max}), 0);
