@@ -229,13 +229,16 @@ lw_deadline deadline_of(const struct options *options)
     return options->timeout < 0 ? LW_FOREVER : lw_after_ns((int64_t)(options->timeout * 1e9));
 }
 
-/* Finds the first file that a process shares with others by a mapping. Returns whether it can. */
+/*
+ * Finds the next file that a process shares with others by a mapping. Returns whether it can.
+ * Shared memory without a file, of which the library has some, seems to be one of /dev/zero.
+ */
 static bool next_shared_file(FILE *maps, char *file, size_t size)
 {
     char line[512], access[8], device[16], inode[24];
     while (fgets(line, sizeof line, maps)) {
         if (sscanf(line, "%*s %7s %*s %15s %23s", access, device, inode) == 3 &&
-            strcmp(access, "rw-s") == 0) {
+            strcmp(access, "rw-s") == 0 && !strstr(line, " /dev/zero (deleted)")) {
             snprintf(file, size, "%s %s", device, inode);
             return true;
         }

@@ -27,6 +27,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -92,6 +93,9 @@ uint32_t lw_region_boot(void)
  * offset to what is pending and to each entry of the list, to get at the futexes. But an entry
  * contains a pointer, which may not lie in the region. So the row has a twin in the keeper's own
  * memory: its token is what is pending, and its alarm the only entry.
+ *
+ * The list has a mapping of its own, which is a shared one: when memory is short, the kernel takes
+ * a killed process's private memory, such as the keeper's stack, before it looks at the list.
  */
 struct list {
     struct robust_list_head head;
@@ -104,6 +108,17 @@ struct list {
     } twin;
 };
 
+/* Returns NULL if memory is short. A forked child has no part in it: its keeper maps another. */
+static struct list *map_list(void)
+{
+    void *list =
+        mmap(NULL, sizeof(struct list), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (list == MAP_FAILED)
+        return NULL;
+    madvise(list, sizeof(struct list), MADV_DONTFORK);
+    return list;
+}
+
 static bool register_list(struct list *list)
 {
     struct robust_list_head *head = &list->head;
@@ -113,10 +128,12 @@ static bool register_list(struct list *list)
     return syscall(SYS_set_robust_list, head, sizeof *head) == 0;
 }
 
-/* Before the list's memory goes, which the kernel would read when the thread has ended. */
-static void forget_list(void)
+/* The kernel would read the list's memory when the thread has ended. */
+static void forget_list(struct list *list)
 {
     syscall(SYS_set_robust_list, NULL, sizeof(struct robust_list_head));
+    if (list)
+        munmap(list, sizeof *list);
 }
 
 /* The token may be the keeper's from now on. */
@@ -265,9 +282,9 @@ static void *keep(void *argument)
     struct lw_region *region = argument;
     struct header *header = &region->memory->header;
     const uint32_t token = (uint32_t)syscall(SYS_gettid) | FUTEX_WAITERS;
-    struct list list;
-    if (!register_list(&list) || take_row(region, &list, token) != 0) {
-        forget_list();
+    struct list *list = map_list();
+    if (!list || !register_list(list) || take_row(region, list, token) != 0) {
+        forget_list(list);
         tell(region, KEEPER_FAILED);
         return NULL;
     }
@@ -290,7 +307,7 @@ static void *keep(void *argument)
     }
     if (has_its_row(region, token))
         lw_region_bury_process(region, region->row);
-    forget_list();
+    forget_list(list);
     return NULL;
 }
 

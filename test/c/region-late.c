@@ -43,6 +43,7 @@ static struct {
     bool has_no_links;  /* the file system */
     bool has_no_rename; /* … nor one that replaces nothing */
     bool reserves_nothing;
+    bool maps_nothing;
     int grows; /* a file, of which another process makes a larger region */
     lw_region *larger;
     uint32_t burials;
@@ -194,7 +195,8 @@ void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_
         assert_int_equal(ftruncate(fd, 2 << 20), 0);
         assert_int_equal(lw_region_open_fd(&plan.larger, fd, LW_REGION_CREATE, 2 << 20), 0);
     }
-    return __real_mmap(at, size, protection, flags, fd, offset);
+    errno = ENOMEM;
+    return plan.maps_nothing ? MAP_FAILED : __real_mmap(at, size, protection, flags, fd, offset);
 }
 
 int __real_nanosleep(const struct timespec *time, struct timespec *left);
@@ -460,6 +462,19 @@ TEST(a_process_whose_row_is_that_of_another_one)
     assert_int_equal(lw_region_close(region), 0);
     assert_int_equal(lw_load(&row->token, lw_acquire), another);
     assert_int_not_equal(lw_mutex_owner(mutex.words), 0);
+}
+
+TEST(a_keeper_that_gets_no_memory)
+{
+    lw_region *region = create();
+    lw_region *again;
+    const size_t size = region->memory->header.size;
+    plan.maps_nothing = true;
+    assert_int_equal(lw_region_open_memory(&again, region->memory, size, 0), EAGAIN);
+    plan.maps_nothing = false;
+    assert_int_equal(lw_region_open_memory(&again, region->memory, size, 0), 0);
+    assert_int_equal(lw_region_close(again), 0);
+    assert_int_equal(lw_region_close(region), 0);
 }
 
 /* A kernel that knows of slices tells them; the keeper's thread id is what others watch. */
