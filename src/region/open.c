@@ -47,13 +47,17 @@ static uint32_t slots_of(size_t size)
     return slots < MOST_SLOTS ? (uint32_t)slots : MOST_SLOTS;
 }
 
-/* Writes the header of a region of this size, unless there is one already. */
-static void initialise(struct header *header, size_t size)
+/*
+ * Writes the header of a region of this size, unless there is one already. Returns whether the
+ * caller makes the region: one of those that do so at once.
+ */
+static bool initialise(struct header *header, size_t size)
 {
     lw_store(&header->version, LW_REGION_VERSION, lw_relaxed);
-    lw_cas(&header->size, 0, (uint32_t)size, lw_acq_rel);
+    const bool is_first = lw_cas(&header->size, 0, (uint32_t)size, lw_acq_rel) == 0;
     lw_store(&header->magic[0], LW_REGION_MAGIC_0, lw_release);
     lw_store(&header->magic[1], LW_REGION_MAGIC_1, lw_release);
+    return is_first;
 }
 
 /* Returns whether there is no region yet, at most one that is being made. */
@@ -119,7 +123,8 @@ static int open_memory(lw_region **region, void *memory, size_t size, unsigned f
     if (flags & LW_REGION_CREATE && is_blank(header)) {
         if (!is_size(size))
             return EINVAL;
-        initialise(header, size);
+        if (!initialise(header, size) && flags & LW_REGION_EXCLUSIVE)
+            return EEXIST;
     } else if (flags & LW_REGION_CREATE && flags & LW_REGION_EXCLUSIVE) {
         return EEXIST;
     }

@@ -165,6 +165,14 @@ TEST(creates_once)
     end();
 }
 
+static void overwrite(size_t offset, uint32_t word)
+{
+    const int fd = open(path, O_WRONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, &word, sizeof word, (off_t)offset), sizeof word);
+    close(fd);
+}
+
 TEST(makes_nothing_without_create)
 {
     begin();
@@ -187,6 +195,25 @@ TEST(makes_nothing_without_create)
     end();
 }
 
+/*
+ * Another process makes it: it has stored the size, and nothing else yet. Who finds that completes
+ * it, in case that one was killed, but has not made it alone.
+ */
+TEST(an_exclusive_maker_that_is_not_the_first)
+{
+    const unsigned exclusive = LW_REGION_CREATE | LW_REGION_EXCLUSIVE;
+    lw_region *again;
+    choose_path();
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(ftruncate(fd, SIZE), 0);
+    overwrite(12, SIZE); /* the size */
+    assert_int_equal(lw_region_open_fd(&region, fd, exclusive, 0), EEXIST);
+    assert_int_equal(lw_region_open_fd(&region, fd, 0, 0), 0);
+    assert_int_equal(lw_region_open_fd(&again, fd, exclusive, 0), EEXIST);
+    close(fd);
+    end();
+}
+
 /* No signal ends it. */
 TEST(a_limit_for_the_size_of_files)
 {
@@ -204,14 +231,6 @@ TEST(a_limit_for_the_size_of_files)
     assert_int_equal(WEXITSTATUS(status), EFBIG);
     assert_int_equal(access(path, F_OK), -1);
     close(memory);
-}
-
-static void overwrite(size_t offset, uint32_t word)
-{
-    const int fd = open(path, O_WRONLY);
-    assert_true(fd >= 0);
-    assert_int_equal(pwrite(fd, &word, sizeof word, (off_t)offset), sizeof word);
-    close(fd);
 }
 
 /* What a thread knows of a region goes with it. */
