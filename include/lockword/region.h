@@ -199,8 +199,9 @@ int lw_region_open(lw_region **region, const char *path, unsigned flags, unsigne
 
 /*
  * Opens the region in an open file: a memfd, or any file. With LW_REGION_CREATE an empty one is
- * made a region of this size. The caller keeps the descriptor, and may close it at once. A memfd
- * is sealed against shrinking, if it can be. Returns what lw_region_open returns.
+ * made a region of this size, and one that is all zeros a region as long as it is. The caller keeps
+ * the descriptor, and may close it at once. A memfd is sealed against shrinking, if it can be.
+ * Returns what lw_region_open returns.
  */
 int lw_region_open_fd(lw_region **region, int fd, unsigned flags, size_t size);
 

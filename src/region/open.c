@@ -140,11 +140,17 @@ int lw_region_open_memory(lw_region **region, void *memory, size_t size, unsigne
     return error;
 }
 
+/* How much of a file is mapped, if so many bytes are there. */
+static size_t bytes_to_map(size_t available)
+{
+    return available < MOST_BYTES ? available : MOST_BYTES;
+}
+
 static int map_and_open(lw_region **region, int fd, size_t available, unsigned flags)
 {
     if (available < LEAST_BYTES)
         return EBADMSG;
-    const size_t mapped = available < MOST_BYTES ? available : MOST_BYTES;
+    const size_t mapped = bytes_to_map(available);
     void *memory = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
         return errno;
@@ -187,6 +193,19 @@ static int reserve(int fd, size_t size)
     return error == EOPNOTSUPP ? write_zeros(fd, size) : error;
 }
 
+/* Reserves what a new region of the file needs. The file is this long. Returns an errno code. */
+static int make_room(int fd, size_t length, size_t wanted)
+{
+    struct header header;
+    if (length == 0)
+        return is_size(wanted) ? reserve(fd, wanted) : EINVAL;
+    /* As ftruncate leaves it, it is long, and has no space. */
+    const bool is_new = length >= LEAST_BYTES &&
+                        pread(fd, &header, sizeof header, 0) == (ssize_t)sizeof header &&
+                        is_blank(&header);
+    return is_new ? reserve(fd, bytes_to_map(length)) : 0;
+}
+
 static int open_fd(lw_region **region, int fd, unsigned flags, size_t size)
 {
     struct stat status;
@@ -198,10 +217,8 @@ static int open_fd(lw_region **region, int fd, unsigned flags, size_t size)
         return EPERM;
     if (size == 0)
         size = DEFAULT_BYTES;
-    if (flags & LW_REGION_CREATE && status.st_size == 0) {
-        if (!is_size(size))
-            return EINVAL;
-        const int error = reserve(fd, size);
+    if (flags & LW_REGION_CREATE) {
+        const int error = make_room(fd, (size_t)status.st_size, size);
         if (error)
             return error;
         if (fstat(fd, &status) != 0)

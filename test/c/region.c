@@ -214,6 +214,23 @@ TEST(an_exclusive_maker_that_is_not_the_first)
     end();
 }
 
+/* It gets its room at once, not when it is used, since a full disk would be a SIGBUS then. */
+TEST(a_file_that_is_long_but_empty)
+{
+    struct stat status;
+    const int fd = memfd_create("region", MFD_CLOEXEC);
+    assert_int_equal(ftruncate(fd, SIZE), 0);
+    assert_int_equal(lw_region_open_fd(&region, fd, 0, 0), EBADMSG);
+    assert_int_equal(fstat(fd, &status), 0);
+    assert_true(512 * (long long)status.st_blocks < SIZE);
+    assert_int_equal(lw_region_open_fd(&region, fd, LW_REGION_CREATE, 0), 0);
+    assert_int_equal(fstat(fd, &status), 0);
+    assert_int_equal(status.st_size, SIZE);
+    assert_true(512 * (long long)status.st_blocks >= SIZE);
+    assert_int_equal(lw_region_close(region), 0);
+    close(fd);
+}
+
 /* No signal ends it. */
 TEST(a_limit_for_the_size_of_files)
 {
