@@ -70,8 +70,9 @@
  * stays held in it, by nobody that could die, until the machine boots again.
  *
  * What it trusts. A process that can write the file can overwrite the data, or hold a mutex for
- * ever. That includes the mutex that guards the names, for which no call has a deadline. It cannot
- * make another process crash: what is read from the file is checked first.
+ * ever. That includes the mutex that guards the names, for which no call has a deadline. It can
+ * shrink the file, unless that is a sealed memfd: then the others end by SIGBUS. By what it writes
+ * it cannot make another process crash: what is read from the file is checked first.
  *
  * Functions return 0 or an errno code. None sets errno, prints or aborts, or is a cancellation
  * point (pthread_cancel). Besides those that are named, a function that uses a mutex may return

@@ -43,6 +43,17 @@ static int acquire(const lw_region_permits *permits, uint32_t self, uint32_t *wh
     return error;
 }
 
+/* Finds the permits of a slot of this kind. Returns 0 or EBADMSG: the file is damaged. */
+static int find_permits(lw_region *region, const struct slot *slot, uint32_t kind,
+                        lw_region_permits *permits)
+{
+    lw_word *words = lw_region_table(region, slot, kind);
+    if (!words)
+        return EBADMSG;
+    *permits = (lw_region_permits){region, words, lw_region_busy(region, slot)};
+    return 0;
+}
+
 int lw_region_permits_named(lw_region *region, const char *name, uint32_t n,
                             lw_region_permits *permits)
 {
@@ -51,10 +62,7 @@ int lw_region_permits_named(lw_region *region, const char *name, uint32_t n,
     struct slot *slot;
     uint32_t type;
     const int error = lw_region_named(region, name, LW_REGION_PERMITS, NULL, n, &slot, &type);
-    if (!error)
-        *permits = (lw_region_permits){region, lw_region_table(region, slot, LW_REGION_PERMITS),
-                                       lw_region_busy(region, slot)};
-    return error;
+    return error ? error : find_permits(region, slot, LW_REGION_PERMITS, permits);
 }
 
 int lw_region_permits_acquire_cancel(const lw_region_permits *permits, uint32_t *which,
@@ -121,9 +129,7 @@ int lw_region_rwtable_named(lw_region *region, const char *name, lw_region_rwtab
     if (error)
         return error;
     lock->mutex = lw_region_mutex_in(region, slot, type);
-    lock->readers = (lw_region_permits){region, lw_region_table(region, slot, LW_REGION_RWTABLE),
-                                        lw_region_busy(region, slot)};
-    return 0;
+    return find_permits(region, slot, LW_REGION_RWTABLE, &lock->readers);
 }
 
 static bool has(int error)

@@ -44,7 +44,8 @@ static struct {
     bool has_no_rename; /* … nor one that replaces nothing */
     bool reserves_nothing;
     bool maps_nothing;
-    int grows; /* a file, of which another process makes a larger region */
+    bool spoils_places; /* of permits, when their name has been found */
+    int grows;          /* a file, of which another process makes a larger region */
     lw_region *larger;
     uint32_t burials;
     uint32_t keepers_burials;
@@ -147,6 +148,19 @@ int __real_lw_region_join(struct lw_region *region);
 int __wrap_lw_region_join(struct lw_region *region)
 {
     return plan.cannot_join ? EAGAIN : __real_lw_region_join(region);
+}
+
+int __real_lw_region_named(struct lw_region *region, const char *name, uint32_t kind,
+                           const lw_word *initial, uint32_t bytes, struct slot **slot,
+                           uint32_t *type);
+int __wrap_lw_region_named(struct lw_region *region, const char *name, uint32_t kind,
+                           const lw_word *initial, uint32_t bytes, struct slot **slot,
+                           uint32_t *type)
+{
+    const int error = __real_lw_region_named(region, name, kind, initial, bytes, slot, type);
+    if (!error && plan.spoils_places)
+        lw_store(&(*slot)->other[BYTES_PLACE], 0, lw_relaxed);
+    return error;
 }
 
 long __real_syscall(long number, ...);
@@ -462,6 +476,19 @@ TEST(a_process_whose_row_is_that_of_another_one)
     assert_int_equal(lw_region_close(region), 0);
     assert_int_equal(lw_load(&row->token, lw_acquire), another);
     assert_int_not_equal(lw_mutex_owner(mutex.words), 0);
+}
+
+/* Another process writes to the file, between two looks at it. */
+TEST(a_file_that_is_damaged_in_a_call)
+{
+    lw_region *region = create();
+    lw_region_permits permits;
+    lw_region_rwtable table;
+    plan.spoils_places = true;
+    assert_int_equal(lw_region_permits_named(region, "permits", 3, &permits), EBADMSG);
+    assert_int_equal(lw_region_rwtable_named(region, "table", &table), EBADMSG);
+    plan.spoils_places = false;
+    assert_int_equal(lw_region_close(region), 0);
 }
 
 TEST(a_keeper_that_gets_no_memory)
