@@ -554,9 +554,10 @@ int lw_region_bytes(lw_region *region, const char *name, size_t size, void **byt
 /*
  * Removes the name, and frees its place. A thread that uses a mutex, or a recursive one, by that
  * name gets EIDRM from then on, and has the mutex for a moment: while its process is stopped there,
- * the place gets no other name. All else must not be in use, nor be used afterwards: its place may
- * get another name. Returns 0; ENOENT: there is no such name; EBUSY: a thread holds it or, but for
- * a mutex, waits for it; EINVAL; EAGAIN.
+ * the place gets no other name. Nor does it while a process is stopped that frees what a dead one
+ * had there. All else must not be in use, nor be used afterwards: its place may get another name.
+ * Returns 0; ENOENT: there is no such name; EBUSY: a thread holds it or, but for a mutex, waits for
+ * it; EINVAL; EAGAIN.
  */
 int lw_region_remove(lw_region *region, const char *name);
 

@@ -107,7 +107,7 @@ static void become_another_process(void)
 {
     registry = (lw_mutex)LW_MUTEX_INIT;
     for (struct lw_region *region = open_regions; region; region = region->next) {
-        region->joining = (lw_mutex)LW_MUTEX_INIT;
+        region->joining = region->visiting = (lw_mutex)LW_MUTEX_INIT;
         lw_store(&region->burying, 0, lw_relaxed);
         region->joined = region->listens = false;
         lw_store(&region->keeper_ready, KEEPER_STARTS, lw_relaxed);

@@ -17,6 +17,14 @@
  * kernel. The same holds for an exec, which kills all other threads, and whose own thread is in the
  * kernel. Where the command does not exist, the burier waits for longer than a scheduler lets a
  * thread run undisturbed.
+ *
+ * Names come and go meanwhile. What the dead hold keeps its name until it is free. But a burial
+ * also writes to semaphores and permits that nobody holds, and a name that is made next could get
+ * the place of one of these. So the burier's process row says which slot it visits, before it reads
+ * what is there; and who makes a name looks at these rows after the old name has been removed, and
+ * leaves such a place alone (names.c). Both with sequential consistency: either the burier sees
+ * that the name was removed, or the other one sees the visit. If the burier dies in a visit, that
+ * lasts until it is buried itself.
  */
 #define _GNU_SOURCE
 #include "region.h"
@@ -140,6 +148,30 @@ uint32_t lw_region_next_process(const struct lw_region *region, uint32_t row)
     return next_used(region->memory->header.used_processes, PROCESSES_PART_SHIFT, row, PROCESSES);
 }
 
+/*
+ * Sets *type to the slot's. If a burial writes to what such a name has, besides the slot's mutex,
+ * returns true: the slot is visited until end_visit.
+ */
+static bool begin_visit(struct lw_region *region, const struct slot *slot, uint32_t *type)
+{
+    *type = lw_load(&slot->type, lw_acquire);
+    const uint32_t kind = *type & SLOT_TYPE;
+    if (kind != LW_REGION_SEM && kind != LW_REGION_ONCE && !lw_region_has_table(kind))
+        return false;
+    lw_mutex_lock(&region->visiting);
+    lw_store(&region->memory->processes[region->row].visits, lw_region_busy(region, slot),
+             lw_relaxed);
+    __sync_synchronize();
+    *type = lw_load(&slot->type, lw_acquire);
+    return true;
+}
+
+static void end_visit(struct lw_region *region)
+{
+    lw_store(&region->memory->processes[region->row].visits, 0, lw_release);
+    lw_mutex_unlock(&region->visiting);
+}
+
 /* Whose things are freed: those of one agent or, if that is 0, of all agents of a process row. */
 struct whose {
     uint32_t agent;
@@ -232,9 +264,10 @@ static void free_all(struct lw_region *region, struct whose whose)
         /* Whatever the slot's type is: it is stored last when a name is made. */
         const uint32_t owner = lw_mutex_owner(slot->words);
         const bool is_mutex = is_theirs(region, owner, whose);
-        const uint32_t runner = lw_once_runner(slot->other);
-        const uint32_t type = lw_load(&slot->type, lw_acquire);
+        uint32_t type;
+        const bool is_visited = begin_visit(region, slot, &type);
         const uint32_t kind = type & SLOT_TYPE;
+        const uint32_t runner = lw_once_runner(slot->other);
         const bool is_once = kind == LW_REGION_ONCE && is_theirs(region, runner, whose);
         lw_word *table = lw_region_table(region, slot, kind);
         const bool has_permits =
@@ -251,6 +284,8 @@ static void free_all(struct lw_region *region, struct whose whose)
         }
         if (is_once)
             lw_once_end_step(slot->other, runner, false);
+        if (is_visited)
+            end_visit(region);
     }
 }
 
@@ -273,7 +308,10 @@ static void wake_all(struct lw_region *region)
     struct memory *memory = region->memory;
     for (uint32_t i = next_slot(region, 0); i < region->slots; i = next_slot(region, i + 1)) {
         struct slot *slot = &memory->slots[i];
-        const uint32_t kind = lw_load(&slot->type, lw_acquire) & SLOT_TYPE;
+        uint32_t type;
+        if (!begin_visit(region, slot, &type))
+            continue;
+        const uint32_t kind = type & SLOT_TYPE;
         lw_word *table = lw_region_table(region, slot, kind);
         if (kind == LW_REGION_SEM)
             lw_sem_bury_step(slot->other);
@@ -283,6 +321,7 @@ static void wake_all(struct lw_region *region)
          */
         if (table)
             lw_permits_bury_step(table, ID_ROW);
+        end_visit(region);
     }
     for (uint32_t i = lw_region_next_agent(region, 0); i < AGENTS;
          i = lw_region_next_agent(region, i + 1)) {
@@ -347,6 +386,7 @@ void lw_region_bury_process(struct lw_region *region, uint32_t row)
     wake_all(region);
     struct process *process = &memory->processes[row];
     lw_store(&process->pid, 0, lw_relaxed);
+    lw_store(&process->visits, 0, lw_relaxed);
     lw_store(&process->alarm, 0, lw_relaxed);
     lw_store(&process->generation, lw_load(&process->generation, lw_relaxed) + 1, lw_release);
     __atomic_store_n(&process->token, 0, __ATOMIC_SEQ_CST);

@@ -70,7 +70,7 @@ struct process {
     lw_word generation; /* how often the row has been freed */
     lw_word announced;  /* 1: its threads can be driven out of their code when it has died */
     lw_word pid;
-    lw_word reserved;
+    lw_word visits; /* the slot + 1 to whose words its burial writes now; 0: none */
     /* A second token, for those that wait for what the process's threads hold. */
     _Alignas(8) lw_word alarm;
     lw_word reserved_too[9];

@@ -87,7 +87,7 @@ static struct slot *find(const struct lw_region *region, const struct lw_region_
     return NULL;
 }
 
-static bool has_table(uint32_t kind)
+bool lw_region_has_table(uint32_t kind)
 {
     return kind == LW_REGION_PERMITS || kind == LW_REGION_RWTABLE;
 }
@@ -95,15 +95,15 @@ static bool has_table(uint32_t kind)
 /* Whether the kind has a place among the region's ranges of bytes. */
 static bool has_range(uint32_t kind)
 {
-    return kind == LW_REGION_BYTES || has_table(kind);
+    return kind == LW_REGION_BYTES || lw_region_has_table(kind);
 }
 
 lw_word *lw_region_table(const struct lw_region *region, const struct slot *slot, uint32_t kind)
 {
     const uint32_t place = lw_load(&slot->other[BYTES_PLACE], lw_relaxed);
     const uint32_t bytes = LW_PERMITS_WORDS * sizeof(lw_word);
-    return has_table(kind) && place >= region->bytes && place + (uint64_t)bytes <= region->end &&
-                   place % BYTES_ALIGNMENT == 0
+    return lw_region_has_table(kind) && place >= region->bytes &&
+                   place + (uint64_t)bytes <= region->end && place % BYTES_ALIGNMENT == 0
                ? (lw_word *)(void *)((char *)region->memory + place)
                : NULL;
 }
@@ -185,22 +185,82 @@ static void unlock_directory(struct lw_region *region, uint32_t self)
     lw_region_free(region, region->memory->header.directory, BUSY_DIRECTORY, self);
 }
 
+/* The slots to whose words burials may write now (bury.c): no new name gets what they have. */
+struct visits {
+    uint32_t n;
+    uint32_t slots[PROCESSES];
+    /* The first of them, and where it says so. */
+    const lw_word *word;
+    uint32_t value;
+};
+
+/*
+ * The caller holds the directory, so that no name is removed later. A burier whose visit is not
+ * seen here sees which ones have been.
+ */
+static void find_visits(const struct lw_region *region, struct visits *visits)
+{
+    visits->n = 0;
+    __sync_synchronize();
+    for (uint32_t row = lw_region_next_process(region, 0); row < PROCESSES;
+         row = lw_region_next_process(region, row + 1)) {
+        const lw_word *word = &region->memory->processes[row].visits;
+        const uint32_t value = lw_load(word, lw_acquire);
+        if (value == 0 || value > region->slots)
+            continue;
+        if (visits->n == 0) {
+            visits->word = word;
+            visits->value = value;
+        }
+        visits->slots[visits->n++] = value - 1;
+    }
+}
+
+static bool is_visited(const struct lw_region *region, const struct slot *slot,
+                       const struct visits *visits)
+{
+    for (uint32_t i = 0; i < visits->n; i++) {
+        if (&region->memory->slots[visits->slots[i]] == slot)
+            return true;
+    }
+    return false;
+}
+
+/* If so many bytes at *place overlap with the slot's range, moves *place behind it. */
+static bool pass(const struct slot *slot, uint64_t *place, uint32_t bytes)
+{
+    const uint64_t begin = lw_load(&slot->other[BYTES_PLACE], lw_relaxed);
+    const uint64_t end = begin + lw_load(&slot->other[BYTES_SIZE], lw_relaxed);
+    if (begin >= *place + bytes || *place >= end)
+        return false;
+    *place = (end + BYTES_ALIGNMENT - 1) & ~(uint64_t)(BYTES_ALIGNMENT - 1);
+    return true;
+}
+
+/* The same for what has been removed, and is visited. What is no range only wastes some bytes. */
+static bool pass_visited(const struct lw_region *region, const struct visits *visits,
+                         uint64_t *place, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < visits->n; i++) {
+        if (pass(&region->memory->slots[visits->slots[i]], place, bytes))
+            return true;
+    }
+    return false;
+}
+
 /*
  * Returns a place for so many bytes that overlap with no range of those from `place` on, or 0 if
  * there is none.
  */
-static uint32_t fit(const struct lw_region *region, uint64_t place, uint32_t bytes)
+static uint32_t fit(const struct lw_region *region, uint64_t place, uint32_t bytes,
+                    const struct visits *visits)
 {
     for (uint32_t i = 0; i < region->slots && place < region->end;) {
         const struct slot *slot = &region->memory->slots[i++];
-        if (!has_range(lw_load(&slot->type, lw_relaxed) & SLOT_TYPE))
-            continue;
-        const uint64_t begin = lw_load(&slot->other[BYTES_PLACE], lw_relaxed);
-        const uint64_t end = begin + lw_load(&slot->other[BYTES_SIZE], lw_relaxed);
-        if (begin < place + bytes && place < end) {
-            place = (end + BYTES_ALIGNMENT - 1) & ~(uint64_t)(BYTES_ALIGNMENT - 1);
+        if ((has_range(lw_load(&slot->type, lw_relaxed) & SLOT_TYPE) &&
+             pass(slot, &place, bytes)) ||
+            (i == region->slots && pass_visited(region, visits, &place, bytes)))
             i = 0;
-        }
     }
     return place + bytes <= region->end ? (uint32_t)place : 0;
 }
@@ -225,7 +285,8 @@ static uint64_t look_behind(const struct lw_region *region)
  * mended after a death: `behind` moves first, and at worst leaves out some that are free. They are
  * found when there is no more room behind.
  */
-static uint32_t find_room(const struct lw_region *region, uint32_t bytes)
+static uint32_t find_room(const struct lw_region *region, uint32_t bytes,
+                          const struct visits *visits)
 {
     lw_word *word = &region->memory->header.behind;
     uint64_t behind = lw_load(word, lw_relaxed);
@@ -233,7 +294,7 @@ static uint32_t find_room(const struct lw_region *region, uint32_t bytes)
         behind = look_behind(region);
     behind = (behind + BYTES_ALIGNMENT - 1) & ~(uint64_t)(BYTES_ALIGNMENT - 1);
     if (behind + bytes > region->end)
-        return fit(region, region->bytes, bytes);
+        return fit(region, region->bytes, bytes, visits);
     lw_store(word, (uint32_t)(behind + bytes), lw_relaxed);
     return (uint32_t)behind;
 }
@@ -247,7 +308,8 @@ struct contents {
 };
 
 /* Sets the slot's primitive, or finds room for its range. Returns 0 or ENOSPC. */
-static int fill(struct lw_region *region, struct slot *slot, const struct contents *contents)
+static int fill(struct lw_region *region, struct slot *slot, const struct contents *contents,
+                const struct visits *visits)
 {
     for (uint32_t i = 0; i < sizeof slot->other / sizeof(lw_word); i++) {
         const bool given = contents->initial && i < words_of[contents->kind];
@@ -255,7 +317,7 @@ static int fill(struct lw_region *region, struct slot *slot, const struct conten
     }
     if (!has_range(contents->kind))
         return 0;
-    const uint32_t place = find_room(region, contents->bytes);
+    const uint32_t place = find_room(region, contents->bytes, visits);
     if (place == 0)
         return ENOSPC;
     lw_store(&slot->other[BYTES_PLACE], place, lw_relaxed);
@@ -271,14 +333,14 @@ static int fill(struct lw_region *region, struct slot *slot, const struct conten
 #define REMOVED_MS 1000
 
 /*
- * Takes the mutex of the first slot that can be given this name. The caller holds the directory. A
- * thread that has not noticed that a mutex was removed may still hold it for a moment, or for as
- * long as its process is stopped: then the next slot will do. A slot that was never used can only
- * have an owner that died, and no search goes on behind it. Returns 0, ENOSPC or another errno
- * code.
+ * Takes the mutex of the first slot that can be given this name, and is not visited. The caller
+ * holds the directory. A thread that has not noticed that a mutex was removed may still hold it for
+ * a moment, or for as long as its process is stopped: then the next slot will do. A slot that was
+ * never used can only have an owner that died, and no search goes on behind it. Returns 0, ENOSPC
+ * or another errno code.
  */
 static int take_vacant(struct lw_region *region, const struct lw_region_name *name, uint32_t self,
-                       struct slot **vacant)
+                       const struct visits *visits, struct slot **vacant)
 {
     bool is_unused = false;
     *vacant = NULL;
@@ -288,6 +350,8 @@ static int take_vacant(struct lw_region *region, const struct lw_region_name *na
         if (is_kind(type))
             continue;
         is_unused = type == SLOT_UNUSED;
+        if (!is_unused && is_visited(region, slot, visits))
+            continue;
         const bool is_taken = !is_unused && lw_mutex_try_step(slot->words, self);
         if (is_taken || is_unused || !*vacant)
             *vacant = slot;
@@ -303,17 +367,18 @@ static int take_vacant(struct lw_region *region, const struct lw_region_name *na
     return error == ETIMEDOUT ? ENOSPC : error;
 }
 
-/* Makes the name. The caller holds the directory. */
-static int make(struct lw_region *region, const struct lw_region_name *name,
-                const struct contents *contents, uint32_t self, struct slot **made)
+/* Makes the name in a place that is not visited. */
+static int make_beside(struct lw_region *region, const struct lw_region_name *name,
+                       const struct contents *contents, const struct visits *visits, uint32_t self,
+                       struct slot **made)
 {
-    int error = take_vacant(region, name, self, made);
+    int error = take_vacant(region, name, self, visits, made);
     if (error)
         return error;
     struct slot *slot = *made;
     const uint32_t before = lw_load(&slot->type, lw_relaxed);
     const uint32_t type = (before & ~SLOT_TYPE) + SLOT_ONE + contents->kind;
-    error = fill(region, slot, contents);
+    error = fill(region, slot, contents, visits);
     if (!error) {
         lw_robust_decide(slot->words, lw_region_fate_of(type));
         lw_store(&slot->acquisitions, 0, lw_relaxed);
@@ -328,6 +393,24 @@ static int make(struct lw_region *region, const struct lw_region_name *name,
     return error;
 }
 
+/*
+ * Makes the name. The caller holds the directory. If there is no room but what is visited, waits:
+ * a visit takes a moment, unless its process is stopped.
+ */
+static int make(struct lw_region *region, const struct lw_region_name *name,
+                const struct contents *contents, uint32_t self, struct slot **made)
+{
+    const lw_deadline deadline = lw_after_ms(REMOVED_MS);
+    struct visits visits;
+    for (;;) {
+        find_visits(region, &visits);
+        const int error = make_beside(region, name, contents, &visits, self, made);
+        if (error != ENOSPC || visits.n == 0 || lw_now() >= deadline)
+            return error;
+        lw_wait(visits.word, visits.value, lw_after_ms(1));
+    }
+}
+
 /* Returns 0 or EEXIST. */
 static int compare(const struct lw_region *region, const struct slot *slot, uint32_t type,
                    const struct contents *contents)
@@ -336,7 +419,7 @@ static int compare(const struct lw_region *region, const struct slot *slot, uint
         (has_range(contents->kind) &&
          lw_load(&slot->other[BYTES_SIZE], lw_relaxed) != contents->bytes))
         return EEXIST;
-    if (!has_table(contents->kind))
+    if (!lw_region_has_table(contents->kind))
         return 0;
     const lw_word *table = lw_region_table(region, slot, contents->kind);
     return !table                                         ? EBADMSG /* the file is damaged */
@@ -347,7 +430,7 @@ static int compare(const struct lw_region *region, const struct slot *slot, uint
 int lw_region_named(struct lw_region *region, const char *name, uint32_t kind,
                     const lw_word *initial, uint32_t bytes, struct slot **slot, uint32_t *type)
 {
-    const bool is_table = has_table(kind);
+    const bool is_table = lw_region_has_table(kind);
     const struct contents contents = {
         kind, initial, is_table ? LW_PERMITS_WORDS * sizeof(lw_word) : bytes, is_table ? bytes : 0};
     struct lw_region_name packed;

@@ -38,7 +38,8 @@ struct lw_region {
     pthread_t keeper;
     uint32_t row; /* the process row */
     uint32_t generation;
-    lw_word burying; /* 1: a thread of this process buries */
+    lw_word burying;   /* 1: a thread of this process buries */
+    lw_mutex visiting; /* held while the process's row says that it visits a slot (bury.c) */
 
     /* The listener (listen.c). `joining` is held to start it. */
     bool listens;
@@ -232,6 +233,9 @@ uint32_t lw_region_owner(const struct lw_region *region, const struct slot *slot
  */
 uint32_t lw_region_blocker(const struct lw_region *region, const struct slot *slot, uint32_t kind,
                            uint32_t waiter);
+
+/* Returns whether names of this kind are permits or tables. */
+bool lw_region_has_table(uint32_t kind);
 
 /* Returns the words of a slot's permits or readers; NULL: the slot has none, or is damaged. */
 lw_word *lw_region_table(const struct lw_region *region, const struct slot *slot, uint32_t kind);

@@ -122,6 +122,7 @@ static struct place {
     PLACE(process, generation),
     PLACE(process, announced),
     PLACE(process, pid),
+    PLACE(process, visits),
     PLACE(process, alarm),
     PLACE(agent, state),
     PLACE(agent, tid),

@@ -38,7 +38,8 @@ static struct {
     uint32_t *late_mutex;
     bool has_no_barrier;
     bool cannot_join;
-    bool has_no_keeper; /* only the first thread buries */
+    const lw_region_permits *takes; /* the holder, too */
+    bool has_no_keeper;             /* only the first thread buries */
     pid_t unseen;       /* dies when the first thread has looked for the dead, and buries them */
     bool has_no_links;  /* the file system */
     bool has_no_rename; /* … nor one that replaces nothing */
@@ -51,6 +52,10 @@ static struct {
     uint32_t keepers_burials;
     uint32_t spins;
     uint32_t happened;
+    lw_word *visited;      /* a burial stops when it comes to these words, until `goes_on` */
+    int visits_of_permits; /* when a burial begins so many, and has only seen what they are, it
+                              stops */
+    uint32_t goes_on;
     uint32_t
         exiting; /* 1: the thread that exits stops when it has freed a mutex, until this is 2 */
 } plan;
@@ -134,6 +139,50 @@ void __wrap_lw_robust_bury(lw_word *robust, uint32_t dead)
     __atomic_store_n(&plan.happened, 1, __ATOMIC_RELEASE);
     while (__atomic_load_n(&plan.exiting, __ATOMIC_ACQUIRE) == 1)
         sleep_ms(1);
+}
+
+static void stop(void)
+{
+    __atomic_store_n(&plan.happened, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&plan.goes_on, __ATOMIC_ACQUIRE))
+        sleep_ms(1);
+}
+
+static void stop_at(const lw_word *words)
+{
+    if (!is_planned() || plan.visited != words)
+        return;
+    plan.visited = NULL;
+    stop();
+}
+
+bool __real_lw_region_has_table(uint32_t kind);
+bool __wrap_lw_region_has_table(uint32_t kind)
+{
+    const bool has_table = __real_lw_region_has_table(kind);
+    if (is_planned() && has_table && --plan.visits_of_permits == 0)
+        stop();
+    return has_table;
+}
+
+void __real_lw_sem_bury_step(lw_word *sem);
+void __wrap_lw_sem_bury_step(lw_word *sem)
+{
+    stop_at(sem);
+    __real_lw_sem_bury_step(sem);
+}
+
+uint32_t __real_lw_permits_bury_step(lw_word *permits, uint32_t dead);
+uint32_t __wrap_lw_permits_bury_step(lw_word *permits, uint32_t dead)
+{
+    /* Its first half, after which it tells the waiters. */
+    for (uint32_t which = 0; which < lw_permits_count(permits); which++) {
+        lw_word *owner = &permits[LW_PERMITS_FIRST + which];
+        if (lw_load(owner, lw_relaxed) == dead)
+            lw_store(owner, 0, lw_release);
+    }
+    stop_at(permits);
+    return __real_lw_permits_bury_step(permits, dead);
 }
 
 uint32_t __real_lw_notify(lw_word *word, uint32_t n);
@@ -270,7 +319,9 @@ static void fork_holder(const lw_region_mutex *mutex, bool has_no_barrier)
         if (plan.has_no_keeper)
             plan.process = getpid();
         alarm(30);
-        if (lw_region_mutex_lock(mutex) != 0 || write(ends[1], "h", 1) != 1)
+        if (lw_region_mutex_lock(mutex) != 0 ||
+            (plan.takes && lw_region_permits_acquire(plan.takes, NULL) != 0) ||
+            write(ends[1], "h", 1) != 1)
             _exit(1);
         for (;;)
             pause();
@@ -655,6 +706,163 @@ TEST(two_make_one_file_a_region_of_different_sizes)
     assert_int_equal(lw_region_close(region), 0);
     close(fd);
     memset(&plan, 0, sizeof plan);
+}
+
+static void await_what_happens(void)
+{
+    for (int i = 0; i < 5000 && !__atomic_load_n(&plan.happened, __ATOMIC_ACQUIRE); i++)
+        sleep_ms(1);
+    assert_int_equal(plan.happened, 1);
+}
+
+static void go_on(void)
+{
+    __atomic_store_n(&plan.goes_on, 1, __ATOMIC_RELEASE);
+}
+
+/* Begins the burial of a process, which stops when it comes to these words. */
+static void begin_burial(const lw_region_mutex *mutex, lw_word *words)
+{
+    char said;
+    plan.happened = plan.goes_on = 0;
+    fork_holder(mutex, false);
+    assert_int_equal(read(plan.says, &said, 1), 1);
+    plan.visited = words;
+    kill(plan.holder, SIGKILL);
+    assert_int_equal(waitpid(plan.holder, NULL, 0), plan.holder);
+    await_what_happens();
+}
+
+/* Lets the burial go on, and waits for its end. */
+static void end_burial(lw_region *region)
+{
+    const struct memory *memory = region->memory;
+    go_on();
+    for (int i = 0; i < 5000 && lw_load(&memory->header.burier, lw_acquire) != 0; i++)
+        sleep_ms(1);
+    assert_int_equal(lw_load(&memory->header.burier, lw_acquire), 0);
+}
+
+/*
+ * A burial has found a semaphore, and is about to write to it, when its name is removed and another
+ * one made. That gets another place.
+ */
+TEST(a_name_that_is_removed_in_a_burial)
+{
+    lw_region *region = create();
+    const lw_region_mutex mutex = named(region, "lock");
+    const lw_barrier five = LW_BARRIER_INIT(5);
+    lw_sem *sem;
+    lw_barrier *barrier;
+    assert_int_equal(lw_region_sem_named(region, "name", NULL, &sem), 0);
+    begin_burial(&mutex, sem->word);
+    assert_int_equal(lw_region_remove(region, "name"), 0);
+    assert_int_equal(lw_region_barrier_named(region, "name", &five, &barrier), 0);
+    assert_ptr_not_equal(barrier->word, sem->word);
+    end_burial(region);
+    assert_memory_equal(barrier, &five, sizeof five);
+    /* And from then on that place is free again. */
+    assert_int_equal(lw_region_remove(region, "name"), 0);
+    assert_int_equal(lw_region_sem_named(region, "name", NULL, &sem), 0);
+    assert_int_equal(lw_region_close(region), 0);
+}
+
+static void go_on_later(void *unused)
+{
+    (void)unused;
+    sleep_ms(50);
+    go_on();
+}
+
+/* Where the region has no other place, the new name waits for the burial to leave that one. */
+TEST(the_last_place_that_is_removed_in_a_burial)
+{
+    enum { PLACES = 2 };
+    const size_t size = sizeof(struct memory) + PLACES * 2 * sizeof(struct slot);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    lw_region *region;
+    lw_sem *sem;
+    lw_barrier *barrier;
+    const lw_barrier five = LW_BARRIER_INIT(5);
+    struct helper helper;
+    memset(&plan, 0, sizeof plan);
+    assert_int_equal(lw_region_open_memory(&region, memory, size, LW_REGION_CREATE), 0);
+    const lw_region_mutex mutex = named(region, "lock");
+    assert_int_equal(lw_region_sem_named(region, "name", NULL, &sem), 0);
+    begin_burial(&mutex, sem->word);
+    assert_int_equal(lw_region_remove(region, "name"), 0);
+    assert_int_equal(lw_region_barrier_named(region, "new", &five, &barrier), ENOSPC);
+    start(&helper, go_on_later, NULL);
+    assert_int_equal(lw_region_barrier_named(region, "new", &five, &barrier), 0);
+    assert_ptr_equal(barrier->word, sem->word);
+    join(&helper);
+    end_burial(region);
+    assert_memory_equal(barrier, &five, sizeof five);
+    assert_int_equal(lw_region_close(region), 0);
+    munmap(memory, size);
+}
+
+/* The same of the range that permits have, whose place another range could get. */
+static void remove_permits_in_a_burial(bool are_owned)
+{
+    lw_region *region = create();
+    const lw_region_mutex mutex = named(region, "lock");
+    lw_region_permits permits;
+    char *spare;
+    uint32_t *bytes;
+    assert_int_equal(lw_region_permits_named(region, "permits", 2, &permits), 0);
+    assert_int_equal(lw_region_bytes(region, "spare", 1024, (void **)&spare), 0);
+    const uint32_t used = lw_load(&region->memory->header.behind, lw_relaxed);
+    void *rest;
+    assert_int_equal(lw_region_bytes(region, "rest", region->end - used, &rest), 0);
+    plan.takes = are_owned ? &permits : NULL;
+    begin_burial(&mutex, permits.words);
+    assert_int_equal(lw_region_remove(region, "permits"), 0);
+    assert_int_equal(lw_region_bytes(region, "bytes", 1024, (void **)&bytes), ENOSPC);
+    assert_int_equal(lw_region_remove(region, "spare"), 0);
+    assert_int_equal(lw_region_bytes(region, "bytes", 1024, (void **)&bytes), 0);
+    assert_ptr_equal(bytes, spare);
+    end_burial(region);
+    void *again;
+    assert_int_equal(lw_region_bytes(region, "again", 1024, &again), 0);
+    assert_ptr_equal(again, permits.words);
+    assert_int_equal(lw_region_close(region), 0);
+}
+
+TEST(permits_that_are_removed_in_a_burial)
+{
+    remove_permits_in_a_burial(false);
+}
+
+/* The dead had one. It is free, and the waiters have not been told. */
+TEST(permits_that_are_removed_when_a_burial_has_freed_them)
+{
+    remove_permits_in_a_burial(true);
+}
+
+/* Its place is free at once: the burial sees that the name has gone, and writes nothing there. */
+TEST(permits_that_are_removed_before_a_burial_visits_them)
+{
+    lw_region *region = create();
+    const lw_region_mutex mutex = named(region, "lock");
+    lw_region_permits permits;
+    uint32_t *bytes;
+    void *rest;
+    assert_int_equal(lw_region_permits_named(region, "permits", 2, &permits), 0);
+    const uint32_t used = lw_load(&region->memory->header.behind, lw_relaxed);
+    assert_int_equal(lw_region_bytes(region, "rest", region->end - used, &rest), 0);
+    plan.visits_of_permits = 2; /* the second is the one that writes */
+    begin_burial(&mutex, NULL);
+    assert_int_equal(lw_region_remove(region, "permits"), 0);
+    assert_int_equal(lw_region_bytes(region, "bytes", 1024, (void **)&bytes), 0);
+    assert_ptr_equal(bytes, permits.words);
+    bytes[LW_PERMITS_STATE] = 77;
+    bytes[LW_PERMITS_COUNT] = 1;
+    bytes[LW_PERMITS_FIRST] = ID_ROW;
+    end_burial(region);
+    assert_int_equal(bytes[LW_PERMITS_STATE], 77);
+    assert_int_equal(bytes[LW_PERMITS_FIRST], ID_ROW);
+    assert_int_equal(lw_region_close(region), 0);
 }
 
 /* How a process frees what others wait for. */

@@ -251,6 +251,8 @@ static const char *find_remains(const lw_region *region)
     for (uint32_t row = 0; row < PROCESSES; row++) {
         if (row != region->row && lw_load(&words->processes[row].token, lw_acquire) != 0)
             return "a process's row";
+        if (lw_load(&words->processes[row].visits, lw_acquire) != 0)
+            return "a visit";
     }
     return lw_load(&words->header.burier, lw_acquire) ? "a burier" : NULL;
 }
