@@ -62,6 +62,8 @@ const FLAGS = [
   '-DMAX_FAILED_WAITS=1u',
   '-DMAX_RECHECKS=1u',
   '-DGENERATIONS=7u',
+  '-DTICKETS=0x10000000u',
+  '-DMOST_RENEWALS=0x0200u',
 ];
 const EXPLORER = ['explorer', 'prover'].flatMap((folder) =>
   readdirSync(join(HERE, folder))

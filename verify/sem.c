@@ -178,10 +178,10 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     return count;
 }
 
-/* Whether a wake at the state is due to a release, and to nothing else. */
+/* Whether a wake at the state is due to a release, and to nothing else, such as a withdrawal. */
 static bool wakes_count(void)
 {
-    return !(model_configuration->with & (SPURIOUS | SLICES | CANCELS | DEATHS)) &&
+    return !(model_configuration->with & (UNRELIABLE | SLICES | DEATHS)) &&
            model_configuration->rounds == 1 && !model_configuration->most_lost;
 }
 
@@ -273,6 +273,13 @@ static uint8_t beside_enough(const struct caller *caller, uint32_t n, uint32_t c
                : 0;
 }
 
+/* Whether a claimant that goes on moves its ticket. */
+static bool renews(const struct caller *caller, const struct operation *operation)
+{
+    return caller->phase & CLAIMS && operation->a & LW_SEM_NEED &&
+           ((operation->a ^ operation->b) & ~LW_SEM_TICKET) == 0;
+}
+
 /*
  * Whether a waiter takes a claim over, and did not wait briefly beside it to the end; or there are
  * too few permits by now.
@@ -316,6 +323,8 @@ static const char *operated(struct state *state, int agent, const struct operati
             c->own[LEFT] =
                 ((has_changed(operation, result) ? operation->b : result) & IS_CLAIMED) != 0;
         if (!has_changed(operation, result))
+            return NULL;
+        if (renews(c, operation))
             return NULL;
         if ((operation->a ^ operation->b) & (LW_SEM_NEED | LW_SEM_TICKET))
             state->ghosts[MARKED] = 0;

@@ -13,6 +13,8 @@
  *      that waited, would not give it a permit. There is one claim at a time.
  *      The claimant sleeps at the state. If it is woken in vain, it passes the notify on before it
  *      sleeps again. As only one thread does that, two of them cannot wake each other without end.
+ *      It also moves the ticket: if another thread takes the claim for its own, that one finds that
+ *      it is not, and waits in line.
  *   6. While a claim stands, newcomers neither take permits nor sleep at the state. Threads sleep
  *      in line, at the claim; event loops stay at the gate. Only waiters that were at the state
  *      before the claim may still take. They are fewer with each permit that they take, so the
@@ -41,19 +43,30 @@
  *     2  CLAIMS     0                          1                            0
  *     3  BEHIND     0                          0                            1
  *     4-6           bit 4: WAITS               TICKET                       TICKET, if BESIDE
- *     8 on          waits in vain, re-checks   0                            bit 8: BESIDE
+ *     8 on          waits in vain, re-checks   bits 9 on: how often its     bit 8: BESIDE
+ *                                              ticket moved
  *
  * Bit 7, OWES_LINE, is set only while a step runs: from when a thread was woken in line until it
  * claims, or has passed the wake on.
  */
-#define CLAIMS 0x0004u    /* has claimed */
-#define BEHIND 0x0008u    /* waits behind a claim: a thread in line, an event loop at the gate */
-#define TICKET 0x0070u    /* that of the claim's word, shifted */
-#define WAITS 0x0010u     /* waits at the state, without a claim */
-#define OWES_LINE 0x0080u /* may have consumed a notify of the line */
-#define BESIDE 0x0100u    /* waits briefly, beside the claim whose TICKET this is */
+#define CLAIMS 0x0004u      /* has claimed */
+#define BEHIND 0x0008u      /* waits behind a claim: a thread in line, an event loop at the gate */
+#define TICKET 0x0070u      /* that of the claim's word, shifted */
+#define WAITS 0x0010u       /* waits at the state, without a claim */
+#define OWES_LINE 0x0080u   /* may have consumed a notify of the line */
+#define BESIDE 0x0100u      /* waits briefly, beside the claim whose TICKET this is */
+#define ONE_RENEWAL 0x0200u /* a claimant has moved its ticket once more */
 #define TICKET_SHIFT 24u
-#define LINE_SHIFT 7u /* from LW_OWES to OWES_LINE */
+
+/* The bits of a ticket that move. With fewer of them the explorer has fewer states. */
+#ifndef TICKETS
+#define TICKETS LW_SEM_TICKET
+#endif
+
+/* The highest count of these. Fewer are explored: with spurious wake-ups there would be no end. */
+#ifndef MOST_RENEWALS
+#define MOST_RENEWALS 0xfe00u
+#endif
 
 uint32_t lw_sem_permits(const lw_word *sem)
 {
@@ -114,6 +127,32 @@ static bool is_claim_of(uint32_t claim, lw_phase phase)
     return (claim & LW_SEM_TICKET) == (phase & TICKET) << TICKET_SHIFT;
 }
 
+/*
+ * Claims n permits, in place of the claim that the word held. Returns the phase's bits of the new
+ * claim; 0 if the word holds another value by now.
+ */
+static lw_phase claim_after(lw_word *sem, uint32_t claim, uint32_t n)
+{
+    const uint32_t ticket = (claim + LW_SEM_ONE_TICKET) & TICKETS;
+    const uint32_t mine = n | ticket | (claim & LW_SEM_LINE);
+    return lw_cas(&sem[LW_SEM_CLAIM], claim, mine, lw_relaxed) == claim
+               ? CLAIMS | ticket >> TICKET_SHIFT
+               : 0;
+}
+
+/*
+ * Moves the ticket of the waiter's claim, and returns the phase with the new one. The phase stays
+ * if the word changes meanwhile, or if another waiter has taken the claim over, which the next step
+ * finds out.
+ */
+static lw_phase renew(lw_word *sem, lw_phase phase)
+{
+    const uint32_t claim = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
+    const lw_phase mine =
+        is_claim_of(claim, phase) ? claim_after(sem, claim, claim & LW_SEM_NEED) : 0;
+    return mine ? ((phase & ~TICKET) | mine) + ONE_RENEWAL : phase;
+}
+
 /* Ends the operation: ends the waiter's claim, and pays what it owes the line. */
 static lw_answer end(lw_word *sem, uint32_t what, uint32_t left, lw_phase phase)
 {
@@ -159,20 +198,27 @@ static bool may_claim(uint32_t claim, uint32_t state, uint32_t n, uint32_t why, 
            permits >= n && permits >= (claim & LW_SEM_NEED);
 }
 
+/* Returns the phase of a caller that was resumed for this reason. */
+static lw_phase resume(const lw_word *sem, lw_phase phase, uint32_t why)
+{
+    /* A caller that has not waited has phase 0: that its time is up entitles it to nothing. */
+    if (phase == 0)
+        return 0;
+    const lw_phase resumed = lw_waiters_resume(phase, why);
+    if (phase & BEHIND)
+        return resumed & LW_OWES ? OWES_LINE : 0;
+    if (!(phase & CLAIMS))
+        return resumed;
+    if (!is_claim_of(lw_load(&sem[LW_SEM_CLAIM], lw_relaxed), phase))
+        return resumed & LW_OWES;
+    return (phase & ~LW_OWES) | (resumed & (LW_OWES | LW_ENTITLED));
+}
+
 lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase phase)
 {
     const bool async = why & LW_ASYNC;
     const lw_phase waited = phase;
-    /* A caller that has not waited has phase 0: that its time is up entitles it to nothing. */
-    const lw_phase resumed = phase ? lw_waiters_resume(phase, why) : 0;
-    if (phase & BEHIND)
-        phase = (resumed & LW_OWES) << LINE_SHIFT;
-    else if (phase & CLAIMS)
-        phase = (phase & (CLAIMS | TICKET)) | (resumed & (LW_OWES | LW_ENTITLED));
-    else
-        phase = resumed;
-    if (phase & CLAIMS && !is_claim_of(lw_load(&sem[LW_SEM_CLAIM], lw_relaxed), phase))
-        phase &= LW_OWES;
+    phase = resume(sem, phase, why);
     if ((why & LW_WHY) == LW_CANCELLED)
         return give_up(sem, phase);
 
@@ -195,15 +241,15 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
             return lw_answer_of(LW_QUEUE, LW_SEM_GATE, phase, 0);
 
         uint32_t claim = 0;
+        /* It has to claim, or else to wait behind what stands there: rules 5 and 6. */
         const bool behind = !(phase & CLAIMS) && (n > 1 || (async && phase & LW_ENTITLED) ||
                                                   (state & LW_SEM_CLAIMED && !(phase & WAITS)));
         if (behind) {
             claim = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
             if (may_claim(claim, state, n, why, waited)) {
-                const uint32_t ticket = (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET;
-                const uint32_t mine = n | ticket | (claim & LW_SEM_LINE);
-                if (lw_cas(&sem[LW_SEM_CLAIM], claim, mine, lw_relaxed) == claim)
-                    phase = (phase & LW_OWES) | CLAIMS | ticket >> TICKET_SHIFT;
+                const lw_phase mine = claim_after(sem, claim, n);
+                if (mine)
+                    phase = (phase & LW_OWES) | mine;
                 seen = lw_load(&sem[LW_SEM_STATE], lw_relaxed);
                 continue;
             }
@@ -218,8 +264,11 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
             if (seen != state)
                 continue;
         }
-        if (phase & LW_OWES && permits > 0)
+        if (phase & LW_OWES && permits > 0) {
+            if (phase & waited & CLAIMS && phase < MOST_RENEWALS)
+                phase = renew(sem, phase);
             lw_notify(&sem[LW_SEM_STATE], 1);
+        }
         if (behind) {
             const bool rechecks = (why & LW_WHY) == LW_SLICE;
             const bool is_beside = permits >= n && permits >= (claim & LW_SEM_NEED);
@@ -286,7 +335,6 @@ void lw_sem_bury_step(lw_word *sem)
         claim = seen;
         if (!(claim & (LW_SEM_NEED | LW_SEM_LINE)))
             return;
-        seen = lw_cas(&sem[LW_SEM_CLAIM], claim, (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET,
-                      lw_relaxed);
+        seen = lw_cas(&sem[LW_SEM_CLAIM], claim, (claim + LW_SEM_ONE_TICKET) & TICKETS, lw_relaxed);
     } while (seen != claim);
 }

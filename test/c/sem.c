@@ -150,6 +150,34 @@ static int cycle(struct call *call)
 }
 
 /* Before there were claims, it did not succeed in 15 seconds. */
+static lw_phase claims(lw_word *words)
+{
+    const lw_answer answer = lw_sem_acquire_step(words, 2, LW_START, 0);
+    assert_int_equal(lw_answer_word(answer), LW_SEM_STATE);
+    return lw_answer_phase(answer);
+}
+
+/* A claimant that another one has replaced wakes after 8 claims, and has the last one's ticket. */
+TEST(of_two_that_have_one_ticket_the_second_to_be_woken_in_vain_finds_out)
+{
+    lw_word words[LW_SEM_WORDS] = {1};
+    const lw_phase first = claims(words);
+    for (int i = 0; i < 3; i++) {
+        lw_sem_bury_step(words);
+        claims(words);
+    }
+    lw_sem_bury_step(words);
+    const lw_phase last = claims(words);
+    assert_int_equal(first, last);
+
+    const lw_answer woken = lw_sem_acquire_step(words, 2, LW_OK, first);
+    assert_int_equal(lw_answer_word(woken), LW_SEM_STATE);
+    /* By the notify that the first one passed on. */
+    assert_int_equal(lw_answer_word(lw_sem_acquire_step(words, 2, LW_OK, last)), LW_SEM_CLAIM);
+    assert_int_equal(lw_answer_word(lw_sem_acquire_step(words, 2, LW_OK, lw_answer_phase(woken))),
+                     LW_SEM_STATE);
+}
+
 TEST(a_large_request_does_not_starve_beside_small_ones)
 {
     struct crowd crowd = {LW_SEM_INIT(3), 0};

@@ -14,10 +14,10 @@
  *                     bit 31      LINE      threads may be asleep in line, on this word
  *
  * A waiter takes over the claim of a claimant that does not come. If that one wakes after a
- * multiple of 8 claims, it takes the last of them for its own. Then it may take permits before the
- * true claimant, whose claim ends by that, so that newcomers go before it, too; and if both are
- * threads, they may wake each other beside too few permits, until more are released. The marks in
- * the state stay right, so that no waiter is stranded.
+ * multiple of 8 claims, it takes the last of them for its own, until one of the two is woken in vain
+ * and moves the ticket. Meanwhile it may take permits before the true claimant, whose claim ends by
+ * that, so that newcomers may go before it, too. The marks in the state stay right, so that no
+ * waiter is stranded.
  */
 #ifndef LOCKWORD_CORE_SEM_H
 #define LOCKWORD_CORE_SEM_H
@@ -32,7 +32,7 @@ enum {
     LW_SEM_WORDS = 3,
 };
 
-#define LW_SEM_MAX 0x0fffffffu
+#define LW_SEM_MAX 0x0fffffffu /* also the mask of PERMITS */
 #define LW_SEM_CLAIMED 0x10000000u
 #define LW_SEM_RESERVED 0x20000000u
 
@@ -66,6 +66,7 @@ LW_INLINE bool lw_sem_take(lw_word *sem, uint32_t n)
 LW_INLINE bool lw_sem_give(lw_word *sem, uint32_t n)
 {
     const uint32_t state = lw_load(&sem[LW_SEM_STATE], lw_unordered);
+    /* At most LW_SEM_MAX: no bit above the permits is set. */
     return state <= LW_SEM_MAX && n <= LW_SEM_MAX - state &&
            lw_cas(&sem[LW_SEM_STATE], state, state + n, lw_release) == state;
 }

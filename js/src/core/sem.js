@@ -13,6 +13,8 @@
  *      that waited, would not give it a permit. There is one claim at a time.
  *      The claimant sleeps at the state. If it is woken in vain, it passes the notify on before it
  *      sleeps again. As only one thread does that, two of them cannot wake each other without end.
+ *      It also moves the ticket: if another thread takes the claim for its own, that one finds that
+ *      it is not, and waits in line.
  *   6. While a claim stands, newcomers neither take permits nor sleep at the state. Threads sleep
  *      in line, at the claim; event loops stay at the gate. Only waiters that were at the state
  *      before the claim may still take. They are fewer with each permit that they take, so the
@@ -84,7 +86,8 @@ import {
 //     2  CLAIMS     0                          1                            0
 //     3  BEHIND     0                          0                            1
 //     4-6           bit 4: WAITS               TICKET                       TICKET, if BESIDE
-//     8 on          waits in vain, re-checks   0                            bit 8: BESIDE
+//     8 on          waits in vain, re-checks   bits 9 on: how often its     bit 8: BESIDE
+//                                              ticket moved
 //
 // Bit 7, OWES_LINE, is set only while a step runs: from when a thread was woken in line until it
 // claims, or has passed the wake on.
@@ -94,8 +97,14 @@ const TICKET = 0x0070; // that of the claim's word, shifted
 const WAITS = 0x0010; // waits at the state, without a claim
 const OWES_LINE = 0x0080; // may have consumed a notify of the line
 const BESIDE = 0x0100; // waits briefly, beside the claim whose TICKET this is
+const ONE_RENEWAL = 0x0200; // a claimant has moved its ticket once more
 const TICKET_SHIFT = 24;
-const LINE_SHIFT = 7; // from LW_OWES to OWES_LINE
+
+// The bits of a ticket that move. With fewer of them the explorer has fewer states.
+const TICKETS = LW_SEM_TICKET;
+
+// The highest count of these. Fewer are explored: with spurious wake-ups there would be no end.
+const MOST_RENEWALS = 0xfe00;
 
 /**
  * Takes n permits, unless there are fewer, they are kept for waiters, or the word changes
@@ -132,6 +141,7 @@ export function semGive(sem, n) {
   const LW_SEM_MAX = 0x0fffffff;
 
   const state = sem[LW_SEM_STATE];
+  // At most LW_SEM_MAX: no bit above the permits is set.
   return (
     state >>> 0 <= LW_SEM_MAX &&
     n >>> 0 <= (LW_SEM_MAX - state) >>> 0 &&
@@ -228,6 +238,42 @@ function isClaimOf(claim, phase) {
 }
 
 /**
+ * Claims n permits, in place of the claim that the word held. Returns the phase's bits of the new
+ * claim; 0 if the word holds another value by now.
+ *
+ * @param {Words} sem
+ * @param {number} claim
+ * @param {number} n
+ * @returns {number}
+ */
+function claimAfter(sem, claim, n) {
+  const LW_SEM_CLAIM = 2;
+  const LW_SEM_ONE_TICKET = 0x10000000;
+  const LW_SEM_LINE = 0x80000000 | 0;
+
+  const ticket = (claim + LW_SEM_ONE_TICKET) & TICKETS;
+  const mine = n | ticket | (claim & LW_SEM_LINE);
+  return Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, mine) === claim
+    ? CLAIMS | (ticket >>> TICKET_SHIFT)
+    : 0;
+}
+
+/**
+ * Moves the ticket of the waiter's claim, and returns the phase with the new one. The phase stays
+ * if the word changes meanwhile, or if another waiter has taken the claim over, which the next step
+ * finds out.
+ *
+ * @param {Words} sem
+ * @param {number} phase
+ * @returns {number}
+ */
+function renew(sem, phase) {
+  const claim = Atomics.load(sem, LW_SEM_CLAIM);
+  const mine = isClaimOf(claim, phase) ? claimAfter(sem, claim, claim & LW_SEM_NEED) : 0;
+  return mine ? ((phase & ~TICKET) | mine) + ONE_RENEWAL : phase;
+}
+
+/**
  * Ends the operation: ends the waiter's claim, and pays what it owes the line.
  *
  * @param {Words} sem
@@ -292,6 +338,24 @@ function mayClaim(claim, state, n, why, phase) {
 }
 
 /**
+ * Returns the phase of a caller that was resumed for this reason.
+ *
+ * @param {Words} sem
+ * @param {number} phase
+ * @param {number} why
+ * @returns {number}
+ */
+function resume(sem, phase, why) {
+  // A caller that has not waited has phase 0: that its time is up entitles it to nothing.
+  if (phase === 0) return 0;
+  const resumed = waitersResume(phase, why);
+  if (phase & BEHIND) return resumed & LW_OWES ? OWES_LINE : 0;
+  if (!(phase & CLAIMS)) return resumed;
+  if (!isClaimOf(Atomics.load(sem, LW_SEM_CLAIM), phase)) return resumed & LW_OWES;
+  return (phase & ~LW_OWES) | (resumed & (LW_OWES | LW_ENTITLED));
+}
+
+/**
  * A step: takes n permits, all at once, and waits as often as needed. The result is how many
  * permits are left.
  *
@@ -304,13 +368,7 @@ function mayClaim(claim, state, n, why, phase) {
 export function semAcquireStep(sem, n, why, phase) {
   const async = (why & LW_ASYNC) !== 0;
   const waited = phase;
-  // A caller that has not waited has phase 0: that its time is up entitles it to nothing.
-  const resumed = phase ? waitersResume(phase, why) : 0;
-  if (phase & BEHIND) phase = (resumed & LW_OWES) << LINE_SHIFT;
-  else if (phase & CLAIMS)
-    phase = (phase & (CLAIMS | TICKET)) | (resumed & (LW_OWES | LW_ENTITLED));
-  else phase = resumed;
-  if (phase & CLAIMS && !isClaimOf(Atomics.load(sem, LW_SEM_CLAIM), phase)) phase &= LW_OWES;
+  phase = resume(sem, phase, why);
   if ((why & LW_WHY) === LW_CANCELLED) return giveUp(sem, phase);
 
   let seen = Atomics.load(sem, LW_SEM_STATE);
@@ -330,6 +388,7 @@ export function semAcquireStep(sem, n, why, phase) {
       return { what: LW_QUEUE, word: LW_SEM_GATE, phase, expected: 0 };
 
     let claim = 0;
+    // It has to claim, or else to wait behind what stands there: rules 5 and 6.
     const behind =
       !(phase & CLAIMS) &&
       (n >>> 0 > 1 ||
@@ -338,10 +397,8 @@ export function semAcquireStep(sem, n, why, phase) {
     if (behind) {
       claim = Atomics.load(sem, LW_SEM_CLAIM);
       if (mayClaim(claim, state, n, why, waited)) {
-        const ticket = (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET;
-        const mine = n | ticket | (claim & LW_SEM_LINE);
-        if (Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, mine) === claim)
-          phase = (phase & LW_OWES) | CLAIMS | (ticket >>> TICKET_SHIFT);
+        const mine = claimAfter(sem, claim, n);
+        if (mine) phase = (phase & LW_OWES) | mine;
         seen = Atomics.load(sem, LW_SEM_STATE);
         continue;
       }
@@ -357,7 +414,10 @@ export function semAcquireStep(sem, n, why, phase) {
       seen = Atomics.compareExchange(sem, LW_SEM_STATE, state, marked);
       if (seen !== state) continue;
     }
-    if (phase & LW_OWES && permits > 0) notify(sem, LW_SEM_STATE, 1);
+    if (phase & LW_OWES && permits > 0) {
+      if (phase & waited & CLAIMS && phase < MOST_RENEWALS) phase = renew(sem, phase);
+      notify(sem, LW_SEM_STATE, 1);
+    }
     if (behind) {
       const rechecks = (why & LW_WHY) === LW_SLICE;
       const isBeside = permits >= n >>> 0 && permits >= (claim & LW_SEM_NEED);
@@ -428,11 +488,6 @@ export function semBuryStep(sem) {
   do {
     claim = seen;
     if (!(claim & (LW_SEM_NEED | LW_SEM_LINE))) return;
-    seen = Atomics.compareExchange(
-      sem,
-      LW_SEM_CLAIM,
-      claim,
-      (claim + LW_SEM_ONE_TICKET) & LW_SEM_TICKET,
-    );
+    seen = Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, (claim + LW_SEM_ONE_TICKET) & TICKETS);
   } while (seen !== claim);
 }
