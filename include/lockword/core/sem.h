@@ -14,10 +14,10 @@
  *                     bit 31      LINE      threads may be asleep in line, on this word
  *
  * A waiter takes over the claim of a claimant that does not come. If that one wakes after a
- * multiple of 8 claims, it takes the last of them for its own, until one of the two is woken in vain
- * and moves the ticket. Meanwhile it may take permits before the true claimant, whose claim ends by
- * that, so that newcomers may go before it, too. The marks in the state stay right, so that no
- * waiter is stranded.
+ * multiple of 8 claims, it takes the last of them for its own, until one of the two is woken in
+ * vain and moves the ticket. Meanwhile it may take permits before the true claimant, whose claim
+ * ends by that, so that newcomers may go before it, too. The marks in the state stay right, so that
+ * no waiter is stranded.
  */
 #ifndef LOCKWORD_CORE_SEM_H
 #define LOCKWORD_CORE_SEM_H
