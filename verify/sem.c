@@ -2,7 +2,8 @@
  * sem.c: the explorer's model of the semaphore. Each caller acquires as many permits as its size
  * and releases them; t only tries, f does so by the C interface, whose inlined halves go before the
  * steps; l looks, as a caller does that is awake yet. Caller r buries agents that have died, as a
- * region does. The configuration gives the number of permits at first.
+ * region does; q tries as t does, and buries an agent that is none of these while it holds permits.
+ * The configuration gives the number of permits at first.
  */
 #include <lockword/sem.h>
 
@@ -160,8 +161,10 @@ static int choices(const struct state *state, int agent, int caller, struct choi
         return 0;
     if (model_letter(agent, caller) == 'r')
         return burials(state, BURY, state->ghosts[BURIED], choices);
+    if (model_letter(agent, caller) == 'q' && holds && !(state->ghosts[BURIED] & 1 << agent))
+        choices[count++] = (struct choice){.function = BURY, .a = model_id(agent)};
     const uint8_t get = by_face                              ? FACE_ACQUIRE
-                        : model_letter(agent, caller) == 't' ? TRY_ACQUIRE
+                        : is_one_of(agent, caller, "tq")     ? TRY_ACQUIRE
                         : model_letter(agent, caller) == 'l' ? LOOK
                                                              : ACQUIRE;
     const uint8_t give = by_face ? FACE_RELEASE : RELEASE;
@@ -178,10 +181,13 @@ static int choices(const struct state *state, int agent, int caller, struct choi
     return count;
 }
 
-/* Whether a wake at the state is due to a release, and to nothing else, such as a withdrawal. */
+/*
+ * Whether a wake at the state is due to a release, and to nothing else, such as a withdrawal, or a
+ * claimant that was replaced.
+ */
 static bool wakes_count(void)
 {
-    return !(model_configuration->with & (UNRELIABLE | SLICES | DEATHS)) &&
+    return !(model_configuration->with & (UNRELIABLE | BRIEFS | DEATHS | BURIALS)) &&
            model_configuration->rounds == 1 && !model_configuration->most_lost;
 }
 
@@ -218,8 +224,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
     if (c->flags & (TOOK | GAVE))
         return "takes or gives twice";
     if (after < before) {
-        /* Another waiter may take the claim over, since claimants may have died. */
-        if (state->ghosts[MARKED] && !(model_configuration->with & (SLICES | BRIEFS)) &&
+        /* Another waiter may claim instead: the claimant may have died. */
+        if (state->ghosts[MARKED] && !(model_configuration->with & (SLICES | BRIEFS | BURIALS)) &&
             !is_try(a->function) && !(c->phase & (LW_ENTITLED | CLAIMS | BEHIND)) &&
             !(c->phase & WAITS && c->flags & HAS_WAITED))
             return "overtakes a claim";
@@ -427,8 +433,10 @@ static const char *ended(struct state *state, int agent, int caller, uint32_t fu
                                                                               : "releases too much";
     case BURY: {
         const bool leaves = c->own[LEFT];
-        c->flags = c->own[LEFT] = 0;
-        use_up_round(c);
+        if (!(c->flags & HOLDS))
+            use_up_round(c);
+        c->flags &= HOLDS;
+        c->own[LEFT] = 0;
         state->ghosts[BURIED] |= (uint8_t)(1 << model_agent_of((uint32_t)result));
         return leaves ? "a burial leaves a claim, or its line" : NULL;
     }
@@ -644,6 +652,7 @@ static const struct configuration configurations[] = {
     {"b,b,a", 1, ANY_END, 0, SMALL, 1},
     {"aaa,b2", 1, ANY_END, 0, MEDIUM, 2},
     {"b,a,a", 1, ANY_END, 0, SMALL, 1},
+    {"b2,b2,tt", 1, BRIEFS, 0, SMALL, 2},
     {"b,b2,b,b", 1, CANCELS, 0, SMALL, 2},
     {"b,b,a", 1, ANY_END | DEATHS, 0, SMALL, 1},
     {"b2,a,aa3", 1, TIMEOUTS | CANCELS, 0, LARGE, 3},
@@ -659,6 +668,8 @@ static const struct configuration configurations[] = {
     {"a,b2,b,r", 1, BRIEFS | DEATHS | BURIALS, 0, SMALL, 2},
     {"a2,a,r", 1, ANY_END | DEATHS | BURIALS, 0, SMALL, 2},
     {"b2,b2,r", 1, ANY_END | DEATHS | BURIALS, 0, SMALL, 2},
+    {"b2,a2,q", 1, BURIALS, 0, SMALL, 2},
+    {"b2,b2,q", 1, BURIALS, 0, SMALL, 2},
 };
 
 static const struct configuration proofs[] = {

@@ -211,7 +211,7 @@ static lw_phase resume(const lw_word *sem, lw_phase phase, uint32_t why)
         return resumed;
     if (!is_claim_of(lw_load(&sem[LW_SEM_CLAIM], lw_relaxed), phase))
         return resumed & LW_OWES;
-    return (phase & ~LW_OWES) | (resumed & (LW_OWES | LW_ENTITLED));
+    return phase | (resumed & (LW_OWES | LW_ENTITLED));
 }
 
 lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase phase)
@@ -265,7 +265,7 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
                 continue;
         }
         if (phase & LW_OWES && permits > 0) {
-            if (phase & waited & CLAIMS && phase < MOST_RENEWALS)
+            if (phase & CLAIMS && phase < MOST_RENEWALS)
                 phase = renew(sem, phase);
             lw_notify(&sem[LW_SEM_STATE], 1);
         }

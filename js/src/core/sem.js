@@ -352,7 +352,7 @@ function resume(sem, phase, why) {
   if (phase & BEHIND) return resumed & LW_OWES ? OWES_LINE : 0;
   if (!(phase & CLAIMS)) return resumed;
   if (!isClaimOf(Atomics.load(sem, LW_SEM_CLAIM), phase)) return resumed & LW_OWES;
-  return (phase & ~LW_OWES) | (resumed & (LW_OWES | LW_ENTITLED));
+  return phase | (resumed & (LW_OWES | LW_ENTITLED));
 }
 
 /**
@@ -415,7 +415,7 @@ export function semAcquireStep(sem, n, why, phase) {
       if (seen !== state) continue;
     }
     if (phase & LW_OWES && permits > 0) {
-      if (phase & waited & CLAIMS && phase < MOST_RENEWALS) phase = renew(sem, phase);
+      if (phase & CLAIMS && phase < MOST_RENEWALS) phase = renew(sem, phase);
       notify(sem, LW_SEM_STATE, 1);
     }
     if (behind) {
