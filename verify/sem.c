@@ -656,6 +656,8 @@ static const struct configuration configurations[] = {
     {"b,b2,b,b", 1, CANCELS, 0, SMALL, 2},
     {"b,b,a", 1, ANY_END | DEATHS, 0, SMALL, 1},
     {"b2,b,b2,b", 1, 0, 0, LARGE, 2},
+    {"b2,a2,tt", 1, BRIEFS | CANCELS, 0, SMALL, 2},
+    {"b2,a2,tt", 1, BRIEFS | TIMEOUTS, 0, MEDIUM, 2},
     {"b2,b2,b2,b", 1, 0, 0, LARGE, 3},
     {"b,b,r", 1, DEATHS | BURIALS, 0, SMALL, 1},
     {"b2,b,r", 1, BRIEFS | DEATHS | BURIALS, 0, SMALL, 2},
@@ -664,6 +666,7 @@ static const struct configuration configurations[] = {
     {"a2,a,r", 1, ANY_END | DEATHS | BURIALS, 0, SMALL, 2},
     {"b2,b2,r", 1, ANY_END | DEATHS | BURIALS, 0, SMALL, 2},
     {"b2,a2,q", 1, BURIALS, 0, SMALL, 2},
+    {"b2,a2,q", 1, CANCELS | BURIALS, 0, SMALL, 2},
     {"b2,b2,q", 1, BURIALS, 0, SMALL, 2},
 };
 

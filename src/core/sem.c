@@ -153,6 +153,19 @@ static lw_phase renew(lw_word *sem, lw_phase phase)
     return mine ? ((phase & ~TICKET) | mine) + ONE_RENEWAL : phase;
 }
 
+/*
+ * The state's mark went before the claim ended. An event loop whose claim this one had replaced,
+ * and that did not know it yet, may have set the mark again: it bars all, that loop included, and
+ * only the next claim ends it. The loop may also have looked while this claim stood, and wait for
+ * its end. Acquire, after an operation that is acquire and release: whichever of both came first,
+ * either the loop sees that the claim has ended, or this sees the mark.
+ */
+static void wake_replaced(lw_word *sem)
+{
+    if (lw_load(&sem[LW_SEM_STATE], lw_acquire) & LW_SEM_CLAIMED)
+        lw_notify_async(&sem[LW_SEM_GATE], LW_ALL);
+}
+
 /* Ends the operation: ends the waiter's claim, and pays what it owes the line. */
 static lw_answer end(lw_word *sem, uint32_t what, uint32_t left, lw_phase phase)
 {
@@ -160,9 +173,11 @@ static lw_answer end(lw_word *sem, uint32_t what, uint32_t left, lw_phase phase)
         uint32_t seen = lw_load(&sem[LW_SEM_CLAIM], lw_relaxed);
         while (is_claim_of(seen, phase)) {
             const uint32_t claim = seen;
-            seen = lw_cas(&sem[LW_SEM_CLAIM], claim, claim & ~LW_SEM_NEED, lw_relaxed);
-            if (seen == claim)
+            seen = lw_cas(&sem[LW_SEM_CLAIM], claim, claim & ~LW_SEM_NEED, lw_acq_rel);
+            if (seen == claim) {
+                wake_replaced(sem);
                 break;
+            }
         }
     }
     if (phase & (CLAIMS | OWES_LINE))

@@ -821,11 +821,11 @@ static void remove_permits_in_a_burial(bool are_owned)
     assert_int_equal(lw_region_bytes(region, "bytes", 1024, (void **)&bytes), ENOSPC);
     assert_int_equal(lw_region_remove(region, "spare"), 0);
     assert_int_equal(lw_region_bytes(region, "bytes", 1024, (void **)&bytes), 0);
-    assert_ptr_equal(bytes, spare);
+    assert_true(bytes == (void *)spare);
     end_burial(region);
     void *again;
     assert_int_equal(lw_region_bytes(region, "again", 1024, &again), 0);
-    assert_ptr_equal(again, permits.words);
+    assert_true(again == permits.words);
     assert_int_equal(lw_region_close(region), 0);
 }
 
@@ -855,7 +855,7 @@ TEST(permits_that_are_removed_before_a_burial_visits_them)
     begin_burial(&mutex, NULL);
     assert_int_equal(lw_region_remove(region, "permits"), 0);
     assert_int_equal(lw_region_bytes(region, "bytes", 1024, (void **)&bytes), 0);
-    assert_ptr_equal(bytes, permits.words);
+    assert_true(bytes == permits.words);
     bytes[LW_PERMITS_STATE] = 77;
     bytes[LW_PERMITS_COUNT] = 1;
     bytes[LW_PERMITS_FIRST] = ID_ROW;

@@ -274,6 +274,19 @@ function renew(sem, phase) {
 }
 
 /**
+ * The state's mark went before the claim ended. An event loop whose claim this one had replaced,
+ * and that did not know it yet, may have set the mark again: it bars all, that loop included, and
+ * only the next claim ends it. The loop may also have looked while this claim stood, and wait for
+ * its end. Acquire, after an operation that is acquire and release: whichever of both came first,
+ * either the loop sees that the claim has ended, or this sees the mark.
+ *
+ * @param {Words} sem
+ */
+function wakeReplaced(sem) {
+  if (Atomics.load(sem, LW_SEM_STATE) & LW_SEM_CLAIMED) notify(sem, LW_SEM_GATE);
+}
+
+/**
  * Ends the operation: ends the waiter's claim, and pays what it owes the line.
  *
  * @param {Words} sem
@@ -288,7 +301,10 @@ function end(sem, what, left, phase) {
     while (isClaimOf(seen, phase)) {
       const claim = seen;
       seen = Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, claim & ~LW_SEM_NEED);
-      if (seen === claim) break;
+      if (seen === claim) {
+        wakeReplaced(sem);
+        break;
+      }
     }
   }
   if (phase & (CLAIMS | OWES_LINE)) passLine(sem);
