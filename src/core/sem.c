@@ -157,8 +157,9 @@ static lw_phase renew(lw_word *sem, lw_phase phase)
  * The state's mark went before the claim ended. An event loop whose claim this one had replaced,
  * and that did not know it yet, may have set the mark again: it bars all, that loop included, and
  * only the next claim ends it. The loop may also have looked while this claim stood, and wait for
- * its end. Acquire, after an operation that is acquire and release: whichever of both came first,
- * either the loop sees that the claim has ended, or this sees the mark.
+ * its end. So either the loop has to see that the claim has ended, or this the mark. That this load
+ * stays behind the operation that ended the claim is what x86, ARM and ECMAScript do with these
+ * orders; C promises it only of stronger ones.
  */
 static void wake_replaced(lw_word *sem)
 {

@@ -267,10 +267,12 @@ void line_begin_reason(const struct lw_lease_options *options)
 }
 
 /* What the functions below begin with. */
-static int begin(struct etcd *etcd, struct etcd_cluster *cluster, const char *servers,
-                 const struct lw_lease_options *options)
+static int begin(struct etcd *etcd, struct etcd_cluster *cluster, struct line *line,
+                 const char *servers, const char *name, const struct lw_lease_options *options)
 {
-    int error = etcd_parse(cluster, servers);
+    int error = line_of(line, name);
+    if (!error)
+        error = etcd_parse(cluster, servers);
     if (error)
         return error;
     error = etcd_open(etcd, cluster);
@@ -297,9 +299,7 @@ static int list(struct infos *infos, const char *servers, const char *name,
     struct etcd_cluster cluster;
     struct etcd etcd;
     struct line line;
-    int error = line_of(&line, name);
-    if (!error)
-        error = begin(&etcd, &cluster, servers, options);
+    int error = begin(&etcd, &cluster, &line, servers, name, options);
     if (error)
         return error;
     const int64_t limit = limit_of(options);
@@ -338,9 +338,7 @@ int line_first(struct lw_lease_info *first, bool with_times, const char *servers
     struct etcd_cluster cluster;
     struct etcd etcd;
     struct line line;
-    int error = line_of(&line, name);
-    if (!error)
-        error = begin(&etcd, &cluster, servers, options);
+    int error = begin(&etcd, &cluster, &line, servers, name, options);
     if (error)
         return error;
     const int64_t limit = limit_of(options);
@@ -382,9 +380,7 @@ static int break_one(const char *servers, const char *name, int64_t token,
     struct etcd_cluster cluster;
     struct etcd etcd;
     struct line line;
-    int error = name ? line_of(&line, name) : EINVAL;
-    if (!error)
-        error = begin(&etcd, &cluster, servers, options);
+    int error = name ? begin(&etcd, &cluster, &line, servers, name, options) : EINVAL;
     if (error)
         return error;
     const int64_t limit = limit_of(options);
