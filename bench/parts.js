@@ -56,7 +56,8 @@ function machine({ machine: about, native, js }) {
     `${about.cpu}: ${about.cpus} CPUs${about.virtual ? ', in a virtual machine' : ''}; ${about.kernel}`,
     [about.compiler, `Node ${js.node.replace('v', '')}`].filter(Boolean).join('; '),
     versions.map(([name, version]) => `${name} ${version}`).join('; '),
-    `${about.date}: ${rounds} rounds of ${seconds} s a contended cell and lock, ${pairs} rounds of uncontended pairs; in JavaScript ${js.rounds} and ${js.pairRounds}`,
+    `${about.date}: ${rounds} rounds of ${seconds} s a contended cell and lock, ${pairs} rounds of uncontended pairs`,
+    `${js.date ?? about.date}: in JavaScript ${js.rounds} and ${js.pairRounds} rounds`,
     `a word's round trip between two CPUs meanwhile: from ${fixed(least, 0)} to ${fixed(most, 0)} ns`,
   ]);
 }
