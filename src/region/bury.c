@@ -172,16 +172,31 @@ static void end_visit(struct lw_region *region)
     lw_mutex_unlock(&region->visiting);
 }
 
-/* Whose things are freed: those of one agent or, if that is 0, of all agents of a process row. */
+/* A set of process rows. */
+struct rows {
+    uint32_t bits[PROCESSES / 32];
+};
+
+static void add_row(struct rows *rows, uint32_t row)
+{
+    rows->bits[row / 32] |= 1u << row % 32;
+}
+
+static bool has_row(const struct rows *rows, uint32_t row)
+{
+    return row < PROCESSES && rows->bits[row / 32] >> row % 32 & 1;
+}
+
+/* Whose things are freed: those of one agent or, if that is 0, of all agents of these rows. */
 struct whose {
     uint32_t agent;
-    uint32_t row;
+    const struct rows *rows;
 };
 
 static bool is_theirs(const struct lw_region *region, uint32_t owner, struct whose whose)
 {
-    return owner != 0 &&
-           (whose.agent ? owner == whose.agent : lw_region_process_of(region, owner) == whose.row);
+    return owner != 0 && (whose.agent ? owner == whose.agent
+                                      : has_row(whose.rows, lw_region_process_of(region, owner)));
 }
 
 /* Returns the first permit from this one on that the dead have, or how many permits there are. */
@@ -368,28 +383,44 @@ void lw_region_bury_nobody(struct lw_region *region, const lw_word *word)
 
 void lw_region_bury_agent(struct lw_region *region, uint32_t id, bool may_wait)
 {
-    free_all(region, (struct whose){id, PROCESSES});
+    free_all(region, (struct whose){id, NULL});
     free_row(region, id & ID_ROW);
     if (may_wait)
         wake_all(region);
 }
 
-void lw_region_bury_process(struct lw_region *region, uint32_t row)
+static void free_process(struct process *process)
 {
-    struct memory *memory = region->memory;
-    free_all(region, (struct whose){0, row});
-    for (uint32_t i = lw_region_next_agent(region, 0); i < AGENTS;
-         i = lw_region_next_agent(region, i + 1)) {
-        if ((lw_load(&memory->agents[i].state, lw_relaxed) & AGENT_PROCESS) == row + 1)
-            free_row(region, i);
-    }
-    wake_all(region);
-    struct process *process = &memory->processes[row];
     lw_store(&process->pid, 0, lw_relaxed);
     lw_store(&process->visits, 0, lw_relaxed);
     lw_store(&process->alarm, 0, lw_relaxed);
     lw_store(&process->generation, lw_load(&process->generation, lw_relaxed) + 1, lw_release);
     __atomic_store_n(&process->token, 0, __ATOMIC_SEQ_CST);
+}
+
+/* All at once: to look at each name takes as long for one process as for many. */
+static void bury_processes(struct lw_region *region, const struct rows *rows)
+{
+    struct memory *memory = region->memory;
+    free_all(region, (struct whose){0, rows});
+    for (uint32_t i = lw_region_next_agent(region, 0); i < AGENTS;
+         i = lw_region_next_agent(region, i + 1)) {
+        const uint32_t process = lw_load(&memory->agents[i].state, lw_relaxed) & AGENT_PROCESS;
+        if (process != 0 && has_row(rows, process - 1))
+            free_row(region, i);
+    }
+    wake_all(region);
+    for (uint32_t row = 0; row < PROCESSES; row++) {
+        if (has_row(rows, row))
+            free_process(&memory->processes[row]);
+    }
+}
+
+void lw_region_bury_process(struct lw_region *region, uint32_t row)
+{
+    struct rows rows = {{0}};
+    add_row(&rows, row);
+    bury_processes(region, &rows);
 }
 
 /* A dead process, as it was found. */
@@ -398,7 +429,7 @@ struct dead {
     uint32_t generation;
 };
 
-/* So many are buried after one barrier, and then the next ones. */
+/* So many are buried at once, after one barrier, and then the next ones. */
 #define AT_ONCE 64
 
 /* Returns how many there are, at most AT_ONCE; *announced: whether all of them were announced. */
@@ -439,6 +470,8 @@ static void bury_some(struct lw_region *region)
     if (!__atomic_compare_exchange_n(&header->burier, &burier, myself, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST))
         return;
+    struct rows rows = {{0}};
+    uint32_t burials = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t row = dead[i].row;
         /*
@@ -448,9 +481,12 @@ static void bury_some(struct lw_region *region)
         if (!has_died(region, row) ||
             lw_load(&region->memory->processes[row].generation, lw_acquire) != dead[i].generation)
             continue;
-        lw_region_bury_process(region, row);
-        __atomic_fetch_add(&header->epoch, 1, __ATOMIC_RELAXED);
+        add_row(&rows, row);
+        burials++;
     }
+    if (burials > 0)
+        bury_processes(region, &rows);
+    __atomic_fetch_add(&header->epoch, burials, __ATOMIC_RELAXED);
     __atomic_store_n(&header->burier, 0, __ATOMIC_SEQ_CST);
 }
 

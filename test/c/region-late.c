@@ -50,6 +50,7 @@ static struct {
     lw_region *larger;
     uint32_t burials;
     uint32_t keepers_burials;
+    uint32_t wakes_of_permits; /* of all who wait for them */
     uint32_t spins;
     uint32_t happened;
     lw_word *visited;      /* a burial stops when it comes to these words, until `goes_on` */
@@ -175,6 +176,7 @@ void __wrap_lw_sem_bury_step(lw_word *sem)
 uint32_t __real_lw_permits_bury_step(lw_word *permits, uint32_t dead);
 uint32_t __wrap_lw_permits_bury_step(lw_word *permits, uint32_t dead)
 {
+    plan.wakes_of_permits += dead == ID_ROW;
     /* Its first half, after which it tells the waiters. */
     for (uint32_t which = 0; which < lw_permits_count(permits); which++) {
         lw_word *owner = &permits[LW_PERMITS_FIRST + which];
@@ -486,6 +488,42 @@ TEST(a_death_while_a_thread_buries)
     assert_int_equal(lw_region_mutex_trylock(&second), EOWNERDEAD);
     assert_int_equal(waitpid(killer, NULL, 0), killer);
     assert_int_equal(waitpid(plan.holder, NULL, 0), plan.holder);
+    plan.process = 0;
+    assert_int_equal(lw_region_close(region), 0);
+}
+
+/* However many have died, a burial looks at each name, and wakes its waiters, once. */
+TEST(processes_that_are_buried_at_once)
+{
+    enum { HOLDERS = 9 };
+    lw_region *region = create();
+    lw_region_mutex mutexes[HOLDERS];
+    lw_region_permits permits;
+    pid_t holders[HOLDERS];
+    char said;
+    assert_int_equal(lw_region_permits_named(region, "permits", HOLDERS + 1, &permits), 0);
+    plan.has_no_keeper = true;
+    plan.takes = &permits;
+    for (int i = 0; i < HOLDERS; i++) {
+        const char name[] = {(char)('a' + i), 0};
+        mutexes[i] = named(region, name);
+        fork_holder(&mutexes[i], false);
+        assert_int_equal(read(plan.says, &said, 1), 1);
+        close(plan.says);
+        holders[i] = plan.holder;
+    }
+    assert_int_equal(lw_region_permits_available(&permits), 1);
+    for (int i = 0; i < HOLDERS; i++) {
+        kill(holders[i], SIGKILL);
+        assert_int_equal(waitpid(holders[i], NULL, 0), holders[i]);
+    }
+    assert_int_equal(plan.wakes_of_permits, 0);
+    lw_region_bury_the_dead(region);
+    assert_int_equal(plan.wakes_of_permits, 1);
+    assert_int_equal(region->memory->header.epoch, HOLDERS);
+    assert_int_equal(lw_region_permits_available(&permits), HOLDERS + 1);
+    for (int i = 0; i < HOLDERS; i++)
+        assert_int_equal(lw_region_mutex_trylock(&mutexes[i]), EOWNERDEAD);
     plan.process = 0;
     assert_int_equal(lw_region_close(region), 0);
 }
