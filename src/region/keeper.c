@@ -41,7 +41,10 @@
 
 /* And so often where there are more processes than a keeper can wait on. */
 #define CROWDED_LOOK_NS 1000000000
-/* Then it waits on no more than these: each one that joins wakes all keepers. */
+/*
+ * Then it waits on no more than these; and not for processes to join, each of which would wake all
+ * keepers: of a new one it learns when it looks.
+ */
 #define CROWDED_WATCH 32
 
 #define SLICE_NS 100000 /* the shortest that the kernel gives */
@@ -233,7 +236,10 @@ static void watch_rows(const struct lw_region *region, uint32_t from, uint32_t t
     }
 }
 
-/* Waits until a process joins, or until one of those that have joined may have died. */
+/*
+ * Waits until a process joins, until one of those that have joined may have died, or until this
+ * process closes the region.
+ */
 static void watch(struct lw_region *region, uint32_t members)
 {
     struct watched watched = {.n = 1};
@@ -243,8 +249,10 @@ static void watch(struct lw_region *region, uint32_t members)
     /* The dead are left to a live burier only. If that dies, its token is among the words. */
     if (watched.any_dead && !lw_region_has_burier(region))
         return;
-    if (watched.any_left)
+    if (watched.any_left) {
+        watched.words[0] = (struct lw_waited){&region->closing, 0};
         watched.n = 1 + CROWDED_WATCH;
+    }
     int64_t look_ns = LOOK_NS;
     lw_wait_many(watched.words, watched.n,
                  watched.any_left ? lw_after_ns(CROWDED_LOOK_NS) : LW_FOREVER, &look_ns);
@@ -355,6 +363,7 @@ void lw_region_leave(struct lw_region *region)
         return;
     lw_store(&region->closing, 1, lw_release);
     lw_region_move(&region->memory->header.members);
+    lw_notify(&region->closing, LW_ALL);
     pthread_join(region->keeper, NULL);
     region->joined = false;
 }

@@ -528,6 +528,37 @@ TEST(processes_that_are_buried_at_once)
     assert_int_equal(lw_region_close(region), 0);
 }
 
+/*
+ * Where there are more processes than a keeper can wait on, not each one that joins or leaves wakes
+ * all keepers. To close the region wakes its own.
+ */
+TEST(keepers_in_a_crowd)
+{
+    enum { OTHERS = 200, MOVES = 40 };
+    lw_region *region = create();
+    struct memory *memory = region->memory;
+    if (!lw_can_wait_for_many())
+        skip();
+    for (uint32_t row = 1; row <= OTHERS; row++) {
+        lw_store(&memory->processes[row].boot, lw_region_boot(), lw_relaxed);
+        lw_region_mark_used(memory->header.used_processes, PROCESSES_PART_SHIFT, row);
+        lw_store(&memory->processes[row].token, 1 | FUTEX_WAITERS, lw_release);
+    }
+    lw_region_move(&memory->header.members);
+    sleep_ms(50); /* until the keeper sleeps again */
+    const uint32_t before = __atomic_load_n(&plan.keepers_burials, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < MOVES; i++) {
+        lw_region_move(&memory->header.members);
+        sleep_ms(2);
+    }
+    /* It looks once a second. */
+    const uint32_t looks = __atomic_load_n(&plan.keepers_burials, __ATOMIC_SEQ_CST) - before;
+    assert_in_range(looks, 0, MOVES / 4);
+    const int64_t start = now_ns();
+    assert_int_equal(lw_region_close(region), 0);
+    assert_in_range(now_ns() - start, 0, 700 * (int64_t)NS_PER_MS);
+}
+
 /* Without /proc it is unknown; whoever wanted the row, too, may have stored that last. */
 TEST(a_row_says_its_boot_again)
 {
