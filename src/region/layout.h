@@ -107,7 +107,7 @@ struct agent {
 #define SLOT_TYPE 0x000000ffu
 #define SLOT_ONE 0x00000100u
 enum {
-    SLOT_UNUSED = 0, /* the whole word is 0: no search goes on behind it */
+    SLOT_UNUSED = 0, /* no search goes on behind it. If the whole word is 0, it never had a name */
     SLOT_REMOVED = 0xff,
 };
 

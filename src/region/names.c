@@ -68,12 +68,22 @@ static struct slot *slot_at(const struct lw_region *region, const struct lw_regi
     return &region->memory->slots[(uint32_t)(((uint64_t)name->hash + i) % region->slots)];
 }
 
-/* Returns the slot of this name, or NULL, and its type. */
-static struct slot *find(const struct lw_region *region, const struct lw_region_name *name,
-                         uint32_t *type)
+/* No name stands behind a slot of this type that is searched for before it. */
+static bool ends_search(uint32_t type)
 {
-    for (uint32_t i = 0; i < region->slots; i++) {
-        struct slot *slot = slot_at(region, name, i);
+    return (type & SLOT_TYPE) == SLOT_UNUSED;
+}
+
+/*
+ * Returns the slot of this name, or NULL, and its type. *passed, *removed: how many slots it has
+ * passed, and how many of them were removed.
+ */
+static struct slot *search(const struct lw_region *region, const struct lw_region_name *name,
+                           uint32_t *type, uint32_t *passed, uint32_t *removed)
+{
+    *removed = 0;
+    for (*passed = 0; *passed < region->slots; ++*passed) {
+        struct slot *slot = slot_at(region, name, *passed);
         do {
             *type = lw_load(&slot->type, lw_acquire);
             if (!is_kind(*type) || !has_name(slot, name))
@@ -81,10 +91,53 @@ static struct slot *find(const struct lw_region *region, const struct lw_region_
             if (lw_load(&slot->type, lw_relaxed) == *type)
                 return slot;
         } while (true);
-        if (*type == SLOT_UNUSED)
+        if (ends_search(*type))
             return NULL;
+        *removed += !is_kind(*type);
     }
     return NULL;
+}
+
+static struct slot *find(const struct lw_region *region, const struct lw_region_name *name,
+                         uint32_t *type)
+{
+    uint32_t passed;
+    uint32_t removed;
+    return search(region, name, type, &passed, &removed);
+}
+
+/* If a search has passed more removed slots than these, the next ones shall be shorter. */
+#define MOST_REMOVED 16
+
+/*
+ * A search for this name found none, after it had passed so many slots. Where no search for a name
+ * that there is comes by, those of them that were removed end searches from now on: else, after
+ * enough names that came and went, each search for a new one would look at all slots. The caller
+ * holds the directory. Who holds a removed slot's mutex may still be about to say that the name was
+ * removed, and if it dies its burial looks at the type (bury.c).
+ */
+static void shorten_searches(const struct lw_region *region, const struct lw_region_name *name,
+                             uint32_t passed)
+{
+    const uint32_t slots = region->slots;
+    /* Backwards from a slot that ends searches; if there is none, once around before that. */
+    const uint32_t looks = passed < slots ? passed : 2 * slots;
+    uint32_t needed = 0; /* so many slots, from the next one on, a name further on needs */
+    for (uint32_t i = looks; i-- > 0;) {
+        struct slot *slot = slot_at(region, name, i);
+        const uint32_t type = lw_load(&slot->type, lw_relaxed);
+        const bool is_needed = needed > 0;
+        needed -= is_needed;
+        if (is_kind(type)) {
+            const uint32_t place = (uint32_t)(slot - region->memory->slots);
+            const uint32_t first = lw_load(&slot->hash, lw_relaxed) % slots;
+            const uint32_t before = (place >= first ? place : place + slots) - first;
+            needed = before > needed ? before : needed;
+        } else if (!is_needed && i < slots && (type & SLOT_TYPE) == SLOT_REMOVED &&
+                   (type & ~SLOT_TYPE) != 0 && lw_mutex_owner(slot->words) == 0) {
+            lw_store(&slot->type, type & ~SLOT_TYPE, lw_relaxed);
+        }
+    }
 }
 
 bool lw_region_has_table(uint32_t kind)
@@ -350,13 +403,15 @@ static int take_vacant(struct lw_region *region, const struct lw_region_name *na
         if (is_kind(type))
             continue;
         is_unused = type == SLOT_UNUSED;
-        if (!is_unused && is_visited(region, slot, visits))
-            continue;
-        const bool is_taken = !is_unused && lw_mutex_try_step(slot->words, self);
-        if (is_taken || is_unused || !*vacant)
+        const bool is_free = is_unused || !is_visited(region, slot, visits);
+        const bool is_taken = !is_unused && is_free && lw_mutex_try_step(slot->words, self);
+        if (is_free && (is_taken || is_unused || !*vacant))
             *vacant = slot;
         if (is_taken)
             return 0;
+        /* The name may get a slot behind this one. */
+        if (!is_unused && ends_search(type))
+            lw_store(&slot->type, type | SLOT_REMOVED, lw_relaxed);
     }
     if (!*vacant)
         return ENOSPC;
@@ -444,10 +499,14 @@ int lw_region_named(struct lw_region *region, const char *name, uint32_t kind,
     error = lock_directory(region, &self);
     if (error)
         return error;
-    *slot = find(region, &packed, type);
+    uint32_t passed;
+    uint32_t removed;
+    *slot = search(region, &packed, type, &passed, &removed);
     if (*slot) {
         error = compare(region, *slot, *type, &contents);
     } else {
+        if (removed > MOST_REMOVED)
+            shorten_searches(region, &packed, passed);
         error = make(region, &packed, &contents, self, slot);
         if (!error)
             *type = lw_load(&(*slot)->type, lw_relaxed);

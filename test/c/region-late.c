@@ -871,6 +871,56 @@ TEST(the_last_place_that_is_removed_in_a_burial)
     munmap(memory, size);
 }
 
+static uint32_t count_ends_of_searches(const lw_region *region)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < region->slots; i++)
+        n += (region->memory->slots[i].type & SLOT_TYPE) == SLOT_UNUSED;
+    return n;
+}
+
+/*
+ * All places have had names. Searches for new ones end all the same. Where a thread still has the
+ * mutex of such a place, a new name gets the next one, and is found there.
+ */
+TEST(names_that_came_and_went)
+{
+    enum { PLACES = 64 };
+    const size_t size = sizeof(struct memory) + PLACES * 2 * sizeof(struct slot);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    lw_region *region;
+    char name[8];
+    struct lw_region_info info;
+    memset(&plan, 0, sizeof plan);
+    assert_int_equal(lw_region_open_memory(&region, memory, size, LW_REGION_CREATE), 0);
+    for (int i = 0; i < PLACES; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        named(region, name);
+    }
+    assert_int_equal(count_ends_of_searches(region), 0);
+    for (int i = 0; i < PLACES; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        assert_int_equal(lw_region_remove(region, name), 0);
+    }
+    assert_int_equal(count_ends_of_searches(region), 0);
+    named(region, "new");
+    assert_int_equal(count_ends_of_searches(region), PLACES - 1);
+
+    const uint32_t place = lw_region_hash("next", 4) % PLACES;
+    struct slot *slots = region->memory->slots;
+    uint32_t self;
+    assert_int_equal(lw_region_agent(region, &self), 0);
+    assert_int_equal(slots[place].type & SLOT_TYPE, SLOT_UNUSED);
+    assert_true(lw_mutex_try_step(slots[place].words, self));
+    assert_true(named(region, "next").words == slots[(place + 1) % PLACES].words);
+    assert_int_equal(slots[place].type & SLOT_TYPE, SLOT_REMOVED);
+    assert_int_equal(lw_region_describe(region, "next", &info), 0);
+    assert_true(lw_mutex_unlock_step(slots[place].words, self));
+    assert_int_equal(lw_region_describe(region, "new", &info), 0);
+    assert_int_equal(lw_region_close(region), 0);
+    munmap(memory, size);
+}
+
 /* The same of the range that permits have, whose place another range could get. */
 static void remove_permits_in_a_burial(bool are_owned)
 {
