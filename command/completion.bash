@@ -4,6 +4,7 @@ _lockword() {
     local subcommands='run list show top deadlocks wait break remove help' options word name i where=()
     # Not COMP_WORDS: bash ends a word at each ':', and so would cut the servers after --at.
     local line=${COMP_LINE:0:COMP_POINT} words last current previous
+    COMPREPLY=()
     read -ra words <<<"$line"
     [[ $line == *[[:space:]] ]] && words+=('')
     last=$((${#words[@]} - 1))
@@ -51,7 +52,10 @@ _lockword() {
     if [[ $current == -* && ! $name ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
     elif [[ ! $name ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "$(timeout 2 lockword list "${where[@]}" 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$current")
+        # Not compgen -W: it would run the $(…) in a name, which others may have chosen.
+        while read -r word _; do
+            [[ $word == "$current"* ]] && printf -v word %q "$word" && COMPREPLY+=("$word")
+        done < <(timeout 2 lockword list "${where[@]}" 2>/dev/null | tail -n +2)
     elif [[ ${words[1]} == run ]]; then
         ((last == name + 1)) && mapfile -t COMPREPLY < <(compgen -c -- "$current") ||
             mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -1025,4 +1025,18 @@ describe("lockword's manual and completion", () => {
         assert.match(manual, new RegExp(`Fl (\\w , )?${option.slice(1)}\\b`));
     }
   });
+
+  it('complete a name, and run nothing that stands in it', async () => {
+    const name = '$(touch${IFS}$LOCKWORD_REGION.ran)';
+    for (const taken of ['plain', name]) await lockword('run', taken, 'true').ended;
+    const complete = (line) => {
+      const call = `PATH=${program.replace(/\/lockword$/, '')}:$PATH; . command/completion.bash
+        COMP_LINE=$0 COMP_POINT=$\{#COMP_LINE}; _lockword; echo "$\{COMPREPLY[@]}"`;
+      return start('bash', '-c', call, line).ended;
+    };
+    assert.equal((await complete('lockword show p')).stdout, 'plain\n');
+    const { stdout: quoted } = await complete('lockword show $');
+    assert.equal((await start('bash', '-c', `echo ${quoted}`).ended).stdout, `${name}\n`);
+    assert.equal(existsSync(file('region.ran')), false);
+  });
 });
