@@ -5,6 +5,7 @@
 #include <err.h>
 #include <errno.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,14 +180,24 @@ static bool obey(struct view *view, int key)
     return true;
 }
 
+/* Where SIGHUP is ignored, as under nohup, this process outlives its terminal: no key comes then.
+ */
+static bool has_hung_up(void)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&input, 1, 0) > 0 && input.revents & (POLLHUP | POLLERR);
+}
+
 int command_top(const struct options *options, char **words)
 {
     (void)words;
     lw_region *region = open_region(options, false);
-    if (!isatty(STDOUT_FILENO))
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         errx(FAILED, "top needs a terminal: see 'lockword list'");
     setlocale(LC_ALL, "");
-    initscr();
+    /* Not initscr, which ends the process itself, with 1. */
+    if (!newterm(NULL, stdout, stdin))
+        errx(FAILED, "no such terminal: TERM is '%s'", getenv("TERM") ? getenv("TERM") : "");
     cbreak();
     noecho();
     curs_set(0);
@@ -204,6 +215,8 @@ int command_top(const struct options *options, char **words)
         print(&view, options);
         timeout(age_ms >= EVERY_MS ? EVERY_MS : EVERY_MS - (int)age_ms);
         key = getch();
+        if (key == ERR && has_hung_up())
+            return FAILED;
     } while (obey(&view, key));
     endwin();
     return 0;

@@ -1,8 +1,9 @@
 /** `lockword top`, in a real terminal: tmux's. */
 
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -36,7 +37,7 @@ describe('lockword top', function () {
   });
 
   afterEach(() => {
-    tmux('kill-server');
+    spawnSync('tmux', ['-S', join(folder, 'tmux'), 'kill-server']); // if there is one
     for (const holder of running) holder.kill('SIGKILL');
     rmSync(folder, { recursive: true });
   });
@@ -91,5 +92,34 @@ describe('lockword top', function () {
     }
     tmux('send-keys', 'q');
     await until(() => screen().includes('ended: 0'));
+  });
+
+  it('ends where there is no terminal that it can use', async () => {
+    const environment = { LOCKWORD_REGION: join(folder, 'region') };
+    for (const [words, message] of [
+      [`TERM=none ${program} top`, /no such terminal: TERM is 'none'/],
+      [`${program} top </dev/null`, /top needs a terminal/],
+    ]) {
+      const script = startIn(environment, 'script', '-qec', words, '/dev/null');
+      const { status, stdout } = await script.ended;
+      assert.equal(status, 125);
+      assert.match(stdout, message);
+    }
+  });
+
+  it('ends with its terminal, though it ignores SIGHUP', async () => {
+    const open =
+      'import os, pty, signal, sys; os.dup2(2, 9); ' +
+      'signal.signal(signal.SIGHUP, signal.SIG_IGN); pty.spawn(["sh", "-c", sys.argv[1]])';
+    const terminal = startIn(
+      { LOCKWORD_REGION: join(folder, 'region') },
+      'python3',
+      ...['-c', open, `echo $$ >&9; exec ${program} top 9>&-`],
+    );
+    const [pid] = await once(terminal.stderr, 'data');
+    await once(terminal.stdout, 'data');
+    terminal.kill('SIGKILL');
+    const hasEnded = () => !existsSync(`/proc/${Number(pid)}`);
+    await waitUntil(hasEnded).finally(() => hasEnded() || process.kill(Number(pid), 'SIGKILL'));
   });
 });
