@@ -113,9 +113,14 @@ static void kill_what_it_may(void)
     } while (waitpid(-1, NULL, has_killed ? 0 : WNOHANG) > 0);
 }
 
-/* … and waits for those that it may not kill, since they have another user. */
-static void kill_all(void)
+/*
+ * The same beside this child, which is known where /proc, which tells of the others, is missing;
+ * and waits for those that it may not kill, since they have another user. 0: no child.
+ */
+static void kill_all(pid_t child)
 {
+    if (child)
+        kill(child, SIGKILL);
     do
         kill_what_it_may();
     while (waitpid(-1, NULL, 0) > 0);
@@ -224,7 +229,7 @@ static void look_at_tenure(pid_t child)
         is_lost = true;
         return;
     }
-    kill_all();
+    kill_all(child);
     atomic_store(&tenure->has_ended, true);
     _exit(FAILED);
 }
@@ -313,7 +318,7 @@ static int attend(pid_t child, const sigset_t *signals)
         if (sigwaitinfo(signals, &got) < 0)
             continue;
         if (got.si_signo == death_of_holder() && holder_has_died()) {
-            kill_all();
+            kill_all(child);
             _exit(FAILED);
         }
         if (tenure && got.si_signo == tenure_signal()) {
@@ -409,7 +414,7 @@ _Noreturn static void watch(char **command, const sigset_t *signals, const sigse
     /* What ends because the lease is lost has failed, whatever it says. */
     const bool is_lost = tenure && boot_time() >= atomic_load(&tenure->stop);
     if (is_lost)
-        kill_all();
+        kill_all(0);
     else if (was_killed(status))
         kill_what_it_may();
     if (tenure)

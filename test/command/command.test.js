@@ -351,6 +351,18 @@ describe('lockword run', function () {
     assert.ok(!isAlive(command));
   });
 
+  it('kills the command where /proc is missing', async function () {
+    const hide = `mount -t tmpfs none /proc && exec ${program} run a sh -c 'echo $$; exec sleep 100'`;
+    const holder = start('unshare', '-Urm', 'sh', '-c', hide);
+    const [pid] = await Promise.race([
+      once(holder.stdout, 'data'),
+      once(holder.stderr, 'data').then(([text]) => /unshare|mount/.test(text) && this.skip()),
+    ]);
+    holder.kill('SIGKILL');
+    const hasEnded = () => !isAlive(Number(pid));
+    await until(hasEnded).finally(() => hasEnded() || process.kill(Number(pid), 'SIGKILL'));
+  });
+
   it('kills what the command has started, too', async () => {
     const holder = await hold(
       'a',
