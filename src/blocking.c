@@ -79,10 +79,11 @@ static bool is_fired(const struct lw_operation *operation)
  * then. A sleep that timed out before the deadline was for a re-check. `look_ns` is lw_wait_many's.
  */
 static uint32_t sleep_on(struct lw_waited *waited, uint32_t n, int64_t longest,
-                         lw_deadline deadline, int64_t *look_ns, bool *looked_for_dead)
+                         lw_deadline deadline, int64_t *look_ns, lw_deadline *since,
+                         bool *looked_for_dead)
 {
     uint32_t words; /* n, and one more if a death in a region is to end the sleep */
-    const struct lw_care care = lw_care_begin(waited, n, &words);
+    const struct lw_care care = lw_care_begin(waited, n, &words, since);
     lw_deadline recheck = longest == LW_FOREVER ? LW_FOREVER : lw_now() + longest;
     recheck = recheck < care.look ? recheck : care.look;
     const lw_deadline until = recheck < deadline ? recheck : deadline;
@@ -108,13 +109,14 @@ static struct lw_end block(const struct lw_held *held, const struct lw_operation
     uint32_t way;
     int64_t slice_ns = LW_SLICE_NS;
     int64_t look_ns = LW_LOOK_NS;
+    lw_deadline since = 0; /* lw_care_begin's */
     uint32_t why = LW_START;
     int wakes = 0; /* by a notify; all but the last one were in vain */
     while (run_all(operations, why == LW_TIMED_OUT ? n - cancels : n, why, phases, waited, &way,
                    &end)) {
         const int64_t longest = patience(way, why, slice_ns);
         bool looked_for_dead;
-        why = sleep_on(waited, n, longest, deadline, &look_ns, &looked_for_dead);
+        why = sleep_on(waited, n, longest, deadline, &look_ns, &since, &looked_for_dead);
         /*
          * A waiter that was woken spins until the lock is free, and runs its step only then.
          * Meanwhile it keeps the notify that it may have consumed. In three cases it does not spin.

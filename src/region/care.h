@@ -19,6 +19,11 @@
 
 #define LW_CARE_NS 1000000000
 
+/* All look within so long after a whole second, and one so much earlier than one that came when it
+ * had waited half as long. */
+#define LW_LOOKS_NS 50000000
+#define LW_LOOKS_STEP_NS 2500000
+
 struct lw_care {
     lw_deadline look; /* when to return LW_TIMED_OUT from the wait at the latest */
     uint64_t begun;   /* for which words an agent has said that it waits, a bit each */
@@ -45,8 +50,29 @@ extern const struct lw_carer lw_region_carer;
 
 #pragma GCC visibility pop
 
-/* There is room for one word more behind the n words; *all: how many there are to wait on. */
-static inline struct lw_care lw_care_begin(struct lw_waited *waited, uint32_t n, uint32_t *all)
+/*
+ * When a thread that has waited since then looks next. Whoever looks goes to the end of the
+ * kernel's queue. So all do it in about the order in which they came, and are in that order again
+ * a moment later. Otherwise the order would be that of their last looks, whoever came first.
+ */
+static inline lw_deadline lw_care_next(lw_deadline since)
+{
+    const lw_deadline second = (lw_now() / LW_CARE_NS + 1) * LW_CARE_NS;
+    /* How long it has waited then, and a second more, in units of 2^20 ns: the logarithm of it. */
+    const uint64_t age = 1024 + ((uint64_t)(second - since) >> 20);
+    const int octave = 63 - __builtin_clzll(age);
+    const int64_t rest = (int64_t)(age - (UINT64_C(1) << octave));
+    const int64_t earlier =
+        (octave - 10) * (int64_t)LW_LOOKS_STEP_NS + (rest * LW_LOOKS_STEP_NS >> octave);
+    return second + (earlier < LW_LOOKS_NS ? LW_LOOKS_NS - earlier : 0);
+}
+
+/*
+ * There is room for one word more behind the n words; *all: how many there are to wait on. *since:
+ * when the first of these waits began; 0: this is it.
+ */
+static inline struct lw_care lw_care_begin(struct lw_waited *waited, uint32_t n, uint32_t *all,
+                                           lw_deadline *since)
 {
     struct lw_care care = {LW_FOREVER, 0, NULL};
     *all = n;
@@ -55,8 +81,10 @@ static inline struct lw_care lw_care_begin(struct lw_waited *waited, uint32_t n,
         if (!region)
             continue;
         const struct lw_carer *carer = __atomic_load_n(&lw_carer, __ATOMIC_ACQUIRE);
+        if (*since == 0)
+            *since = lw_now();
         if (care.look == LW_FOREVER)
-            care.look = lw_after_ns(LW_CARE_NS);
+            care.look = lw_care_next(*since);
         if (carer->begin(region, waited[i].word))
             care.begun |= (uint64_t)1 << i;
         if (!care.alarm && carer->alarm(region, waited[i].word, &waited[n])) {
@@ -113,9 +141,10 @@ struct lw_care {
     lw_deadline look;
 };
 
-static inline struct lw_care lw_care_begin(struct lw_waited *waited, uint32_t n, uint32_t *all)
+static inline struct lw_care lw_care_begin(struct lw_waited *waited, uint32_t n, uint32_t *all,
+                                           lw_deadline *since)
 {
-    (void)waited;
+    (void)waited, (void)since;
     *all = n;
     return (struct lw_care){LW_FOREVER};
 }
