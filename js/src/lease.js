@@ -239,7 +239,9 @@ function infosOf({ key, value = '', create_revision }) {
   } catch {
     said = {};
   }
-  const number = (/** @type {unknown} */ of) => (Number(of) > 0 ? Number(of) : 0);
+  const number = (/** @type {any} */ of) => (typeof of === 'number' && of > 0 ? of : 0);
+  const string = (/** @type {any} */ of, otherwise = '') =>
+    typeof of === 'string' ? of : otherwise;
   return [
     {
       name: escaped.replace(/%2F/g, '/').replace(/%25/g, '%'),
@@ -248,8 +250,8 @@ function infosOf({ key, value = '', create_revision }) {
       came: number(said.came),
       held: number(said.held),
       pid: number(said.pid),
-      host: `${said.host ?? ''}`,
-      holder: `${said.holder ?? text}`,
+      host: string(said.host),
+      holder: string(said.holder, text),
     },
   ];
 }
@@ -560,10 +562,14 @@ export class Lease {
     throw new LeaseError('ERR_LEASE_LOST', `the lease of '${this.name}' was lost`);
   }
 
-  /** The same as `unlock()`, at the end of an `await using` block; but a lost lease is no error. */
+  /**
+   * The same as `unlock()`, at the end of an `await using` block; but that the lease was lost, or
+   * that etcd does not respond, is no error: it would hide how the block has ended. A block that has
+   * to know calls `unlock()` as the last thing that it does.
+   */
   async [asyncDispose]() {
     await this.unlock().catch((error) => {
-      if (error.code !== 'ERR_LEASE_LOST') throw error;
+      if (!['ERR_LEASE_LOST', 'ERR_UNREACHABLE'].includes(error.code)) throw error;
     });
   }
 

@@ -8,7 +8,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { connect } from '../../../js/src/lease.js';
+import { asyncDispose, connect } from '../../../js/src/lease.js';
 import { base64, endAll, etcd, program, start, until, user } from './etcd.js';
 
 const header = { revision: '5', raft_term: '2' };
@@ -409,6 +409,24 @@ describe('answers that are none', function () {
       const lease = await cluster.lock('x', { ttl: 2000 });
       const error = await lease.unlock().catch((error) => error);
       assert.equal(error?.code, 'ERR_UNREACHABLE');
+      const other = await cluster.lock('x', { ttl: 2000 });
+      await other[asyncDispose]();
+      assert.equal(other.isHeld, false);
+    });
+
+    it('a value of another kind is no name of a machine, and no time', async () => {
+      const list = async (said) => {
+        const [key, value] = ['lockword/x/1', JSON.stringify(said)].map(base64);
+        const server = await gateway({ 'kv/range': { header, kvs: [{ key, value }] } });
+        const [{ came, pid, host, holder }] = await connect(server.at).list('x');
+        return { came, pid, host, holder };
+      };
+      const odd = { toString: 1, valueOf: 1 };
+      const nothing = { came: 0, pid: 0, host: '' };
+      for (const said of [{ came: odd, pid: [7], host: odd, holder: odd }, { came: -1 }, 7])
+        assert.deepEqual(await list(said), { ...nothing, holder: JSON.stringify(said) });
+      const whole = { came: 5, pid: 7, host: 'alpha', holder: 'a' };
+      assert.deepEqual(await list(whole), whole);
     });
 
     it('whoever gives up waits for the line as long as a server or two may take', async () => {
