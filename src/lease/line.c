@@ -102,7 +102,10 @@ cJSON *line_operation(cJSON *body, const char *when, const char *request)
 /* The name in a key: what is between the first two '/'. Returns whether there is one. */
 static bool parse_name(char *name, const char *key)
 {
-    const char *from = key + strlen(ROOT "/"), *end = strchr(from, '/');
+    static const char root[] = ROOT "/";
+    if (strncmp(key, root, sizeof root - 1) != 0)
+        return false;
+    const char *from = key + sizeof root - 1, *end = strchr(from, '/');
     size_t length = 0;
     for (; end && from < end; from++) {
         char code[3] = "";
@@ -227,7 +230,7 @@ static int read_keys(struct etcd *etcd, const struct line *line, int64_t limit, 
         etcd_add_int(body, "limit", PAGE);
         error = etcd_ask(etcd, "kv/range", body, until_of(limit), &reply);
         const cJSON *keys = cJSON_GetObjectItem(reply, "kvs");
-        is_more = keys && cJSON_IsTrue(cJSON_GetObjectItem(reply, "more"));
+        is_more = cJSON_GetArraySize(keys) > 0 && cJSON_IsTrue(cJSON_GetObjectItem(reply, "more"));
         if (!error)
             error = add_page(infos, keys, &from);
         cJSON_Delete(reply);

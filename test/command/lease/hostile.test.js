@@ -241,6 +241,15 @@ describe('answers that are none', function () {
     assert.deepEqual([server.asked['lease/timetolive'], server.asked['kv/range']], [17, 3]);
   });
 
+  it('keys of others are no locks, and a page of none is the last', async () => {
+    const kvs = ['a', 'someones/x/1'].map((key) => ({ key: base64(key), create_revision: '3' }));
+    for (const page of [{ kvs }, { kvs: [], more: true }]) {
+      const server = await gateway({ 'kv/range': { header, ...page } });
+      const { status, stdout } = await start(program, 'list', '--at', server.at, '--json').ended;
+      assert.deepEqual([status, stdout, server.asked['kv/range']], [0, '[]\n', 1]);
+    }
+  });
+
   it('servers that answer slowly do not hold up one that does not', async () => {
     const slow = await gateway({ 'lease/grant': () => {} });
     const quick = await gateway({});
