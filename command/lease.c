@@ -291,7 +291,8 @@ int show_at(const struct options *options, const char *name)
         free(line);
         return 0;
     }
-    printf("%s, on etcd: held, %zu %s\n", name, count - 1, count == 2 ? "waits" : "wait");
+    printf("%s, on etcd: held, %zu %s\n", plain(line->name), count - 1,
+           count == 2 ? "waits" : "wait");
     for (size_t i = 0; i < count; i++) {
         char since[40], place[32];
         snprintf(place, sizeof place, "waiter %zu", i);
@@ -336,7 +337,7 @@ int break_at(const struct options *options, const char *name)
     }
     if (error)
         give_up(name, error, reason);
-    printf("took '%s' from ", name);
+    printf("took '%s' from ", plain(holder.name));
     print_process(stdout, &holder);
     puts("");
     if (holder.ttl_s > 0)

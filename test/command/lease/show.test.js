@@ -120,6 +120,9 @@ describe('lockword list, show, wait, break --at', function () {
     assert.deepEqual([status, said], [0, "took 'odd' from by hand [2J\n"]);
     assert.equal((await lockword('break', 'odd')).status, 0);
     assert.equal((await run('--try', 'odd', 'true').ended).status, 0);
+    await put('lockword/a\x1b[2J/1', 'x');
+    assert.match((await lockword('show', 'a\x1b[2J')).stdout, /^a \[2J, on etcd: held, 0 wait$/m);
+    assert.equal((await lockword('break', 'a\x1b[2J')).stdout, "took 'a [2J' from x\n");
   });
 
   it('list names of any length in columns', async () => {
