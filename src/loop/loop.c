@@ -646,8 +646,6 @@ int lw_request_begin(lw_request *request, lw_loop *loop, enum lw_request_kind ki
     const int error = lw_request_prepare(words, kind, request, loop, deadline, done, context);
     if (error != 0)
         return error;
-    if (kind == LW_REQUEST_REENTERS)
-        request->depth = 0;
     if (kind == LW_REQUEST_MEETS) {
         const lw_answer arrival = lw_barrier_arrive_step(words);
         wanted = lw_answer_expected(arrival);

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,6 +100,7 @@ static void open_loop(void)
 static void close_loop(void)
 {
     assert_true(loop.pending.next == &loop.pending && loop.ended.next == &loop.ended);
+    assert_true(!loop.timers);
     assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 
@@ -218,6 +220,24 @@ TEST(deadlines_come_in_their_order)
     free(waits);
 }
 
+/* A request that leaves the heap of times leaves nothing of itself there. */
+LOOP_TEST(deadlines_leave_in_any_order)
+{
+    lw_event event = LW_EVENT_INIT;
+    struct wait waits[4];
+    for (uint32_t order = 0; order < 256; order++) {
+        for (int i = 0; i < 4; i++)
+            WAIT(lw_event_wait_async, &event, FOR_MS(&waits[i], 10000 + i));
+        /* Two bits say which one is next; those that they leave out come last. */
+        for (int i = 0; i < 4; i++)
+            lw_request_cancel(&waits[order >> 2 * i & 3].request);
+        for (int i = 0; i < 4; i++)
+            lw_request_cancel(&waits[i].request);
+        assert_true(!loop.timers);
+        settle(&loop);
+    }
+}
+
 /* Where a time_t has 32 bits, it holds none of these times. */
 LOOP_TEST(a_deadline_in_centuries_wakes_nobody)
 {
@@ -249,6 +269,22 @@ LOOP_TEST(whoever_leaves_leaves_alone)
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
     assert_int_equal(end_wait(&loop, &c), 0);
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
+}
+
+/* The loop is busy while the permits come, and until the second one's time is up. */
+LOOP_TEST(what_came_in_time_comes_before_a_deadline)
+{
+    lw_sem sem = LW_SEM_INIT(0);
+    WAIT(lw_sem_acquire_async, &sem, 1, FOR(&a));
+    /* Until it looks again by itself but seldom. */
+    for (const int64_t end = now_ns() + 20 * NS_PER_MS; now_ns() < end;)
+        turn(&loop, 1);
+    WAIT(lw_sem_acquire_async, &sem, 1, FOR_MS(&b, 1));
+    lw_sem_release(&sem, 2);
+    sleep_ms(2);
+    settle(&loop);
+    assert_int_equal(a.result, 0);
+    assert_int_equal(b.result, 0);
 }
 
 /* The loop is busy while the lock becomes free and the second one's time runs out. */
@@ -664,6 +700,28 @@ LOOP_TEST(a_claim_of_a_busy_loop_stays_while_a_thread_needs_more)
     assert_int_equal(lw_sem_available(&sem), 0);
 }
 
+/* So many other events come first that the request's time is up before its own is looked at. */
+LOOP_TEST(each_of_several_has_a_last_look)
+{
+    enum { COUNT = 200 };
+    static lw_event events[COUNT];
+    static struct wait waits[COUNT];
+    lw_event never = LW_EVENT_INIT, comes = LW_EVENT_INIT;
+    const lw_source sources[] = {lw_source_event(&never), lw_source_event(&comes)};
+    lw_waiter waiters[1];
+    for (int i = 0; i < COUNT; i++)
+        WAIT(lw_event_wait_async, &events[i], FOR(&waits[i]));
+    WAIT(lw_wait_any_async, sources, 2, waiters, FOR_MS(&a, 1));
+    for (int i = 0; i < COUNT; i++)
+        lw_event_set(&events[i]);
+    lw_event_set(&comes);
+    sleep_ms(2);
+    assert_int_equal(end_wait(&loop, &a), 0);
+    assert_int_equal(a.value, 1);
+    settle(&loop);
+    assert_int_equal(waits[COUNT - 1].result, 0);
+}
+
 /* The semaphore is claimed by then, and would stay so for ever. */
 TEST(what_did_not_come_is_not_claimed_any_more)
 {
@@ -732,6 +790,23 @@ LOOP_TEST(a_condition_takes_its_mutex_again)
     assert_int_equal(lw_request_cancel(&a.request), 0);
     assert_int_equal(end_wait(&loop, &a), ECANCELED);
     assert_int_equal(lw_mutex_unlock(&guard), 0);
+}
+
+/* Not only when it looks again: the unlock itself makes the descriptor readable. */
+LOOP_TEST(a_condition_hears_that_its_mutex_is_free)
+{
+    for (int i = 0; i < 10; i++) {
+        lw_mutex_lock(&guard);
+        WAIT(lw_cond_wait_async, &cond, &guard, FOR(&a));
+        lw_mutex_lock(&guard);
+        lw_cond_notify_one(&cond);
+        turn(&loop, 0);
+        lw_mutex_unlock(&guard);
+        assert_true(turn(&loop, 0));
+        assert_int_equal(a.calls, 1);
+        assert_int_equal(a.result, 0);
+        lw_mutex_unlock(&guard);
+    }
 }
 
 LOOP_TEST(a_condition_gives_up_a_recursive_mutex_entirely)
@@ -936,9 +1011,13 @@ LOOP_TEST(done_frees_its_request_begins_another_and_cancels_its_neighbour)
 static int misuse(struct call *call)
 {
     lw_mutex mutex = LW_MUTEX_INIT;
+    lw_cancel cancel = LW_CANCEL_INIT;
+    lw_waiter waiter;
     (void)call;
     return lw_loop_destroy(&loop) == EPERM && lw_loop_run(&loop) == 0 &&
-           lw_request_cancel(&a.request) == EPERM && lw_mutex_lock_async(&mutex, FOR(&b)) == EPERM;
+           lw_request_cancel(&a.request) == EPERM &&
+           lw_request_cancel_by(&a.request, &waiter, &cancel) == EPERM &&
+           lw_mutex_lock_async(&mutex, FOR(&b)) == EPERM;
 }
 
 LOOP_TEST(other_threads_are_refused)
@@ -1010,6 +1089,71 @@ TEST(a_thread_that_ends_destroys_its_loops)
     assert_int_equal(c.result, ECANCELED);
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
     assert_false(lw_mutex_is_locked(&mutex));
+}
+
+static void exit_thread(lw_request *request, int result, void *context)
+{
+    (void)request;
+    (void)result;
+    (void)context;
+    pthread_exit(NULL);
+}
+
+static void *leave_in_done(void *never)
+{
+    static lw_event set;
+    lw_loop_init(&loop);
+    lw_event_wait_async(never, FOR(&a));
+    lw_event_set(&set);
+    lw_event_wait_async(&set, &fresh(&b)->request, &loop, LW_FOREVER, exit_thread, NULL);
+    lw_loop_run(&loop);
+    return never;
+}
+
+TEST(a_thread_that_ends_in_done_destroys_its_loop)
+{
+    lw_event never = LW_EVENT_INIT;
+    pthread_t thread;
+    void *returned;
+    assert_int_equal(pthread_create(&thread, NULL, leave_in_done, &never), 0);
+    assert_int_equal(pthread_join(thread, &returned), 0);
+    assert_true(!returned);
+    assert_int_equal(a.result, ECANCELED);
+}
+
+/* The descriptors of a loop. */
+
+static int open_descriptors(void)
+{
+    int open = 0;
+    for (int fd = 0; fd < 256; fd++)
+        open += fcntl(fd, F_GETFD) >= 0;
+    return open;
+}
+
+TEST(a_loop_that_gets_no_descriptor_leaves_none)
+{
+    const int open = open_descriptors();
+    struct rlimit before;
+    int error = EMFILE, errno_after;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    /* First it gets none, then one, and so on. */
+    for (rlim_t limit = 0; error == EMFILE; limit++) {
+        assert_int_equal(open_descriptors(), open);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){limit, before.rlim_max}), 0);
+        errno = LEFT_ERRNO;
+        error = lw_loop_init(&loop);
+        errno_after = errno;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_int_equal(errno_after, LEFT_ERRNO);
+    }
+    assert_int_equal(error, 0);
+    assert_int_equal(open_descriptors(), open + 3);
+    errno = LEFT_ERRNO;
+    lw_loop_run(&loop);
+    assert_int_equal(errno, LEFT_ERRNO);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+    assert_int_equal(open_descriptors(), open);
 }
 
 TEST(a_forked_child_has_no_loops)
@@ -1460,6 +1604,25 @@ LOOP_TEST(a_thread_that_is_cancelled_rings)
     assert_int_equal(end_wait(&loop, &a), 0);
     assert_int_equal(end_call(&call), 0);
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
+}
+
+static int destroy_as_cancelled(struct call *call)
+{
+    lw_loop own;
+    int state;
+    (void)call;
+    if (lw_loop_init(&own) != 0)
+        return PENDING;
+    pthread_cancel(pthread_self());
+    lw_loop_run(&own);
+    const int error = lw_loop_destroy(&own);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    return state == PTHREAD_CANCEL_ENABLE ? error : PENDING;
+}
+
+TEST(a_thread_that_is_cancelled_destroys_its_loop)
+{
+    assert_int_equal(by_another(destroy_as_cancelled, NULL), 0);
 }
 
 /* The mutex's memory is freed by its last holder: a notify touches nothing of it. */
