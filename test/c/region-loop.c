@@ -723,6 +723,39 @@ LOOP_TEST(callbacks_at_a_threads_end_have_its_locks)
     assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
 }
 
+/* A thread that asks a loop of another one. */
+static int ask_from_elsewhere(struct call *call)
+{
+    lw_region_permits permits;
+    lw_region_rwtable table;
+    lw_region_rwlock rwlock;
+    lw_region_once once;
+    lw_cond *cond;
+    struct wait wait;
+    int refused = 0;
+    (void)call;
+    if (lw_region_permits_named(region, "permits", 1, &permits) != 0 ||
+        lw_region_rwtable_named(region, "table", &table) != 0 ||
+        lw_region_rwlock_named(region, "rwlock", &rwlock) != 0 ||
+        lw_region_once_named(region, "once", &once) != 0 ||
+        lw_region_cond_named(region, "cond", NULL, &cond) != 0 || lw_region_mutex_lock(&mutex) != 0)
+        return -1;
+    refused += lw_region_mutex_lock_async(&mutex, FOR(&wait)) == EPERM;
+    refused += lw_region_permits_acquire_async(&permits, FOR(&wait)) == EPERM;
+    refused += lw_region_rwtable_rdlock_async(&table, FOR(&wait)) == EPERM;
+    refused += lw_region_rwtable_wrlock_async(&table, FOR(&wait)) == EPERM;
+    refused += lw_region_rwlock_rdlock_async(&rwlock, FOR(&wait)) == EPERM;
+    refused += lw_region_rwlock_wrlock_async(&rwlock, FOR(&wait)) == EPERM;
+    refused += lw_region_once_begin_async(&once, FOR(&wait)) == EPERM;
+    refused += lw_region_cond_wait_async(cond, &mutex, FOR(&wait)) == EPERM;
+    return lw_region_mutex_unlock(&mutex) == 0 ? refused : -1;
+}
+
+LOOP_TEST(other_threads_are_refused)
+{
+    assert_int_equal(by_another(ask_from_elsewhere, NULL), 8);
+}
+
 TEST(a_region_is_opened_and_closed_many_times)
 {
     for (int i = 0; i < 20; i++) {
