@@ -281,10 +281,12 @@ TEST(to_open_memory_is_no_cancellation_point)
         lw_region *region;
         const size_t size = 1 << 20;
         void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        int state;
         errno = 0;
         pthread_cancel(pthread_self());
         const int error = lw_region_open_memory(&region, memory, size, LW_REGION_CREATE);
-        _exit(error ? error : errno ? errno : 42);
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+        _exit(error ? error : errno ? errno : state == PTHREAD_CANCEL_ENABLE ? 42 : ECANCELED);
     }
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);

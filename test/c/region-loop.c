@@ -756,6 +756,65 @@ LOOP_TEST(other_threads_are_refused)
     assert_int_equal(by_another(ask_from_elsewhere, NULL), 8);
 }
 
+static bool has_no_threads;
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*body)(void *), void *argument);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*body)(void *), void *argument);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*body)(void *), void *argument)
+{
+    return has_no_threads ? EAGAIN : __real_pthread_create(thread, attributes, body, argument);
+}
+
+/* Without its threads a region is not opened, and no loop waits for what it has. */
+LOOP_TEST(a_process_that_can_have_no_thread_more)
+{
+    lw_event *event;
+    lw_cond *cond;
+    lw_region *again;
+    lw_event here = LW_EVENT_INIT;
+    lw_waiter waiters[1];
+    struct wait wait;
+    assert_int_equal(lw_region_event_named(region, "event", NULL, &event), 0);
+    assert_int_equal(lw_region_cond_named(region, "cond", NULL, &cond), 0);
+    const lw_source sources[] = {lw_source_event(&here), lw_source_event(event)};
+    assert_int_equal(lw_region_mutex_lock(&mutex), 0);
+    has_no_threads = true;
+    assert_int_equal(lw_region_open(&again, path, 0, 0, 0), EAGAIN);
+    assert_int_equal(lw_event_wait_async(event, FOR(&wait)), EAGAIN);
+    assert_int_equal(lw_region_mutex_lock_async(&mutex, FOR(&wait)), EAGAIN);
+    assert_int_equal(lw_region_cond_wait_async(cond, &mutex, FOR(&wait)), EAGAIN);
+    assert_true(lw_region_mutex_is_mine(&mutex));
+    assert_int_equal(lw_wait_any_async(sources, 2, waiters, FOR(&wait)), EAGAIN);
+    has_no_threads = false;
+    assert_int_equal(lw_region_open(&again, path, 0, 0, 0), 0);
+    assert_int_equal(lw_region_close(again), 0);
+    assert_int_equal(lw_region_cond_wait_async(cond, &mutex, FOR(&wait)), 0);
+    lw_cond_notify_one(cond);
+    assert_int_equal(end_wait(&wait), 0);
+    assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
+}
+
+/* Else the program's handlers would run there, or its sigwait would miss what has come. */
+LOOP_TEST(the_threads_of_a_region_take_no_signals)
+{
+    sigset_t set, before;
+    struct wait wait;
+    assert_int_equal(lw_region_mutex_lock_async(&mutex, FOR(&wait)), 0);
+    assert_int_equal(end_wait(&wait), 0);
+    assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &set, &before), 0);
+    assert_false(sigismember(&before, SIGUSR1));
+    kill(getpid(), SIGUSR1);
+    sleep_ms(10);
+    assert_int_equal(sigtimedwait(&set, NULL, &(struct timespec){1, 0}), SIGUSR1);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+}
+
 TEST(a_region_is_opened_and_closed_many_times)
 {
     for (int i = 0; i < 20; i++) {

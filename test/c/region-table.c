@@ -163,6 +163,33 @@ REGION_TEST(readers_and_writers)
     assert_int_equal(lw_region_remove(region, "table"), 0);
 }
 
+static int try_to_read(struct call *call)
+{
+    return lw_region_rwtable_tryrdlock(call->on);
+}
+
+static int try_to_write(struct call *call)
+{
+    return lw_region_rwtable_trywrlock(call->on);
+}
+
+REGION_TEST(a_try_takes_what_is_free_alone)
+{
+    lw_region_rwtable table = table_of("table");
+    assert_int_equal(lw_region_rwtable_trywrlock(&table), 0);
+    assert_int_equal(lw_region_rwtable_trywrlock(&table), EBUSY);
+    assert_int_equal(lw_region_rwtable_tryrdlock(&table), EBUSY);
+    assert_int_equal(by_another(try_to_write, &table), EBUSY);
+    assert_int_equal(by_another(try_to_read, &table), EBUSY);
+    assert_int_equal(lw_region_rwtable_unlock(&table), 0);
+    assert_int_equal(lw_region_rwtable_tryrdlock(&table), 0);
+    assert_int_equal(by_another(try_to_write, &table), EBUSY);
+    assert_int_equal(lw_region_rwtable_unlock(&table), 0);
+    assert_int_equal(lw_region_rwtable_trywrlock(&table), 0);
+    assert_int_equal(lw_region_rwtable_unlock(&table), 0);
+    assert_int_equal(lw_region_rwtable_unlock(&table), EPERM);
+}
+
 /* A writer that waits for readers has the mutex, and has written nothing when it dies. */
 REGION_TEST(a_writer_that_dies_before_it_writes)
 {
