@@ -92,6 +92,14 @@ describe('lockword run', function () {
     assert.equal((await lockword(...tell).ended).stdout, 'no\n');
   });
 
+  it('tells nothing of another lock that it runs under', async () => {
+    const other = { LOCKWORD_NAME: 'b', LOCKWORD_OWNER_DIED: '1', LOCKWORD_PERMIT: '3' };
+    const tell = 'echo $LOCKWORD_NAME ${LOCKWORD_OWNER_DIED-no} ${LOCKWORD_PERMIT-no}';
+    const variables = { LOCKWORD_REGION: file('region'), ...other };
+    const { stdout } = await startIn(variables, program, 'run', 'a', 'sh', '-c', tell).ended;
+    assert.equal(stdout, 'a no no\n');
+  });
+
   it('makes a region for its owner under any umask, which the command keeps', async () => {
     const run = `umask 777; exec ${program} run a sh -c umask`;
     assert.equal((await start('sh', '-c', run).ended).stdout, '0777\n');
