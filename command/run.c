@@ -483,6 +483,7 @@ static int run_at(const struct options *options, const char *name, char **comman
     setenv("LOCKWORD_TOKEN", token, true);
     pass_holders_on(lease);
     unsetenv("LOCKWORD_OWNER_DIED");
+    unsetenv("LOCKWORD_PERMIT");
     const int status = run_command(command, &before);
     if (!atomic_load(&tenure->has_ended)) /* what the command has started may still run */
         errx(FAILED,

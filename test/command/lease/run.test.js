@@ -44,6 +44,15 @@ describe('lockword run --at', function () {
     assert.deepEqual(await queue('a'), []);
   });
 
+  it('tells nothing of another lock that it runs under', async () => {
+    const other = 'LOCKWORD_NAME=b LOCKWORD_TOKEN=0 LOCKWORD_OWNER_DIED=1 LOCKWORD_PERMIT=3';
+    const tell =
+      'echo $LOCKWORD_NAME $((LOCKWORD_TOKEN > 0)) ${LOCKWORD_OWNER_DIED-no} ${LOCKWORD_PERMIT-no}';
+    const at = ['--at', `etcd://${etcd.addresses}`, 'a'];
+    const nested = start('env', ...other.split(' '), program, 'run', ...at, 'sh', '-c', tell);
+    assert.equal((await nested.ended).stdout, 'a 1 no no\n');
+  });
+
   it('holds one at a time, first come, first served, with growing tokens', async () => {
     const holder = await hold('line', `until [ -e ${file('go')} ]; do sleep 0.01; done`);
     const waiters = [];
