@@ -531,12 +531,15 @@ REGION_TEST(describes)
     assert_int_equal(told("lock").holder_pid, 0);
     assert_int_equal(lw_region_name_thread(region, "the loader"), 0);
     assert_int_equal(lw_region_mutex_lock(&mutex), 0);
+    const int64_t start = now_ns();
     const struct process other = spawn(hold);
     struct lw_region_info info;
     do {
         sleep_ms(5);
         info = told("lock");
     } while (info.waiters == 0 || info.longest_ms == 0);
+    assert_true(info.longest_ms <= (now_ns() - start) / NS_PER_MS + 1);
+    assert_int_equal(info.held_ms, info.longest_ms);
     assert_string_equal(info.name, "lock");
     assert_int_equal(info.fate, 0);
     assert_int_equal(info.holder_pid, getpid());
