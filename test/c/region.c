@@ -163,6 +163,8 @@ TEST(creates_once)
     assert_int_equal(lw_region_mutex_unlock(&mutex), 0);
     assert_int_equal(lw_region_close(again), 0);
     end();
+    assert_int_equal(lw_region_open(&region, path, exclusive, 0600, 0), 0);
+    end();
 }
 
 static void overwrite(size_t offset, uint32_t word)
