@@ -9,7 +9,8 @@ words! {
     RawMutex, 2
 }
 
-/// A mutex around data. `lock` panics if the thread holds it already.
+/// A mutex around data. If the thread holds it already, `lock` ends the process, with a message,
+/// and `try_lock_for` panics.
 pub type Mutex<T> = lock_api::Mutex<RawMutex, T>;
 /// Unlocks when it is dropped. Stays on its thread, which owns the mutex.
 pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex, T>;
@@ -25,7 +26,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
 
     fn lock(&self) {
         // SAFETY: the words are a mutex's, and live as long as `self`.
-        sys::must(unsafe { sys::lw_mutex_lock_until(self.as_ptr(), sys::FOREVER) }, "lock");
+        sys::locked(unsafe { sys::lw_mutex_lock_until(self.as_ptr(), sys::FOREVER) }, "lock");
     }
 
     fn try_lock(&self) -> bool {

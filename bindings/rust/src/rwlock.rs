@@ -38,7 +38,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     type GuardMarker = GuardNoSend;
 
     fn lock_shared(&self) {
-        sys::must(call!(self, lw_rwlock_rdlock_until, sys::FOREVER), "read");
+        sys::locked(call!(self, lw_rwlock_rdlock_until, sys::FOREVER), "read");
     }
 
     fn try_lock_shared(&self) -> bool {
@@ -50,7 +50,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     }
 
     fn lock_exclusive(&self) {
-        sys::must(call!(self, lw_rwlock_wrlock_until, sys::FOREVER), "write");
+        sys::locked(call!(self, lw_rwlock_wrlock_until, sys::FOREVER), "write");
     }
 
     fn try_lock_exclusive(&self) -> bool {
@@ -102,7 +102,7 @@ unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
 // SAFETY: as above; an upgrade waits until the thread is alone, and no writer comes in between.
 unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
     fn lock_upgradable(&self) {
-        sys::must(call!(self, lw_rwlock_uplock_until, sys::FOREVER), "upgradable read");
+        sys::locked(call!(self, lw_rwlock_uplock_until, sys::FOREVER), "upgradable read");
     }
 
     fn try_lock_upgradable(&self) -> bool {

@@ -129,3 +129,23 @@ pub(crate) fn must(error: c_int, what: &str) {
         panic!("lockword: {} failed with errno code {}", what, error);
     }
 }
+
+/// A second panic while the first one unwinds: it ends the process, where there is no `std`, too.
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        panic!("lockword: a lock without a limit cannot return without the lock");
+    }
+}
+
+/// For a lock without a limit, of lock_api. A guard's `unlocked` takes the lock again by it, in a
+/// `drop`. If that panicked, and safe code caught the panic, the guard would give access to data
+/// that another guard has. So a failure, which is a bug of the program, ends the process.
+#[track_caller]
+pub(crate) fn locked(error: c_int, what: &str) {
+    if error != 0 {
+        let _end = End;
+        must(error, what);
+    }
+}

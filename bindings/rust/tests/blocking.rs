@@ -1,5 +1,7 @@
 //! The blocking forms, by threads.
 use lockword::*;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 use std::thread;
@@ -70,10 +72,82 @@ fn a_mutex_is_tried_and_waits_in_time() {
 
 #[test]
 #[should_panic(expected = "would wait for itself")]
-fn a_thread_that_would_wait_for_itself_panics() {
+fn a_thread_that_would_wait_for_itself_in_time_panics() {
     let mutex = Mutex::new(());
     let _guard = mutex.lock();
-    let _again = mutex.lock();
+    let _again = mutex.try_lock_for(SHORT);
+}
+
+/// Runs the test of this name in a process of its own, where `body` has to end the process.
+fn ends_its_process(test: &str, body: impl FnOnce()) {
+    const INSIDE: &str = "LOCKWORD_ENDS";
+    if std::env::var_os(INSIDE).is_some() {
+        return body();
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let output = command.args(["--exact", test, "--nocapture"]).env(INSIDE, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{test}: it goes on: {said}");
+    assert!(said.contains("would wait for itself"), "{test}: {said}");
+}
+
+/// Ends the process without an error if `lock` returns or panics.
+fn must_not_return(lock: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(lock));
+    std::process::exit(0);
+}
+
+#[test]
+fn a_thread_that_would_wait_for_itself_ends() {
+    ends_its_process("a_thread_that_would_wait_for_itself_ends", || {
+        let mutex = Mutex::new(());
+        let _guard = mutex.lock();
+        must_not_return(|| drop(mutex.lock()));
+    });
+}
+
+// Safe code that went on after these would have two guards of the same data.
+
+#[test]
+fn a_mutex_that_was_unlocked_for_a_while_has_one_guard() {
+    ends_its_process("a_mutex_that_was_unlocked_for_a_while_has_one_guard", || {
+        let mutex = Mutex::new(0);
+        let mut guard = mutex.lock();
+        let mut other = None;
+        must_not_return(|| MutexGuard::unlocked(&mut guard, || other = Some(mutex.lock())));
+    });
+}
+
+#[test]
+fn a_read_that_was_unlocked_for_a_while_has_no_writer_beside_it() {
+    ends_its_process("a_read_that_was_unlocked_for_a_while_has_no_writer_beside_it", || {
+        let lock = RwLock::new(0);
+        let mut guard = lock.read();
+        let mut other = None;
+        must_not_return(|| RwLockReadGuard::unlocked(&mut guard, || other = Some(lock.write())));
+    });
+}
+
+#[test]
+fn a_write_that_was_unlocked_for_a_while_is_alone() {
+    ends_its_process("a_write_that_was_unlocked_for_a_while_is_alone", || {
+        let lock = RwLock::new(0);
+        let mut guard = lock.write();
+        let mut other = None;
+        must_not_return(|| RwLockWriteGuard::unlocked(&mut guard, || other = Some(lock.write())));
+    });
+}
+
+#[test]
+fn an_upgradable_read_that_was_unlocked_for_a_while_is_alone() {
+    ends_its_process("an_upgradable_read_that_was_unlocked_for_a_while_is_alone", || {
+        let lock = RwLock::new(0);
+        let mut guard = lock.upgradable_read();
+        let mut other = None;
+        must_not_return(|| {
+            RwLockUpgradableReadGuard::unlocked(&mut guard, || other = Some(lock.write()));
+        });
+    });
 }
 
 #[test]
