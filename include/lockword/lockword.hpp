@@ -159,16 +159,18 @@ template <class Rep, class Period> lw_deadline after(const std::chrono::duration
 
 /*
  * A clock's least and greatest times are too far from now for their difference to fit into its
- * type. LW_NOW: the time has come.
+ * type. So are more of them if its epoch is to come, as that of std::filesystem's clock. LW_NOW:
+ * the time has come.
  */
 template <class Clock, class Duration>
 lw_deadline at_time(const std::chrono::time_point<Clock, Duration> &time)
 {
     const std::chrono::duration<long double, std::nano> then = time.time_since_epoch();
     const auto now = Clock::now();
-    if (then.count() >= static_cast<long double>(INT64_MAX))
+    const std::chrono::duration<long double, std::nano> left = then - now.time_since_epoch();
+    if ((then < left ? left : then).count() >= static_cast<long double>(INT64_MAX))
         return LW_FOREVER;
-    return then > now.time_since_epoch() ? after(time - now) : LW_NOW;
+    return left.count() > 0 ? after(time - now) : LW_NOW;
 }
 
 /* Calls wait(deadline), again if a clock that is not steady says that it is not yet time. */

@@ -163,6 +163,19 @@ static void test_condition()
     EXPECT(changed.wait_for(twice, 1ms) == std::cv_status::timeout);
 }
 
+/* A clock whose epoch is to come, as that of std::filesystem. */
+struct early {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<early>;
+    static constexpr bool is_steady = true;
+    static time_point now()
+    {
+        return time_point(std::chrono::steady_clock::now().time_since_epoch() - 200 * 365 * 24h);
+    }
+};
+
 static void test_the_others()
 {
     lw::counting_semaphore<3> semaphore(3);
@@ -213,6 +226,12 @@ static void test_the_others()
     at_once([&event] { event.wait(); }, [&event] { event.set(); });
     automatic.set();
     EXPECT(event.wait_until(std::chrono::system_clock::now()));
+    event.reset();
+    at_once([&event] { EXPECT(event.wait_until(early::time_point::max() - 1h)); },
+            [&event] {
+                std::this_thread::sleep_for(20ms);
+                event.set();
+            });
     EXPECT(lw::wait_any({semaphore.when(4), automatic.when(), event.when()}) == 1);
     EXPECT(!automatic.is_set() && event.reset());
 
