@@ -254,6 +254,8 @@ struct visits {
 static void find_visits(const struct lw_region *region, struct visits *visits)
 {
     visits->n = 0;
+    visits->word = NULL; /* or gcc warns, at -Os */
+    visits->value = 0;
     __sync_synchronize();
     for (uint32_t row = lw_region_next_process(region, 0); row < PROCESSES;
          row = lw_region_next_process(region, row + 1)) {

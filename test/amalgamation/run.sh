@@ -22,6 +22,9 @@ for cc in gcc clang; do
         # shellcheck disable=SC2086 # a list
         check "lockword.c, $std, $cc" $cc -std=$std $strict -fsyntax-only lockword.c
     done
+    # Where the optimiser inlines less, it warns of other things.
+    # shellcheck disable=SC2086 # a list
+    check "lockword.c, for size, $cc" $cc -std=c11 $strict -Os -c lockword.c -o size.o
     # shellcheck disable=SC2046,SC2086 # lists
     check "lockword.c, as on any POSIX system, $cc" $cc -std=c11 $strict -DLOCKWORD_PORTABLE \
         $(makes gcc-portable.o) lockword.c
