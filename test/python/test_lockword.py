@@ -7,7 +7,9 @@ import asyncio
 import contextlib
 import copy
 import ctypes
+import decimal
 import errno
+import fractions
 import functools
 import gc
 import multiprocessing
@@ -769,6 +771,15 @@ class Others(Case):
             self.jobs.acquire(timeout=-2)
         self.assertEqual((self.jobs.locked(), slots.available), (False, 1))
 
+    def test_any_real_number_is_a_timeout_also_if_it_has_to_wait(self):
+        left = self.region.counter("left", 5)
+        with self.jobs:
+            for brief in (decimal.Decimal("0.001"), fractions.Fraction(1, 1000)):
+                acquire = self.thread(lambda: self.jobs.acquire(timeout=brief))
+                self.assertIs(acquire(), False)
+                self.assertIs(left.wait_at_least(6, brief), False)
+                self.assertIs(asyncio.run(left.wait_at_least_async(6, brief)), False)
+
     def test_what_does_not_fit_into_c_is_refused(self):
         slots, left = self.region.semaphore("slots", 1), self.region.counter("left", 5)
         file = open(self.path, "r+b")
@@ -797,6 +808,8 @@ class Others(Case):
         self.assertFalse(os.path.exists(self.path + "more"))
         with self.assertRaises(OverflowError):
             left.add(2**32 + 1)
+        with self.assertRaises(TypeError):
+            left.add(1.5)
         self.assertEqual((slots.available, left.value), (1, 5))
 
     def test_what_is_no_name_and_no_number_is_refused_in_words(self):

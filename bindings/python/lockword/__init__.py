@@ -281,10 +281,13 @@ _fire = _function(_quick, "cancel_fire", _pointer, result=None)
 _after_ns = _function(_quick, "after_ns", _i64, result=_i64)
 
 
-def _check(timeout: Optional[float]) -> None:
+def _checked(timeout: Optional[float]) -> Optional[float]:
     """Refuses what is no number of seconds: else only a call that has to wait would find out."""
-    if timeout is not None and math.isnan(timeout):
+    if timeout is None:
+        return None
+    if math.isnan(timeout):
         raise ValueError("timeout is NaN")
+    return float(timeout)
 
 
 def _deadline(timeout: Optional[float]) -> int:
@@ -866,7 +869,7 @@ class _Lock(_Blocks[_G]):
     def _take(self, timeout: Optional[float]) -> int:
         """Returns 0, EOWNERDEAD or ETIMEDOUT."""
         self._region._open_handle()
-        _check(timeout)
+        timeout = _checked(timeout)
         error = self._try()
         if error == _errno.EBUSY:
             if timeout is not None and timeout <= 0:
@@ -891,7 +894,7 @@ class _Lock(_Blocks[_G]):
         Raises asyncio.TimeoutError, and what `acquire` raises.
         """
         self._region._open_handle()
-        _check(timeout)
+        timeout = _checked(timeout)
         me = threading.get_ident()
         error = self._try() if self._TRIES and not self._waiting[me] else _errno.EBUSY
         if error == _errno.EBUSY:
@@ -1023,8 +1026,7 @@ class Semaphore(_Lock[Guard]):
     def acquire(self, blocking: bool = True, timeout: Optional[float] = None, n: int = 1) -> bool:
         """Takes n permits, all at once. Returns False if the time is up."""
         self._region._open_handle()
-        timeout = _seconds(blocking, timeout)
-        _check(timeout)
+        timeout = _checked(_seconds(blocking, timeout))
         error = _tryacquire(self._handle, _in_range(n, _SEM_MAX))
         if error == _errno.EBUSY:
             if timeout is not None and timeout <= 0:
@@ -1278,7 +1280,7 @@ class _Waitable(_Local):
 
     def _await(self, call: Callable, arguments: tuple, timeout: Optional[float]) -> bool:
         self._region._open_handle()
-        _check(timeout)
+        timeout = _checked(timeout)
         if call(self._handle, *arguments, 0, None) == 0:
             return True
         error = _block(self._region, call, (self._handle, *arguments), timeout, self._undo)
@@ -1290,7 +1292,7 @@ class _Waitable(_Local):
         self, call: Callable, begin: Callable, arguments: tuple, timeout: Optional[float]
     ) -> bool:
         self._region._open_handle()
-        _check(timeout)
+        timeout = _checked(timeout)
         if call(self._handle, *arguments, 0, None) == 0:
             return True
         if timeout is not None and timeout <= 0:
@@ -1369,6 +1371,7 @@ class Counter(_Waitable):
         """Adds n, which may be negative, and returns the number before. Raises OverflowError."""
         self._region._open_handle()
         old = ctypes.c_uint32()
+        n = operator.index(n)
         cannot_fit = abs(n) > _COUNTER_MAX
         error = _errno.EOVERFLOW if cannot_fit else _counter_add(self._handle, n, ctypes.byref(old))
         _raise(error, self._what)
