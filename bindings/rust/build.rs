@@ -9,9 +9,10 @@ fn main() {
     println!("cargo:rerun-if-env-changed=PKG_CONFIG_LIBDIR");
     println!("cargo:rerun-if-env-changed=CC");
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=csrc");
     if let Some(folder) = env::var_os("LOCKWORD_LIB_DIR") {
-        return link_static(Path::new(&folder));
+        let folder = Path::new(&folder);
+        println!("cargo:rerun-if-changed={}", folder.join("liblockword.a").display());
+        return link_static(folder);
     }
     let source = Path::new("csrc/lockword.c");
     let is_wasm = env::var("CARGO_CFG_TARGET_FAMILY").as_deref() == Ok("wasm");
@@ -22,7 +23,8 @@ fn main() {
         panic!(
             "lockword: set LOCKWORD_LIB_DIR to the folder of liblockword.a (for wasm32, that of \
              the npm package: node_modules/lockword/wasm), or install the C library so that \
-             `pkg-config lockword` finds it"
+             `pkg-config lockword` finds it, or, in a checkout of lockword, write it into the \
+             crate's folder by `node tools/amalgamation.js bindings/rust/csrc`"
         );
     }
     compile(source);
@@ -41,15 +43,32 @@ fn link_installed() -> bool {
         Ok(output) if output.status.success() => output,
         _ => return false,
     };
-    for flag in String::from_utf8_lossy(&output.stdout).split_whitespace() {
+    for flag in words(&String::from_utf8_lossy(&output.stdout)) {
         println!("cargo:rustc-link-search=native={}", flag.trim_start_matches("-L"));
     }
     println!("cargo:rustc-link-lib=lockword");
     true
 }
 
+/// The words of what pkg-config prints, which puts a backslash before a space in a path.
+fn words(printed: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut characters = printed.chars();
+    while let Some(character) = characters.next() {
+        let last = words.len() - 1;
+        match character {
+            '\\' => words[last].extend(characters.next()),
+            _ if character.is_whitespace() => words.push(String::new()),
+            _ => words[last].push(character),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 /// Compiles the one-file build of the library by the system's C compiler.
 fn compile(source: &Path) {
+    println!("cargo:rerun-if-changed=csrc"); // cargo builds anew each time if it is missing
     let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let object = folder.join("lockword.o");
     let archive = folder.join("liblockword.a");

@@ -100,16 +100,29 @@ for _ in 1 2 3; do
     check "again, its tasks" tested cargo test --test tasks
 done
 
+built() { # built Fresh|Compiling: what cargo says of the crate
+    cargo build -v >log 2>&1 && grep -q "$1 lockword" log
+}
 if [ -e "$root/build/gcc/liblockword.a" ]; then
-    LOCKWORD_LIB_DIR="$root/build/gcc"
+    mkdir -p "$work/archive"
+    cp "$root/build/gcc/liblockword.a" "$work/archive"
+    LOCKWORD_LIB_DIR="$work/archive"
     export LOCKWORD_LIB_DIR
+    rm -rf "$work/csrc"
+    mv csrc "$work/csrc" # as in a checkout
     check "with the archive in LOCKWORD_LIB_DIR" quietly cargo run --example count
+    quietly cargo build
+    check "which is not built again" built Fresh
+    touch "$work/archive/liblockword.a"
+    check "until the archive changes" built Compiling
     unset LOCKWORD_LIB_DIR
-    cmake --install "$root/build/gcc" --prefix "$work/stage" >"$work/install.log"
-    stage=$(dirname "$(find "$work/stage" -name lockword.pc)")
+    stage="$work/with spaces"
+    cmake --install "$root/build/gcc" --prefix "$stage" >"$work/install.log"
+    stage=$(dirname "$(find "$stage" -name lockword.pc)")
     LD_LIBRARY_PATH=$(dirname "$stage")
     export LD_LIBRARY_PATH PKG_CONFIG_LIBDIR="$stage"
     check "with the library that pkg-config finds" quietly cargo run --example count
+    mv "$work/csrc" csrc
 fi
 
 cd "$work/crate"
