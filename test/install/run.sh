@@ -120,6 +120,9 @@ no_component() {
 }
 check "find_package, no such component" no_component
 check "FetchContent" project fetched -DLOCKWORD_SOURCE="$root"
+check "FetchContent, shared, into a project that hides, and unites sources" project united \
+    -DLOCKWORD_SOURCE="$root" -DBUILD_SHARED_LIBS=ON -DCMAKE_C_VISIBILITY_PRESET=hidden \
+    -DCMAKE_UNITY_BUILD=ON
 
 # As where threads are in a library of their own: on the BSDs, and in glibc before 2.34.
 threads_library() {
