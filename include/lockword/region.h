@@ -320,7 +320,7 @@ LW_API int lw_region_mutex_trylock(const lw_region_mutex *mutex)
 LW_API int lw_region_mutex_unlock(const lw_region_mutex *mutex)
 {
     return __builtin_expect(lw_region_last_agent.serial == mutex->serial, 1) &&
-                   !(lw_robust_fate(mutex->words) & LW_ROBUST_OWNER_DIED) &&
+                   __builtin_expect(lw_robust_fate(mutex->words) == mutex->fate, 1) &&
                    __builtin_expect(lw_mutex_free(mutex->words, lw_region_last_agent.id), 1)
                ? 0
                : lw_region_mutex_unlock_slow(mutex);

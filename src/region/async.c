@@ -114,7 +114,7 @@ int lw_region_rwtable_wrlock_async(const lw_region_rwtable *table, LW_ASYNC_PARA
 int lw_region_cond_wait_async(lw_cond *cond, const lw_region_mutex *mutex, LW_ASYNC_PARAMETERS)
 {
     uint32_t self;
-    int error = lw_region_agent_holding(mutex->region, mutex->words, &self);
+    int error = lw_region_agent_holding(mutex, &self);
     /* The condition may be no region's, or another one's. */
     if (!error)
         error = lw_care_listen(mutex->words);

@@ -142,6 +142,8 @@ static int take(const lw_region_mutex *mutex, uint32_t self, lw_deadline deadlin
 {
     if (lw_mutex_take(mutex->words, self))
         return 0;
+    if (!lw_region_is_named(mutex))
+        return EIDRM;
     const int error =
         lw_region_take(mutex->region, mutex->words, busy_of(mutex), self, deadline, cancel);
     if (!error)
@@ -164,13 +166,15 @@ int lw_region_mutex_trylock_slow(const lw_region_mutex *mutex)
     const int error = lw_region_agent(mutex->region, &self);
     if (error)
         return error;
-    return lw_mutex_try_step(mutex->words, self) ? judge(mutex, self) : EBUSY;
+    if (lw_mutex_try_step(mutex->words, self))
+        return judge(mutex, self);
+    return lw_region_is_named(mutex) ? EBUSY : EIDRM;
 }
 
 int lw_region_mutex_unlock_slow(const lw_region_mutex *mutex)
 {
     uint32_t self;
-    const int error = lw_region_agent(mutex->region, &self);
+    const int error = lw_region_agent_holding(mutex, &self);
     if (error)
         return error;
     return lw_region_free(mutex->region, mutex->words, busy_of(mutex), self) ? 0 : EPERM;
@@ -179,7 +183,7 @@ int lw_region_mutex_unlock_slow(const lw_region_mutex *mutex)
 int lw_region_mutex_leave(const lw_region_mutex *mutex)
 {
     uint32_t self;
-    const int error = lw_region_agent_holding(mutex->region, mutex->words, &self);
+    const int error = lw_region_agent_holding(mutex, &self);
     if (error)
         return error;
     let_go(mutex, self);
@@ -189,7 +193,7 @@ int lw_region_mutex_leave(const lw_region_mutex *mutex)
 int lw_region_mutex_abandon(const lw_region_mutex *mutex)
 {
     uint32_t self;
-    const int error = lw_region_agent_holding(mutex->region, mutex->words, &self);
+    const int error = lw_region_agent_holding(mutex, &self);
     if (error)
         return error;
     lw_robust_decide(mutex->words, mutex->fate | LW_ROBUST_ABANDONED);
@@ -215,19 +219,13 @@ int lw_region_mutex_reset(const lw_region_mutex *mutex)
     return (fate & LW_ROBUST_NAME) == mutex->fate ? EALREADY : EIDRM;
 }
 
-/* Returns whether the words are still those of this name: then their owner holds its mutex. */
-static bool is_named(const lw_region_mutex *mutex)
-{
-    return (lw_robust_fate(mutex->words) & LW_ROBUST_NAME) == mutex->fate;
-}
-
 bool lw_region_mutex_is_locked(const lw_region_mutex *mutex)
 {
-    return lw_mutex_owner(mutex->words) != 0 && is_named(mutex);
+    return lw_mutex_owner(mutex->words) != 0 && lw_region_is_named(mutex);
 }
 
 bool lw_region_mutex_is_mine(const lw_region_mutex *mutex)
 {
     uint32_t self;
-    return lw_region_agent_holding(mutex->region, mutex->words, &self) == 0 && is_named(mutex);
+    return lw_region_agent_holding(mutex, &self) == 0;
 }

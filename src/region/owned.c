@@ -22,11 +22,9 @@ int lw_region_rmutex_named(lw_region *region, const char *name, lw_region_rmutex
 static int take_again(const lw_region_rmutex *rmutex)
 {
     uint32_t self;
-    const int error = lw_region_agent(rmutex->mutex.region, &self);
+    const int error = lw_region_agent_holding(&rmutex->mutex, &self);
     if (error)
-        return error;
-    if (lw_mutex_owner(rmutex->mutex.words) != self)
-        return EBUSY;
+        return error == EPERM ? EBUSY : error;
     lw_word *word = depth_of(&rmutex->mutex);
     const uint32_t depth = lw_load(word, lw_relaxed);
     if (depth == LW_RMUTEX_AGAIN)
@@ -63,12 +61,12 @@ int lw_region_rmutex_trylock(const lw_region_rmutex *rmutex)
 static int give_again(const lw_region_rmutex *rmutex)
 {
     uint32_t self;
-    const int error = lw_region_agent(rmutex->mutex.region, &self);
+    const int error = lw_region_agent_holding(&rmutex->mutex, &self);
     if (error)
-        return error;
+        return error == EPERM ? EBUSY : error;
     lw_word *word = depth_of(&rmutex->mutex);
     const uint32_t depth = lw_load(word, lw_relaxed);
-    if (depth == 0 || lw_mutex_owner(rmutex->mutex.words) != self)
+    if (depth == 0)
         return EBUSY;
     lw_store(word, depth - 1, lw_relaxed);
     return 0;
@@ -100,7 +98,7 @@ int lw_region_cond_wait_cancel(lw_cond *cond, const lw_region_mutex *mutex, lw_d
                                lw_cancel *cancel)
 {
     uint32_t self;
-    int error = lw_region_agent_holding(mutex->region, mutex->words, &self);
+    int error = lw_region_agent_holding(mutex, &self);
     if (error)
         return error;
     /* Of a recursive mutex: the caller has it as often again afterwards. */

@@ -139,12 +139,22 @@ static inline int lw_region_agent(struct lw_region *region, uint32_t *id)
     return lw_region_agent_slow(region, id);
 }
 
-/* The same for a thread that holds the mutex of these words. Returns EPERM if it does not. */
-static inline int lw_region_agent_holding(struct lw_region *region, const lw_word *words,
-                                          uint32_t *id)
+/*
+ * Returns whether the mutex has its name still. Once that has been removed, another name may have
+ * the words: whoever holds them then does not hold this mutex.
+ */
+static inline bool lw_region_is_named(const lw_region_mutex *mutex)
 {
-    const int error = lw_region_agent(region, id);
-    return error ? error : lw_mutex_owner(words) == *id ? 0 : EPERM;
+    return (lw_robust_fate(mutex->words) & LW_ROBUST_NAME) == mutex->fate;
+}
+
+/* As lw_region_agent, for a thread that holds the mutex. Returns EPERM if it does not. */
+static inline int lw_region_agent_holding(const lw_region_mutex *mutex, uint32_t *id)
+{
+    const int error = lw_region_agent(mutex->region, id);
+    if (error)
+        return error;
+    return lw_mutex_owner(mutex->words) == *id && lw_region_is_named(mutex) ? 0 : EPERM;
 }
 
 /*

@@ -17,7 +17,7 @@
 #endif
 
 /* Those of this program; cmocka passes over the rest, which has no name. */
-static struct CMUnitTest tests[64];
+static struct CMUnitTest tests[96];
 static size_t test_count;
 
 void add_test(const char *name, void (*test)(void **state))

@@ -528,6 +528,48 @@ REGION_TEST(removes_a_name)
     assert_int_equal(lw_region_mutex_unlock(&again), 0);
 }
 
+/* The name that has its place now is another mutex, whoever holds that. */
+REGION_TEST(a_removed_mutex_is_nobodys)
+{
+    lw_cond *cond;
+    assert_int_equal(lw_region_cond_named(region, "cond", NULL, &cond), 0);
+    assert_int_equal(lw_region_remove(region, "lock"), 0);
+    lw_region_mutex again = named(region, "lock");
+    assert_ptr_equal(again.words, mutex.words);
+    assert_int_equal(lw_region_mutex_lock(&again), 0);
+    assert_int_equal(lw_region_mutex_lock(&mutex), EIDRM);
+    assert_int_equal(lw_region_mutex_lock_until(&mutex, LW_NOW), EIDRM);
+    assert_int_equal(lw_region_mutex_trylock(&mutex), EIDRM);
+    assert_int_equal(lw_region_mutex_reset(&mutex), EIDRM);
+    assert_int_equal(lw_region_mutex_unlock(&mutex), EPERM);
+    assert_int_equal(lw_region_mutex_leave(&mutex), EPERM);
+    assert_int_equal(lw_region_mutex_abandon(&mutex), EPERM);
+    assert_int_equal(lw_region_cond_wait(cond, &mutex), EPERM);
+    assert_false(lw_region_mutex_is_locked(&mutex) || lw_region_mutex_is_mine(&mutex));
+    assert_true(lw_region_mutex_is_mine(&again));
+    assert_int_equal(lw_region_mutex_unlock(&again), 0);
+    assert_int_equal(lw_region_mutex_lock(&again), 0);
+}
+
+REGION_TEST(a_removed_recursive_mutex_is_nobodys)
+{
+    lw_region_rmutex before;
+    lw_region_rmutex again;
+    assert_int_equal(lw_region_rmutex_named(region, "recursive", &before), 0);
+    assert_int_equal(lw_region_remove(region, "recursive"), 0);
+    assert_int_equal(lw_region_rmutex_named(region, "recursive", &again), 0);
+    assert_ptr_equal(again.mutex.words, before.mutex.words);
+    assert_int_equal(lw_region_rmutex_lock(&again), 0);
+    assert_int_equal(lw_region_rmutex_lock(&again), 0);
+    assert_int_equal(lw_region_rmutex_lock(&before), EIDRM);
+    assert_int_equal(lw_region_rmutex_trylock(&before), EIDRM);
+    assert_int_equal(lw_region_rmutex_unlock(&before), EPERM);
+    assert_int_equal(lw_region_rmutex_leave(&before), EPERM);
+    assert_int_equal(lw_region_rmutex_unlock(&again), 0);
+    assert_int_equal(lw_region_rmutex_unlock(&again), 0);
+    assert_int_equal(lw_region_rmutex_unlock(&again), EPERM);
+}
+
 REGION_TEST(describes)
 {
     assert_int_equal(told("lock").holder_pid, 0);
@@ -935,7 +977,8 @@ REGION_TEST(a_process_that_dies_while_it_removes_a_name)
     assert_int_equal(lw_region_mutex_lock_until(&mutex, lw_after_ms(10000)), EIDRM);
     lw_region_mutex again = named(region, "lock");
     assert_int_equal(lw_region_mutex_lock(&again), 0);
-    assert_int_equal(lw_region_mutex_trylock(&mutex), EBUSY); /* the same place */
+    assert_ptr_equal(again.words, mutex.words);
+    assert_int_equal(lw_region_mutex_trylock(&mutex), EIDRM);
     assert_int_equal(lw_region_mutex_unlock(&again), 0);
     assert_int_equal(lw_region_mutex_lock(&mutex), EIDRM);
 }

@@ -359,6 +359,11 @@ class Mutexes(Case):
         with self.region.mutex("jobs"):
             with self.assertRaises(OSError) as caught:
                 self.region.remove("jobs")
+            self.assertFalse(self.jobs.locked())  # though another one of that name is
+            with self.assertRaises(lockword.RemovedError):
+                self.jobs.acquire(False)
+            with self.assertRaises(lockword.OwnershipError):
+                self.jobs.release()
         self.assertEqual(caught.exception.errno, errno.EBUSY)
 
 

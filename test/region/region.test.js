@@ -208,6 +208,25 @@ describe('a mutex of a region', () => {
     expect(await failure(() => jobs.lockAsync())).instanceOf(RemovedError);
   });
 
+  it('is not held by who holds another mutex in its place', async () => {
+    const recursive = region.recursiveMutex('recursive');
+    for (const name of ['jobs', 'recursive']) expect(region.remove(name)).equal(true);
+    const anew = [region.mutex('jobs'), region.recursiveMutex('recursive')];
+    anew.forEach((mutex) => mutex.lock());
+    for (const mutex of [jobs, recursive]) {
+      expect([mutex.isLocked, mutex.isMine, mutex.describe()]).eql([false, false, undefined]);
+      for (const take of ['lock', 'tryLock', 'lockAsync', 'reset', 'resetAsync'])
+        expect(await failure(() => mutex[take](0)), take).instanceOf(RemovedError);
+      for (const free of ['unlock', 'abandon'])
+        expect(await failure(() => mutex[free]()), free).instanceOf(OwnershipError);
+    }
+    for (const mutex of anew) {
+      mutex.unlock();
+      expect(mutex.tryLock()).equal(true);
+      mutex.unlock();
+    }
+  });
+
   it('is described', () => {
     region.nameThread('tester');
     expect(`${jobs}`).equal("RegionMutex 'jobs' { free }");

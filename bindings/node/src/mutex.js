@@ -101,12 +101,17 @@ export class RegionMutex {
   /** Whether a thread holds it. The answer may be old when you read it. */
   get isLocked() {
     this.#self();
-    return mutexOwner(this.#words) !== 0;
+    return mutexOwner(this.#words) !== 0 && this.#isNamed;
   }
 
   /** Whether this thread holds it, in whichever of its tasks. */
   get isMine() {
-    return mutexOwner(this.#words) === this.#self();
+    return mutexOwner(this.#words) === this.#self() && this.#isNamed;
+  }
+
+  /** Whether it has its name still: once that was removed, another name may have the words. */
+  get #isNamed() {
+    return (this.#words[FATE] & NAME) === this.#fate;
   }
 
   /**
@@ -156,9 +161,9 @@ export class RegionMutex {
    */
   tryLock() {
     const self = this.#self();
-    if (!mutexTake(this.#words, self) && !mutexTryStep(this.#words, self)) return false;
-    this.#accept(self);
-    return true;
+    if (mutexTake(this.#words, self) || mutexTryStep(this.#words, self)) return this.#accept(self);
+    this.#assertNamed();
+    return false;
   }
 
   /**
@@ -168,7 +173,7 @@ export class RegionMutex {
    */
   unlock() {
     const self = this.#self();
-    if (!(this.#words[FATE] & OWNER_DIED) && mutexFree(this.#words, self)) handOver(this.#words);
+    if (this.#words[FATE] === this.#fate && mutexFree(this.#words, self)) handOver(this.#words);
     else if (addon.unlock(this.#region.domain.handle, this.#offset, this.#fate) !== 0)
       throw new OwnershipError('not held by this thread');
   }
@@ -273,7 +278,8 @@ export class RegionMutex {
    * @returns {import('./region.js').Description | undefined} undefined: its name was removed
    */
   describe() {
-    return this.#region.describe(this.name);
+    const found = this.#region.describe(this.name);
+    return this.#isNamed ? found : undefined;
   }
 
   /** Its state in words, which console.log shows, too. */
@@ -308,6 +314,7 @@ export class RegionMutex {
     const timeout = timeoutToBlock(options, call);
     const self = this.#self();
     if (!mutexTake(this.#words, self)) {
+      this.#assertNamed();
       const what = this.#block(self, timeout);
       if (what === LW_DEADLOCK) throw new DeadlockError('held by this thread already');
       if (what !== LW_DONE) return false;
@@ -369,6 +376,7 @@ export class RegionMutex {
         signalOf(options);
         if (mutexTake(this.#words, self)) return Promise.resolve(judged({ what: LW_DONE }));
       }
+      this.#assertNamed();
       return enqueue(this.#step, this.#words, options, judged, self);
     } catch (error) {
       return Promise.reject(error);
@@ -436,7 +444,15 @@ export class RegionMutex {
     this.#leave(self);
     if ((fate & NAME) === this.#fate)
       throw new AbandonedError(`a holder has abandoned what '${this.name}' guards`);
-    throw new RemovedError(`'${this.name}' was removed from the region`);
+    throw this.#removed();
+  }
+
+  #assertNamed() {
+    if (!this.#isNamed) throw this.#removed();
+  }
+
+  #removed() {
+    return new RemovedError(`'${this.name}' was removed from the region`);
   }
 
   /** @param {boolean} held */

@@ -240,6 +240,9 @@ _available = _function(_quick, "sem_available", _pointer, result=_u32)
 _event_wait = _function(_blocking, "event_wait_cancel", _pointer, *_LIMITS)
 _event_set = _function(_quick, "event_set", _pointer, result=None)
 _event_reset = _function(_quick, "event_reset", _pointer, result=ctypes.c_bool)
+_mutex_is_locked = _function(
+    _quick, "region_mutex_is_locked", _pointer, result=ctypes.c_bool
+)
 _event_is_set = _function(_quick, "event_is_set", _pointer, result=ctypes.c_bool)
 _counter_get = _function(_quick, "counter_get", _pointer, result=_u32)
 _counter_add = _function(_quick, "counter_add", _pointer, ctypes.c_int32, _pointer)
@@ -992,8 +995,9 @@ class Mutex(_Lock[Guard]):
         return True
 
     def locked(self) -> bool:
-        """Whether a thread holds it. May be old when you read it."""
-        return bool(self._region.describe(self.name).holder_pid)
+        """Whether a thread holds it. May be old when you read it. False once it was removed."""
+        self._region._open_handle()
+        return _mutex_is_locked(self._handle)
 
     def __repr__(self) -> str:
         return f"<lockword.Mutex {self.name!r} of {self._region.path!r}>"
