@@ -338,8 +338,9 @@ int lw_request_begin(lw_request *request, lw_loop *loop, enum lw_request_kind ki
 /*
  * The forms of each function that waits. They take what the blocking form does, then the request,
  * its loop, a deadline (LW_FOREVER: none), and what to call, with which context. Each returns 0;
- * EPERM: not the loop's thread; ECANCELED: the loop is being destroyed; in a region also EAGAIN
- * (below). Then `done` is not called.
+ * EPERM: not the loop's thread; ECANCELED: the loop is being destroyed; EINVAL: there are no
+ * permits, or a semaphore can never have so many; in a region also EAGAIN (below). Then `done` is
+ * not called.
  */
 #define LW_ASYNC(kind, step, object, wanted)                                                       \
     lw_request_begin(request, loop, kind, step, (object)->word, wanted, deadline, done, context)
@@ -497,8 +498,8 @@ LW_API int lw_cond_wait_recursive_async(lw_cond *cond, lw_rmutex *rmutex, LW_ASY
 /*
  * lw_wait_any: waits for one of n sources, whose index `done` finds as the request's value: the
  * first that is ready at the call, or else the first that the loop hears of. Any number of sources,
- * which the call only reads; EINVAL: none. Besides the request it needs n - 1 waiters. The number
- * of a permit (lw_source_permits) is stored before `done` is called.
+ * which the call only reads; EINVAL: also, none. Besides the request it needs n - 1 waiters. The
+ * number of a permit (lw_source_permits) is stored before `done` is called.
  */
 int lw_wait_any_async(const lw_source *sources, uint32_t n, lw_waiter *waiters,
                       LW_ASYNC_PARAMETERS);

@@ -15,8 +15,8 @@
  * the next holder. No waiter is shut out. A running thread may overtake a sleeping one, because
  * waking a thread for every unlock costs more than it helps, but not for long: a waiter that was
  * woken in vain nine times, or has slept for half a millisecond (in WebAssembly, a second), or an
- * event loop that was woken in vain once, reserves the mutex. Then only agents that have waited,
- * and trylock, can take it, until such a waiter has had its turn.
+ * event loop that was woken in vain once, reserves the mutex. Then only agents (threads and event
+ * loops) that have waited, and trylock, can take it, until such a waiter has had its turn.
  *
  * What is illegal. To lock it again while holding it (EDEADLK; use a recursive mutex). To unlock
  * what another thread holds (EPERM). To move or copy it while it is in use, or to use it at two

@@ -188,12 +188,12 @@ enum {
  *
  * Returns 0; EPERM: the file belongs to another user, and not LW_REGION_ANY_OWNER; EBADMSG: it is
  * no region, or a damaged one; EPROTO: it is a region of another version of lockword; EINVAL: the
- * file is not a regular one, the size is out of range, or LW_REGION_EXCLUSIVE stands without
- * LW_REGION_CREATE; EMFILE: this process has 64 regions open already, or no descriptor left;
- * EAGAIN; ENOMEM; or what open(2), fallocate(2) or mmap(2) say: ENOENT (also: the folder does not
- * exist, such as /dev/shm), EACCES, EROFS, ELOOP, EISDIR, ENOSPC, EFBIG (also: a new file would
- * exceed RLIMIT_FSIZE; no SIGXFSZ is sent), EOPNOTSUPP (also: the file system can neither link a
- * file nor rename it without replacing another one).
+ * file is not a regular one, the size is neither 0 nor from 332,032 to 2^32 - 4096, or
+ * LW_REGION_EXCLUSIVE stands without LW_REGION_CREATE; EMFILE: this process has 64 regions open
+ * already, or no descriptor left; EAGAIN; ENOMEM; or what open(2), fallocate(2) or mmap(2) say:
+ * ENOENT (also: the folder does not exist, such as /dev/shm), EACCES, EROFS, ELOOP, EISDIR, ENOSPC,
+ * EFBIG (also: a new file would exceed RLIMIT_FSIZE; no SIGXFSZ is sent), EOPNOTSUPP (also: the
+ * file system can neither link a file nor rename it without replacing another one).
  */
 int lw_region_open(lw_region **region, const char *path, unsigned flags, unsigned mode,
                    size_t size);
@@ -546,8 +546,9 @@ int lw_region_cond_wait(lw_cond *cond, const lw_region_mutex *mutex);
 /*
  * Finds the bytes of this name, or makes them: zeros, at a multiple of 64. *bytes is good until the
  * region is closed. A thread that dies leaves them half written: guard them by a mutex. Returns
- * what lw_region_mutex_named returns; EEXIST: the name is that of something else, or of another
- * number of bytes; ENOSPC: also, the region has no room for so many; EBADMSG: the file is damaged.
+ * what lw_region_mutex_named returns; EINVAL: also, the size is 0; EEXIST: the name is that of
+ * something else, or of another number of bytes; ENOSPC: also, the region has no room for so many;
+ * EBADMSG: the file is damaged.
  */
 int lw_region_bytes(lw_region *region, const char *name, size_t size, void **bytes);
 

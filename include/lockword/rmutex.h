@@ -70,7 +70,7 @@ static inline bool lw_rmutex_is_held_once(const lw_rmutex *rmutex, uint32_t hold
 
 /*
  * Takes it, or takes it again, if it need not wait for that. Returns 0; EBUSY: another agent holds
- * it; EOVERFLOW.
+ * it, or a task of this thread's event loop; EOVERFLOW.
  */
 LW_API int lw_rmutex_trylock(lw_rmutex *rmutex)
 {

@@ -83,6 +83,7 @@ export class Barrier extends Primitive {
    * @returns {boolean} whether this party leads: it was the last to arrive
    * @throws {TimeoutError} the time was up, and the barrier is broken by that
    * @throws {BrokenBarrierError} another party gave up, or it was reset
+   * @throws {RangeError} it has no parties: zeroed memory
    * @throws {BlockingError} this thread may not block: on a page's main thread, always
    */
   wait(options) {
@@ -99,6 +100,7 @@ export class Barrier extends Primitive {
    * @returns {Promise<boolean>} whether this party leads; rejects with `signal.reason` on abort
    * @throws {TimeoutError} the time was up, and the barrier is broken by that
    * @throws {BrokenBarrierError} another party gave up, or it was reset
+   * @throws {RangeError} it has no parties: zeroed memory
    */
   async waitAsync(options) {
     // Not after the arrival.
@@ -118,6 +120,7 @@ export class Barrier extends Primitive {
    *
    * @returns {boolean} whether this party was the last to arrive
    * @throws {BrokenBarrierError} the barrier is broken
+   * @throws {RangeError} it has no parties
    */
   arriveAndDrop() {
     barrierDropStep(this.words);

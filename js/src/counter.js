@@ -72,7 +72,7 @@ export class Counter extends Primitive {
   /**
    * Adds n, and wakes waiters.
    *
-   * @param {number} [n]
+   * @param {number} [n] 0 to 2^30 - 1
    * @returns {number} the value before
    * @throws {RangeError} it would exceed 2^30 - 1; nothing was changed
    */
@@ -83,7 +83,7 @@ export class Counter extends Primitive {
   /**
    * Subtracts n, and wakes waiters.
    *
-   * @param {number} [n]
+   * @param {number} [n] 0 to 2^30 - 1
    * @returns {number} the value before
    * @throws {RangeError} it would be negative; nothing was changed
    */
