@@ -716,11 +716,15 @@ if (process.platform === 'linux') {
     await check(`${node.name} opens a region, as its addon came`, () => useRegion(node));
   const prebuilt = readdirSync(join(REGION, 'prebuilt'));
   for (const file of prebuilt)
-    await check(`${file} needs nothing that glibc 2.28 or musl lacks`, () => {
-      const path = join(REGION, 'prebuilt', file);
-      console.log(`    ${gzipSync(readFileSync(path)).length} bytes gzipped`);
-      return needsOf(path, /-(\w+)\./.exec(file)[1]);
-    });
+    await check(`${file} needs nothing that glibc 2.28 or musl lacks`, () =>
+      needsOf(join(REGION, 'prebuilt', file), /-(\w+)\./.exec(file)[1]),
+    );
+  await check('the addons are as large as their page says', () => {
+    const said = read(ROOT, 'bindings/node/README.md').match(/some (\d+) kB each/)?.[1];
+    const sizes = prebuilt.map((file) => gzipSync(readFileSync(join(REGION, 'prebuilt', file))));
+    const differs = sizes.some(({ length }) => !(Math.abs(length / 1000 - Number(said)) < 2));
+    return differs ? `${said} kB are not ${sizes.map(({ length }) => length)} bytes` : '';
+  });
   await checkHosts(check, join(REGION, 'prebuilt'), WORK);
   const packages = tarballs();
   const some = nodes.filter(({ name }) => SOME_NODES.includes(name));
