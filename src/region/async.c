@@ -25,6 +25,13 @@ static int judge(lw_request *request, int result, int gave_up)
     return lw_region_mutex_judge(&mutex);
 }
 
+/* The name was removed before the request was made. */
+static int judge_removed(lw_request *request, int result, int gave_up)
+{
+    judge(request, result, gave_up);
+    return EIDRM;
+}
+
 /*
  * A table's lock: the mutex, and then a place among the readers, or that there is none (table.c).
  * `other` is what the request does not wait for just now, and `depth` the mutex's result.
@@ -83,11 +90,12 @@ static int prepare(lw_region *region, lw_word *words, enum lw_request_kind kind,
 static int lock(const lw_region_mutex *mutex, lw_word *other, lw_judge *judge_it,
                 LW_ASYNC_PARAMETERS)
 {
+    const bool is_named = lw_region_is_named(mutex);
     const int error = prepare(mutex->region, mutex->words, LW_REQUEST_PLAIN, request, loop,
-                              deadline, done, context);
+                              is_named ? deadline : LW_NOW, done, context);
     if (error)
         return error;
-    request->judge = judge_it;
+    request->judge = is_named ? judge_it : judge_removed;
     request->other = other;
     request->fate = mutex->fate;
     lw_request_start(request, lw_mutex_lock_step, mutex->words, request->owner, LW_WAITERS_GATE);

@@ -183,6 +183,14 @@ LOOP_TEST(a_name_that_is_removed_is_told_of)
     struct wait wait;
     assert_int_equal(lw_region_mutex_lock_async(&mutex, FOR(&wait)), 0);
     assert_int_equal(end_wait(&wait), EIDRM);
+    lw_region_mutex again; /* which is held: a removed one does not wait for that */
+    assert_int_equal(lw_region_mutex_named(region, "lock", &again), 0);
+    assert_ptr_equal(again.words, mutex.words);
+    assert_int_equal(lw_region_mutex_lock(&again), 0);
+    assert_int_equal(lw_region_mutex_lock_async(&mutex, UNTIL(&wait, lw_after_ms(5000))), 0);
+    assert_int_equal(end_wait(&wait), EIDRM);
+    assert_true(lw_region_mutex_is_mine(&again));
+    assert_int_equal(lw_region_mutex_unlock(&again), 0);
 }
 
 LOOP_TEST(waits_end_by_time_by_cancel_and_with_their_loop)
