@@ -214,8 +214,10 @@ static const char *changed(struct state *state, int agent, const struct operatio
     const uint32_t n = model_size(agent, a->caller);
     const uint32_t before = operation->a & LW_SEM_MAX;
     const uint32_t after = operation->b & LW_SEM_MAX;
+    const uint32_t why = a->why & LW_WHY;
     if (operation->a & ~operation->b & LW_SEM_RESERVED &&
-        (a->function != ACQUIRE || c->phase & (CLAIMS | BEHIND) || !ends_reservation(c, a->why)))
+        (a->function != ACQUIRE || c->phase & BEHIND ||
+         !(c->phase & CLAIMS ? why == LW_SLICE : ends_reservation(c, a->why))))
         return "ends a reservation, and does not starve";
     if (~operation->a & operation->b & LW_SEM_RESERVED && !starves(c, a->why))
         return "reserves, and does not starve";
@@ -229,6 +231,9 @@ static const char *changed(struct state *state, int agent, const struct operatio
             !is_try(a->function) && !(c->phase & (LW_ENTITLED | CLAIMS | BEHIND)) &&
             !(c->phase & WAITS && c->flags & HAS_WAITED))
             return "overtakes a claim";
+        if (a->function == ACQUIRE && c->phase & CLAIMS && why == LW_OK &&
+            operation->a & LW_SEM_RESERVED)
+            return "a claimant that was just woken takes what is reserved";
         const bool looks = a->function == LOOK || a->function == TAKE;
         if ((a->function != ACQUIRE && !looks && !is_try(a->function)) || before - after != n)
             return "takes permits that it was not asked to take";

@@ -18,7 +18,9 @@
  *   6. While a claim stands, newcomers neither take permits nor sleep at the state. Threads sleep
  *      in line, at the claim; event loops stay at the gate. Only waiters that were at the state
  *      before the claim may still take. They are fewer with each permit that they take, so the
- *      claimant is overtaken at most once by each of them.
+ *      claimant is overtaken at most once by each of them. One that starves reserves the permits
+ *      from claimants, too: a claimant that a notify has woken leaves them to it, and waits
+ * briefly. Otherwise each next claim could be served before that waiter.
  *   7. The end of a claim wakes the first thread in line. That thread owes the line a notify: it
  *      claims, and the mark of the line stays, or it notifies the next one when it has its permits,
  *      sleeps at the state, or gives up. The claim stays closed to newcomers meanwhile, so that
@@ -227,7 +229,9 @@ static lw_phase resume(const lw_word *sem, lw_phase phase, uint32_t why)
         return resumed;
     if (!is_claim_of(lw_load(&sem[LW_SEM_CLAIM], lw_relaxed), phase))
         return resumed & LW_OWES;
-    return phase | (resumed & (LW_OWES | LW_ENTITLED));
+    /* A notify does not entitle it: rule 6. */
+    const lw_phase kept = (why & LW_WHY) == LW_OK ? LW_OWES : LW_OWES | LW_ENTITLED;
+    return (phase & ~LW_ENTITLED) | (resumed & kept);
 }
 
 lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase phase)
@@ -245,7 +249,9 @@ lw_answer lw_sem_acquire_step(lw_word *sem, uint32_t n, uint32_t why, lw_phase p
         const uint32_t bars = phase & CLAIMS ? LW_SEM_RESERVED : LW_SEM_RESERVED | LW_SEM_CLAIMED;
         const bool barred = n != 0 && state & bars && !(phase & LW_ENTITLED);
         if (permits >= n && !barred) {
-            const bool unreserves = !(phase & CLAIMS) && lw_waiters_unreserves(phase, why);
+            /* While a claimant waited briefly, nobody came for what was reserved. */
+            const bool unreserves =
+                phase & CLAIMS ? (why & LW_WHY) == LW_SLICE : lw_waiters_unreserves(phase, why);
             seen = change(sem, state, permits - n, unreserves ? LW_SEM_RESERVED : 0, phase);
             if (seen == state)
                 return end(sem, LW_DONE, permits - n, phase);

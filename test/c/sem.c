@@ -149,7 +149,6 @@ static int cycle(struct call *call)
     return failures;
 }
 
-/* Before there were claims, it did not succeed in 15 seconds. */
 static lw_phase claims(lw_word *words)
 {
     const lw_answer answer = lw_sem_acquire_step(words, 2, LW_START, 0);
@@ -178,6 +177,44 @@ TEST(of_two_that_have_one_ticket_the_second_to_be_woken_in_vain_finds_out)
                      LW_SEM_STATE);
 }
 
+/* The step of a thread that waits for one permit, and starves by a re-check. */
+static lw_phase reserves(lw_word *words)
+{
+    const lw_phase waits = lw_answer_phase(lw_sem_acquire_step(words, 1, LW_START, 0));
+    const lw_phase starves = lw_answer_phase(lw_sem_acquire_step(words, 1, LW_SLICE, waits));
+    assert_int_equal(words[LW_SEM_STATE] & LW_SEM_RESERVED, LW_SEM_RESERVED);
+    return starves;
+}
+
+/* A release wakes both, and the claimant's step is the first to run. */
+TEST(a_claimant_does_not_overtake_a_waiter_that_starves)
+{
+    lw_word words[LW_SEM_WORDS] = {0};
+    const lw_phase small = reserves(words);
+    const lw_phase large = claims(words);
+    lw_sem_release_step(words, 2);
+    const lw_answer woken = lw_sem_acquire_step(words, 2, LW_OK, large);
+    assert_int_equal(lw_answer_what(woken), LW_WAIT_BRIEF);
+    assert_int_equal(lw_answer_what(lw_sem_acquire_step(words, 1, LW_OK, small)), LW_DONE);
+    assert_int_equal(words[LW_SEM_STATE] & LW_SEM_RESERVED, 0);
+    lw_sem_release_step(words, 1);
+    assert_int_equal(lw_answer_what(lw_sem_acquire_step(words, 2, LW_OK, lw_answer_phase(woken))),
+                     LW_DONE);
+}
+
+TEST(a_claimant_ends_a_reservation_for_which_nobody_comes)
+{
+    lw_word words[LW_SEM_WORDS] = {0};
+    reserves(words);
+    const lw_phase large = claims(words);
+    lw_sem_release_step(words, 2);
+    const lw_answer woken = lw_sem_acquire_step(words, 2, LW_OK, large);
+    const lw_answer waited = lw_sem_acquire_step(words, 2, LW_SLICE, lw_answer_phase(woken));
+    assert_int_equal(lw_answer_what(waited), LW_DONE);
+    assert_int_equal(words[LW_SEM_STATE] & ~LW_WAITERS, 0);
+}
+
+/* Before there were claims, it did not succeed in 15 seconds. */
 TEST(a_large_request_does_not_starve_beside_small_ones)
 {
     struct crowd crowd = {LW_SEM_INIT(3), 0};

@@ -5,7 +5,7 @@
  *                     bit 28      CLAIMED   a waiter claims the permits that it needs: newcomers
  *                                           take none until it has them or gives up
  *                     bit 29      RESERVED  a waiter starves: newcomers take none until a waiter
- *                                           has taken some
+ *                                           has taken some, nor does a claimant that was just woken
  *                     bits 30-31            see core/waiters.h
  *     word 1, gate                          see core/waiters.h
  *     word 2, claim   bits 0-27   NEED      how many permits the claimant needs; 0: no claim

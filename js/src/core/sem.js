@@ -18,7 +18,9 @@
  *   6. While a claim stands, newcomers neither take permits nor sleep at the state. Threads sleep
  *      in line, at the claim; event loops stay at the gate. Only waiters that were at the state
  *      before the claim may still take. They are fewer with each permit that they take, so the
- *      claimant is overtaken at most once by each of them.
+ *      claimant is overtaken at most once by each of them. One that starves reserves the permits
+ *      from claimants, too: a claimant that a notify has woken leaves them to it, and waits
+ * briefly. Otherwise each next claim could be served before that waiter.
  *   7. The end of a claim wakes the first thread in line. That thread owes the line a notify: it
  *      claims, and the mark of the line stays, or it notifies the next one when it has its permits,
  *      sleeps at the state, or gives up. The claim stays closed to newcomers meanwhile, so that
@@ -51,6 +53,7 @@ import {
   LW_DONE,
   LW_ENTITLED,
   LW_GAVE_UP,
+  LW_OK,
   LW_OWES,
   LW_QUEUE,
   LW_QUEUED,
@@ -369,7 +372,9 @@ function resume(sem, phase, why) {
   if (phase & BEHIND) return resumed & LW_OWES ? OWES_LINE : 0;
   if (!(phase & CLAIMS)) return resumed;
   if (!isClaimOf(Atomics.load(sem, LW_SEM_CLAIM), phase)) return resumed & LW_OWES;
-  return phase | (resumed & (LW_OWES | LW_ENTITLED));
+  // A notify does not entitle it: rule 6.
+  const kept = (why & LW_WHY) === LW_OK ? LW_OWES : LW_OWES | LW_ENTITLED;
+  return (phase & ~LW_ENTITLED) | (resumed & kept);
 }
 
 /**
@@ -395,7 +400,9 @@ export function semAcquireStep(sem, n, why, phase) {
     const bars = phase & CLAIMS ? LW_SEM_RESERVED : LW_SEM_RESERVED | LW_SEM_CLAIMED;
     const barred = n !== 0 && (state & bars) !== 0 && !(phase & LW_ENTITLED);
     if (permits >= n >>> 0 && !barred) {
-      const unreserves = !(phase & CLAIMS) && waitersUnreserves(phase, why);
+      // While a claimant waited briefly, nobody came for what was reserved.
+      const unreserves =
+        phase & CLAIMS ? (why & LW_WHY) === LW_SLICE : waitersUnreserves(phase, why);
       seen = change(sem, state, (permits - n) | 0, unreserves ? LW_SEM_RESERVED : 0, phase);
       if (seen === state) return end(sem, LW_DONE, (permits - n) | 0, phase);
       continue;
