@@ -655,7 +655,7 @@ static const struct configuration configurations[] = {
     {"a,b2,a", 1, ANY_END | DEATHS, 0, SMALL, 2},
     {"a2,b,a", 1, ANY_END, 0, SMALL, 2},
     {"b,b,a", 1, ANY_END, 0, SMALL, 1},
-    {"aaa,b2", 1, ANY_END, 0, MEDIUM, 2},
+    {"aaa,b2", 1, TIMEOUTS | CANCELS | SLICES | BRIEFS, 0, MEDIUM, 2},
     {"b,a,a", 1, ANY_END, 0, SMALL, 1},
     {"b2,b2,tt", 1, BRIEFS, 0, SMALL, 2},
     {"b,b2,b,b", 1, CANCELS, 0, SMALL, 2},

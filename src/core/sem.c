@@ -20,13 +20,13 @@
  *      before the claim may still take. They are fewer with each permit that they take, so the
  *      claimant is overtaken at most once by each of them. One that starves reserves the permits
  *      from claimants, too: a claimant that a notify has woken leaves them to it, and waits
- * briefly. Otherwise each next claim could be served before that waiter.
- *   7. The end of a claim wakes the first thread in line. That thread owes the line a notify: it
- *      claims, and the mark of the line stays, or it notifies the next one when it has its permits,
- *      sleeps at the state, or gives up. The claim stays closed to newcomers meanwhile, so that
- *      they do not overtake the line. Where a CPU has several threads, one that was woken may have
- *      to wait for time slices of others before it wakes the next one. So a thread in line also
- *      re-checks, once for each wait there.
+ *      briefly. Otherwise each next claim could be served before that waiter.
+ *   7. The end of a claim wakes event loops, and the first thread in line. That thread owes the
+ *      line a notify: it claims, and the mark of the line stays, or it notifies the next one when
+ *      it has its permits, sleeps at the state, or gives up. The claim stays closed to newcomers
+ *      meanwhile, so that they do not overtake the line. Where a CPU has several threads, one that
+ *      was woken may have to wait for time slices of others before it wakes the next one. So a
+ *      thread in line also re-checks, once for each wait there.
  *
  * The claimant may be a busy event loop, or it may have died. So a thread that finds enough permits
  * for the claim and for itself waits briefly, and so does an event loop that finds them by a
@@ -156,16 +156,21 @@ static lw_phase renew(lw_word *sem, lw_phase phase)
 }
 
 /*
- * The state's mark went before the claim ended. An event loop whose claim this one had replaced,
- * and that did not know it yet, may have set the mark again: it bars all, that loop included, and
- * only the next claim ends it. The loop may also have looked while this claim stood, and wait for
- * its end. So either the loop has to see that the claim has ended, or this the mark. That this load
- * stays behind the operation that ended the claim is what x86, ARM and ECMAScript do with these
- * orders; C promises it only of stronger ones.
+ * Wakes event loops that wait for the end of a claim, which has come. They hear of a release, but
+ * that is before the claimant has its permits. Loops that were not told of the end would find one
+ * claim after another, while those in line are told.
+ *
+ * The mark of event loops may be gone, by a release, when a loop waits that the claim must not
+ * strand. The state's mark of the claim went before the claim ended. An event loop whose claim this
+ * one had replaced, and that did not know it yet, may have set that mark again: it bars all, that
+ * loop included, and only the next claim ends it. The loop may also have looked while this claim
+ * stood, and wait for its end. So either the loop has to see that the claim has ended, or this the
+ * mark. That this load stays behind the operation that ended the claim is what x86, ARM and
+ * ECMAScript do with these orders; C promises it only of stronger ones.
  */
-static void wake_replaced(lw_word *sem)
+static void wake_loops(lw_word *sem)
 {
-    if (lw_load(&sem[LW_SEM_STATE], lw_acquire) & LW_SEM_CLAIMED)
+    if (lw_load(&sem[LW_SEM_STATE], lw_acquire) & (LW_SEM_CLAIMED | LW_ASYNC_WAITERS))
         lw_notify_async(&sem[LW_SEM_GATE], LW_ALL);
 }
 
@@ -178,7 +183,7 @@ static lw_answer end(lw_word *sem, uint32_t what, uint32_t left, lw_phase phase)
             const uint32_t claim = seen;
             seen = lw_cas(&sem[LW_SEM_CLAIM], claim, claim & ~LW_SEM_NEED, lw_acq_rel);
             if (seen == claim) {
-                wake_replaced(sem);
+                wake_loops(sem);
                 break;
             }
         }

@@ -496,6 +496,24 @@ LOOP_TEST(nobody_overtakes_a_request_for_several_permits)
     assert_int_equal(a.result, ECANCELED);
 }
 
+/* A thread has claimed both permits: its steps are run here. */
+LOOP_TEST(a_request_for_several_permits_is_told_when_a_claim_ends)
+{
+    lw_sem sem = LW_SEM_INIT(0);
+    const lw_phase claims = lw_answer_phase(lw_sem_acquire_step(sem.word, 2, LW_START, 0));
+    WAIT(lw_sem_acquire_async, &sem, 2, FOR(&a));
+    settle(&loop);
+    lw_sem_release(&sem, 2);
+    settle(&loop);
+    assert_int_equal(a.calls, 0);
+    assert_int_equal(lw_answer_what(lw_sem_acquire_step(sem.word, 2, LW_OK, claims)), LW_DONE);
+    assert_int_equal(sem.word[LW_SEM_CLAIM] & LW_SEM_NEED, 0);
+    settle(&loop);
+    assert_int_equal(sem.word[LW_SEM_CLAIM] & LW_SEM_NEED, 2);
+    lw_sem_release(&sem, 2);
+    assert_int_equal(end_wait(&loop, &a), 0);
+}
+
 LOOP_TEST(a_request_learns_which_permit_it_has)
 {
     lw_permits permits = LW_PERMITS_INIT(2);

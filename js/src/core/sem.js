@@ -20,13 +20,13 @@
  *      before the claim may still take. They are fewer with each permit that they take, so the
  *      claimant is overtaken at most once by each of them. One that starves reserves the permits
  *      from claimants, too: a claimant that a notify has woken leaves them to it, and waits
- * briefly. Otherwise each next claim could be served before that waiter.
- *   7. The end of a claim wakes the first thread in line. That thread owes the line a notify: it
- *      claims, and the mark of the line stays, or it notifies the next one when it has its permits,
- *      sleeps at the state, or gives up. The claim stays closed to newcomers meanwhile, so that
- *      they do not overtake the line. Where a CPU has several threads, one that was woken may have
- *      to wait for time slices of others before it wakes the next one. So a thread in line also
- *      re-checks, once for each wait there.
+ *      briefly. Otherwise each next claim could be served before that waiter.
+ *   7. The end of a claim wakes event loops, and the first thread in line. That thread owes the
+ *      line a notify: it claims, and the mark of the line stays, or it notifies the next one when
+ *      it has its permits, sleeps at the state, or gives up. The claim stays closed to newcomers
+ *      meanwhile, so that they do not overtake the line. Where a CPU has several threads, one that
+ *      was woken may have to wait for time slices of others before it wakes the next one. So a
+ *      thread in line also re-checks, once for each wait there.
  *
  * The claimant may be a busy event loop, or it may have died. So a thread that finds enough permits
  * for the claim and for itself waits briefly, and so does an event loop that finds them by a
@@ -277,17 +277,23 @@ function renew(sem, phase) {
 }
 
 /**
- * The state's mark went before the claim ended. An event loop whose claim this one had replaced,
- * and that did not know it yet, may have set the mark again: it bars all, that loop included, and
- * only the next claim ends it. The loop may also have looked while this claim stood, and wait for
- * its end. So either the loop has to see that the claim has ended, or this the mark. That this load
- * stays behind the operation that ended the claim is what x86, ARM and ECMAScript do with these
- * orders; C promises it only of stronger ones.
+ * Wakes event loops that wait for the end of a claim, which has come. They hear of a release, but
+ * that is before the claimant has its permits. Loops that were not told of the end would find one
+ * claim after another, while those in line are told.
+ *
+ * The mark of event loops may be gone, by a release, when a loop waits that the claim must not
+ * strand. The state's mark of the claim went before the claim ended. An event loop whose claim this
+ * one had replaced, and that did not know it yet, may have set that mark again: it bars all, that
+ * loop included, and only the next claim ends it. The loop may also have looked while this claim
+ * stood, and wait for its end. So either the loop has to see that the claim has ended, or this the
+ * mark. That this load stays behind the operation that ended the claim is what x86, ARM and
+ * ECMAScript do with these orders; C promises it only of stronger ones.
  *
  * @param {Words} sem
  */
-function wakeReplaced(sem) {
-  if (Atomics.load(sem, LW_SEM_STATE) & LW_SEM_CLAIMED) notify(sem, LW_SEM_GATE);
+function wakeLoops(sem) {
+  if (Atomics.load(sem, LW_SEM_STATE) & (LW_SEM_CLAIMED | LW_ASYNC_WAITERS))
+    notify(sem, LW_SEM_GATE);
 }
 
 /**
@@ -306,7 +312,7 @@ function end(sem, what, left, phase) {
       const claim = seen;
       seen = Atomics.compareExchange(sem, LW_SEM_CLAIM, claim, claim & ~LW_SEM_NEED);
       if (seen === claim) {
-        wakeReplaced(sem);
+        wakeLoops(sem);
         break;
       }
     }
