@@ -51,20 +51,21 @@ extern const struct lw_carer lw_region_carer;
 #pragma GCC visibility pop
 
 /*
- * When a thread that has waited since then looks next. Whoever looks goes to the end of the
- * kernel's queue. So all do it in about the order in which they came, and are in that order again
- * a moment later. Otherwise the order would be that of their last looks, whoever came first.
+ * In how many ns a thread that has waited since then looks next. Whoever looks goes to the end of
+ * the kernel's queue. So all do it in about the order in which they came, and are in that order
+ * again a moment later. Otherwise the order would be that of their last looks, whoever came first.
  */
-static inline lw_deadline lw_care_next(lw_deadline since)
+static inline int64_t lw_care_ns(lw_deadline since)
 {
-    const lw_deadline second = (lw_now() / LW_CARE_NS + 1) * LW_CARE_NS;
+    const lw_deadline now = lw_now();
+    const lw_deadline second = (now / LW_CARE_NS + 1) * LW_CARE_NS;
     /* How long it has waited then, and a second more, in units of 2^20 ns: the logarithm of it. */
     const uint64_t age = 1024 + ((uint64_t)(second - since) >> 20);
     const int octave = 63 - __builtin_clzll(age);
     const int64_t rest = (int64_t)(age - (UINT64_C(1) << octave));
     const int64_t earlier =
         (octave - 10) * (int64_t)LW_LOOKS_STEP_NS + (rest * LW_LOOKS_STEP_NS >> octave);
-    return second + (earlier < LW_LOOKS_NS ? LW_LOOKS_NS - earlier : 0);
+    return second - now + (earlier < LW_LOOKS_NS ? LW_LOOKS_NS - earlier : 0);
 }
 
 /*
@@ -84,7 +85,7 @@ static inline struct lw_care lw_care_begin(struct lw_waited *waited, uint32_t n,
         if (*since == 0)
             *since = lw_now();
         if (care.look == LW_FOREVER)
-            care.look = lw_care_next(*since);
+            care.look = lw_after_ns(lw_care_ns(*since));
         if (carer->begin(region, waited[i].word))
             care.begun |= (uint64_t)1 << i;
         if (!care.alarm && carer->alarm(region, waited[i].word, &waited[n])) {

@@ -51,9 +51,9 @@ const USERS_NEED = [
 const LIMITS = [
   ['the mutex alone', "export { Mutex } from 'lockword';", 4215],
   ['the permits alone', "export { Permits } from 'lockword';", 4805],
-  ['the whole package', "export * from 'lockword';", 12800],
+  ['the whole package', "export * from 'lockword';", 12830],
   ['leases', "export { connect } from 'lockword/lease';", 5050],
-  ['a region', "export { Region } from 'lockword/region';", 17120],
+  ['a region', "export { Region } from 'lockword/region';", 17150],
 ];
 
 /**
@@ -61,7 +61,7 @@ const LIMITS = [
  * members of their own.
  */
 const MEMBER = 'lockword.o';
-const MEMBER_LIMIT = 8680;
+const MEMBER_LIMIT = 8700;
 
 /**
  * The compilers, and whether each has been told to trust the types of libraries; the first way is

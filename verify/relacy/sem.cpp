@@ -77,7 +77,7 @@ const test tests[] = {
 
 /*
  * All of these order a notify after the wait for which it is meant. The critical sections of the
- * list do so already: see mutex.cpp. Those of `end` and `wake_replaced` are for an event loop whose
+ * list do so already: see mutex.cpp. Those of `end` and `wake_loops` are for an event loop whose
  * claim another agent has replaced within its step: a claim that is taken over is too rare here.
  * The explorer has it, without weak memory.
  */
@@ -87,7 +87,7 @@ const spare spares[] = {
     {"end", lw_acq_rel, lw_acquire},
     {"end", lw_acq_rel, lw_release},
     {"end", lw_acq_rel, lw_relaxed},
-    {"wake_replaced", lw_acquire, lw_relaxed},
+    {"wake_loops", lw_acquire, lw_relaxed},
 };
 
 } // namespace
