@@ -22,16 +22,9 @@
  */
 
 import { shared } from './agent.js';
-import {
-  LW_CANCELLED,
-  LW_DONE,
-  LW_QUEUE,
-  LW_START,
-  LW_TIMED_OUT,
-  LW_WAIT,
-} from './core/constants.js';
+import { LW_DONE, LW_QUEUE, LW_START, LW_WAIT } from './core/constants.js';
 import { advanceAfterTurn, join, lineAt, part, run } from './line.js';
-import { afterTurn, now } from './wait.js';
+import { now } from './wait.js';
 
 /** How many steps have a number. */
 shared.numbers ??= 0;
@@ -119,7 +112,6 @@ function advance(line, why, queues = [...line.queues.values()]) {
  */
 export function start(caller, { words, later, all }) {
   const line = (caller.line = lineAt(words, advance));
-  line.all = all;
   const what =
     line.queues.size && !all && now() > line.turnsBy
       ? LW_QUEUE
@@ -131,25 +123,14 @@ export function start(caller, { words, later, all }) {
 }
 
 /**
- * What ends such a caller. When its time is up, a busy event loop may not know yet of what became
- * free before. So all callers go on first, in their order, but once in a turn of the loop: many may
- * give up at once, and each may have a queue of its own. A caller that still stands behind others
- * has no last attempt, which would overtake them.
+ * What ends such a caller.
  *
  * @type {import('./limits.js').End}
  */
 export function giveUp(caller, why) {
-  const { line } = caller;
-  const isAlone = line.queues.size === 1 && caller.before === caller.after;
-  if (why === LW_TIMED_OUT && !line.all && !line.looked && !isAlone) {
-    line.looked = true;
-    afterTurn(() => (line.looked = false));
-    advance(line, LW_START);
-  }
-  const { queue } = caller;
-  if (!queue) return;
-  const isFirst = queue.after === caller;
-  run(caller, isFirst ? why : LW_CANCELLED);
+  const { line, queue } = caller;
+  const isFirst = queue?.after === caller;
+  run(caller, why);
   // The callers behind it had not run their steps: it waited for them, too.
   if (isFirst) advance(line, LW_START, [queue]);
 }

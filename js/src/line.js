@@ -46,8 +46,6 @@
  * @property {boolean} runs whether the steps run once the event loop has turned
  * @property {number} turnsBy a turn of the event loop was asked for, and after this time only
  *   that turn runs the steps; NaN: none was asked for
- * @property {unknown} [all] crowd.js: whether its callers are let through all at once
- * @property {boolean} [looked] crowd.js: whether all have gone on for one that gave up, in this turn
  */
 
 import { shared } from './agent.js';

@@ -15,7 +15,6 @@ import {
   waitAny,
 } from '../../../js/src/index.js';
 import { counterAtLeastStep } from '../../../js/src/core/counter.js';
-import { semReleaseStep } from '../../../js/src/core/sem.js';
 import { isNode, spawn } from '../agents.js';
 import { mode, timers } from '../modes.js';
 import { sleep, Stranger, within } from '../support.js';
@@ -153,27 +152,6 @@ describe('Many asynchronous callers of one agent', () => {
     await within(20_000, Promise.all(calls));
     expect(order).to.deep.equal(numbers(10));
   });
-
-  for (const [released, answers] of [
-    [1, [true, false]],
-    [2, [true, true]],
-  ]) {
-    it(`go first if one behind them gives up, of ${released} that a busy loop has not noticed`, async () => {
-      const semaphore = Semaphore.create(0);
-      const { setTimeout } = globalThis;
-      const first = semaphore.waitAsync();
-      let giveUp;
-      globalThis.setTimeout = (callback, _, ...args) => (giveUp = () => callback(...args));
-      const second = semaphore.waitAsync({ timeout: 5 });
-      globalThis.setTimeout = setTimeout;
-      await sleep(10);
-      // As another thread does: this one learns of it when it has turned, and of its timers first.
-      semReleaseStep(semaphore.words, released);
-      giveUp();
-      if (released < 2) semaphore.release();
-      expect(await within(10_000, Promise.all([first, second]))).to.deep.equal(answers);
-    });
-  }
 
   it('do not keep each other from what is enough for one of them', async () => {
     const semaphore = Semaphore.create(0);
@@ -363,28 +341,6 @@ if (mode === 'normal') {
         expect(ratio).to.be.below(10);
       });
     }
-
-    it('leave a long line as fast, when the time of each is up, and each asks for its own number', async () => {
-      const ratio = await growth(async (n) => {
-        const semaphore = Semaphore.create(0);
-        const { setTimeout } = globalThis;
-        const ends = [];
-        globalThis.setTimeout = (callback, _, ...args) => ends.push(() => callback(...args));
-        const all = numbers(n).map((i) => semaphore.waitAsync({ permits: MANY + i, timeout: 1 }));
-        globalThis.setTimeout = setTimeout;
-        await sleep(5);
-        const start = performance.now();
-        for (const end of ends) {
-          // As another thread does.
-          semReleaseStep(semaphore.words, 1);
-          end();
-        }
-        const ms = performance.now() - start;
-        await Promise.all(all);
-        return ms;
-      }, 10);
-      expect(ratio).to.be.below(10);
-    });
 
     if (isNode) {
       for (const [what, make, end] of [
