@@ -535,7 +535,7 @@ REGION_TEST(a_removed_mutex_is_nobodys)
     assert_int_equal(lw_region_cond_named(region, "cond", NULL, &cond), 0);
     assert_int_equal(lw_region_remove(region, "lock"), 0);
     lw_region_mutex again = named(region, "lock");
-    assert_ptr_equal(again.words, mutex.words);
+    assert_true(again.words == mutex.words);
     assert_int_equal(lw_region_mutex_lock(&again), 0);
     assert_int_equal(lw_region_mutex_lock(&mutex), EIDRM);
     assert_int_equal(lw_region_mutex_lock_until(&mutex, LW_NOW), EIDRM);
@@ -558,7 +558,7 @@ REGION_TEST(a_removed_recursive_mutex_is_nobodys)
     assert_int_equal(lw_region_rmutex_named(region, "recursive", &before), 0);
     assert_int_equal(lw_region_remove(region, "recursive"), 0);
     assert_int_equal(lw_region_rmutex_named(region, "recursive", &again), 0);
-    assert_ptr_equal(again.mutex.words, before.mutex.words);
+    assert_true(again.mutex.words == before.mutex.words);
     assert_int_equal(lw_region_rmutex_lock(&again), 0);
     assert_int_equal(lw_region_rmutex_lock(&again), 0);
     assert_int_equal(lw_region_rmutex_lock(&before), EIDRM);
@@ -977,7 +977,7 @@ REGION_TEST(a_process_that_dies_while_it_removes_a_name)
     assert_int_equal(lw_region_mutex_lock_until(&mutex, lw_after_ms(10000)), EIDRM);
     lw_region_mutex again = named(region, "lock");
     assert_int_equal(lw_region_mutex_lock(&again), 0);
-    assert_ptr_equal(again.words, mutex.words);
+    assert_true(again.words == mutex.words);
     assert_int_equal(lw_region_mutex_trylock(&mutex), EIDRM);
     assert_int_equal(lw_region_mutex_unlock(&again), 0);
     assert_int_equal(lw_region_mutex_lock(&mutex), EIDRM);
