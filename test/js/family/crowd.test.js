@@ -358,22 +358,28 @@ if (mode === 'normal') {
           const { runInNewContext } = await import('node:vm');
           setFlagsFromString('--expose-gc');
           const collect = runInNewContext('gc');
-          const primitive = make();
           const call = /\.(\w+)/.exec(what)[1];
           const argument = { runExclusive: () => {}, waitUntilAsync: 1 }[call];
-          const all = [];
-          collect();
-          const before = process.memoryUsage().heapUsed;
-          for (let i = 0; i < SOME; i++) {
-            const ended = primitive[call](argument);
-            all.push(call.startsWith('acquire') ? ended.then((guard) => guard.unlock()) : ended);
-          }
-          collect();
-          const bytes = (process.memoryUsage().heapUsed - before) / SOME;
-          end(primitive);
-          if (call === 'upgradableLockAsync')
-            for (const ended of all) await ended.then(() => primitive.upgradableUnlock());
-          await Promise.all(all);
+          const measure = async () => {
+            const primitive = make();
+            const all = [];
+            collect();
+            const before = process.memoryUsage().heapUsed;
+            for (let i = 0; i < SOME; i++) {
+              const ended = primitive[call](argument);
+              all.push(call.startsWith('acquire') ? ended.then((guard) => guard.unlock()) : ended);
+            }
+            collect();
+            const bytes = (process.memoryUsage().heapUsed - before) / SOME;
+            end(primitive);
+            if (call === 'upgradableLockAsync')
+              for (const ended of all) await ended.then(() => primitive.upgradableUnlock());
+            await Promise.all(all);
+            return bytes;
+          };
+          // The engine may compile code meanwhile, and keeps that in the heap, too.
+          let bytes = await measure();
+          for (let i = 0; i < 2 && bytes >= 1024; i++) bytes = await measure();
           expect(bytes).to.be.below(1024);
         });
       }
