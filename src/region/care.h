@@ -19,8 +19,10 @@
 
 #define LW_CARE_NS 1000000000
 
-/* All look within so long after a whole second, and one so much earlier than one that came when it
- * had waited half as long. */
+/*
+ * All waiters look within LW_LOOKS_NS after a whole second. A waiter that has waited twice as long
+ * as another one looks LW_LOOKS_STEP_NS earlier.
+ */
 #define LW_LOOKS_NS 50000000
 #define LW_LOOKS_STEP_NS 2500000
 

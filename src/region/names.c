@@ -68,7 +68,7 @@ static struct slot *slot_at(const struct lw_region *region, const struct lw_regi
     return &region->memory->slots[(uint32_t)(((uint64_t)name->hash + i) % region->slots)];
 }
 
-/* No name stands behind a slot of this type that is searched for before it. */
+/* Whether a search ends at a slot of this type: the name that it looks for is not behind it. */
 static bool ends_search(uint32_t type)
 {
     return (type & SLOT_TYPE) == SLOT_UNUSED;
@@ -122,7 +122,7 @@ static void shorten_searches(const struct lw_region *region, const struct lw_reg
     const uint32_t slots = region->slots;
     /* Backwards from a slot that ends searches; if there is none, once around before that. */
     const uint32_t looks = passed < slots ? passed : 2 * slots;
-    uint32_t needed = 0; /* so many slots, from the next one on, a name further on needs */
+    uint32_t needed = 0; /* so many of the slots to come are on the way to a name seen already */
     for (uint32_t i = looks; i-- > 0;) {
         struct slot *slot = slot_at(region, name, i);
         const uint32_t type = lw_load(&slot->type, lw_relaxed);
