@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "region/care.h"
 #include "region/region.h"
 
 /* A region that this process has open. */
@@ -604,6 +605,17 @@ static napi_value js_now(napi_env env, napi_callback_info info)
     return number(env, (int32_t)(lw_now() / 1000000));
 }
 
+/* nextLook(waited): in how many ms a thread that has waited so many is to call bury */
+static napi_value js_next_look(napi_env env, napi_callback_info info)
+{
+    napi_value values[1];
+    arguments(env, info, 1, values);
+    const int64_t waited = uint32_of(env, values[0]);
+    napi_value ms;
+    napi_create_double(env, (double)lw_care_ns(lw_now() - waited * 1000000) / 1e6, &ms);
+    return ms;
+}
+
 /* bury(handle, offset): for a thread that has waited for long; see LW_CARE_NS in region/care.h */
 static napi_value js_bury(napi_env env, napi_callback_info info)
 {
@@ -644,7 +656,7 @@ NAPI_MODULE_INIT()
         {"wait", js_wait},     {"notify", js_notify},   {"notifyAsync", js_notify_async},
         {"listen", js_listen}, {"now", js_now},         {"bury", js_bury},
         {"unlock", js_unlock}, {"rwtable", js_rwtable}, {"named", js_named},
-        {"bytes", js_bytes},   {"permits", js_permits},
+        {"bytes", js_bytes},   {"permits", js_permits}, {"nextLook", js_next_look},
     };
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         napi_value value;

@@ -2,7 +2,7 @@
  * peer.js: what a process, or a worker, of region.test.js does: the function that its first
  * argument names. It says what it has come to by a line, or by a message.
  */
-import { openSync, readSync, writeSync } from 'node:fs';
+import { openSync, readlinkSync, readSync, writeSync } from 'node:fs';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { fileURLToPath } from 'node:url';
 
@@ -101,6 +101,14 @@ const does = {
     if (way === 'lock') region.mutex('jobs').lock();
     else await region.mutex('jobs').lockAsync();
     say('got it');
+  },
+
+  /** Says which thread it is, and blocks. */
+  block() {
+    const jobs = open(path).mutex('jobs');
+    say(readlinkSync('/proc/thread-self'));
+    jobs.lock();
+    jobs.unlock();
   },
 
   /** Many calls wait at once, each for `ms` at most. */

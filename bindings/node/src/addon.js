@@ -47,6 +47,7 @@
  *   notifyAsync(handle: object, offset: number): number,
  *   listen(handle: object, bells: number): number,
  *   now(): number,
+ *   nextLook(waited: number): number,
  *   bury(handle: object, offset: number): void,
  *   unlock(handle: object, offset: number, fate: number): number,
  * }}

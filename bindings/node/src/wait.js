@@ -42,13 +42,11 @@ export {
 } from '../../../js/src/wait.js';
 
 /**
- * How long a thread stays in the addon at most, in ms: a worker that is terminated ends when it
- * returns from there.
+ * How long a thread sleeps in the addon, in ms, or as long again as it has waited, but not beyond
+ * its next look for the dead. A worker that is terminated ends when it returns from there. But
+ * whoever returns goes to the end of the kernel's queue, behind all that have come since.
  */
 const PIECE = 100;
-
-/** After so many pieces a thread looks for the dead itself: region/care.h, LW_CARE_NS. */
-const PATIENCE = 10;
 
 /** The words of an agent's row from `busy` on: src/region/layout.h. */
 const SINCE = 1;
@@ -78,10 +76,11 @@ function domainOf(words) {
  * @param {Int32Array} busy its row
  * @param {number} slot
  * @param {number} seen how often the slot's mutex had been acquired
+ * @param {number} [since] addon.now()
  */
-export function beginToWait(busy, slot, seen) {
+export function beginToWait(busy, slot, seen, since = addon.now()) {
   Atomics.store(busy, SEEN, seen);
-  Atomics.store(busy, SINCE, addon.now());
+  Atomics.store(busy, SINCE, since);
   Atomics.add(busy, WAITS, 1);
   Atomics.store(busy, 0, slot);
 }
@@ -109,6 +108,8 @@ export class Domain {
     this.bells = 0;
     /** @type {any} */
     this.timer = undefined;
+    /** At which byte this thread waited when it looked last, if it is to go on with that wait. */
+    this.looked = 0;
     /** @type {Map<number, number>} The slot whose permits begin at this byte. */
     this.slots = new Map();
     domains.set(buffer, this);
@@ -202,20 +203,33 @@ export class Domain {
  * @returns {Woken}
  */
 export function wait(words, index, expected, timeout) {
-  const { handle, busy, slots } = domainOf(words);
+  const domain = domainOf(words);
+  const { handle, busy, slots } = domain;
   const offset = offsetOf(words, index);
   // A mutex has said what its thread waits for, and takes that back when it has the mutex.
   const says = busy[0] === 0;
-  if (says) beginToWait(busy, slots.get(words.byteOffset) ?? addon.slot(handle, offset), 0);
+  if (says) {
+    const slot = slots.get(words.byteOffset) ?? addon.slot(handle, offset);
+    beginToWait(busy, slot, 0, domain.looked === offset ? busy[SINCE] : undefined);
+  }
+  domain.looked = 0;
   try {
     const end = now() + timeout;
-    for (let pieces = 1; ; pieces++) {
+    for (;;) {
       const remaining = end - now();
-      const woken = addon.wait(handle, offset, expected, Math.max(Math.min(remaining, PIECE), 0));
+      const waited = (addon.now() - busy[SINCE]) | 0;
+      const look = addon.nextLook(waited);
+      const piece = Math.min(look, Math.max(PIECE, waited));
+      const woken = addon.wait(handle, offset, expected, Math.max(Math.min(remaining, piece), 0));
       if (woken === LW_OK) return 'ok';
       if (woken === LW_NOT_EQUAL) return 'not-equal';
-      if (pieces % PATIENCE === 0) addon.bury(handle, offset);
-      if (remaining <= PIECE) return 'timed-out';
+      if (remaining <= piece) return 'timed-out';
+      if (piece < look) continue;
+      addon.bury(handle, offset);
+      // The driver looks, too. At another time it would go to the end of the queue once more.
+      if (timeout < SLICE) continue;
+      domain.looked = offset;
+      return 'timed-out';
     }
   } finally {
     if (says) Atomics.store(busy, 0, 0);
