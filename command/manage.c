@@ -15,6 +15,9 @@ int command_wait(const struct options *options, char **words)
 {
     if (options->at)
         return wait_at(options, words[0]);
+    /* A script's empty variable is no lock that is free. */
+    if (!*words[0] || strlen(words[0]) > LW_REGION_NAME_MAX)
+        errx(FAILED, "%s: %s", words[0], *words[0] ? "the name is too long" : "not a name");
     lw_region *region = open_region(options, false);
     const lw_deadline deadline = deadline_of(options);
     struct lw_region_info info;

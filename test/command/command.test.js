@@ -1028,7 +1028,14 @@ describe('lockword list, show, wait, break, remove', function () {
         await wrong(...args),
         new RegExp(`not an option of this subcommand: ${option}\n`),
       );
-    assert.match(await wrong('run', 'x'.repeat(56), 'true'), /the name is too long/);
+    for (const args of [
+      ['run', 'NAME', 'true'],
+      ['wait', 'NAME'],
+    ]) {
+      const named = (name) => wrong(...args.map((arg) => (arg === 'NAME' ? name : arg)));
+      assert.match(await named('x'.repeat(56)), /the name is too long/);
+      assert.match(await named(''), /not a name/);
+    }
     writeFileSync(file('full'), regionOf(2));
     assert.match(
       await wrong('run', '--region', file('full'), 'a', 'true'),
