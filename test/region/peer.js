@@ -103,12 +103,12 @@ const does = {
     say('got it');
   },
 
-  /** Says which thread it is, and blocks. */
-  block() {
-    const jobs = open(path).mutex('jobs');
+  /** Says which thread it is, and blocks for the mutex or for a permit. */
+  block(what) {
+    const region = open(path);
     say(readlinkSync('/proc/thread-self'));
-    jobs.lock();
-    jobs.unlock();
+    if (what === 'mutex') region.mutex('jobs').lock();
+    else region.semaphore('none', 0).wait();
   },
 
   /** Many calls wait at once, each for `ms` at most. */

@@ -449,20 +449,23 @@ describe('processes and workers', () => {
 });
 
 describe('a worker that blocks for seconds', () => {
-  it('keeps its place among those that wait, but for a look each second', async () => {
-    jobs.lock();
-    const worker = inWorker('block', PATH);
-    const [thread] = await once(worker, 'message');
-    const sleeps = () =>
-      Number(/^voluntary.*?(\d+)$/m.exec(readFileSync(`/proc/${thread}/status`, 'utf8'))[1]);
-    await sleep(1000);
-    const before = sleeps();
-    await sleep(3000);
-    // A look may have to wait for a mutex of the region besides.
-    expect(sleeps() - before).below(9);
-    jobs.unlock();
-    await within(20_000, once(worker, 'exit'));
-  });
+  for (const what of ['mutex', 'permit']) {
+    it(`keeps its place among those that wait for a ${what}, but for a look each second`, async () => {
+      jobs.lock();
+      const worker = inWorker('block', PATH, what);
+      const [thread] = await once(worker, 'message');
+      const sleeps = () =>
+        Number(/^voluntary.*?(\d+)$/m.exec(readFileSync(`/proc/${thread}/status`, 'utf8'))[1]);
+      await sleep(1000);
+      const before = sleeps();
+      await sleep(3000);
+      // A look may have to wait for a mutex of the region besides.
+      expect(sleeps() - before).below(9);
+      jobs.unlock();
+      region.semaphore('none', 0).release();
+      await within(20_000, once(worker, 'exit'));
+    });
+  }
 });
 
 describe('a worker that is terminated', () => {

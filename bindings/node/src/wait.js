@@ -108,8 +108,9 @@ export class Domain {
     this.bells = 0;
     /** @type {any} */
     this.timer = undefined;
-    /** At which byte this thread waited when it looked last, if it is to go on with that wait. */
-    this.looked = 0;
+    /** At which byte this thread waited last in vain, and until when. */
+    this.waited = 0;
+    this.waitedUntil = 0;
     /** @type {Map<number, number>} The slot whose permits begin at this byte. */
     this.slots = new Map();
     domains.set(buffer, this);
@@ -210,25 +211,28 @@ export function wait(words, index, expected, timeout) {
   const says = busy[0] === 0;
   if (says) {
     const slot = slots.get(words.byteOffset) ?? addon.slot(handle, offset);
-    beginToWait(busy, slot, 0, domain.looked === offset ? busy[SINCE] : undefined);
+    // After a look a step soon waits again: it has been waiting since then.
+    const goesOn = domain.waited === offset && now() - domain.waitedUntil < 10;
+    beginToWait(busy, slot, 0, goesOn ? busy[SINCE] : undefined);
   }
-  domain.looked = 0;
   try {
     const end = now() + timeout;
     for (;;) {
       const remaining = end - now();
       const waited = (addon.now() - busy[SINCE]) | 0;
       const look = addon.nextLook(waited);
-      const piece = Math.min(look, Math.max(PIECE, waited));
+      const piece = Math.min(look, Math.max(PIECE, waited + 1));
       const woken = addon.wait(handle, offset, expected, Math.max(Math.min(remaining, piece), 0));
       if (woken === LW_OK) return 'ok';
       if (woken === LW_NOT_EQUAL) return 'not-equal';
-      if (remaining <= piece) return 'timed-out';
-      if (piece < look) continue;
-      addon.bury(handle, offset);
-      // The driver looks, too. At another time it would go to the end of the queue once more.
-      if (timeout < SLICE) continue;
-      domain.looked = offset;
+      if (remaining > piece) {
+        if (piece < look) continue;
+        addon.bury(handle, offset);
+        // The driver looks, too. At another time it would go to the end of the queue once more.
+        if (timeout < SLICE) continue;
+      }
+      domain.waited = offset;
+      domain.waitedUntil = now();
       return 'timed-out';
     }
   } finally {
