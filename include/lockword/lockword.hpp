@@ -20,6 +20,8 @@
  * What a caller must not do (lock twice, unlock what it does not hold, exceed a limit) throws
  * std::system_error with the error of the C function, as std::mutex may; without exceptions it
  * calls std::terminate. Waits that end by time or by a stop return false.
+ *
+ * For locks that processes share, on Linux: region.hpp.
  */
 #ifndef LOCKWORD_LOCKWORD_HPP
 #define LOCKWORD_LOCKWORD_HPP
@@ -110,9 +112,10 @@ namespace detail
 #endif
 }
 
+/* EOWNERDEAD: a region's lock, which is held (region.hpp). */
 inline void check(int error, const char *what)
 {
-    if (error != 0)
+    if (error != 0 && error != EOWNERDEAD)
         fail(error, what);
 }
 
@@ -506,6 +509,49 @@ template <class Self> class lockable
     }
 };
 
+/* SharedLockable and SharedTimedLockable, from Self::lock_shared_by(deadline, cancel). */
+template <class Self> class shared_lockable
+{
+  public:
+    void lock_shared()
+    {
+        check(lock_shared_by(LW_FOREVER, LW_NULL), "lock_shared");
+    }
+
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period> &time)
+    {
+        return succeeded(lock_shared_by(after(time), LW_NULL), "try_lock_shared_for");
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &time)
+    {
+        return succeeded(
+            until(time, [this](lw_deadline end) { return lock_shared_by(end, LW_NULL); }),
+            "try_lock_shared_until");
+    }
+
+#ifdef __cpp_lib_jthread
+    /* Takes it unless a stop is requested before. Returns whether it was taken. */
+    [[nodiscard]] bool lock_shared(const std::stop_token &stop)
+    {
+        return succeeded(
+            unless(stop, [this](lw_cancel *cancel) { return lock_shared_by(LW_FOREVER, cancel); }),
+            "lock_shared");
+    }
+#endif
+
+  protected:
+    ~shared_lockable() = default;
+
+  private:
+    int lock_shared_by(lw_deadline deadline, lw_cancel *cancel)
+    {
+        return static_cast<Self *>(this)->lock_shared_by(deadline, cancel);
+    }
+};
+
 /* What can be waited for, from Self::wait_by(deadline, cancel), and what that returns. */
 template <class Self> class waitable
 {
@@ -560,6 +606,19 @@ class mutex : public detail::primitive<lw_mutex>, public detail::lockable<mutex>
         return lw_mutex_lock_cancel(&native_, deadline, cancel);
     }
 
+    friend class condition;
+    int wait_by(lw_cond *cond, lw_deadline deadline, lw_cancel *cancel)
+    {
+        return lw_cond_wait_cancel(cond, &native_, deadline, cancel);
+    }
+
+#ifdef LW_DETAIL_AWAITS
+    template <class... Rest> int begin_wait(lw_cond *cond, Rest... rest)
+    {
+        return lw_cond_wait_async(cond, &native_, rest...);
+    }
+#endif
+
   public:
     constexpr mutex() noexcept : primitive(lw_mutex LW_MUTEX_INIT)
     {
@@ -591,6 +650,12 @@ class recursive_mutex : public detail::primitive<lw_rmutex>,
     int lock_by(lw_deadline deadline, lw_cancel *cancel)
     {
         return lw_rmutex_lock_cancel(&native_, deadline, cancel);
+    }
+
+    friend class condition;
+    int wait_by(lw_cond *cond, lw_deadline deadline, lw_cancel *cancel)
+    {
+        return lw_cond_wait_recursive_cancel(cond, &native_, deadline, cancel);
     }
 
   public:
@@ -633,12 +698,20 @@ class recursive_mutex : public detail::primitive<lw_rmutex>,
  * upgradably: it reads beside other readers, and can become the writer with no other writer in
  * between.
  */
-class shared_mutex : public detail::primitive<lw_rwlock>, public detail::lockable<shared_mutex>
+class shared_mutex : public detail::primitive<lw_rwlock>,
+                     public detail::lockable<shared_mutex>,
+                     public detail::shared_lockable<shared_mutex>
 {
     friend class detail::lockable<shared_mutex>;
     int lock_by(lw_deadline deadline, lw_cancel *cancel)
     {
         return lw_rwlock_wrlock_cancel(&native_, deadline, cancel);
+    }
+
+    friend class detail::shared_lockable<shared_mutex>;
+    int lock_shared_by(lw_deadline deadline, lw_cancel *cancel)
+    {
+        return lw_rwlock_rdlock_cancel(&native_, deadline, cancel);
     }
 
   public:
@@ -649,6 +722,9 @@ class shared_mutex : public detail::primitive<lw_rwlock>, public detail::lockabl
     using lockable::lock;
     using lockable::try_lock_for;
     using lockable::try_lock_until;
+    using shared_lockable::lock_shared;
+    using shared_lockable::try_lock_shared_for;
+    using shared_lockable::try_lock_shared_until;
 
     LW_DETAIL_AWAITED(lock, try_lock, lw_rwlock_wrlock_async)
     LW_DETAIL_AWAITED(lock_shared, try_lock_shared, lw_rwlock_rdlock_async)
@@ -665,30 +741,9 @@ class shared_mutex : public detail::primitive<lw_rwlock>, public detail::lockabl
         detail::check(lw_rwlock_unlock(&native_), "unlock");
     }
 
-    void lock_shared()
-    {
-        detail::check(lw_rwlock_rdlock(&native_), "lock_shared");
-    }
-
     [[nodiscard]] bool try_lock_shared()
     {
         return detail::succeeded(lw_rwlock_tryrdlock(&native_), "try_lock_shared");
-    }
-
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period> &time)
-    {
-        return detail::succeeded(lw_rwlock_rdlock_until(&native_, detail::after(time)),
-                                 "try_lock_shared_for");
-    }
-
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &time)
-    {
-        return detail::succeeded(
-            detail::until(
-                time, [this](lw_deadline end) { return lw_rwlock_rdlock_until(&native_, end); }),
-            "try_lock_shared_until");
     }
 
     void unlock_shared()
@@ -741,22 +796,29 @@ class shared_mutex : public detail::primitive<lw_rwlock>, public detail::lockabl
  */
 class condition : public detail::primitive<lw_cond>
 {
-    int wait_by(lw::mutex &mutex, lw_deadline deadline, lw_cancel *cancel)
+    /* A region's mutex that was abandoned or removed meanwhile: the lock has it no more. */
+    template <class Lock> static int had(Lock &lock, int error)
     {
-        return lw_cond_wait_cancel(&native_, mutex.native_handle(), deadline, cancel);
+        if (error == ENOTRECOVERABLE || error == EIDRM)
+            lock.release();
+        return error;
     }
 
-    int wait_by(lw::recursive_mutex &mutex, lw_deadline deadline, lw_cancel *cancel)
+    template <class Mutex>
+    int wait_by(std::unique_lock<Mutex> &lock, lw_deadline deadline, lw_cancel *cancel)
     {
-        return lw_cond_wait_recursive_cancel(&native_, mutex.native_handle(), deadline, cancel);
+        return had(lock, lock.mutex()->wait_by(&native_, deadline, cancel));
     }
 
 #ifdef LW_DETAIL_AWAITS
-    template <class... Rest> int begin(std::unique_lock<lw::mutex> &lock, Rest... rest)
+    static int had(lw::recursive_mutex &, int error)
     {
-        if (!lock.owns_lock())
-            return EPERM;
-        return lw_cond_wait_async(&native_, lock.mutex()->native_handle(), rest...);
+        return error;
+    }
+
+    template <class Mutex, class... Rest> int begin(std::unique_lock<Mutex> &lock, Rest... rest)
+    {
+        return lock.owns_lock() ? lock.mutex()->begin_wait(&native_, rest...) : EPERM;
     }
 
     template <class... Rest> int begin(lw::recursive_mutex &mutex, Rest... rest)
@@ -765,7 +827,7 @@ class condition : public detail::primitive<lw_cond>
     }
 
     /* The loop has ended. The wait has given the mutex up, or was refused, and has it still. */
-    static void lose(std::unique_lock<lw::mutex> &lock, bool has_it)
+    template <class Mutex> static void lose(std::unique_lock<Mutex> &lock, bool has_it)
     {
         if (has_it)
             lock.unlock();
@@ -788,7 +850,7 @@ class condition : public detail::primitive<lw_cond>
                 lose(lock, !has_waited);
                 detail::fail(ECANCELED, "wait");
             }
-            return detail::succeeded(result, "wait");
+            return detail::succeeded(had(lock, result), "wait");
         });
     }
 #endif
@@ -810,7 +872,7 @@ class condition : public detail::primitive<lw_cond>
 
     template <class Mutex> void wait(std::unique_lock<Mutex> &lock)
     {
-        detail::check(wait_by(*lock.mutex(), LW_FOREVER, LW_NULL), "wait");
+        detail::check(wait_by(lock, LW_FOREVER, LW_NULL), "wait");
     }
 
     template <class Mutex, class Predicate>
@@ -858,9 +920,7 @@ class condition : public detail::primitive<lw_cond>
     std::cv_status wait_until(std::unique_lock<Mutex> &lock,
                               const std::chrono::time_point<Clock, Duration> &time)
     {
-        const auto wait = [this, &lock](lw_deadline end) {
-            return wait_by(*lock.mutex(), end, LW_NULL);
-        };
+        const auto wait = [this, &lock](lw_deadline end) { return wait_by(lock, end, LW_NULL); };
         return detail::succeeded(detail::until(time, wait), "wait_until")
                    ? std::cv_status::no_timeout
                    : std::cv_status::timeout;
@@ -881,7 +941,7 @@ class condition : public detail::primitive<lw_cond>
     std::cv_status wait_for(std::unique_lock<Mutex> &lock,
                             const std::chrono::duration<Rep, Period> &time)
     {
-        return detail::succeeded(wait_by(*lock.mutex(), detail::after(time), LW_NULL), "wait_for")
+        return detail::succeeded(wait_by(lock, detail::after(time), LW_NULL), "wait_for")
                    ? std::cv_status::no_timeout
                    : std::cv_status::timeout;
     }
@@ -892,7 +952,7 @@ class condition : public detail::primitive<lw_cond>
     {
         const lw_deadline end = detail::after(time);
         while (!holds()) {
-            if (!detail::succeeded(wait_by(*lock.mutex(), end, LW_NULL), "wait_for"))
+            if (!detail::succeeded(wait_by(lock, end, LW_NULL), "wait_for"))
                 return holds();
         }
         return true;
@@ -905,7 +965,7 @@ class condition : public detail::primitive<lw_cond>
     {
         while (!holds()) {
             const auto wait = [this, &lock](lw_cancel *cancel) {
-                return wait_by(*lock.mutex(), LW_FOREVER, cancel);
+                return wait_by(lock, LW_FOREVER, cancel);
             };
             if (!detail::succeeded(detail::unless(stop, wait), "wait"))
                 return holds();
@@ -1031,38 +1091,144 @@ class semaphore : public detail::primitive<lw_sem>
 template <std::ptrdiff_t = LW_SEM_MAX> using counting_semaphore = semaphore;
 using binary_semaphore = semaphore;
 
+namespace detail
+{
+
 /*
- * Up to 252 permits that have numbers and owners: a pool of GPUs, ports or connections. An acquire
- * returns which permit it is, from 0 on, and the same thread releases it.
+ * Permits that have numbers, from Self::acquire_by(which, deadline, cancel), try_acquire_by(which)
+ * and begin_acquire(...), and what these return.
  */
-class permits : public detail::primitive<lw_permits>
+template <class Self> class numbered
 {
     template <class Wait> std::optional<std::uint32_t> acquired(const char *what, Wait wait)
     {
         std::uint32_t which = 0;
-        return detail::succeeded(wait(&which), what) ? std::optional(which) : std::nullopt;
+        return succeeded(wait(&which), what) ? std::optional(which) : std::nullopt;
     }
 
     int acquire_by(std::uint32_t *which, lw_deadline deadline, lw_cancel *cancel)
     {
-        return lw_permits_acquire_cancel(&native_, which, deadline, cancel);
+        return static_cast<Self *>(this)->acquire_by(which, deadline, cancel);
     }
 
 #ifdef LW_DETAIL_AWAITS
     template <class Limit, class Given, class Finish>
     auto await_acquire(loop &in, const Given &limit, Finish finish)
     {
-        return detail::await<Limit>(in, limit, LW_DETAIL_START(lw_permits_acquire_async), finish);
+        Self *self = static_cast<Self *>(this);
+        const auto start = [self](auto... rest) { return self->begin_acquire(rest...); };
+        return await<Limit>(in, limit, start, finish);
     }
 
     template <class Limit, class Given>
     auto await_within(loop &in, const Given &limit, const char *what)
     {
         return await_acquire<Limit>(in, limit, [what](int result, const lw_request &request) {
-            return detail::has_come(result, request, what)
-                       ? std::optional(lw_request_value(&request))
-                       : std::nullopt;
+            return has_come(result, request, what) ? std::optional(lw_request_value(&request))
+                                                   : std::nullopt;
         });
+    }
+#endif
+
+  public:
+    [[nodiscard]] std::uint32_t acquire()
+    {
+        std::uint32_t which = 0;
+        check(acquire_by(&which, LW_FOREVER, LW_NULL), "acquire");
+        return which;
+    }
+
+#ifdef LW_DETAIL_AWAITS
+    /* Without blocking: co_await it. The loop's thread has the permit, and releases it. */
+    [[nodiscard]] auto acquire(loop &in)
+    {
+        return await_acquire<never>(in, never(), [](int result, const lw_request &request) {
+            check(result, "acquire");
+            return lw_request_value(&request);
+        });
+    }
+
+    template <class Rep, class Period>
+    [[nodiscard]] auto try_acquire_for(loop &in, const std::chrono::duration<Rep, Period> &time)
+    {
+        return await_within<at>(in, after(time), "try_acquire_for");
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] auto try_acquire_until(loop &in,
+                                         const std::chrono::time_point<Clock, Duration> &time)
+    {
+        return await_within<by_clock<Clock, Duration>>(in, time, "try_acquire_until");
+    }
+
+#ifdef __cpp_lib_jthread
+    [[nodiscard]] auto acquire(loop &in, const std::stop_token &stop)
+    {
+        return await_within<by_stop>(in, stop, "acquire");
+    }
+#endif
+#endif
+
+    [[nodiscard]] std::optional<std::uint32_t> try_acquire()
+    {
+        Self *self = static_cast<Self *>(this);
+        return acquired("try_acquire", [self](auto *which) { return self->try_acquire_by(which); });
+    }
+
+    template <class Rep, class Period>
+    [[nodiscard]] std::optional<std::uint32_t>
+    try_acquire_for(const std::chrono::duration<Rep, Period> &time)
+    {
+        return acquired("try_acquire_for",
+                        [&](auto *which) { return acquire_by(which, after(time), LW_NULL); });
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] std::optional<std::uint32_t>
+    try_acquire_until(const std::chrono::time_point<Clock, Duration> &time)
+    {
+        return acquired("try_acquire_until", [&](auto *which) {
+            return until(time, [&](lw_deadline end) { return acquire_by(which, end, LW_NULL); });
+        });
+    }
+
+#ifdef __cpp_lib_jthread
+    [[nodiscard]] std::optional<std::uint32_t> acquire(const std::stop_token &stop)
+    {
+        return acquired("acquire", [&](auto *which) {
+            return unless(stop,
+                          [&](lw_cancel *cancel) { return acquire_by(which, LW_FOREVER, cancel); });
+        });
+    }
+#endif
+
+  protected:
+    ~numbered() = default;
+};
+
+} // namespace detail
+
+/*
+ * Up to 252 permits that have numbers and owners: a pool of GPUs, ports or connections. An acquire
+ * returns which permit it is, from 0 on, and the same thread releases it.
+ */
+class permits : public detail::primitive<lw_permits>, public detail::numbered<permits>
+{
+    friend class detail::numbered<permits>;
+    int acquire_by(std::uint32_t *which, lw_deadline deadline, lw_cancel *cancel)
+    {
+        return lw_permits_acquire_cancel(&native_, which, deadline, cancel);
+    }
+
+    int try_acquire_by(std::uint32_t *which)
+    {
+        return lw_permits_tryacquire(&native_, which);
+    }
+
+#ifdef LW_DETAIL_AWAITS
+    template <class... Rest> int begin_acquire(Rest... rest)
+    {
+        return lw_permits_acquire_async(&native_, rest...);
     }
 #endif
 
@@ -1077,80 +1243,6 @@ class permits : public detail::primitive<lw_permits>
         : primitive(lw_permits LW_PERMITS_INIT(detail::within(1, n, LW_PERMITS_MAX, "permits")))
     {
     }
-
-    [[nodiscard]] std::uint32_t acquire()
-    {
-        std::uint32_t which = 0;
-        detail::check(lw_permits_acquire(&native_, &which), "acquire");
-        return which;
-    }
-
-#ifdef LW_DETAIL_AWAITS
-    /* Without blocking: co_await it. The loop's thread has the permit, and releases it. */
-    [[nodiscard]] auto acquire(loop &in)
-    {
-        return await_acquire<detail::never>(in, detail::never(),
-                                            [](int result, const lw_request &request) {
-                                                detail::check(result, "acquire");
-                                                return lw_request_value(&request);
-                                            });
-    }
-
-    template <class Rep, class Period>
-    [[nodiscard]] auto try_acquire_for(loop &in, const std::chrono::duration<Rep, Period> &time)
-    {
-        return await_within<detail::at>(in, detail::after(time), "try_acquire_for");
-    }
-
-    template <class Clock, class Duration>
-    [[nodiscard]] auto try_acquire_until(loop &in,
-                                         const std::chrono::time_point<Clock, Duration> &time)
-    {
-        return await_within<detail::by_clock<Clock, Duration>>(in, time, "try_acquire_until");
-    }
-
-#ifdef __cpp_lib_jthread
-    [[nodiscard]] auto acquire(loop &in, const std::stop_token &stop)
-    {
-        return await_within<detail::by_stop>(in, stop, "acquire");
-    }
-#endif
-#endif
-
-    [[nodiscard]] std::optional<std::uint32_t> try_acquire()
-    {
-        return acquired("try_acquire",
-                        [this](auto *which) { return lw_permits_tryacquire(&native_, which); });
-    }
-
-    template <class Rep, class Period>
-    [[nodiscard]] std::optional<std::uint32_t>
-    try_acquire_for(const std::chrono::duration<Rep, Period> &time)
-    {
-        return acquired("try_acquire_for", [&](auto *which) {
-            return acquire_by(which, detail::after(time), LW_NULL);
-        });
-    }
-
-    template <class Clock, class Duration>
-    [[nodiscard]] std::optional<std::uint32_t>
-    try_acquire_until(const std::chrono::time_point<Clock, Duration> &time)
-    {
-        return acquired("try_acquire_until", [&](auto *which) {
-            return detail::until(time,
-                                 [&](lw_deadline end) { return acquire_by(which, end, LW_NULL); });
-        });
-    }
-
-#ifdef __cpp_lib_jthread
-    [[nodiscard]] std::optional<std::uint32_t> acquire(const std::stop_token &stop)
-    {
-        return acquired("acquire", [&](auto *which) {
-            return detail::unless(
-                stop, [&](lw_cancel *cancel) { return acquire_by(which, LW_FOREVER, cancel); });
-        });
-    }
-#endif
 
     /* Throws EPERM if it is not this thread's permit. */
     void release(std::uint32_t which)
@@ -1485,15 +1577,41 @@ class once_flag : public detail::primitive<lw_once>
 namespace detail
 {
 
-/* Ends the run of a once, also by an exception. */
-struct once_run {
-    lw_once *once;
-    bool success;
-    ~once_run()
-    {
-        lw_once_finish(once, success);
-    }
-};
+/*
+ * Calls the function if `begun` says that it is to be run; ends the run of the once by
+ * finish(once, success), also after an exception.
+ */
+template <class Once, class Function, class... Arguments>
+void run_once(int begun, Once *once, int (*finish)(Once *, bool), Function &&function,
+              Arguments &&...arguments)
+{
+    if (begun != LW_ONCE_RUN)
+        return check(begun, "call_once");
+    struct run {
+        Once *once;
+        int (*finish)(Once *, bool);
+        bool success;
+        ~run()
+        {
+            finish(once, success);
+        }
+    } mine = {once, finish, false};
+    std::invoke(std::forward<Function>(function), std::forward<Arguments>(arguments)...);
+    mine.success = true;
+}
+
+#ifdef LW_DETAIL_AWAITS
+template <class Once, class Start, class Function>
+auto await_once(loop &in, const Start &start, Once *once, int (*finish)(Once *, bool),
+                Function function)
+{
+    return await<never>(
+        in, never(), start,
+        [once, finish, function = std::move(function)](int begun, const lw_request &) mutable {
+            run_once(begun, once, finish, function);
+        });
+}
+#endif
 
 } // namespace detail
 
@@ -1504,12 +1622,9 @@ struct once_run {
 template <class Function, class... Arguments>
 void call_once(once_flag &flag, Function &&function, Arguments &&...arguments)
 {
-    const int error = lw_once_begin(flag.native_handle());
-    if (error != LW_ONCE_RUN)
-        return detail::check(error, "call_once");
-    detail::once_run mine = {flag.native_handle(), false};
-    std::invoke(std::forward<Function>(function), std::forward<Arguments>(arguments)...);
-    mine.success = true;
+    lw_once *once = flag.native_handle();
+    detail::run_once(lw_once_begin(once), once, lw_once_finish, std::forward<Function>(function),
+                     std::forward<Arguments>(arguments)...);
 }
 
 #ifdef LW_DETAIL_AWAITS
@@ -1518,15 +1633,7 @@ template <class Function> [[nodiscard]] auto call_once(loop &in, once_flag &flag
 {
     lw_once *once = flag.native_handle();
     const auto start = [once](auto... rest) { return lw_once_begin_async(once, rest...); };
-    return detail::await<detail::never>(
-        in, detail::never(), start,
-        [once, function = std::move(function)](int result, const lw_request &) mutable {
-            if (result != LW_ONCE_RUN)
-                return detail::check(result, "call_once");
-            detail::once_run mine = {once, false};
-            function();
-            mine.success = true;
-        });
+    return detail::await_once(in, start, once, lw_once_finish, std::move(function));
 }
 
 /* The same without blocking: co_await wait_any(loop, stop.when(), jobs.when()). */
@@ -1563,11 +1670,5 @@ inline std::size_t wait_any(std::initializer_list<lw_source> sources)
 }
 
 } // namespace lw
-
-#undef LW_DETAIL_AWAITED
-#undef LW_DETAIL_AWAITED_STOP
-#undef LW_DETAIL_AWAITED_COUNT
-#undef LW_DETAIL_START
-#undef LW_DETAIL_AWAITS
 
 #endif

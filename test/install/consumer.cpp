@@ -2,51 +2,13 @@
  * as it says. */
 #include <lockword/lockword.hpp>
 
+#include "expect.hpp"
+
 #include <cmath>
-#include <cstdio>
 #include <shared_mutex>
-#include <thread>
 #include <type_traits>
-#include <vector>
-#if LW_LINUX
-#include <poll.h>
-#endif
 
 using namespace std::chrono_literals;
-
-static int wrong;
-
-static void expect(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    std::printf("not so: %s\n", what);
-    wrong++;
-}
-#define EXPECT(condition) expect((condition), #condition)
-
-#ifdef __cpp_exceptions
-template <class Call> static bool throws(int error, const Call &call)
-{
-    try {
-        call();
-    } catch (const std::system_error &caught) {
-        return caught.code() == std::error_code(error, std::generic_category());
-    }
-    return false;
-}
-#define EXPECT_ERROR(error, call) EXPECT(throws((error), [&] { call; }))
-#else
-#define EXPECT_ERROR(error, call) static_cast<void>(0)
-#endif
-
-template <class... Calls> static void at_once(const Calls &...calls)
-{
-    std::vector<std::thread> threads;
-    (threads.emplace_back(calls), ...);
-    for (std::thread &thread : threads)
-        thread.join();
-}
 
 static_assert(sizeof(lw::mutex) == sizeof(lw_mutex) && alignof(lw::mutex) == alignof(lw_mutex), "");
 static_assert(!std::is_copy_constructible_v<lw::mutex> && !std::is_move_assignable_v<lw::mutex>,
@@ -262,14 +224,15 @@ static void test_stops()
 {
 #ifdef __cpp_lib_jthread
     lw::mutex mutex;
+    lw::shared_mutex table;
     lw::condition never;
     lw::semaphore none(0);
     lw::event event;
     std::stop_source source;
     const std::stop_token stop = source.get_token();
-    const std::lock_guard held(mutex);
+    const std::scoped_lock held(mutex, table);
     at_once([&] { EXPECT(!mutex.lock(stop)); }, [&] { EXPECT(!none.acquire(stop)); },
-            [&] { EXPECT(!event.wait(stop)); },
+            [&] { EXPECT(!table.lock_shared(stop)); }, [&] { EXPECT(!event.wait(stop)); },
             [&] {
                 lw::mutex own;
                 std::unique_lock lock(own);
@@ -285,31 +248,6 @@ static void test_stops()
 }
 
 #if LW_LINUX && defined(__cpp_lib_coroutine)
-/* A coroutine that begins at once, and that nobody awaits. */
-struct task {
-    struct promise_type {
-        task get_return_object()
-        {
-            return {};
-        }
-        std::suspend_never initial_suspend()
-        {
-            return {};
-        }
-        std::suspend_never final_suspend() noexcept
-        {
-            return {};
-        }
-        void return_void()
-        {
-        }
-        void unhandled_exception()
-        {
-            std::terminate();
-        }
-    };
-};
-
 struct things {
     lw::mutex mutex;
     lw::shared_mutex table;
@@ -524,18 +462,6 @@ static void test_loops_that_end_between()
         }
         EXPECT(on.ended == 1 && on.mutex.try_lock());
         on.mutex.unlock();
-    }
-}
-
-static void run_until(lw::loop &loop, const int &ended, int enough)
-{
-    while (ended < enough) {
-        pollfd readable = {loop.fd(), POLLIN, 0};
-        if (poll(&readable, 1, 10000) != 1) {
-            EXPECT(false);
-            return;
-        }
-        loop.run();
     }
 }
 
