@@ -216,9 +216,13 @@ ${group(posix, seen)}
 #endif
 #endif
 `,
-  'lockword.hpp': read('include/lockword/lockword.hpp')
+  'lockword.hpp': `${read('include/lockword/lockword.hpp')}
+#if LW_LINUX
+${read('include/lockword/region.hpp').replace(INCLUDE, '')}
+#endif
+`
     .replace('#include <lockword/lockword.h>', '#include "lockword.h"')
-    .replace(/<lockword\/lockword\.h>/g, '"lockword.h"'),
+    .replace(/<lockword\/\w+\.hp*>/g, '"lockword.h"'),
 };
 
 const folder = process.argv[2] ?? join(ROOT, 'build/amalgamation');

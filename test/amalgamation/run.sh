@@ -74,7 +74,9 @@ fi
     mkdir -p "headers/$(dirname "$header")"
     printf '#include <lockword.h>\n' >"headers/$header"
 done
-printf '#include <lockword.hpp>\n' >headers/lockword/lockword.hpp
+for header in lockword region; do
+    printf '#include <lockword.hpp>\n' >headers/lockword/$header.hpp
+done
 
 program() { # program NAME COMPILER...: somebody's program in C++
     name=$1
@@ -86,8 +88,10 @@ for cxx in g++ clang++; do
     command -v $cxx >/dev/null || continue
     check "lockword.h, C++17, $cxx" program "h-$cxx" $cxx -std=c++17 -x c++ \
         "$root/test/install/consumer.c" -x none gcc-c11.o
-    check "lockword.hpp, C++20, $cxx" program "hpp-$cxx" $cxx -std=c++20 \
-        "$root/test/install/consumer.cpp" gcc-c11.o
+    for consumer in consumer.cpp region.cpp; do
+        check "$consumer, C++20, $cxx" program "hpp-$cxx" $cxx -std=c++20 \
+            "$root/test/install/$consumer" gcc-c11.o
+    done
 done
 check "lockword.hpp, as on any POSIX system" program hpp-portable g++ -std=c++17 \
     -DLOCKWORD_PORTABLE "$root/test/install/consumer.cpp" gcc-portable.o

@@ -79,7 +79,7 @@ async function runSamples() {
   rmSync(WORK, { recursive: true, force: true });
   mkdirSync(WORK, { recursive: true });
   // Samples leave their regions behind, and another version of lockword refuses those.
-  for (const name of ['bank', 'jobs', 'orchard', 'orchard.js', 'pages', 'table'])
+  for (const name of ['bank', 'jobs', 'orchard', 'orchard.cpp', 'orchard.js', 'pages', 'table'])
     rmSync(`/dev/shm/${name}`, { force: true });
   await prepare();
   const queue = read.filter((page) => HAS_SAMPLES.test(page)).flatMap(programsOf);

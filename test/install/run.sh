@@ -49,18 +49,19 @@ for cc in gcc clang; do
     check "static, C11, $cc" program "static-c-$cc" "$libdir/liblockword.a" $cc -std=c11
 done
 
-consumer=consumer.cpp
 for cc in g++ clang++; do
     command -v $cc >/dev/null || continue
-    # C++20: test/amalgamation
-    for std in c++17 "c++17 -fno-exceptions"; do
-        # shellcheck disable=SC2086 # a list of flags
-        check "lockword.hpp, $std, $cc" program "hpp-$cc" "$libdir/liblockword.a" $cc -std=$std
+    for consumer in consumer.cpp region.cpp; do
+        # C++20: test/amalgamation
+        for std in c++17 "c++17 -fno-exceptions"; do
+            # shellcheck disable=SC2086 # a list of flags
+            check "$consumer, $std, $cc" program "hpp-$cc" "$libdir/liblockword.a" $cc -std=$std
+        done
+        # What runs is as in C++20.
+        # shellcheck disable=SC2046,SC2086 # lists of flags
+        check "$consumer, c++2b, $cc" $cc -std=c++2b $strict $(pkg-config --cflags lockword) \
+            -fsyntax-only "$here/$consumer"
     done
-    # What runs is as in C++20.
-    # shellcheck disable=SC2046,SC2086 # lists of flags
-    check "lockword.hpp, c++2b, $cc" $cc -std=c++2b $strict $(pkg-config --cflags lockword) \
-        -fsyntax-only "$here/consumer.cpp"
 done
 
 # Every header alone, under the warnings of strict users.

@@ -32,6 +32,7 @@ const LOOKED_AT = [
   'manual/lockword.hpp.html',
   'manual/mutex.js.html',
   'manual/region.h.html',
+  'manual/region.hpp.html',
   'source/src/wait/linux.c.html',
 ];
 

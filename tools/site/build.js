@@ -39,6 +39,7 @@ const MENU = {
   Manuals: {
     C: 'manual/c.md',
     'C++': 'include/lockword/lockword.hpp',
+    'Regions in C++': 'include/lockword/region.hpp',
     JavaScript: 'manual/javascript.md',
     Rust: 'bindings/rust/README.md',
     'Regions in Node': 'bindings/node/README.md',
