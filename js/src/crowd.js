@@ -47,14 +47,6 @@ function keyOf({ step, wanted, phase }) {
 shared.places ??= 0;
 
 /**
- * Compares two queues for sorting. One may have become empty since the round began.
- *
- * @param {import('./line.js').Queue} a
- * @param {import('./line.js').Queue} b
- */
-const latestFirst = (a, b) => (b.after.place ?? 0) - (a.after.place ?? 0);
-
-/**
  * Runs the steps of the callers in line, in the order in which they came. If a caller has to wait,
  * the callers behind it with the same key would have to, too; their steps are not run before the
  * next change. So a change that serves k callers takes about k steps, however many wait.
@@ -72,18 +64,25 @@ function advance(line, why, queues = [...line.queues.values()]) {
   const waiting = [];
   /** @type {unknown} */
   let later = line.turnsBy;
-  queues.sort(latestFirst);
-  for (let queue; (queue = queues.pop());) {
+  queues.sort((a, b) => a.after.place - b.after.place);
+  for (let i = 0; i < queues.length;) {
+    const queue = queues[i++];
     const { after } = queue;
     if (after === queue) continue;
     const what = run(after, why, later);
-    if (what >= LW_WAIT) waiting.push(after);
     if (what === LW_QUEUE) advanceAfterTurn(line);
     if (what === LW_DONE) later = true;
-    if (what < LW_WAIT && queue.after !== queue) {
-      // The caller that is first now may have come later than the first ones of other queues.
-      queues.push(queue);
-      queues.sort(latestFirst);
+    if (what >= LW_WAIT) waiting.push(after);
+    else {
+      // The caller that is first now may have come later than the first ones of other queues. All
+      // of these may be served: to sort them again for each would take the square of their number.
+      let at = i;
+      for (let end = queues.length; at < end;) {
+        const middle = (at + end) >> 1;
+        if (queues[middle].after.place < queue.after.place) at = middle + 1;
+        else end = middle;
+      }
+      queues.splice(at, 0, queue);
     }
   }
   // A step may have changed its phase, and with it the key. A caller changes its queue only at the
