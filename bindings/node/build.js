@@ -27,6 +27,8 @@ import { parseArgs } from 'node:util';
 
 import { build } from 'esbuild';
 
+import { withExports } from '../../tools/types.js';
+
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const HERE = join(ROOT, 'bindings/node');
 const {
@@ -90,7 +92,7 @@ function writeTypes() {
     (name) => `${name}.d.ts`,
   )) {
     const text = readFileSync(join(out, 'bindings/node/src', name), 'utf8');
-    const types = text
+    const types = withExports(text)
       .replaceAll(/'(\.\.\/){3}js\/src\/(permits|region-guard|rwtable)\.js'/g, "'lockword/region'")
       .replaceAll(/'(\.\.\/){3}js\/src\/\w+\.js'/g, "'lockword'");
     for (const folder of ['types', 'cjs']) writeFileSync(join(PACKAGE, folder, name), types);

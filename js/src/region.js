@@ -59,9 +59,10 @@ export { RegionMutex } from './region-mutex.js';
 export { PermitGuard, Permits } from './permits.js';
 export { RWTable } from './rwtable.js';
 
+// By index.js, so that a compiler finds that 'lockword' exports the classes of what a region has.
 /**
- * @typedef {import('./options.js').WaitOptions} WaitOptions
- * @typedef {import('./primitive.js').SharedMemory} SharedMemory
+ * @typedef {import('./index.js').WaitOptions} WaitOptions
+ * @typedef {import('./index.js').SharedMemory} SharedMemory
  *
  * @typedef {object} RegionOptions
  * @property {number | undefined} [byteOffset] where in the memory it begins, a multiple of 64; the

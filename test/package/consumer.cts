@@ -24,3 +24,5 @@ const worker = {
 const unbind: () => void = WorkerMutex.bindWorkerExit(worker, mutex.sharedBuffer);
 unbind();
 void mutex.lockAsync().then(() => mutex.unlock());
+
+export const inferred = [handle, lock.acquireAsync(), Semaphore.create(2).when(), mutex];

@@ -147,6 +147,14 @@ export async function inAnAsyncFunction(): Promise<void> {
   await using _ = mutex.acquire();
 }
 
+// What a library exports without writing its type. Compiled only: a compiler has to name the type.
+export const inferred = () => [
+  [handle, mutex.lockAsync, mutex.acquireAsync(), Barrier.init, layout({ mutex: Mutex }).on],
+  [recursive.lockAsync(), condition.waitForAsync, semaphore.acquireAsync, gpus.tryAcquire()],
+  [event.when(), gpus.when(), connect('').lock('jobs'), connect('').list, connect('').runExclusive],
+  [emscripten, imports, Region.create, WorkerMutex.bindWorkerExit, new WorkerMutexError('')],
+];
+
 // What a compiler has to refuse. Compiled only.
 export async function mistakes(semaphore: Semaphore, buffer: Int32Array): Promise<void> {
   // @ts-expect-error: the handle of another primitive

@@ -238,6 +238,8 @@ function typescript(compiler, resolution, libs, programs, ...more) {
   // Without --typeRoots, TypeScript takes all of node_modules/@types, and so the types of Node.
   const types = more.includes('--types') ? [] : ['--typeRoots', 'none'];
   const strict = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--target', 'es2022'];
+  // Not emitted, but made: what a library exports is written down, whether or not its author did.
+  strict.push('--declaration');
   const modules = ['--module', RESOLUTIONS[resolution], '--moduleResolution', resolution];
   const args = [...strict, ...modules, '--lib', libs.join(), ...types, ...more];
   args.push(...programs.map((name) => join(WORK, name)));
@@ -426,7 +428,19 @@ const REGION_TYPES = `import { open, AbandonedError, type RegionGuard, type Regi
   export const writes: RegionGuard = table.acquireWrite({ timeout: 5 });
   export const slots: Semaphore = open('/dev/shm/none').semaphore('slots', 3);
   export const release: Promise<() => Promise<void>> = lock('a', { retries: { forever: true } });
-  export const state: 'sound' | 'owner died' | 'abandoned' | undefined = jobs.describe()?.state;`;
+  export const state: 'sound' | 'owner died' | 'abandoned' | undefined = jobs.describe()?.state;
+  export const inferred = [jobs, jobs.acquireAsync(), nested.lockAsync(), condition, table, condition.waitAsync];`;
+
+/** One that imports nothing but a region, and exports what it has. */
+const REGION_ALONE = `import { Region } from 'lockword/region';
+  const region = Region.create();
+  const mutex = region.mutex('mutex');
+  const table = region.rwtable('table');
+  export const locks = [mutex, mutex.acquireAsync(), table, table.acquireReadAsync(), region.rwlock('lock')];
+  export const counts = [region.semaphore('slots'), region.permits('gpus', 2), region.counter('counter')];
+  export const ends = [region.event('event'), region.once('once'), region.latch('latch', 2)];
+  export const more = [region.barrier('all', 2), region.waitGroup('group'), region.condition('changed')];
+  export const known = [region, region.handle, region.describe('mutex'), mutex.lock, Region.create];`;
 
 installTools();
 install();
@@ -471,6 +485,7 @@ for (const entry of ENTRIES) {
   );
 }
 for (const name of ['region.ts', 'region.cts']) writeFileSync(join(WORK, name), REGION_TYPES);
+writeFileSync(join(WORK, 'alone.ts'), REGION_ALONE);
 for (const compiler of Object.keys(COMPILERS)) {
   for (const resolution of Object.keys(RESOLUTIONS)) {
     if (!understands(compiler, resolution)) continue;
@@ -486,6 +501,10 @@ for (const compiler of Object.keys(COMPILERS)) {
   const libs = ['es2022', 'esnext.disposable'];
   await check(`TypeScript ${compiler} with the DOM, trusting libraries' types`, () =>
     typescript(compiler, 'bundler', [...libs, 'dom'], programs, '--skipLibCheck'),
+  );
+  await check(
+    `TypeScript ${compiler} names what a region has, of nothing but lockword/region`,
+    () => typescript(compiler, 'bundler', ['es2022'], ['alone.ts']),
   );
   await check(`TypeScript ${compiler} with Node's types`, () =>
     typescript(compiler, 'nodenext', libs, ['consumer.ts'], '--types', 'node', '--skipLibCheck'),

@@ -16,6 +16,7 @@ export { open, Region } from './region.js';
 export { RegionRecursiveMutex, RegionTaskGuard } from './rmutex.js';
 
 /**
+ * @typedef {import('./condition.js').ConditionOfRegion} RegionCondition
  * @typedef {import('./region.js').Description} Description
  * @typedef {import('./region.js').OpenOptions} OpenOptions
  */
