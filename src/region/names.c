@@ -680,13 +680,17 @@ static void describe_waiters(const struct lw_region *region, const struct slot *
     }
 }
 
-/* Returns whether the slot has a name. */
-static bool describe(const struct lw_region *region, const struct slot *slot,
+/* Returns whether the slot still has this type: what was read of it is that of one name. */
+static bool has_type_still(const struct slot *slot, uint32_t type)
+{
+    __sync_synchronize();
+    return lw_load(&slot->type, lw_relaxed) == type;
+}
+
+/* Tells of the name that a slot of this type has. Returns whether it is one name's. */
+static bool describe(const struct lw_region *region, const struct slot *slot, uint32_t type,
                      struct lw_region_info *info)
 {
-    const uint32_t type = lw_load(&slot->type, lw_acquire);
-    if (!is_kind(type))
-        return false;
     memset(info, 0, sizeof *info);
     info->kind = (enum lw_region_kind)(type & SLOT_TYPE);
     lw_region_tell_name(slot, info->name);
@@ -705,13 +709,15 @@ static bool describe(const struct lw_region *region, const struct slot *slot,
     if (owner)
         lw_region_tell_thread(region, owner, &info->holder_pid, &info->holder_tid, info->holder);
     describe_waiters(region, slot, owner, info);
-    return true;
+    return has_type_still(slot, type);
 }
 
 int lw_region_next(lw_region *region, uint32_t *cursor, struct lw_region_info *info)
 {
     while (*cursor < region->slots) {
-        if (describe(region, &region->memory->slots[(*cursor)++], info))
+        const struct slot *slot = &region->memory->slots[(*cursor)++];
+        const uint32_t type = lw_load(&slot->type, lw_acquire);
+        if (is_kind(type) && describe(region, slot, type, info))
             return 0;
     }
     return ENOENT;
@@ -732,8 +738,11 @@ int lw_region_describe(lw_region *region, const char *name, struct lw_region_inf
 {
     const struct slot *slot;
     uint32_t type;
-    const int error = look_up(region, name, &slot, &type);
-    return error ? error : describe(region, slot, info) ? 0 : ENOENT;
+    int error;
+    do {
+        error = look_up(region, name, &slot, &type);
+    } while (!error && !describe(region, slot, type, info));
+    return error;
 }
 
 int lw_region_next_holder(lw_region *region, const char *name, uint32_t *cursor,
@@ -757,7 +766,7 @@ int lw_region_next_holder(lw_region *region, const char *name, uint32_t *cursor,
         if (owner)
             lw_region_tell_thread(region, owner, &holder->pid, &holder->tid, holder->thread);
         if (holder->pid)
-            return 0;
+            return has_type_still(slot, type) ? 0 : ENOENT;
     }
     return ENOENT;
 }

@@ -57,6 +57,8 @@ static struct {
     int visits_of_permits; /* when a burial begins so many, and has only seen what they are, it
                               stops */
     uint32_t goes_on;
+    lw_region *renames; /* when the permits are counted that "one" has, its place becomes... */
+    char its_name[16];  /* ... this name's */
     uint32_t
         exiting; /* 1: the thread that exits stops when it has freed a mutex, until this is 2 */
 } plan;
@@ -164,6 +166,20 @@ bool __wrap_lw_region_has_table(uint32_t kind)
     if (is_planned() && has_table && --plan.visits_of_permits == 0)
         stop();
     return has_table;
+}
+
+uint32_t __real_lw_permits_count(const lw_word *permits);
+uint32_t __wrap_lw_permits_count(const lw_word *permits)
+{
+    lw_region *region = plan.renames;
+    lw_region_permits others;
+    plan.renames = NULL;
+    if (region) {
+        assert_int_equal(lw_region_remove(region, "one"), 0);
+        assert_int_equal(lw_region_permits_named(region, plan.its_name, 5, &others), 0);
+        assert_int_equal(lw_region_permits_acquire(&others, NULL), 0);
+    }
+    return __real_lw_permits_count(permits);
 }
 
 void __real_lw_sem_bury_step(lw_word *sem);
@@ -921,6 +937,46 @@ TEST(names_that_came_and_went)
     assert_int_equal(lw_region_describe(region, "new", &info), 0);
     assert_int_equal(lw_region_close(region), 0);
     munmap(memory, size);
+}
+
+/* Makes a region whose only name is "one", and finds a name that gets its place after it. */
+static lw_region *create_one(void)
+{
+    lw_region *region = create();
+    lw_region_permits permits;
+    int length;
+    assert_int_equal(lw_region_permits_named(region, "one", 3, &permits), 0);
+    const uint32_t place = lw_region_hash("one", 3) % region->slots;
+    for (int i = 0;; i++) {
+        length = snprintf(plan.its_name, sizeof plan.its_name, "%d", i);
+        if (lw_region_hash(plan.its_name, (size_t)length) % region->slots == place)
+            break;
+    }
+    plan.renames = region;
+    return region;
+}
+
+/* What is told of a name is not that of the one which gets its place meanwhile. */
+TEST(a_place_that_gets_another_name_while_it_is_told_of)
+{
+    struct lw_region_info info;
+    struct lw_region_holder holder;
+    uint32_t cursor = 0;
+    lw_region *region = create_one();
+    assert_int_equal(lw_region_describe(region, "one", &info), ENOENT);
+    assert_int_equal(lw_region_describe(region, plan.its_name, &info), 0);
+    assert_int_equal(info.permits, 5);
+    assert_int_equal(info.held, 1);
+    assert_int_equal(lw_region_close(region), 0);
+    region = create_one();
+    assert_int_equal(lw_region_next(region, &cursor, &info), ENOENT);
+    assert_int_equal(lw_region_close(region), 0);
+    region = create_one();
+    cursor = 0;
+    assert_int_equal(lw_region_next_holder(region, "one", &cursor, &holder), ENOENT);
+    cursor = 0;
+    assert_int_equal(lw_region_next_holder(region, plan.its_name, &cursor, &holder), 0);
+    assert_int_equal(lw_region_close(region), 0);
 }
 
 /* The same of the range that permits have, whose place another range could get. */
