@@ -9,6 +9,7 @@
 
 #include "../wait/platform.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What there is of each kind. */
@@ -281,43 +282,68 @@ static bool is_visited(const struct lw_region *region, const struct slot *slot,
     return false;
 }
 
-/* If so many bytes at *place overlap with the slot's range, moves *place behind it. */
-static bool pass(const struct slot *slot, uint64_t *place, uint32_t bytes)
+/* A range of bytes, from the region's beginning. */
+struct range {
+    uint64_t begin;
+    uint64_t end;
+};
+
+static struct range range_of(const struct slot *slot)
 {
     const uint64_t begin = lw_load(&slot->other[BYTES_PLACE], lw_relaxed);
-    const uint64_t end = begin + lw_load(&slot->other[BYTES_SIZE], lw_relaxed);
-    if (begin >= *place + bytes || *place >= end)
-        return false;
-    *place = (end + BYTES_ALIGNMENT - 1) & ~(uint64_t)(BYTES_ALIGNMENT - 1);
-    return true;
+    return (struct range){begin, begin + lw_load(&slot->other[BYTES_SIZE], lw_relaxed)};
 }
 
-/* The same for what has been removed, and is visited. What is no range only wastes some bytes. */
-static bool pass_visited(const struct lw_region *region, const struct visits *visits,
-                         uint64_t *place, uint32_t bytes)
+static int compare_begins(const void *left, const void *right)
 {
-    for (uint32_t i = 0; i < visits->n; i++) {
-        if (pass(&region->memory->slots[visits->slots[i]], place, bytes))
-            return true;
-    }
-    return false;
+    const struct range *a = left;
+    const struct range *b = right;
+    return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+static uint64_t align(uint64_t place)
+{
+    return (place + BYTES_ALIGNMENT - 1) & ~(uint64_t)(BYTES_ALIGNMENT - 1);
 }
 
 /*
- * Returns a place for so many bytes that overlap with no range of those from `place` on, or 0 if
- * there is none.
+ * Collects all ranges in the order of their places, and what has been removed and is visited: if
+ * that is no range, it only wastes some bytes. Returns how many they are.
  */
-static uint32_t fit(const struct lw_region *region, uint64_t place, uint32_t bytes,
-                    const struct visits *visits)
+static uint32_t sort_ranges(const struct lw_region *region, const struct visits *visits,
+                            struct range *ranges)
 {
-    for (uint32_t i = 0; i < region->slots && place < region->end;) {
-        const struct slot *slot = &region->memory->slots[i++];
-        if ((has_range(lw_load(&slot->type, lw_relaxed) & SLOT_TYPE) &&
-             pass(slot, &place, bytes)) ||
-            (i == region->slots && pass_visited(region, visits, &place, bytes)))
-            i = 0;
+    const struct slot *slots = region->memory->slots;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < region->slots; i++) {
+        if (has_range(lw_load(&slots[i].type, lw_relaxed) & SLOT_TYPE))
+            ranges[n++] = range_of(&slots[i]);
     }
-    return place + bytes <= region->end ? (uint32_t)place : 0;
+    for (uint32_t i = 0; i < visits->n; i++)
+        ranges[n++] = range_of(&slots[visits->slots[i]]);
+    qsort(ranges, n, sizeof *ranges, compare_begins);
+    return n;
+}
+
+/*
+ * Sets *place to the first place for so many bytes that overlap with no range, or to 0 if there is
+ * none. Returns 0, or EAGAIN: memory is short.
+ */
+static int fit(const struct lw_region *region, uint32_t bytes, const struct visits *visits,
+               uint32_t *place)
+{
+    const struct lw_quiet before = lw_begin_quietly();
+    struct range *ranges = malloc((region->slots + visits->n) * sizeof *ranges);
+    const uint32_t n = ranges ? sort_ranges(region, visits, ranges) : 0;
+    uint64_t begin = region->bytes;
+    for (uint32_t i = 0; i < n && ranges[i].begin < begin + bytes; i++) {
+        if (ranges[i].end > begin)
+            begin = align(ranges[i].end);
+    }
+    free(ranges);
+    lw_end_quietly(before);
+    *place = begin + bytes <= region->end ? (uint32_t)begin : 0;
+    return ranges ? 0 : EAGAIN;
 }
 
 /* Returns where the last of the ranges ends, by looking at all of them. */
@@ -326,8 +352,7 @@ static uint64_t look_behind(const struct lw_region *region)
     uint64_t behind = region->bytes;
     for (uint32_t i = 0; i < region->slots; i++) {
         const struct slot *slot = &region->memory->slots[i];
-        const uint64_t end = (uint64_t)lw_load(&slot->other[BYTES_PLACE], lw_relaxed) +
-                             lw_load(&slot->other[BYTES_SIZE], lw_relaxed);
+        const uint64_t end = range_of(slot).end;
         if (has_range(lw_load(&slot->type, lw_relaxed) & SLOT_TYPE) && end > behind)
             behind = end;
     }
@@ -335,23 +360,24 @@ static uint64_t look_behind(const struct lw_region *region)
 }
 
 /*
- * Returns a place for a new range of so many bytes, or 0: behind all others if there is room, for
- * that is found at once. The slots are all that tells which bytes are in use, so nothing has to be
- * mended after a death: `behind` moves first, and at worst leaves out some that are free. They are
- * found when there is no more room behind.
+ * Sets *place to a place for a new range of so many bytes, or to 0: behind all others if there is
+ * room, for that is found at once. The slots are all that tells which bytes are in use, so nothing
+ * has to be mended after a death: `behind` moves first, and at worst leaves out some that are free.
+ * They are found when there is no more room behind. Returns 0 or EAGAIN.
  */
-static uint32_t find_room(const struct lw_region *region, uint32_t bytes,
-                          const struct visits *visits)
+static int find_room(const struct lw_region *region, uint32_t bytes, const struct visits *visits,
+                     uint32_t *place)
 {
     lw_word *word = &region->memory->header.behind;
     uint64_t behind = lw_load(word, lw_relaxed);
     if (behind < region->bytes || behind > region->end)
         behind = look_behind(region);
-    behind = (behind + BYTES_ALIGNMENT - 1) & ~(uint64_t)(BYTES_ALIGNMENT - 1);
+    behind = align(behind);
     if (behind + bytes > region->end)
-        return fit(region, region->bytes, bytes, visits);
+        return fit(region, bytes, visits, place);
     lw_store(word, (uint32_t)(behind + bytes), lw_relaxed);
-    return (uint32_t)behind;
+    *place = (uint32_t)behind;
+    return 0;
 }
 
 /* What a name is made with. */
@@ -362,7 +388,7 @@ struct contents {
     uint32_t permits; /* how many */
 };
 
-/* Sets the slot's primitive, or finds room for its range. Returns 0 or ENOSPC. */
+/* Sets the slot's primitive, or finds room for its range. Returns 0, ENOSPC or EAGAIN. */
 static int fill(struct lw_region *region, struct slot *slot, const struct contents *contents,
                 const struct visits *visits)
 {
@@ -372,9 +398,10 @@ static int fill(struct lw_region *region, struct slot *slot, const struct conten
     }
     if (!has_range(contents->kind))
         return 0;
-    const uint32_t place = find_room(region, contents->bytes, visits);
-    if (place == 0)
-        return ENOSPC;
+    uint32_t place;
+    const int error = find_room(region, contents->bytes, visits, &place);
+    if (error || place == 0)
+        return error ? error : ENOSPC;
     lw_store(&slot->other[BYTES_PLACE], place, lw_relaxed);
     lw_store(&slot->other[BYTES_SIZE], contents->bytes, lw_relaxed);
     memset((char *)region->memory + place, 0, contents->bytes);

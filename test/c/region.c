@@ -512,6 +512,32 @@ REGION_TEST(the_names)
     assert_int_equal(made, 0);
 }
 
+/* Where there is no room behind them, the gap of one that was removed is found at once. */
+TEST(many_ranges)
+{
+    enum { RANGES = 16384, BYTES = 128 };
+    const size_t size = 331776 + RANGES * (128 + BYTES); /* docs/layout.md */
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *bytes, *gap = NULL;
+    char name[16];
+    assert_int_equal(lw_region_open_memory(&region, memory, size, LW_REGION_CREATE), 0);
+    for (int i = 0; i < RANGES; i++) {
+        snprintf(name, sizeof name, "range %d", i);
+        assert_int_equal(lw_region_bytes(region, name, BYTES, &bytes), 0);
+        if (i == RANGES / 2)
+            gap = bytes;
+    }
+    snprintf(name, sizeof name, "range %d", RANGES / 2);
+    assert_int_equal(lw_region_remove(region, name), 0);
+    const int64_t before = used_ns();
+    assert_int_equal(lw_region_bytes(region, "another", BYTES + 1, &bytes), ENOSPC);
+    assert_int_equal(lw_region_bytes(region, "another", BYTES, &bytes), 0);
+    assert_true(used_ns() - before < (int64_t)100 * NS_PER_MS);
+    assert_true(bytes == gap);
+    assert_int_equal(lw_region_close(region), 0);
+    munmap(memory, size);
+}
+
 REGION_TEST(removes_a_name)
 {
     assert_int_equal(lw_region_mutex_lock(&mutex), 0);
