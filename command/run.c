@@ -3,10 +3,11 @@
  * was called; its child, the watcher; and the watcher's child, the command.
  *
  * If the holder is killed, the kernel frees the lock, and sends the watcher a signal
- * (PR_SET_PDEATHSIG). The watcher kills the command and all that it has started: orphans among
- * them become the watcher's children (PR_SET_CHILD_SUBREAPER). It does so, too, if the command is
- * killed. If the watcher is killed, the kernel kills the command, and the orphans become the
- * holder's children: the holder kills them, and ends as if it had been killed, too.
+ * (PR_SET_PDEATHSIG), which continues it if it is stopped. The watcher kills the command and all
+ * that it has started: orphans among them become the watcher's children (PR_SET_CHILD_SUBREAPER).
+ * It does so, too, if the command is killed. If the watcher is killed, the kernel kills the
+ * command, and the orphans become the holder's children: the holder kills them, and ends as if it
+ * had been killed, too.
  *
  * That takes a moment, and both may be killed at once. So the command, and what it starts, inherit
  * a guard: an open file description with a read lock (OFD) on a byte of the region's file, one for
@@ -142,16 +143,21 @@ static bool was_killed(int status)
 
 static pid_t holder; /* 0: no lock of a region is held, and no command runs */
 
-/* What the watcher gets when the holder has died. */
-static int death_of_holder(void)
-{
-    return SIGRTMIN;
-}
-
-/* Others may send that signal, too. */
+/*
+ * The watcher gets SIGCONT when the holder has died. Others may send that, too; and a signal that
+ * stops a process takes it away, but comes itself. So whatever signal comes, the watcher looks.
+ */
 static bool holder_has_died(void)
 {
     return getpid() != holder && getppid() != holder;
+}
+
+static void end_if_holder_has_died(pid_t child)
+{
+    if (holder_has_died()) {
+        kill_all(child);
+        _exit(FAILED);
+    }
 }
 
 /*
@@ -294,13 +300,17 @@ static void stop_as(pid_t child, int stopped_by)
     if (sigtimedwait(&continuation, NULL, &now) < 0) {
         if (is_watcher)
             atomic_store(&tenure->is_paused, true);
+        /* If it dies between these two, a SIGSTOP hides that until this process is continued. */
+        end_if_holder_has_died(child);
         raise(signal);
+        end_if_holder_has_died(child);         /* SIGTSTP is blocked as yet */
         sigprocmask(SIG_UNBLOCK, &stop, NULL); /* this process is stopped here */
         if (is_watcher)
             atomic_store(&tenure->is_paused, false);
         sigprocmask(SIG_BLOCK, &stop, NULL);
         sigtimedwait(&continuation, NULL, &now);
     }
+    end_if_holder_has_died(child);
     /* The lease may have run out meanwhile. */
     if (is_watcher)
         look_at_tenure(child);
@@ -317,10 +327,7 @@ static int attend(pid_t child, const sigset_t *signals)
         int status;
         if (sigwaitinfo(signals, &got) < 0)
             continue;
-        if (got.si_signo == death_of_holder() && holder_has_died()) {
-            kill_all(child);
-            _exit(FAILED);
-        }
+        end_if_holder_has_died(child);
         if (tenure && got.si_signo == tenure_signal()) {
             if (getpid() == atomic_load(&tenure->watcher))
                 look_at_tenure(child);
@@ -442,7 +449,7 @@ static int run_command(char **command, const sigset_t *mask)
     holder = getpid();
     for_each_child(spare);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    const pid_t watcher = fork_bound(death_of_holder());
+    const pid_t watcher = fork_bound(SIGCONT);
     if (watcher == 0)
         watch(command, &signals, mask ? mask : &before);
     const int status = attend(watcher, &signals);

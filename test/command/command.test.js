@@ -600,6 +600,18 @@ describe('lockword run', function () {
     holder.kill('SIGCONT');
     await until(() => stateOf(holder.pid) !== 'T' && stateOf(child) !== 'T');
   });
+
+  for (const stop of ['SIGSTOP', 'SIGTSTP'])
+    it(`is killed with a command that ${stop} has stopped`, async () => {
+      const holder = await hold('a', `sleep 100 & echo $! >${file('left')}; wait`);
+      await until(() => existsSync(file('left')) && readFileSync(file('left')).length);
+      const child = await childOf(await childOf(holder.pid));
+      process.kill(child, stop);
+      await until(() => stateOf(holder.pid) === 'T');
+      holder.kill('SIGKILL');
+      assert.equal((await lockword('run', '-w', '10', 'a', 'true').ended).status, 0);
+      assert.ok(!isAlive(child) && !isAlive(Number(readFileSync(file('left')))));
+    });
 });
 
 /**
