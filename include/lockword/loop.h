@@ -186,8 +186,8 @@ enum lw_request_kind {
 
 /*
  * Initializes a loop in unused memory, for the calling thread. Returns 0, or the error with which
- * the system refused a descriptor: EMFILE, ENFILE, ENOMEM; EAGAIN: the process has no
- * thread-specific key left.
+ * the system refused a descriptor: EMFILE, ENFILE, ENOMEM; ENOMEM also if it refused the memory to
+ * note that the thread has loops; EAGAIN: the process has no thread-specific key left.
  */
 int lw_loop_init(lw_loop *loop);
 

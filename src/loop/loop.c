@@ -445,17 +445,22 @@ int lw_loop_init(lw_loop *loop)
     int error = __atomic_load_n(&has_loops_key, __ATOMIC_ACQUIRE) ? 0 : make_loops_key();
     if (error != 0)
         return error;
-    lw_loop *next = pthread_getspecific(loops_key);
-    *loop = (lw_loop){.armed = LW_FOREVER, .self = lw_self(), .forks = lw_lot_forks()};
+    *loop = (lw_loop){.armed = LW_FOREVER,
+                      .self = lw_self(),
+                      .forks = lw_lot_forks(),
+                      .next = pthread_getspecific(loops_key)};
     lw_link_init(&loop->ready);
     lw_link_init(&loop->pending);
     lw_link_init(&loop->ended);
     error = lw_alarm_open(loop->fds);
     if (error != 0)
         return error;
-    loop->next = next;
-    pthread_setspecific(loops_key, loop);
-    return 0;
+    error = pthread_setspecific(loops_key, loop);
+    /* Any other error: the process ends, and the key is gone. */
+    if (error != ENOMEM)
+        return 0;
+    lw_alarm_close(loop->fds);
+    return error;
 }
 
 int lw_loop_fd(const lw_loop *loop)

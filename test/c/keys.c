@@ -1,10 +1,11 @@
 /*
  * keys.c: a process that has no thread-specific key left when the library wants one, and later has
- * one again.
+ * one again; or no memory for what a thread keeps under it.
  */
 #define _GNU_SOURCE
 #include "check-region.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 
 #include <lockword/lockword.h>
@@ -20,6 +21,16 @@ int __wrap_pthread_key_create(pthread_key_t *key, void (*destroy)(void *))
     return is_any_left ? __real_pthread_key_create(key, destroy) : EAGAIN;
 }
 
+static bool is_memory_refused;
+
+int __real_pthread_setspecific(pthread_key_t key, const void *value);
+int __wrap_pthread_setspecific(pthread_key_t key, const void *value);
+
+int __wrap_pthread_setspecific(pthread_key_t key, const void *value)
+{
+    return is_memory_refused ? ENOMEM : __real_pthread_setspecific(key, value);
+}
+
 TEST(a_loop_begins_as_soon_as_there_is_a_key)
 {
     lw_loop loop;
@@ -28,6 +39,22 @@ TEST(a_loop_begins_as_soon_as_there_is_a_key)
     assert_int_equal(lw_loop_init(&loop), EAGAIN);
     is_any_left = true;
     assert_int_equal(lw_loop_init(&loop), 0);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+}
+
+/* Without a note that it has loops, a thread that exits would not end them. */
+TEST(a_loop_that_cannot_be_noted_leaves_no_descriptor)
+{
+    lw_loop loop, other;
+    assert_int_equal(lw_loop_init(&other), 0);
+    is_memory_refused = true;
+    const int error = lw_loop_init(&loop);
+    is_memory_refused = false;
+    assert_int_equal(error, ENOMEM);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(fcntl(loop.fds[i], F_GETFD), -1);
+    assert_int_equal(lw_loop_init(&loop), 0);
+    assert_int_equal(lw_loop_destroy(&other), 0);
     assert_int_equal(lw_loop_destroy(&loop), 0);
 }
 

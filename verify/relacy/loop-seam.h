@@ -40,7 +40,7 @@ void model_expect(int is_so);
 /* The threads are fibers of one, and none of them ends with a loop. */
 #ifndef __cplusplus
 #define pthread_getspecific(key) ((void)(key), (void *)0)
-#define pthread_setspecific(key, value) ((void)(key), (void)(value))
+#define pthread_setspecific(key, value) ((void)(key), (void)(value), 0)
 #endif
 
 #endif
