@@ -846,7 +846,7 @@ class condition : public detail::primitive<lw_cond>
         const auto start = [this, &lock](auto... rest) { return this->begin(lock, rest...); };
         return detail::await<Limit>(in, limit, start, [&lock](int result, const lw_request &ended) {
             const bool has_waited = ended.loop != nullptr;
-            if (has_waited ? !ended.is_relocking : result == ECANCELED) {
+            if (has_waited ? !lw_request_value(&ended) : result == ECANCELED) {
                 lose(lock, !has_waited);
                 detail::fail(ECANCELED, "wait");
             }

@@ -268,10 +268,11 @@ static inline uint32_t lw_loop_call_ended(lw_loop *loop)
 
 /*
  * Ends all requests, with ECANCELED unless they have ended otherwise, calls their `done`, and frees
- * the descriptors. A condition's wait ends without its mutex, and a notify that it has got goes to
- * another waiter. After this nothing touches the loop's memory, or its requests'. Requests made
- * meanwhile are refused (ECANCELED). Returns 0; EBUSY: called from `done`; EPERM: not the loop's
- * thread. May wait, very briefly, for a thread that is about to wake the loop.
+ * the descriptors. A condition's wait that does not have its mutex again yet ends without it, and a
+ * notify that it has got goes to another waiter. After this nothing touches the loop's memory, or
+ * its requests'. Requests made meanwhile are refused (ECANCELED). Returns 0; EBUSY: called from
+ * `done`; EPERM: not the loop's thread. May wait, very briefly, for a thread that is about to wake
+ * the loop.
  */
 LW_API int lw_loop_destroy(lw_loop *loop)
 {
@@ -316,7 +317,8 @@ int lw_request_cancel_by(lw_request *request, lw_waiter *waiter, lw_cancel *canc
 /*
  * In `done`, after success: the permits that a semaphore's acquire has left, the number of the
  * permit that was acquired (permits.h), the value of the counter that was waited for, or the index
- * of the source that came first.
+ * of the source that came first. Of a condition's wait, whatever its result: 1 if its mutex is held
+ * again; 0 if not, since the loop was destroyed first.
  */
 LW_API uint32_t lw_request_value(const lw_request *request)
 {
@@ -477,8 +479,9 @@ static inline int lw_cond_begin_noted(lw_cond *cond, lw_word *mutex, bool is_rec
 
 /*
  * Gives up the mutex, which the thread holds, and waits for a notify. `done` is called with the
- * mutex held again, whatever its result. Among event loops, notify_one wakes one loop after
- * another, and the requests of each in their order. The mutex is not held by the thread: EPERM.
+ * mutex held again, whatever its result, unless the loop is destroyed: then lw_request_value tells.
+ * Among event loops, notify_one wakes one loop after another, and the requests of each in their
+ * order. The mutex is not held by the thread: EPERM.
  */
 LW_API int lw_cond_wait_async(lw_cond *cond, lw_mutex *mutex, LW_ASYNC_PARAMETERS)
 {
@@ -508,7 +511,8 @@ int lw_wait_any_async(const lw_source *sources, uint32_t n, lw_waiter *waiters,
  * In a region (region.h). What has no owner is waited for by the functions above; these are for
  * what has: the thread's id in the region is the owner, and `done` gets what the blocking form
  * returns, such as EOWNERDEAD with the mutex held. The handle is only read by the call. `done` of
- * the condition's wait has the mutex, unless its result is ENOTRECOVERABLE or EIDRM.
+ * the condition's wait has the mutex, unless its result is ENOTRECOVERABLE or EIDRM, or the loop is
+ * destroyed.
  * lw_region_info counts no requests among the waiters, and lw_region_deadlock does not know of
  * them. Recursive mutexes have no such form. Of a table each request that reads has a place of its
  * own among the readers, and stands in line behind writers also if its thread reads already.

@@ -256,6 +256,8 @@ static void finish(lw_waiter *waiter, lw_answer answer, int gave_up)
     } else if (result == 0 && request->kind == LW_REQUEST_MEETS) {
         result = lw_barrier_error_of(value);
     }
+    if (request->is_relocking)
+        request->value = result == 0 || result == EOWNERDEAD;
     end(request, result);
 }
 

@@ -790,6 +790,7 @@ LOOP_TEST(a_condition_takes_its_mutex_again)
     assert_int_equal(a.calls, 0);
     lw_mutex_unlock(&guard);
     assert_int_equal(end_wait(&loop, &a), 0);
+    assert_int_equal(a.value, 1);
     assert_true(lw_mutex_is_mine(&guard));
     lw_mutex_unlock(&guard);
     settle(&loop);
@@ -962,6 +963,25 @@ TEST(a_loop_that_ends_takes_no_notify_with_it)
 {
     destroy_the_notified(false);
     destroy_the_notified(true);
+}
+
+/* A wait that was cancelled has its mutex again by then; or not, if the thread holds it. */
+TEST(a_loop_that_ends_tells_whether_a_condition_has_its_mutex)
+{
+    for (int has = 0; has < 2; has++) {
+        lw_mutex mutex = LW_MUTEX_INIT;
+        lw_cond here = LW_COND_INIT;
+        open_loop();
+        lw_mutex_lock(&mutex);
+        WAIT(lw_cond_wait_async, &here, &mutex, FOR(&a));
+        if (!has)
+            lw_mutex_lock(&mutex);
+        lw_request_cancel(&a.request);
+        assert_int_equal(lw_loop_destroy(&loop), 0);
+        assert_int_equal(a.result, ECANCELED);
+        assert_int_equal(a.value, has);
+        assert_int_equal(lw_mutex_unlock(&mutex), 0);
+    }
 }
 
 static void destroy_and_ask(void *mutex)
