@@ -100,10 +100,26 @@ static bool is_notified_alone(const lw_waiter *waiter)
     return waiter->gate != LW_WAITERS_GATE && !lw_lot_is_of_region(waiter);
 }
 
-static bool are_alike(const lw_waiter *a, const lw_waiter *b)
+/*
+ * Whether a waiter may stand behind another one: while that one has to wait, so has this one. A
+ * program may wait for each of a counter's values. If each of these were a line, a new one would
+ * look at all of them, and so would each change of the counter.
+ */
+static bool may_follow(const lw_waiter *last, const lw_waiter *waiter)
 {
-    return a->words == b->words && a->gate == b->gate && a->step == b->step &&
-           a->request->loop == b->request->loop && (a->wanted == b->wanted || is_notified_alone(a));
+    if (last->step == lw_counter_at_least_step)
+        return last->wanted <= waiter->wanted;
+    if (last->step == lw_counter_at_most_step)
+        return last->wanted >= waiter->wanted;
+    return last->wanted == waiter->wanted || is_notified_alone(last);
+}
+
+/* Whether the waiter belongs into this head's line. Another loop's changes without the lock. */
+static bool belongs_behind(const lw_waiter *head, const lw_waiter *waiter)
+{
+    return head->words == waiter->words && head->gate == waiter->gate &&
+           head->step == waiter->step && head->request->loop == waiter->request->loop &&
+           may_follow(LW_CONTAINER(head->line.before, lw_waiter, line), waiter);
 }
 
 static void set_parked(lw_waiter *waiter, bool parked)
@@ -137,7 +153,7 @@ static void count_at_conditions(const lw_waiter *waiter, uint32_t n)
 static bool join(struct bucket *bucket, lw_waiter *waiter)
 {
     lw_waiter *head = next_head(&bucket->heads);
-    while (&head->lot != &bucket->heads && !are_alike(head, waiter))
+    while (&head->lot != &bucket->heads && !belongs_behind(head, waiter))
         head = next_head(&head->lot);
     const bool leads = &head->lot == &bucket->heads;
     if (leads) {

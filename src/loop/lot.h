@@ -6,10 +6,10 @@
  * address belongs to one of LW_BUCKETS buckets by its hash, so that the memory is bounded. What
  * waits is linked through the requests, which are the users' memory.
  *
- *   line    the waiters of one loop that wait for the same thing at one word, in the order in which
- *           they came. The first is its head: only the head stands in the bucket, and only its step
- *           runs. So a bucket contains as many entries as there are loops and words, however many
- *           wait in each line
+ *   line    the waiters of one loop that wait for the same thing at one word, or for more and more
+ *           of a counter, or less and less, in the order in which they came. The first is its head:
+ *           only the head stands in the bucket, and only its step runs. So a bucket contains as
+ *           many entries as there are loops and words, however many wait in each line
  *   parked  a head whose wait a notify ends. The notifier puts the head into the inbox of its loop
  *           and wakes the loop; the loop runs the step, and parks the head again or serves it
  *

@@ -1725,6 +1725,62 @@ TEST(a_hundred_thousand_wait_for_one_mutex)
     free(requests);
 }
 
+TEST(a_hundred_thousand_wait_for_values_of_a_counter)
+{
+    struct wait *waits = calloc(MANY, sizeof *waits);
+    lw_counter counter = LW_COUNTER_INIT(0);
+    open_loop();
+    for (uint32_t i = 0; i < MANY; i++)
+        WAIT(lw_counter_wait_at_least_async, &counter, i + 1, FOR(&waits[i]));
+    ended = 0;
+    for (int i = 1; i <= 1000; i++) {
+        lw_counter_add(&counter, 1, NULL);
+        settle(&loop);
+        assert_int_equal(ended, i);
+    }
+    lw_counter_add(&counter, MANY, NULL);
+    settle(&loop);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(waits[i].order, i);
+    assert_int_equal(lw_loop_destroy(&loop), 0);
+    free(waits);
+}
+
+/* Each ends at the first of the loop's turns at which the counter is what it waits for. */
+LOOP_TEST(requests_for_values_of_a_counter_end_in_time)
+{
+    enum { COUNT = 300, MOST = 60 };
+    static struct wait waits[COUNT];
+    lw_counter counter = LW_COUNTER_INIT(MOST / 2);
+    uint32_t limits[COUNT], seed = 1;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        limits[i] = next_random(&seed) % MOST;
+        if (i % 2)
+            WAIT(lw_counter_wait_at_most_async, &counter, limits[i], FOR(&waits[i]));
+        else
+            WAIT(lw_counter_wait_at_least_async, &counter, limits[i], FOR(&waits[i]));
+    }
+    for (int round = 0; round < 100; round++) {
+        const uint32_t value = next_random(&seed) % MOST;
+        lw_counter_add(&counter, (int32_t)(value - lw_counter_get(&counter)), NULL);
+        struct wait *leaves = &waits[next_random(&seed) % COUNT];
+        lw_request_cancel(&leaves->request);
+        settle(&loop);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            if (i % 2 ? value <= limits[i] : value >= limits[i])
+                assert_int_equal(waits[i].calls, 1);
+            if (waits[i].calls == 0)
+                continue;
+            assert_true(waits[i].result == 0 || waits[i].result == ECANCELED);
+            if (waits[i].result == 0)
+                assert_true(i % 2 ? waits[i].value <= limits[i] : waits[i].value >= limits[i]);
+        }
+    }
+    for (uint32_t i = 0; i < COUNT; i++)
+        lw_request_cancel(&waits[i].request);
+    settle(&loop);
+}
+
 TEST(a_hundred_thousand_wait_for_a_condition)
 {
     struct wait *waits = calloc(MANY, sizeof *waits);
