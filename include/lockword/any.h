@@ -9,8 +9,9 @@
  *
  * Only the source that is returned happens: a permit is acquired, or an automatic event reset, for
  * that source alone. If several are ready when the thread looks, the first in the array is
- * returned. A source that waits for several permits claims them (sem.h) until the wait ends. Of two
- * sources on one semaphore put the smaller request first. Waiters cost nothing after they leave.
+ * returned. A source that waits for several permits claims them (sem.h) until the wait ends. So
+ * take one source of each semaphore: beside another one, its claim may keep the wait itself from a
+ * free permit. Waiters cost nothing after they leave.
  *
  * A thread sleeps on all the sources at once. In WebAssembly, and for a region's locks before Linux
  * 5.16, it cannot: then it looks at them after 1 ms (in WebAssembly 4), and after twice as long

@@ -17,7 +17,8 @@ import { run, withdraw } from './line.js';
  * acquired, or an automatic event reset, for that source alone. Of sources that are ready at the
  * call, the first is returned; of those that become ready later, the one that this thread notices
  * first. No waiter stays behind at the others. A source that waits for several permits claims them
- * until the wait ends: of two on one semaphore, put the smaller request first.
+ * until the wait ends. So take one source of each semaphore: beside another one, its claim may keep
+ * the wait itself from a free permit.
  *
  * A source stands for one wait, from the call on that made it: make new ones for each `waitAny`, as
  * in a loop. One of an event that was set and reset since then is ready at once.
