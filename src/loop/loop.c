@@ -107,16 +107,6 @@ static void set_timer(lw_request *request, lw_deadline time)
         request->loop->timers = meld(request->loop->timers, request);
 }
 
-/* Wakes the loop at its first timer. While it runs, that is left to the end of the run. */
-static void arm(lw_loop *loop)
-{
-    const lw_deadline first = loop->timers ? loop->timers->wake_at : LW_FOREVER;
-    if (loop->is_running || first >= loop->armed)
-        return;
-    loop->armed = first;
-    lw_alarm_set(loop->fds, first);
-}
-
 static void ring_self(lw_loop *loop)
 {
     if (loop->is_running || loop->will_run)
@@ -124,6 +114,23 @@ static void ring_self(lw_loop *loop)
     loop->will_run = true;
     if (lw_inbox_claim_ring(loop))
         lw_inbox_ring(loop);
+}
+
+/*
+ * Wakes the loop at its first timer. While it runs, that is left to the end of the run. To set the
+ * system's timer to the past takes ten times as long as to ring.
+ */
+static void arm(lw_loop *loop)
+{
+    const lw_deadline first = loop->timers ? loop->timers->wake_at : LW_FOREVER;
+    if (loop->is_running || first >= loop->armed)
+        return;
+    if (first <= LW_NOW) {
+        ring_self(loop);
+        return;
+    }
+    loop->armed = first;
+    lw_alarm_set(loop->fds, first);
 }
 
 static void make_ready(lw_waiter *waiter, uint32_t why)

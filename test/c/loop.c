@@ -189,6 +189,20 @@ LOOP_TEST(a_deadline_is_kept_by_the_descriptor)
     assert_int_equal(lw_mutex_unlock(&mutex), 0);
 }
 
+/* Without the system's timer. */
+LOOP_TEST(a_deadline_that_has_passed_rings)
+{
+    lw_event event = LW_EVENT_INIT;
+    const lw_deadline deadlines[] = {LW_NOW, -1, INT64_MIN};
+    for (size_t i = 0; i < COUNT_OF(deadlines); i++) {
+        WAIT(lw_event_wait_async, &event, &fresh(&a)->request, &loop, deadlines[i], done, &a);
+        assert_true(loop.armed == LW_FOREVER);
+        assert_true(turn(&loop, 0));
+        assert_int_equal(a.result, ETIMEDOUT);
+        assert_false(turn(&loop, 0));
+    }
+}
+
 TEST(deadlines_come_in_their_order)
 {
     enum { COUNT = 500 };
