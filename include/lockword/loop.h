@@ -293,7 +293,8 @@ int lw_loop_fd(const lw_loop *loop);
 /*
  * Runs what is due, and calls the `done` of requests that have ended: up to some hundreds, so that
  * the thread's other events get their turn. The descriptor stays readable if there are more.
- * Returns how many it called; 0 also in a call from `done`, and in another thread.
+ * Returns how many it called; 0 also in a call from `done`, which only makes the descriptor
+ * unreadable until the present run has ended; and in another thread.
  */
 LW_API uint32_t lw_loop_run(lw_loop *loop)
 {

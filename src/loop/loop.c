@@ -479,8 +479,15 @@ int lw_loop_fd(const lw_loop *loop)
 
 bool lw_loop_begin(lw_loop *loop)
 {
-    if (!is_own(loop) || loop->is_running)
+    if (!is_own(loop))
         return false;
+    if (loop->is_running) {
+        /* A `done` turns the thread's events. The present run sets the timer again at its end. */
+        lw_alarm_hush(loop->fds);
+        lw_alarm_set(loop->fds, LW_FOREVER);
+        loop->armed = LW_FOREVER;
+        return false;
+    }
     loop->is_running = true;
     loop->will_run = false;
     loop->budget = BUDGET;

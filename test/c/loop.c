@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -200,6 +201,38 @@ LOOP_TEST(a_deadline_that_has_passed_rings)
         assert_true(turn(&loop, 0));
         assert_int_equal(a.result, ETIMEDOUT);
         assert_false(turn(&loop, 0));
+    }
+}
+
+static void turn_in_done(void *epoll)
+{
+    struct epoll_event event;
+    sleep_ms(10);
+    assert_int_equal(epoll_wait(*(int *)epoll, &event, 1, 1000), 1);
+    assert_int_equal(lw_loop_run(&loop), 0);
+    assert_int_equal(epoll_wait(*(int *)epoll, &event, 1, 0), 0);
+}
+
+/*
+ * A `done` turns the thread's events itself while a deadline passes: the descriptor tells so, is
+ * silent then, and tells it again when the run has ended, level- or edge-triggered.
+ */
+LOOP_TEST(a_deadline_is_told_again_after_a_run_in_done)
+{
+    for (int by_edges = 0; by_edges < 2; by_edges++) {
+        lw_event set = LW_EVENT_INIT, never = LW_EVENT_INIT;
+        struct epoll_event event = {.events = EPOLLIN | (by_edges ? EPOLLET : 0)};
+        int epoll = epoll_create1(EPOLL_CLOEXEC);
+        assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, lw_loop_fd(&loop), &event), 0);
+        WAIT(lw_event_wait_async, &never, FOR_MS(&b, 5));
+        lw_event_set(&set);
+        WAIT(lw_event_wait_async, &set, FOR(&a));
+        a.then = turn_in_done;
+        a.on = &epoll;
+        while (b.calls == 0 && epoll_wait(epoll, &event, 1, 1000) == 1)
+            lw_loop_run(&loop);
+        assert_int_equal(b.result, ETIMEDOUT);
+        close(epoll);
     }
 }
 
