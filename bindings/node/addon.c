@@ -605,15 +605,13 @@ static napi_value js_now(napi_env env, napi_callback_info info)
     return number(env, (int32_t)(lw_now() / 1000000));
 }
 
-/* nextLook(waited): in how many ms a thread that has waited so many is to call bury */
+/* nextLook(ms): in how many us a thread that has waited so many ms is to call bury */
 static napi_value js_next_look(napi_env env, napi_callback_info info)
 {
     napi_value values[1];
     arguments(env, info, 1, values);
     const int64_t waited = uint32_of(env, values[0]);
-    napi_value ms;
-    napi_create_double(env, (double)lw_care_ns(lw_now() - waited * 1000000) / 1e6, &ms);
-    return ms;
+    return number(env, lw_care_ns(lw_now() - waited * 1000000) / 1000);
 }
 
 /* bury(handle, offset): for a thread that has waited for long; see LW_CARE_NS in region/care.h */

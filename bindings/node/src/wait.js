@@ -220,7 +220,7 @@ export function wait(words, index, expected, timeout) {
     for (;;) {
       const remaining = end - now();
       const waited = (addon.now() - busy[SINCE]) | 0;
-      const look = addon.nextLook(waited);
+      const look = addon.nextLook(waited) / 1000;
       const piece = Math.min(look, Math.max(PIECE, waited + 1));
       const woken = addon.wait(handle, offset, expected, Math.max(Math.min(remaining, piece), 0));
       if (woken === LW_OK) return 'ok';
