@@ -86,11 +86,16 @@ check "the crate has the library's version" grep -qx "version = \"$version\"" cr
 # src/sys.rs has room for these.
 sizes='#include "lockword.h"
 _Static_assert(sizeof(lw_loop) <= 512 && sizeof(lw_request) <= 512, "Room is too small");
-_Static_assert(_Alignof(lw_loop) <= 16 && _Alignof(lw_request) <= 16, "Room is not aligned");'
+_Static_assert(_Alignof(lw_loop) <= 16 && _Alignof(lw_request) <= 16, "Room is not aligned");
+_Static_assert(sizeof(void *) != 8 || (sizeof(lw_region_mutex) == 32 &&
+    sizeof(lw_region_once) == 16 && sizeof(lw_region_permits) == 24 &&
+    sizeof(lw_region_rwtable) == 56 && sizeof(struct lw_region_info) == 160), "other sizes");
+_Static_assert(LW_ONCE_RUN == -1 && LW_REGION_NAME_MAX == 55 && LW_REGION_KINDS == 15 &&
+    LW_REGION_RWTABLE == 14, "other numbers");'
 sizes() {
     echo "$sizes" | cc -x c -fsyntax-only -Icrate/csrc -
 }
-check "a loop and a request have room" quietly sizes
+check "what C and Rust share has the same sizes" quietly sizes
 
 # Where there is an installed library, pkg-config would find it first.
 export PKG_CONFIG_PATH="$work/none" PKG_CONFIG_LIBDIR="$work/none"
@@ -122,6 +127,7 @@ if [ -e "$root/build/gcc/liblockword.a" ]; then
     LD_LIBRARY_PATH=$(dirname "$stage")
     export LD_LIBRARY_PATH PKG_CONFIG_LIBDIR="$stage"
     check "with the library that pkg-config finds" quietly cargo run --example count
+    check "also its regions" tested cargo test --test region
     mv "$work/csrc" csrc
 fi
 

@@ -7,6 +7,8 @@ mod condvar;
 mod event;
 mod mutex;
 mod raw;
+#[cfg(target_os = "linux")]
+pub mod region;
 mod rwlock;
 mod semaphore;
 mod sys;

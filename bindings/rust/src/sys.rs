@@ -112,6 +112,229 @@ pub(crate) mod looping {
     }
 }
 
+/// lockword/region.h.
+#[cfg(target_os = "linux")]
+pub(crate) mod region {
+    use super::{c_int, c_void, words};
+    use std::mem::{align_of, size_of};
+    use std::os::raw::{c_char, c_uint};
+
+    pub(crate) const ENOENT: c_int = 2;
+    pub(crate) const EAGAIN: c_int = 11;
+    pub(crate) const EBUSY: c_int = 16;
+    pub(crate) const EEXIST: c_int = 17;
+    pub(crate) const EINVAL: c_int = 22;
+    pub(crate) const ENOSPC: c_int = 28;
+    pub(crate) const EIDRM: c_int = 43;
+    pub(crate) const EPROTO: c_int = 71;
+    pub(crate) const EBADMSG: c_int = 74;
+    pub(crate) const EOVERFLOW: c_int = 75;
+    pub(crate) const ETIMEDOUT: c_int = 110;
+    pub(crate) const EALREADY: c_int = 114;
+    pub(crate) const EOWNERDEAD: c_int = 130;
+    pub(crate) const ENOTRECOVERABLE: c_int = 131;
+
+    pub(crate) const CREATE: c_uint = 1;
+    pub(crate) const EXCLUSIVE: c_uint = 2;
+    pub(crate) const ANY_OWNER: c_uint = 4;
+
+    pub(crate) const ONCE_RUN: c_int = -1;
+    pub(crate) const OWNER_DIED: u32 = EOWNERDEAD as u32;
+    pub(crate) const ABANDONED: u32 = ENOTRECOVERABLE as u32;
+
+    #[repr(C)]
+    #[derive(Debug)]
+    pub(crate) struct lw_region([u8; 0]);
+
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct lw_region_mutex {
+        region: *mut lw_region,
+        words: words,
+        serial: u64,
+        fate: u32,
+    }
+
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct lw_region_once {
+        region: *mut lw_region,
+        words: words,
+    }
+
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct lw_region_permits {
+        region: *mut lw_region,
+        words: words,
+        busy: u32,
+    }
+
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct lw_region_rwtable {
+        pub(crate) mutex: lw_region_mutex,
+        readers: lw_region_permits,
+    }
+
+    #[repr(C)]
+    pub(crate) struct lw_region_info {
+        pub(crate) name: [c_char; 56],
+        pub(crate) fate: u32,
+        pub(crate) holder_pid: u32,
+        pub(crate) holder_tid: u32,
+        pub(crate) holder: [c_char; 32],
+        pub(crate) held_ms: i64,
+        pub(crate) waiters: u32,
+        pub(crate) longest_ms: i64,
+        pub(crate) acquisitions: u32,
+        pub(crate) contended: u32,
+        pub(crate) recoveries: u32,
+        pub(crate) size: u32,
+        pub(crate) permits: u32,
+        pub(crate) held: u32,
+        pub(crate) kind: c_uint,
+    }
+
+    // What test/rust finds in C, where it can run.
+    #[cfg(target_pointer_width = "64")]
+    const _: () = {
+        assert!(size_of::<lw_region_mutex>() == 32);
+        assert!(size_of::<lw_region_once>() == 16);
+        assert!(size_of::<lw_region_permits>() == 24);
+        assert!(size_of::<lw_region_rwtable>() == 56);
+        assert!(size_of::<lw_region_info>() == 160);
+    };
+
+    // A reference to what has a name is one to the words of C.
+    const _: () = {
+        assert!(size_of::<crate::Event>() == 8 && align_of::<crate::Event>() == 4);
+        assert!(size_of::<crate::Semaphore>() == 12 && align_of::<crate::Semaphore>() == 4);
+        assert!(size_of::<crate::Condvar>() == 8 && align_of::<crate::Condvar>() == 4);
+    };
+
+    type mutex = *const lw_region_mutex;
+    type rwtable = *const lw_region_rwtable;
+    type once = *const lw_region_once;
+    type permits = *const lw_region_permits;
+
+    /// How to find something that has a name.
+    pub(crate) type find<T> =
+        unsafe extern "C" fn(region: *mut lw_region, name: *const c_char, found: *mut T) -> c_int;
+    pub(crate) type find_words = unsafe extern "C" fn(
+        region: *mut lw_region,
+        name: *const c_char,
+        initial: words,
+        found: *mut words,
+    ) -> c_int;
+
+    extern "C" {
+        pub(crate) fn lw_region_open(
+            region: *mut *mut lw_region,
+            path: *const c_char,
+            flags: c_uint,
+            mode: c_uint,
+            size: usize,
+        ) -> c_int;
+        pub(crate) fn lw_region_open_fd(
+            region: *mut *mut lw_region,
+            fd: c_int,
+            flags: c_uint,
+            size: usize,
+        ) -> c_int;
+        pub(crate) fn lw_region_close(region: *mut lw_region) -> c_int;
+        pub(crate) fn lw_region_name_thread(region: *mut lw_region, name: *const c_char) -> c_int;
+        pub(crate) fn lw_region_remove(region: *mut lw_region, name: *const c_char) -> c_int;
+        pub(crate) fn lw_region_describe(
+            region: *mut lw_region,
+            name: *const c_char,
+            info: *mut lw_region_info,
+        ) -> c_int;
+        pub(crate) fn lw_region_next(
+            region: *mut lw_region,
+            cursor: *mut u32,
+            info: *mut lw_region_info,
+        ) -> c_int;
+        pub(crate) fn lw_region_bytes(
+            region: *mut lw_region,
+            name: *const c_char,
+            size: usize,
+            bytes: *mut *mut c_void,
+        ) -> c_int;
+
+        pub(crate) fn lw_region_event_named(
+            region: *mut lw_region,
+            name: *const c_char,
+            initial: words,
+            event: *mut words,
+        ) -> c_int;
+        pub(crate) fn lw_region_sem_named(
+            region: *mut lw_region,
+            name: *const c_char,
+            initial: words,
+            sem: *mut words,
+        ) -> c_int;
+        pub(crate) fn lw_region_cond_named(
+            region: *mut lw_region,
+            name: *const c_char,
+            initial: words,
+            cond: *mut words,
+        ) -> c_int;
+        pub(crate) fn lw_region_cond_wait_until(cond: words, mutex: mutex, deadline: i64) -> c_int;
+
+        pub(crate) fn lw_region_mutex_named(
+            region: *mut lw_region,
+            name: *const c_char,
+            mutex: *mut lw_region_mutex,
+        ) -> c_int;
+        pub(crate) fn lw_region_mutex_lock_until(mutex: mutex, deadline: i64) -> c_int;
+        pub(crate) fn lw_region_mutex_trylock(mutex: mutex) -> c_int;
+        pub(crate) fn lw_region_mutex_unlock(mutex: mutex) -> c_int;
+        pub(crate) fn lw_region_mutex_leave(mutex: mutex) -> c_int;
+        pub(crate) fn lw_region_mutex_abandon(mutex: mutex) -> c_int;
+        pub(crate) fn lw_region_mutex_reset(mutex: mutex) -> c_int;
+        pub(crate) fn lw_region_mutex_is_locked(mutex: mutex) -> bool;
+
+        pub(crate) fn lw_region_rwtable_named(
+            region: *mut lw_region,
+            name: *const c_char,
+            rwtable: *mut lw_region_rwtable,
+        ) -> c_int;
+        pub(crate) fn lw_region_rwtable_rdlock_until(rwtable: rwtable, deadline: i64) -> c_int;
+        pub(crate) fn lw_region_rwtable_tryrdlock(rwtable: rwtable) -> c_int;
+        pub(crate) fn lw_region_rwtable_wrlock_until(rwtable: rwtable, deadline: i64) -> c_int;
+        pub(crate) fn lw_region_rwtable_trywrlock(rwtable: rwtable) -> c_int;
+        pub(crate) fn lw_region_rwtable_unlock(rwtable: rwtable) -> c_int;
+        pub(crate) fn lw_region_rwtable_leave(rwtable: rwtable) -> c_int;
+        pub(crate) fn lw_region_rwtable_abandon(rwtable: rwtable) -> c_int;
+        pub(crate) fn lw_region_rwtable_reset(rwtable: rwtable) -> c_int;
+
+        pub(crate) fn lw_region_once_named(
+            region: *mut lw_region,
+            name: *const c_char,
+            once: *mut lw_region_once,
+        ) -> c_int;
+        pub(crate) fn lw_region_once_begin(once: once) -> c_int;
+        pub(crate) fn lw_region_once_finish(once: once, success: bool) -> c_int;
+        pub(crate) fn lw_region_once_is_done(once: once) -> bool;
+
+        pub(crate) fn lw_region_permits_named(
+            region: *mut lw_region,
+            name: *const c_char,
+            n: u32,
+            permits: *mut lw_region_permits,
+        ) -> c_int;
+        pub(crate) fn lw_region_permits_acquire_until(
+            permits: permits,
+            which: *mut u32,
+            deadline: i64,
+        ) -> c_int;
+        pub(crate) fn lw_region_permits_tryacquire(permits: permits, which: *mut u32) -> c_int;
+        pub(crate) fn lw_region_permits_release(permits: permits, which: u32) -> c_int;
+        pub(crate) fn lw_region_permits_available(permits: permits) -> u32;
+    }
+}
+
 /// Whether a lock was taken in time. A deadlock of the thread with itself is a bug of the program,
 /// which would wait for ever.
 #[track_caller]
