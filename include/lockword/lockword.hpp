@@ -796,26 +796,22 @@ class shared_mutex : public detail::primitive<lw_rwlock>,
  */
 class condition : public detail::primitive<lw_cond>
 {
-    /* A region's mutex that was abandoned or removed meanwhile: the lock has it no more. */
-    template <class Lock> static int had(Lock &lock, int error)
+    /* A region's mutex was abandoned or removed meanwhile: the lock has it no more. */
+    static bool is_lost(int error)
     {
-        if (error == ENOTRECOVERABLE || error == EIDRM)
-            lock.release();
-        return error;
+        return error == ENOTRECOVERABLE || error == EIDRM;
     }
 
     template <class Mutex>
     int wait_by(std::unique_lock<Mutex> &lock, lw_deadline deadline, lw_cancel *cancel)
     {
-        return had(lock, lock.mutex()->wait_by(&native_, deadline, cancel));
-    }
-
-#ifdef LW_DETAIL_AWAITS
-    static int had(lw::recursive_mutex &, int error)
-    {
+        const int error = lock.mutex()->wait_by(&native_, deadline, cancel);
+        if (is_lost(error))
+            lock.release();
         return error;
     }
 
+#ifdef LW_DETAIL_AWAITS
     template <class Mutex, class... Rest> int begin(std::unique_lock<Mutex> &lock, Rest... rest)
     {
         return lock.owns_lock() ? lock.mutex()->begin_wait(&native_, rest...) : EPERM;
@@ -826,7 +822,7 @@ class condition : public detail::primitive<lw_cond>
         return lw_cond_wait_recursive_async(&native_, mutex.native_handle(), rest...);
     }
 
-    /* The loop has ended. The wait has given the mutex up, or was refused, and has it still. */
+    /* The wait has given the mutex up, or was refused, and has it still. */
     template <class Mutex> static void lose(std::unique_lock<Mutex> &lock, bool has_it)
     {
         if (has_it)
@@ -848,9 +844,10 @@ class condition : public detail::primitive<lw_cond>
             const bool has_waited = ended.loop != nullptr;
             if (has_waited ? !lw_request_value(&ended) : result == ECANCELED) {
                 lose(lock, !has_waited);
-                detail::fail(ECANCELED, "wait");
+                /* Else the loop has ended. */
+                detail::fail(is_lost(result) ? result : ECANCELED, "wait");
             }
-            return detail::succeeded(had(lock, result), "wait");
+            return detail::succeeded(result, "wait");
         });
     }
 #endif

@@ -603,12 +603,19 @@ describe('lockword run', function () {
 
   for (const stop of ['SIGSTOP', 'SIGTSTP'])
     it(`is killed with a command that ${stop} has stopped`, async () => {
-      const holder = await hold('a', `sleep 100 & echo $! >${file('left')}; wait`);
+      const command = `sleep 100 & echo $! >${file('left')}; wait`;
+      // In a process group of its own, with a parent outside: else SIGTSTP stops nothing.
+      const shell = start(
+        'bash',
+        '-c',
+        `set -m; ${program} run a sh -c '${command}' & exec sleep 100`,
+      );
       await until(() => existsSync(file('left')) && readFileSync(file('left')).length);
-      const child = await childOf(await childOf(holder.pid));
+      const holder = await childOf(shell.pid);
+      const child = await childOf(await childOf(holder));
       process.kill(child, stop);
-      await until(() => stateOf(holder.pid) === 'T');
-      holder.kill('SIGKILL');
+      await until(() => stateOf(holder) === 'T');
+      process.kill(holder, 'SIGKILL');
       assert.equal((await lockword('run', '-w', '10', 'a', 'true').ended).status, 0);
       assert.ok(!isAlive(child) && !isAlive(Number(readFileSync(file('left')))));
     });
