@@ -326,6 +326,8 @@ function fail(mutant, what) {
 /** Judges what became of a mutant. */
 function judge(mutant, end, primitives) {
   const argument = mutant.unit?.get(mutant.key);
+  // One that is equivalent may have more states than are explored.
+  if (argument && end?.reason === 'too many states') end = undefined;
   if (values.list)
     console.log(`${mutant.file}:${mutant.line}: ${mutant.key}\n    ${verdict(end, primitives)}`);
   if (end?.undecided) fail(mutant, UNDECIDED);
