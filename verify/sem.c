@@ -237,8 +237,8 @@ static const char *changed(struct state *state, int agent, const struct operatio
         const bool looks = a->function == LOOK || a->function == TAKE;
         if ((a->function != ACQUIRE && !looks && !is_try(a->function)) || before - after != n)
             return "takes permits that it was not asked to take";
-        if (a->function == ACQUIRE && operation->b & LW_SEM_RESERVED &&
-            !(c->phase & (CLAIMS | BEHIND)) && ends_reservation(c, a->why))
+        if (a->function == ACQUIRE && operation->b & LW_SEM_RESERVED && !(c->phase & BEHIND) &&
+            (c->phase & CLAIMS ? why == LW_SLICE : ends_reservation(c, a->why)))
             return "leaves a reservation that it should end";
         if (looks && operation->a & KEPT)
             return "takes permits that are kept for waiters";
