@@ -211,7 +211,7 @@ export function wait(words, index, expected, timeout) {
   const says = busy[0] === 0;
   if (says) {
     const slot = slots.get(words.byteOffset) ?? addon.slot(handle, offset);
-    // After a look a step soon waits again: it has been waiting since then.
+    // If the driver's step waits again at once, the wait goes on, and has begun when it first did.
     const goesOn = domain.waited === offset && now() - domain.waitedUntil < 10;
     beginToWait(busy, slot, 0, goesOn ? busy[SINCE] : undefined);
   }
@@ -228,7 +228,7 @@ export function wait(words, index, expected, timeout) {
       if (remaining > piece) {
         if (piece < look) continue;
         addon.bury(handle, offset);
-        // The driver looks, too. At another time it would go to the end of the queue once more.
+        // The driver looks now, too. At another time the thread would lose its place once more.
         if (timeout < SLICE) continue;
       }
       domain.waited = offset;
